@@ -24,7 +24,7 @@ constexpr std::string_view introduction =
     R"(# The timing model: what it counts with, and how far to trust it
 
 Made by `./dev bench timing-model`; a test compares it with the model. The simulated GPU predicts cycles (`wavejit run --cycles`,
-[simgpu.h](../include/wavejit/simgpu.h)): it replays what the waves of sampled workgroups executed on a model of the target's compute units
+[simgpu.h](../include/wavejit/simgpu.h)). It runs sampled workgroups, and replays what their waves executed on a model of the target's compute units
 ([src/simgpu/judges/clock](../src/simgpu/judges/clock/README.md)). **Predictions are not measurements, and this project has measured nothing:** no AMD GPU was at hand.
 Every constant was published by others or is a guess, and the tables below say which.
 
@@ -39,7 +39,7 @@ Every constant was published by others or is a guess, and the tables below say w
 
 ## Sources
 
-What others measured, documented or shipped, and what of it the model has. Where no project is named, figures come from notes that engineers keep in public
+What others measured, documented or shipped, and what the model has of that. Where no project is named, figures come from notes that engineers keep in public
 repositories.
 
 | source | GPU | what it gave |
@@ -65,49 +65,71 @@ repositories.
 
 ## The model
 
-* Each SIMD is looked at every fourth cycle. At a look a wave issues at most one instruction, and each unit (vector with matrix, memory with LDS, scalar,
-  branch) takes at most one: the wave of the highest priority first, of those the oldest. Waits, barriers, no-ops and priorities stay in the
+* **Issue.** Each SIMD is looked at every fourth cycle. At a look a wave issues at most one instruction. Each unit takes at most one: vector with matrix,
+  memory with LDS, scalar, branch. The wave of the highest priority goes first, among equal ones the oldest. Waits, barriers, no-ops and priorities stay in the
   instruction buffer: they take a wave's turn and no unit.
-* The vector port is held by each instruction for its cost, the matrix pipe for passes × 4. A matrix instruction holds the port while its operands are
-  read. Vector instructions run beside the pipe afterwards; packed ones do not, nor for some cycles after the pipe has ended. A cost that is no multiple of
-  four adds up over the looks.
-* A matrix result may be read after its passes and a few wait states; the next product may add to it at once. Vector results are forwarded. LDS and memory
-  instructions wait a little after a vector instruction of their wave, scalar ones after a vector instruction that writes scalars.
-* LDS: a queue and a port for each pair of SIMDs, served in order, and one set of banks, busy for the turns that the addresses need (phases of the
-  target, lost turns one by one, misaligned reads of 16 bytes lane by lane). A full queue holds up the waves of its SIMDs. DMA joins the queue when its data arrives.
-  Results come in order, counters count them, `s_waitcnt` waits.
-* Vector memory: a queue, an address unit that takes four lanes at a time (sixteen of up to 4 bytes) and a cycle for each line that they touch, a limit on the
-  bytes on their way, L1, and the compute unit's equal share of the rates of L2, last level cache and memory. Lines that a neighbouring
-  workgroup of the die reads too are fetched once for all of them. Neighbours are looked for in two places: the workgroup that the die gets next, and the
-  nearest at the same x and z. Heads that take turns on a die so share nothing with each other, and all with the other query blocks of their own. What the workgroup beside it
-  on another die reads too is fetched from memory by one die and found in the last level cache by the others.
-* What is written stays in L2, as much as is the compute unit's part of it, and goes back to memory when memory has nothing else to do; more than that waits, no
-  workgroup takes less than memory needs for its reads and writes, and a launch has ended when all is written. Atomics read and write at memory's rate, where all dies see them.
-* A launch finds the last level cache empty, as the first of a program does. `wavejit_simgpu_set_warm` has one that finds there all it reads, as the second of two that
-  read the same does; [predicted_decode.md](../bench/predicted_decode.md) has both.
-* Barriers release everybody a fixed time after the last arrival. Jumps empty the wave's instruction buffer; code is there unless it was displaced. A wave
-  ends when its stores have arrived.
-* A launch begins cold: code, then its arguments. Launches of one call wait for each other; `predicted_cycles` of `wavejit profile` adds a guess for each that waits.
-* A launch: four workgroups are sampled with up to three neighbours each, timed with as many beside them as registers and LDS admit, and their times
-  handed to all workgroups in the order of dispatch (round the dies by linear id, then to the place that is free first).
-  The first and the last workgroup are counted beside them. Where they differ from what the sample says, where the sample's workgroups differ and no dimension of the
-  grid says how (sequences of different lengths), or where all end at once, instructions of up to 1,024 workgroups over the grid are counted, both ends of each dimension among
-  them, and between neighbours that differ until they stand side by side. Up to twelve of them, of the least work to the most, are timed, each beside its like; all others take what their work
-  takes, in proportion. A dimension with more places than were counted is known at some of them: one long sequence in the midst of hundreds may be missed. A sample that ran no matrix
-  instruction of a kernel that has some is told as a doubt. Compute units
-  that run on alone at the end keep their equal share of memory, which a real GPU would widen.
+* **Vector and matrix.** An instruction holds the vector port for its cost. A matrix instruction holds the matrix pipe for passes × 4, and the vector port while its
+  operands are read. After that, vector instructions run beside the pipe. Packed vector instructions do not: they wait until the pipe has ended, and some cycles
+  more. A cost that is no multiple of four adds up over the looks.
+* **Results.** A matrix result may be read after its passes and a few wait states. The next product may add to it at once. Vector results are forwarded. LDS and memory
+  instructions wait a little after a vector instruction of their wave. Scalar instructions wait after a vector instruction that writes scalars.
+* **LDS.** Each pair of SIMDs has a queue and a port, served in order. One set of banks serves both pairs. An access keeps the banks busy for the turns that its
+  addresses need: by the target's phases, lost turns one by one, misaligned reads of 16 bytes lane by lane. A full queue holds up the waves of its SIMDs. DMA
+  joins the queue when its data arrives. Results come in order, counters count them, `s_waitcnt` waits.
+* **Vector memory.** Requests stand in a queue. An address unit takes four lanes at a time, or sixteen where a lane has up to 4 bytes. It takes a cycle for each line
+  that these lanes touch. The bytes on their way are limited. Then come L1 and the compute unit's equal share of L2, last level cache and memory.
+* **Lines that others read, too.** A line that a neighbouring workgroup of the same die reads, too, is fetched once for both. Neighbours are looked for in two places:
+  the workgroup that the die gets next, and the nearest at the same x and z. So heads that take turns on a die share nothing with each other, and each head shares all
+  its lines with its other query blocks. A line that the workgroup beside it on another die reads, too, comes from memory for one die. The other dies find that line
+  in the last level cache.
+* **Stores.** What is written stays in L2, as far as the compute unit's part of L2 reaches. It goes back to memory when memory has nothing else to do. Writes beyond that
+  part wait. No workgroup takes less time than memory needs for its reads and writes, and a launch ends when all is written. Atomics read and write at memory's
+  rate, because all dies see them.
+* **Cold and warm.** A launch finds the last level cache empty, as a program's first launch does. After `wavejit_simgpu_set_warm` a launch finds there all that it reads,
+  as the second of two equal launches does. [predicted_decode.md](../bench/predicted_decode.md) has both.
+* **Barriers, jumps, ends.** A barrier releases everybody a fixed time after the last arrival. A jump empties the wave's instruction buffer. Code is there unless it was
+  displaced. A wave ends when its stores have arrived.
+* **Beginnings.** A launch begins cold: its code arrives, then its arguments. Launches of one call wait for each other. `predicted_cycles` of `wavejit profile` adds a
+  guess for each launch that waits.
+* **A whole launch.** Four workgroups are sampled, with up to three neighbours each. Each is timed with as many others beside it as registers and LDS admit. Then all
+  workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first.
+* **Workgroups that differ.** The first and the last workgroup are counted beside the sample. More are counted when these two differ from what the sample says, or when all
+  workgroups end at once. The same holds when workgroups of the sample differ and no dimension of the grid says how, as with sequences of different lengths. Then
+  instructions of up to 1,024 workgroups are counted, both ends of each dimension among them. Between neighbours that differ the count goes on, until the two
+  stand side by side. Up to twelve workgroups, of the least work to the most, are timed, each beside workgroups like it. All others take time in proportion to
+  their work.
+* **What a sample can miss.** A dimension with more places than were counted is known at some of them: one long sequence in the midst of hundreds may be missed. When a
+  kernel has matrix instructions and its sample ran none, the report says so as a doubt. Compute units that run on alone at the end keep their equal share of
+  memory. A real GPU would give them more.
 
-**Not in the model:** power and clock frequency (a GPU at its power limit runs attention well below its peak clock: never convert predicted cycles to
-time with the peak clock; what is known of it stands below), register bank conflicts, TLBs, cache replacement as it really is, what makes a SIMD issue at half rate for hundreds of
-cycles now and then (traces show it and do not say why), the pause of the matrix pipe that AMD's notes see at a wait between its instructions (71.4 to 76.2 % busy for ten
-waits less in a loop of 64 products), reads of three operands that meet data on its way from LDS (89.5 to 93.7 % for 64 of them moved or made of two), what a launch costs before its first cycle, the overlap of a workgroup's beginning with the end of the one before it, and data: a product of zeros takes as long as any other.
+**Not in the model:**
+
+* Power and clock frequency. A GPU at its power limit runs attention well below its peak clock. Never convert predicted cycles to time with the peak clock. What is known
+  of the real clock stands [below](#the-clock-at-the-power-limit).
+* Register bank conflicts, TLBs, and cache replacement as it really is.
+* What makes a SIMD issue at half rate for hundreds of cycles now and then. Traces show it and do not say why.
+* The pause of the matrix pipe at a wait between its instructions. AMD's notes see it: 71.4 to 76.2 % busy for ten waits less in a loop of 64 products.
+* Vector instructions of three operands that meet data on its way from LDS. AMD's notes: 89.5 to 93.7 % busy when 64 of them were moved, or made of two.
+* What a launch costs before its first cycle, and the overlap of a workgroup's beginning with the end of the workgroup before it.
+* Data: a product of zeros takes as long as any other.
 
 ## What a prediction says
 
-`matrix_busy` is the part of all SIMDs' cycles in which the matrix pipe works, `steady_matrix_busy` the same in the middle half of a compute unit's time.
-Cycles that a wave does not issue in are counted by cause, and by the instruction that it stands before: `own interval` (what it issued last still
-occupies it), `matrix result`, `operand`, `matrix pipe`, `vector port`, `other wave` (a wave of higher priority or age took the unit), `vector memory`, `LDS`,
-`scalar memory` (all three at a wait), `full counter`, `full queue`, `barrier`, `branch`, `pause` (`s_nop`, `s_sleep`), `fetch`.
+`matrix_busy` is the part of all SIMDs' cycles in which the matrix pipe works. `steady_matrix_busy` is the same part in the middle half of a compute unit's time.
+A cycle in which a wave does not issue is counted by its cause, and at the instruction before which the wave stands.
+
+| cause | the wave stands there because |
+|---|---|
+| `own interval` | the instruction that it issued last still occupies it |
+| `matrix result`, `operand` | something that it reads is not there yet |
+| `matrix pipe`, `vector port` | the unit works |
+| `other wave` | a wave of higher priority or age took the unit |
+| `vector memory`, `LDS`, `scalar memory` | it waits (`s_waitcnt`) for such results |
+| `full counter`, `full queue` | no more requests may be under way |
+| `barrier` | others have not arrived, or the barrier has not opened yet |
+| `branch`, `fetch` | its next instruction is on its way |
+| `pause` | `s_nop` or `s_sleep` says so |
+
 A cluster is a run of instructions between jumps, their targets and barriers.
 )";
 

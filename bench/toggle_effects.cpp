@@ -100,15 +100,10 @@ std::string toggle_effects() {
   }
   text +=
       "\n### What the stagger is worth\n\nWith both groups in step, every wave of the compute unit reads LDS at once "
-      "and "
-      "multiplies at once, with a barrier of all between: a tile takes the sum of both, not the larger of them. The "
-      "clock "
-      "made that sum too long until thread traces of MI355X gave LDS twice the rate that a microbenchmark had shown, "
-      "and it "
-      "was compared with the wrong figure: the published loss is of throughput, at a power limit where idle pipes "
-      "raise the "
-      "clock. By the law of that limit −15 % of throughput is +38 % of cycles. What is still too long is told by the "
-      "anchor above (FlyDSL's mix): the GPU hides latencies between the phases that the clock adds up.\n\n| kernel | "
+      "and multiplies at once, with a barrier of all between. A tile takes the sum of both times, not the larger one. "
+      "The published loss is 15 % of throughput, at a power limit where idle pipes raise the clock: by the law of that "
+      "limit 38 % of cycles. The clock says more than that for [FlyDSL's own kernel](#flydsls-dual-wave-attention), "
+      "too: between the phases whose times it adds up, the GPU hides something.\n\n| kernel | "
       "matrix "
       "pipe | LDS banks | sum | in step, predicted | staggered, predicted |\n|---|---|---|---|---|---|\n" +
       stagger;

@@ -311,7 +311,10 @@ constexpr std::array<Timing, 2> table = {{
     {.target = "gfx950",
      .issue = {.plain = measured(4, open_traces),
                .three_source = measured(4, open_traces),
-               .packed = measured(8, attention_traces),
+               .packed = documented(
+                   4,
+                   "AMD's published rate of f32 on vectors, 256 operations a clock and compute unit, needs it; so "
+                   "say gfx950-gluon-tutorials' rules of issue, whose scheduler plans with two slots of 4"),
                .transcendental = measured(8, attention_traces),
                .lane_swap = guessed(20, "five slots, as AMD's scheduler of attention prices it; nobody measured it"),
                .double_precision = documented(4, "CDNA4 white paper: vector rate of f64"),
