@@ -39,10 +39,9 @@ constexpr std::string_view introduction =
     R"(# What the clock predicts for shapes that others have published
 
 Made by `./dev bench predicted-shapes`. **Cycles, busy and share of peak are predicted, never measured**: no kernel of this project has run on a GPU.
-[docs/timing-model.md](../docs/timing-model.md) says how far to trust them. Attention forward, bf16, as many keys as queries; forward only, since this
-project has no backward kernels. The kernel is the one that `auto` takes, with every setting as it is by default. Whole launches: the grid, four workgroups of it
-timed as they stand on a compute unit beside others of their die, all workgroups handed out to dies and compute units, the end of the launch in which places stay empty.
-Arrays hold zeros: no row's maximum grows after its first tile.
+[docs/timing-model.md](../docs/timing-model.md) says how far to trust them. Attention forward, bf16, as many keys as queries. The kernel is the one that `auto` takes, with every
+setting as it is by default. Launches are whole: four workgroups of the grid are timed beside others of their die, all workgroups are handed out to dies and compute
+units, and the end of the launch counts, in which places stay empty. Arrays hold zeros: no row's maximum grows after its first tile.
 
 Where two workgroups share a compute unit (gfx942), the time of a pair is taken for that of its first, also when a causal mask gives the other one less to
 do: with few query blocks cycles come out some percent short.
@@ -110,10 +109,12 @@ std::string on_one_clock(const std::vector<Task>& tasks, const std::vector<Launc
   std::string text = R"(
 ## On one clock
 
-Cycles of whole launches on gfx950, all predicted by the same clock: code objects of AITER and of Triton, as their own compilers made them, beside ours. bf16, 16 sequences of 16
-heads. No published figure and no clock frequency is in these; what a row compares is how each kernel's instructions fit the model. What it cannot show: rules of
-the hardware that the model lacks and that hit one kernel more than another (docs/timing-model.md lists them), power, and what a launch costs beside its cycles. AITER's assembly was tuned
-on the GPU, ours on this very clock: where the two are close, that speaks for AITER's. Triton's source is of this project ([triton_attention.py](triton_attention.py)), not the published one.
+Cycles of whole launches on gfx950, all predicted by the same clock. Code objects of AITER and of Triton, as their own compilers made them, stand beside ours: bf16,
+16 sequences of 16 heads. No published figure and no clock frequency is in these cycles. A row compares how each kernel's instructions fit the model.
+
+What a row cannot show: power, what a launch costs beside its cycles, and rules of the hardware that the model lacks and that hit one kernel more than another
+([docs/timing-model.md](../docs/timing-model.md) lists what it lacks). AITER's assembly was tuned on the GPU, ours on this very clock: where the two are close, that
+speaks for AITER's. Triton's source is of this project ([triton_attention.py](triton_attention.py)), not the published one.
 
 | dim | mask | keys | ours | AITER | Triton | ours over AITER's | ours over Triton's |
 |---|---|---|---|---|---|---|---|
