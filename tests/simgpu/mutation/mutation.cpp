@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <format>
+#include <optional>
 #include <span>
 
 #include "analysis/kernel_code.h"
@@ -33,6 +34,16 @@ bool is_mask(const Instruction& instruction) {
   if (name.contains("saveexec") || name.contains("wrexec")) return true;
   return instruction.instruction_class == simgpu::InstructionClass::scalar && instruction.destination_count != 0 &&
          instruction.destination[0].is_scalar() && instruction.destination[0].index == simgpu::sgpr_exec;
+}
+
+// What s_getpc_b64 and the addition behind it point to, as an offset in the function; nothing if they are other code.
+// LLVM addresses constants so, which stand in a section of their own and stay where they are.
+std::optional<std::int64_t> pointed_to(const std::uint8_t* function, const Instruction& getpc,
+                                       const Instruction* next) {
+  if (next == nullptr || next->mnemonic != "s_add_u32" || next->bytes != 8) return std::nullopt;
+  std::int32_t distance = 0;
+  std::memcpy(&distance, function + next->offset_in_function + 4, sizeof distance);
+  return std::int64_t{getpc.offset_in_function} + getpc.bytes + distance;
 }
 
 class Mutator {
@@ -103,6 +114,15 @@ class Mutator {
       const auto half = static_cast<std::uint16_t>(distance);
       std::memcpy(function + branch.offset_in_function, &half, sizeof half);
     }
+    const std::span<const Instruction> all = code_.instructions();
+    for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+      if (all[i].mnemonic != "s_getpc_b64" || all[i].offset_in_function < gone) continue;
+      std::byte* literal = function + all[i + 1].offset_in_function + 4;
+      std::uint32_t distance = 0;
+      std::memcpy(&distance, literal, sizeof distance);
+      distance += bytes;
+      std::memcpy(literal, &distance, sizeof distance);
+    }
     const Instruction& last = code_.instructions().back();
     const std::uint32_t end = last.offset_in_function + last.bytes;
     std::memmove(function + gone, function + gone + bytes, end - gone - bytes);
@@ -141,10 +161,16 @@ std::expected<std::vector<Mutation>, std::string> mutations_of(const std::vector
   const auto* first = reinterpret_cast<const std::uint8_t*>(code_object.data());
   const auto* found = std::search(first, first + code_object.size(), bytes.begin(), bytes.end());
   if (found == first + code_object.size()) return std::unexpected("the function's bytes are not in the code object");
-  for (const Instruction& instruction : code->instructions()) {
-    // Both would point elsewhere once something before them is gone.
-    if (instruction.mnemonic == "s_getpc_b64" || instruction.mnemonic == "s_call_b64")
-      return std::unexpected("the kernel has " + code->text(instruction) + ": its code cannot be moved");
+  const std::span<const Instruction> all = code->instructions();
+  const std::int64_t end = all.back().offset_in_function + all.back().bytes;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    bool moves = all[i].mnemonic != "s_call_b64";
+    if (all[i].mnemonic == "s_getpc_b64") {
+      const auto target = pointed_to(bytes.data(), all[i], i + 1 < all.size() ? &all[i + 1] : nullptr);
+      moves = target && (*target < 0 || *target >= end);
+    }
+    // It would point elsewhere once something before it is gone.
+    if (!moves) return std::unexpected("the kernel has " + code->text(all[i]) + ": its code cannot be moved");
   }
   return Mutator(code_object, *code, static_cast<std::size_t>(found - first)).all();
 }

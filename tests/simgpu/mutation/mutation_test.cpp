@@ -9,14 +9,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <fstream>
-#include <iostream>
-#include <map>
 #include <ostream>
-#include <sstream>
-#include <string_view>
+#include <string>
+#include <vector>
 
+#include "redundant.h"
 #include "subject.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -28,10 +25,6 @@ using attention_forward::DataType;
 using attention_forward::Mask;
 using attention_forward::Pipeline;
 using ForwardSpec = attention_forward::KernelSpec;
-
-bool all_of_them = false;
-bool prints = false;
-constexpr std::size_t sample = 8;  // of a kernel
 
 struct Case {
   std::string name;
@@ -128,32 +121,6 @@ std::vector<Case> cases() {
   return all;
 }
 
-// "<kernel> <count> <mutation>: <reason>", # begins a comment.
-struct Redundant {
-  std::size_t count = 0;
-  std::string reason;
-};
-std::map<std::string, std::map<std::string, Redundant>> read_list() {
-  std::map<std::string, std::map<std::string, Redundant>> list;
-  std::ifstream file(WAVEJIT_REDUNDANT_LIST);
-  EXPECT_TRUE(file) << WAVEJIT_REDUNDANT_LIST;
-  for (std::string line; std::getline(file, line);) {
-    if (line.empty() || line.starts_with('#')) continue;
-    std::istringstream words(line);
-    std::string kernel;
-    Redundant entry;
-    words >> kernel >> entry.count;
-    std::string rest;
-    std::getline(words, rest);
-    const std::size_t colon = rest.find(": ");
-    EXPECT_TRUE(entry.count != 0 && colon != std::string::npos) << "not an entry: " << line;
-    if (colon == std::string::npos) continue;
-    entry.reason = rest.substr(colon + 2);
-    EXPECT_TRUE(list[kernel].emplace(rest.substr(1, colon - 1), entry).second) << "twice: " << line;
-  }
-  return list;
-}
-
 class Mutations : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Mutations, AreNoticed) {
@@ -164,45 +131,15 @@ TEST_P(Mutations, AreNoticed) {
   ASSERT_TRUE(mutations) << mutations.error();
   const std::set<std::uint32_t>& visited = subject.visited(which.mutated);
   ASSERT_FALSE(visited.empty());
-  std::vector<const Mutation*> wanted;
+  std::vector<Mutation> wanted;
   for (const Mutation& mutation : *mutations) {
     // In front of the entry stands what old firmware runs instead.
-    if (mutation.offset >= *visited.begin()) wanted.push_back(&mutation);
+    if (mutation.offset >= *visited.begin()) wanted.push_back(mutation);
   }
-  ASSERT_FALSE(wanted.empty());
-  const std::map<std::string, Redundant> listed = read_list()[which.name];
-  std::map<std::string, std::size_t> unnoticed;
-  std::map<std::string, std::map<std::string, int>> counts;  // by change: by what noticed it
-  const std::size_t step = all_of_them ? 1 : std::max<std::size_t>(wanted.size() / sample, 1);
-  for (std::size_t i = 0; i < wanted.size(); i += step) {
-    const Mutation& mutation = *wanted[i];
-    const bool runs = visited.contains(mutation.offset);
-    const Outcome outcome =
-        runs ? subject.run(which.mutated, mutation.code_object) : Outcome{.checks = {}, .first = {}, .differs = false};
-    ++counts[std::string(to_text(mutation.change))]
-            [!outcome.checks.empty() ? "reported" : (outcome.differs ? "another result" : "unnoticed")];
-    if (outcome.caught()) continue;
-    ++unnoticed[mutation.name()];
-    if (prints)
-      std::cout << "# " << which.name << ' ' << std::hex << mutation.offset << std::dec << ' ' << mutation.name()
-                << "   " << mutation.instruction << (runs ? "" : " (never runs)") << '\n';
-    EXPECT_TRUE(listed.contains(mutation.name()))
-        << which.name << ", offset " << mutation.offset << ": " << mutation.name() << " (" << mutation.instruction
-        << ") changes nothing that can be seen" << (runs ? "" : ": no problem here runs it");
-  }
-  for (const auto& [change, by] : counts) {
-    std::cout << which.name << ' ' << change << ':';
-    for (const auto& [who, count] : by) std::cout << ' ' << count << ' ' << who;
-    std::cout << '\n';
-  }
-  if (!all_of_them) return;
-  for (const auto& [name, count] : unnoticed) {
-    if (prints) std::cout << which.name << ' ' << count << ' ' << name << ": \n";
-    if (listed.contains(name))
-      EXPECT_EQ(count, listed.at(name).count) << which.name << ": the list has another count of " << name;
-  }
-  for (const auto& [name, entry] : listed)
-    EXPECT_TRUE(unnoticed.contains(name)) << which.name << ": " << name << " is on the list, and is noticed now";
+  expect_noticed({.name = which.name,
+                  .mutations = std::move(wanted),
+                  .runs = [&](std::uint32_t offset) { return visited.contains(offset); },
+                  .run = [&](const auto& code_object) { return subject.run(which.mutated, code_object); }});
 }
 
 INSTANTIATE_TEST_SUITE_P(Shipped, Mutations, ::testing::ValuesIn(cases()),
@@ -213,16 +150,6 @@ INSTANTIATE_TEST_SUITE_P(Shipped, Mutations, ::testing::ValuesIn(cases()),
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word == "--all") {
-      wavejit::tests::all_of_them = true;
-    } else if (word == "--print") {
-      wavejit::tests::prints = true;
-    } else {
-      std::cerr << "unknown: " << word << "; --all and --print are known\n";
-      return 2;
-    }
-  }
+  if (const int code = wavejit::tests::read_extent(argc, argv); code != 0) return code;
   return RUN_ALL_TESTS();
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "families/kernel/kernel_spec.h"
+#include "redundant.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/spec.h"
 
@@ -34,13 +35,6 @@ struct SubjectProblem {
   int batch() const;
   int query_rows() const;  // of the tensors
   int key_rows() const;
-};
-
-struct Outcome {
-  std::vector<std::string> checks;  // that reported something
-  std::string first;                // the first report
-  bool differs = false;             // O or LSE, in any bit, or bytes around them
-  bool caught() const { return !checks.empty() || differs; }
 };
 
 class Subject {

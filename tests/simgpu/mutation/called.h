@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A kernel of whole calls: problems run as users run them, through an engine, whose cache holds the kernel changed.
+// Each change has a process of its own: a simulated device on which a kernel failed is lost to its process, as HIP's
+// is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "redundant.h"
+#include "support/scratch_directory.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::tests {
+
+// What a call gave, whatever its family.
+struct CallResult {
+  wavejit_status status = WAVEJIT_OK;
+  std::string reports;              // of the simulated GPU, or the call's error
+  bool fence_intact = true;         // nothing around the results was written
+  std::vector<std::uint32_t> bits;  // of the results
+  std::string wrong;                // against float64, where that was asked for
+};
+
+struct CallProblem {
+  // `judges`: against float64, too. Lengths and tables that lie have no exact answer: wrong stays empty.
+  std::function<CallResult(wavejit_engine* engine, bool judges)> run;
+};
+
+class CalledKernel {
+ public:
+  // Of the kernels that the problems' calls launch on a target, the one whose spec has all these words.
+  CalledKernel(std::string target, std::vector<std::string> words, std::vector<CallProblem> problems);
+
+  // Empty: there is one such kernel, and every problem runs silently under all checks, within the bounds of float64.
+  const std::string& problem() const { return problem_; }
+  const std::vector<std::byte>& code_object() const { return code_object_; }
+  // On one problem after another until something shows.
+  Outcome run(const std::vector<std::byte>& code_object) const;
+
+ private:
+  bool find_kernel(const std::vector<std::string>& words);
+
+  std::string target_;
+  std::vector<CallProblem> problems_;
+  std::vector<std::uint64_t> whole_;  // digests of the problems' results
+  ScratchDirectory cache_;
+  std::string file_;  // the kernel's cache entry
+  std::vector<std::byte> entry_;
+  std::vector<std::byte> code_object_;
+  std::string problem_;
+};
+
+}  // namespace wavejit::tests

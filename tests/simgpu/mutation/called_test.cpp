@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What mutation_test.cpp says of dense kernels, for pages, left padding, mixes, softmax_lse and gradients, by whole
+// calls: every wait, barrier, wait state and mask is reported when it goes, or makes the result another one, or stands
+// in redundant.txt. The same --all and --print.
+//
+// To add a kernel, add a row to `cases`: its words, and calls that launch it.
+#include "called.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "analysis/kernel_code.h"
+#include "attention/modified.h"
+#include "attention_backward/backward_run.h"
+#include "mutation.h"
+#include "softmax_lse/softmax_run.h"
+
+namespace wavejit::tests {
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+// ---- Problems
+
+void append(std::vector<std::uint32_t>& bits, const std::vector<std::uint32_t>& more) {
+  bits.insert(bits.end(), more.begin(), more.end());
+}
+
+template <typename Output>
+CallResult result_of(const Output& output) {
+  CallResult result;
+  result.status = output.status;
+  result.reports = output.reports;
+  result.fence_intact = output.fence_intact;
+  if (output.status != WAVEJIT_OK && result.reports.empty()) result.reports = output.detail;
+  return result;
+}
+
+CallProblem forward(AttentionCase which, bool lies = false) {
+  return {[which, lies](wavejit_engine* engine, bool judges) {
+    const AttentionOutput output = run_attention(engine, which);
+    CallResult result = result_of(output);
+    result.bits.assign(output.o.begin(), output.o.end());
+    append(result.bits, bits_of(output.lse));
+    if (judges && !lies && output.status == WAVEJIT_OK)
+      result.wrong = judge(which, attention_reference(which.inputs), output).wrong();
+    return result;
+  }};
+}
+
+CallProblem softmax(const SoftmaxCase& which) {
+  return {[which](wavejit_engine* engine, bool judges) {
+    const SoftmaxOutput output = run_softmax(engine, which);
+    CallResult result = result_of(output);
+    result.bits = output.weights;
+    append(result.bits, bits_of(output.lse));
+    if (judges && output.status == WAVEJIT_OK) result.wrong = wrong_softmax(which, output);
+    return result;
+  }};
+}
+
+CallProblem backward(const std::string& words) {
+  return {[arrays = backward_arrays(words)](wavejit_engine* engine, bool judges) {
+    const BackwardOutput output = run_backward(engine, arrays);
+    CallResult result = result_of(output);
+    for (const auto* bits : {&output.dq, &output.dk, &output.dv}) append(result.bits, *bits);
+    if (judges && output.status == WAVEJIT_OK) result.wrong = wrong_gradients(arrays, output);
+    return result;
+  }};
+}
+
+// Keys grow every three tiles, so that maxima rise and sums are rescaled in the middle of the walk.
+void grow(AttentionCase& which) {
+  AttentionInputs& in = which.inputs;
+  const std::size_t row = std::size_t(in.kv_heads) * in.head_dim;
+  for (std::size_t i = 0; i < in.k.size(); ++i) {
+    const int key = static_cast<int>(i / row) % in.key_length;
+    const float grown = in.k[i] * (1.0F + (2 * static_cast<float>(key / 192)));
+    in.k[i] = from_storage(which.storage, to_storage(which.storage, grown));
+  }
+}
+
+// Packed queries of these lengths, and so many keys of each sequence; two query heads a kv head.
+AttentionCase sequences(const Numbers& queries, const Numbers& keys, std::uint64_t seed, int heads = 4) {
+  AttentionCase which = make_case(Storage::bf16, static_cast<int>(keys.size()), 1, std::ranges::max(keys), heads,
+                                  heads / 2, 64, true, seed);
+  grow(which);
+  AttentionInputs& in = which.inputs;
+  in.key_lengths = keys;
+  in.query_starts = {0};
+  for (const std::int32_t length : queries) in.query_starts.push_back(in.query_starts.back() + length);
+  in.query_length = std::ranges::max(queries);
+  in.q = normal_values(which.storage, std::size_t(in.query_rows()) * in.query_heads * in.head_dim, 1.0, seed + 77);
+  return which;
+}
+
+AttentionCase in_pages(AttentionCase which, const Pages& pages) {
+  which.pages = pages;
+  return which;
+}
+AttentionCase in_window(AttentionCase which, int left, int right) {
+  which.inputs.causal = false;
+  which.inputs.window = true;
+  which.inputs.window_left = left;
+  which.inputs.window_right = right;
+  return which;
+}
+AttentionCase without_scale(AttentionCase which) {
+  which.inputs.scale = 0;
+  return which;
+}
+AttentionCase with_sink(AttentionCase which) {
+  add_sink(which, 0.5);
+  return which;
+}
+// `queries` dense rows a sequence behind so much padding.
+AttentionCase padded(int queries, const Numbers& keys, const Numbers& firsts, std::uint64_t seed, int heads = 4) {
+  AttentionCase which = make_case(Storage::bf16, static_cast<int>(keys.size()), queries, std::ranges::max(keys), heads,
+                                  heads / 2, 64, true, seed);
+  grow(which);
+  which.inputs.key_lengths = keys;
+  which.first_keys = firsts;
+  return which;
+}
+SoftmaxCase scores(std::int64_t rows, std::int64_t keys, std::uint64_t seed) {
+  return softmax_case(softmax_lse::DataType::bf16, softmax_lse::DataType::bf16, rows, keys, seed, 3, 1, 2);
+}
+// Later keys have the larger scores: maxima rise from tile to tile.
+SoftmaxCase rising_scores(std::int64_t rows, std::int64_t keys) {
+  SoftmaxCase which = scores(rows, keys, 6);
+  for (std::size_t i = 0; i < which.scores.size(); ++i) {
+    const float tile = static_cast<float>(static_cast<std::int64_t>(i) % keys / 64);
+    which.scores[i] = from_storage(Storage::bf16, to_storage(Storage::bf16, which.scores[i] + (10 * tile)));
+  }
+  return which;
+}
+SoftmaxCase without_scale(SoftmaxCase which) {
+  which.scale = 0;
+  return which;
+}
+SoftmaxCase scores_in_window(std::int64_t rows, std::int64_t keys, std::int32_t left, std::int32_t right) {
+  SoftmaxCase which = scores(rows, keys, 3);
+  which.window = {left, right};
+  return which;
+}
+SoftmaxCase scores_with_lengths(const Numbers& lengths, std::int64_t keys) {
+  SoftmaxCase which =
+      softmax_case(softmax_lse::DataType::bf16, softmax_lse::DataType::bf16, 3, keys, 4, 3, std::ssize(lengths), 1);
+  which.key_lengths = lengths;
+  which.causal = true;
+  return which;
+}
+
+// ---- Kernels
+
+struct Case {
+  std::string name;
+  std::string target;
+  std::vector<std::string> words;
+  std::vector<CallProblem> problems;
+};
+void PrintTo(const Case& which, std::ostream* out) { *out << which.name; }
+
+std::vector<Case> cases() {
+  // Rows of one tile and of two, a first tile of keys that is the last, no keys, more keys than two chunks.
+  const auto pages = [](const Pages& plain, const Pages& list, bool window) {
+    const auto masked = [&](const AttentionCase& which) { return window ? in_window(which, 40, 3) : which; };
+    std::vector<CallProblem> all = {
+        forward(in_pages(masked(sequences({40, 3, 0, 140}, {70, 1, 20, 300}, 1)), plain)),
+        forward(in_pages(with_sink(masked(sequences({35, 40}, {33, 0}, 2))), list)),
+        forward(in_pages(masked(sequences({7, 33}, {3, 0}, 8)), list)),
+        forward(in_pages(without_scale(masked(sequences({33}, {33}, 7, 2))), plain)),
+        forward(in_pages(masked(sequences({126}, {126}, 5, 2)), plain)),
+        forward(in_pages(masked(sequences({40}, {1029}, 6, 2)), list)),
+        forward(in_pages(masked(sequences({36}, {2150}, 3, 2)), plain)),
+    };
+    // Entries that are no page are cut to the cache.
+    for (const std::int32_t lie : {-1, 2147483647}) {
+      Pages lies = lie > 0 ? list : plain;
+      lies.every_entry = lie;
+      all.push_back(forward(in_pages(masked(sequences({40, 36}, {200, 330}, 4, 2)), lies), true));
+    }
+    return all;
+  };
+  const std::string packed = "layout=packed q_lengths=100,0,33,7 k_lengths=130,40,0,5 b4 q100 k130";
+  const std::vector<CallProblem> gradients = {
+      backward("bf16 " + packed + " h2/1 d64 window=40,3"),
+      backward("bf16 layout=packed q_lengths=150,20 k_lengths=20,150 b2 q150 k150 h2/1 d64 window=3,20"),
+      backward("bf16 b1 q70 k300 h2/1 d64 window=30,0"), backward("bf16 b1 q5 k5 h2/1 d64 window=2,1")};
+  return {
+      {"paged_gfx950",
+       "gfx950",
+       {"attention_forward ", " paged ", "pipeline=generic"},
+       pages({.size = 16}, {.size = 48, .list = true}, false)},
+      {"paged_window_gfx942",
+       "gfx942",
+       {"attention_forward ", " paged ", "pipeline=generic", "window"},
+       pages({.size = 16}, {.size = 48, .list = true}, true)},
+      {"vectorised_gfx942",
+       "gfx942",
+       {"attention_forward ", " vectorised "},
+       pages({.size = 16, .layout = WAVEJIT_PAGES_VECTORISED},
+             {.size = 48, .list = true, .layout = WAVEJIT_PAGES_VECTORISED_KEYS}, false)},
+      {"first_keys_gfx950",
+       "gfx950",
+       {"attention_forward ", " first_keys "},
+       {forward(padded(70, {70, 33, 1}, {0, 37, 69}, 1)), forward(with_sink(padded(40, {300, 0}, {5, 305}, 2))),
+        forward(padded(40, {3, 0}, {2, 5}, 5, 2)), forward(without_scale(padded(33, {33}, {4}, 6, 2))),
+        forward(padded(126, {126}, {3}, 4, 2)), forward(padded(36, {2150}, {3}, 3, 2))}},
+      {"many_rows_gfx942",
+       "gfx942",
+       {"attention_forward ", "rows=many"},
+       // Two kernels share a call only where a sequence has more than a chunk of keys.
+       {forward(sequences({1, 140, 0, 8, 9, 1, 3, 1}, {1030, 300, 7, 25, 11, 0, 2, 20}, 1)),
+        forward(sequences({1, 158, 1, 1, 1, 1}, {1030, 203, 1, 2, 1, 1}, 3, 2)),
+        forward(sequences({1, 70, 1, 1, 1, 1}, {1030, 5, 1, 2, 1, 1}, 5, 2)),
+        forward(without_scale(sequences({1, 70, 1, 1, 1, 1}, {1030, 70, 1, 2, 1, 1}, 4, 2))),
+        forward(sequences({1, 40, 1, 1, 1, 1}, {3, 2150, 1, 2, 1, 1}, 6, 2)),
+        forward(with_sink(
+            sequences({1, 1, 130, 70, 1, 2, 1, 1, 1, 1, 1}, {1030, 24, 60, 80, 3, 5, 6, 7, 8, 1, 1}, 2, 2)))}},
+      {"softmax_lse_gfx950",
+       "gfx950",
+       {"softmax_lse bf16 "},
+       {softmax(scores(5, 130, 1)), softmax(scores(3, 62, 2)), softmax(scores_in_window(40, 300, 20, 7)),
+        softmax(scores_with_lengths({0, 1, 200, 64, 63}, 200)), softmax(rising_scores(3, 700)),
+        softmax(without_scale(scores(2, 70, 7))), softmax(scores(2, 2150, 5))}},
+      {"backward_dkdv_gfx942", "gfx942", {"attention_backward_dkdv "}, gradients},
+  };
+}
+
+class CalledMutations : public ::testing::TestWithParam<Case> {};
+
+TEST_P(CalledMutations, AreNoticed) {
+  const Case& which = GetParam();
+  const CalledKernel kernel(which.target, which.words, which.problems);
+  ASSERT_EQ(kernel.problem(), "");
+  auto mutations = mutations_of(kernel.code_object());
+  ASSERT_TRUE(mutations) << mutations.error();
+  const auto code = analysis::KernelCode::read(kernel.code_object());
+  ASSERT_TRUE(code) << code.error();
+  // What old firmware runs instead of a part of the start.
+  std::erase_if(*mutations, [&](const Mutation& mutation) { return mutation.offset < code->first_offset(); });
+  expect_noticed({.name = which.name,
+                  .mutations = *std::move(mutations),
+                  .runs = [](std::uint32_t) { return true; },
+                  .run = [&](const auto& code_object) { return kernel.run(code_object); }});
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, CalledMutations, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace wavejit::tests
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  if (const int code = wavejit::tests::read_extent(argc, argv); code != 0) return code;
+  return RUN_ALL_TESTS();
+}
