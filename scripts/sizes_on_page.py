@@ -20,10 +20,11 @@ def name_of(file: pathlib.Path) -> str:
 
 def judged(page: str, file: pathlib.Path) -> tuple[bool, str]:
     name, megabytes = name_of(file), file.stat().st_size / 1e6
+    shown = f"{megabytes:.{1 if megabytes >= 0.1 else 2}f} MB"
     row = re.search(rf"^\| `{re.escape(name)}` \| ([0-9.]+) MB \|", page, re.MULTILINE)
-    made = f"{name}: {megabytes:.1f} MB"
+    made = f"{name}: {shown}"
     if not row:
-        return False, f"{made}; the page has no row '| `{name}` | {megabytes:.1f} MB | …'"
+        return False, f"{made}; the page has no row '| `{name}` | {shown} | …'"
     said = float(row.group(1))
     right = abs(said - megabytes) <= max(megabytes / 20, 0.05)
     return right, made + ("" if right else f"; the page says {said:g} MB")
