@@ -90,8 +90,6 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   Memory dq(engine, arrays.q.size() * bytes);
   Memory dk(engine, arrays.k.size() * bytes);
   Memory dv(engine, arrays.k.size() * bytes);
-  Memory workspace(engine, arrays.lse.size() * sizeof(float));
-  for (Memory* memory : {&dq, &dk, &dv, &workspace}) memory->in();
   const auto data = [](const auto& memory) { return memory ? memory->data() : nullptr; };
   const DevicePointers pointers = {.q = data(q),
                                    .k = data(k),
@@ -108,8 +106,12 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
                                    .dk = dk.data(),
                                    .dv = dv.data()};
   wavejit_attention_backward_arguments call = attention_backward::program::call_of(arrays, pointers);
+  std::size_t workspace_bytes = 0;
+  wavejit_attention_backward_workspace(engine, &call, &workspace_bytes);
+  Memory workspace(engine, workspace_bytes);
+  for (Memory* memory : {&dq, &dk, &dv, &workspace}) memory->in();
   call.workspace = workspace.data();
-  call.workspace_bytes = arrays.lse.size() * sizeof(float);
+  call.workspace_bytes = workspace_bytes;
   wavejit_call_report report{};
   report.size = sizeof report;
   call.report = &report;

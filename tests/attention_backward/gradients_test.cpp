@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attention_backward/backward_run.h"
@@ -29,10 +30,24 @@ class Gradients : public ::testing::TestWithParam<const char*> {
     const Arrays arrays = backward_arrays(words);
     BackwardOutput output = run(arrays);
     EXPECT_EQ(wrong_gradients(arrays, output), "");
+    // As calls with many workgroups are done: the same bits.
+    const BackwardOutput wide = run_backward(wide_.get(), arrays);
+    EXPECT_EQ(wide.status, WAVEJIT_OK) << wide.detail << wide.reports;
+    EXPECT_EQ(wide.reports, "");
+    if (std::string_view(GetParam()) == "gfx950") EXPECT_THAT(wide.kernel_spec, HasSubstr("blocks=2"));
+    EXPECT_TRUE(wide.dq == output.dq && wide.dk == output.dk && wide.dv == output.dv) << wide.kernel_spec;
     return output;
   }
 
+  static wavejit_engine_options two_blocks() {
+    wavejit_engine_options options{};
+    options.size = sizeof options;
+    options.pipeline = "auto tile_queries=256";
+    return options;
+  }
+
   Engine engine_{GetParam()};
+  Engine wide_{GetParam(), two_blocks()};
 };
 
 TEST_P(Gradients, MatchFloat64) {
@@ -144,6 +159,7 @@ TEST_P(Gradients, OfScalesOfEverySign) {
 // Rows of a head in more than one run: their sums are added up, in order.
 TEST_P(Gradients, OfSeveralRuns) {
   const BackwardOutput output = matches("bf16 b1 q150 k20 h256/1 d64 causal");
+  matches("bf16 b1 q150 k20 h256/1 d128 causal");
   EXPECT_THAT(output.kernel_spec, HasSubstr("attention_backward_dq"));
 }
 

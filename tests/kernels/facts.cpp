@@ -269,24 +269,29 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
     for (const auto& [dtype, dtype_name] : attention::operand_types)
       for (const int dims : {64, 128}) {
         attention_backward::KernelWords words = {.dtype = dtype, .head_dim = dims, .target = std::string(target.id)};
-        const auto add = [&](attention_backward::Runs runs) {
+        // Of calls with many workgroups, or with few: one block.
+        const auto add = [&](attention_backward::Runs runs, bool many = true) {
+          attention_backward::QueryKernel queries = {words};
+          queries.blocks = many ? default_query_blocks(queries, target) : 1;
+          if (runs == attention_backward::Runs::one && !refusal_of(queries)) specs.emplace_back(queries);
           attention_backward::KeyKernel keys = {words};
+          keys.blocks = many ? default_key_blocks(keys, target) : 1;
           keys.runs = runs;
           if (!refusal_of(keys)) specs.emplace_back(keys);
         };
         for (const auto& [mask, mask_name] : attention_backward::masks) {
           words.mask = mask;
-          const attention_backward::QueryKernel queries = {words};
-          if (!refusal_of(queries)) specs.emplace_back(queries);
           add(attention_backward::Runs::one);
+          attention_backward::QueryKernel queries = {words};
+          if (default_query_blocks(queries, target) > 1) add(attention_backward::Runs::one, false);
         }
-        // What takes the most registers.
-        words.modifiers = {Modifier::softcap, Modifier::alibi};
+        // What takes the most registers, with as many blocks as there can be and with one.
         words.gradients_fp32 = true;
-        const attention_backward::QueryKernel queries = {words};
-        if (!refusal_of(queries)) specs.emplace_back(queries);
-        add(attention_backward::Runs::one);
-        add(attention_backward::Runs::several);
+        for (const Modifiers modifiers : {Modifiers{Modifier::alibi}, Modifiers{Modifier::softcap, Modifier::alibi}}) {
+          words.modifiers = modifiers;
+          add(attention_backward::Runs::one);
+          add(attention_backward::Runs::several);
+        }
       }
   return specs;
 }

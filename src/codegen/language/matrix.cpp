@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "codegen/language/matrix.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <algorithm>
@@ -73,14 +74,17 @@ Accumulator MatrixUnit::zeros() const {
   return {llvm::Constant::getNullValue(kernel_.vector(kernel_.f32(), layout.registers())), layout};
 }
 
-Value* MatrixUnit::part(Value* dwords, int step) const {
+Value* MatrixUnit::dwords_of(Value* dwords, int step) const {
   const int per_step = instruction_.k_per_lane(kernel_.target().wave_size) / 2;  // two elements a dword
   if (per_step != OperandLayout::dwords) {
     llvm::SmallVector<int, 4> lanes;
     for (int index = 0; index < per_step; ++index) lanes.push_back(step * per_step + index);
     dwords = kernel_.ir().CreateShuffleVector(dwords, lanes);
   }
-  return kernel_.ir().CreateBitCast(dwords, operand_type_);
+  return dwords;
+}
+Value* MatrixUnit::part(Value* dwords, int step) const {
+  return kernel_.ir().CreateBitCast(dwords_of(dwords, step), operand_type_);
 }
 
 int MatrixUnit::steps() const { return operand_layout(KOrder::contiguous).k_block / instruction_.k; }
@@ -91,7 +95,7 @@ Accumulator MatrixUnit::mma(const OperandA& a, const OperandB& b, const Accumula
   return result;
 }
 
-Accumulator MatrixUnit::mma_step(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const {
+bool MatrixUnit::fits(const OperandA& a, const OperandB& b, const Accumulator& c) const {
   if (a.layout != b.layout) {
     kernel_.refuse("mma: operand A holds " + a.layout.describe() + ", operand B holds " + b.layout.describe());
   } else if (a.layout != operand_layout(a.layout.k_order)) {
@@ -101,12 +105,59 @@ Accumulator MatrixUnit::mma_step(const OperandA& a, const OperandB& b, const Acc
     kernel_.refuse("mma: the accumulator holds " + c.layout.describe() + ", the instruction takes " +
                    accumulator_layout().describe());
   }
-  if (kernel_.refused()) return c;
+  return !kernel_.refused();
+}
+
+Accumulator MatrixUnit::mma_step(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const {
+  if (!fits(a, b, c)) return c;
   Accumulator result = c;
   Value* zero = kernel_.constant(0);
   result.value = kernel_.ir().CreateIntrinsic(intrinsic_, {},
                                               {part(a.value, step), part(b.value, step), c.value, zero, zero, zero});
   return result;
+}
+
+Accumulator MatrixUnit::mma_step_apart(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const {
+  if (!fits(a, b, c)) return c;
+  Accumulator result = c;
+  Value* rows = dwords_of(a.value, step);
+  Value* columns = dwords_of(b.value, step);
+  llvm::FunctionType* type =
+      llvm::FunctionType::get(c.value->getType(), {rows->getType(), columns->getType(), c.value->getType()}, false);
+  const std::string line = "v_mfma_f32_" + std::to_string(instruction_.m) + "x" + std::to_string(instruction_.n) + "x" +
+                           std::to_string(instruction_.k) + (element_ == Element::bf16 ? "_bf16" : "_f16") +
+                           " $0, $1, $2, $0";
+  llvm::CallInst* call =
+      kernel_.ir().CreateCall(llvm::InlineAsm::get(type, line, "=a,v,v,0", true), {rows, columns, c.value});
+  call->setMemoryEffects(llvm::MemoryEffects::none());
+  result.value = call;
+  return result;
+}
+
+void MatrixUnit::begin_apart() const {
+  kernel_.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_nop, {}, {kernel_.ir().getInt16(1)});
+}
+
+// One line for all, so that no accumulator is read before the pause.
+void MatrixUnit::settle(std::span<Accumulator> accumulators) const {
+  std::vector<llvm::Type*> types;
+  Values values;
+  std::string results;
+  std::string operands;
+  for (std::size_t i = 0; i < accumulators.size(); ++i) {
+    types.push_back(accumulators[i].value->getType());
+    values.push_back(accumulators[i].value);
+    results += i == 0 ? "=a" : ",=a";
+    operands += "," + std::to_string(i);
+  }
+  llvm::Type* all = types.size() == 1 ? types.front() : llvm::StructType::get(kernel_.context(), types);
+  llvm::FunctionType* type = llvm::FunctionType::get(all, types, false);
+  // 16 passes and 3 wait states at the most.
+  llvm::CallInst* call =
+      kernel_.ir().CreateCall(llvm::InlineAsm::get(type, "s_nop 15\n\ts_nop 3", results + operands, true), values);
+  call->setMemoryEffects(llvm::MemoryEffects::none());
+  for (std::size_t i = 0; i < accumulators.size(); ++i)
+    accumulators[i].value = types.size() == 1 ? call : kernel_.ir().CreateExtractValue(call, static_cast<unsigned>(i));
 }
 
 }  // namespace wavejit::language

@@ -2,6 +2,8 @@
 // The matrix unit of a target: one instruction chosen from its row, and mma() that uses it.
 #pragma once
 
+#include <span>
+
 #include "codegen/language/fragment.h"
 
 namespace wavejit::language {
@@ -29,8 +31,28 @@ class MatrixUnit {
   Accumulator mma_step(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const;
   int steps() const;
 
+  // ---- Accumulators in registers of accumulation, where they and the operands do not fit into the other half
+  //
+  // The backend chooses one half for all accumulators of a kernel and copies what does not fit. Here some are held in
+  // the other half by the constraint of an assembler's line. The price: the backend does not know what it is, and
+  // leaves out the wait states round it. Two facts close that:
+  //
+  //   operands from vector instructions   begin_apart() stands between those and the first product
+  //   results                             settle() stands between the last product and whatever else reads them
+  //
+  // The simulated GPU's check of hazards knows both.
+
+  // As mma_step.
+  Accumulator mma_step_apart(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const;
+  void begin_apart() const;
+  // The same accumulators, behind a pause as long as a product. They must be used by nothing else: an accumulator that
+  // anything reads from the other half is kept there by the backend throughout.
+  void settle(std::span<Accumulator> accumulators) const;
+
  private:
+  Value* dwords_of(Value* dwords, int step) const;
   Value* part(Value* dwords, int step) const;
+  bool fits(const OperandA& a, const OperandB& b, const Accumulator& c) const;
 
   Kernel& kernel_;
   Element element_;

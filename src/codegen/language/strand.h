@@ -19,14 +19,16 @@ class Strand {
  public:
   using Operation = std::function<void()>;
   void add(Operation operation, int slots = 1) { operations_.emplace_back(std::move(operation), slots); }
+  bool empty() const { return operations_.empty(); }
   // Writes operations of so many slots, or as many as there are. Slots that an operation was too long for are kept for
-  // the next time.
-  void write(int slots) {
+  // the next time; those that none was there for come back.
+  int write(int slots) {
     slots_ += slots;
     while (slots_ > 0 && !operations_.empty() && operations_.front().second <= slots_) {
       slots_ -= operations_.front().second;
       write_next();
     }
+    return operations_.empty() ? slots_ : 0;
   }
   void write_rest() {
     while (!operations_.empty()) write_next();

@@ -19,7 +19,7 @@ using language::Values;
 // and counts from the first key of the lane's own group: one register, compared with a constant per score. Thresholds
 // up to 64 are inline constants.
 void hide(Kernel& kernel, Value* needed, const std::function<Value*()>& edge, llvm::CmpInst::Predicate hides,
-          std::span<Accumulator> scores) {
+          std::span<Accumulator> scores, std::size_t first_part) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Values values;
   for (const Accumulator& part : scores) values.push_back(part.value);
@@ -31,7 +31,7 @@ void hide(Kernel& kernel, Value* needed, const std::function<Value*()>& edge, ll
     for (std::size_t part = 0; part < before.size(); ++part) {
       Value* masked = before[part];
       for (int r = 0; r < layout.registers(); ++r) {
-        const int key = static_cast<int>(part) * layout.rows + layout.row_of_register(r);
+        const int key = static_cast<int>(first_part + part) * layout.rows + layout.row_of_register(r);
         Value* score = ir.CreateExtractElement(before[part], r);
         Value* is_hidden = ir.CreateICmp(hides, bound, kernel.constant(key));
         masked = ir.CreateInsertElement(masked, ir.CreateSelect(is_hidden, hidden, score), r);
@@ -45,7 +45,8 @@ void hide(Kernel& kernel, Value* needed, const std::function<Value*()>& edge, ll
 
 }  // namespace
 
-void apply_mask(Kernel& kernel, const QueryTile& queries, Value* tile, std::span<Accumulator> scores) {
+void apply_mask(Kernel& kernel, const QueryTile& queries, Value* tile, std::span<Accumulator> scores,
+                std::size_t first_part) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* first_key = ir.CreateMul(tile, kernel.constant(tile_keys));
   Value* last_key = ir.CreateAdd(first_key, kernel.constant(tile_keys - 1));
@@ -59,13 +60,13 @@ void apply_mask(Kernel& kernel, const QueryTile& queries, Value* tile, std::span
     if (queries.limit_offset) row_limit = minimum(kernel, ir.CreateAdd(place.row, queries.limit_offset), row_limit);
     return in_group(place, ir.CreateSub(row_limit, first_key));
   };
-  hide(kernel, ir.CreateICmpSGT(last_key, queries.wave_limit), limit, llvm::CmpInst::ICMP_SLT, scores);
+  hide(kernel, ir.CreateICmpSGT(last_key, queries.wave_limit), limit, llvm::CmpInst::ICMP_SLT, scores, first_part);
   if (queries.begin_offset) {
     const auto begin = [&] {
       const LanePlace place = lane_place(kernel, queries);
       return in_group(place, ir.CreateAdd(place.row, ir.CreateSub(queries.begin_offset, first_key)));
     };
-    hide(kernel, ir.CreateICmpSLT(first_key, queries.wave_begin), begin, llvm::CmpInst::ICMP_SGT, scores);
+    hide(kernel, ir.CreateICmpSLT(first_key, queries.wave_begin), begin, llvm::CmpInst::ICMP_SGT, scores, first_part);
   }
 }
 

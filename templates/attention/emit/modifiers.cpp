@@ -144,9 +144,10 @@ Value* ScoreModifiers::bias_of(const Values& fetched, std::size_t part, int r) c
   return ir.CreateBitCast(bits, kernel_.f32());
 }
 
-void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumulator> scores) const {
+void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumulator> scores,
+                           std::size_t first_part) const {
   if (!modifiers_.any()) {
-    apply_mask(kernel_, queries_, tile, scores);
+    apply_mask(kernel_, queries_, tile, scores, first_part);
     return;
   }
   llvm::IRBuilder<>& ir = kernel_.ir();
@@ -171,9 +172,9 @@ void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumul
       } else {
         x = ir.CreateFMul(x, queries_.scale_log2e);
       }
-      if (modifiers_.has(Modifier::bias)) x = with_bias(kernel_, bias_type_, bias_of(fetched, part, r), x);
+      if (modifiers_.has(Modifier::bias)) x = with_bias(kernel_, bias_type_, bias_of(fetched, first_part + part, r), x);
       if (modifiers_.has(Modifier::alibi)) {
-        const int key = static_cast<int>(part) * layout.rows + layout.row_of_register(r);
+        const int key = static_cast<int>(first_part + part) * layout.rows + layout.row_of_register(r);
         Value* keys = key == 0 ? distance : ir.CreateFAdd(distance, kernel_.constant(static_cast<float>(key)));
         x = fused(kernel_, ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, keys), minus_slope_, x);
       }
@@ -181,7 +182,7 @@ void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumul
     }
     scores[part].value = modified;
   }
-  apply_mask(kernel_, queries_, tile, scores);
+  apply_mask(kernel_, queries_, tile, scores, first_part);
 }
 
 }  // namespace wavejit::attention

@@ -24,7 +24,8 @@ wavejit_status asked(wavejit_engine* engine, const wavejit_attention_backward_ar
     grow(arguments, all);
     const auto problem = wavejit::attention_backward::check(arguments);
     if (!problem) return std::unexpected(problem.error());
-    if (auto workspace = wavejit::attention_backward::check_workspace(*arguments, problem->delta_bytes); !workspace)
+    if (auto workspace = wavejit::attention_backward::check_workspace(*arguments, problem->workspace_bytes());
+        !workspace)
       return workspace;
     wavejit::attention_backward::BackwardCall call(*arguments, *problem, engine->engine->toggles());
     return ask(call);
@@ -50,7 +51,7 @@ wavejit_status wavejit_attention_backward_workspace(wavejit_engine* engine,
     grow(arguments, all);
     const auto problem = wavejit::attention_backward::check(arguments);
     if (!problem) return std::unexpected(problem.error());
-    *bytes = problem->delta_bytes;
+    *bytes = problem->workspace_bytes();
     return {};
   });
 }

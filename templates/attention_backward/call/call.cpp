@@ -62,7 +62,7 @@ Layout layout_of(const wavejit_attention_backward_arguments& call) {
 BackwardCall::BackwardCall(const wavejit_attention_backward_arguments& call, const BackwardProblem& problem,
                            const families::Toggles& /*toggles*/)
     : Call(problem.shape.shape()), call_(call), problem_(problem) {
-  workspace_bytes = problem.delta_bytes;
+  workspace_bytes = problem.workspace_bytes();
   workspace = call.workspace;
   report = call.report;
 }
@@ -84,6 +84,9 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
       .delta = {.pointer = address(memory),
                 .batch_stride = call_.q.sizes[0] > 1 ? rows * problem_.query_heads : 0,
                 .head_stride = rows},
+      .parts = {.pointer = address(memory) + problem_.parts_at(),
+                .batch_stride = parts_bytes_of_head(problem_) * problem_.kv_heads,
+                .head_stride = parts_bytes_of_head(problem_)},
       .query_length = problem_.query_length,
       .key_length = problem_.key_length,
       .causal_offset = problem_.causal_prefix,
@@ -116,7 +119,7 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
         (rows_of_all + static_cast<std::uint32_t>(of_tile) - 1) / static_cast<std::uint32_t>(of_tile), 1);
   };
   plan.add({.grid_x = problem_.query_heads,
-            .grid_y = tiles(problem_.query_length, tile_queries),
+            .grid_y = tiles(problem_.query_length, tile_queries_of(kernels[0]->get<QueryKernel>())),
             .grid_z = problem_.batch,
             .threads = threads,
             .arguments = &arguments_,
@@ -136,8 +139,10 @@ BackwardCall::WhenMissing BackwardCall::when_missing() const {
 }
 
 families::WorkspaceWords BackwardCall::workspace_words() const {
-  return {.reason = "delta of " + std::to_string(problem_.delta_bytes / sizeof(float)) + " rows",
-          .captured = "a backward call keeps one number a row of q and head",
+  const std::string parts =
+      problem_.parts_bytes == 0 ? "" : " and " + std::to_string(problem_.parts_bytes) + " bytes of sums of runs";
+  return {.reason = "delta of " + std::to_string(problem_.delta_bytes / sizeof(float)) + " rows" + parts,
+          .captured = "a backward call keeps one number a row of q and head, and sums of long sequences",
           .instead = "a workspace of wavejit_attention_backward_workspace bytes"};
 }
 

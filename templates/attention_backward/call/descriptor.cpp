@@ -11,6 +11,8 @@ BackwardShape ProblemDescriptor::shape() const {
                          .mask = choose_mask(causal, window.has_value(), left, right).mask,
                          .gradients_fp32 = gradients_fp32,
                          .runs = runs_of(query_length, query_heads / kv_heads)};
+  shape.many_queries = are_many(batch, query_heads, query_length, shape.mask);
+  shape.many_keys = are_many(batch, kv_heads, key_length, shape.mask);
   if (!softcap.empty()) shape.modifiers.add(Modifier::softcap);
   if (alibi != attention::Extent::none) shape.modifiers.add(Modifier::alibi);
   return shape;

@@ -75,6 +75,23 @@ KernelWords words_of(const BackwardShape& shape, const Target& target, const Tog
           .lowering = toggles.lowering};
 }
 
+// As the problem would have it, or as a developer pins it: tile_queries=128 or 256 of the pipeline's text.
+bool wants_two_blocks(bool many, const Toggles& toggles) {
+  const int rows_of_block = 32 * waves;
+  return toggles.tile_queries == most_blocks * rows_of_block || (many && toggles.tile_queries != rows_of_block);
+}
+QueryKernel query_kernel_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
+  QueryKernel kernel = {words_of(shape, target, toggles)};
+  kernel.blocks = wants_two_blocks(shape.many_queries, toggles) ? default_query_blocks(kernel, target) : 1;
+  return kernel;
+}
+KeyKernel key_kernel_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
+  KeyKernel kernel = {words_of(shape, target, toggles)};
+  kernel.blocks = wants_two_blocks(shape.many_keys, toggles) ? default_key_blocks(kernel, target) : 1;
+  kernel.runs = shape.runs;
+  return kernel;
+}
+
 class AttentionBackward final : public families::Family {
  public:
   std::string_view name() const override { return family_name; }
@@ -88,10 +105,8 @@ class AttentionBackward final : public families::Family {
   Result<families::Route> route(const families::Shape& shape, const Target& target,
                                 const Toggles& toggles) const override {
     const BackwardShape of = BackwardShape::of(shape.code);
-    const KernelWords words = words_of(of, target, toggles);
-    const QueryKernel queries = {words};
-    KeyKernel keys = {words};
-    keys.runs = of.runs;
+    const QueryKernel queries = query_kernel_of(of, target, toggles);
+    const KeyKernel keys = key_kernel_of(of, target, toggles);
     if (of.head_dim_v != of.head_dim_qk)
       return fail(WAVEJIT_UNSUPPORTED, "d" + std::to_string(of.head_dim_qk) + "/" + std::to_string(of.head_dim_v) +
                                            "; accepted: d64, d128 of q, k and v alike");
@@ -103,13 +118,11 @@ class AttentionBackward final : public families::Family {
   families::Explanation explain(const families::Shape& shape, const Target& target,
                                 const Toggles& toggles) const override {
     const BackwardShape of = BackwardShape::of(shape.code);
-    const KernelWords words = words_of(of, target, toggles);
-    const QueryKernel queries = {words};
-    KeyKernel keys = {words};
-    keys.runs = of.runs;
-    return {.description = "dQ by tiles of " + std::to_string(tile_queries) +
+    const QueryKernel queries = query_kernel_of(of, target, toggles);
+    const KeyKernel keys = key_kernel_of(of, target, toggles);
+    return {.description = "dQ by tiles of " + std::to_string(tile_queries_of(queries)) +
                            " rows and 64 keys, then dK and dV by tiles of " + std::to_string(tile_keys_of(keys)) +
-                           " keys and " + std::to_string(rows_at_once(words, target)) + " rows; no atomics",
+                           " keys and " + std::to_string(rows_at_once(keys, target)) + " rows; no atomics",
             .cost = std::to_string(threads) + " threads, up to " +
                     std::to_string(512 / waves_per_simd(queries, target)) + " and " +
                     std::to_string(512 / waves_per_simd(keys, target)) + " VGPRs",
@@ -124,13 +137,22 @@ class AttentionBackward final : public families::Family {
     return failure;
   }
 
-  std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
-    // Gradients of the tensors' type, one run; other words are a line of a list.
+  std::vector<families::Shape> every_shape(const Target& target, const Toggles& /*toggles*/) const override {
+    // Gradients of the tensors' type, one run; other words are a line of a list. Few workgroups and many.
     std::vector<families::Shape> shapes;
     for (const auto& [type, type_name] : attention::operand_types)
       for (const int dims : {64, 128})
         for (const auto& [mask, mask_name] : masks)
-          shapes.push_back(BackwardShape{.dtype = type, .head_dim_qk = dims, .head_dim_v = dims, .mask = mask}.shape());
+          for (const bool many : {false, true}) {
+            const BackwardShape shape = {.dtype = type,
+                                         .head_dim_qk = dims,
+                                         .head_dim_v = dims,
+                                         .mask = mask,
+                                         .many_queries = many,
+                                         .many_keys = many};
+            if (many && query_kernel_of(shape, target, {}).blocks == 1) continue;
+            shapes.push_back(shape.shape());
+          }
     return shapes;
   }
 

@@ -127,6 +127,8 @@ Result<BackwardProblem> check_all(const Call& call) {
                      static_cast<std::uint64_t>(call.q.sizes[2]) * sizeof(float),
   };
   problem.scale_log2e = problem.scale * std::numbers::log2e_v<float>;
+  if (problem.shape.runs == Runs::several)
+    problem.parts_bytes = parts_bytes_of_head(problem) * problem.kv_heads * problem.batch;
   Result<void> step;
   if (!std::isfinite(problem.scale_log2e))
     step = refused("scale", std::to_string(call.scale), "finite values whose product with log2 e is finite in fp32");
@@ -134,17 +136,28 @@ Result<BackwardProblem> check_all(const Call& call) {
   if (step) step = check_mask(call, problem);
   if (step) step = check_modifiers(call, problem);
   if (!step) return std::unexpected(std::move(step.error()));
+  BackwardShape& shape = problem.shape;
+  shape.many_queries = are_many(problem.batch, problem.query_heads, problem.query_length, shape.mask);
+  shape.many_keys = are_many(problem.batch, problem.kv_heads, problem.key_length, shape.mask);
   return problem;
 }
 
 }  // namespace
+
+std::uint64_t parts_bytes_of_head(const BackwardProblem& problem) {
+  constexpr std::uint64_t tile = most_tile_keys;
+  const std::uint64_t keys = (problem.key_length + tile - 1) / tile * tile;
+  const int dims = problem.shape.head_dim_qk + problem.shape.head_dim_v;
+  return keys * static_cast<std::uint64_t>(dims) * sizeof(float);
+}
 
 families::Shape BackwardShape::shape() const {
   const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
   return {.family = &family(),
           .code = std::uint64_t{1} << 63U | number(modifiers.bits()) << 48U | number(dtype) << 44U |
                   number(mask) << 40U | number(gradients_fp32) << 36U | number(runs) << 35U |
-                  number(head_dim_qk) << 16U | number(head_dim_v)};
+                  number(many_queries) << 34U | number(many_keys) << 33U | number(head_dim_qk) << 16U |
+                  number(head_dim_v)};
 }
 
 BackwardShape BackwardShape::of(std::uint64_t code) {
@@ -155,7 +168,9 @@ BackwardShape BackwardShape::of(std::uint64_t code) {
           .mask = static_cast<Mask>(bits(40, 2)),
           .modifiers = Modifiers::from_bits(static_cast<std::uint8_t>(bits(48, 8))),
           .gradients_fp32 = bits(36, 1) != 0,
-          .runs = static_cast<Runs>(bits(35, 1))};
+          .runs = static_cast<Runs>(bits(35, 1)),
+          .many_queries = bits(34, 1) != 0,
+          .many_keys = bits(33, 1) != 0};
 }
 
 MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right) {
@@ -175,6 +190,14 @@ MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t
   else if (!open_left || choice.right != attention::unlimited_window)
     choice.mask = Mask::window;
   return choice;
+}
+
+// A device has 256 compute units and more. With a mask half of the work is in a quarter of the tiles, and it takes
+// twice as many to even out.
+bool are_many(std::int64_t sequences, std::int64_t heads, std::int64_t length, Mask mask) {
+  constexpr std::int64_t units = 256;
+  constexpr std::int64_t tile = 32 * waves * most_blocks;
+  return sequences * heads * ((length + tile - 1) / tile) >= (mask == Mask::none ? units : 2 * units);
 }
 
 Runs runs_of(std::int64_t query_length, std::int64_t group) {

@@ -27,6 +27,9 @@ struct BackwardShape {
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool gradients_fp32 = false;
   Runs runs = Runs::one;
+  // Whether workgroups of two blocks a wave are enough to fill a device; bits are the same with one.
+  bool many_queries = false;
+  bool many_keys = false;
 
   bool operator==(const BackwardShape&) const = default;
   families::Shape shape() const;
@@ -48,9 +51,14 @@ struct BackwardProblem {
   std::int32_t window_left = attention::unlimited_window;
   std::int32_t window_right = attention::unlimited_window;
   std::uint64_t delta_bytes = 0;  // one f32 a row of q and head
+  std::uint64_t parts_bytes = 0;  // sums of runs of dK and dV; 0: one run
 
   std::uint32_t group() const { return query_heads / kv_heads; }
+  std::uint64_t parts_at() const { return (delta_bytes + 255) / 256 * 256; }
+  std::uint64_t workspace_bytes() const { return parts_bytes == 0 ? delta_bytes : parts_at() + parts_bytes; }
 };
+// Of a sequence's kv head: whole tiles of keys, of any kernel.
+std::uint64_t parts_bytes_of_head(const BackwardProblem& problem);
 
 inline constexpr std::int64_t max_head_dim = 0xFFFF;
 // Heads are the x, batches the z dimension of the grid: HIP takes 65,535 in z, and kv_head_multiplier is exact below
@@ -68,6 +76,8 @@ struct MaskChoice {
 };
 MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
 Runs runs_of(std::int64_t query_length, std::int64_t group);
+// Of `sequences` times `heads`, so many rows or keys each.
+bool are_many(std::int64_t sequences, std::int64_t heads, std::int64_t length, Mask mask);
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<BackwardProblem> check(const wavejit_attention_backward_arguments* arguments);

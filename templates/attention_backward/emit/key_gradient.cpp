@@ -7,16 +7,20 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
+#include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/query.h"
 #include "templates/attention_backward/emit/key_place.h"
-#include "templates/attention_backward/emit/read_ahead.h"
 #include "templates/attention_backward/emit/row_modifiers.h"
 #include "templates/attention_backward/emit/row_numbers.h"
 #include "templates/attention_backward/emit/row_store.h"
 #include "templates/attention_backward/emit/row_tiles.h"
+#include "templates/attention_backward/emit/run_parts.h"
+#include "templates/attention_backward/emit/schedule.h"
 #include "templates/attention_backward/emit/score_gradient.h"
+#include "templates/attention_backward/emit/weave.h"
 #include "templates/attention_backward/kernel/arguments.h"
 #include "templates/attention_backward/kernel/canon.h"
+#include "templates/attention_backward/kernel/ladders.h"
 
 namespace wavejit::attention_backward {
 namespace {
@@ -27,6 +31,7 @@ using language::Element;
 using language::Kernel;
 using language::OperandA;
 using language::OperandB;
+using language::Strand;
 using language::Value;
 using language::Values;
 
@@ -37,7 +42,7 @@ struct Step {
   Value* part;  // of the tile
 };
 
-class KeyGradient {
+class KeyGradient : private Weaver {
  public:
   KeyGradient(Kernel& kernel, const KeyKernel& spec)
       : kernel_(kernel),
@@ -46,7 +51,6 @@ class KeyGradient {
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         place_(find_key_place(kernel, spec)),
         cap_rate_(cap_rate(kernel, spec)),
-        modifiers_(kernel, spec, place_, cap_rate_),
         q_plan_(plan_tile(kernel.target(), {.rows = rows_, .dims = spec.head_dim, .by_columns = true}, 0, 0)),
         d_o_plan_(plan_tile(kernel.target(), {.rows = rows_, .dims = spec.head_dim, .by_columns = true},
                             q_plan_.total_bytes(), q_plan_.regions())),
@@ -54,54 +58,40 @@ class KeyGradient {
         numbers_region_(q_plan_.regions() + d_o_plan_.regions()),
         lds_(kernel, numbers_at_ + (buffers() * numbers_bytes), numbers_region_ + buffers()),
         queries_(kernel, lds_, matrix_, q_plan_, stride_of(offsetof(Arguments, q))),
-        output_gradients_(kernel, lds_, matrix_, d_o_plan_, stride_of(offsetof(Arguments, d_o))) {}
+        output_gradients_(kernel, lds_, matrix_, d_o_plan_, stride_of(offsetof(Arguments, d_o))),
+        ladder_(ladder_of(spec, kernel.target())),
+        score_gradient_(kernel, matrix_, slots_of(spec, kernel.target()),
+                        spec.modifiers.any() ? kernel.constant(1.0F) : place_.scale_log2e) {
+    // An offset of an LDS instruction has 16 bits: what stands behind 64 KiB would have an address for each read.
+    llvm::IRBuilder<>& ir = kernel.ir();
+    numbers_read_ = ir.CreateAdd(ir.CreateShl(lane_key(kernel, place_).lane_group, 4), kernel.constant(numbers_at_));
+    for (int block = 0; block < spec.blocks; ++block) places_.push_back(place_of_block(kernel, place_, block));
+    modifiers_.reserve(places_.size());
+    for (const KeyPlace& place : places_) modifiers_.emplace_back(kernel, spec, place, cap_rate_);
+  }
 
   void emit() {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Step first = {.tile = place_.first_tile, .head = kernel_.constant(0), .part = kernel_.constant(0)};
-    const Values started = fetch(0, first);
-    load_keys();
-    const Sums zeros = Sums(static_cast<std::size_t>(2 * dim_blocks()), matrix_.zeros());
-    Values initial = {first.tile, first.head, first.part};
-    add(initial, zeros);
-    if (several_runs()) add(initial, zeros);
-    initial.insert(initial.end(), started.begin(), started.end());
-    const std::size_t sums_at = 3;
-    const std::size_t count = zeros.size();
-    const std::size_t in_flight_at = sums_at + (several_runs() ? 2 * count : count);
-    const Values end = language::loop_in_phases(
-        kernel_, buffers(), initial,
-        [&](int buffer, const Values& state) {
-          const Step step = {
-              .tile = kernel_.uniform(state[0]), .head = kernel_.uniform(state[1]), .part = kernel_.uniform(state[2])};
-          const Step next = behind(step);
-          const Values ahead = advance(buffer, step, next,
-                                       Values(state.begin() + static_cast<std::ptrdiff_t>(in_flight_at), state.end()));
-          Sums sums = from(state, sums_at, count);
-          Sums runs = several_runs() ? from(state, sums_at + count, count) : Sums{};
-          if (several_runs()) end_run(step, sums, runs);
-          for (int block = 0; block < rows_ / 32; ++block) attend(buffer, step, block, sums);
-          Values after = {next.tile, next.head, next.part};
-          add(after, sums);
-          add(after, runs);
-          after.insert(after.end(), ahead.begin(), ahead.end());
-          return after;
-        },
-        [&](const Values& state) { return ir.CreateICmpSLT(state[0], place_.tiles); });
-    Sums sums = from(end, sums_at, count);
-    if (several_runs()) sums = added(from(end, sums_at + count, count), sums);
-    const auto half = static_cast<std::ptrdiff_t>(count / 2);
-    store(offsetof(Arguments, dv), {sums.data(), count / 2}, kernel_.constant(1.0F));
-    store(offsetof(Arguments, dk), {sums.data() + half, count / 2}, kernel_.argument_f32(offsetof(Arguments, scale)));
+    const Step first = {.tile = place_.first_tile, .head = kernel_.constant(0), .part = kernel_.constant(0)};
+    if (several_runs()) {
+      load_keys();
+      walk_runs(first);
+    } else {
+      const Values started = fetch(0, first);
+      load_keys();
+      walk(first, started, place_.tiles);
+    }
+    store(offsetof(Arguments, dv), 0, kernel_.constant(1.0F));
+    store(offsetof(Arguments, dk), 1, kernel_.argument_f32(offsetof(Arguments, scale)));
   }
 
  private:
-  using Sums = std::vector<Accumulator>;  // dVᵀ, then dKᵀ, 32 dims each
+  using Sums = std::vector<Accumulator>;  // dVᵀ, then dKᵀ: of each block of keys, 32 dims each
 
   static constexpr int numbers_bytes = 2 * tile_rows * 4;  // of a tile: shifts, then −delta
-  static constexpr int fragments_ahead = 4;
   int dim_blocks() const { return spec_.head_dim / 32; }
   int buffers() const { return q_plan_.buffers; }
+  // Sums of two blocks and 128 dims are 256 registers.
+  bool sums_apart() const { return spec_.blocks == 2; }
   bool several_runs() const { return spec_.runs == Runs::several; }
   Value* stride_of(std::size_t at) { return kernel_.argument_i32(tensor_fields(at).row_stride); }
 
@@ -113,14 +103,42 @@ class KeyGradient {
     for (std::size_t i = first; i < first + count; ++i) sums.push_back({values[i], matrix_.accumulator_layout()});
     return sums;
   }
-  Sums added(const Sums& before, const Sums& run) {
-    Sums sums = before;
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      sums[i].value = kernel_.ir().CreateFAdd(before[i].value, run[i].value);
-    return sums;
+  // Of dV (0) or dK (1).
+  std::span<Accumulator> sums_of(int gradient, int block) {
+    const auto dims = static_cast<std::size_t>(dim_blocks());
+    const auto number = static_cast<std::size_t>((gradient * spec_.blocks) + block);
+    return std::span(sums_).subspan(number * dims, dims);
   }
 
   // ---- The walk
+
+  // From `first`, which is on its way into buffer 0, to the row tile `end`: sums_ are theirs.
+  void walk(const Step& first, const Values& started, Value* end) {
+    const Sums zeros = Sums(static_cast<std::size_t>(2 * spec_.blocks * dim_blocks()), matrix_.zeros());
+    Values initial = {first.tile, first.head, first.part};
+    add(initial, zeros);
+    initial.insert(initial.end(), started.begin(), started.end());
+    const std::size_t sums_at = 3;
+    const std::size_t in_flight_at = sums_at + zeros.size();
+    const Values last = language::loop_in_phases(
+        kernel_, buffers(), initial,
+        [&](int buffer, const Values& state) {
+          const Step step = {
+              .tile = kernel_.uniform(state[0]), .head = kernel_.uniform(state[1]), .part = kernel_.uniform(state[2])};
+          const Step next = behind(step);
+          const Values ahead = advance(buffer, step, next, end,
+                                       Values(state.begin() + static_cast<std::ptrdiff_t>(in_flight_at), state.end()));
+          sums_ = from(state, sums_at, zeros.size());
+          attend(buffer, step);
+          Values after = {next.tile, next.head, next.part};
+          add(after, sums_);
+          after.insert(after.end(), ahead.begin(), ahead.end());
+          return after;
+        },
+        [&](const Values& state) { return kernel_.ir().CreateICmpSLT(state[0], end); });
+    sums_ = from(last, sums_at, zeros.size());
+    if (sums_apart()) matrix_.settle(sums_);
+  }
 
   // Part, then head, then tile.
   Step behind(const Step& step) {
@@ -166,7 +184,7 @@ class KeyGradient {
     Values loaded = queries_.fetch(buffer, rows_of(offsetof(Arguments, q)).buffer, from);
     const Values more = output_gradients_.fetch(buffer, rows_of(offsetof(Arguments, d_o)).buffer, from);
     loaded.insert(loaded.end(), more.begin(), more.end());
-    Value* own = ir.CreateAdd(row, kernel_.lane());
+    Value* own = ir.CreateAdd(row, attention::lane_made_anew(kernel_));
     const auto number = [&](std::size_t at) {
       const language::Buffer numbers = row_numbers(kernel_, at, place_.batch, head, place_.sequence);
       return ir.CreateBitCast(numbers.load(4, ir.CreateShl(own, 2), kernel_.constant(0)), kernel_.f32());
@@ -178,7 +196,7 @@ class KeyGradient {
 
   // After this the step's rows are in `buffer` and the next ones on their way. As in the dQ kernel; the rows' numbers
   // come through registers into LDS, and with two buffers those of this one were read before the last barrier.
-  Values advance(int buffer, const Step& step, const Step& next, const Values& arrived) {
+  Values advance(int buffer, const Step& step, const Step& next, Value* end, const Values& arrived) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const std::size_t tiles = (arrived.size() - 2) / 2;
     if (tiles != 0) {
@@ -187,17 +205,18 @@ class KeyGradient {
       queries_.write(std::span(arrived).first(tiles));
       output_gradients_.write(std::span(arrived).subspan(tiles, tiles));
     }
-    // Rows beyond the sequence weigh nothing.
-    Value* has_row = ir.CreateICmpSLT(ir.CreateAdd(first_row_of(step), kernel_.lane()), place_.sequence.query_length);
+    // Rows beyond the sequence weigh nothing. Nothing of a lane's number lives through the products.
+    Value* lane = attention::lane_made_anew(kernel_);
+    Value* has_row = ir.CreateICmpSLT(ir.CreateAdd(first_row_of(step), lane), place_.sequence.query_length);
     Value* shift = ir.CreateSelect(has_row, shift_of(kernel_, arrived[arrived.size() - 2]),
                                    kernel_.constant(-std::numeric_limits<float>::infinity()));
     Value* minus_delta = ir.CreateFNeg(arrived.back());
     language::if_uniform(kernel_, ir.CreateICmpEQ(kernel_.wave(), kernel_.constant(0)), language::Likelihood::even,
                          [&] {
-                           Value* own = ir.CreateShl(kernel_.lane(), 2);
+                           Value* own = ir.CreateAdd(ir.CreateShl(lane, 2), kernel_.constant(numbers_at_));
                            const auto write = [&](Value* number, int at) {
                              lds_.write(numbers_region_ + buffer, ir.CreateBitCast(number, kernel_.i32()), own,
-                                        numbers_at_ + (buffer * numbers_bytes) + at);
+                                        (buffer * numbers_bytes) + at);
                            };
                            write(shift, 0);
                            write(minus_delta, tile_rows * 4);
@@ -207,29 +226,28 @@ class KeyGradient {
     else
       language::wait_for_lds_fills(kernel_);
     language::barrier(kernel_);
-    return language::if_uniform(kernel_, ir.CreateICmpSLT(next.tile, place_.tiles), language::Likelihood::even, arrived,
+    return language::if_uniform(kernel_, ir.CreateICmpSLT(next.tile, end), language::Likelihood::even, arrived,
                                 [&](const Values&) { return fetch((buffer + 1) % buffers(), next); });
   }
 
-  // A run ends before the first head of a tile that is a multiple of a run's; 0 + its sums the first time.
-  void end_run(const Step& step, Sums& sums, Sums& runs) {
+  void walk_runs(const Step& first) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Value* length = kernel_.argument_i32(offsetof(Arguments, run_tiles));
-    Value* in_run = ir.CreateURem(step.tile, length);
-    Value* ends = ir.CreateICmpEQ(ir.CreateOr(ir.CreateOr(in_run, step.head), step.part), kernel_.constant(0));
-    Values all;
-    add(all, sums);
-    add(all, runs);
-    const std::size_t count = sums.size();
-    const Values after =
-        language::if_uniform(kernel_, ends, language::Likelihood::rarely, all, [&](const Values& values) {
-          Values next;
-          add(next, Sums(count, matrix_.zeros()));
-          add(next, added(from(values, count, count), from(values, 0, count)));
-          return next;
-        });
-    sums = from(after, 0, count);
-    runs = from(after, count, count);
+    language::loop_in_phases(
+        kernel_, 1, {first.tile},
+        [&](int, const Values& state) {
+          Step step = first;
+          step.tile = kernel_.uniform(state[0]);
+          Value* next = ir.CreateMul(ir.CreateAdd(ir.CreateUDiv(step.tile, length), kernel_.constant(1)), length);
+          Value* end = attention::minimum(kernel_, next, place_.tiles);
+          // Nobody reads the run before any more.
+          language::wait_for_lds(kernel_);
+          language::barrier(kernel_);
+          walk(step, fetch(0, step), end);
+          RunParts(kernel_, spec_, place_).add(sums_, ir.CreateICmpSGT(step.tile, place_.first_tile));
+          return Values{end};
+        },
+        [&](const Values& state) { return ir.CreateICmpSLT(state[0], place_.tiles); });
   }
 
   // ---- Keys
@@ -241,112 +259,209 @@ class KeyGradient {
 
   // Rows past the end of the keys are zeros; what comes of them is not stored.
   void load_keys() {
-    attention::QueryTile as_rows = {};
-    as_rows.row = place_.key;
-    as_rows.lane_group = place_.lane_group;
-    as_rows.query_sign = place_.sign;
-    const auto load = [&](std::size_t at) {
-      return attention::load_query(kernel_, spec_.head_dim, keys_of(at, place_.sequence.key_length, 2), as_rows);
-    };
-    const Values k = load(offsetof(Arguments, k));
-    const Values v = load(offsetof(Arguments, v));
-    keys_ = attention::query_operands(kernel_, as_rows, matrix_, k);
-    for (Value* dwords : v) values_.push_back(matrix_.operand_b(dwords, language::KOrder::contiguous));
+    for (const KeyPlace& place : places_) {
+      const LaneKey own = lane_key(kernel_, place);
+      attention::QueryTile as_rows = {};
+      as_rows.row = own.key;
+      as_rows.lane_group = own.lane_group;
+      as_rows.query_sign = place.sign;
+      const auto load = [&](std::size_t at) {
+        return attention::load_query(kernel_, spec_.head_dim, keys_of(at, place.sequence.key_length, 2), as_rows);
+      };
+      const Values k = load(offsetof(Arguments, k));
+      const Values v = load(offsetof(Arguments, v));
+      keys_.push_back(attention::query_operands(kernel_, as_rows, matrix_, k));
+      std::vector<OperandB>& values = values_.emplace_back();
+      for (Value* dwords : v) values.push_back(matrix_.operand_b(dwords, language::KOrder::contiguous));
+    }
   }
 
   // Keys that key_lengths cuts get zeros: rows do not see them.
-  void store(std::size_t at, std::span<const Accumulator> sums, Value* factor) {
+  void store(std::size_t at, int gradient, Value* factor) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const Slice slice = keys_of(at, place_.keys_of_tensor, spec_.gradients_fp32 ? 4 : 2);
-    Value* counts = ir.CreateICmpSLT(place_.key, place_.sequence.key_length);
-    Sums kept(sums.begin(), sums.end());
-    for (Accumulator& sum : kept) {
-      Value* all = ir.CreateVectorSplat(static_cast<unsigned>(sum.layout.registers()), counts);
-      sum.value = ir.CreateSelect(all, sum.value, matrix_.zeros().value);
+    for (int block = 0; block < spec_.blocks; ++block) {
+      const KeyPlace& place = places_[static_cast<std::size_t>(block)];
+      const LaneKey own = lane_key(kernel_, place);
+      Value* counts = ir.CreateICmpSLT(own.key, place.sequence.key_length);
+      const std::span<Accumulator> sums = sums_of(gradient, block);
+      if (several_runs())
+        RunParts(kernel_, spec_, place_).take(sums, static_cast<std::size_t>(sums.data() - sums_.data()));
+      for (Accumulator& sum : sums) {
+        Value* all = ir.CreateVectorSplat(static_cast<unsigned>(sum.layout.registers()), counts);
+        sum.value = ir.CreateSelect(all, sum.value, matrix_.zeros().value);
+      }
+      store_rows(kernel_, slice, own.key, own.lane_group, matrix_.element(), spec_.gradients_fp32, sums, factor);
     }
-    store_rows(kernel_, slice, place_.key, place_.lane_group, matrix_.element(), spec_.gradients_fp32, kept, factor);
   }
 
   // ---- A block of 32 rows
 
-  // Register r of a lane is row 8 · (r / 4) + 4h + r mod 4 of the block: four reads of 16 bytes, the same in all lanes
-  // of a group.
-  Value* numbers_of(int buffer, int block, int at) {
+  // Register r of a lane is row 8 · (r / 4) + 4h + r mod 4 of the block: 16 bytes have those of registers 4 · quarter …
+  // + 3, the same in all lanes of a group.
+  Value* four_numbers(int block, int quarter, int at) {
+    const int row = (32 * block) + matrix_.accumulator_layout().row_of_register(4 * quarter);
+    return kernel_.ir().CreateBitCast(
+        lds_.read(numbers_region_ + at_.buffer, 16, numbers_read_, (at_.buffer * numbers_bytes) + at + (4 * row)),
+        kernel_.vector(kernel_.f32(), 4));
+  }
+
+  void attend(int buffer, const Step& step) {
+    const int row_blocks = rows_ / 32;
+    at_ = {.buffer = buffer, .head = head_of(step), .first_row = first_row_of(step)};
+    blocks_.assign(static_cast<std::size_t>(row_blocks), std::vector<Block>(places_.size()));
+    weave(*this, schedule::key_schedule(row_blocks), ladder_);
+  }
+
+  std::vector<Block>& blocks_at(int block) { return blocks_[static_cast<std::size_t>(block)]; }
+
+  // Products of gradients start from −delta, and under them the first shifts are asked for.
+  void begin(const schedule::Multiply& multiply) override {
+    using schedule::Product;
+    const bool is_sum = multiply.product == Product::values || multiply.product == Product::keys;
+    if (is_sum && sums_apart()) matrix_.begin_apart();
+    if (multiply.product == Product::scores)
+      for (Block& block : blocks_at(multiply.block)) block.scores = matrix_.zeros();
+    if (multiply.product != Product::gradients) return;
+    const Accumulator minus_delta = {numbers_of(multiply.block, tile_rows * 4), matrix_.accumulator_layout()};
+    for (Block& block : blocks_at(multiply.block)) block.gradients = minus_delta;
+    shifts_.clear();
+    for (int quarter = 0; quarter < quarters_ahead; ++quarter) read_shifts(multiply.block);
+  }
+
+  Value* numbers_of(int block, int at) {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    const language::AccumulatorLayout layout = matrix_.accumulator_layout();
-    Value* own = ir.CreateShl(place_.lane_group, 4);
-    Value* all = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), layout.registers()));
-    for (int r = 0; r < layout.registers(); r += 4) {
-      const int first = numbers_at_ + (buffer * numbers_bytes) + at + (4 * ((32 * block) + layout.row_of_register(r)));
-      Value* four =
-          ir.CreateBitCast(lds_.read(numbers_region_ + buffer, 16, own, first), kernel_.vector(kernel_.f32(), 4));
-      for (int i = 0; i < 4; ++i)
-        all = ir.CreateInsertElement(all, ir.CreateExtractElement(four, static_cast<std::uint64_t>(i)),
-                                     static_cast<std::uint64_t>(r) + static_cast<std::uint64_t>(i));
+    const int registers = matrix_.accumulator_layout().registers();
+    Value* all = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), registers));
+    Value* four = nullptr;
+    for (int r = 0; r < registers; ++r) {
+      if (r % 4 == 0) four = four_numbers(block, r / 4, at);
+      all = ir.CreateInsertElement(all, ir.CreateExtractElement(four, static_cast<std::uint64_t>(r % 4)),
+                                   static_cast<std::uint64_t>(r));
     }
     return all;
   }
 
-  void attend(int buffer, const Step& step, int block, Sums& sums) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* first_row = ir.CreateAdd(first_row_of(step), kernel_.constant(32 * block));
-    Accumulator scores = matrix_.zeros();
-    read_ahead(
-        spec_.head_dim / 16, fragments_ahead, [&](int dims) { return queries_.rows(buffer, block, dims); },
-        [&](int dims, const OperandA& rows) {
-          scores = matrix_.mma(rows, keys_[static_cast<std::size_t>(dims)], scores);
-        });
-    Accumulator gradient = {numbers_of(buffer, block, tile_rows * 4), matrix_.accumulator_layout()};
-    read_ahead(
-        spec_.head_dim / 16, fragments_ahead, [&](int dims) { return output_gradients_.rows(buffer, block, dims); },
-        [&](int dims, const OperandA& rows) {
-          gradient = matrix_.mma(rows, values_[static_cast<std::size_t>(dims)], gradient);
-        });
-
-    const Values slopes = cap_slopes(kernel_, spec_, cap_rate_, scores);
-    modifiers_.apply(head_of(step), first_row, scores);
-    Value* shifts = numbers_of(buffer, block, 0);
-    for (int r = 0; r < scores.layout.registers(); ++r) {
-      const auto at = static_cast<std::uint64_t>(r);
-      Value* weight = weight_of(kernel_, ir.CreateExtractElement(scores.value, at), modifiers_.softmax_scale(),
-                                ir.CreateExtractElement(shifts, at));
-      Value* product = ir.CreateFMul(weight, ir.CreateExtractElement(gradient.value, at));
-      if (!slopes.empty()) product = ir.CreateFMul(product, slopes[at]);
-      scores.value = ir.CreateInsertElement(scores.value, weight, at);
-      gradient.value = ir.CreateInsertElement(gradient.value, product, at);
-    }
-    accumulate(output_gradients_, buffer, block, packed(kernel_, matrix_, scores), {sums.data(), sums.size() / 2});
-    accumulate(queries_, buffer, block, packed(kernel_, matrix_, gradient),
-               {sums.data() + (sums.size() / 2), sums.size() / 2});
+  // Shifts are read four registers ahead of the weights of the first block of keys: all at once would not fit beside
+  // the rest of 64 keys and 128 dims.
+  static constexpr int quarters_ahead = 1;
+  void read_shifts(int block) {
+    const auto quarters = static_cast<std::size_t>(matrix_.accumulator_layout().registers() / 4);
+    if (shifts_.size() < quarters) shifts_.push_back(four_numbers(block, static_cast<int>(shifts_.size()), 0));
+  }
+  Value* shift(int block, int r) {
+    if (r % 4 == 0) read_shifts(block);
+    return kernel_.ir().CreateExtractElement(shifts_[static_cast<std::size_t>(r / 4)],
+                                             static_cast<std::uint64_t>(r % 4));
   }
 
-  void accumulate(const RowTile& tile, int buffer, int block, const std::vector<OperandB>& operands,
-                  std::span<Accumulator> sums) {
-    const int count = dim_blocks();
-    read_ahead(
-        2 * count, fragments_ahead, [&](int i) { return tile.columns(buffer, i % count, (2 * block) + (i / count)); },
-        [&](int i, const OperandA& rows) {
-          Accumulator& sum = sums[static_cast<std::size_t>(i % count)];
-          sum = matrix_.mma(rows, operands[static_cast<std::size_t>(i / count)], sum);
-        });
+  std::vector<Multiplication> multiplications(const schedule::Multiply& multiply) override {
+    using schedule::Product;
+    switch (multiply.product) {
+      case Product::scores:
+        return from_rows(queries_, multiply.block, &Block::scores, keys_);
+      case Product::gradients:
+        return from_rows(output_gradients_, multiply.block, &Block::gradients, values_);
+      case Product::values:
+        return from_columns(output_gradients_, multiply.block, &Block::weights, 0);
+      case Product::keys:
+        return from_columns(queries_, multiply.block, &Block::d_scores, 1);
+      case Product::queries:
+        break;
+    }
+    return {};
+  }
+
+  // Rows times the keys' operands.
+  std::vector<Multiplication> from_rows(const RowTile& tile, int block, Accumulator Block::* into,
+                                        const std::vector<std::vector<OperandB>>& operands) {
+    std::vector<Multiplication> all;
+    for (int dims = 0; dims < spec_.head_dim / 16; ++dims) {
+      Multiplication one = {.read = [this, &tile, block, dims] { return tile.rows(at_.buffer, block, dims); },
+                            .instructions = {}};
+      for (std::size_t keys = 0; keys < places_.size(); ++keys)
+        for (int step = 0; step < matrix_.steps(); ++step)
+          one.instructions.emplace_back([=, this, &operands](const OperandA& rows) {
+            Accumulator& sum = blocks_at(block)[keys].*into;
+            sum = matrix_.mma_step(rows, operands[keys][static_cast<std::size_t>(dims)], sum, step);
+          });
+      all.push_back(std::move(one));
+    }
+    return all;
+  }
+
+  // Columns times what was made of scores, 16 rows at a time.
+  std::vector<Multiplication> from_columns(const RowTile& tile, int block, std::vector<OperandB> Block::* operands,
+                                           int gradient) {
+    std::vector<Multiplication> all;
+    for (int rows = 0; rows < 2; ++rows)
+      for (int dims = 0; dims < dim_blocks(); ++dims) {
+        Multiplication one = {
+            .read = [this, &tile, block, rows, dims] { return tile.columns(at_.buffer, dims, (2 * block) + rows); },
+            .instructions = {}};
+        for (std::size_t keys = 0; keys < places_.size(); ++keys)
+          for (int step = 0; step < matrix_.steps(); ++step)
+            one.instructions.emplace_back([=, this](const OperandA& columns) {
+              Accumulator& sum = sums_of(gradient, static_cast<int>(keys))[static_cast<std::size_t>(dims)];
+              const OperandB& of_rows = (blocks_at(block)[keys].*operands)[static_cast<std::size_t>(rows)];
+              sum = sums_apart() ? matrix_.mma_step_apart(columns, of_rows, sum, step)
+                                 : matrix_.mma_step(columns, of_rows, sum, step);
+            });
+        all.push_back(std::move(one));
+      }
+    return all;
+  }
+
+  void modify(const schedule::Modify& modify) override {
+    Value* first_row = kernel_.ir().CreateAdd(at_.first_row, kernel_.constant(32 * modify.block));
+    for (std::size_t keys = 0; keys < places_.size(); ++keys) {
+      Block& block = blocks_at(modify.block)[keys];
+      block.slopes = cap_slopes(kernel_, spec_, cap_rate_, block.scores);
+      modifiers_[keys].apply(at_.head, first_row, block.scores);
+    }
+  }
+
+  Strand strand(const schedule::Queue& queue) override {
+    Strand strand;
+    for (std::size_t keys = 0; keys < places_.size(); ++keys) {
+      Block& block = blocks_at(queue.block)[keys];
+      if (queue.vector == schedule::Vector::weigh)
+        score_gradient_.add_weights(strand, block, [this, at = queue.block](int r) { return shift(at, r); }, true);
+      else
+        score_gradient_.add_d_scores(strand, block);
+    }
+    return strand;
   }
 
   Kernel& kernel_;
   const KeyKernel& spec_;
   int rows_;
   language::MatrixUnit matrix_;
-  KeyPlace place_;
+  KeyPlace place_;                // of the first block
+  std::vector<KeyPlace> places_;  // of each
   Value* cap_rate_;
-  RowModifiers modifiers_;
+  std::vector<RowModifiers> modifiers_;
   RowTilePlan q_plan_;
   RowTilePlan d_o_plan_;
   int numbers_at_;
   int numbers_region_;
+  Value* numbers_read_ = nullptr;  // per lane group
   language::Lds lds_;
   RowTile queries_;
   RowTile output_gradients_;
-  std::vector<OperandB> keys_;
-  std::vector<OperandB> values_;
+  Ladder ladder_;
+  ScoreGradient score_gradient_;
+  std::vector<std::vector<OperandB>> keys_;  // of each block of keys, 16 dims each
+  std::vector<std::vector<OperandB>> values_;
+  // Of the tile at hand.
+  struct {
+    int buffer = 0;
+    Value* head = nullptr;
+    Value* first_row = nullptr;
+  } at_;
+  Sums sums_;
+  std::vector<std::vector<Block>> blocks_;  // of 32 rows, of 32 keys
+  Values shifts_;                           // of the block of rows at hand, four each
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_backward/emit/key_place.h"
 
-#include <functional>
 #include <limits>
 
 #include "codegen/language/control.h"
@@ -37,7 +36,6 @@ KeyPlace find_key_place(Kernel& kernel, const KeyKernel& spec) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* wave = kernel.wave();
-  Value* lane = kernel.lane();
   KeyPlace place = {};
   place.kv_head = kernel.workgroup_x();
   place.batch = kernel.workgroup_z();
@@ -49,9 +47,7 @@ KeyPlace find_key_place(Kernel& kernel, const KeyKernel& spec) {
   // The grid has the tiles of the longest sequence.
   language::leave_if(kernel, ir.CreateICmpSGE(first, place.keys_of_tensor));
   place.sequence = attention::sequence_of(kernel, length_fields, place.batch);
-  place.first_key = ir.CreateAdd(first, ir.CreateMul(wave, constant(32)));
-  place.key = ir.CreateAdd(place.first_key, ir.CreateAnd(lane, constant(31)));
-  place.lane_group = ir.CreateLShr(lane, constant(5));
+  place.first_key = ir.CreateAdd(first, ir.CreateMul(wave, constant(32 * spec.blocks)));
 
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
   place.scale_log2e = ir.CreateBitCast(attention::positive_scale(kernel, scale), kernel.f32());
@@ -78,15 +74,30 @@ KeyPlace find_key_place(Kernel& kernel, const KeyKernel& spec) {
   return place;
 }
 
+KeyPlace place_of_block(Kernel& kernel, const KeyPlace& first, int block) {
+  if (block == 0) return first;
+  KeyPlace place = first;
+  place.first_key = kernel.ir().CreateAdd(first.first_key, kernel.constant(32 * block));
+  return place;
+}
+
+LaneKey lane_key(Kernel& kernel, const KeyPlace& place) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* lane = attention::lane_made_anew(kernel);
+  return {.key = ir.CreateAdd(place.first_key, ir.CreateAnd(lane, kernel.constant(31))),
+          .lane_group = ir.CreateLShr(lane, kernel.constant(5))};
+}
+
 void hide_rows(Kernel& kernel, const KeyPlace& place, Value* first_row, language::Accumulator& scores) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const language::AccumulatorLayout layout = scores.layout;
-  const auto hide = [&](Value* needed, const std::function<Value*()>& edge, llvm::CmpInst::Predicate hides) {
+  const auto hide = [&](Value* needed, Value* limit, llvm::CmpInst::Predicate hides) {
     scores.value =
         language::if_uniform(kernel, needed, language::Likelihood::even, {scores.value}, [&](const Values& before) {
           // Counted from the first row of the lane's own group, so that a compare takes a constant.
-          Value* bound = ir.CreateSub(ir.CreateSub(edge(), first_row),
-                                      ir.CreateMul(place.lane_group, kernel.constant(layout.row_block)));
+          const LaneKey own = lane_key(kernel, place);
+          Value* edge = ir.CreateSub(ir.CreateSub(own.key, limit), first_row);
+          Value* bound = ir.CreateSub(edge, ir.CreateMul(own.lane_group, kernel.constant(layout.row_block)));
           Value* hidden = kernel.constant(-std::numeric_limits<float>::infinity());
           Value* masked = before[0];
           for (int r = 0; r < layout.registers(); ++r) {
@@ -101,16 +112,13 @@ void hide_rows(Kernel& kernel, const KeyPlace& place, Value* first_row, language
   // Rows before the first that sees the key. All rows see it where the last key of the wave is seen by the first row.
   if (place.to_limit) {
     Value* last_key = ir.CreateAdd(place.first_key, kernel.constant(31));
-    hide(
-        ir.CreateICmpSGT(ir.CreateSub(last_key, place.to_limit), first_row),
-        [&] { return ir.CreateSub(place.key, place.to_limit); }, llvm::CmpInst::ICMP_SGT);
+    hide(ir.CreateICmpSGT(ir.CreateSub(last_key, place.to_limit), first_row), place.to_limit, llvm::CmpInst::ICMP_SGT);
   }
   // And behind the last.
   if (place.to_begin) {
     Value* last_row = ir.CreateAdd(first_row, kernel.constant(31));
-    hide(
-        ir.CreateICmpSLT(ir.CreateSub(place.first_key, place.to_begin), last_row),
-        [&] { return ir.CreateSub(place.key, place.to_begin); }, llvm::CmpInst::ICMP_SLT);
+    hide(ir.CreateICmpSLT(ir.CreateSub(place.first_key, place.to_begin), last_row), place.to_begin,
+         llvm::CmpInst::ICMP_SLT);
   }
 }
 

@@ -18,12 +18,10 @@ struct KeyPlace {
   language::Value* first_head;  // the first of them
   attention::Sequence sequence;
   language::Value* keys_of_tensor;  // of the sequence, also those that key_lengths cuts
-  language::Value* first_key;       // of the wave
-  language::Value* key;             // per lane
-  language::Value* lane_group;
-  language::Value* scale_log2e;  // c ≥ 2⁻¹²⁶
-  language::Value* sign;         // xor onto a dword of K where the scale is negative
-  language::Value* diagonal;     // of row 0; null where nothing asks
+  language::Value* first_key;       // of the wave's block of 32
+  language::Value* scale_log2e;     // c ≥ 2⁻¹²⁶
+  language::Value* sign;            // xor onto a dword of K where the scale is negative
+  language::Value* diagonal;        // of row 0; null where nothing asks
   // Key k is seen by the rows from k − to_limit to k − to_begin; null: no limit.
   language::Value* to_limit;
   language::Value* to_begin;
@@ -34,6 +32,16 @@ struct KeyPlace {
 
 // Workgroups beyond the keys of their sequence end in here.
 KeyPlace find_key_place(language::Kernel& kernel, const KeyKernel& spec);
+// The same of another block of the wave.
+KeyPlace place_of_block(language::Kernel& kernel, const KeyPlace& first, int block);
+
+// Which key and half of the wave a lane owns, made anew from the lane's number: nothing of it lives through the
+// products.
+struct LaneKey {
+  language::Value* key;
+  language::Value* lane_group;
+};
+LaneKey lane_key(language::Kernel& kernel, const KeyPlace& place);
 
 // Scores of rows from `first_row` on that do not see the lane's key become −∞.
 void hide_rows(language::Kernel& kernel, const KeyPlace& place, language::Value* first_row,

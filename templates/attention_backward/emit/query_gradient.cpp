@@ -14,12 +14,14 @@
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/visible_keys.h"
 #include "templates/attention_backward/emit/fields.h"
-#include "templates/attention_backward/emit/read_ahead.h"
 #include "templates/attention_backward/emit/row_numbers.h"
 #include "templates/attention_backward/emit/row_store.h"
 #include "templates/attention_backward/emit/row_tiles.h"
+#include "templates/attention_backward/emit/schedule.h"
 #include "templates/attention_backward/emit/score_gradient.h"
+#include "templates/attention_backward/emit/weave.h"
 #include "templates/attention_backward/kernel/arguments.h"
+#include "templates/attention_backward/kernel/ladders.h"
 
 namespace wavejit::attention_backward {
 namespace {
@@ -34,6 +36,7 @@ using language::Element;
 using language::Kernel;
 using language::OperandA;
 using language::OperandB;
+using language::Strand;
 using language::Value;
 using language::Values;
 
@@ -43,7 +46,7 @@ constexpr int tile_keys = attention::tile_keys;
 struct Place {
   attention::Sequence sequence;
   Value* kv_head;
-  QueryTile queries;
+  std::vector<QueryTile> queries;  // of each block of the wave
   Value* first_tile;
   Value* tiles;
 };
@@ -65,6 +68,7 @@ Place find_place(Kernel& kernel, const QueryKernel& spec) {
   const attention::Sequence& sequence = place.sequence;
   // The grid has the tiles of the longest sequence. With a diagonal the last one has the most keys: it starts first.
   Value* query_tile = kernel.workgroup_y();
+  const int tile_queries = tile_queries_of(spec);
   Value* query_tiles =
       ir.CreateUDiv(ir.CreateAdd(sequence.query_length, constant(tile_queries - 1)), constant(tile_queries));
   language::leave_if(kernel, ir.CreateICmpUGE(query_tile, query_tiles));
@@ -73,7 +77,6 @@ Place find_place(Kernel& kernel, const QueryKernel& spec) {
   Value* first_row = ir.CreateMul(query_tile, constant(tile_queries));
   Value* last_row = minimum(kernel, ir.CreateAdd(first_row, constant(tile_queries - 1)),
                             ir.CreateSub(sequence.query_length, constant(1)));
-  Value* first_of_wave = ir.CreateAdd(first_row, ir.CreateMul(wave, constant(QueryTile::rows_per_wave)));
   Value* last_key = ir.CreateSub(sequence.key_length, constant(1));
   const KeyLimits limits =
       attention::key_limits(kernel, spec.mask, spec.has(Modifier::alibi), diagonal_fields, window_fields, sequence);
@@ -90,37 +93,41 @@ Place find_place(Kernel& kernel, const QueryKernel& spec) {
   place.tiles = ir.CreateAdd(last_tile, constant(1));
 
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
-  place.queries = {
-      .query_head = head,
-      .batch = batch,
-      .query_start = sequence.query_start,
-      .query_length = sequence.query_length,
-      .scale_log2e = ir.CreateBitCast(attention::positive_scale(kernel, scale), kernel.f32()),
-      .query_sign = ir.CreateAnd(ir.CreateAShr(scale, constant(31)), ir.getInt32(0x80008000)),
-      .first_row = first_row,
-      .row = ir.CreateAdd(first_of_wave, ir.CreateAnd(lane, constant(QueryTile::rows_per_wave - 1))),
-      .lane_group = ir.CreateLShr(lane, constant(5)),
-      .first_row_of_wave = first_of_wave,
-      .limit_offset = limits.to_limit,
-      .last_key = last_key,
-      .wave_limit = limit_of(first_of_wave),
-      .begin_offset = limits.to_begin,
-      .wave_begin = limits.to_begin ? ir.CreateAdd(ir.CreateAdd(first_of_wave, constant(QueryTile::rows_per_wave - 1)),
-                                                   limits.to_begin)
-                                    : nullptr,
-      .diagonal_offset = spec.has(Modifier::alibi) ? limits.diagonal : nullptr,
-  };
+  for (int block = 0; block < spec.blocks; ++block) {
+    constexpr int rows = QueryTile::rows_per_wave;
+    Value* first_of_block = ir.CreateAdd(
+        first_row,
+        ir.CreateMul(ir.CreateAdd(ir.CreateMul(wave, constant(spec.blocks)), constant(block)), constant(rows)));
+    place.queries.push_back({
+        .query_head = head,
+        .batch = batch,
+        .query_start = sequence.query_start,
+        .query_length = sequence.query_length,
+        .scale_log2e = ir.CreateBitCast(attention::positive_scale(kernel, scale), kernel.f32()),
+        .query_sign = ir.CreateAnd(ir.CreateAShr(scale, constant(31)), ir.getInt32(0x80008000)),
+        .first_row = first_row,
+        .row = ir.CreateAdd(first_of_block, ir.CreateAnd(lane, constant(rows - 1))),
+        .lane_group = ir.CreateLShr(lane, constant(5)),
+        .first_row_of_wave = first_of_block,
+        .limit_offset = limits.to_limit,
+        .last_key = last_key,
+        .wave_limit = limit_of(first_of_block),
+        .begin_offset = limits.to_begin,
+        .wave_begin =
+            limits.to_begin ? ir.CreateAdd(ir.CreateAdd(first_of_block, constant(rows - 1)), limits.to_begin) : nullptr,
+        .diagonal_offset = spec.has(Modifier::alibi) ? limits.diagonal : nullptr,
+    });
+  }
   return place;
 }
 
-class QueryGradient {
+class QueryGradient : private Weaver {
  public:
   QueryGradient(Kernel& kernel, const QueryKernel& spec)
       : kernel_(kernel),
         spec_(spec),
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         place_(find_place(kernel, spec)),
-        modifiers_(kernel, spec.modifiers, spec.dtype, score_fields, place_.queries),
         cap_rate_(cap_rate(kernel, spec)),
         k_plan_(plan_tile(kernel.target(), {.rows = tile_keys, .dims = spec.head_dim, .by_columns = true}, 0, 0)),
         v_plan_(plan_tile(kernel.target(), {.rows = tile_keys, .dims = spec.head_dim}, k_plan_.total_bytes(),
@@ -129,16 +136,24 @@ class QueryGradient {
         k_(keys_of(offsetof(Arguments, k))),
         v_(keys_of(offsetof(Arguments, v))),
         keys_(kernel, lds_, matrix_, k_plan_, k_.row_stride),
-        values_(kernel, lds_, matrix_, v_plan_, v_.row_stride) {}
+        values_(kernel, lds_, matrix_, v_plan_, v_.row_stride),
+        ladder_(ladder_of(spec, kernel.target())),
+        score_gradient_(kernel, matrix_, slots_of(spec, kernel.target()),
+                        spec.modifiers.any() ? kernel.constant(1.0F) : place_.queries.front().scale_log2e) {
+    modifiers_.reserve(place_.queries.size());
+    for (const QueryTile& queries : place_.queries)
+      modifiers_.emplace_back(kernel, spec.modifiers, spec.dtype, score_fields, queries);
+  }
 
   void emit() {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Values in_flight = fetch(0, place_.first_tile);
-    load_rows();
+    for (const QueryTile& queries : place_.queries) rows_.push_back(load_rows(queries));
     Values initial = {place_.first_tile};
-    for (int block = 0; block < dim_blocks(); ++block) initial.push_back(matrix_.zeros().value);
+    const auto count = static_cast<std::size_t>(spec_.blocks * dim_blocks());
+    for (std::size_t i = 0; i < count; ++i) initial.push_back(matrix_.zeros().value);
     initial.insert(initial.end(), in_flight.begin(), in_flight.end());
-    const std::size_t in_flight_at = 1 + static_cast<std::size_t>(dim_blocks());
+    const std::size_t in_flight_at = 1 + count;
     const Values end = language::loop_in_phases(
         kernel_, k_plan_.buffers, initial,
         [&](int buffer, const Values& state) {
@@ -146,39 +161,55 @@ class QueryGradient {
           Value* next = ir.CreateAdd(tile, kernel_.constant(1));
           const Values arrived(state.begin() + static_cast<std::ptrdiff_t>(in_flight_at), state.end());
           const Values ahead = advance(buffer, next, arrived);
-          std::vector<Accumulator> sums;
-          sums.reserve(static_cast<std::size_t>(dim_blocks()));
-          for (int block = 0; block < dim_blocks(); ++block)
-            sums.push_back({state[static_cast<std::size_t>(block) + 1], matrix_.accumulator_layout()});
-          attend(buffer, tile, sums);
+          sums_ = sums_from(state, count);
+          attend(buffer, tile);
           Values after = {next};
-          after.reserve(1 + sums.size() + ahead.size());
-          for (const Accumulator& sum : sums) after.push_back(sum.value);
+          after.reserve(1 + count + ahead.size());
+          for (const Accumulator& sum : sums_) after.push_back(sum.value);
           after.insert(after.end(), ahead.begin(), ahead.end());
           return after;
         },
         [&](const Values& state) { return ir.CreateICmpSLT(state[0], place_.tiles); });
-    std::vector<Accumulator> sums;
-    sums.reserve(static_cast<std::size_t>(dim_blocks()));
-    for (int block = 0; block < dim_blocks(); ++block)
-      sums.push_back({end[static_cast<std::size_t>(block) + 1], matrix_.accumulator_layout()});
-    store_rows(kernel_, rows_of(offsetof(Arguments, dq), spec_.gradients_fp32 ? 4 : 2), place_.queries.row,
-               place_.queries.lane_group, matrix_.element(), spec_.gradients_fp32, sums,
-               kernel_.argument_f32(offsetof(Arguments, scale)));
+    sums_ = sums_from(end, count);
+    if (sums_apart()) matrix_.settle(sums_);
+    const Slice dq = rows_of(offsetof(Arguments, dq), spec_.gradients_fp32 ? 4 : 2);
+    for (int block = 0; block < spec_.blocks; ++block) {
+      const QueryTile& queries = place_.queries[static_cast<std::size_t>(block)];
+      store_rows(kernel_, dq, queries.row, queries.lane_group, matrix_.element(), spec_.gradients_fp32, sums_of(block),
+                 kernel_.argument_f32(offsetof(Arguments, scale)));
+    }
   }
 
  private:
   int dim_blocks() const { return spec_.head_dim / 32; }
-  // The slopes of a soft cap take 32 registers: with 128 dims there is no room for four fragments beside them.
-  int ahead() const { return spec_.has(Modifier::softcap) && spec_.head_dim > 64 ? 2 : 4; }
+  // Operands of two blocks and 128 dims are 256 registers.
+  bool sums_apart() const { return spec_.blocks == 2; }
+
+  // What a block of rows has throughout.
+  struct Rows {
+    std::vector<OperandB> query, output_gradient;  // 16 dims each
+    Value* shift = nullptr;
+    Value* minus_delta = nullptr;  // in every register of an accumulator
+  };
+
+  std::vector<Accumulator> sums_from(const Values& state, std::size_t count) const {
+    std::vector<Accumulator> sums;
+    sums.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) sums.push_back({state[i + 1], matrix_.accumulator_layout()});
+    return sums;
+  }
+  std::span<Accumulator> sums_of(int block) {
+    const auto dims = static_cast<std::size_t>(dim_blocks());
+    return std::span(sums_).subspan(static_cast<std::size_t>(block) * dims, dims);
+  }
 
   Slice rows_of(std::size_t at, int element_bytes) {
-    return attention::slice_of(kernel_, tensor_fields(at), place_.queries.batch, place_.queries.query_head,
-                               place_.sequence.query_start, place_.sequence.query_length,
-                               spec_.head_dim * element_bytes);
+    return attention::slice_of(kernel_, tensor_fields(at), place_.queries.front().batch,
+                               place_.queries.front().query_head, place_.sequence.query_start,
+                               place_.sequence.query_length, spec_.head_dim * element_bytes);
   }
   Slice keys_of(std::size_t at) {
-    return attention::slice_of(kernel_, tensor_fields(at), place_.queries.batch, place_.kv_head,
+    return attention::slice_of(kernel_, tensor_fields(at), place_.queries.front().batch, place_.kv_head,
                                place_.sequence.key_start, place_.sequence.key_length, spec_.head_dim * 2);
   }
 
@@ -210,9 +241,9 @@ class QueryGradient {
   }
 
   // Q and dO as operands, LSE and delta of the lane's row.
-  void load_rows() {
+  Rows load_rows(const QueryTile& queries) {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    const QueryTile& queries = place_.queries;
+    Rows rows;
     const auto load = [&](std::size_t at) {
       return attention::load_query(kernel_, spec_.head_dim, rows_of(at, 2), queries);
     };
@@ -226,9 +257,9 @@ class QueryGradient {
     const auto number = [&](const language::Buffer& from) {
       return ir.CreateBitCast(from.load(4, place, kernel_.constant(0)), kernel_.f32());
     };
-    shift_ = shift_of(kernel_, number(numbers(offsetof(Arguments, lse))));
-    query_ = attention::query_operands(kernel_, queries, matrix_, q);
-    for (Value* dwords : d_o) output_gradient_.push_back(matrix_.operand_b(dwords, language::KOrder::contiguous));
+    rows.shift = shift_of(kernel_, number(numbers(offsetof(Arguments, lse))));
+    rows.query = attention::query_operands(kernel_, queries, matrix_, q);
+    for (Value* dwords : d_o) rows.output_gradient.push_back(matrix_.operand_b(dwords, language::KOrder::contiguous));
 
     Value* delta = delta_of(o, d_o);
     Value* given = kernel_.argument_i64(offsetof(Arguments, d_lse) + offsetof(RowNumbersArgument, pointer));
@@ -241,8 +272,9 @@ class QueryGradient {
     numbers(offsetof(Arguments, delta))
         .store(ir.CreateBitCast(delta, kernel_.i32()), ir.CreateSelect(writes, place, ir.getInt32(0x80000000)),
                kernel_.constant(0));
-    minus_delta_ =
+    rows.minus_delta =
         ir.CreateVectorSplat(static_cast<unsigned>(matrix_.accumulator_layout().registers()), ir.CreateFNeg(delta));
+    return rows;
   }
 
   Value* element(Value* dwords, int index) {
@@ -272,54 +304,106 @@ class QueryGradient {
     return ir.CreateFAdd(one, other);
   }
 
-  void attend(int buffer, Value* tile, std::vector<Accumulator>& sums) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    constexpr int blocks = tile_keys / 32;
-    const Values fetched = modifiers_.fetch(tile);
-    std::vector<Accumulator> scores(blocks, matrix_.zeros());
-    read_ahead(
-        blocks * spec_.head_dim / 16, ahead(), [&](int i) { return keys_.rows(buffer, i % blocks, i / blocks); },
-        [&](int i, const OperandA& keys) {
-          Accumulator& sum = scores[static_cast<std::size_t>(i % blocks)];
-          sum = matrix_.mma(keys, query_[static_cast<std::size_t>(i / blocks)], sum);
-        });
-    std::vector<Values> slopes;
-    slopes.reserve(scores.size());
-    for (const Accumulator& raw : scores) slopes.push_back(cap_slopes(kernel_, spec_, cap_rate_, raw));
-    modifiers_.apply(tile, fetched, scores);
+  void attend(int buffer, Value* tile) {
+    buffer_ = buffer;
+    tile_ = tile;
+    fetched_.clear();
+    for (const attention::ScoreModifiers& modifiers : modifiers_) fetched_.push_back(modifiers.fetch(tile));
+    blocks_.assign(tile_keys / 32, std::vector<Block>(rows_.size()));
+    weave(*this, schedule::query_schedule(tile_keys / 32), ladder_);
+  }
 
-    for (int block = 0; block < blocks; ++block) {
-      Accumulator gradient = {minus_delta_, matrix_.accumulator_layout()};
-      read_ahead(
-          spec_.head_dim / 16, ahead(), [&](int dims) { return values_.rows(buffer, block, dims); },
-          [&](int dims, const OperandA& values) {
-            gradient = matrix_.mma(values, output_gradient_[static_cast<std::size_t>(dims)], gradient);
-          });
-      const auto index = static_cast<std::size_t>(block);
-      for (int r = 0; r < gradient.layout.registers(); ++r) {
-        const auto at = static_cast<std::uint64_t>(r);
-        Value* weight =
-            weight_of(kernel_, ir.CreateExtractElement(scores[index].value, at), modifiers_.softmax_scale(), shift_);
-        Value* product = ir.CreateFMul(weight, ir.CreateExtractElement(gradient.value, at));
-        if (!slopes[index].empty()) product = ir.CreateFMul(product, slopes[index][at]);
-        gradient.value = ir.CreateInsertElement(gradient.value, product, at);
-      }
-      const std::vector<OperandB> operands = packed(kernel_, matrix_, gradient);
-      const int count = dim_blocks();
-      read_ahead(
-          2 * count, ahead(), [&](int i) { return keys_.columns(buffer, i % count, (2 * block) + (i / count)); },
-          [&](int i, const OperandA& keys) {
-            Accumulator& sum = sums[static_cast<std::size_t>(i % count)];
-            sum = matrix_.mma(keys, operands[static_cast<std::size_t>(i / count)], sum);
-          });
+  std::vector<Block>& blocks_at(int block) { return blocks_[static_cast<std::size_t>(block)]; }
+
+  void begin(const schedule::Multiply& multiply) override {
+    if (multiply.product == schedule::Product::queries && sums_apart()) matrix_.begin_apart();
+    if (multiply.product != schedule::Product::scores) return;
+    for (std::size_t rows = 0; rows < rows_.size(); ++rows) {
+      Block& block = blocks_at(multiply.block)[rows];
+      block.scores = matrix_.zeros();
+      block.gradients = {rows_[rows].minus_delta, matrix_.accumulator_layout()};
     }
+  }
+
+  std::vector<Multiplication> multiplications(const schedule::Multiply& multiply) override {
+    using schedule::Product;
+    switch (multiply.product) {
+      case Product::scores:
+        return from_rows(keys_, multiply.block, &Block::scores, &Rows::query);
+      case Product::gradients:
+        return from_rows(values_, multiply.block, &Block::gradients, &Rows::output_gradient);
+      case Product::queries:
+        return from_columns(multiply.block);
+      case Product::values:
+      case Product::keys:
+        break;
+    }
+    return {};
+  }
+
+  // 32 keys times the rows' operands.
+  std::vector<Multiplication> from_rows(const RowTile& tile, int block, Accumulator Block::* into,
+                                        std::vector<OperandB> Rows::* operands) {
+    std::vector<Multiplication> all;
+    for (int dims = 0; dims < spec_.head_dim / 16; ++dims) {
+      Multiplication one = {.read = [this, &tile, block, dims] { return tile.rows(buffer_, block, dims); },
+                            .instructions = {}};
+      for (std::size_t rows = 0; rows < rows_.size(); ++rows)
+        for (int step = 0; step < matrix_.steps(); ++step)
+          one.instructions.emplace_back([=, this](const OperandA& keys) {
+            Accumulator& sum = blocks_at(block)[rows].*into;
+            sum = matrix_.mma_step(keys, (rows_[rows].*operands)[static_cast<std::size_t>(dims)], sum, step);
+          });
+      all.push_back(std::move(one));
+    }
+    return all;
+  }
+
+  // Columns of K times dS, 16 keys at a time.
+  std::vector<Multiplication> from_columns(int block) {
+    std::vector<Multiplication> all;
+    for (int keys = 0; keys < 2; ++keys)
+      for (int dims = 0; dims < dim_blocks(); ++dims) {
+        Multiplication one = {
+            .read = [this, block, keys, dims] { return keys_.columns(buffer_, dims, (2 * block) + keys); },
+            .instructions = {}};
+        for (std::size_t rows = 0; rows < rows_.size(); ++rows)
+          for (int step = 0; step < matrix_.steps(); ++step)
+            one.instructions.emplace_back([=, this](const OperandA& columns) {
+              Accumulator& sum = sums_of(static_cast<int>(rows))[static_cast<std::size_t>(dims)];
+              const OperandB& of_keys = blocks_at(block)[rows].d_scores[static_cast<std::size_t>(keys)];
+              sum = sums_apart() ? matrix_.mma_step_apart(columns, of_keys, sum, step)
+                                 : matrix_.mma_step(columns, of_keys, sum, step);
+            });
+        all.push_back(std::move(one));
+      }
+    return all;
+  }
+
+  void modify(const schedule::Modify& modify) override {
+    for (std::size_t rows = 0; rows < rows_.size(); ++rows) {
+      Block& block = blocks_at(modify.block)[rows];
+      block.slopes = cap_slopes(kernel_, spec_, cap_rate_, block.scores);
+      modifiers_[rows].apply(tile_, fetched_[rows], {&block.scores, 1}, static_cast<std::size_t>(modify.block));
+    }
+  }
+
+  Strand strand(const schedule::Queue& queue) override {
+    Strand strand;
+    for (std::size_t rows = 0; rows < rows_.size(); ++rows) {
+      Block& block = blocks_at(queue.block)[rows];
+      if (queue.vector == schedule::Vector::weigh)
+        score_gradient_.add_weights(strand, block, [shift = rows_[rows].shift](int) { return shift; }, false);
+      else
+        score_gradient_.add_d_scores(strand, block);
+    }
+    return strand;
   }
 
   Kernel& kernel_;
   const QueryKernel& spec_;
   language::MatrixUnit matrix_;
   Place place_;
-  attention::ScoreModifiers modifiers_;
   Value* cap_rate_;
   RowTilePlan k_plan_;
   RowTilePlan v_plan_;
@@ -328,10 +412,16 @@ class QueryGradient {
   Slice v_;
   RowTile keys_;
   RowTile values_;
-  std::vector<OperandB> query_;
-  std::vector<OperandB> output_gradient_;
-  Value* shift_ = nullptr;
-  Value* minus_delta_ = nullptr;
+  Ladder ladder_;
+  ScoreGradient score_gradient_;
+  std::vector<attention::ScoreModifiers> modifiers_;  // of each block of rows
+  std::vector<Rows> rows_;
+  // Of the tile at hand.
+  int buffer_ = 0;
+  Value* tile_ = nullptr;
+  std::vector<Values> fetched_;
+  std::vector<Accumulator> sums_;           // dQᵀ of each block of rows, 32 dims each
+  std::vector<std::vector<Block>> blocks_;  // of 32 keys, of 32 rows
 };
 
 }  // namespace

@@ -39,8 +39,9 @@ void RowModifiers::apply(Value* head, Value* first_row, language::Accumulator& s
                               kernel_.argument_i64(argument(offsetof(attention::ScoreArguments, alibi_batch_stride)))));
       slope = kernel_.load_scalar(ir.CreateAdd(slope, ir.CreateShl(wide(head), 2)), kernel_.f32());
       minus_slope = kernel_.uniform(ir.CreateFMul(slope, kernel_.constant(-std::numbers::log2e_v<float>)));
-      Value* row = ir.CreateAdd(first_row, ir.CreateMul(place_.lane_group, kernel_.constant(scores.layout.row_block)));
-      distance = ir.CreateSub(ir.CreateSub(place_.key, place_.diagonal), row);
+      const LaneKey own = lane_key(kernel_, place_);
+      Value* row = ir.CreateAdd(first_row, ir.CreateMul(own.lane_group, kernel_.constant(scores.layout.row_block)));
+      distance = ir.CreateSub(ir.CreateSub(own.key, place_.diagonal), row);
     }
     const auto fused = [&](Value* a, Value* b, Value* c) {
       return ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {a, b, c});

@@ -3,6 +3,9 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <algorithm>
+
+#include "codegen/language/synchronize.h"
 #include "templates/attention_backward/kernel/spec.h"
 
 namespace wavejit::attention_backward {
@@ -15,6 +18,7 @@ using language::Values;
 constexpr int unit_bytes = 16;
 constexpr int unit_elements = 8;
 constexpr int fill_bytes = 64 * unit_bytes;  // of one DMA instruction
+constexpr int keys = 8;
 
 // Bits 0, 1 and 2 of a row as bits 1, 2 and 0.
 Value* key_of(Kernel& kernel, Value* row) {
@@ -96,13 +100,16 @@ void RowTile::prepare_fills() {
   Value* place = ir.CreateAnd(lane, constant(units - 1));
   Value* row =
       ir.CreateAdd(ir.CreateUDiv(lane, constant(units)), ir.CreateMul(kernel_.wave(), constant(fills * rows_of_fill)));
-  for (int i = 0; i < fills; ++i) {
+  for (int i = 0; i < std::min(fills, fills_of_keys()); ++i) {
     Value* own = ir.CreateAdd(row, constant(i * rows_of_fill));
     Value* unit = ir.CreateXor(place, key_of(kernel_, own));
     offsets_.push_back(ir.CreateAdd(ir.CreateMul(own, row_stride_), ir.CreateMul(unit, constant(unit_bytes))));
   }
   fill_place_ = ir.CreateMul(kernel_.wave(), constant(fills * fill_bytes));
 }
+
+// Keys of rows repeat after 8, so the lanes of later fills stand where those of the first ones do, some rows on.
+int RowTile::fills_of_keys() const { return std::max(keys * row_bytes() / fill_bytes, 1); }
 
 int RowTile::dims_of_thread() const { return plan_.shape.rows * plan_.shape.dims / (threads * rows_of_thread); }
 
@@ -142,9 +149,15 @@ Values RowTile::fetch(int buffer, const language::Buffer& from, Value* first_row
     for (Value* row : offsets_) loaded.push_back(from.load(dims_of_thread() * 2, row, offset));
     return loaded;
   }
-  for (std::size_t i = 0; i < offsets_.size(); ++i)
-    lds_.fill(plan_.first_region + buffer, from, unit_bytes, offsets_[i], offset, fill_place_,
-              at(buffer) + (static_cast<int>(i) * fill_bytes));
+  const int fills = plan_.image_bytes / fill_bytes / waves;
+  // Else every fill's place would be kept in a scalar register of its own.
+  Value* place = language::opaque(kernel_, fill_place_);
+  for (int i = 0; i < fills; ++i) {
+    Value* lane = offsets_[static_cast<std::size_t>(i % fills_of_keys())];
+    Value* rows = kernel_.ir().CreateMul(row_stride_, kernel_.constant(i / fills_of_keys() * keys));
+    lds_.fill(plan_.first_region + buffer, from, unit_bytes, lane, kernel_.ir().CreateAdd(offset, rows), place,
+              at(buffer) + (i * fill_bytes));
+  }
   return {};
 }
 

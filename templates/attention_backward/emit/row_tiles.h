@@ -64,6 +64,7 @@ class RowTile {
 
   int row_bytes() const { return plan_.shape.dims * 2; }
   int at(int buffer) const { return plan_.first_byte + (buffer * plan_.buffer_bytes()); }
+  int fills_of_keys() const;
   int dims_of_thread() const;
   void prepare_fills();
   void prepare_registers();
@@ -74,7 +75,7 @@ class RowTile {
   const language::MatrixUnit& matrix_;
   RowTilePlan plan_;
   language::Value* row_stride_;
-  std::vector<language::Value*> offsets_;       // in memory: of each fill of this wave, or of each row of this thread
+  std::vector<language::Value*> offsets_;  // in memory: of the first fills of this wave, or of each row of this thread
   std::vector<language::Value*> row_places_;    // where this thread writes its rows
   language::Value* column_place_ = nullptr;     // and the first of its columns
   language::Value* fill_place_ = nullptr;       // where this wave's fills begin

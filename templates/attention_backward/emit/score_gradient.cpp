@@ -9,6 +9,7 @@
 namespace wavejit::attention_backward {
 
 using language::Kernel;
+using language::Strand;
 using language::Value;
 using language::Values;
 
@@ -36,15 +37,75 @@ Values cap_slopes(Kernel& kernel, const KernelWords& words, Value* rate, const l
   return slopes;
 }
 
-std::vector<language::OperandB> packed(Kernel& kernel, const language::MatrixUnit& matrix,
-                                       const language::Accumulator& values) {
-  std::vector<language::OperandB> operands;
-  for (int first = 0; first < values.layout.registers(); first += 8) {
-    const std::vector<Value*> dwords =
-        language::convert_packed(kernel, values.value, first, 8, matrix.element(), language::NanInput::kept);
-    operands.push_back(matrix.operand_b(language::gather_dwords(kernel, dwords), language::KOrder::accumulator_rows));
+namespace {
+
+// Between an operation and the one that takes its result.
+constexpr int lag = 2;
+
+Value* element(Kernel& kernel, const language::Accumulator& of, int r) {
+  return kernel.ir().CreateExtractElement(of.value, static_cast<std::uint64_t>(r));
+}
+void put(Kernel& kernel, language::Accumulator& to, int r, Value* value) {
+  to.value = kernel.ir().CreateInsertElement(to.value, value, static_cast<std::uint64_t>(r));
+}
+
+}  // namespace
+
+void ScoreGradient::add_weights(Strand& strand, Block& block, const std::function<Value*(int)>& shift,
+                                bool rounds) const {
+  const int registers = matrix_.accumulator_layout().registers();
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  for (int at = 0; at < registers + (2 * lag); ++at) {
+    if (at < registers)
+      strand.add([=, this, &block, &ir] {
+        Value* exponent = ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()},
+                                             {element(kernel_, block.scores, at), scale_, shift(at)});
+        put(kernel_, block.scores, at, exponent);
+      });
+    if (const int r = at - lag; r >= 0 && r < registers)
+      strand.add(
+          [=, this, &block, &ir] {
+            put(kernel_, block.scores, r,
+                ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_exp2, {kernel_.f32()}, {element(kernel_, block.scores, r)}));
+          },
+          slots_.exp2);
+    if (const int r = at - (2 * lag); rounds && r >= 0 && r % 2 == 1)
+      add_rounding(strand, block.scores, r / 2, block.weights);
   }
-  return operands;
+}
+
+void ScoreGradient::add_d_scores(Strand& strand, Block& block) const {
+  const int registers = matrix_.accumulator_layout().registers();
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  for (int at = 0; at < registers + lag; ++at) {
+    if (at < registers)
+      strand.add([=, this, &block, &ir] {
+        Value* product = ir.CreateFMul(element(kernel_, block.scores, at), element(kernel_, block.gradients, at));
+        if (!block.slopes.empty()) product = ir.CreateFMul(product, block.slopes[static_cast<std::size_t>(at)]);
+        put(kernel_, block.gradients, at, product);
+      });
+    if (const int r = at - lag; r >= 0 && r % 2 == 1) add_rounding(strand, block.gradients, r / 2, block.d_scores);
+  }
+}
+
+// Dwords are gathered as they come: eight registers make a fragment.
+void ScoreGradient::add_rounding(Strand& strand, const language::Accumulator& from, int pair,
+                                 std::vector<language::OperandB>& to) const {
+  strand.add(
+      [=, this, &from, &to] {
+        llvm::IRBuilder<>& ir = kernel_.ir();
+        Value* two = ir.CreateShuffleVector(from.value, {2 * pair, (2 * pair) + 1});
+        Value* dword = language::convert_pair(kernel_, two, matrix_.element(), language::NanInput::kept);
+        const auto fragment = static_cast<std::size_t>(pair / language::OperandLayout::dwords);
+        if (to.size() == fragment)
+          to.push_back(
+              matrix_.operand_b(llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), language::OperandLayout::dwords)),
+                                language::KOrder::accumulator_rows));
+        Value*& dwords = to[fragment].value;
+        dwords =
+            ir.CreateInsertElement(dwords, dword, static_cast<std::uint64_t>(pair % language::OperandLayout::dwords));
+      },
+      slots_.convert);
 }
 
 }  // namespace wavejit::attention_backward

@@ -29,6 +29,7 @@ struct Arguments {
   RowNumbersArgument lse;
   RowNumbersArgument d_lse;  // pointer null: none
   RowNumbersArgument delta;  // the workspace: the dQ kernel writes it, the dK/dV kernel reads it
+  RowNumbersArgument parts;  // its second half, with several runs: f32 sums of runs, a workgroup's side by side
   // As in a forward call: lengths of every sequence or of the longest, the diagonal, the window.
   std::uint32_t query_length = 0;
   std::uint32_t key_length = 0;
@@ -46,7 +47,7 @@ struct Arguments {
   attention::ScoreArguments scores;
   std::uint64_t no_lengths = 0;  // null: where keys are asked for that key_lengths does not cut
 };
-static_assert(sizeof(Arguments) == 8 * 32 + 3 * 24 + 48 + 32 + 56 + 8);
+static_assert(sizeof(Arguments) == 8 * 32 + 4 * 24 + 48 + 32 + 56 + 8);
 
 constexpr attention::TensorFields tensor_fields(std::size_t at) {
   return {.pointer = at + offsetof(TensorArgument, pointer),

@@ -20,7 +20,7 @@ std::string words_text(std::string_view kernel, const KernelWords& words) {
   for (const attention::ModifierRow& row : attention::modifier_rows)
     if (row.in_code && words.has(row.modifier)) text += " " + std::string(row.word);
   if (words.gradients_fp32) text += " gradients=fp32";
-  return text;
+  return text + " blocks=" + std::to_string(words.blocks);
 }
 
 std::string end_text(const KernelWords& words) {
@@ -65,8 +65,11 @@ bool take(KernelWords& words, Runs& runs, std::string_view word) {
     if (found) words.lowering = *found;
     return found.has_value();
   }
-  if (const auto dims = value("d"))
-    return std::from_chars(dims->data(), dims->data() + dims->size(), words.head_dim).ec == std::errc{};
+  const auto number = [](std::string_view digits, int& into) {
+    return std::from_chars(digits.data(), digits.data() + digits.size(), into).ec == std::errc{};
+  };
+  if (const auto blocks = value("blocks=")) return number(*blocks, words.blocks);
+  if (const auto dims = value("d")) return number(*dims, words.head_dim);
   return false;
 }
 
@@ -98,6 +101,8 @@ std::optional<std::string> words_refusal(const KernelWords& words) {
     return "target=" + words.target + " has no 32x32 matrix instructions of 64 lanes, which these kernels are made of";
   if (words.head_dim != 64 && words.head_dim != 128)
     return "d" + std::to_string(words.head_dim) + "; accepted: d64, d128";
+  if (words.blocks < 1 || words.blocks > most_blocks)
+    return "blocks=" + std::to_string(words.blocks) + "; accepted: 1, 2";
   if (words.has(Modifier::bias)) return "bias has no gradient yet; accepted: softcap, alibi, sink";
   return std::nullopt;
 }
@@ -113,12 +118,12 @@ std::string to_text(const KeyKernel& spec) {
 std::expected<QueryKernel, std::string> parse_query_kernel(std::string_view text) {
   return parse<QueryKernel>(text,
                             "attention_backward_dq <fp16|bf16> d<64|128> mask=<none|causal|window> [softcap] [alibi] "
-                            "[gradients=fp32] target=<processor> lowering=<llvm|comgr>");
+                            "[gradients=fp32] blocks=<1|2> target=<processor> lowering=<llvm|comgr>");
 }
 std::expected<KeyKernel, std::string> parse_key_kernel(std::string_view text) {
   return parse<KeyKernel>(text,
                           "attention_backward_dkdv <fp16|bf16> d<64|128> mask=<none|causal|window> [softcap] [alibi] "
-                          "[gradients=fp32] runs=<one|several> target=<processor> lowering=<llvm|comgr>");
+                          "[gradients=fp32] blocks=<1|2> runs=<one|several> target=<processor> lowering=<llvm|comgr>");
 }
 
 std::optional<std::string> refusal_of(const QueryKernel& spec) { return words_refusal(spec); }
@@ -131,14 +136,21 @@ int rows_at_once(const KernelWords& words, const targets::Target& target) {
   return target.transpose_read || words.head_dim <= 64 ? tile_rows : tile_rows / 2;
 }
 
-// With several runs the sums stand in registers twice.
-int key_blocks(const KeyKernel& /*spec*/) { return 1; }
+// Two blocks halve what is read from LDS for each product. Where LDS is as fast as two of the matrix instructions that
+// take a fragment (32x32x8), one is enough.
+int default_query_blocks(const KernelWords& /*words*/, const targets::Target& target) {
+  return target.transpose_read ? 2 : 1;
+}
+// Of 128 dims two blocks take all 512 registers: what modifies scores does not fit beside them.
+int default_key_blocks(const KernelWords& words, const targets::Target& target) {
+  return target.transpose_read && (words.head_dim <= 64 || !words.modifiers.any()) ? 2 : 1;
+}
 
-int waves_per_simd(const QueryKernel& spec, const targets::Target& target) {
-  return spec.head_dim <= 64 || target.transpose_read ? 2 : 1;
+int waves_per_simd(const QueryKernel& spec, const targets::Target& /*target*/) {
+  return spec.head_dim <= 64 && spec.blocks == 1 ? 2 : 1;
 }
 int waves_per_simd(const KeyKernel& spec, const targets::Target& /*target*/) {
-  return spec.head_dim <= 64 && spec.runs == Runs::one ? 2 : 1;
+  return spec.head_dim <= 64 && spec.blocks == 1 ? 2 : 1;
 }
 
 std::span<const families::KernelKind> own_kernel_kinds() {

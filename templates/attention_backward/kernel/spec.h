@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the compiled kernels of attention_backward are, and their texts (the cache keys):
 //
-//   attention_backward_dq bf16 d128 mask=causal softcap target=gfx950 lowering=llvm
-//   attention_backward_dkdv bf16 d128 mask=causal softcap runs=one target=gfx950 lowering=llvm
+//   attention_backward_dq bf16 d128 mask=causal softcap blocks=2 target=gfx950 lowering=llvm
+//   attention_backward_dkdv bf16 d128 mask=causal softcap blocks=2 runs=one target=gfx950 lowering=llvm
 //
 // Lengths, strides, addresses and the group of heads are arguments of a launch. No LLVM in this header.
 #pragma once
@@ -32,7 +32,7 @@ inline constexpr std::string_view family_name = "attention_backward";
 inline constexpr families::Names<Mask, 3> masks = {
     {{Mask::none, "none"}, {Mask::causal, "causal"}, {Mask::window, "window"}}};
 
-// How many runs of rows (canon.h) a workgroup of the dK/dV kernel adds up: it keeps their sum in registers.
+// How many runs of rows (canon.h) a workgroup of the dK/dV kernel adds up: their sum is in the workspace meanwhile.
 enum class Runs : std::uint8_t { one, several };
 inline constexpr families::Names<Runs, 2> runs_names = {{{Runs::one, "one"}, {Runs::several, "several"}}};
 
@@ -43,6 +43,7 @@ struct KernelWords {
   Mask mask = Mask::none;
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool gradients_fp32 = false;
+  int blocks = 1;  // of 32 rows (dQ kernel) or keys that a wave owns
   std::string target;
   Lowering lowering = Lowering::llvm;
 
@@ -76,13 +77,17 @@ std::size_t argument_bytes(const KeyKernel& spec);
 
 inline constexpr int threads = 256;
 inline constexpr int waves = 4;
-inline constexpr int tile_queries = 32 * waves;  // of the dQ kernel
+inline constexpr int most_blocks = 2;
+inline int tile_queries_of(const QueryKernel& spec) { return 32 * waves * spec.blocks; }
+inline int tile_keys_of(const KeyKernel& spec) { return 32 * waves * spec.blocks; }
+inline constexpr int most_tile_keys = 32 * waves * most_blocks;
+
+// What kernels have unless somebody says otherwise.
+int default_query_blocks(const KernelWords& words, const targets::Target& target);
+int default_key_blocks(const KernelWords& words, const targets::Target& target);
 
 // Rows that the dK/dV kernel has in LDS at once: all of a row tile, or half of it.
 int rows_at_once(const KernelWords& words, const targets::Target& target);
-// Blocks of 32 keys of a wave of the dK/dV kernel.
-int key_blocks(const KeyKernel& spec);
-inline int tile_keys_of(const KeyKernel& spec) { return 32 * waves * key_blocks(spec); }
 int waves_per_simd(const QueryKernel& spec, const targets::Target& target);
 int waves_per_simd(const KeyKernel& spec, const targets::Target& target);
 

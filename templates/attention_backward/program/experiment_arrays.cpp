@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_backward/program/experiment_arrays.h"
 
+#include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -84,6 +86,12 @@ Operands operands_of(const Arrays& arrays, const Sequence& sequence, const Part&
         of.d_lse.push_back(static_cast<double>(arrays.d_lse[number_at(queries, sequence.first_query + row, head)]));
     }
   }
+  if (arrays.estimated)
+    for (std::int64_t head = part.kv_head * group; head < (part.kv_head + 1) * group; ++head)
+      for (std::int64_t token = sequence.first_query; token < sequence.first_query + sequence.queries; ++token) {
+        append(of.given.o, experiment.type, arrays.o, queries, token, head);
+        of.given.lse.push_back(static_cast<double>(arrays.lse[number_at(queries, token, head)]));
+      }
   for (std::int64_t key = 0; key < sequence.keys; ++key) {
     append(of.k, experiment.type, arrays.k, keys, sequence.first_key + key, part.kv_head);
     append(of.v, experiment.type, arrays.v, keys, sequence.first_key + key, part.kv_head);
@@ -98,6 +106,22 @@ void put(Gradient& to, const Placement& placement, std::int64_t token, std::int6
   for (std::size_t d = 0; d < dims; ++d) {
     to.values[first + d] = from.values[(static_cast<std::size_t>(row) * dims) + d];
     to.magnitudes[first + d] = from.magnitudes[(static_cast<std::size_t>(row) * dims) + d];
+  }
+}
+
+// LSE of rows whose scores are as good as normal with a variance of one.
+void estimate_outputs(Arrays& arrays, const std::vector<Sequence>& sequences, const Placement& queries) {
+  const Experiment& of = arrays.experiment;
+  arrays.o = filled(Inputs(of.type, "normal", of.seed + 0x51ED270B), Operand::q, queries);
+  for (const Sequence& sequence : sequences) {
+    const auto rules = attention::program::rules_of(of, sequence);
+    for (std::int64_t row = 0; row < sequence.queries; ++row) {
+      const auto [first, end] = attention::program::visible_keys(rules, row, sequence.keys);
+      const auto keys = static_cast<float>(end - first);
+      const float lse = keys > 0 ? std::log(keys) + 0.5F : -std::numeric_limits<float>::infinity();
+      for (std::int64_t head = 0; head < queries.heads; ++head)
+        arrays.lse[number_at(queries, sequence.first_query + row, head)] = lse;
+    }
   }
 }
 
@@ -130,7 +154,7 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   arrays.k = filled(inputs, Operand::k, keys);
   arrays.v = filled(inputs, Operand::v, keys);
   arrays.d_o = filled(of_outputs, Operand::q, queries);
-  arrays.o.resize(arrays.q.size());
+  arrays.estimated = attention::program::multiplications(of) > most_exact_multiplications;
   arrays.lse.resize(static_cast<std::size_t>(queries.rows()));
   if (arrays.with_d_lse) {
     for (std::size_t i = 0; i < arrays.lse.size(); ++i)
@@ -145,7 +169,12 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   } else if (!of.key_lengths.empty()) {
     for (const std::int64_t length : of.key_lengths) arrays.key_lengths.push_back(static_cast<std::int32_t>(length));
   }
-  arrays.exact = {.dq = zeros(queries), .dk = zeros(keys), .dv = zeros(keys)};
+  if (arrays.estimated)
+    estimate_outputs(arrays, sequences, queries);
+  else
+    arrays.o.resize(arrays.q.size());
+  if (with_gradients) arrays.exact = {.dq = zeros(queries), .dk = zeros(keys), .dv = zeros(keys)};
+  if (arrays.estimated && !with_gradients) return arrays;
 
   std::vector<Part> parts;
   for (std::size_t sequence = 0; sequence < sequences.size(); ++sequence)
@@ -154,18 +183,19 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
     const Part& part = parts[i];
     const Sequence& sequence = sequences[part.sequence];
     const Operands operands = operands_of(arrays, sequence, part, queries, keys);
-    const Outputs outputs = forward(operands);
+    const Outputs outputs = arrays.estimated ? operands.given : forward(operands);
     const Gradients gradients = with_gradients ? backward(operands) : Gradients{};
     for (std::int64_t in_group = 0; in_group < of.group(); ++in_group) {
       const std::int64_t head = (part.kv_head * of.group()) + in_group;
       for (std::int64_t row = 0; row < sequence.queries; ++row) {
         const std::int64_t number = (in_group * sequence.queries) + row;
         const std::int64_t token = sequence.first_query + row;
+        if (with_gradients) put(arrays.exact.dq, queries, token, head, gradients.dq, number);
+        if (arrays.estimated) continue;
         arrays.lse[number_at(queries, token, head)] = static_cast<float>(outputs.lse[static_cast<std::size_t>(number)]);
         for (std::int64_t d = 0; d < of.head_dim_v; ++d)
           arrays.o[static_cast<std::size_t>(queries.offset(token, head) + d)] =
               encode(of.type, outputs.o[static_cast<std::size_t>((number * of.head_dim_v) + d)]);
-        if (with_gradients) put(arrays.exact.dq, queries, token, head, gradients.dq, number);
       }
     }
     for (std::int64_t key = 0; with_gradients && key < sequence.keys; ++key) {

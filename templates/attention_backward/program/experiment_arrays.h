@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A backward problem as arrays: inputs from the descriptor's seed, o and LSE as an exact forward call would have left
 // them, and the exact gradients.
+//
+// An exact forward call of a large problem takes minutes, and a profile needs none of its numbers. From
+// `most_exact_multiplications` on o is made up and LSE estimated. Gradients are defined by whatever o and LSE a call
+// gets, so the exact ones are of these.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +17,7 @@
 namespace wavejit::attention_backward::program {
 
 // Tensors lie as queries_of and keys_of say (experiment.h), LSE and its gradient as [batch][head][row].
+inline constexpr double most_exact_multiplications = 0x1p32;
 struct Arrays {
   attention::program::Experiment experiment;
   bool with_d_lse = false;
@@ -20,7 +25,8 @@ struct Arrays {
   std::vector<float> lse, d_lse;
   std::vector<float> slopes;  // ALiBi; empty: none
   std::vector<std::int32_t> query_starts, key_starts, key_lengths;
-  Gradients exact;  // rows where the tensors have them
+  bool estimated = false;  // o and LSE
+  Gradients exact;         // rows where the tensors have them
 
   std::uint64_t multiplications() const;
 };

@@ -64,11 +64,17 @@ std::vector<double> bounds_of(const Arrays& arrays, std::int64_t row) {
 }
 
 Result<std::unique_ptr<Problem>> problem_of(Arrays made) {
-  auto arrays = std::make_shared<const Arrays>(std::move(made));
   ArrayProblem problem;
-  problem.text = arrays->experiment.text;
-  problem.inputs = {bytes_of(arrays->q), bytes_of(arrays->k),   bytes_of(arrays->v),
-                    bytes_of(arrays->o), bytes_of(arrays->d_o), bytes_of(arrays->lse)};
+  problem.text = made.experiment.text;
+  const std::size_t query_elements = made.q.size();
+  const std::size_t key_elements = made.k.size();
+  // Gigabytes of them: each is gone before the next is copied.
+  for (std::vector<std::uint16_t>* tensor : {&made.q, &made.k, &made.v, &made.o, &made.d_o}) {
+    problem.inputs.push_back(bytes_of(*tensor));
+    *tensor = {};
+  }
+  problem.inputs.push_back(bytes_of(made.lse));
+  auto arrays = std::make_shared<const Arrays>(std::move(made));
   const auto optional = [&](const auto& values) {
     problem.inputs.push_back(values.empty() ? std::vector<std::byte>(4) : bytes_of(values));
   };
@@ -78,10 +84,10 @@ Result<std::unique_ptr<Problem>> problem_of(Arrays made) {
   optional(arrays->key_starts);
   optional(arrays->key_lengths);
   problem.columns = arrays->experiment.head_dim_qk;
-  problem.rows = static_cast<std::int64_t>(arrays->q.size() + (2 * arrays->k.size())) / problem.columns;
+  problem.rows = static_cast<std::int64_t>(query_elements + (2 * key_elements)) / problem.columns;
   if (!arrays->experiment.output_fp32) problem.type = arrays->experiment.type;
-  problem.launch = [arrays](wavejit_engine* engine, std::span<void* const> inputs, void* output,
-                            wavejit_call_report* report) {
+  problem.launch = [arrays, query_elements, key_elements](wavejit_engine* engine, std::span<void* const> inputs,
+                                                          void* output, wavejit_call_report* report) {
     const auto given = [&](std::size_t index, const auto& values) { return values.empty() ? nullptr : inputs[index]; };
     const std::size_t bytes = arrays->experiment.output_bytes();
     auto* gradients = static_cast<std::byte*>(output);
@@ -97,8 +103,8 @@ Result<std::unique_ptr<Problem>> problem_of(Arrays made) {
                                    .key_starts = given(9, arrays->key_starts),
                                    .key_lengths = given(10, arrays->key_lengths),
                                    .dq = gradients,
-                                   .dk = gradients + (arrays->q.size() * bytes),
-                                   .dv = gradients + ((arrays->q.size() + arrays->k.size()) * bytes)};
+                                   .dk = gradients + (query_elements * bytes),
+                                   .dv = gradients + ((query_elements + key_elements) * bytes)};
     wavejit_attention_backward_arguments call = call_of(*arrays, memory);
     call.report = report;
     return checked(wavejit_attention_backward(engine, &call, nullptr));

@@ -54,6 +54,14 @@ Row row_of(const Operands& of, std::int64_t head, std::int64_t row) {
     result.slopes.push_back(slope);
     most = std::max(most, score);
   }
+  if (!of.given.lse.empty()) {
+    const auto number = static_cast<std::size_t>((head * of.rows) + row);
+    result.lse = of.given.lse[number];
+    for (double& score : result.weights) score = std::exp(score - result.lse);
+    const double* o = at(of.given.o, static_cast<std::int64_t>(number), of.dims_v);
+    result.output.assign(o, o + of.dims_v);
+    return result;
+  }
   if (std::isinf(most)) return result;
   double sum = rules.sink ? std::exp(*rules.sink - most) : 0;
   for (const double score : result.weights) sum += std::exp(score - most);

@@ -11,6 +11,11 @@
 
 namespace wavejit::attention_backward::program {
 
+struct Outputs {
+  std::vector<double> o;
+  std::vector<double> lse;  // −∞ of a row that sees no key
+};
+
 // Arrays: [head of the group][row][dim], [key][dim].
 struct Operands {
   std::int64_t rows = 0;
@@ -23,14 +28,12 @@ struct Operands {
   std::vector<double> v;
   std::vector<double> d_o;    // the gradient of o
   std::vector<double> d_lse;  // the gradient of LSE [head][row]; empty: 0
+  // Taken as what the forward call wrote, whatever it would be; empty: computed.
+  Outputs given;
 
   std::int64_t group() const { return static_cast<std::int64_t>(rules.size()); }
 };
 
-struct Outputs {
-  std::vector<double> o;
-  std::vector<double> lse;  // −∞ of a row that sees no key
-};
 Outputs forward(const Operands& operands);
 
 // A gradient, and of each element what its terms amount to: rounding P, dS and o by a unit roundoff u moves it by at

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Both kernels' pipelines as data: the order of a tile's products, and when the vector unit's work between them may
+// begin. weave.cpp walks it; to move work in time, change a row in schedule.cpp, or how much stands behind a matrix
+// instruction, a ladder (kernel/ladders.h). schedule_model.h says whether the tables are right.
+//
+// A tile is walked in blocks of 32 rows (dK/dV kernel) or keys (dQ kernel); a wave owns one or two blocks of 32 keys or
+// rows, and takes all of them in every act. Matrix instructions come in the order of the table. Vector work is a queue:
+// an act puts a block's on it, and pieces of it are written behind the matrix instructions that follow, whatever they
+// multiply. A product that needs the end of a piece waits until the queue is through with it.
+//
+//   scores(b)       S of block b
+//   weigh(b)        P = exp2(S · c + b), and P rounded where a product takes it
+//   gradients(b)    dP − delta
+//   differentiate   dS = P · (dP − delta), rounded
+//   values(b)       dV += dOᵀ · P
+//   keys(b)         dK += Qᵀ · dS
+//   queries(b)      dQ += Kᵀ · dS
+#pragma once
+
+#include <string_view>
+#include <variant>
+
+#include "templates/attention/emit/schedule.h"
+
+namespace wavejit::attention_backward::schedule {
+
+using attention::schedule::Fault;
+using attention::schedule::List;
+
+enum class Product : std::uint8_t { scores, gradients, values, keys, queries };
+inline constexpr int products = 5;
+enum class Vector : std::uint8_t { weigh, differentiate };
+
+// Matrix instructions, with the queue in their shadow.
+struct Multiply {
+  Product product = Product::scores;
+  int block = 0;
+};
+// Raw scores → modified, hidden keys −∞. It branches, so nothing stands beside it.
+struct Modify {
+  int block = 0;
+};
+// A block's vector work goes to the queue's end.
+struct Queue {
+  Vector vector = Vector::weigh;
+  int block = 0;
+};
+
+using Act = std::variant<Multiply, Modify, Queue>;
+struct Schedule {
+  List<Act, 14> acts;
+};
+
+// Tiles of one or two blocks.
+const Schedule& key_schedule(int blocks);
+const Schedule& query_schedule(int blocks);
+
+}  // namespace wavejit::attention_backward::schedule

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The schedules as a model: every block's arithmetic comes once and in order, blocks ascend in each sum, nothing reads
+// what is not there. It also counts the tiles of 16 registers that live at once beside operands and sums.
+// schedule.cpp asks it when it is compiled, tests/attention_backward/schedule_test.cpp with tables that are wrong.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "templates/attention_backward/emit/schedule.h"
+
+namespace wavejit::attention_backward::schedule {
+
+enum class Kernel : std::uint8_t { queries, keys };
+
+class Model {
+ public:
+  static constexpr int most_blocks = 2;
+  constexpr Model(Kernel kernel, int blocks) : kernel_(kernel), blocks_(blocks) {}
+
+  constexpr Fault run(const Schedule& schedule) {
+    for (const Act& act : schedule.acts) {
+      std::visit([&](const auto& each) { perform(each); }, act);
+      most_alive_ = std::max(most_alive_, alive());
+    }
+    row_ = "the end";
+    for (int block = 0; block < blocks_; ++block) {
+      const Block& of = block_of(block);
+      block_ = block;
+      require(kernel_ == Kernel::queries ? of.queries : of.values && of.keys, "a block is missing in a sum");
+    }
+    return fault_;
+  }
+  // Accumulators of 16 registers that hold scores, weights or gradients, for each block that a wave owns; rounded ones
+  // count half.
+  constexpr double most_alive() const { return most_alive_; }
+
+ private:
+  struct Block {
+    bool scores = false, modified = false, weighing = false, weighed = false, gradients = false,
+         differentiating = false, differentiated = false, values = false, keys = false, queries = false;
+  };
+
+  constexpr void require(bool holds, std::string_view what) {
+    if (!holds && !fault_) fault_ = {.row = row_, .tile = block_, .what = what};
+  }
+  constexpr Block& block_of(int block) {
+    require(block >= 0 && block < blocks_, "there is no such block");
+    return all_.at(static_cast<std::size_t>(std::clamp(block, 0, most_blocks - 1)));
+  }
+
+  constexpr void perform(const Multiply& multiply) {
+    block_ = multiply.block;
+    Block& of = block_of(multiply.block);
+    const bool first = multiply.block == 0;
+    switch (multiply.product) {
+      case Product::scores:
+        row_ = "scores";
+        require(!of.scores, "comes twice");
+        of.scores = true;
+        break;
+      case Product::gradients:
+        row_ = "gradients";
+        require(!of.gradients, "comes twice");
+        of.gradients = true;
+        break;
+      case Product::values:
+        row_ = "values";
+        require(kernel_ == Kernel::keys, "the kernel has no such sum");
+        require(of.weighing && !of.values, "multiplies weights that nobody makes, or twice");
+        require(first || block_of(multiply.block - 1).values, "blocks do not ascend in a sum");
+        drain(of.weighed, Vector::weigh, multiply.block);
+        of.values = true;
+        break;
+      case Product::keys:
+      case Product::queries: {
+        const bool keys = multiply.product == Product::keys;
+        row_ = keys ? "keys" : "queries";
+        require(keys == (kernel_ == Kernel::keys), "the kernel has no such sum");
+        bool Block::* done = keys ? &Block::keys : &Block::queries;
+        require(of.differentiating && !(of.*done), "multiplies gradients that nobody makes, or twice");
+        require(first || block_of(multiply.block - 1).*done, "blocks do not ascend in a sum");
+        drain(of.differentiated, Vector::differentiate, multiply.block);
+        of.*done = true;
+        break;
+      }
+    }
+  }
+
+  constexpr void perform(const Modify& modify) {
+    row_ = "modify";
+    block_ = modify.block;
+    Block& of = block_of(modify.block);
+    require(of.scores && !of.modified && !of.weighing, "modifies what is no score, or twice");
+    of.modified = true;
+  }
+
+  constexpr void perform(const Queue& queue) {
+    block_ = queue.block;
+    Block& of = block_of(queue.block);
+    if (queue.vector == Vector::weigh) {
+      row_ = "weigh";
+      require(of.modified && !of.weighing, "weighs scores that are not modified, or twice");
+      of.weighing = true;
+    } else {
+      row_ = "differentiate";
+      // What is on the queue reads its operands when it is written, which may be at once.
+      require(of.weighing && of.gradients && !of.differentiating, "differentiates before dP is there, or twice");
+      of.differentiating = true;
+    }
+    queue_.add(queue);
+  }
+
+  // The queue is in order: all before a piece is done with it.
+  constexpr void drain(bool done, Vector vector, int block) {
+    if (done) return;
+    for (Queue& piece : queue_) {
+      Block& of = block_of(piece.block);
+      (piece.vector == Vector::weigh ? of.weighed : of.differentiated) = true;
+      if (piece.vector == vector && piece.block == block) return;
+    }
+  }
+
+  // As if the queue were written where it must be at the latest.
+  constexpr double alive() const {
+    double sum = 0;
+    for (const Block& of : all_) {
+      const bool weights = of.scores && !of.differentiated;
+      const bool gradients = of.gradients && !of.differentiated;
+      const bool rounded = kernel_ == Kernel::keys && of.weighed && !of.values;
+      const bool d_scores = of.differentiated && !of.keys && !of.queries;
+      sum += (weights ? 1 : 0) + (gradients ? 1 : 0) + (rounded ? 0.5 : 0) + (d_scores ? 0.5 : 0);
+    }
+    return sum;
+  }
+
+  Kernel kernel_;
+  int blocks_;
+  std::array<Block, most_blocks> all_{};
+  List<Queue, 8> queue_;
+  double most_alive_ = 0;
+  Fault fault_;
+  std::string_view row_;
+  int block_ = 0;
+};
+
+}  // namespace wavejit::attention_backward::schedule

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Walks a schedule: matrix instructions in order, each with its fragment read from LDS some fragments before, whatever
+// product it belongs to, and the vector queue behind them as the ladder says.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "codegen/language/fragment.h"
+#include "codegen/language/strand.h"
+#include "templates/attention_backward/emit/schedule.h"
+#include "templates/attention_backward/kernel/ladders.h"
+
+namespace wavejit::attention_backward {
+
+// A fragment and the matrix instructions that take it.
+struct Multiplication {
+  std::function<language::OperandA()> read;
+  std::vector<std::function<void(const language::OperandA&)>> instructions;
+};
+
+// What a kernel makes of a table's acts.
+class Weaver {
+ public:
+  Weaver() = default;
+  Weaver(const Weaver&) = delete;
+  Weaver& operator=(const Weaver&) = delete;
+  virtual ~Weaver() = default;
+
+  virtual std::vector<Multiplication> multiplications(const schedule::Multiply& multiply) = 0;
+  // Before the first of them.
+  virtual void begin(const schedule::Multiply& multiply) = 0;
+  virtual void modify(const schedule::Modify& modify) = 0;
+  virtual language::Strand strand(const schedule::Queue& queue) = 0;
+};
+
+void weave(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder);
+
+}  // namespace wavejit::attention_backward

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How much of the vector queue (emit/schedule.h) stands behind each matrix instruction of a product, as data. A slot is
+// four cycles; an operation takes as many as it issues for.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "templates/attention_backward/kernel/spec.h"
+
+namespace wavejit::attention_backward {
+
+struct Ladder {
+  std::string_view idea;
+  // Slots behind a matrix instruction of scores, gradients, values, keys, queries.
+  std::array<int, 5> behind = {};
+  int read_ahead = 4;  // fragments read from LDS before the matrix instructions that take them
+};
+
+// What operations take, in slots.
+struct OperationSlots {
+  int exp2 = 0;
+  int convert = 0;  // a pair, rounded and packed
+};
+
+Ladder ladder_of(const QueryKernel& spec, const targets::Target& target);
+Ladder ladder_of(const KeyKernel& spec, const targets::Target& target);
+OperationSlots slots_of(const KernelWords& words, const targets::Target& target);
+
+}  // namespace wavejit::attention_backward

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The model of the backward pipelines sees tables that are wrong. Those of the kernels it saw when they were compiled.
+#include <gtest/gtest.h>
+
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "templates/attention_backward/emit/schedule_model.h"
+
+namespace wavejit::tests {
+namespace {
+
+using namespace attention_backward::schedule;
+
+constexpr Schedule right = {{Multiply{Product::scores, 0}, Modify{0}, Queue{Vector::weigh, 0},
+                             Multiply{Product::gradients, 0}, Queue{Vector::differentiate, 0},
+                             Multiply{Product::values, 0}, Multiply{Product::keys, 0}}};
+
+// The fault of the table with act `index` left out, or with acts `index` and `other` in each other's place.
+std::string_view without(std::size_t index) {
+  Schedule schedule;
+  for (std::size_t i = 0; i < right.acts.size(); ++i)
+    if (i != index) schedule.acts.add(right.acts.begin()[i]);
+  return Model(Kernel::keys, 1).run(schedule).what;
+}
+std::string_view swapped(std::size_t index, std::size_t other) {
+  Schedule schedule = right;
+  std::swap(schedule.acts.begin()[index], schedule.acts.begin()[other]);
+  return Model(Kernel::keys, 1).run(schedule).what;
+}
+
+TEST(BackwardSchedule, OfTheKernelIsRight) { EXPECT_EQ(Model(Kernel::keys, 1).run(right).what, ""); }
+
+TEST(BackwardSchedule, ThatLeavesSomethingOutIsSeen) {
+  EXPECT_EQ(without(1), "weighs scores that are not modified, or twice");
+  EXPECT_EQ(without(2), "differentiates before dP is there, or twice");
+  EXPECT_EQ(without(3), "differentiates before dP is there, or twice");
+  EXPECT_EQ(without(4), "multiplies gradients that nobody makes, or twice");
+  EXPECT_EQ(without(5), "a block is missing in a sum");
+  EXPECT_EQ(without(6), "a block is missing in a sum");
+}
+
+// The queue writes a piece as soon as there is room: dS must not be on it while dP is being multiplied.
+TEST(BackwardSchedule, ThatComesTooEarlyIsSeen) {
+  EXPECT_EQ(swapped(3, 4), "differentiates before dP is there, or twice");
+  EXPECT_EQ(swapped(0, 1), "modifies what is no score, or twice");
+}
+
+TEST(BackwardSchedule, OfDescendingBlocksIsSeen) {
+  Schedule schedule;
+  for (const int block : {1, 0})
+    for (const Act& act : right.acts) {
+      Act of_block = act;
+      std::visit([&](auto& each) { each.block = block; }, of_block);
+      schedule.acts.add(of_block);
+    }
+  EXPECT_EQ(Model(Kernel::keys, 2).run(schedule).what, "blocks do not ascend in a sum");
+}
+
+TEST(BackwardSchedule, OfTheOtherKernelIsSeen) {
+  EXPECT_EQ(Model(Kernel::queries, 1).run(right).what, "the kernel has no such sum");
+}
+
+}  // namespace
+}  // namespace wavejit::tests
