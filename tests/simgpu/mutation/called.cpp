@@ -79,7 +79,7 @@ std::uint64_t digest_of(const CallResult& result) {
 
 }  // namespace
 
-CalledKernel::CalledKernel(std::string target, std::vector<std::string> words, std::vector<CallProblem> problems)
+CalledKernel::CalledKernel(std::string target, const std::vector<std::string>& words, std::vector<CallProblem> problems)
     : target_(std::move(target)), problems_(std::move(problems)) {
   const std::string answer = in_child([this] {
     set_schedule(WAVEJIT_SIMGPU_REVERSE, 1);  // every check, and results as late as may be

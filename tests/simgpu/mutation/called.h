@@ -33,7 +33,7 @@ struct CallProblem {
 class CalledKernel {
  public:
   // Of the kernels that the problems' calls launch on a target, the one whose spec has all these words.
-  CalledKernel(std::string target, std::vector<std::string> words, std::vector<CallProblem> problems);
+  CalledKernel(std::string target, const std::vector<std::string>& words, std::vector<CallProblem> problems);
 
   // Empty: there is one such kernel, and every problem runs silently under all checks, within the bounds of float64.
   const std::string& problem() const { return problem_; }

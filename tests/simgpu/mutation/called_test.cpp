@@ -41,7 +41,7 @@ CallResult result_of(const Output& output) {
   return result;
 }
 
-CallProblem forward(AttentionCase which, bool lies = false) {
+CallProblem forward(const AttentionCase& which, bool lies = false) {
   return {[which, lies](wavejit_engine* engine, bool judges) {
     const AttentionOutput output = run_attention(engine, which);
     CallResult result = result_of(output);
@@ -80,7 +80,8 @@ void grow(AttentionCase& which) {
   const std::size_t row = std::size_t(in.kv_heads) * in.head_dim;
   for (std::size_t i = 0; i < in.k.size(); ++i) {
     const int key = static_cast<int>(i / row) % in.key_length;
-    const float grown = in.k[i] * (1.0F + (2 * static_cast<float>(key / 192)));
+    const int step = key / 192;
+    const float grown = in.k[i] * (1.0F + (2 * static_cast<float>(step)));
     in.k[i] = from_storage(which.storage, to_storage(which.storage, grown));
   }
 }
@@ -134,8 +135,9 @@ SoftmaxCase scores(std::int64_t rows, std::int64_t keys, std::uint64_t seed) {
 SoftmaxCase rising_scores(std::int64_t rows, std::int64_t keys) {
   SoftmaxCase which = scores(rows, keys, 6);
   for (std::size_t i = 0; i < which.scores.size(); ++i) {
-    const float tile = static_cast<float>(static_cast<std::int64_t>(i) % keys / 64);
-    which.scores[i] = from_storage(Storage::bf16, to_storage(Storage::bf16, which.scores[i] + (10 * tile)));
+    const std::int64_t tile = static_cast<std::int64_t>(i) % keys / 64;
+    const float risen = which.scores[i] + (10 * static_cast<float>(tile));
+    which.scores[i] = from_storage(Storage::bf16, to_storage(Storage::bf16, risen));
   }
   return which;
 }
@@ -164,6 +166,7 @@ struct Case {
   std::vector<std::string> words;
   std::vector<CallProblem> problems;
 };
+// NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
 void PrintTo(const Case& which, std::ostream* out) { *out << which.name; }
 
 std::vector<Case> cases() {
