@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What mutation_test.cpp says of dense kernels, for pages, left padding, mixes, softmax_lse and gradients, by whole
+// What mutation_test.cpp says of dense kernels, for pages, left padding, mixes and softmax_lse, by whole
 // calls: every wait, barrier, wait state and mask is reported when it goes, or makes the result another one, or stands
 // in redundant.txt. The same --all and --print.
 //
@@ -16,7 +16,6 @@
 
 #include "analysis/kernel_code.h"
 #include "attention/modified.h"
-#include "attention_backward/backward_run.h"
 #include "mutation.h"
 #include "softmax_lse/softmax_run.h"
 
@@ -60,16 +59,6 @@ CallProblem softmax(const SoftmaxCase& which) {
     result.bits = output.weights;
     append(result.bits, bits_of(output.lse));
     if (judges && output.status == WAVEJIT_OK) result.wrong = wrong_softmax(which, output);
-    return result;
-  }};
-}
-
-CallProblem backward(const std::string& words) {
-  return {[arrays = backward_arrays(words)](wavejit_engine* engine, bool judges) {
-    const BackwardOutput output = run_backward(engine, arrays);
-    CallResult result = result_of(output);
-    for (const auto* bits : {&output.dq, &output.dk, &output.dv}) append(result.bits, *bits);
-    if (judges && output.status == WAVEJIT_OK) result.wrong = wrong_gradients(arrays, output);
     return result;
   }};
 }
@@ -190,11 +179,6 @@ std::vector<Case> cases() {
     }
     return all;
   };
-  const std::string packed = "layout=packed q_lengths=100,0,33,7 k_lengths=130,40,0,5 b4 q100 k130";
-  const std::vector<CallProblem> gradients = {
-      backward("bf16 " + packed + " h2/1 d64 window=40,3"),
-      backward("bf16 layout=packed q_lengths=150,20 k_lengths=20,150 b2 q150 k150 h2/1 d64 window=3,20"),
-      backward("bf16 b1 q70 k300 h2/1 d64 window=30,0"), backward("bf16 b1 q5 k5 h2/1 d64 window=2,1")};
   return {
       {"paged_gfx950",
        "gfx950",
@@ -232,7 +216,6 @@ std::vector<Case> cases() {
        {softmax(scores(5, 130, 1)), softmax(scores(3, 62, 2)), softmax(scores_in_window(40, 300, 20, 7)),
         softmax(scores_with_lengths({0, 1, 200, 64, 63}, 200)), softmax(rising_scores(3, 700)),
         softmax(without_scale(scores(2, 70, 7))), softmax(scores(2, 2150, 5))}},
-      {"backward_dkdv_gfx942", "gfx942", {"attention_backward_dkdv "}, gradients},
   };
 }
 
