@@ -14,6 +14,7 @@
 #include "anchor_error.h"
 #include "anchors.h"
 #include "outside_kernels.h"
+#include "boards/board.h"
 #include "targets/targets.h"
 #include "timing/timing.h"
 
@@ -73,7 +74,7 @@ std::string beside_published(const OutsideKernel& row) {
   }
   std::string second;
   if (row.unit == "microseconds") {
-    const double cycles_of_microsecond = targets::find_target(row.target)->clock_khz / 1e3;
+    const double cycles_of_microsecond = boards::find_product(row.target)->clock_khz / 1e3;
     comparable = row.cycles / cycles_of_microsecond;
     const double warm = row.warm_cycles / cycles_of_microsecond;
     predicted = fmt::format("{:.1f} microseconds from memory, {:.1f} from the last level cache", comparable, warm);

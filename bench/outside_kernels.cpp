@@ -10,7 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "targets/targets.h"
+#include "boards/board.h"
 #include "timing/timing.h"
 
 namespace wavejit::bench {
@@ -44,7 +44,7 @@ void read_file(const char* path, const std::string& name, std::vector<OutsideKer
 }  // namespace
 
 std::optional<double> clock_at_cap(std::string_view target, double steady_busy) {
-  const targets::Target& row = *targets::find_target(target);
+  const boards::Board& row = *boards::find_product(target);
   const timing::Timing* const timing = timing::find_timing(row);
   if (timing == nullptr || !timing->power.known()) return std::nullopt;
   return timing->power.delivered.value * std::min(timing->power.ghz(steady_busy), row.clock_khz / 1e6);
@@ -53,7 +53,7 @@ std::optional<double> clock_at_cap(std::string_view target, double steady_busy) 
 std::optional<double> OutsideKernel::throughput_at_cap() const {
   const auto ghz = clock_at_cap(target, steady_busy);
   if (!ghz) return std::nullopt;
-  return useful * *ghz / (targets::find_target(target)->clock_khz / 1e6);
+  return useful * *ghz / (boards::find_product(target)->clock_khz / 1e6);
 }
 
 const std::vector<OutsideKernel>& outside_kernels() {
@@ -70,7 +70,7 @@ std::optional<double> OutsideKernel::tflops_at_cap() const {
   const auto part = throughput_at_cap();
   if (!part) return std::nullopt;
   constexpr double flops_of_cycle = 4096;  // of a gfx950 compute unit, 16-bit; no other target's clock is known
-  const targets::Target& row = *targets::find_target(target);
+  const boards::Board& row = *boards::find_product(target);
   return *part * flops_of_cycle * row.compute_units * row.clock_khz / 1e9;
 }
 

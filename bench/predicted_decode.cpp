@@ -25,7 +25,7 @@
 
 #include "check_or_print.h"
 #include "predicted_launches.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 #include "timing/timing.h"
 
 namespace {
@@ -142,14 +142,14 @@ const std::vector<Published>& published() {
 }
 
 struct Task {
-  const targets::Target* target = nullptr;
+  const boards::Board* target = nullptr;
   const Published* published = nullptr;  // null: a usual one
   Decode decode;
 };
 
 std::vector<Task> all_tasks() {
   std::vector<Task> tasks;
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const boards::Board& target : boards::all_products()) {
     for (const Decode& decode : usual) tasks.push_back({.target = &target, .decode = decode});
     for (const Published& block : published())
       if (block.target == target.id)
@@ -161,7 +161,7 @@ std::vector<Task> all_tasks() {
 
 // One chunk of a prompt among sequences of one row, and what the same two kinds of sequences cost in calls apart.
 struct Mixed {
-  const targets::Target* target = nullptr;
+  const boards::Board* target = nullptr;
   std::string_view words;
   int queries = 2048;
   int tokens = 63;
@@ -183,7 +183,7 @@ struct Mixed {
 
 std::vector<Mixed> all_mixed() {
   std::vector<Mixed> all;
-  for (const targets::Target& target : targets::all_targets())
+  for (const boards::Board& target : boards::all_products())
     for (const std::string_view words : {"layout=packed", "causal layout=packed"})
       all.push_back({.target = &target, .words = words});
   return all;

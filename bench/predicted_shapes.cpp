@@ -23,6 +23,8 @@
 #include "outside_kernels.h"
 #include "predicted_launches.h"
 #include "published_forward.h"
+#include "boards/board.h"
+#include "isa/matrix.h"
 #include "targets/targets.h"
 
 namespace {
@@ -58,15 +60,15 @@ do: with few query blocks cycles come out some percent short.
 )";
 
 struct Task {
-  const targets::Target* target = nullptr;
+  const boards::Board* target = nullptr;
   const PublishedBlock* block = nullptr;
   const PublishedRow* row = nullptr;
 };
 
 // 16-bit FLOPs of the whole GPU in a cycle.
-double flops_of_cycle(const targets::Target& target) {
+double flops_of_cycle(const boards::Board& target) {
   const targets::MatrixInstruction& widest = target.matrix.front();
-  const double of_simd = 2.0 * widest.m * widest.n * widest.k / (4 * widest.passes);
+  const double of_simd = 2.0 * widest.m * widest.n * widest.k / (4 * isa::find_matrix_instruction(widest.id)->passes);
   return of_simd * target.simds_per_compute_unit * target.compute_units;
 }
 
@@ -200,7 +202,7 @@ int main(int count, char** values) {
   }
   const auto words = checks ? arguments.subspan(2) : std::span<char*>();
   std::vector<Task> tasks;
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const boards::Board& target : boards::all_products()) {
     for (const PublishedBlock& block : bench::published_forward()) {
       for (const PublishedRow& row : block.rows) {
         const std::string descriptor = row.shape.descriptor() + " ";

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "kernels/statics.h"
+#include "boards/board.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "timing/timing.h"
@@ -26,7 +27,7 @@ double SteadyRun::tile_lds_cycles() const { return static_cast<double>(unit.lds_
 
 std::expected<SteadyRun, std::string> run_steady(const SteadyRequest& request) {
   const attention_forward::KernelSpec& spec = request.spec;
-  const targets::Target& target = *targets::find_target(spec.target);
+  const boards::Board& target = *boards::find_product(spec.target);
   const timing::Timing& timing = *timing::find_timing(target);
   const tests::CompiledKernel kernel = tests::known_kernel(spec);
   if (!kernel.error.empty()) return std::unexpected(kernel.error);

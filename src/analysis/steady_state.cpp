@@ -11,23 +11,14 @@
 #include <utility>
 
 #include "analysis/flow.h"
-#include "simgpu/machine/matrix/matrix_kernel.h"
+#include "isa/matrix.h"
+#include "simgpu/judges/facts/hazard_rules.h"
 
 namespace wavejit::analysis {
 namespace {
 
 using simgpu::Instruction;
 using simgpu::clock::port_cycles;
-
-// v_mfma_f32_32x32x16_bf16 → its row of the target table, whose rows are those with 16-bit inputs.
-const targets::MatrixInstruction* matrix_row(const Instruction& instruction, const targets::Target& target) {
-  using simgpu::matrix::Element;
-  const simgpu::matrix::Shape& shape = *instruction.record->shape;
-  if (shape.a != Element::f16 && shape.a != Element::bf16) return nullptr;
-  for (const targets::MatrixInstruction& row : target.matrix)
-    if (std::cmp_equal(row.m, shape.m) && std::cmp_equal(row.n, shape.m) && std::cmp_equal(row.k, shape.k)) return &row;
-  return nullptr;
-}
 
 bool is_conditional_branch(const Instruction& instruction) {
   using simgpu::Action;
@@ -157,12 +148,7 @@ std::expected<SteadyState, std::string> find_steady_state(const KernelCode& code
       steady.counts.port_cycles += port_cycles(kind, instruction, timing.issue);
       steady.branches_passed += is_conditional_branch(instruction) ? 1 : 0;
       if (kind != Kind::matrix) continue;
-      const targets::MatrixInstruction* row = matrix_row(instruction, code.target());
-      if (row == nullptr)
-        return std::unexpected(
-            std::format("{} is not in the target table of {}", instruction.mnemonic, code.target().id));
-      constexpr int cycles_a_pass = 4;
-      steady.counts.matrix_cycles += row->passes * cycles_a_pass;
+      steady.counts.matrix_cycles += static_cast<int>(simgpu::checks::matrix_passes(instruction, isa::matrix_pipe(code.target()))) * timing.wave.pass.cycles();
     }
   }
   return steady;

@@ -168,7 +168,7 @@ TEST_F(Language, LdsAccessesCarryTheirRegion) {
 // tell apart never meets.
 TEST(SumTree, IsTheCanonicalOne) {
   const auto key_of = [](int term) { return 32 * (term / 16) + 8 * (term % 16 / 4) + term % 4; };
-  const auto levels = sum_tree();
+  const auto levels = sum_tree(16);
   ASSERT_EQ(levels.size(), 3U);
   const int bits[] = {32, 2, 1};
   std::size_t count = 16;

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "isa/matrix.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/route.h"
@@ -44,8 +45,8 @@ TEST_P(SteadyState, MultipliesAsMuchAsTheAlgorithmAsksForAndNoMore) {
   // The hardware's rate, whatever the instructions are: 1,024 (gfx950) or 512 (gfx942) multiply-adds a cycle and SIMD.
   const targets::Target& target = statics->code->target();
   const int useful = 32 * GetParam().tile_keys * (GetParam().head_dim_qk + GetParam().head_dim_v);
-  const int rate =
-      target.matrix.front().m * target.matrix.front().n * target.matrix.front().k / (target.matrix.front().passes * 4);
+  const targets::MatrixInstruction& widest = target.matrix.front();
+  const int rate = widest.m * widest.n * widest.k / (isa::find_matrix_instruction(widest.id)->passes * 4);
   EXPECT_EQ(statics->matrix_cycles(), static_cast<double>(useful) / rate);
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "softmax_lse/softmax_run.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 #include "templates/softmax_lse/call/call.h"
 #include "templates/softmax_lse/call/descriptor.h"
 
@@ -179,7 +179,7 @@ TEST(SoftmaxSpec, OneTextASpec) {
 }
 
 TEST(SoftmaxGeometry, FillsWorkgroupsAndThenTheMachine) {
-  const targets::Target& target = *targets::find_target("gfx950");
+  const boards::Board& target = *boards::find_product("gfx950");
   const auto geometry = [&](std::uint32_t batch, std::uint32_t rows, std::uint32_t keys, std::uint64_t stride) {
     softmax_lse::SoftmaxProblem problem;
     problem.batch = batch;

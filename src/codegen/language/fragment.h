@@ -21,7 +21,7 @@
 
 namespace wavejit::language {
 
-enum class Element : std::uint8_t { bf16, fp16 };
+using targets::Element;
 
 enum class KOrder : std::uint8_t {
   // slot j of group g holds k = slots · g + j: rows that stand contiguous in memory.
@@ -38,8 +38,9 @@ struct OperandLayout {
   Element element = Element::fp16;
   KOrder k_order = KOrder::contiguous;
 
-  static constexpr int slots = 8;  // elements a lane holds: 16 bytes
   static constexpr int dwords = 4;
+  // Elements that a lane holds.
+  static constexpr int slots_of(Element element) { return dwords * 4 / targets::bytes_of(element); }
   constexpr int groups() const { return wave_size / rows; }
   constexpr bool operator==(const OperandLayout&) const = default;
   std::string describe() const;

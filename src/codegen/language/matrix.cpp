@@ -2,64 +2,37 @@
 #include "codegen/language/matrix.h"
 
 #include <llvm/IR/InlineAsm.h>
-#include <llvm/IR/IntrinsicsAMDGPU.h>
+#include <llvm/IR/Intrinsics.h>
 
 #include <algorithm>
 
 namespace wavejit::language {
-namespace {
-
-// LLVM's intrinsic for each MFMA, and the type it wants its 16-bit elements in: the older bf16 forms take i16.
-struct Row {
-  int m;
-  int k;
-  unsigned intrinsic;
-  Element element;
-  bool as_i16;
-};
-constexpr Row rows[] = {
-    {32, 16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x16_bf16, Element::bf16, false},
-    {32, 16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x16_f16, Element::fp16, false},
-    {16, 32, llvm::Intrinsic::amdgcn_mfma_f32_16x16x32_bf16, Element::bf16, false},
-    {16, 32, llvm::Intrinsic::amdgcn_mfma_f32_16x16x32_f16, Element::fp16, false},
-    {32, 8, llvm::Intrinsic::amdgcn_mfma_f32_32x32x8bf16_1k, Element::bf16, true},
-    {32, 8, llvm::Intrinsic::amdgcn_mfma_f32_32x32x8f16, Element::fp16, false},
-    {16, 16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x16bf16_1k, Element::bf16, true},
-    {16, 16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x16f16, Element::fp16, false},
-};
-
-}  // namespace
-
 MatrixUnit::MatrixUnit(Kernel& kernel, int m, int n, Element element) : kernel_(kernel), element_(element) {
   const auto& available = kernel.target().matrix;
-  const auto instruction =
-      std::ranges::find_if(available, [&](const targets::MatrixInstruction& row) { return row.m == m && row.n == n; });
-  if (instruction == available.end()) {
+  const auto found = std::ranges::find_if(available, [&](const targets::MatrixInstruction& row) {
+    return row.m == m && row.n == n && row.element == element;
+  });
+  if (found == available.end()) {
     kernel.refuse(std::string(kernel.target().id) + " has no matrix instruction of " + std::to_string(m) + "x" +
                   std::to_string(n));
-    instruction_ = {.m = m, .n = n, .k = 8};
+    instruction_.m = m;
+    instruction_.n = n;
+    instruction_.k = 8;
     return;
   }
-  instruction_ = *instruction;
-  const auto* row = std::ranges::find_if(rows, [&](const Row& candidate) {
-    return candidate.m == m && candidate.k == instruction_.k && candidate.element == element;
-  });
-  if (row == std::end(rows)) {
-    kernel.refuse("no intrinsic is known for the matrix instruction " + std::to_string(m) + "x" + std::to_string(n) +
-                  "x" + std::to_string(instruction_.k));
+  instruction_ = *found;
+  intrinsic_ = llvm::Intrinsic::lookupIntrinsicID(instruction_.intrinsic);
+  if (intrinsic_ == llvm::Intrinsic::not_intrinsic) {
+    kernel.refuse("LLVM has no intrinsic " + std::string(instruction_.intrinsic));
     return;
   }
-  intrinsic_ = row->intrinsic;
-  llvm::Type* scalar = row->as_i16                ? kernel.i16()
-                       : element == Element::bf16 ? llvm::Type::getBFloatTy(kernel.context())
-                                                  : llvm::Type::getHalfTy(kernel.context());
-  operand_type_ = kernel.vector(scalar, instruction_.k_per_lane(kernel.target().wave_size));
+  operand_type_ = llvm::Intrinsic::getType(kernel.context(), intrinsic_)->getParamType(0);
 }
 
 OperandLayout MatrixUnit::operand_layout(KOrder order) const {
   const int wave_size = kernel_.target().wave_size;
   return {.rows = instruction_.m,
-          .k_block = OperandLayout::slots * wave_size / instruction_.m,
+          .k_block = OperandLayout::slots_of(element_) * wave_size / instruction_.m,
           .wave_size = wave_size,
           .element = element_,
           .k_order = order};
@@ -75,7 +48,8 @@ Accumulator MatrixUnit::zeros() const {
 }
 
 Value* MatrixUnit::dwords_of(Value* dwords, int step) const {
-  const int per_step = instruction_.k_per_lane(kernel_.target().wave_size) / 2;  // two elements a dword
+  const int bytes = instruction_.k_per_lane(kernel_.target().wave_size) * targets::bytes_of(element_);
+  const int per_step = bytes / 4;  // dwords
   if (per_step != OperandLayout::dwords) {
     llvm::SmallVector<int, 4> lanes;
     for (int index = 0; index < per_step; ++index) lanes.push_back(step * per_step + index);

@@ -20,6 +20,7 @@
 #include "families/call/failure.h"
 #include "families/kernel/kernel_spec.h"
 #include "families/kernel/toggles.h"
+#include "boards/board.h"
 #include "targets/targets.h"
 #include "wavejit/wavejit.h"
 
@@ -149,9 +150,9 @@ class Problem {
 
   // Canonical: words in the grammar's order, defaults left out.
   virtual std::string text() const = 0;
-  virtual Result<Shape> shape(const targets::Target& target, const Toggles& toggles) const = 0;
+  virtual Result<Shape> shape(const boards::Board& board, const Toggles& toggles) const = 0;
   // What else explain shows, behind the route.
-  virtual std::vector<Note> notes(const targets::Target& /*target*/, const Toggles& /*toggles*/) const { return {}; }
+  virtual std::vector<Note> notes(const boards::Board& /*board*/, const Toggles& /*toggles*/) const { return {}; }
   // For callers of the C ABI; points into this and `text`, which must stay. Fields that a family does not know stay 0.
   virtual wavejit_problem told(const std::string& text) const = 0;
   // Of a line with ranges, or whose calls go by more than it tells: problems that reach every kernel that one of them

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/call/launch.h"
+#include "boards/board.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {
@@ -61,19 +62,19 @@ Result<std::unique_ptr<Engine>> Engine::open(const Config& config) {
 
 Result<std::unique_ptr<Engine>> Engine::assemble(const Config& config, const HipDevice& device, CodegenLibrary& codegen,
                                                  std::unique_ptr<Logger> logger) {
-  const targets::Target* target = targets::find_target(device.architecture);
-  if (target == nullptr) {
+  const boards::Board* product = boards::find_product(device.architecture);
+  if (product == nullptr) {
     return fail(WAVEJIT_UNSUPPORTED, "device " + std::to_string(device.ordinal) + " (" + device.name + ") is " +
                                          device.architecture + "; accepted: " + targets::known_targets());
   }
-  return std::unique_ptr<Engine>(new Engine(config, device, *target, codegen, std::move(logger)));
+  return std::unique_ptr<Engine>(new Engine(config, device, *product, codegen, std::move(logger)));
 }
 
-Engine::Engine(const Config& config, HipDevice device, const targets::Target& target, CodegenLibrary& codegen,
+Engine::Engine(const Config& config, HipDevice device, const boards::Board& product, CodegenLibrary& codegen,
                std::unique_ptr<Logger> logger)
     : device_(std::move(device)),
-      target_(targets::board_of(target, device_.xcds, device_.compute_units)),
-      target_id_(target.id),
+      target_(boards::board_of(product, device_.xcds, device_.compute_units)),
+      target_id_(product.id),
       toggles_(toggles_of(config)),
       hooks_(config.hooks),
       logger_(std::move(logger)),

@@ -65,7 +65,7 @@ class Engine {
   // Refuses a call whose workspace is larger than the device's memory, unless the call brings the workspace.
   Result<void> check_room(const families::Call& call) const;
   // The architecture's row with the dies and compute units of this device.
-  const targets::Target& target_row() const noexcept { return target_; }
+  const boards::Board& target_row() const noexcept { return target_; }
   const families::Toggles& toggles() const noexcept { return toggles_; }
 
   // prepare.cpp. Loads what the lines need, `jobs` at a time; the answer of each line goes into `statuses` (as many, or
@@ -90,7 +90,7 @@ class Engine {
   const char* device_name() const { return device_.name.c_str(); }
 
  private:
-  Engine(const Config& config, HipDevice device, const targets::Target& target, CodegenLibrary& codegen,
+  Engine(const Config& config, HipDevice device, const boards::Board& product, CodegenLibrary& codegen,
          std::unique_ptr<Logger> logger);
 
   Result<void> judge_memory(const families::Call& call, hip_abi::hipStream_t stream);
@@ -111,7 +111,7 @@ class Engine {
 
   // In this order: what comes later uses what stands before it.
   HipDevice device_;
-  targets::Target target_;
+  boards::Board target_;
   std::string target_id_;
   families::Toggles toggles_;
   Hooks hooks_;

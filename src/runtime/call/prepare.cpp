@@ -22,7 +22,7 @@ struct Wanted {
 };
 
 // Those of a line: one, or several of a line with ranges of lengths, each once.
-Result<std::vector<families::Shape>> shapes_of(std::string_view line, const targets::Target& target,
+Result<std::vector<families::Shape>> shapes_of(std::string_view line, const boards::Board& target,
                                                const families::Toggles& toggles) {
   const auto problems = families::parse_problems(line);
   if (!problems) return std::unexpected(problems.error());

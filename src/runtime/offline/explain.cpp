@@ -7,12 +7,13 @@
 #include "families/call/family.h"
 #include "runtime/kernels/kernel_source.h"
 #include "runtime/libraries/remote_library.h"
+#include "boards/board.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {
 namespace {
 
-Result<targets::Target> choose_target(const Config& config, std::string_view name) {
+Result<boards::Board> choose_target(const Config& config, std::string_view name) {
   if (name.empty()) {
     if (!config.device.value.simulated) {
       return fail(WAVEJIT_INVALID_ARGUMENT, "target is not given and device = " + to_text(config.device.value) +
@@ -21,7 +22,7 @@ Result<targets::Target> choose_target(const Config& config, std::string_view nam
     }
     name = config.device.value.target;
   }
-  const auto target = targets::find_board(name);
+  const auto target = boards::find_board(name);
   if (!target) {
     return fail(WAVEJIT_INVALID_ARGUMENT, "target = \"" + std::string(name) +
                                               "\" is not known; accepted: " + targets::known_targets() +
@@ -80,7 +81,7 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
 
   std::vector<std::string> lines = {
       row("problem", (*problem)->text()),
-      row("target", targets::board_name(*row_of_target) + " (" + std::string(row_of_target->product) + ")"),
+      row("target", boards::board_name(*row_of_target) + " (" + std::string(row_of_target->product) + ")"),
       row("route", why.description),
   };
   for (const families::Note& note : (*problem)->notes(*row_of_target, toggles))
@@ -126,7 +127,7 @@ Result<std::vector<std::string>> kernels_of(const Config& config, std::string_vi
 
 std::vector<std::string> supported() {
   std::vector<std::string> lines;
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const boards::Board& target : boards::all_products()) {
     for (const families::Family* family : families::registered()) {
       lines.push_back(std::string(target.id) + " (" + std::string(target.product) +
                       "): " + std::string(family->name()) + family->supported(target));

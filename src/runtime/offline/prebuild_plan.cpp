@@ -10,6 +10,7 @@
 
 #include "cache/digest.h"
 #include "families/call/family.h"
+#include "boards/board.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {
@@ -20,16 +21,16 @@ using families::KernelSpec;
 constexpr int max_shards = 1'000'000;
 constexpr std::string_view every_target = "all";
 
-Result<std::vector<const targets::Target*>> parse_targets(std::string_view text) {
-  std::vector<const targets::Target*> chosen;
+Result<std::vector<const boards::Board*>> parse_targets(std::string_view text) {
+  std::vector<const boards::Board*> chosen;
   if (text == every_target) {
-    for (const targets::Target& target : targets::all_targets()) chosen.push_back(&target);
+    for (const boards::Board& target : boards::all_products()) chosen.push_back(&target);
     return chosen;
   }
   while (true) {
     const std::size_t comma = std::min(text.find(','), text.size());
     const std::string_view name = text.substr(0, comma);
-    const targets::Target* target = targets::find_target(name);
+    const boards::Board* target = boards::find_product(name);
     if (target == nullptr) {
       return fail(WAVEJIT_INVALID_ARGUMENT, "targets: \"" + std::string(name) + "\" is not known; accepted: " +
                                                 std::string(every_target) + ", or any of " + targets::known_targets());
@@ -54,7 +55,7 @@ class Gatherer {
     return {};
   }
 
-  Result<void> add(const families::Problem& problem, const targets::Target& target) {
+  Result<void> add(const families::Problem& problem, const boards::Board& target) {
     const auto shape = problem.shape(target, toggles_);
     if (!shape) return std::unexpected(shape.error());
     return add(*shape, target);
@@ -106,7 +107,7 @@ Result<PrebuildPlan> plan_prebuild(const Config& config, const PrebuildRequest& 
     }
   }
   Gatherer gatherer(config, request);
-  for (const targets::Target* target : *chosen) {
+  for (const boards::Board* target : *chosen) {
     if (request.everything) {
       for (const families::Family* family : families::registered()) {
         for (const families::Shape& shape : family->every_shape(*target, gatherer.toggles())) {

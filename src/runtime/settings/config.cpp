@@ -15,6 +15,7 @@
 #include "runtime/settings/packaged_kernels.h"
 #include "runtime/settings/struct_versions.h"
 #include "runtime/settings/variables.h"
+#include "boards/board.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {
@@ -348,7 +349,7 @@ std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
     target = target.substr(0, colon);
   }
   // A board's own name holds an x: the whole text first, then what stands before the last x.
-  const auto known = [](std::string_view name) { return targets::find_board(name).has_value(); };
+  const auto known = [](std::string_view name) { return boards::find_board(name).has_value(); };
   if (!known(target)) {
     const std::size_t times = target.rfind('x');
     if (times == std::string_view::npos || !known(target.substr(0, times))) return std::unexpected(accepted_devices());

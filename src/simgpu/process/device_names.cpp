@@ -4,6 +4,7 @@
 #include <charconv>
 #include <format>
 
+#include "boards/board.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu {
@@ -33,14 +34,14 @@ std::optional<NamedDevices> devices_named(std::string_view text) {
     text = text.substr(0, colon);
   }
   // The whole text first: a board's name holds an x of its own.
-  if (const std::size_t times = text.rfind('x'); times != std::string_view::npos && !targets::find_board(text)) {
+  if (const std::size_t times = text.rfind('x'); times != std::string_view::npos && !boards::find_board(text)) {
     const auto parsed = number_in(text.substr(times + 1));
     if (!parsed || *parsed < 1 || *parsed > most_devices) return std::nullopt;
     named.count = static_cast<int>(*parsed);
     text = text.substr(0, times);
   }
   if (named.ordinal.value_or(0) >= static_cast<std::uint64_t>(named.count)) return std::nullopt;
-  if (!targets::find_board(text)) return std::nullopt;
+  if (!boards::find_board(text)) return std::nullopt;
   named.target = text;
   return named;
 }

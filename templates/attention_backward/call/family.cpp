@@ -23,7 +23,7 @@ class Described final : public families::Problem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
-  Result<families::Shape> shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
+  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
     return descriptor_.shape().shape();
   }
   wavejit_problem told(const std::string& text) const override {
@@ -41,16 +41,7 @@ class Described final : public families::Problem {
     told.layout = static_cast<std::int32_t>(descriptor_.layout);
     if (!descriptor_.query_lengths.empty()) told.query_lengths = descriptor_.query_lengths.data();
     if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
-    if (descriptor_.causal) told.mask |= WAVEJIT_MASK_CAUSAL;
-    if (descriptor_.causal_prefix) {
-      told.mask |= WAVEJIT_MASK_PREFIX;
-      told.causal_prefix = *descriptor_.causal_prefix;
-    }
-    if (descriptor_.window) {
-      told.mask |= WAVEJIT_MASK_WINDOW;
-      told.window_left = static_cast<std::int32_t>(descriptor_.window->first);
-      told.window_right = static_cast<std::int32_t>(descriptor_.window->second);
-    }
+    attention::tell(descriptor_.mask, told);
     told.lse = 1;
     told.output_dtype = descriptor_.gradients_fp32 ? WAVEJIT_FP32 : told.dtype;
     told.alibi = static_cast<std::int32_t>(descriptor_.alibi);

@@ -35,7 +35,7 @@ families::Launch launch_of(const LaunchGeometry& geometry, void* arguments, std:
 
 // As many query tiles as there may be: sequences of more than few_rows rows, of which each begins one more than its
 // rows fill. y as for the longest of them, so that y and z stay within limits.
-LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const targets::Target& target,
+LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const boards::Board& target,
                                      const AttentionProblem& problem, std::uint32_t few_rows) {
   LaunchGeometry geometry = launch_geometry(spec, target, 1, problem.query_heads, problem.query_length);
   const std::uint64_t sequences = std::min<std::uint64_t>(problem.batch, problem.query_rows / (few_rows + 1));
@@ -49,7 +49,7 @@ LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const targets::Targ
 }  // namespace
 
 AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
-                             const SplitPlan& splits, const targets::Target& target, const families::Toggles& toggles)
+                             const SplitPlan& splits, const boards::Board& target, const families::Toggles& toggles)
     : Call({.family = &family(), .code = kernel_shape(problem, splits, target).code()}),
       call_(call),
       problem_(problem),

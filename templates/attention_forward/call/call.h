@@ -18,7 +18,7 @@ const families::Family& family();
 class AttentionCall final : public families::Call {
  public:
   AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
-                const SplitPlan& splits, const targets::Target& target, const families::Toggles& toggles);
+                const SplitPlan& splits, const boards::Board& target, const families::Toggles& toggles);
 
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
@@ -39,7 +39,7 @@ class AttentionCall final : public families::Call {
   const wavejit_attention_forward_arguments& call_;
   const AttentionProblem& problem_;
   const SplitPlan& splits_;
-  const targets::Target& target_;
+  const boards::Board& target_;
   const families::Toggles& toggles_;
   // What launches point to.
   LimitedArguments arguments_;

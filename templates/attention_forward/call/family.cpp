@@ -43,12 +43,12 @@ class DescribedProblem final : public families::Problem {
 
   std::string text() const override { return to_text(descriptor_); }
 
-  Result<families::Shape> shape(const targets::Target& target, const Toggles& toggles) const override {
-    return shape_of(kernel_shape(problem_, plan_splits(problem_, target, toggles.kv_splits, toggles.pins()), target));
+  Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
+    return shape_of(kernel_shape(problem_, plan_splits(problem_, board, toggles.kv_splits, toggles.pins()), board));
   }
 
-  std::vector<families::Note> notes(const targets::Target& target, const Toggles& toggles) const override {
-    const SplitPlan plan = plan_splits(problem_, target, toggles.kv_splits, toggles.pins());
+  std::vector<families::Note> notes(const boards::Board& board, const Toggles& toggles) const override {
+    const SplitPlan plan = plan_splits(problem_, board, toggles.kv_splits, toggles.pins());
     std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_)}};
     if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
     return notes;

@@ -25,7 +25,7 @@ std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes) {
 }  // namespace
 
 void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
-                    const wavejit_attention_forward_arguments& call, const targets::Target& target,
+                    const wavejit_attention_forward_arguments& call, const boards::Board& target,
                     const families::Toggles& toggles) {
   const auto bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.dtype));
   const std::uint64_t o_bytes = output_element_bytes(problem.shape);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "families/kernel/toggles.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"
@@ -12,7 +12,7 @@ namespace wavejit::attention_forward {
 
 // All but what splitting keys asks for. `arguments` is as constructed.
 void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
-                    const wavejit_attention_forward_arguments& call, const targets::Target& target,
+                    const wavejit_attention_forward_arguments& call, const boards::Board& target,
                     const families::Toggles& toggles);
 
 // Rows of vectorised pages, over what fill_arguments has made of strides.

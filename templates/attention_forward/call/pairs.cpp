@@ -30,7 +30,7 @@ bool may_pair(const AttentionShape& shape) {
   return shape.mask == Mask::causal && shape.query_rows == QueryRows::more && !shape.packed_heads && !shape.paged;
 }
 
-bool pairs_tiles(const AttentionProblem& problem, const targets::Target& target) {
+bool pairs_tiles(const AttentionProblem& problem, const boards::Board& target) {
   // Hot: what the target lacks for dualwave in words (missing_for) is not asked for. Where the route takes another
   // pipeline after all, that has no pairs, and the kernel is the same.
   if (!may_pair(problem.shape) || lds_layout(target) != LdsLayout::lines) return false;

@@ -3,7 +3,7 @@
 // bit.
 #pragma once
 
-#include "targets/targets.h"
+#include "boards/board.h"
 #include "templates/attention_forward/call/problem.h"
 
 namespace wavejit::attention_forward {
@@ -14,6 +14,6 @@ bool may_pair(const AttentionShape& shape);
 // Under a diagonal tile n − 1 − i and tile i of n have as many keys together as any other such pair. One workgroup for
 // both has what it costs to begin once, reads Q of the second tile while it computes the first, and leaves no long tile
 // for the end of the launch; but there are half as many to fill the device with.
-bool pairs_tiles(const AttentionProblem& problem, const targets::Target& target);
+bool pairs_tiles(const AttentionProblem& problem, const boards::Board& target);
 
 }  // namespace wavejit::attention_forward

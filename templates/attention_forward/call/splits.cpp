@@ -31,7 +31,7 @@ std::uint32_t chunks_of(const AttentionProblem& problem) {
 
 constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
-std::uint64_t workgroups_of(const AttentionProblem& problem, const targets::Target& target) {
+std::uint64_t workgroups_of(const AttentionProblem& problem, const boards::Board& target) {
   const AttentionShape& shape = problem.shape;
   const Pipeline pipeline = shape.packed_heads ? Pipeline::generic : default_pipeline(target, shape.query_rows);
   const auto tile = static_cast<std::uint64_t>(tile_queries_of(shape, target, pipeline));
@@ -41,7 +41,7 @@ std::uint64_t workgroups_of(const AttentionProblem& problem, const targets::Targ
 }
 
 // Runs that make the device full and leave little of it empty at the end.
-SplitPlan fill_device(const AttentionProblem& problem, const targets::Target& target, std::uint32_t chunks) {
+SplitPlan fill_device(const AttentionProblem& problem, const boards::Board& target, std::uint32_t chunks) {
   const std::uint64_t workgroups = workgroups_of(problem, target);
   const std::uint64_t places = workgroups_per_compute_unit * static_cast<std::uint64_t>(target.compute_units);
   const auto chosen = [](std::uint64_t splits) -> SplitPlan {
@@ -71,7 +71,7 @@ SplitPlan fill_device(const AttentionProblem& problem, const targets::Target& ta
   return chosen(best);
 }
 
-SplitPlan choose(const AttentionProblem& problem, const targets::Target& target,
+SplitPlan choose(const AttentionProblem& problem, const boards::Board& target,
                  std::optional<std::int32_t> kv_splits) {
   const std::uint32_t chunks = chunks_of(problem);
   if (problem.splits > 0) {
@@ -88,7 +88,7 @@ SplitPlan choose(const AttentionProblem& problem, const targets::Target& target,
 
 // Of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after those of
 // the one before.
-SplitPlan plan_all(const AttentionProblem& problem, const targets::Target& target,
+SplitPlan plan_all(const AttentionProblem& problem, const boards::Board& target,
                    std::optional<std::int32_t> kv_splits, std::uint64_t rows_of_head) {
   SplitPlan plan = choose(problem, target, kv_splits);
   if (plan.splits == 1) return plan;
@@ -112,7 +112,7 @@ SplitPlan plan_all(const AttentionProblem& problem, const targets::Target& targe
 
 // The same within a workspace: all sequences at once where it has room for them, else in rounds that are as even as
 // whole sequences allow.
-SplitPlan plan_walk(const AttentionProblem& problem, const targets::Target& target,
+SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target,
                     std::optional<std::int32_t> kv_splits, std::uint64_t reach) {
   SplitPlan plan = plan_all(problem, target, kv_splits, problem.query_rows);
   if (plan.splits == 1) return plan;
@@ -150,7 +150,7 @@ bool has_parts_by_sequence(const AttentionProblem& problem) {
   return bytes && *bytes > most_workspace;
 }
 
-SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
+SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& target,
                       std::optional<std::int32_t> kv_splits, bool pinned, std::uint64_t reach) {
   const bool one_walk = pinned || problem.splits > 1 || kv_splits.value_or(1) > 1;
   std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
@@ -171,7 +171,7 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
   return {.reason = Reason::beyond_workspace, .few_rows = few_rows_of(problem)};
 }
 
-AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target) {
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target) {
   if (plan.few_rows == 0) [[likely]] {
     if (plan.splits != 1) {
       AttentionShape shape = problem.shape.of_split_kernel();

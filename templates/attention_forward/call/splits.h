@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "targets/targets.h"
+#include "boards/board.h"
 #include "templates/attention_forward/call/problem.h"
 
 namespace wavejit::attention_forward {
@@ -48,11 +48,11 @@ inline constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20;
 // of few rows (row_limits.h), whose parts stand by the sequence, and go in rounds. No workspace of a caller's decides
 // it: lines of text do not tell one, and lead to the same kernels.
 bool has_parts_by_sequence(const AttentionProblem& problem);
-SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
+SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& target,
                       std::optional<std::int32_t> kv_splits, bool pinned = false, std::uint64_t reach = any_reach);
 
 // What the kernels that walk the keys are asked for.
-AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target);
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target);
 
 // "4, each up to 8 chunks of 1024 keys, 17301504 bytes of workspace: the call says so"
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem);

@@ -23,7 +23,7 @@ using attention::stride_bytes;
 
 }  // namespace
 
-Geometry geometry_of(const SoftmaxProblem& problem, std::uint64_t largest_row_stride, const targets::Target& target) {
+Geometry geometry_of(const SoftmaxProblem& problem, std::uint64_t largest_row_stride, const boards::Board& target) {
   const std::uint32_t tiles = (problem.key_length + attention::tile_keys - 1) / attention::tile_keys;
   const std::uint32_t slots = std::clamp<std::uint32_t>(std::bit_ceil(tiles), min_tiles_of_row, tiles_of_workgroup);
   const std::uint64_t all_rows =
@@ -38,7 +38,7 @@ Geometry geometry_of(const SoftmaxProblem& problem, std::uint64_t largest_row_st
 }
 
 SoftmaxCall::SoftmaxCall(const wavejit_softmax_lse_arguments& call, const SoftmaxProblem& problem,
-                         const targets::Target& target, const families::Toggles& toggles)
+                         const boards::Board& target, const families::Toggles& toggles)
     : Call(problem.shape.shape()), call_(call), problem_(problem), target_(target), toggles_(toggles) {
   report = call.report;
   judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0 && call.key_lengths != nullptr;

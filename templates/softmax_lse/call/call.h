@@ -13,12 +13,12 @@ struct Geometry {
   std::uint32_t rows = 1;
   std::uint32_t tile_shift = 0;
 };
-Geometry geometry_of(const SoftmaxProblem& problem, std::uint64_t largest_row_stride, const targets::Target& target);
+Geometry geometry_of(const SoftmaxProblem& problem, std::uint64_t largest_row_stride, const boards::Board& target);
 
 class SoftmaxCall final : public families::Call {
  public:
   // What it is given must outlive it.
-  SoftmaxCall(const wavejit_softmax_lse_arguments& call, const SoftmaxProblem& problem, const targets::Target& target,
+  SoftmaxCall(const wavejit_softmax_lse_arguments& call, const SoftmaxProblem& problem, const boards::Board& target,
               const families::Toggles& toggles);
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
@@ -29,7 +29,7 @@ class SoftmaxCall final : public families::Call {
  private:
   const wavejit_softmax_lse_arguments& call_;
   const SoftmaxProblem& problem_;
-  const targets::Target& target_;
+  const boards::Board& target_;
   const families::Toggles& toggles_;
   Arguments arguments_;
 };

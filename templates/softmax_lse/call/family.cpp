@@ -24,7 +24,7 @@ class Described final : public families::Problem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
-  Result<families::Shape> shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
+  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
     return descriptor_.shape().shape();
   }
   wavejit_problem told(const std::string& text) const override {

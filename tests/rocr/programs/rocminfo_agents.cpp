@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace {
 
@@ -62,7 +62,7 @@ std::string with_hex(std::uint64_t value) {
   return text.data();
 }
 
-void check(const Agent& agent, const wavejit::targets::Target& target) {
+void check(const Agent& agent, const wavejit::boards::Board& target) {
   const auto unsigned_of = [](int value) { return static_cast<std::uint64_t>(value); };
   constexpr std::uint64_t kib = 1024;
   expect(agent, "Name", std::string(target.id));
@@ -83,7 +83,7 @@ void check(const Agent& agent, const wavejit::targets::Target& target) {
 
 int main(int count, char** words) {
   if (count != 4) fail("rocminfo_agents <target> <number of GPUs> <rocminfo>");
-  const wavejit::targets::Target* const target = wavejit::targets::find_target(words[1]);
+  const wavejit::boards::Board* const target = wavejit::boards::find_product(words[1]);
   if (target == nullptr) fail(std::string(words[1]) + " is no target");
   int gpus = 0;
   for (const Agent& agent : read_agents(words[3])) {

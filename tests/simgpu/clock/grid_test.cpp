@@ -6,7 +6,7 @@
 
 #include "clocked.h"
 #include "gtest/gtest.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::testing {
 namespace {
@@ -20,7 +20,7 @@ struct Sampled {
 Sampled time_sample(const KernelSource& source, const std::array<std::uint32_t, 3>& workgroups,
                     const std::vector<clock::Seed>& seeds, const std::vector<std::uint64_t>& arguments) {
   const Assembled assembled(source);
-  const targets::Target& target = assembled.device().target();
+  const boards::Board& target = assembled.device().target();
   const timing::Timing* timing = timing::find_timing(target);
   if (timing == nullptr) return {.grid = {}, .error = "no timing for the target"};
   const std::vector<std::uint64_t> ids = clock::workgroups_of(seeds);
@@ -69,7 +69,7 @@ TEST(Grid, NeighboursOfADieAreFoundWithOthersBetweenThem) {
 // Times a whole launch of 16 x, four rows and 16 planes as the hook in a launch would.
 clock::GridResult time_rows(const std::string& body, const Buffer<std::uint32_t>& memory) {
   const std::array<std::uint32_t, 3> grid = {16, 4, 16};
-  const auto seeds = clock::choose_sample(grid, 16, *targets::find_target("gfx950"));
+  const auto seeds = clock::choose_sample(grid, 16, *boards::find_product("gfx950"));
   Sampled sampled = time_sample({.body = reads_lines_after(body)}, grid, seeds, {memory.address()});
   EXPECT_EQ(sampled.error, "");
   return std::move(sampled.grid);
@@ -131,7 +131,7 @@ TEST(Grid, MatrixPipesAreBusyForAllOfTheTimeAtMost) {
 TEST(Grid, WorkgroupsOfARowOnDifferentDiesShareTheLastLevelCache) {
   Buffer<std::uint32_t> memory(words_of_workgroup * 16 * 2);
   const std::array<std::uint32_t, 3> shape = {8, 16, 2};  // one each compute unit
-  const auto seeds = clock::choose_sample(shape, 16, *targets::find_target("gfx950"));
+  const auto seeds = clock::choose_sample(shape, 16, *boards::find_product("gfx950"));
   // y + 16 z, of 64 lines each.
   const Sampled sampled = time_sample(
       {.body =
@@ -170,7 +170,7 @@ TEST(Grid, BusyPipesAreThoseOfAllWorkgroups) {
       "s_cmp_gt_i32 s8, 0\ns_cbranch_scc1 2b\n";
   for (int i = 0; i < 64; ++i) body += "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";
   const Sampled sampled = time_sample({.body = body, .vgprs = 256}, {2048, 1, 1},
-                                      clock::choose_sample({2048, 1, 1}, 16, *targets::find_target("gfx950")), {0});
+                                      clock::choose_sample({2048, 1, 1}, 16, *boards::find_product("gfx950")), {0});
   ASSERT_EQ(sampled.error, "");
   // 64 products of 32 cycles each.
   const double useful = 2048.0 * 64 * 32 / (256 * 4 * static_cast<double>(sampled.grid.cycles));

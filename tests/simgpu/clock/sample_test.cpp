@@ -15,12 +15,12 @@
 #include "simgpu/judges/clock/launch_clock.h"
 #include "simgpu/judges/clock/survey.h"
 #include "simgpu/process/process.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::clock {
 namespace {
 
-const targets::Target& gfx950() { return *targets::find_target("gfx950"); }
+const boards::Board& gfx950() { return *boards::find_product("gfx950"); }
 
 // 16 heads, 32 query blocks, 16 sequences: ids an eighth of the launch apart all have query block 0.
 TEST(Sample, SeesEveryPartOfTheQueryBlocksInABatch) {

@@ -171,7 +171,7 @@ TEST(Boards, AreDevicesOfTheirOwnWithTheirCounts) {
   const auto board = Device::open("gfx942@6x38", 2);
   ASSERT_TRUE(whole && board);
   EXPECT_NE(whole->front(), board->front());
-  const targets::Target& target = Device::find(board->back())->target();
+  const boards::Board& target = Device::find(board->back())->target();
   EXPECT_EQ(target.xcds, 6);
   EXPECT_EQ(target.compute_units, 228);
   EXPECT_EQ(Device::open("gfx942@6x38", 1)->front(), board->front()) << "the same board again";

@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "simgpu/doors/thunk/topology.h"
 #include "simgpu/machine/device/device.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 #include "tests/support/scratch_directory.h"
 
 namespace wavejit::simgpu::model {
@@ -50,7 +50,7 @@ TEST(TopologyFolder, HoldsTheValuesThatTheThunkHandsOut) {
   ASSERT_TRUE(write_topology(gpu_name, folder).has_value());
   thunk::NodeProperties gpu;
   ASSERT_TRUE(thunk::describe_node(1, gpu));
-  const targets::Target& target = *targets::find_target(gpu_name);
+  const boards::Board& target = *boards::find_product(gpu_name);
 
   const Properties node = properties_in(folder + "/nodes/1/properties");
   EXPECT_EQ(node.at("simd_count"), gpu.simds);

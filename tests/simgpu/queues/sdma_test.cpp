@@ -13,9 +13,9 @@
 namespace wavejit::simgpu::testing {
 namespace {
 
-using targets::gfx12_sdma;
-using targets::gfx9_sdma;
-using targets::SdmaPackets;
+using boards::gfx12_sdma;
+using boards::gfx9_sdma;
+using boards::SdmaPackets;
 using ::testing::HasSubstr;
 
 class Sdma : public ::testing::TestWithParam<SdmaPackets> {

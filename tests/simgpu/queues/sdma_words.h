@@ -81,7 +81,7 @@ class Bytes {
 
 class SdmaRing {
  public:
-  explicit SdmaRing(const targets::SdmaPackets& layout, std::uint64_t bytes = 4096, QueueConfig config = {},
+  explicit SdmaRing(const boards::SdmaPackets& layout, std::uint64_t bytes = 4096, QueueConfig config = {},
                     queues::RaiseEvent raise = nullptr)
       : ring_(bytes) {
     queue_ = std::make_unique<queues::SdmaQueue>(queues::SdmaPlace{.ring = ring_.address(),

@@ -17,7 +17,7 @@
 #include "simgpu/doors/thunk/topology.h"
 #include "simgpu/machine/allocations/memory.h"
 #include "simgpu/machine/device/device.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::thunk {
 namespace {
@@ -40,7 +40,7 @@ TEST_F(Thunk, NodesSayWhatTheTargetTableSays) {
   EXPECT_EQ(host.io_links, 2U);
   NodeProperties gpu;
   ASSERT_TRUE(describe_node(2, gpu));
-  const targets::Target& target = *targets::find_target("gfx942");
+  const boards::Board& target = *boards::find_product("gfx942");
   EXPECT_EQ(gpu.simds / gpu.simds_per_compute_unit, static_cast<std::uint32_t>(target.compute_units));
   EXPECT_EQ(gpu.engine_id >> 10 & 0x3f, 9U);
   EXPECT_EQ(gpu.engine_id >> 16 & 0xff, 4U);

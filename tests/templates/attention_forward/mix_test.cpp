@@ -26,7 +26,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const targets::Target& gfx950() { return *targets::find_target("gfx950"); }
+const boards::Board& gfx950() { return *boards::find_product("gfx950"); }
 
 // One of 2,048 rows, 63 of one.
 AttentionProblem mixed() {
@@ -135,7 +135,7 @@ TEST(Mix, ShapesAreNumbersAndBack) {
   EXPECT_EQ(AttentionShape::of_code(other.code()), other);
 }
 
-std::vector<std::string> specs_of(const std::string& words, const targets::Target& target) {
+std::vector<std::string> specs_of(const std::string& words, const boards::Board& target) {
   const auto problem = families::parse_problem(words);
   if (!problem) throw std::runtime_error(problem.error().detail);
   const auto route = family().route(*(*problem)->shape(target, {}), target, {});

@@ -7,6 +7,7 @@
 
 #include "families/call/family.h"
 #include "runtime_fixture.h"
+#include "boards/board.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/route.h"
@@ -17,12 +18,12 @@ namespace {
 using attention_forward::Pipeline;
 using ::testing::HasSubstr;
 
-bool pairs(const std::string& words, const targets::Target& target) {
+bool pairs(const std::string& words, const boards::Board& target) {
   const auto parsed = attention_forward::parse_descriptor("attention_forward bf16 " + words);
   if (!parsed) throw std::runtime_error(parsed.error().detail);
   return attention_forward::pairs_tiles(attention_forward::problem_of(*parsed), target);
 }
-bool pairs(const std::string& words) { return pairs(words, *targets::find_target("gfx950")); }
+bool pairs(const std::string& words) { return pairs(words, *boards::find_product("gfx950")); }
 
 // 256 compute units.
 TEST(Pairs, FillWholeRoundsOfTheDevice) {
@@ -38,7 +39,7 @@ TEST(Pairs, FillWholeRoundsOfTheDevice) {
   EXPECT_TRUE(pairs("b16 q1024 k4096 h16 d128 causal=0")) << "rows see what stands before them";
   EXPECT_FALSE(pairs("b300 q256 k256 h64 d128 causal")) << "one tile";
   // The fewer units, the fewer pairs fill them.
-  targets::Target half = *targets::find_target("gfx950");
+  boards::Board half = *boards::find_product("gfx950");
   half.compute_units /= 2;
   EXPECT_TRUE(pairs("b1 q1024 k1024 h64/8 d128 causal", half));
 }
@@ -50,12 +51,12 @@ TEST(Pairs, AreForADiagonalOnDualWave) {
         "b16 q1024 k1024 h16 d128 layout=packed causal",
         "b4 q1024 k1024 h16 d128 layout=packed q_lengths=1024,300,7,80 k_lengths=1024,300,7,80 causal"})
     EXPECT_FALSE(pairs(words)) << words;
-  EXPECT_FALSE(pairs("b16 q1024 k1024 h16 d128 causal", *targets::find_target("gfx942")));
+  EXPECT_FALSE(pairs("b16 q1024 k1024 h16 d128 causal", *boards::find_product("gfx942")));
 }
 
 // Engines are made ready from one line of a kind; calls come in batches of their own.
 TEST(Pairs, LinesReachBothKernels) {
-  const targets::Target& target = *targets::find_target("gfx950");
+  const boards::Board& target = *boards::find_product("gfx950");
   for (const char* line : {"attention_forward bf16 b1 q4096 k4096 h8 d128 causal",
                            "attention_forward bf16 b16 q1..1024 k1024 h16 d64 causal lse"}) {
     const auto problems = families::parse_problems(line);
@@ -75,7 +76,7 @@ TEST(Pairs, LinesReachBothKernels) {
 }
 
 TEST(Pairs, ArePinnedOrRefusedNeverReplaced) {
-  const targets::Target& target = *targets::find_target("gfx950");
+  const boards::Board& target = *boards::find_product("gfx950");
   attention_forward::AttentionShape shape = {attention_forward::DataType::bf16, attention_forward::Mask::causal, false,
                                              128, 128};
   shape.query_rows = attention_forward::QueryRows::more;

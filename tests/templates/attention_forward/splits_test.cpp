@@ -10,7 +10,7 @@
 #include "runtime/offline/explain.h"
 #include "runtime/offline/prebuild.h"
 #include "runtime_fixture.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -28,7 +28,7 @@ using Reason = SplitPlan::Reason;
 
 constexpr std::uint32_t chunk = attention_forward::chunk_keys;
 
-const targets::Target& target() { return *targets::find_target("gfx950"); }
+const boards::Board& target() { return *boards::find_product("gfx950"); }
 
 AttentionProblem problem(std::uint32_t keys, std::uint32_t splits = 0) {
   AttentionProblem problem;
@@ -292,7 +292,7 @@ TEST(Splits, AutoFillsTheDevice) {
 TEST(Splits, AutoFillsTheBoardThatIsThere) {
   const AttentionProblem one = decode(1, 1 << 17);
   for (const char* name : {"gfx942@6x38", "gfx942@4x20", "gfx942@1x38", "gfx950@4x32"}) {
-    const auto board = targets::find_board(name);
+    const auto board = boards::find_board(name);
     ASSERT_TRUE(board) << name;
     const std::uint32_t splits = attention_forward::plan_splits(one, *board, {}).splits;
     const std::uint32_t places = 2 * static_cast<std::uint32_t>(board->compute_units);

@@ -6,7 +6,7 @@
 #include <format>
 #include <limits>
 
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::hip_front {
 
@@ -31,9 +31,9 @@ std::string target_id(const Device& device) { return std::format("{}:sramecc+:xn
 std::string pci_bus_id(int ordinal) { return std::format("0000:{:02x}:00.0", first_pci_bus + ordinal); }
 
 hipDeviceProp_tR0600 device_properties(const Device& device) {
-  const targets::Target& target = device.target();
+  const boards::Board& target = device.target();
   hipDeviceProp_tR0600 all = {};
-  copy_text(all.name, std::format("{} (simulated {})", target.product, targets::board_name(target)));
+  copy_text(all.name, std::format("{} (simulated {})", target.product, boards::board_name(target)));
   copy_text(all.uuid.bytes, std::format("simgpu{:08}", device.ordinal()));
   all.totalGlobalMem = target.memory_bytes;
   all.sharedMemPerBlock = static_cast<std::size_t>(target.lds_bytes_per_workgroup);
@@ -142,7 +142,7 @@ hipDeviceProp_tR0000 to_old_layout(const hipDeviceProp_tR0600& properties) {
 
 std::optional<int> device_attribute(const Device& device, hipDeviceAttribute_t attribute) {
   const hipDeviceProp_tR0600 all = device_properties(device);
-  const targets::Target& target = device.target();
+  const boards::Board& target = device.target();
   const auto clamped = [](std::size_t value) { return static_cast<int>(std::min<std::size_t>(value, int_max)); };
   switch (attribute) {
     case hipDeviceAttributeEccEnabled:

@@ -13,7 +13,7 @@
 #include "simgpu/doors/hip/device_properties.h"
 #include "simgpu/doors/hip/front.h"
 #include "simgpu/machine/allocations/memory.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::hip_abi {
 

@@ -8,8 +8,8 @@
 #include "hip_abi/hip_functions.h"
 #include "simgpu/doors/hip/device_properties.h"
 #include "simgpu/doors/hip/modules.h"
-#include "targets/lds_allocation.h"
-#include "targets/targets.h"
+#include "boards/board.h"
+#include "boards/lds_allocation.h"
 
 namespace wavejit::simgpu::hip_front {
 namespace {
@@ -19,7 +19,7 @@ constexpr int round_up(int value, int granule) { return (value + granule - 1) / 
 }  // namespace
 
 int workgroups_per_compute_unit(const Function& function, int block_size, std::size_t dynamic_lds_bytes) {
-  const targets::Target& target = function.context->device().target();
+  const boards::Board& target = function.context->device().target();
   const KernelInfo& info = function.info();
   if (std::cmp_greater(block_size, info.max_threads_per_workgroup)) return 0;
   const int registers = round_up(std::max(1, static_cast<int>(info.vgprs)), target.vgpr_granule);
@@ -30,7 +30,7 @@ int workgroups_per_compute_unit(const Function& function, int block_size, std::s
   if (std::cmp_greater(lds, target.lds_bytes_per_workgroup)) return 0;
   if (lds == 0) return by_waves;
   return std::min(
-      by_waves, target.lds_bytes / static_cast<int>(targets::lds_allocation(target, static_cast<std::uint32_t>(lds))));
+      by_waves, target.lds_bytes / static_cast<int>(boards::lds_allocation(target, static_cast<std::uint32_t>(lds))));
 }
 
 }  // namespace wavejit::simgpu::hip_front
@@ -107,7 +107,7 @@ hipError_t max_active(int* blocks, const Function& function, int block_size, std
 hipError_t best_block(int* grid_size, int* block_size, const Function& function, std::size_t dynamic_lds_bytes,
                       int limit) {
   if (grid_size == nullptr || block_size == nullptr || limit < 0) return hipErrorInvalidValue;
-  const targets::Target& target = function.context->device().target();
+  const boards::Board& target = function.context->device().target();
   const int largest = static_cast<int>(function.info().max_threads_per_workgroup);
   const int most = limit == 0 ? largest : std::min(limit, largest);
   int best_threads = 0;

@@ -25,7 +25,7 @@
 #include "simgpu/machine/run/run.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/symbol_names.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::hip_abi {
 
@@ -112,7 +112,7 @@ std::expected<GraphWork, hipError_t> checked(const std::shared_ptr<Function>& fu
   if (arguments.kernel_params != nullptr && arguments.extra != nullptr) return std::unexpected(hipErrorInvalidValue);
 
   const KernelInfo& info = function->info();
-  const targets::Target& target = context.device().target();
+  const boards::Board& target = context.device().target();
   const auto refused = [&](hipError_t error, std::string_view why) {
     return std::unexpected(refuse(error, std::format("launch of {}: {}", demangled(info.name), why)));
   };
@@ -204,7 +204,7 @@ hipError_t launch(const std::shared_ptr<Function>& function, const LaunchShape& 
 // Of workgroups that wait for each other all must find room at once.
 hipError_t launch_cooperatively(const std::shared_ptr<Function>& function, LaunchShape shape, hipStream_t stream,
                                 const LaunchArguments& arguments) {
-  const targets::Target& target = function->context->device().target();
+  const boards::Board& target = function->context->device().target();
   if (has_zero(shape.threads) || has_zero(shape.block) || !fits_a_packet(shape, target.max_threads_per_workgroup)) {
     return refuse(hipErrorInvalidConfiguration, wrong_shape(shape, target.max_threads_per_workgroup));
   }

@@ -10,7 +10,7 @@
 #include "hip_abi/hip_functions.h"
 #include "simgpu/doors/hip/capture.h"
 #include "simgpu/doors/hip/front.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::hip_abi {
 

@@ -7,7 +7,7 @@
 
 #include "simgpu/machine/device/device.h"
 #include "simgpu/process/device_names.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::model {
 namespace {

@@ -68,7 +68,7 @@ Read read_nothing(Words words) {
       .name = name, .command = SdmaNothing{}, .dwords = 1 + std::uint64_t{bits(words[0], 16, count_bits)}};
 }
 
-Read read_linear_copy(Words words, const targets::SdmaPackets& layout) {
+Read read_linear_copy(Words words, const boards::SdmaPackets& layout) {
   constexpr std::string_view name = "COPY (1), linear";
   constexpr std::size_t dwords = 7;
   if (auto problem = missing(name, words, dwords)) return std::unexpected(std::move(*problem));
@@ -85,7 +85,7 @@ Read read_linear_copy(Words words, const targets::SdmaPackets& layout) {
                     .dwords = dwords};
 }
 
-SdmaSurface surface_at(Words words, std::size_t at, const targets::SdmaPackets& layout) {
+SdmaSurface surface_at(Words words, std::size_t at, const boards::SdmaPackets& layout) {
   const std::uint32_t place = words[at + 2];
   const std::uint32_t pitch = words[at + 3];
   constexpr int second_half = 16;
@@ -97,7 +97,7 @@ SdmaSurface surface_at(Words words, std::size_t at, const targets::SdmaPackets& 
           .slice = std::uint64_t{bits(words[at + 4], 0, layout.slice_bits)} + 1};
 }
 
-Read read_rectangle(Words words, const targets::SdmaPackets& layout) {
+Read read_rectangle(Words words, const boards::SdmaPackets& layout) {
   constexpr std::string_view name = "COPY (1), rectangle";
   constexpr std::size_t dwords = 13;
   if (auto problem = missing(name, words, dwords)) return std::unexpected(std::move(*problem));
@@ -114,7 +114,7 @@ Read read_rectangle(Words words, const targets::SdmaPackets& layout) {
   return SdmaPacket{.name = name, .command = copy, .dwords = dwords};
 }
 
-Read read_copy(Words words, const targets::SdmaPackets& layout) {
+Read read_copy(Words words, const boards::SdmaPackets& layout) {
   constexpr std::uint32_t linear = 0;
   constexpr std::uint32_t rectangle = 4;
   switch (kind_bits(words[0])) {
@@ -127,7 +127,7 @@ Read read_copy(Words words, const targets::SdmaPackets& layout) {
   }
 }
 
-Read read_fill(Words words, const targets::SdmaPackets& layout) {
+Read read_fill(Words words, const boards::SdmaPackets& layout) {
   constexpr std::string_view name = "CONST_FILL (11)";
   constexpr std::size_t dwords = 5;
   if (auto problem = missing(name, words, dwords)) return std::unexpected(std::move(*problem));
@@ -244,7 +244,7 @@ Read read_timestamp(Words words) {
 }
 
 // What caches hold is what memory holds.
-Read read_cache(Words words, const targets::SdmaPackets& layout) {
+Read read_cache(Words words, const boards::SdmaPackets& layout) {
   constexpr std::string_view name = "GCR (17)";
   constexpr std::size_t dwords = 5;
   if (!layout.cache_control) return refuse(name, "this target's engines have no cache control");
@@ -255,7 +255,7 @@ Read read_cache(Words words, const targets::SdmaPackets& layout) {
 
 }  // namespace
 
-std::expected<SdmaPacket, std::string> read_sdma(Words words, const targets::SdmaPackets& layout) {
+std::expected<SdmaPacket, std::string> read_sdma(Words words, const boards::SdmaPackets& layout) {
   if (words.empty()) return refuse("SDMA", "no packet");
   const std::uint32_t operation = bits(words[0], 0, 8);
   switch (static_cast<Operation>(operation)) {

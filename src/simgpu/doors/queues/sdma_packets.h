@@ -12,7 +12,7 @@
 #include <string_view>
 #include <variant>
 
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::queues {
 
@@ -117,6 +117,6 @@ struct SdmaPacket {
 // The packet that `words` begin with. The text names the operation and what is wrong with it: a kind that is not known,
 // a misaligned address, a field that is not simulated.
 std::expected<SdmaPacket, std::string> read_sdma(std::span<const std::uint32_t> words,
-                                                 const targets::SdmaPackets& layout);
+                                                 const boards::SdmaPackets& layout);
 
 }  // namespace wavejit::simgpu::queues

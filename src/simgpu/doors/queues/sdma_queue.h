@@ -10,7 +10,7 @@
 #include "simgpu/doors/queues/queue_thread.h"
 #include "simgpu/doors/queues/signals.h"
 #include "simgpu/process/queue_config.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::queues {
 
@@ -19,7 +19,7 @@ struct SdmaPlace {
   std::uint64_t bytes = 0;         // of the ring
   std::uint64_t read_pointer = 0;  // where the 64-bit pointers lie
   std::uint64_t write_pointer = 0;
-  targets::SdmaPackets layout = {};
+  boards::SdmaPackets layout = {};
   QueueConfig config = {};
   std::uint64_t (*clock)() = clock_now;  // what time stamps hold
   // After the queue has stopped and said why: a copy engine has no signal that would tell the runtime. May be empty.

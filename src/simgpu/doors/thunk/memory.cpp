@@ -9,7 +9,7 @@
 #include "simgpu/doors/thunk/topology.h"
 #include "simgpu/doors/thunk/virtual_memory.h"
 #include "simgpu/machine/allocations/memory.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::thunk {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "simgpu/machine/launch/launch.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::thunk {
 namespace {
@@ -42,7 +42,7 @@ constexpr std::uint32_t family_ai = 141;
 std::uint32_t unsigned_of(int value) { return static_cast<std::uint32_t>(value); }
 
 // "gfx942" → 9, 4, 2, as HSA_ENGINE_ID has them.
-std::uint32_t engine_id(const targets::Target& target) {
+std::uint32_t engine_id(const boards::Board& target) {
   const std::string_view digits = target.id.substr(3);
   std::uint32_t stepping = 0;
   std::from_chars(digits.data() + digits.size() - 1, digits.data() + digits.size(), stepping, 16);
@@ -69,7 +69,7 @@ std::vector<IoLinkProperties> links_of(std::uint32_t node) {
 std::vector<MemoryProperties> banks_of(std::uint32_t node) {
   const Device* device = device_of(node);
   if (device == nullptr) return {{.heap = Heap::system, .bytes = host_memory_bytes(), .width = 64}};
-  const targets::Target& target = device->target();
+  const boards::Board& target = device->target();
   return {{.heap = Heap::frame_buffer_public,
            .bytes = target.memory_bytes,
            .width = unsigned_of(target.memory_bus_bits),
@@ -113,7 +113,7 @@ bool describe_node(std::uint32_t node, NodeProperties& properties) {
     std::ranges::copy(std::u16string_view(u"host"), properties.marketing_name.begin());
     return true;
   }
-  const targets::Target& target = device->target();
+  const boards::Board& target = device->target();
   const std::uint32_t gpu = node - 1;
   properties.simds = unsigned_of(target.compute_units * target.simds_per_compute_unit);
   properties.simd_id_low = 0x8000'0000 + (gpu * 0x1'0000);

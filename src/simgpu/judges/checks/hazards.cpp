@@ -5,6 +5,7 @@
 #include <format>
 
 #include "simgpu/machine/launch/finding.h"
+#include "isa/matrix.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::checks {
@@ -28,8 +29,8 @@ bool is_addend(const Instruction& instruction, const Effects& effects, const Reg
 }  // namespace
 
 void Hazards::prepare(const targets::Target& target) {
-  target_ = &target;
-  extra_wait_states_ = has_wide_matrix_pipe(target) ? 1 : 0;
+  pipe_ = &isa::matrix_pipe(target);
+  extra_wait_states_ = pipe_->wide ? 1 : 0;
   clock_ = 1000;  // everything before the start is long past
   overwrite_until_ = store_until_ = 0;
   in_danger_.clear();
@@ -225,7 +226,7 @@ void Hazards::look(Wave& wave, const Instruction& instruction, const Effects& ef
 void Hazards::record(const Instruction& instruction, const Effects& effects) {
   if (effects.action == Action::matrix) {
     const Product product = effects.product;
-    const auto passes = static_cast<std::uint8_t>(matrix_passes(instruction, *target_));
+    const auto passes = static_cast<std::uint8_t>(matrix_passes(instruction, *pipe_));
     mark(effects.writes[0], written_.data(), event(instruction, product, passes, effects.writes[0]));
     const Operand& c = instruction.source[2];
     if (product == Product::matrix && c.is_vector()) {

@@ -49,7 +49,7 @@ class Hazards {
   Mark event(const Instruction& instruction, Product product, std::uint8_t passes, Registers result);
   int needed(const HazardRule& rule, unsigned passes) const;
 
-  const targets::Target* target_ = nullptr;
+  const isa::MatrixPipe* pipe_ = nullptr;
   int extra_wait_states_ = 0;
   std::uint32_t clock_ = 0;
   std::uint32_t overwrite_until_ =

@@ -5,6 +5,7 @@
 
 #include "simgpu/judges/facts/hazard_rules.h"
 #include "simgpu/judges/facts/kind.h"
+#include "isa/matrix.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::checks {
@@ -20,7 +21,7 @@ bool is_on_port(IssueKind kind) {
 }  // namespace
 
 void Pace::prepare(const targets::Target& target, std::span<Wave* const> waves) {
-  target_ = &target;
+  pipe_ = &isa::matrix_pipe(target);
   timing_ = timing::find_timing(target);
   times_.assign(waves.size(), 0);
   port_free_.fill(0);
@@ -60,7 +61,7 @@ std::uint64_t Pace::issue(const Wave& wave, const Instruction& instruction) {
     if (kind == IssueKind::matrix) time = std::max(time, pipe_free_[simd]);
     const auto port = static_cast<std::uint64_t>(clock::port_cycles(kind, instruction, timing_->issue));
     if (kind == IssueKind::matrix)
-      pipe_free_[simd] = time + (matrix_passes(instruction, *target_) * cycles(rules.pass));
+      pipe_free_[simd] = time + (matrix_passes(instruction, *pipe_) * cycles(rules.pass));
     port_free_[simd] = time + port;
     time += std::max<std::uint64_t>(port, 1);
     return time;

@@ -35,7 +35,7 @@ class Pace {
   static constexpr unsigned most_simds = 4;
   std::uint64_t starts_at(const Wave& wave) const;
 
-  const targets::Target* target_ = nullptr;
+  const isa::MatrixPipe* pipe_ = nullptr;
   const timing::Timing* timing_ = nullptr;
   std::vector<std::uint64_t> times_;  // per wave: when it may issue
   std::array<std::uint64_t, most_simds> port_free_{};

@@ -14,7 +14,7 @@
 #include "simgpu/judges/clock/memory_unit.h"
 #include "simgpu/judges/clock/timeline_notes.h"
 #include "simgpu/judges/clock/wave_state.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::clock {
 namespace {

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::clock {
 namespace {
@@ -30,7 +30,7 @@ struct Dispatch {
 // What each workgroup takes of its place, and what of the pipes: both are known of the sample, and follow the same rule
 // to all others.
 template <typename Durations>
-Dispatch dispatch(const targets::Target& target, const GridShape& shape, unsigned resident, const Durations& durations,
+Dispatch dispatch(const boards::Board& target, const GridShape& shape, unsigned resident, const Durations& durations,
                   const Durations& pipes) {
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   const std::uint64_t places = static_cast<std::uint64_t>(target.compute_units) / dies * resident;
@@ -57,7 +57,7 @@ struct Sharing {
   unsigned row = 1;   // the next row alone: those of the same x and z
   unsigned both = 1;  // those of the same z
 };
-Sharing sharing_of(const targets::Target& target, const GridShape& shape, std::uint64_t of_die) {
+Sharing sharing_of(const boards::Board& target, const GridShape& shape, std::uint64_t of_die) {
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   const std::uint64_t turns = turns_of_row(shape.workgroups, target);
   const std::uint64_t of_plane = std::uint64_t{shape.workgroups[0]} * shape.workgroups[1] / dies;
@@ -87,7 +87,7 @@ std::unordered_map<std::uint64_t, unsigned> shared_lines_of(const std::unordered
 }
 
 // How many dies read at the same time what neighbours in the first dimension share.
-unsigned dies_that_share(const targets::Target& target, const GridShape& shape) {
+unsigned dies_that_share(const boards::Board& target, const GridShape& shape) {
   const auto& grid = shape.workgroups;
   const std::uint32_t size = grid[0] > 1 ? grid[0] : grid[1] > 1 ? grid[1] : grid[2];
   return std::min(size, static_cast<std::uint32_t>(target.xcds));
@@ -135,7 +135,7 @@ std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, uns
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, std::uint64_t timeline,
                                                  const Survey* survey, bool warm) {
-  const targets::Target& target = program.target();
+  const boards::Board& target = program.target();
   GridResult grid;
   grid.workgroups = shape.total();
   grid.occupancy = occupancy_of(target, shape.vgprs, shape.lds_bytes, shape.waves);

@@ -11,7 +11,7 @@
 #include "simgpu/judges/clock/timeline.h"
 #include "simgpu/machine/launch/launch.h"
 #include "simgpu/process/process.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::clock {
 

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "targets/lds_allocation.h"
-#include "targets/targets.h"
+#include "boards/board.h"
+#include "boards/lds_allocation.h"
 
 namespace wavejit::simgpu::clock {
 
-Occupancy occupancy_of(const targets::Target& target, unsigned vgprs, unsigned lds_bytes, unsigned waves_of_workgroup) {
+Occupancy occupancy_of(const boards::Board& target, unsigned vgprs, unsigned lds_bytes, unsigned waves_of_workgroup) {
   const auto granule = static_cast<unsigned>(target.vgpr_granule);
   const auto simds = static_cast<unsigned>(target.simds_per_compute_unit);
   const unsigned registers = std::max((vgprs + granule - 1) / granule * granule, granule);
@@ -27,7 +27,7 @@ Occupancy occupancy_of(const targets::Target& target, unsigned vgprs, unsigned l
     occupancy.limit = by;
   };
   if (lds_bytes != 0)
-    lower(static_cast<unsigned>(target.lds_bytes) / targets::lds_allocation(target, lds_bytes), "LDS");
+    lower(static_cast<unsigned>(target.lds_bytes) / boards::lds_allocation(target, lds_bytes), "LDS");
   constexpr unsigned barriers = 16;  // of a compute unit, for workgroups of more than one wave (LLVM, isa documents)
   if (waves_of_workgroup > 1) lower(barriers, "barriers");
   return occupancy;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-namespace wavejit::targets {
-struct Target;
+namespace wavejit::boards {
+struct Board;
 }
 
 namespace wavejit::simgpu::clock {
@@ -18,6 +18,6 @@ struct Occupancy {
 };
 
 // `vgprs`: architectural and accumulation registers of a wave together.
-Occupancy occupancy_of(const targets::Target& target, unsigned vgprs, unsigned lds_bytes, unsigned waves_of_workgroup);
+Occupancy occupancy_of(const boards::Board& target, unsigned vgprs, unsigned lds_bytes, unsigned waves_of_workgroup);
 
 }  // namespace wavejit::simgpu::clock

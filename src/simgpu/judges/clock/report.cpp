@@ -7,7 +7,7 @@
 #include <set>
 
 #include "simgpu/judges/clock/roofline.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::clock {
 namespace {
@@ -150,7 +150,7 @@ std::vector<Cluster> clusters_of(const Program& program) {
   return clusters;
 }
 
-std::string refusal_json(const std::string& kernel, const targets::Target& target, const std::string& reason) {
+std::string refusal_json(const std::string& kernel, const boards::Board& target, const std::string& reason) {
   return Json({{"kernel", kernel}, {"target", target.id}, {"refused", reason}})
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -20,6 +20,6 @@ std::vector<Cluster> clusters_of(const Program& program);
 
 std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const GridResult& grid, const Program& program);
 // For a launch that could not be timed.
-std::string refusal_json(const std::string& kernel, const targets::Target& target, const std::string& reason);
+std::string refusal_json(const std::string& kernel, const boards::Board& target, const std::string& reason);
 
 }  // namespace wavejit::simgpu::clock

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "simgpu/machine/matrix/matrix_kernel.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::clock {
 namespace {
@@ -32,7 +32,7 @@ std::uint64_t matrix_operations(const Instruction& instruction) {
 
 Json roofline_json(const GridResult& grid, std::span<const StepCount> steps, const Program& program) {
   const timing::Timing& timing = program.timing();
-  const targets::Target& target = program.target();
+  const boards::Board& target = program.target();
   double operations = 0;
   double pipe_cycles = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {

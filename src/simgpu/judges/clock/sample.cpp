@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu::clock {
 namespace {
@@ -99,12 +99,12 @@ std::vector<Seed> every_workgroup(std::uint64_t all, std::uint64_t dies) {
 
 }  // namespace
 
-std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const targets::Target& target) {
+std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const boards::Board& target) {
   return grid[0] / std::gcd(std::uint64_t{grid[0]}, static_cast<std::uint64_t>(target.xcds));
 }
 
 // Where the next of a die is at the same x already, one neighbour says all.
-Seed with_neighbours(std::uint64_t workgroup, const std::array<std::uint32_t, 3>& grid, const targets::Target& target) {
+Seed with_neighbours(std::uint64_t workgroup, const std::array<std::uint32_t, 3>& grid, const boards::Board& target) {
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   const std::uint64_t all = std::uint64_t{grid[0]} * grid[1] * grid[2];
   const std::uint64_t to_row = turns_of_row(grid, target) * dies;  // ids
@@ -127,7 +127,7 @@ Seed with_neighbours(std::uint64_t workgroup, const std::array<std::uint32_t, 3>
 }
 
 std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::uint64_t count, std::uint64_t most,
-                                const targets::Target& target) {
+                                const boards::Board& target) {
   std::vector<Seed> chosen;
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   const std::uint64_t seeds = std::min(std::max<std::uint64_t>(most / 2, 1), count);
@@ -142,7 +142,7 @@ std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::ui
 }
 
 std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::uint64_t most,
-                                const targets::Target& target) {
+                                const boards::Board& target) {
   const std::uint64_t all = std::uint64_t{grid[0]} * grid[1] * grid[2];
   if (all == 0) return {};
   const auto dies = static_cast<std::uint64_t>(target.xcds);

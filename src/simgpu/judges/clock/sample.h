@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-namespace wavejit::targets {
-struct Target;
+namespace wavejit::boards {
+struct Board;
 }
 
 namespace wavejit::simgpu::clock {
@@ -26,19 +26,19 @@ struct Seed {
 };
 
 // Workgroups go round the dies: a die gets the same x again after so many of its own.
-std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const targets::Target& target);
+std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const boards::Board& target);
 
 // Seeds with their neighbours, at most `most` workgroups together, spread evenly over `first`, `first + step`, …
 // (`count` of them).
 std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::uint64_t count, std::uint64_t most,
-                                const targets::Target& target);
+                                const boards::Board& target);
 // The same over a whole grid: each of its dimensions is cut into as many strata as there are seeds, and every stratum
 // of every dimension has one; of a grid of at most `most` workgroups all are seeds. Work that grows along one dimension
 // (the query blocks of a causal mask) is seen whatever the others are.
 std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::uint64_t most,
-                                const targets::Target& target);
+                                const boards::Board& target);
 // A workgroup with its neighbours, as a seed of a sample has them.
-Seed with_neighbours(std::uint64_t workgroup, const std::array<std::uint32_t, 3>& grid, const targets::Target& target);
+Seed with_neighbours(std::uint64_t workgroup, const std::array<std::uint32_t, 3>& grid, const boards::Board& target);
 // Linear ids to run and to take down, ascending, none twice.
 std::vector<std::uint64_t> workgroups_of(std::span<const Seed> seeds);
 

@@ -7,7 +7,8 @@
 
 #include "simgpu/judges/facts/hazard_rules.h"
 #include "simgpu/machine/wave/wave.h"
-#include "targets/targets.h"
+#include "boards/board.h"
+#include "isa/matrix.h"
 
 namespace wavejit::simgpu::clock {
 namespace {
@@ -78,7 +79,7 @@ Step describe_step(const Instruction& instruction, const timing::Timing& timing,
   step.interval = interval_of(step, timing);
   step.no_overlap = step.kind == Kind::packed;
   if (step.kind == Kind::matrix) {
-    const int passes = static_cast<int>(checks::matrix_passes(instruction, target));
+    const int passes = static_cast<int>(checks::matrix_passes(instruction, isa::matrix_pipe(target)));
     const int pass = timing.wave.pass.cycles();
     step.pipe_cycles = passes * pass;
     step.result_cycles = (passes + timing.wave.result_states.cycles()) * pass;

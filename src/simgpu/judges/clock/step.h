@@ -14,6 +14,9 @@
 namespace wavejit::targets {
 struct Target;
 }
+namespace wavejit::boards {
+struct Board;
+}
 
 namespace wavejit::simgpu::clock {
 
@@ -46,16 +49,16 @@ const timing::LdsAccess* nearest_access(const timing::Timing& timing, const Inst
 // All functions that a launch ran, one after the other.
 class Program {
  public:
-  Program(const timing::Timing& timing, const targets::Target& target) : timing_(&timing), target_(&target) {}
+  Program(const timing::Timing& timing, const boards::Board& board) : timing_(&timing), target_(&board) {}
   // Where the instruction stands in `steps`; its function is described at the first call.
   std::uint32_t find(const Instruction& instruction);
   const std::vector<Step>& steps() const { return steps_; }
   const timing::Timing& timing() const { return *timing_; }
-  const targets::Target& target() const { return *target_; }
+  const boards::Board& target() const { return *target_; }
 
  private:
   const timing::Timing* timing_;
-  const targets::Target* target_;
+  const boards::Board* target_;
   std::vector<Step> steps_;
   std::unordered_map<const Function*, std::uint32_t> first_;
   const Function* last_ = nullptr;

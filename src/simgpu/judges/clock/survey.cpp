@@ -246,7 +246,7 @@ std::uint64_t Survey::work_of(std::uint64_t workgroup) const {
   return counted_.at(id_of(place));
 }
 
-std::vector<Seed> Survey::seeds(const targets::Target& target) const {
+std::vector<Seed> Survey::seeds(const boards::Board& target) const {
   std::vector<SampledWork> known;
   for (const std::uint64_t id : ids_of(lattice_)) known.push_back({.workgroup = id, .instructions = counted_.at(id)});
   std::ranges::stable_sort(known, {}, &SampledWork::instructions);

@@ -41,7 +41,7 @@ class Survey {
   bool found_nothing() const;
   // Those to be timed, when nothing is left to count: least and most work among them. Neighbours that have other work
   // are none.
-  std::vector<Seed> seeds(const targets::Target& target) const;
+  std::vector<Seed> seeds(const boards::Board& target) const;
 
   // Instructions of a workgroup: of the nearest that was counted.
   std::uint64_t work_of(std::uint64_t workgroup) const;

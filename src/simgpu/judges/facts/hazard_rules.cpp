@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simgpu/judges/facts/hazard_rules.h"
 
-#include <algorithm>
 #include <array>
 
-#include "simgpu/machine/matrix/matrix.h"
-#include "simgpu/machine/matrix/matrix_kernel.h"
-#include "targets/targets.h"
+#include "isa/matrix.h"
 
 namespace wavejit::simgpu::checks {
 namespace {
@@ -92,32 +89,13 @@ constexpr std::array rules = {
 std::span<const HazardRule> hazard_rules() { return rules; }
 
 Product matrix_product(const Instruction& instruction) {
-  const matrix::Shape& shape = *instruction.record->shape;
-  if (shape.a == matrix::Element::f64) return shape.m == 4 ? Product::matrix_f64_small : Product::matrix_f64;
-  return shape.a == matrix::Element::f32 ? Product::matrix_f32 : Product::matrix;
+  const isa::MatrixInstruction& shape = *instruction.record->shape;
+  if (shape.a == isa::Element::f64) return shape.m == 4 ? Product::matrix_f64_small : Product::matrix_f64;
+  return shape.a == isa::Element::f32 ? Product::matrix_f32 : Product::matrix;
 }
 
-bool has_wide_matrix_pipe(const targets::Target& target) {
-  return std::ranges::any_of(target.matrix,
-                             [](const auto& instruction) { return instruction.m == 32 && instruction.k == 16; });
-}
-
-unsigned matrix_passes(const Instruction& instruction, const targets::Target& target) {
-  using matrix::Element;
-  const matrix::Shape& shape = *instruction.record->shape;
-  if (shape.a == Element::f64) {
-    if (shape.m == 4) return 4;
-    return has_wide_matrix_pipe(target) ? 16 : 8;
-  }
-  const bool single = shape.a == Element::f32;
-  unsigned passes = shape.m == 32 ? 8 : (shape.m == 16 ? 4 : 2);
-  if ((single || shape.blocks > 1) && shape.m != 4) passes *= 2;
-  if (shape.k >= 64 && shape.formats_in_modifiers) {
-    // Eight-bit elements on either side take twice as long as six and four bits on both.
-    constexpr unsigned first_small_format = 2;
-    if (instruction.cbsz < first_small_format || instruction.blgp < first_small_format) passes *= 2;
-  }
-  return passes;
+unsigned matrix_passes(const Instruction& instruction, const isa::MatrixPipe& pipe) {
+  return isa::matrix_passes(*instruction.record->shape, pipe, instruction.cbsz, instruction.blgp);
 }
 
 }  // namespace wavejit::simgpu::checks

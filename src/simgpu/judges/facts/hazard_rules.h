@@ -13,8 +13,8 @@
 
 #include "simgpu/machine/instruction/instruction.h"
 
-namespace wavejit::targets {
-struct Target;
+namespace wavejit::isa {
+struct MatrixPipe;
 }
 
 namespace wavejit::simgpu::checks {
@@ -80,13 +80,8 @@ struct HazardRule {
 
 std::span<const HazardRule> hazard_rules();
 
-// The pipe that takes k = 16 of 16-bit inputs in 32x32: its results come a wait state later than its predecessor's
-// (LLVM's hazard recognizer), and float64 runs at half the rate.
-bool has_wide_matrix_pipe(const targets::Target& target);
-
-// Passes of the matrix pipe that an instruction takes (AMD's matrix instruction calculator; LLVM's scheduling model):
-// four clocks each.
-unsigned matrix_passes(const Instruction& instruction, const targets::Target& target);
+// Passes of the matrix pipe that an instruction takes (src/isa/matrix.h): four clocks each.
+unsigned matrix_passes(const Instruction& instruction, const isa::MatrixPipe& pipe);
 Product matrix_product(const Instruction& instruction);
 
 }  // namespace wavejit::simgpu::checks

@@ -10,7 +10,7 @@
 #include "simgpu/machine/device/rooms.h"
 #include "simgpu/machine/device/state.h"
 #include "simgpu/process/process.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu {
 namespace {
@@ -25,7 +25,7 @@ struct Devices {
     static auto* const devices = new Devices();
     return *devices;
   }
-  Device& add(const targets::Target& target) {
+  Device& add(const boards::Board& target) {
     return *all.emplace_back(std::make_unique<Device>(static_cast<int>(all.size()), target));
   }
   // Programs that never open devices themselves get those that the environment names.
@@ -33,14 +33,14 @@ struct Devices {
     if (environment_was_used) return;
     environment_was_used = true;
     const Config& config = Process::instance().config();
-    const auto board = targets::find_board(config.device_target);
+    const auto board = boards::find_board(config.device_target);
     for (int i = 0; board && i < config.device_count; ++i) add(*board);
   }
 };
 
 }  // namespace
 
-Device::Device(int ordinal, const targets::Target& target)
+Device::Device(int ordinal, const boards::Board& target)
     : ordinal_(ordinal), target_(target), state_(std::make_unique<State>(target_)) {
   register_rooms(state_->registry);
 }
@@ -61,7 +61,7 @@ int Device::count() {
 }
 
 std::expected<std::vector<int>, Status> Device::open(std::string_view target, int count) {
-  const auto board = targets::find_board(target);
+  const auto board = boards::find_board(target);
   if (!board) {
     return std::unexpected(
         Status{hip_error_invalid_device,
@@ -69,7 +69,7 @@ std::expected<std::vector<int>, Status> Device::open(std::string_view target, in
                            "of 32 compute units",
                            target, targets::known_targets(), targets::all_targets().front().id)});
   }
-  const auto is_such = [&](const targets::Target& other) {
+  const auto is_such = [&](const boards::Board& other) {
     return other.id == board->id && other.xcds == board->xcds && other.compute_units == board->compute_units;
   };
   constexpr int most = 64;

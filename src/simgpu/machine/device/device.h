@@ -19,7 +19,7 @@
 #include "simgpu/machine/allocations/memory.h"
 #include "simgpu/machine/loader/kernel_info.h"
 #include "simgpu/process/status.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu {
 
@@ -105,7 +105,7 @@ class Device {
   static std::expected<std::vector<int>, Status> open(std::string_view target, int count);
 
   int ordinal() const { return ordinal_; }
-  const targets::Target& target() const { return target_; }
+  const boards::Board& target() const { return target_; }
 
   // `image` is a bare ELF code object (the HIP front takes bundles apart). Nothing keeps pointing to `image`.
   std::expected<std::shared_ptr<Module>, Status> load(std::span<const std::byte> image);
@@ -120,7 +120,7 @@ class Device {
   // Runs what a dispatch packet asks for. Faults found are reported, as those of `launch` are.
   DispatchResult dispatch(const DispatchRequest& request);
 
-  Device(int ordinal, const targets::Target& target);
+  Device(int ordinal, const boards::Board& target);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -128,7 +128,7 @@ class Device {
  private:
   struct State;
   int ordinal_;
-  targets::Target target_;  // with the counts of this device
+  boards::Board target_;  // with the counts of this device
   std::unique_ptr<State> state_;
 };
 

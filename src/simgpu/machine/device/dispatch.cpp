@@ -15,7 +15,7 @@
 #include "simgpu/process/ledger.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/symbol_names.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 #include "timing/timing.h"
 
 namespace wavejit::simgpu {
@@ -31,7 +31,7 @@ DispatchResult refused(const DispatchRequest& request, QueueError error, const s
   return result;
 }
 
-DispatchResult check_packet(const DispatchRequest& request, const targets::Target& target) {
+DispatchResult check_packet(const DispatchRequest& request, const boards::Board& target) {
   const DispatchPacket& packet = request.packet;
   const unsigned dimensions = packet.setup & 3;
   if (dimensions == 0) return refused(request, QueueError::dimensions, "the packet has 0 dimensions; it takes 1 to 3");

@@ -12,7 +12,7 @@
 #include "simgpu/process/ledger.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/symbol_names.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu {
 namespace {
@@ -93,7 +93,7 @@ void fill_own_memory(Launch& launch, const LaunchRequest& request) {
       0};
 }
 
-Status check(const LaunchRequest& request, const targets::Target& target, const Settings& settings) {
+Status check(const LaunchRequest& request, const boards::Board& target, const Settings& settings) {
   const auto& groups = request.workgroups;
   const auto& size = request.workgroup_size;
   if (request.kernel == nullptr) return {hip_error_invalid_value, "launch: no kernel"};

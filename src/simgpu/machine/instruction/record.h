@@ -12,11 +12,11 @@
 
 #include <cstdint>
 
-namespace wavejit::simgpu {
-
-namespace matrix {
-struct Shape;
+namespace wavejit::isa {
+struct MatrixInstruction;
 }
+
+namespace wavejit::simgpu {
 
 // What a class of instructions is counted as.
 enum class InstructionClass : std::uint8_t { scalar, vector, matrix, memory, lds, control };
@@ -138,7 +138,7 @@ struct Record {
   bool compares_equal = false;
 
   // Matrix. The shape's elements decide passes and hazards.
-  const matrix::Shape* shape = nullptr;
+  const isa::MatrixInstruction* shape = nullptr;
   bool formats_in_modifiers = false;  // cbsz and blgp name the formats
 
   // Memory.

@@ -23,7 +23,7 @@
 #include "simgpu/machine/wave/wave.h"
 #include "simgpu/process/config.h"
 #include "simgpu/process/status.h"
-#include "targets/targets.h"
+#include "boards/board.h"
 
 namespace wavejit::simgpu {
 
@@ -46,7 +46,7 @@ struct Launch {
   const KernelDescriptor* descriptor = nullptr;
   std::uint64_t descriptor_address = 0;
   Code* code = nullptr;
-  const targets::Target* target = nullptr;
+  const boards::Board* target = nullptr;
   std::array<std::uint32_t, 3> workgroups{};
   std::array<std::uint32_t, 3> workgroup_size{};
   std::array<std::uint32_t, 3> work_items{};  // of the grid: the last workgroups of a dimension may be smaller

@@ -19,51 +19,7 @@ namespace {
 
 using enum Element;
 
-// Mnemonics as LLVM prints them. The 8-bit formats are the target's flavour: `flavoured` below.
-constexpr std::array all_shapes = {
-    Shape{"v_mfma_f32_32x32x8_f16", 32, 8, 1, f16, f16},
-    Shape{"v_mfma_f32_32x32x8_bf16", 32, 8, 1, bf16, bf16},
-    Shape{"v_mfma_f32_32x32x16_f16", 32, 16, 1, f16, f16},
-    Shape{"v_mfma_f32_32x32x16_bf16", 32, 16, 1, bf16, bf16},
-    Shape{"v_mfma_f32_16x16x16_f16", 16, 16, 1, f16, f16},
-    Shape{"v_mfma_f32_16x16x16_bf16", 16, 16, 1, bf16, bf16},
-    Shape{"v_mfma_f32_16x16x32_f16", 16, 32, 1, f16, f16},
-    Shape{"v_mfma_f32_16x16x32_bf16", 16, 32, 1, bf16, bf16},
-    Shape{"v_mfma_f32_32x32x4_2b_f16", 32, 4, 2, f16, f16},
-    Shape{"v_mfma_f32_32x32x4_2b_bf16", 32, 4, 2, bf16, bf16},
-    Shape{"v_mfma_f32_16x16x4_4b_f16", 16, 4, 4, f16, f16},
-    Shape{"v_mfma_f32_16x16x4_4b_bf16", 16, 4, 4, bf16, bf16},
-    Shape{"v_mfma_f32_4x4x4_16b_f16", 4, 4, 16, f16, f16},
-    Shape{"v_mfma_f32_4x4x4_16b_bf16", 4, 4, 16, bf16, bf16},
-    Shape{"v_mfma_f32_32x32x1_2b_f32", 32, 1, 2, f32, f32},
-    Shape{"v_mfma_f32_16x16x1_4b_f32", 16, 1, 4, f32, f32},
-    Shape{"v_mfma_f32_4x4x1_16b_f32", 4, 1, 16, f32, f32},
-    Shape{"v_mfma_f32_32x32x2_f32", 32, 2, 1, f32, f32},
-    Shape{"v_mfma_f32_16x16x4_f32", 16, 4, 1, f32, f32},
-    Shape{"v_mfma_f32_32x32x4_xf32", 32, 4, 1, xf32, xf32},
-    Shape{"v_mfma_f32_16x16x8_xf32", 16, 8, 1, xf32, xf32},
-    Shape{"v_mfma_f64_16x16x4_f64", 16, 4, 1, f64, f64},
-    Shape{"v_mfma_f64_4x4x4_4b_f64", 4, 4, 4, f64, f64},
-    Shape{"v_mfma_i32_32x32x16_i8", 32, 16, 1, i8, i8},
-    Shape{"v_mfma_i32_16x16x32_i8", 16, 32, 1, i8, i8},
-    Shape{"v_mfma_i32_32x32x32_i8", 32, 32, 1, i8, i8},
-    Shape{"v_mfma_i32_16x16x64_i8", 16, 64, 1, i8, i8},
-    Shape{"v_mfma_i32_32x32x4_2b_i8", 32, 4, 2, i8, i8},
-    Shape{"v_mfma_i32_16x16x4_4b_i8", 16, 4, 4, i8, i8},
-    Shape{"v_mfma_i32_4x4x4_16b_i8", 4, 4, 16, i8, i8},
-    Shape{"v_mfma_f32_32x32x16_fp8_fp8", 32, 16, 1, fp8_fnuz, fp8_fnuz},
-    Shape{"v_mfma_f32_32x32x16_fp8_bf8", 32, 16, 1, fp8_fnuz, bf8_fnuz},
-    Shape{"v_mfma_f32_32x32x16_bf8_fp8", 32, 16, 1, bf8_fnuz, fp8_fnuz},
-    Shape{"v_mfma_f32_32x32x16_bf8_bf8", 32, 16, 1, bf8_fnuz, bf8_fnuz},
-    Shape{"v_mfma_f32_16x16x32_fp8_fp8", 16, 32, 1, fp8_fnuz, fp8_fnuz},
-    Shape{"v_mfma_f32_16x16x32_fp8_bf8", 16, 32, 1, fp8_fnuz, bf8_fnuz},
-    Shape{"v_mfma_f32_16x16x32_bf8_fp8", 16, 32, 1, bf8_fnuz, fp8_fnuz},
-    Shape{"v_mfma_f32_16x16x32_bf8_bf8", 16, 32, 1, bf8_fnuz, bf8_fnuz},
-    // CBSZ and BLGP choose the formats of A and B.
-    Shape{"v_mfma_f32_32x32x64_f8f6f4", 32, 64, 1, fp8_ocp, fp8_ocp, true, "v_mfma_scale_f32_32x32x64_f8f6f4"},
-    Shape{"v_mfma_f32_16x16x128_f8f6f4", 16, 128, 1, fp8_ocp, fp8_ocp, true, "v_mfma_scale_f32_16x16x128_f8f6f4"},
-};
-
+// The table has CDNA3's formats of 8 bits.
 Element flavoured(Element element, bool ocp) {
   if (element == fp8_fnuz) return ocp ? fp8_ocp : fp8_fnuz;
   if (element == bf8_fnuz) return ocp ? bf8_ocp : bf8_fnuz;
@@ -82,7 +38,7 @@ std::uint64_t pack(std::size_t shape, Element a, Element b) {
 }
 
 void prepare(MatrixCall& call, Wave& wave, const Instruction& instruction, std::uint32_t (&constant)[2 * wave_lanes]) {
-  call.shape = &all_shapes[instruction.payload & 0xff];
+  call.shape = &shapes()[instruction.payload & 0xff];
   call.a = static_cast<Element>((instruction.payload >> 8) & 0xff);
   call.b = static_cast<Element>((instruction.payload >> 16) & 0xff);
   call.a_registers = wave.vgpr[instruction.source[0].index];
@@ -150,7 +106,7 @@ void execute_scaled(Wave& wave, const Instruction& instruction) {
   run(call, wave.summation);
 }
 
-std::size_t index_of(const Shape& shape) { return static_cast<std::size_t>(&shape - all_shapes.data()); }
+std::size_t index_of(const Shape& shape) { return static_cast<std::size_t>(&shape - shapes().data()); }
 
 template <bool Ocp>
 Handler select(Instruction& instruction) {
@@ -178,7 +134,7 @@ Handler select_formats(Instruction& instruction) {
 
 }  // namespace
 
-std::span<const Shape> shapes() { return all_shapes; }
+std::span<const Shape> shapes() { return isa::matrix_instructions(); }
 
 Summation cdna3_summation() { return {.in_groups = true}; }
 

@@ -15,7 +15,7 @@ void register_matrix(Registry& registry);
 
 namespace matrix {
 
-// The shapes that are registered, float64 and f8f6f4 ones included.
+// The shapes that are registered: src/isa has the table.
 std::span<const Shape> shapes();
 
 }  // namespace matrix

@@ -5,64 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "isa/matrix.h"
 #include "simgpu/process/host_set.h"
 
 namespace wavejit::simgpu::matrix {
 
-inline constexpr unsigned lane_count = 64;
+using isa::lane_count;
 inline constexpr unsigned largest_k = 128;
 
-enum class Element : std::uint8_t {
-  f16,
-  bf16,
-  f32,
-  xf32,  // float32 with a 10-bit mantissa
-  f64,
-  i8,
-  fp8_fnuz,
-  bf8_fnuz,
-  fp8_ocp,
-  bf8_ocp,
-  fp6,
-  bf6,
-  fp4,
-};
-
-constexpr unsigned bits_of(Element element) {
-  switch (element) {
-    case Element::f64:
-      return 64;
-    case Element::f32:
-    case Element::xf32:
-      return 32;
-    case Element::f16:
-    case Element::bf16:
-      return 16;
-    case Element::fp6:
-    case Element::bf6:
-      return 6;
-    case Element::fp4:
-      return 4;
-    default:
-      return 8;
-  }
-}
-
-// D[m×m] = A[m×k]·B[k×m] + C, for each of `blocks` independent blocks.
-struct Shape {
-  const char* name;
-  std::uint8_t m;
-  std::uint8_t k;
-  std::uint8_t blocks;
-  Element a;
-  Element b;
-  bool formats_in_modifiers = false;  // CBSZ and BLGP choose the formats of A and B
-  const char* scaled_name = nullptr;  // the same with a scale for 32 elements
-
-  // Consecutive k that one lane holds.
-  constexpr unsigned k_per_lane() const { return static_cast<unsigned>(m) * k * blocks / lane_count; }
-  constexpr unsigned results_per_lane() const { return static_cast<unsigned>(m) * m * blocks / lane_count; }
-};
+using isa::bits_of;
+using isa::Element;
+using Shape = isa::MatrixInstruction;
 
 struct MatrixCall {
   const Shape* shape = nullptr;

@@ -20,6 +20,7 @@
 #include "simgpu/process/ledger.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/symbol_names.h"
+#include "isa/matrix.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu {
@@ -54,7 +55,7 @@ std::uint32_t scratch_bytes(std::uint32_t asked, bool dynamic_stack) {
 // Nobody has published how the matrix units of other targets add. A kernel that was to be held against silicon must not
 // end well because it was held against a guess.
 std::string refusal(const Settings& settings, const targets::Target& target) {
-  if (settings.matrix != MatrixSums::cdna3 || target.matrix_sums_published) return {};
+  if (settings.matrix != MatrixSums::cdna3 || isa::matrix_pipe(target).sums_published) return {};
   return std::format("WAVEJIT_SIM_MATRIX=cdna3 has no model of {}; sequential and seeded:<number> work there",
                      target.id);
 }

@@ -13,8 +13,8 @@
 #include "simgpu/machine/numerics/noise.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/symbol_names.h"
-#include "targets/lds_allocation.h"
-#include "targets/targets.h"
+#include "boards/board.h"
+#include "boards/lds_allocation.h"
 
 namespace wavejit::simgpu {
 namespace {
@@ -151,7 +151,7 @@ void WorkgroupRunner::prepare(const Launch& launch, Workgroup& workgroup) {
   }
   workgroup.waves = std::span(waves_).first(count);
 
-  const std::uint32_t lds_bytes = targets::lds_allocation(*launch.target, launch.lds_bytes);
+  const std::uint32_t lds_bytes = boards::lds_allocation(*launch.target, launch.lds_bytes);
   const std::size_t lds_words = lds_bytes / 8;
   // The widest access beyond the last byte stays inside the buffer even before it is checked.
   if (lds_.size() < lds_words + 8) lds_.resize(lds_words + 8);

@@ -43,7 +43,7 @@ class Described final : public families::Problem {
  public:
   explicit Described(RowSumProblem problem) : problem_(problem) {}
   std::string text() const override { return to_text(problem_); }
-  Result<families::Shape> shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
+  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
     return shape_of(problem_.dtype);
   }
   wavejit_problem told(const std::string& text) const override {
