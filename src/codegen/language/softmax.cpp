@@ -15,12 +15,10 @@ namespace {
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
-constexpr int registers = 16;  // of one score accumulator
-
 }  // namespace
 
 // Register r of accumulator a holds key 32a + 8⌊r / 4⌋ + 4h + r mod 4.
-std::vector<std::vector<Addition>> sum_tree() {
+std::vector<std::vector<Addition>> sum_tree(int registers) {
   std::vector<std::vector<Addition>> levels(3);
   for (int r = 0; r < registers; ++r) {
     levels[0].push_back({.into = r, .other = r + registers});

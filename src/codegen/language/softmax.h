@@ -33,8 +33,8 @@ struct Addition {
 // Which weights of a lane meet when a tile's are added up: the canonical tree, level by level. Terms are the registers
 // of the tile's two accumulators in a row, all of the first before those of the second. Bits 5, 1 and 0 of the key's
 // number are added up, in this order; the sum of running sum j ends in term 4 · j. Additions of one level may be
-// written in any order, and each as soon as its two terms are there.
-std::vector<std::vector<Addition>> sum_tree();
+// written in any order, and each as soon as its two terms are there. `registers`: of one accumulator.
+std::vector<std::vector<Addition>> sum_tree(int registers);
 
 // What a row has of some chunks of keys: l is the whole row's, O stands elsewhere.
 struct PartStatistics {

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/emit/query.h"
 
+#include "codegen/language/lane_place.h"
+
 namespace wavejit::attention {
 
 using language::Value;
 
 language::Values load_query(language::Kernel& kernel, int head_dim, const Slice& query, const QueryTile& tile) {
-  constexpr int fragment_k = 16;
+  const targets::WaveShape wave = language::wave_shape(kernel);
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* row = ir.CreateAdd(lane_row_offset(kernel, tile, tile.row, query.row_stride, query.head_stride),
-                            ir.CreateMul(tile.lane_group, kernel.constant(16)));
+                            ir.CreateMul(tile.lane_group, kernel.constant(wave.operand_bytes)));
   language::Values loaded;
-  for (int block = 0; block < head_dim / fragment_k; ++block) {
-    Value* offset = ir.CreateAdd(row, kernel.constant(block * fragment_k * 2));
-    loaded.push_back(query.buffer.load(16, offset, kernel.constant(0)));
+  for (int block = 0; block < head_dim / wave.fragment_k(); ++block) {
+    Value* offset = ir.CreateAdd(row, kernel.constant(block * wave.fragment_bytes()));
+    loaded.push_back(query.buffer.load(wave.operand_bytes, offset, kernel.constant(0)));
   }
   return loaded;
 }
 
 std::vector<language::OperandB> query_operands(language::Kernel& kernel, const QueryTile& tile,
                                                const language::MatrixUnit& matrix, const language::Values& loaded) {
-  Value* sign = kernel.ir().CreateVectorSplat(4, tile.query_sign);
+  Value* sign = kernel.ir().CreateVectorSplat(language::OperandLayout::dwords, tile.query_sign);
   std::vector<language::OperandB> query;
   for (Value* dwords : loaded)
     query.push_back(matrix.operand_b(kernel.ir().CreateXor(dwords, sign), language::KOrder::contiguous));

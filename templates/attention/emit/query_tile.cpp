@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 
 namespace wavejit::attention {
@@ -22,8 +23,8 @@ LanePlace lane_place(Kernel& kernel, const QueryTile& tile) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* lane = lane_made_anew(kernel);
   return {
-      .row = ir.CreateAdd(tile.first_row_of_wave, ir.CreateAnd(lane, kernel.constant(QueryTile::rows_per_wave - 1))),
-      .lane_group = ir.CreateLShr(lane, kernel.constant(5))};
+      .row = ir.CreateAdd(tile.first_row_of_wave, language::row_of_lane(kernel, lane)),
+      .lane_group = language::group_of_lane(kernel, lane)};
 }
 
 Value* lane_row_offset(Kernel& kernel, const QueryTile& tile, Value* row, Value* row_stride, Value* head_stride) {

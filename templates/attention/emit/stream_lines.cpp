@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/emit/stream_lines.h"
 
+#include "codegen/language/lane_place.h"
+
 namespace wavejit::attention {
 namespace {
 
 using language::Value;
 
-constexpr int dma_bytes = 16;                                            // per lane
-constexpr int dma_elements = dma_bytes / LdsPlan::element_bytes;         // per lane
-constexpr int lanes_per_piece = LdsPlan::piece_elements / dma_elements;  // lanes that fetch one 128-byte row piece
-constexpr int slot_bytes = LdsPlan::piece_elements * LdsPlan::element_bytes;
+constexpr int dma_bytes = 16;                                      // per lane
+constexpr int lanes_per_piece = LdsPlan::piece_bytes / dma_bytes;  // that fetch one piece of a row
+constexpr int slot_bytes = LdsPlan::piece_bytes;
 
 }  // namespace
 
@@ -23,8 +24,8 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
       matrix_(matrix),
       slice_(slice),
       place_(place),
-      row_bytes_(dims * LdsPlan::element_bytes),
-      pieces_(dims / LdsPlan::piece_elements),
+      row_bytes_(dims * targets::bytes_of(matrix.element())),
+      pieces_(row_bytes_ / LdsPlan::piece_bytes),
       waves_(waves),
       pages_(pages),
       tile_pages_(tile_pages),
@@ -61,7 +62,7 @@ int LineStream::line_offset(int piece, int line) const {
 void LineStream::begin_rows(Value* lane_group) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
-  Value* row = ir.CreateAnd(kernel_.lane(), constant(31));
+  Value* row = language::row_of_lane(kernel_, kernel_.lane());
   rows_start_ = ir.CreateMul(ir.CreateAnd(row, constant(7)), constant(place_.line_bytes));
   rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(ir.CreateLShr(row, constant(3)), constant(slot_bytes)));
   rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(lane_group, constant(dma_bytes)));
@@ -77,7 +78,7 @@ void LineStream::begin_transposed(Value* lane_group) {
   Value* start = ir.CreateMul(lane_group, constant(4 * place_.line_bytes));
   start = ir.CreateAdd(start, ir.CreateMul(ir.CreateLShr(in_sixteen, constant(2)), constant(place_.line_bytes)));
   Value* second_sixteen = ir.CreateAnd(ir.CreateLShr(lane, constant(4)), constant(1));
-  start = ir.CreateAdd(start, ir.CreateMul(second_sixteen, constant(16 * LdsPlan::element_bytes)));
+  start = ir.CreateAdd(start, ir.CreateMul(second_sixteen, constant(16 * targets::bytes_of(matrix_.element()))));
   transposed_start_ = ir.CreateAdd(start, ir.CreateMul(ir.CreateAnd(lane, constant(3)), constant(8)));
 }
 
@@ -126,10 +127,11 @@ void LineStream::gather(int buffer, const std::vector<KeyPages::KeyPlace>& place
 }
 
 language::OperandA LineStream::rows(int buffer, int row_block, int dim_block) {
-  constexpr int blocks_per_piece = LdsPlan::piece_elements / 16;
+  const targets::WaveShape wave = language::wave_shape(kernel_);
+  const int blocks_per_piece = LdsPlan::piece_bytes / wave.fragment_bytes();
   const int offset = at(buffer).offset + line_offset(dim_block / blocks_per_piece, 0) +
-                     row_block * (32 / LdsPlan::lines_per_piece) * slot_bytes +
-                     dim_block % blocks_per_piece * 16 * LdsPlan::element_bytes;
+                     row_block * (wave.rows / LdsPlan::lines_per_piece) * slot_bytes +
+                     dim_block % blocks_per_piece * wave.fragment_bytes();
   return matrix_.operand_a(lds_.read(at(buffer).region, dma_bytes, rows_start_, offset), language::KOrder::contiguous);
 }
 
@@ -148,10 +150,11 @@ language::OperandA LineStream::transposed(Value* start, int dim_block, int row_b
 
 language::OperandA LineStream::transposed_at(int region, Value* start, int buffer_offset, int dim_block,
                                              int row_block) {
-  constexpr int blocks_per_piece = LdsPlan::piece_elements / 32;
+  const int block_bytes = language::wave_shape(kernel_).rows * targets::bytes_of(matrix_.element());
+  const int blocks_per_piece = LdsPlan::piece_bytes / block_bytes;
   // 16 rows are two slots: rows 0 … 7 of the block on the first, 8 … 15 on the second.
   const int offset = buffer_offset + line_offset(dim_block / blocks_per_piece, 0) + 2 * row_block * slot_bytes +
-                     dim_block % blocks_per_piece * 32 * LdsPlan::element_bytes;
+                     dim_block % blocks_per_piece * block_bytes;
   Value* first = lds_.read_transposed(region, start, offset);
   Value* second = lds_.read_transposed(region, start, offset + slot_bytes);
   return matrix_.operand_a(kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3}),

@@ -62,7 +62,7 @@ class LineStream final : public TileStream {
   Slice slice_;
   Place place_;
   int row_bytes_;
-  int pieces_;  // 64-element pieces of a row
+  int pieces_;  // of a row
   int waves_;
   const std::optional<KeyPages>& pages_;
   const std::optional<TilePages>& tile_pages_;

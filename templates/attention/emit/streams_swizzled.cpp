@@ -6,6 +6,7 @@
 #include <bit>
 #include <map>
 
+#include "codegen/language/lane_place.h"
 #include "codegen/language/convert.h"
 
 namespace wavejit::attention {
@@ -58,7 +59,7 @@ void SwizzledStream::refuse(const char* way) const {
 SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
                            const Slice& slice, int region, int offset, int dims, int threads, Value* lane_group,
                            const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages)
-    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * LdsPlan::element_bytes, threads, pages,
+    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * targets::bytes_of(matrix.element()), threads, pages,
                      tile_pages) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
@@ -83,7 +84,7 @@ SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const l
   write_ = ir.CreateAdd(ir.CreateMul(key, constant(pitch_)), ir.CreateMul(swizzled, constant(unit_bytes)));
 
   // Out: unit 2 · dim block + lane group, xor row % 8. Bits 1 and 2 of the unit go through the xor, bit 3 is plain.
-  Value* fragment_row = ir.CreateAnd(lane, constant(31));
+  Value* fragment_row = language::row_of_lane(kernel, lane);
   Value* row_swizzle = ir.CreateAnd(lane, constant(units_swizzled - 1));
   Value* row_start = ir.CreateMul(fragment_row, constant(pitch_));
   for (int bits = 0; bits < units_swizzled; bits += 2) {
@@ -150,7 +151,7 @@ language::Strand SwizzledRows::write(const Values& loaded) {
 language::OperandA SwizzledRows::rows(int /*buffer*/, int row_block, int dim_block) {
   const int unit = 2 * dim_block;
   const auto swizzled = static_cast<std::size_t>(unit % units_swizzled / 2);
-  const int offset = offset_ + row_block * 32 * pitch_ + unit / units_swizzled * units_swizzled * unit_bytes;
+  const int offset = offset_ + row_block * language::wave_shape(kernel_).rows * pitch_ + unit / units_swizzled * units_swizzled * unit_bytes;
   return matrix_.operand_a(lds_.read(region_, unit_bytes, read_[swizzled], offset), language::KOrder::contiguous);
 }
 
@@ -166,14 +167,14 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
                                        const Slice& slice, int region, int offset, int dims, int threads,
                                        Value* lane_group, const std::optional<KeyPages>& pages,
                                        const std::optional<TilePages>& tile_pages)
-    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * LdsPlan::element_bytes, threads, pages,
+    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * targets::bytes_of(matrix.element()), threads, pages,
                      tile_pages),
       dims_per_thread_(dims * tile_keys / (pass_threads * transposed_rows_per_thread)) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* thread = kernel.thread();
   Value* lane = kernel.lane();
-  width_ = dims_per_thread_ * LdsPlan::element_bytes;
+  width_ = dims_per_thread_ * targets::bytes_of(matrix.element());
 
   // In: 16 dim groups × 16 row groups. The 16 lanes that write to LDS together are 8 dim groups, whose swizzles fill
   // all units of a row, × 2 row groups, which stand in the two halves of a unit (bit 1 of the row group, see below):
@@ -205,7 +206,7 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
   write_ = ir.CreateAdd(write_, ir.CreateMul(upper, constant(unit_bytes / 2)));
 
   // Out: dim = 32 · dim block + lane % 32, unit 2 · row block + lane group.
-  Value* dim = ir.CreateAnd(lane, constant(31));
+  Value* dim = language::row_of_lane(kernel, lane);
   Value* dim_row = ir.CreateMul(dim, constant(transposed_row_bytes));
   for (int bits = 0; bits < units_swizzled; bits += 2) {
     Value* place = ir.CreateXor(ir.CreateXor(lane_group, swizzle_of(dim)), constant(bits));
@@ -275,7 +276,7 @@ language::OperandA SwizzledTransposed::rows(int /*buffer*/, int /*row_block*/, i
 language::OperandA SwizzledTransposed::transposed(int /*buffer*/, int dim_block, int row_block) {
   // 32 · dim block adds 4 · dim block to d / 8, of which the swizzle sees bit 2.
   const auto swizzled = static_cast<std::size_t>((2 * row_block ^ (4 * (dim_block % 2))) / 2);
-  const int offset = offset_ + dim_block * 32 * transposed_row_bytes;
+  const int offset = offset_ + dim_block * language::wave_shape(kernel_).rows * transposed_row_bytes;
   return matrix_.operand_a(lds_.read(region_, unit_bytes, read_[swizzled], offset), language::KOrder::accumulator_rows);
 }
 

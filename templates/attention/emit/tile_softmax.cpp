@@ -18,7 +18,6 @@ using language::Strand;
 using language::Value;
 using language::Values;
 
-constexpr int registers = 16;  // of one score accumulator
 // An exponential is used no sooner than so many operations later: its result is not forwarded at once.
 constexpr int lag = 2;
 
@@ -32,12 +31,13 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
     Value* shift = nullptr;
   };
   auto progress = std::make_shared<Progress>();
-  weights.values.assign(2 * registers, nullptr);
+  const int registers = this->registers();
+  weights.values.assign(static_cast<std::size_t>(2 * registers), nullptr);
 
   Strand strand;
   llvm::IRBuilder<>& ir = kernel_.ir();
   const std::vector<Accumulator> parts(scores.begin(), scores.end());
-  const auto score = [&ir, parts](int index) {
+  const auto score = [&ir, parts, registers](int index) {
     return ir.CreateExtractElement(parts[static_cast<std::size_t>(index / registers)].value, index % registers);
   };
   // max3 takes two more scores each time; the last one twice.
@@ -100,17 +100,20 @@ void TileSoftmax::rescale(const Growth& growth, SoftmaxState& state, std::span<A
 
 Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vector<language::OperandB>& packed) const {
   struct Progress {
-    Values sums = Values(registers);    // of weights: terms of the tree behind its first level
-    Values dwords = Values(registers);  // two weights each, in key order
+    Values sums;    // of weights: terms of the tree behind its first level
+    Values dwords;  // two weights each, in key order
   };
+  const int registers = this->registers();
   auto progress = std::make_shared<Progress>();
+  progress->sums.resize(static_cast<std::size_t>(registers));
+  progress->dwords.resize(static_cast<std::size_t>(registers));
   llvm::IRBuilder<>& ir = kernel_.ir();
   Strand strand;
 
-  const auto weight = [&weights](int part, int r) -> Value*& {
-    return weights.values[static_cast<std::size_t>(part) * registers + static_cast<std::size_t>(r)];
+  const auto weight = [&weights, registers](int part, int r) -> Value*& {
+    return weights.values[static_cast<std::size_t>((part * registers) + r)];
   };
-  const std::vector<std::vector<language::Addition>> tree = language::sum_tree();
+  const std::vector<std::vector<language::Addition>> tree = language::sum_tree(registers);
   const auto add_sum = [=, &ir, &weights](Strand& to, std::size_t level, int index) {
     const language::Addition addition = tree[level][static_cast<std::size_t>(index)];
     const auto into = static_cast<std::size_t>(addition.into);

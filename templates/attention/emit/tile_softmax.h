@@ -58,6 +58,9 @@ class TileSoftmax {
                           std::vector<language::OperandB>& packed) const;
 
  private:
+  // Of one score accumulator.
+  int registers() const { return matrix_.accumulator_layout().registers(); }
+
   language::Kernel& kernel_;
   const language::Softmax& softmax_;
   const language::MatrixUnit& matrix_;

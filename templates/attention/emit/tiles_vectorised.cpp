@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/emit/tiles_vectorised.h"
 
+#include "codegen/language/lane_place.h"
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
 
@@ -13,20 +14,18 @@ using language::Values;
 
 using Units = VectorisedPages;
 
-constexpr int lines_of_fragment = 2;  // of K: 16 dims
-constexpr int lines_of_dims = 4;      // of V: 32 dims
 constexpr int dims_of_line = 8;
 
 // Where a lane's K fragments start: key = lane % 32, a lane group has every second line.
 Value* k_read_of(Kernel& kernel, Value* lane_group, int bytes_of_line) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* key = ir.CreateAnd(kernel.lane(), kernel.constant(31));
+  Value* key = language::row_of_lane(kernel, kernel.lane());
   return ir.CreateAdd(ir.CreateMul(key, kernel.constant(Units::unit_bytes)),
                       ir.CreateMul(lane_group, kernel.constant(bytes_of_line)));
 }
 
-int k_read_offset(int bytes_of_line, int key_block, int dim_block) {
-  return (lines_of_fragment * dim_block * bytes_of_line) + (key_block * 32 * Units::unit_bytes);
+int k_read_offset(const targets::WaveShape& wave, int bytes_of_line, int key_block, int dim_block) {
+  return (wave.fragment_k() / dims_of_line * dim_block * bytes_of_line) + (key_block * wave.rows * Units::unit_bytes);
 }
 
 }  // namespace
@@ -44,7 +43,7 @@ LineUnits::LineUnits(language::Kernel& kernel, const TileShape& shape, const Lds
   // V: dim = lane % 32 on line dim / 8, where the DMA has put the halves of its granule.
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
-  Value* dim = ir.CreateAnd(kernel.lane(), constant(31));
+  Value* dim = language::row_of_lane(kernel, kernel.lane());
   Value* in_line = ir.CreateAnd(dim, constant(dims_of_line - 1));
   Value* place = ir.CreateMul(ir.CreateLShr(dim, constant(3)), constant(plan.v_line_bytes));
   place = ir.CreateAdd(place, ir.CreateMul(in_line, constant(2 * Units::unit_bytes)));
@@ -100,14 +99,14 @@ Values LineUnits::advance(int buffer, Value* place, const TileWalk& walk, const 
 }
 
 language::OperandA LineUnits::key_rows(int buffer, int key_block, int dim_block) {
-  const int offset = plan_.k_offset(buffer) + k_read_offset(plan_.k_line_bytes, key_block, dim_block);
+  const int offset = plan_.k_offset(buffer) + k_read_offset(language::wave_shape(kernel_), plan_.k_line_bytes, key_block, dim_block);
   return matrix_.operand_a(lds_.read(k_region(buffer), Units::unit_bytes, k_read_, offset),
                            language::KOrder::contiguous);
 }
 
 language::OperandA LineUnits::values_transposed(int buffer, int dim_block, int key_block) {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  const int offset = plan_.v_offset(buffer) + (lines_of_dims * dim_block * plan_.v_line_bytes) +
+  const int offset = plan_.v_offset(buffer) + (language::wave_shape(kernel_).rows / dims_of_line * dim_block * plan_.v_line_bytes) +
                      (key_block * KeyPages::granule_keys * Units::unit_bytes);
   // Of each half of the granule the lane group's four keys.
   Value* first = lds_.read(v_region(buffer), Units::unit_bytes / 2, v_read_[0], offset);
@@ -133,7 +132,7 @@ RegisterUnits::RegisterUnits(language::Kernel& kernel, const TileShape& shape, c
                           ir.CreateMul(dim, constant(Units::unit_bytes)));
   v_write_ = ir.CreateAdd(v_write_, ir.CreateMul(pages_.half(), constant(Units::unit_bytes / 2)));
   v_read_ = ir.CreateAdd(ir.CreateMul(lane_group, constant(v_group_bytes())),
-                         ir.CreateMul(ir.CreateAnd(kernel.lane(), constant(31)), constant(Units::unit_bytes)));
+                         ir.CreateMul(language::row_of_lane(kernel, kernel.lane()), constant(Units::unit_bytes)));
 }
 
 Values RegisterUnits::load(Value* place, const TileWalk& walk, Value* entries) {
@@ -189,12 +188,12 @@ Values RegisterUnits::advance(int /*buffer*/, Value* place, const TileWalk& walk
 }
 
 language::OperandA RegisterUnits::key_rows(int /*buffer*/, int key_block, int dim_block) {
-  const int offset = plan_.k_offset(0) + k_read_offset(Units::line_bytes, key_block, dim_block);
+  const int offset = plan_.k_offset(0) + k_read_offset(language::wave_shape(kernel_), Units::line_bytes, key_block, dim_block);
   return matrix_.operand_a(lds_.read(k_region, Units::unit_bytes, k_read_, offset), language::KOrder::contiguous);
 }
 
 language::OperandA RegisterUnits::values_transposed(int /*buffer*/, int dim_block, int key_block) {
-  const int offset = plan_.v_offset(0) + (2 * key_block * v_group_bytes()) + (dim_block * 32 * Units::unit_bytes);
+  const int offset = plan_.v_offset(0) + (2 * key_block * v_group_bytes()) + (dim_block * language::wave_shape(kernel_).rows * Units::unit_bytes);
   return matrix_.operand_a(lds_.read(v_region, Units::unit_bytes, v_read_, offset), language::KOrder::accumulator_rows);
 }
 

@@ -29,9 +29,10 @@ namespace wavejit::attention {
 enum class LdsLayout : std::uint8_t { lines, swizzled };
 
 struct LdsPlan {
-  static constexpr int element_bytes = 2;
   static constexpr int lines_per_piece = 8;
-  static constexpr int piece_elements = 64;
+  // What eight lanes read together; in elements of 16 bits 64.
+  static constexpr int piece_bytes = 128;
+  static constexpr int piece_elements = piece_bytes / bytes_of(DataType::bf16);
 
   LdsLayout layout = LdsLayout::swizzled;
   int buffers = 1;       // K and V tiles in LDS at once; with 1 the next tile waits in registers
@@ -56,20 +57,22 @@ constexpr LdsLayout lds_layout(const targets::Target& target) {
 
 // Of K's and V's tiles alone.
 constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& target) {
+  const int k_row_bytes = shape.dims_k * bytes_of(shape.k_type);
+  const int v_row_bytes = shape.dims_v * bytes_of(shape.v_type);
   LdsPlan plan;
   plan.layout = lds_layout(target);
   if (plan.layout == LdsLayout::lines) {
-    constexpr int line = LdsPlan::piece_elements * LdsPlan::lines_per_piece * LdsPlan::element_bytes;
+    constexpr int line = LdsPlan::piece_bytes * LdsPlan::lines_per_piece;
     plan.buffers = 2;
     plan.k_line_bytes = line + 16;
     // Of vectorised pages half a turn of the banks.
     plan.v_line_bytes = line + (shape.layout.vectorised ? 128 : 64);
-    plan.k_tile_bytes = shape.dims_k / LdsPlan::piece_elements * LdsPlan::lines_per_piece * plan.k_line_bytes;
-    plan.v_tile_bytes = shape.dims_v / LdsPlan::piece_elements * LdsPlan::lines_per_piece * plan.v_line_bytes;
+    plan.k_tile_bytes = k_row_bytes / LdsPlan::piece_bytes * LdsPlan::lines_per_piece * plan.k_line_bytes;
+    plan.v_tile_bytes = v_row_bytes / LdsPlan::piece_bytes * LdsPlan::lines_per_piece * plan.v_line_bytes;
   } else {
     plan.buffers = 1;
-    plan.k_tile_bytes = tile_keys * shape.dims_k * LdsPlan::element_bytes;
-    plan.v_tile_bytes = tile_keys * shape.dims_v * LdsPlan::element_bytes;
+    plan.k_tile_bytes = tile_keys * k_row_bytes;
+    plan.v_tile_bytes = tile_keys * v_row_bytes;
   }
   return plan;
 }

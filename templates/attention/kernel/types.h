@@ -54,6 +54,8 @@ struct KeyLayout {
 struct TileShape {
   int dims_k = 0;
   int dims_v = 0;
+  DataType k_type = DataType::bf16;
+  DataType v_type = DataType::bf16;
   int waves = 0;  // of the workgroup
   KeyLayout layout = {};
 };

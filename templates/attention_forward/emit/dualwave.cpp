@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/language/control.h"
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/modifiers.h"
 #include "templates/attention/emit/query.h"
@@ -44,10 +45,11 @@ class Walker {
   Walker(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup)
       : kernel_(kernel),
         spec_(spec),
-        matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
+        wave_(language::wave_shape(kernel)),
+        matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(workgroup),
         modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
-        tiles_(kernel, tile_shape(spec), plan, workgroup_.keys(), workgroup_.lane_group, matrix_),
+        tiles_(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         walk_(kernel, workgroup_.first_tile, workgroup_.tiles),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_, &tiles_),
@@ -57,7 +59,7 @@ class Walker {
 
   void emit() {
     State state{.softmax = softmax_.initial(), .outputs = {}, .merged = merged_.start(), .weights = {}, .places = {}};
-    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
+    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
     walk(schedule_.start, state, walk_.first(), 0);
@@ -71,7 +73,7 @@ class Walker {
     const SecondQuery second(kernel_, spec_, place, workgroup_, tiles_, tile);
     second_ = &second;
     State state{.softmax = softmax_.initial(), .outputs = {}, .merged = merged_.start(), .weights = {}, .places = {}};
-    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
+    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
     llvm::IRBuilder<>& ir = kernel_.ir();
     Value* is_first = ir.CreateICmpEQ(tile, place.query_tile);
     const Values query = language::if_uniform(kernel_, is_first, Likelihood::even, loaded, [&](const Values&) {
@@ -96,7 +98,7 @@ class Walker {
   // What lives from one `steady` to the next.
   struct State {
     SoftmaxState softmax;
-    std::vector<Accumulator> outputs;      // Oᵀ, 32 dims each
+    std::vector<Accumulator> outputs;      // Oᵀ, a block of dims each
     Values merged;                         // the chunks before, as far as registers hold them
     TileWeights weights;                   // of tile t, half done
     std::vector<TilePages::Place> places;  // of tiles t, t + 1, …; empty where nobody needs it any more
@@ -304,21 +306,21 @@ class Walker {
   // In the order in which the products take them: see scores() and output().
   void read_keys(int buffer) {
     hand_.read.clear();
-    for (int dims = 0; dims < spec_.head_dim_qk / 16; ++dims)
+    for (int dims = 0; dims < spec_.head_dim_qk / wave_.fragment_k(); ++dims)
       for (int keys = 0; keys < 2; ++keys) hand_.read.push_back(tiles_.keys().rows(buffer, keys, dims));
   }
   void read_values(int buffer) {
     hand_.read.clear();
-    for (int keys = 0; keys < spec_.tile_keys / 16; ++keys)
-      for (int dims = 0; dims < spec_.head_dim_v / 32; ++dims)
+    for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
+      for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims)
         hand_.read.push_back(tiles_.values().transposed(buffer, dims, keys));
   }
 
   void read_last_values() {
     hand_.read.clear();
     Value* from = tiles_.values().transposed_start(last_buffer_);
-    for (int keys = 0; keys < spec_.tile_keys / 16; ++keys)
-      for (int dims = 0; dims < spec_.head_dim_v / 32; ++dims)
+    for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
+      for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims)
         hand_.read.push_back(tiles_.values().transposed(from, dims, keys));
   }
 
@@ -413,13 +415,14 @@ class Walker {
   // Group 0: the first half of the waves, group 1: the second.
   void barrier_of_group(int group) {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* half = kernel_.constant(spec_.tile_queries / Workgroup::rows_per_wave / 2);
+    Value* half = kernel_.constant(spec_.tile_queries / wave_.rows / 2);
     Value* member = group == 0 ? ir.CreateICmpULT(kernel_.wave(), half) : ir.CreateICmpUGE(kernel_.wave(), half);
     language::if_uniform(kernel_, member, Likelihood::even, [&] { language::barrier(kernel_); });
   }
 
   Kernel& kernel_;
   const KernelSpec& spec_;
+  targets::WaveShape wave_;
   language::MatrixUnit matrix_;
   Workgroup workgroup_;
   ScoreModifiers modifiers_;
@@ -443,7 +446,7 @@ void emit_pair(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
   const WorkgroupPlace place = find_place(kernel, spec);
   // The tile, or −1 behind the last; Q.
   Values first = {place.query_tile};
-  first.resize(1 + static_cast<std::size_t>(spec.head_dim_qk / 16),
+  first.resize(1 + static_cast<std::size_t>(spec.head_dim_qk / language::wave_shape(kernel).fragment_k()),
                llvm::PoisonValue::get(kernel.vector(kernel.i32(), 4)));
   language::loop_in_phases(
       kernel, 1, first,

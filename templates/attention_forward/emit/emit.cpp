@@ -7,6 +7,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
+#include "codegen/language/lane_place.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
 #include "templates/attention/emit/modifiers.h"
@@ -46,10 +47,11 @@ class GenericPipeline {
       : kernel_(kernel),
         spec_(spec),
         plan_(plan),
-        matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
+        wave_(language::wave_shape(kernel)),
+        matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
         modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
-        tiles_(make_tiles(kernel, tile_shape(spec), plan, workgroup_.keys(), workgroup_.lane_group, matrix_)),
+        tiles_(make_tiles(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group, matrix_)),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         walk_(kernel, workgroup_.first_tile, workgroup_.tiles),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_) {}
@@ -63,15 +65,14 @@ class GenericPipeline {
   struct State {
     Value* place = nullptr;  // of the tile in the walk
     SoftmaxState softmax;
-    std::vector<Accumulator> outputs;  // Oᵀ, 32 dims each
+    std::vector<Accumulator> outputs;  // Oᵀ, a block of dims each
     Values merged;                     // the chunks before, as far as registers hold them
     Values in_flight;                  // the next tile, as far as it waits in registers
   };
 
-  static constexpr int fragment_k = 16;
-  int output_blocks() const { return spec_.head_dim_v / 32; }
-  int score_blocks() const { return spec_.tile_keys / 32; }
-  int dim_blocks() const { return spec_.head_dim_qk / fragment_k; }
+  int output_blocks() const { return spec_.head_dim_v / wave_.rows; }
+  int score_blocks() const { return spec_.tile_keys / wave_.rows; }
+  int dim_blocks() const { return spec_.head_dim_qk / wave_.fragment_k(); }
 
   // The state as a flat list, as the loop carries it, and back.
   static Values to_values(const State& state) {
@@ -204,7 +205,7 @@ class GenericPipeline {
   // Eight score registers are one operand fragment: a 16-key block in accumulator-row order.
   OperandB pack_weights(const std::vector<Accumulator>& weights, int key_block) {
     const Accumulator& part = weights[static_cast<std::size_t>(key_block / 2)];
-    const std::vector<Value*> dwords = language::convert_packed(kernel_, part.value, key_block % 2 * 8, 8,
+    const std::vector<Value*> dwords = language::convert_packed(kernel_, part.value, key_block % 2 * wave_.slots(), wave_.slots(),
                                                                 matrix_.element(), language::NanInput::irrelevant);
     return matrix_.operand_b(language::gather_dwords(kernel_, dwords), KOrder::accumulator_rows);
   }
@@ -212,6 +213,7 @@ class GenericPipeline {
   Kernel& kernel_;
   const KernelSpec& spec_;
   const LdsPlan& plan_;
+  targets::WaveShape wave_;
   language::MatrixUnit matrix_;
   Workgroup workgroup_;
   ScoreModifiers modifiers_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/language/control.h"
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/modifiers.h"
 #include "templates/attention/emit/query.h"
@@ -44,10 +45,11 @@ class Walker {
   Walker(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan)
       : kernel_(kernel),
         spec_(spec),
-        matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
+        wave_(language::wave_shape(kernel)),
+        matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
         modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
-        tiles_(kernel, tile_shape(spec), plan, workgroup_.keys(), workgroup_.lane_group, matrix_),
+        tiles_(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         walk_(kernel, workgroup_.first_tile, workgroup_.tiles),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_),
@@ -62,7 +64,7 @@ class Walker {
                 .weights = {},
                 .places = {},
                 .values_in_flight = {}};
-    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
+    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
     walk(schedule_.start, state, walk_.first());
@@ -82,7 +84,7 @@ class Walker {
   // What lives from one `steady` to the next.
   struct State {
     SoftmaxState softmax;
-    std::vector<Accumulator> outputs;      // Oᵀ, 32 dims each
+    std::vector<Accumulator> outputs;      // Oᵀ, a block of dims each
     Values merged;                         // the chunks before, as far as registers hold them
     TileWeights weights;                   // of tile t, partly done
     std::vector<TilePages::Place> places;  // of tiles t, t + 1, …; empty where nobody needs it any more
@@ -246,7 +248,7 @@ class Walker {
   Strand multiply_keys() {
     scores_.assign(2, matrix_.zeros());
     std::vector<Fragment> order;
-    for (int dims = 0; dims < spec_.head_dim_qk / 16; ++dims)
+    for (int dims = 0; dims < spec_.head_dim_qk / wave_.fragment_k(); ++dims)
       for (int keys = 0; keys < 2; ++keys) order.push_back({keys, dims});
     return products(
         order, [this](const Fragment& at) { return tiles_.keys().rows(0, at.keys, at.dims); },
@@ -259,8 +261,8 @@ class Walker {
   // Oᵀ += Vᵀ · Pᵀ: keys in blocks of 16 upward.
   Strand multiply_values(std::vector<Accumulator>& outputs) {
     std::vector<Fragment> order;
-    for (int keys = 0; keys < spec_.tile_keys / 16; ++keys)
-      for (int dims = 0; dims < spec_.head_dim_v / 32; ++dims) order.push_back({keys, dims});
+    for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
+      for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims) order.push_back({keys, dims});
     return products(
         order, [this](const Fragment& at) { return tiles_.values().transposed(0, at.dims, at.keys); },
         [this, &outputs](const Fragment& at, const OperandA& values, int step) {
@@ -288,6 +290,7 @@ class Walker {
 
   Kernel& kernel_;
   const KernelSpec& spec_;
+  targets::WaveShape wave_;
   language::MatrixUnit matrix_;
   Workgroup workgroup_;
   ScoreModifiers modifiers_;

@@ -6,6 +6,7 @@
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
+#include "codegen/language/lane_place.h"
 #include "templates/attention/emit/modifiers.h"
 #include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/kernel/arguments.h"
@@ -94,7 +95,7 @@ void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgr
   // A lane holds blocks of four dims of its row, its own group's; the other group has the four between. Stored as they
   // are: 8 bytes each. With halves swapped, two blocks of a lane become one run of eight: 16 bytes each.
   // In f32 a block of four is 16 bytes as it is.
-  const int dim_bytes = spec.output_fp32 ? 4 : 2;
+  const int dim_bytes = bytes_of(spec.output_fp32 ? DataType::fp32 : spec.dtype);
   const int group_bytes = spec.output_store == OutputStore::permlane || spec.output_fp32 ? 16 : 8;
   const LanePlace place = lane_place(kernel, workgroup);
   Value* row =
@@ -112,7 +113,8 @@ void store_output_by_lines(language::Kernel& kernel, const KernelSpec& spec, con
   llvm::IRBuilder<>& ir = kernel.ir();
   constexpr int lane_bytes = 16;
   const auto constant = [&](int value) { return kernel.constant(value); };
-  const int row_bytes = spec.head_dim_v * 2;
+  const int dim_bytes = bytes_of(spec.dtype);
+  const int row_bytes = spec.head_dim_v * dim_bytes;
   const int lanes_of_row = row_bytes / lane_bytes;
   Value* lane = lane_made_anew(kernel);
   Value* base = tiles.kept_wave();
@@ -122,15 +124,16 @@ void store_output_by_lines(language::Kernel& kernel, const KernelSpec& spec, con
     Value* key = row_bytes == 256 ? row : ir.CreateLShr(row, constant(1));
     return ir.CreateShl(ir.CreateXor(ir.CreateAnd(key, constant(lanes_of_row - 1)), unit), constant(4));
   };
-  Value* own_row = ir.CreateAnd(lane, constant(Workgroup::rows_per_wave - 1));
+  Value* own_row = language::row_of_lane(kernel, lane);
   Value* own = ir.CreateAdd(base, ir.CreateAdd(ir.CreateMul(own_row, constant(row_bytes)),
-                                               permuted(own_row, ir.CreateLShr(lane, constant(5)))));
+                                               permuted(own_row, language::group_of_lane(kernel, lane))));
   for_each_piece(kernel, spec, element, outputs, factor,
-                 [&](Value* dwords, int dim) { tiles.keep(ir.CreateXor(own, constant(dim * 2)), 0, dwords, 0); });
+                 [&](Value* dwords, int dim) { tiles.keep(ir.CreateXor(own, constant(dim * dim_bytes)), 0, dwords, 0); });
   Value* row_of_lane = ir.CreateUDiv(lane, constant(lanes_of_row));
   Value* unit = ir.CreateAnd(lane, constant(lanes_of_row - 1));
-  const int rows_at_once = 64 / lanes_of_row;
-  for (int first = 0; first < Workgroup::rows_per_wave; first += rows_at_once) {
+  const targets::WaveShape wave = language::wave_shape(kernel);
+  const int rows_at_once = wave.lanes / lanes_of_row;
+  for (int first = 0; first < wave.rows; first += rows_at_once) {
     Value* row = ir.CreateAdd(row_of_lane, constant(first));
     Value* from = ir.CreateAdd(base, ir.CreateAdd(ir.CreateMul(row, constant(row_bytes)), permuted(row, unit)));
     Value* offset = ir.CreateAdd(ir.CreateMul(ir.CreateAdd(row, workgroup.first_row_of_wave), workgroup.o.row_stride),

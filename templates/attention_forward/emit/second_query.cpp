@@ -2,19 +2,13 @@
 #include "templates/attention_forward/emit/second_query.h"
 
 #include "codegen/language/control.h"
+#include "codegen/language/lane_place.h"
 
 namespace wavejit::attention_forward {
 
 using language::Likelihood;
 using language::Value;
 using language::Values;
-
-namespace {
-
-constexpr int block_bytes = 32;  // of a row, in both halves of the wave
-constexpr int lane_bytes = 16;
-
-}  // namespace
 
 SecondQuery::SecondQuery(language::Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place,
                          const Workgroup& workgroup, const LineTiles& tiles, Value* tile)
@@ -30,10 +24,11 @@ Value* SecondQuery::lane_offset() const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* lane = lane_made_anew(kernel_);
   Value* first_row = ir.CreateAdd(ir.CreateMul(second_tile_, kernel_.constant(spec_.tile_queries)),
-                                  ir.CreateMul(kernel_.wave(), kernel_.constant(Workgroup::rows_per_wave)));
-  Value* row = ir.CreateAdd(first_row, ir.CreateAnd(lane, kernel_.constant(Workgroup::rows_per_wave - 1)));
+                                  ir.CreateMul(kernel_.wave(), kernel_.constant(language::wave_shape(kernel_).rows)));
+  Value* row = ir.CreateAdd(first_row, language::row_of_lane(kernel_, lane));
   return ir.CreateAdd(ir.CreateMul(row, workgroup_.q.row_stride),
-                      ir.CreateMul(ir.CreateLShr(lane, kernel_.constant(5)), kernel_.constant(lane_bytes)));
+                      ir.CreateMul(language::group_of_lane(kernel_, lane),
+                                   kernel_.constant(language::wave_shape(kernel_).operand_bytes)));
 }
 
 Value* SecondQuery::is_left(Value* key_tile) const { return kernel_.ir().CreateICmpSLT(key_tile, ahead_); }
@@ -43,7 +38,7 @@ void SecondQuery::fetch(Value* key_tile) const {
   Value* offset = lane_offset();
   for (int each = 0; each < fetches; ++each) {
     Value* wanted = ir.CreateAdd(key_tile, kernel_.constant(each));
-    tiles_.fetch_kept(wanted, workgroup_.q.buffer, offset, ir.CreateMul(wanted, kernel_.constant(block_bytes)));
+    tiles_.fetch_kept(wanted, workgroup_.q.buffer, offset, ir.CreateMul(wanted, kernel_.constant(language::wave_shape(kernel_).fragment_bytes())));
   }
 }
 

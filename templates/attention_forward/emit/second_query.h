@@ -8,6 +8,7 @@
 // little more.
 #pragma once
 
+#include "codegen/language/lane_place.h"
 #include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/workgroup.h"
 
@@ -33,7 +34,7 @@ class SecondQuery {
 
  private:
   language::Value* lane_offset() const;
-  int blocks() const { return spec_.head_dim_qk / 16; }
+  int blocks() const { return spec_.head_dim_qk / language::wave_shape(kernel_).fragment_k(); }
 
   language::Kernel& kernel_;
   const KernelSpec& spec_;

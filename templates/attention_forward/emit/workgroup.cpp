@@ -2,6 +2,7 @@
 #include "templates/attention_forward/emit/workgroup.h"
 
 #include "codegen/language/control.h"
+#include "codegen/language/lane_place.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/sequence.h"
@@ -106,6 +107,7 @@ WorkgroupPlace find_place(Kernel& kernel, const KernelSpec& spec) {
 Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place, Value* query_tile) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
+  const int rows_of_wave = language::wave_shape(kernel).rows;
   Value* wave = kernel.wave();
   Value* lane = kernel.lane();
   const Positions positions(kernel, place.group);
@@ -113,8 +115,8 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
   Value* query_length = sequence.query_length;
   Value* key_length = sequence.key_length;
   Value* first = ir.CreateMul(query_tile, constant(spec.tile_queries));
-  Value* first_of_wave = ir.CreateAdd(first, ir.CreateMul(wave, constant(Workgroup::rows_per_wave)));
-  Value* of_lane = ir.CreateAdd(first_of_wave, ir.CreateAnd(lane, constant(Workgroup::rows_per_wave - 1)));
+  Value* first_of_wave = ir.CreateAdd(first, ir.CreateMul(wave, constant(rows_of_wave)));
+  Value* of_lane = ir.CreateAdd(first_of_wave, language::row_of_lane(kernel, lane));
   Value* first_row = positions.position(first);
   Value* first_row_of_wave = positions.position(first_of_wave);
   Value* row = positions.position(of_lane);
@@ -152,8 +154,8 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
   Value* sign = ir.CreateAnd(ir.CreateAShr(scale, constant(31)), ir.getInt32(0x80008000));
   Value* magnitude = positive_scale(kernel, scale);
 
-  const int qk_bytes = spec.head_dim_qk * 2;
-  const int v_bytes = spec.head_dim_v * 2;
+  const int qk_bytes = spec.head_dim_qk * bytes_of(spec.dtype);
+  const int v_bytes = spec.head_dim_v * bytes_of(spec.dtype);
   const int o_bytes = spec.output_fp32 ? 2 * v_bytes : v_bytes;
   const auto keys_of = [&](const TensorFields& fields, int row_bytes) {
     return spec.paged ? cache_of(kernel, fields, place.kv_head)
@@ -180,7 +182,7 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
       .query_sign = sign,
       .first_row = first_row,
       .row = row,
-      .lane_group = ir.CreateLShr(lane, constant(5)),
+      .lane_group = language::group_of_lane(kernel, lane),
       .lanes_made_anew = registers_are_short(spec),
       .first_row_of_wave = first_row_of_wave,
       .limit_offset = to_limit,
@@ -189,7 +191,7 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
       .begin_offset = to_begin,
       .wave_begin =
           to_begin
-              ? ir.CreateAdd(positions.position(ir.CreateAdd(first_of_wave, constant(Workgroup::rows_per_wave - 1))),
+              ? ir.CreateAdd(positions.position(ir.CreateAdd(first_of_wave, constant(rows_of_wave - 1))),
                              to_begin)
               : nullptr,
       .diagonal_offset = spec.has(Modifier::alibi) ? offset : nullptr,

@@ -2,22 +2,23 @@
 // What a kernel of this family has in LDS: tiles of K and V, and what dual-wave workgroups keep behind them.
 #pragma once
 
+#include "targets/wave_shape.h"
 #include "templates/attention/kernel/lds_layout.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
 
-inline constexpr int query_rows_per_wave = 32;
-
-constexpr TileShape tile_shape(const KernelSpec& spec) {
+constexpr TileShape tile_shape(const KernelSpec& spec, const targets::Target& target) {
   return {.dims_k = spec.head_dim_qk,
           .dims_v = spec.head_dim_v,
-          .waves = spec.tile_queries / query_rows_per_wave,
+          .k_type = spec.dtype,
+          .v_type = spec.dtype,
+          .waves = spec.tile_queries / targets::wave_shape(target).rows,
           .layout = spec.key_layout()};
 }
 
 constexpr LdsPlan lds_plan(const KernelSpec& spec, const targets::Target& target) {
-  const TileShape shape = tile_shape(spec);
+  const TileShape shape = tile_shape(spec, target);
   LdsPlan plan = attention::tile_plan(shape, target);
   // Its registers let a compute unit hold one workgroup, so that LDS behind its tiles is free. In private memory each
   // group of waves would wait for the other's traffic through one cache.

@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include "codegen/language/control.h"
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/kernel/canon.h"
 
@@ -159,8 +160,8 @@ PartStatistics ChunkSums::merge_into(const PartStatistics& row, const PartStatis
       kernel_, 1, {kernel_.constant(0), row.maximum, row.sum},
       [&](int, const Values& at) {
         Value* tile = ir.CreateAdd(first_tile, ir.CreateMul(at[0], kernel_.constant(chunk_tiles)));
-        Value* wave = ir.CreateLShr(tile, 5);
-        Value* column = ir.CreateAnd(tile, kernel_.constant(31));
+        Value* wave = ir.CreateLShr(tile, language::wave_shape(kernel_).row_bits());
+        Value* column = ir.CreateAnd(tile, kernel_.constant(language::wave_shape(kernel_).rows - 1));
         Value* offset = ir.CreateAdd(ir.CreateMul(wave, kernel_.constant(parts_bytes)),
                                      ir.CreateMul(column, kernel_.constant(part_bytes)));
         Value* found =

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "codegen/language/control.h"
+#include "codegen/language/lane_place.h"
 #include "codegen/language/softmax.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/scale.h"
@@ -106,13 +107,13 @@ Workgroup begin_workgroup(Kernel& kernel) {
 
 Lane place_lane(Kernel& kernel, const Workgroup& workgroup) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* column = ir.CreateAnd(kernel.lane(), kernel.constant(31));
-  Value* tile = ir.CreateAdd(ir.CreateMul(kernel.wave(), kernel.constant(32)), column);
+  Value* column = language::row_of_lane(kernel, kernel.lane());
+  Value* tile = ir.CreateAdd(ir.CreateMul(kernel.wave(), kernel.constant(language::wave_shape(kernel).rows)), column);
   Value* row = ir.CreateLShr(tile, workgroup.tile_shift);
   Value* slots = ir.CreateShl(kernel.constant(1), workgroup.tile_shift);
   Value* in_rows = ir.CreateICmpSLT(row, workgroup.rows);
   const auto [begin, end] = keys_of(kernel, ir.CreateAdd(workgroup.first_row, row), workgroup.diagonal, workgroup.keys);
-  return {.half = ir.CreateLShr(kernel.lane(), 5),
+  return {.half = language::group_of_lane(kernel, kernel.lane()),
           .column = column,
           .slot = ir.CreateAnd(tile, ir.CreateSub(slots, kernel.constant(1))),
           .row = row,
