@@ -13,8 +13,8 @@
 
 #include "anchor_error.h"
 #include "anchors.h"
-#include "outside_kernels.h"
 #include "boards/board.h"
+#include "outside_kernels.h"
 #include "targets/targets.h"
 #include "timing/timing.h"
 

@@ -23,9 +23,9 @@
 #include <utility>
 #include <vector>
 
+#include "boards/board.h"
 #include "check_or_print.h"
 #include "predicted_launches.h"
-#include "boards/board.h"
 #include "timing/timing.h"
 
 namespace {

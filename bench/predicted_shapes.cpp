@@ -18,13 +18,13 @@
 #include <string_view>
 #include <vector>
 
+#include "boards/board.h"
 #include "check_or_print.h"
+#include "isa/matrix.h"
 #include "model_error.h"
 #include "outside_kernels.h"
 #include "predicted_launches.h"
 #include "published_forward.h"
-#include "boards/board.h"
-#include "isa/matrix.h"
 #include "targets/targets.h"
 
 namespace {

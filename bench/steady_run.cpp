@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/statics.h"
 #include "boards/board.h"
+#include "kernels/statics.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "timing/timing.h"

@@ -148,7 +148,9 @@ std::expected<SteadyState, std::string> find_steady_state(const KernelCode& code
       steady.counts.port_cycles += port_cycles(kind, instruction, timing.issue);
       steady.branches_passed += is_conditional_branch(instruction) ? 1 : 0;
       if (kind != Kind::matrix) continue;
-      steady.counts.matrix_cycles += static_cast<int>(simgpu::checks::matrix_passes(instruction, isa::matrix_pipe(code.target()))) * timing.wave.pass.cycles();
+      steady.counts.matrix_cycles +=
+          static_cast<int>(simgpu::checks::matrix_passes(instruction, isa::matrix_pipe(code.target()))) *
+          timing.wave.pass.cycles();
     }
   }
   return steady;

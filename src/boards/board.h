@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The board table: what a GPU has beside what emission asks of its target, product by product.
 //
-// Nothing here is in a cache key: a corrected clock, or one copy engine more, leaves every user's kernels where they are.
-// So the code generator does not know this folder (tests/architecture); plans of calls, the simulated GPU and reports do.
+// Nothing here is in a cache key: a corrected clock, or one copy engine more, leaves every user's kernels where they
+// are. So the code generator does not know this folder (tests/architecture); plans of calls, the simulated GPU and
+// reports do.
 //
 //   const std::optional<Board> board = find_board("gfx942@6x38");   // MI300A
 //   if (board) … board->compute_units … board->wave_size …

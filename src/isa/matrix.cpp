@@ -10,8 +10,8 @@ namespace {
 using enum Element;
 using enum targets::MatrixId;
 
-// Passes: AMD's matrix instruction calculator, LLVM's scheduling model; confirmed against published figures for the rows
-// that have an id. tests/simgpu/checks/hazards_test.cpp asks LLVM's hazard recognizer.
+// Passes: AMD's matrix instruction calculator, LLVM's scheduling model; confirmed against published figures for the
+// rows that have an id. tests/simgpu/checks/hazards_test.cpp asks LLVM's hazard recognizer.
 constexpr std::array<MatrixInstruction, 40> table = {{
     // name, m, k, blocks, A, B, passes, id, passes on the wide pipe, formats in modifiers, passes of bytes, scaled
     {"v_mfma_f32_32x32x8_f16", 32, 8, 1, f16, f16, 8, f32_32x32x8_f16},
@@ -53,8 +53,10 @@ constexpr std::array<MatrixInstruction, 40> table = {{
     {"v_mfma_f32_16x16x32_bf8_fp8", 16, 32, 1, bf8_fnuz, fp8_fnuz, 4},
     {"v_mfma_f32_16x16x32_bf8_bf8", 16, 32, 1, bf8_fnuz, bf8_fnuz, 4},
     // CBSZ and BLGP choose the formats of A and B.
-    {"v_mfma_f32_32x32x64_f8f6f4", 32, 64, 1, fp8_ocp, fp8_ocp, 8, none, 0, true, 16, "v_mfma_scale_f32_32x32x64_f8f6f4"},
-    {"v_mfma_f32_16x16x128_f8f6f4", 16, 128, 1, fp8_ocp, fp8_ocp, 4, none, 0, true, 8, "v_mfma_scale_f32_16x16x128_f8f6f4"},
+    {"v_mfma_f32_32x32x64_f8f6f4", 32, 64, 1, fp8_ocp, fp8_ocp, 8, none, 0, true, 16,
+     "v_mfma_scale_f32_32x32x64_f8f6f4"},
+    {"v_mfma_f32_16x16x128_f8f6f4", 16, 128, 1, fp8_ocp, fp8_ocp, 4, none, 0, true, 8,
+     "v_mfma_scale_f32_16x16x128_f8f6f4"},
 }};
 
 constexpr std::array<MatrixPipe, 2> pipes = {{

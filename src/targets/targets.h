@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The target table: what emission asks of each GPU architecture. Every cache key is over this folder. What a product and
-// its board have beside it (clocks, memory, engines) changes no kernel: src/boards.
+// The target table: what emission asks of each GPU architecture. Every cache key is over this folder. What a product
+// and its board have beside it (clocks, memory, engines) changes no kernel: src/boards.
 //
 // Everything else in the project asks this table for capabilities (`target.permlane32_swap`) and never compares
 // architecture names. No LLVM, no HIP: the runtime, the templates, the code generator and the simulated GPU share it.

@@ -4,7 +4,8 @@
 // Attention multiplies with the target's widest matrix instruction, which is square: a wave takes `rows` rows, and each
 // lane owns one of them together with the lanes at the same place of the other groups. 64 lanes and 32x32 instructions:
 //
-//   row of a lane = lane % 32      group = lane / 32, one of 2      16 registers of an accumulator      16 dims a fragment
+//   row of a lane = lane % 32      group = lane / 32, one of 2      16 registers of an accumulator      16 dims a
+//   fragment
 #pragma once
 
 #include <bit>
@@ -37,10 +38,8 @@ inline constexpr int operand_fragment_bytes = 16;
 
 constexpr WaveShape wave_shape(const Target& target) {
   const MatrixInstruction& widest = target.matrix.front();
-  return {.lanes = target.wave_size,
-          .rows = widest.m,
-          .operand_bytes = operand_fragment_bytes,
-          .element = widest.element};
+  return {
+      .lanes = target.wave_size, .rows = widest.m, .operand_bytes = operand_fragment_bytes, .element = widest.element};
 }
 
 }  // namespace wavejit::targets

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "softmax_lse/softmax_run.h"
 #include "boards/board.h"
+#include "softmax_lse/softmax_run.h"
 #include "templates/softmax_lse/call/call.h"
 #include "templates/softmax_lse/call/descriptor.h"
 

@@ -3,10 +3,12 @@
 
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <algorithm>
 
 namespace wavejit::language {
+
 MatrixUnit::MatrixUnit(Kernel& kernel, int m, int n, Element element) : kernel_(kernel), element_(element) {
   const auto& available = kernel.target().matrix;
   const auto found = std::ranges::find_if(available, [&](const targets::MatrixInstruction& row) {

@@ -17,10 +17,10 @@
 #include <string_view>
 #include <vector>
 
+#include "boards/board.h"
 #include "families/call/failure.h"
 #include "families/kernel/kernel_spec.h"
 #include "families/kernel/toggles.h"
-#include "boards/board.h"
 #include "targets/targets.h"
 #include "wavejit/wavejit.h"
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/call/launch.h"
 #include "boards/board.h"
+#include "runtime/call/launch.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {

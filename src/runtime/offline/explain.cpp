@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "boards/board.h"
 #include "families/call/family.h"
 #include "runtime/kernels/kernel_source.h"
 #include "runtime/libraries/remote_library.h"
-#include "boards/board.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {

@@ -8,9 +8,9 @@
 #include <span>
 #include <utility>
 
+#include "boards/board.h"
 #include "cache/digest.h"
 #include "families/call/family.h"
-#include "boards/board.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {

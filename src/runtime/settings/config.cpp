@@ -10,12 +10,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "boards/board.h"
 #include "cache/directory.h"
 #include "runtime/settings/options.h"
 #include "runtime/settings/packaged_kernels.h"
 #include "runtime/settings/struct_versions.h"
 #include "runtime/settings/variables.h"
-#include "boards/board.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {

@@ -50,8 +50,7 @@ Result<void> check_flags(std::uint32_t flags, std::uint32_t known, float scale) 
 }
 
 Result<float> check_scale(float scale, std::uint32_t flags, float otherwise) {
-  const float meant = scale != 0 || (flags & WAVEJIT_SCALE_IS_ZERO) != 0 ? scale : otherwise;
-  const float scale_log2e = meant * std::numbers::log2e_v<float>;
+  const float scale_log2e = meant_scale(scale, flags, otherwise) * std::numbers::log2e_v<float>;
   if (std::isfinite(scale_log2e)) return scale_log2e;
   return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "scale", std::to_string(scale),
                     "finite values whose product with log2 e is finite in fp32"));

@@ -6,13 +6,19 @@
 
 #include "families/call/failure.h"
 #include "families/call/family.h"
+#include "wavejit/wavejit.h"
 
 namespace wavejit::attention {
 
 // `known`: those that the family's calls have.
 families::Result<void> check_flags(std::uint32_t flags, std::uint32_t known, float scale);
 
-// scale · log2 e. A scale of 0 is `otherwise`, unless a flag says that it is meant.
+// A scale of 0 is `otherwise`, unless a flag says that it is meant.
+constexpr float meant_scale(float scale, std::uint32_t flags, float otherwise) {
+  return scale != 0 || (flags & WAVEJIT_SCALE_IS_ZERO) != 0 ? scale : otherwise;
+}
+
+// meant_scale · log2 e, finite.
 families::Result<float> check_scale(float scale, std::uint32_t flags, float otherwise);
 
 families::Call::WhenMissing when_missing(std::uint32_t flags);

@@ -35,7 +35,7 @@ constexpr std::int64_t max_slice_stride = std::int64_t{1} << 31;
                                                     std::span<const HeadDims> head_dims) {
   const auto head_dim = static_cast<int>(named.tensor->sizes[3]);
   const auto has = [&](const HeadDims& dims) { return dims.qk == head_dim || dims.v == head_dim; };
-  if (std::ranges::any_of(head_dims, has))
+  if (head_dims.empty() || std::ranges::any_of(head_dims, has))
     return bad_stride(named, dimension, "positive multiples of 8 elements (copy the tensor otherwise)");
   std::string known;
   for (const HeadDims& dims : head_dims) known += (known.empty() ? "" : ", ") + to_text(dims);
@@ -85,11 +85,14 @@ Result<void> check_tensor(const Named& named, const TensorRules& rules) {
   const bool long_heads = t.sizes[2] > 1 && t.strides[2] >= max_slice_stride;
   if (long_rows || long_heads)
     return refuse(bad_stride(named, long_rows ? 1 : 2, "batch slices that span less than 4 GiB"));
-  const std::uint64_t head_span = static_cast<std::uint64_t>(t.sizes[2] - 1) * (t.sizes[2] > 1 ? t.strides[2] : 0);
+  const std::uint64_t head_span =
+      rules.by_head || t.sizes[2] == 1 ? 0 : static_cast<std::uint64_t>(t.sizes[2] - 1) * t.strides[2];
   const std::uint64_t rows = static_cast<std::uint64_t>(t.sizes[1]) - 1 + tile_overrun_rows;
   const std::uint64_t slice = (rows * row_stride(t) + head_span + t.sizes[3]) * bytes;
   if (slice >= slice_limit_bytes) {
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(named.name) + ": bytes that one batch slice spans",
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT,
+                      std::string(named.name) + (rules.by_head ? ": bytes that one head of one batch spans"
+                                                               : ": bytes that one batch slice spans"),
                       std::to_string(slice) + " with " + std::to_string(tile_overrun_rows) +
                           " rows of tile overrun (sizes[1] = " + std::to_string(t.sizes[1]) + ", strides[1] = " +
                           std::to_string(t.strides[1]) + ", strides[2] = " + std::to_string(t.strides[2]) + ")",

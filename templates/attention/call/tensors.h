@@ -25,9 +25,11 @@ inline std::int64_t row_stride(const wavejit_tensor& tensor) {
 families::Result<void> check_sizes(const Named& named, bool may_have_no_rows, std::int64_t most);
 
 struct TensorRules {
-  std::int32_t dtype;                   // that of q
-  bool may_be_fp32 = false;             // instead
-  std::span<const HeadDims> head_dims;  // that kernels have: strides follow from one, and a refusal names them
+  std::int32_t dtype;        // that of q
+  bool may_be_fp32 = false;  // instead
+  // That kernels have: strides follow from one, and a refusal names them. Empty: it speaks of the stride.
+  std::span<const HeadDims> head_dims = {};
+  bool by_head = false;  // a kernel bounds a slice of one head, not of all heads of a batch
 };
 // Pointer, type and strides; sizes are known to be in range. The stride of a dimension with one element, or of a tensor
 // without rows, is never used and may be anything.

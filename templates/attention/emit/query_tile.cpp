@@ -22,9 +22,8 @@ LanePlace lane_place(Kernel& kernel, const QueryTile& tile) {
   if (!tile.lanes_made_anew) return {.row = tile.row, .lane_group = tile.lane_group};
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* lane = lane_made_anew(kernel);
-  return {
-      .row = ir.CreateAdd(tile.first_row_of_wave, language::row_of_lane(kernel, lane)),
-      .lane_group = language::group_of_lane(kernel, lane)};
+  return {.row = ir.CreateAdd(tile.first_row_of_wave, language::row_of_lane(kernel, lane)),
+          .lane_group = language::group_of_lane(kernel, lane)};
 }
 
 Value* lane_row_offset(Kernel& kernel, const QueryTile& tile, Value* row, Value* row_stride, Value* head_stride) {

@@ -6,8 +6,8 @@
 #include <bit>
 #include <map>
 
-#include "codegen/language/lane_place.h"
 #include "codegen/language/convert.h"
+#include "codegen/language/lane_place.h"
 
 namespace wavejit::attention {
 namespace {
@@ -59,8 +59,8 @@ void SwizzledStream::refuse(const char* way) const {
 SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
                            const Slice& slice, int region, int offset, int dims, int threads, Value* lane_group,
                            const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages)
-    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * targets::bytes_of(matrix.element()), threads, pages,
-                     tile_pages) {
+    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * targets::bytes_of(matrix.element()), threads,
+                     pages, tile_pages) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* thread = kernel.thread();
@@ -151,7 +151,8 @@ language::Strand SwizzledRows::write(const Values& loaded) {
 language::OperandA SwizzledRows::rows(int /*buffer*/, int row_block, int dim_block) {
   const int unit = 2 * dim_block;
   const auto swizzled = static_cast<std::size_t>(unit % units_swizzled / 2);
-  const int offset = offset_ + row_block * language::wave_shape(kernel_).rows * pitch_ + unit / units_swizzled * units_swizzled * unit_bytes;
+  const int offset = offset_ + row_block * language::wave_shape(kernel_).rows * pitch_ +
+                     unit / units_swizzled * units_swizzled * unit_bytes;
   return matrix_.operand_a(lds_.read(region_, unit_bytes, read_[swizzled], offset), language::KOrder::contiguous);
 }
 
@@ -167,8 +168,8 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
                                        const Slice& slice, int region, int offset, int dims, int threads,
                                        Value* lane_group, const std::optional<KeyPages>& pages,
                                        const std::optional<TilePages>& tile_pages)
-    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * targets::bytes_of(matrix.element()), threads, pages,
-                     tile_pages),
+    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * targets::bytes_of(matrix.element()), threads,
+                     pages, tile_pages),
       dims_per_thread_(dims * tile_keys / (pass_threads * transposed_rows_per_thread)) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/emit/tiles_vectorised.h"
 
-#include "codegen/language/lane_place.h"
 #include "codegen/language/control.h"
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 
 namespace wavejit::attention {
@@ -99,14 +99,16 @@ Values LineUnits::advance(int buffer, Value* place, const TileWalk& walk, const 
 }
 
 language::OperandA LineUnits::key_rows(int buffer, int key_block, int dim_block) {
-  const int offset = plan_.k_offset(buffer) + k_read_offset(language::wave_shape(kernel_), plan_.k_line_bytes, key_block, dim_block);
+  const int offset =
+      plan_.k_offset(buffer) + k_read_offset(language::wave_shape(kernel_), plan_.k_line_bytes, key_block, dim_block);
   return matrix_.operand_a(lds_.read(k_region(buffer), Units::unit_bytes, k_read_, offset),
                            language::KOrder::contiguous);
 }
 
 language::OperandA LineUnits::values_transposed(int buffer, int dim_block, int key_block) {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  const int offset = plan_.v_offset(buffer) + (language::wave_shape(kernel_).rows / dims_of_line * dim_block * plan_.v_line_bytes) +
+  const int offset = plan_.v_offset(buffer) +
+                     (language::wave_shape(kernel_).rows / dims_of_line * dim_block * plan_.v_line_bytes) +
                      (key_block * KeyPages::granule_keys * Units::unit_bytes);
   // Of each half of the granule the lane group's four keys.
   Value* first = lds_.read(v_region(buffer), Units::unit_bytes / 2, v_read_[0], offset);
@@ -188,12 +190,14 @@ Values RegisterUnits::advance(int /*buffer*/, Value* place, const TileWalk& walk
 }
 
 language::OperandA RegisterUnits::key_rows(int /*buffer*/, int key_block, int dim_block) {
-  const int offset = plan_.k_offset(0) + k_read_offset(language::wave_shape(kernel_), Units::line_bytes, key_block, dim_block);
+  const int offset =
+      plan_.k_offset(0) + k_read_offset(language::wave_shape(kernel_), Units::line_bytes, key_block, dim_block);
   return matrix_.operand_a(lds_.read(k_region, Units::unit_bytes, k_read_, offset), language::KOrder::contiguous);
 }
 
 language::OperandA RegisterUnits::values_transposed(int /*buffer*/, int dim_block, int key_block) {
-  const int offset = plan_.v_offset(0) + (2 * key_block * v_group_bytes()) + (dim_block * language::wave_shape(kernel_).rows * Units::unit_bytes);
+  const int offset = plan_.v_offset(0) + (2 * key_block * v_group_bytes()) +
+                     (dim_block * language::wave_shape(kernel_).rows * Units::unit_bytes);
   return matrix_.operand_a(lds_.read(v_region, Units::unit_bytes, v_read_, offset), language::KOrder::accumulator_rows);
 }
 

@@ -2,52 +2,39 @@
 #include "templates/attention_backward/call/call.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
-#include <numbers>
 
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/call/flags.h"
+#include "templates/attention/call/mask_words.h"
+#include "templates/attention/call/modifiers.h"
+#include "templates/attention/call/numbers.h"
+#include "templates/attention/call/tensors.h"
 #include "templates/attention_backward/call/descriptor.h"
 #include "templates/attention_backward/kernel/canon.h"
 
 namespace wavejit::attention_backward {
 namespace {
 
-std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+using attention::address;
+using attention::row_stride;
+using attention::stride_bytes;
+using attention::text_of;
 
-// A dimension with one element has no stride, a tensor without rows has none at all: whatever the caller left there
-// must not reach address arithmetic.
-std::uint64_t stride(const wavejit_tensor& tensor, int dimension, std::uint64_t bytes) {
-  return tensor.sizes[dimension] > 1 && tensor.sizes[1] > 0
-             ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes
-             : 0;
-}
-
+// A tensor without rows has no strides at all: whatever the caller left there must not reach address arithmetic.
 TensorArgument argument_of(const wavejit_tensor& tensor) {
-  const std::uint64_t bytes = tensor.dtype == WAVEJIT_FP32 ? 4 : 2;
+  const std::uint64_t bytes = attention::element_bytes_of(tensor);
+  const auto stride = [&](int dimension) { return tensor.sizes[1] > 0 ? stride_bytes(tensor, dimension, bytes) : 0; };
   return {.pointer = address(tensor.data),
-          .batch_stride = stride(tensor, 0, bytes),
-          .head_stride = stride(tensor, 2, bytes),
+          .batch_stride = stride(0),
+          .head_stride = stride(2),
           .row_stride = static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * bytes)};
 }
 
 // [batch, heads, rows, 1]
 RowNumbersArgument numbers_of(const wavejit_tensor& tensor) {
-  const auto step = [&](int dimension) {
-    return tensor.sizes[dimension] > 1 ? static_cast<std::uint64_t>(tensor.strides[dimension]) * sizeof(float) : 0;
-  };
-  return {.pointer = address(tensor.data), .batch_stride = step(0), .head_stride = step(1)};
-}
-
-// ceil(2³² / group), 0 for 2³² (emit/integers.h).
-std::uint32_t multiplier_of(std::uint32_t group) {
-  return group == 1 ? 0 : static_cast<std::uint32_t>(((std::uint64_t{1} << 32U) + group - 1) / group);
-}
-
-std::string text_of(float number) {
-  std::array<char, 32> text{};
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} ? std::string(text.data(), end) : std::string();
+  return {.pointer = address(tensor.data),
+          .batch_stride = stride_bytes(tensor, 0, sizeof(float)),
+          .head_stride = stride_bytes(tensor, 1, sizeof(float))};
 }
 
 // Of the words that a descriptor has, the one that says how the tensors lie; strides are told by none exactly.
@@ -93,7 +80,7 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
       .bottom_right_mask = problem_.bottom_right ? ~std::uint32_t{0} : 0,
       .window_left = problem_.window_left,
       .window_right = problem_.window_right,
-      .kv_head_multiplier = multiplier_of(problem_.group()),
+      .kv_head_multiplier = attention::kv_head_multiplier(problem_.query_heads, problem_.kv_heads),
       .group = problem_.group(),
       .scale_log2e = problem_.scale_log2e,
       .scale = problem_.scale,
@@ -105,15 +92,12 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
                     .key_rows = static_cast<std::uint32_t>(call_.k.sizes[1])},
       .scores = {},
   };
-  if (problem_.shape.modifiers.has(Modifier::softcap)) {
-    arguments_.scores.softcap_log2e = call_.softcap * std::numbers::log2e_v<float>;
-    arguments_.scores.softcap_rate = 2 * std::abs(problem_.scale_log2e) / call_.softcap;
-  }
-  if (problem_.shape.modifiers.has(Modifier::alibi)) {
-    arguments_.scores.alibi = address(call_.alibi.data);
-    arguments_.scores.alibi_batch_stride =
-        call_.alibi.sizes[0] > 1 ? static_cast<std::uint64_t>(call_.alibi.strides[0]) * sizeof(float) : 0;
-  }
+  static constexpr wavejit_tensor none{};
+  for (const auto& fields : modifier_fields)
+    if (attention::given(fields, call_))
+      attention::set_score_arguments(fields.modifier, fields.tensor != nullptr ? call_.*fields.tensor : none,
+                                     fields.number != nullptr ? call_.*fields.number : 0, problem_.scale_log2e,
+                                     arguments_.scores);
   const auto tiles = [](std::uint32_t rows_of_all, int of_tile) {
     return std::max<std::uint32_t>(
         (rows_of_all + static_cast<std::uint32_t>(of_tile) - 1) / static_cast<std::uint32_t>(of_tile), 1);
@@ -133,10 +117,7 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
   return {};
 }
 
-BackwardCall::WhenMissing BackwardCall::when_missing() const {
-  if ((call_.flags & WAVEJIT_NO_COMPILE) == 0) return WhenMissing::make_them;
-  return (call_.flags & WAVEJIT_COMPILE_BEHIND) == 0 ? WhenMissing::refuse : WhenMissing::refuse_and_make_them_behind;
-}
+BackwardCall::WhenMissing BackwardCall::when_missing() const { return attention::when_missing(call_.flags); }
 
 families::WorkspaceWords BackwardCall::workspace_words() const {
   const std::string parts =
@@ -147,20 +128,19 @@ families::WorkspaceWords BackwardCall::workspace_words() const {
 }
 
 std::string BackwardCall::descriptor(Line line) const {
-  ProblemDescriptor descriptor = {.dtype = problem_.shape.dtype,
-                                  .batch = problem_.batch,
-                                  .query_length = problem_.query_length,
-                                  .key_length = problem_.key_length,
-                                  .query_heads = problem_.query_heads,
-                                  .kv_heads = problem_.kv_heads,
-                                  .head_dim_qk = problem_.shape.head_dim_qk,
-                                  .head_dim_v = problem_.shape.head_dim_v,
-                                  .causal = (call_.mask & WAVEJIT_MASK_CAUSAL) != 0,
-                                  .layout = layout_of(call_),
-                                  .gradients_fp32 = problem_.shape.gradients_fp32,
-                                  .d_lse = call_.d_lse.data != nullptr};
-  if ((call_.mask & WAVEJIT_MASK_PREFIX) != 0 && descriptor.causal) descriptor.causal_prefix = call_.causal_prefix;
-  if ((call_.mask & WAVEJIT_MASK_WINDOW) != 0) descriptor.window = {call_.window_left, call_.window_right};
+  ProblemDescriptor descriptor = {
+      .dtype = problem_.shape.dtype,
+      .batch = problem_.batch,
+      .query_length = problem_.query_length,
+      .key_length = problem_.key_length,
+      .query_heads = problem_.query_heads,
+      .kv_heads = problem_.kv_heads,
+      .head_dim_qk = problem_.shape.head_dim_qk,
+      .head_dim_v = problem_.shape.head_dim_v,
+      .mask = attention::words_of(call_.mask, call_.causal_prefix, call_.window_left, call_.window_right),
+      .layout = layout_of(call_),
+      .gradients_fp32 = problem_.shape.gradients_fp32,
+      .d_lse = call_.d_lse.data != nullptr};
   if (call_.alibi.data != nullptr)
     descriptor.alibi = call_.alibi.sizes[0] > 1 ? attention::Extent::batch_and_head : attention::Extent::head;
   if (call_.softcap != 0) descriptor.softcap = text_of(call_.softcap);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_backward/call/descriptor.h"
 
+#include "templates/attention/call/mask.h"
+
 namespace wavejit::attention_backward {
 
 BackwardShape ProblemDescriptor::shape() const {
-  const auto [left, right] = window.value_or(std::pair<std::int64_t, std::int64_t>{-1, -1});
-  BackwardShape shape = {.dtype = dtype,
-                         .head_dim_qk = head_dim_qk,
-                         .head_dim_v = head_dim_v,
-                         .mask = choose_mask(causal, window.has_value(), left, right).mask,
-                         .gradients_fp32 = gradients_fp32,
-                         .runs = runs_of(query_length, query_heads / kv_heads)};
+  BackwardShape shape = {
+      .dtype = dtype,
+      .head_dim_qk = head_dim_qk,
+      .head_dim_v = head_dim_v,
+      .mask = attention::choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask,
+      .gradients_fp32 = gradients_fp32,
+      .runs = runs_of(query_length, query_heads / kv_heads)};
   shape.many_queries = are_many(batch, query_heads, query_length, shape.mask);
   shape.many_keys = are_many(batch, kv_heads, key_length, shape.mask);
   if (!softcap.empty()) shape.modifiers.add(Modifier::softcap);
@@ -28,26 +30,16 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   const auto pair = [](std::int64_t first, std::int64_t second) {
     return std::to_string(first) + (second == first ? "" : "/" + std::to_string(second));
   };
-  const auto list = [](const std::vector<std::int64_t>& lengths) {
-    std::string joined;
-    for (const std::int64_t length : lengths) joined += (joined.empty() ? "" : ",") + std::to_string(length);
-    return joined;
-  };
   word(attention::to_text(descriptor.dtype));
   word("b", std::to_string(descriptor.batch));
   word("q", std::to_string(descriptor.query_length));
   word("k", std::to_string(descriptor.key_length));
   word("h", pair(descriptor.query_heads, descriptor.kv_heads));
   word("d", pair(descriptor.head_dim_qk, descriptor.head_dim_v));
-  if (descriptor.causal_prefix)
-    word("causal=", std::to_string(*descriptor.causal_prefix));
-  else if (descriptor.causal)
-    word("causal");
-  if (descriptor.window)
-    word("window=", std::to_string(descriptor.window->first) + "," + std::to_string(descriptor.window->second));
+  text += attention::to_text(descriptor.mask);
   if (descriptor.layout != Layout::bshd) word("layout=", families::name_in(layouts, descriptor.layout));
-  if (!descriptor.query_lengths.empty()) word("q_lengths=", list(descriptor.query_lengths));
-  if (!descriptor.key_lengths.empty()) word("k_lengths=", list(descriptor.key_lengths));
+  if (!descriptor.query_lengths.empty()) word("q_lengths=", attention::to_text(descriptor.query_lengths));
+  if (!descriptor.key_lengths.empty()) word("k_lengths=", attention::to_text(descriptor.key_lengths));
   if (!descriptor.scale.empty()) word("scale=", descriptor.scale);
   for (const attention::ExtentName& each : attention::alibi_extents)
     if (each.extent == descriptor.alibi) word("alibi=", each.name);

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "templates/attention/call/mask_words.h"
 #include "templates/attention_backward/call/problem.h"
 
 namespace wavejit::attention_backward {
@@ -27,9 +26,7 @@ struct ProblemDescriptor {
   std::int64_t kv_heads = 1;
   int head_dim_qk = 0;
   int head_dim_v = 0;
-  bool causal = false;
-  std::optional<std::int64_t> causal_prefix = std::nullopt;
-  std::optional<std::pair<std::int64_t, std::int64_t>> window = std::nullopt;
+  attention::MaskWords mask = {};
   Layout layout = Layout::bshd;
   // One a sequence; empty: all alike. Of packed queries; of packed keys, or how many of dense keys count.
   std::vector<std::int64_t> query_lengths = {};

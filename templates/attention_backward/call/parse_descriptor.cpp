@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <string>
 
 #include "families/call/words.h"
+#include "templates/attention/call/mask_words.h"
 #include "templates/attention_backward/call/descriptor.h"
 
 namespace wavejit::attention_backward {
@@ -44,9 +44,8 @@ class Parser {
       return std::unexpected(
           bad_line("h" + std::to_string(result_.query_heads) + "/" + std::to_string(result_.kv_heads),
                    "kv heads that divide the query heads"));
-    if (result_.causal_prefix && *result_.causal_prefix > result_.key_length)
-      return std::unexpected(bad_line("causal=" + std::to_string(*result_.causal_prefix),
-                                      "0 to " + std::to_string(result_.key_length) + ", the keys"));
+    if (auto good = attention::check_prefix(result_.mask, result_.key_length); !good)
+      return std::unexpected(std::move(good.error()));
     if (!result_.query_lengths.empty() && result_.layout != Layout::packed)
       return std::unexpected(bad_line("q_lengths without layout=packed", "layout=packed beside it"));
     if (auto good = check_list("q_lengths", result_.query_lengths, result_.query_length, true); !good)
@@ -80,7 +79,7 @@ class Parser {
       return "dtype";
     }
     if (text == "causal" || text == "d_lse") {
-      (text == "causal" ? result_.causal : result_.d_lse) = true;
+      (text == "causal" ? result_.mask.causal : result_.d_lse) = true;
       return std::string(text);
     }
     if (const std::size_t equals = text.find('='); equals != std::string_view::npos)
@@ -125,16 +124,14 @@ class Parser {
   }
 
   Slot take_assignment(const Word& word, std::string_view key, std::string_view value) {
-    if (key == "causal") {
-      result_.causal_prefix = whole_number(value);
-      if (!result_.causal_prefix || *result_.causal_prefix > max_length)
-        return wrong(word, "is no prefix; accepted: causal=<keys before the first query>, 0 to the key length");
-      result_.causal = true;
-      return "causal";
-    }
-    if (key == "window") return take_window(word, value);
-    if (key == "q_lengths") return take_lengths(word, value, result_.query_lengths);
-    if (key == "k_lengths") return take_lengths(word, value, result_.key_lengths);
+    if (key == "causal")
+      return slot_if(attention::take_causal(word, value, max_length, "query", "key length", result_.mask), key);
+    if (key == "window") return slot_if(attention::take_window(word, value, max_length, result_.mask), key);
+    if (key == "q_lengths")
+      return slot_if(attention::take_lengths(word, value, max_length, result_.query_lengths), key);
+    if (key == "k_lengths") return slot_if(attention::take_lengths(word, value, max_length, result_.key_lengths), key);
+    if (key == "scale") return slot_if(attention::take_scale(word, value, result_.scale), key);
+    if (key == "seed") return slot_if(attention::take_seed(word, value, result_.seed), key);
     if (key == "layout") {
       const auto layout = families::value_in(layouts, value);
       if (!layout) return wrong(word, "is not known; accepted: " + families::all_of(layouts, "layout="));
@@ -159,43 +156,13 @@ class Parser {
       result_.gradients_fp32 = true;
       return "gradients";
     }
-    if (key == "scale") {
-      if (!families::finite_number(value)) return wrong(word, "is no number; accepted: scale=<finite number>");
-      result_.scale = value;
-      return "scale";
-    }
-    if (key == "seed") {
-      if (!whole_number(value)) return wrong(word, "is no number; accepted: seed=<n>, 0 to 9223372036854775807");
-      result_.seed = value;
-      return "seed";
-    }
     return wrong(word, "is not known; accepted: " + std::string(accepted_words));
   }
 
-  Slot take_window(const Word& word, std::string_view value) {
-    const auto limit = [](std::string_view text) {
-      return text == "-1" ? std::optional<std::int64_t>(-1) : whole_number(text);
-    };
-    const std::size_t comma = value.find(',');
-    const auto left = limit(value.substr(0, comma));
-    const auto right = comma == std::string_view::npos ? std::nullopt : limit(value.substr(comma + 1));
-    if (!left || !right || *left > max_length || *right > max_length)
-      return wrong(word,
-                   "is no window; accepted: window=<left>,<right>, keys on each side of the diagonal, -1 for no limit");
-    result_.window = {*left, *right};
-    return "window";
-  }
-
-  static Slot take_lengths(const Word& word, std::string_view value, std::vector<std::int64_t>& lengths) {
-    while (true) {
-      const std::size_t comma = value.find(',');
-      const auto length = whole_number(value.substr(0, comma));
-      if (!length || *length > max_length)
-        return wrong(word, "is no list of lengths; accepted: numbers of 0 and more, separated by commas");
-      lengths.push_back(*length);
-      if (comma == std::string_view::npos) return std::string(word.text.substr(0, word.text.find('=')));
-      value.remove_prefix(comma + 1);
-    }
+  // The word is one of its own kind.
+  static Slot slot_if(Result<void> taken, std::string_view name) {
+    if (!taken) return std::unexpected(std::move(taken.error()));
+    return std::string(name);
   }
 
   ProblemDescriptor result_;

@@ -2,16 +2,24 @@
 // What one call asks for, checked once, every field.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "families/call/failure.h"
 #include "families/call/family.h"
+#include "templates/attention/call/limits.h"
+#include "templates/attention/call/sequences.h"
+#include "templates/attention/kernel/modifiers.h"
 #include "templates/attention_backward/kernel/arguments.h"
 #include "templates/attention_backward/kernel/spec.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_backward {
 
+using attention::max_batch;
+using attention::max_head_dim;
+using attention::max_heads;
+using attention::max_length;
 using families::fail;
 using families::Failure;
 using families::Result;
@@ -60,21 +68,8 @@ struct BackwardProblem {
 // Of a sequence's kv head: whole tiles of keys, of any kernel.
 std::uint64_t parts_bytes_of_head(const BackwardProblem& problem);
 
-inline constexpr std::int64_t max_head_dim = 0xFFFF;
-// Heads are the x, batches the z dimension of the grid: HIP takes 65,535 in z, and kv_head_multiplier is exact below
-// 65,536 heads.
-inline constexpr std::int64_t max_heads = 0xFFFF;
-inline constexpr std::int64_t max_batch = 0xFFFF;
-inline constexpr std::int64_t max_length = 0x7FFFFFFF - 4096;
 inline constexpr std::uintptr_t workspace_alignment = 256;
 
-// A mask as kernels know it: what the bits of wavejit_mask and the two limits (negative: none) amount to.
-struct MaskChoice {
-  Mask mask = Mask::none;
-  std::int32_t left = attention::unlimited_window;
-  std::int32_t right = attention::unlimited_window;
-};
-MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
 Runs runs_of(std::int64_t query_length, std::int64_t group);
 // Of `sequences` times `heads`, so many rows or keys each.
 bool are_many(std::int64_t sequences, std::int64_t heads, std::int64_t length, Mask mask);
@@ -86,20 +81,12 @@ Result<void> check_workspace(const wavejit_attention_backward_arguments& call, s
 
 // ---- Its parts
 
-// What the call's tensors must measure, once packed lengths are known.
-struct Extents {
-  std::int64_t sequences = 0;
-  std::int64_t query_length = 0;  // the longest
-  std::int64_t key_length = 0;
-  const char* sequences_from = nullptr;  // the field that says so
-};
-Result<Extents> check_sequences(const wavejit_attention_backward_arguments& call);
-Result<void> check_tensors(const wavejit_attention_backward_arguments& call);  // sizes of q and k are in range
-Result<void> check_tensor_sizes(const wavejit_attention_backward_arguments& call, const Extents& extents);
+// Where a call gives the modifiers that it has.
+inline constexpr std::array<attention::ModifierFields<wavejit_attention_backward_arguments>, 2> modifier_fields = {
+    {{.modifier = Modifier::alibi, .tensor = &wavejit_attention_backward_arguments::alibi},
+     {.modifier = Modifier::softcap, .number = &wavejit_attention_backward_arguments::softcap}}};
 
-// A dimension of one row has no stride of its own, and rows of a tile beyond it must not fall back onto it.
-inline std::int64_t row_stride(const wavejit_tensor& tensor) {
-  return tensor.sizes[1] > 1 ? tensor.strides[1] : tensor.sizes[3];
-}
+Result<void> check_tensors(const wavejit_attention_backward_arguments& call);  // sizes of q and k are in range
+Result<void> check_tensor_sizes(const wavejit_attention_backward_arguments& call, const attention::Extents& extents);
 
 }  // namespace wavejit::attention_backward

@@ -2,8 +2,8 @@
 // From a checked call to the arguments of its kernels. Pure arithmetic, on the hot path.
 #pragma once
 
-#include "families/kernel/toggles.h"
 #include "boards/board.h"
+#include "families/kernel/toggles.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"

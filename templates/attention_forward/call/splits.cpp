@@ -71,8 +71,7 @@ SplitPlan fill_device(const AttentionProblem& problem, const boards::Board& targ
   return chosen(best);
 }
 
-SplitPlan choose(const AttentionProblem& problem, const boards::Board& target,
-                 std::optional<std::int32_t> kv_splits) {
+SplitPlan choose(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits) {
   const std::uint32_t chunks = chunks_of(problem);
   if (problem.splits > 0) {
     if (problem.splits > 1 && chunks <= 1) return {.reason = Reason::one_chunk};
@@ -88,8 +87,8 @@ SplitPlan choose(const AttentionProblem& problem, const boards::Board& target,
 
 // Of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after those of
 // the one before.
-SplitPlan plan_all(const AttentionProblem& problem, const boards::Board& target,
-                   std::optional<std::int32_t> kv_splits, std::uint64_t rows_of_head) {
+SplitPlan plan_all(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits,
+                   std::uint64_t rows_of_head) {
   SplitPlan plan = choose(problem, target, kv_splits);
   if (plan.splits == 1) return plan;
   // Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
@@ -112,8 +111,8 @@ SplitPlan plan_all(const AttentionProblem& problem, const boards::Board& target,
 
 // The same within a workspace: all sequences at once where it has room for them, else in rounds that are as even as
 // whole sequences allow.
-SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target,
-                    std::optional<std::int32_t> kv_splits, std::uint64_t reach) {
+SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits,
+                    std::uint64_t reach) {
   SplitPlan plan = plan_all(problem, target, kv_splits, problem.query_rows);
   if (plan.splits == 1) return plan;
   const bool has_workspace = reach != any_reach;

@@ -51,7 +51,8 @@ class GenericPipeline {
         matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
         modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
-        tiles_(make_tiles(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group, matrix_)),
+        tiles_(make_tiles(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group,
+                          matrix_)),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         walk_(kernel, workgroup_.first_tile, workgroup_.tiles),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_) {}
@@ -151,7 +152,7 @@ class GenericPipeline {
   }
   std::vector<Step> value_steps() const {
     std::vector<Step> steps;
-    for (int keys = 0; keys < spec_.tile_keys / fragment_k; ++keys)
+    for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
       for (int dims = 0; dims < output_blocks(); ++dims) steps.push_back({keys, dims});
     return steps;
   }
@@ -205,8 +206,9 @@ class GenericPipeline {
   // Eight score registers are one operand fragment: a 16-key block in accumulator-row order.
   OperandB pack_weights(const std::vector<Accumulator>& weights, int key_block) {
     const Accumulator& part = weights[static_cast<std::size_t>(key_block / 2)];
-    const std::vector<Value*> dwords = language::convert_packed(kernel_, part.value, key_block % 2 * wave_.slots(), wave_.slots(),
-                                                                matrix_.element(), language::NanInput::irrelevant);
+    const std::vector<Value*> dwords =
+        language::convert_packed(kernel_, part.value, key_block % 2 * wave_.slots(), wave_.slots(), matrix_.element(),
+                                 language::NanInput::irrelevant);
     return matrix_.operand_b(language::gather_dwords(kernel_, dwords), KOrder::accumulator_rows);
   }
 

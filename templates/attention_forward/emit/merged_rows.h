@@ -65,7 +65,9 @@ class MergedRows {
   bool in_memory() const { return plan_.place == MergedRowsPlan::Place::memory; }
   // What one block of code sees of R in memory.
   class Memory;
-  std::size_t output_blocks() const { return static_cast<std::size_t>(spec_.head_dim_v / language::wave_shape(kernel_).rows); }
+  std::size_t output_blocks() const {
+    return static_cast<std::size_t>(spec_.head_dim_v / language::wave_shape(kernel_).rows);
+  }
   Blocks blocks_of(schedule::Half half) const;
 
   // `maximum` is the part's, or null where it was put aside.

@@ -127,8 +127,9 @@ void store_output_by_lines(language::Kernel& kernel, const KernelSpec& spec, con
   Value* own_row = language::row_of_lane(kernel, lane);
   Value* own = ir.CreateAdd(base, ir.CreateAdd(ir.CreateMul(own_row, constant(row_bytes)),
                                                permuted(own_row, language::group_of_lane(kernel, lane))));
-  for_each_piece(kernel, spec, element, outputs, factor,
-                 [&](Value* dwords, int dim) { tiles.keep(ir.CreateXor(own, constant(dim * dim_bytes)), 0, dwords, 0); });
+  for_each_piece(kernel, spec, element, outputs, factor, [&](Value* dwords, int dim) {
+    tiles.keep(ir.CreateXor(own, constant(dim * dim_bytes)), 0, dwords, 0);
+  });
   Value* row_of_lane = ir.CreateUDiv(lane, constant(lanes_of_row));
   Value* unit = ir.CreateAnd(lane, constant(lanes_of_row - 1));
   const targets::WaveShape wave = language::wave_shape(kernel);

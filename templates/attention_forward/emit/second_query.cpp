@@ -38,7 +38,8 @@ void SecondQuery::fetch(Value* key_tile) const {
   Value* offset = lane_offset();
   for (int each = 0; each < fetches; ++each) {
     Value* wanted = ir.CreateAdd(key_tile, kernel_.constant(each));
-    tiles_.fetch_kept(wanted, workgroup_.q.buffer, offset, ir.CreateMul(wanted, kernel_.constant(language::wave_shape(kernel_).fragment_bytes())));
+    tiles_.fetch_kept(wanted, workgroup_.q.buffer, offset,
+                      ir.CreateMul(wanted, kernel_.constant(language::wave_shape(kernel_).fragment_bytes())));
   }
 }
 
@@ -62,10 +63,12 @@ Values SecondQuery::take() const {
   const Values loaded =
       language::if_uniform(kernel_, ir.CreateNot(is_there), Likelihood::even, none, [&](const Values&) {
         Value* offset = lane_offset();
+        const targets::WaveShape wave = language::wave_shape(kernel_);
         Values all;
         for (int block = 0; block < blocks(); ++block)
           all.push_back(workgroup_.q.buffer.load(
-              lane_bytes, ir.CreateAdd(offset, kernel_.constant(block * block_bytes)), kernel_.constant(0)));
+              wave.operand_bytes, ir.CreateAdd(offset, kernel_.constant(block * wave.fragment_bytes())),
+              kernel_.constant(0)));
         return all;
       });
   return language::if_uniform(kernel_, is_there, Likelihood::even, loaded, [&](const Values&) {

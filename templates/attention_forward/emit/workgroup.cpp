@@ -190,10 +190,8 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
       .wave_limit = wave_limit,
       .begin_offset = to_begin,
       .wave_begin =
-          to_begin
-              ? ir.CreateAdd(positions.position(ir.CreateAdd(first_of_wave, constant(rows_of_wave - 1))),
-                             to_begin)
-              : nullptr,
+          to_begin ? ir.CreateAdd(positions.position(ir.CreateAdd(first_of_wave, constant(rows_of_wave - 1))), to_begin)
+                   : nullptr,
       .diagonal_offset = spec.has(Modifier::alibi) ? offset : nullptr,
       .head_in_group = head_in_group,
       .has_row = has_row,

@@ -198,7 +198,8 @@ LaunchGeometry launch_geometry(const KernelSpec& spec, const targets::Target& ta
   geometry.grid_y = query_length / rows + (query_length % rows != 0 ? 1 : 0);
   if (spec.paired_tiles) geometry.grid_y -= geometry.grid_y / 2;
   geometry.grid_z = batch;
-  geometry.threads = rows / static_cast<std::uint32_t>(targets::wave_shape(target).rows) * static_cast<std::uint32_t>(target.wave_size);
+  geometry.threads = rows / static_cast<std::uint32_t>(targets::wave_shape(target).rows) *
+                     static_cast<std::uint32_t>(target.wave_size);
   geometry.dynamic_lds_bytes = 0;  // LDS is a static array: the descriptor in the code object says its size
   return geometry;
 }

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "boards/board.h"
 #include "clocked.h"
 #include "gtest/gtest.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "boards/board.h"
 #include "gtest/gtest.h"
 #include "simgpu/judges/clock/grid.h"
 #include "targets/targets.h"
@@ -102,7 +103,7 @@ TEST(MemoryPath, AtomicsReadAndWriteMemory) {
 }
 
 TEST(Occupancy, IsLimitedByWhatRunsOutFirst) {
-  const targets::Target& target = *targets::find_target("gfx950");
+  const boards::Board& target = *boards::find_product("gfx950");
   EXPECT_EQ(occupancy_of(target, 128, 0, 4).workgroups, 4U);
   EXPECT_EQ(occupancy_of(target, 168, 0, 4).workgroups, 3U);
   EXPECT_EQ(occupancy_of(target, 169, 0, 4).workgroups, 2U);
@@ -117,12 +118,12 @@ TEST(Occupancy, IsLimitedByWhatRunsOutFirst) {
 
 // By bytes alone there would be room for seven.
 TEST(Occupancy, CountsLdsInTheGranulesThatItIsHandedOutIn) {
-  EXPECT_EQ(occupancy_of(*targets::find_target("gfx950"), 32, 23000, 1).workgroups, 6U);  // 24,576 of 163,840
-  EXPECT_EQ(occupancy_of(*targets::find_target("gfx942"), 32, 9300, 1).workgroups, 6U);   // 9,728 of 65,536
+  EXPECT_EQ(occupancy_of(*boards::find_product("gfx950"), 32, 23000, 1).workgroups, 6U);  // 24,576 of 163,840
+  EXPECT_EQ(occupancy_of(*boards::find_product("gfx942"), 32, 9300, 1).workgroups, 6U);   // 9,728 of 65,536
 }
 
 TEST(Sample, IsSpreadAndComesInPairsOfOneDie) {
-  const targets::Target& target = *targets::find_target("gfx950");
+  const boards::Board& target = *boards::find_product("gfx950");
   EXPECT_EQ(workgroups_of(choose_sample(0, 1, 1000, 4, target)), (std::vector<std::uint64_t>{250, 258, 750, 758}));
   EXPECT_EQ(workgroups_of(choose_sample(0, 1, 1, 8, target)), std::vector<std::uint64_t>{0});
   EXPECT_EQ(workgroups_of(choose_sample(5, 10, 3, 2, target)), std::vector<std::uint64_t>{15});

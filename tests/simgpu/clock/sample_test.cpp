@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "assembled.h"
+#include "boards/board.h"
 #include "gtest/gtest.h"
 #include "simgpu/judges/clock/launch_clock.h"
 #include "simgpu/judges/clock/survey.h"
 #include "simgpu/process/process.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu::clock {
 namespace {

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "boards/board.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simgpu/doors/thunk/topology.h"
 #include "simgpu/machine/device/device.h"
-#include "boards/board.h"
 #include "tests/support/scratch_directory.h"
 
 namespace wavejit::simgpu::model {

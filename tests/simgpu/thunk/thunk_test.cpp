@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "boards/board.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simgpu/doors/thunk/events.h"
@@ -17,7 +18,6 @@
 #include "simgpu/doors/thunk/topology.h"
 #include "simgpu/machine/allocations/memory.h"
 #include "simgpu/machine/device/device.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu::thunk {
 namespace {

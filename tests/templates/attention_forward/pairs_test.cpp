@@ -5,9 +5,9 @@
 #include <format>
 #include <set>
 
+#include "boards/board.h"
 #include "families/call/family.h"
 #include "runtime_fixture.h"
-#include "boards/board.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/route.h"

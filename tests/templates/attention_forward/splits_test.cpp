@@ -6,11 +6,11 @@
 #include <set>
 #include <thread>
 
+#include "boards/board.h"
 #include "hip_abi/hip_functions.h"
 #include "runtime/offline/explain.h"
 #include "runtime/offline/prebuild.h"
 #include "runtime_fixture.h"
-#include "boards/board.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/parameters.h"

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "boards/board.h"
 #include "hip_abi/hip_functions.h"
 #include "simgpu/doors/hip/capture.h"
 #include "simgpu/doors/hip/device_properties.h"
 #include "simgpu/doors/hip/front.h"
 #include "simgpu/machine/allocations/memory.h"
-#include "boards/board.h"
 
 namespace wavejit::hip_abi {
 

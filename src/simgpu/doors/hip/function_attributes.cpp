@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "boards/board.h"
+#include "boards/lds_allocation.h"
 #include "hip_abi/hip_functions.h"
 #include "simgpu/doors/hip/device_properties.h"
 #include "simgpu/doors/hip/modules.h"
-#include "boards/board.h"
-#include "boards/lds_allocation.h"
 
 namespace wavejit::simgpu::hip_front {
 namespace {
@@ -29,8 +29,8 @@ int workgroups_per_compute_unit(const Function& function, int block_size, std::s
   const std::size_t lds = info.static_lds_bytes + dynamic_lds_bytes;
   if (std::cmp_greater(lds, target.lds_bytes_per_workgroup)) return 0;
   if (lds == 0) return by_waves;
-  return std::min(
-      by_waves, target.lds_bytes / static_cast<int>(boards::lds_allocation(target, static_cast<std::uint32_t>(lds))));
+  return std::min(by_waves,
+                  target.lds_bytes / static_cast<int>(boards::lds_allocation(target, static_cast<std::uint32_t>(lds))));
 }
 
 }  // namespace wavejit::simgpu::hip_front

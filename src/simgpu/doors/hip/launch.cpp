@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "boards/board.h"
 #include "hip_abi/hip_functions.h"
 #include "simgpu/doors/hip/capture.h"
 #include "simgpu/doors/hip/event.h"
@@ -25,7 +26,6 @@
 #include "simgpu/machine/run/run.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/symbol_names.h"
-#include "boards/board.h"
 
 namespace wavejit::hip_abi {
 

@@ -7,10 +7,10 @@
 #include <bit>
 #include <cstdint>
 
+#include "boards/board.h"
 #include "hip_abi/hip_functions.h"
 #include "simgpu/doors/hip/capture.h"
 #include "simgpu/doors/hip/front.h"
-#include "boards/board.h"
 
 namespace wavejit::hip_abi {
 

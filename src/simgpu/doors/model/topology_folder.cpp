@@ -5,9 +5,9 @@
 #include <fstream>
 #include <system_error>
 
+#include "boards/board.h"
 #include "simgpu/machine/device/device.h"
 #include "simgpu/process/device_names.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu::model {
 namespace {

@@ -7,10 +7,10 @@
 #include <functional>
 #include <string>
 
+#include "boards/board.h"
 #include "simgpu/doors/queues/queue_thread.h"
 #include "simgpu/doors/queues/signals.h"
 #include "simgpu/process/queue_config.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu::queues {
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "boards/board.h"
 #include "simgpu/doors/queues/code_map.h"
 #include "simgpu/doors/thunk/address_space.h"
 #include "simgpu/doors/thunk/topology.h"
 #include "simgpu/doors/thunk/virtual_memory.h"
 #include "simgpu/machine/allocations/memory.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu::thunk {
 namespace {

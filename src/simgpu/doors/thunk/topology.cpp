@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "simgpu/machine/launch/launch.h"
 #include "boards/board.h"
+#include "simgpu/machine/launch/launch.h"
 
 namespace wavejit::simgpu::thunk {
 namespace {

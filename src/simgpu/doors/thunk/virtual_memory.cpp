@@ -10,9 +10,9 @@
 #include <iterator>
 #include <utility>
 
+#include "boards/board.h"
 #include "simgpu/doors/thunk/topology.h"
 #include "simgpu/machine/allocations/memory.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu::thunk {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <format>
 
-#include "simgpu/machine/launch/finding.h"
 #include "isa/matrix.h"
+#include "simgpu/machine/launch/finding.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::checks {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "isa/matrix.h"
 #include "simgpu/judges/facts/hazard_rules.h"
 #include "simgpu/judges/facts/kind.h"
-#include "isa/matrix.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::checks {
@@ -60,8 +60,7 @@ std::uint64_t Pace::issue(const Wave& wave, const Instruction& instruction) {
     time = std::max(time, port_free_[simd]);
     if (kind == IssueKind::matrix) time = std::max(time, pipe_free_[simd]);
     const auto port = static_cast<std::uint64_t>(clock::port_cycles(kind, instruction, timing_->issue));
-    if (kind == IssueKind::matrix)
-      pipe_free_[simd] = time + (matrix_passes(instruction, *pipe_) * cycles(rules.pass));
+    if (kind == IssueKind::matrix) pipe_free_[simd] = time + (matrix_passes(instruction, *pipe_) * cycles(rules.pass));
     port_free_[simd] = time + port;
     time += std::max<std::uint64_t>(port, 1);
     return time;

@@ -10,11 +10,11 @@
 #include <unordered_set>
 #include <utility>
 
+#include "boards/board.h"
 #include "simgpu/judges/clock/lds_unit.h"
 #include "simgpu/judges/clock/memory_unit.h"
 #include "simgpu/judges/clock/timeline_notes.h"
 #include "simgpu/judges/clock/wave_state.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu::clock {
 namespace {

@@ -6,12 +6,12 @@
 #include <iterator>
 #include <utility>
 
+#include "boards/board.h"
 #include "simgpu/judges/clock/grid.h"
 #include "simgpu/judges/clock/report.h"
 #include "simgpu/judges/clock/timeline.h"
 #include "simgpu/machine/launch/launch.h"
 #include "simgpu/process/process.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu::clock {
 

@@ -26,8 +26,7 @@ Occupancy occupancy_of(const boards::Board& target, unsigned vgprs, unsigned lds
     occupancy.workgroups = most;
     occupancy.limit = by;
   };
-  if (lds_bytes != 0)
-    lower(static_cast<unsigned>(target.lds_bytes) / boards::lds_allocation(target, lds_bytes), "LDS");
+  if (lds_bytes != 0) lower(static_cast<unsigned>(target.lds_bytes) / boards::lds_allocation(target, lds_bytes), "LDS");
   constexpr unsigned barriers = 16;  // of a compute unit, for workgroups of more than one wave (LLVM, isa documents)
   if (waves_of_workgroup > 1) lower(barriers, "barriers");
   return occupancy;

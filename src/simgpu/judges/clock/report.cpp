@@ -6,8 +6,8 @@
 #include <numeric>
 #include <set>
 
-#include "simgpu/judges/clock/roofline.h"
 #include "boards/board.h"
+#include "simgpu/judges/clock/roofline.h"
 
 namespace wavejit::simgpu::clock {
 namespace {

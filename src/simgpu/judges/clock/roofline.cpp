@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "simgpu/machine/matrix/matrix_kernel.h"
 #include "boards/board.h"
+#include "simgpu/machine/matrix/matrix_kernel.h"
 
 namespace wavejit::simgpu::clock {
 namespace {

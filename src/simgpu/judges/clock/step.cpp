@@ -5,10 +5,10 @@
 #include <format>
 #include <span>
 
-#include "simgpu/judges/facts/hazard_rules.h"
-#include "simgpu/machine/wave/wave.h"
 #include "boards/board.h"
 #include "isa/matrix.h"
+#include "simgpu/judges/facts/hazard_rules.h"
+#include "simgpu/machine/wave/wave.h"
 
 namespace wavejit::simgpu::clock {
 namespace {

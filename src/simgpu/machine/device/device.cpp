@@ -6,11 +6,11 @@
 #include <format>
 #include <mutex>
 
+#include "boards/board.h"
 #include "simgpu/machine/decode/disassembler.h"
 #include "simgpu/machine/device/rooms.h"
 #include "simgpu/machine/device/state.h"
 #include "simgpu/process/process.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu {
 namespace {

@@ -16,10 +16,10 @@
 #include <string_view>
 #include <vector>
 
+#include "boards/board.h"
 #include "simgpu/machine/allocations/memory.h"
 #include "simgpu/machine/loader/kernel_info.h"
 #include "simgpu/process/status.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu {
 

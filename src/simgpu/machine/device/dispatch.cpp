@@ -7,6 +7,7 @@
 #include <format>
 #include <utility>
 
+#include "boards/board.h"
 #include "simgpu/machine/decode/disassembler.h"
 #include "simgpu/machine/decode/function.h"
 #include "simgpu/machine/device/state.h"
@@ -15,7 +16,6 @@
 #include "simgpu/process/ledger.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/symbol_names.h"
-#include "boards/board.h"
 #include "timing/timing.h"
 
 namespace wavejit::simgpu {

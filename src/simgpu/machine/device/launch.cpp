@@ -7,12 +7,12 @@
 #include <format>
 #include <utility>
 
+#include "boards/board.h"
 #include "simgpu/machine/device/state.h"
 #include "simgpu/machine/run/run.h"
 #include "simgpu/process/ledger.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/symbol_names.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu {
 namespace {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "boards/board.h"
 #include "simgpu/machine/allocations/memory.h"
 #include "simgpu/machine/launch/finding.h"
 #include "simgpu/machine/launch/observer.h"
@@ -23,7 +24,6 @@
 #include "simgpu/machine/wave/wave.h"
 #include "simgpu/process/config.h"
 #include "simgpu/process/status.h"
-#include "boards/board.h"
 
 namespace wavejit::simgpu {
 

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "isa/matrix.h"
 #include "simgpu/machine/launch/launch.h"
 #include "simgpu/machine/launch/seats.h"
 #include "simgpu/machine/numerics/noise.h"
@@ -20,7 +21,6 @@
 #include "simgpu/process/ledger.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/symbol_names.h"
-#include "isa/matrix.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu {

@@ -8,13 +8,13 @@
 #include <format>
 #include <new>
 
+#include "boards/board.h"
+#include "boards/lds_allocation.h"
 #include "simgpu/machine/compile/slice.h"
 #include "simgpu/machine/decode/function.h"
 #include "simgpu/machine/numerics/noise.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/symbol_names.h"
-#include "boards/board.h"
-#include "boards/lds_allocation.h"
 
 namespace wavejit::simgpu {
 namespace {
