@@ -112,13 +112,12 @@ class ArrayCase : public Case {
   }
 
   Result<void> run(wavejit_engine* engine, wavejit_call_report* report) override {
-    std::vector<void*> inputs;
-    inputs.reserve(inputs_.size());
-    for (const DeviceArray& input : inputs_) inputs.push_back(input.data());
-    if (auto launched = problem_.launch(engine, inputs, static_cast<char*>(output_->data()) + margin, report);
-        !launched)
-      return launched;
+    if (auto launched = problem_.launch(engine, inputs(), output(), report); !launched) return launched;
     return checked(wavejit_device_synchronize(engine));
+  }
+
+  Result<std::uint64_t> workspace_bytes(wavejit_engine* engine) const override {
+    return problem_.workspace_bytes ? problem_.workspace_bytes(engine, inputs(), output()) : 0;
   }
 
   std::int64_t rows() const override { return problem_.rows; }
@@ -177,6 +176,14 @@ class ArrayCase : public Case {
   }
 
  private:
+  std::vector<void*> inputs() const {
+    std::vector<void*> pointers;
+    pointers.reserve(inputs_.size());
+    for (const DeviceArray& input : inputs_) pointers.push_back(input.data());
+    return pointers;
+  }
+  void* output() const { return static_cast<char*>(output_->data()) + margin; }
+
   const ArrayProblem& problem_;
   std::vector<DeviceArray> inputs_;
   std::optional<DeviceArray> output_;

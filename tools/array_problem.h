@@ -39,6 +39,10 @@ struct ArrayProblem {
   std::function<Result<void>(wavejit_engine* engine, std::span<void* const> inputs, void* output,
                              wavejit_call_report* report)>
       launch = {};
+  // What the call takes beside the arrays; empty: nothing. Where it takes any, its workgroups read what others have
+  // written, and `sweep` never runs some of them alone while the simulated GPU checks.
+  std::function<Result<std::uint64_t>(wavejit_engine* engine, std::span<void* const> inputs, void* output)>
+      workspace_bytes = {};
   // A row of the answer in float64, from the same inputs. Called from several threads.
   std::function<std::vector<double>(std::int64_t row)> exact = {};
   double allowed = 0;  // the most that an element may be off

@@ -50,9 +50,10 @@ TEST_F(SweepCommandTest, ProblemsPassUnderEverySchedule) {
 
 TEST_F(SweepCommandTest, ProblemsPassUnderEveryCheck) {
   const auto outcome = sweep({"attention_forward bf16 b1 q33 k65 h2/1 d64 causal lse",
-                              "attention_forward fp16 b1 q5 k2600 h2/1 d128 causal lse splits=3", "--check", "--json"});
+                              "attention_forward fp16 b1 q5 k2600 h2/1 d128 causal lse splits=3",
+                              "attention_backward bf16 b1 q70 k129 h2/1 d64", "--check", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
-  EXPECT_EQ(nlohmann::json::parse(outcome.out).at("passed"), 2);
+  EXPECT_EQ(nlohmann::json::parse(outcome.out).at("passed"), 3);
 }
 
 // A bad line is told with its number and what is accepted; the others run; the exit code says so.

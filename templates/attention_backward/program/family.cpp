@@ -86,8 +86,7 @@ Result<std::unique_ptr<Problem>> problem_of(Arrays made) {
   problem.columns = arrays->experiment.head_dim_qk;
   problem.rows = static_cast<std::int64_t>(query_elements + (2 * key_elements)) / problem.columns;
   if (!arrays->experiment.output_fp32) problem.type = arrays->experiment.type;
-  problem.launch = [arrays, query_elements, key_elements](wavejit_engine* engine, std::span<void* const> inputs,
-                                                          void* output, wavejit_call_report* report) {
+  const auto call_with = [arrays, query_elements, key_elements](std::span<void* const> inputs, void* output) {
     const auto given = [&](std::size_t index, const auto& values) { return values.empty() ? nullptr : inputs[index]; };
     const std::size_t bytes = arrays->experiment.output_bytes();
     auto* gradients = static_cast<std::byte*>(output);
@@ -105,9 +104,21 @@ Result<std::unique_ptr<Problem>> problem_of(Arrays made) {
                                    .dq = gradients,
                                    .dk = gradients + (query_elements * bytes),
                                    .dv = gradients + ((query_elements + key_elements) * bytes)};
-    wavejit_attention_backward_arguments call = call_of(*arrays, memory);
+    return call_of(*arrays, memory);
+  };
+  problem.launch = [call_with](wavejit_engine* engine, std::span<void* const> inputs, void* output,
+                               wavejit_call_report* report) {
+    wavejit_attention_backward_arguments call = call_with(inputs, output);
     call.report = report;
     return checked(wavejit_attention_backward(engine, &call, nullptr));
+  };
+  problem.workspace_bytes = [call_with](wavejit_engine* engine, std::span<void* const> inputs,
+                                        void* output) -> Result<std::uint64_t> {
+    const wavejit_attention_backward_arguments call = call_with(inputs, output);
+    std::size_t bytes = 0;
+    if (auto asked = checked(wavejit_attention_backward_workspace(engine, &call, &bytes)); !asked)
+      return std::unexpected(asked.error());
+    return bytes;
   };
   const auto exact = std::make_shared<Exact>(arrays->experiment.text);
   problem.exact = [exact](std::int64_t row) {
