@@ -66,9 +66,9 @@ Values SecondQuery::take() const {
         const targets::WaveShape wave = language::wave_shape(kernel_);
         Values all;
         for (int block = 0; block < blocks(); ++block)
-          all.push_back(workgroup_.q.buffer.load(
-              wave.operand_bytes, ir.CreateAdd(offset, kernel_.constant(block * wave.fragment_bytes())),
-              kernel_.constant(0)));
+          all.push_back(workgroup_.q.buffer.load(wave.operand_bytes,
+                                                 ir.CreateAdd(offset, kernel_.constant(block * wave.fragment_bytes())),
+                                                 kernel_.constant(0)));
         return all;
       });
   return language::if_uniform(kernel_, is_there, Likelihood::even, loaded, [&](const Values&) {
