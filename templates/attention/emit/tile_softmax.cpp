@@ -32,7 +32,7 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
   };
   auto progress = std::make_shared<Progress>();
   const int registers = this->registers();
-  weights.values.assign(static_cast<std::size_t>(2 * registers), nullptr);
+  weights.values.assign(2 * static_cast<std::size_t>(registers), nullptr);
 
   Strand strand;
   llvm::IRBuilder<>& ir = kernel_.ir();
@@ -111,7 +111,8 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
   Strand strand;
 
   const auto weight = [&weights, registers](int part, int r) -> Value*& {
-    return weights.values[static_cast<std::size_t>((part * registers) + r)];
+    const int at = (part * registers) + r;
+    return weights.values[static_cast<std::size_t>(at)];
   };
   const std::vector<std::vector<language::Addition>> tree = language::sum_tree(registers);
   const auto add_sum = [=, &ir, &weights](Strand& to, std::size_t level, int index) {
