@@ -475,8 +475,8 @@ struct wavejit_attention_backward_arguments {
   struct wavejit_tensor alibi; /* fp32 [B or 1, Hq, 1, 1]; data null: none */
   float softcap;               /* > 0; 0: none */
   uint32_t flags;              /* WAVEJIT_SCALE_IS_ZERO, WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
-  void* workspace;        /* device memory for one fp32 a row of q and head, aligned to 256 bytes; null: the engine's
-                             own */
+  void* workspace;        /* device memory, aligned to 256 bytes: one fp32 a row of q and head, and sums of runs of rows
+                             where a sequence has several (docs/backward.md); null: the engine's own */
   size_t workspace_bytes; /* of `workspace`; wavejit_attention_backward_workspace says what is needed */
   uint64_t reserved;
 };

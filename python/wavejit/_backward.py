@@ -74,5 +74,5 @@ class AttentionBackwardCall(SequencesCall):
         self._scale_and_flags(scale, compile)
 
     def workspace_bytes(self) -> int:
-        """Device memory that the call uses beside its arrays: one fp32 a row of q and head."""
+        """Device memory that the call uses beside its arrays: one fp32 a row of q and head, and sums of runs where a sequence has several."""
         return self._call.workspace_bytes()

@@ -144,6 +144,8 @@ class Lengths(Case):
         out, lse = ENGINE.attention_forward(q, k, k, query_starts=[0, 3, 20], key_starts=[0, 0, 0], lse=True)
         self.assertTrue((wide(out.numpy()) == 0).all())
         self.assertTrue((lse.numpy() == -numpy.inf).all())
+        dq, _, _ = ENGINE.attention_backward(q, k, k, out, lse, q, query_starts=[0, 3, 20], key_starts=[0, 0, 0])
+        self.assertTrue((dq.numpy() == 0).all())
 
     def test_key_lengths_and_left_padding(self):
         q, k, v = draw(2, 4, 2, 64), draw(2, 30, 1, 64), draw(2, 30, 1, 64)

@@ -132,11 +132,12 @@ def _on_device(engine: Engine, inputs: list[torch.Tensor], gradients: tuple[torc
     given = {name: array(name, value) if isinstance(value, torch.Tensor) else value for name, value in words.items()}
     names = ("q", "k", "v", "out", "lse", "d_out", "dq", "dk", "dv")
     arrays = [array(name, tensor) for name, tensor in zip(names, (*inputs, *gradients))]
-    # torch's own memory, so that its allocator knows until when the stream needs it.
-    rows = inputs[4].numel()
-    numbers = torch.empty(rows, dtype=torch.float32, device=inputs[0].device)
-    workspace = DeviceArray(engine, numbers, numbers.data_ptr(), _dtypes.FP32, (rows,), dense_strides((rows,)))
-    engine.attention_backward(*arrays, workspace=workspace, stream=_roads.current_stream(inputs[0].device), **given)
+    call = engine.attention_backward_call(*arrays, stream=_roads.current_stream(inputs[0].device), **given)
+    # torch's own memory, so that its allocator knows until when the stream needs it: delta, and sums of runs of rows.
+    dwords = call.workspace_bytes() // 4
+    numbers = torch.empty(dwords, dtype=torch.float32, device=inputs[0].device)
+    call._give_workspace(DeviceArray(engine, numbers, numbers.data_ptr(), _dtypes.FP32, (dwords,), dense_strides((dwords,))))
+    call.run()
 
 
 def _traced(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor,
