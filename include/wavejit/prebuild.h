@@ -31,7 +31,7 @@ typedef enum wavejit_prebuild_mode {
 
 struct wavejit_prebuild_arguments {
   size_t size;
-  const char* const* descriptors; /* null: every combination without windows and modifiers that this version supports */
+  const char* const* descriptors; /* null: all that wavejit_prebuild compiles without them */
   size_t count;
   const char* targets; /* separated by commas, or "all"; null with VERIFY_ON_DEVICE: the device's */
   int32_t mode;        /* enum wavejit_prebuild_mode */

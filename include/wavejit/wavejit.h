@@ -726,9 +726,10 @@ struct wavejit_prebuild_progress {
 /* Called from worker threads, one call at a time. */
 typedef void (*wavejit_prebuild_callback)(void* context, const struct wavejit_prebuild_progress* progress);
 
-/* Compiles what `descriptors` (count lines; null: every combination without windows, modifiers and pages) need for each
- * of the comma-separated `targets` into the cache, `jobs` at a time (0: all cores). Needs neither a GPU nor HIP.
- * Returns the status of the first kernel that failed (WAVEJIT_COMPILE_FAILED; WAVEJIT_IO_ERROR when the disk did). */
+/* Compiles what `descriptors` (count lines; null: every combination without windows, modifiers and pages, and
+ * gradients with windows) need for each of the comma-separated `targets` into the cache, `jobs` at a time (0: all
+ * cores). Needs neither a GPU nor HIP. Returns the status of the first kernel that failed (WAVEJIT_COMPILE_FAILED;
+ * WAVEJIT_IO_ERROR when the disk did). */
 WAVEJIT_API wavejit_status wavejit_prebuild(const struct wavejit_engine_options* options,
                                             const char* const* descriptors, size_t count, const char* targets,
                                             int32_t jobs, wavejit_prebuild_callback progress, void* context);

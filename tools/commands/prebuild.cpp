@@ -247,8 +247,10 @@ Result<ExitCode> prebuild(const Arguments& arguments) {
 
 void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
   command
-      .add_option("descriptors", arguments.descriptors,
-                  "problem descriptors, quoted (default: all that is supported, without windows and modifiers)")
+      .add_option(
+          "descriptors", arguments.descriptors,
+          "problem descriptors, quoted (default: all that calls without windows, modifiers and pages reach, and "
+          "gradients with windows)")
       ->type_name("DESCRIPTOR");
   command
       .add_option("--target", arguments.targets, "all, or targets separated by commas: " + joined(known_targets(), ","))
