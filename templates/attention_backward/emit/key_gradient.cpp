@@ -106,8 +106,8 @@ class KeyGradient : private Weaver {
   // Of dV (0) or dK (1).
   std::span<Accumulator> sums_of(int gradient, int block) {
     const auto dims = static_cast<std::size_t>(dim_blocks());
-    const auto number = static_cast<std::size_t>((gradient * spec_.blocks) + block);
-    return std::span(sums_).subspan(number * dims, dims);
+    const int number = (gradient * spec_.blocks) + block;
+    return std::span(sums_).subspan(static_cast<std::size_t>(number) * dims, dims);
   }
 
   // ---- The walk

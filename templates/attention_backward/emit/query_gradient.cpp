@@ -150,7 +150,8 @@ class QueryGradient : private Weaver {
     Values in_flight = fetch(0, place_.first_tile);
     for (const QueryTile& queries : place_.queries) rows_.push_back(load_rows(queries));
     Values initial = {place_.first_tile};
-    const auto count = static_cast<std::size_t>(spec_.blocks * dim_blocks());
+    const int sums = spec_.blocks * dim_blocks();
+    const auto count = static_cast<std::size_t>(sums);
     for (std::size_t i = 0; i < count; ++i) initial.push_back(matrix_.zeros().value);
     initial.insert(initial.end(), in_flight.begin(), in_flight.end());
     const std::size_t in_flight_at = 1 + count;
