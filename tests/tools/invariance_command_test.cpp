@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "tool_test_support.h"
 
@@ -30,18 +32,37 @@ class InvarianceCommand : public ::testing::TestWithParam<const char*> {
   }
 };
 
-// 840 pairs of each dimension on each target. Few batches of many sequences: a kernel is compiled for what a batch
-// is.
+// 266 pairs of each dimension, of forward calls and of gradients, on each target: 10,108 in all. Few batches of many
+// sequences: a kernel is compiled for what a batch is.
 TEST_P(InvarianceCommand, NoBitDiffersInAnyDimension) {
   const auto outcome =
-      invariance({"--pairs", "840", "--sequences", "168", "--seed", "2", "--csv", scratch_ / "pairs.csv"});
+      invariance({"--pairs", "266", "--sequences", "54", "--seed", "2", "--csv", scratch_ / "pairs.csv"});
   ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("attention_forward, attention_backward on "));
   EXPECT_THAT(outcome.out, HasSubstr("no bit differs"));
-  for (const char* dimension : {"alone", "permuted", "padded", "left-padding", "rechunked", "token-by-token", "splits",
-                                "pipeline", "query-tile", "page-size", "page-layout", "hidden"})
-    EXPECT_THAT(outcome.out, ::testing::ContainsRegex(std::string(dimension) + " +840 +0  "));
+  const std::vector<std::string> dimensions = {"alone",
+                                               "permuted",
+                                               "padded",
+                                               "left-padding",
+                                               "rechunked",
+                                               "splits",
+                                               "token-by-token",
+                                               "pipeline",
+                                               "query-tile",
+                                               "page-size",
+                                               "hidden",
+                                               "page-layout",
+                                               "dq-dk-dv-alone",
+                                               "dq-dk-dv-padded",
+                                               "dq-dk-dv-permuted",
+                                               "dk-dv-sums",
+                                               "dq-rechunked",
+                                               "dq-dk-dv-pipeline",
+                                               "dq-dk-dv-repeated"};
+  for (const std::string& dimension : dimensions)
+    EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)" + dimension + " +266 +0  "));
   const std::string csv = read_text(scratch_ / "pairs.csv");
-  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 12 * 840);
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + std::ssize(dimensions) * 266);
   EXPECT_THAT(csv, Not(HasSubstr("differs")));
   EXPECT_THAT(csv, HasSubstr("\"pages of 528 keys\",same"));
   EXPECT_THAT(csv, HasSubstr("\"pages of 16 keys, heads first, K and V in turn\",same"));
@@ -52,6 +73,10 @@ TEST_P(InvarianceCommand, NoBitDiffersInAnyDimension) {
   const std::string overlapped = std::string(GetParam()) == "gfx950" ? "dualwave" : "interleaved";
   for (const char* pages : {"64 keys", "128 keys", "256 keys", "1024 keys", "64 keys, heads first, in one list"})
     EXPECT_THAT(csv, HasSubstr("\"pages of " + std::string(pages) + ", " + overlapped + "\",same"));
+  for (const char* change :
+       {"auto tile_queries=128", "auto tile_queries=256", "waves in reverse order", "waves in random order",
+        "110 keys of NaN behind the longest", "83 keys of NaN behind the longest, heads outside"})
+    EXPECT_THAT(csv, HasSubstr(std::string(change) + "\",same"));
 }
 
 // One sequence of 63,816 keys among short ones.
@@ -68,11 +93,11 @@ TEST_P(InvarianceCommand, AControlIsSeen) {
   const auto outcome = invariance({"--dimension", "shifted-chunks", "--pairs", "6", "--csv", scratch_ / "pairs.csv"});
   ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.err, ::testing::ContainsRegex("shifted-chunks: attention_forward [bf]*[fp]*16 b1 q1 k"));
-  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("token 0, head [0-9]+, "));
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("(O|LSE) of token 0, head [0-9]+"));
   EXPECT_THAT(outcome.out, HasSubstr(": 6 pairs differ"));
   const std::string csv = read_text(scratch_ / "pairs.csv");
-  EXPECT_THAT(csv, HasSubstr("dimension,batch,sequence,descriptor,change,result,token,head,dim,before,after\n"));
-  EXPECT_THAT(csv, ::testing::ContainsRegex(" hidden keys in front\",differs,0,[0-9]+,-?[0-9]+,[^,]+,[^,]+\n"));
+  EXPECT_THAT(csv, HasSubstr("dimension,batch,sequence,descriptor,change,result,tensor,token,head,dim,before,after\n"));
+  EXPECT_THAT(csv, ::testing::ContainsRegex(" hidden keys in front\",differs,(O|LSE),0,[0-9]+,-?[0-9]+,[^,]+,[^,]+\n"));
 
   const std::string told = first_line_with(outcome.err, "shifted-chunks: attention_forward");
   const std::string again = first_line_with(outcome.err, "again: wavejit invariance ");
@@ -98,10 +123,32 @@ TEST_P(InvarianceCommand, NoBitDiffersInFrontOfAWindow) {
 TEST_P(InvarianceCommand, ValuesThatAreNotFiniteReachRowsThatDoNotSeeThem) {
   const auto outcome = invariance({"--dimension", "hidden-values", "--pairs", "4", "--csv", scratch_ / "pairs.csv"});
   ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
-  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("hidden-values: attention_forward .* causal .*token [0-9]+, head "
-                                                    "[0-9]+, dim [0-9]+: .* and -?nan"));
+  EXPECT_THAT(outcome.err,
+              ::testing::ContainsRegex("hidden-values: attention_forward .* causal .*O of token [0-9]+, head "
+                                       "[0-9]+, dim [0-9]+: .* and -?nan"));
   EXPECT_THAT(outcome.err, ::testing::ContainsRegex("value [0-9]+ is (NaN|-?infinity), which rows before [0-9]+ do not "
                                                     "see"));
+}
+
+// Rows in pieces of their own, whose dK and dV the caller adds: another order of sums, so other bits.
+TEST_P(InvarianceCommand, GradientsOfPiecesThatTheCallerAddsDiffer) {
+  const auto outcome = invariance({"--dimension", "dk-dv-pieces", "--pairs", "8", "--sequences", "16"});
+  ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("dk-dv-pieces: attention_backward .*d[kv] of token [0-9]+, head "
+                                                    "[0-9]+, dim [0-9]+: -?[0-9.e-]+ and -?[0-9.e-]+ "));
+  EXPECT_THAT(outcome.out, HasSubstr("attention_backward on "));
+  EXPECT_THAT(outcome.out, HasSubstr(": 8 pairs differ"));
+}
+
+TEST_P(InvarianceCommand, OfOneFamily) {
+  const auto outcome = invariance(
+      {"--family", "attention_backward", "--dimension", "dq-dk-dv-alone", "--pairs", "2", "--sequences", "2"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto other = invariance({"--family", "attention_backward", "--dimension", "splits"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("--dimension splits: dq-dk-dv-alone, "));
+  EXPECT_THAT(invariance({"--family", "colour"}).err,
+              HasSubstr("--family colour: attention_forward, attention_backward are accepted"));
 }
 
 TEST_P(InvarianceCommand, NamesWhatItDoesNotKnow) {

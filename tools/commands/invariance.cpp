@@ -31,6 +31,7 @@ constexpr std::uint64_t most_sequences = 4096;
 
 struct Arguments {
   EngineOptions engine;
+  std::string family;
   std::vector<std::string> dimensions;
   std::string pairs = "500";
   std::string seed = "1";
@@ -47,17 +48,21 @@ std::optional<std::uint64_t> parse_count(const std::string& text) {
   return value;
 }
 
-// The only family that has something to ask, for now.
-const Invariance* asked_family(std::string& name) {
+struct Asked {
+  std::string name;
+  const Invariance* family = nullptr;
+};
+// Those that have something to ask.
+std::vector<Asked> asked_families() {
+  std::vector<Asked> asked;
   for (const Family* family : all_families())
-    if (const Invariance* invariance = family->invariance()) {
-      name = family->name();
-      return invariance;
-    }
-  return nullptr;
+    if (const Invariance* invariance = family->invariance())
+      asked.push_back({.name = std::string(family->name()), .family = invariance});
+  return asked;
 }
 
 struct Outcome {
+  const Invariance* family = nullptr;
   InvarianceDimension dimension;
   std::uint64_t pairs = 0;
   std::uint64_t differences = 0;
@@ -90,27 +95,43 @@ class Engines {
 };
 
 std::string told(const FirstDifference& first) {
-  const std::string where = first.dim < 0 ? std::string("LSE") : fmt::format("dim {}", first.dim);
-  return fmt::format("token {}, head {}, {}: {} and {}", first.token, first.head, where, first.before, first.after);
+  const std::string dim = first.dim < 0 ? std::string() : fmt::format(", dim {}", first.dim);
+  return fmt::format("{} of token {}, head {}{}: {} and {}", first.tensor, first.token, first.head, dim, first.before,
+                     first.after);
 }
 
 std::string csv_row(const Pair& pair) {
-  const std::string tail = pair.difference
-                               ? fmt::format("{},{},{},{},{}", pair.difference->token, pair.difference->head,
-                                             pair.difference->dim, pair.difference->before, pair.difference->after)
-                               : ",,,,";
+  const std::string tail =
+      pair.difference
+          ? fmt::format("{},{},{},{},{},{}", pair.difference->tensor, pair.difference->token, pair.difference->head,
+                        pair.difference->dim, pair.difference->before, pair.difference->after)
+          : ",,,,,";
   return fmt::format("{},{},{},\"{}\",\"{}\",{},{}\n", pair.dimension, pair.batch, pair.sequence, pair.descriptor,
                      pair.change, pair.difference ? "differs" : "same", tail);
 }
 
-Result<std::vector<Outcome>> chosen_dimensions(const Arguments& arguments, const Invariance& family) {
+Result<std::vector<Asked>> chosen_families(const Arguments& arguments) {
+  std::vector<Asked> all = asked_families();
+  if (all.empty()) return failed(ExitCode::unsupported, "no family of this program has dimensions to ask");
+  if (arguments.family.empty()) return all;
+  std::string names;
+  for (const Asked& one : all) {
+    if (one.name == arguments.family) return std::vector{one};
+    names += (names.empty() ? "" : ", ") + one.name;
+  }
+  return failed(ExitCode::usage, fmt::format("--family {}: {} are accepted", arguments.family, names));
+}
+
+Result<std::vector<Outcome>> chosen_dimensions(const Arguments& arguments, const std::vector<Asked>& families) {
   std::vector<Outcome> chosen;
   std::string names;
-  for (const InvarianceDimension& dimension : family.dimensions()) {
-    names += (names.empty() ? "" : ", ") + dimension.name;
-    const bool named = std::ranges::find(arguments.dimensions, dimension.name) != arguments.dimensions.end();
-    if (named || (arguments.dimensions.empty() && !dimension.control)) chosen.push_back({.dimension = dimension});
-  }
+  for (const Asked& asked : families)
+    for (const InvarianceDimension& dimension : asked.family->dimensions()) {
+      names += (names.empty() ? "" : ", ") + dimension.name;
+      const bool named = std::ranges::find(arguments.dimensions, dimension.name) != arguments.dimensions.end();
+      if (named || (arguments.dimensions.empty() && !dimension.control))
+        chosen.push_back({.family = asked.family, .dimension = dimension});
+    }
   for (const std::string& name : arguments.dimensions)
     if (std::ranges::none_of(chosen, [&](const Outcome& one) { return one.dimension.name == name; }))
       return failed(ExitCode::usage, fmt::format("--dimension {}: {} are accepted", name, names));
@@ -122,10 +143,9 @@ Result<std::vector<Outcome>> chosen_dimensions(const Arguments& arguments, const
 }
 
 Result<ExitCode> ask(const Arguments& arguments) {
-  std::string name;
-  const Invariance* family = asked_family(name);
-  if (family == nullptr) return failed(ExitCode::unsupported, "no family of this program has dimensions to ask");
-  auto outcomes = chosen_dimensions(arguments, *family);
+  const auto families = chosen_families(arguments);
+  if (!families) return std::unexpected(families.error());
+  auto outcomes = chosen_dimensions(arguments, *families);
   if (!outcomes) return std::unexpected(outcomes.error());
 
   std::optional<RowFile> csv;
@@ -133,7 +153,8 @@ Result<ExitCode> ask(const Arguments& arguments) {
     auto file = RowFile::open("csv", arguments.csv);
     if (!file) return std::unexpected(file.error());
     csv.emplace(std::move(*file));
-    if (auto told = csv->write("dimension,batch,sequence,descriptor,change,result,token,head,dim,before,after\n");
+    if (auto told =
+            csv->write("dimension,batch,sequence,descriptor,change,result,tensor,token,head,dim,before,after\n");
         !told)
       return std::unexpected(told.error());
   }
@@ -175,30 +196,39 @@ Result<ExitCode> ask(const Arguments& arguments) {
                                    .batch = batch,
                                    .sequences = static_cast<std::int64_t>(*parse_count(arguments.sequences)),
                                    .longest = static_cast<std::int64_t>(*parse_count(arguments.longest))};
-      for (Outcome& outcome : *outcomes) {
-        outcome.before_batch = outcome.pairs;
-        if (asked(outcome)) request.dimensions.push_back(outcome.dimension.name);
+      for (const Asked& of : *families) {
+        request.dimensions.clear();
+        for (Outcome& outcome : *outcomes) {
+          if (outcome.family != of.family) continue;
+          outcome.before_batch = outcome.pairs;
+          if (asked(outcome)) request.dimensions.push_back(outcome.dimension.name);
+        }
+        if (request.dimensions.empty()) continue;
+        auto ran = of.family->run(request, [&](const std::string& pipeline) { return engines.with(pipeline); }, take);
+        if (!ran) return std::unexpected(ran.error());
       }
-      auto ran = family->run(request, [&](const std::string& pipeline) { return engines.with(pipeline); }, take);
-      if (!ran) return std::unexpected(ran.error());
       if (!written) return std::unexpected(written.error());
       for (Outcome& outcome : *outcomes)
         outcome.without = outcome.pairs == outcome.before_batch ? outcome.without + 1 : 0;
     }
   }
 
-  fmt::print("{:<16}  {:>9}  {:>11}  {}\n", "dimension", "pairs", "differences", "what changes");
+  fmt::print("{:<17}  {:>9}  {:>11}  {}\n", "dimension", "pairs", "differences", "what changes");
   std::uint64_t differences = 0;
   for (const Outcome& outcome : *outcomes) {
     differences += outcome.differences;
     if (outcome.dimension.not_yet.empty())
-      fmt::print("{:<16}  {:>9}  {:>11}  {}\n", outcome.dimension.name, outcome.pairs, outcome.differences,
+      fmt::print("{:<17}  {:>9}  {:>11}  {}\n", outcome.dimension.name, outcome.pairs, outcome.differences,
                  outcome.dimension.changes);
     else
-      fmt::print("{:<16}  {:>9}  {:>11}  {}\n", outcome.dimension.name, "-", "-",
+      fmt::print("{:<17}  {:>9}  {:>11}  {}\n", outcome.dimension.name, "-", "-",
                  "not yet: " + outcome.dimension.not_yet);
   }
-  fmt::print("{} on {}, seed {}: {}\n", name, wavejit_engine_device_name(*first_engine), seed,
+  std::string names;
+  for (const Asked& of : *families)
+    if (std::ranges::any_of(*outcomes, [&](const Outcome& one) { return one.family == of.family; }))
+      names += (names.empty() ? "" : ", ") + of.name;
+  fmt::print("{} on {}, seed {}: {}\n", names, wavejit_engine_device_name(*first_engine), seed,
              differences == 0 ? "no bit differs" : fmt::format("{} pairs differ", differences));
   // No pairs are no answer.
   for (const Outcome& outcome : *outcomes)
@@ -225,6 +255,7 @@ void add_invariance(CLI::App& program, Chosen& chosen) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command =
       program.add_subcommand("invariance", "Ask whether bits show how sequences were batched, cut and walked");
+  command->add_option("--family", arguments->family, "ask only this family's dimensions")->type_name("NAME");
   command
       ->add_option("--dimension", arguments->dimensions,
                    "what changes between two runs; may be given several times (default: all but controls)")
@@ -241,17 +272,17 @@ void add_invariance(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_compiler(*command, false);
   arguments->engine.add_log_level(*command);
   std::string dimensions;
-  std::string name;
-  if (const Invariance* family = asked_family(name)) {
-    for (const InvarianceDimension& dimension : family->dimensions())
-      dimensions += fmt::format("  {:<16}  {}\n", dimension.name,
+  for (const Asked& asked : asked_families()) {
+    dimensions += fmt::format("\nDimensions of {}\n", asked.name);
+    for (const InvarianceDimension& dimension : asked.family->dimensions())
+      dimensions += fmt::format("  {:<17}  {}\n", dimension.name,
                                 dimension.not_yet.empty() ? dimension.changes : "not yet: " + dimension.not_yet);
   }
   command->footer(fmt::format(
       "Mixed batches are drawn from the seed and run; then each sequence runs again with one thing changed. A pair is\n"
       "all that one sequence gets in both runs, compared bit by bit. Exit code 1: a pair differs. "
-      "docs/invariance.md\n\n"
-      "Dimensions\n{}\n"
+      "docs/invariance.md\n"
+      "{}\n"
       "Examples\n"
       "  wavejit invariance --device sim:{}\n"
       "  wavejit invariance --device sim:{} --dimension splits --pairs 20000 --longest 70000 --csv pairs.csv",

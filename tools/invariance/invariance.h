@@ -28,9 +28,10 @@ struct InvarianceDimension {
 
 // Where two runs of a sequence part.
 struct FirstDifference {
+  std::string tensor = {};  // "dk"
   std::int64_t token = 0;
   std::int64_t head = 0;
-  std::int64_t dim = -1;  // −1: of LSE
+  std::int64_t dim = -1;  // −1: the tensor has none
   double before = 0;
   double after = 0;
 };

@@ -47,12 +47,6 @@ std::vector<std::int32_t> starts_of(const std::vector<Sequence>& sequences, bool
   return starts;
 }
 
-// Where LSE of a row stands: [batch][head][row], packed [head][row of all].
-std::size_t number_at(const Placement& queries, std::int64_t token, std::int64_t head) {
-  const std::int64_t batch = token / queries.length;
-  return static_cast<std::size_t>((((batch * queries.heads) + head) * queries.length) + (token % queries.length));
-}
-
 // One sequence and kv head of the arrays.
 struct Part {
   std::size_t sequence;
@@ -131,6 +125,11 @@ Gradient zeros(const Placement& placement) {
 }
 
 }  // namespace
+
+std::size_t number_at(const Placement& queries, std::int64_t token, std::int64_t head) {
+  const std::int64_t batch = token / queries.length;
+  return static_cast<std::size_t>((((batch * queries.heads) + head) * queries.length) + (token % queries.length));
+}
 
 std::uint64_t Arrays::multiplications() const {
   return static_cast<std::uint64_t>(attention::program::multiplications(experiment) * 3.5);

@@ -7,6 +7,7 @@
 // gets, so the exact ones are of these.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,5 +33,8 @@ struct Arrays {
 };
 // `with_gradients`: also `exact`.
 tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients = true);
+
+// Where LSE of a row stands: [batch][head][row], packed [head][row of all].
+std::size_t number_at(const attention::program::Placement& queries, std::int64_t token, std::int64_t head);
 
 }  // namespace wavejit::attention_backward::program

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "templates/attention_backward/program/device_call.h"
+#include "templates/attention_backward/program/invariance.h"
 #include "tools/array_problem.h"
 
 namespace wavejit::attention_backward::program {
@@ -153,6 +154,7 @@ class AttentionBackward : public Family {
     if (!arrays) return std::unexpected(arrays.error());
     return problem_of(*std::move(arrays));
   }
+  const Invariance* invariance() const override { return &gradient_invariance(); }
 };
 
 }  // namespace

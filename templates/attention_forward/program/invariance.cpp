@@ -38,7 +38,7 @@ Answer cut(const Batch& batch, Answer answer, std::int64_t rows) {
 std::optional<FirstDifference> first_difference(const Batch& batch, const Answer& before, const Answer& after) {
   const auto place = [&](std::size_t row_and_head) {
     const auto at = static_cast<std::int64_t>(row_and_head);
-    return FirstDifference{.token = at / batch.query_heads, .head = at % batch.query_heads};
+    return FirstDifference{.tensor = "O", .token = at / batch.query_heads, .head = at % batch.query_heads};
   };
   const auto [o, other_o] = std::ranges::mismatch(before.o, after.o);
   if (o != before.o.end() || other_o != after.o.end()) {
@@ -53,6 +53,7 @@ std::optional<FirstDifference> first_difference(const Batch& batch, const Answer
   const auto [lse, other_lse] = std::ranges::mismatch(before.lse, after.lse);
   if (lse == before.lse.end() && other_lse == after.lse.end()) return std::nullopt;
   FirstDifference first = place(static_cast<std::size_t>(lse - before.lse.begin()));
+  first.tensor = "LSE";
   if (lse != before.lse.end()) first.before = static_cast<double>(std::bit_cast<float>(*lse));
   if (other_lse != after.lse.end()) first.after = static_cast<double>(std::bit_cast<float>(*other_lse));
   return first;

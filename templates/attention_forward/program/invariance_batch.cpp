@@ -39,14 +39,6 @@ std::vector<float> numbers(Draws& draws, std::int64_t count, float scale) {
 
 }  // namespace
 
-std::uint64_t Draws::next() {
-  state_ += 0x9E3779B97F4A7C15;
-  std::uint64_t x = state_;
-  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27U)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31U);
-}
-
 std::string Batch::descriptor(const DrawnSequence& of) const {
   std::string text = fmt::format("attention_forward {} b1 q{} k{} h{}", to_text(type), of.rows, of.keys, query_heads);
   if (kv_heads != query_heads) text += fmt::format("/{}", kv_heads);
@@ -61,8 +53,8 @@ std::string Batch::descriptor(const DrawnSequence& of) const {
 }
 
 Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size) {
-  Draws draws((seed * 0x2545F4914F6CDD1D) ^ (number * 0xD6E8FEB86659FD93));
-  const auto one_in = [&](std::int64_t count) { return draws.below(count) == 0; };
+  Draws draws(seed, number);
+  const auto one_in = [&](std::int64_t count) { return draws.one_in(count); };
   Batch batch;
   batch.number = number;
   batch.type = one_in(2) ? tools::HalfType::fp16 : tools::HalfType::bf16;

@@ -8,22 +8,11 @@
 #include <vector>
 
 #include "tools/half.h"
+#include "tools/invariance/draws.h"
 
 namespace wavejit::attention_forward::program {
 
-// splitmix64: the same numbers on every machine.
-class Draws {
- public:
-  explicit Draws(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next();
-  // From 0 to below `count`.
-  std::int64_t below(std::int64_t count) {
-    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(count));
-  }
-
- private:
-  std::uint64_t state_;
-};
+using tools::Draws;
 
 // One sequence, in the type's bits: q [rows][query heads][dim], k and v [keys][kv heads][dim].
 struct DrawnSequence {

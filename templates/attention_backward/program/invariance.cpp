@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_backward/program/invariance.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "templates/attention_backward/program/invariance_call.h"
+#include "templates/attention_backward/program/invariance_changes.h"
+#include "tools/simulated_gpu.h"
+
+namespace wavejit::attention_backward::program {
+namespace {
+
+using tools::EngineWith;
+using tools::FirstDifference;
+using tools::InvarianceDimension;
+using tools::InvarianceRequest;
+using tools::Pair;
+using tools::Result;
+
+// A wave schedule for as long as this lives, on a simulated GPU.
+class Scheduled {
+ public:
+  explicit Scheduled(const Change& change) : gpu_(tools::SimulatedGpu::resident()) {
+    if (!gpu_) return;
+    before_ = gpu_->settings();
+    wavejit_simgpu_settings now = before_;
+    if (change.schedule) now.schedule = *change.schedule;
+    gpu_->set(now);
+  }
+  ~Scheduled() {
+    if (gpu_) gpu_->set(before_);
+  }
+  Scheduled(const Scheduled&) = delete;
+  Scheduled& operator=(const Scheduled&) = delete;
+
+ private:
+  std::optional<tools::SimulatedGpu> gpu_;
+  wavejit_simgpu_settings before_{};
+};
+
+// to[i] += from[i] for all that both have, or that `from` alone has.
+void add(const Batch& batch, std::vector<float>& to, const std::vector<std::uint32_t>& from) {
+  if (to.size() < from.size()) to.resize(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) to[i] += number_of(batch, from[i]);
+}
+
+// A caller's own sums of dk and dv, key by key, in f32.
+struct Sums {
+  std::vector<float> dk;
+  std::vector<float> dv;
+
+  void add(const Batch& batch, const Answer& answer) {
+    program::add(batch, dk, answer.dk);
+    program::add(batch, dv, answer.dv);
+  }
+};
+
+// What all sequences got, from pieces that stand in each one's order.
+class Gathered {
+ public:
+  Gathered(const Batch& batch, Compared compared) : batch_(batch), compared_(compared) {
+    pieces_.resize(batch.sequences.size());
+  }
+  void take(std::span<const RowsOf> pieces, std::vector<Answer> answers) {
+    for (std::size_t i = 0; i < pieces.size(); ++i) pieces_[pieces[i].sequence].push_back(std::move(answers[i]));
+  }
+  bool has(std::size_t sequence) const { return !pieces_[sequence].empty(); }
+
+  // Sequences ascend: sums grow.
+  Answer of(std::size_t sequence) {
+    Answer answer;
+    for (const Answer& piece : pieces_[sequence]) answer.dq.insert(answer.dq.end(), piece.dq.begin(), piece.dq.end());
+    if (compared_ == Compared::queries) return answer;
+    if (compared_ == Compared::added_pieces) {
+      Sums of_pieces;
+      for (const Answer& piece : pieces_[sequence]) of_pieces.add(batch_, piece);
+      return {.dq = {}, .dk = bits(of_pieces.dk, false), .dv = bits(of_pieces.dv, false)};
+    }
+    answer.dk = pieces_[sequence].front().dk;
+    answer.dv = pieces_[sequence].front().dv;
+    if (compared_ == Compared::gradients) return answer;
+    sums_.add(batch_, answer);
+    return {.dq = {}, .dk = bits(sums_.dk, true), .dv = bits(sums_.dv, true)};
+  }
+
+ private:
+  std::vector<std::uint32_t> bits(const std::vector<float>& numbers, bool as_fp32) const {
+    std::vector<std::uint32_t> all;
+    all.reserve(numbers.size());
+    for (const float number : numbers)
+      all.push_back(as_fp32 ? std::bit_cast<std::uint32_t>(number) : bits_of(batch_, number));
+    return all;
+  }
+
+  const Batch& batch_;
+  Compared compared_;
+  std::vector<std::vector<Answer>> pieces_;  // of each sequence
+  Sums sums_;
+};
+
+std::optional<FirstDifference> first_difference(const Batch& batch, const Answer& before, const Answer& after,
+                                                bool sums) {
+  const attention::program::Experiment& of = batch.arrays.experiment;
+  const auto number = [&](std::uint32_t bits) {
+    return static_cast<double>(sums ? std::bit_cast<float>(bits) : number_of(batch, bits));
+  };
+  for (const auto& [tensor, gradient, heads] : {std::tuple{"dq", &Answer::dq, of.query_heads},
+                                                {"dk", &Answer::dk, of.kv_heads},
+                                                {"dv", &Answer::dv, of.kv_heads}}) {
+    const auto [one, other] = std::ranges::mismatch(before.*gradient, after.*gradient);
+    const auto end = (before.*gradient).end();
+    const auto other_end = (after.*gradient).end();
+    if (one == end && other == other_end) continue;
+    const std::int64_t at = one - (before.*gradient).begin();
+    FirstDifference first = {.tensor = tensor,
+                             .token = at / of.head_dim_qk / heads,
+                             .head = at / of.head_dim_qk % heads,
+                             .dim = at % of.head_dim_qk};
+    if (one != end) first.before = number(*one);
+    if (other != other_end) first.after = number(*other);
+    return first;
+  }
+  return std::nullopt;
+}
+
+class GradientInvariance final : public tools::Invariance {
+ public:
+  std::vector<InvarianceDimension> dimensions() const override {
+    std::vector<InvarianceDimension> told;
+    for (const Dimension& one : all_dimensions()) told.push_back(one.told);
+    return told;
+  }
+
+  Result<void> run(const InvarianceRequest& request, const EngineWith& engine_with,
+                   const std::function<void(Pair)>& tell) const override {
+    auto batch = draw_batch(request);
+    if (!batch) return std::unexpected(batch.error());
+    // Dimensions share what ran once: in one packed call.
+    const auto before = ran(*batch, {.text = {}, .calls = {all_whole(*batch)}}, engine_with);
+    if (!before) return std::unexpected(before.error());
+    if (!*before) return {};
+    for (const Dimension& dimension : all_dimensions()) {
+      if (std::ranges::find(request.dimensions, dimension.told.name) == request.dimensions.end()) continue;
+      Draws draws(~request.seed, request.batch);
+      for (const Change& change : dimension.changes(*batch, draws)) {
+        auto after = ran(*batch, change, engine_with);
+        if (!after) return std::unexpected(after.error());
+        if (*after) compare(dimension, change, *batch, **before, std::move(**after), tell);
+      }
+    }
+    return {};
+  }
+
+ private:
+  // Each call's answers; nothing: no kernel does it on this engine.
+  using Answers = std::vector<std::vector<Answer>>;
+  static Result<std::optional<Answers>> ran(const Batch& batch, const Change& change, const EngineWith& engine_with) {
+    const auto engine = engine_with(change.pipeline);
+    if (!engine) return std::unexpected(engine.error());
+    if (*engine == nullptr) return std::optional<Answers>();
+    const Scheduled scheduled(change);
+    Answers all;
+    for (const std::vector<RowsOf>& pieces : change.calls) {
+      auto answers = run_pieces(*engine, batch, pieces, change.placing);
+      if (!answers) return std::unexpected(answers.error());
+      if (!*answers) return std::optional<Answers>();
+      all.push_back(std::move(**answers));
+    }
+    return all;
+  }
+
+  static void compare(const Dimension& dimension, const Change& change, const Batch& batch, const Answers& before,
+                      Answers after, const std::function<void(Pair)>& tell) {
+    const bool sums = dimension.compared == Compared::sums;
+    Gathered whole(batch, dimension.compared);
+    Gathered changed(batch, dimension.compared);
+    whole.take(all_whole(batch), before.front());
+    for (std::size_t call = 0; call < change.calls.size(); ++call)
+      changed.take(change.calls[call], std::move(after[call]));
+    for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence) {
+      if (!changed.has(sequence)) continue;
+      tell({.dimension = dimension.told.name,
+            .batch = batch.number,
+            .sequence = static_cast<std::int64_t>(sequence),
+            .descriptor = batch.descriptor(batch.sequences[sequence]),
+            .change = change.text,
+            .difference = first_difference(batch, whole.of(sequence), changed.of(sequence), sums)});
+    }
+  }
+};
+
+}  // namespace
+
+const tools::Invariance& gradient_invariance() {
+  static const GradientInvariance only;
+  return only;
+}
+
+}  // namespace wavejit::attention_backward::program

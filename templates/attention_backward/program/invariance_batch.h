@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A packed batch that a seed draws, and pieces of it as calls of their own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "templates/attention_backward/program/experiment_arrays.h"
+#include "tools/invariance/draws.h"
+#include "tools/invariance/invariance.h"
+
+namespace wavejit::attention_backward::program {
+
+using attention::program::Sequence;
+using tools::Draws;
+
+struct Batch {
+  std::uint64_t number = 0;  // of the seed
+  Arrays arrays;             // packed
+  std::vector<Sequence> sequences;
+
+  bool causal() const { return (arrays.experiment.mask & WAVEJIT_MASK_CAUSAL) != 0; }
+  std::string descriptor(const Sequence& of) const;  // alone
+};
+tools::Result<Batch> draw_batch(const tools::InvarianceRequest& request);
+
+// Rows begin … end − 1 of a sequence, and the keys that they may see: with a diagonal those up to the last row's.
+struct RowsOf {
+  std::size_t sequence = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t rows() const { return end - begin; }
+};
+RowsOf whole(const Batch& batch, std::size_t sequence);
+std::vector<RowsOf> all_whole(const Batch& batch);
+std::int64_t keys_of(const Batch& batch, const RowsOf& piece);
+
+// How a call holds its pieces: packed, or dense, where all have as many rows.
+struct Placing {
+  std::int32_t layout = WAVEJIT_LAYOUT_PACKED;
+  std::int64_t rows_behind = 0;  // of dense keys: NaN behind the longest
+};
+// The pieces in this order, as the arrays of one call. `exact` is empty.
+Arrays arranged(const Batch& batch, std::span<const RowsOf> pieces, const Placing& placing);
+
+}  // namespace wavejit::attention_backward::program

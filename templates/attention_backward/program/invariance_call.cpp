@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_backward/program/invariance_call.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+#include "templates/attention_backward/program/device_call.h"
+#include "tools/device_array.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::attention_backward::program {
+namespace {
+
+using attention::program::Placement;
+using tools::checked;
+using tools::DeviceArray;
+using tools::Result;
+
+// Memory of one call; freed behind it. The first failure stays.
+class Memory {
+ public:
+  explicit Memory(wavejit_engine* engine) : engine_(engine) {}
+
+  template <typename Element>
+  void* take(const std::vector<Element>& values) {
+    if (values.empty()) return nullptr;
+    return take(values.data(), values.size() * sizeof(Element));
+  }
+  // Filled with what no answer is.
+  void* take_output(std::size_t bytes) {
+    return take(std::vector<std::uint8_t>(std::max<std::size_t>(bytes, 4), 0xFF));
+  }
+  const Result<void>& good() const { return good_; }
+
+ private:
+  void* take(const void* values, std::size_t bytes) {
+    auto array = DeviceArray::allocate(engine_, bytes);
+    if (array) {
+      if (auto copied = array->copy_in(values); !copied) good_ = std::unexpected(copied.error());
+      arrays_.push_back(std::move(*array));
+      return arrays_.back().data();
+    }
+    good_ = std::unexpected(array.error());
+    return nullptr;
+  }
+
+  wavejit_engine* engine_;
+  Result<void> good_;
+  std::vector<DeviceArray> arrays_;
+};
+
+Result<std::vector<std::uint32_t>> fetched(wavejit_engine* engine, const void* memory, std::size_t elements,
+                                           std::size_t element_bytes) {
+  std::vector<std::byte> bytes(elements * element_bytes);
+  if (!bytes.empty())
+    if (auto copied = checked(wavejit_device_copy_out(engine, bytes.data(), memory, bytes.size())); !copied)
+      return std::unexpected(copied.error());
+  std::vector<std::uint32_t> bits(elements);
+  for (std::size_t i = 0; i < elements; ++i) std::memcpy(&bits[i], bytes.data() + (i * element_bytes), element_bytes);
+  return bits;
+}
+
+std::vector<std::uint32_t> rows_of(const std::vector<std::uint32_t>& all, const Placement& placement,
+                                   std::int64_t first_token, std::int64_t rows) {
+  std::vector<std::uint32_t> bits;
+  bits.reserve(static_cast<std::size_t>(rows * placement.heads * placement.head_dim));
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t head = 0; head < placement.heads; ++head) {
+      const auto from = all.begin() + placement.offset(first_token + row, head);
+      bits.insert(bits.end(), from, from + placement.head_dim);
+    }
+  return bits;
+}
+
+}  // namespace
+
+Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
+                                                      std::span<const RowsOf> pieces, const Placing& placing) {
+  const Arrays arrays = arranged(batch, pieces, placing);
+  const std::size_t bytes = arrays.experiment.output_bytes();
+  Memory memory(engine);
+  // Keys of no rows at all have memory, too.
+  const DevicePointers at = {.q = memory.take(arrays.q),
+                             .k = arrays.k.empty() ? memory.take_output(0) : memory.take(arrays.k),
+                             .v = arrays.v.empty() ? memory.take_output(0) : memory.take(arrays.v),
+                             .o = memory.take(arrays.o),
+                             .d_o = memory.take(arrays.d_o),
+                             .lse = memory.take(arrays.lse),
+                             .d_lse = memory.take(arrays.d_lse),
+                             .slopes = memory.take(arrays.slopes),
+                             .query_starts = memory.take(arrays.query_starts),
+                             .key_starts = memory.take(arrays.key_starts),
+                             .key_lengths = memory.take(arrays.key_lengths),
+                             .dq = memory.take_output(arrays.q.size() * bytes),
+                             .dk = memory.take_output(arrays.k.size() * bytes),
+                             .dv = memory.take_output(arrays.v.size() * bytes)};
+  if (!memory.good()) return std::unexpected(memory.good().error());
+  const wavejit_attention_backward_arguments call = call_of(arrays, at);
+  const wavejit_status status = wavejit_attention_backward(engine, &call, nullptr);
+  if (status == WAVEJIT_UNSUPPORTED) return std::optional<std::vector<Answer>>();
+  if (auto launched = checked(status); !launched) return std::unexpected(launched.error());
+  if (auto done = checked(wavejit_device_synchronize(engine)); !done) return std::unexpected(done.error());
+  const auto dq = fetched(engine, at.dq, arrays.q.size(), bytes);
+  const auto dk = fetched(engine, at.dk, arrays.k.size(), bytes);
+  const auto dv = fetched(engine, at.dv, arrays.v.size(), bytes);
+  for (const auto* gradient : {&dq, &dk, &dv})
+    if (!*gradient) return std::unexpected(gradient->error());
+
+  const Placement queries = attention::program::queries_of(arrays.experiment);
+  const Placement keys = attention::program::keys_of(arrays.experiment);
+  std::vector<Answer> answers;
+  for (const Sequence& place : attention::program::sequences_of(arrays.experiment))
+    answers.push_back({.dq = rows_of(*dq, queries, place.first_query, place.queries),
+                       .dk = rows_of(*dk, keys, place.first_key, place.keys),
+                       .dv = rows_of(*dv, keys, place.first_key, place.keys)});
+  return answers;
+}
+
+float number_of(const Batch& batch, std::uint32_t bits) {
+  if (batch.arrays.experiment.output_fp32) return std::bit_cast<float>(bits);
+  return static_cast<float>(tools::decode(batch.arrays.experiment.type, static_cast<std::uint16_t>(bits)));
+}
+
+std::uint32_t bits_of(const Batch& batch, float number) {
+  if (batch.arrays.experiment.output_fp32) return std::bit_cast<std::uint32_t>(number);
+  return tools::encode(batch.arrays.experiment.type, static_cast<double>(number));
+}
+
+}  // namespace wavejit::attention_backward::program

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Calls over pieces of a batch, and the gradients that each piece gets.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "templates/attention_backward/program/invariance_batch.h"
+
+namespace wavejit::attention_backward::program {
+
+// As bits of their type: dq [row][query head][dim], dk and dv [key][kv head][dim].
+struct Answer {
+  std::vector<std::uint32_t> dq;
+  std::vector<std::uint32_t> dk;
+  std::vector<std::uint32_t> dv;
+};
+
+// One call over all pieces, in this order. An answer a piece. Nothing: no kernel does it on this engine.
+tools::Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
+                                                             std::span<const RowsOf> pieces, const Placing& placing);
+
+// An element as a number, and the other way round.
+float number_of(const Batch& batch, std::uint32_t bits);
+std::uint32_t bits_of(const Batch& batch, float number);
+
+}  // namespace wavejit::attention_backward::program

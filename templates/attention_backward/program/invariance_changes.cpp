@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_backward/program/invariance_changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace wavejit::attention_backward::program {
+namespace {
+
+std::vector<Change> alone(const Batch& batch, Draws&) {
+  Change change = {.text = "alone", .calls = {}};
+  for (const RowsOf& piece : all_whole(batch)) change.calls.push_back({piece});
+  return {std::move(change)};
+}
+
+std::vector<Change> permuted(const Batch& batch, Draws& draws) {
+  std::vector<RowsOf> pieces = all_whole(batch);
+  draws.shuffle(pieces);
+  return {{.text = "permuted", .calls = {std::move(pieces)}}};
+}
+
+// The sequences in order, in calls of one to `most`.
+std::vector<Change> micro_batches(const Batch& batch, Draws& draws) {
+  constexpr std::int64_t most = 16;
+  Change change = {.text = {}, .calls = {}};
+  const std::vector<RowsOf> pieces = all_whole(batch);
+  for (std::size_t at = 0; at < pieces.size();) {
+    const std::size_t end = std::min(pieces.size(), at + 1 + static_cast<std::size_t>(draws.below(most)));
+    change.calls.emplace_back(pieces.begin() + static_cast<std::ptrdiff_t>(at),
+                              pieces.begin() + static_cast<std::ptrdiff_t>(end));
+    at = end;
+  }
+  change.text = fmt::format("{} calls", change.calls.size());
+  return {std::move(change)};
+}
+
+// A dense tensor for each number of rows; heads inside or outside by turns.
+std::vector<Change> padded(const Batch& batch, Draws& draws) {
+  std::map<std::int64_t, std::vector<RowsOf>> by_rows;
+  for (const RowsOf& piece : all_whole(batch)) by_rows[piece.rows()].push_back(piece);
+  const bool heads_outside = batch.number % 2 == 1;
+  const std::int64_t rows = draws.below(150);
+  Change change = {
+      .text = fmt::format("dense, {} keys of NaN behind the longest{}", rows, heads_outside ? ", heads outside" : ""),
+      .calls = {},
+      .placing = {.layout = heads_outside ? WAVEJIT_LAYOUT_BHSD : WAVEJIT_LAYOUT_BSHD, .rows_behind = rows}};
+  for (auto& [count, pieces] : by_rows) change.calls.push_back(std::move(pieces));
+  return {std::move(change)};
+}
+
+// One or two blocks of 32 rows or keys a wave, whatever the call has for a device.
+std::vector<Change> by_pipeline(const Batch& batch, Draws&) {
+  static constexpr std::array<const char*, 2> names = {"auto tile_queries=128", "auto tile_queries=256"};
+  const char* name = names[static_cast<std::size_t>(batch.number % names.size())];
+  return {{.text = name, .calls = {all_whole(batch)}, .pipeline = name}};
+}
+
+// One a batch, by turns.
+std::vector<Change> repeated(const Batch& batch, Draws&) {
+  struct Named {
+    const char* text;
+    wavejit_simgpu_schedule schedule;
+  };
+  static constexpr std::array<Named, 3> all = {{{.text = "waves in reverse order", .schedule = WAVEJIT_SIMGPU_REVERSE},
+                                                {.text = "waves in random order", .schedule = WAVEJIT_SIMGPU_RANDOM},
+                                                {.text = "waves in order", .schedule = WAVEJIT_SIMGPU_IN_ORDER}}};
+  const Named& one = all[static_cast<std::size_t>(batch.number % all.size())];
+  return {{.text = one.text, .calls = {all_whole(batch)}, .schedule = one.schedule}};
+}
+
+std::vector<RowsOf> in_pieces(const Batch& batch, Draws& draws) {
+  std::vector<RowsOf> pieces;
+  for (const RowsOf& all : all_whole(batch))
+    for (std::int64_t at = 0; at < all.end;) {
+      const std::int64_t end = std::min(all.end, at + 1 + draws.below(all.end));
+      pieces.push_back({.sequence = all.sequence, .begin = at, .end = end});
+      at = end;
+    }
+  return pieces;
+}
+
+std::vector<Change> rechunked(const Batch& batch, Draws& draws) {
+  return {{.text = "in pieces", .calls = {in_pieces(batch, draws)}}};
+}
+
+// Sequences of a row or two, or of one key, may come to the same bits by chance.
+std::vector<Change> added_pieces(const Batch& batch, Draws&) {
+  constexpr std::int64_t least = 8;
+  Change change = {.text = "two pieces, added by the caller", .calls = {{}}};
+  for (const RowsOf& all : all_whole(batch)) {
+    if (all.rows() < least || batch.sequences[all.sequence].keys < least) continue;
+    const std::int64_t middle = all.rows() / 2;
+    change.calls[0].push_back({.sequence = all.sequence, .begin = 0, .end = middle});
+    change.calls[0].push_back({.sequence = all.sequence, .begin = middle, .end = all.end});
+  }
+  if (change.calls[0].empty()) return {};
+  return {std::move(change)};
+}
+
+}  // namespace
+
+const std::vector<Dimension>& all_dimensions() {
+  static const std::vector<Dimension> dimensions = {
+      {.told = {.name = "dq-dk-dv-alone", .changes = "each sequence's gradients from a call of its own"},
+       .changes = alone},
+      {.told = {.name = "dq-dk-dv-permuted", .changes = "the sequences in another order"}, .changes = permuted},
+      {.told = {.name = "dq-dk-dv-padded", .changes = "dense, with NaN behind the keys; heads inside or outside"},
+       .changes = padded},
+      {.told = {.name = "dq-dk-dv-pipeline", .changes = "one or two blocks of rows and keys a wave"},
+       .changes = by_pipeline},
+      {.told = {.name = "dq-dk-dv-repeated", .changes = "once more, under each wave schedule of the simulated GPU"},
+       .changes = repeated},
+      {.told = {.name = "dk-dv-sums", .changes = "in several calls; dK and dV that the caller adds up, in order"},
+       .changes = micro_batches,
+       .compared = Compared::sums},
+      {.told = {.name = "dq-rechunked", .changes = "queries in pieces, each with the keys up to its end: dQ"},
+       .changes = rechunked,
+       .compared = Compared::queries},
+      {.told = {.name = "dk-dv-pieces",
+                .changes = "control: dK and dV of two pieces of the rows, added by the caller; bits differ",
+                .control = true},
+       .changes = added_pieces,
+       .compared = Compared::added_pieces},
+  };
+  return dimensions;
+}
+
+}  // namespace wavejit::attention_backward::program
