@@ -11,7 +11,8 @@ using enum Element;
 using enum targets::MatrixId;
 
 // Passes: AMD's matrix instruction calculator, LLVM's scheduling model; confirmed against published figures for the
-// rows that have an id. tests/simgpu/checks/hazards_test.cpp asks LLVM's hazard recognizer.
+// rows that have an id. tests/targets/matrix_cost_test.cpp asks LLVM's model of every row,
+// tests/simgpu/checks/hazards_test.cpp its hazard recognizer.
 constexpr std::array<MatrixInstruction, 40> table = {{
     // name, m, k, blocks, A, B, passes, id, passes on the wide pipe, formats in modifiers, passes of bytes, scaled
     {"v_mfma_f32_32x32x8_f16", 32, 8, 1, f16, f16, 8, f32_32x32x8_f16},

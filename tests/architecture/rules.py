@@ -118,6 +118,12 @@ SPELLING = re.compile(
 SPELLING_ROOMS = re.compile(r"^src/(simgpu|analysis)/")
 # splits the encoding's suffix off, and looks the rest up
 SPELLING_READERS = re.compile(r"^src/simgpu/machine/decode/(function|disassembler)\.cpp$")
+# Lanes, rows and registers of a wave come from the target (src/targets/wave_shape.h, the matrix row): emission names
+# other numbers of their size by what they are. 5 and 6 count where they shift.
+EMISSION = re.compile(r"^(templates/[a-z_]+/emit|src/codegen/language)/")
+LANE_NUMBER = re.compile(
+    r"(?<![\w.])(?:15|16|31|32|63|64)(?![\w.])|(?:\bconstant\(|<< |>> )[56]\b|\bCreate(?:LShr|AShr|Shl)\([^;]*,\s*[56]\)")
+NO_LANE_NUMBER = re.compile(r"\bconstexpr [\w:]+ \w+_(?:bytes|bits|bit|slots|keys|threads|count) = \d+;|\bhead_dim\w*\)? (?:[=!<>]=|[<>]) 64\b")
 HIP_INCLUDE = re.compile(r'#include\s+["<]hip_abi/')
 # Rooms that know families only through src/families or tools/family.h: none of them has a family's name, nor a header of
 # its folder.
@@ -272,6 +278,10 @@ def violations(files: dict[str, str]) -> list[str]:
                 found.append(f"{path}: includes LLVM outside the rooms that may")
             if room in ("templates/kernel", "templates/call") and LLVM_INCLUDE.search(text):
                 found.append(f"{path}: what a kernel or a call is may not know LLVM")
+        if EMISSION.match(path):
+            code = NO_LANE_NUMBER.sub("", STRINGS.sub('""', strip_comments(text)))
+            found += [f"{path}: {number.group(0)} stands in emission; a target's lanes, rows and registers come from its WaveShape, and a constant of bytes or bits says so in its name"
+                      for number in LANE_NUMBER.finditer(code)]
         if SPELLING_ROOMS.match(path) and not SPELLING_READERS.match(path) and SPELLING.search(strip_comments(text)):
             found.append(f"{path}: reads how a mnemonic is spelled; its record says what it is (src/simgpu/machine/instruction/record.h)")
         if not C_FILES.match(path) and not path.endswith(".c"):
@@ -323,6 +333,12 @@ def self_test() -> int:
         "templates/tested_family/kernel/limits.h": '#include "templates/tested_family/call/run.h"\n',
         "templates/tested_family/call/run.h": '#include "templates/long_name/call/spec.h"\n',
         "templates/attention/emit/tiles.h": '#include "templates/tested_family/kernel/limits.h"\n',
+        "templates/tested_family/emit/lanes_a.cpp": "Value* row = ir.CreateAnd(lane, constant(31));\n",
+        "templates/tested_family/emit/lanes_b.cpp": "Value* group = ir.CreateLShr(lane, constant(5));\n",
+        "templates/tested_family/emit/lanes_c.cpp": "Value* wave = ir.CreateLShr(thread, 6);\n",
+        "templates/tested_family/emit/lanes_d.cpp": "constexpr int block_dwords = 16;\n",
+        "templates/attention/emit/lanes_e.h": "const int waves = threads / 64;\n",
+        "src/codegen/language/lanes_f.cpp": "if (kernel.target().wave_size == 32) {}\n",
         "templates/attention/kernel/words.h": 'auto word = "second_name";\n',
         "src/families/kernel/spec.h": '#include "families/call/family.h"\n',
         "src/families/call/family.h": '#include "templates/attention/kernel/words.h"\n',
@@ -370,6 +386,7 @@ def self_test() -> int:
         "src/runtime/call/engine.h": "",
         "src/simgpu/machine/compile/host/lanes.cpp": '#include "simgpu/machine/wave/wave.h"\n',
         "src/simgpu/machine/wave/wave.h": "",
+        "templates/tested_family/emit/numbers.cpp": 'constexpr int unit_bytes = 16;\nbool small = spec.head_dim_v <= 64;\nauto asm_line = "s_nop 15";  // 32 rows\nValue* half = ir.CreateShl(bits, bf16_bits);\n',
         "src/simgpu/seats.cpp": '#include "simgpu/judges/clock/grid.h"\n',
         "src/simgpu/judges/clock/grid.h": '#include "simgpu/machine/wave/wave.h"\n',
         "src/simgpu/a.cpp": 'std::uint32_t bits;  // not uint32_t\nauto text = R"(size_t)";\n',

@@ -3,8 +3,9 @@
 // tests/kernels/golden_splits.txt`, `kernel_facts softmax_lse > tests/kernels/golden_softmax_lse.txt`, the
 // same with attention_backward, or of the specs that are named.
 //
-// `kernel_facts digests` prints one digest of the code object for every kernel of the three tables and every ladder.
-// Compare its output before and after a change that must not touch the code.
+// `kernel_facts digests` prints one digest of the code object for every kernel of the four tables and every ladder.
+// `kernel_facts digests attention_backward` prints those of one table. Compare the output before and after a change
+// that must not touch the code.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -41,12 +42,13 @@ std::vector<families::KernelSpec> every_spec() {
   }
   std::ranges::copy(wavejit::tests::split_kernel_specs(), std::back_inserter(specs));
   std::ranges::copy(wavejit::tests::softmax_kernel_specs(), std::back_inserter(specs));
+  std::ranges::copy(wavejit::tests::backward_kernel_specs(), std::back_inserter(specs));
   return specs;
 }
 
-int print_digests() {
+int print_digests(const std::vector<families::KernelSpec>& specs) {
   int failed = 0;
-  for (const families::KernelSpec& spec : every_spec()) {
+  for (const families::KernelSpec& spec : specs) {
     const wavejit::tests::CompiledKernel kernel = wavejit::tests::compile_kernel(spec);
     if (kernel.error.empty()) {
       std::printf("%s: %016llx %zu bytes\n", spec.text().c_str(),
@@ -63,8 +65,12 @@ int print_digests() {
 
 int main(int count, char** arguments) {
   std::vector<families::KernelSpec> specs;
+  bool digests = false;
   for (const char* text : std::span(arguments, static_cast<std::size_t>(count)).subspan(1)) {
-    if (std::string_view(text) == "digests") return print_digests();
+    if (std::string_view(text) == "digests") {
+      digests = true;
+      continue;
+    }
     if (std::string_view(text) == "splits") {
       specs = wavejit::tests::split_kernel_specs();
       continue;
@@ -84,6 +90,7 @@ int main(int count, char** arguments) {
     }
     specs.push_back(*spec);
   }
+  if (digests) return print_digests(specs.empty() ? every_spec() : specs);
   if (specs.empty())
     for (const auto& spec : wavejit::tests::all_kernel_specs()) specs.emplace_back(spec);
   for (const auto& spec : specs) std::puts(wavejit::tests::facts_line(spec).c_str());

@@ -8,6 +8,7 @@
 
 #include "boards/board.h"
 #include "isa/matrix.h"
+#include "targets/matrix_mnemonic.h"
 #include "targets/targets.h"
 
 namespace wavejit {
@@ -28,6 +29,7 @@ TEST(MatrixFacts, BothHalvesOfAnInstructionSayTheSame) {
       SCOPED_TRACE(std::string(target.id) + " " + std::string(used.intrinsic));
       const isa::MatrixInstruction* cost = isa::find_matrix_instruction(used.id);
       ASSERT_NE(cost, nullptr);
+      EXPECT_EQ(targets::mnemonic_of(used.id), cost->name);
       EXPECT_EQ(used.m, cost->m);
       EXPECT_EQ(used.n, cost->m);
       EXPECT_EQ(used.k, cost->k);

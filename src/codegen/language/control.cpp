@@ -22,7 +22,7 @@ llvm::MDNode* weights(Kernel& kernel, Likelihood likelihood) {
 
 Value* any_lane(Kernel& kernel, Value* lane_condition) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  llvm::Type* mask = kernel.target().wave_size == 64 ? kernel.i64() : kernel.i32();
+  llvm::Type* mask = ir.getIntNTy(static_cast<unsigned>(kernel.target().wave_size));
   Value* ballot = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ballot, {mask}, {lane_condition});
   return ir.CreateICmpNE(ballot, llvm::ConstantInt::get(mask, 0));
 }

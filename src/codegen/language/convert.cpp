@@ -6,11 +6,13 @@
 namespace wavejit::language {
 namespace {
 
+constexpr int bf16_bits = 16;
+
 // Round to nearest even in integers: add just under half of the last kept bit, and the last kept bit itself to break
 // ties toward even. Patterns above 0x7FFF7FFF (NaNs with a long payload) carry into the sign and come out as a zero.
 Value* rounded_bf16_bits(Kernel& kernel, Value* bits) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* last_kept = ir.CreateAnd(ir.CreateLShr(bits, kernel.constant(16)), kernel.constant(1));
+  Value* last_kept = ir.CreateAnd(ir.CreateLShr(bits, kernel.constant(bf16_bits)), kernel.constant(1));
   return ir.CreateAdd(ir.CreateAdd(bits, last_kept), kernel.constant(0x7FFF));
 }
 
@@ -48,6 +50,12 @@ std::vector<Value*> convert_packed(Kernel& kernel, Value* registers, int first, 
   for (int r = first; r < first + count; r += 2)
     dwords.push_back(convert_pair(kernel, kernel.ir().CreateShuffleVector(registers, {r, r + 1}), element, nan));
   return dwords;
+}
+
+Value* float_of_bf16(Kernel& kernel, Value* dword, int half) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* bits = half == 0 ? ir.CreateShl(dword, bf16_bits) : ir.CreateAnd(dword, ir.getInt32(0xFFFF0000));
+  return ir.CreateBitCast(bits, kernel.f32());
 }
 
 Value* gather_dwords(Kernel& kernel, std::span<Value* const> dwords) {

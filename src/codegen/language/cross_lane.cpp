@@ -3,6 +3,8 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include "codegen/language/lane_place.h"
+
 namespace wavejit::language {
 
 std::pair<Value*, Value*> swap_halves(Kernel& kernel, Value* first, Value* second) {
@@ -21,7 +23,7 @@ std::pair<Value*, Value*> both_halves(Kernel& kernel, Value* value) {
   llvm::IRBuilder<>& ir = kernel.ir();
   llvm::Type* type = value->getType();
   Value* bits = ir.CreateBitCast(value, kernel.i32());
-  if (kernel.target().permlane32_swap && kernel.target().wave_size == 64) {
+  if (kernel.target().permlane32_swap && wave_shape(kernel).groups() == 2) {
     // Swapped with itself, a register holds the low half's value in all lanes of one result and the high half's in all
     // lanes of the other.
     const auto [low, high] = swap_halves(kernel, bits, bits);

@@ -8,6 +8,7 @@ namespace wavejit::language {
 namespace {
 constexpr unsigned device_space = 1;
 constexpr unsigned local_space = 3;
+constexpr int widest_bytes = 16;  // of a lane, in one access
 }  // namespace
 
 Lds::Lds(Kernel& kernel, int bytes, int regions) : kernel_(kernel) {
@@ -15,7 +16,7 @@ Lds::Lds(Kernel& kernel, int bytes, int regions) : kernel_(kernel) {
   object_ = new llvm::GlobalVariable(kernel.module(), type, false, llvm::GlobalValue::InternalLinkage,
                                      llvm::PoisonValue::get(type), "lds", nullptr, llvm::GlobalValue::NotThreadLocal,
                                      local_space);
-  object_->setAlignment(llvm::Align(16));
+  object_->setAlignment(llvm::Align(widest_bytes));
 
   llvm::MDBuilder metadata(kernel.context());
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain("lds");
@@ -75,7 +76,7 @@ Value* Lds::read_transposed(int region, Value* offset, int constant_offset) cons
 
 // The backend cannot select a width that the target lacks and aborts; 8 bytes exist nowhere.
 bool Lds::has_dma_of(int bytes) const {
-  if (bytes <= kernel_.target().lds_dma_bytes && (bytes == 4 || bytes == 12 || bytes == 16)) return true;
+  if (bytes <= kernel_.target().lds_dma_bytes && (bytes == 4 || bytes == 12 || bytes == widest_bytes)) return true;
   kernel_.refuse("LDS DMA of " + std::to_string(bytes) + " bytes a lane: " + std::string(kernel_.target().id) +
                  " has " + std::to_string(kernel_.target().lds_dma_bytes) + " at most");
   return false;

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "targets/matrix_mnemonic.h"
+
 namespace wavejit::language {
 
 MatrixUnit::MatrixUnit(Kernel& kernel, int m, int n, Element element) : kernel_(kernel), element_(element) {
@@ -100,9 +102,7 @@ Accumulator MatrixUnit::mma_step_apart(const OperandA& a, const OperandB& b, con
   Value* columns = dwords_of(b.value, step);
   llvm::FunctionType* type =
       llvm::FunctionType::get(c.value->getType(), {rows->getType(), columns->getType(), c.value->getType()}, false);
-  const std::string line = "v_mfma_f32_" + std::to_string(instruction_.m) + "x" + std::to_string(instruction_.n) + "x" +
-                           std::to_string(instruction_.k) + (element_ == Element::bf16 ? "_bf16" : "_f16") +
-                           " $0, $1, $2, $0";
+  const std::string line = std::string(targets::mnemonic_of(instruction_.id)) + " $0, $1, $2, $0";
   llvm::CallInst* call =
       kernel_.ir().CreateCall(llvm::InlineAsm::get(type, line, "=a,v,v,0", true), {rows, columns, c.value});
   call->setMemoryEffects(llvm::MemoryEffects::none());

@@ -7,10 +7,10 @@ namespace wavejit::language {
 namespace {
 
 constexpr unsigned private_space = 5;
-constexpr int alignment = 16;
+constexpr int alignment_bytes = 16;
 
 llvm::Align align_of(int dwords) {
-  return llvm::Align(static_cast<std::uint64_t>(dwords > 2 ? alignment : 4 * dwords));
+  return llvm::Align(static_cast<std::uint64_t>(dwords > 2 ? alignment_bytes : 4 * dwords));
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ PrivateMemory::PrivateMemory(Kernel& kernel, int bytes) : kernel_(kernel) {
   ir.SetInsertPoint(&entry, entry.begin());
   object_ = ir.CreateAlloca(llvm::ArrayType::get(ir.getInt8Ty(), static_cast<std::uint64_t>(bytes)), private_space,
                             nullptr, "private");
-  object_->setAlignment(llvm::Align(alignment));
+  object_->setAlignment(llvm::Align(alignment_bytes));
   kernel.function().addFnAttr(private_bytes_attribute, std::to_string(bytes));
 }
 
@@ -44,7 +44,8 @@ Value* PrivateMemory::load(Value* place, int offset, int dwords) const {
 
 void PrivateMemory::store(Value* place, int offset, Value* dwords) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  const int count = static_cast<int>(dwords->getType()->getPrimitiveSizeInBits() / 32);
+  const int count =
+      static_cast<int>(dwords->getType()->getPrimitiveSizeInBits() / kernel_.i32()->getPrimitiveSizeInBits());
   Value* address = ir.CreateInBoundsGEP(ir.getInt8Ty(), place, kernel_.constant(offset));
   ir.CreateAlignedStore(dwords, address, align_of(count));
 }

@@ -22,10 +22,10 @@ void wait(Kernel& kernel, unsigned cleared) {
 void wait_for_lds(Kernel& kernel) { wait(kernel, lgkmcnt_bits); }
 void wait_for_lds_fills(Kernel& kernel) { wait(kernel, vmcnt_bits | lgkmcnt_bits); }
 void wait_for_lds_and_fills(Kernel& kernel, int fills_left) {
-  constexpr int largest = 63;  // six bits
-  if (fills_left < 0 || fills_left > largest) {
+  constexpr int largest_count = 63;  // six bits
+  if (fills_left < 0 || fills_left > largest_count) {
     kernel.refuse("a wait that leaves " + std::to_string(fills_left) + " transfers; accepted: 0 to " +
-                  std::to_string(largest));
+                  std::to_string(largest_count));
     return;
   }
   const auto left = static_cast<unsigned>(fills_left);

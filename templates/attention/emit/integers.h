@@ -17,10 +17,11 @@ inline language::Value* maximum(language::Kernel& kernel, language::Value* a, la
 }
 
 // floor(value · multiplier / 2³²)
+inline constexpr int dword_bits = 32;
 inline language::Value* high_half(language::Kernel& kernel, language::Value* value, language::Value* multiplier) {
   llvm::IRBuilder<>& ir = kernel.ir();
   language::Value* product = ir.CreateMul(ir.CreateZExt(value, kernel.i64()), ir.CreateZExt(multiplier, kernel.i64()));
-  return ir.CreateTrunc(ir.CreateLShr(product, 32), kernel.i32());
+  return ir.CreateTrunc(ir.CreateLShr(product, dword_bits), kernel.i32());
 }
 
 // `value` divided by what the multiplier was made for: ceil(2³² / divisor), where 0 stands for 2³².

@@ -34,11 +34,12 @@ Value* live_granules(Kernel& kernel, const KeyLayout& layout, const KeyTensors& 
 // 16 bytes of zeros in the code object.
 Value* zeros_of(Kernel& kernel) {
   constexpr unsigned constant_space = 4;
+  constexpr int zeros_bytes = 16;
   llvm::Type* type = kernel.vector(kernel.i32(), 4);
   auto* zeros = new llvm::GlobalVariable(kernel.module(), type, true, llvm::GlobalValue::InternalLinkage,
                                          llvm::Constant::getNullValue(type), "zeros", nullptr,
                                          llvm::GlobalValue::NotThreadLocal, constant_space);
-  zeros->setAlignment(llvm::Align(16));
+  zeros->setAlignment(llvm::Align(zeros_bytes));
   return kernel.ir().CreatePtrToInt(zeros, kernel.i64());
 }
 

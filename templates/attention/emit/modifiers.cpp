@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <numbers>
 
+#include "codegen/language/convert.h"
 #include "templates/attention/emit/mask.h"
 
 namespace wavejit::attention {
@@ -140,8 +141,7 @@ Value* ScoreModifiers::bias_of(const Values& fetched, std::size_t part, int r) c
     return ir.CreateFPExt(ir.CreateExtractElement(elements, static_cast<std::uint64_t>(r % 4)), kernel_.f32());
   }
   Value* dword = ir.CreateExtractElement(four, static_cast<std::uint64_t>(r % 4 / 2));
-  Value* bits = r % 2 == 0 ? ir.CreateShl(dword, 16) : ir.CreateAnd(dword, ir.getInt32(0xFFFF0000));
-  return ir.CreateBitCast(bits, kernel_.f32());
+  return language::float_of_bf16(kernel_, dword, r % 2);
 }
 
 void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumulator> scores,

@@ -13,8 +13,6 @@ struct LanePlace {
 };
 
 struct QueryTile {
-  static constexpr int rows_per_wave = 32;
-
   language::Value* query_head;  // packed heads: the first of the group
   language::Value* batch;
   language::Value* query_start;  // packed: the sequence's first row, of lse too; else 0

@@ -18,4 +18,11 @@ inline language::Value* positive_scale(language::Kernel& kernel, language::Value
                                   ir.getInt32(0x00800000));
 }
 
+// For a dword of two elements of Q, by xor: both sign bits where the scale is negative, else 0.
+inline language::Value* query_sign(language::Kernel& kernel, language::Value* scale) {
+  constexpr int sign_bit = 31;
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return ir.CreateAnd(ir.CreateAShr(scale, kernel.constant(sign_bit)), ir.getInt32(0x80008000));
+}
+
 }  // namespace wavejit::attention

@@ -74,11 +74,12 @@ void LineStream::begin_transposed(Value* lane_group) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   Value* lane = kernel_.lane();
-  Value* in_sixteen = ir.CreateAnd(lane, constant(15));
+  Value* in_sixteen = ir.CreateAnd(lane, constant(targets::transpose_lanes - 1));
   Value* start = ir.CreateMul(lane_group, constant(4 * place_.line_bytes));
   start = ir.CreateAdd(start, ir.CreateMul(ir.CreateLShr(in_sixteen, constant(2)), constant(place_.line_bytes)));
   Value* second_sixteen = ir.CreateAnd(ir.CreateLShr(lane, constant(4)), constant(1));
-  start = ir.CreateAdd(start, ir.CreateMul(second_sixteen, constant(16 * targets::bytes_of(matrix_.element()))));
+  start = ir.CreateAdd(
+      start, ir.CreateMul(second_sixteen, constant(targets::transpose_lanes * targets::bytes_of(matrix_.element()))));
   transposed_start_ = ir.CreateAdd(start, ir.CreateMul(ir.CreateAnd(lane, constant(3)), constant(8)));
 }
 

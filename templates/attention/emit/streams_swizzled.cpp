@@ -15,9 +15,7 @@ namespace {
 using language::Value;
 using language::Values;
 
-constexpr int unit_bytes = 16;
-constexpr int units_swizzled = 8;          // 8 units of 16 bytes are all 32 banks
-constexpr int transposed_row_bytes = 128;  // 64 rows of one dim
+constexpr int units_swizzled = 8;  // 8 units of 16 bytes are all 32 banks
 constexpr int transposed_rows_per_thread = 4;
 
 int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(power)); }
@@ -184,8 +182,9 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
     return ir.CreateShl(ir.CreateAnd(ir.CreateLShr(thread, constant(of)), constant(1)), constant(to));
   };
   Value* dim_group = ir.CreateOr(ir.CreateAnd(thread, constant(7)), bit(4, 3));
-  Value* row_group =
-      ir.CreateOr(ir.CreateShl(ir.CreateLShr(thread, constant(6)), constant(2)), ir.CreateOr(bit(3, 1), bit(5, 0)));
+  const targets::WaveShape wave = language::wave_shape(kernel);
+  Value* row_group = ir.CreateOr(ir.CreateShl(ir.CreateLShr(thread, constant(log2_of(wave.lanes))), constant(2)),
+                                 ir.CreateOr(bit(3, 1), bit(wave.row_bits(), 0)));
   for (int i = 0; i < passes() * transposed_rows_per_thread; ++i) {
     const int row_of_pass = i / transposed_rows_per_thread * (tile_keys / passes()) + i % transposed_rows_per_thread;
     Value* row = ir.CreateAdd(ir.CreateMul(row_group, constant(transposed_rows_per_thread)), constant(row_of_pass));
@@ -200,15 +199,15 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
   const auto swizzle_of = [&](Value* dim) {
     return ir.CreateAnd(ir.CreateXor(dim, ir.CreateLShr(dim, constant(3))), constant(units_swizzled - 1));
   };
-  Value* unit = ir.CreateLShr(thread, constant(5));
+  Value* unit = language::group_of_lane(kernel, thread);
   Value* upper = ir.CreateAnd(ir.CreateLShr(thread, constant(3)), constant(1));
-  write_ = ir.CreateAdd(ir.CreateMul(first_dim, constant(transposed_row_bytes)),
+  write_ = ir.CreateAdd(ir.CreateMul(first_dim, constant(transposed_row_bytes())),
                         ir.CreateMul(ir.CreateXor(unit, swizzle_of(first_dim)), constant(unit_bytes)));
   write_ = ir.CreateAdd(write_, ir.CreateMul(upper, constant(unit_bytes / 2)));
 
   // Out: dim = 32 · dim block + lane % 32, unit 2 · row block + lane group.
   Value* dim = language::row_of_lane(kernel, lane);
-  Value* dim_row = ir.CreateMul(dim, constant(transposed_row_bytes));
+  Value* dim_row = ir.CreateMul(dim, constant(transposed_row_bytes()));
   for (int bits = 0; bits < units_swizzled; bits += 2) {
     Value* place = ir.CreateXor(ir.CreateXor(lane_group, swizzle_of(dim)), constant(bits));
     read_.push_back(ir.CreateAdd(dim_row, ir.CreateMul(place, constant(unit_bytes))));
@@ -262,7 +261,7 @@ language::Strand SwizzledTransposed::write(const Values& loaded) {
         [=, this, &ir] {
           Value* const dwords[] = {pair(first_row, dim), pair(first_row + 2, dim)};
           Value* place = units == 0 ? write_ : ir.CreateXor(write_, kernel_.constant(units * unit_bytes));
-          lds_.write(region_, language::gather_dwords(kernel_, dwords), place, offset_ + dim * transposed_row_bytes);
+          lds_.write(region_, language::gather_dwords(kernel_, dwords), place, offset_ + dim * transposed_row_bytes());
         },
         3);
   }
@@ -277,7 +276,7 @@ language::OperandA SwizzledTransposed::rows(int /*buffer*/, int /*row_block*/, i
 language::OperandA SwizzledTransposed::transposed(int /*buffer*/, int dim_block, int row_block) {
   // 32 · dim block adds 4 · dim block to d / 8, of which the swizzle sees bit 2.
   const auto swizzled = static_cast<std::size_t>((2 * row_block ^ (4 * (dim_block % 2))) / 2);
-  const int offset = offset_ + dim_block * language::wave_shape(kernel_).rows * transposed_row_bytes;
+  const int offset = offset_ + dim_block * language::wave_shape(kernel_).rows * transposed_row_bytes();
   return matrix_.operand_a(lds_.read(region_, unit_bytes, read_[swizzled], offset), language::KOrder::accumulator_rows);
 }
 

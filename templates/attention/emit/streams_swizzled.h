@@ -39,6 +39,7 @@ class SwizzledStream : public TileStream {
                  int region, int offset, int row_bytes, int threads, const std::optional<KeyPages>& pages,
                  const std::optional<TilePages>& tile_pages);
   static constexpr int pass_threads = 256;
+  static constexpr int unit_bytes = 16;
   int passes() const { return pass_threads / threads_; }
   bool looks_up_each_key() const { return pages_ && pages_->looks_up_each_key(); }
   void refuse(const char* way) const;
@@ -79,7 +80,7 @@ class SwizzledRows final : public SwizzledStream {
   language::Values fetch_single(language::Value* tile, language::Value* entries);
   std::pair<int, int> place_of(int i) const;  // rows, units
   // Loads are runs of so many units of a row: all of them, or 8 where a row is no power of two.
-  int units() const { return pitch_ / 16; }
+  int units() const { return pitch_ / unit_bytes; }
   int run() const { return units() & -units(); }
   int rows_apart() const { return threads_ / run(); }
 };
@@ -96,6 +97,9 @@ class SwizzledTransposed final : public SwizzledStream {
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
 
  private:
+  // The keys of a tile, of one dim.
+  int transposed_row_bytes() const { return tile_keys * targets::bytes_of(matrix_.element()); }
+
   int dims_per_thread_;  // a thread transposes a block of 4 rows × this many dims, in each pass
 };
 

@@ -38,9 +38,9 @@ struct Growth {
 
 class TileSoftmax {
  public:
-  // `weighed`: how many of the 32 weights `begin` makes; the others are left to `finish`.
+  // `weighed`: how many of the tile's weights `begin` makes; the others are left to `finish`.
   TileSoftmax(language::Kernel& kernel, const language::Softmax& softmax, const language::MatrixUnit& matrix,
-              int weighed = 16, OperationSlots slots = {})
+              int weighed, OperationSlots slots = {})
       : kernel_(kernel), softmax_(softmax), matrix_(matrix), weighed_(weighed), slots_(slots) {}
 
   // Steps 1, 2 and, of 3, m; step 4 up to `weighed` exponentials. Results stand in `state`, `weights` and

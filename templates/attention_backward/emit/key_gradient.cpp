@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "codegen/language/control.h"
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/query.h"
@@ -48,11 +49,21 @@ class KeyGradient : private Weaver {
       : kernel_(kernel),
         spec_(spec),
         rows_(rows_at_once(spec, kernel.target())),
-        matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
+        wave_(language::wave_shape(kernel)),
+        matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         place_(find_key_place(kernel, spec)),
         cap_rate_(cap_rate(kernel, spec)),
-        q_plan_(plan_tile(kernel.target(), {.rows = rows_, .dims = spec.head_dim, .by_columns = true}, 0, 0)),
-        d_o_plan_(plan_tile(kernel.target(), {.rows = rows_, .dims = spec.head_dim, .by_columns = true},
+        q_plan_(plan_tile(kernel.target(),
+                          {.rows = rows_,
+                           .dims = spec.head_dim,
+                           .element_bytes = attention::bytes_of(spec.dtype),
+                           .by_columns = true},
+                          0, 0)),
+        d_o_plan_(plan_tile(kernel.target(),
+                            {.rows = rows_,
+                             .dims = spec.head_dim,
+                             .element_bytes = attention::bytes_of(spec.dtype),
+                             .by_columns = true},
                             q_plan_.total_bytes(), q_plan_.regions())),
         numbers_at_(q_plan_.total_bytes() + d_o_plan_.total_bytes()),
         numbers_region_(q_plan_.regions() + d_o_plan_.regions()),
@@ -85,10 +96,12 @@ class KeyGradient : private Weaver {
   }
 
  private:
-  using Sums = std::vector<Accumulator>;  // dVᵀ, then dKᵀ: of each block of keys, 32 dims each
+  using Sums = std::vector<Accumulator>;  // dVᵀ, then dKᵀ: of each block of keys, a block of dims each
 
   static constexpr int numbers_bytes = 2 * tile_rows * 4;  // of a tile: shifts, then −delta
-  int dim_blocks() const { return spec_.head_dim / 32; }
+  static constexpr int quarter_bytes = 16;                 // of four rows
+  int dim_blocks() const { return spec_.head_dim / wave_.rows; }
+  int fragments_of_block() const { return wave_.rows / wave_.fragment_k(); }
   int buffers() const { return q_plan_.buffers; }
   // Sums of two blocks and 128 dims are 256 registers.
   bool sums_apart() const { return spec_.blocks == 2; }
@@ -179,7 +192,7 @@ class KeyGradient : private Weaver {
     Value* from = ir.CreateSelect(is_inside, row, kernel_.constant(0));
     const auto rows_of = [&](std::size_t at) {
       return attention::slice_of(kernel_, tensor_fields(at), place_.batch, head, sequence.query_start,
-                                 sequence.query_length, spec_.head_dim * 2);
+                                 sequence.query_length, spec_.head_dim * attention::bytes_of(spec_.dtype));
     };
     Values loaded = queries_.fetch(buffer, rows_of(offsetof(Arguments, q)).buffer, from);
     const Values more = output_gradients_.fetch(buffer, rows_of(offsetof(Arguments, d_o)).buffer, from);
@@ -266,7 +279,8 @@ class KeyGradient : private Weaver {
       as_rows.lane_group = own.lane_group;
       as_rows.query_sign = place.sign;
       const auto load = [&](std::size_t at) {
-        return attention::load_query(kernel_, spec_.head_dim, keys_of(at, place.sequence.key_length, 2), as_rows);
+        return attention::load_query(kernel_, spec_.head_dim,
+                                     keys_of(at, place.sequence.key_length, attention::bytes_of(spec_.dtype)), as_rows);
       };
       const Values k = load(offsetof(Arguments, k));
       const Values v = load(offsetof(Arguments, v));
@@ -279,7 +293,7 @@ class KeyGradient : private Weaver {
   // Keys that key_lengths cuts get zeros: rows do not see them.
   void store(std::size_t at, int gradient, Value* factor) {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    const Slice slice = keys_of(at, place_.keys_of_tensor, spec_.gradients_fp32 ? 4 : 2);
+    const Slice slice = keys_of(at, place_.keys_of_tensor, gradient_bytes(spec_));
     for (int block = 0; block < spec_.blocks; ++block) {
       const KeyPlace& place = places_[static_cast<std::size_t>(block)];
       const LaneKey own = lane_key(kernel_, place);
@@ -295,19 +309,19 @@ class KeyGradient : private Weaver {
     }
   }
 
-  // ---- A block of 32 rows
+  // ---- A block of rows
 
   // Register r of a lane is row 8 · (r / 4) + 4h + r mod 4 of the block: 16 bytes have those of registers 4 · quarter …
   // + 3, the same in all lanes of a group.
   Value* four_numbers(int block, int quarter, int at) {
-    const int row = (32 * block) + matrix_.accumulator_layout().row_of_register(4 * quarter);
-    return kernel_.ir().CreateBitCast(
-        lds_.read(numbers_region_ + at_.buffer, 16, numbers_read_, (at_.buffer * numbers_bytes) + at + (4 * row)),
-        kernel_.vector(kernel_.f32(), 4));
+    const int row = (wave_.rows * block) + matrix_.accumulator_layout().row_of_register(4 * quarter);
+    return kernel_.ir().CreateBitCast(lds_.read(numbers_region_ + at_.buffer, quarter_bytes, numbers_read_,
+                                                (at_.buffer * numbers_bytes) + at + (4 * row)),
+                                      kernel_.vector(kernel_.f32(), 4));
   }
 
   void attend(int buffer, const Step& step) {
-    const int row_blocks = rows_ / 32;
+    const int row_blocks = rows_ / wave_.rows;
     at_ = {.buffer = buffer, .head = head_of(step), .first_row = first_row_of(step)};
     blocks_.assign(static_cast<std::size_t>(row_blocks), std::vector<Block>(places_.size()));
     weave(*this, schedule::key_schedule(row_blocks), ladder_);
@@ -376,7 +390,7 @@ class KeyGradient : private Weaver {
   std::vector<Multiplication> from_rows(const RowTile& tile, int block, Accumulator Block::* into,
                                         const std::vector<std::vector<OperandB>>& operands) {
     std::vector<Multiplication> all;
-    for (int dims = 0; dims < spec_.head_dim / 16; ++dims) {
+    for (int dims = 0; dims < spec_.head_dim / wave_.fragment_k(); ++dims) {
       Multiplication one = {.read = [this, &tile, block, dims] { return tile.rows(at_.buffer, block, dims); },
                             .instructions = {}};
       for (std::size_t keys = 0; keys < places_.size(); ++keys)
@@ -390,14 +404,15 @@ class KeyGradient : private Weaver {
     return all;
   }
 
-  // Columns times what was made of scores, 16 rows at a time.
+  // Columns times what was made of scores, a fragment of rows at a time.
   std::vector<Multiplication> from_columns(const RowTile& tile, int block, std::vector<OperandB> Block::* operands,
                                            int gradient) {
     std::vector<Multiplication> all;
-    for (int rows = 0; rows < 2; ++rows)
+    for (int rows = 0; rows < fragments_of_block(); ++rows)
       for (int dims = 0; dims < dim_blocks(); ++dims) {
         Multiplication one = {
-            .read = [this, &tile, block, rows, dims] { return tile.columns(at_.buffer, dims, (2 * block) + rows); },
+            .read = [this, &tile, block, rows,
+                     dims] { return tile.columns(at_.buffer, dims, (fragments_of_block() * block) + rows); },
             .instructions = {}};
         for (std::size_t keys = 0; keys < places_.size(); ++keys)
           for (int step = 0; step < matrix_.steps(); ++step)
@@ -413,7 +428,7 @@ class KeyGradient : private Weaver {
   }
 
   void modify(const schedule::Modify& modify) override {
-    Value* first_row = kernel_.ir().CreateAdd(at_.first_row, kernel_.constant(32 * modify.block));
+    Value* first_row = kernel_.ir().CreateAdd(at_.first_row, kernel_.constant(wave_.rows * modify.block));
     for (std::size_t keys = 0; keys < places_.size(); ++keys) {
       Block& block = blocks_at(modify.block)[keys];
       block.slopes = cap_slopes(kernel_, spec_, cap_rate_, block.scores);
@@ -436,6 +451,7 @@ class KeyGradient : private Weaver {
   Kernel& kernel_;
   const KeyKernel& spec_;
   int rows_;
+  targets::WaveShape wave_;
   language::MatrixUnit matrix_;
   KeyPlace place_;                // of the first block
   std::vector<KeyPlace> places_;  // of each
@@ -451,7 +467,7 @@ class KeyGradient : private Weaver {
   RowTile output_gradients_;
   Ladder ladder_;
   ScoreGradient score_gradient_;
-  std::vector<std::vector<OperandB>> keys_;  // of each block of keys, 16 dims each
+  std::vector<std::vector<OperandB>> keys_;  // of each block of keys, a fragment of dims each
   std::vector<std::vector<OperandB>> values_;
   // Of the tile at hand.
   struct {
@@ -460,7 +476,7 @@ class KeyGradient : private Weaver {
     Value* first_row = nullptr;
   } at_;
   Sums sums_;
-  std::vector<std::vector<Block>> blocks_;  // of 32 rows, of 32 keys
+  std::vector<std::vector<Block>> blocks_;  // of rows, of keys
   Values shifts_;                           // of the block of rows at hand, four each
 };
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "codegen/language/control.h"
+#include "codegen/language/lane_place.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/visible_keys.h"
@@ -47,11 +48,11 @@ KeyPlace find_key_place(Kernel& kernel, const KeyKernel& spec) {
   // The grid has the tiles of the longest sequence.
   language::leave_if(kernel, ir.CreateICmpSGE(first, place.keys_of_tensor));
   place.sequence = attention::sequence_of(kernel, length_fields, place.batch);
-  place.first_key = ir.CreateAdd(first, ir.CreateMul(wave, constant(32 * spec.blocks)));
+  place.first_key = ir.CreateAdd(first, ir.CreateMul(wave, constant(language::wave_shape(kernel).rows * spec.blocks)));
 
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
   place.scale_log2e = ir.CreateBitCast(attention::positive_scale(kernel, scale), kernel.f32());
-  place.sign = ir.CreateAnd(ir.CreateAShr(scale, constant(31)), ir.getInt32(0x80008000));
+  place.sign = attention::query_sign(kernel, scale);
 
   const attention::KeyLimits limits = attention::key_limits(kernel, spec.mask, spec.has(Modifier::alibi),
                                                             diagonal_fields, window_fields, place.sequence);
@@ -77,15 +78,15 @@ KeyPlace find_key_place(Kernel& kernel, const KeyKernel& spec) {
 KeyPlace place_of_block(Kernel& kernel, const KeyPlace& first, int block) {
   if (block == 0) return first;
   KeyPlace place = first;
-  place.first_key = kernel.ir().CreateAdd(first.first_key, kernel.constant(32 * block));
+  place.first_key = kernel.ir().CreateAdd(first.first_key, kernel.constant(language::wave_shape(kernel).rows * block));
   return place;
 }
 
 LaneKey lane_key(Kernel& kernel, const KeyPlace& place) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* lane = attention::lane_made_anew(kernel);
-  return {.key = ir.CreateAdd(place.first_key, ir.CreateAnd(lane, kernel.constant(31))),
-          .lane_group = ir.CreateLShr(lane, kernel.constant(5))};
+  return {.key = ir.CreateAdd(place.first_key, language::row_of_lane(kernel, lane)),
+          .lane_group = language::group_of_lane(kernel, lane)};
 }
 
 void hide_rows(Kernel& kernel, const KeyPlace& place, Value* first_row, language::Accumulator& scores) {
@@ -111,12 +112,12 @@ void hide_rows(Kernel& kernel, const KeyPlace& place, Value* first_row, language
   };
   // Rows before the first that sees the key. All rows see it where the last key of the wave is seen by the first row.
   if (place.to_limit) {
-    Value* last_key = ir.CreateAdd(place.first_key, kernel.constant(31));
+    Value* last_key = ir.CreateAdd(place.first_key, kernel.constant(layout.columns - 1));
     hide(ir.CreateICmpSGT(ir.CreateSub(last_key, place.to_limit), first_row), place.to_limit, llvm::CmpInst::ICMP_SGT);
   }
   // And behind the last.
   if (place.to_begin) {
-    Value* last_row = ir.CreateAdd(first_row, kernel.constant(31));
+    Value* last_row = ir.CreateAdd(first_row, kernel.constant(layout.rows - 1));
     hide(ir.CreateICmpSLT(ir.CreateSub(place.first_key, place.to_begin), last_row), place.to_begin,
          llvm::CmpInst::ICMP_SLT);
   }

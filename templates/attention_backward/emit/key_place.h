@@ -18,7 +18,7 @@ struct KeyPlace {
   language::Value* first_head;  // the first of them
   attention::Sequence sequence;
   language::Value* keys_of_tensor;  // of the sequence, also those that key_lengths cuts
-  language::Value* first_key;       // of the wave's block of 32
+  language::Value* first_key;       // of the wave's first block
   language::Value* scale_log2e;     // c ≥ 2⁻¹²⁶
   language::Value* sign;            // xor onto a dword of K where the scale is negative
   language::Value* diagonal;        // of row 0; null where nothing asks

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "codegen/language/control.h"
+#include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/modifiers.h"
@@ -94,7 +96,7 @@ Place find_place(Kernel& kernel, const QueryKernel& spec) {
 
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
   for (int block = 0; block < spec.blocks; ++block) {
-    constexpr int rows = QueryTile::rows_per_wave;
+    const int rows = language::wave_shape(kernel).rows;
     Value* first_of_block = ir.CreateAdd(
         first_row,
         ir.CreateMul(ir.CreateAdd(ir.CreateMul(wave, constant(spec.blocks)), constant(block)), constant(rows)));
@@ -104,10 +106,10 @@ Place find_place(Kernel& kernel, const QueryKernel& spec) {
         .query_start = sequence.query_start,
         .query_length = sequence.query_length,
         .scale_log2e = ir.CreateBitCast(attention::positive_scale(kernel, scale), kernel.f32()),
-        .query_sign = ir.CreateAnd(ir.CreateAShr(scale, constant(31)), ir.getInt32(0x80008000)),
+        .query_sign = attention::query_sign(kernel, scale),
         .first_row = first_row,
-        .row = ir.CreateAdd(first_of_block, ir.CreateAnd(lane, constant(rows - 1))),
-        .lane_group = ir.CreateLShr(lane, constant(5)),
+        .row = ir.CreateAdd(first_of_block, language::row_of_lane(kernel, lane)),
+        .lane_group = language::group_of_lane(kernel, lane),
         .first_row_of_wave = first_of_block,
         .limit_offset = limits.to_limit,
         .last_key = last_key,
@@ -126,12 +128,19 @@ class QueryGradient : private Weaver {
   QueryGradient(Kernel& kernel, const QueryKernel& spec)
       : kernel_(kernel),
         spec_(spec),
-        matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
+        wave_(language::wave_shape(kernel)),
+        matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         place_(find_place(kernel, spec)),
         cap_rate_(cap_rate(kernel, spec)),
-        k_plan_(plan_tile(kernel.target(), {.rows = tile_keys, .dims = spec.head_dim, .by_columns = true}, 0, 0)),
-        v_plan_(plan_tile(kernel.target(), {.rows = tile_keys, .dims = spec.head_dim}, k_plan_.total_bytes(),
-                          k_plan_.regions())),
+        k_plan_(plan_tile(kernel.target(),
+                          {.rows = tile_keys,
+                           .dims = spec.head_dim,
+                           .element_bytes = attention::bytes_of(spec.dtype),
+                           .by_columns = true},
+                          0, 0)),
+        v_plan_(plan_tile(kernel.target(),
+                          {.rows = tile_keys, .dims = spec.head_dim, .element_bytes = attention::bytes_of(spec.dtype)},
+                          k_plan_.total_bytes(), k_plan_.regions())),
         lds_(kernel, k_plan_.total_bytes() + v_plan_.total_bytes(), k_plan_.regions() + v_plan_.regions()),
         k_(keys_of(offsetof(Arguments, k))),
         v_(keys_of(offsetof(Arguments, v))),
@@ -173,7 +182,7 @@ class QueryGradient : private Weaver {
         [&](const Values& state) { return ir.CreateICmpSLT(state[0], place_.tiles); });
     sums_ = sums_from(end, count);
     if (sums_apart()) matrix_.settle(sums_);
-    const Slice dq = rows_of(offsetof(Arguments, dq), spec_.gradients_fp32 ? 4 : 2);
+    const Slice dq = rows_of(offsetof(Arguments, dq), gradient_bytes(spec_));
     for (int block = 0; block < spec_.blocks; ++block) {
       const QueryTile& queries = place_.queries[static_cast<std::size_t>(block)];
       store_rows(kernel_, dq, queries.row, queries.lane_group, matrix_.element(), spec_.gradients_fp32, sums_of(block),
@@ -182,13 +191,14 @@ class QueryGradient : private Weaver {
   }
 
  private:
-  int dim_blocks() const { return spec_.head_dim / 32; }
+  int dim_blocks() const { return spec_.head_dim / wave_.rows; }
+  int fragments_of_block() const { return wave_.rows / wave_.fragment_k(); }
   // Operands of two blocks and 128 dims are 256 registers.
   bool sums_apart() const { return spec_.blocks == 2; }
 
   // What a block of rows has throughout.
   struct Rows {
-    std::vector<OperandB> query, output_gradient;  // 16 dims each
+    std::vector<OperandB> query, output_gradient;  // a fragment of dims each
     Value* shift = nullptr;
     Value* minus_delta = nullptr;  // in every register of an accumulator
   };
@@ -211,7 +221,8 @@ class QueryGradient : private Weaver {
   }
   Slice keys_of(std::size_t at) {
     return attention::slice_of(kernel_, tensor_fields(at), place_.queries.front().batch, place_.kv_head,
-                               place_.sequence.key_start, place_.sequence.key_length, spec_.head_dim * 2);
+                               place_.sequence.key_start, place_.sequence.key_length,
+                               spec_.head_dim * attention::bytes_of(spec_.dtype));
   }
 
   Values fetch(int buffer, Value* tile) {
@@ -246,7 +257,7 @@ class QueryGradient : private Weaver {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Rows rows;
     const auto load = [&](std::size_t at) {
-      return attention::load_query(kernel_, spec_.head_dim, rows_of(at, 2), queries);
+      return attention::load_query(kernel_, spec_.head_dim, rows_of(at, attention::bytes_of(spec_.dtype)), queries);
     };
     const Values q = load(offsetof(Arguments, q));
     const Values d_o = load(offsetof(Arguments, d_o));
@@ -285,8 +296,7 @@ class QueryGradient : private Weaver {
       return ir.CreateFPExt(ir.CreateExtractElement(halves, static_cast<std::uint64_t>(index)), kernel_.f32());
     }
     Value* dword = ir.CreateExtractElement(dwords, static_cast<std::uint64_t>(index / 2));
-    Value* bits = index % 2 == 0 ? ir.CreateShl(dword, 16) : ir.CreateAnd(dword, ir.getInt32(0xFFFF0000));
-    return ir.CreateBitCast(bits, kernel_.f32());
+    return language::float_of_bf16(kernel_, dword, index % 2);
   }
 
   // Σ dO · O: eight chains of dims 8 apart, of this half of the wave; then their tree; then the other half's.
@@ -310,8 +320,8 @@ class QueryGradient : private Weaver {
     tile_ = tile;
     fetched_.clear();
     for (const attention::ScoreModifiers& modifiers : modifiers_) fetched_.push_back(modifiers.fetch(tile));
-    blocks_.assign(tile_keys / 32, std::vector<Block>(rows_.size()));
-    weave(*this, schedule::query_schedule(tile_keys / 32), ladder_);
+    blocks_.assign(tile_keys / wave_.rows, std::vector<Block>(rows_.size()));
+    weave(*this, schedule::query_schedule(tile_keys / wave_.rows), ladder_);
   }
 
   std::vector<Block>& blocks_at(int block) { return blocks_[static_cast<std::size_t>(block)]; }
@@ -342,11 +352,11 @@ class QueryGradient : private Weaver {
     return {};
   }
 
-  // 32 keys times the rows' operands.
+  // A block of keys times the rows' operands.
   std::vector<Multiplication> from_rows(const RowTile& tile, int block, Accumulator Block::* into,
                                         std::vector<OperandB> Rows::* operands) {
     std::vector<Multiplication> all;
-    for (int dims = 0; dims < spec_.head_dim / 16; ++dims) {
+    for (int dims = 0; dims < spec_.head_dim / wave_.fragment_k(); ++dims) {
       Multiplication one = {.read = [this, &tile, block, dims] { return tile.rows(buffer_, block, dims); },
                             .instructions = {}};
       for (std::size_t rows = 0; rows < rows_.size(); ++rows)
@@ -360,13 +370,14 @@ class QueryGradient : private Weaver {
     return all;
   }
 
-  // Columns of K times dS, 16 keys at a time.
+  // Columns of K times dS, a fragment of keys at a time.
   std::vector<Multiplication> from_columns(int block) {
     std::vector<Multiplication> all;
-    for (int keys = 0; keys < 2; ++keys)
+    for (int keys = 0; keys < fragments_of_block(); ++keys)
       for (int dims = 0; dims < dim_blocks(); ++dims) {
         Multiplication one = {
-            .read = [this, block, keys, dims] { return keys_.columns(buffer_, dims, (2 * block) + keys); },
+            .read = [this, block, keys,
+                     dims] { return keys_.columns(buffer_, dims, (fragments_of_block() * block) + keys); },
             .instructions = {}};
         for (std::size_t rows = 0; rows < rows_.size(); ++rows)
           for (int step = 0; step < matrix_.steps(); ++step)
@@ -403,6 +414,7 @@ class QueryGradient : private Weaver {
 
   Kernel& kernel_;
   const QueryKernel& spec_;
+  targets::WaveShape wave_;
   language::MatrixUnit matrix_;
   Place place_;
   Value* cap_rate_;
@@ -421,8 +433,8 @@ class QueryGradient : private Weaver {
   int buffer_ = 0;
   Value* tile_ = nullptr;
   std::vector<Values> fetched_;
-  std::vector<Accumulator> sums_;           // dQᵀ of each block of rows, 32 dims each
-  std::vector<std::vector<Block>> blocks_;  // of 32 keys, of 32 rows
+  std::vector<Accumulator> sums_;           // dQᵀ of each block of rows, a block of dims each
+  std::vector<std::vector<Block>> blocks_;  // of keys, of rows
 };
 
 }  // namespace

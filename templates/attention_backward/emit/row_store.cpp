@@ -15,7 +15,7 @@ void store_rows(Kernel& kernel, const attention::Slice& slice, Value* row, Value
                 bool fp32, std::span<const language::Accumulator> sums, Value* factor) {
   llvm::IRBuilder<>& ir = kernel.ir();
   constexpr int block = 4;
-  const int dim_bytes = fp32 ? 4 : 2;
+  const int dim_bytes = fp32 ? static_cast<int>(sizeof(float)) : targets::bytes_of(element);
   Value* place =
       ir.CreateAdd(ir.CreateMul(row, slice.row_stride), ir.CreateMul(lane_group, kernel.constant(block * dim_bytes)));
   for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -6,10 +6,16 @@
 
 #include "codegen/language/fragment.h"
 #include "templates/attention/emit/slice.h"
+#include "templates/attention_backward/kernel/spec.h"
 
 namespace wavejit::attention_backward {
 
-// Accumulator i holds dims 32i … 32i + 31 of row `row` (per lane). Rows beyond the slice are dropped.
+// Of an element of a gradient.
+constexpr int gradient_bytes(const KernelWords& words) {
+  return attention::bytes_of(words.gradients_fp32 ? DataType::fp32 : words.dtype);
+}
+
+// Accumulator i holds the dims of block i of row `row` (per lane). Rows beyond the slice are dropped.
 void store_rows(language::Kernel& kernel, const attention::Slice& slice, language::Value* row,
                 language::Value* lane_group, language::Element element, bool fp32,
                 std::span<const language::Accumulator> sums, language::Value* factor);

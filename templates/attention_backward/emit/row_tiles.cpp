@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention_backward/kernel/spec.h"
 
@@ -16,9 +17,7 @@ using language::Value;
 using language::Values;
 
 constexpr int unit_bytes = 16;
-constexpr int unit_elements = 8;
-constexpr int fill_bytes = 64 * unit_bytes;  // of one DMA instruction
-constexpr int keys = 8;
+constexpr int keys = 8;  // of rows: see row_tiles.h
 
 // Bits 0, 1 and 2 of a row as bits 1, 2 and 0.
 Value* key_of(Kernel& kernel, Value* row) {
@@ -40,7 +39,7 @@ RowTilePlan plan_tile(const targets::Target& target, const RowTileShape& shape, 
   return {.shape = shape,
           .transposes = transposes,
           .buffers = transposes ? 2 : 1,
-          .image_bytes = shape.rows * shape.dims * 2,
+          .image_bytes = shape.rows * shape.dims * shape.element_bytes,
           .first_byte = first_byte,
           .first_region = first_region};
 }
@@ -56,18 +55,18 @@ RowTile::RowTile(Kernel& kernel, const language::Lds& lds, const language::Matri
     prepare_registers();
 
   Value* lane = kernel.lane();
-  Value* group = ir.CreateLShr(lane, constant(5));
-  Value* row = ir.CreateAnd(lane, constant(31));
+  Value* group = language::group_of_lane(kernel, lane);
+  Value* row = language::row_of_lane(kernel, lane);
   Value* row_place = ir.CreateMul(row, constant(row_bytes()));
   Value* unit = ir.CreateXor(group, key_of(kernel, row));
-  for (int bits = 0; bits < unit_elements; bits += 2)
+  for (int bits = 0; bits < unit_elements(); bits += 2)
     read_rows_.push_back(
         ir.CreateAdd(row_place, ir.CreateMul(ir.CreateXor(unit, constant(bits)), constant(unit_bytes))));
   if (!plan.shape.by_columns) return;
 
   if (plan.transposes) {
     // 16 lanes take four rows of 16 dims; the second 16 lanes the next 16 dims, lane group h rows 4h … 4h + 3.
-    Value* in_sixteen = ir.CreateAnd(lane, constant(15));
+    Value* in_sixteen = ir.CreateAnd(lane, constant(targets::transpose_lanes - 1));
     Value* of_four = ir.CreateLShr(in_sixteen, constant(2));
     Value* piece = ir.CreateAnd(lane, constant(3));
     Value* second = ir.CreateAnd(ir.CreateLShr(lane, constant(4)), constant(1));
@@ -81,21 +80,25 @@ RowTile::RowTile(Kernel& kernel, const language::Lds& lds, const language::Matri
           ir.CreateAdd(place, ir.CreateMul(ir.CreateXor(swizzled, constant(bits)), constant(unit_bytes))));
     return;
   }
-  const int units = plan.shape.rows / unit_elements;
+  const int units = units_of_column();
   Value* swizzled = ir.CreateXor(group, column_key(kernel, row, units));
-  Value* dim_place = ir.CreateMul(row, constant(plan.shape.rows * 2));
+  Value* dim_place = ir.CreateMul(row, constant(column_bytes()));
   for (int bits = 0; bits < units; bits += 2)
     read_columns_.push_back(
         ir.CreateAdd(dim_place, ir.CreateMul(ir.CreateXor(swizzled, constant(bits)), constant(unit_bytes))));
 }
 
-// Fill i of wave w is number w · fills + i; its 64 lanes write 1,024 bytes, one row behind the other.
+int RowTile::unit_elements() const { return unit_bytes / plan_.shape.element_bytes; }
+// Of one DMA instruction.
+int RowTile::fill_bytes() const { return kernel_.target().wave_size * unit_bytes; }
+
+// Fill i of wave w is number w · fills + i; its lanes write 16 bytes each, one row behind the other.
 void RowTile::prepare_fills() {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   const int units = row_bytes() / unit_bytes;
-  const int rows_of_fill = 64 / units;
-  const int fills = plan_.image_bytes / fill_bytes / waves;
+  const int rows_of_fill = kernel_.target().wave_size / units;
+  const int fills = plan_.image_bytes / fill_bytes() / waves;
   Value* lane = kernel_.lane();
   Value* place = ir.CreateAnd(lane, constant(units - 1));
   Value* row =
@@ -105,11 +108,11 @@ void RowTile::prepare_fills() {
     Value* unit = ir.CreateXor(place, key_of(kernel_, own));
     offsets_.push_back(ir.CreateAdd(ir.CreateMul(own, row_stride_), ir.CreateMul(unit, constant(unit_bytes))));
   }
-  fill_place_ = ir.CreateMul(kernel_.wave(), constant(fills * fill_bytes));
+  fill_place_ = ir.CreateMul(kernel_.wave(), constant(fills * fill_bytes()));
 }
 
 // Keys of rows repeat after 8, so the lanes of later fills stand where those of the first ones do, some rows on.
-int RowTile::fills_of_keys() const { return std::max(keys * row_bytes() / fill_bytes, 1); }
+int RowTile::fills_of_keys() const { return std::max(keys * row_bytes() / fill_bytes(), 1); }
 
 int RowTile::dims_of_thread() const { return plan_.shape.rows * plan_.shape.dims / (threads * rows_of_thread); }
 
@@ -123,10 +126,11 @@ void RowTile::prepare_registers() {
   Value* dim = ir.CreateMul(ir.CreateAnd(thread, constant(groups - 1)), constant(dims));
   Value* row_group = ir.CreateUDiv(thread, constant(groups));
   Value* unit = ir.CreateLShr(dim, constant(3));
-  Value* in_unit = ir.CreateMul(ir.CreateAnd(dim, constant(unit_elements - 1)), constant(2));
+  Value* in_unit = ir.CreateMul(ir.CreateAnd(dim, constant(unit_elements() - 1)), constant(plan_.shape.element_bytes));
   for (int i = 0; i < rows_of_thread; ++i) {
     Value* row = ir.CreateAdd(ir.CreateMul(row_group, constant(rows_of_thread)), constant(i));
-    offsets_.push_back(ir.CreateAdd(ir.CreateMul(row, row_stride_), ir.CreateMul(dim, constant(2))));
+    offsets_.push_back(
+        ir.CreateAdd(ir.CreateMul(row, row_stride_), ir.CreateMul(dim, constant(plan_.shape.element_bytes))));
     Value* swizzled = ir.CreateMul(ir.CreateXor(unit, key_of(kernel_, row)), constant(unit_bytes));
     row_places_.push_back(ir.CreateAdd(ir.CreateAdd(ir.CreateMul(row, constant(row_bytes())), swizzled), in_unit));
   }
@@ -135,9 +139,9 @@ void RowTile::prepare_registers() {
   Value* of_rows = ir.CreateOr(ir.CreateShl(ir.CreateLShr(row_group, constant(2)), constant(1)),
                                ir.CreateAnd(row_group, constant(1)));
   Value* half = ir.CreateAnd(ir.CreateLShr(row_group, constant(1)), constant(1));
-  const int units = plan_.shape.rows / unit_elements;
+  const int units = units_of_column();
   column_place_ = ir.CreateAdd(
-      ir.CreateMul(dim, constant(plan_.shape.rows * 2)),
+      ir.CreateMul(dim, constant(column_bytes())),
       ir.CreateAdd(ir.CreateMul(ir.CreateXor(of_rows, column_key(kernel_, dim, units)), constant(unit_bytes)),
                    ir.CreateMul(half, constant(unit_bytes / 2))));
 }
@@ -146,17 +150,17 @@ Values RowTile::fetch(int buffer, const language::Buffer& from, Value* first_row
   Value* offset = kernel_.ir().CreateMul(first_row, row_stride_);
   if (!plan_.transposes) {
     Values loaded;
-    for (Value* row : offsets_) loaded.push_back(from.load(dims_of_thread() * 2, row, offset));
+    for (Value* row : offsets_) loaded.push_back(from.load(dims_of_thread() * plan_.shape.element_bytes, row, offset));
     return loaded;
   }
-  const int fills = plan_.image_bytes / fill_bytes / waves;
+  const int fills = plan_.image_bytes / fill_bytes() / waves;
   // Else every fill's place would be kept in a scalar register of its own.
   Value* place = language::opaque(kernel_, fill_place_);
   for (int i = 0; i < fills; ++i) {
     Value* lane = offsets_[static_cast<std::size_t>(i % fills_of_keys())];
     Value* rows = kernel_.ir().CreateMul(row_stride_, kernel_.constant(i / fills_of_keys() * keys));
     lds_.fill(plan_.first_region + buffer, from, unit_bytes, lane, kernel_.ir().CreateAdd(offset, rows), place,
-              at(buffer) + (i * fill_bytes));
+              at(buffer) + (i * fill_bytes()));
   }
   return {};
 }
@@ -177,7 +181,7 @@ void RowTile::write(std::span<Value* const> in_flight) {
 // Four rows of dwords, two dims each → for every dim a pair of dwords, four rows.
 void RowTile::write_columns(std::span<Value* const> in_flight) {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  const int units = plan_.shape.rows / unit_elements;
+  const int units = units_of_column();
   const auto dword = [&](std::size_t row, int dim) {
     Value* loaded = in_flight[row];
     return loaded->getType()->isVectorTy() ? ir.CreateExtractElement(loaded, static_cast<std::uint64_t>(dim / 2))
@@ -197,12 +201,13 @@ void RowTile::write_columns(std::span<Value* const> in_flight) {
     rows = ir.CreateInsertElement(rows, pair(2, dim), std::uint64_t{1});
     // The first dim is a multiple of their number, which is at most 8: the key changes by xor of the low bits.
     Value* place = ir.CreateXor(column_place_, kernel_.constant((dim & (units - 1)) * unit_bytes));
-    lds_.write(plan_.first_region, rows, place, at(0) + plan_.image_bytes + (dim * plan_.shape.rows * 2));
+    lds_.write(plan_.first_region, rows, place, at(0) + plan_.image_bytes + (dim * column_bytes()));
   }
 }
 
 language::OperandA RowTile::rows(int buffer, int row_block, int dim_block) const {
-  const int offset = at(buffer) + (row_block * 32 * row_bytes()) + (dim_block / 4 * unit_elements * unit_bytes);
+  const int offset = at(buffer) + (row_block * language::wave_shape(kernel_).rows * row_bytes()) +
+                     (dim_block / 4 * unit_elements() * unit_bytes);
   return matrix_.operand_a(
       lds_.read(plan_.first_region + buffer, unit_bytes, read_rows_[static_cast<std::size_t>(dim_block % 4)], offset),
       language::KOrder::contiguous);
@@ -211,15 +216,17 @@ language::OperandA RowTile::rows(int buffer, int row_block, int dim_block) const
 language::OperandA RowTile::columns(int buffer, int dim_block, int row_block) const {
   const int region = plan_.first_region + buffer;
   if (!plan_.transposes) {
-    const int units = plan_.shape.rows / unit_elements;
-    // The key of dims 32 · dim_block + …: bits of the block that fall into it, and the unit's own.
+    const int units = units_of_column();
+    // The key of the block's dims: bits of the block that fall into it, and the unit's own.
     const int bits = ((4 * dim_block) ^ (2 * row_block)) & (units - 1);
-    const int offset = at(buffer) + plan_.image_bytes + (dim_block * 32 * plan_.shape.rows * 2);
+    const int offset =
+        at(buffer) + plan_.image_bytes + (dim_block * language::wave_shape(kernel_).rows * column_bytes());
     return matrix_.operand_a(lds_.read(region, unit_bytes, read_columns_[static_cast<std::size_t>(bits / 2)], offset),
                              language::KOrder::accumulator_rows);
   }
   Value* place = read_columns_[static_cast<std::size_t>(dim_block % 2)];
-  const int offset = at(buffer) + (row_block * 16 * row_bytes()) + (dim_block / 2 * unit_elements * unit_bytes);
+  const int offset = at(buffer) + (row_block * language::wave_shape(kernel_).fragment_k() * row_bytes()) +
+                     (dim_block / 2 * unit_elements() * unit_bytes);
   Value* first = lds_.read_transposed(region, place, offset);
   Value* second = lds_.read_transposed(region, place, offset + (8 * row_bytes()));
   return matrix_.operand_a(kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3}),

@@ -21,8 +21,9 @@
 namespace wavejit::attention_backward {
 
 struct RowTileShape {
-  int rows = 64;  // 32 or 64
+  int rows = 0;
   int dims = 0;
+  int element_bytes = 0;
   bool by_columns = false;  // asked for, too
 };
 
@@ -54,15 +55,19 @@ class RowTile {
   // From registers into LDS.
   void write(std::span<language::Value* const> in_flight);
 
-  // Operand A: 32 rows from 32 · row_block on, 16 dims from 16 · dim_block on.
+  // Operand A: rows of block row_block, dims of fragment dim_block.
   language::OperandA rows(int buffer, int row_block, int dim_block) const;
-  // Operand A: 32 dims from 32 · dim_block on, 16 rows from 16 · row_block on in the order of accumulators.
+  // Operand A: dims of block dim_block, rows of fragment row_block in the order of accumulators.
   language::OperandA columns(int buffer, int dim_block, int row_block) const;
 
  private:
   static constexpr int rows_of_thread = 4;
 
-  int row_bytes() const { return plan_.shape.dims * 2; }
+  int row_bytes() const { return plan_.shape.dims * plan_.shape.element_bytes; }
+  int unit_elements() const;
+  int units_of_column() const { return plan_.shape.rows / unit_elements(); }
+  int column_bytes() const { return plan_.shape.rows * plan_.shape.element_bytes; }
+  int fill_bytes() const;
   int at(int buffer) const { return plan_.first_byte + (buffer * plan_.buffer_bytes()); }
   int fills_of_keys() const;
   int dims_of_thread() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_backward/emit/run_parts.h"
 
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention_backward/kernel/arguments.h"
 
@@ -41,7 +42,7 @@ Value* RunParts::own_place() const {
 // Of four registers of a sum. The lane's offset has all of it: constants in scalar registers would be kept there
 // through the run.
 Value* RunParts::place_of(Value* own, std::size_t sum, int r) const {
-  constexpr int registers = 16;
+  const int registers = language::wave_shape(kernel_).registers();
   const int part = ((static_cast<int>(sum) * registers) + r) / 4;
   return kernel_.ir().CreateAdd(own, kernel_.constant(part * threads * part_bytes));
 }

@@ -53,7 +53,7 @@ Value* of_lane(Kernel& kernel, Value* value, Value* lane) {
 // The first lane that sees the condition; wave_size where none does.
 Value* first_lane(Kernel& kernel, Value* condition) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  llvm::Type* mask = kernel.target().wave_size == 64 ? kernel.i64() : kernel.i32();
+  llvm::Type* mask = kernel.ir().getIntNTy(static_cast<unsigned>(kernel.target().wave_size));
   Value* ballot = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ballot, {mask}, {condition});
   Value* lane = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, ballot, ir.getFalse());
   return ir.CreateZExtOrTrunc(lane, kernel.i32());

@@ -31,20 +31,23 @@ constexpr std::size_t sum_place = 1;
 constexpr std::size_t aside_place = 2;
 constexpr std::size_t output_place = 3;
 
-constexpr int block_dwords = 16;  // of O a lane
 constexpr int quad = 4;
-constexpr std::size_t quads_of_block = block_dwords / quad;
+// Of a block of O a lane.
+int block_dwords(const Kernel& kernel) { return language::wave_shape(kernel).registers(); }
+std::size_t quads_of_block(const Kernel& kernel) { return static_cast<std::size_t>(block_dwords(kernel) / quad); }
 
 Value* quad_of(Kernel& kernel, Value* block, std::size_t which) {
   const int first = static_cast<int>(which) * quad;
   return kernel.ir().CreateShuffleVector(block, {first, first + 1, first + 2, first + 3});
 }
 // In memory; slot 0 has the statistics.
-int slot_of(std::size_t block, std::size_t which) { return static_cast<int>(1 + (block * quads_of_block) + which); }
+int slot_of(const Kernel& kernel, std::size_t block, std::size_t which) {
+  return static_cast<int>(1 + (block * quads_of_block(kernel)) + which);
+}
 Value* block_of(Kernel& kernel, std::span<Value* const> quads) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* all = llvm::PoisonValue::get(kernel.vector(kernel.f32(), block_dwords));
-  for (int each = 0; each < block_dwords; ++each)
+  Value* all = llvm::PoisonValue::get(kernel.vector(kernel.f32(), block_dwords(kernel)));
+  for (int each = 0; each < block_dwords(kernel); ++each)
     all = ir.CreateInsertElement(
         all, ir.CreateExtractElement(quads[static_cast<std::size_t>(each / quad)], each % quad), each);
   return all;
@@ -113,12 +116,13 @@ Values MergedRows::start() const {
       memory.store(0, ir.CreateInsertElement(zeros, ir.CreateBitCast(kernel_.constant(minus_infinity), kernel_.i32()),
                                              std::uint64_t{maximum_place}));
       for (std::size_t block = 0; block < output_blocks(); ++block)
-        for (std::size_t each = 0; each < quads_of_block; ++each) memory.store(slot_of(block, each), zeros);
+        for (std::size_t each = 0; each < quads_of_block(kernel_); ++each)
+          memory.store(slot_of(kernel_, block, each), zeros);
     });
   }
   if (plan_.place != MergedRowsPlan::Place::registers) return {};
   Values carried = {kernel_.constant(minus_infinity), kernel_.constant(0.0F), kernel_.constant(minus_infinity)};
-  llvm::Type* block = kernel_.vector(kernel_.f32(), block_dwords);
+  llvm::Type* block = kernel_.vector(kernel_.f32(), block_dwords(kernel_));
   carried.resize(output_place + output_blocks(), llvm::Constant::getNullValue(block));
   return carried;
 }
@@ -212,8 +216,8 @@ MergedRows::Merged MergedRows::load(const Memory& memory, const Blocks& blocks) 
                    .aside = ir.CreateExtractElement(statistics, aside_place),
                    .quads = {}};
   for (std::size_t block = blocks.first; block < blocks.end; ++block)
-    for (std::size_t each = 0; each < quads_of_block; ++each)
-      merged.quads.push_back(ir.CreateBitCast(memory.load(slot_of(block, each)), floats));
+    for (std::size_t each = 0; each < quads_of_block(kernel_); ++each)
+      merged.quads.push_back(ir.CreateBitCast(memory.load(slot_of(kernel_, block, each)), floats));
   return merged;
 }
 
@@ -221,7 +225,7 @@ MergedRows::Merged MergedRows::carried_part(const Values& carried, const Blocks&
   Merged merged = {
       .maximum = carried[maximum_place], .sum = carried[sum_place], .aside = carried[aside_place], .quads = {}};
   for (std::size_t block = blocks.first; block < blocks.end; ++block)
-    for (std::size_t each = 0; each < quads_of_block; ++each)
+    for (std::size_t each = 0; each < quads_of_block(kernel_); ++each)
       merged.quads.push_back(quad_of(kernel_, carried[output_place + block], each));
   return merged;
 }
@@ -269,15 +273,16 @@ void MergedRows::absorb(Half half, bool apart, Value* tile, Value* maximum, Soft
     if (half != Half::first) after.maximum = weights.maximum;
     for (std::size_t block = blocks.first; block < blocks.end; ++block) {
       Values quads;
-      for (std::size_t each = 0; each < quads_of_block; ++each)
-        quads.push_back(merged(weights, before.quads[((block - blocks.first) * quads_of_block) + each],
+      for (std::size_t each = 0; each < quads_of_block(kernel_); ++each)
+        quads.push_back(merged(weights, before.quads[((block - blocks.first) * quads_of_block(kernel_)) + each],
                                quad_of(kernel_, outputs[block].value, each)));
       if (!memory) {
         carried[output_place + block] = block_of(kernel_, quads);
         continue;
       }
-      for (std::size_t each = 0; each < quads_of_block; ++each)
-        memory->store(slot_of(block, each), ir.CreateBitCast(quads[each], kernel_.vector(kernel_.i32(), quad)));
+      for (std::size_t each = 0; each < quads_of_block(kernel_); ++each)
+        memory->store(slot_of(kernel_, block, each),
+                      ir.CreateBitCast(quads[each], kernel_.vector(kernel_.i32(), quad)));
     }
     if (memory) {
       memory->store_statistics(after);
@@ -309,9 +314,9 @@ std::optional<PartStatistics> MergedRows::finish(const SoftmaxState& state, std:
     Values after = {weights.maximum, softmax_.merged(weights, before.sum, part[1])};
     for (std::size_t block = 0; block < outputs.size(); ++block) {
       Values quads;
-      for (std::size_t each = 0; each < quads_of_block; ++each)
-        quads.push_back(
-            merged(weights, before.quads[(block * quads_of_block) + each], quad_of(kernel_, part[2 + block], each)));
+      for (std::size_t each = 0; each < quads_of_block(kernel_); ++each)
+        quads.push_back(merged(weights, before.quads[(block * quads_of_block(kernel_)) + each],
+                               quad_of(kernel_, part[2 + block], each)));
       after.push_back(block_of(kernel_, quads));
     }
     return after;

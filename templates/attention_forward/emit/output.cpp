@@ -95,8 +95,10 @@ void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgr
   // A lane holds blocks of four dims of its row, its own group's; the other group has the four between. Stored as they
   // are: 8 bytes each. With halves swapped, two blocks of a lane become one run of eight: 16 bytes each.
   // In f32 a block of four is 16 bytes as it is.
+  constexpr int store_bytes = 16;
   const int dim_bytes = bytes_of(spec.output_fp32 ? DataType::fp32 : spec.dtype);
-  const int group_bytes = spec.output_store == OutputStore::permlane || spec.output_fp32 ? 16 : 8;
+  const int group_bytes =
+      spec.output_store == OutputStore::permlane || spec.output_fp32 ? store_bytes : store_bytes / 2;
   const LanePlace place = lane_place(kernel, workgroup);
   Value* row =
       ir.CreateAdd(lane_row_offset(kernel, workgroup, place.row, workgroup.o.row_stride, workgroup.o.head_stride),

@@ -120,7 +120,8 @@ PartRecords::PartRecords(Kernel& kernel, const KernelSpec& spec, const Workgroup
 void PartRecords::store_output(std::size_t block, const language::Accumulator& output) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const language::AccumulatorLayout& layout = output.layout;
-  Value* group = ir.CreateAdd(row_, ir.CreateMul(place_.lane_group, kernel_.constant(16)));
+  Value* group = ir.CreateAdd(
+      row_, ir.CreateMul(place_.lane_group, kernel_.constant(layout.row_block * static_cast<int>(sizeof(float)))));
   for (int r = 0; r < layout.registers(); r += layout.row_block) {
     Value* four = ir.CreateShuffleVector(output.value, {r, r + 1, r + 2, r + 3});
     const int dim = (static_cast<int>(block) * layout.rows) + layout.row_of_register(r);

@@ -151,7 +151,7 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
   Value* wave_limit = limit_of(first_row_of_wave);
 
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
-  Value* sign = ir.CreateAnd(ir.CreateAShr(scale, constant(31)), ir.getInt32(0x80008000));
+  Value* sign = query_sign(kernel, scale);
   Value* magnitude = positive_scale(kernel, scale);
 
   const int qk_bytes = spec.head_dim_qk * bytes_of(spec.dtype);

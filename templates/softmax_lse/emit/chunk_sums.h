@@ -4,6 +4,7 @@
 
 #include "codegen/language/lds.h"
 #include "codegen/language/softmax.h"
+#include "targets/wave_shape.h"
 #include "templates/softmax_lse/emit/tile.h"
 
 namespace wavejit::softmax_lse {
@@ -11,10 +12,31 @@ namespace wavejit::softmax_lse {
 // Where a lane's tile stands.
 struct ChunkPlace {
   language::Value* half;
-  language::Value* column;      // of the wave's 32 tiles
+  language::Value* column;      // of the wave's tiles
   language::Value* slot;        // of the tiles that its row has at a time
   language::Value* row;         // of the workgroup
   language::Value* tile_shift;  // 1 << tile_shift is how many those are; uniform
+};
+
+// LDS of a workgroup. Each wave has its own maxima, factors and sums, so that it waits for itself alone; parts are
+// everybody's.
+struct ChunkSumsPlan {
+  explicit constexpr ChunkSumsPlan(const targets::WaveShape& shape) : wave(shape) {}
+  targets::WaveShape wave;
+
+  constexpr int waves() const { return threads / wave.lanes; }
+  // One number of each of the wave's tiles.
+  constexpr int row_bytes() const { return wave.rows * static_cast<int>(sizeof(float)); }
+  // Each group of lanes has its own copy.
+  constexpr int copies_bytes() const { return wave.groups() * row_bytes(); }
+  constexpr int sums_bytes() const { return wave.groups() * static_cast<int>(language::running_sums) * row_bytes(); }
+  // Of each lane a maximum and a sum.
+  constexpr int parts_bytes() const { return wave.lanes * 2 * static_cast<int>(sizeof(float)); }
+  static constexpr int maxima_at() { return 0; }
+  constexpr int factors_at() const { return maxima_at() + (waves() * copies_bytes()); }
+  constexpr int sums_at() const { return factors_at() + (waves() * copies_bytes()); }
+  constexpr int parts_at() const { return sums_at() + (waves() * sums_bytes()); }
+  constexpr int bytes() const { return parts_at() + (waves() * parts_bytes()); }
 };
 
 class ChunkSums {
@@ -35,6 +57,7 @@ class ChunkSums {
   const language::Softmax& softmax_;
   KeyOrder order_;
   ChunkPlace place_;
+  ChunkSumsPlan plan_;
   language::Lds lds_;
   language::Value* step_;           // the tile's place in its chunk
   language::Value* own_;            // byte of the tile among the wave's

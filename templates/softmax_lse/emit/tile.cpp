@@ -7,6 +7,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
+#include "codegen/language/lane_place.h"
 #include "templates/attention/kernel/canon.h"
 
 namespace wavejit::softmax_lse {
@@ -16,8 +17,8 @@ using language::Buffer;
 using language::Kernel;
 using language::Value;
 
-constexpr language::AccumulatorLayout layout = {.rows = 32, .columns = 32, .wave_size = 64};
-constexpr int registers = layout.registers();
+constexpr int load_bytes = 16;    // of a lane
+constexpr int element_bits = 16;  // of those that are not wide
 
 bool is_wide(DataType type) { return type == DataType::fp32; }
 
@@ -41,8 +42,7 @@ Value* plus(Kernel& kernel, Value* offset, int bytes) {
 std::array<Value*, 2> widened(Kernel& kernel, Value* dword, DataType type) {
   llvm::IRBuilder<>& ir = kernel.ir();
   if (type == DataType::bf16)
-    return {ir.CreateBitCast(ir.CreateShl(dword, 16), kernel.f32()),
-            ir.CreateBitCast(ir.CreateAnd(dword, ir.getInt32(0xFFFF0000)), kernel.f32())};
+    return {language::float_of_bf16(kernel, dword, 0), language::float_of_bf16(kernel, dword, 1)};
   Value* pair = ir.CreateBitCast(dword, kernel.vector(llvm::Type::getHalfTy(kernel.context()), 2));
   return {ir.CreateFPExt(ir.CreateExtractElement(pair, std::uint64_t{0}), kernel.f32()),
           ir.CreateFPExt(ir.CreateExtractElement(pair, std::uint64_t{1}), kernel.f32())};
@@ -51,8 +51,10 @@ std::array<Value*, 2> widened(Kernel& kernel, Value* dword, DataType type) {
 class Filling {
  public:
   explicit Filling(Kernel& kernel) : kernel_(kernel) {
+    const targets::WaveShape wave = language::wave_shape(kernel);
+    const language::AccumulatorLayout layout = {.rows = wave.rows, .columns = wave.rows, .wave_size = wave.lanes};
     for (language::Accumulator& part : scores_)
-      part = {.value = llvm::PoisonValue::get(kernel.vector(kernel.f32(), registers)), .layout = layout};
+      part = {.value = llvm::PoisonValue::get(kernel.vector(kernel.f32(), layout.registers())), .layout = layout};
   }
   void set(int group, int key, Value* score) {
     language::Accumulator& part = scores_[static_cast<std::size_t>(group / 4)];
@@ -87,7 +89,7 @@ Scores ScoreReader::read(const TilePlace& place, Value* visible) const {
     std::vector<Value*> loaded;
     loaded.reserve(groups);
     for (int group = 0; group < groups; ++group)
-      loaded.push_back(buffer_.load(16, plus(kernel_, offset, 4 * first_key(order, group)), zero));
+      loaded.push_back(buffer_.load(load_bytes, plus(kernel_, offset, bytes_of(type) * first_key(order, group)), zero));
     for (int group = 0; group < groups; ++group)
       for (int key = 0; key < group_keys; ++key) {
         Value* dword =
@@ -99,7 +101,7 @@ Scores ScoreReader::read(const TilePlace& place, Value* visible) const {
   if (order == KeyOrder::by_eight) {
     std::vector<Value*> loaded;
     for (int group = 0; group < groups; group += 2)
-      loaded.push_back(buffer_.load(16, plus(kernel_, offset, 2 * first_key(order, group)), zero));
+      loaded.push_back(buffer_.load(load_bytes, plus(kernel_, offset, bytes_of(type) * first_key(order, group)), zero));
     for (int group = 0; group < groups; ++group)
       for (int pair = 0; pair < 2; ++pair) {
         const int at = (2 * (group % 2)) + pair;
@@ -115,7 +117,7 @@ Scores ScoreReader::read(const TilePlace& place, Value* visible) const {
     for (int key = 0; key < group_keys; ++key)
       loaded.push_back(ir.CreateIntrinsic(
           llvm::Intrinsic::amdgcn_raw_ptr_buffer_load, {kernel_.i16()},
-          {buffer_.descriptor(), plus(kernel_, offset, 2 * (first_key(order, group) + key)), zero, zero}));
+          {buffer_.descriptor(), plus(kernel_, offset, bytes_of(type) * (first_key(order, group) + key)), zero, zero}));
   for (int group = 0; group < groups; ++group)
     for (int key = 0; key < group_keys; ++key) {
       Value* dword = ir.CreateZExt(
@@ -155,7 +157,7 @@ void WeightWriter::write(const Scores& weights, const TilePlace& place, Value* v
   // An element of the dword that holds it.
   const auto store_element = [&](int group, int key, Value* offset) {
     Value* dword = dwords[static_cast<std::size_t>(group)][static_cast<std::size_t>(key / 2)];
-    Value* element = ir.CreateTrunc(key % 2 == 0 ? dword : ir.CreateLShr(dword, 16), kernel_.i16());
+    Value* element = ir.CreateTrunc(key % 2 == 0 ? dword : ir.CreateLShr(dword, element_bits), kernel_.i16());
     buffer_.store(element, offset, zero);
   };
   const auto key_offset = [&](Value* base, int group, int key) {

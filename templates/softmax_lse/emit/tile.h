@@ -36,7 +36,7 @@ inline constexpr int group_keys = 4;
 constexpr int half_keys(KeyOrder order) { return order == KeyOrder::by_four ? 4 : 8; }
 // The first key of a group, of the lane with half 0.
 constexpr int first_key(KeyOrder order, int group) {
-  return order == KeyOrder::by_four ? 8 * group : (16 * (group / 2)) + (4 * (group % 2));
+  return order == KeyOrder::by_four ? 2 * group_keys * group : group_keys * ((4 * (group / 2)) + (group % 2));
 }
 // Where running sum `index` of lane half `half` stands among the canon's eight: its bits 2, 4, 3 of the key, with the
 // canon's half in front. `of_half` is what the lane's half adds.
