@@ -30,6 +30,9 @@ class Strand {
     }
     return operations_.empty() ? slots_ : 0;
   }
+  void write_one() {
+    if (!operations_.empty()) write_next();
+  }
   void write_rest() {
     while (!operations_.empty()) write_next();
   }

@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "codegen/language/control.h"
@@ -324,23 +325,35 @@ class KeyGradient : private Weaver {
     const int row_blocks = rows_ / wave_.rows;
     at_ = {.buffer = buffer, .head = head_of(step), .first_row = first_row_of(step)};
     blocks_.assign(static_cast<std::size_t>(row_blocks), std::vector<Block>(places_.size()));
+    shifts_.assign(static_cast<std::size_t>(row_blocks), {});
     weave(*this, schedule::key_schedule(row_blocks), ladder_);
   }
 
   std::vector<Block>& blocks_at(int block) { return blocks_[static_cast<std::size_t>(block)]; }
 
-  // Products of gradients start from −delta, and under them the first shifts are asked for.
-  void begin(const schedule::Multiply& multiply) override {
+  // Products of gradients start from −delta. The first shifts are asked for before scores are there.
+  void prepare(const schedule::Multiply& multiply) override {
     using schedule::Product;
-    const bool is_sum = multiply.product == Product::values || multiply.product == Product::keys;
-    if (is_sum && sums_apart()) matrix_.begin_apart();
-    if (multiply.product == Product::scores)
+    if (multiply.product == Product::scores) {
       for (Block& block : blocks_at(multiply.block)) block.scores = matrix_.zeros();
+      std::vector<Value*>& shifts = shifts_[static_cast<std::size_t>(multiply.block)];
+      while (shifts.size() < quarters_of_half) read_shifts(multiply.block);
+    }
     if (multiply.product != Product::gradients) return;
     const Accumulator minus_delta = {numbers_of(multiply.block, tile_rows * 4), matrix_.accumulator_layout()};
     for (Block& block : blocks_at(multiply.block)) block.gradients = minus_delta;
-    shifts_.clear();
-    for (int quarter = 0; quarter < quarters_ahead; ++quarter) read_shifts(multiply.block);
+  }
+  void begin(const schedule::Multiply& multiply) override {
+    if (is_sum(multiply) && sums_apart()) matrix_.begin_apart();
+  }
+  void end(const schedule::Multiply& multiply) override {
+    for (Block& block : blocks_at(multiply.block)) {
+      if (multiply.product == schedule::Product::values) block.weights.fragments.clear();
+      if (multiply.product == schedule::Product::keys) block.d_scores.fragments.clear();
+    }
+  }
+  static bool is_sum(const schedule::Multiply& multiply) {
+    return multiply.product == schedule::Product::values || multiply.product == schedule::Product::keys;
   }
 
   Value* numbers_of(int block, int at) {
@@ -356,16 +369,18 @@ class KeyGradient : private Weaver {
     return all;
   }
 
-  // Shifts are read four registers ahead of the weights of the first block of keys: all at once would not fit beside
-  // the rest of 64 keys and 128 dims.
-  static constexpr int quarters_ahead = 1;
+  // Those of the other half are read while the last block of keys weighs with the first: all at once would not fit
+  // beside the rest of 64 keys and 128 dims.
+  static constexpr std::size_t quarters_of_half = 2;
   void read_shifts(int block) {
-    const auto quarters = static_cast<std::size_t>(matrix_.accumulator_layout().registers() / 4);
-    if (shifts_.size() < quarters) shifts_.push_back(four_numbers(block, static_cast<int>(shifts_.size()), 0));
+    Values& shifts = shifts_[static_cast<std::size_t>(block)];
+    shifts.push_back(four_numbers(block, static_cast<int>(shifts.size()), 0));
   }
-  Value* shift(int block, int r) {
-    if (r % 4 == 0) read_shifts(block);
-    return kernel_.ir().CreateExtractElement(shifts_[static_cast<std::size_t>(r / 4)],
+  Value* shift(int block, std::size_t keys, int r) {
+    Values& shifts = shifts_[static_cast<std::size_t>(block)];
+    const std::size_t quarters = keys + 1 == places_.size() ? 2 * quarters_of_half : quarters_of_half;
+    if (r % 4 == 0 && shifts.size() < quarters) read_shifts(block);
+    return kernel_.ir().CreateExtractElement(shifts[static_cast<std::size_t>(r / 4)],
                                              static_cast<std::uint64_t>(r % 4));
   }
 
@@ -392,7 +407,8 @@ class KeyGradient : private Weaver {
     std::vector<Multiplication> all;
     for (int dims = 0; dims < spec_.head_dim / wave_.fragment_k(); ++dims) {
       Multiplication one = {.read = [this, &tile, block, dims] { return tile.rows(at_.buffer, block, dims); },
-                            .instructions = {}};
+                            .instructions = {},
+                            .is_made = {}};
       for (std::size_t keys = 0; keys < places_.size(); ++keys)
         for (int step = 0; step < matrix_.steps(); ++step)
           one.instructions.emplace_back([=, this, &operands](const OperandA& rows) {
@@ -405,20 +421,25 @@ class KeyGradient : private Weaver {
   }
 
   // Columns times what was made of scores, a fragment of rows at a time.
-  std::vector<Multiplication> from_columns(const RowTile& tile, int block, std::vector<OperandB> Block::* operands,
-                                           int gradient) {
+  std::vector<Multiplication> from_columns(const RowTile& tile, int block, Rounded Block::* operands, int gradient) {
     std::vector<Multiplication> all;
     for (int rows = 0; rows < fragments_of_block(); ++rows)
       for (int dims = 0; dims < dim_blocks(); ++dims) {
         Multiplication one = {
             .read = [this, &tile, block, rows,
                      dims] { return tile.columns(at_.buffer, dims, (fragments_of_block() * block) + rows); },
-            .instructions = {}};
+            .instructions = {},
+            .made = rows,
+            .is_made =
+                [=, this] {
+                  return std::ranges::all_of(blocks_at(block),
+                                             [=](const Block& each) { return (each.*operands).has(rows); });
+                }};
         for (std::size_t keys = 0; keys < places_.size(); ++keys)
           for (int step = 0; step < matrix_.steps(); ++step)
             one.instructions.emplace_back([=, this](const OperandA& columns) {
               Accumulator& sum = sums_of(gradient, static_cast<int>(keys))[static_cast<std::size_t>(dims)];
-              const OperandB& of_rows = (blocks_at(block)[keys].*operands)[static_cast<std::size_t>(rows)];
+              const OperandB& of_rows = (blocks_at(block)[keys].*operands).fragments[static_cast<std::size_t>(rows)];
               sum = sums_apart() ? matrix_.mma_step_apart(columns, of_rows, sum, step)
                                  : matrix_.mma_step(columns, of_rows, sum, step);
             });
@@ -428,6 +449,10 @@ class KeyGradient : private Weaver {
   }
 
   void modify(const schedule::Modify& modify) override {
+    Values unused;
+    for (const std::vector<Block>& blocks : blocks_)
+      for (const Block& block : blocks) add_unused(kernel_, block, unused);
+    if (!unused.empty()) language::pin(kernel_, unused);
     Value* first_row = kernel_.ir().CreateAdd(at_.first_row, kernel_.constant(wave_.rows * modify.block));
     for (std::size_t keys = 0; keys < places_.size(); ++keys) {
       Block& block = blocks_at(modify.block)[keys];
@@ -438,13 +463,15 @@ class KeyGradient : private Weaver {
 
   Strand strand(const schedule::Queue& queue) override {
     Strand strand;
-    for (std::size_t keys = 0; keys < places_.size(); ++keys) {
-      Block& block = blocks_at(queue.block)[keys];
-      if (queue.vector == schedule::Vector::weigh)
-        score_gradient_.add_weights(strand, block, [this, at = queue.block](int r) { return shift(at, r); }, true);
-      else
-        score_gradient_.add_d_scores(strand, block);
-    }
+    for (int half = 0; half < fragments_of_block(); ++half)
+      for (std::size_t keys = 0; keys < places_.size(); ++keys) {
+        Block& block = blocks_at(queue.block)[keys];
+        if (queue.vector == schedule::Vector::weigh)
+          score_gradient_.add_weights(
+              strand, block, half, [=, this](int r) { return shift(queue.block, keys, r); }, true);
+        else
+          score_gradient_.add_d_scores(strand, block, half);
+      }
     return strand;
   }
 
@@ -477,7 +504,7 @@ class KeyGradient : private Weaver {
   } at_;
   Sums sums_;
   std::vector<std::vector<Block>> blocks_;  // of rows, of keys
-  Values shifts_;                           // of the block of rows at hand, four each
+  std::vector<Values> shifts_;              // of each block of rows, four each
 };
 
 }  // namespace

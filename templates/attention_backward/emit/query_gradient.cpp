@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "codegen/language/control.h"
@@ -328,6 +329,12 @@ class QueryGradient : private Weaver {
 
   void begin(const schedule::Multiply& multiply) override {
     if (multiply.product == schedule::Product::queries && sums_apart()) matrix_.begin_apart();
+  }
+  void end(const schedule::Multiply& multiply) override {
+    if (multiply.product != schedule::Product::queries) return;
+    for (Block& block : blocks_at(multiply.block)) block.d_scores.fragments.clear();
+  }
+  void prepare(const schedule::Multiply& multiply) override {
     if (multiply.product != schedule::Product::scores) return;
     for (std::size_t rows = 0; rows < rows_.size(); ++rows) {
       Block& block = blocks_at(multiply.block)[rows];
@@ -358,7 +365,8 @@ class QueryGradient : private Weaver {
     std::vector<Multiplication> all;
     for (int dims = 0; dims < spec_.head_dim / wave_.fragment_k(); ++dims) {
       Multiplication one = {.read = [this, &tile, block, dims] { return tile.rows(buffer_, block, dims); },
-                            .instructions = {}};
+                            .instructions = {},
+                            .is_made = {}};
       for (std::size_t rows = 0; rows < rows_.size(); ++rows)
         for (int step = 0; step < matrix_.steps(); ++step)
           one.instructions.emplace_back([=, this](const OperandA& keys) {
@@ -378,12 +386,18 @@ class QueryGradient : private Weaver {
         Multiplication one = {
             .read = [this, block, keys,
                      dims] { return keys_.columns(buffer_, dims, (fragments_of_block() * block) + keys); },
-            .instructions = {}};
+            .instructions = {},
+            .made = keys,
+            .is_made =
+                [=, this] {
+                  return std::ranges::all_of(blocks_at(block),
+                                             [=](const Block& each) { return each.d_scores.has(keys); });
+                }};
         for (std::size_t rows = 0; rows < rows_.size(); ++rows)
           for (int step = 0; step < matrix_.steps(); ++step)
             one.instructions.emplace_back([=, this](const OperandA& columns) {
               Accumulator& sum = sums_of(static_cast<int>(rows))[static_cast<std::size_t>(dims)];
-              const OperandB& of_keys = blocks_at(block)[rows].d_scores[static_cast<std::size_t>(keys)];
+              const OperandB& of_keys = blocks_at(block)[rows].d_scores.fragments[static_cast<std::size_t>(keys)];
               sum = sums_apart() ? matrix_.mma_step_apart(columns, of_keys, sum, step)
                                  : matrix_.mma_step(columns, of_keys, sum, step);
             });
@@ -393,6 +407,10 @@ class QueryGradient : private Weaver {
   }
 
   void modify(const schedule::Modify& modify) override {
+    Values unused;
+    for (const std::vector<Block>& blocks : blocks_)
+      for (const Block& block : blocks) add_unused(kernel_, block, unused);
+    if (!unused.empty()) language::pin(kernel_, unused);
     for (std::size_t rows = 0; rows < rows_.size(); ++rows) {
       Block& block = blocks_at(modify.block)[rows];
       block.slopes = cap_slopes(kernel_, spec_, cap_rate_, block.scores);
@@ -402,13 +420,14 @@ class QueryGradient : private Weaver {
 
   Strand strand(const schedule::Queue& queue) override {
     Strand strand;
-    for (std::size_t rows = 0; rows < rows_.size(); ++rows) {
-      Block& block = blocks_at(queue.block)[rows];
-      if (queue.vector == schedule::Vector::weigh)
-        score_gradient_.add_weights(strand, block, [shift = rows_[rows].shift](int) { return shift; }, false);
-      else
-        score_gradient_.add_d_scores(strand, block);
-    }
+    for (int half = 0; half < fragments_of_block(); ++half)
+      for (std::size_t rows = 0; rows < rows_.size(); ++rows) {
+        Block& block = blocks_at(queue.block)[rows];
+        if (queue.vector == schedule::Vector::weigh)
+          score_gradient_.add_weights(strand, block, half, [shift = rows_[rows].shift](int) { return shift; }, false);
+        else
+          score_gradient_.add_d_scores(strand, block, half);
+      }
     return strand;
   }
 

@@ -51,59 +51,71 @@ void put(Kernel& kernel, language::Accumulator& to, int r, Value* value) {
 
 }  // namespace
 
-void ScoreGradient::add_weights(Strand& strand, Block& block, const std::function<Value*(int)>& shift,
+void add_unused(Kernel& kernel, const Block& block, Values& unused) {
+  for (int r = block.differentiated; r < block.weighed; ++r) unused.push_back(element(kernel, block.scores, r));
+  for (int r = 2 * block.d_scores.pairs; r < block.differentiated; ++r)
+    unused.push_back(element(kernel, block.gradients, r));
+  for (const Rounded* rounded : {&block.weights, &block.d_scores})
+    for (const language::OperandB& fragment : rounded->fragments) unused.push_back(fragment.value);
+}
+
+void ScoreGradient::add_weights(Strand& strand, Block& block, int fragment, const std::function<Value*(int)>& shift,
                                 bool rounds) const {
-  const int registers = matrix_.accumulator_layout().registers();
+  const int first = fragment * registers();
+  const int last = first + registers();
   llvm::IRBuilder<>& ir = kernel_.ir();
-  for (int at = 0; at < registers + (2 * lag); ++at) {
-    if (at < registers)
+  for (int at = first; at < last + (2 * lag); ++at) {
+    if (at < last)
       strand.add([=, this, &block, &ir] {
         Value* exponent = ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()},
                                              {element(kernel_, block.scores, at), scale_, shift(at)});
         put(kernel_, block.scores, at, exponent);
+        block.weighed = at + 1;
       });
-    if (const int r = at - lag; r >= 0 && r < registers)
+    if (const int r = at - lag; r >= first && r < last)
       strand.add(
           [=, this, &block, &ir] {
             put(kernel_, block.scores, r,
                 ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_exp2, {kernel_.f32()}, {element(kernel_, block.scores, r)}));
           },
           slots_.exp2);
-    if (const int r = at - (2 * lag); rounds && r >= 0 && r % 2 == 1)
+    if (const int r = at - (2 * lag); rounds && r >= first && r % 2 == 1)
       add_rounding(strand, block.scores, r / 2, block.weights);
   }
 }
 
-void ScoreGradient::add_d_scores(Strand& strand, Block& block) const {
-  const int registers = matrix_.accumulator_layout().registers();
+void ScoreGradient::add_d_scores(Strand& strand, Block& block, int fragment) const {
+  const int first = fragment * registers();
+  const int last = first + registers();
   llvm::IRBuilder<>& ir = kernel_.ir();
-  for (int at = 0; at < registers + lag; ++at) {
-    if (at < registers)
+  for (int at = first; at < last + lag; ++at) {
+    if (at < last)
       strand.add([=, this, &block, &ir] {
         Value* product = ir.CreateFMul(element(kernel_, block.scores, at), element(kernel_, block.gradients, at));
         if (!block.slopes.empty()) product = ir.CreateFMul(product, block.slopes[static_cast<std::size_t>(at)]);
         put(kernel_, block.gradients, at, product);
+        block.differentiated = at + 1;
       });
-    if (const int r = at - lag; r >= 0 && r % 2 == 1) add_rounding(strand, block.gradients, r / 2, block.d_scores);
+    if (const int r = at - lag; r >= first && r % 2 == 1) add_rounding(strand, block.gradients, r / 2, block.d_scores);
   }
 }
 
-// Dwords are gathered as they come: eight registers make a fragment.
-void ScoreGradient::add_rounding(Strand& strand, const language::Accumulator& from, int pair,
-                                 std::vector<language::OperandB>& to) const {
+// Dwords are gathered as they come.
+void ScoreGradient::add_rounding(Strand& strand, const language::Accumulator& from, int pair, Rounded& to) const {
   strand.add(
       [=, this, &from, &to] {
         llvm::IRBuilder<>& ir = kernel_.ir();
         Value* two = ir.CreateShuffleVector(from.value, {2 * pair, (2 * pair) + 1});
         Value* dword = language::convert_pair(kernel_, two, matrix_.element(), language::NanInput::kept);
         const auto fragment = static_cast<std::size_t>(pair / language::OperandLayout::dwords);
-        if (to.size() == fragment)
-          to.push_back(
+        if (to.fragments.size() == fragment)
+          to.fragments.push_back(
               matrix_.operand_b(llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), language::OperandLayout::dwords)),
                                 language::KOrder::accumulator_rows));
-        Value*& dwords = to[fragment].value;
+        Value*& dwords = to.fragments[fragment].value;
         dwords =
             ir.CreateInsertElement(dwords, dword, static_cast<std::uint64_t>(pair % language::OperandLayout::dwords));
+        to.pairs = pair + 1;
       },
       slots_.convert);
 }

@@ -13,14 +13,27 @@
 
 namespace wavejit::attention_backward {
 
+// What the queue rounds of a block: eight registers of a lane make a fragment.
+struct Rounded {
+  std::vector<language::OperandB> fragments;
+  int pairs = 0;  // so far
+  bool has(int fragment) const { return pairs >= language::OperandLayout::dwords * (fragment + 1); }
+};
+
 struct Block {
   language::Accumulator scores;     // then weights
-  language::Accumulator gradients;  // dP − delta
+  language::Accumulator gradients;  // dP − delta, then dS
   language::Values slopes;          // what a soft cap leaves of each gradient; empty without
-  // Two fragments of 16 each.
-  std::vector<language::OperandB> weights;
-  std::vector<language::OperandB> d_scores;
+  Rounded weights;
+  Rounded d_scores;
+  // Registers that the queue has begun with.
+  int weighed = 0;
+  int differentiated = 0;
 };
+
+// What the queue has made of a block and nobody has used yet stays before this point. A branch comes: the backend would
+// sink it behind that, away from the matrix instructions that were to hide it.
+void add_unused(language::Kernel& kernel, const Block& block, language::Values& unused);
 
 // The factor that a soft cap leaves in a score's gradient: 4 · (r · (1 − r)), r = 1 / (exp2(score · rate) + 1). Empty
 // without the word. `rate`: its magnitude.
@@ -36,15 +49,17 @@ class ScoreGradient {
                 language::Value* scale)
       : kernel_(kernel), matrix_(matrix), slots_(slots), scale_(scale) {}
 
-  // Scores → weights. `shift(r)`: b of register r's row, asked for in order. `rounds`: also to operands.
-  void add_weights(language::Strand& strand, Block& block, const std::function<language::Value*(int)>& shift,
-                   bool rounds) const;
+  // A block makes several fragments: products of one can begin before the others are done.
+
+  // Scores → weights. `shift(r)`: b of register r's row. `rounds`: also to operands.
+  void add_weights(language::Strand& strand, Block& block, int fragment,
+                   const std::function<language::Value*(int)>& shift, bool rounds) const;
   // Weights and gradients → dS.
-  void add_d_scores(language::Strand& strand, Block& block) const;
+  void add_d_scores(language::Strand& strand, Block& block, int fragment) const;
 
  private:
-  void add_rounding(language::Strand& strand, const language::Accumulator& from, int pair,
-                    std::vector<language::OperandB>& to) const;
+  int registers() const { return language::OperandLayout::slots_of(matrix_.element()); }  // of a fragment
+  void add_rounding(language::Strand& strand, const language::Accumulator& from, int pair, Rounded& to) const;
 
   language::Kernel& kernel_;
   const language::MatrixUnit& matrix_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
-#include <optional>
 #include <utility>
 #include <variant>
 
@@ -15,44 +14,19 @@ using language::OperandA;
 using language::Strand;
 using schedule::Modify;
 using schedule::Multiply;
-using schedule::Product;
 using schedule::Queue;
-using schedule::Vector;
-
-// The vector queue. A slot that a piece has no use for is the next one's.
-class VectorQueue {
- public:
-  void add(const Queue& what, Strand strand) { pieces_.push_back({what, std::move(strand)}); }
-  void write(int slots) {
-    while (slots > 0 && !pieces_.empty()) {
-      slots = pieces_.front().strand.write(slots);
-      if (!pieces_.front().strand.empty()) return;
-      pieces_.pop_front();
-    }
-  }
-  void drain(Vector vector, int block) {
-    const auto is_it = [&](const Piece& piece) { return piece.what.vector == vector && piece.what.block == block; };
-    while (std::ranges::any_of(pieces_, is_it)) {
-      pieces_.front().strand.write_rest();
-      pieces_.pop_front();
-    }
-  }
-
- private:
-  struct Piece {
-    Queue what;
-    Strand strand;
-  };
-  std::deque<Piece> pieces_;
-};
 
 class Walk {
  public:
   Walk(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder)
       : weaver_(weaver), schedule_(schedule), ladder_(ladder) {
-    for (const schedule::Act& act : schedule.acts)
-      if (const auto* multiply = std::get_if<Multiply>(&act))
-        for (Multiplication& one : weaver.multiplications(*multiply)) all_.push_back({*multiply, std::move(one)});
+    for (const schedule::Act& act : schedule.acts) {
+      const auto* multiply = std::get_if<Multiply>(&act);
+      if (multiply == nullptr) continue;
+      bool first = true;
+      for (Multiplication& one : weaver.multiplications(*multiply))
+        all_.push_back({*multiply, std::exchange(first, false), std::move(one)});
+    }
   }
 
   void emit() {
@@ -62,30 +36,62 @@ class Walk {
  private:
   struct Each {
     Multiply of;
+    bool first = false;  // of its product
     Multiplication what;
   };
 
   void read_up_to(std::size_t count) {
-    while (fragments_.size() < std::min(count, all_.size())) fragments_.push_back(all_[fragments_.size()].what.read());
-  }
-
-  void perform(const Multiply& multiply) {
-    if (multiply.product == Product::values) queue_.drain(Vector::weigh, multiply.block);
-    if (multiply.product == Product::keys || multiply.product == Product::queries)
-      queue_.drain(Vector::differentiate, multiply.block);
-    weaver_.begin(multiply);
-    const int slots = ladder_.behind.at(static_cast<std::size_t>(multiply.product));
-    for (; at_ < all_.size() && all_[at_].of.product == multiply.product && all_[at_].of.block == multiply.block;
-         ++at_) {
-      read_up_to(at_ + static_cast<std::size_t>(ladder_.read_ahead));
-      for (const auto& instruction : all_[at_].what.instructions) {
-        instruction(fragments_[at_]);
-        queue_.write(slots);
-      }
+    while (fragments_.size() < std::min(count, all_.size())) {
+      const Each& next = all_[fragments_.size()];
+      if (next.first) weaver_.prepare(next.of);
+      fragments_.push_back(next.what.read());
     }
   }
+
+  // The fragments ahead are asked for behind the first matrix instruction: the memory unit is free for them then.
+  void perform(const Multiply& multiply) {
+    const int slots = ladder_.behind.at(static_cast<std::size_t>(multiply.product));
+    int made = -1;
+    for (; at_ < all_.size() && all_[at_].of.product == multiply.product && all_[at_].of.block == multiply.block;
+         ++at_) {
+      const Multiplication& what = all_[at_].what;
+      read_up_to(at_ + 1);
+      if (std::exchange(made, what.made) != what.made) {
+        while (what.is_made && !what.is_made() && !queue_.empty()) write_one();
+        weaver_.begin(multiply);
+      }
+      bool first = true;
+      for (const auto& instruction : what.instructions) {
+        instruction(fragments_[at_]);
+        if (first) read_up_to(at_ + 1 + static_cast<std::size_t>(ladder_.read_ahead));
+        if (settling_ == 0)
+          write(slots - (first ? ladder_.reading : 0));
+        else
+          --settling_;
+        first = false;
+      }
+    }
+    weaver_.end(multiply);
+  }
   void perform(const Modify& modify) { weaver_.modify(modify); }
-  void perform(const Queue& queue) { queue_.add(queue, weaver_.strand(queue)); }
+  // What the piece takes is still in the matrix unit.
+  void perform(const Queue& queue) {
+    if (queue_.empty()) settling_ = ladder_.settling;
+    queue_.push_back(weaver_.strand(queue));
+  }
+
+  // Slots that a piece has no use for are the next one's.
+  void write(int slots) {
+    while (slots > 0 && !queue_.empty()) {
+      slots = queue_.front().write(slots);
+      if (!queue_.front().empty()) return;
+      queue_.pop_front();
+    }
+  }
+  void write_one() {
+    queue_.front().write_one();
+    if (queue_.front().empty()) queue_.pop_front();
+  }
 
   Weaver& weaver_;
   const schedule::Schedule& schedule_;
@@ -93,7 +99,8 @@ class Walk {
   std::vector<Each> all_;
   std::vector<OperandA> fragments_;
   std::size_t at_ = 0;
-  VectorQueue queue_;
+  std::deque<Strand> queue_;
+  int settling_ = 0;  // matrix instructions with nothing behind them
 };
 
 }  // namespace

@@ -17,6 +17,9 @@ namespace wavejit::attention_backward {
 struct Multiplication {
   std::function<language::OperandA()> read;
   std::vector<std::function<void(const language::OperandA&)>> instructions;
+  // Which fragment of what the queue makes they take, and whether it is made; nothing: none.
+  int made = 0;
+  std::function<bool()> is_made;
 };
 
 // What a kernel makes of a table's acts.
@@ -28,8 +31,12 @@ class Weaver {
   virtual ~Weaver() = default;
 
   virtual std::vector<Multiplication> multiplications(const schedule::Multiply& multiply) = 0;
-  // Before the first of them.
+  // Before the first of its fragments is asked for.
+  virtual void prepare(const schedule::Multiply& multiply) = 0;
+  // Before the first that takes a fragment of the queue's, and before the first of a product that takes none.
   virtual void begin(const schedule::Multiply& multiply) = 0;
+  // Behind the last.
+  virtual void end(const schedule::Multiply& multiply) = 0;
   virtual void modify(const schedule::Modify& modify) = 0;
   virtual language::Strand strand(const schedule::Queue& queue) = 0;
 };

@@ -4,10 +4,15 @@
 namespace wavejit::attention_backward {
 namespace {
 
-// A matrix instruction of 32 × 32 takes 8 slots, of which it holds the vector port for 1 (depth 8) or 2 (depth 16).
-constexpr Ladder short_products = {
-    .idea = "what fits behind a matrix instruction", .behind = {6, 6, 6, 6, 6}, .read_ahead = 3};
-constexpr Ladder long_products = {.idea = "half a fragment's", .behind = {7, 7, 7, 7, 7}, .read_ahead = 4};
+// A matrix instruction of 32 × 32 takes 8 slots, of which it holds the vector port for 2. A fragment takes one or two
+// reads and a wait.
+constexpr Ladder short_products = {.idea = "what fits behind a matrix instruction",
+                                   .behind = {6, 6, 6, 6, 6},
+                                   .reading = 3,
+                                   .settling = 1,
+                                   .read_ahead = 3};
+constexpr Ladder long_products = {
+    .idea = "half a fragment's", .behind = {7, 7, 7, 7, 7}, .reading = 0, .settling = 0, .read_ahead = 4};
 
 }  // namespace
 

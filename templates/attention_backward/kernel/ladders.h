@@ -14,6 +14,8 @@ struct Ladder {
   std::string_view idea;
   // Slots behind a matrix instruction of scores, gradients, values, keys, queries.
   std::array<int, 5> behind = {};
+  int reading = 0;     // of them what it takes to read a fragment, behind the first instruction of each
+  int settling = 0;    // matrix instructions until the vector unit sees the last one's result
   int read_ahead = 4;  // fragments read from LDS before the matrix instructions that take them
 };
 
