@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a call of wavejit.torch costs beside the C call, into empty HIP functions: the best of some rounds.
+"""What a call of wavejit.torch costs beside the C call, and a layer's forward and backward, into empty HIP functions: the best of some
+rounds.
 
     PYTHONPATH=<build>/python LD_PRELOAD=<build>/bench/libamdhip64.so.7 torch_calls.py     (./dev bench python)
 
@@ -14,29 +15,73 @@ from python_calls import microseconds
 
 import wavejit
 import wavejit.torch
-from wavejit.torch import _engines, _roads
+from wavejit.torch import _backward_road, _engines, _roads
+
+LAYERS = 16
+
+
+class Nothing(torch.autograd.Function):
+    """What torch itself takes for a function with a gradient."""
+
+    @staticmethod
+    def forward(ctx, q, k, v):
+        ctx.save_for_backward(q, k, v)
+        return q.view_as(q)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        _, k, v = ctx.saved_tensors
+        return gradient, k.detach(), v.detach()
+
+
+def calls_without_gradients() -> None:
+    q, k = torch.empty(1, 128, 8, 128, dtype=torch.bfloat16), torch.empty(1, 1024, 8, 128, dtype=torch.bfloat16)
+    starts, key_starts, lengths = (torch.tensor(numbers, dtype=torch.int32) for numbers in ([0, 128], [0, 1024], [1000]))
+    rows, keys = q[0], k[0]
+    heads_first = q.transpose(1, 2), k.transpose(1, 2), k.transpose(1, 2)
+    calls = {
+        "torch.empty of the output": lambda: torch.empty(1, 128, 8, 128, dtype=torch.bfloat16, device=q.device),
+        "the operator": lambda: torch.ops.wavejit.attention_forward.default(q, k, k, causal=True),
+        "scaled_dot_product_attention": lambda: wavejit.torch.scaled_dot_product_attention(*heads_first),
+        "flash_attn_func": lambda: wavejit.torch.flash_attn_func(q, k, k, causal=True),
+        "flash_attn_with_kvcache": lambda: wavejit.torch.flash_attn_with_kvcache(q, k, k, cache_seqlens=lengths, causal=True),
+        "flash_attn_varlen_func": lambda: wavejit.torch.flash_attn_varlen_func(rows, keys, keys, starts, key_starts, 128, 1024, causal=True),
+    }  # fmt: skip
+    with torch.no_grad():
+        for name, call in calls.items():
+            call()
+            print(f"{name:38}{microseconds(call, 20, 1000):7.2f} us")
+
+
+def layers_with_gradients() -> None:
+    """Layers one after the other, each with keys and values of its own, then all their gradients; a layer's share of that."""
+    shape, dtype = (1, 64, 8, 128), torch.bfloat16
+    first, gradient = torch.empty(shape, dtype=dtype, requires_grad=True), torch.empty(shape, dtype=dtype)
+    leaves = [torch.empty(shape, dtype=dtype, requires_grad=True) for _ in range(2 * LAYERS)]
+
+    def through(layer):
+        rows = first
+        for i in range(LAYERS):
+            rows = layer(rows, *leaves[2 * i : 2 * i + 2])
+        return torch.autograd.grad(rows, (first, *leaves), gradient)
+
+    for name, layer in (("a layer's forward and backward", lambda q, k, v: wavejit.torch.flash_attn_func(q, k, v, causal=True)),
+                        ("the same of a function without work", Nothing.apply)):  # fmt: skip
+        through(layer)
+        print(f"{name:38}{microseconds(lambda: through(layer), 2, 1000) / LAYERS:7.2f} us")
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as cache, wavejit.Engine("hip", cache_dir=cache, log_level="error") as engine, torch.no_grad():
+    with tempfile.TemporaryDirectory() as cache, wavejit.Engine("hip", cache_dir=cache, log_level="error") as engine:
         _engines._of[torch.device("cpu")] = engine
-        _roads.through_copies = _roads.on_device
+        _roads.through_copies, _backward_road.through_copies = _roads.on_device, _backward_road.on_device
         _roads.current_stream = lambda device: 0
-        q, k = torch.empty(1, 128, 8, 128, dtype=torch.bfloat16), torch.empty(1, 1024, 8, 128, dtype=torch.bfloat16)
-        starts, key_starts, lengths = (torch.tensor(numbers, dtype=torch.int32) for numbers in ([0, 128], [0, 1024], [1000]))
-        rows, keys = q[0], k[0]
-        heads_first = q.transpose(1, 2), k.transpose(1, 2), k.transpose(1, 2)
-        calls = {
-            "torch.empty of the output": lambda: torch.empty(1, 128, 8, 128, dtype=torch.bfloat16, device=q.device),
-            "the operator": lambda: torch.ops.wavejit.attention_forward.default(q, k, k, causal=True),
-            "scaled_dot_product_attention": lambda: wavejit.torch.scaled_dot_product_attention(*heads_first),
-            "flash_attn_func": lambda: wavejit.torch.flash_attn_func(q, k, k, causal=True),
-            "flash_attn_with_kvcache": lambda: wavejit.torch.flash_attn_with_kvcache(q, k, k, cache_seqlens=lengths, causal=True),
-            "flash_attn_varlen_func": lambda: wavejit.torch.flash_attn_varlen_func(rows, keys, keys, starts, key_starts, 128, 1024, causal=True),
-        }  # fmt: skip
-        for name, call in calls.items():
-            call()
-            print(f"{name:38}{microseconds(call, 100, 200):7.2f} us")
+        # torch's memory on the CPU begins at multiples of 64 bytes, on a GPU at multiples of 512.
+        room = torch.empty(1 << 18)
+        room = room[-room.data_ptr() % 256 // 4 :]
+        _backward_road.workspace_of = lambda plan, device: room
+        calls_without_gradients()
+        layers_with_gradients()
 
 
 if __name__ == "__main__":

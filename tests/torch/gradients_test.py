@@ -122,6 +122,34 @@ class Flash(Case):
                 self.assertTrue(torch.equal(one[0], other[begin:end]))
 
 
+class InOneTensor(Case):
+    """qkv and kv: the gradients of the parts, in one tensor, with the bits of tensors apart."""
+
+    def gradient(self, function, leaf, *others):
+        leaf = leaf.clone().requires_grad_()
+        out = function(leaf, *others)
+        weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).reshape(out.shape).to(out.dtype)
+        return torch.autograd.grad(out, leaf, weights)[0]
+
+    def test_dense(self):
+        qkv, words = draw(2, 20, 3, 2, 64), {"causal": True, "window_size": (9, 0), "softcap": 3.0, "deterministic": True}
+        apart = self.gradients(lambda q, k, v: wavejit.torch.flash_attn_func(q, k, v, **words), *qkv.unbind(2))
+        found = self.gradient(lambda qkv: wavejit.torch.flash_attn_qkvpacked_func(qkv, **words), qkv)
+        self.assertTrue(torch.equal(found, torch.stack(apart, 2)))
+        found = self.gradient(lambda kv: wavejit.torch.flash_attn_kvpacked_func(qkv[:, :, 0], kv, **words), qkv[:, :, 1:])
+        self.assertTrue(torch.equal(found, torch.stack(apart[1:], 2)))
+        self.assertTrue(torch.equal(wavejit.torch.flash_attn_qkvpacked_func(qkv, return_attn_probs=True)[1], wavejit.torch.flash_attn_func(*qkv.unbind(2), return_attn_probs=True)[1]))
+
+    def test_packed_sequences(self):
+        qkv, starts, slopes = draw(40, 3, 2, 64), torch.tensor([0, 7, 7, 40], dtype=torch.int32), torch.tensor([0.5, 0.25])
+        words = {"causal": True, "alibi_slopes": slopes}
+        apart = self.gradients(lambda q, k, v: wavejit.torch.flash_attn_varlen_func(q, k, v, starts, starts, 33, 33, **words), *qkv.unbind(1))
+        found = self.gradient(lambda qkv: wavejit.torch.flash_attn_varlen_qkvpacked_func(qkv, starts, 33, **words), qkv)
+        self.assertTrue(torch.equal(found, torch.stack(apart, 1)))
+        found = self.gradient(lambda kv: wavejit.torch.flash_attn_varlen_kvpacked_func(qkv[:, 0], kv, starts, starts, 33, 33, **words), qkv[:, 1:])
+        self.assertTrue(torch.equal(found, torch.stack(apart[1:], 1)))
+
+
 class Graphs(Case):
     def test_compiled_in_one_graph(self):
         q, k = draw(1, 20, 2, 64), draw(1, 30, 2, 64)
@@ -133,6 +161,51 @@ class Graphs(Case):
         for one, other in zip(self.gradients(torch.compile(block, backend="aot_eager", fullgraph=True), q, k), plain):
             self.assertTrue(torch.equal(one, other))
 
+    def test_the_backward_graph_has_the_operator(self):
+        from torch._dynamo.backends.common import aot_autograd
+        from torch._functorch.aot_autograd import make_boxed_func
+
+        graphs, starts = [], torch.tensor([0, 7, 20], dtype=torch.int32)
+
+        def keep(graph, inputs):
+            graphs.append(graph.code)
+            return make_boxed_func(graph)
+
+        def block(qkv):
+            packed = wavejit.torch.flash_attn_varlen_qkvpacked_func(2 * qkv[0], starts, 13, causal=True)
+            return wavejit.torch.flash_attn_qkvpacked_func(qkv, softcap=3.0)[0] + packed
+
+        compiled = torch.compile(block, backend=aot_autograd(fw_compiler=keep, bw_compiler=keep), fullgraph=True)
+        qkv = draw(1, 20, 3, 2, 64)
+        plain, found = self.gradients(block, qkv), self.gradients(compiled, qkv)
+        self.assertTrue(torch.equal(plain[0], found[0]))
+        forward, backward = graphs
+        self.assertEqual((forward.count("wavejit.attention_forward_lse"), backward.count("wavejit.attention_backward")), (2, 2))
+
+    def test_who_looks_sees_the_operators(self):
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        seen = []
+
+        class Look(TorchDispatchMode):
+            def __torch_dispatch__(self, operator, types, given=(), words=None):
+                seen.append(str(operator))
+                return operator(*given, **(words or {}))
+
+        q = draw(1, 20, 2, 64)
+        plain = self.gradients(lambda q: wavejit.torch.flash_attn_func(q, q, q), q)
+        with Look():
+            looked_at = self.gradients(lambda q: wavejit.torch.flash_attn_func(q, q, q), q)
+        self.assertTrue(torch.equal(plain[0], looked_at[0]))
+        self.assertEqual([name for name in seen if "wavejit" in name], ["wavejit.attention_forward_lse.default", "wavejit.attention_backward.default"])
+        self.assertTrue(torch.equal(plain[0], self.gradients(lambda q: torch.ops.wavejit.attention_forward(q, q, q), q)[0]))
+
+    def test_deterministic_or_not(self):
+        inputs = draw(2, 70, 4, 64), draw(2, 70, 2, 64), draw(2, 70, 2, 64)
+        first, *others = (self.gradients(lambda q, k, v: wavejit.torch.flash_attn_func(q, k, v, causal=True, deterministic=each), *inputs) for each in (True, False, True))
+        for other in others:
+            self.assertTrue(all(torch.equal(one, two) for one, two in zip(first, other)))
+
     def test_checkpoints_and_twice_on_one_graph(self):
         q = draw(1, 20, 2, 64)
 
@@ -140,8 +213,11 @@ class Graphs(Case):
             return wavejit.torch.flash_attn_func(q, q, q, causal=True)
 
         (plain,) = self.gradients(block, q)
-        (again,) = self.gradients(lambda q: torch.utils.checkpoint.checkpoint(block, q, use_reentrant=False), q)
-        self.assertTrue(torch.equal(plain, again))
+        for reentrant in (False, True):
+            leaf = q.clone().requires_grad_()
+            out = torch.utils.checkpoint.checkpoint(block, leaf, use_reentrant=reentrant)
+            out.backward(torch.linspace(-1, 1, out.numel(), dtype=torch.float64).reshape(out.shape).to(out.dtype))
+            self.assertTrue(torch.equal(plain, leaf.grad))
         leaf = q.clone().requires_grad_()
         out = block(leaf).float().sum()
         (first,) = torch.autograd.grad(out, leaf, retain_graph=True)
@@ -182,6 +258,23 @@ class Refused(Case):
                             ("block_table", lambda: wavejit.torch.flash_attn_with_kvcache(draw(1, 1, 2, 64).requires_grad_(), draw(4, 16, 2, 64), draw(4, 16, 2, 64),
                                                                                           cache_seqlens=5, block_table=torch.zeros(1, 1, dtype=torch.int32)))):
             with self.subTest(field=field), self.assertRaisesRegex(wavejit.Unsupported, field):
+                call()
+
+    def test_dropout_and_what_is_not_packed(self):
+        q, qkv, starts = draw(5, 2, 64).requires_grad_(), draw(5, 3, 2, 64).requires_grad_(), torch.tensor([0, 5], dtype=torch.int32)
+        flash = wavejit.torch
+        for field, call in (("dropout_p = 0.1", lambda: flash.flash_attn_func(q[None], q[None], q[None], 0.1)),
+                            ("dropout_p = 0.1", lambda: flash.flash_attn_varlen_func(q, q, q, starts, starts, 5, 5, 0.1)),
+                            ("dropout_p = 0.1", lambda: flash.flash_attn_qkvpacked_func(qkv[None], 0.1)),
+                            ("dropout_p = 0.1", lambda: flash.flash_attn_kvpacked_func(q[None], qkv[None, :, 1:], 0.1)),
+                            ("dropout_p = 0.1", lambda: flash.flash_attn_varlen_qkvpacked_func(qkv, starts, 5, 0.1)),
+                            ("dropout_p = 0.1", lambda: flash.flash_attn_varlen_kvpacked_func(q, qkv[:, 1:], starts, starts, 5, 5, 0.1)),
+                            ("dropout_p = 0.1", lambda: flash.scaled_dot_product_attention(q[None], q[None], q[None], dropout_p=0.1)),
+                            (r"qkv: shape \(5, 3, 2, 64\); accepted: \[batch, length, 3, heads, head dim\]", lambda: flash.flash_attn_qkvpacked_func(qkv)),
+                            (r"kv: shape \(5, 3, 2, 64\); accepted: \[total, 2, heads, head dim\]", lambda: flash.flash_attn_varlen_kvpacked_func(q, qkv, starts, starts, 5, 5)),
+                            (r"qkv: dtype torch\.float32", lambda: flash.flash_attn_qkvpacked_func(qkv[None].float())),
+                            (r"cu_seqlens\[1\] = 9", lambda: flash.flash_attn_varlen_qkvpacked_func(qkv, torch.tensor([0, 9], dtype=torch.int32), 5))):
+            with self.subTest(field=field), self.assertRaisesRegex(wavejit.Error, field):
                 call()
 
     def test_gradients_of_gradients(self):

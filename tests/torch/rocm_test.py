@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ROCm tensors on the simulated HIP (tests/torch/CMakeLists.txt): PyTorch's tensors made from capsules of ROCm memory.
 
-PyPI's PyTorch takes such a capsule and has no ROCm beyond that. The four operations of it that a call needs are made here, over
+PyPI's PyTorch takes such a capsule and has no ROCm beyond that. The few operations of it that a call needs are made here, over
 memory of the simulated device.
 """
 import ctypes
@@ -55,6 +55,11 @@ def empty(size, dtype=None, **_):
     return tensor_of(ENGINE.empty(list(size), NAMES[dtype]))
 
 
+def empty_strided(size, stride, **words):
+    assert list(stride) == [math.prod(size[place + 1 :]) for place in range(len(size))]
+    return empty(size, **words)
+
+
 def as_strided(tensor, size, stride, offset=None):
     bytes_of = tensor.element_size()
     code = {torch.float16: 2, torch.bfloat16: 4, torch.float32: 2, torch.int32: 0}[tensor.dtype]
@@ -70,7 +75,7 @@ def clone(tensor, memory_format=None):
 
 
 LIBRARY = torch.library.Library("aten", "IMPL")
-for operation, function in (("empty.memory_format", empty), ("as_strided", as_strided), ("clone", clone)):
+for operation, function in (("empty.memory_format", empty), ("empty_strided", empty_strided), ("as_strided", as_strided), ("clone", clone)):
     LIBRARY.impl(operation, function, "HIP")
 # What torch has for ROCm only.
 NO_STREAM = mock.patch.object(_roads, "current_stream", lambda device: 0)
@@ -108,9 +113,35 @@ class Road(Case):
         rows, keys = draw(1, 65, 512, 64), draw(1, 1, 1, 64)
         self.gradients(rows, keys, keys, rows, numpy.zeros((1, 512, 65), numpy.float32), rows)
 
+    def test_gradients_of_a_shape_seen_before_and_of_strides(self):
+        shapes = len(ENGINE._plans)
+        for _ in range(2):
+            rows, d_out = draw(2, 19, 2, 64), draw(2, 19, 2, 64)
+            out, lse = ENGINE.attention_forward(*[ENGINE.array(rows)] * 3, lse=True)
+            self.gradients(rows, rows, rows, out.numpy(), lse.numpy(), d_out, d_lse=lse.numpy())
+        self.assertEqual(len(ENGINE._plans), shapes + 1)
+        exact = ENGINE.attention_backward(*(ENGINE.array(each) for each in (rows, rows, rows)), out, lse, ENGINE.array(d_out))
+        # q lies heads first, k begins at 2 bytes, d_out is one row for all: the latter two are copied.
+        q, k = numpy.ascontiguousarray(rows.transpose(0, 2, 1, 3)), numpy.zeros((2, 19, 2, 72), numpy.float16)
+        k[..., 1:65] = rows
+        given = [view(q, ...).transpose(1, 2), view(k, ..., slice(1, 65)), *map(rocm, (rows, out.numpy(), lse.numpy())), rocm(d_out)]
+        for one, other in zip(torch.ops.wavejit.attention_backward(*given), exact):
+            self.assertTrue(numpy.array_equal(host(one).view(numpy.uint16), other.numpy().view(numpy.uint16)))
+        one_row = rocm(d_out[:1, :1])
+        found = torch.ops.wavejit.attention_backward(*given[:5], one_row.expand(2, 19, 2, 64))
+        exact = ENGINE.attention_backward(*(ENGINE.array(each) for each in (rows, rows, rows)), out, lse, ENGINE.array(numpy.broadcast_to(d_out[:1, :1], d_out.shape).copy()))
+        for one, other in zip(found, exact):
+            self.assertTrue(numpy.array_equal(host(one).view(numpy.uint16), other.numpy().view(numpy.uint16)))
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "d_out: a tensor on cpu; accepted: hip:0, where q is"):
+            torch.ops.wavejit.attention_backward(*given[:5], torch.from_numpy(d_out))
+
     def gradients(self, *inputs, **words):
-        exact = ENGINE.attention_backward(*(ENGINE.array(each) for each in inputs), **words)
-        found = torch.ops.wavejit.attention_backward(*[rocm(each) for each in inputs], **words)
+        def both(of):
+            return [of(each) for each in inputs], {name: of(value) if name == "d_lse" else value for name, value in words.items()}
+
+        (given, known), (tensors, named) = both(ENGINE.array), both(rocm)
+        exact = ENGINE.attention_backward(*given, **known)
+        found = torch.ops.wavejit.attention_backward(*tensors, **named)
         for one, other in zip(found, exact):
             self.assertEqual(one.device, torch.device("hip", 0))
             self.assertTrue(numpy.array_equal(host(one).view(numpy.uint16), other.numpy().view(numpy.uint16)))

@@ -8,15 +8,24 @@
     k = v = torch.randn(1, 2, 256, 128, dtype=torch.bfloat16)
     out = wavejit.torch.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
-`scaled_dot_product_attention` is torch.nn.functional's; `flash_attn_func`, `flash_attn_varlen_func` and `flash_attn_with_kvcache`
-are flash-attn's. They end in the operators `torch.ops.wavejit.attention_forward` and `attention_forward_lse`, through which
+`scaled_dot_product_attention` is torch.nn.functional's; `flash_attn_func`, `flash_attn_varlen_func`, their forms with kv or qkv in one
+tensor and `flash_attn_with_kvcache` are flash-attn's. They end in the operators `torch.ops.wavejit.attention_forward` and `attention_forward_lse`, through which
 torch.compile and torch.export trace. docs/pytorch.md begins there.
 
 Where q, k or v requires grad, they have gradients: head dims 64 and 128, every mask but a tensor (attn_mask), soft-cap, ALiBi,
 sinks. The same call twice gives the same bits. What has no gradient is refused by name.
 """
 from ._engines import engine, use
-from ._flash import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache
+from ._flash import (
+    flash_attn_func,
+    flash_attn_kvpacked_func,
+    flash_attn_qkvpacked_func,
+    flash_attn_varlen_func,
+    flash_attn_varlen_kvpacked_func,
+    flash_attn_varlen_qkvpacked_func,
+    flash_attn_with_kvcache,
+)
 from ._sdpa import scaled_dot_product_attention
 
-__all__ = ["engine", "flash_attn_func", "flash_attn_varlen_func", "flash_attn_with_kvcache", "scaled_dot_product_attention", "use"]
+__all__ = ["engine", "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func", "flash_attn_varlen_kvpacked_func",
+           "flash_attn_varlen_qkvpacked_func", "flash_attn_with_kvcache", "scaled_dot_product_attention", "use"]

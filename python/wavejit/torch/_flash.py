@@ -13,6 +13,10 @@ from ._operators import attention_forward, attention_forward_lse, called, withou
 DENSE = {"scale": "softmax_scale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
 PACKED = {**DENSE, "query_starts": "cu_seqlens_q", "key_starts": "cu_seqlens_k", "key_lengths": "cu_seqlens_k", "max_query_length": "max_seqlen_q",
           "max_key_length": "max_seqlen_k"}
+DENSE_QKV = {**DENSE, "q": "qkv", "k": "qkv", "v": "qkv"}
+DENSE_KV = {**DENSE, "k": "kv", "v": "kv"}
+PACKED_QKV = {**PACKED, **DENSE_QKV, "query_starts": "cu_seqlens", "key_starts": "cu_seqlens", "max_query_length": "max_seqlen", "max_key_length": "max_seqlen"}
+PACKED_KV = {**PACKED, **DENSE_KV}
 CACHE = {**DENSE, "k": "k_cache", "v": "v_cache", "key_lengths": "cache_seqlens", "first_keys": "cache_leftpad", "splits": "num_splits",
          "table_columns": "block_table"}
 
@@ -45,9 +49,7 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
     (torch.Size([1, 16, 2, 64]), 1.0)
     """
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes)
-    if return_attn_probs:
-        return (*called(attention_forward_lse, DENSE, q, k, v, scale=softmax_scale, causal=causal, **words), None)
-    return called(attention_forward, DENSE, q, k, v, scale=softmax_scale, causal=causal, **words)
+    return _dense(DENSE, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 
 def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor, max_seqlen_q: int,
@@ -82,11 +84,80 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
         k, v = k.unsqueeze(0), v.unsqueeze(0)
     else:
         words |= {"key_lengths": starts[1:] - starts[:-1], "block_table": _int32("block_table", block_table, 2)}
-    rows = q.unsqueeze(0)
-    if return_attn_probs:
-        out, lse = called(attention_forward_lse, PACKED, rows, k, v, scale=softmax_scale, causal=causal, **words)
-        return out.squeeze(0), lse.squeeze(0), None
-    return called(attention_forward, PACKED, rows, k, v, scale=softmax_scale, causal=causal, **words).squeeze(0)
+    return _packed(PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
+
+
+def flash_attn_qkvpacked_func(qkv: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
+                              window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
+                              deterministic: bool = False, return_attn_probs: bool = False) -> Any:
+    """`flash_attn_func` of queries, keys and values in one tensor, as one projection makes them: qkv [B, S, 3, H, D] → [B, S, H, D].
+
+    Nothing is copied for it, and qkv's gradient is one tensor too.
+
+    >>> import torch, wavejit.torch
+    >>> engine = wavejit.torch.use("sim:gfx950")
+    >>> qkv = torch.ones(1, 16, 3, 2, 64, dtype=torch.bfloat16)
+    >>> wavejit.torch.flash_attn_qkvpacked_func(qkv, causal=True).shape
+    torch.Size([1, 16, 2, 64])
+    """
+    q, k, v = _parts("qkv", qkv, 5, 3)
+    words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "qkv", "qkv", "qkv")
+    return _dense(DENSE_QKV, q, k, v, softmax_scale, causal, words, return_attn_probs)
+
+
+def flash_attn_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
+                             window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
+                             deterministic: bool = False, return_attn_probs: bool = False) -> Any:
+    """`flash_attn_func` of keys and values in one tensor: q [B, Sq, Hq, D], kv [B, Sk, 2, Hkv, D] → [B, Sq, Hq, D].
+
+    >>> import torch, wavejit.torch
+    >>> engine = wavejit.torch.use("sim:gfx950")
+    >>> q, kv = torch.ones(1, 16, 4, 64, dtype=torch.bfloat16), torch.ones(1, 30, 2, 2, 64, dtype=torch.bfloat16)
+    >>> wavejit.torch.flash_attn_kvpacked_func(q, kv).shape
+    torch.Size([1, 16, 4, 64])
+    """
+    k, v = _parts("kv", kv, 5, 2)
+    words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "kv", "kv")
+    return _dense(DENSE_KV, q, k, v, softmax_scale, causal, words, return_attn_probs)
+
+
+def flash_attn_varlen_qkvpacked_func(qkv: torch.Tensor, cu_seqlens: torch.Tensor, max_seqlen: int, dropout_p: float = 0.0,
+                                     softmax_scale: float | None = None, causal: bool = False, window_size: tuple[int, int] = (-1, -1),
+                                     softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None, deterministic: bool = False,
+                                     return_attn_probs: bool = False) -> Any:
+    """`flash_attn_varlen_func` of queries, keys and values in one tensor: qkv [total, 3, H, D], cu_seqlens [B + 1] int32 → [total, H, D].
+
+    >>> import torch, wavejit.torch
+    >>> engine = wavejit.torch.use("sim:gfx950")
+    >>> qkv, starts = torch.ones(20, 3, 2, 64, dtype=torch.float16), torch.tensor([0, 5, 20], dtype=torch.int32)
+    >>> wavejit.torch.flash_attn_varlen_qkvpacked_func(qkv, starts, 15, causal=True).shape
+    torch.Size([20, 2, 64])
+    """
+    q, k, v = _parts("qkv", qkv, 4, 3)
+    words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "qkv", "qkv", "qkv")
+    words["query_starts"] = words["key_starts"] = _int32("cu_seqlens", cu_seqlens, 1)
+    words |= {"max_query_length": max_seqlen, "max_key_length": max_seqlen}
+    return _packed(PACKED_QKV, q, k.unsqueeze(0), v.unsqueeze(0), softmax_scale, causal, words, return_attn_probs)
+
+
+def flash_attn_varlen_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor, max_seqlen_q: int,
+                                    max_seqlen_k: int, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
+                                    window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
+                                    deterministic: bool = False, return_attn_probs: bool = False) -> Any:
+    """`flash_attn_varlen_func` of keys and values in one tensor: q [total, Hq, D], kv [total, 2, Hkv, D] → [total, Hq, D].
+
+    >>> import torch, wavejit.torch
+    >>> engine = wavejit.torch.use("sim:gfx950")
+    >>> q, kv = torch.ones(20, 4, 64, dtype=torch.float16), torch.ones(20, 2, 2, 64, dtype=torch.float16)
+    >>> starts = torch.tensor([0, 5, 20], dtype=torch.int32)
+    >>> wavejit.torch.flash_attn_varlen_kvpacked_func(q, kv, starts, starts, 15, 15).shape
+    torch.Size([20, 4, 64])
+    """
+    k, v = _parts("kv", kv, 4, 2)
+    words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "kv", "kv")
+    words["query_starts"], words["key_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1), _int32("cu_seqlens_k", cu_seqlens_k, 1)
+    words |= {"max_query_length": max_seqlen_q, "max_key_length": max_seqlen_k}
+    return _packed(PACKED_KV, q, k.unsqueeze(0), v.unsqueeze(0), softmax_scale, causal, words, return_attn_probs)
 
 
 def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: torch.Tensor | None = None, v: torch.Tensor | None = None,
@@ -148,16 +219,42 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     return called(attention_forward, CACHE, q, k_cache, v_cache, scale=softmax_scale, causal=causal, **words)
 
 
+def _dense(names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, causal: bool, words: dict[str, Any],
+           with_lse: bool) -> Any:
+    if with_lse:
+        return (*called(attention_forward_lse, names, q, k, v, scale=scale, causal=causal, **words), None)
+    return called(attention_forward, names, q, k, v, scale=scale, causal=causal, **words)
+
+
+def _packed(names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, causal: bool, words: dict[str, Any],
+            with_lse: bool) -> Any:
+    """k and v are [1, total, Hkv, D], or pages."""
+    rows = q.unsqueeze(0)
+    if with_lse:
+        out, lse = called(attention_forward_lse, names, rows, k, v, scale=scale, causal=causal, **words)
+        return out.squeeze(0), lse.squeeze(0), None
+    return called(attention_forward, names, rows, k, v, scale=scale, causal=causal, **words).squeeze(0)
+
+
+def _parts(field: str, given: torch.Tensor, dimensions: int, parts: int) -> tuple[torch.Tensor, ...]:
+    """The tensors that stand in one, behind its dimension before heads."""
+    tensors_only({field: given})
+    if given.ndim != dimensions or given.shape[-3] != parts:
+        lead = "batch, length" if dimensions == 5 else "total"
+        raise InvalidArgument(f"{field}: shape {tuple(given.shape)}; accepted: [{lead}, {parts}, heads, head dim]")
+    return given.unbind(-3)  # its gradient is one tensor: nothing is added to zeros
+
+
 def _words(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float, window_size: tuple[int, int], softcap: float,
-           alibi_slopes: torch.Tensor | None, k_name: str = "k", v_name: str = "v") -> dict[str, Any]:
-    """The operator's words for arguments that all three functions have."""
+           alibi_slopes: torch.Tensor | None, k_name: str = "k", v_name: str = "v", q_name: str = "q") -> dict[str, Any]:
+    """The operator's words for arguments that all functions have."""
     if dropout_p:
         raise InvalidArgument(f"dropout_p = {dropout_p}; accepted: 0, there is no dropout")
     if not (type(q) is type(k) is type(v) is torch.Tensor):  # the quick question
-        tensors_only({"q": q, k_name: k, v_name: v})
+        tensors_only({q_name: q, k_name: k, v_name: v})
     if alibi_slopes is not None and not isinstance(alibi_slopes, torch.Tensor):
         tensors_only({"alibi_slopes": alibi_slopes})
-    without_derivative(q, k, v, alibi_slopes, names=("q", k_name, v_name, "alibi_slopes"))
+    without_derivative(q, k, v, alibi_slopes, names=(q_name, k_name, v_name, "alibi_slopes"))
     words: dict[str, Any] = {}
     if window_size != (-1, -1):
         if not isinstance(window_size, (tuple, list)) or len(window_size) != 2 or not all(isinstance(side, (int, torch.SymInt)) for side in window_size):

@@ -42,7 +42,7 @@ NAMES = ("q", "k", "v", "bias", "alibi", "sinks")
 def without_derivative(*tensors: torch.Tensor | None, names: tuple[str, ...] = NAMES) -> None:
     """Refuses what has no derivative where one is wanted: it would be zeros, silently. The first three, q, k and v, have gradients
     (_gradients.py), and nothing has a derivative of forward mode."""
-    if not torch.is_grad_enabled() and forward_ad._current_level < 0:
+    if forward_ad._current_level < 0 and (not torch.is_grad_enabled() or not any([tensor is not None and tensor.requires_grad for tensor in tensors[3:]])):
         return
     for place, (field, tensor) in enumerate(zip(names, tensors)):
         if tensor is None:
@@ -53,17 +53,20 @@ def without_derivative(*tensors: torch.Tensor | None, names: tuple[str, ...] = N
             raise Unsupported(f"{field}: it has a tangent (forward-mode AD, torch.func.jvp), and there is no derivative yet; accepted: tensors without one")
 
 
-def called(operator: Callable[..., Any], names: dict[str, str], *arguments: Any, **words: Any) -> Any:
+def called(operator: Callable[..., Any], names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> Any:
     """The operator, for a function that has asked `without_derivative` where tangents are seen. What it refuses is told by the names
     that callers of the function know."""
     if torch.compiler.is_compiling():
-        return operator(*arguments, **words)
+        return operator(q, k, v, **words)
     try:
         if forward_ad._current_level < 0:
-            return operator(*arguments, **words)
+            if _gradients.wanted(q, k, v) and _gradients.without_an_operator(q, words):
+                both = _gradients.with_gradients(attention_forward_lse, _lse_kernel, q, k, v, words)
+                return both if operator is attention_forward_lse else both[0]
+            return operator(q, k, v, **words)
         _looked_at.by_a_function = True
         try:
-            return operator(*arguments, **words)
+            return operator(q, k, v, **words)
         finally:
             _looked_at.by_a_function = False
     except Error as error:
@@ -113,8 +116,9 @@ def _traced_lse(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any)
 # One kernel for every device: what it cannot do, it refuses by name. torch.compile must not look inside, which it would where it
 # runs a graph in pieces.
 _untraced: Callable[..., Any] = torch.compiler.disable
+_lse_kernel = _untraced(_attention_forward_lse)
 LIBRARY.impl("attention_forward", _untraced(_attention_forward), "CompositeExplicitAutograd")
-LIBRARY.impl("attention_forward_lse", _untraced(_attention_forward_lse), "CompositeExplicitAutograd")
+LIBRARY.impl("attention_forward_lse", _lse_kernel, "CompositeExplicitAutograd")
 torch.library.register_fake("wavejit::attention_forward", _traced, lib=LIBRARY)
 torch.library.register_fake("wavejit::attention_forward_lse", _traced_lse, lib=LIBRARY)
 
@@ -147,8 +151,8 @@ for _name in ("attention_forward", "attention_forward_lse"):
 
 # ---- where a derivative is asked for
 
-LIBRARY.impl("attention_forward", _gradients.differentiable(lambda: attention_forward, False, lambda: attention_forward_lse, _check_derivatives), "Autograd")
-LIBRARY.impl("attention_forward_lse", _gradients.differentiable(lambda: attention_forward_lse, True, lambda: attention_forward_lse, _check_derivatives), "Autograd")
+LIBRARY.impl("attention_forward", _gradients.differentiable(lambda: attention_forward, False, lambda: attention_forward_lse, _lse_kernel, _check_derivatives), "Autograd")
+LIBRARY.impl("attention_forward_lse", _gradients.differentiable(lambda: attention_forward_lse, True, lambda: attention_forward_lse, _lse_kernel, _check_derivatives), "Autograd")
 _gradients.define(LIBRARY)
 
 attention_forward: Callable[..., torch.Tensor] = torch.ops.wavejit.attention_forward.default

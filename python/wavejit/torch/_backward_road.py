@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The two roads of a call for gradients: over tensors that are on the device, and over copies of CPU tensors.
+
+As _roads.py has them for the forward call: a shape that was seen before is checked no more, only addresses change, and memory is
+torch's, the workspace among it.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from .. import _backward
+from .._arrays import DeviceArray
+from .._engine import Engine
+from .._errors import InvalidArgument
+from . import _roads
+from ._roads import Words
+
+Gradients = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+INPUTS = ("q", "k", "v", "out", "lse", "d_out")
+NUMBERS = ("query_starts", "key_starts", "key_lengths")
+OF_TENSORS = frozenset(("d_lse", "alibi", *NUMBERS))
+
+
+class Plan(NamedTuple):
+    """A call that was checked, without its addresses."""
+
+    launch: Callable[..., None]  # stream, addresses of tensors, of numbers, bytes of the workspace
+    sizes: tuple[tuple[int, ...], ...] | None  # of dq, dk and dv; None: q, k and v are dense, and these are like them
+    as_they_lie: bool  # whether the kernels read all tensors as they are
+    workspace: int  # bytes
+    clears: bool  # rows of no sequence, or of a sequence without queries or keys, are not written
+
+
+def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words) -> Gradients:
+    """CPU tensors, copied to a simulated device and back."""
+    gradients = _empty(tuple(tensor.shape for tensor in inputs[:3]), inputs[0])
+    if _clears(inputs, words):
+        for gradient in gradients:
+            gradient.zero_()
+    if not _is_empty(inputs):
+        given = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
+        if "d_lse" in given:
+            given["d_lse"] = _readable(given["d_lse"])
+        engine.attention_backward(*(_readable(tensor).detach() for tensor in _of_one_type(inputs)), *gradients, **given)
+    return gradients
+
+
+def on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words) -> Gradients:
+    q, k, v, out, lse, d_out = inputs
+    others: dict[str, torch.Tensor] = {}
+    key: list[Any] = ["backward"]
+    for tensor in inputs:
+        key += (tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device())
+    for name, value in words.items():  # torch gives those that are not their defaults
+        key.append(name)
+        if name in OF_TENSORS and value is not None:
+            others[name] = value
+            key += (value.shape, value.stride(), value.dtype, value.get_device())
+        else:
+            key.append(value)
+    shapes = tuple(key)
+    plan: Plan | None = engine._plans.get(shapes)
+    if plan is None:
+        plan = _planned(engine, shapes, inputs, words)
+    if not plan.as_they_lie or (q.data_ptr() | k.data_ptr() | v.data_ptr() | out.data_ptr() | d_out.data_ptr()) % _roads.ALIGNED:
+        copies = tuple(_readable(tensor) for tensor in _of_one_type(inputs))
+        if "d_lse" in others:
+            words = {**words, "d_lse": _readable(others["d_lse"])}
+        return on_device(engine, copies, words)
+    # empty_like is the quicker one.
+    gradients = _empty(plan.sizes, q) if plan.sizes is not None else (torch.empty_like(q), torch.empty_like(k), torch.empty_like(v))
+    if plan.clears:
+        for gradient in gradients:
+            gradient.zero_()
+    if plan.launch is not _nothing:
+        _launch(plan, inputs, gradients, others)
+    return gradients
+
+
+def _launch(plan: Plan, inputs: tuple[torch.Tensor, ...], gradients: Gradients, others: dict[str, torch.Tensor]) -> None:
+    q, k, v, out, lse, d_out = inputs
+    dq, dk, dv = gradients
+    workspace = workspace_of(plan, q.device)
+    d_lse, alibi, numbers = 0, 0, (0, 0, 0)
+    if others:
+        d_lse, alibi, *starts = (others[name].data_ptr() if name in others else 0 for name in ("d_lse", "alibi", *NUMBERS))
+        numbers = tuple(starts)
+    # In the order of launch_over: wavejit.h's tensors, and its device numbers.
+    tensors = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), d_out.data_ptr(), lse.data_ptr(), d_lse, dq.data_ptr(), dk.data_ptr(), dv.data_ptr(), alibi)
+    plan.launch(_roads.current_stream(q.device), tensors, (*numbers, workspace.data_ptr()), plan.workspace)
+
+
+def workspace_of(plan: Plan, device: torch.device) -> torch.Tensor:
+    """torch's own memory, so that its allocator knows until when the stream needs it: delta, and sums of runs of rows."""
+    return torch.empty(plan.workspace // 4, dtype=torch.float32, device=device)
+
+
+def _planned(engine: Engine, shapes: Any, inputs: tuple[torch.Tensor, ...], words: Words) -> Plan:
+    """Checks a call as `Engine.attention_backward` does, and remembers it."""
+    q = inputs[0]
+    for field, tensor in (*zip(INPUTS[1:], inputs[1:]), *words.items()):
+        if isinstance(tensor, torch.Tensor) and tensor.device != q.device:
+            raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: {q.device}, where q is")
+    sizes = tuple(tuple(tensor.shape) for tensor in inputs[:3])
+    readable = tuple(_readable(tensor) for tensor in _of_one_type(inputs))
+    as_they_lie = inputs[-1].dtype is q.dtype and all(_lies_well(tensor) for tensor in inputs)
+    given = _engine_words(words)
+    if "d_lse" in given:
+        as_they_lie = as_they_lie and _lies_well(given["d_lse"])
+        given["d_lse"] = _readable(given["d_lse"])
+    launch, workspace = _nothing, 0
+    if not _is_empty(inputs):
+        def array(field: str, tensor: torch.Tensor) -> DeviceArray:
+            return _roads._array(engine, field, tensor)
+
+        known = {name: array(name, value) if isinstance(value, torch.Tensor) else value for name, value in given.items()}
+        # Outputs that are not written: those of a launch are its own.
+        outputs = [array(name, gradient) for name, gradient in zip(("dq", "dk", "dv"), _empty(sizes, q))]
+        # Only the checked fields are kept of it: no memory.
+        call = _backward.AttentionBackwardCall(engine, *(array(name, tensor) for name, tensor in zip(INPUTS, readable)), *outputs, **known)
+        launch, workspace = call._call.launch_over, call.workspace_bytes()
+    dense = all(tensor.is_contiguous() for tensor in inputs[:3])
+    plan = Plan(launch, None if dense else sizes, as_they_lie, workspace, _clears(inputs, words))
+    if len(engine._plans) >= _roads.SHAPES:
+        engine._plans.clear()
+    engine._plans[shapes] = plan
+    return plan
+
+
+def _nothing(*_: Any) -> None:
+    """The launch of a call without rows or keys."""
+
+
+def _engine_words(words: Words) -> dict[str, Any]:
+    known = _roads.engine_words({name: value for name, value in words.items() if value is not None})
+    known.pop("splits", None)
+    if words.get("d_lse") is not None:
+        known["d_lse"] = words["d_lse"]
+    return known
+
+
+def _is_empty(inputs: tuple[torch.Tensor, ...]) -> bool:
+    return 0 in inputs[0].shape or 0 in inputs[1].shape
+
+
+def _clears(inputs: tuple[torch.Tensor, ...], words: Words) -> bool:
+    return words.get("query_starts") is not None or words.get("key_starts") is not None or _is_empty(inputs)
+
+
+def _empty(sizes: tuple[tuple[int, ...], ...], like: torch.Tensor) -> Gradients:
+    dtype, device = like.dtype, like.device
+    dq, dk, dv = sizes
+    return torch.empty(dq, dtype=dtype, device=device), torch.empty(dk, dtype=dtype, device=device), torch.empty(dv, dtype=dtype, device=device)
+
+
+def _of_one_type(inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    *others, d_out = inputs
+    return (*others, d_out if d_out.dtype is inputs[0].dtype else d_out.to(inputs[0].dtype))
+
+
+def _lies_well(tensor: torch.Tensor) -> bool:
+    """Whether the kernels read it as it is; LSE has three dimensions, and rows side by side."""
+    return tensor.is_contiguous() if tensor.ndim == 3 else _roads._lies_well(tensor)
+
+
+def _readable(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if _lies_well(tensor) and tensor.data_ptr() % _roads.ALIGNED == 0 else _roads._copy(tensor)
