@@ -55,16 +55,16 @@ void add_modified_kernels(std::vector<KernelSpec>& specs) {
       for (const int rows : attention_forward::tile_queries(target, pipeline))
         for (const int head_dim : {64, 128})
           for (const Variant& variant : variants) {
-            const KernelSpec spec{.dtype = DataType::bf16,
-                                  .head_dim_qk = head_dim,
-                                  .head_dim_v = head_dim,
-                                  .mask = variant.mask,
-                                  .lse = variant.lse,
-                                  .modifiers = variant.modifiers,
-                                  .pipeline = pipeline,
-                                  .tile_queries = rows,
-                                  .output_store = attention_forward::default_output_store(target),
-                                  .target = std::string(target.id)};
+            const KernelSpec spec{{.dtype = DataType::bf16,
+                                   .head_dim_qk = head_dim,
+                                   .head_dim_v = head_dim,
+                                   .mask = variant.mask,
+                                   .lse = variant.lse,
+                                   .modifiers = variant.modifiers},
+                                  {.pipeline = pipeline,
+                                   .tile_queries = rows,
+                                   .output_store = attention_forward::default_output_store(target),
+                                   .target = std::string(target.id)}};
             if (attention_forward::resources_of(spec)) specs.push_back(spec);
           }
 }
@@ -73,17 +73,14 @@ void add_modified_kernels(std::vector<KernelSpec>& specs) {
 void add_fp32_outputs(std::vector<families::KernelSpec>& specs) {
   for (const targets::Target& target : targets::all_targets()) {
     for (const Pipeline pipeline : attention_forward::all_pipelines) {
-      const KernelSpec spec{.dtype = DataType::bf16,
-                            .mask = Mask::causal,
-                            .lse = true,
-                            .output_fp32 = true,
-                            .pipeline = pipeline,
-                            .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
-                            .target = std::string(target.id)};
+      const KernelSpec spec{{.dtype = DataType::bf16, .mask = Mask::causal, .lse = true, .output_fp32 = true},
+                            {.pipeline = pipeline,
+                             .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                             .target = std::string(target.id)}};
       if (!attention_forward::resources_of(spec)) continue;
       specs.emplace_back(spec);
     }
-    specs.emplace_back(attention_combine::combine_of({.target = std::string(target.id)}, true));
+    specs.emplace_back(attention_combine::combine_of({{}, {.target = std::string(target.id)}}, true));
   }
 }
 
@@ -99,15 +96,12 @@ std::vector<KernelSpec> all_kernel_specs() {
             for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims())
               for (const Mask mask : {Mask::none, Mask::causal})
                 for (const bool lse : {false, true}) {
-                  const KernelSpec spec{.dtype = dtype,
-                                        .head_dim_qk = dims.qk,
-                                        .head_dim_v = dims.v,
-                                        .mask = mask,
-                                        .lse = lse,
-                                        .pipeline = pipeline,
-                                        .tile_queries = rows,
-                                        .output_store = store,
-                                        .target = std::string(target.id)};
+                  const KernelSpec spec{
+                      {.dtype = dtype, .head_dim_qk = dims.qk, .head_dim_v = dims.v, .mask = mask, .lse = lse},
+                      {.pipeline = pipeline,
+                       .tile_queries = rows,
+                       .output_store = store,
+                       .target = std::string(target.id)}};
                   // Of the larger head dims one mask will do: time.
                   if (dims.qk > 128 && (mask == Mask::none || !lse)) continue;
                   if (attention_forward::resources_of(spec)) specs.push_back(spec);
@@ -124,30 +118,27 @@ void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const target
                           const attention_forward::HeadDims& dims) {
   if (dims.qk > 128) return;  // time
   for (const Pipeline pipeline : attention_forward::all_pipelines) {
-    const KernelSpec many{.dtype = dtype,
-                          .head_dim_qk = dims.qk,
-                          .head_dim_v = dims.v,
-                          .mask = Mask::window,
-                          .lse = true,
-                          .modifiers = all_code_modifiers(),
-                          .paged = true,
-                          .whole_tiles = pipeline != Pipeline::generic,
-                          .rows = attention_forward::QueriesOf::many,
-                          .pipeline = pipeline,
-                          .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
-                          .output_store = attention_forward::default_output_store(target),
-                          .target = std::string(target.id)};
+    const KernelSpec many{{.dtype = dtype,
+                           .head_dim_qk = dims.qk,
+                           .head_dim_v = dims.v,
+                           .mask = Mask::window,
+                           .lse = true,
+                           .modifiers = all_code_modifiers(),
+                           .paged = true,
+                           .whole_tiles = pipeline != Pipeline::generic,
+                           .rows = attention_forward::QueriesOf::many},
+                          {.pipeline = pipeline,
+                           .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                           .output_store = attention_forward::default_output_store(target),
+                           .target = std::string(target.id)}};
     if (attention_forward::resources_of(many)) specs.emplace_back(many);
   }
   if (dims != attention_forward::HeadDims{128, 128}) return;
-  const KernelSpec few{.dtype = dtype,
-                       .mask = Mask::causal,
-                       .split_keys = attention_forward::chunk_keys,
-                       .packed_heads = true,
-                       .paged = true,
-                       .rows = attention_forward::QueriesOf::few,
-                       .tile_queries = 32,
-                       .target = std::string(target.id)};
+  const KernelSpec few{{.dtype = dtype, .mask = Mask::causal, .paged = true, .rows = attention_forward::QueriesOf::few},
+                       {.split_keys = attention_forward::chunk_keys,
+                        .packed_heads = true,
+                        .tile_queries = 32,
+                        .target = std::string(target.id)}};
   specs.emplace_back(few);
   specs.emplace_back(attention_combine::combine_of(few, false));
 }
@@ -163,16 +154,16 @@ std::vector<families::KernelSpec> split_kernel_specs() {
           for (const Mask mask : {Mask::none, Mask::causal, Mask::window}) {
             if (dims.qk > 128 && mask != Mask::causal) continue;  // time
             const bool modified = mask == Mask::window;
-            const KernelSpec spec{.dtype = dtype,
-                                  .head_dim_qk = dims.qk,
-                                  .head_dim_v = dims.v,
-                                  .mask = mask,
-                                  .modifiers = modified ? all_code_modifiers() : Modifiers{},
-                                  .split_keys = attention_forward::chunk_keys,
-                                  .pipeline = pipeline,
-                                  .tile_queries = attention_forward::default_tile_queries(
-                                      target, pipeline, attention_forward::QueryRows::more, dims),
-                                  .target = std::string(target.id)};
+            const KernelSpec spec{{.dtype = dtype,
+                                   .head_dim_qk = dims.qk,
+                                   .head_dim_v = dims.v,
+                                   .mask = mask,
+                                   .modifiers = modified ? all_code_modifiers() : Modifiers{}},
+                                  {.split_keys = attention_forward::chunk_keys,
+                                   .pipeline = pipeline,
+                                   .tile_queries = attention_forward::default_tile_queries(
+                                       target, pipeline, attention_forward::QueryRows::more, dims),
+                                   .target = std::string(target.id)}};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
         // Keys in pages of whole tiles.
@@ -180,35 +171,35 @@ std::vector<families::KernelSpec> split_kernel_specs() {
           for (const int split : {0, attention_forward::chunk_keys})
             for (const Mask mask : {Mask::causal, Mask::window}) {
               const bool modified = mask == Mask::window;
-              const KernelSpec spec{.dtype = dtype,
-                                    .head_dim_qk = dims.qk,
-                                    .head_dim_v = dims.v,
-                                    .mask = mask,
-                                    .lse = split == 0,
-                                    .modifiers = modified ? all_code_modifiers() : Modifiers{},
-                                    .split_keys = split,
-                                    .paged = true,
-                                    .whole_tiles = true,
-                                    .pipeline = pipeline,
-                                    .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
-                                    .target = std::string(target.id)};
+              const KernelSpec spec{{.dtype = dtype,
+                                     .head_dim_qk = dims.qk,
+                                     .head_dim_v = dims.v,
+                                     .mask = mask,
+                                     .lse = split == 0,
+                                     .modifiers = modified ? all_code_modifiers() : Modifiers{},
+                                     .paged = true,
+                                     .whole_tiles = true},
+                                    {.split_keys = split,
+                                     .pipeline = pipeline,
+                                     .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                                     .target = std::string(target.id)}};
               if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
             }
         // Two query tiles a workgroup: plain, with all that a score may pass through, with left padding.
         for (const bool modified : {false, true})
           for (const bool first_keys : {false, true}) {
-            const KernelSpec spec{.dtype = dtype,
-                                  .head_dim_qk = dims.qk,
-                                  .head_dim_v = dims.v,
-                                  .mask = Mask::causal,
-                                  .lse = true,
-                                  .modifiers = modified ? all_code_modifiers() : Modifiers{},
-                                  .first_keys = first_keys,
-                                  .paired_tiles = true,
-                                  .pipeline = Pipeline::dualwave,
-                                  .tile_queries = 256,
-                                  .output_store = attention_forward::default_output_store(target),
-                                  .target = std::string(target.id)};
+            const KernelSpec spec{{.dtype = dtype,
+                                   .head_dim_qk = dims.qk,
+                                   .head_dim_v = dims.v,
+                                   .mask = Mask::causal,
+                                   .lse = true,
+                                   .modifiers = modified ? all_code_modifiers() : Modifiers{},
+                                   .first_keys = first_keys},
+                                  {.paired_tiles = true,
+                                   .pipeline = Pipeline::dualwave,
+                                   .tile_queries = 256,
+                                   .output_store = attention_forward::default_output_store(target),
+                                   .target = std::string(target.id)}};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
         // Left padding, and keys that are looked up granule by granule or one by one.
@@ -222,19 +213,19 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                                        Lookup{true, false, false, true}}) {
               const bool packed = keys.paged && !keys.first_keys;  // as decode has them
               const KernelSpec spec{
-                  .dtype = dtype,
-                  .head_dim_qk = dims.qk,
-                  .head_dim_v = dims.v,
-                  .mask = Mask::causal,
-                  .lse = true,
-                  .packed_heads = packed,
-                  .paged = keys.paged,
-                  .single_keys = keys.single_keys,
-                  .vectorised = keys.vectorised,
-                  .first_keys = keys.first_keys,
-                  .pipeline = pipeline,
-                  .tile_queries = packed ? 32 : attention_forward::tile_queries(target, pipeline).back(),
-                  .target = std::string(target.id)};
+                  {.dtype = dtype,
+                   .head_dim_qk = dims.qk,
+                   .head_dim_v = dims.v,
+                   .mask = Mask::causal,
+                   .lse = true,
+                   .paged = keys.paged,
+                   .single_keys = keys.single_keys,
+                   .vectorised = keys.vectorised,
+                   .first_keys = keys.first_keys},
+                  {.packed_heads = packed,
+                   .pipeline = pipeline,
+                   .tile_queries = packed ? 32 : attention_forward::tile_queries(target, pipeline).back(),
+                   .target = std::string(target.id)}};
               if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
             }
         }
@@ -242,21 +233,19 @@ std::vector<families::KernelSpec> split_kernel_specs() {
         for (const int tile : attention_forward::tile_queries(target, Pipeline::generic))
           for (const int split : {0, attention_forward::chunk_keys}) {
             const bool modified = tile != 32;
-            const KernelSpec spec{.dtype = dtype,
-                                  .head_dim_qk = dims.qk,
-                                  .head_dim_v = dims.v,
-                                  .mask = modified ? Mask::window : Mask::causal,
-                                  .lse = split == 0,
-                                  .modifiers = modified ? all_code_modifiers() : Modifiers{},
-                                  .split_keys = split,
-                                  .packed_heads = true,
-                                  .tile_queries = tile,
-                                  .target = std::string(target.id)};
+            const KernelSpec spec{
+                {.dtype = dtype,
+                 .head_dim_qk = dims.qk,
+                 .head_dim_v = dims.v,
+                 .mask = modified ? Mask::window : Mask::causal,
+                 .lse = split == 0,
+                 .modifiers = modified ? all_code_modifiers() : Modifiers{}},
+                {.split_keys = split, .packed_heads = true, .tile_queries = tile, .target = std::string(target.id)}};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
         if (dims.qk == dims.v)
           specs.emplace_back(attention_combine::combine_of(
-              {.dtype = dtype, .head_dim_v = dims.v, .target = std::string(target.id)}, false));
+              {{.dtype = dtype, .head_dim_v = dims.v}, {.target = std::string(target.id)}}, false));
         add_kernels_of_mixes(specs, target, dtype, dims);
       }
   add_fp32_outputs(specs);
@@ -268,7 +257,10 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
   for (const targets::Target& target : targets::all_targets())
     for (const auto& [dtype, dtype_name] : attention::operand_types)
       for (const int dims : {64, 128}) {
-        attention_backward::KernelWords words = {.dtype = dtype, .head_dim = dims, .target = std::string(target.id)};
+        attention_backward::KernelWords words;
+        words.dtype = dtype;
+        words.head_dim = dims;
+        words.target = target.id;
         // Of calls with many workgroups, or with few: one block.
         const auto add = [&](attention_backward::Runs runs, bool many = true) {
           attention_backward::QueryKernel queries = {words};
@@ -303,8 +295,8 @@ std::vector<families::KernelSpec> softmax_kernel_specs() {
       for (const auto& [weights, weights_name] : softmax_lse::data_types)
         for (const auto& [rows, rows_name] : softmax_lse::rows_names)
           for (const auto& [access, access_name] : softmax_lse::access_names) {
-            const softmax_lse::KernelSpec spec{
-                .scores = scores, .weights = weights, .rows = rows, .access = access, .target = std::string(target.id)};
+            const softmax_lse::KernelSpec spec{{.scores = scores, .weights = weights, .rows = rows, .access = access},
+                                               std::string(target.id)};
             if (!refusal_of(spec)) specs.emplace_back(spec);
           }
   return specs;

@@ -389,11 +389,11 @@ TEST(ScheduleCode, InterleavedDoesWhatItsTableSaysInItsOrder) {
 
 // The comparison must see what it is there for: each order's code is another table's fault.
 TEST(ScheduleCode, NoOrderPassesForAnother) {
-  KernelSpec usual{.head_dim_qk = 128, .head_dim_v = 128, .pipeline = Pipeline::interleaved, .target = "gfx942"};
+  KernelSpec usual{{.head_dim_qk = 128, .head_dim_v = 128}, {.pipeline = Pipeline::interleaved, .target = "gfx942"}};
   KernelSpec last = usual;
   last.ladder = "fetch_last";
   EXPECT_NE(expected_of_interleaved(usual), expected_of_interleaved(last));
-  usual = {.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"};
+  usual = {{}, {.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"}};
   last = usual;
   last.ladder = "fetch_last";
   KernelSpec first = usual;
@@ -413,14 +413,13 @@ TEST(LookupCode, NoFetchIsALoopOverLanes) {
   for (const targets::Target& target : targets::all_targets())
     for (const bool first_keys : {false, true})
       for (const bool packed : {false, true}) {
-        const KernelSpec spec{.head_dim_qk = 64,
-                              .head_dim_v = 64,
-                              .mask = attention_forward::Mask::causal,
-                              .packed_heads = packed,
-                              .paged = true,
-                              .first_keys = first_keys,
-                              .tile_queries = packed ? 32 : 128,
-                              .target = std::string(target.id)};
+        const KernelSpec spec{
+            {.head_dim_qk = 64,
+             .head_dim_v = 64,
+             .mask = attention_forward::Mask::causal,
+             .paged = true,
+             .first_keys = first_keys},
+            {.packed_heads = packed, .tile_queries = packed ? 32 : 128, .target = std::string(target.id)}};
         if (!attention_forward::resources_of(spec)) continue;
         const std::string code = machine_code(spec);
         EXPECT_TRUE(code.contains("buffer_load") || code.contains("global_load")) << to_text(spec);

@@ -39,7 +39,7 @@ TEST(DualWaveSchedule, ReadsWholeTilesAndOverwritesNoneThatIsRead) {
 }
 
 TEST(DualWaveSchedule, KernelsHaveTheOrderOfTheirLadderAndTheirRegisters) {
-  KernelSpec spec{.head_dim_qk = 128, .head_dim_v = 128, .pipeline = Pipeline::dualwave, .target = "gfx950"};
+  KernelSpec spec{{.head_dim_qk = 128, .head_dim_v = 128}, {.pipeline = Pipeline::dualwave, .target = "gfx950"}};
   EXPECT_EQ(order_of(spec), Order::usual);
   spec.modifiers.set(attention_forward::Modifier::bias, true);
   EXPECT_EQ(order_of(spec), Order::modify_first);
@@ -47,11 +47,8 @@ TEST(DualWaveSchedule, KernelsHaveTheOrderOfTheirLadderAndTheirRegisters) {
   EXPECT_EQ(order_of(spec), Order::modify_first_fetch_last);
   spec.modifiers.set(attention_forward::Modifier::bias, false);
   EXPECT_EQ(order_of(spec), Order::fetch_last);
-  spec = {.head_dim_qk = 64,
-          .head_dim_v = 64,
-          .modifiers = {attention_forward::Modifier::bias},
-          .pipeline = Pipeline::dualwave,
-          .target = "gfx950"};
+  spec = {{.head_dim_qk = 64, .head_dim_v = 64, .modifiers = {attention_forward::Modifier::bias}},
+          {.pipeline = Pipeline::dualwave, .target = "gfx950"}};
   EXPECT_EQ(order_of(spec), Order::usual);
 }
 

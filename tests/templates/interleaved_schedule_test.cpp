@@ -36,7 +36,7 @@ TEST(InterleavedSchedule, ReadsWholeTilesAndOverwritesNoneThatIsRead) {
 }
 
 TEST(InterleavedSchedule, KernelsHaveTheOrderOfTheirLadderUnlessRegistersAreShort) {
-  const KernelSpec plain{.pipeline = Pipeline::interleaved, .target = "gfx942"};
+  const KernelSpec plain{{}, {.pipeline = Pipeline::interleaved, .target = "gfx942"}};
   EXPECT_EQ(order_of(plain), Order::usual);
   KernelSpec spec = plain;
   spec.ladder = "fetch_last";

@@ -17,23 +17,21 @@ std::vector<KernelSpec> many_specs() {
   std::vector<KernelSpec> specs;
   for (const bool stagger : {true, false})
     for (const bool raised_priority : {true, false})
-      specs.push_back({.pipeline = Pipeline::dualwave,
-                       .tile_queries = 256,
-                       .target = "gfx950",
-                       .stagger = stagger,
-                       .raised_priority = raised_priority});
-  specs.push_back({.paged = true, .target = "gfx950"});
-  specs.push_back({.output_fp32 = true, .target = "gfx950"});
-  specs.push_back({.paged = true, .vectorised = true, .target = "gfx950"});
-  specs.push_back(
-      {.paged = true, .whole_tiles = true, .pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"});
-  specs.push_back({.mask = Mask::causal,
-                   .paired_tiles = true,
-                   .pipeline = Pipeline::dualwave,
-                   .tile_queries = 256,
-                   .target = "gfx950"});
+      specs.push_back({{},
+                       {.pipeline = Pipeline::dualwave,
+                        .tile_queries = 256,
+                        .target = "gfx950",
+                        .stagger = stagger,
+                        .raised_priority = raised_priority}});
+  specs.push_back({{.paged = true}, {.target = "gfx950"}});
+  specs.push_back({{.output_fp32 = true}, {.target = "gfx950"}});
+  specs.push_back({{.paged = true, .vectorised = true}, {.target = "gfx950"}});
+  specs.push_back({{.paged = true, .whole_tiles = true},
+                   {.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"}});
+  specs.push_back({{.mask = Mask::causal},
+                   {.paired_tiles = true, .pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"}});
   for (const char* ladder : {"early", "late"})
-    specs.push_back({.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950", .ladder = ladder});
+    specs.push_back({{}, {.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950", .ladder = ladder}});
   for (const DataType dtype : {DataType::bf16, DataType::fp16})
     for (const int dim : {64, 128, 256})
       for (const int dim_v : {64, 128})
@@ -41,14 +39,8 @@ std::vector<KernelSpec> many_specs() {
           for (const bool lse : {false, true})
             for (const OutputStore store : {OutputStore::permlane, OutputStore::scalar})
               for (const Lowering lowering : {Lowering::llvm, Lowering::comgr})
-                specs.push_back({.dtype = dtype,
-                                 .head_dim_qk = dim,
-                                 .head_dim_v = dim_v,
-                                 .mask = mask,
-                                 .lse = lse,
-                                 .output_store = store,
-                                 .target = "gfx950",
-                                 .lowering = lowering});
+                specs.push_back({{.dtype = dtype, .head_dim_qk = dim, .head_dim_v = dim_v, .mask = mask, .lse = lse},
+                                 {.output_store = store, .target = "gfx950", .lowering = lowering}});
   return specs;
 }
 
@@ -68,11 +60,8 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-const KernelSpec plain{.dtype = DataType::fp16,
-                       .mask = Mask::causal,
-                       .lse = true,
-                       .output_store = OutputStore::permlane,
-                       .target = "gfx950"};
+const KernelSpec plain{{.dtype = DataType::fp16, .mask = Mask::causal, .lse = true},
+                       {.output_store = OutputStore::permlane, .target = "gfx950"}};
 
 TEST(KernelSpecText, IsTheDocumentedLine) {
   EXPECT_EQ(to_text(plain),

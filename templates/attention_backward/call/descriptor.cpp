@@ -7,12 +7,12 @@ namespace wavejit::attention_backward {
 
 BackwardShape ProblemDescriptor::shape() const {
   BackwardShape shape = {
-      .dtype = dtype,
-      .head_dim_qk = head_dim_qk,
-      .head_dim_v = head_dim_v,
-      .mask = attention::choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask,
-      .gradients_fp32 = gradients_fp32,
-      .runs = runs_of(query_length, query_heads / kv_heads)};
+      {.dtype = dtype,
+       .mask = attention::choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask,
+       .gradients_fp32 = gradients_fp32},
+      head_dim_qk,
+      head_dim_v,
+      runs_of(query_length, query_heads / kv_heads)};
   shape.many_queries = are_many(batch, query_heads, query_length, shape.mask);
   shape.many_keys = are_many(batch, kv_heads, key_length, shape.mask);
   if (!softcap.empty()) shape.modifiers.add(Modifier::softcap);

@@ -57,13 +57,12 @@ class Described final : public families::Problem {
 };
 
 KernelWords words_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
-  return {.dtype = shape.dtype,
-          .head_dim = shape.head_dim_qk,
-          .mask = shape.mask,
-          .modifiers = shape.modifiers,
-          .gradients_fp32 = shape.gradients_fp32,
-          .target = std::string(target.id),
-          .lowering = toggles.lowering};
+  KernelWords words;
+  static_cast<AskedWords&>(words) = shape;
+  words.head_dim = shape.head_dim_qk;
+  words.target = target.id;
+  words.lowering = toggles.lowering;
+  return words;
 }
 
 // As the problem would have it, or as a developer pins it: tile_queries=128 or 256 of the pipeline's text.
@@ -135,12 +134,8 @@ class AttentionBackward final : public families::Family {
       for (const int dims : {64, 128})
         for (const auto& [mask, mask_name] : masks)
           for (const bool many : {false, true}) {
-            const BackwardShape shape = {.dtype = type,
-                                         .head_dim_qk = dims,
-                                         .head_dim_v = dims,
-                                         .mask = mask,
-                                         .many_queries = many,
-                                         .many_keys = many};
+            BackwardShape shape = {{.dtype = type, .mask = mask}, dims, dims};
+            shape.many_queries = shape.many_keys = many;
             if (many && query_kernel_of(shape, target, {}).blocks == 1) continue;
             shapes.push_back(shape.shape());
           }

@@ -11,6 +11,7 @@
 #include "templates/attention/call/mask.h"
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention_backward/kernel/canon.h"
+#include "templates/attention_backward/kernel/words.h"
 
 namespace wavejit::attention_backward {
 namespace {
@@ -83,11 +84,11 @@ Result<BackwardProblem> check_all(const Call& call) {
   const Result<float> scale_log2e = attention::check_scale(call.scale, call.flags, usual_scale);
   if (!scale_log2e) return std::unexpected(scale_log2e.error());
   BackwardProblem problem = {
-      .shape = {.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
-                .head_dim_qk = static_cast<int>(call.q.sizes[3]),
-                .head_dim_v = static_cast<int>(call.v.sizes[3]),
-                .gradients_fp32 = call.dq.dtype == WAVEJIT_FP32,
-                .runs = runs_of(extents.query_length, call.q.sizes[2] / call.k.sizes[2])},
+      .shape = {{.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
+                 .gradients_fp32 = call.dq.dtype == WAVEJIT_FP32},
+                static_cast<int>(call.q.sizes[3]),
+                static_cast<int>(call.v.sizes[3]),
+                runs_of(extents.query_length, call.q.sizes[2] / call.k.sizes[2])},
       .batch = static_cast<std::uint32_t>(extents.sequences),
       .query_length = static_cast<std::uint32_t>(extents.query_length),
       .key_length = static_cast<std::uint32_t>(extents.key_length),
@@ -119,27 +120,18 @@ std::uint64_t parts_bytes_of_head(const BackwardProblem& problem) {
   return keys * static_cast<std::uint64_t>(dims) * sizeof(float);
 }
 
+// The bits of the words, and of what is a shape's own.
+using ShapeBits = families::JoinedBits<
+    families::BitsOfTable<decltype(word_table<KeyKernel>)>,
+    families::BitFields<families::Bits<&BackwardShape::head_dim_qk, 16>, families::Bits<&BackwardShape::head_dim_v, 16>,
+                        families::Bits<&BackwardShape::runs, 1>, families::Bits<&BackwardShape::many_queries, 1>,
+                        families::Bits<&BackwardShape::many_keys, 1>>>;
+
 families::Shape BackwardShape::shape() const {
-  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
-  return {.family = &family(),
-          .code = std::uint64_t{1} << 63U | number(modifiers.bits()) << 48U | number(dtype) << 44U |
-                  number(mask) << 40U | number(gradients_fp32) << 36U | number(runs) << 35U |
-                  number(many_queries) << 34U | number(many_keys) << 33U | number(head_dim_qk) << 16U |
-                  number(head_dim_v)};
+  return {.family = &family(), .code = families::code_of<ShapeBits>(*this)};
 }
 
-BackwardShape BackwardShape::of(std::uint64_t code) {
-  const auto bits = [&](unsigned from, unsigned count) { return code >> from & ((std::uint64_t{1} << count) - 1); };
-  return {.dtype = static_cast<DataType>(bits(44, 2)),
-          .head_dim_qk = static_cast<int>(bits(16, 16)),
-          .head_dim_v = static_cast<int>(bits(0, 16)),
-          .mask = static_cast<Mask>(bits(40, 2)),
-          .modifiers = Modifiers::from_bits(static_cast<std::uint8_t>(bits(48, 8))),
-          .gradients_fp32 = bits(36, 1) != 0,
-          .runs = static_cast<Runs>(bits(35, 1)),
-          .many_queries = bits(34, 1) != 0,
-          .many_keys = bits(33, 1) != 0};
-}
+BackwardShape BackwardShape::of(std::uint64_t code) { return families::shape_of_code<ShapeBits, BackwardShape>(code); }
 
 // A device has 256 compute units and more. With a mask half of the work is in a quarter of the tiles, and it takes
 // twice as many to even out.

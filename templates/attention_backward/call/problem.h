@@ -27,13 +27,9 @@ using families::Result;
 const families::Family& family();
 
 // Everything of a call that changes code.
-struct BackwardShape {
-  DataType dtype = DataType::bf16;
+struct BackwardShape : AskedWords {
   int head_dim_qk = 0;
   int head_dim_v = 0;
-  Mask mask = Mask::none;
-  Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
-  bool gradients_fp32 = false;
   Runs runs = Runs::one;
   // Whether workgroups of two blocks a wave are enough to fill a device; bits are the same with one.
   bool many_queries = false;

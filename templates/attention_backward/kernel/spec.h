@@ -36,18 +36,24 @@ inline constexpr families::Names<Mask, 3> masks = {
 enum class Runs : std::uint8_t { one, several };
 inline constexpr families::Names<Runs, 2> runs_names = {{{Runs::one, "one"}, {Runs::several, "several"}}};
 
-// The words of both.
-struct KernelWords {
+// What a problem asks for. A call's shape (call/problem.h) is made of the same.
+struct AskedWords {
   DataType dtype = DataType::bf16;  // of q, k, v, o and dO
-  int head_dim = 128;
   Mask mask = Mask::none;
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool gradients_fp32 = false;
+
+  bool has(Modifier one) const { return modifiers.has(one); }
+  bool operator==(const AskedWords&) const = default;
+};
+
+// The words of both.
+struct KernelWords : AskedWords {
+  int head_dim = 128;
   int blocks = 1;  // of 32 rows (dQ kernel) or keys that a wave owns
   std::string target;
   Lowering lowering = Lowering::llvm;
 
-  bool has(Modifier one) const { return modifiers.has(one); }
   bool operator==(const KernelWords&) const = default;
 };
 

@@ -28,7 +28,7 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, const boards::Board& target,
                     const families::Toggles& toggles) {
   const auto bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.dtype));
-  const std::uint64_t o_bytes = output_element_bytes(problem.shape);
+  const std::uint64_t o_bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.output_type()));
   arguments.q = address(call.q.data);
   arguments.k = address(call.k.data);
   arguments.v = address(call.v.data);

@@ -41,7 +41,7 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   problem.size = sizeof problem;
   problem.text = text.c_str();
   problem.dtype = told_type(shape.dtype);
-  problem.output_dtype = told_type(output_type(shape));
+  problem.output_dtype = told_type(shape.output_type());
   problem.layout = layout_of(descriptor.layout);
   problem.page_size = descriptor.page_size;
   problem.page_heads_first = descriptor.page_heads_first ? 1 : 0;

@@ -24,11 +24,6 @@ using families::Failure;
 using families::Result;
 namespace refusal = families::refusal;
 
-inline DataType output_type(const AttentionShape& shape) { return shape.output_fp32 ? DataType::fp32 : shape.dtype; }
-inline std::uint64_t output_element_bytes(const AttentionShape& shape) {
-  return static_cast<std::uint64_t>(bytes_of(output_type(shape)));
-}
-
 // Pointers and strides stay where the caller put them; here is what follows from them.
 struct AttentionProblem {
   AttentionShape shape;

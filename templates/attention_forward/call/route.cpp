@@ -23,22 +23,8 @@ bool packs(const AttentionShape& shape, Pipeline pipeline) {
 
 // What a problem asks for, in a spec's words.
 KernelSpec asked_for(const AttentionShape& shape) {
-  KernelSpec spec;
-  spec.dtype = shape.dtype;
-  spec.head_dim_qk = shape.head_dim_qk;
-  spec.head_dim_v = shape.head_dim_v;
-  spec.mask = shape.mask;
-  spec.lse = shape.lse;
-  spec.output_fp32 = shape.output_fp32;
-  spec.modifiers = shape.modifiers;
-  spec.bias_fp32 = shape.bias_fp32;
+  KernelSpec spec = {shape, {}};
   if (shape.split) spec.split_keys = chunk_keys;
-  spec.paged = shape.paged;
-  spec.whole_tiles = shape.whole_tiles;
-  spec.single_keys = shape.single_keys;
-  spec.first_keys = shape.first_keys;
-  spec.vectorised = shape.vectorised;
-  spec.rows = shape.rows;
   return spec;
 }
 
@@ -163,7 +149,8 @@ std::vector<AttentionShape> supported_shapes(const targets::Target& target, cons
     for (const HeadDims& dims : all_head_dims()) {
       for (const Mask mask : {Mask::none, Mask::causal}) {
         for (const bool lse : {false, true}) {
-          const AttentionShape shape = {dtype, mask, lse, dims.qk, dims.v};
+          const AttentionShape shape = {
+              {.dtype = dtype, .head_dim_qk = dims.qk, .head_dim_v = dims.v, .mask = mask, .lse = lse}};
           if (choose_route(shape, target, toggles)) shapes.push_back(shape);
         }
       }

@@ -183,7 +183,7 @@ AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& pl
   const AttentionShape few = of_few_rows(problem, plan.few_rows).shape;
   AttentionShape shape = problem.shape;
   shape.mixed = true;
-  shape.few_rows = few.query_rows;
+  shape.short_query_rows = few.query_rows;
   shape.packed_heads = few.packed_heads;
   shape.split = plan.splits != 1;
   return shape;

@@ -35,10 +35,8 @@ using families::Pipeline;
 // (row_limits.h).
 enum class QueriesOf : std::uint8_t { all, few, many };
 
-struct KernelSpec {
-  static constexpr std::string_view kernel = "attention_forward";
-  static constexpr std::string_view family = "attention_forward";
-
+// What a problem asks for: its words that change code. A call's shape (call/shape.h) is made of the same.
+struct AskedWords {
   DataType dtype = DataType::fp16;
   int head_dim_qk = 128;
   int head_dim_v = 128;
@@ -48,12 +46,6 @@ struct KernelSpec {
   // What scores pass through before the mask: rows of modifiers.h that change code.
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool bias_fp32 = false;    // the bias is f32, not of `dtype`. pipeline=generic only
-  // 0, or chunk_keys: a workgroup walks a run of the chunks and leaves a part of each in the workspace
-  // (attention_combine merges them).
-  int split_keys = 0;
-  // The query heads of a kv head are rows of one tile, position by position: row r is head r mod group of position
-  // r / group. K and V are then read once a kv head. The group is an argument. pipeline=generic only.
-  bool packed_heads = false;
   // Keys and values stand in pages of a cache, which a block table names (page_arguments.h). Page sizes and strides are
   // arguments.
   bool paged = false;
@@ -69,24 +61,10 @@ struct KernelSpec {
   bool first_keys = false;
   // Of short and long sequences in one call, only those: two kernels share it.
   QueriesOf rows = QueriesOf::all;
-  // A workgroup owns two query tiles, tile n − 1 − y of n and then tile y, so that under a diagonal all workgroups have
-  // as many keys. pipeline=dualwave with mask=causal only; shows in no result.
-  bool paired_tiles = false;
-  Pipeline pipeline = Pipeline::generic;
-  int tile_queries = 128;  // query rows a workgroup owns
-  int tile_keys = attention::tile_keys;
-  OutputStore output_store = OutputStore::scalar;
-  std::string target;  // processor name: a row of the target table
-  Lowering lowering = Lowering::llvm;
-  // pipeline=dualwave only; neither shows in results. Written only when off: "stagger=off setprio=off".
-  bool stagger = true;          // the second group of waves runs one cluster behind
-  bool raised_priority = true;  // s_setprio around the clusters that compute most
-  // A name in ladders.h, empty for the standard one, which has no word. Shows in no result either: for developers.
-  // NOLINTNEXTLINE(readability-redundant-member-init): with it, an initializer warns of no missing field
-  std::string ladder = {};
 
-  // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
+  DataType output_type() const { return output_fp32 ? DataType::fp32 : dtype; }
   DataType bias_type() const { return bias_fp32 ? DataType::fp32 : dtype; }
+  // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
   bool shares_call() const { return rows != QueriesOf::all; }
@@ -97,7 +75,41 @@ struct KernelSpec {
             .vectorised = vectorised,
             .first_keys = first_keys};
   }
+  bool operator==(const AskedWords&) const = default;
+};
 
+// What the route has chosen for it.
+struct ChosenWords {
+  // 0, or chunk_keys: a workgroup walks a run of the chunks and leaves a part of each in the workspace
+  // (attention_combine merges them).
+  int split_keys = 0;
+  // The query heads of a kv head are rows of one tile, position by position: row r is head r mod group of position
+  // r / group. K and V are then read once a kv head. The group is an argument. pipeline=generic only.
+  bool packed_heads = false;
+  // A workgroup owns two query tiles, tile n − 1 − y of n and then tile y, so that under a diagonal all workgroups have
+  // as many keys. pipeline=dualwave with mask=causal only; shows in no result.
+  bool paired_tiles = false;
+  Pipeline pipeline = Pipeline::generic;
+  int tile_queries = 128;  // query rows a workgroup owns
+  int tile_keys = attention::tile_keys;
+  OutputStore output_store = OutputStore::scalar;
+  std::string target = {};  // NOLINT(readability-redundant-member-init): a row of the target table
+  Lowering lowering = Lowering::llvm;
+  // pipeline=dualwave only; neither shows in results. Written only when off: "stagger=off setprio=off".
+  bool stagger = true;          // the second group of waves runs one cluster behind
+  bool raised_priority = true;  // s_setprio around the clusters that compute most
+  // A name in ladders.h, empty for the standard one, which has no word. Shows in no result either: for developers.
+  // NOLINTNEXTLINE(readability-redundant-member-init): with it, an initializer warns of no missing field
+  std::string ladder = {};
+
+  bool operator==(const ChosenWords&) const = default;
+};
+
+// {{.mask = Mask::causal}, {.pipeline = Pipeline::dualwave, .target = "gfx950"}}. The rows of words.h say how it is
+// told.
+struct KernelSpec : AskedWords, ChosenWords {
+  static constexpr std::string_view kernel = "attention_forward";
+  static constexpr std::string_view family = "attention_forward";
   bool operator==(const KernelSpec&) const = default;
 };
 

@@ -1,48 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The words of a kernel spec, one row for each thing that a spec says, in the order in which they are printed. From
-// these rows come a spec's text and its parser, the lists of what is accepted, a kernel's name, and how a problem's
-// shape is told. To add a word, add a field to KernelSpec, a row here, a rule (rules.cpp), and its emission; what a
-// problem asks for has a row in call/shape.h as well.
+// these rows come a spec's text and its parser, the lists of what is accepted, a kernel's name, the bits of a shape's
+// code, how a problem's shape is told, words of descriptors, and what `wavejit supported` lists. To add a boolean, add
+// a field to AskedWords or ChosenWords, a row here, a rule (rules.cpp) where it has no kernel, and its emission.
 #pragma once
 
-#include <expected>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <tuple>
 
+#include "templates/attention/kernel/words.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
 
-struct WordRow {
-  std::string_view accepted;      // in lists: "lse", "o=fp32", "tile=", "d<n>[/<n>]"
-  std::string_view missing = {};  // what a spec without it lacks; empty: it may be left out
-  bool of_problem = false;        // a problem asks for it; else the route has chosen it
-  // A flag: `accepted` is the word. It is printed where the field is as the word says.
-  bool KernelSpec::* flag = nullptr;
-  bool said = true;
-  std::string_view otherwise = {};  // of "key=value": what has no word
-  std::string_view name = {};       // in the kernel's name
-  // A modifier that changes code: `accepted` is its word, and its name.
-  std::optional<Modifier> modifier = std::nullopt;
-  // Everything else. Empty texts are not printed.
-  std::string (*text)(const KernelSpec&) = nullptr;
-  std::string (*name_of)(const KernelSpec&) = nullptr;
-  // Nothing: not this row's word. An error: what is accepted in its place.
-  using Taken = std::optional<std::expected<void, std::string>>;
-  Taken (*take)(KernelSpec&, std::string_view word) = nullptr;
-};
+using SpecWord = families::SpecWord<KernelSpec>;
 
-const std::vector<WordRow>& words();
+// A boolean that a problem asks for, and one that the route chooses.
+template <auto field>
+constexpr auto asked(SpecWord word) {
+  return families::flag<field, KernelSpec, 1>(word);
+}
+template <auto field>
+constexpr auto chosen(SpecWord word) {
+  return families::flag<field, KernelSpec>(word);
+}
 
-// As the row has it in the spec; empty: it has nothing to say.
-std::string text_of(const WordRow& row, const KernelSpec& spec);
-std::string name_of(const WordRow& row, const KernelSpec& spec);
-WordRow::Taken take(const WordRow& row, KernelSpec& spec, std::string_view word);
+inline constexpr families::Names<Mask, 2> mask_names = {{{Mask::causal, "causal"}, {Mask::window, "window"}}};
+inline constexpr families::Names<QueriesOf, 2> rows_names = {{{QueriesOf::few, "few"}, {QueriesOf::many, "many"}}};
 
-// What no row takes: all that are accepted, or, of "key=value", the keys.
-std::string accepted_instead(std::string_view word);
+// Words of their own kind (words.cpp).
+namespace word_kinds {
+std::string head_dims_text(const SpecWord& row, const KernelSpec& spec);
+std::string head_dims_name(const SpecWord& row, const KernelSpec& spec);
+families::Taken take_head_dims(const SpecWord& row, KernelSpec& spec, std::string_view word);
+std::string mask_name(const SpecWord& row, const KernelSpec& spec);
+std::string split_text(const SpecWord& row, const KernelSpec& spec);
+std::string split_name(const SpecWord& row, const KernelSpec& spec);
+families::Taken take_split(const SpecWord& row, KernelSpec& spec, std::string_view word);
+std::string rows_name(const SpecWord& row, const KernelSpec& spec);
+std::string pipeline_name(const SpecWord& row, const KernelSpec& spec);
+std::string tile_text(const SpecWord& row, const KernelSpec& spec);
+std::string tile_name(const SpecWord& row, const KernelSpec& spec);
+families::Taken take_tile(const SpecWord& row, KernelSpec& spec, std::string_view word);
+std::string ladder_text(const SpecWord& row, const KernelSpec& spec);
+families::Taken take_ladder(const SpecWord& row, KernelSpec& spec, std::string_view word);
+}  // namespace word_kinds
+
+inline constexpr auto word_table = std::tuple_cat(
+    std::tuple{
+        attention::operand_type_word<&AskedWords::dtype, KernelSpec>(),
+        families::WordRow<KernelSpec, families::Bits<&AskedWords::head_dim_qk, 16>,
+                          families::Bits<&AskedWords::head_dim_v, 16>>{{.accepted = "d<n>[/<n>]",
+                                                                        .missing = "head dim (d<n>)",
+                                                                        .of_problem = true,
+                                                                        .text = word_kinds::head_dims_text,
+                                                                        .name_of = word_kinds::head_dims_name,
+                                                                        .take = word_kinds::take_head_dims}},
+        families::named<&AskedWords::mask, mask_names, KernelSpec, 2>(
+            {.accepted = "causal, window", .name_of = word_kinds::mask_name}),
+        asked<&AskedWords::lse>({.accepted = "lse", .name = "lse", .supported = "LSE on request", .described = true}),
+        asked<&AskedWords::output_fp32>({.accepted = "o=fp32",
+                                         .otherwise = "the type of Q, K and V has no word",
+                                         .supported = "O in fp32 on request",
+                                         .described = true}),
+    },
+    attention::modifier_words<&AskedWords::modifiers, KernelSpec>(),
+    std::tuple{
+        asked<&AskedWords::bias_fp32>({.accepted = "bias_type=fp32",
+                                       .name = "fp32",
+                                       .otherwise = "the type of Q, K and V has no word",
+                                       .supported = "bias in fp32",
+                                       .beside = [](KernelSpec& spec) { spec.modifiers.add(Modifier::bias); },
+                                       .described = true}),
+        families::WordRow<KernelSpec>{{.accepted = "split=",
+                                       .of_problem = true,
+                                       .text = word_kinds::split_text,
+                                       .name_of = word_kinds::split_name,
+                                       .take = word_kinds::take_split}},
+        chosen<&ChosenWords::packed_heads>(
+            {.accepted = "heads=packed", .name = "packed", .otherwise = "a head a workgroup has no word"}),
+        asked<&AskedWords::paged>({.accepted = "paged", .name = "paged"}),
+        asked<&AskedWords::whole_tiles>({.accepted = "whole_tiles", .name = "whole_tiles"}),
+        asked<&AskedWords::single_keys>(
+            {.accepted = "page=1", .name = "page1", .otherwise = "other page sizes have no word"}),
+        asked<&AskedWords::vectorised>({.accepted = "vectorised", .name = "vectorised"}),
+        asked<&AskedWords::first_keys>({.accepted = "first_keys", .name = "first_keys", .supported = "left padding"}),
+        families::named<&AskedWords::rows, rows_names, KernelSpec, 2>({.accepted = "rows=few, rows=many",
+                                                                       .otherwise = "every sequence has no word",
+                                                                       .name_of = word_kinds::rows_name}),
+        chosen<&ChosenWords::paired_tiles>({.accepted = "tiles=paired", .otherwise = "a tile a workgroup has no word"}),
+        families::named<&ChosenWords::pipeline, families::pipelines, KernelSpec>(
+            {.accepted = "pipeline=", .missing = "pipeline=<name>", .name_of = word_kinds::pipeline_name}),
+        families::WordRow<KernelSpec>{{.accepted = "tile=",
+                                       .missing = "tile=<queries>x<keys>",
+                                       .text = word_kinds::tile_text,
+                                       .name_of = word_kinds::tile_name,
+                                       .take = word_kinds::take_tile}},
+        families::named<&ChosenWords::output_store, families::output_stores, KernelSpec>(
+            {.accepted = "o_store=", .missing = "o_store=<path>"}),
+        // On is what a spec without the word says, so that one spec has one text.
+        chosen<&ChosenWords::stagger>({.accepted = "stagger=off", .otherwise = "on has no word", .said = false}),
+        chosen<&ChosenWords::raised_priority>(
+            {.accepted = "setprio=off", .otherwise = "on has no word", .said = false}),
+        families::WordRow<KernelSpec>{
+            {.accepted = "ladder=", .text = word_kinds::ladder_text, .take = word_kinds::take_ladder}},
+        families::target_word<KernelSpec>(),
+        families::lowering_word<KernelSpec>(),
+    });
+inline constexpr auto spec_words = families::texts_of(word_table);
 
 // What a problem asks for, in words: "fp16 d128 causal lse".
 std::string problem_text(const KernelSpec& spec);

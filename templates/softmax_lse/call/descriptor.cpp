@@ -133,10 +133,10 @@ class Parser {
 
 SoftmaxShape ProblemDescriptor::shape() const {
   const DataType written = weights.value_or(scores);
-  return {.scores = scores,
-          .weights = written,
-          .rows = rows_of(key_length),
-          .access = access_of(scores, written, key_length, unaligned)};
+  return {{.scores = scores,
+           .weights = written,
+           .rows = rows_of(key_length),
+           .access = access_of(scores, written, key_length, unaligned)}};
 }
 
 Result<ProblemDescriptor> parse_descriptor(std::string_view text) {

@@ -61,12 +61,7 @@ class SoftmaxLse final : public families::Family {
   Result<families::Route> route(const families::Shape& shape, const Target& target,
                                 const Toggles& toggles) const override {
     const SoftmaxShape of = SoftmaxShape::of(shape.code);
-    const KernelSpec spec = {.scores = of.scores,
-                             .weights = of.weights,
-                             .rows = of.rows,
-                             .access = of.access,
-                             .target = std::string(target.id),
-                             .lowering = toggles.lowering};
+    const KernelSpec spec = {of, std::string(target.id), toggles.lowering};
     if (const auto refusal = refusal_of(spec)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
     return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
   }
@@ -91,7 +86,7 @@ class SoftmaxLse final : public families::Family {
         for (const bool unaligned : {false, true}) {
           const Access access = access_of(type, type, 2, unaligned);
           if (unaligned && access == Access::vectors) continue;
-          shapes.push_back(SoftmaxShape{.scores = type, .weights = type, .rows = rows, .access = access}.shape());
+          shapes.push_back(SoftmaxShape{{.scores = type, .weights = type, .rows = rows, .access = access}}.shape());
         }
     return shapes;
   }

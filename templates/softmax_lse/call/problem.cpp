@@ -142,17 +142,11 @@ bool is_unaligned(const wavejit_tensor& t) {
 }  // namespace
 
 families::Shape SoftmaxShape::shape() const {
-  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
-  return {.family = &family(),
-          .code = std::uint64_t{1} << 63U | number(access) << 5U | number(rows) << 4U | number(weights) << 2U |
-                  number(scores)};
+  return {.family = &family(), .code = families::code_of<families::BitsOfTable<decltype(word_table)>>(*this)};
 }
 
 SoftmaxShape SoftmaxShape::of(std::uint64_t code) {
-  return {.scores = static_cast<DataType>(code & 3U),
-          .weights = static_cast<DataType>(code >> 2U & 3U),
-          .rows = static_cast<Rows>(code >> 4U & 1U),
-          .access = static_cast<Access>(code >> 5U & 1U)};
+  return families::shape_of_code<families::BitsOfTable<decltype(word_table)>, SoftmaxShape>(code);
 }
 
 Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments) {
@@ -182,11 +176,11 @@ Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments) {
   const DataType weights_type = call.weights.data != nullptr ? *type_of(call.weights.dtype) : scores_type;
   const std::int64_t keys = call.scores.sizes[3];
   SoftmaxProblem problem = {
-      .shape = {.scores = scores_type,
-                .weights = weights_type,
-                .rows = rows_of(keys),
-                .access = access_of(scores_type, weights_type, keys,
-                                    is_unaligned(call.scores) || is_unaligned(call.weights))},
+      .shape = {{.scores = scores_type,
+                 .weights = weights_type,
+                 .rows = rows_of(keys),
+                 .access = access_of(scores_type, weights_type, keys,
+                                     is_unaligned(call.scores) || is_unaligned(call.weights))}},
       .batch = static_cast<std::uint32_t>(call.scores.sizes[0]),
       .heads = static_cast<std::uint32_t>(call.scores.sizes[1]),
       .query_length = static_cast<std::uint32_t>(call.scores.sizes[2]),

@@ -17,12 +17,7 @@ using families::Result;
 const families::Family& family();
 
 // Everything of a call that changes code.
-struct SoftmaxShape {
-  DataType scores = DataType::fp32;
-  DataType weights = DataType::fp32;  // of a call that writes none: the scores'
-  Rows rows = Rows::resident;
-  Access access = Access::vectors;
-
+struct SoftmaxShape : AskedWords {
   bool operator==(const SoftmaxShape&) const = default;
   families::Shape shape() const;
   static SoftmaxShape of(std::uint64_t code);

@@ -9,42 +9,12 @@
 
 namespace wavejit::softmax_lse {
 
-std::string to_text(const KernelSpec& spec) {
-  std::string text(KernelSpec::kernel);
-  text += " ";
-  text += families::name_in(data_types, spec.scores);
-  text += " weights=";
-  text += families::name_in(data_types, spec.weights);
-  text += " rows=";
-  text += families::name_in(rows_names, spec.rows);
-  text += " access=";
-  text += families::name_in(access_names, spec.access);
-  text += " target=" + spec.target + " lowering=";
-  text += to_text(spec.lowering);
-  return text;
-}
+namespace {
+constexpr auto words = families::texts_of(word_table);
+}  // namespace
 
-std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
-  // One text a spec: what to_text prints, word for word.
-  for (const targets::Target& target : targets::all_targets())
-    for (const auto& [scores, scores_name] : data_types)
-      for (const auto& [weights, weights_name] : data_types)
-        for (const auto& [rows, rows_name] : rows_names)
-          for (const auto& [access, access_name] : access_names)
-            for (const auto& [lowering, lowering_name] : families::lowerings) {
-              KernelSpec spec = {.scores = scores,
-                                 .weights = weights,
-                                 .rows = rows,
-                                 .access = access,
-                                 .target = std::string(target.id),
-                                 .lowering = lowering};
-              if (to_text(spec) == text) return spec;
-            }
-  return std::unexpected("kernel spec '" + std::string(text) +
-                         "'; accepted: softmax_lse <fp32|fp16|bf16> weights=<fp32|fp16|bf16> "
-                         "rows=<resident|streamed> access=<vectors|elements> target=<processor> "
-                         "lowering=<llvm|comgr>");
-}
+std::string to_text(const KernelSpec& spec) { return families::text_of_spec(words, spec); }
+std::expected<KernelSpec, std::string> parse_spec(std::string_view text) { return families::parse_words(words, text); }
 
 std::optional<std::string> refusal_of(const KernelSpec& spec) {
   const targets::Target* target = targets::find_target(spec.target);

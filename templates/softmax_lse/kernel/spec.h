@@ -12,9 +12,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "families/kernel/kernel_spec.h"
 #include "families/kernel/names.h"
+#include "families/kernel/spec_words.h"
 #include "templates/attention/kernel/types.h"
 
 namespace wavejit::softmax_lse {
@@ -41,18 +43,37 @@ enum class Access : std::uint8_t { vectors, elements };
 inline constexpr families::Names<Access, 2> access_names = {
     {{Access::vectors, "vectors"}, {Access::elements, "elements"}}};
 
-struct KernelSpec {
+// What a problem asks for.
+struct AskedWords {
+  DataType scores = DataType::fp32;
+  DataType weights = DataType::fp32;  // of a call that writes none: the scores'
+  Rows rows = Rows::resident;
+  Access access = Access::vectors;
+  bool operator==(const AskedWords&) const = default;
+};
+
+struct KernelSpec : AskedWords {
   static constexpr std::string_view kernel = "softmax_lse";
   static constexpr std::string_view family = "softmax_lse";
 
-  DataType scores = DataType::fp32;
-  DataType weights = DataType::fp32;
-  Rows rows = Rows::resident;
-  Access access = Access::vectors;
   std::string target;
   Lowering lowering = Lowering::llvm;
 
   bool operator==(const KernelSpec&) const = default;
+};
+
+// How each is told, in the order of the text, and in how many bits of a shape's code.
+inline constexpr auto word_table = std::tuple{
+    families::named<&AskedWords::scores, data_types, KernelSpec, 2>(
+        {.accepted = "fp32, fp16, bf16", .missing = "data type of the scores (fp32, fp16 or bf16)"}),
+    families::named<&AskedWords::weights, data_types, KernelSpec, 2>(
+        {.accepted = "weights=", .missing = "weights=<fp32|fp16|bf16>"}),
+    families::named<&AskedWords::rows, rows_names, KernelSpec, 1>(
+        {.accepted = "rows=", .missing = "rows=<resident|streamed>"}),
+    families::named<&AskedWords::access, access_names, KernelSpec, 1>(
+        {.accepted = "access=", .missing = "access=<vectors|elements>"}),
+    families::target_word<KernelSpec>(),
+    families::lowering_word<KernelSpec>(),
 };
 
 std::string to_text(const KernelSpec& spec);

@@ -35,15 +35,11 @@ struct Case {
 void PrintTo(const Case& which, std::ostream* out) { *out << which.name; }
 
 ForwardSpec forward(const std::string& target, Pipeline pipeline, int head_dim, int queries, Mask mask = Mask::causal) {
-  return {.dtype = DataType::bf16,
-          .head_dim_qk = head_dim,
-          .head_dim_v = head_dim,
-          .mask = mask,
-          .lse = true,
-          .pipeline = pipeline,
-          .tile_queries = queries,
-          .output_store = attention_forward::default_output_store(*targets::find_target(target)),
-          .target = target};
+  return {{.dtype = DataType::bf16, .head_dim_qk = head_dim, .head_dim_v = head_dim, .mask = mask, .lse = true},
+          {.pipeline = pipeline,
+           .tile_queries = queries,
+           .output_store = attention_forward::default_output_store(*targets::find_target(target)),
+           .target = target}};
 }
 
 std::vector<Case> cases() {

@@ -20,7 +20,11 @@ TEST(Descriptor, ReadsEveryWordOfThisVersion) {
       "attention_forward fp16 b3 q5 k0 h8/2 d64 causal lse layout=bhsd scale=0.25 invariance=batch seed=7 "
       "inputs=adversarial:one_hot");
   ASSERT_TRUE(parsed) << parsed.error().detail;
-  AttentionShape shape = {attention_forward::DataType::fp16, attention_forward::Mask::causal, true, 64, 64};
+  AttentionShape shape = {{.dtype = attention_forward::DataType::fp16,
+                           .head_dim_qk = 64,
+                           .head_dim_v = 64,
+                           .mask = attention_forward::Mask::causal,
+                           .lse = true}};
   shape.query_rows = attention_forward::QueryRows::up_to_32;
   shape.packed_heads = true;
   EXPECT_EQ(parsed->shape, shape);
@@ -69,9 +73,11 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
   };
   for (int round = 0; round < 500; ++round) {
     ProblemDescriptor d;
-    d.shape = {random() % 2 == 0 ? attention_forward::DataType::bf16 : attention_forward::DataType::fp16,
-               random() % 2 == 0 ? attention_forward::Mask::none : attention_forward::Mask::causal, random() % 2 == 0,
-               static_cast<int>(up_to(max_head_dim)), static_cast<int>(up_to(max_head_dim))};
+    d.shape = {{.dtype = random() % 2 == 0 ? attention_forward::DataType::bf16 : attention_forward::DataType::fp16,
+                .head_dim_qk = static_cast<int>(up_to(max_head_dim)),
+                .head_dim_v = static_cast<int>(up_to(max_head_dim)),
+                .mask = random() % 2 == 0 ? attention_forward::Mask::none : attention_forward::Mask::causal,
+                .lse = random() % 2 == 0}};
     d.batch = up_to(max_batch);
     d.query_length = up_to(round % 2 == 0 ? max_length : 300);
     d.key_length = up_to(max_length) - 1;

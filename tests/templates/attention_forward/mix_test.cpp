@@ -31,7 +31,7 @@ const boards::Board& gfx950() { return *boards::find_product("gfx950"); }
 // One of 2,048 rows, 63 of one.
 AttentionProblem mixed() {
   AttentionProblem problem;
-  problem.shape = {.dtype = DataType::bf16, .mask = Mask::causal, .lse = true, .head_dim_qk = 128, .head_dim_v = 128};
+  problem.shape = {{.dtype = DataType::bf16, .mask = Mask::causal, .lse = true}};
   problem.batch = 64;
   problem.query_length = 2048;
   problem.query_rows = 2048 + 63;
@@ -127,10 +127,10 @@ TEST(Mix, ShapesAreNumbersAndBack) {
   const AttentionShape shape = kernel_shape(problem, plan_splits(problem, gfx950(), {}), gfx950());
   EXPECT_TRUE(shape.mixed && shape.split && shape.packed_heads && shape.lse);
   EXPECT_EQ(shape.query_rows, QueryRows::more);
-  EXPECT_EQ(shape.few_rows, QueryRows::up_to_32);
+  EXPECT_EQ(shape.short_query_rows, QueryRows::up_to_32);
   EXPECT_EQ(AttentionShape::of_code(shape.code()), shape);
   AttentionShape other = shape;
-  other.few_rows = QueryRows::more;
+  other.short_query_rows = QueryRows::more;
   EXPECT_NE(other.code(), shape.code());
   EXPECT_EQ(AttentionShape::of_code(other.code()), other);
 }

@@ -77,8 +77,8 @@ TEST(Pairs, LinesReachBothKernels) {
 
 TEST(Pairs, ArePinnedOrRefusedNeverReplaced) {
   const boards::Board& target = *boards::find_product("gfx950");
-  attention_forward::AttentionShape shape = {attention_forward::DataType::bf16, attention_forward::Mask::causal, false,
-                                             128, 128};
+  attention_forward::AttentionShape shape = {
+      {.dtype = attention_forward::DataType::bf16, .mask = attention_forward::Mask::causal}};
   shape.query_rows = attention_forward::QueryRows::more;
   shape.paired_tiles = true;
   EXPECT_EQ(attention_forward::AttentionShape::of_code(shape.code()), shape);
@@ -99,11 +99,9 @@ TEST(Pairs, ArePinnedOrRefusedNeverReplaced) {
 
 // A grid for pairs: half of the tiles, the odd one alone.
 TEST(Pairs, HalveTheGrid) {
-  attention_forward::KernelSpec spec{.mask = attention_forward::Mask::causal,
-                                     .paired_tiles = true,
-                                     .pipeline = Pipeline::dualwave,
-                                     .tile_queries = 256,
-                                     .target = "gfx950"};
+  attention_forward::KernelSpec spec{
+      {.mask = attention_forward::Mask::causal},
+      {.paired_tiles = true, .pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"}};
   for (const auto& [rows, places] : {std::pair{1U, 1U}, {256U, 1U}, {257U, 1U}, {513U, 2U}, {1024U, 2U}, {1025U, 3U}})
     EXPECT_EQ(attention_forward::launch_geometry(spec, *targets::find_target(spec.target), 1, 1, rows).grid_y, places)
         << rows;

@@ -585,20 +585,24 @@ TEST_F(Problem, EveryShapeHasItsOwnCode) {
           for (const int v : {1, 64, 128, 65535}) {
             for (const bool flag : {false, true}) {
               for (const auto& modifier : attention_forward::modifier_rows) {
-                attention_forward::AttentionShape shape = {dtype, mask, lse, qk, v};
+                attention_forward::AttentionShape shape = {
+                    {.dtype = dtype, .head_dim_qk = qk, .head_dim_v = v, .mask = mask, .lse = lse}};
                 shape.modifiers.set(modifier.modifier, flag);
-                if (!flag && modifier.modifier != attention_forward::Modifier::softcap) continue;
+                if (!modifier.in_code || (!flag && modifier.modifier != attention_forward::Modifier::softcap)) continue;
+                EXPECT_EQ(attention_forward::AttentionShape::of_code(shape.code()), shape);
                 codes.insert(shape.code());
                 ++shapes;
               }
             }
-            attention_forward::AttentionShape wide = {dtype, mask, lse, qk, v};
+            attention_forward::AttentionShape wide = {
+                {.dtype = dtype, .head_dim_qk = qk, .head_dim_v = v, .mask = mask, .lse = lse}};
             wide.output_fp32 = true;
             EXPECT_EQ(attention_forward::AttentionShape::of_code(wide.code()), wide);
             codes.insert(wide.code());
             ++shapes;
             for (const auto rows : attention_forward::all_query_rows) {
-              attention_forward::AttentionShape shape = {dtype, mask, lse, qk, v};
+              attention_forward::AttentionShape shape = {
+                  {.dtype = dtype, .head_dim_qk = qk, .head_dim_v = v, .mask = mask, .lse = lse}};
               if (rows == shape.query_rows) continue;
               shape.query_rows = rows;
               codes.insert(shape.code());

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using namespace attention_forward;
 
 const targets::Target& target(const char* name) { return *targets::find_target(name); }
-constexpr AttentionShape shape = {DataType::bf16, Mask::causal, true, 128, 128};
+constexpr AttentionShape shape = {{.dtype = DataType::bf16, .mask = Mask::causal, .lse = true}};
 
 std::vector<Refusal> others(const char* name, const AttentionShape& of = shape, const Toggles& toggles = {}) {
   const auto route = choose_route(of, target(name), toggles);
@@ -210,7 +210,8 @@ TEST(Route, SupportsWhatTheIssueAsksFor) {
     EXPECT_EQ(shapes.size(), has_256 ? 32U : 24U) << "2 dtypes, 3 or 4 head dims, 2 masks, with and without LSE";
     for (const int head_dim : {64, 128}) {
       for (const auto dtype : {DataType::bf16, DataType::fp16}) {
-        const AttentionShape wanted = {dtype, Mask::causal, false, head_dim, head_dim};
+        const AttentionShape wanted = {
+            {.dtype = dtype, .head_dim_qk = head_dim, .head_dim_v = head_dim, .mask = Mask::causal}};
         EXPECT_NE(std::ranges::find(shapes, wanted), shapes.end());
       }
     }
@@ -220,7 +221,8 @@ TEST(Route, SupportsWhatTheIssueAsksFor) {
 
 TEST(Route, UnsupportedHeadDimsSayWhatIsAccepted) {
   for (const int head_dim : {1, 8, 96, 192, 65535}) {
-    const auto route = choose_route({DataType::fp16, Mask::none, false, head_dim, head_dim}, target("gfx950"), {});
+    const auto route = choose_route({{.dtype = DataType::fp16, .head_dim_qk = head_dim, .head_dim_v = head_dim}},
+                                    target("gfx950"), {});
     ASSERT_FALSE(route);
     EXPECT_EQ(route.error().status, WAVEJIT_UNSUPPORTED);
     EXPECT_THAT(route.error().detail, HasSubstr("accepted: 64, 128, 192/128, 256"));

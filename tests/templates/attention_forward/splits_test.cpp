@@ -667,12 +667,13 @@ TEST(CombineSpec, ReadsBackAndSaysWhatIsWrong) {
   ASSERT_TRUE(again) << again.error();
   EXPECT_EQ(*again, spec);
   for (const auto& [text, what] :
-       {std::pair{"attention_combine bf16 d64 target=gfx942", "lowering=<name> is missing"},
+       {std::pair{"attention_combine bf16 d64 target=gfx942", "no word gives the lowering=<name>"},
         {"attention_combine bf16 d0 target=gfx942 lowering=llvm", "word 3 'd0'"},
-        {"attention_combine bf16 bf16 d64 target=gfx942 lowering=llvm", "word 3 'bf16' says again"},
-        {"attention_combine bf16 d64 causal target=gfx942 lowering=llvm", "word 4 'causal' is not known"},
-        {"attention_forward", "is not the family"},
-        {"", "empty"}}) {
+        {"attention_combine bf16 bf16 d64 target=gfx942 lowering=llvm", "word 3 'bf16': says again"},
+        {"attention_combine bf16 d64 causal target=gfx942 lowering=llvm",
+         "word 4 'causal': accepted: bf16, fp16, fp32, d<n>"},
+        {"attention_forward", "accepted: attention_combine"},
+        {"", "accepted: attention_combine"}}) {
     const auto refused = attention_combine::parse_spec(text);
     ASSERT_FALSE(refused) << text;
     EXPECT_THAT(refused.error(), HasSubstr(what));

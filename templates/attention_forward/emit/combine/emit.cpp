@@ -73,7 +73,7 @@ class Combine {
                                spec_.first_keys ? attention::KeyStarts::first_rows : attention::KeyStarts::packed);
     // A sequence shorter than the longest one has no such row, and no offset below would stay inside its slices.
     Value* has_row = ir_.CreateICmpULT(row, sequence.query_length);
-    if (spec_.few_rows)
+    if (spec_.of_few_rows())
       has_row = ir_.CreateAnd(
           has_row, ir_.CreateICmpULE(sequence.query_length, kernel_.argument_i32(offsetof(Arguments, few_rows))));
     language::if_uniform(kernel_, has_row, Likelihood::even, [&] { combine_row(sequence, row); });
@@ -115,14 +115,14 @@ class Combine {
         .workspace = kernel_.argument_i64(offsetof(Arguments, workspace)),
         .slots = slots_of(kernel_, kernel_.argument_i32(offsetof(Arguments, key_length))),
         .query_heads = kernel_.argument_i32(offsetof(Arguments, query_heads)),
-        .batch = spec_.few_rows
+        .batch = spec_.of_few_rows()
                      ? batch_
                      : ir_.CreateSelect(ir_.CreateIsNull(kernel_.argument_i64(offsetof(Arguments, query_starts))),
                                         batch_, kernel_.constant(0)),
         .query_head = head_,
         .rows_of_head =
-            kernel_.argument_i32(spec_.few_rows ? offsetof(Arguments, few_rows) : offsetof(Arguments, query_rows)),
-        .first_row = spec_.few_rows ? row : row_of_head,
+            kernel_.argument_i32(spec_.of_few_rows() ? offsetof(Arguments, few_rows) : offsetof(Arguments, query_rows)),
+        .first_row = spec_.of_few_rows() ? row : row_of_head,
     };
     const Buffer records(kernel_, record_address(kernel_, place, spec_.head_dim, kernel_.constant(0)),
                          row_bytes(kernel_, place, spec_.head_dim));
@@ -356,11 +356,6 @@ class Combine {
 };
 
 }  // namespace
-
-std::string kernel_name(const KernelSpec& spec) {
-  return "attention_combine_" + std::string(to_text(spec.dtype)) + "_d" + std::to_string(spec.head_dim) +
-         (spec.first_keys ? "_first_keys" : "") + (spec.few_rows ? "_few_rows_" : "_") + spec.target;
-}
 
 std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
                                                                llvm::LLVMContext& context) {

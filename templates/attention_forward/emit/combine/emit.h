@@ -14,9 +14,6 @@
 
 namespace wavejit::attention_combine {
 
-// The symbol of the kernel: attention_combine_fp16_d128_gfx950.
-std::string kernel_name(const KernelSpec& spec);
-
 // Refuses what parameters.h refuses, in the same words. The same spec gives the same module.
 std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
                                                                llvm::LLVMContext& context);

@@ -28,10 +28,11 @@ struct KernelSpec {
   DataType dtype = DataType::fp16;  // of O
   int head_dim = 128;               // of V and O
   bool first_keys = false;          // of the split kernel's dense keys: they say how many a sequence has
-  bool few_rows = false;            // the split kernel's: only sequences of a few rows
-  std::string target;               // processor name: a row of the target table
+  attention_forward::QueriesOf rows = attention_forward::QueriesOf::all;  // the split kernel's: all, or few
+  std::string target;                                                     // processor name: a row of the target table
   Lowering lowering = Lowering::llvm;
 
+  bool of_few_rows() const { return rows == attention_forward::QueriesOf::few; }
   bool operator==(const KernelSpec&) const = default;
 };
 
@@ -40,6 +41,9 @@ std::string to_text(const KernelSpec& spec);
 // The error names the word, its position and what is accepted. Words may come in any order; none may be missing or
 // twice.
 std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
+
+// "attention_combine_fp16_d128_few_rows_gfx950"
+std::string kernel_name(const KernelSpec& spec);
 
 // The reason why there is no such kernel, in one sentence, or nothing.
 std::optional<std::string> refusal_of(const KernelSpec& spec);

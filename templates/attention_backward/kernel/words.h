@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The words of this family's specs, one row for each thing that a spec says, in the order in which they are printed.
+// Texts, parsers, lists of what is accepted, names of kernels and the bits of a shape's code come from them. To add a
+// boolean, add a field to AskedWords, a row here, a refusal (spec.cpp) where it has no kernel, and its emission.
+#pragma once
+
+#include <string>
+#include <tuple>
+
+#include "templates/attention/kernel/words.h"
+#include "templates/attention_backward/kernel/spec.h"
+
+namespace wavejit::attention_backward {
+
+template <typename Spec>
+constexpr auto runs_words() {
+  if constexpr (requires(Spec spec) { spec.runs; }) {
+    return std::tuple{families::named<&Spec::runs, runs_names, Spec>(
+        {.accepted = "runs=",
+         .missing = "runs=<one|several>",
+         .name_of = [](const families::SpecWord<Spec>&, const Spec& spec) {
+           return std::string(spec.runs == Runs::several ? "runs" : "");
+         }})};
+  } else {
+    return std::tuple{};
+  }
+}
+
+template <typename Spec>
+inline constexpr auto word_table = std::tuple_cat(
+    std::tuple{
+        attention::operand_type_word<&AskedWords::dtype, Spec>(),
+        families::number<&KernelWords::head_dim, Spec>({.accepted = "d<n>", .missing = "head dim (d<n>)"}),
+        families::named<&AskedWords::mask, masks, Spec, 2>(
+            {.accepted = "mask=",
+             .missing = "mask=<none|causal|window>",
+             .name_of =
+                 [](const families::SpecWord<Spec>&, const Spec& spec) {
+                   return spec.mask == Mask::none ? std::string() : std::string(families::name_in(masks, spec.mask));
+                 }}),
+    },
+    attention::modifier_words<&AskedWords::modifiers, Spec>(),
+    std::tuple{
+        families::flag<&AskedWords::gradients_fp32, Spec, 1>({.accepted = "gradients=fp32",
+                                                              .name = "fp32",
+                                                              .otherwise = "the type of q, k and v has no word",
+                                                              .supported = "gradients in fp32 on request",
+                                                              .described = true}),
+        families::number<&KernelWords::blocks, Spec>({.accepted = "blocks=<n>", .missing = "blocks=<1|2>"}),
+    },
+    runs_words<Spec>(), std::tuple{families::target_word<Spec>(), families::lowering_word<Spec>()});
+
+template <typename Spec>
+inline constexpr auto spec_words = families::texts_of(word_table<Spec>);
+
+// "attention_backward_dq_bf16_d128_causal_gfx950"
+template <typename Spec>
+std::string kernel_name(const Spec& spec) {
+  return families::name_of_kernel(spec_words<Spec>, spec);
+}
+
+}  // namespace wavejit::attention_backward
