@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "tools/all_cores.h"
@@ -67,26 +65,6 @@ class ArrayWritten : public Written {
   std::vector<std::byte> bytes_;
   std::vector<std::int64_t> rows_;  // ascending
 };
-
-// What is NaN or infinite must be the same on both sides.
-void compare(const Difference& element, Judgement& judgement) {
-  const bool finite = std::isfinite(element.exact);
-  judgement.compared += finite ? 1 : 0;
-  judgement.not_finite_exact += finite ? 0 : 1;
-  judgement.not_finite_result += std::isfinite(element.result) ? 0 : 1;
-  double error = std::numeric_limits<double>::infinity();
-  if (finite && std::isfinite(element.result)) error = std::fabs(element.exact - element.result);
-  if (element.exact == element.result || (std::isnan(element.exact) && std::isnan(element.result))) error = 0;
-  judgement.max_error = std::max(judgement.max_error, error);
-  const double of_bound = error == 0 ? 0 : error / element.bound;
-  if (of_bound >= judgement.of_bound) {
-    judgement.of_bound = of_bound;
-    judgement.worst = element;
-  }
-  if (of_bound <= 1) return;
-  ++judgement.elements_beyond;
-  if (!judgement.first) judgement.first = element;
-}
 
 class ArrayCase : public Case {
  public:
@@ -158,21 +136,17 @@ class ArrayCase : public Case {
     const auto& got = static_cast<const ArrayWritten&>(written);
     std::vector<std::vector<double>> exact(got.rows().size());
     on_all_cores(exact.size(), [&](std::size_t i) { exact[i] = problem_.exact(got.rows()[i]); });
-    Judgement judgement;
+    BoundJudge judge;
     for (std::size_t i = 0; i < exact.size(); ++i) {
+      const std::int64_t row = got.rows()[i];
       const std::vector<double> bounds =
-          problem_.bounds ? problem_.bounds(got.rows()[i]) : std::vector<double>(exact[i].size(), problem_.allowed);
+          problem_.bounds ? problem_.bounds(row) : std::vector<double>(exact[i].size(), problem_.allowed);
+      std::vector<float> values;
       for (std::size_t column = 0; column < exact[i].size(); ++column)
-        compare({.of = Difference::Of::element,
-                 .place = {.sequence = 0, .token = got.rows()[i], .head = 0},
-                 .dim = static_cast<std::int64_t>(column),
-                 .exact = exact[i][column],
-                 .result = static_cast<double>(got.value(got.rows()[i], static_cast<std::int64_t>(column))),
-                 .bound = bounds[column]},
-                judgement);
-      ++judgement.rows;
+        values.push_back(got.value(row, static_cast<std::int64_t>(column)));
+      judge.row({.sequence = 0, .token = row, .head = 0}, exact[i], bounds, values);
     }
-    return judgement;
+    return judge.judgement();
   }
 
  private:

@@ -89,10 +89,10 @@ std::string Judgement::remarks() const {
 }
 
 std::string Judgement::text() const {
-  std::string text = fmt::format(
-      "max error {:.3g}, {:.0f} % of its bound; row RMS {:.2f} of the expected, limit {}; "
-      "least cosine {:.9f}; LSE error {:.3g}",
-      max_error, 100 * of_bound, rms, row_rms_limit, least_cosine, lse_error);
+  std::string text = fmt::format("max error {:.3g}, {:.0f} % of its bound", max_error, 100 * of_bound);
+  if (rms) text += fmt::format("; row RMS {:.2f} of the expected, limit {}", *rms, row_rms_limit);
+  text += fmt::format("; least cosine {:.9f}", least_cosine);
+  if (worst_lse) text += fmt::format("; LSE error {:.3g}", lse_error);
   if (const std::string remark = remarks(); !remark.empty()) text += "; " + remark;
   if (const std::string what = wrong(); !what.empty()) text += ": " + what;
   return text;
@@ -156,7 +156,7 @@ void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& r
     const auto count = static_cast<double>(finite);
     const double expected = std::sqrt(squared / count);
     const double rms = std::sqrt(squared_errors / count);
-    judgement_.rms = std::max(judgement_.rms, rms / expected);
+    judgement_.rms = std::max(judgement_.rms.value_or(0), rms / expected);
     const double bound = row_rms_limit * expected;
     bool good = true;
     if (!(rms <= bound)) {
@@ -200,6 +200,48 @@ void Judge::lse(const RowPlace& place, const ExactRow& exact, float result) {
   if (error <= bound) return;
   ++judgement_.lse_beyond;
   beyond(difference);
+}
+
+void BoundJudge::row(const RowPlace& place, std::span<const double> exact, std::span<const double> bounds,
+                     std::span<const float> result) {
+  ++judgement_.rows;
+  double exact_squares = 0;
+  double result_squares = 0;
+  double dot = 0;
+  for (std::size_t dim = 0; dim < exact.size(); ++dim) {
+    const double wanted = exact[dim];
+    const auto got = static_cast<double>(result[dim]);
+    element({.of = Difference::Of::element,
+             .place = place,
+             .dim = static_cast<std::int64_t>(dim),
+             .exact = wanted,
+             .result = got,
+             .bound = bounds[dim]});
+    if (!std::isfinite(wanted) || !std::isfinite(got)) continue;
+    exact_squares += wanted * wanted;
+    result_squares += got * got;
+    dot += wanted * got;
+  }
+  if (exact_squares == 0) return;
+  const double cosine = result_squares > 0 ? dot / std::sqrt(exact_squares * result_squares) : 0;
+  judgement_.least_cosine = std::min(judgement_.least_cosine, cosine);
+}
+
+void BoundJudge::element(const Difference& difference) {
+  const bool finite = std::isfinite(difference.exact);
+  judgement_.compared += finite ? 1 : 0;
+  judgement_.not_finite_exact += finite ? 0 : 1;
+  judgement_.not_finite_result += std::isfinite(difference.result) ? 0 : 1;
+  const double error = error_between(difference.exact, difference.result);
+  judgement_.max_error = std::max(judgement_.max_error, error);
+  const double of_bound = error == 0 ? 0 : error / difference.bound;
+  if (of_bound >= judgement_.of_bound) {
+    judgement_.of_bound = of_bound;
+    judgement_.worst = difference;
+  }
+  if (of_bound <= 1) return;
+  ++judgement_.elements_beyond;
+  if (!judgement_.first) judgement_.first = difference;
 }
 
 }  // namespace wavejit::tools

@@ -93,9 +93,10 @@ struct Judgement {
   std::int64_t rows_beyond = 0;  // by RMS or cosine
   std::int64_t lse_beyond = 0;
 
-  double max_error = 0;     // of an element; infinite where one side is not finite and the other differs
-  double of_bound = 0;      // the largest error of an element as a share of its bound
-  double rms = 0;           // the largest RMS error of a row in units of what is expected of it
+  double max_error = 0;  // of an element; infinite where one side is not finite and the other differs
+  double of_bound = 0;   // the largest error of an element as a share of its bound
+  // The largest RMS error of a row in units of what is expected of it; none: nobody knows what is.
+  std::optional<double> rms;
   double least_cosine = 1;  // of a row with its exact row; rows that are exactly 0 do not count
   double lse_error = 0;     // the largest
   double lse_of_bound = 0;
@@ -130,6 +131,19 @@ class Judge {
 
   StorageFormat weights_;
   StorageFormat output_;
+  Judgement judgement_;
+};
+
+// Of answers whose elements each have a bound of their own. What is NaN or infinite must be so on both sides.
+class BoundJudge {
+ public:
+  void row(const RowPlace& place, std::span<const double> exact, std::span<const double> bounds,
+           std::span<const float> result);
+  const Judgement& judgement() const { return judgement_; }
+
+ private:
+  void element(const Difference& difference);
+
   Judgement judgement_;
 };
 

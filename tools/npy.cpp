@@ -167,21 +167,32 @@ Result<NpyHeader> read_npy_header(const std::string& field, const std::string& p
   return header_of_array(field, path, file);
 }
 
-Result<Vector> read_npy_vector(const std::string& field, const std::string& path) {
+namespace {
+
+// Of so many dimensions; `accepted` says which, for people.
+Result<Vector> read_few_dimensions(const std::string& field, const std::string& path, int least, int most,
+                                   const char* accepted) {
   std::ifstream file;
   const auto header = header_of(field, path, file);
   if (!header) return std::unexpected(header.error());
-  if (header->rank > 2) {
-    return bad_file(
-        field, path,
-        fmt::format("its shape has {} dimensions; 1 or 2 are accepted: [heads], [batch, heads]", header->rank));
-  }
+  if (header->rank < least || header->rank > most)
+    return bad_file(field, path, fmt::format("its shape has {} dimensions; {}", header->rank, accepted));
   if (header->half) return bad_file(field, path, "its dtype is float16; float32 is accepted");
   std::vector<std::uint32_t> elements;
   if (auto read = raw_elements(field, path, file, *header, elements); !read) return std::unexpected(read.error());
   Vector vector{.shape = {header->shape.begin(), header->shape.begin() + header->rank}, .values = {}};
   for (const std::uint32_t element : elements) vector.values.push_back(value_of(element, header->big_endian));
   return vector;
+}
+
+}  // namespace
+
+Result<Vector> read_npy_vector(const std::string& field, const std::string& path) {
+  return read_few_dimensions(field, path, 0, 2, "1 or 2 are accepted: [heads], [batch, heads]");
+}
+
+Result<Vector> read_npy_row_numbers(const std::string& field, const std::string& path) {
+  return read_few_dimensions(field, path, 3, 3, "3 are accepted: [batch, heads, length]");
 }
 
 Result<Array> read_npy(const std::string& field, const std::string& path, HalfType type) {

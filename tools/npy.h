@@ -59,6 +59,8 @@ struct Vector {
 };
 
 Result<Vector> read_npy_vector(const std::string& field, const std::string& path);
+// A number a row and head: three dimensions, [batch, heads, length].
+Result<Vector> read_npy_row_numbers(const std::string& field, const std::string& path);
 
 // The bytes of a float32 file in C order; shape of any rank.
 std::string npy_bytes(std::span<const float> values, std::span<const std::int64_t> shape);

@@ -52,8 +52,8 @@ class SweepOutcome:
     """The largest of all elements, each against its own bound."""
     error_of_bound_at: str
     elements_out_of_bound: int
-    row_rms_of_expected: float
-    """Of the worst row; 1 is what rounding leads to expect."""
+    row_rms_of_expected: float | None
+    """Of the worst row; 1 is what rounding leads to expect. None: of this family nobody knows what it leads to (gradients)."""
     least_row_cosine: float
     rows_out_of_bound: int
     lse_error: float
@@ -132,7 +132,7 @@ class SweepResult:
 def _figures(outcome: SweepOutcome) -> tuple[str, ...]:
     if not outcome.rows_compared:
         return (outcome.reason, "", "", "", "")
-    return (f"{outcome.max_error:.3g}", f"{outcome.error_of_bound:.0%}", f"{outcome.row_rms_of_expected:.2f}", f"{outcome.lse_error:.2g}",
+    return (f"{outcome.max_error:.3g}", f"{outcome.error_of_bound:.0%}", "-" if outcome.row_rms_of_expected is None else f"{outcome.row_rms_of_expected:.2f}", f"{outcome.lse_error:.2g}",
             f"{outcome.run_ms:.0f} ms")
 
 

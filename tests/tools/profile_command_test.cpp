@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <format>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -225,6 +227,24 @@ TEST_F(ProfileCommandTest, CompareShowsWhatAToggleDoes) {
   EXPECT_EQ(rows[0].at("a"), std::to_string(told["a"].at("predicted_cycles").get<int>()));
   const Outcome text = run({"compare", small, "--device", "sim:gfx950", "--set-a", "stagger=off"});
   EXPECT_THAT(text.out, AllOf(HasSubstr("stagger=off"), HasSubstr("matrix pipes, steady"), HasSubstr("B - A")));
+}
+
+// A call of two kernels shows both, and compares like with like, whichever of them takes longer on either side.
+TEST_F(ProfileCommandTest, CompareShowsEveryKernelOfACall) {
+  const Outcome text = run({"compare", "attention_backward bf16 b1 q64 k64 h1 d64",
+                            "attention_backward bf16 b1 q64 k64 h1 d64 causal", "--device", "sim:gfx950"});
+  for (const char* mask : {"", "_causal"})
+    EXPECT_THAT(text.out, ::testing::ContainsRegex(std::format(
+                              "   attention_backward_dq_bf16_d64{0}_gfx950(  \\(what is compared below\\))?\n"
+                              "   attention_backward_dkdv_bf16_d64{0}_gfx950(  \\(what is compared below\\))?\n",
+                              mask)));
+  const std::regex one("attention_backward_(dq|dkdv)_\\S+  \\(what is compared below\\)");
+  std::vector<std::string> compared;
+  for (auto at = std::sregex_iterator(text.out.begin(), text.out.end(), one); at != std::sregex_iterator(); ++at)
+    compared.push_back((*at)[1]);
+  ASSERT_EQ(compared.size(), 2U) << text.out;
+  EXPECT_EQ(compared[0], compared[1]);
+  EXPECT_THAT(text.out, AllOf(HasSubstr("\ncycles of launch 1 "), HasSubstr("\ncycles of launch 2 ")));
 }
 
 // What a kernel does not have makes no difference, which would look like a result.

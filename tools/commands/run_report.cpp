@@ -34,9 +34,9 @@ std::string time_text(std::uint64_t nanoseconds) {
 }
 
 std::string error_text(const Judgement& judgement) {
-  return fmt::format("max {:.3g}, {:.0f} % of its bound; row RMS {:.2f} of the expected, limit {}; 1 - cosine {:.2g}",
-                     judgement.max_error, 100 * judgement.of_bound, judgement.rms, row_rms_limit,
-                     1 - judgement.least_cosine);
+  std::string text = fmt::format("max {:.3g}, {:.0f} % of its bound", judgement.max_error, 100 * judgement.of_bound);
+  if (judgement.rms) text += fmt::format("; row RMS {:.2f} of the expected, limit {}", *judgement.rms, row_rms_limit);
+  return text + fmt::format("; 1 - cosine {:.2g}", 1 - judgement.least_cosine);
 }
 
 std::string lse_text(const Judgement& judgement) {
@@ -61,7 +61,7 @@ nlohmann::json judgement_json(const std::optional<Judgement>& judgement) {
           {"wrong", judgement->wrong()},
           {"max_error", number(judgement->max_error)},
           {"error_of_bound", number(judgement->of_bound)},
-          {"row_rms_of_expected", number(judgement->rms)},
+          {"row_rms_of_expected", judgement->rms ? number(*judgement->rms) : nlohmann::json()},
           {"row_rms_limit", row_rms_limit},
           {"least_row_cosine", number(judgement->least_cosine)},
           {"lse_error", number(judgement->lse_error)},

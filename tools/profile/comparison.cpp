@@ -48,6 +48,8 @@ ComparisonRow word(std::string name, const std::string& a, const std::string& b)
   return {.name = std::move(name), .a = a, .b = b, .difference = a == b ? "same" : "differs", .verdict = {}};
 }
 
+double of_field(const Json& launch, const char* name) { return launch.at(name).get<double>(); }
+
 std::set<std::string> keys_of(const Json& a, const Json& b) {
   std::set<std::string> keys;
   for (const Json* json : {&a, &b})
@@ -82,11 +84,24 @@ void add_mix(std::vector<ComparisonRow>& rows, const Json& a, const Json& b) {
   }
 }
 
+// Launches in the same place where both have as many, those that take longest together; else the longest of each.
+std::pair<const Json*, const Json*> compared_launches(const Prediction& a, const Prediction& b) {
+  if (a.launches.size() != b.launches.size()) return {a.longest(), b.longest()};
+  const auto both = [&](std::size_t i) {
+    return of_field(a.launches[i], "cycles") + of_field(b.launches[i], "cycles");
+  };
+  std::size_t longest = 0;
+  for (std::size_t i = 1; i < a.launches.size(); ++i)
+    if (both(i) > both(longest)) longest = i;
+  return {&a.launches[longest], &b.launches[longest]};
+}
+
 }  // namespace
 
 std::vector<ComparisonRow> compare(const Prediction& a, const Prediction& b) {
-  const Json& left = *a.longest();
-  const Json& right = *b.longest();
+  const auto [left_launch, right_launch] = compared_launches(a, b);
+  const Json& left = *left_launch;
+  const Json& right = *right_launch;
   std::vector<ComparisonRow> rows;
   const auto of = [](const Json& launch, const char* room, const char* field) {
     return launch.at(room).at(field).get<double>();
@@ -99,6 +114,14 @@ std::vector<ComparisonRow> compare(const Prediction& a, const Prediction& b) {
   };
   add("cycles", {static_cast<double>(a.cycles()), static_cast<double>(b.cycles())}, Better::less);
   add("launches", {static_cast<double>(a.launches.size()), static_cast<double>(b.launches.size())}, Better::neither);
+  // A call of several kernels: the rows below are of one of them.
+  for (std::size_t i = 0; a.launches.size() > 1 && a.launches.size() == b.launches.size() && i < a.launches.size();
+       ++i) {
+    const std::string of_launch = fmt::format(" of launch {}", i + 1);
+    add("cycles" + of_launch, {of_field(a.launches[i], "cycles"), of_field(b.launches[i], "cycles")}, Better::less);
+    rows.push_back(part("matrix pipes, steady" + of_launch, of_field(a.launches[i], "steady_matrix_busy"),
+                        of_field(b.launches[i], "steady_matrix_busy"), Better::more));
+  }
   const auto steady = field("steady_matrix_busy");
   rows.push_back(part("matrix pipes, steady", steady.first, steady.second, Better::more));
   const auto busy = field("matrix_busy");
@@ -126,10 +149,15 @@ std::vector<ComparisonRow> compare(const Prediction& a, const Prediction& b) {
 
 std::string comparison_text(const Prediction& a, const Prediction& b) {
   std::string text;
+  const auto [compared_a, compared_b] = compared_launches(a, b);
   for (const auto& [letter, prediction] : {std::pair('A', &a), std::pair('B', &b)}) {
     text += fmt::format("{}  {}{}{}\n", letter, prediction->subject, prediction->settings.empty() ? "" : ", ",
                         prediction->settings);
-    text += fmt::format("   {}\n", prediction->longest()->at("kernel").get<std::string>());
+    for (const Json& launch : prediction->launches) {
+      const bool below = prediction->launches.size() > 1 && (&launch == compared_a || &launch == compared_b);
+      text +=
+          fmt::format("   {}{}\n", launch.at("kernel").get<std::string>(), below ? "  (what is compared below)" : "");
+    }
     text += fmt::format(
         "   {}; {} of {} workgroups ran{}\n", prediction->device_name, prediction->workgroups_run,
         prediction->workgroups,

@@ -62,7 +62,7 @@ Fields fields_of(const Outcome& outcome) {
           {"error_of_bound", number(judgement.of_bound)},
           {"error_of_bound_at", judgement.worst ? judgement.worst->text() : std::string()},
           {"elements_out_of_bound", judgement.elements_beyond},
-          {"row_rms_of_expected", number(judgement.rms)},
+          {"row_rms_of_expected", judgement.rms ? number(*judgement.rms) : nlohmann::json()},
           {"least_row_cosine", number(judgement.least_cosine)},
           {"rows_out_of_bound", judgement.rows_beyond},
           {"lse_error", number(judgement.lse_error)},
@@ -102,11 +102,12 @@ std::string table_row(const Outcome& outcome) {
                        outcome.reason);
   }
   const Judgement& judgement = outcome.judgement;
-  std::string text = fmt::format("{:<6} {:<8} {:>9.3g} {:>9} {:>9.2f} {:>10.2g} {:>8.2g} {:>8} {:>8}  {:<8}  {}",
-                                 to_text(outcome.verdict), outcome.pipeline, judgement.max_error,
-                                 fmt::format("{:.0f} %", 100 * judgement.of_bound), judgement.rms,
-                                 1 - judgement.least_cosine, judgement.lse_error, duration_text(outcome.compile_ms),
-                                 duration_text(outcome.run_ms), outcome.key.substr(0, 8), outcome.descriptor);
+  std::string text = fmt::format(
+      "{:<6} {:<8} {:>9.3g} {:>9} {:>9} {:>10.2g} {:>8} {:>8} {:>8}  {:<8}  {}", to_text(outcome.verdict),
+      outcome.pipeline, judgement.max_error, fmt::format("{:.0f} %", 100 * judgement.of_bound),
+      judgement.rms ? fmt::format("{:.2f}", *judgement.rms) : "-", 1 - judgement.least_cosine,
+      judgement.worst_lse ? fmt::format("{:.2g}", judgement.lse_error) : "-", duration_text(outcome.compile_ms),
+      duration_text(outcome.run_ms), outcome.key.substr(0, 8), outcome.descriptor);
   if (outcome.ran != "whole") text += fmt::format("  [{}]", outcome.ran);
   if (judgement.rows != outcome.rows_of_problem)
     text += fmt::format("  [{} of {} rows compared]", judgement.rows, outcome.rows_of_problem);
@@ -128,15 +129,16 @@ std::string summary(const Report& report) {
   for (const Outcome& outcome : report.outcomes) {
     if (outcome.verdict == Verdict::set_aside || outcome.judgement.rows == 0) continue;
     larger(by_element, outcome, &Judgement::of_bound);
-    larger(by_row, outcome, &Judgement::rms);
+    if (outcome.judgement.rms && (by_row == nullptr || *outcome.judgement.rms > *by_row->judgement.rms))
+      by_row = &outcome;
     larger(by_lse, outcome, &Judgement::lse_of_bound);
   }
   const auto of = [](const Outcome& outcome) { return fmt::format("{} on {}", outcome.descriptor, outcome.pipeline); };
   if (by_element != nullptr && by_element->judgement.worst)
     text += fmt::format("closest to its bound: {}, {}\n", by_element->judgement.worst->text(), of(*by_element));
   if (by_row != nullptr) {
-    text += fmt::format("largest row RMS: {:.2f} of the expected, limit {}, {}\n", by_row->judgement.rms, row_rms_limit,
-                        of(*by_row));
+    text += fmt::format("largest row RMS: {:.2f} of the expected, limit {}, {}\n", *by_row->judgement.rms,
+                        row_rms_limit, of(*by_row));
   }
   if (by_lse != nullptr && by_lse->judgement.worst_lse)
     text += fmt::format("LSE closest to its bound: {}, {}\n", by_lse->judgement.worst_lse->text(), of(*by_lse));

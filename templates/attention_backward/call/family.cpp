@@ -142,9 +142,47 @@ class AttentionBackward final : public families::Family {
     return shapes;
   }
 
-  std::string supported(const Target& /*target*/) const override {
-    return "; dtypes fp16 bf16; head dims 64 128; masks none causal window; modifiers softcap alibi; sinks in the LSE; "
-           "gradients in the dtype or fp32; dense or packed";
+  std::string supported(const Target& target) const override {
+    const auto add = [](std::string& line, std::string_view word) { (line += ' ') += word; };
+    std::string line = "; dtypes";
+    for (const auto& [type, name] : attention::operand_types) {
+      BackwardShape shape = of_dims(64, 64);
+      shape.dtype = type;
+      if (has_kernels(shape, target)) add(line, name);
+    }
+    line += "; head dims";
+    constexpr int step = 64;
+    constexpr int most = 512;
+    for (int dims = step; dims <= most; dims += step)
+      for (int values = step; values <= dims; values += step)
+        if (has_kernels(of_dims(dims, values), target))
+          add(line, std::to_string(dims) + (values == dims ? "" : "/" + std::to_string(values)));
+    line += "; masks";
+    for (const auto& [mask, name] : masks) {
+      BackwardShape shape = of_dims(64, 64);
+      shape.mask = mask;
+      if (has_kernels(shape, target)) add(line, name);
+    }
+    line += "; modifiers";
+    for (const auto& fields : modifier_fields) {
+      BackwardShape shape = of_dims(64, 64);
+      shape.modifiers.add(fields.modifier);
+      if (has_kernels(shape, target)) add(line, attention::row_of(fields.modifier).word);
+    }
+    line += "; sinks in the LSE; gradients in the dtype or fp32; layouts";
+    for (const auto& [layout, name] : layouts) add(line, name);
+    return line;
+  }
+
+ private:
+  static BackwardShape of_dims(int dims, int values) {
+    BackwardShape shape;
+    shape.head_dim_qk = dims;
+    shape.head_dim_v = values;
+    return shape;
+  }
+  bool has_kernels(const BackwardShape& shape, const Target& target) const {
+    return route(shape.shape(), target, {}).has_value();
   }
 };
 

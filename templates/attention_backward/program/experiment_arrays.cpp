@@ -124,9 +124,76 @@ Gradient zeros(const Placement& placement) {
   return {.values = std::vector<double>(count), .magnitudes = std::vector<double>(count)};
 }
 
+// Each kv head of each sequence, on all cores.
+template <typename Work>
+void for_each_part(const Experiment& of, const Work& work) {
+  const std::vector<Sequence> sequences = attention::program::sequences_of(of);
+  tools::on_all_cores(sequences.size() * static_cast<std::size_t>(of.kv_heads), [&](std::size_t i) {
+    const Part part = {.sequence = i / static_cast<std::size_t>(of.kv_heads),
+                       .kv_head = static_cast<std::int64_t>(i) % of.kv_heads};
+    work(part, sequences[part.sequence]);
+  });
+}
+
+// Of a part's query heads, row by row: number in the part, token, head.
+template <typename Work>
+void for_each_row(const Experiment& of, const Part& part, const Sequence& sequence, const Work& work) {
+  for (std::int64_t in_group = 0; in_group < of.group(); ++in_group)
+    for (std::int64_t row = 0; row < sequence.queries; ++row)
+      work((in_group * sequence.queries) + row, sequence.first_query + row, (part.kv_head * of.group()) + in_group);
+}
+
+// o and LSE as an exact forward call would have left them.
+void compute_outputs(Arrays& arrays) {
+  const Experiment& of = arrays.experiment;
+  const Placement queries = attention::program::queries_of(of);
+  const Placement keys = attention::program::keys_of(of);
+  for_each_part(of, [&](const Part& part, const Sequence& sequence) {
+    const Outputs outputs = forward(operands_of(arrays, sequence, part, queries, keys));
+    for_each_row(of, part, sequence, [&](std::int64_t number, std::int64_t token, std::int64_t head) {
+      arrays.lse[number_at(queries, token, head)] = static_cast<float>(outputs.lse[static_cast<std::size_t>(number)]);
+      for (std::int64_t d = 0; d < of.head_dim_v; ++d)
+        arrays.o[static_cast<std::size_t>(queries.offset(token, head) + d)] =
+            encode(of.type, outputs.o[static_cast<std::size_t>((number * of.head_dim_v) + d)]);
+    });
+  });
+}
+
 }  // namespace
 
-std::size_t number_at(const Placement& queries, std::int64_t token, std::int64_t head) {
+Gradients exact_gradients(const Arrays& arrays) {
+  const Experiment& of = arrays.experiment;
+  const Placement queries = attention::program::queries_of(of);
+  const Placement keys = attention::program::keys_of(of);
+  Gradients exact = {.dq = zeros(queries), .dk = zeros(keys), .dv = zeros(keys)};
+  for_each_part(of, [&](const Part& part, const Sequence& sequence) {
+    const Gradients gradients = backward(operands_of(arrays, sequence, part, queries, keys));
+    for_each_row(of, part, sequence, [&](std::int64_t number, std::int64_t token, std::int64_t head) {
+      put(exact.dq, queries, token, head, gradients.dq, number);
+    });
+    for (std::int64_t key = 0; key < sequence.keys; ++key) {
+      put(exact.dk, keys, sequence.first_key + key, part.kv_head, gradients.dk, key);
+      put(exact.dv, keys, sequence.first_key + key, part.kv_head, gradients.dv, key);
+    }
+  });
+  return exact;
+}
+
+// Of P and dS twice (their own and o's stand in the magnitude), of the gradient once; f32 sums and exponents cost far
+// less than the storage type's last bit, and everything where gradients are f32.
+std::vector<double> bounds_of(const Arrays& arrays, const Gradient& gradient, std::size_t first, std::size_t count) {
+  const double unit = arrays.experiment.type == HalfType::bf16 ? 1.0 / 256 : 1.0 / 2048;
+  const double smallest = arrays.experiment.type == HalfType::bf16 ? 1e-30 : 1e-7;
+  std::vector<double> bounds(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double magnitude = gradient.magnitudes[first + i];
+    bounds[i] =
+        (1.1 * unit * magnitude) + (unit * std::fabs(gradient.values[first + i])) + (2e-6 * magnitude) + smallest;
+  }
+  return bounds;
+}
+
+std::size_t number_at(const attention::program::Placement& queries, std::int64_t token, std::int64_t head) {
   const std::int64_t batch = token / queries.length;
   return static_cast<std::size_t>((((batch * queries.heads) + head) * queries.length) + (token % queries.length));
 }
@@ -172,36 +239,8 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
     estimate_outputs(arrays, sequences, queries);
   else
     arrays.o.resize(arrays.q.size());
-  if (with_gradients) arrays.exact = {.dq = zeros(queries), .dk = zeros(keys), .dv = zeros(keys)};
-  if (arrays.estimated && !with_gradients) return arrays;
-
-  std::vector<Part> parts;
-  for (std::size_t sequence = 0; sequence < sequences.size(); ++sequence)
-    for (std::int64_t head = 0; head < of.kv_heads; ++head) parts.push_back({sequence, head});
-  tools::on_all_cores(parts.size(), [&](std::size_t i) {
-    const Part& part = parts[i];
-    const Sequence& sequence = sequences[part.sequence];
-    const Operands operands = operands_of(arrays, sequence, part, queries, keys);
-    const Outputs outputs = arrays.estimated ? operands.given : forward(operands);
-    const Gradients gradients = with_gradients ? backward(operands) : Gradients{};
-    for (std::int64_t in_group = 0; in_group < of.group(); ++in_group) {
-      const std::int64_t head = (part.kv_head * of.group()) + in_group;
-      for (std::int64_t row = 0; row < sequence.queries; ++row) {
-        const std::int64_t number = (in_group * sequence.queries) + row;
-        const std::int64_t token = sequence.first_query + row;
-        if (with_gradients) put(arrays.exact.dq, queries, token, head, gradients.dq, number);
-        if (arrays.estimated) continue;
-        arrays.lse[number_at(queries, token, head)] = static_cast<float>(outputs.lse[static_cast<std::size_t>(number)]);
-        for (std::int64_t d = 0; d < of.head_dim_v; ++d)
-          arrays.o[static_cast<std::size_t>(queries.offset(token, head) + d)] =
-              encode(of.type, outputs.o[static_cast<std::size_t>((number * of.head_dim_v) + d)]);
-      }
-    }
-    for (std::int64_t key = 0; with_gradients && key < sequence.keys; ++key) {
-      put(arrays.exact.dk, keys, sequence.first_key + key, part.kv_head, gradients.dk, key);
-      put(arrays.exact.dv, keys, sequence.first_key + key, part.kv_head, gradients.dv, key);
-    }
-  });
+  if (!arrays.estimated) compute_outputs(arrays);
+  if (with_gradients) arrays.exact = exact_gradients(arrays);
   return arrays;
 }
 

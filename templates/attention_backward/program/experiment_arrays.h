@@ -26,13 +26,18 @@ struct Arrays {
   std::vector<float> lse, d_lse;
   std::vector<float> slopes;  // ALiBi; empty: none
   std::vector<std::int32_t> query_starts, key_starts, key_lengths;
-  bool estimated = false;  // o and LSE
+  bool estimated = false;  // o and LSE: gradients are of these, whoever gave them
   Gradients exact;         // rows where the tensors have them
 
   std::uint64_t multiplications() const;
 };
 // `with_gradients`: also `exact`.
 tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients = true);
+
+// Of o and LSE as they stand in estimated arrays, else of exact ones.
+Gradients exact_gradients(const Arrays& arrays);
+// What roundings amount to in `count` elements of a gradient from `first` on.
+std::vector<double> bounds_of(const Arrays& arrays, const Gradient& gradient, std::size_t first, std::size_t count);
 
 // Where LSE of a row stands: [batch][head][row], packed [head][row of all].
 std::size_t number_at(const attention::program::Placement& queries, std::int64_t token, std::int64_t head);

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "templates/attention_backward/program/array_call.h"
 #include "templates/attention_backward/program/device_call.h"
 #include "templates/attention_backward/program/invariance.h"
 #include "tools/array_problem.h"
@@ -49,19 +50,6 @@ Place place_of(const Arrays& arrays, std::int64_t row) {
 std::vector<double> part(const std::vector<double>& values, std::size_t first, std::int64_t dims) {
   const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
   return {begin, begin + dims};
-}
-
-// What roundings amount to: of P and dS twice (their own and o's stand in the magnitude), of the gradient once; f32
-// sums and exponents cost far less than the storage type's last bit, and everything where gradients are f32.
-std::vector<double> bounds_of(const Arrays& arrays, std::int64_t row) {
-  const double unit = arrays.experiment.type == HalfType::bf16 ? 1.0 / 256 : 1.0 / 2048;
-  const double smallest = arrays.experiment.type == HalfType::bf16 ? 1e-30 : 1e-7;
-  const auto [of, first] = place_of(arrays, row);
-  std::vector<double> bounds = part(of.magnitudes, first, arrays.experiment.head_dim_qk);
-  const std::vector<double> values = part(of.values, first, arrays.experiment.head_dim_qk);
-  for (std::size_t d = 0; d < bounds.size(); ++d)
-    bounds[d] = (1.1 * unit * bounds[d]) + (unit * std::abs(values[d])) + (2e-6 * bounds[d]) + smallest;
-  return bounds;
 }
 
 Result<std::unique_ptr<Problem>> problem_of(Arrays made) {
@@ -126,7 +114,10 @@ Result<std::unique_ptr<Problem>> problem_of(Arrays made) {
     const auto [of, first] = place_of(exact->arrays(), row);
     return part(of.values, first, exact->arrays().experiment.head_dim_qk);
   };
-  problem.bounds = [exact](std::int64_t row) { return bounds_of(exact->arrays(), row); };
+  problem.bounds = [exact](std::int64_t row) {
+    const auto [of, first] = place_of(exact->arrays(), row);
+    return bounds_of(exact->arrays(), of, first, static_cast<std::size_t>(exact->arrays().experiment.head_dim_qk));
+  };
   return make_problem(std::move(problem));
 }
 
@@ -138,6 +129,11 @@ class AttentionBackward : public Family {
            "[causal[=<prefix>]] "
            "[window=<left>,<right>] [layout=<bshd|bhsd|packed>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
            "[alibi=<h|bh>] [softcap=<x>] [d_lse] [gradients=fp32] [seed=<n>]";
+  }
+  std::vector<std::string> run_examples() const override {
+    return {
+        "attention_backward --q q.npy --k k.npy --v v.npy --o o.npy --lse lse.npy --do do.npy --causal --dq dq.npy "
+        "--dk dk.npy --dv dv.npy --check"};
   }
   std::string_view example() const override { return "attention_backward bf16 b1 q512 k512 h4/2 d128 causal"; }
   std::vector<std::string> listed() const override {
@@ -154,6 +150,19 @@ class AttentionBackward : public Family {
     if (!arrays) return std::unexpected(arrays.error());
     return problem_of(*std::move(arrays));
   }
+  // Both kernels, one tile and several, every modifier.
+  std::vector<std::string> examined() const override {
+    return {"attention_backward bf16 b1 q40 k70 h2/1 d64 causal d_lse",
+            "attention_backward fp16 b2 q70 k130 h4/2 d128 window=60,20 alibi=h softcap=20 gradients=fp32",
+            "attention_backward bf16 b3 q100 k200 h2/1 d128 causal layout=packed q_lengths=100,1,33 k_lengths=200,0,40",
+            "attention_backward bf16 b1 q150 k20 h256/1 d64 causal"};
+  }
+  std::vector<std::string> examined_for_time() const override {
+    return {"attention_backward bf16 b4 q4096 k4096 h32/8 d128",
+            "attention_backward bf16 b4 q4096 k4096 h32/8 d128 causal",
+            "attention_backward bf16 b1 q8192 k8192 h64/8 d128"};
+  }
+  std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
   const Invariance* invariance() const override { return &gradient_invariance(); }
 };
 
