@@ -107,7 +107,7 @@ void (*const matrix_kernel)(const matrix::MatrixCall&) = for_this_host(&matrix::
                                                                        &matrix::x86_64_v4::multiply);
 
 struct MatrixInstruction {
-  explicit MatrixInstruction(std::string_view name) : registers(64 * matrix::lane_count) {
+  explicit MatrixInstruction(std::string_view name) : registers(64 * wavejit::simgpu::lane_places) {
     for (const matrix::Shape& shape : matrix::shapes()) {
       if (shape.name == name) call.shape = &shape;
     }
@@ -118,8 +118,8 @@ struct MatrixInstruction {
     call.a = call.shape->a;
     call.b = call.shape->b;
     call.a_registers = registers.data();
-    call.b_registers = registers.data() + (8 * matrix::lane_count);
-    call.c_registers = call.d_registers = registers.data() + (16 * matrix::lane_count);
+    call.b_registers = registers.data() + (8 * wavejit::simgpu::lane_places);
+    call.c_registers = call.d_registers = registers.data() + (16 * wavejit::simgpu::lane_places);
   }
   double products() const {
     return static_cast<double>(call.shape->m * call.shape->m * call.shape->k * call.shape->blocks);

@@ -19,8 +19,8 @@ void Recorder::before(const simgpu::Wave& wave, const simgpu::Instruction& instr
     unknown_.insert(name);
     return;
   }
-  std::array<std::uint32_t, simgpu::wave_lanes> addresses{};
-  for (unsigned lane = 0; lane < simgpu::wave_lanes; ++lane) {
+  std::array<std::uint32_t, simgpu::lane_places> addresses{};
+  for (unsigned lane = 0; lane < simgpu::lane_places; ++lane) {
     addresses[lane] =
         instruction.lds ? simgpu::lds_dma_address(wave, instruction, lane, static_cast<unsigned>(access->bytes))
                         : wave.vgpr[instruction.source[0].index][lane] + static_cast<std::uint32_t>(instruction.offset);

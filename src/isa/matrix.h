@@ -12,8 +12,6 @@
 
 namespace wavejit::isa {
 
-inline constexpr unsigned lane_count = 64;
-
 enum class Element : std::uint8_t {
   f16,
   bf16,
@@ -65,10 +63,11 @@ struct MatrixInstruction {
   bool formats_in_modifiers = false;  // CBSZ and BLGP choose the formats of A and B
   std::uint8_t byte_passes = 0;       // with a format of 8 bits on either side
   const char* scaled_name = nullptr;  // the same with a scale for 32 elements
+  std::uint8_t lanes = 64;            // of the waves that have it
 
   // Consecutive k that one lane holds.
-  constexpr unsigned k_per_lane() const { return static_cast<unsigned>(m) * k * blocks / lane_count; }
-  constexpr unsigned results_per_lane() const { return static_cast<unsigned>(m) * m * blocks / lane_count; }
+  constexpr unsigned k_per_lane() const { return static_cast<unsigned>(m) * k * blocks / lanes; }
+  constexpr unsigned results_per_lane() const { return static_cast<unsigned>(m) * m * blocks / lanes; }
 };
 
 // All of them, float64 and f8f6f4 ones included; which of them a target has is the decoder's business.

@@ -47,7 +47,7 @@ void interpret(Wave& wave, const Instruction* first, unsigned count) {
 
 void expect_same(const Wave& expected, const Wave& got, const std::string& program) {
   for (unsigned i = 0; i < 2 * accumulation_base; ++i) {
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       ASSERT_EQ(expected.vgpr[i][lane], got.vgpr[i][lane]) << "register " << i << " lane " << lane << "\n" << program;
     }
   }
@@ -93,7 +93,7 @@ void compare_engines(std::string_view target, std::uint64_t seed, Mixture mixtur
         fill_with_hard_values(*start, random, variant >= 1);
       }
       start->mode = variant == 2 ? 0xc0 | (1U << 9) : 0xf0 | (variant == 1 ? 1U << 9 : 0);
-      start->set_exec(variant == 3 ? random() : all_lanes);
+      start->set_exec(variant == 3 ? random() : every_place);
       // Other sums of matrix instructions, other results of transcendental ones.
       start->summation = variant == 4 ? &sums : nullptr;
       start->transcendentals_key = variant == 4 ? 77 : 0;

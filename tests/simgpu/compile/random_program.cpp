@@ -277,7 +277,7 @@ void fill_with_hard_values(Wave& wave, std::mt19937_64& random, bool with_nan) {
   };
   const bool nan_here = with_nan;
   for (unsigned i = 0; i < 2 * accumulation_base; ++i) {
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       std::uint32_t value = word();
       const bool is_nan = (value & 0x7fffffffU) > 0x7f800000U;
       if (is_nan && !nan_here) value = 0x40490fdb;

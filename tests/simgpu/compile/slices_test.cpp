@@ -24,7 +24,7 @@ struct Program {
   }
   std::unique_ptr<Wave> start() const {
     auto wave = std::make_unique<Wave>();
-    wave->set_exec(all_lanes);
+    wave->set_exec(every_place);
     wave->mode = 0xf0;
     wave->next = function->instructions.data();
     return wave;

@@ -145,7 +145,7 @@ TEST(Lanes, CarriesTravelInMasks) {
     machine.v(2)[lane] = 1;
   }
   machine.wave().set_exec(0xf);
-  machine.wave().set_vcc(all_lanes);
+  machine.wave().set_vcc(every_place);
   ASSERT_TRUE(machine.run("v_add_co_u32 v3, vcc, v1, v2\nv_addc_co_u32 v4, s[6:7], v1, v1, vcc"));
   EXPECT_EQ(machine.wave().vcc(), 0x5u);
   EXPECT_EQ(machine.at(3, 0), 0u);
@@ -305,7 +305,7 @@ TEST(Lanes, SdwaChoosesBytesAndWords) {
   ASSERT_TRUE(machine.run("v_cmp_eq_u32_sdwa vcc, v1, v2 src0_sel:BYTE_0 src1_sel:BYTE_1"));
   EXPECT_EQ(machine.wave().vcc(), 0u);
   ASSERT_TRUE(machine.run("v_cmp_gt_i16_sdwa s[2:3], sext(v2), sext(v1) src0_sel:BYTE_0 src1_sel:BYTE_3"));
-  EXPECT_EQ(machine.wave().sgpr64(2), all_lanes);
+  EXPECT_EQ(machine.wave().sgpr64(2), every_place);
 }
 
 TEST(Lanes, ReadsWritesAndSwaps) {

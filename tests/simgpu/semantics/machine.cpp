@@ -17,7 +17,7 @@ Machine::Machine(std::string_view processor)
   register_vector(*registry_);
   register_matrix(*registry_);
   wave_ = std::make_unique<Wave>();
-  wave_->set_exec(all_lanes);
+  wave_->set_exec(every_place);
   wave_->mode = 0xf0;  // what clang asks for: nearest even, all denormals kept
   wave_->budget = 1;
 }
@@ -54,7 +54,7 @@ bool Machine::run(std::string_view text) {
 void Machine::fill_random(unsigned first, unsigned count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (unsigned i = first; i < first + count; ++i) {
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) wave_->vgpr[i][lane] = static_cast<std::uint32_t>(random());
+    for (unsigned lane = 0; lane < lane_places; ++lane) wave_->vgpr[i][lane] = static_cast<std::uint32_t>(random());
   }
 }
 

@@ -36,7 +36,7 @@ class Machine {
   Wave& wave() { return *wave_; }
   std::uint32_t* v(unsigned index) { return wave_->vgpr[index]; }
   void set(unsigned index, std::uint32_t value) {
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) wave_->vgpr[index][lane] = value;
+    for (unsigned lane = 0; lane < lane_places; ++lane) wave_->vgpr[index][lane] = value;
   }
   void set(unsigned index, float value) { set(index, std::bit_cast<std::uint32_t>(value)); }
   void set64(unsigned index, std::uint64_t value) {

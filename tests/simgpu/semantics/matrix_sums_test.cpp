@@ -86,7 +86,7 @@ std::string printed(std::uint32_t bits) {
 std::string element_of(Machine& machine, const matrix::Shape& shape, const std::vector<std::string>& a,
                        const std::vector<std::string>& b, const std::string& c, std::size_t used) {
   const unsigned per_lane = shape.k_per_lane();
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     for (unsigned i = 0; i < per_lane; ++i) {
       const std::size_t k = per_lane * (lane / shape.m) + i;
       put(machine, a_first, lane, matrix::bits_of(shape.a), i, k < used ? hexadecimal(a[k]) : 0);
@@ -97,7 +97,7 @@ std::string element_of(Machine& machine, const matrix::Shape& shape, const std::
   EXPECT_TRUE(machine.run(text_of(shape)));
   const std::string element = printed(machine.at(d_first));
   for (unsigned r = 0; r < shape.results_per_lane(); ++r) {
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) EXPECT_EQ(printed(machine.at(d_first + r, lane)), element);
+    for (unsigned lane = 0; lane < lane_places; ++lane) EXPECT_EQ(printed(machine.at(d_first + r, lane)), element);
   }
   return element;
 }
@@ -243,7 +243,7 @@ void compare_with_the_model(const matrix::Shape& shape, std::mt19937_64& random,
   using Rows = std::vector<std::vector<double>>;  // [block * m + row][k]
   Rows a(std::size_t{shape.blocks} * shape.m, std::vector<double>(shape.k));
   Rows b = a;
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const std::size_t row = std::size_t{lane / shape.m % shape.blocks} * shape.m + lane % shape.m;
     for (unsigned i = 0; i < per_lane; ++i) {
       const std::size_t k = per_lane * (lane / shape.m / shape.blocks) + i;
@@ -256,13 +256,13 @@ void compare_with_the_model(const matrix::Shape& shape, std::mt19937_64& random,
     }
   }
   for (unsigned r = 0; r < shape.results_per_lane(); ++r) {
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       machine.v(c_first + r)[lane] = hard_encoding(random, Element::f32, kind);
     }
   }
   ASSERT_TRUE(machine.run(text_of(shape)));
   for (unsigned r = 0; r < shape.results_per_lane(); ++r) {
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       // docs/isa.md, where results lie.
       const unsigned row = shape.m == 32   ? 8 * (r / 4 % 4) + 4 * (lane / 32) + r % 4
                            : shape.m == 16 ? 4 * (lane / 16) + r % 4
@@ -403,7 +403,7 @@ TEST(SeededSums, AddInTheirOrderAndTheSameForAllElements) {
     if (order.before_c == 16) expected += c;
     different += expected != ascending ? 1 : 0;
     for (unsigned r = 0; r < 16; ++r) {
-      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+      for (unsigned lane = 0; lane < lane_places; ++lane) {
         ASSERT_EQ(machine.float_at(d_first + r, lane), expected) << "seed " << seed << " register " << r;
       }
     }

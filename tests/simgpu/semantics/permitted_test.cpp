@@ -34,11 +34,11 @@ const Instruction* decoded(Machine& machine, const Tested& function, const char*
   return machine.decode(std::string(function.name) + type + " v0, v1");
 }
 
-std::array<std::uint32_t, wave_lanes> results(Machine& machine, const Instruction& instruction, std::uint32_t key) {
+std::array<std::uint32_t, lane_places> results(Machine& machine, const Instruction& instruction, std::uint32_t key) {
   machine.wave().transcendentals_key = key;
   instruction.execute(machine.wave(), instruction);
-  std::array<std::uint32_t, wave_lanes> lanes{};
-  std::copy_n(machine.v(0), wave_lanes, lanes.begin());
+  std::array<std::uint32_t, lane_places> lanes{};
+  std::copy_n(machine.v(0), lane_places, lanes.begin());
   return lanes;
 }
 
@@ -50,7 +50,7 @@ double ulps(double got, long double exact, int lowest_exponent, int digits) {
 void fill(Machine& machine, std::mt19937_64& random, const Tested& function) {
   std::uniform_real_distribution<float> even(function.low, function.high);
   std::uniform_real_distribution<float> exponent(-20.0F, 20.0F);
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     // Evenly, around 1, and near 0 for the one that takes negative numbers.
     float x = even(random);
     if (lane % 2 == 0) x = function.low < 0 ? exponent(random) * 0x1p-10F : std::exp2(exponent(random) * 0.1F);
@@ -74,7 +74,7 @@ TEST(Permitted, Float32StaysWithinOneUlpAndMoves) {
       const auto one = results(machine, *instruction, 0x1234567);
       const auto two = results(machine, *instruction, 0x7654321);
       ASSERT_EQ(results(machine, *instruction, 0x1234567), one) << "not a function of operand and key";
-      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+      for (unsigned lane = 0; lane < lane_places; ++lane) {
         const long double exact = function.exact(static_cast<long double>(machine.float_at(1, lane)));
         if (exact == 0) continue;
         worst = std::max(worst, ulps(std::bit_cast<float>(one[lane]), exact, -126, 24));
@@ -100,12 +100,12 @@ TEST(Permitted, OperandAndKeyAloneDecide) {
   fill(machine, random, exp);
   const auto there = results(machine, *instruction, 99);
   EXPECT_EQ(results(machine, *selected, 99), there);
-  std::reverse(machine.v(1), machine.v(1) + wave_lanes);
+  std::reverse(machine.v(1), machine.v(1) + lane_places);
   machine.wave().set_exec(0x0ff00ff00ff00ff0);
   const auto reversed = results(machine, *instruction, 99);
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const bool active = ((machine.wave().exec() >> lane) & 1) != 0;
-    EXPECT_EQ(reversed[lane], there[active ? wave_lanes - 1 - lane : lane]);
+    EXPECT_EQ(reversed[lane], there[active ? lane_places - 1 - lane : lane]);
   }
 }
 
@@ -118,22 +118,22 @@ TEST(Permitted, WhatIsExactStays) {
     operands.push_back(std::ldexp(1.0F, power));
     operands.push_back(static_cast<float>(power));
   }
-  operands.resize((operands.size() + wave_lanes - 1) / wave_lanes * wave_lanes, 1.0F);
+  operands.resize((operands.size() + lane_places - 1) / lane_places * lane_places, 1.0F);
   Machine machine("gfx950");
   for (const Tested& function : functions) {
     const Instruction* instruction = decoded(machine, function, "_f32");
     ASSERT_NE(instruction, nullptr);
-    for (std::size_t first = 0; first < operands.size(); first += wave_lanes) {
-      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (std::size_t first = 0; first < operands.size(); first += lane_places) {
+      for (unsigned lane = 0; lane < lane_places; ++lane) {
         machine.v(1)[lane] = std::bit_cast<std::uint32_t>(operands[first + lane]);
       }
       const auto nearest = results(machine, *instruction, 0);
-      std::array<int, wave_lanes> moved{};
+      std::array<int, lane_places> moved{};
       for (std::uint32_t key = 1; key < 64; ++key) {
         const auto other = results(machine, *instruction, key * 0x9e3779b9U);
-        for (unsigned lane = 0; lane < wave_lanes; ++lane) moved[lane] += other[lane] != nearest[lane] ? 1 : 0;
+        for (unsigned lane = 0; lane < lane_places; ++lane) moved[lane] += other[lane] != nearest[lane] ? 1 : 0;
       }
-      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+      for (unsigned lane = 0; lane < lane_places; ++lane) {
         const float x = operands[first + lane];
         const float result = std::bit_cast<float>(nearest[lane]);
         const long double exact = function.exact(static_cast<long double>(x));
@@ -155,11 +155,11 @@ TEST(Permitted, Float16StaysWithinItsPromiseForEveryOperand) {
     const Instruction* instruction = decoded(machine, function, "_f16");
     ASSERT_NE(instruction, nullptr);
     int other = 0;
-    for (std::uint32_t first = 0; first < 0x10000; first += wave_lanes) {
-      for (unsigned lane = 0; lane < wave_lanes; ++lane) machine.v(1)[lane] = first + lane;
+    for (std::uint32_t first = 0; first < 0x10000; first += lane_places) {
+      for (unsigned lane = 0; lane < lane_places; ++lane) machine.v(1)[lane] = first + lane;
       const auto nearest = results(machine, *instruction, 0);
       const auto some = results(machine, *instruction, 5);
-      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+      for (unsigned lane = 0; lane < lane_places; ++lane) {
         if (some[lane] == nearest[lane]) continue;
         ++other;
         const double x = std::bit_cast<_Float16>(static_cast<std::uint16_t>(first + lane));

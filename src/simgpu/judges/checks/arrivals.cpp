@@ -79,7 +79,7 @@ bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Ef
                                instruction.instruction_class == InstructionClass::lds);
       if (writes && same_queue) continue;
       const bool all = effects.all_lanes || range.scalar || instruction.instruction_class == InstructionClass::scalar;
-      const std::uint64_t lanes = operation.exec & (all ? all_lanes : wave.exec());
+      const std::uint64_t lanes = operation.exec & (all ? wave.all_lanes : wave.exec());
       if (lanes == 0 && !range.scalar) continue;
       // One report for each operation: what follows from the first is no news.
       operation.silenced = true;
@@ -189,7 +189,7 @@ void Arrivals::deliver(Wave& wave, Operation& operation) {
             std::swap(now, old);
             continue;
           }
-          for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+          for (unsigned lane = 0; lane < lane_places; ++lane) {
             if (((then.exec >> lane) & 1) == 0) std::swap(now[lane], old[lane]);
           }
         }

@@ -58,7 +58,7 @@ class Arrivals {
     std::uint64_t exec;
     std::uint32_t m0;
     std::uint32_t scalars[12];
-    alignas(64) std::uint32_t vectors[8][wave_lanes];
+    alignas(64) std::uint32_t vectors[8][lane_places];
   };
   struct Operation {
     const Instruction* instruction = nullptr;

@@ -18,7 +18,7 @@ std::uint64_t any_byte(const std::array<std::uint64_t, 4>& planes) {
 }  // namespace
 
 void Definedness::prepare(const Wave& wave, unsigned scalars) {
-  vectors_.fill({all_lanes, all_lanes, all_lanes, all_lanes});
+  vectors_.fill({every_place, every_place, every_place, every_place});
   vector_sources_.fill(nullptr);
   scalars_.fill(~0u);
   scalar_sources_.fill(nullptr);
@@ -86,9 +86,9 @@ std::uint64_t Definedness::undefined_lanes(const Operand& operand) const {
   if (operand.is_vector()) {
     for (unsigned i = 0; i < operand.dwords; ++i) lanes |= any_byte(vectors_[operand.index + i]);
   } else if (operand.is_scalar()) {
-    if (operand.index == source_scc) return scc_undefined_ ? all_lanes : 0;
+    if (operand.index == source_scc) return scc_undefined_ ? every_place : 0;
     for (unsigned i = 0; i < operand.dwords && operand.index + i < sgpr_count; ++i) {
-      if (scalars_[operand.index + i] != 0) return all_lanes;
+      if (scalars_[operand.index + i] != 0) return every_place;
     }
   }
   return lanes;
@@ -252,7 +252,7 @@ void Definedness::before_memory(Wave& wave, const Instruction& instruction, cons
     if (lanes == 0 || exec == 0) continue;
     complain(wave, instruction, operand.is_vector() ? std::countr_zero(lanes) : -1, "the address", source);
     if (operand.is_vector()) {
-      define({.first = operand.index, .count = operand.dwords, .scalar = false}, all_lanes);
+      define({.first = operand.index, .count = operand.dwords, .scalar = false}, every_place);
     } else if (operand.index < sgpr_count) {
       define_scalar({.first = operand.index, .count = operand.dwords, .scalar = true});
     }
@@ -281,7 +281,7 @@ void Definedness::before_memory(Wave& wave, const Instruction& instruction, cons
   }
   if (!data.any || is_lds || effects.space == Space::scratch) return;
   std::uint64_t bad = 0;
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) bad |= std::uint64_t{data.bytes[lane] != 0} << lane;
+  for (unsigned lane = 0; lane < lane_places; ++lane) bad |= std::uint64_t{data.bytes[lane] != 0} << lane;
   bad &= ~not_device;
   if (bad != 0) complain(wave, instruction, std::countr_zero(bad), "what is stored", source);
 }
@@ -301,7 +301,7 @@ void Definedness::after_memory(Wave& wave, const Instruction& instruction, const
     const std::uint64_t undefined = undefined_lanes(instruction.source[instruction.source_count - 1u]) & wave.exec();
     const Source source = source_of(effects);
     if (undefined != 0 && follow_move(wave, instruction, effects)) return;
-    const std::uint64_t lanes = undefined == 0 ? 0 : all_lanes;
+    const std::uint64_t lanes = undefined == 0 ? 0 : every_place;
     for (unsigned i = 0; i < effects.writes[0].count; ++i) {
       set(effects.writes[0].first + i, {lanes, lanes, lanes, lanes}, wave.exec(), source);
     }
@@ -313,16 +313,16 @@ void Definedness::after_memory(Wave& wave, const Instruction& instruction, const
   if (effects.action == Action::transpose_read) {
     // A group of 16 lanes exchanges its elements; what one of them lacks, all are taken to lack.
     std::uint64_t groups = 0;
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       if (loaded.bytes[lane] != 0) groups |= std::uint64_t{0xffff} << (lane / 16 * 16);
     }
     for (unsigned i = 0; i < range.count; ++i)
-      set(range.first + i, {groups, groups, groups, groups}, all_lanes, source);
+      set(range.first + i, {groups, groups, groups, groups}, every_place, source);
     return;
   }
   for (unsigned i = 0; i < range.count; ++i) {
     Planes planes{};
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       const unsigned bytes = effects.bytes < 4 ? (loaded.bytes[lane] != 0 ? 15u : 0u) : (loaded.bytes[lane] >> (4 * i));
       for (unsigned byte = 0; byte < 4; ++byte) planes[byte] |= std::uint64_t{(bytes >> byte) & 1} << lane;
     }

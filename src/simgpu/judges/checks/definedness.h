@@ -59,7 +59,7 @@ class Definedness {
     return !dirty;
   }
   void define_writes(const Wave& wave, const Effects& effects) {
-    const std::uint64_t lanes = effects.all_lanes ? all_lanes : wave.exec();
+    const std::uint64_t lanes = effects.all_lanes ? wave.all_lanes : wave.exec();
     for (unsigned i = 0; i < effects.write_count; ++i) {
       const Registers& range = effects.writes[i];
       if (!dirty_.any(range)) continue;

@@ -74,7 +74,7 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
   for (unsigned i = 0; i < instruction.source_count; ++i) {
     const Operand& operand = instruction.source[i];
     // Lanes that are off steer nothing.
-    const std::uint64_t matter = operand.is_vector() ? wave.exec() : all_lanes;
+    const std::uint64_t matter = operand.is_vector() ? wave.exec() : wave.all_lanes;
     if (((record.steering >> i) & 1) != 0 && (undefined_lanes(operand) & matter) != 0) return false;
     // A register that steers and is moved cannot be replaced by its shadow.
     for (unsigned j = 0; j < instruction.source_count; ++j) {
@@ -88,7 +88,7 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
   Instruction shadow = instruction;
   struct Saved {
     unsigned index;
-    std::array<std::uint32_t, wave_lanes> lanes;
+    std::array<std::uint32_t, lane_places> lanes;
   };
   std::array<Saved, 12> saved;
   unsigned count = 0;
@@ -101,7 +101,7 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
     place.index = index;
     std::memcpy(place.lanes.data(), wave.vgpr[index], sizeof(place.lanes));
     if (!replace) return;
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       std::uint32_t value = 0;
       for (unsigned byte = 0; byte < 4; ++byte) {
         if (((vectors_[index][byte] >> lane) & 1) != 0) value |= 0xffu << (8 * byte);
@@ -135,12 +135,12 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
     for (unsigned j = 0; j < effects.writes[i].count; ++j) {
       const unsigned index = effects.writes[i].first + j;
       Planes planes{};
-      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+      for (unsigned lane = 0; lane < lane_places; ++lane) {
         for (unsigned byte = 0; byte < 4; ++byte) {
           if (((wave.vgpr[index][lane] >> (8 * byte)) & 0xff) != 0) planes[byte] |= std::uint64_t{1} << lane;
         }
       }
-      set(index, planes, all_lanes, source);
+      set(index, planes, every_place, source);
     }
   }
   for (unsigned i = 0; i < count; ++i) {
@@ -191,14 +191,14 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
   if (effects.action == Action::read_first_lane || effects.action == Action::read_lane) {
     const std::uint64_t exec = wave.exec();
     unsigned lane = exec == 0 ? 0 : static_cast<unsigned>(std::countr_zero(exec));
-    if (effects.action == Action::read_lane) lane = wave.scalar(instruction.source[1]) & 63;
+    if (effects.action == Action::read_lane) lane = wave.scalar(instruction.source[1]) & (wave.lane_count - 1);
     const Operand& operand = instruction.source[0];
     std::uint32_t bits = 0;
     for (unsigned byte = 0; operand.is_vector() && byte < 4; ++byte) {
       if (((vectors_[operand.index][byte] >> lane) & 1) != 0) bits |= 0xffu << (8 * byte);
     }
     if (operand.is_scalar()) bits = static_cast<std::uint32_t>(undefined_bits(operand));
-    if (const auto spilled = spilled_bits_.find((std::uint32_t{operand.index} * wave_lanes) + lane);
+    if (const auto spilled = spilled_bits_.find((std::uint32_t{operand.index} * lane_places) + lane);
         operand.is_vector() && bits == ~0U && spilled != spilled_bits_.end()) {
       bits = spilled->second;
     }
@@ -206,11 +206,11 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
     return;
   }
   if (effects.action == Action::write_lane) {
-    const unsigned lane = wave.scalar(instruction.source[1]) & 63;
+    const unsigned lane = wave.scalar(instruction.source[1]) & (wave.lane_count - 1);
     const std::uint64_t there = std::uint64_t{1} << lane;
     const auto bits = static_cast<std::uint32_t>(undefined_bits(instruction.source[0]));
     const std::uint64_t undefined = bits != 0 ? there : 0;
-    const std::uint32_t key = (std::uint32_t{effects.writes[0].first} * wave_lanes) + lane;
+    const std::uint32_t key = (std::uint32_t{effects.writes[0].first} * lane_places) + lane;
     if (bits != 0 && bits != ~0U) {
       spilled_bits_[key] = bits;
     } else {
@@ -363,7 +363,7 @@ void Definedness::follow_matrix(Wave& wave, const Instruction& instruction, cons
   const matrix::Shape& shape = *instruction.record->shape;
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     if (((a >> lane) & 1) != 0) rows |= std::uint64_t{1} << (lane % shape.m);
     if (((b >> lane) & 1) != 0) columns |= std::uint64_t{1} << (lane % shape.m);
   }
@@ -378,15 +378,15 @@ void Definedness::follow_matrix(Wave& wave, const Instruction& instruction, cons
     before[r] = c.is_vector() && r < c.dwords ? vectors_[c.index + r] : Planes{};
   }
   for (unsigned r = 0; r < range.count && r < before.size(); ++r) {
-    std::uint64_t lanes = everything ? all_lanes : 0;
-    for (unsigned lane = 0; lane < wave_lanes && !everything; ++lane) {
+    std::uint64_t lanes = everything ? every_place : 0;
+    for (unsigned lane = 0; lane < lane_places && !everything; ++lane) {
       const matrix::ResultPlace place = matrix::result_place(shape, lane, is_f64 ? r / 2 : r);
       const bool spoilt = ((rows >> place.row) & 1) != 0 || ((columns >> place.column) & 1) != 0;
       lanes |= std::uint64_t{spoilt} << lane;
     }
     const std::uint64_t old = before[r][0] | before[r][1] | before[r][2] | before[r][3];
     lanes |= old;
-    set(range.first + r, {lanes, lanes, lanes, lanes}, all_lanes, source);
+    set(range.first + r, {lanes, lanes, lanes, lanes}, every_place, source);
   }
   static_cast<void>(wave);
 }

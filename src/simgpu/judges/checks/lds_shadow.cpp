@@ -261,7 +261,8 @@ bool LdsShadow::write_plainly(unsigned wave, AccessId id, AccessKind kind, std::
 
 // The lanes of the access for which there is more to do than to take it down.
 template <unsigned words>
-std::uint64_t LdsShadow::access_plainly(unsigned wave, AccessId id, AccessKind kind, const LocalAddresses& addresses) {
+std::uint64_t LdsShadow::access_plainly(const Wave& wave, AccessId id, AccessKind kind,
+                                        const LocalAddresses& addresses) {
   if (bytes_ < words * 4) return addresses.lanes;
   const std::uint32_t last = bytes_ - (words * 4);
   std::uint32_t outside = 0;
@@ -271,16 +272,16 @@ std::uint64_t LdsShadow::access_plainly(unsigned wave, AccessId id, AccessKind k
   };
   for_active_lanes(addresses.lanes, look);
   if (outside != 0) return addresses.lanes;
-  if (kind == AccessKind::read) return read_plainly<words>(wave, id, addresses) ? 0 : addresses.lanes;
-  if (kind == AccessKind::dma && addresses.lanes == all_lanes) {
+  if (kind == AccessKind::read) return read_plainly<words>(wave.index, id, addresses) ? 0 : addresses.lanes;
+  if (kind == AccessKind::dma && addresses.lanes == wave.all_lanes) {
     // The lanes' bytes lie one behind the other.
     const std::uint32_t word = addresses.first[0] / 4;
-    return write_plainly(wave, id, kind, word, words * wave_lanes) ? 0 : addresses.lanes;
+    return write_plainly(wave.index, id, kind, word, words * wave.lane_count) ? 0 : addresses.lanes;
   }
   std::uint64_t others = 0;
   const auto write_lane = [&](unsigned lane) {
     const std::uint32_t word = addresses.first[lane] / 4;
-    if (!write_plainly(wave, id, kind, word, words)) others |= std::uint64_t{1} << lane;
+    if (!write_plainly(wave.index, id, kind, word, words)) others |= std::uint64_t{1} << lane;
   };
   for_active_lanes(addresses.lanes, write_lane);
   return others;
@@ -296,9 +297,9 @@ AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Eff
   const bool writes = kind != AccessKind::read;
   std::uint64_t lanes = addresses.lanes;
   if (!any_undefined_ && !undefined_data.any && effects.elements == 1 && kind != AccessKind::atomic) {
-    if (bytes == 16) lanes = access_plainly<4>(wave.index, id, kind, addresses);
-    if (bytes == 8) lanes = access_plainly<2>(wave.index, id, kind, addresses);
-    if (bytes == 4) lanes = access_plainly<1>(wave.index, id, kind, addresses);
+    if (bytes == 16) lanes = access_plainly<4>(wave, id, kind, addresses);
+    if (bytes == 8) lanes = access_plainly<2>(wave, id, kind, addresses);
+    if (bytes == 4) lanes = access_plainly<1>(wave, id, kind, addresses);
   }
   if (kind == AccessKind::write) {
     // Of the lanes for which the above is all.

@@ -26,7 +26,7 @@ enum class AccessKind : std::uint8_t { read, write, atomic, dma };
 // Undefined bytes of what a load got: per lane, bit i for byte i (two-address loads: the second element's above).
 struct UndefinedLanes {
   bool any = false;
-  std::array<std::uint16_t, wave_lanes> bytes{};
+  std::array<std::uint16_t, lane_places> bytes{};
 };
 
 class LdsShadow {
@@ -71,7 +71,7 @@ class LdsShadow {
   bool read_plainly(unsigned wave, AccessId id, const LocalAddresses& addresses);
   bool write_plainly(unsigned wave, AccessId id, AccessKind kind, std::uint32_t first, std::uint32_t words);
   template <unsigned words>
-  std::uint64_t access_plainly(unsigned wave, AccessId id, AccessKind kind, const LocalAddresses& addresses);
+  std::uint64_t access_plainly(const Wave& wave, AccessId id, AccessKind kind, const LocalAddresses& addresses);
   std::uint32_t read(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span,
                      unsigned lane);
   // `stored`: the bytes, of a plain write; else null.

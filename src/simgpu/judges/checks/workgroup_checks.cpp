@@ -304,7 +304,7 @@ void WorkgroupChecks::check_uniform(Wave& wave, const WaveChecks& checks, const 
   const auto first = static_cast<unsigned>(std::countr_zero(exec));
   const auto lanes_that_differ = [&](std::uint32_t bits) {
     std::uint64_t lanes = 0;
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       lanes |= std::uint64_t{((values[lane] ^ values[first]) & bits) != 0} << lane;
     }
     return lanes & exec;
@@ -377,7 +377,7 @@ void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& in
   checks.arrivals.check_registers(wave, instruction, effects);
   if (on(Check::hazards)) checks.hazards.step(wave, instruction, effects);
   if (on(Check::uniform)) {
-    const std::uint64_t lanes = effects.all_lanes ? all_lanes : wave.exec();
+    const std::uint64_t lanes = effects.all_lanes ? wave.all_lanes : wave.exec();
     for (unsigned i = 0; i < effects.write_count; ++i) {
       const Registers& range = effects.writes[i];
       if (range.scalar) continue;
@@ -402,7 +402,7 @@ void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& in
       break;
     case Action::matrix:
     case Action::lane_swap:
-      if (wave.exec() != all_lanes && on(Check::exec) && worth_reporting(wave, instruction, Check::exec)) {
+      if (wave.exec() != wave.all_lanes && on(Check::exec) && worth_reporting(wave, instruction, Check::exec)) {
         report(wave, instruction, Check::exec, std::countr_one(wave.exec()),
                std::format("works on all lanes, and EXEC is {:#x}: what the others hold takes part", wave.exec()));
       }

@@ -159,7 +159,8 @@ void LaunchClock::finish() {
   GridShape shape;
   shape.workgroups = launch_->workgroups;
   const auto& size = launch_->workgroup_size;
-  shape.waves = ((size[0] * size[1] * size[2]) + wave_lanes - 1) / wave_lanes;
+  const auto lanes = static_cast<unsigned>(launch_->target->wave_size);
+  shape.waves = ((size[0] * size[1] * size[2]) + lanes - 1) / lanes;
   shape.vgprs = launch_->descriptor->vgprs();
   shape.lds_bytes = launch_->lds_bytes;
   const std::uint64_t timeline = ClockLog::instance().timeline();

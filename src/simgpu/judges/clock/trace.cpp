@@ -22,7 +22,7 @@ void record_lds(const timing::Timing& timing, const Wave& wave, const Instructio
   checks::LocalAddresses lanes;
   checks::local_addresses(wave, instruction, effects, lanes);
   for (unsigned element = 0; element < effects.elements; ++element) {
-    std::array<std::uint32_t, wave_lanes> addresses{};
+    std::array<std::uint32_t, lane_places> addresses{};
     const std::uint32_t* from = element == 0 ? lanes.first : lanes.second;
     for_active_lanes(lanes.lanes, [&](unsigned lane) { addresses[lane] = from[lane]; });
     const timing::BankUse use = timing::bank_use(*access, addresses, lanes.lanes);
@@ -41,7 +41,7 @@ class LinesOfGroup {
   unsigned take() { return std::max(static_cast<unsigned>(std::exchange(count_, 0)), 1U); }
 
  private:
-  std::array<std::uint64_t, std::size_t{2} * wave_lanes> lines_{};  // a lane's bytes lie in two lines at most
+  std::array<std::uint64_t, std::size_t{2} * lane_places> lines_{};  // a lane's bytes lie in two lines at most
   std::ptrdiff_t count_ = 0;
 };
 
@@ -91,7 +91,7 @@ void record_private(const timing::Timing& timing, const Wave& wave, const Instru
   checks::device_addresses(wave, instruction, effects, lanes);
   const auto line = static_cast<std::uint64_t>(timing.memory.line.cycles());
   const std::uint64_t waves = (wave.workgroup->linear_id * wave.workgroup->waves.size()) + wave.index;
-  const std::uint64_t start = above_all_device_addresses + (waves * wave.scratch_bytes_per_lane * wave_lanes);
+  const std::uint64_t start = above_all_device_addresses + (waves * wave.scratch_bytes_per_lane * wave.lane_count);
   const auto lanes_of_group = static_cast<unsigned>(timing.memory.lanes_narrow.cycles());
   record.first = static_cast<std::uint32_t>(trace.lines.size());
   const std::uint64_t dwords = (effects.bytes + dword - 1) / dword;
@@ -105,7 +105,7 @@ void record_private(const timing::Timing& timing, const Wave& wave, const Instru
       group_number = lane / lanes_of_group;
       group_open = true;
       const std::uint64_t row = static_cast<std::uint32_t>(lanes.first[lane]) / dword + each;
-      const std::uint64_t at = (start + (row * wave_lanes + lane) * dword) / line;
+      const std::uint64_t at = (start + (row * wave.lane_count + lane) * dword) / line;
       group.add(at);
       const auto begin = trace.lines.begin() + record.first;
       if (std::find(begin, trace.lines.end(), at) == trace.lines.end()) trace.lines.push_back(at);

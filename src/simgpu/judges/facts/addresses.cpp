@@ -21,7 +21,7 @@ void flat_addresses(const Wave& wave, const Instruction& instruction, const Oper
 
 Runs::Runs(const LaneAddresses& addresses, std::uint32_t bytes) {
   const bool whole_dwords = bytes % 4 == 0;
-  unsigned next_lane = wave_lanes;
+  unsigned next_lane = lane_places;
   std::uint64_t next = 0;
   for_active_lanes(addresses.lanes, [&](unsigned lane) {
     const std::uint32_t available = addresses.available[lane];
@@ -35,7 +35,7 @@ Runs::Runs(const LaneAddresses& addresses, std::uint32_t bytes) {
                          .lane = static_cast<std::uint16_t>(lane),
                          .lane_bytes = static_cast<std::uint16_t>(available)};
     }
-    next_lane = whole_dwords && first % 4 == 0 && available == bytes ? lane + 1 : wave_lanes;
+    next_lane = whole_dwords && first % 4 == 0 && available == bytes ? lane + 1 : lane_places;
     next = first + bytes;
   });
 }
@@ -77,7 +77,7 @@ void local_addresses(const Wave& wave, const Instruction& instruction, const Eff
     });
     return;
   }
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) to.first[lane] = address[lane] + offset;
+  for (unsigned lane = 0; lane < lane_places; ++lane) to.first[lane] = address[lane] + offset;
 }
 
 void device_addresses(const Wave& wave, const Instruction& instruction, const Effects& effects, LaneAddresses& to) {
@@ -86,8 +86,8 @@ void device_addresses(const Wave& wave, const Instruction& instruction, const Ef
   if (effects.space == Space::buffer) {
     const BufferAddress address(wave, instruction, instruction.source[at], instruction.source[at + 1],
                                 instruction.source[at + 2]);
-    if (to.lanes == all_lanes && address.all_lanes_of(effects.bytes).of == BufferAddress::Range::Of::inside) {
-      for (unsigned lane = 0; lane < wave_lanes; ++lane) to.first[lane] = address.plain_address(lane);
+    if (to.lanes == wave.all_lanes && address.all_lanes_of(effects.bytes).of == BufferAddress::Range::Of::inside) {
+      for (unsigned lane = 0; lane < lane_places; ++lane) to.first[lane] = address.plain_address(lane);
       std::fill(std::begin(to.available), std::end(to.available), effects.bytes);
       return;
     }

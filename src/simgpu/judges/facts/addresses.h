@@ -12,16 +12,16 @@ namespace wavejit::simgpu::checks {
 // In device memory.
 struct LaneAddresses {
   std::uint64_t lanes = 0;  // that take part
-  std::uint64_t first[wave_lanes];
+  std::uint64_t first[lane_places];
   // How many bytes from `first` on exist as far as the descriptor says, at most the element's size (buffers only).
-  std::uint8_t available[wave_lanes];
+  std::uint8_t available[lane_places];
 };
 
 // Bytes into LDS.
 struct LocalAddresses {
   std::uint64_t lanes = 0;  // that take part
-  std::uint32_t first[wave_lanes];
-  std::uint32_t second[wave_lanes];  // two-address LDS instructions
+  std::uint32_t first[lane_places];
+  std::uint32_t second[lane_places];  // two-address LDS instructions
 };
 
 // Lanes next to each other whose accesses lie one behind the other in whole dwords; anything else is a lane by itself.
@@ -52,7 +52,7 @@ class Runs {
 
  private:
   unsigned count_ = 0;
-  Run runs_[wave_lanes];
+  Run runs_[lane_places];
 };
 
 // Takes the lanes of a flat instruction that point to LDS or to private memory out of `device`; `local` are those of

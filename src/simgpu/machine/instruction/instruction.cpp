@@ -7,6 +7,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "simgpu/machine/instruction/lane_places.h"
+
 namespace wavejit::simgpu {
 namespace {
 
@@ -63,7 +65,7 @@ std::uint64_t Operand::constant_b64(bool literal_is_signed) const {
 
 const std::uint32_t* broadcast_constant(std::uint32_t bits) {
   struct alignas(64) Lanes {
-    std::array<std::uint32_t, 64> values;
+    std::array<std::uint32_t, lane_places> values;
   };
   static std::mutex mutex;
   static std::unordered_map<std::uint32_t, std::unique_ptr<Lanes>> pool;

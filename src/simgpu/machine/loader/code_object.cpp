@@ -341,8 +341,10 @@ class CodeObjectReader {
     if (segment == object_.segments.end() || entry % 256 != 0) {
       return wrong(std::format("kernel {}: entry {:#x} is not a 256-aligned place in executable code", name, entry));
     }
-    if (descriptor.property(property_wavefront_size32)) {
-      return wrong(std::format("kernel {}: wave32; the targets known here run wave64", name));
+    const unsigned lanes = descriptor.property(property_wavefront_size32) ? 32 : 64;
+    const targets::Target* target = targets::find_target_by_machine(object_.machine);
+    if (target != nullptr && lanes != static_cast<unsigned>(target->wave_size)) {
+      return wrong(std::format("kernel {}: wave{}; {} runs wave{}", name, lanes, target->id, target->wave_size));
     }
     if (descriptor.kernarg_size != 0 && descriptor.kernarg_size != kernel.info.kernarg_bytes) {
       return wrong(std::format("kernel {}: kernarg size {} in the descriptor, {} in the metadata", name,
@@ -361,9 +363,9 @@ class CodeObjectReader {
       return wrong(std::format("kernel {}: {} vector registers in the metadata, {} allocated by the descriptor", name,
                                kernel.info.vgprs, descriptor.vgprs()));
     }
-    if (kernel.stated_wavefront_size && *kernel.stated_wavefront_size != 64) {
-      return wrong(std::format("kernel {}: a wavefront of {} in the metadata, of 64 in the descriptor", name,
-                               *kernel.stated_wavefront_size));
+    if (kernel.stated_wavefront_size && *kernel.stated_wavefront_size != lanes) {
+      return wrong(std::format("kernel {}: a wavefront of {} in the metadata, of {} in the descriptor", name,
+                               *kernel.stated_wavefront_size, lanes));
     }
     if (descriptor.private_segment_fixed_size > most_private_bytes || kernel.info.kernarg_bytes > (1u << 20)) {
       return wrong(std::format("kernel {}: {} bytes of private memory a lane, {} of arguments", name,

@@ -76,7 +76,7 @@ template <typename Run, typename Value, unsigned M, unsigned Registers>
     for (unsigned r = 0; r < Registers; ++r) {
       for (unsigned piece = 0; piece < 4; ++piece) {
         const Run value = settled(sums[r][piece]);
-        __builtin_memcpy(call.d_registers + (first + r) * lane_count + piece * run, &value, sizeof(value));
+        __builtin_memcpy(call.d_registers + (first + r) * lane_places + piece * run, &value, sizeof(value));
       }
     }
   }
@@ -114,12 +114,12 @@ template <typename Value>
 void accumulate_small(const MatrixCall& call, const Operands<Value>& operands) {
   const Shape& shape = *call.shape;
   for (unsigned r = 0; r < shape.results_per_lane(); ++r) {
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       const ResultPlace place = result_place(shape, lane, r);
       const Value* a = operands.a + a_block(call, place.block) * shape.k * shape.m + place.row;
       const Value* b = operands.b + place.block * shape.k * shape.m + place.column;
       const Value c = __builtin_bit_cast(Value, call.c_registers[r * call.c_stride + lane]);
-      call.d_registers[r * lane_count + lane] = result_bits(sum_of(call, a, b, c));
+      call.d_registers[r * lane_places + lane] = result_bits(sum_of(call, a, b, c));
     }
   }
 }
@@ -134,9 +134,9 @@ void multiply_f64(const MatrixCall& call) {
   shape.m == 16 ? spread_all.template operator()<16>() : spread_all.template operator()<4>();
   for (unsigned r = 0; r < shape.results_per_lane(); ++r) {
     const std::uint32_t* c = call.c_registers + 2 * r * call.c_stride;
-    const std::uint32_t* c_high = call.c_stride == 0 ? c + lane_count : c + call.c_stride;
-    std::uint32_t* d = call.d_registers + 2 * r * lane_count;
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
+    const std::uint32_t* c_high = call.c_stride == 0 ? c + lane_places : c + call.c_stride;
+    std::uint32_t* d = call.d_registers + 2 * r * lane_places;
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       const ResultPlace place = result_place(shape, lane, r);
       const double* a = operands.a + a_block(call, place.block) * shape.k * shape.m + place.row;
       const double* b = operands.b + place.block * shape.k * shape.m + place.column;
@@ -144,7 +144,7 @@ void multiply_f64(const MatrixCall& call) {
       const double sum = sum_of(call, a, b, call.negate[2] ? negated(from) : from);
       const std::uint64_t bits = is_nan(sum) ? default_nan_f64 : numerics::bits_of(sum);
       d[lane] = static_cast<std::uint32_t>(bits);
-      d[lane + lane_count] = static_cast<std::uint32_t>(bits >> 32);
+      d[lane + lane_places] = static_cast<std::uint32_t>(bits >> 32);
     }
   }
 }

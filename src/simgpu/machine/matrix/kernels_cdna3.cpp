@@ -259,7 +259,7 @@ void accumulate_run(const MatrixCall& call, const Rules& rules, const Factors& f
       if (is_odd(a, b, M, end - from, before[i], instead)) d[i] = instead;
     }
   }
-  __builtin_memcpy(call.d_registers + r * lane_count + first, &d, sizeof(d));
+  __builtin_memcpy(call.d_registers + r * lane_places + first, &d, sizeof(d));
 }
 
 template <unsigned M>
@@ -280,7 +280,7 @@ void accumulate_in_groups(const MatrixCall& call) {
   take_apart(factors.whole.a, count, rules.lowest_exponent, factors.a);
   take_apart(factors.whole.b, count, rules_of(call.b).lowest_exponent, factors.b);
   for (unsigned r = 0; r < shape.results_per_lane(); ++r) {
-    for (unsigned first = 0; first < lane_count; first += run) accumulate_run<M>(call, rules, factors, r, first);
+    for (unsigned first = 0; first < lane_places; first += run) accumulate_run<M>(call, rules, factors, r, first);
   }
 }
 

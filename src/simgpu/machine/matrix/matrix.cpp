@@ -37,7 +37,7 @@ std::uint64_t pack(std::size_t shape, Element a, Element b) {
   return shape | (static_cast<std::uint64_t>(a) << 8) | (static_cast<std::uint64_t>(b) << 16);
 }
 
-void prepare(MatrixCall& call, Wave& wave, const Instruction& instruction, std::uint32_t (&constant)[2 * wave_lanes]) {
+void prepare(MatrixCall& call, Wave& wave, const Instruction& instruction, std::uint32_t (&constant)[2 * lane_places]) {
   call.shape = &shapes()[instruction.payload & 0xff];
   call.a = static_cast<Element>((instruction.payload >> 8) & 0xff);
   call.b = static_cast<Element>((instruction.payload >> 16) & 0xff);
@@ -50,9 +50,9 @@ void prepare(MatrixCall& call, Wave& wave, const Instruction& instruction, std::
   } else {
     const bool wide = call.a == f64;
     const std::uint64_t bits = wide ? c.constant_f64() : c.bits;
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       constant[lane] = static_cast<std::uint32_t>(bits);
-      constant[lane + wave_lanes] = static_cast<std::uint32_t>(bits >> 32);
+      constant[lane + lane_places] = static_cast<std::uint32_t>(bits >> 32);
     }
     call.c_registers = constant;
     call.c_stride = 0;
@@ -71,7 +71,7 @@ void run(MatrixCall& call, const Summation* summation) {
 // EXEC is ignored by matrix instructions (CDNA3 ISA, "Matrix arithmetic instructions").
 void execute(Wave& wave, const Instruction& instruction) {
   MatrixCall call;
-  alignas(64) std::uint32_t constant[2 * wave_lanes];
+  alignas(64) std::uint32_t constant[2 * lane_places];
   prepare(call, wave, instruction, constant);
   call.cbsz = instruction.cbsz;
   call.abid = instruction.abid;
@@ -83,7 +83,7 @@ void execute(Wave& wave, const Instruction& instruction) {
 // f8f6f4: CBSZ and BLGP were used when the instruction was chosen.
 void execute_formats(Wave& wave, const Instruction& instruction) {
   MatrixCall call;
-  alignas(64) std::uint32_t constant[2 * wave_lanes];
+  alignas(64) std::uint32_t constant[2 * lane_places];
   prepare(call, wave, instruction, constant);
   run(call, wave.summation);
 }
@@ -91,14 +91,14 @@ void execute_formats(Wave& wave, const Instruction& instruction) {
 // v_mfma_scale_*: sources 3 and 4 hold four e8m0 exponents a lane; two op_sel bits choose the byte.
 void execute_scaled(Wave& wave, const Instruction& instruction) {
   MatrixCall call;
-  alignas(64) std::uint32_t constant[2 * wave_lanes];
+  alignas(64) std::uint32_t constant[2 * lane_places];
   prepare(call, wave, instruction, constant);
-  std::uint8_t scales[2][wave_lanes];
+  std::uint8_t scales[2][lane_places];
   for (unsigned i = 0; i < 2; ++i) {
-    std::uint32_t copies[wave_lanes];
+    std::uint32_t copies[lane_places];
     const std::uint32_t* words = wave.lanes(instruction.source[3 + i], copies);
     const unsigned byte = ((instruction.op_sel >> i) & 1) | (((instruction.op_sel_hi >> i) & 1) << 1);
-    for (unsigned lane = 0; lane < wave_lanes; ++lane)
+    for (unsigned lane = 0; lane < lane_places; ++lane)
       scales[i][lane] = static_cast<std::uint8_t>(words[lane] >> (8 * byte));
   }
   call.a_scale = scales[0];
@@ -163,6 +163,7 @@ Summation seeded_summation(std::uint64_t seed) {
 void register_matrix(Registry& registry) {
   const bool ocp = registry.target().fp8 == targets::Fp8::ocp;
   for (const matrix::Shape& shape : matrix::shapes()) {
+    if (shape.lanes != registry.target().wave_size) continue;
     Record record{.instruction_class = InstructionClass::matrix,
                   .kind = IssueKind::matrix,
                   .action = Action::matrix,

@@ -6,12 +6,12 @@
 #include <cstdint>
 
 #include "isa/matrix.h"
+#include "simgpu/machine/instruction/lane_places.h"
 #include "simgpu/process/host_set.h"
 
 namespace wavejit::simgpu::matrix {
 
-using isa::lane_count;
-inline constexpr unsigned largest_k = 128;
+inline constexpr unsigned largest_k = 128;  // of instructions over 64 lanes, which these kernels are for
 
 using isa::bits_of;
 using isa::Element;
@@ -25,7 +25,7 @@ struct MatrixCall {
   const std::uint32_t* b_registers = nullptr;
   const std::uint32_t* c_registers = nullptr;
   // 0 repeats one register block for all of C (a constant).
-  std::size_t c_stride = lane_count;
+  std::size_t c_stride = lane_places;
   std::uint32_t* d_registers = nullptr;
   std::uint8_t cbsz = 0;
   std::uint8_t abid = 0;

@@ -39,8 +39,8 @@ WAVEJIT_LANE_FUNCTION float narrowed_to_xf32(float value) {
 
 WAVEJIT_LANE_FUNCTION std::uint32_t small_bits(const std::uint32_t* registers, unsigned lane, unsigned bit,
                                                unsigned width) {
-  std::uint64_t window = registers[(bit / 32) * lane_count + lane];
-  if (bit % 32 + width > 32) window |= static_cast<std::uint64_t>(registers[(bit / 32 + 1) * lane_count + lane]) << 32;
+  std::uint64_t window = registers[(bit / 32) * lane_places + lane];
+  if (bit % 32 + width > 32) window |= static_cast<std::uint64_t>(registers[(bit / 32 + 1) * lane_places + lane]) << 32;
   return static_cast<std::uint32_t>(window >> (bit % 32)) & ((1u << width) - 1);
 }
 
@@ -69,23 +69,23 @@ const float* table_of(Element element) {
 template <typename Value>
 [[gnu::always_inline]] inline void unpack(Element element, const std::uint32_t* registers, unsigned i, Value* lanes) {
   if constexpr (sizeof(Value) == 8) {
-    const std::uint32_t* low = registers + 2 * i * lane_count;
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
-      lanes[lane] = double_of(low[lane] | (static_cast<std::uint64_t>(low[lane + lane_count]) << 32));
+    const std::uint32_t* low = registers + 2 * i * lane_places;
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
+      lanes[lane] = double_of(low[lane] | (static_cast<std::uint64_t>(low[lane + lane_places]) << 32));
     }
   } else if constexpr (static_cast<Value>(0.5f) == Value{0}) {
-    const std::uint32_t* words = registers + (i / 4) * lane_count;
+    const std::uint32_t* words = registers + (i / 4) * lane_places;
     const unsigned shift = 24 - 8 * (i % 4);
-    for (unsigned lane = 0; lane < lane_count; ++lane)
+    for (unsigned lane = 0; lane < lane_places; ++lane)
       lanes[lane] = static_cast<std::int32_t>(words[lane] << shift) >> 24;
   } else {
     switch (element) {
       case Element::f16: {
-        const std::uint32_t* words = registers + (i / 2) * lane_count;
+        const std::uint32_t* words = registers + (i / 2) * lane_places;
         const unsigned shift = 16 * (i & 1);
 #if defined(__F16C__)
         // The host's conversion differs only in what it makes of NaN, which no result shows.
-        for (unsigned lane = 0; lane < lane_count; lane += run) {
+        for (unsigned lane = 0; lane < lane_places; lane += run) {
           const IntRun some = load_run<IntRun>(words + lane) >> static_cast<int>(shift);
           using Halves = _Float16 __attribute__((vector_size(run * sizeof(_Float16))));
           using Shorts = std::int16_t __attribute__((vector_size(run * sizeof(std::int16_t))));
@@ -94,28 +94,28 @@ template <typename Value>
           __builtin_memcpy(lanes + lane, &wide, sizeof(wide));
         }
 #else
-        for (unsigned lane = 0; lane < lane_count; ++lane) lanes[lane] = f16_to_f32((words[lane] >> shift) & 0xffffu);
+        for (unsigned lane = 0; lane < lane_places; ++lane) lanes[lane] = f16_to_f32((words[lane] >> shift) & 0xffffu);
 #endif
         break;
       }
       case Element::bf16: {
-        const std::uint32_t* words = registers + (i / 2) * lane_count;
+        const std::uint32_t* words = registers + (i / 2) * lane_places;
         const unsigned shift = 16 * (i & 1);
-        for (unsigned lane = 0; lane < lane_count; ++lane) lanes[lane] = bf16_to_f32((words[lane] >> shift) & 0xffffu);
+        for (unsigned lane = 0; lane < lane_places; ++lane) lanes[lane] = bf16_to_f32((words[lane] >> shift) & 0xffffu);
         break;
       }
       case Element::f32:
-        __builtin_memcpy(lanes, registers + i * lane_count, lane_count * sizeof(float));
+        __builtin_memcpy(lanes, registers + i * lane_places, lane_places * sizeof(float));
         break;
       case Element::xf32:
-        for (unsigned lane = 0; lane < lane_count; ++lane) {
-          lanes[lane] = narrowed_to_xf32(float_of(registers[i * lane_count + lane]));
+        for (unsigned lane = 0; lane < lane_places; ++lane) {
+          lanes[lane] = narrowed_to_xf32(float_of(registers[i * lane_places + lane]));
         }
         break;
       default: {
         const float* table = table_of(element);
         const unsigned width = bits_of(element);
-        for (unsigned lane = 0; lane < lane_count; ++lane) {
+        for (unsigned lane = 0; lane < lane_places; ++lane) {
           lanes[lane] = table[small_bits(registers, lane, i * width, width)];
         }
         break;
@@ -164,7 +164,7 @@ void spread(const MatrixCall& call, bool is_a, Value* out) {
   }
   const auto position_of = [&](unsigned k) { return call.order == nullptr ? k : positions[k]; };
   for (unsigned i = 0; i < per_lane; ++i) {
-    alignas(64) Value lanes[lane_count];
+    alignas(64) Value lanes[lane_places];
     unpack(element, registers, i, lanes);
     if constexpr (sizeof(Value) == 8) {
       if (call.negate[is_a ? 0 : 1]) {
@@ -172,7 +172,7 @@ void spread(const MatrixCall& call, bool is_a, Value* out) {
       }
     } else if constexpr (static_cast<Value>(0.5f) != Value{0}) {
       if (scale != nullptr) {
-        for (unsigned lane = 0; lane < lane_count; ++lane) {
+        for (unsigned lane = 0; lane < lane_places; ++lane) {
           // The scale of 32 consecutive k stands in the lane group of that number. e8m0: 2^(e - 127), 255 is NaN. Exact
           // unless it leaves float32's range.
           const Place place = source_place(shape, lane, i, two_runs);
@@ -184,11 +184,11 @@ void spread(const MatrixCall& call, bool is_a, Value* out) {
       }
     }
     if (!is_a && call.blgp != 0 && sizeof(Value) != 8) {
-      Value moved[lane_count];
-      for (unsigned lane = 0; lane < lane_count; ++lane) moved[lane] = lanes[blgp_source(call.blgp, lane)];
+      Value moved[lane_places];
+      for (unsigned lane = 0; lane < lane_places; ++lane) moved[lane] = lanes[blgp_source(call.blgp, lane)];
       __builtin_memcpy(lanes, moved, sizeof(moved));
     }
-    for (unsigned lane = 0; lane < lane_count; lane += M) {
+    for (unsigned lane = 0; lane < lane_places; lane += M) {
       const Place place = source_place(shape, lane, i, two_runs);
       Value* to = out + (place.block * shape.k + position_of(place.k)) * M;
       __builtin_memcpy(to, lanes + lane, M * sizeof(Value));
@@ -224,13 +224,13 @@ template <Element element>
 template <unsigned M, Element element>
 [[gnu::always_inline]] inline void spread_pairs(const Shape& shape, const std::uint32_t* registers, float* out) {
   const unsigned per_lane = shape.k_per_lane();
-  for (unsigned lane = 0; lane < lane_count; lane += run) {
+  for (unsigned lane = 0; lane < lane_places; lane += run) {
     const Place place = source_place(shape, lane, 0, false);
     float* to = out + (place.block * shape.k + place.k) * M + place.index;
     for (unsigned i = 0; i < per_lane / 2; ++i, to += 2 * M) {
       FloatRun low;
       FloatRun high;
-      widen_pairs<element>(registers + i * lane_count + lane, low, high);
+      widen_pairs<element>(registers + i * lane_places + lane, low, high);
       __builtin_memcpy(to, &low, sizeof(low));
       __builtin_memcpy(to + M, &high, sizeof(high));
     }

@@ -28,7 +28,7 @@ enum class Way : std::uint8_t { lane_by_lane, all_lanes, nothing };
 // lane is left to find out. `nothing`: all are active and outside the buffer, as those that fetch the tile behind the
 // last one.
 Way way_of(Wave& wave, const BufferAddress& address, unsigned bytes, bool write) {
-  if (wave.exec() != all_lanes) return Way::lane_by_lane;
+  if (wave.exec() != wave.all_lanes) return Way::lane_by_lane;
   const BufferAddress::Range range = address.all_lanes_of(bytes);
   if (range.of == BufferAddress::Range::Of::outside) return Way::nothing;
   if (range.of != BufferAddress::Range::Of::inside || !range.aligned) return Way::lane_by_lane;
@@ -43,7 +43,7 @@ void load_lanes(Wave& wave, const Instruction& instruction) {
   if constexpr (kind.bytes == 8 || kind.bytes == 16) {
     switch (way_of(wave, address, kind.bytes, false)) {
       case Way::all_lanes: {
-        const lanes::Kernels& kernels = lanes::kernels();
+        const lanes::Kernels& kernels = lanes::kernels(wave);
         (kind.bytes == 8 ? kernels.load_2 : kernels.load_4)(&wave.vgpr[destination], host_pointer(address.fixed()),
                                                             address.offsets());
         return;
@@ -94,9 +94,9 @@ void store(Wave& wave, const Instruction& instruction) {
     if (way == Way::nothing) return;
     if (way == Way::all_lanes) {
       if constexpr (kind.bytes == 16) {
-        return lanes::kernels().store_4(&wave.vgpr[source], host_pointer(address.fixed()), address.offsets());
+        return lanes::kernels(wave).store_4(&wave.vgpr[source], host_pointer(address.fixed()), address.offsets());
       }
-      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+      for (unsigned lane = 0; lane < wave.lane_count; ++lane) {
         store_lane<kind>(wave, source, lane, host_pointer(address.plain_address(lane)));
       }
       return;
@@ -130,7 +130,7 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
   if constexpr (kind.bytes % 4 == 0) {
     // LDS bytes follow lane by lane.
     const std::uint64_t first = lds_dma_address(wave, instruction, 0, kind.bytes);
-    constexpr std::uint64_t all = std::uint64_t{wave_lanes} * kind.bytes;
+    const std::uint64_t all = std::uint64_t{wave.lane_count} * kind.bytes;
     const Way way = first + all <= wave.lds_bytes ? way_of(wave, address, kind.bytes, false) : Way::lane_by_lane;
     if (way == Way::nothing) {
       std::memset(wave.lds + first, 0, all);
@@ -139,8 +139,8 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
     if (way == Way::all_lanes) {
       std::uint8_t* to = wave.lds + first;
       const std::uint8_t* const base = host_pointer(address.fixed());
-      if constexpr (kind.bytes == 16) return lanes::kernels().copy_4(to, base, address.offsets());
-      for (unsigned lane = 0; lane < wave_lanes; ++lane, to += kind.bytes) {
+      if constexpr (kind.bytes == 16) return lanes::kernels(wave).copy_4(to, base, address.offsets());
+      for (unsigned lane = 0; lane < wave.lane_count; ++lane, to += kind.bytes) {
         copy_from_device<kind.bytes>(to, base + address.offsets()[lane]);
       }
       return;

@@ -34,6 +34,7 @@ class BufferAddress {
     add_thread_id_ = ((words[3] >> 23) & 1) != 0;
     if (add_thread_id_) stride_ |= ((words[3] >> 15) & 0xf) << 14;
     scalar_offset_ = wave.scalar(scalar_offset);
+    kernels_ = &lanes::kernels(wave);
     instruction_offset_ = static_cast<std::uint32_t>(instruction.offset);
     if (address.is_vector()) {
       unsigned next = address.index;
@@ -44,7 +45,7 @@ class BufferAddress {
     swizzle_ = swizzle_enable && stride_ != 0 && (index_ != nullptr || add_thread_id_);
   }
 
-  // Where all 64 lanes' accesses of `bytes` lie, if that is easily seen.
+  // Where all lanes' accesses of `bytes` lie, if that is easily seen.
   struct Range {
     enum class Of : std::uint8_t {
       unknown,  // each lane has to be looked at
@@ -58,7 +59,7 @@ class BufferAddress {
   };
   Range all_lanes_of(unsigned bytes) const {
     if (add_thread_id_ || index_ != nullptr || offset_ == nullptr) return {};
-    const lanes::Span span = lanes::kernels().span_of(offset_);
+    const lanes::Span span = kernels_->span_of(offset_);
     if (span.highest > ~instruction_offset_) return {};  // some sum wraps around
     const std::uint64_t range = bytes_left();
     if (std::uint64_t{span.lowest} + instruction_offset_ >= range) return {.of = Range::Of::outside};
@@ -117,6 +118,7 @@ class BufferAddress {
   bool add_thread_id_ = false;
   const std::uint32_t* index_ = nullptr;
   const std::uint32_t* offset_ = nullptr;
+  const lanes::Kernels* kernels_ = nullptr;
 };
 
 }  // namespace wavejit::simgpu

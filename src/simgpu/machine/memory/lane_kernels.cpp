@@ -26,9 +26,10 @@ template <typename T>
   __builtin_memcpy(to, &value, sizeof(value));
 }
 
+template <unsigned Lanes>
 Span span_of(const std::uint32_t* offset) {
   Span span{.lowest = ~0U, .highest = 0, .bits = 0};
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+  for (unsigned lane = 0; lane < Lanes; ++lane) {
     span.lowest = offset[lane] < span.lowest ? offset[lane] : span.lowest;
     span.highest = offset[lane] > span.highest ? offset[lane] : span.highest;
     span.bits |= offset[lane];
@@ -36,10 +37,11 @@ Span span_of(const std::uint32_t* offset) {
   return span;
 }
 
+template <unsigned Lanes>
 bool none_above(const std::uint32_t* offset, std::uint32_t last) {
   // The uppermost bit says it: of an offset that is far too large, or of what is left up to the last place.
   std::uint32_t above = 0;
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) above |= offset[lane] | (last - offset[lane]);
+  for (unsigned lane = 0; lane < Lanes; ++lane) above |= offset[lane] | (last - offset[lane]);
   return (above >> 31) == 0;
 }
 
@@ -61,9 +63,9 @@ bool none_above(const std::uint32_t* offset, std::uint32_t last) {
   rows[3] = __builtin_shufflevector(c, d, 2, 3, 10, 11, 6, 7, 14, 15);
 }
 
-template <typename Fetch>
+template <unsigned Lanes, typename Fetch>
 [[gnu::always_inline]] inline void four_words_of_all_lanes(Row* registers, Fetch&& fetch) {
-  for (unsigned lane = 0; lane < wave_lanes; lane += 8) {
+  for (unsigned lane = 0; lane < Lanes; lane += 8) {
     EightWords rows[4];
     for (unsigned i = 0; i < 4; ++i) rows[i] = join(fetch(lane + i), fetch(lane + i + 4));
     transpose(rows);
@@ -71,14 +73,15 @@ template <typename Fetch>
   }
 }
 
+template <unsigned Lanes>
 void read_1(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) registers[0][lane] = load_as<std::uint32_t>(base + offset[lane]);
+  for (unsigned lane = 0; lane < Lanes; ++lane) registers[0][lane] = load_as<std::uint32_t>(base + offset[lane]);
 }
 
-template <typename Fetch>
+template <unsigned Lanes, typename Fetch>
 [[gnu::always_inline]] inline void two_words_of_all_lanes(Row* registers, Fetch&& fetch) {
   const auto two = [&](unsigned lane) { return reinterpret_cast<FourWords>(TwoLongs{fetch(lane), fetch(lane + 1)}); };
-  for (unsigned lane = 0; lane < wave_lanes; lane += 8) {
+  for (unsigned lane = 0; lane < Lanes; lane += 8) {
     const EightWords a = join(two(lane), two(lane + 4));
     const EightWords b = join(two(lane + 2), two(lane + 6));
     store_as(&registers[0][lane], __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14));
@@ -86,19 +89,22 @@ template <typename Fetch>
   }
 }
 
+template <unsigned Lanes>
 void read_2(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
-  two_words_of_all_lanes(registers, [&](unsigned lane) { return load_as<std::uint64_t>(base + offset[lane]); });
+  two_words_of_all_lanes<Lanes>(registers, [&](unsigned lane) { return load_as<std::uint64_t>(base + offset[lane]); });
 }
 
+template <unsigned Lanes>
 void read_4(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
-  four_words_of_all_lanes(registers, [&](unsigned lane) { return load_as<FourWords>(base + offset[lane]); });
+  four_words_of_all_lanes<Lanes>(registers, [&](unsigned lane) { return load_as<FourWords>(base + offset[lane]); });
 }
 
+template <unsigned Lanes>
 void read_transposed_halves(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
   const auto elements = [&](unsigned lane) {
     return reinterpret_cast<EightHalves>(TwoLongs{load_as<std::uint64_t>(base + offset[lane]), 0});
   };
-  for (unsigned first = 0; first < wave_lanes; first += 16) {
+  for (unsigned first = 0; first < Lanes; first += 16) {
     // A group's results go to lanes whose own offsets are needed until its end.
     EightHalves words[8];
     for (unsigned i = 0; i < 8; ++i) {
@@ -109,12 +115,14 @@ void read_transposed_halves(Row* registers, const std::uint8_t* base, const std:
   }
 }
 
+template <unsigned Lanes>
 void write_1(const Row* registers, std::uint8_t* base, const std::uint32_t* offset) {
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) store_as(base + offset[lane], registers[0][lane]);
+  for (unsigned lane = 0; lane < Lanes; ++lane) store_as(base + offset[lane], registers[0][lane]);
 }
 
+template <unsigned Lanes>
 void write_2(const Row* registers, std::uint8_t* base, const std::uint32_t* offset) {
-  for (unsigned lane = 0; lane < wave_lanes; lane += 4) {
+  for (unsigned lane = 0; lane < Lanes; lane += 4) {
     const auto low = load_as<FourWords>(&registers[0][lane]);
     const auto high = load_as<FourWords>(&registers[1][lane]);
     const auto first = reinterpret_cast<TwoLongs>(__builtin_shufflevector(low, high, 0, 4, 1, 5));
@@ -126,9 +134,9 @@ void write_2(const Row* registers, std::uint8_t* base, const std::uint32_t* offs
   }
 }
 
-template <typename Put>
+template <unsigned Lanes, typename Put>
 [[gnu::always_inline]] inline void four_words_to_all_lanes(const Row* registers, Put&& put) {
-  for (unsigned lane = 0; lane < wave_lanes; lane += 8) {
+  for (unsigned lane = 0; lane < Lanes; lane += 8) {
     EightWords rows[4];
     for (unsigned i = 0; i < 4; ++i) rows[i] = load_as<EightWords>(&registers[i][lane]);
     transpose(rows);
@@ -137,14 +145,17 @@ template <typename Put>
   }
 }
 
+template <unsigned Lanes>
 void write_4(const Row* registers, std::uint8_t* base, const std::uint32_t* offset) {
-  four_words_to_all_lanes(registers, [&](unsigned lane, FourWords words) { store_as(base + offset[lane], words); });
+  four_words_to_all_lanes<Lanes>(registers,
+                                 [&](unsigned lane, FourWords words) { store_as(base + offset[lane], words); });
 }
 
 // --- Device memory: seldom in a near cache, so that all its lines are asked for before the first is waited for.
 
+template <unsigned Lanes>
 [[gnu::always_inline]] inline void ask_for(const std::uint8_t* base, const std::uint32_t* offset) {
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) __builtin_prefetch(base + offset[lane]);
+  for (unsigned lane = 0; lane < Lanes; ++lane) __builtin_prefetch(base + offset[lane]);
 }
 
 // One access where it can be, two or four elsewhere (device_memory.h).
@@ -160,18 +171,20 @@ void write_4(const Row* registers, std::uint8_t* base, const std::uint32_t* offs
                    load_aligned<std::uint32_t>(from + 8), load_aligned<std::uint32_t>(from + 12)};
 }
 
+template <unsigned Lanes>
 void load_2(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
-  ask_for(base, offset);
-  two_words_of_all_lanes(registers, [&](unsigned lane) -> std::uint64_t {
+  ask_for<Lanes>(base, offset);
+  two_words_of_all_lanes<Lanes>(registers, [&](unsigned lane) -> std::uint64_t {
     const std::uint8_t* const from = base + offset[lane];
     if (reinterpret_cast<std::uintptr_t>(from) % sizeof(std::uint64_t) == 0) return load_aligned<std::uint64_t>(from);
     return load_aligned<std::uint32_t>(from) | (std::uint64_t{load_aligned<std::uint32_t>(from + 4)} << 32);
   });
 }
 
+template <unsigned Lanes>
 void load_4(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
-  ask_for(base, offset);
-  four_words_of_all_lanes(registers, [&](unsigned lane) { return four_from_device(base + offset[lane]); });
+  ask_for<Lanes>(base, offset);
+  four_words_of_all_lanes<Lanes>(registers, [&](unsigned lane) { return four_from_device(base + offset[lane]); });
 }
 
 [[gnu::always_inline]] inline void four_to_device(std::uint8_t* to, FourWords words) {
@@ -187,33 +200,38 @@ void load_4(Row* registers, const std::uint8_t* base, const std::uint32_t* offse
   for (unsigned i = 0; i < 4; ++i) store_aligned<std::uint32_t>(to + (4 * i), words[i]);
 }
 
+template <unsigned Lanes>
 void store_4(const Row* registers, std::uint8_t* base, const std::uint32_t* offset) {
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) __builtin_prefetch(base + offset[lane], 1);
-  four_words_to_all_lanes(registers,
-                          [&](unsigned lane, FourWords words) { four_to_device(base + offset[lane], words); });
+  for (unsigned lane = 0; lane < Lanes; ++lane) __builtin_prefetch(base + offset[lane], 1);
+  four_words_to_all_lanes<Lanes>(registers,
+                                 [&](unsigned lane, FourWords words) { four_to_device(base + offset[lane], words); });
 }
 
+template <unsigned Lanes>
 void copy_4(std::uint8_t* to, const std::uint8_t* base, const std::uint32_t* offset) {
-  ask_for(base, offset);
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) store_as(to + (16 * lane), four_from_device(base + offset[lane]));
+  ask_for<Lanes>(base, offset);
+  for (unsigned lane = 0; lane < Lanes; ++lane) store_as(to + (16 * lane), four_from_device(base + offset[lane]));
 }
+
+template <unsigned Lanes>
+constexpr Kernels kernels_of{.span_of = &span_of<Lanes>,
+                             .none_above = &none_above<Lanes>,
+                             .read_1 = &read_1<Lanes>,
+                             .read_2 = &read_2<Lanes>,
+                             .read_4 = &read_4<Lanes>,
+                             .read_transposed_halves = &read_transposed_halves<Lanes>,
+                             .write_1 = &write_1<Lanes>,
+                             .write_2 = &write_2<Lanes>,
+                             .write_4 = &write_4<Lanes>,
+                             .load_2 = &load_2<Lanes>,
+                             .load_4 = &load_4<Lanes>,
+                             .store_4 = &store_4<Lanes>,
+                             .copy_4 = &copy_4<Lanes>};
 
 }  // namespace
 
 namespace WAVEJIT_HOST_SET {
-constinit const Kernels kernels{.span_of = &span_of,
-                                .none_above = &none_above,
-                                .read_1 = &read_1,
-                                .read_2 = &read_2,
-                                .read_4 = &read_4,
-                                .read_transposed_halves = &read_transposed_halves,
-                                .write_1 = &write_1,
-                                .write_2 = &write_2,
-                                .write_4 = &write_4,
-                                .load_2 = &load_2,
-                                .load_4 = &load_4,
-                                .store_4 = &store_4,
-                                .copy_4 = &copy_4};
+constinit const KernelsOfSizes kernels{.of_64 = kernels_of<lane_places>, .of_32 = kernels_of<lane_places / 2>};
 }  // namespace WAVEJIT_HOST_SET
 
 }  // namespace wavejit::simgpu::lanes

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Accesses of which all 64 lanes are known to be good, many lanes at a time: a lane has its words one after the other
-// in memory, a register has one word of every lane. Compiled once per host instruction set (CMakeLists.txt).
+// Accesses of which all lanes of a wave are known to be good, many lanes at a time: a lane has its words one after the
+// other in memory, a register has one word of every lane. Compiled once per host instruction set (CMakeLists.txt).
 //
-// `registers` is the first of as many rows of 64 words as a lane has words, `base` the place that 64 unsigned byte
-// offsets are from. Offsets may stand in one of the registers that are written: a lane's own is read before. Places in
-// LDS have any alignment, places in device memory are aligned to four bytes.
+// `registers` is the first of as many rows of words as a lane has words, `base` the place that the unsigned byte
+// offsets of all lanes are from. Offsets may stand in one of the registers that are written: a lane's own is read
+// before. Places in LDS have any alignment, places in device memory are aligned to four bytes.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace wavejit::simgpu::lanes {
 
-using Row = std::uint32_t[wave_lanes];
+using Row = std::uint32_t[lane_places];
 
 struct Span {
   std::uint32_t lowest = 0;
@@ -45,15 +45,23 @@ struct Kernels {
   void (*copy_4)(std::uint8_t* to, const std::uint8_t* base, const std::uint32_t* offset);
 };
 
+// Of waves of each size that targets have.
+struct KernelsOfSizes {
+  Kernels of_64;
+  Kernels of_32;
+};
+
 #define WAVEJIT_DECLARE_LANE_KERNELS(set) \
   namespace set {                         \
-  extern const Kernels kernels;           \
+  extern const KernelsOfSizes kernels;    \
   }
 WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_LANE_KERNELS);
 
 // Those for this host. Chosen before main, so that nobody has to ask whether they have been.
-extern const Kernels* const kernels_for_host;
-inline const Kernels& kernels() { return *kernels_for_host; }
+extern const KernelsOfSizes* const kernels_for_host;
+inline const Kernels& kernels(const Wave& wave) {
+  return wave.lane_count == lane_places ? kernels_for_host->of_64 : kernels_for_host->of_32;
+}
 
 }  // namespace wavejit::simgpu::lanes
 
@@ -62,8 +70,8 @@ namespace wavejit::simgpu {
 // All lanes active, and `bytes` at the offset from each one's address inside the workgroup's LDS, where the sum is a
 // place without wrapping around.
 inline bool all_inside_lds(const Wave& wave, const std::uint32_t* address, std::uint32_t offset, std::uint32_t bytes) {
-  if (wave.exec() != all_lanes || std::uint64_t{offset} + bytes > wave.lds_bytes) return false;
-  return lanes::kernels().none_above(address, wave.lds_bytes - bytes - offset);
+  if (wave.exec() != wave.all_lanes || std::uint64_t{offset} + bytes > wave.lds_bytes) return false;
+  return lanes::kernels(wave).none_above(address, wave.lds_bytes - bytes - offset);
 }
 
 }  // namespace wavejit::simgpu

@@ -4,6 +4,7 @@
 
 namespace wavejit::simgpu::lanes {
 
-const Kernels* const kernels_for_host = for_this_host(&x86_64_v2::kernels, &x86_64_v3::kernels, &x86_64_v4::kernels);
+const KernelsOfSizes* const kernels_for_host =
+    for_this_host(&x86_64_v2::kernels, &x86_64_v3::kernels, &x86_64_v4::kernels);
 
 }  // namespace wavejit::simgpu::lanes

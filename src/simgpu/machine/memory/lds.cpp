@@ -36,7 +36,7 @@ void read(Wave& wave, const Instruction& instruction) {
   // The destination may be the address register: lanes read their own address before they write.
   if constexpr (has_lane_kernel(kind.bytes)) {
     if (all_inside_lds(wave, address, offset, kind.bytes)) {
-      const lanes::Kernels& kernels = lanes::kernels();
+      const lanes::Kernels& kernels = lanes::kernels(wave);
       (kind.bytes == 4   ? kernels.read_1
        : kind.bytes == 8 ? kernels.read_2
                          : kernels.read_4)(&wave.vgpr[destination], wave.lds + offset, address);
@@ -61,7 +61,7 @@ void write(Wave& wave, const Instruction& instruction) {
   const auto offset = static_cast<std::uint32_t>(instruction.offset);
   if constexpr (has_lane_kernel(kind.bytes)) {
     if (all_inside_lds(wave, address, offset, kind.bytes)) {
-      const lanes::Kernels& kernels = lanes::kernels();
+      const lanes::Kernels& kernels = lanes::kernels(wave);
       (kind.bytes == 4   ? kernels.write_1
        : kind.bytes == 8 ? kernels.write_2
                          : kernels.write_4)(&wave.vgpr[source], wave.lds + offset, address);

@@ -17,7 +17,7 @@
 namespace wavejit::simgpu {
 namespace {
 
-using Lanes = std::array<std::uint32_t, wave_lanes>;
+using Lanes = std::array<std::uint32_t, lane_places>;
 
 Lanes copy_lanes(const Wave& wave, const Operand& operand) {
   Lanes values;
@@ -38,8 +38,9 @@ void bpermute(Wave& wave, const Instruction& instruction) {
   const Lanes data = copy_lanes(wave, instruction.source[1]);
   Lanes result{};
   const std::uint64_t exec = wave.exec();
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-    const unsigned from = ((address[lane] + static_cast<std::uint32_t>(instruction.offset)) / 4) % wave_lanes;
+  const unsigned last = wave.lane_count - 1;
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
+    const unsigned from = ((address[lane] + static_cast<std::uint32_t>(instruction.offset)) / 4) & last;
     result[lane] = ((exec >> from) & 1) != 0 ? data[from] : 0;
   }
   write_active(wave, instruction.destination[0], result);
@@ -50,9 +51,10 @@ void permute(Wave& wave, const Instruction& instruction) {
   const Lanes address = copy_lanes(wave, instruction.source[0]);
   const Lanes data = copy_lanes(wave, instruction.source[1]);
   Lanes result{};
+  const unsigned last = wave.lane_count - 1;
   for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    result[((address[lane] + static_cast<std::uint32_t>(instruction.offset)) / 4) % wave_lanes] = data[lane];
+    result[((address[lane] + static_cast<std::uint32_t>(instruction.offset)) / 4) & last] = data[lane];
   }
   write_active(wave, instruction.destination[0], result);
 }
@@ -79,7 +81,7 @@ void swizzle(Wave& wave, const Instruction& instruction) {
   const Lanes data = copy_lanes(wave, instruction.source[0]);
   Lanes result{};
   const std::uint64_t exec = wave.exec();
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const unsigned from = swizzle_source(pattern, lane);
     result[lane] = ((exec >> from) & 1) != 0 ? data[from] : 0;
   }
@@ -139,7 +141,7 @@ class TransposeGroup {
 
 template <unsigned bits, unsigned dwords>
 void transpose_read(Wave& wave, const Instruction& instruction) {
-  if (wave.exec() != all_lanes) {
+  if (wave.exec() != wave.all_lanes) {
     return fault(wave, instruction, std::format("transpose reads need all lanes; EXEC is {:#x}", wave.exec()));
   }
   const unsigned destination = instruction.destination[0].index;
@@ -147,12 +149,12 @@ void transpose_read(Wave& wave, const Instruction& instruction) {
     const std::uint32_t* const address = wave.vgpr[instruction.source[0].index];
     const auto offset = static_cast<std::uint32_t>(instruction.offset);
     if (all_inside_lds(wave, address, offset, dwords * 4)) {
-      return lanes::kernels().read_transposed_halves(&wave.vgpr[destination], wave.lds + offset, address);
+      return lanes::kernels(wave).read_transposed_halves(&wave.vgpr[destination], wave.lds + offset, address);
     }
   }
   // All addresses before any result: the destination may be the address register.
   const Lanes address = copy_lanes(wave, instruction.source[0]);
-  for (unsigned first = 0; first < wave_lanes; first += 16) {
+  for (unsigned first = 0; first < wave.lane_count; first += 16) {
     TransposeGroup<bits, dwords> group;
     for (unsigned lane = 0; lane < 16; ++lane) {
       group.read(lane,

@@ -142,7 +142,8 @@ void WorkgroupRunner::finish() const {
 
 void WorkgroupRunner::prepare(const Launch& launch, Workgroup& workgroup) {
   const std::uint32_t threads = workgroup.size[0] * workgroup.size[1] * workgroup.size[2];
-  const unsigned count = (threads + wave_lanes - 1) / wave_lanes;
+  const auto lanes = static_cast<unsigned>(launch.target->wave_size);
+  const unsigned count = (threads + lanes - 1) / lanes;
   if (waves_.size() < count) {
     WaveBlock more = make_waves(count);
     waves_.resize(count);
@@ -157,17 +158,18 @@ void WorkgroupRunner::prepare(const Launch& launch, Workgroup& workgroup) {
   if (lds_.size() < lds_words + 8) lds_.resize(lds_words + 8);
   fill_noise(reinterpret_cast<std::uint32_t*>(lds_.data()), lds_words * 2,
              noise_seed(launch, workgroup.linear_id, 0, noise_lds));
-  const std::size_t scratch_words = std::size_t{launch.scratch_bytes_per_lane} * wave_lanes * count / 8;
+  const std::size_t scratch_words = std::size_t{launch.scratch_bytes_per_lane} * lanes * count / 8;
   if (scratch_.size() < scratch_words) scratch_.resize(scratch_words);
   fill_noise(reinterpret_cast<std::uint32_t*>(scratch_.data()), scratch_words * 2,
              noise_seed(launch, workgroup.linear_id, 0, noise_scratch));
   for (unsigned i = 0; i < count; ++i) {
     Wave& wave = *waves_[i];
     wave.workgroup = &workgroup;
+    wave.set_lane_count(lanes);
     wave.lds = reinterpret_cast<std::uint8_t*>(lds_.data());
     wave.lds_bytes = lds_bytes;
-    wave.scratch = reinterpret_cast<std::uint8_t*>(scratch_.data()) +
-                   (std::size_t{launch.scratch_bytes_per_lane} * wave_lanes * i);
+    wave.scratch =
+        reinterpret_cast<std::uint8_t*>(scratch_.data()) + (std::size_t{launch.scratch_bytes_per_lane} * lanes * i);
     wave.scratch_bytes_per_lane = launch.scratch_bytes_per_lane;
     prepare_wave(launch, workgroup, wave, i);
   }
@@ -180,8 +182,8 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   const unsigned architectural = std::min({descriptor.accumulation_offset(), total, 256u});
   const unsigned accumulation = std::min(total - architectural, 256u);
   const std::uint64_t vector_seed = noise_seed(launch, workgroup.linear_id, index, noise_vector);
-  fill_noise(wave.vgpr[0], std::size_t{architectural} * wave_lanes, vector_seed);
-  fill_noise(wave.vgpr[accumulation_base], std::size_t{accumulation} * wave_lanes, ~vector_seed);
+  fill_noise(wave.vgpr[0], std::size_t{architectural} * lane_places, vector_seed);
+  fill_noise(wave.vgpr[accumulation_base], std::size_t{accumulation} * lane_places, ~vector_seed);
   fill_noise(wave.sgpr, sgpr_count, noise_seed(launch, workgroup.linear_id, index, noise_scalar));
 
   wave.index = static_cast<std::uint16_t>(index);
@@ -201,9 +203,9 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
 
   const auto& size = workgroup.size;
   const std::uint32_t threads = size[0] * size[1] * size[2];
-  const std::uint32_t first = index * wave_lanes;
-  const std::uint32_t active = std::min(threads - first, wave_lanes);
-  wave.set_exec(active == wave_lanes ? all_lanes : (std::uint64_t{1} << active) - 1);
+  const std::uint32_t first = index * wave.lane_count;
+  const std::uint32_t active = std::min(threads - first, wave.lane_count);
+  wave.set_exec(active == wave.lane_count ? wave.all_lanes : (std::uint64_t{1} << active) - 1);
   const unsigned dimensions = descriptor.workitem_id();
   for (std::uint32_t lane = 0; lane < active; ++lane) {
     const std::uint32_t thread = first + lane;

@@ -54,9 +54,9 @@ const std::uint32_t* broadcast_pair(std::uint32_t low, std::uint32_t high) {
   auto& entry = pool[{low, high}];
   if (entry == nullptr) {
     entry = std::make_unique<LaneBlock>();
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       entry->words[lane] = low;
-      entry->words[lane + wave_lanes] = high;
+      entry->words[lane + lane_places] = high;
     }
   }
   return entry->words;
@@ -107,10 +107,10 @@ const std::uint32_t* plain_source(const Wave& wave, const Operand& operand, Kind
     value = wave.scalar(operand);
   }
   const auto low = static_cast<std::uint32_t>(value);
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) block.words[lane] = low;
+  for (unsigned lane = 0; lane < lane_places; ++lane) block.words[lane] = low;
   if (pair) {
     const auto high = static_cast<std::uint32_t>(value >> 32);
-    for (unsigned lane = wave_lanes; lane < 2 * wave_lanes; ++lane) block.words[lane] = high;
+    for (unsigned lane = lane_places; lane < 2 * lane_places; ++lane) block.words[lane] = high;
   }
   return block.words;
 }
@@ -164,11 +164,11 @@ void execute_plain(Wave& wave, const Instruction& instruction) {
     return;
   }
   std::uint32_t* destination = wave.vgpr[instruction.destination[0].index];
-  if (exec == all_lanes) {
+  if (exec == wave.all_lanes) {
     call.result = destination;
     bound.kernel(call);
   } else {
-    alignas(64) std::uint32_t result[4 * wave_lanes];
+    alignas(64) std::uint32_t result[4 * lane_places];
     call.result = result;
     bound.kernel(call);
     blend(destination, result, exec, dwords_of(operation.result));
@@ -187,7 +187,7 @@ void execute_wide(Wave& wave, const Instruction& instruction) {
     call.source[i] = plain_source(wave, instruction.source[i], operation.source[i], scalars.block[i]);
   }
   const unsigned dwords = instruction.destination[0].dwords;
-  const auto result = std::make_unique<std::uint32_t[]>(32 * wave_lanes);
+  const auto result = std::make_unique<std::uint32_t[]>(32 * lane_places);
   call.result = result.get();
   bound.kernel(call);
   blend(wave.vgpr[instruction.destination[0].index], result.get(), wave.exec(), dwords);
@@ -223,7 +223,7 @@ void execute_general(Wave& wave, const Instruction& instruction) {
     fetch_modified(wave, instruction, operation, i, operand, blocks[i], unwritten);
     call.source[i] = blocks[i].words;
   }
-  alignas(64) std::uint32_t result[4 * wave_lanes];
+  alignas(64) std::uint32_t result[4 * lane_places];
   call.result = result;
   const std::uint32_t rounding = rounding_bits(operation.result);
   unsigned mode = 0;

@@ -25,7 +25,7 @@ Handler choose_handler(Instruction& instruction, const Bound& bound);
 
 // modifiers.cpp: the ways in which a source differs from its register.
 struct LaneBlock {
-  alignas(64) std::uint32_t words[2 * wave_lanes];
+  alignas(64) std::uint32_t words[2 * lane_places];
 };
 
 // Fills `block` with a source as the instruction sees it. Returns the lanes that DPP leaves unwritten in `unwritten`.

@@ -56,13 +56,13 @@ struct DoubleWord {
   using value = Value;
   static constexpr Kind kind = K;
   static Value load(const std::uint32_t* block, unsigned lane) {
-    const std::uint64_t bits = block[lane] | (static_cast<std::uint64_t>(block[lane + lane_count]) << 32);
+    const std::uint64_t bits = block[lane] | (static_cast<std::uint64_t>(block[lane + lane_places]) << 32);
     return __builtin_bit_cast(Value, bits);
   }
   static void store(std::uint32_t* block, unsigned lane, Value v) {
     const auto bits = __builtin_bit_cast(std::uint64_t, v);
     block[lane] = static_cast<std::uint32_t>(bits);
-    block[lane + lane_count] = static_cast<std::uint32_t>(bits >> 32);
+    block[lane + lane_places] = static_cast<std::uint32_t>(bits >> 32);
   }
 };
 template <Kind K, bool Signed>
@@ -130,11 +130,11 @@ struct PairF32 {
   using value = Pair32;
   static constexpr Kind kind = Kind::pk_f32;
   static Pair32 load(const std::uint32_t* block, unsigned lane) {
-    return {float_of(block[lane]), float_of(block[lane + lane_count])};
+    return {float_of(block[lane]), float_of(block[lane + lane_places])};
   }
   static void store(std::uint32_t* block, unsigned lane, Pair32 v) {
     block[lane] = bits_of(v.lo);
-    block[lane + lane_count] = bits_of(v.hi);
+    block[lane + lane_places] = bits_of(v.hi);
   }
 };
 struct B128 {
@@ -142,11 +142,11 @@ struct B128 {
   static constexpr Kind kind = Kind::b128;
   static Quad load(const std::uint32_t* block, unsigned lane) {
     Quad q{};
-    for (unsigned i = 0; i < 4; ++i) q.word[i] = block[lane + i * lane_count];
+    for (unsigned i = 0; i < 4; ++i) q.word[i] = block[lane + i * lane_places];
     return q;
   }
   static void store(std::uint32_t* block, unsigned lane, Quad v) {
-    for (unsigned i = 0; i < 4; ++i) block[lane + i * lane_count] = v.word[i];
+    for (unsigned i = 0; i < 4; ++i) block[lane + i * lane_places] = v.word[i];
   }
 };
 // A lane mask: bool for the lambda.
@@ -172,7 +172,7 @@ struct WithCarry {
   static constexpr Kind kind = Base::kind;
 };
 
-inline void expand_mask(std::uint64_t mask, std::uint32_t (&lanes)[lane_count]) {
+inline void expand_mask(std::uint64_t mask, std::uint32_t (&lanes)[lane_places]) {
   const auto low = static_cast<std::uint32_t>(mask);
   const auto high = static_cast<std::uint32_t>(mask >> 32);
   for (unsigned lane = 0; lane < 32; ++lane) {
@@ -181,7 +181,7 @@ inline void expand_mask(std::uint64_t mask, std::uint32_t (&lanes)[lane_count]) 
   }
 }
 
-inline std::uint64_t pack_mask(const std::uint8_t (&flags)[lane_count]) {
+inline std::uint64_t pack_mask(const std::uint8_t (&flags)[lane_places]) {
   std::uint64_t mask = 0;
   for (unsigned group = 0; group < 8; ++group) {
     std::uint64_t eight = 0;
@@ -226,7 +226,7 @@ inline constexpr bool same<A, A> = true;
 // The loop. `Result` bool: a compare.
 template <typename Lambda, typename Result, typename A, typename B = None, typename C = None, typename D = None>
 void run(Call& call) {
-  std::uint32_t expanded[lane_count];
+  std::uint32_t expanded[lane_places];
   const std::uint32_t* a = call.source[0];
   const std::uint32_t* b = call.source[1];
   const std::uint32_t* c = call.source[2];
@@ -241,14 +241,14 @@ void run(Call& call) {
     return apply<Lambda>(context, A::load(a, lane), B::load(b, lane), C::load(c, lane), D::load(d, lane));
   };
   if constexpr (same<Result, bool>) {
-    std::uint8_t flags[lane_count];
+    std::uint8_t flags[lane_places];
     WAVEJIT_LANE_LOOP
-    for (unsigned lane = 0; lane < lane_count; ++lane) flags[lane] = lane_value(lane) ? 1 : 0;
+    for (unsigned lane = 0; lane < lane_places; ++lane) flags[lane] = lane_value(lane) ? 1 : 0;
     call.mask_out = pack_mask(flags);
   } else if constexpr (is_carrying<Result>) {
-    std::uint8_t flags[lane_count];
+    std::uint8_t flags[lane_places];
     WAVEJIT_LANE_LOOP
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       const auto both = lane_value(lane);
       if constexpr (sizeof(both.result) == 8) {
         DoubleWord<Kind::b64, decltype(both.result)>::store(result, lane, both.result);
@@ -261,28 +261,28 @@ void run(Call& call) {
   } else if constexpr (same<Result, F16>) {
     if (call.rounding == 0) {
       WAVEJIT_LANE_LOOP
-      for (unsigned lane = 0; lane < lane_count; ++lane) result[lane] = f32_to_f16(lane_value(lane));
+      for (unsigned lane = 0; lane < lane_places; ++lane) result[lane] = f32_to_f16(lane_value(lane));
     } else {
       const auto rounding = static_cast<Rounding>(call.rounding);
-      for (unsigned lane = 0; lane < lane_count; ++lane) result[lane] = f32_to_f16(lane_value(lane), rounding);
+      for (unsigned lane = 0; lane < lane_places; ++lane) result[lane] = f32_to_f16(lane_value(lane), rounding);
     }
   } else if constexpr (same<Result, PairF16>) {
     if (call.rounding == 0) {
       WAVEJIT_LANE_LOOP
-      for (unsigned lane = 0; lane < lane_count; ++lane) {
+      for (unsigned lane = 0; lane < lane_places; ++lane) {
         const Pair32 pair = lane_value(lane);
         result[lane] = f32_to_f16(pair.lo) | (f32_to_f16(pair.hi) << 16);
       }
     } else {
       const auto rounding = static_cast<Rounding>(call.rounding);
-      for (unsigned lane = 0; lane < lane_count; ++lane) {
+      for (unsigned lane = 0; lane < lane_places; ++lane) {
         const Pair32 pair = lane_value(lane);
         result[lane] = f32_to_f16(pair.lo, rounding) | (f32_to_f16(pair.hi, rounding) << 16);
       }
     }
   } else {
     WAVEJIT_LANE_LOOP
-    for (unsigned lane = 0; lane < lane_count; ++lane) Result::store(result, lane, lane_value(lane));
+    for (unsigned lane = 0; lane < lane_places; ++lane) Result::store(result, lane, lane_value(lane));
   }
 }
 

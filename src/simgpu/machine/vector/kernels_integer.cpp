@@ -367,13 +367,13 @@ namespace WAVEJIT_HOST_SET {
 OperationList integer_operations() { return list_of(operations); }
 
 void blend_lanes(u32* destination, const u32* source, u64 mask, unsigned dwords) {
-  u32 chosen[lane_count];
+  u32 chosen[lane_places];
   expand_mask(mask, chosen);
   for (unsigned word = 0; word < dwords; ++word) {
-    u32* to = destination + word * lane_count;
-    const u32* from = source + word * lane_count;
+    u32* to = destination + word * lane_places;
+    const u32* from = source + word * lane_places;
     WAVEJIT_LANE_LOOP
-    for (unsigned lane = 0; lane < lane_count; ++lane) to[lane] = chosen[lane] != 0 ? from[lane] : to[lane];
+    for (unsigned lane = 0; lane < lane_places; ++lane) to[lane] = chosen[lane] != 0 ? from[lane] : to[lane];
   }
 }
 

@@ -40,15 +40,15 @@ struct Brain {
 
 template <typename Wide>
 WAVEJIT_LANE_FUNCTION double element(const u32* block, unsigned lane, unsigned index) {
-  if constexpr (Wide::bits == 32) return Wide::load(block[lane + index * lane_count]);
-  return Wide::load((block[lane + (index / 2) * lane_count] >> (16 * (index & 1))) & 0xffffu);
+  if constexpr (Wide::bits == 32) return Wide::load(block[lane + index * lane_places]);
+  return Wide::load((block[lane + (index / 2) * lane_places] >> (16 * (index & 1))) & 0xffffu);
 }
 template <typename Wide>
 WAVEJIT_LANE_FUNCTION void set_element(u32* block, unsigned lane, unsigned index, double value) {
   if constexpr (Wide::bits == 32) {
-    block[lane + index * lane_count] = Wide::store(value);
+    block[lane + index * lane_places] = Wide::store(value);
   } else {
-    u32& word = block[lane + (index / 2) * lane_count];
+    u32& word = block[lane + (index / 2) * lane_places];
     word = with_half(word, index & 1, Wide::store(value));
   }
 }
@@ -58,7 +58,7 @@ template <typename Wide, typename Narrow, bool Pair>
 void widen(Call& call) {
   const u32* source = call.source[0];
   const u32* scales = call.source[1];
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const double scale = scale_of(scales[lane]);
     u32 bits = source[lane];
     if constexpr (!Pair || Narrow::bits == 4) {
@@ -66,21 +66,21 @@ void widen(Call& call) {
     } else {
       bits = (bits >> (16 * (call.op_sel & 1))) & 0xffffu;
     }
-    u32 out[2 * lane_count];
+    u32 out[2 * lane_places];
     out[lane] = 0;
     set_element<Wide>(out, lane, 0, static_cast<double>(small_to_f32<Narrow>(bits)) * scale);
     if constexpr (Pair) {
       set_element<Wide>(out, lane, 1, static_cast<double>(small_to_f32<Narrow>(bits >> Narrow::bits)) * scale);
     }
     call.result[lane] = out[lane];
-    if constexpr (Pair && Wide::bits == 32) call.result[lane + lane_count] = out[lane + lane_count];
+    if constexpr (Pair && Wide::bits == 32) call.result[lane + lane_places] = out[lane + lane_places];
   }
 }
 
 // v_cvt_scalef32_f16_{fp8,bf8}: one half of the destination, the other is kept.
 template <typename Narrow>
 void widen_to_half(Call& call) {
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const u32 bits = (call.source[0][lane] >> (8 * (call.op_sel & 3))) & 0xffu;
     const double value = static_cast<double>(small_to_f32<Narrow>(bits)) * scale_of(call.source[1][lane]);
     call.result[lane] = with_half(call.source[2][lane], (call.op_sel >> 3) & 1, HalfPrecision::store(value));
@@ -100,7 +100,7 @@ WAVEJIT_LANE_FUNCTION void store_pair(u32* result, const u32* old, unsigned lane
 template <typename Narrow>
 void narrow_two(Call& call) {
   const bool saturate = call.saturates_overflow();
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const double inverse = inverse_scale_of(call.source[2][lane]);
     const u32 low = f32_to_small<Narrow>(Single::load(call.source[0][lane]) * inverse, saturate);
     const u32 high = f32_to_small<Narrow>(Single::load(call.source[1][lane]) * inverse, saturate);
@@ -111,7 +111,7 @@ void narrow_two(Call& call) {
 template <typename Wide, typename Narrow>
 void narrow_pair(Call& call) {
   const bool saturate = call.saturates_overflow();
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const double inverse = inverse_scale_of(call.source[1][lane]);
     const u32 low = f32_to_small<Narrow>(element<Wide>(call.source[0], lane, 0) * inverse, saturate);
     const u32 high = f32_to_small<Narrow>(element<Wide>(call.source[0], lane, 1) * inverse, saturate);
@@ -122,7 +122,7 @@ void narrow_pair(Call& call) {
 template <typename Wide>
 void narrow_pair_randomly(Call& call) {
   const bool saturate = call.saturates_overflow();
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const double inverse = inverse_scale_of(call.source[2][lane]);
     u32 noise = call.source[1][lane];
     const u32 low = f32_to_small<Fp4>(element<Wide>(call.source[0], lane, 0) * inverse, saturate, &noise);
@@ -135,7 +135,7 @@ void narrow_pair_randomly(Call& call) {
 template <typename Wide, typename Narrow>
 void narrow_one_randomly(Call& call) {
   const bool saturate = call.saturates_overflow();
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const double inverse = inverse_scale_of(call.source[2][lane]);
     const u32 noise = call.source[1][lane];
     // op_sel 0 chooses the half of a 16-bit source.
@@ -148,7 +148,7 @@ void narrow_one_randomly(Call& call) {
 template <typename Narrow>
 void narrow_unscaled_randomly(Call& call) {
   const bool saturate = call.saturates_overflow();
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const u32 noise = call.source[1][lane];
     const u32 byte = f32_to_small<Narrow>(Single::load(call.source[0][lane]), saturate, &noise);
     call.result[lane] = with_byte(call.source[2][lane], (call.op_sel >> 2) & 3, byte);
@@ -158,12 +158,12 @@ void narrow_unscaled_randomly(Call& call) {
 // 32 six-bit values in six registers.
 template <typename Wide, typename Narrow>
 void widen_32(Call& call) {
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const double scale = scale_of(call.source[1][lane]);
     for (unsigned i = 0; i < 32; ++i) {
       const unsigned bit = i * 6;
-      u64 window = call.source[0][lane + (bit / 32) * lane_count];
-      if (bit / 32 < 5) window |= static_cast<u64>(call.source[0][lane + (bit / 32 + 1) * lane_count]) << 32;
+      u64 window = call.source[0][lane + (bit / 32) * lane_places];
+      if (bit / 32 < 5) window |= static_cast<u64>(call.source[0][lane + (bit / 32 + 1) * lane_places]) << 32;
       const auto encoded = static_cast<u32>(window >> (bit % 32)) & 63u;
       set_element<Wide>(call.result, lane, i, static_cast<double>(small_to_f32<Narrow>(encoded)) * scale);
     }
@@ -176,7 +176,7 @@ WAVEJIT_LANE_FUNCTION void put_six_bits(u32 (&words)[6], unsigned index, u32 val
 }
 template <typename Wide, typename Narrow, bool Random>
 void narrow_32(Call& call) {
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const double inverse = inverse_scale_of(call.source[Random ? 2 : 1][lane]);
     u32 noise = Random ? call.source[1][lane] : 0;
     u32 words[6] = {};
@@ -186,19 +186,19 @@ void narrow_32(Call& call) {
           f32_to_small<Narrow>(element<Wide>(call.source[0], lane, i) * inverse, true, Random ? &noise : nullptr));
       noise = next_random(noise);
     }
-    for (unsigned i = 0; i < 6; ++i) call.result[lane + i * lane_count] = words[i];
+    for (unsigned i = 0; i < 6; ++i) call.result[lane + i * lane_places] = words[i];
   }
 }
 // v_cvt_scalef32_2xpk16_*: the two sources interleave.
 template <typename Narrow>
 void narrow_twice_16(Call& call) {
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     const double inverse = inverse_scale_of(call.source[2][lane]);
     u32 words[6] = {};
     for (unsigned i = 0; i < 32; ++i) {
       put_six_bits(words, i, f32_to_small<Narrow>(element<Single>(call.source[i & 1], lane, i / 2) * inverse, true));
     }
-    for (unsigned i = 0; i < 6; ++i) call.result[lane + i * lane_count] = words[i];
+    for (unsigned i = 0; i < 6; ++i) call.result[lane + i * lane_places] = words[i];
   }
 }
 

@@ -7,7 +7,7 @@
 namespace wavejit::simgpu::vector {
 namespace {
 
-unsigned lane_select(const Wave& wave, const Operand& operand) { return wave.scalar(operand) & 63; }
+unsigned lane_select(const Wave& wave, const Operand& operand) { return wave.scalar(operand) & (wave.lane_count - 1); }
 
 void execute_readlane(Wave& wave, const Instruction& instruction) {
   const unsigned lane = lane_select(wave, instruction.source[1]);
@@ -44,7 +44,7 @@ template <unsigned Half>
 void execute_permlane_swap(Wave& wave, const Instruction& instruction) {
   std::uint32_t* first = wave.vgpr[instruction.destination[0].index];
   std::uint32_t* second = wave.vgpr[partner(instruction).index];
-  for (unsigned group = 0; group < wave_lanes; group += 2 * Half) {
+  for (unsigned group = 0; group < wave.lane_count; group += 2 * Half) {
     for (unsigned lane = 0; lane < Half; ++lane) std::swap(first[group + Half + lane], second[group + lane]);
   }
 }
@@ -53,8 +53,8 @@ void execute_nothing(Wave& /*wave*/, const Instruction& /*instruction*/) {}
 
 template <bool High>
 void execute_mbcnt(Wave& wave, const Instruction& instruction) {
-  std::uint32_t masks[wave_lanes];
-  std::uint32_t starts[wave_lanes];
+  std::uint32_t masks[lane_places];
+  std::uint32_t starts[lane_places];
   const std::uint32_t* mask = wave.lanes(instruction.source[0], masks);
   const std::uint32_t* start = wave.lanes(instruction.source[1], starts);
   std::uint32_t* result = wave.vgpr[instruction.destination[0].index];
@@ -67,24 +67,24 @@ void execute_mbcnt(Wave& wave, const Instruction& instruction) {
 
 // The two source words chosen by op_sel become a pair (CDNA3 ISA, V_PK_MOV_B32).
 void execute_pk_mov(Wave& wave, const Instruction& instruction) {
-  std::uint32_t low[wave_lanes];
-  std::uint32_t high[wave_lanes];
-  const auto word = [&](unsigned index, std::uint32_t (&block)[wave_lanes]) {
+  std::uint32_t low[lane_places];
+  std::uint32_t high[lane_places];
+  const auto word = [&](unsigned index, std::uint32_t (&block)[lane_places]) {
     const Operand& operand = instruction.source[index];
     const unsigned dword = (instruction.op_sel >> index) & 1;
-    std::uint32_t scalar[wave_lanes];
+    std::uint32_t scalar[lane_places];
     const std::uint32_t* from = wave.lanes(operand, scalar, dword);
     // A constant has no second word: as a 64-bit integer operand it is sign-extended.
     const bool upper_of_constant = operand.is_constant() && dword == 1;
     const std::uint32_t upper = static_cast<std::uint32_t>(operand.is_constant() ? operand.constant_b64() >> 32 : 0);
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) block[lane] = upper_of_constant ? upper : from[lane];
+    for (unsigned lane = 0; lane < lane_places; ++lane) block[lane] = upper_of_constant ? upper : from[lane];
   };
   word(0, low);
   word(1, high);
   std::uint32_t* result = wave.vgpr[instruction.destination[0].index];
   for_active_lanes(wave.exec(), [&](unsigned lane) {
     result[lane] = low[lane];
-    result[lane + wave_lanes] = high[lane];
+    result[lane + lane_places] = high[lane];
   });
 }
 

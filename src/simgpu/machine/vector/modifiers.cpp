@@ -10,8 +10,8 @@ namespace {
 
 using namespace numerics;
 
-// The lane that DPP reads for `lane`; -1 if there is none.
-int dpp_source(unsigned control, int lane) {
+// The lane that DPP reads for `lane` in a wave of `lanes`; -1 if there is none.
+int dpp_source(unsigned control, int lane, int lanes) {
   const int row = lane & ~15;
   const int in_row = lane & 15;
   const int count = static_cast<int>(control & 15);
@@ -22,13 +22,13 @@ int dpp_source(unsigned control, int lane) {
   if (control >= dpp_row_newbcast) return row | count;
   switch (control) {
     case dpp_wave_shl:
-      return lane < 63 ? lane + 1 : -1;
+      return lane < lanes - 1 ? lane + 1 : -1;
     case dpp_wave_rol:
-      return (lane + 1) & 63;
+      return (lane + 1) % lanes;
     case dpp_wave_shr:
       return lane > 0 ? lane - 1 : -1;
     case dpp_wave_ror:
-      return (lane - 1) & 63;
+      return (lane + lanes - 1) % lanes;
     case dpp_row_mirror:
       return row | (15 - in_row);
     case dpp_row_half_mirror:
@@ -43,16 +43,16 @@ int dpp_source(unsigned control, int lane) {
   }
 }
 
-// All values of DPP_CTRL, worked out once.
+// All values of DPP_CTRL, worked out once for waves of each size.
 struct DppTable {
   static constexpr unsigned controls = dpp_row_newbcast + 16;
-  std::uint8_t from[controls][wave_lanes];
+  std::uint8_t from[controls][lane_places];
   std::uint64_t absent[controls];  // lanes without a source
 
-  DppTable() : from{}, absent{} {
+  explicit DppTable(unsigned lanes) : from{}, absent{} {
     for (unsigned control = 0; control < controls; ++control) {
-      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-        const int source = dpp_source(control, static_cast<int>(lane));
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        const int source = dpp_source(control, static_cast<int>(lane), static_cast<int>(lanes));
         from[control][lane] = static_cast<std::uint8_t>(source < 0 ? 0 : source);
         if (source < 0) absent[control] |= std::uint64_t{1} << lane;
       }
@@ -74,23 +74,25 @@ std::uint64_t enabled_lanes(unsigned row_mask, unsigned bank_mask) {
 // inactive without bound_ctrl, are not written.
 void apply_dpp(const Wave& wave, const Instruction& instruction, std::uint32_t* words, unsigned dwords,
                std::uint64_t& unwritten) {
-  static const DppTable table;
+  static const DppTable of_64(lane_places);
+  static const DppTable of_32(lane_places / 2);
+  const DppTable& table = wave.lane_count == lane_places ? of_64 : of_32;
   const unsigned control = instruction.dpp_control < DppTable::controls ? instruction.dpp_control : 0u;
   const std::uint8_t* from = table.from[control];
   const std::uint64_t exec = wave.exec();
   std::uint64_t missing = table.absent[control];
-  if (exec != all_lanes) {
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) missing |= (~(exec >> from[lane]) & 1) << lane;
+  if (exec != wave.all_lanes) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) missing |= (~(exec >> from[lane]) & 1) << lane;
   }
   unwritten |= ~enabled_lanes(instruction.row_mask, instruction.bank_mask);
   if (!instruction.bound_ctrl) unwritten |= missing;
   for (unsigned word = 0; word < dwords; ++word) {
-    std::uint32_t old[wave_lanes];
-    std::uint32_t* block = words + word * wave_lanes;
+    std::uint32_t old[lane_places];
+    std::uint32_t* block = words + word * lane_places;
     __builtin_memcpy(old, block, sizeof(old));
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) block[lane] = old[from[lane]];
+    for (unsigned lane = 0; lane < lane_places; ++lane) block[lane] = old[from[lane]];
     if (missing == 0) continue;
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) block[lane] = ((missing >> lane) & 1) != 0 ? 0u : block[lane];
+    for (unsigned lane = 0; lane < lane_places; ++lane) block[lane] = ((missing >> lane) & 1) != 0 ? 0u : block[lane];
   }
 }
 
@@ -117,7 +119,7 @@ std::uint32_t selected(std::uint32_t word, SubDword select, bool sign_extend) {
 
 template <typename Body>
 void each_lane(std::uint32_t* words, Body&& body) {
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) words[lane] = body(words[lane]);
+  for (unsigned lane = 0; lane < lane_places; ++lane) words[lane] = body(words[lane]);
 }
 
 void flush_f32(std::uint32_t* words) {
@@ -128,10 +130,10 @@ void flush_f32(std::uint32_t* words) {
 
 DppLanes dpp_lanes(const Wave& wave, const Instruction& instruction, std::uint64_t marked) {
   DppLanes lanes;
-  std::uint32_t words[wave_lanes];
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) words[lane] = static_cast<std::uint32_t>((marked >> lane) & 1);
+  std::uint32_t words[lane_places];
+  for (unsigned lane = 0; lane < lane_places; ++lane) words[lane] = static_cast<std::uint32_t>((marked >> lane) & 1);
   apply_dpp(wave, instruction, words, 1, lanes.unwritten);
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) lanes.carried |= std::uint64_t{words[lane]} << lane;
+  for (unsigned lane = 0; lane < lane_places; ++lane) lanes.carried |= std::uint64_t{words[lane]} << lane;
   return lanes;
 }
 
@@ -140,14 +142,14 @@ void fetch_modified(const Wave& wave, const Instruction& instruction, const Oper
   const Kind kind = operation.source[index];
   const unsigned dwords = dwords_of(kind) == 2 ? 2 : 1;
   std::uint32_t* low = block.words;
-  std::uint32_t* high = block.words + wave_lanes;
+  std::uint32_t* high = block.words + lane_places;
   if (operand.is_vector()) {
-    __builtin_memcpy(low, wave.vgpr[operand.index], dwords * sizeof(std::uint32_t) * wave_lanes);
+    __builtin_memcpy(low, wave.vgpr[operand.index], dwords * sizeof(std::uint32_t) * lane_places);
   } else if (operand.lanes != nullptr) {
-    __builtin_memcpy(low, operand.lanes, dwords * sizeof(std::uint32_t) * wave_lanes);
+    __builtin_memcpy(low, operand.lanes, dwords * sizeof(std::uint32_t) * lane_places);
   } else {
     const std::uint64_t value = dwords == 2 ? wave.scalar64(operand) : wave.scalar(operand);
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       low[lane] = static_cast<std::uint32_t>(value);
       if (dwords == 2) high[lane] = static_cast<std::uint32_t>(value >> 32);
     }
@@ -191,14 +193,14 @@ void fetch_modified(const Wave& wave, const Instruction& instruction, const Oper
       break;
     case Kind::pk_f32:
       if (use_op_sel) {
-        std::uint32_t first[wave_lanes];
-        std::uint32_t second[wave_lanes];
+        std::uint32_t first[lane_places];
+        std::uint32_t second[lane_places];
         __builtin_memcpy(first, select_low ? high : low, sizeof(first));
         __builtin_memcpy(second, select_high ? high : low, sizeof(second));
         const std::uint32_t flip_low = negate_low ? 0x80000000u : 0u;
         const std::uint32_t flip_high = negate_high ? 0x80000000u : 0u;
-        for (unsigned lane = 0; lane < wave_lanes; ++lane) low[lane] = first[lane] ^ flip_low;
-        for (unsigned lane = 0; lane < wave_lanes; ++lane) high[lane] = second[lane] ^ flip_high;
+        for (unsigned lane = 0; lane < lane_places; ++lane) low[lane] = first[lane] ^ flip_low;
+        for (unsigned lane = 0; lane < lane_places; ++lane) high[lane] = second[lane] ^ flip_high;
       }
       break;
     case Kind::mixed:
@@ -235,7 +237,7 @@ void fetch_modified(const Wave& wave, const Instruction& instruction, const Oper
     each_lane(low, [](std::uint32_t w) { return flushed_f16(w & 0xffffu) | (flushed_f16(w >> 16) << 16); });
   }
   if (kind == Kind::f64) {
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       if ((high[lane] & 0x7ff00000u) != 0) continue;
       low[lane] = 0;
       high[lane] &= 0x80000000u;
@@ -292,9 +294,9 @@ void finish_result(const Wave& wave, const Instruction& instruction, const Opera
   const bool clamp = instruction.clamp;
   if (!flush && !clamp) return;
   const bool nan_to_zero = wave.dx10_clamp();
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     std::uint32_t& low = result[lane];
-    std::uint32_t& high = result[lane + wave_lanes];
+    std::uint32_t& high = result[lane + lane_places];
     if (is_f32) {
       const float value = float_of(low);
       low = bits_of(finished(flush ? flushed(value) : value, modifier, clamp, nan_to_zero));
@@ -327,7 +329,7 @@ void merge_partial(const Instruction& instruction, const Operation& operation, u
     const bool is_byte = select <= SubDword::byte3;
     const unsigned shift = is_byte ? 8 * static_cast<unsigned>(select) : (select == SubDword::word1 ? 16 : 0);
     const std::uint32_t field = is_byte ? 0xffu : 0xffffu;
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
       const std::uint32_t value = (result[lane] & field) << shift;
       switch (instruction.destination_unused) {
         case UnusedBits::pad:
@@ -348,7 +350,7 @@ void merge_partial(const Instruction& instruction, const Operation& operation, u
   }
   if ((flags & flag_keeps_high_half) == 0 || instruction.encoding == Encoding::sdwa) return;
   const bool upper = (flags & flag_high_half) != 0 || (instruction.op_sel & 8) != 0;
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+  for (unsigned lane = 0; lane < lane_places; ++lane) {
     result[lane] =
         upper ? (old[lane] & 0xffffu) | (result[lane] << 16) : (old[lane] & 0xffff0000u) | (result[lane] & 0xffffu);
   }

@@ -8,11 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simgpu/machine/instruction/lane_places.h"
 #include "simgpu/machine/instruction/record.h"
 
 namespace wavejit::simgpu::vector {
-
-inline constexpr unsigned lane_count = 64;
 
 // How an operand is read: width, the meaning of constants, and what neg, abs, op_sel, clamp and denormal flushing do.
 enum class Kind : std::uint8_t {
@@ -55,7 +54,7 @@ constexpr unsigned dwords_of(Kind kind) {
 }
 
 // One execution of a kernel. Register blocks are lane-major within a register: register r of a wide operand starts at
-// r * lane_count.
+// r * lane_places.
 struct Call {
   std::uint32_t* result = nullptr;
   const std::uint32_t* source[4] = {};

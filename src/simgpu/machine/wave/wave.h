@@ -8,6 +8,7 @@
 #include <string>
 
 #include "simgpu/machine/instruction/instruction.h"
+#include "simgpu/machine/instruction/lane_places.h"
 
 namespace wavejit::simgpu {
 
@@ -18,10 +19,6 @@ namespace matrix {
 struct Summation;
 }
 
-// Lanes of a wave on the targets known so far (gfx9). Loops over lanes use this constant so that they vectorise.
-inline constexpr unsigned wave_lanes = 64;
-inline constexpr std::uint64_t all_lanes = ~std::uint64_t{0};
-
 enum class WaveState : std::uint8_t { ready, at_barrier, sleeping, ended, faulted };
 
 // MODE register fields (CDNA3 ISA, "MODE register"). Denormal fields: bit 0 keeps input denormals, bit 1 output
@@ -30,8 +27,11 @@ inline constexpr std::uint32_t mode_dx10_clamp = 1u << 8;
 inline constexpr std::uint32_t mode_ieee = 1u << 9;
 
 struct alignas(64) Wave {
-  std::uint32_t vgpr[512][wave_lanes];
+  std::uint32_t vgpr[512][lane_places];
   std::uint32_t sgpr[sgpr_count];  // VCC, M0 and EXEC included, at their encoded numbers
+
+  std::uint64_t all_lanes = every_place;  // a bit for each
+  std::uint32_t lane_count = lane_places;
 
   const Instruction* next = nullptr;
   // Instructions this wave may still execute before the scheduler looks again.
@@ -59,7 +59,12 @@ struct alignas(64) Wave {
   std::uint8_t* scratch = nullptr;  // private memory, lane after lane
   std::uint32_t scratch_bytes_per_lane = 0;
 
-  std::uint64_t exec() const { return sgpr64(sgpr_exec); }
+  // A target's wave size, at most lane_places.
+  void set_lane_count(unsigned lanes) {
+    lane_count = lanes;
+    all_lanes = every_place >> (lane_places - lanes);
+  }
+  std::uint64_t exec() const { return sgpr64(sgpr_exec) & all_lanes; }
   void set_exec(std::uint64_t mask) { set_sgpr64(sgpr_exec, mask); }
   std::uint64_t vcc() const { return sgpr64(sgpr_vcc); }
   void set_vcc(std::uint64_t mask) { set_sgpr64(sgpr_vcc, mask); }
@@ -92,10 +97,10 @@ struct alignas(64) Wave {
     if (operand.index < sgpr_count - 1) set_sgpr64(operand.index, value);
   }
 
-  // 64 lanes of a source: the register itself, the shared copies of a constant, or `scratch_lanes` filled from an
+  // All places of a source: the register itself, the shared copies of a constant, or `scratch_lanes` filled from an
   // SGPR. `dword` chooses among the registers of a wider operand (constants: see Operand::constant_* for 64-bit
   // types).
-  const std::uint32_t* lanes(const Operand& operand, std::uint32_t (&scratch_lanes)[wave_lanes],
+  const std::uint32_t* lanes(const Operand& operand, std::uint32_t (&scratch_lanes)[lane_places],
                              unsigned dword = 0) const {
     if (operand.is_vector()) return vgpr[operand.index + dword];
     if (operand.lanes != nullptr) return operand.lanes;
@@ -131,8 +136,8 @@ void fault(Wave& wave, const Instruction& instruction, const std::string& text, 
 // Calls `body(lane)` for the active lanes, lowest first.
 template <typename Body>
 inline void for_active_lanes(std::uint64_t exec, Body&& body) {
-  if (exec == all_lanes) {
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) body(lane);
+  if (exec == every_place) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) body(lane);
     return;
   }
   for (std::uint64_t rest = exec; rest != 0; rest &= rest - 1) body(static_cast<unsigned>(std::countr_zero(rest)));

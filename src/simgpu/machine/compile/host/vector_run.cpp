@@ -213,7 +213,7 @@ class Body final : public Operands {
     return index < instruction_->source_count ? instruction_->source[index] : instruction_->destination[0];
   }
   Value* address(unsigned index) {
-    Value* const row = e_.address(std::size_t{index} * wave_lanes * sizeof(std::uint32_t));
+    Value* const row = e_.address(std::size_t{index} * lane_places * sizeof(std::uint32_t));
     return e_.ir.CreateInBoundsGEP(e_.ir.getInt32Ty(), row, lane_);
   }
   Value* raw(const Operand& operand, unsigned index, unsigned dword) {
@@ -225,7 +225,7 @@ class Body final : public Operands {
       }
       return value;
     }
-    if (operand.is_constant()) return lanes_.splat(operand.lanes[std::size_t{dword} * wave_lanes]);
+    if (operand.is_constant()) return lanes_.splat(operand.lanes[std::size_t{dword} * lane_places]);
     return captured_.at({instruction_, (2 * index) + dword});
   }
   Value* signed_as_asked(Value* word, bool absolute, bool negate) {
@@ -310,7 +310,8 @@ void emit_run(Emitter& emitter, Run& run, const Helpers& helpers) {
   auto* const pointer = ir.getPtrTy();
 
   // All lanes, denormals kept, nearest even: everything else is the interpreter's.
-  Value* const full = ir.CreateICmpEQ(emitter.load64(Emitter::sgpr_offset(sgpr_exec)), ir.getInt64(all_lanes));
+  Value* const full =
+      ir.CreateICmpEQ(emitter.load64(Emitter::sgpr_offset(sgpr_exec)), emitter.load64(offsetof(Wave, all_lanes)));
   Value* const mode = ir.CreateAnd(emitter.load32(offsetof(Wave, mode)), 0xff);
   Value* const usual = ir.CreateICmpEQ(mode, ir.getInt32(0xf0));
   Value* translated = ir.CreateAnd(full, usual);
@@ -405,7 +406,7 @@ void emit_run(Emitter& emitter, Run& run, const Helpers& helpers) {
   }
   Value* const following = ir.CreateAdd(lane, ir.getInt64(emitter.host.lanes));
   lane->addIncoming(following, next);
-  ir.CreateCondBr(ir.CreateICmpULT(following, ir.getInt64(wave_lanes)), loop, left);
+  ir.CreateCondBr(ir.CreateICmpULT(following, ir.getInt64(lane_places)), loop, left);
 
   ir.SetInsertPoint(left);
   for (unsigned i = 0; i < run.mask_count; ++i) emitter.store(sum[i], Emitter::sgpr_offset(run.masks[i]));
