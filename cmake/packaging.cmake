@@ -51,8 +51,8 @@ block()
 endblock()
 install(FILES ${CMAKE_BINARY_DIR}/wavejit.pc DESTINATION ${wavejit_pkg_config_dir} COMPONENT development)
 
-# The example's sources, to be built as they are: find_package(wavejit) is all they need.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/serving_engine
+# The examples' sources, to be built as they are: find_package(wavejit) is all they need.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/serving_engine ${PROJECT_SOURCE_DIR}/examples/training
         DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libwavejit-dev/examples COMPONENT development PATTERN build EXCLUDE)
 
 include(packaged_kernels)  # an archive of compiled kernels, installed with the libraries

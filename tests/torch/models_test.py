@@ -9,6 +9,7 @@ import unittest
 
 import torch
 import transformers
+from training import Splits, Steps  # noqa: F401 - they run here: importing PyTorch costs as much as they do
 
 import wavejit.torch
 import wavejit.transformers
@@ -131,18 +132,25 @@ class Models(Case):
                 self.assertEqual(ENGINE.statistics()["calls"], before + model.config.num_hidden_layers)
 
 
-class Training(unittest.TestCase):
-    def test_gradients_are_those_of_eager_attention(self):
-        model, ids = model_of("llama"), torch.arange(1, 14)[None]
-        found = {}
-        for name in ("eager", "wavejit"):
-            model.set_attn_implementation(name)
-            model.zero_grad()
-            model(ids, labels=ids).loss.backward()
-            found[name] = {field: each.grad.float().clone() for field, each in model.named_parameters()}
-        for field, exact in found["eager"].items():
-            error = (found["wavejit"][field] - exact).norm() / exact.norm().clamp(min=1e-6)
-            self.assertLess(float(error), 5e-2, field)
+class Masks(Case):
+    def test_a_window_is_known_as_one(self):
+        from transformers import masking_utils as masks
+
+        sliding, chunked = masks.sliding_window_causal_mask_function(4), masks.chunked_causal_mask_function(4, torch.zeros(2, dtype=torch.int))
+        words = {"batch_size": 2, "q_length": 9, "kv_length": 9, "mask_function": sliding, "local_size": 4, "dtype": torch.bfloat16}
+        padding = torch.ones(2, 9, dtype=torch.bool)
+        for known, given in ((4, {}), (4, {"attention_mask": padding}), (1, {"mask_function": masks.sliding_window_causal_mask_function(1), "local_size": 1}),
+                             (None, {"mask_function": chunked}), (None, {"attention_mask": padding.clone().index_fill_(1, torch.tensor([0]), False)}),
+                             (None, {"q_length": 3, "q_offset": 6}), (None, {"allow_is_causal_skip": False}), (None, {"q_offset": 1, "kv_offset": 1})):
+            with self.subTest(given=given):
+                made = wavejit.transformers.mask(**{**words, **given})
+                self.assertEqual(getattr(made, "wavejit_window", None), known)
+                seen = masks.sdpa_mask(**{**words, **given})
+                self.assertTrue(torch.equal(made if made.dtype is torch.bool else made == 0, seen))
+        q, k = torch.randn(2, 2, 9, 64).bfloat16(), torch.randn(2, 1, 9, 64).bfloat16()
+        window = wavejit.transformers.mask(**words)
+        outs = [wavejit.transformers.attention_forward(torch.nn.Identity(), q, k, k, mask)[0] for mask in (window, window.clone())]
+        self.assertTrue(torch.equal(*outs))
 
 
 class Refused(unittest.TestCase):
