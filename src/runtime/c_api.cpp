@@ -22,6 +22,7 @@
 #include "runtime/offline/kernel_text.h"
 #include "runtime/offline/prebuild.h"
 #include "runtime/settings/config.h"
+#include "runtime/settings/options.h"
 #include "runtime/settings/struct_versions.h"
 #include "targets/targets.h"
 #include "wavejit/prebuild.h"
@@ -50,6 +51,11 @@ void tell_warnings(const Config& config) {
 Result<Config> configuration(const wavejit_engine_options* options) {
   auto config = make_config(options, process_environment());
   if (config) {
+    if (auto pins = families::check_pins(config->pinned); !pins) {
+      return fail(pins.error().status, std::string("options.pipeline = \"") + options->pipeline +
+                                           "\": " + pins.error().detail + "; in front of them " +
+                                           option_row(Option::pipeline).values);
+    }
     tell_warnings(*config);
     config->cache_memory = &cache::process_memory();
   }

@@ -7,6 +7,7 @@
 
 #include <array>
 
+#include "families/call/family.h"
 #include "runtime/settings/variables.h"
 
 namespace wavejit::tests {
@@ -67,30 +68,28 @@ std::vector<Variable> variables() {
        &Environment::output_store,
        &wavejit_engine_options::output_store,
        {"auto", "permlane", "scalar"},
-       [](const Config& c) {
-         return std::string(c.output_store.value ? families::to_text(*c.output_store.value) : "auto");
-       },
+       [](const Config& c) { return c.output_store.value; },
        [](const Config& c) { return c.output_store.from; },
        "auto"},
       {"WAVEJIT_PIPELINE",
        &Environment::pipeline,
        &wavejit_engine_options::pipeline,
        {"auto", "generic", "dualwave", "interleaved"},
-       [](const Config& c) { return std::string(c.pipeline.value ? families::to_text(*c.pipeline.value) : "auto"); },
+       [](const Config& c) { return c.pipeline.value; },
        [](const Config& c) { return c.pipeline.from; },
        "auto"},
       {"WAVEJIT_STAGGER",
        &Environment::stagger,
        &wavejit_engine_options::stagger,
        {"on", "off"},
-       [](const Config& c) { return std::string(c.stagger.value ? "on" : "off"); },
+       [](const Config& c) { return c.stagger.value; },
        [](const Config& c) { return c.stagger.from; },
        "on"},
       {"WAVEJIT_SETPRIO",
        &Environment::setprio,
        &wavejit_engine_options::setprio,
        {"on", "off"},
-       [](const Config& c) { return std::string(c.setprio.value ? "on" : "off"); },
+       [](const Config& c) { return c.setprio.value; },
        [](const Config& c) { return c.setprio.from; },
        "on"},
       {"WAVEJIT_LAZY_RESCALE",
@@ -190,28 +189,16 @@ TEST(Config, AWrongOptionIsAnErrorThatNamesTheField) {
 TEST(Config, WordsBehindThePipelineArePinnedByOptionsOnly) {
   struct Accepted {
     const char* text;
-    std::optional<families::Pipeline> pipeline;
-    Pinned pinned;
-    const char* described;
+    const char* pipeline;
+    const char* pinned;
+    const char* pins;  // as families read them
   };
   const Accepted accepted[] = {
-      {"dualwave ladder=early", families::Pipeline::dualwave, {.ladder = "early"}, "dualwave ladder=early"},
-      {"generic tile_queries=64",
-       families::Pipeline::generic,
-       {.tile_queries = 64, .ladder = ""},
-       "generic tile_queries=64"},
-      {"dualwave tiles=paired",
-       families::Pipeline::dualwave,
-       {.paired_tiles = true, .ladder = ""},
-       "dualwave tiles=paired"},
-      {"auto tiles=single ladder=late",
-       std::nullopt,
-       {.paired_tiles = false, .ladder = "late"},
-       "auto tiles=single ladder=late"},
-      {"auto ladder=late tile_queries=32",
-       std::nullopt,
-       {.tile_queries = 32, .ladder = "late"},
-       "auto tile_queries=32 ladder=late"},
+      {"dualwave ladder=early", "dualwave", "ladder=early", "pipeline=dualwave ladder=early"},
+      {"generic tile_queries=64", "generic", "tile_queries=64", "pipeline=generic tile_queries=64"},
+      {"dualwave", "dualwave", "", "pipeline=dualwave"},
+      {"auto tiles=single ladder=late", "auto", "tiles=single ladder=late", "tiles=single ladder=late"},
+      {"auto", "auto", "", ""},
   };
   for (const Accepted& each : accepted) {
     wavejit_engine_options options = no_options();
@@ -220,20 +207,18 @@ TEST(Config, WordsBehindThePipelineArePinnedByOptionsOnly) {
     ASSERT_TRUE(config) << config.error().detail;
     EXPECT_EQ(config->pipeline.value, each.pipeline);
     EXPECT_EQ(config->pinned, each.pinned);
-    EXPECT_THAT(describe(*config), ::testing::Contains(std::string("pipeline=") + each.described + " (option)"));
+    EXPECT_EQ(toggles_of(*config).pins, each.pins);
+    EXPECT_THAT(describe(*config), ::testing::Contains(std::string("pipeline=") + each.text + " (option)"));
+    if (config->pinned.empty()) continue;
 
     Environment environment = home_only();
     environment.pipeline = each.text;
     const auto from_variable = make_config(nullptr, environment);
     ASSERT_TRUE(from_variable);
-    EXPECT_EQ(from_variable->pinned, Pinned{});
+    EXPECT_EQ(from_variable->pinned, "");
     EXPECT_THAT(from_variable->warnings, ::testing::ElementsAre(HasSubstr("WAVEJIT_PIPELINE=")));
   }
-  for (const char* wrong :
-       {"dualwave ladder", "dualwave ladder=", "dualwave ", "dualwave  ladder=early", "generic tile=64",
-        "generic tile_queries=0", "generic tile_queries=-1", "generic tile_queries=64 tile_queries=32",
-        "dualwave ladder=early ladder=late", "dualwave tiles=two", "dualwave tiles=paired tiles=single",
-        "quick ladder=early", " dualwave"}) {
+  for (const char* wrong : {"dualwave ", "dualwave  ladder=early", "quick ladder=early", " dualwave"}) {
     wavejit_engine_options options = no_options();
     options.pipeline = wrong;
     const auto config = make_config(&options, home_only());
@@ -241,6 +226,31 @@ TEST(Config, WordsBehindThePipelineArePinnedByOptionsOnly) {
     EXPECT_EQ(config.error().status, WAVEJIT_INVALID_ARGUMENT);
     EXPECT_THAT(config.error().detail, HasSubstr("auto, generic, dualwave, interleaved")) << wrong;
   }
+}
+
+TEST(Config, FamiliesSayWhichWordsPinAKernel) {
+  for (const char* good : {"", "ladder=early", "tile_queries=64", "tiles=paired ladder=late tile_queries=32"})
+    EXPECT_TRUE(families::check_pins(good)) << good;
+  for (const char* wrong :
+       {"ladder", "ladder=", "tile=64", "tile_queries=0", "tile_queries=-1", "tile_queries=64 tile_queries=32",
+        "ladder=early ladder=late", "tiles=two", "tiles=paired tiles=single", "stagger=off"}) {
+    const auto checked = families::check_pins(wrong);
+    ASSERT_FALSE(checked) << wrong;
+    EXPECT_EQ(checked.error().status, WAVEJIT_INVALID_ARGUMENT);
+    EXPECT_THAT(checked.error().detail,
+                HasSubstr("accepted: tile_queries=<rows>, tiles=paired or single, ladder=<name>, each once"));
+  }
+}
+
+TEST(Config, WhatAFamilyDoesItsOwnWayIsCarriedAsText) {
+  wavejit_engine_options options = no_options();
+  EXPECT_EQ(toggles_of(*make_config(&options, home_only())).ways, "");
+  options.stagger = "off";
+  options.setprio = "on";
+  options.output_store = "scalar";
+  const families::Toggles toggles = toggles_of(*make_config(&options, home_only()));
+  EXPECT_EQ(toggles.ways, "output_store=scalar stagger=off");
+  EXPECT_FALSE(toggles.pins_kernels());
 }
 
 TEST(Config, OptionsWinOverVariablesAlsoOverWrongOnes) {

@@ -435,7 +435,7 @@ TEST_F(Serving, TheHookHearsOfFailuresOnce) {
 }
 
 TEST_F(Serving, AShapeWhoseKernelAnotherShapeLoadedIsNoEvent) {
-  config_.pipeline.value = attention_forward::Pipeline::generic;
+  config_.pipeline.value = "generic";
   listen();
   const auto engine = make_engine();
   for (const std::int64_t queries : {64, 255}) {

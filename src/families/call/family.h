@@ -181,6 +181,11 @@ class Family {
 
   // What `wavejit prebuild` makes without a list.
   virtual std::vector<Shape> every_shape(const targets::Target& target, const Toggles& toggles) const = 0;
+  // Words of Toggles::pins. Whether this one is the family's and says what it should, and which words are:
+  // "tile_queries=<rows>, ladder=<name>"; empty: the family has none.
+  virtual bool takes_pin(std::string_view /*word*/) const { return false; }
+  virtual std::string_view accepted_pins() const { return {}; }
+
   // What `wavejit supported` prints of a target behind the family's name, and of all targets.
   virtual std::string supported(const targets::Target& target) const = 0;
   virtual std::vector<std::string> supported_everywhere() const { return {}; }
@@ -196,6 +201,8 @@ class Family {
 std::span<const Family* const> registered();
 // By the first word. A line with ranges of lengths is refused.
 Result<std::unique_ptr<Problem>> parse_problem(std::string_view descriptor);
+// Of what a caller pins: a word that no family takes, with what is accepted, or one that says again what another said.
+Result<void> check_pins(std::string_view pins);
 // For what makes kernels ahead of calls: one problem, or those that a line with ranges stands for.
 Result<std::vector<std::unique_ptr<Problem>>> parse_problems(std::string_view descriptor);
 

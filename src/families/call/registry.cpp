@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 
 #include "families/call/family.h"
@@ -51,6 +53,22 @@ Result<std::unique_ptr<Problem>> parse_problem(std::string_view descriptor) {
                 "wavejit prebuild)");
   }
   return problem;
+}
+
+Result<void> check_pins(std::string_view pins) {
+  std::string accepted;
+  for (const Family* family : registered()) {
+    const std::string_view own = family->accepted_pins();
+    if (!own.empty() && !accepted.contains(own)) accepted += (accepted.empty() ? "" : ", ") + std::string(own);
+  }
+  std::set<std::string_view> names;
+  Result<void> good;
+  for_each_word(pins, [&](std::string_view word) {
+    const bool known = std::ranges::any_of(registered(), [&](const Family* one) { return one->takes_pin(word); });
+    if (good && (!known || !names.insert(name_and_value(word).first).second))
+      good = fail(WAVEJIT_INVALID_ARGUMENT, "'" + std::string(word) + "'; accepted: " + accepted + ", each once");
+  });
+  return good;
 }
 
 Result<std::vector<std::unique_ptr<Problem>>> parse_problems(std::string_view descriptor) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a caller may force of kernels, whatever their family: the options of wavejit_engine_options that choose code or
-// launch arguments, as values. A family takes those that it knows.
+// launch arguments, as values. What is of one family alone is carried as that family's text.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "families/kernel/names.h"
 
@@ -14,41 +16,19 @@ namespace wavejit::families {
 
 // Who turns the IR into machine code: the LLVM inside libwavejit_codegen.so, or the installed ROCm's comgr.
 enum class Lowering : std::uint8_t { llvm, comgr };
-// How an output leaves the registers: lane halves swapped so that each lane stores 16 contiguous bytes, or 8-byte
-// pieces.
-enum class OutputStore : std::uint8_t { permlane, scalar };
-// How a kernel walks its tiles. generic: 4 waves in step, or 1 or 2 for few query rows. dualwave: 8 waves in two
-// groups, one computing while the other moves data. interleaved: 4 waves, each with its softmax in the shadow of its
-// own matrix instructions.
-enum class Pipeline : std::uint8_t { generic, dualwave, interleaved };
-inline constexpr Pipeline all_pipelines[] = {Pipeline::generic, Pipeline::dualwave, Pipeline::interleaved};
-
 inline constexpr Names<Lowering, 2> lowerings = {{{Lowering::llvm, "llvm"}, {Lowering::comgr, "comgr"}}};
-inline constexpr Names<OutputStore, 2> output_stores = {
-    {{OutputStore::permlane, "permlane"}, {OutputStore::scalar, "scalar"}}};
-inline constexpr Names<Pipeline, 3> pipelines = {
-    {{Pipeline::generic, "generic"}, {Pipeline::dualwave, "dualwave"}, {Pipeline::interleaved, "interleaved"}}};
-
 inline std::string_view to_text(Lowering lowering) { return name_in(lowerings, lowering); }
-inline std::string_view to_text(OutputStore store) { return name_in(output_stores, store); }
-inline std::string_view to_text(Pipeline pipeline) { return name_in(pipelines, pipeline); }
 
 // Of keys, that a call or an option may ask for.
 inline constexpr std::int32_t max_splits = 0xFFFF;
 
 struct Toggles {
-  std::optional<OutputStore> output_store = std::nullopt;  // nothing: the target's own
   Lowering lowering = Lowering::llvm;
-  std::optional<Pipeline> pipeline = std::nullopt;  // nothing: by target and query length
-  // Of the dual-wave pipeline; others have neither.
-  bool stagger = true;
-  bool raised_priority = true;
-  // What a developer pins, in options only and behind the pipeline's name: "dualwave ladder=early". `wavejit tune`
-  // tries it (docs/tune.md). 0, empty: what the family prefers.
-  int tile_queries = 0;
-  std::optional<bool> paired_tiles = std::nullopt;  // two query tiles a workgroup
-  std::string ladder =
-      {};  // NOLINT(readability-redundant-member-init): with it, an initializer warns of no missing field
+  // Words "name=value" that a family reads where it routes, and passes over where they are another's. Empty: nothing is
+  // forced. Who pins a kernel has that one or none: "pipeline=dualwave ladder=early".
+  std::string pins = {};  // NOLINT(readability-redundant-member-init): for initializers
+  // How kernels that can do it do it: "output_store=scalar stagger=off".
+  std::string ways = {};  // NOLINT(readability-redundant-member-init): for initializers
 
   // From here on launch arguments, no code.
   bool lazy_rescale = true;  // off: sums follow a row's maximum at once
@@ -57,7 +37,34 @@ struct Toggles {
   std::optional<bool> xcd_swizzle = std::nullopt;
   std::optional<std::int32_t> kv_splits = std::nullopt;  // of calls that do not say; nothing: auto
 
-  bool pins() const { return pipeline.has_value() || tile_queries != 0 || paired_tiles.has_value() || !ladder.empty(); }
+  bool pins_kernels() const { return !pins.empty(); }
 };
+
+// ---- Words of such a text
+
+template <typename Take>
+void for_each_word(std::string_view text, Take take) {
+  while (!text.empty()) {
+    const std::size_t space = text.find(' ');
+    if (space != 0) take(text.substr(0, space));
+    text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
+  }
+}
+
+// "ladder" and "early" of "ladder=early".
+inline std::pair<std::string_view, std::string_view> name_and_value(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string_view::npos) return {word, {}};
+  return {word.substr(0, equals), word.substr(equals + 1)};
+}
+
+// What the text says of a name; empty: nothing.
+inline std::string_view value_in(std::string_view text, std::string_view name) {
+  std::string_view found;
+  for_each_word(text, [&](std::string_view word) {
+    if (const auto [of_word, value] = name_and_value(word); of_word == name) found = value;
+  });
+  return found;
+}
 
 }  // namespace wavejit::families

@@ -80,22 +80,20 @@ Resolution Engine::resolve_and_tell(const families::Shape& shape, const std::str
                   .thread = static_cast<std::uint64_t>(::gettid()),
                   .phases = phases});
   }
-  if (hooks_.on_compile != nullptr) tell_compile(shape, line, resolution, phases);
+  if (hooks_.on_compile != nullptr) tell_compile(line, resolution, phases);
   return resolution;
 }
 
-void Engine::tell_compile(const families::Shape& shape, const std::string& line, const Resolution& resolution,
-                          const Phases& phases) {
+void Engine::tell_compile(const std::string& line, const Resolution& resolution, const Phases& phases) {
   const auto& kernels = resolution.kernels;
   std::string spec_text;
   std::string key;
   if (kernels) {
     spec_text = (*kernels)->first().spec_text;
     key = (*kernels)->first().key;
-  } else if (const auto route = shape.family->route(shape, target_, toggles_)) {
-    const families::KernelSpec& spec = route->kernels.front().spec;
-    spec_text = spec.text();
-    if (const auto found = source_.key_of(spec)) key = found->hex();
+  } else if (!resolution.first.empty()) {
+    spec_text = resolution.first.text();
+    if (const auto found = source_.key_of(resolution.first)) key = found->hex();
   }
   wavejit_compile_event event{};
   event.size = sizeof event;

@@ -103,8 +103,7 @@ class Engine {
   Resolution resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases);
   // For nobody who waits: as a line of prepare().
   void prepare_behind(const families::Shape& shape, const std::string& line) noexcept;
-  void tell_compile(const families::Shape& shape, const std::string& line, const Resolution& resolution,
-                    const Phases& phases);
+  void tell_compile(const std::string& line, const Resolution& resolution, const Phases& phases);
   Failure device_failure(const char* what, hip_abi::hipError_t error);
   template <typename Call>
   Result<void> on_device(const char* what, Call call);

@@ -154,6 +154,7 @@ Resolver::ShapeOutcome Resolver::route_and_load(const families::Shape& shape, Ph
     return all;
   }
   const std::uint64_t routed = watch.lap();
+  all.resolution.first = route->kernels.front().spec;
   auto loaded = std::make_unique<LoadedKernels>();
   loaded->shape = shape;
   loaded->kernels.resize(route->kernels.size());

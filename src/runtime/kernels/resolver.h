@@ -52,6 +52,8 @@ struct Resolution {
   Result<const LoadedKernels*> kernels = fail(WAVEJIT_OUT_OF_MEMORY, {});
   // Of several kernels, the origin that took most. WAVEJIT_ORIGIN_MEMORY if another thread did the work.
   wavejit_origin origin = WAVEJIT_ORIGIN_NONE;
+  // Of the route; empty where there is none, or nobody asked for it.
+  families::KernelSpec first = {};  // NOLINT(readability-redundant-member-init): for initializers
   // This thread looked on disk or compiled, whatever came of it: the phases have times, and there is something to tell.
   bool worked = false;
 };

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <type_traits>
 #include <utility>
 
@@ -23,8 +24,6 @@ namespace {
 
 using families::Lowering;
 using families::max_splits;
-using families::OutputStore;
-using families::Pipeline;
 
 std::optional<int> small_number(std::string_view text) {
   int value = 0;
@@ -80,60 +79,31 @@ std::optional<CompileMode> parse_compile(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<std::optional<OutputStore>> parse_output_store(std::string_view text) {
-  if (text == "auto") return std::optional<OutputStore>{};
-  if (const auto store = families::value_in(families::output_stores, text)) return store;
+// One of the words that the option's row lists.
+template <Option option>
+std::optional<std::string> listed(std::string_view text) {
+  for (std::string_view rest = option_row(option).values; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(", "), rest.size());
+    if (rest.substr(0, comma) == text) return std::string(text);
+    rest.remove_prefix(std::min(comma + 2, rest.size()));
+  }
   return std::nullopt;
 }
 
-std::optional<std::optional<Pipeline>> parse_pipeline(std::string_view text) {
-  if (text == "auto") return std::optional<Pipeline>{};
-  if (const auto pipeline = families::value_in(families::pipelines, text)) return pipeline;
-  return std::nullopt;
-}
-
-bool pin(std::string_view word, Pinned& pinned) {
-  const std::size_t equals = word.find('=');
-  if (equals == std::string_view::npos || equals + 1 == word.size()) return false;
-  const std::string_view name = word.substr(0, equals);
-  const std::string_view value = word.substr(equals + 1);
-  if (name == "ladder" && pinned.ladder.empty()) {
-    pinned.ladder = value;
-    return true;
-  }
-  if (name == "tiles" && !pinned.paired_tiles && (value == "paired" || value == "single")) {
-    pinned.paired_tiles = value == "paired";
-    return true;
-  }
-  if (name != "tile_queries" || pinned.tile_queries != 0) return false;
-  pinned.tile_queries = small_number(value).value_or(0);
-  return pinned.tile_queries != 0;
-}
-
-// The pipeline's name out of the option, or all of it when nothing stands behind; what does is pinned. Which values a
-// pipeline has, the route says.
-Result<std::string> take_pinned(const char* option, Pinned& pinned) {
+// The pipeline's name out of the option, or all of it when nothing stands behind; what does is pinned.
+std::string take_pinned(const char* option, std::string& pinned) {
   const std::string_view text = option == nullptr ? "" : option;
   const std::size_t space = text.find(' ');
-  if (space == 0 || space == std::string_view::npos) return std::string(text);
-  for (std::size_t at = space; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at + 1), text.size());
-    if (!pin(text.substr(at + 1, end - at - 1), pinned)) {
-      return fail(WAVEJIT_INVALID_ARGUMENT, "options.pipeline = \"" + std::string(text) + "\": '" +
-                                                std::string(text.substr(at + 1, end - at - 1)) + "'; accepted behind " +
-                                                option_row(Option::pipeline).values +
-                                                ": tile_queries=<rows>, tiles=paired or single, ladder=<name>, each "
-                                                "once");
-    }
-    at = end;
-  }
+  if (space == 0 || space == std::string_view::npos || text.substr(space + 1).empty() || text[space + 1] == ' ')
+    return std::string(text);
+  pinned = text.substr(space + 1);
   return std::string(text.substr(0, space));
 }
 
 Result<void> choose_pipeline(Config& config, const OptionRow& row, const Texts& texts) {
-  const Result<std::string> name = take_pinned(texts.option, config.pinned);
-  if (!name) return std::unexpected(name.error());
-  return choose<&Config::pipeline, parse_pipeline>(config, row, {.option = name->c_str(), .variable = texts.variable});
+  const std::string name = take_pinned(texts.option, config.pinned);
+  return choose<&Config::pipeline, listed<Option::pipeline>>(config, row,
+                                                             {.option = name.c_str(), .variable = texts.variable});
 }
 
 std::optional<bool> parse_switch(std::string_view text) {
@@ -190,15 +160,6 @@ std::optional<std::string> parse_absolute_path(std::string_view path) {
 }
 
 std::optional<std::string> parse_path(std::string_view path) { return std::string(path); }
-
-// " tile_queries=64 ladder=early"
-std::string to_text(const Pinned& pinned) {
-  return (pinned.tile_queries == 0 ? "" : " tile_queries=" + std::to_string(pinned.tile_queries)) +
-         (!pinned.paired_tiles   ? ""
-          : *pinned.paired_tiles ? " tiles=paired"
-                                 : " tiles=single") +
-         (pinned.ladder.empty() ? "" : " ladder=" + pinned.ladder);
-}
 
 std::string from_text(Provenance from, const char* variable) {
   switch (from) {
@@ -282,11 +243,12 @@ constexpr std::array rows = {
         Option::cache_remote_timeout, [](const Config& c) { return milliseconds(c.cache_remote_timeout.value); }),
     row<&Config::lowering, parse_lowering>(Option::lowering),
     row<&Config::compile, parse_compile>(Option::compile),
-    row<&Config::output_store, parse_output_store>(Option::output_store),
+    row<&Config::output_store, listed<Option::output_store>>(Option::output_store),
     Row{Option::pipeline, choose_pipeline,
-        [](const Config& c) { return text_of(c.pipeline.value) + to_text(c.pinned); }, from<&Config::pipeline>},
-    row<&Config::stagger, parse_switch>(Option::stagger),
-    row<&Config::setprio, parse_switch>(Option::setprio),
+        [](const Config& c) { return c.pipeline.value + (c.pinned.empty() ? "" : " " + c.pinned); },
+        from<&Config::pipeline>},
+    row<&Config::stagger, listed<Option::stagger>>(Option::stagger),
+    row<&Config::setprio, listed<Option::setprio>>(Option::setprio),
     row<&Config::lazy_rescale, parse_switch>(Option::lazy_rescale),
     row<&Config::xcd_swizzle, parse_automatic_switch>(Option::xcd_swizzle),
     row<&Config::kv_splits, parse_splits>(Option::kv_splits),
@@ -437,14 +399,21 @@ Logger::Sink log_sink(const Config& config) {
 }
 
 families::Toggles toggles_of(const Config& config) {
-  return {.output_store = config.output_store.value,
-          .lowering = config.lowering.value,
-          .pipeline = config.pipeline.value,
-          .stagger = config.stagger.value,
-          .raised_priority = config.setprio.value,
-          .tile_queries = config.pinned.tile_queries,
-          .paired_tiles = config.pinned.paired_tiles,
-          .ladder = config.pinned.ladder,
+  // What stands by default is no word.
+  const auto said = [](Option option, const Setting<std::string>& setting) {
+    const OptionRow& row = option_row(option);
+    return setting.value == row.standard ? std::string() : std::string(row.name) + "=" + setting.value;
+  };
+  const auto joined = [](std::initializer_list<std::string> words) {
+    std::string text;
+    for (const std::string& word : words)
+      if (!word.empty()) text += (text.empty() ? "" : " ") + word;
+    return text;
+  };
+  return {.lowering = config.lowering.value,
+          .pins = joined({said(Option::pipeline, config.pipeline), config.pinned}),
+          .ways = joined({said(Option::output_store, config.output_store), said(Option::stagger, config.stagger),
+                          said(Option::setprio, config.setprio)}),
           .lazy_rescale = config.lazy_rescale.value,
           .xcd_swizzle = config.xcd_swizzle.value,
           .kv_splits = config.kv_splits.value};

@@ -58,15 +58,6 @@ struct Hooks {
   void* on_log_context = nullptr;
 };
 
-// What a developer pins of a kernel beside its pipeline, in options only and behind the pipeline's name: "dualwave
-// ladder=early", "auto tile_queries=64". `wavejit tune` tries it (docs/tune.md); no variable holds it.
-struct Pinned {
-  int tile_queries = 0;  // 0: not pinned
-  std::optional<bool> paired_tiles = std::nullopt;
-  std::string ladder;  // empty: not pinned
-  bool operator==(const Pinned&) const = default;
-};
-
 struct Config {
   Setting<DeviceChoice> device;
   Setting<std::string> cache_directory;  // resolved; empty when nothing resolves
@@ -84,11 +75,14 @@ struct Config {
   cache::MemoryLayer* cache_memory = nullptr;  // what engines of a process share when there is no disk
   Setting<families::Lowering> lowering{.value = families::Lowering::llvm};
   Setting<CompileMode> compile{.value = CompileMode::in_process};
-  Setting<std::optional<families::OutputStore>> output_store;  // nothing: auto
-  Setting<std::optional<families::Pipeline>> pipeline;         // nothing: auto
-  Pinned pinned;
-  Setting<bool> stagger{.value = true};
-  Setting<bool> setprio{.value = true};
+  // Words of a family, which it reads itself (families/kernel/toggles.h).
+  Setting<std::string> output_store{.value = "auto"};
+  Setting<std::string> pipeline{.value = "auto"};
+  // What a developer pins beside the pipeline, in options only and behind the pipeline's name: "ladder=early" of
+  // "dualwave ladder=early". `wavejit tune` tries it (docs/tune.md); no variable holds it. Families say what they take.
+  std::string pinned;
+  Setting<std::string> stagger{.value = "on"};
+  Setting<std::string> setprio{.value = "on"};
   Setting<bool> lazy_rescale{.value = true};
   Setting<std::optional<bool>> xcd_swizzle;        // nothing: auto
   Setting<std::optional<std::int32_t>> kv_splits;  // nothing: auto

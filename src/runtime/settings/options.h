@@ -21,13 +21,14 @@ struct OptionRow {
   const char* name;
   const char* variable;
   const char* values;
+  const char* standard;
   const char* wavejit_engine_options::* field;
   const char* Environment::* text;
 };
 
 inline constexpr std::array option_rows = {
 #define WAVEJIT_OPTION(field, variable, flag, scope, shape, values, standard, help) \
-  OptionRow{#field, variable, values, &wavejit_engine_options::field, &Environment::field},
+  OptionRow{#field, variable, values, standard, &wavejit_engine_options::field, &Environment::field},
 #include "wavejit/options.def"
 #undef WAVEJIT_OPTION
 };

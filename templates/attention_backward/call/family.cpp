@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "families/call/words.h"
 #include "templates/attention_backward/call/descriptor.h"
 
 namespace wavejit::attention_backward {
@@ -65,10 +66,12 @@ KernelWords words_of(const BackwardShape& shape, const Target& target, const Tog
   return words;
 }
 
-// As the problem would have it, or as a developer pins it: tile_queries=128 or 256 of the pipeline's text.
+// As the problem would have it, or as a developer pins it: tile_queries=128 or 256 behind the pipeline's name.
+constexpr std::string_view tile_pin = "tile_queries";
 bool wants_two_blocks(bool many, const Toggles& toggles) {
+  const std::string_view rows = families::value_in(toggles.pins, tile_pin);
   const int rows_of_block = 32 * waves;
-  return toggles.tile_queries == most_blocks * rows_of_block || (many && toggles.tile_queries != rows_of_block);
+  return rows == std::to_string(most_blocks * rows_of_block) || (many && rows != std::to_string(rows_of_block));
 }
 QueryKernel query_kernel_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
   QueryKernel kernel = {words_of(shape, target, toggles)};
@@ -141,6 +144,12 @@ class AttentionBackward final : public families::Family {
           }
     return shapes;
   }
+
+  bool takes_pin(std::string_view word) const override {
+    const auto [name, value] = families::name_and_value(word);
+    return name == tile_pin && families::whole_number(value).value_or(0) > 0;
+  }
+  std::string_view accepted_pins() const override { return "tile_queries=<rows>"; }
 
   std::string supported(const Target& target) const override {
     const auto add = [](std::string& line, std::string_view word) { (line += ' ') += word; };

@@ -44,11 +44,12 @@ class DescribedProblem final : public families::Problem {
   std::string text() const override { return to_text(descriptor_); }
 
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
-    return shape_of(kernel_shape(problem_, plan_splits(problem_, board, toggles.kv_splits, toggles.pins()), board));
+    return shape_of(
+        kernel_shape(problem_, plan_splits(problem_, board, toggles.kv_splits, toggles.pins_kernels()), board));
   }
 
   std::vector<families::Note> notes(const boards::Board& board, const Toggles& toggles) const override {
-    const SplitPlan plan = plan_splits(problem_, board, toggles.kv_splits, toggles.pins());
+    const SplitPlan plan = plan_splits(problem_, board, toggles.kv_splits, toggles.pins_kernels());
     std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_)}};
     if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
     return notes;
@@ -124,11 +125,12 @@ std::string list_supported(const targets::Target& target) {
       }))
     line += "; bias in fp32";
   line += "; pipelines";
-  for (const auto pipeline : all_pipelines)
-    if (!supported_shapes(target, {.pipeline = pipeline}).empty()) line += " " + std::string(to_text(pipeline));
+  for (const auto& [pipeline, name] : pipelines)
+    if (!supported_shapes(target, {.pins = "pipeline=" + std::string(name)}).empty()) line += " " + std::string(name);
   line += "; O store";
-  for (const auto store : {OutputStore::permlane, OutputStore::scalar})
-    if (!supported_shapes(target, {.output_store = store}).empty()) line += " " + std::string(to_text(store));
+  for (const auto& [store, name] : output_stores)
+    if (!supported_shapes(target, {.ways = "output_store=" + std::string(name)}).empty())
+      line += " " + std::string(name);
   return line;
 }
 
@@ -215,6 +217,9 @@ class AttentionForward final : public families::Family {
     }
     return shapes;
   }
+
+  bool takes_pin(std::string_view word) const override { return is_pin(word); }
+  std::string_view accepted_pins() const override { return attention_forward::accepted_pins; }
 
   std::string supported(const targets::Target& target) const override { return list_supported(target); }
 

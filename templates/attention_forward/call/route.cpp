@@ -29,23 +29,23 @@ KernelSpec asked_for(const AttentionShape& shape) {
 }
 
 KernelSpec candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
-                     Pipeline pipeline, OutputStore store) {
+                     const Pins& pins, Pipeline pipeline, OutputStore store) {
   KernelSpec spec = asked_for(shape);
   if (shape.split) spec.output_fp32 = false;  // parts are f32 in every case
   spec.packed_heads = packs(shape, pipeline);
   // The generic pipeline looks up granules: one kernel for every page size.
   if (pipeline == Pipeline::generic) spec.whole_tiles = false;
   spec.pipeline = pipeline;
-  spec.tile_queries = toggles.tile_queries != 0 ? toggles.tile_queries : tile_queries_of(shape, target, pipeline);
-  if (toggles.ladder.empty()) {
+  spec.tile_queries = pins.tile_queries != 0 ? pins.tile_queries : tile_queries_of(shape, target, pipeline);
+  if (pins.ladder.empty()) {
     spec.ladder = default_ladder(target, pipeline, shape.query_rows);
-  } else if (toggles.ladder != standard_ladder) {
-    spec.ladder = toggles.ladder;
+  } else if (pins.ladder != standard_ladder) {
+    spec.ladder = pins.ladder;
   }
   if (pipeline == Pipeline::dualwave) {
-    spec.paired_tiles = toggles.paired_tiles.value_or(shape.paired_tiles);
-    spec.stagger = toggles.stagger;
-    spec.raised_priority = toggles.raised_priority;
+    spec.paired_tiles = pins.paired_tiles.value_or(shape.paired_tiles);
+    spec.stagger = pins.stagger;
+    spec.raised_priority = pins.raised_priority;
   }
   spec.output_store = store;
   spec.target = target.id;
@@ -55,8 +55,8 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
 
 }  // namespace
 
-Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
-  if (toggles.pipeline) return *toggles.pipeline;
+Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
+  if (pins.pipeline) return *pins.pipeline;
   if (shape.packed_heads || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;
   return default_pipeline(target, shape.query_rows);
 }
@@ -73,19 +73,19 @@ int tile_queries_of(const AttentionShape& shape, const targets::Target& target, 
 
 Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
   // The order of preference: what the caller forced, else what the template prefers on this target.
-  Pipeline pipeline = pipeline_of(shape, target, toggles);
+  const Pins pins = pins_of(toggles);
+  Pipeline pipeline = pipeline_of(shape, target, pins);
   // A split kernel leaves partial results, and O to another kernel.
   const OutputStore store =
-      shape.split
-          ? OutputStore::scalar
-          : toggles.output_store.value_or(shape.output_fp32 ? OutputStore::scalar : default_output_store(target));
+      shape.split ? OutputStore::scalar
+                  : pins.output_store.value_or(shape.output_fp32 ? OutputStore::scalar : default_output_store(target));
   Route route;
-  route.spec = candidate(shape, target, toggles, pipeline, store);
+  route.spec = candidate(shape, target, toggles, pins, pipeline, store);
   auto resources = resources_of(route.spec);
   // What the preferred pipeline cannot do, the generic one may: nothing that was asked for is dropped.
-  if (!resources && !toggles.pins() && pipeline != Pipeline::generic) {
+  if (!resources && !toggles.pins_kernels() && pipeline != Pipeline::generic) {
     pipeline = Pipeline::generic;
-    route.spec = candidate(shape, target, toggles, pipeline, store);
+    route.spec = candidate(shape, target, toggles, pins, pipeline, store);
     resources = resources_of(route.spec);
   }
   if (!resources) {
@@ -100,6 +100,7 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
 std::vector<Refusal> why_not_others(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
                                     const Route& route) {
   std::vector<Refusal> refused;
+  const Pins pins = pins_of(toggles);
   const Pipeline pipeline = route.spec.pipeline;
   const OutputStore store = route.spec.output_store;
   const auto refuse = [&](const KernelSpec& other, const std::string& reason) {
@@ -112,17 +113,17 @@ std::vector<Refusal> why_not_others(const AttentionShape& shape, const targets::
   for (const Pipeline other : all_pipelines) {
     if (other == pipeline) continue;
     const std::string lengths = "queries of 256 rows and more";
-    refuse(candidate(shape, target, toggles, other, store),
-           toggles.pipeline                 ? asked_for("pipeline", to_text(pipeline))
+    refuse(candidate(shape, target, toggles, pins, other, store),
+           pins.pipeline                    ? asked_for("pipeline", to_text(pipeline))
            : other == Pipeline::dualwave    ? "it is for " + lengths + "; shorter ones would leave waves idle"
            : pipeline == Pipeline::dualwave ? "dualwave is preferred for " + lengths + " where the target can"
                                             : std::string(to_text(pipeline)) + " is preferred where the target can");
   }
   if (shape.split) return refused;
   const OutputStore other_store = store == OutputStore::permlane ? OutputStore::scalar : OutputStore::permlane;
-  refuse(candidate(shape, target, toggles, pipeline, other_store),
-         toggles.output_store ? asked_for("o_store", to_text(store))
-                              : std::string(to_text(store)) + " is preferred where the target has it");
+  refuse(candidate(shape, target, toggles, pins, pipeline, other_store),
+         pins.output_store ? asked_for("o_store", to_text(store))
+                           : std::string(to_text(store)) + " is preferred where the target has it");
   return refused;
 }
 

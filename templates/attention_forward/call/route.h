@@ -10,6 +10,7 @@
 #include "families/call/failure.h"
 #include "families/call/family.h"
 #include "targets/targets.h"
+#include "templates/attention_forward/call/pins.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/spec.h"
@@ -32,7 +33,7 @@ std::vector<Refusal> why_not_others(const AttentionShape& shape, const targets::
                                     const Route& route);
 
 // The pipeline that it begins with, and the query rows of a workgroup there.
-Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles);
+Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Pins& pins);
 int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline);
 
 // "generic 128x64, 4 waves, scalar O store"

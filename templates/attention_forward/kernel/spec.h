@@ -21,15 +21,13 @@
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention/kernel/modifiers.h"
 #include "templates/attention/kernel/types.h"
+#include "templates/attention_forward/kernel/pipeline.h"
 
 namespace wavejit::attention_forward {
 
 // What all attention shares is called here as there.
 using namespace attention;
-using families::all_pipelines;
 using families::Lowering;
-using families::OutputStore;
-using families::Pipeline;
 
 // The sequences that a kernel is for, by their query rows: all, or those up to and beyond a number that is an argument
 // (row_limits.h).

@@ -90,14 +90,14 @@ inline constexpr auto word_table = std::tuple_cat(
                                                                        .otherwise = "every sequence has no word",
                                                                        .name_of = word_kinds::rows_name}),
         chosen<&ChosenWords::paired_tiles>({.accepted = "tiles=paired", .otherwise = "a tile a workgroup has no word"}),
-        families::named<&ChosenWords::pipeline, families::pipelines, KernelSpec>(
+        families::named<&ChosenWords::pipeline, pipelines, KernelSpec>(
             {.accepted = "pipeline=", .missing = "pipeline=<name>", .name_of = word_kinds::pipeline_name}),
         families::WordRow<KernelSpec>{{.accepted = "tile=",
                                        .missing = "tile=<queries>x<keys>",
                                        .text = word_kinds::tile_text,
                                        .name_of = word_kinds::tile_name,
                                        .take = word_kinds::take_tile}},
-        families::named<&ChosenWords::output_store, families::output_stores, KernelSpec>(
+        families::named<&ChosenWords::output_store, output_stores, KernelSpec>(
             {.accepted = "o_store=", .missing = "o_store=<path>"}),
         // On is what a spec without the word says, so that one spec has one text.
         chosen<&ChosenWords::stagger>({.accepted = "stagger=off", .otherwise = "on has no word", .said = false}),

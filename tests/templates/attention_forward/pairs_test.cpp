@@ -84,16 +84,16 @@ TEST(Pairs, ArePinnedOrRefusedNeverReplaced) {
   EXPECT_EQ(attention_forward::AttentionShape::of_code(shape.code()), shape);
   EXPECT_TRUE(choose_route(shape, target, {})->spec.paired_tiles);
   EXPECT_THAT(describe(*choose_route(shape, target, {})), HasSubstr("two query tiles a workgroup"));
-  EXPECT_FALSE(choose_route(shape, target, {.paired_tiles = false})->spec.paired_tiles);
-  EXPECT_FALSE(choose_route(shape, target, {.pipeline = Pipeline::generic})->spec.paired_tiles);
+  EXPECT_FALSE(choose_route(shape, target, {.pins = "tiles=single"})->spec.paired_tiles);
+  EXPECT_FALSE(choose_route(shape, target, {.pins = "pipeline=generic"})->spec.paired_tiles);
   shape.paired_tiles = false;
-  EXPECT_TRUE(choose_route(shape, target, {.paired_tiles = true})->spec.paired_tiles);
+  EXPECT_TRUE(choose_route(shape, target, {.pins = "tiles=paired"})->spec.paired_tiles);
   shape.mask = attention_forward::Mask::none;
-  EXPECT_THAT(choose_route(shape, target, {.paired_tiles = true}).error().detail,
+  EXPECT_THAT(choose_route(shape, target, {.pins = "tiles=paired"}).error().detail,
               HasSubstr("accepted: pipeline=dualwave causal"));
   shape.mask = attention_forward::Mask::causal;
   shape.paged = shape.whole_tiles = true;
-  EXPECT_THAT(choose_route(shape, target, {.paired_tiles = true}).error().detail,
+  EXPECT_THAT(choose_route(shape, target, {.pins = "tiles=paired"}).error().detail,
               HasSubstr("accepted: keys without pages"));
 }
 

@@ -18,6 +18,8 @@ using namespace attention_forward;
 const targets::Target& target(const char* name) { return *targets::find_target(name); }
 constexpr AttentionShape shape = {{.dtype = DataType::bf16, .mask = Mask::causal, .lse = true}};
 
+Toggles pinned(Pipeline pipeline) { return {.pins = "pipeline=" + std::string(to_text(pipeline))}; }
+
 std::vector<Refusal> others(const char* name, const AttentionShape& of = shape, const Toggles& toggles = {}) {
   const auto route = choose_route(of, target(name), toggles);
   return route ? why_not_others(of, target(name), toggles, *route) : std::vector<Refusal>();
@@ -47,11 +49,11 @@ TEST(Route, SaysWhatItChoseAndWhyNotTheOther) {
 }
 
 TEST(Route, ForcedStoresAreTakenOrRefusedNeverReplaced) {
-  const auto scalar = choose_route(shape, target("gfx950"), {.output_store = OutputStore::scalar});
+  const auto scalar = choose_route(shape, target("gfx950"), {.ways = "output_store=scalar"});
   ASSERT_TRUE(scalar);
   EXPECT_EQ(scalar->spec.output_store, OutputStore::scalar);
-  EXPECT_THAT(others("gfx950", shape, {.output_store = OutputStore::scalar})[2].reason, HasSubstr("was asked for"));
-  const auto impossible = choose_route(shape, target("gfx942"), {.output_store = OutputStore::permlane});
+  EXPECT_THAT(others("gfx950", shape, {.ways = "output_store=scalar"})[2].reason, HasSubstr("was asked for"));
+  const auto impossible = choose_route(shape, target("gfx942"), {.ways = "output_store=permlane"});
   ASSERT_FALSE(impossible);
   EXPECT_EQ(impossible.error().status, WAVEJIT_UNSUPPORTED);
   EXPECT_THAT(impossible.error().detail, HasSubstr("gfx942"));
@@ -81,7 +83,7 @@ TEST(Route, TakesInterleavedForEveryLengthWhereTilesPassThroughRegisters) {
     EXPECT_EQ(cdna3->spec.pipeline, Pipeline::interleaved);
     EXPECT_EQ(cdna3->spec.tile_queries, 128);
   }
-  const auto impossible = choose_route(shape, target("gfx950"), {.pipeline = Pipeline::interleaved});
+  const auto impossible = choose_route(shape, target("gfx950"), {.pins = "pipeline=interleaved"});
   ASSERT_FALSE(impossible);
   EXPECT_THAT(impossible.error().detail, HasSubstr("accepted: auto, generic, dualwave"));
 }
@@ -91,14 +93,14 @@ TEST(Route, ForcedPipelinesAreTakenOrRefusedNeverReplaced) {
     for (const QueryRows rows : attention_forward::all_query_rows) {
       AttentionShape each = shape;
       each.query_rows = rows;
-      const auto route = choose_route(each, target("gfx950"), {.pipeline = forced});
+      const auto route = choose_route(each, target("gfx950"), pinned(forced));
       ASSERT_TRUE(route);
       EXPECT_EQ(route->spec.pipeline, forced);
-      EXPECT_THAT(others("gfx950", each, {.pipeline = forced})[0].reason,
+      EXPECT_THAT(others("gfx950", each, pinned(forced))[0].reason,
                   HasSubstr("was asked for; accepted here too: auto"));
     }
   }
-  const auto impossible = choose_route(shape, target("gfx942"), {.pipeline = Pipeline::dualwave});
+  const auto impossible = choose_route(shape, target("gfx942"), {.pins = "pipeline=dualwave"});
   ASSERT_FALSE(impossible);
   EXPECT_EQ(impossible.error().status, WAVEJIT_UNSUPPORTED);
   EXPECT_THAT(impossible.error().detail, HasSubstr("accepted: auto, generic, interleaved"));
@@ -114,7 +116,7 @@ TEST(Route, PagesOfWholeTilesAreOfThePipelinesThatLookThemUp) {
       return choose_route(of, target(name), toggles).value().spec;
     };
     const auto refusal = [&](const AttentionShape& of) {
-      const auto route = choose_route(of, target(name), {.pipeline = fast});
+      const auto route = choose_route(of, target(name), pinned(fast));
       return route ? std::string() : route.error().detail;
     };
     EXPECT_EQ(spec_of(paged, {}).pipeline, Pipeline::generic);
@@ -126,7 +128,7 @@ TEST(Route, PagesOfWholeTilesAreOfThePipelinesThatLookThemUp) {
     EXPECT_EQ(spec_of(whole, {}).pipeline, fast);
     EXPECT_TRUE(spec_of(whole, {}).whole_tiles);
     // One kernel of the generic pipeline for both.
-    EXPECT_EQ(to_text(spec_of(whole, {.pipeline = Pipeline::generic})), to_text(spec_of(paged, {})));
+    EXPECT_EQ(to_text(spec_of(whole, {.pins = "pipeline=generic"})), to_text(spec_of(paged, {})));
     for (const auto& by_key : {&AttentionShape::first_keys, &AttentionShape::single_keys}) {
       AttentionShape each = paged;
       each.*by_key = true;
@@ -146,7 +148,7 @@ TEST(Route, VectorisedPagesAreOfTheGenericPipeline) {
     const auto chosen = choose_route(paged, target(name), {});
     ASSERT_TRUE(chosen);
     EXPECT_THAT(to_text(chosen->spec), HasSubstr(" paged vectorised pipeline=generic "));
-    const auto forced = choose_route(paged, target(name), {.pipeline = fast});
+    const auto forced = choose_route(paged, target(name), pinned(fast));
     ASSERT_FALSE(forced);
     EXPECT_THAT(forced.error().detail, HasSubstr("does not walk vectorised pages; accepted: auto, generic"));
     for (const auto& no : {&AttentionShape::first_keys, &AttentionShape::single_keys}) {
@@ -158,31 +160,31 @@ TEST(Route, VectorisedPagesAreOfTheGenericPipeline) {
 }
 
 TEST(Route, TogglesAreInTheKeyOfTheirPipelineOnly) {
-  const Toggles off = {.pipeline = Pipeline::dualwave, .stagger = false, .raised_priority = false};
+  const Toggles off = {.pins = "pipeline=dualwave", .ways = "stagger=off setprio=off"};
   EXPECT_THAT(to_text(choose_route(shape, target("gfx950"), off)->spec), HasSubstr(" stagger=off setprio=off "));
   Toggles generic = off;
-  generic.pipeline = Pipeline::generic;
+  generic.pins = "pipeline=generic";
   EXPECT_EQ(choose_route(shape, target("gfx950"), generic)->spec,
-            choose_route(shape, target("gfx950"), {.pipeline = Pipeline::generic})->spec);
+            choose_route(shape, target("gfx950"), {.pins = "pipeline=generic"})->spec);
 }
 
 TEST(Route, WhatADeveloperPinsIsTakenOrRefusedAndInTheKey) {
   AttentionShape longer = shape;
   longer.query_rows = QueryRows::more;
   const auto standard = choose_route(longer, target("gfx950"), {});
-  const auto early = choose_route(longer, target("gfx950"), {.ladder = "early"});
+  const auto early = choose_route(longer, target("gfx950"), {.pins = "ladder=early"});
   ASSERT_TRUE(standard && early);
   EXPECT_THAT(to_text(early->spec), HasSubstr(" pipeline=dualwave tile=256x64 o_store=permlane ladder=early target="));
   EXPECT_NE(to_text(early->spec), to_text(standard->spec));
   // The standard one is what kernels have anyway, and has no word.
-  EXPECT_EQ(choose_route(longer, target("gfx950"), {.ladder = "standard"})->spec, standard->spec);
+  EXPECT_EQ(choose_route(longer, target("gfx950"), {.pins = "ladder=standard"})->spec, standard->spec);
 
-  const Toggles small = {.pipeline = Pipeline::generic, .tile_queries = 64};
+  const Toggles small = {.pins = "pipeline=generic tile_queries=64"};
   EXPECT_THAT(to_text(choose_route(longer, target("gfx950"), small)->spec), HasSubstr(" tile=64x64 "));
   // Nothing else is taken in the place of what cannot be.
-  EXPECT_THAT(choose_route(longer, target("gfx950"), {.tile_queries = 64}).error().detail,
+  EXPECT_THAT(choose_route(longer, target("gfx950"), {.pins = "tile_queries=64"}).error().detail,
               HasSubstr("pipeline=dualwave on gfx950; accepted: 256"));
-  EXPECT_THAT(choose_route(longer, target("gfx942"), {.ladder = "even"}).error().detail,
+  EXPECT_THAT(choose_route(longer, target("gfx942"), {.pins = "ladder=even"}).error().detail,
               HasSubstr("ladder=even is none of pipeline=interleaved; accepted: standard"));
 }
 
@@ -216,7 +218,7 @@ TEST(Route, SupportsWhatTheIssueAsksFor) {
       }
     }
   }
-  EXPECT_TRUE(supported_shapes(target("gfx942"), {.output_store = OutputStore::permlane}).empty());
+  EXPECT_TRUE(supported_shapes(target("gfx942"), {.ways = "output_store=permlane"}).empty());
 }
 
 TEST(Route, UnsupportedHeadDimsSayWhatIsAccepted) {
