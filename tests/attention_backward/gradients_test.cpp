@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "attention_backward/backward_run.h"
+#include "attention_backward/rows_apart.h"
 
 namespace wavejit::tests {
 namespace {
@@ -67,6 +69,46 @@ TEST_P(Gradients, OfMasksBottomRight) {
   matches("fp16 b1 q65 k200 h1 d64 causal");
   matches("bf16 b1 q100 k100 h1 d64 causal=17");
   matches("bf16 b1 q150 k150 h1 d64 window=20,10");
+}
+
+// Elsewhere q and dO, and k and v, must have one stride.
+TEST_P(Gradients, OfTensorsThatHaveStridesOfTheirOwn) {
+  const Arrays arrays = backward_arrays("bf16 b2 q70 k90 h4/2 d64 causal");
+  const auto queries = attention::program::queries_of(arrays.experiment);
+  const auto keys = attention::program::keys_of(arrays.experiment);
+  // Rows `more` elements further apart than the heads that stand in them.
+  const auto apart = [&](const attention::program::Placement& of, std::int64_t more) {
+    const std::int64_t row = of.stride_of_token() + more;
+    return std::make_unique<RowsApart>(engine_.get(), of, 2, row, (of.length * row) + (8 * more));
+  };
+  const auto q = apart(queries, 8);
+  const auto d_o = apart(queries, 64);
+  const auto o = apart(queries, 24);
+  const auto k = apart(keys, 40);
+  const auto v = apart(keys, 16);
+  const auto dq = apart(queries, 32);
+  const auto dk = apart(keys, 56);
+  const auto dv = apart(keys, 72);
+  q->write(arrays.q);
+  d_o->write(arrays.d_o);
+  o->write(arrays.o);
+  k->write(arrays.k);
+  v->write(arrays.v);
+  const BackwardOutput together = run(arrays);
+  EXPECT_EQ(wrong_gradients(arrays, together), "");
+  (void)run(arrays, [&](wavejit_attention_backward_arguments& call) {
+    q->describe(call.q);
+    d_o->describe(call.d_o);
+    o->describe(call.o);
+    k->describe(call.k);
+    v->describe(call.v);
+    dq->describe(call.dq);
+    dk->describe(call.dk);
+    dv->describe(call.dv);
+  });
+  EXPECT_EQ(dq->read(), together.dq);
+  EXPECT_EQ(dk->read(), together.dk);
+  EXPECT_EQ(dv->read(), together.dv);
 }
 
 // A window below a tile of rows left parts unwritten elsewhere.

@@ -202,11 +202,16 @@ std::uint64_t Arrays::multiplications() const {
   return static_cast<std::uint64_t>(attention::program::multiplications(experiment) * 3.5);
 }
 
-tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients) {
+tools::Result<Experiment> parse_problem(const std::string& descriptor) {
   auto experiment = attention::program::parse_experiment(descriptor);
-  if (!experiment) return std::unexpected(experiment.error());
-  if (experiment->head_dim_qk != experiment->head_dim_v)
+  if (experiment && experiment->head_dim_qk != experiment->head_dim_v)
     return tools::failed(tools::ExitCode::unsupported, descriptor + ": head dims of q and v differ");
+  return experiment;
+}
+
+tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients) {
+  auto experiment = parse_problem(descriptor);
+  if (!experiment) return std::unexpected(experiment.error());
   Arrays arrays;
   arrays.experiment = *std::move(experiment);
   const Experiment& of = arrays.experiment;

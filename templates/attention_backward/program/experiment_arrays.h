@@ -31,6 +31,8 @@ struct Arrays {
 
   std::uint64_t multiplications() const;
 };
+// A line whose arrays can be made.
+tools::Result<attention::program::Experiment> parse_problem(const std::string& descriptor);
 // `with_gradients`: also `exact`.
 tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients = true);
 

@@ -52,7 +52,7 @@ std::vector<double> part(const std::vector<double>& values, std::size_t first, s
   return {begin, begin + dims};
 }
 
-Result<std::unique_ptr<Problem>> problem_of(Arrays made) {
+std::unique_ptr<Problem> problem_of(Arrays made) {
   ArrayProblem problem;
   problem.text = made.experiment.text;
   const std::size_t query_elements = made.q.size();
@@ -121,6 +121,23 @@ Result<std::unique_ptr<Problem>> problem_of(Arrays made) {
   return make_problem(std::move(problem));
 }
 
+// A line that was understood. Its arrays may be gigabytes: they are made when somebody runs it.
+class Described : public Problem {
+ public:
+  explicit Described(attention::program::Experiment experiment) : experiment_(std::move(experiment)) {}
+  const std::string& text() const override { return experiment_.text; }
+  std::int64_t keys() const override { return experiment_.key_length; }
+  std::unique_ptr<Case> make_case() const override {
+    std::call_once(once_, [&] { problem_ = problem_of(*make_arrays(experiment_.text, false)); });
+    return problem_->make_case();
+  }
+
+ private:
+  attention::program::Experiment experiment_;
+  mutable std::once_flag once_;
+  mutable std::unique_ptr<Problem> problem_;
+};
+
 class AttentionBackward : public Family {
  public:
   std::string_view name() const override { return "attention_backward"; }
@@ -146,9 +163,9 @@ class AttentionBackward : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    auto arrays = make_arrays(descriptor, false);
-    if (!arrays) return std::unexpected(arrays.error());
-    return problem_of(*std::move(arrays));
+    auto experiment = parse_problem(descriptor);
+    if (!experiment) return std::unexpected(experiment.error());
+    return std::make_unique<Described>(*std::move(experiment));
   }
   // Both kernels, one tile and several, every modifier.
   std::vector<std::string> examined() const override {
