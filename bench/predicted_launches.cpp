@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "templates/attention_backward/program/device_call.h"
 #include "templates/attention_forward/program/device_case.h"
 #include "tools/device_array.h"
 #include "tools/profile/timed_launches.h"
@@ -68,6 +69,9 @@ Result<LaunchPrediction> of_call(const tools::TimedLaunches& timed) {
     if (prediction.cycles != 0) prediction.cycles += launch.at("dependent_launch_cycles").get<std::uint64_t>();
     prediction.cycles += cycles;
     ++prediction.launches;
+    prediction.each.push_back({.cycles = cycles,
+                               .busy = launch.at("matrix_busy").get<double>(),
+                               .steady_busy = launch.at("steady_matrix_busy").get<double>()});
     prediction.busy += launch.at("matrix_busy").get<double>() * static_cast<double>(cycles);
     if (cycles <= longest) continue;
     longest = cycles;
@@ -78,11 +82,23 @@ Result<LaunchPrediction> of_call(const tools::TimedLaunches& timed) {
   return prediction;
 }
 
+Result<LaunchPrediction> predict_gradients(wavejit_engine* engine, const tools::SimulatedGpu& gpu,
+                                           const std::string& descriptor) {
+  auto call = attention_backward::program::UnfilledCall::prepare(engine, descriptor);
+  if (!call) return std::unexpected(call.error());
+  const tools::TimedLaunches timed(gpu, 0, 1);
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  if (auto ran = call->run(engine, &report); !ran) return std::unexpected(ran.error());
+  return of_call(timed);
+}
+
 Result<LaunchPrediction> predict(const LaunchTask& task) {
   const auto engine = engine_of(*task.target);
   if (!engine) return std::unexpected(engine.error());
   const auto gpu = tools::SimulatedGpu::resident();
   if (!gpu) return failed(ExitCode::device, "the simulated GPU is not there");
+  if (task.descriptor.starts_with("attention_backward ")) return predict_gradients(*engine, *gpu, task.descriptor);
   const auto problem = attention_forward::program::parse_experiment(task.descriptor);
   if (!problem) return std::unexpected(problem.error());
   const attention_forward::program::Inputs inputs(problem->type, problem->inputs, problem->seed);
@@ -110,12 +126,15 @@ Result<LaunchPrediction> predict(const LaunchTask& task) {
 }
 
 std::string to_line(const LaunchPrediction& prediction) {
+  Json each = Json::array();
+  for (const OneLaunch& launch : prediction.each) each.push_back({launch.cycles, launch.busy, launch.steady_busy});
   return Json({{"kernel", prediction.kernel},
                {"launches", prediction.launches},
                {"cycles", prediction.cycles},
                {"busy", prediction.busy},
                {"steady_busy", prediction.steady_busy},
-               {"warm_cycles", prediction.warm_cycles}})
+               {"warm_cycles", prediction.warm_cycles},
+               {"each", each}})
       .dump();
 }
 
@@ -140,7 +159,11 @@ Result<std::vector<LaunchPrediction>> predict_launches(const std::vector<LaunchT
                               .cycles = json.at("cycles"),
                               .busy = json.at("busy"),
                               .steady_busy = json.at("steady_busy"),
-                              .warm_cycles = json.at("warm_cycles")};
+                              .warm_cycles = json.at("warm_cycles"),
+                              .each = {}};
+        for (const Json& launch : json.at("each"))
+          predictions[index].each.push_back(
+              {.cycles = launch.at(0), .busy = launch.at(1), .steady_busy = launch.at(2)});
         fmt::print(stderr, "[{:3} of {}] {} {}\n", ++done, tasks.size(), tasks[index].target->id,
                    tasks[index].descriptor);
         return {};

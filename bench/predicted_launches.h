@@ -17,6 +17,13 @@ struct LaunchTask {
   bool warm = false;  // timed once more, as it is when the last level cache has all that it reads
 };
 
+struct OneLaunch {
+  std::uint64_t cycles = 0;
+  double busy = 0;  // matrix pipes, 0 to 1
+  double steady_busy = 0;
+};
+
+// Of attention_forward or attention_backward.
 struct LaunchPrediction {
   std::string kernel;  // "dualwave 256x64"
   int launches = 0;
@@ -24,6 +31,7 @@ struct LaunchPrediction {
   double busy = 0;                // matrix pipes, 0 to 1
   double steady_busy = 0;         // of the longest launch, in the middle half of a compute unit's time
   std::uint64_t warm_cycles = 0;  // 0: not asked for
+  std::vector<OneLaunch> each;
 };
 
 // Each call in a process of its own, as many at a time as there are processors; says on stderr how far it is.

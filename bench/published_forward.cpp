@@ -11,28 +11,29 @@
 namespace wavejit::bench {
 namespace {
 
-std::vector<PublishedBlock> read_blocks() {
+PublishedShape shape_of(const nlohmann::json& shape) {
+  return {.batch = shape.at(0),
+          .query_heads = shape.at(1),
+          .kv_heads = shape.at(2),
+          .head_dim = shape.at(3),
+          .causal = shape.at(4),
+          .keys = shape.at(5)};
+}
+
+std::vector<PublishedBlock> read_blocks(const char* name) {
   std::vector<PublishedBlock> blocks;
   try {
-    const auto file = nlohmann::json::parse(std::ifstream(WAVEJIT_PUBLISHED_FORWARD));
+    const auto file = nlohmann::json::parse(std::ifstream(name));
     for (const auto& json : file.at("blocks")) {
       PublishedBlock& block = blocks.emplace_back();
       block.source = json.at("source");
       for (const auto& column : json.at("columns"))
         block.kernels.push_back({.target = column.at(0), .name = column.at(1)});
-      for (const auto& row : json.at("rows")) {
-        const auto& shape = row.at(0);
-        block.rows.push_back({.shape = {.batch = shape.at(0),
-                                        .query_heads = shape.at(1),
-                                        .kv_heads = shape.at(2),
-                                        .head_dim = shape.at(3),
-                                        .causal = shape.at(4),
-                                        .keys = shape.at(5)},
-                              .tflops = row.at(1).get<std::vector<double>>()});
-      }
+      for (const auto& row : json.at("rows"))
+        block.rows.push_back({.shape = shape_of(row.at(0)), .tflops = row.at(1).get<std::vector<double>>()});
     }
   } catch (const nlohmann::json::exception& error) {
-    fmt::print(stderr, "{}: {}\n", WAVEJIT_PUBLISHED_FORWARD, error.what());
+    fmt::print(stderr, "{}: {}\n", name, error.what());
     std::exit(1);
   }
   return blocks;
@@ -40,20 +41,43 @@ std::vector<PublishedBlock> read_blocks() {
 
 }  // namespace
 
+double PublishedShape::backward_flops() const { return flops() * 10 / 4; }
+
 double PublishedShape::flops() const {
   const auto product = static_cast<double>(batch * query_heads * head_dim);
   const auto length = static_cast<double>(keys);
   return 4 * product * length * length / (causal ? 2 : 1);
 }
 
-std::string PublishedShape::descriptor() const {
-  return fmt::format("attention_forward bf16 b{} q{} k{} h{}{} d{}{}", batch, keys, keys, query_heads,
+std::string PublishedShape::descriptor(std::string_view family) const {
+  return fmt::format("{} bf16 b{} q{} k{} h{}{} d{}{}", family, batch, keys, keys, query_heads,
                      kv_heads == query_heads ? "" : fmt::format("/{}", kv_heads), head_dim, causal ? " causal" : "");
 }
 
 const std::vector<PublishedBlock>& published_forward() {
-  static const std::vector<PublishedBlock> blocks = read_blocks();
+  static const std::vector<PublishedBlock> blocks = read_blocks(WAVEJIT_PUBLISHED_FORWARD);
   return blocks;
+}
+
+const std::vector<PublishedBlock>& published_backward() {
+  static const std::vector<PublishedBlock> blocks = read_blocks(WAVEJIT_PUBLISHED_BACKWARD);
+  return blocks;
+}
+
+const std::vector<AiterCall>& aiter_backward_calls() {
+  static const std::vector<AiterCall> calls = [] {
+    std::vector<AiterCall> all;
+    try {
+      const auto file = nlohmann::json::parse(std::ifstream(WAVEJIT_PUBLISHED_BACKWARD));
+      for (const auto& row : file.at("aiter_on_the_clock").at("rows"))
+        all.push_back({.target = row.at(0), .shape = shape_of(row.at(1)), .cycles = row.at(2)});
+    } catch (const nlohmann::json::exception& error) {
+      fmt::print(stderr, "{}: {}\n", WAVEJIT_PUBLISHED_BACKWARD, error.what());
+      std::exit(1);
+    }
+    return all;
+  }();
+  return calls;
 }
 
 }  // namespace wavejit::bench

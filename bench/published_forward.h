@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Throughput of attention forward as others published it (bench/published_forward.json): figures and where they stand.
+// Throughput of attention as others published it (bench/published_forward.json, published_backward.json): figures and
+// where they stand.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace wavejit::bench {
@@ -15,10 +17,12 @@ struct PublishedShape {
   std::int64_t head_dim = 1;
   bool causal = false;
   std::int64_t keys = 1;  // and queries
-  // 4 · B · H · S² · D, half of it when causal: as everybody counts.
+  // 4 · B · H · S² · D, half of it when causal: as everybody counts. Of a backward call 10 ·.
   double flops() const;
+  double backward_flops() const;
   // As wavejit writes it, bf16.
-  std::string descriptor() const;
+  std::string descriptor(std::string_view family = "attention_forward") const;
+  bool operator==(const PublishedShape&) const = default;
 };
 
 struct PublishedKernel {
@@ -39,5 +43,14 @@ struct PublishedBlock {
 
 // Ends the program with a line when the file is not as it should be.
 const std::vector<PublishedBlock>& published_forward();
+const std::vector<PublishedBlock>& published_backward();
+
+// Whole backward calls of AITER's code objects, timed from outside by the clock of an earlier revision.
+struct AiterCall {
+  std::string target;
+  PublishedShape shape;
+  double cycles = 0;
+};
+const std::vector<AiterCall>& aiter_backward_calls();
 
 }  // namespace wavejit::bench

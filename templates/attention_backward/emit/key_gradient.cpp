@@ -13,9 +13,8 @@
 #include "templates/attention/emit/query.h"
 #include "templates/attention_backward/emit/key_place.h"
 #include "templates/attention_backward/emit/row_modifiers.h"
-#include "templates/attention_backward/emit/row_numbers.h"
 #include "templates/attention_backward/emit/row_store.h"
-#include "templates/attention_backward/emit/row_tiles.h"
+#include "templates/attention_backward/emit/row_stream.h"
 #include "templates/attention_backward/emit/run_parts.h"
 #include "templates/attention_backward/emit/schedule.h"
 #include "templates/attention_backward/emit/score_gradient.h"
@@ -37,46 +36,19 @@ using language::Strand;
 using language::Value;
 using language::Values;
 
-// The rows of one head that a workgroup takes at a time, all uniform: a row tile, or half of it.
-struct Step {
-  Value* tile;
-  Value* head;  // of the group
-  Value* part;  // of the tile
-};
-
 class KeyGradient : private Weaver {
  public:
   KeyGradient(Kernel& kernel, const KeyKernel& spec)
       : kernel_(kernel),
         spec_(spec),
-        rows_(rows_at_once(spec, kernel.target())),
         wave_(language::wave_shape(kernel)),
         matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         place_(find_key_place(kernel, spec)),
         cap_rate_(cap_rate(kernel, spec)),
-        q_plan_(plan_tile(kernel.target(),
-                          {.rows = rows_,
-                           .dims = spec.head_dim,
-                           .element_bytes = attention::bytes_of(spec.dtype),
-                           .by_columns = true},
-                          0, 0)),
-        d_o_plan_(plan_tile(kernel.target(),
-                            {.rows = rows_,
-                             .dims = spec.head_dim,
-                             .element_bytes = attention::bytes_of(spec.dtype),
-                             .by_columns = true},
-                            q_plan_.total_bytes(), q_plan_.regions())),
-        numbers_at_(q_plan_.total_bytes() + d_o_plan_.total_bytes()),
-        numbers_region_(q_plan_.regions() + d_o_plan_.regions()),
-        lds_(kernel, numbers_at_ + (buffers() * numbers_bytes), numbers_region_ + buffers()),
-        queries_(kernel, lds_, matrix_, q_plan_, stride_of(offsetof(Arguments, q))),
-        output_gradients_(kernel, lds_, matrix_, d_o_plan_, stride_of(offsetof(Arguments, d_o))),
+        stream_(kernel, spec, matrix_, place_),
         ladder_(ladder_of(spec, kernel.target())),
         score_gradient_(kernel, matrix_, slots_of(spec, kernel.target()),
                         spec.modifiers.any() ? kernel.constant(1.0F) : place_.scale_log2e) {
-    // An offset of an LDS instruction has 16 bits: what stands behind 64 KiB would have an address for each read.
-    llvm::IRBuilder<>& ir = kernel.ir();
-    numbers_read_ = ir.CreateAdd(ir.CreateShl(lane_key(kernel, place_).lane_group, 4), kernel.constant(numbers_at_));
     for (int block = 0; block < spec.blocks; ++block) places_.push_back(place_of_block(kernel, place_, block));
     modifiers_.reserve(places_.size());
     for (const KeyPlace& place : places_) modifiers_.emplace_back(kernel, spec, place, cap_rate_);
@@ -88,7 +60,7 @@ class KeyGradient : private Weaver {
       load_keys();
       walk_runs(first);
     } else {
-      const Values started = fetch(0, first);
+      const Values started = stream_.fetch(0, first);
       load_keys();
       walk(first, started, place_.tiles);
     }
@@ -99,15 +71,13 @@ class KeyGradient : private Weaver {
  private:
   using Sums = std::vector<Accumulator>;  // dVᵀ, then dKᵀ: of each block of keys, a block of dims each
 
-  static constexpr int numbers_bytes = 2 * tile_rows * 4;  // of a tile: shifts, then −delta
-  static constexpr int quarter_bytes = 16;                 // of four rows
   int dim_blocks() const { return spec_.head_dim / wave_.rows; }
   int fragments_of_block() const { return wave_.rows / wave_.fragment_k(); }
-  int buffers() const { return q_plan_.buffers; }
+  int row_blocks() const { return stream_.rows() / wave_.rows; }
+  bool reads_ahead() const { return stream_.buffers() > 1; }
   // Sums of two blocks and 128 dims are 256 registers.
   bool sums_apart() const { return spec_.blocks == 2; }
   bool several_runs() const { return spec_.runs == Runs::several; }
-  Value* stride_of(std::size_t at) { return kernel_.argument_i32(tensor_fields(at).row_stride); }
 
   static void add(Values& values, const Sums& sums) {
     for (const Accumulator& sum : sums) values.push_back(sum.value);
@@ -126,123 +96,84 @@ class KeyGradient : private Weaver {
 
   // ---- The walk
 
-  // From `first`, which is on its way into buffer 0, to the row tile `end`: sums_ are theirs.
+  // From `first`, which is on its way into buffer 0, to the row tile `end`: sums_ are theirs. With two buffers the
+  // first fragments of a tile come from the tile before, else what is on its way in registers.
   void walk(const Step& first, const Values& started, Value* end) {
     const Sums zeros = Sums(static_cast<std::size_t>(2 * spec_.blocks * dim_blocks()), matrix_.zeros());
     Values initial = {first.tile, first.head, first.part};
     add(initial, zeros);
-    initial.insert(initial.end(), started.begin(), started.end());
+    const Values before = reads_ahead() ? begin_reading(first, started) : started;
+    initial.insert(initial.end(), before.begin(), before.end());
     const std::size_t sums_at = 3;
-    const std::size_t in_flight_at = sums_at + zeros.size();
+    const std::size_t before_at = sums_at + zeros.size();
     const Values last = language::loop_in_phases(
-        kernel_, buffers(), initial,
+        kernel_, stream_.buffers(), initial,
         [&](int buffer, const Values& state) {
           const Step step = {
               .tile = kernel_.uniform(state[0]), .head = kernel_.uniform(state[1]), .part = kernel_.uniform(state[2])};
-          const Step next = behind(step);
-          const Values ahead = advance(buffer, step, next, end,
-                                       Values(state.begin() + static_cast<std::ptrdiff_t>(in_flight_at), state.end()));
+          const Step next = stream_.behind(step);
+          // Behind the last tile comes that one again: nobody reads it, and no branch is needed.
+          at_ = {.buffer = buffer, .step = step, .next = next, .in_flight = {}};
+          at_.next.tile = attention::minimum(kernel_, next.tile, ir().CreateSub(end, kernel_.constant(1)));
           sums_ = from(state, sums_at, zeros.size());
-          attend(buffer, step);
+          const Values ahead = attend(Values(state.begin() + static_cast<std::ptrdiff_t>(before_at), state.end()));
           Values after = {next.tile, next.head, next.part};
           add(after, sums_);
           after.insert(after.end(), ahead.begin(), ahead.end());
           return after;
         },
-        [&](const Values& state) { return kernel_.ir().CreateICmpSLT(state[0], end); });
+        [&](const Values& state) { return ir().CreateICmpSLT(state[0], end); });
     sums_ = from(last, sums_at, zeros.size());
     if (sums_apart()) matrix_.settle(sums_);
   }
 
-  // Part, then head, then tile.
-  Step behind(const Step& step) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* one = kernel_.constant(1);
-    Value* zero = kernel_.constant(0);
-    Step next = step;
-    Value* carries = ir.getTrue();
-    if (rows_ < tile_rows) {
-      Value* part = ir.CreateAdd(step.part, one);
-      carries = ir.CreateICmpEQ(part, kernel_.constant(tile_rows / rows_));
-      next.part = ir.CreateSelect(carries, zero, part);
+  llvm::IRBuilder<>& ir() { return kernel_.ir(); }
+  int other_buffer() const { return (at_.buffer + 1) % stream_.buffers(); }
+  const schedule::Schedule& table() const { return schedule::key_schedule(row_blocks()); }
+
+  Values begin_reading(const Step& first, const Values& started) {
+    Strand numbers;
+    stream_.add_numbers(numbers, 0, first, started);
+    numbers.write_rest();
+    stream_.turn();
+    return values_of(read_first(*this, table(), ladder_, 0));
+  }
+
+  // A tile. `before`: its first fragments or what is on its way in registers; returns the next one's.
+  Values attend(const Values& before) {
+    blocks_.assign(static_cast<std::size_t>(row_blocks()), std::vector<Block>(places_.size()));
+    shifts_.assign(static_cast<std::size_t>(row_blocks()), {});
+    const Buffers buffers = {.own = at_.buffer, .next = other_buffer()};
+    if (reads_ahead()) {
+      Fragments ahead;
+      for (Value* value : before) ahead.push_back(matrix_.operand_a(value, language::KOrder::contiguous));
+      return values_of(weave(*this, table(), ladder_, buffers, ahead));
     }
-    Value* head = ir.CreateSelect(carries, ir.CreateAdd(step.head, one), step.head);
-    Value* wraps = ir.CreateICmpEQ(head, place_.group);
-    next.head = ir.CreateSelect(wraps, zero, head);
-    next.tile = ir.CreateSelect(wraps, ir.CreateAdd(step.tile, one), step.tile);
-    return next;
+    Strand numbers;
+    stream_.add_numbers(numbers, at_.buffer, at_.step, before);
+    numbers.write_rest();
+    stream_.receive(before);
+    weave(*this, table(), ladder_, buffers, {});
+    return at_.in_flight;
   }
 
-  Value* first_row_of(const Step& step) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    return ir.CreateAdd(ir.CreateMul(step.tile, kernel_.constant(tile_rows)),
-                        ir.CreateMul(step.part, kernel_.constant(rows_)));
-  }
-  Value* head_of(const Step& step) { return kernel_.ir().CreateAdd(place_.first_head, step.head); }
-
-  // Tiles, and a row's two numbers in each lane. A part of a tile may begin beyond the sequence: then its rows are
-  // none.
-  Values fetch(int buffer, const Step& step) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* head = head_of(step);
-    Value* row = first_row_of(step);
-    Value* last = ir.CreateSub(place_.sequence.query_length, kernel_.constant(1));
-    Value* is_inside = ir.CreateICmpSLE(row, last);
-    attention::Sequence sequence = place_.sequence;
-    sequence.query_length = ir.CreateSelect(is_inside, sequence.query_length, kernel_.constant(0));
-    Value* from = ir.CreateSelect(is_inside, row, kernel_.constant(0));
-    const auto rows_of = [&](std::size_t at) {
-      return attention::slice_of(kernel_, tensor_fields(at), place_.batch, head, sequence.query_start,
-                                 sequence.query_length, spec_.head_dim * attention::bytes_of(spec_.dtype));
-    };
-    Values loaded = queries_.fetch(buffer, rows_of(offsetof(Arguments, q)).buffer, from);
-    const Values more = output_gradients_.fetch(buffer, rows_of(offsetof(Arguments, d_o)).buffer, from);
-    loaded.insert(loaded.end(), more.begin(), more.end());
-    Value* own = ir.CreateAdd(row, attention::lane_made_anew(kernel_));
-    const auto number = [&](std::size_t at) {
-      const language::Buffer numbers = row_numbers(kernel_, at, place_.batch, head, place_.sequence);
-      return ir.CreateBitCast(numbers.load(4, ir.CreateShl(own, 2), kernel_.constant(0)), kernel_.f32());
-    };
-    loaded.push_back(number(offsetof(Arguments, lse)));
-    loaded.push_back(number(offsetof(Arguments, delta)));
-    return loaded;
+  static Values values_of(const Fragments& fragments) {
+    Values values;
+    for (const OperandA& fragment : fragments) values.push_back(fragment.value);
+    return values;
   }
 
-  // After this the step's rows are in `buffer` and the next ones on their way. As in the dQ kernel; the rows' numbers
-  // come through registers into LDS, and with two buffers those of this one were read before the last barrier.
-  Values advance(int buffer, const Step& step, const Step& next, Value* end, const Values& arrived) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    const std::size_t tiles = (arrived.size() - 2) / 2;
-    if (tiles != 0) {
-      language::wait_for_lds(kernel_);
-      language::barrier(kernel_);
-      queries_.write(std::span(arrived).first(tiles));
-      output_gradients_.write(std::span(arrived).subspan(tiles, tiles));
-    }
-    // Rows beyond the sequence weigh nothing. Nothing of a lane's number lives through the products.
-    Value* lane = attention::lane_made_anew(kernel_);
-    Value* has_row = ir.CreateICmpSLT(ir.CreateAdd(first_row_of(step), lane), place_.sequence.query_length);
-    Value* shift = ir.CreateSelect(has_row, shift_of(kernel_, arrived[arrived.size() - 2]),
-                                   kernel_.constant(-std::numeric_limits<float>::infinity()));
-    Value* minus_delta = ir.CreateFNeg(arrived.back());
-    language::if_uniform(kernel_, ir.CreateICmpEQ(kernel_.wave(), kernel_.constant(0)), language::Likelihood::even,
-                         [&] {
-                           Value* own = ir.CreateAdd(ir.CreateShl(lane, 2), kernel_.constant(numbers_at_));
-                           const auto write = [&](Value* number, int at) {
-                             lds_.write(numbers_region_ + buffer, ir.CreateBitCast(number, kernel_.i32()), own,
-                                        (buffer * numbers_bytes) + at);
-                           };
-                           write(shift, 0);
-                           write(minus_delta, tile_rows * 4);
-                         });
-    if (tiles != 0)
-      language::wait_for_lds(kernel_);
-    else
-      language::wait_for_lds_fills(kernel_);
-    language::barrier(kernel_);
-    return language::if_uniform(kernel_, ir.CreateICmpSLT(next.tile, end), language::Likelihood::even, arrived,
-                                [&](const Values&) { return fetch((buffer + 1) % buffers(), next); });
+  Strand fetch() override {
+    Strand strand;
+    stream_.add_fetch(strand, other_buffer(), at_.next, at_.in_flight);
+    return strand;
   }
+  Strand receive() override {
+    Strand strand;
+    stream_.add_numbers(strand, other_buffer(), at_.next, at_.in_flight);
+    return strand;
+  }
+  void turn() override { stream_.turn(); }
 
   void walk_runs(const Step& first) {
     llvm::IRBuilder<>& ir = kernel_.ir();
@@ -257,7 +188,7 @@ class KeyGradient : private Weaver {
           // Nobody reads the run before any more.
           language::wait_for_lds(kernel_);
           language::barrier(kernel_);
-          walk(step, fetch(0, step), end);
+          walk(step, stream_.fetch(0, step), end);
           RunParts(kernel_, spec_, place_).add(sums_, ir.CreateICmpSGT(step.tile, place_.first_tile));
           return Values{end};
         },
@@ -312,23 +243,6 @@ class KeyGradient : private Weaver {
 
   // ---- A block of rows
 
-  // Register r of a lane is row 8 · (r / 4) + 4h + r mod 4 of the block: 16 bytes have those of registers 4 · quarter …
-  // + 3, the same in all lanes of a group.
-  Value* four_numbers(int block, int quarter, int at) {
-    const int row = (wave_.rows * block) + matrix_.accumulator_layout().row_of_register(4 * quarter);
-    return kernel_.ir().CreateBitCast(lds_.read(numbers_region_ + at_.buffer, quarter_bytes, numbers_read_,
-                                                (at_.buffer * numbers_bytes) + at + (4 * row)),
-                                      kernel_.vector(kernel_.f32(), 4));
-  }
-
-  void attend(int buffer, const Step& step) {
-    const int row_blocks = rows_ / wave_.rows;
-    at_ = {.buffer = buffer, .head = head_of(step), .first_row = first_row_of(step)};
-    blocks_.assign(static_cast<std::size_t>(row_blocks), std::vector<Block>(places_.size()));
-    shifts_.assign(static_cast<std::size_t>(row_blocks), {});
-    weave(*this, schedule::key_schedule(row_blocks), ladder_);
-  }
-
   std::vector<Block>& blocks_at(int block) { return blocks_[static_cast<std::size_t>(block)]; }
 
   // Products of gradients start from −delta. The first shifts are asked for before scores are there.
@@ -340,7 +254,7 @@ class KeyGradient : private Weaver {
       while (shifts.size() < quarters_of_half) read_shifts(multiply.block);
     }
     if (multiply.product != Product::gradients) return;
-    const Accumulator minus_delta = {numbers_of(multiply.block, tile_rows * 4), matrix_.accumulator_layout()};
+    const Accumulator minus_delta = {minus_delta_of(multiply.block), matrix_.accumulator_layout()};
     for (Block& block : blocks_at(multiply.block)) block.gradients = minus_delta;
   }
   void begin(const schedule::Multiply& multiply) override {
@@ -356,13 +270,13 @@ class KeyGradient : private Weaver {
     return multiply.product == schedule::Product::values || multiply.product == schedule::Product::keys;
   }
 
-  Value* numbers_of(int block, int at) {
+  Value* minus_delta_of(int block) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const int registers = matrix_.accumulator_layout().registers();
     Value* all = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), registers));
     Value* four = nullptr;
     for (int r = 0; r < registers; ++r) {
-      if (r % 4 == 0) four = four_numbers(block, r / 4, at);
+      if (r % 4 == 0) four = stream_.four_numbers(RowStream::Number::minus_delta, at_.buffer, block, r / 4);
       all = ir.CreateInsertElement(all, ir.CreateExtractElement(four, static_cast<std::uint64_t>(r % 4)),
                                    static_cast<std::uint64_t>(r));
     }
@@ -374,7 +288,8 @@ class KeyGradient : private Weaver {
   static constexpr std::size_t quarters_of_half = 2;
   void read_shifts(int block) {
     Values& shifts = shifts_[static_cast<std::size_t>(block)];
-    shifts.push_back(four_numbers(block, static_cast<int>(shifts.size()), 0));
+    shifts.push_back(
+        stream_.four_numbers(RowStream::Number::shift, at_.buffer, block, static_cast<int>(shifts.size())));
   }
   Value* shift(int block, std::size_t keys, int r) {
     Values& shifts = shifts_[static_cast<std::size_t>(block)];
@@ -388,13 +303,13 @@ class KeyGradient : private Weaver {
     using schedule::Product;
     switch (multiply.product) {
       case Product::scores:
-        return from_rows(queries_, multiply.block, &Block::scores, keys_);
+        return from_rows(stream_.queries(), multiply.block, &Block::scores, keys_);
       case Product::gradients:
-        return from_rows(output_gradients_, multiply.block, &Block::gradients, values_);
+        return from_rows(stream_.output_gradients(), multiply.block, &Block::gradients, values_);
       case Product::values:
-        return from_columns(output_gradients_, multiply.block, &Block::weights, 0);
+        return from_columns(stream_.output_gradients(), multiply.block, &Block::weights, 0);
       case Product::keys:
-        return from_columns(queries_, multiply.block, &Block::d_scores, 1);
+        return from_columns(stream_.queries(), multiply.block, &Block::d_scores, 1);
       case Product::queries:
         break;
     }
@@ -406,7 +321,7 @@ class KeyGradient : private Weaver {
                                         const std::vector<std::vector<OperandB>>& operands) {
     std::vector<Multiplication> all;
     for (int dims = 0; dims < spec_.head_dim / wave_.fragment_k(); ++dims) {
-      Multiplication one = {.read = [this, &tile, block, dims] { return tile.rows(at_.buffer, block, dims); },
+      Multiplication one = {.read = [&tile, block, dims](int buffer) { return tile.rows(buffer, block, dims); },
                             .instructions = {},
                             .is_made = {}};
       for (std::size_t keys = 0; keys < places_.size(); ++keys)
@@ -427,7 +342,7 @@ class KeyGradient : private Weaver {
       for (int dims = 0; dims < dim_blocks(); ++dims) {
         Multiplication one = {
             .read = [this, &tile, block, rows,
-                     dims] { return tile.columns(at_.buffer, dims, (fragments_of_block() * block) + rows); },
+                     dims](int buffer) { return tile.columns(buffer, dims, (fragments_of_block() * block) + rows); },
             .instructions = {},
             .made = rows,
             .is_made =
@@ -453,11 +368,12 @@ class KeyGradient : private Weaver {
     for (const std::vector<Block>& blocks : blocks_)
       for (const Block& block : blocks) add_unused(kernel_, block, unused);
     if (!unused.empty()) language::pin(kernel_, unused);
-    Value* first_row = kernel_.ir().CreateAdd(at_.first_row, kernel_.constant(wave_.rows * modify.block));
+    Value* first_row =
+        kernel_.ir().CreateAdd(stream_.first_row_of(at_.step), kernel_.constant(wave_.rows * modify.block));
     for (std::size_t keys = 0; keys < places_.size(); ++keys) {
       Block& block = blocks_at(modify.block)[keys];
       block.slopes = cap_slopes(kernel_, spec_, cap_rate_, block.scores);
-      modifiers_[keys].apply(at_.head, first_row, block.scores);
+      modifiers_[keys].apply(stream_.head_of(at_.step), first_row, block.scores);
     }
   }
 
@@ -477,21 +393,13 @@ class KeyGradient : private Weaver {
 
   Kernel& kernel_;
   const KeyKernel& spec_;
-  int rows_;
   targets::WaveShape wave_;
   language::MatrixUnit matrix_;
   KeyPlace place_;                // of the first block
   std::vector<KeyPlace> places_;  // of each
   Value* cap_rate_;
   std::vector<RowModifiers> modifiers_;
-  RowTilePlan q_plan_;
-  RowTilePlan d_o_plan_;
-  int numbers_at_;
-  int numbers_region_;
-  Value* numbers_read_ = nullptr;  // per lane group
-  language::Lds lds_;
-  RowTile queries_;
-  RowTile output_gradients_;
+  RowStream stream_;
   Ladder ladder_;
   ScoreGradient score_gradient_;
   std::vector<std::vector<OperandB>> keys_;  // of each block of keys, a fragment of dims each
@@ -499,8 +407,9 @@ class KeyGradient : private Weaver {
   // Of the tile at hand.
   struct {
     int buffer = 0;
-    Value* head = nullptr;
-    Value* first_row = nullptr;
+    Step step = {};
+    Step next = {};
+    Values in_flight = {};  // of the next step
   } at_;
   Sums sums_;
   std::vector<std::vector<Block>> blocks_;  // of rows, of keys

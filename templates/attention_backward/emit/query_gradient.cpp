@@ -157,23 +157,27 @@ class QueryGradient : private Weaver {
 
   void emit() {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    Values in_flight = fetch(0, place_.first_tile);
+    const Values started = fetched(0, place_.first_tile);
     for (const QueryTile& queries : place_.queries) rows_.push_back(load_rows(queries));
     Values initial = {place_.first_tile};
     const int sums = spec_.blocks * dim_blocks();
     const auto count = static_cast<std::size_t>(sums);
     for (std::size_t i = 0; i < count; ++i) initial.push_back(matrix_.zeros().value);
-    initial.insert(initial.end(), in_flight.begin(), in_flight.end());
-    const std::size_t in_flight_at = 1 + count;
+    const Values before = reads_ahead() ? begin_reading() : started;
+    initial.insert(initial.end(), before.begin(), before.end());
+    const std::size_t before_at = 1 + count;
     const Values end = language::loop_in_phases(
         kernel_, k_plan_.buffers, initial,
         [&](int buffer, const Values& state) {
           Value* tile = kernel_.uniform(state[0]);
           Value* next = ir.CreateAdd(tile, kernel_.constant(1));
-          const Values arrived(state.begin() + static_cast<std::ptrdiff_t>(in_flight_at), state.end());
-          const Values ahead = advance(buffer, next, arrived);
+          // Behind the last tile comes that one again: nobody reads it, and no branch is needed.
+          at_ = {.buffer = buffer,
+                 .tile = tile,
+                 .next = minimum(kernel_, next, ir.CreateSub(place_.tiles, kernel_.constant(1))),
+                 .in_flight = {}};
           sums_ = sums_from(state, count);
-          attend(buffer, tile);
+          const Values ahead = attend(Values(state.begin() + static_cast<std::ptrdiff_t>(before_at), state.end()));
           Values after = {next};
           after.reserve(1 + count + ahead.size());
           for (const Accumulator& sum : sums_) after.push_back(sum.value);
@@ -226,31 +230,42 @@ class QueryGradient : private Weaver {
                                spec_.head_dim * attention::bytes_of(spec_.dtype));
   }
 
-  Values fetch(int buffer, Value* tile) {
-    Value* first = kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys));
-    Values loaded = keys_.fetch(buffer, k_.buffer, first);
-    const Values more = values_.fetch(buffer, v_.buffer, first);
-    loaded.insert(loaded.end(), more.begin(), more.end());
-    return loaded;
-  }
+  bool reads_ahead() const { return k_plan_.buffers > 1; }
+  int other_buffer() const { return (at_.buffer + 1) % k_plan_.buffers; }
+  static const schedule::Schedule& table(int blocks) { return schedule::query_schedule(blocks); }
+  int key_blocks() const { return tile_keys / wave_.rows; }
 
-  // After this the tile is in `buffer` and the next one on its way. With one buffer everybody's reads of the tile
-  // before end at the first barrier; with two, the barrier says that the other one is free.
-  Values advance(int buffer, Value* next, const Values& arrived) {
-    const bool in_registers = !arrived.empty();
-    if (in_registers) {
-      language::wait_for_lds(kernel_);
-      language::barrier(kernel_);
-      const std::size_t half = arrived.size() / 2;
-      keys_.write(std::span(arrived).first(half));
-      values_.write(std::span(arrived).subspan(half));
-      language::wait_for_lds(kernel_);
-    } else {
-      language::wait_for_lds_fills(kernel_);
-    }
+  void add_fetch(Strand& strand, int buffer, Value* tile, Values& in_flight) {
+    Value* first = kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys));
+    keys_.add_fetch(strand, buffer, [this] { return k_.buffer; }, first, in_flight);
+    values_.add_fetch(strand, buffer, [this] { return v_.buffer; }, first, in_flight);
+  }
+  Values fetched(int buffer, Value* tile) {
+    Values in_flight;
+    Strand strand;
+    add_fetch(strand, buffer, tile, in_flight);
+    strand.write_rest();
+    return in_flight;
+  }
+  Strand fetch() override {
+    Strand strand;
+    add_fetch(strand, other_buffer(), at_.next, at_.in_flight);
+    return strand;
+  }
+  Strand receive() override { return {}; }
+  // What was fetched is in LDS, and everybody has read the other buffer.
+  void turn() override {
+    language::wait_for_lds_fills(kernel_);
     language::barrier(kernel_);
-    return language::if_uniform(kernel_, kernel_.ir().CreateICmpSLT(next, place_.tiles), language::Likelihood::even,
-                                arrived, [&](const Values&) { return fetch((buffer + 1) % k_plan_.buffers, next); });
+  }
+  Values begin_reading() {
+    turn();
+    return values_of(read_first(*this, table(key_blocks()), ladder_, 0));
+  }
+  static Values values_of(const Fragments& fragments) {
+    Values values;
+    for (const OperandA& fragment : fragments) values.push_back(fragment.value);
+    return values;
   }
 
   // Q and dO as operands, LSE and delta of the lane's row.
@@ -316,13 +331,26 @@ class QueryGradient : private Weaver {
     return ir.CreateFAdd(one, other);
   }
 
-  void attend(int buffer, Value* tile) {
-    buffer_ = buffer;
-    tile_ = tile;
+  // A tile. `before`: its first fragments, or what is on its way in registers; returns the next one's.
+  Values attend(const Values& before) {
+    if (!reads_ahead()) {
+      language::wait_for_lds(kernel_);
+      language::barrier(kernel_);
+      const std::size_t half = before.size() / 2;
+      keys_.write(std::span(before).first(half));
+      values_.write(std::span(before).subspan(half));
+      language::wait_for_lds(kernel_);
+      language::barrier(kernel_);
+    }
     fetched_.clear();
-    for (const attention::ScoreModifiers& modifiers : modifiers_) fetched_.push_back(modifiers.fetch(tile));
-    blocks_.assign(tile_keys / wave_.rows, std::vector<Block>(rows_.size()));
-    weave(*this, schedule::query_schedule(tile_keys / wave_.rows), ladder_);
+    for (const attention::ScoreModifiers& modifiers : modifiers_) fetched_.push_back(modifiers.fetch(at_.tile));
+    blocks_.assign(static_cast<std::size_t>(key_blocks()), std::vector<Block>(rows_.size()));
+    Fragments first;
+    if (reads_ahead())
+      for (Value* value : before) first.push_back(matrix_.operand_a(value, language::KOrder::contiguous));
+    const Buffers buffers = {.own = at_.buffer, .next = other_buffer()};
+    const Fragments next = weave(*this, table(key_blocks()), ladder_, buffers, first);
+    return reads_ahead() ? values_of(next) : at_.in_flight;
   }
 
   std::vector<Block>& blocks_at(int block) { return blocks_[static_cast<std::size_t>(block)]; }
@@ -364,7 +392,7 @@ class QueryGradient : private Weaver {
                                         std::vector<OperandB> Rows::* operands) {
     std::vector<Multiplication> all;
     for (int dims = 0; dims < spec_.head_dim / wave_.fragment_k(); ++dims) {
-      Multiplication one = {.read = [this, &tile, block, dims] { return tile.rows(buffer_, block, dims); },
+      Multiplication one = {.read = [&tile, block, dims](int buffer) { return tile.rows(buffer, block, dims); },
                             .instructions = {},
                             .is_made = {}};
       for (std::size_t rows = 0; rows < rows_.size(); ++rows)
@@ -385,7 +413,7 @@ class QueryGradient : private Weaver {
       for (int dims = 0; dims < dim_blocks(); ++dims) {
         Multiplication one = {
             .read = [this, block, keys,
-                     dims] { return keys_.columns(buffer_, dims, (fragments_of_block() * block) + keys); },
+                     dims](int buffer) { return keys_.columns(buffer, dims, (fragments_of_block() * block) + keys); },
             .instructions = {},
             .made = keys,
             .is_made =
@@ -414,7 +442,7 @@ class QueryGradient : private Weaver {
     for (std::size_t rows = 0; rows < rows_.size(); ++rows) {
       Block& block = blocks_at(modify.block)[rows];
       block.slopes = cap_slopes(kernel_, spec_, cap_rate_, block.scores);
-      modifiers_[rows].apply(tile_, fetched_[rows], {&block.scores, 1}, static_cast<std::size_t>(modify.block));
+      modifiers_[rows].apply(at_.tile, fetched_[rows], {&block.scores, 1}, static_cast<std::size_t>(modify.block));
     }
   }
 
@@ -449,8 +477,12 @@ class QueryGradient : private Weaver {
   std::vector<attention::ScoreModifiers> modifiers_;  // of each block of rows
   std::vector<Rows> rows_;
   // Of the tile at hand.
-  int buffer_ = 0;
-  Value* tile_ = nullptr;
+  struct {
+    int buffer = 0;
+    Value* tile = nullptr;
+    Value* next = nullptr;
+    Values in_flight = {};  // of the next one
+  } at_;
   std::vector<Values> fetched_;
   std::vector<Accumulator> sums_;           // dQᵀ of each block of rows, a block of dims each
   std::vector<std::vector<Block>> blocks_;  // of keys, of rows

@@ -4,10 +4,12 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
-#include "templates/attention_backward/kernel/spec.h"
+#include "templates/attention_backward/kernel/ladders.h"
 
 namespace wavejit::attention_backward {
 namespace {
@@ -146,29 +148,42 @@ void RowTile::prepare_registers() {
                    ir.CreateMul(half, constant(unit_bytes / 2))));
 }
 
-Values RowTile::fetch(int buffer, const language::Buffer& from, Value* first_row) {
-  Value* offset = kernel_.ir().CreateMul(first_row, row_stride_);
+void RowTile::add_fetch(language::Strand& strand, int buffer, const std::function<language::Buffer()>& from,
+                        Value* first_row, Values& loaded) {
+  // What the pieces share.
+  struct Way {
+    std::optional<language::Buffer> from;
+    Value* offset = nullptr;
+    Value* place = nullptr;
+  };
+  const auto way = std::make_shared<Way>();
+  strand.add(
+      [=, this] {
+        way->from = from();
+        way->offset = kernel_.ir().CreateMul(first_row, row_stride_);
+        // Else every fill's place would be kept in a scalar register of its own.
+        if (plan_.transposes) way->place = language::opaque(kernel_, fill_place_);
+      },
+      address_slots);
   if (!plan_.transposes) {
-    Values loaded;
-    for (Value* row : offsets_) loaded.push_back(from.load(dims_of_thread() * plan_.shape.element_bytes, row, offset));
-    return loaded;
+    for (Value* row : offsets_)
+      strand.add(
+          [=, this, &loaded] {
+            loaded.push_back(way->from->load(dims_of_thread() * plan_.shape.element_bytes, row, way->offset));
+          },
+          load_slots);
+    return;
   }
   const int fills = plan_.image_bytes / fill_bytes() / waves;
-  // Else every fill's place would be kept in a scalar register of its own.
-  Value* place = language::opaque(kernel_, fill_place_);
-  for (int i = 0; i < fills; ++i) {
-    Value* lane = offsets_[static_cast<std::size_t>(i % fills_of_keys())];
-    Value* rows = kernel_.ir().CreateMul(row_stride_, kernel_.constant(i / fills_of_keys() * keys));
-    lds_.fill(plan_.first_region + buffer, from, unit_bytes, lane, kernel_.ir().CreateAdd(offset, rows), place,
-              at(buffer) + (i * fill_bytes()));
-  }
-  return {};
-}
-
-Values RowTile::nothing_in_flight() const {
-  if (plan_.transposes) return {};
-  llvm::Type* type = dims_of_thread() == 2 ? kernel_.i32() : kernel_.vector(kernel_.i32(), dims_of_thread() / 2);
-  return Values(static_cast<std::size_t>(rows_of_thread), llvm::Constant::getNullValue(type));
+  for (int i = 0; i < fills; ++i)
+    strand.add(
+        [=, this] {
+          Value* lane = offsets_[static_cast<std::size_t>(i % fills_of_keys())];
+          Value* rows = kernel_.ir().CreateMul(row_stride_, kernel_.constant(i / fills_of_keys() * keys));
+          lds_.fill(plan_.first_region + buffer, *way->from, unit_bytes, lane,
+                    kernel_.ir().CreateAdd(way->offset, rows), way->place, at(buffer) + (i * fill_bytes()));
+        },
+        fill_slots);
 }
 
 void RowTile::write(std::span<Value* const> in_flight) {

@@ -11,12 +11,14 @@
 //                                  unit xor (dim xor dim / 8)
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/lds.h"
 #include "codegen/language/matrix.h"
+#include "codegen/language/strand.h"
 
 namespace wavejit::attention_backward {
 
@@ -48,10 +50,10 @@ class RowTile {
   RowTile(language::Kernel& kernel, const language::Lds& lds, const language::MatrixUnit& matrix,
           const RowTilePlan& plan, language::Value* row_stride);
 
-  // Begins the way of the rows from `first_row` on: into `buffer`, or into registers, which are returned.
-  language::Values fetch(int buffer, const language::Buffer& from, language::Value* first_row);
-  // What fetch returns, where nothing was fetched.
-  language::Values nothing_in_flight() const;
+  // Begins the way of the rows from `first_row` on, piece by piece: into `buffer`, or into registers, which are added
+  // to `loaded`. `from` is asked for in the first piece.
+  void add_fetch(language::Strand& strand, int buffer, const std::function<language::Buffer()>& from,
+                 language::Value* first_row, language::Values& loaded);
   // From registers into LDS.
   void write(std::span<language::Value* const> in_flight);
 

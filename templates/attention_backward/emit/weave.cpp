@@ -10,7 +10,6 @@
 namespace wavejit::attention_backward {
 namespace {
 
-using language::OperandA;
 using language::Strand;
 using schedule::Modify;
 using schedule::Multiply;
@@ -18,8 +17,9 @@ using schedule::Queue;
 
 class Walk {
  public:
-  Walk(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder)
-      : weaver_(weaver), schedule_(schedule), ladder_(ladder) {
+  Walk(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder, const Buffers& buffers,
+       const Fragments& ahead)
+      : weaver_(weaver), schedule_(schedule), ladder_(ladder), buffers_(buffers), fragments_(ahead) {
     for (const schedule::Act& act : schedule.acts) {
       const auto* multiply = std::get_if<Multiply>(&act);
       if (multiply == nullptr) continue;
@@ -30,7 +30,21 @@ class Walk {
   }
 
   void emit() {
+    queue_.push_back(weaver_.fetch());
+    if (!fragments_.empty()) weaver_.prepare(all_.front().of);
     for (const schedule::Act& act : schedule_.acts) std::visit([&](const auto& each) { perform(each); }, act);
+    write_all();
+  }
+  // Of the tile in `buffer`, the first that a walk asks for.
+  Fragments first_of(int buffer) const {
+    Fragments first;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(ladder_.read_ahead); ++i)
+      first.push_back(all_[i].what.read(buffer));
+    return first;
+  }
+  Fragments ahead() const {
+    return {fragments_.begin() + static_cast<std::ptrdiff_t>(std::min(all_.size(), fragments_.size())),
+            fragments_.end()};
   }
 
  private:
@@ -41,16 +55,26 @@ class Walk {
   };
 
   void read_up_to(std::size_t count) {
-    while (fragments_.size() < std::min(count, all_.size())) {
-      const Each& next = all_[fragments_.size()];
-      if (next.first) weaver_.prepare(next.of);
-      fragments_.push_back(next.what.read());
+    const std::size_t all = all_.size() + (turned_ ? static_cast<std::size_t>(ladder_.read_ahead) : 0);
+    while (fragments_.size() < std::min(count, all)) {
+      const std::size_t at = fragments_.size();
+      const Each& next = all_[at % all_.size()];
+      if (next.first && at < all_.size()) weaver_.prepare(next.of);
+      fragments_.push_back(next.what.read(at < all_.size() ? buffers_.own : buffers_.next));
     }
+  }
+  void turn() {
+    if (!buffers_.reads_ahead()) return;
+    write_all();
+    weaver_.turn();
+    turned_ = true;
   }
 
   // The fragments ahead are asked for behind the first matrix instruction: the memory unit is free for them then.
   void perform(const Multiply& multiply) {
     const int slots = ladder_.behind.at(static_cast<std::size_t>(multiply.product));
+    const bool is_last = all_.back().of.product == multiply.product && all_.back().of.block == multiply.block;
+    if (is_last && buffers_.reads_ahead()) queue_.push_back(weaver_.receive());
     int made = -1;
     for (; at_ < all_.size() && all_[at_].of.product == multiply.product && all_[at_].of.block == multiply.block;
          ++at_) {
@@ -63,6 +87,7 @@ class Walk {
       bool first = true;
       for (const auto& instruction : what.instructions) {
         instruction(fragments_[at_]);
+        if (first && at_ + static_cast<std::size_t>(ladder_.turning) == all_.size()) turn();
         if (first) read_up_to(at_ + 1 + static_cast<std::size_t>(ladder_.read_ahead));
         if (settling_ == 0)
           write(slots - (first ? ladder_.reading : 0));
@@ -88,6 +113,9 @@ class Walk {
       queue_.pop_front();
     }
   }
+  void write_all() {
+    for (; !queue_.empty(); queue_.pop_front()) queue_.front().write_rest();
+  }
   void write_one() {
     queue_.front().write_one();
     if (queue_.front().empty()) queue_.pop_front();
@@ -96,8 +124,10 @@ class Walk {
   Weaver& weaver_;
   const schedule::Schedule& schedule_;
   const Ladder& ladder_;
+  Buffers buffers_;
   std::vector<Each> all_;
-  std::vector<OperandA> fragments_;
+  Fragments fragments_;
+  bool turned_ = false;
   std::size_t at_ = 0;
   std::deque<Strand> queue_;
   int settling_ = 0;  // matrix instructions with nothing behind them
@@ -105,8 +135,15 @@ class Walk {
 
 }  // namespace
 
-void weave(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder) {
-  Walk(weaver, schedule, ladder).emit();
+Fragments weave(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder, const Buffers& buffers,
+                const Fragments& ahead) {
+  Walk walk(weaver, schedule, ladder, buffers, ahead);
+  walk.emit();
+  return walk.ahead();
+}
+
+Fragments read_first(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder, int buffer) {
+  return Walk(weaver, schedule, ladder, {}, {}).first_of(buffer);
 }
 
 }  // namespace wavejit::attention_backward

@@ -15,7 +15,7 @@ namespace wavejit::attention_backward {
 
 // A fragment and the matrix instructions that take it.
 struct Multiplication {
-  std::function<language::OperandA()> read;
+  std::function<language::OperandA(int buffer)> read;
   std::vector<std::function<void(const language::OperandA&)>> instructions;
   // Which fragment of what the queue makes they take, and whether it is made; nothing: none.
   int made = 0;
@@ -39,8 +39,28 @@ class Weaver {
   virtual void end(const schedule::Multiply& multiply) = 0;
   virtual void modify(const schedule::Modify& modify) = 0;
   virtual language::Strand strand(const schedule::Queue& queue) = 0;
+
+  // The next tile: its way into LDS, which begins with this one; what is left to do of it before it is read.
+  virtual language::Strand fetch() = 0;
+  virtual language::Strand receive() = 0;
+  // After this everything that was fetched may be read, and nothing of this tile will be.
+  virtual void turn() = 0;
 };
 
-void weave(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder);
+// Where a tile stands, and the next one; alike where there is one buffer. Then nothing of a tile is read while the one
+// before is multiplied, and nobody turns.
+struct Buffers {
+  int own = 0;
+  int next = 0;
+  bool reads_ahead() const { return own != next; }
+};
+
+using Fragments = std::vector<language::OperandA>;
+
+// A tile. `ahead`: what was read of it; returns what was read of the next one.
+Fragments weave(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder, const Buffers& buffers,
+                const Fragments& ahead);
+// Of the first tile what weave would have read ahead.
+Fragments read_first(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder, int buffer);
 
 }  // namespace wavejit::attention_backward

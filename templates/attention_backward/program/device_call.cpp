@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_backward/program/device_call.h"
 
+#include <utility>
+
 namespace wavejit::attention_backward::program {
 namespace {
 
@@ -63,6 +65,46 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
                   .strides = {of.query_heads, 1, 1, 1}};
   call.softcap = of.of(Modifier::softcap).number;
   return call;
+}
+
+tools::Result<UnfilledCall> UnfilledCall::prepare(wavejit_engine* engine, const std::string& descriptor) {
+  auto experiment = attention::program::parse_experiment(descriptor);
+  if (!experiment) return std::unexpected(experiment.error());
+  if (experiment->packed_queries() || experiment->packed_keys() || !experiment->key_lengths.empty() ||
+      experiment->has(Modifier::alibi))
+    return tools::failed(tools::ExitCode::unsupported, descriptor + ": lengths and slopes must be filled in");
+  Arrays arrays;
+  arrays.experiment = *std::move(experiment);
+  const Placement queries = attention::program::queries_of(arrays.experiment);
+  const Placement keys = attention::program::keys_of(arrays.experiment);
+  UnfilledCall made;
+  DevicePointers pointers;
+  const auto allocate = [&](void*& to, std::int64_t elements, std::size_t bytes) -> tools::Result<void> {
+    auto memory = tools::DeviceArray::allocate(engine, static_cast<std::size_t>(elements) * bytes);
+    if (!memory) return std::unexpected(memory.error());
+    to = memory->data();
+    made.memory_.push_back(*std::move(memory));
+    return {};
+  };
+  constexpr std::size_t half = 2;
+  const std::size_t gradient = arrays.experiment.output_bytes();
+  tools::Result<void> done;
+  for (void** to : {&pointers.q, &pointers.o, &pointers.d_o})
+    if (done) done = allocate(*to, queries.elements(), half);
+  for (void** to : {&pointers.k, &pointers.v})
+    if (done) done = allocate(*to, keys.elements(), half);
+  if (done) done = allocate(pointers.lse, queries.rows(), sizeof(float));
+  if (done) done = allocate(pointers.dq, queries.elements(), gradient);
+  for (void** to : {&pointers.dk, &pointers.dv})
+    if (done) done = allocate(*to, keys.elements(), gradient);
+  if (!done) return std::unexpected(done.error());
+  made.call_ = call_of(arrays, pointers);
+  return made;
+}
+
+tools::Result<void> UnfilledCall::run(wavejit_engine* engine, wavejit_call_report* report) {
+  call_.report = report;
+  return tools::checked(wavejit_attention_backward(engine, &call_, nullptr));
 }
 
 }  // namespace wavejit::attention_backward::program

@@ -2,7 +2,11 @@
 // The call of a problem's arrays that stand in device memory.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "templates/attention_backward/program/experiment_arrays.h"
+#include "tools/device_array.h"
 
 namespace wavejit::attention_backward::program {
 
@@ -24,5 +28,16 @@ struct DevicePointers {
   void* dv = nullptr;
 };
 wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DevicePointers& memory);
+
+// A call of dense tensors in device memory that nobody has filled: what a clock needs.
+class UnfilledCall {
+ public:
+  static tools::Result<UnfilledCall> prepare(wavejit_engine* engine, const std::string& descriptor);
+  tools::Result<void> run(wavejit_engine* engine, wavejit_call_report* report);
+
+ private:
+  std::vector<tools::DeviceArray> memory_;
+  wavejit_attention_backward_arguments call_{};
+};
 
 }  // namespace wavejit::attention_backward::program

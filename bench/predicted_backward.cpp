@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Prints bench/predicted_backward.md: what the clock predicts for whole calls of attention_backward, beside what others
+// have published and beside AITER's own code objects on this clock.
+//
+//   wavejit_predicted_backward                  the page
+//   wavejit_predicted_backward --check <file>   exit 1 when the file differs
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "boards/board.h"
+#include "check_or_print.h"
+#include "isa/matrix.h"
+#include "outside_kernels.h"
+#include "predicted_launches.h"
+#include "published_forward.h"
+#include "targets/targets.h"
+
+namespace {
+
+using namespace wavejit;
+using bench::AiterCall;
+using bench::LaunchPrediction;
+using bench::LaunchTask;
+using bench::PublishedBlock;
+using bench::PublishedShape;
+
+constexpr const char* command = "./dev bench predicted-backward";
+
+constexpr std::string_view introduction =
+    R"(# What the clock predicts for gradients
+
+Made by `./dev bench predicted-backward`. **Cycles, busy and share of peak are predicted, never measured**: no kernel of this project has run on a GPU.
+[docs/timing-model.md](../docs/timing-model.md) says how far to trust them. Attention backward, bf16, as many keys as rows, every setting as it is by default: the dQ kernel, the dK/dV
+kernel behind it, and what a launch loses that waits for another. Some workgroups of each grid are timed, all are handed out, the end of a launch counts. Arrays hold zeros.
+
+| column | what it says |
+|---|---|
+| dQ, dK/dV | cycles of the two launches, predicted |
+| call | both, and 7,200 guessed for the second one's wait |
+| busy | matrix pipes of all compute units, both launches: seven products, and with a mask what it hides in a tile too |
+| steady | the same in the middle half of a compute unit's time, of each launch |
+| of peak | FLOPs as everybody counts them (10 B H S² D: **five** products, half of it when causal) over what the matrix pipes could do in those cycles |
+| GHz to equal | the engine clock at which the predicted call would take as long as the fastest published kernel of the row did. **Not a clock that anybody saw.** Above the GPU's peak (marked !) that kernel is faster at any clock |
+| the others | TFLOPS as their authors published them ([published_backward.json](published_backward.json)); – where there is none |
+
+What the clock cannot show:
+
+- **Atomic additions that meet.** Our kernels have none. The clock takes those of other kernels for stores that do not meet: AITER's cycles below are what they would be if no two workgroups
+  ever added to the same line. Published, 32-bit atomic additions cost 1.46 times as much as 16-bit ones.
+- **Determinism.** AITER's sums of dQ depend on the order of arrival. They are here because they are the fastest that is published.
+- **Power.** A GPU at its limit lowers its clock. Seven products where others have five draw it for longer.
+)";
+
+struct Task {
+  const boards::Board* target = nullptr;
+  PublishedShape shape;
+  std::string published;  // cells
+  double best = 0;
+};
+
+// 16-bit FLOPs of the whole GPU in a cycle.
+double flops_of_cycle(const boards::Board& target) {
+  const targets::MatrixInstruction& widest = target.matrix.front();
+  const double of_simd = 2.0 * widest.m * widest.n * widest.k / (4 * isa::find_matrix_instruction(widest.id)->passes);
+  return of_simd * target.simds_per_compute_unit * target.compute_units;
+}
+
+std::string heads_of(const PublishedShape& shape) {
+  return shape.kv_heads == shape.query_heads ? fmt::format("{}", shape.query_heads)
+                                             : fmt::format("{}/{}", shape.query_heads, shape.kv_heads);
+}
+std::string words_of(const PublishedShape& shape) {
+  return fmt::format("| {} | {} | {} | {} | {} |", shape.batch, heads_of(shape), shape.head_dim,
+                     shape.causal ? "causal" : "full", shape.keys);
+}
+
+std::string row_text(const Task& task, const LaunchPrediction& prediction) {
+  const auto cycles = static_cast<double>(prediction.cycles);
+  std::string text = words_of(task.shape) +
+                     fmt::format(" {} | {} | {} | {:.1f} % | {:.1f}, {:.1f} % | {:.1f} % |", prediction.each[0].cycles,
+                                 prediction.each[1].cycles, prediction.cycles, 100 * prediction.busy,
+                                 100 * prediction.each[0].steady_busy, 100 * prediction.each[1].steady_busy,
+                                 100 * task.shape.backward_flops() / cycles / flops_of_cycle(*task.target));
+  const double ghz = task.best * 1e3 * cycles / task.shape.backward_flops();
+  text += task.best == 0 ? std::string(" – |")
+                         : fmt::format(" {:.2f}{} |", ghz, ghz * 1e6 > task.target->clock_khz ? " !" : "");
+  return text + task.published + "\n";
+}
+
+constexpr std::string_view on_one_clock = R"(
+## On one clock
+
+AITER's own code objects were timed from outside by this project's clock **at revision 3e92f55**: whole calls, with 16-bit atomic additions. The clock has changed since; so the first column is of an
+earlier one. The last column is today's clock on its main kernel alone ([aiter_anchors.json](aiter_anchors.json)), without what it launches before and behind that; – where it is not kept.
+AITER's assembly was tuned on the GPU, ours on this very clock.
+
+| target | batch | heads | dim | mask | rows and keys | ours | AITER's call, 3e92f55 | ours over it | AITER's main kernel, today |
+|---|---|---|---|---|---|---|---|---|---|
+)";
+
+std::string clock_row(const AiterCall& call, const LaunchPrediction& prediction) {
+  const auto cycles = static_cast<double>(prediction.cycles);
+  const auto& outside = bench::outside_kernels();
+  const auto today = std::ranges::find_if(outside, [&](const bench::OutsideKernel& kernel) {
+    return kernel.name == "aiter" && kernel.target == call.target && kernel.mask == "backward, 16-bit atomics" &&
+           !call.shape.causal && kernel.batch == call.shape.batch && kernel.heads == call.shape.query_heads &&
+           kernel.keys == call.shape.keys;
+  });
+  return fmt::format("| {} {} {} | {:.0f} | {:.2f} | {} |\n", call.target, words_of(call.shape), prediction.cycles,
+                     call.cycles, cycles / call.cycles,
+                     today == outside.end() ? "–" : fmt::format("{:.0f}", today->cycles));
+}
+
+std::vector<Task> tasks_of(const boards::Board& target, const PublishedBlock& block) {
+  std::vector<Task> tasks;
+  for (const bench::PublishedRow& row : block.rows) {
+    Task task = {.target = &target, .shape = row.shape, .published = "", .best = 0};
+    for (std::size_t i = 0; i < block.kernels.size(); ++i) {
+      if (block.kernels[i].target != target.id) continue;
+      task.best = std::max(task.best, row.tflops[i]);
+      task.published += row.tflops[i] == 0 ? std::string(" – |") : fmt::format(" {} |", row.tflops[i]);
+    }
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+struct Table {
+  std::string heading;
+  std::vector<Task> tasks;
+};
+
+std::vector<Table> all_tables() {
+  std::vector<Table> tables;
+  for (const boards::Board& target : boards::all_products()) {
+    std::string heading = fmt::format("\n## {}, {}\n\nPeak: {:.1f} GHz, {} compute units.\n", target.id, target.product,
+                                      target.clock_khz / 1e6, target.compute_units);
+    for (const PublishedBlock& block : bench::published_backward()) {
+      std::string names;
+      std::string rule;
+      for (const bench::PublishedKernel& kernel : block.kernels) {
+        if (kernel.target != target.id) continue;
+        names += fmt::format(" {} |", kernel.name);
+        rule += "---|";
+      }
+      if (names.empty()) continue;
+      tables.push_back(
+          {.heading =
+               heading +
+               fmt::format("\nShapes and TFLOPS of {}:\n\n| batch | heads | dim | mask | rows and keys | dQ | dK/dV "
+                           "| call | busy | steady | of peak | GHz to equal "
+                           "|{}\n|---|---|---|---|---|---|---|---|---|---|---|---|{}\n",
+                           block.source, names, rule),
+           .tasks = tasks_of(target, block)});
+      heading.clear();
+    }
+  }
+  return tables;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  const auto arguments = std::span(values, static_cast<std::size_t>(count)).subspan(1);
+  const bool checks = arguments.size() == 2 && std::string_view(arguments[0]) == "--check";
+  if (!arguments.empty() && !checks) {
+    fmt::print(stderr, "usage: {} [--check <file>]\n", values[0]);
+    return 2;
+  }
+  // Shapes may stand in several tables: each is timed once.
+  const std::vector<Table> tables = all_tables();
+  std::vector<LaunchTask> launches;
+  const auto number_of = [&](const targets::Target& target, const PublishedShape& shape) {
+    const std::string descriptor = shape.descriptor("attention_backward");
+    const auto known = std::ranges::find_if(launches, [&](const LaunchTask& task) {
+      return task.target->id == target.id && task.descriptor == descriptor;
+    });
+    if (known != launches.end()) return static_cast<std::size_t>(known - launches.begin());
+    launches.push_back({.target = &target, .descriptor = descriptor, .warm = false});
+    return launches.size() - 1;
+  };
+  std::vector<std::size_t> numbers;
+  for (const Table& table : tables)
+    for (const Task& task : table.tasks) numbers.push_back(number_of(*task.target, task.shape));
+  for (const AiterCall& call : bench::aiter_backward_calls())
+    for (const boards::Board& target : boards::all_products())
+      if (target.id == call.target) numbers.push_back(number_of(target, call.shape));
+  const auto predictions = bench::predict_launches(launches);
+  if (!predictions) {
+    fmt::print(stderr, "{}\n", predictions.error().what);
+    return 1;
+  }
+  std::string of_tables;
+  std::size_t at = 0;
+  for (const Table& table : tables) {
+    of_tables += table.heading;
+    for (const Task& task : table.tasks) of_tables += row_text(task, (*predictions)[numbers[at++]]);
+  }
+  std::string text(introduction);
+  text += on_one_clock;
+  for (const AiterCall& call : bench::aiter_backward_calls()) text += clock_row(call, (*predictions)[numbers[at++]]);
+  text += of_tables;
+  return bench::check_or_print(text, checks ? arguments[1] : nullptr, command);
+}

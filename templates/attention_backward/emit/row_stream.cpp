@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_backward/emit/row_stream.h"
+
+#include <cstddef>
+#include <limits>
+
+#include "codegen/language/synchronize.h"
+#include "templates/attention/emit/slice.h"
+#include "templates/attention_backward/emit/row_numbers.h"
+#include "templates/attention_backward/kernel/arguments.h"
+#include "templates/attention_backward/kernel/canon.h"
+#include "templates/attention_backward/kernel/ladders.h"
+
+namespace wavejit::attention_backward {
+
+using language::Kernel;
+using language::Strand;
+using language::Value;
+using language::Values;
+
+namespace {
+
+constexpr int quarter_bytes = 16;  // of four rows
+
+Value* stride_of(Kernel& kernel, std::size_t at) { return kernel.argument_i32(tensor_fields(at).row_stride); }
+
+}  // namespace
+
+RowStream::RowStream(Kernel& kernel, const KeyKernel& spec, const language::MatrixUnit& matrix, const KeyPlace& place)
+    : kernel_(kernel),
+      spec_(spec),
+      matrix_(matrix),
+      place_(place),
+      rows_(rows_at_once(spec, kernel.target())),
+      q_plan_(plan_tile(
+          kernel.target(),
+          {.rows = rows_, .dims = spec.head_dim, .element_bytes = attention::bytes_of(spec.dtype), .by_columns = true},
+          0, 0)),
+      d_o_plan_(plan_tile(
+          kernel.target(),
+          {.rows = rows_, .dims = spec.head_dim, .element_bytes = attention::bytes_of(spec.dtype), .by_columns = true},
+          q_plan_.total_bytes(), q_plan_.regions())),
+      numbers_at_(q_plan_.total_bytes() + d_o_plan_.total_bytes()),
+      numbers_region_(q_plan_.regions() + d_o_plan_.regions()),
+      lds_(kernel, numbers_at_ + (waves * numbers_of_wave()), numbers_region_ + buffers()),
+      queries_(kernel, lds_, matrix, q_plan_, stride_of(kernel, offsetof(Arguments, q))),
+      output_gradients_(kernel, lds_, matrix, d_o_plan_, stride_of(kernel, offsetof(Arguments, d_o))) {
+  // An offset of an LDS instruction has 16 bits: what stands behind 64 KiB would have an address for each read.
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* of_wave = ir.CreateMul(kernel.wave(), kernel.constant(numbers_of_wave()));
+  numbers_read_ = ir.CreateAdd(ir.CreateMul(lane_key(kernel, place).lane_group, kernel.constant(quarter_bytes)),
+                               ir.CreateAdd(of_wave, kernel.constant(numbers_at_)));
+}
+
+Step RowStream::behind(const Step& step) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* one = kernel_.constant(1);
+  Value* zero = kernel_.constant(0);
+  Step next = step;
+  Value* carries = ir.getTrue();
+  if (rows_ < tile_rows) {
+    Value* part = ir.CreateAdd(step.part, one);
+    carries = ir.CreateICmpEQ(part, kernel_.constant(tile_rows / rows_));
+    next.part = ir.CreateSelect(carries, zero, part);
+  }
+  Value* head = ir.CreateSelect(carries, ir.CreateAdd(step.head, one), step.head);
+  Value* wraps = ir.CreateICmpEQ(head, place_.group);
+  next.head = ir.CreateSelect(wraps, zero, head);
+  next.tile = ir.CreateSelect(wraps, ir.CreateAdd(step.tile, one), step.tile);
+  return next;
+}
+
+Value* RowStream::first_row_of(const Step& step) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateAdd(ir.CreateMul(step.tile, kernel_.constant(tile_rows)),
+                      ir.CreateMul(step.part, kernel_.constant(rows_)));
+}
+
+Value* RowStream::head_of(const Step& step) const { return kernel_.ir().CreateAdd(place_.first_head, step.head); }
+
+// A part of a tile may begin beyond the sequence: then its rows are none.
+void RowStream::add_fetch(Strand& strand, int buffer, const Step& step, Values& in_flight) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* head = head_of(step);
+  Value* row = first_row_of(step);
+  Value* is_inside = ir.CreateICmpSLT(row, place_.sequence.query_length);
+  Value* rows = ir.CreateSelect(is_inside, place_.sequence.query_length, kernel_.constant(0));
+  Value* from = ir.CreateSelect(is_inside, row, kernel_.constant(0));
+  const auto rows_of = [=, this](std::size_t at) {
+    return attention::slice_of(kernel_, tensor_fields(at), place_.batch, head, place_.sequence.query_start, rows,
+                               spec_.head_dim * attention::bytes_of(spec_.dtype))
+        .buffer;
+  };
+  for (const std::size_t at : {offsetof(Arguments, lse), offsetof(Arguments, delta)})
+    strand.add(
+        [=, this, &in_flight, &ir] {
+          const language::Buffer numbers = row_numbers(kernel_, at, place_.batch, head, place_.sequence);
+          Value* own = ir.CreateAdd(row, attention::lane_made_anew(kernel_));
+          in_flight.push_back(
+              ir.CreateBitCast(numbers.load(4, ir.CreateShl(own, 2), kernel_.constant(0)), kernel_.f32()));
+        },
+        address_slots);
+  queries_.add_fetch(strand, buffer, [=] { return rows_of(offsetof(Arguments, q)); }, from, in_flight);
+  output_gradients_.add_fetch(strand, buffer, [=] { return rows_of(offsetof(Arguments, d_o)); }, from, in_flight);
+}
+
+Values RowStream::fetch(int buffer, const Step& step) {
+  Values in_flight;
+  Strand strand;
+  add_fetch(strand, buffer, step, in_flight);
+  strand.write_rest();
+  return in_flight;
+}
+
+// Rows beyond the sequence weigh nothing. Nothing of a lane's number lives through the products.
+void RowStream::add_numbers(Strand& strand, int buffer, const Step& step, const Values& in_flight) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto write = [=, this, &ir](Value* lane, Value* number, int at) {
+    Value* of_wave = ir.CreateMul(kernel_.wave(), kernel_.constant(numbers_of_wave()));
+    Value* own = ir.CreateAdd(ir.CreateShl(lane, 2), ir.CreateAdd(of_wave, kernel_.constant(numbers_at_)));
+    lds_.write(numbers_region_ + buffer, ir.CreateBitCast(number, kernel_.i32()), own, (buffer * numbers_bytes) + at);
+  };
+  constexpr int slots = 6;
+  strand.add(
+      [=, this, &in_flight, &ir] {
+        Value* lane = attention::lane_made_anew(kernel_);
+        Value* has_row = ir.CreateICmpSLT(ir.CreateAdd(first_row_of(step), lane), place_.sequence.query_length);
+        Value* shift = ir.CreateSelect(has_row, shift_of(kernel_, in_flight[0]),
+                                       kernel_.constant(-std::numeric_limits<float>::infinity()));
+        write(lane, shift, 0);
+      },
+      slots);
+  strand.add([=, this, &in_flight,
+              &ir] { write(attention::lane_made_anew(kernel_), ir.CreateFNeg(in_flight[1]), tile_rows * 4); },
+             slots);
+}
+
+void RowStream::receive(const Values& in_flight) {
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+  const std::span<Value* const> tiles = std::span(in_flight).subspan(2);
+  queries_.write(tiles.first(tiles.size() / 2));
+  output_gradients_.write(tiles.subspan(tiles.size() / 2));
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+}
+
+void RowStream::turn() const {
+  language::wait_for_lds_fills(kernel_);
+  language::barrier(kernel_);
+}
+
+Value* RowStream::four_numbers(Number number, int buffer, int block, int quarter) const {
+  const int row =
+      (language::wave_shape(kernel_).rows * block) + matrix_.accumulator_layout().row_of_register(4 * quarter);
+  const int at = (buffer * numbers_bytes) + (number == Number::minus_delta ? tile_rows * 4 : 0) + (4 * row);
+  return kernel_.ir().CreateBitCast(lds_.read(numbers_region_ + buffer, quarter_bytes, numbers_read_, at),
+                                    kernel_.vector(kernel_.f32(), 4));
+}
+
+}  // namespace wavejit::attention_backward

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the dK/dV kernel walks: the rows of one head after the other, Q and dO and two numbers of each row, on their way
+// into LDS.
+//
+//   targets with transpose reads   two buffers: while one is read, LDS DMA fills the other
+//   others                         the next rows wait in registers until everybody has read the one buffer
+//
+// The numbers come through registers in both cases, and each wave keeps its own: nobody waits for another's.
+#pragma once
+
+#include "codegen/language/strand.h"
+#include "templates/attention_backward/emit/key_place.h"
+#include "templates/attention_backward/emit/row_tiles.h"
+#include "templates/attention_backward/kernel/canon.h"
+
+namespace wavejit::attention_backward {
+
+// The rows of one head that a workgroup takes at a time, all uniform: a row tile, or half of it.
+struct Step {
+  language::Value* tile;
+  language::Value* head;  // of the group
+  language::Value* part;  // of the tile
+};
+
+class RowStream {
+ public:
+  RowStream(language::Kernel& kernel, const KeyKernel& spec, const language::MatrixUnit& matrix, const KeyPlace& place);
+
+  int rows() const { return rows_; }  // of a step
+  int buffers() const { return q_plan_.buffers; }
+  const RowTile& queries() const { return queries_; }
+  const RowTile& output_gradients() const { return output_gradients_; }
+
+  // The step behind it: part, then head, then tile.
+  Step behind(const Step& step) const;
+  language::Value* first_row_of(const Step& step) const;
+  language::Value* head_of(const Step& step) const;
+
+  // Sends the step's rows on their way into `buffer`, piece by piece. What passes registers is in `in_flight` then.
+  void add_fetch(language::Strand& strand, int buffer, const Step& step, language::Values& in_flight);
+  language::Values fetch(int buffer, const Step& step);
+  // The numbers of what was fetched, into LDS.
+  void add_numbers(language::Strand& strand, int buffer, const Step& step, const language::Values& in_flight);
+  // One buffer: everybody has read it; then these rows are in it.
+  void receive(const language::Values& in_flight);
+  // Two: what was fetched is in LDS, and everybody has read the other one.
+  void turn() const;
+
+  enum class Number : std::uint8_t { shift, minus_delta };
+  // Of the rows of registers 4 · quarter … + 3 of a block, the same in all lanes of a group.
+  language::Value* four_numbers(Number number, int buffer, int block, int quarter) const;
+
+ private:
+  static constexpr int numbers_bytes = 2 * tile_rows * 4;  // of a tile: shifts, then −delta
+  int numbers_of_wave() const { return q_plan_.buffers * numbers_bytes; }
+
+  language::Kernel& kernel_;
+  const KeyKernel& spec_;
+  const language::MatrixUnit& matrix_;
+  const KeyPlace& place_;
+  int rows_;
+  RowTilePlan q_plan_;
+  RowTilePlan d_o_plan_;
+  int numbers_at_;
+  int numbers_region_;
+  language::Lds lds_;
+  RowTile queries_;
+  RowTile output_gradients_;
+  language::Value* numbers_read_ = nullptr;  // per lane group
+};
+
+}  // namespace wavejit::attention_backward
