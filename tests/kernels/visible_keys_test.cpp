@@ -111,10 +111,11 @@ TEST(VisibleKeys, RowsOfATileOfKeysAreThoseThatSeeOne) {
                                    .query_length = kernel.constant(rows),
                                    .key_start = kernel.constant(0),
                                    .key_length = kernel.constant(keys)};
+        const KeyLimits limits = key_limits(kernel, mask, false, diagonal_fields, window_fields, sequence);
         const Evaluator evaluator(kernel, arguments);
         for (int first = 0; first < std::max(keys, 1); first += 64) {
-          const RowRange range = visible_rows(kernel, mask, diagonal_fields, window_fields, sequence,
-                                              kernel.constant(first), kernel.constant(first + 63));
+          const RowRange range =
+              visible_rows(kernel, limits, sequence, kernel.constant(first), kernel.constant(first + 63));
           std::optional<int> begin;
           int end = 0;
           for (int row = 0; row < rows; ++row)

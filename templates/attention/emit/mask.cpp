@@ -17,7 +17,7 @@ using language::Values;
 
 // Where `needed`, a uniform condition, holds: scores of keys for which `edge hides key` become −inf. `edge` is per lane
 // and counts from the first key of the lane's own group: one register, compared with a constant per score. Thresholds
-// up to 64 are inline constants.
+// up to 64 are inline constants. Where lanes own keys, rows take the keys' part.
 void hide(Kernel& kernel, Value* needed, const std::function<Value*()>& edge, llvm::CmpInst::Predicate hides,
           std::span<Accumulator> scores, std::size_t first_part) {
   llvm::IRBuilder<>& ir = kernel.ir();
@@ -67,6 +67,29 @@ void apply_mask(Kernel& kernel, const QueryTile& queries, Value* tile, std::span
       return in_group(place, ir.CreateAdd(place.row, ir.CreateSub(queries.begin_offset, first_key)));
     };
     hide(kernel, ir.CreateICmpSLT(first_key, queries.wave_begin), begin, llvm::CmpInst::ICMP_SGT, scores, first_part);
+  }
+}
+
+void hide_rows(Kernel& kernel, const KeyLimits& limits, Value* first_key, Value* first_row, Accumulator& scores) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto edge_of = [&](Value* limit) {
+    return [&, limit] {
+      const LaneKey own = lane_key(kernel, first_key);
+      Value* edge = ir.CreateSub(ir.CreateSub(own.key, limit), first_row);
+      return ir.CreateSub(edge, ir.CreateMul(own.lane_group, kernel.constant(scores.layout.row_block)));
+    };
+  };
+  // Rows before the first that sees the key. All rows see it where the last key of the block is seen by the first row.
+  if (limits.to_limit) {
+    Value* last_key = ir.CreateAdd(first_key, kernel.constant(scores.layout.columns - 1));
+    hide(kernel, ir.CreateICmpSGT(ir.CreateSub(last_key, limits.to_limit), first_row), edge_of(limits.to_limit),
+         llvm::CmpInst::ICMP_SGT, {&scores, 1}, 0);
+  }
+  // And behind the last.
+  if (limits.to_begin) {
+    Value* last_row = ir.CreateAdd(first_row, kernel.constant(scores.layout.rows - 1));
+    hide(kernel, ir.CreateICmpSLT(ir.CreateSub(first_key, limits.to_begin), last_row), edge_of(limits.to_begin),
+         llvm::CmpInst::ICMP_SLT, {&scores, 1}, 0);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "codegen/language/fragment.h"
 #include "templates/attention/emit/query_tile.h"
+#include "templates/attention/emit/visible_keys.h"
 
 namespace wavejit::attention {
 
@@ -14,5 +15,9 @@ namespace wavejit::attention {
 // branches skip the rest. `first_part`: the 32 keys of the tile with which `scores` begin.
 void apply_mask(language::Kernel& kernel, const QueryTile& queries, language::Value* tile,
                 std::span<language::Accumulator> scores, std::size_t first_part = 0);
+
+// The other way round: lanes own the keys from `first_key` on (lane_key), registers are the rows from `first_row` on.
+void hide_rows(language::Kernel& kernel, const KeyLimits& limits, language::Value* first_key,
+               language::Value* first_row, language::Accumulator& scores);
 
 }  // namespace wavejit::attention

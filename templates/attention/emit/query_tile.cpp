@@ -26,6 +26,13 @@ LanePlace lane_place(Kernel& kernel, const QueryTile& tile) {
           .lane_group = language::group_of_lane(kernel, lane)};
 }
 
+LaneKey lane_key(Kernel& kernel, Value* first_key) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* lane = lane_made_anew(kernel);
+  return {.key = ir.CreateAdd(first_key, language::row_of_lane(kernel, lane)),
+          .lane_group = language::group_of_lane(kernel, lane)};
+}
+
 Value* lane_row_offset(Kernel& kernel, const QueryTile& tile, Value* row, Value* row_stride, Value* head_stride) {
   // A slice with the rows by which tiles overrun it is below 4 GiB (the checks of a call): so far from its end.
   constexpr std::uint32_t far_outside = 0xFFFFC000;

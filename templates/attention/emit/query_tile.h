@@ -53,6 +53,13 @@ language::Value* lane_made_anew(language::Kernel& kernel);
 // nothing of it lives in between.
 LanePlace lane_place(language::Kernel& kernel, const QueryTile& tile);
 
+// The other way round: lanes own the keys of a block from `first_key` on, made anew likewise.
+struct LaneKey {
+  language::Value* key;
+  language::Value* lane_group;
+};
+LaneKey lane_key(language::Kernel& kernel, language::Value* first_key);
+
 // Of a tensor whose descriptor begins at the tile's (first) head: the byte offset of the lane's row. Rows past the end
 // of the sequence, which the descriptor alone cannot tell from another head's, point far outside.
 language::Value* lane_row_offset(language::Kernel& kernel, const QueryTile& tile, language::Value* row,

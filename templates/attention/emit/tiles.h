@@ -26,9 +26,9 @@ class TileStream {
  public:
   virtual ~TileStream() = default;
 
-  // 32 rows from 32 · row_block on, 16 dims from 16 · dim_block on.
+  // Rows of block row_block, dims of fragment dim_block: as many as a wave has rows, and an operand has elements a row.
   virtual language::OperandA rows(int buffer, int row_block, int dim_block) = 0;
-  // 32 dims from 32 · dim_block on; 16 rows from 16 · row_block on, in the order in which accumulators hold them.
+  // Dims of block dim_block; rows of fragment row_block, in the order in which accumulators hold them.
   virtual language::OperandA transposed(int buffer, int dim_block, int row_block) = 0;
 };
 

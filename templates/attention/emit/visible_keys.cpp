@@ -35,11 +35,10 @@ KeyLimits key_limits(Kernel& kernel, Mask mask, bool wants_diagonal, const Diago
 
 // Row r sees the keys r + d − left … r + d + right. So it sees none of first_key … last_key that is not beyond
 // r + d + right, nor one before r + d − left.
-RowRange visible_rows(Kernel& kernel, Mask mask, const DiagonalFields& diagonal, const WindowFields& window,
-                      const Sequence& sequence, Value* first_key, Value* last_key) {
+RowRange visible_rows(Kernel& kernel, const KeyLimits& limits, const Sequence& sequence, Value* first_key,
+                      Value* last_key) {
   llvm::IRBuilder<>& ir = kernel.ir();
   last_key = minimum(kernel, last_key, ir.CreateSub(sequence.key_length, kernel.constant(1)));
-  const KeyLimits limits = key_limits(kernel, mask, false, diagonal, window, sequence);
   RowRange rows = {.begin = kernel.constant(0), .end = sequence.query_length};
   if (limits.to_limit != nullptr)
     rows.begin = maximum(kernel, ir.CreateSub(first_key, limits.to_limit), kernel.constant(0));

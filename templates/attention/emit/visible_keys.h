@@ -46,7 +46,7 @@ struct RowRange {
   language::Value* begin;
   language::Value* end;
 };
-RowRange visible_rows(language::Kernel& kernel, Mask mask, const DiagonalFields& diagonal, const WindowFields& window,
-                      const Sequence& sequence, language::Value* first_key, language::Value* last_key);
+RowRange visible_rows(language::Kernel& kernel, const KeyLimits& limits, const Sequence& sequence,
+                      language::Value* first_key, language::Value* last_key);
 
 }  // namespace wavejit::attention

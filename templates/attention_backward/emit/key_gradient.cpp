@@ -317,7 +317,7 @@ class KeyGradient : private Weaver {
   }
 
   // Rows times the keys' operands.
-  std::vector<Multiplication> from_rows(const RowTile& tile, int block, Accumulator Block::* into,
+  std::vector<Multiplication> from_rows(attention::TileStream& tile, int block, Accumulator Block::* into,
                                         const std::vector<std::vector<OperandB>>& operands) {
     std::vector<Multiplication> all;
     for (int dims = 0; dims < spec_.head_dim / wave_.fragment_k(); ++dims) {
@@ -336,13 +336,14 @@ class KeyGradient : private Weaver {
   }
 
   // Columns times what was made of scores, a fragment of rows at a time.
-  std::vector<Multiplication> from_columns(const RowTile& tile, int block, Rounded Block::* operands, int gradient) {
+  std::vector<Multiplication> from_columns(attention::TileStream& tile, int block, Rounded Block::* operands,
+                                           int gradient) {
     std::vector<Multiplication> all;
     for (int rows = 0; rows < fragments_of_block(); ++rows)
       for (int dims = 0; dims < dim_blocks(); ++dims) {
         Multiplication one = {
             .read = [this, &tile, block, rows,
-                     dims](int buffer) { return tile.columns(buffer, dims, (fragments_of_block() * block) + rows); },
+                     dims](int buffer) { return tile.transposed(buffer, dims, (fragments_of_block() * block) + rows); },
             .instructions = {},
             .made = rows,
             .is_made =

@@ -6,7 +6,7 @@
 
 #include "codegen/language/fragment.h"
 #include "templates/attention/emit/query_tile.h"
-#include "templates/attention/emit/sequence.h"
+#include "templates/attention/emit/visible_keys.h"
 #include "templates/attention_backward/kernel/spec.h"
 
 namespace wavejit::attention_backward {
@@ -21,10 +21,8 @@ struct KeyPlace {
   language::Value* first_key;       // of the wave's first block
   language::Value* scale_log2e;     // c ≥ 2⁻¹²⁶
   language::Value* sign;            // xor onto a dword of K where the scale is negative
-  language::Value* diagonal;        // of row 0; null where nothing asks
-  // Key k is seen by the rows from k − to_limit to k − to_begin; null: no limit.
-  language::Value* to_limit;
-  language::Value* to_begin;
+  // Key k is seen by the rows from k − to_limit to k − to_begin.
+  attention::KeyLimits limits;
   // Row tiles, at least one.
   language::Value* first_tile;
   language::Value* tiles;
@@ -35,16 +33,10 @@ KeyPlace find_key_place(language::Kernel& kernel, const KeyKernel& spec);
 // The same of another block of the wave.
 KeyPlace place_of_block(language::Kernel& kernel, const KeyPlace& first, int block);
 
-// Which key and half of the wave a lane owns, made anew from the lane's number: nothing of it lives through the
-// products.
-struct LaneKey {
-  language::Value* key;
-  language::Value* lane_group;
-};
-LaneKey lane_key(language::Kernel& kernel, const KeyPlace& place);
-
-// Scores of rows from `first_row` on that do not see the lane's key become −∞.
-void hide_rows(language::Kernel& kernel, const KeyPlace& place, language::Value* first_row,
-               language::Accumulator& scores);
+// Of the lane, made anew: nothing of it lives through the products.
+using attention::LaneKey;
+inline LaneKey lane_key(language::Kernel& kernel, const KeyPlace& place) {
+  return attention::lane_key(kernel, place.first_key);
+}
 
 }  // namespace wavejit::attention_backward

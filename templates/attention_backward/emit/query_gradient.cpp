@@ -388,7 +388,7 @@ class QueryGradient : private Weaver {
   }
 
   // A block of keys times the rows' operands.
-  std::vector<Multiplication> from_rows(const RowTile& tile, int block, Accumulator Block::* into,
+  std::vector<Multiplication> from_rows(attention::TileStream& tile, int block, Accumulator Block::* into,
                                         std::vector<OperandB> Rows::* operands) {
     std::vector<Multiplication> all;
     for (int dims = 0; dims < spec_.head_dim / wave_.fragment_k(); ++dims) {
@@ -412,8 +412,8 @@ class QueryGradient : private Weaver {
     for (int keys = 0; keys < fragments_of_block(); ++keys)
       for (int dims = 0; dims < dim_blocks(); ++dims) {
         Multiplication one = {
-            .read = [this, block, keys,
-                     dims](int buffer) { return keys_.columns(buffer, dims, (fragments_of_block() * block) + keys); },
+            .read = [this, block, keys, dims](
+                        int buffer) { return keys_.transposed(buffer, dims, (fragments_of_block() * block) + keys); },
             .instructions = {},
             .made = keys,
             .is_made =

@@ -5,6 +5,7 @@
 
 #include <numbers>
 
+#include "templates/attention/emit/mask.h"
 #include "templates/attention_backward/kernel/arguments.h"
 
 namespace wavejit::attention_backward {
@@ -41,7 +42,7 @@ void RowModifiers::apply(Value* head, Value* first_row, language::Accumulator& s
       minus_slope = kernel_.uniform(ir.CreateFMul(slope, kernel_.constant(-std::numbers::log2e_v<float>)));
       const LaneKey own = lane_key(kernel_, place_);
       Value* row = ir.CreateAdd(first_row, ir.CreateMul(own.lane_group, kernel_.constant(scores.layout.row_block)));
-      distance = ir.CreateSub(ir.CreateSub(own.key, place_.diagonal), row);
+      distance = ir.CreateSub(ir.CreateSub(own.key, place_.limits.diagonal), row);
     }
     const auto fused = [&](Value* a, Value* b, Value* c) {
       return ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {a, b, c});
@@ -65,7 +66,7 @@ void RowModifiers::apply(Value* head, Value* first_row, language::Accumulator& s
       scores.value = ir.CreateInsertElement(scores.value, x, static_cast<std::uint64_t>(r));
     }
   }
-  hide_rows(kernel_, place_, first_row, scores);
+  attention::hide_rows(kernel_, place_.limits, place_.first_key, first_row, scores);
 }
 
 }  // namespace wavejit::attention_backward

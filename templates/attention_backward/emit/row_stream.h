@@ -28,8 +28,8 @@ class RowStream {
 
   int rows() const { return rows_; }  // of a step
   int buffers() const { return q_plan_.buffers; }
-  const RowTile& queries() const { return queries_; }
-  const RowTile& output_gradients() const { return output_gradients_; }
+  attention::TileStream& queries() { return queries_; }
+  attention::TileStream& output_gradients() { return output_gradients_; }
 
   // The step behind it: part, then head, then tile.
   Step behind(const Step& step) const;

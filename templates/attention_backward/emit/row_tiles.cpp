@@ -220,7 +220,7 @@ void RowTile::write_columns(std::span<Value* const> in_flight) {
   }
 }
 
-language::OperandA RowTile::rows(int buffer, int row_block, int dim_block) const {
+language::OperandA RowTile::rows(int buffer, int row_block, int dim_block) {
   const int offset = at(buffer) + (row_block * language::wave_shape(kernel_).rows * row_bytes()) +
                      (dim_block / 4 * unit_elements() * unit_bytes);
   return matrix_.operand_a(
@@ -228,7 +228,7 @@ language::OperandA RowTile::rows(int buffer, int row_block, int dim_block) const
       language::KOrder::contiguous);
 }
 
-language::OperandA RowTile::columns(int buffer, int dim_block, int row_block) const {
+language::OperandA RowTile::transposed(int buffer, int dim_block, int row_block) {
   const int region = plan_.first_region + buffer;
   if (!plan_.transposes) {
     const int units = units_of_column();

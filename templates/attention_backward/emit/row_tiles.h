@@ -19,6 +19,7 @@
 #include "codegen/language/lds.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/strand.h"
+#include "templates/attention/emit/tiles.h"
 
 namespace wavejit::attention_backward {
 
@@ -45,7 +46,7 @@ struct RowTilePlan {
 };
 RowTilePlan plan_tile(const targets::Target& target, const RowTileShape& shape, int first_byte, int first_region);
 
-class RowTile {
+class RowTile final : public attention::TileStream {
  public:
   RowTile(language::Kernel& kernel, const language::Lds& lds, const language::MatrixUnit& matrix,
           const RowTilePlan& plan, language::Value* row_stride);
@@ -57,10 +58,8 @@ class RowTile {
   // From registers into LDS.
   void write(std::span<language::Value* const> in_flight);
 
-  // Operand A: rows of block row_block, dims of fragment dim_block.
-  language::OperandA rows(int buffer, int row_block, int dim_block) const;
-  // Operand A: dims of block dim_block, rows of fragment row_block in the order of accumulators.
-  language::OperandA columns(int buffer, int dim_block, int row_block) const;
+  language::OperandA rows(int buffer, int row_block, int dim_block) override;
+  language::OperandA transposed(int buffer, int dim_block, int row_block) override;
 
  private:
   static constexpr int rows_of_thread = 4;
