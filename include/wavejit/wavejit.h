@@ -438,13 +438,28 @@ wavejit_attention_forward_describe(wavejit_engine* engine, const struct wavejit_
 /* ---- attention_backward -------------------------------------------------------------------------------------------
  */
 
-/* Gradients of wavejit_attention_forward: dq, dk and dv from q, k, v, o, LSE and the gradient of o. Two launches, no
- * atomic additions: the bits of a row do not depend on the batch, on its place in it, on padding or packing
+/* Whose sums a call of wavejit_attention_backward continues, or leaves for a later call: bits. */
+enum wavejit_gradient_sums { WAVEJIT_SUMS_OF_DQ = 1, WAVEJIT_SUMS_OF_DK_DV = 2 };
+
+/* Gradients of wavejit_attention_forward: dq, dk and dv from q, k, v, o, LSE and the gradient of o. Two launches or
+ * more, no atomic additions: the bits of a row do not depend on the batch, on its place in it, on padding or packing
  * (docs/canonical-arithmetic.md, "Backward").
- *   q, o, d_o, dq [B, Sq, Hq, D], k, v, dk, dv [B, Sk, Hkv, D]: fp16 or bf16, strides as in the forward call; dq, dk
- * and dv either all of q's type or all fp32 lse [B, Hq, Sq, 1]: what the forward call wrote, fp32, stride of Sq 1. With
- * sinks it has them in it, and nothing else is needed of them d_lse: the gradient of lse, shaped as it; data null: none
- * mask, windows, prefix, packed and dense lengths, alibi and softcap say what they said in the forward call. Gradients
+ *   q, d_o, dq     [B, Sq, Hq, D]: fp16 or bf16, strides as in the forward call
+ *   k, v, dk, dv   [B, Sk, Hkv, D]: the same; dq, dk and dv either all of q's type or all fp32
+ *   o              [B, Sq, Hq, D of v]: q's type or fp32
+ *   lse            [B, Hq, Sq, 1]: what the forward call wrote, fp32, stride of Sq 1. With sinks it has them in it, and
+ *                  dq, dk and dv need nothing else of them
+ *   d_lse          the gradient of lse, shaped as it; data null: none
+ *   delta          shaped as lse: the sum of d_o · o of each row, in place of o, whose data is null then
+ *   sink, d_sink   the sinks of the forward call, and their gradient [B, Hq, 1, 1], fp32, of each sequence by itself:
+ *                  the sum over a batch is the caller's. d_sink.data null: not wanted
+ *   bias, d_bias   the bias of the forward call, and its gradient with the same sizes, q's type or fp32, the sum over
+ *                  what it broadcasts. d_bias.data null: not wanted
+ *   sums_before,   for calls that share a gradient, of pieces of the queries (dk, dv) or of the keys (dq). It is fp32
+ *   sums_behind    and holds sums without the scale between them. Each call's terms go behind those that are there,
+ *                  and the last call, without sums_behind, puts the scale
+ *
+ * Mask, windows, prefix, packed and dense lengths, alibi and softcap say what they said in the forward call. Gradients
  * of grouped heads are added up in fp32. Rows that see no key, keys that no row sees and keys beyond key_lengths get
  * zeros. Rows of packed tensors that belong to no sequence are not written. Slopes have no gradient. Outputs share
  * memory with no other tensor. */
@@ -479,6 +494,13 @@ struct wavejit_attention_backward_arguments {
                              where a sequence has several (docs/backward.md); null: the engine's own */
   size_t workspace_bytes; /* of `workspace`; wavejit_attention_backward_workspace says what is needed */
   uint64_t reserved;
+  struct wavejit_tensor sink; /* data null: none; the same of those that follow */
+  struct wavejit_tensor d_sink;
+  struct wavejit_tensor delta;
+  struct wavejit_tensor bias;
+  struct wavejit_tensor d_bias;
+  uint32_t sums_before; /* enum wavejit_gradient_sums, bits; 0: gradients are written, whatever was there */
+  uint32_t sums_behind; /* the same; 0: gradients are finished */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_backward(wavejit_engine* engine,

@@ -112,10 +112,12 @@ struct Kind<wavejit_attention_backward_arguments> {
   using A = wavejit_attention_backward_arguments;
   static constexpr const char* class_name = "AttentionBackwardCall";
   static constexpr std::array tensors{
-      TensorField<A>{"q", &A::q},         TensorField<A>{"k", &A::k},         TensorField<A>{"v", &A::v},
-      TensorField<A>{"o", &A::o},         TensorField<A>{"d_o", &A::d_o},     TensorField<A>{"lse", &A::lse},
-      TensorField<A>{"d_lse", &A::d_lse}, TensorField<A>{"dq", &A::dq},       TensorField<A>{"dk", &A::dk},
-      TensorField<A>{"dv", &A::dv},       TensorField<A>{"alibi", &A::alibi},
+      TensorField<A>{"q", &A::q},           TensorField<A>{"k", &A::k},         TensorField<A>{"v", &A::v},
+      TensorField<A>{"o", &A::o},           TensorField<A>{"d_o", &A::d_o},     TensorField<A>{"lse", &A::lse},
+      TensorField<A>{"d_lse", &A::d_lse},   TensorField<A>{"dq", &A::dq},       TensorField<A>{"dk", &A::dk},
+      TensorField<A>{"dv", &A::dv},         TensorField<A>{"alibi", &A::alibi}, TensorField<A>{"sink", &A::sink},
+      TensorField<A>{"d_sink", &A::d_sink}, TensorField<A>{"delta", &A::delta}, TensorField<A>{"bias", &A::bias},
+      TensorField<A>{"d_bias", &A::d_bias},
   };
   static constexpr std::array numbers{
       NumberField<A>{"scale", &A::scale},
@@ -129,6 +131,8 @@ struct Kind<wavejit_attention_backward_arguments> {
       NumberField<A>{"softcap", &A::softcap},
       NumberField<A>{"workspace_bytes", &A::workspace_bytes},
       NumberField<A>{"flags", &A::flags},
+      NumberField<A>{"sums_before", &A::sums_before},
+      NumberField<A>{"sums_behind", &A::sums_behind},
   };
   static constexpr std::array addresses{
       AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},

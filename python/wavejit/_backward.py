@@ -8,9 +8,24 @@ from typing import TYPE_CHECKING, Any
 from . import _arrays, _dtypes, _lengths, _wavejit
 from ._arrays import DeviceArray
 from ._calls import BSHD, SequencesCall
+from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
     from ._opened_device import OpenedDevice
+
+
+SUMS = {"dq": 1, "dk_dv": 2}  # enum wavejit_gradient_sums
+
+
+def _sums(field: str, names: Sequence[str]) -> int:
+    if isinstance(names, str) or not set(names) <= set(SUMS):
+        raise InvalidArgument(f"{field} = {names!r}; accepted: a list of {', '.join(map(repr, SUMS))}")
+    return sum(SUMS[name] for name in set(names))
+
+
+def _is_fp32(given: Any) -> bool:
+    """`dtype` says what 16-bit integers mean; f32 is f32."""
+    return str(getattr(given, "dtype", "")).endswith(("fp32", "float32"))
 
 
 class AttentionBackwardCall(SequencesCall):
@@ -25,34 +40,43 @@ class AttentionBackwardCall(SequencesCall):
     """
 
     _call: _wavejit.AttentionBackwardCall
-    _outputs = ("dq", "dk", "dv")
+    _outputs = ("dq", "dk", "dv", "d_sinks")
     dq: Any
     dk: Any
     dv: Any
+    d_sinks: Any
 
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any, lse: Any, d_out: Any, dq: Any = None, dk: Any = None, dv: Any = None, *,
-                 d_lse: Any = None, gradients: str | None = None, scale: float | None = None, causal: bool = False,
+                 d_lse: Any = None, delta: Any = None, sinks: Any = None, d_sinks: Any = False, gradients: str | None = None,
+                 sums_before: Sequence[str] = (), sums_behind: Sequence[str] = (), scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None, alibi: Any = None,
                  query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, max_query_length: int | None = None,
                  max_key_length: int | None = None, workspace: DeviceArray | None = None, compile: str = "wait", dtype: Any = None,
                  stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionBackwardCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype)
-        inputs = {field: self._tensor(field, given, element, shape=BSHD, dimensions=(4,))
-                  for field, given in (("q", q), ("k", k), ("v", v), ("out", out), ("d_out", d_out))}
-        for field, given in (("lse", lse), ("d_lse", d_lse)):
+        inputs = {field: self._tensor(field, given, None if field == "out" and _is_fp32(given) else element, shape=BSHD, dimensions=(4,))
+                  for field, given in (("q", q), ("k", k), ("v", v), ("out", out), ("d_out", d_out)) if field != "out" or given is not None or delta is None}
+        for field, given in (("lse", lse), ("d_lse", d_lse), ("delta", delta)):
             if given is not None or field == "lse":
                 self._tensor(field, given, _dtypes.FP32, shape="[batch, heads, rows]", dimensions=(3, 4), lead=False)
         written = []
         for field, given, like in (("dq", dq, "q"), ("dk", dk, "k"), ("dv", dv, "v")):
             if given is None:
                 given = _arrays.allocate(engine, inputs[like].shape, inputs[like]._dtype if gradients is None else _dtypes.named(gradients, "gradients"))
-            in_fp32 = str(getattr(given, "dtype", "")).endswith(("fp32", "float32"))
-            self._tensor(field, given, None if in_fp32 else element, shape=BSHD, dimensions=(4,), output=True)
+            self._tensor(field, given, None if _is_fp32(given) else element, shape=BSHD, dimensions=(4,), output=True)
             written.append(given)
         self.dq, self.dk, self.dv = written
+        for field, names in (("sums_before", sums_before), ("sums_behind", sums_behind)):
+            self._call.set_number(field, _sums(field, names))
 
         sequences = self._starts(inputs["q"], query_starts, key_starts)
+        if sinks is not None:
+            self._sinks(sinks)
+        self.d_sinks = None
+        if d_sinks is not False:
+            self.d_sinks = _arrays.allocate(engine, (sequences, inputs["q"].shape[2]), _dtypes.FP32) if d_sinks is True else d_sinks
+            self._tensor("d_sinks", self.d_sinks, _dtypes.FP32, shape="[batch, heads]", dimensions=(2,), output=True, lead=False)
         self._numbers("key_lengths", key_lengths, sequences, "sequences")
         known_starts = _lengths.known("query_starts", query_starts)
         _lengths.check_starts("query_starts", known_starts, inputs["q"].shape[1], max_query_length, "q", "max_query_length")

@@ -202,7 +202,7 @@ class Call:
 
 
 # What Python calls otherwise than C.
-_C_NAMES = {"out": "o", "sinks": "sink", "d_out": "d_o"}
+_C_NAMES = {"out": "o", "sinks": "sink", "d_out": "d_o", "d_sinks": "d_sink"}
 BSHD = "[batch, length, heads, head dim]"
 VECTORISED_K = "[pages, heads, head dim / 8, page size, 8]"
 VECTORISED_V = "[pages, heads, head dim, page size], or [pages, heads, page size / 8, head dim, 8]"
@@ -257,6 +257,13 @@ class SequencesCall(Call):
         if array.ndim == 1:
             array = array[None]
         self._tensor("alibi", array, _dtypes.FP32, shape="[heads], [batch, heads] or [batch or 1, heads, 1, 1]", dimensions=(2, 4), lead=False)
+
+    def _sinks(self, sinks: Any) -> None:
+        """[heads] between ones."""
+        array, _ = _arrays.on_device(self._engine, sinks, "sinks", self._stream, _dtypes.FP32)
+        if array.ndim == 1:
+            array = array[None]
+        self._tensor("sinks", array, _dtypes.FP32, shape="[heads]", dimensions=(2, 4), lead=False)
 
     def _give_workspace(self, workspace: DeviceArray) -> None:
         if not isinstance(workspace, DeviceArray):
@@ -388,10 +395,7 @@ class AttentionForwardCall(SequencesCall):
         if alibi is not None:
             self._slopes(alibi)
         if sinks is not None:
-            array, _ = _arrays.on_device(self._engine, sinks, "sinks", self._stream, _dtypes.FP32)
-            if array.ndim == 1:
-                array = array[None]
-            self._tensor("sinks", array, _dtypes.FP32, shape="[heads]", dimensions=(2, 4), lead=False)
+            self._sinks(sinks)
         if softcap is not None:
             self._call.set_number("softcap", softcap)
 

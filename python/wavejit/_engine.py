@@ -307,8 +307,8 @@ class Engine:
         return AttentionForwardCall(self, *given, **words)
 
     @_with_words_of(AttentionBackwardCall)
-    def attention_backward(self, *given: Any, **words: Any) -> tuple[Any, Any, Any]:
-        """Gradients of `attention_forward`: (dq, dk, dv). Asynchronous on `stream`.
+    def attention_backward(self, *given: Any, **words: Any) -> tuple[Any, ...]:
+        """Gradients of `attention_forward`: (dq, dk, dv), and those of sinks behind them. Asynchronous on `stream`.
 
         No atomic additions: a sequence's gradients have the same bits alone, in any batch and packed.
 
@@ -320,10 +320,16 @@ class Engine:
             New arrays by default, of q's dtype; all of them fp32 with gradients="fp32".
         d_lse [B, Hq, Sq] fp32
             The gradient of lse.
+        delta [B, Hq, Sq] fp32
+            The sum of d_out · out of each row, in place of out, which is None then. Or out is fp32: no rounding of it shows.
+        sinks [Hq], d_sinks
+            True: the gradient of the sinks is returned, too, [B, Hq] fp32, of each sequence by itself. An array: written there.
+        sums_before, sums_behind
+            Lists of "dq" and "dk_dv": fp32 gradients that go on with the sums of a call before, or are left for one behind.
 
         scale, causal, window, causal_prefix, softcap, alibi, query_starts, key_starts, key_lengths, max_query_length,
-        max_key_length, compile, dtype and stream as in `attention_forward`. Sinks stand in the LSE. `workspace`: device
-        memory for call.workspace_bytes().
+        max_key_length, compile, dtype and stream as in `attention_forward`. Without d_sinks, sinks are not needed: they stand
+        in the LSE. `workspace`: device memory for call.workspace_bytes().
 
         >>> import numpy, wavejit
         >>> engine = wavejit.Engine("sim:gfx950")
@@ -333,7 +339,7 @@ class Engine:
         >>> float(abs(dq.numpy()).max()), float(dv.numpy()[0, 0, 0, 0])
         (0.0, 1.0)
         """
-        gradients: tuple[Any, Any, Any] = self.call("attention_backward", *given, **words).run()
+        gradients: tuple[Any, ...] = self.call("attention_backward", *given, **words).run()
         return gradients
 
     @_with_words_of(AttentionBackwardCall)

@@ -74,14 +74,17 @@ Arrays backward_arrays(const std::string& words) {
   return *std::move(arrays);
 }
 
-BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const ChangeCall& change) {
+BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const ChangeCall& change,
+                            const Before& before) {
   const auto q = filled(engine, arrays.q);
   const auto k = filled(engine, arrays.k);
   const auto v = filled(engine, arrays.v);
-  const auto o = filled(engine, arrays.o);
+  const auto o = arrays.o_fp32.empty() ? filled(engine, arrays.o) : filled(engine, arrays.o_fp32);
   const auto d_o = filled(engine, arrays.d_o);
   const auto lse = filled(engine, arrays.lse);
   const auto d_lse = filled(engine, arrays.d_lse);
+  const auto delta = filled(engine, arrays.delta);
+  const auto sinks = filled(engine, arrays.sinks);
   const auto slopes = filled(engine, arrays.slopes);
   const auto query_starts = filled(engine, arrays.query_starts);
   const auto key_starts = filled(engine, arrays.key_starts);
@@ -90,6 +93,9 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   Memory dq(engine, arrays.q.size() * bytes);
   Memory dk(engine, arrays.k.size() * bytes);
   Memory dv(engine, arrays.k.size() * bytes);
+  Memory d_sink(engine, arrays.sinks.size() * static_cast<std::size_t>(arrays.experiment.batch) * sizeof(float));
+  for (const auto& [memory, bits] : {std::pair{&dq, &before.dq}, {&dk, &before.dk}, {&dv, &before.dv}})
+    if (!bits->empty()) std::memcpy(memory->inside().data(), bits->data(), bits->size() * sizeof bits->front());
   const auto data = [](const auto& memory) { return memory ? memory->data() : nullptr; };
   const DevicePointers pointers = {.q = data(q),
                                    .k = data(k),
@@ -98,18 +104,21 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
                                    .d_o = data(d_o),
                                    .lse = data(lse),
                                    .d_lse = data(d_lse),
+                                   .delta = data(delta),
+                                   .sinks = data(sinks),
                                    .slopes = data(slopes),
                                    .query_starts = data(query_starts),
                                    .key_starts = data(key_starts),
                                    .key_lengths = data(key_lengths),
                                    .dq = dq.data(),
                                    .dk = dk.data(),
-                                   .dv = dv.data()};
+                                   .dv = dv.data(),
+                                   .d_sink = arrays.sinks.empty() ? nullptr : d_sink.data()};
   wavejit_attention_backward_arguments call = attention_backward::program::call_of(arrays, pointers);
   std::size_t workspace_bytes = 0;
   wavejit_attention_backward_workspace(engine, &call, &workspace_bytes);
   Memory workspace(engine, workspace_bytes);
-  for (Memory* memory : {&dq, &dk, &dv, &workspace}) memory->in();
+  for (Memory* memory : {&dq, &dk, &dv, &d_sink, &workspace}) memory->in();
   call.workspace = workspace.data();
   call.workspace_bytes = workspace_bytes;
   wavejit_call_report report{};
@@ -126,13 +135,15 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   output.reports.resize(wavejit_simgpu_take_reports(output.reports.data(), output.reports.size()));
   output.kernel_spec = report.kernel_spec;
   if (output.status != WAVEJIT_OK) return output;
-  for (Memory* memory : {&dq, &dk, &dv, &workspace}) {
+  for (Memory* memory : {&dq, &dk, &dv, &d_sink, &workspace}) {
     memory->out();
     output.fence_intact = output.fence_intact && memory->fence_intact();
   }
   output.dq = bits_of(dq.inside(), bytes);
   output.dk = bits_of(dk.inside(), bytes);
   output.dv = bits_of(dv.inside(), bytes);
+  for (const std::uint32_t bits : bits_of(d_sink.inside(), sizeof(float)))
+    output.d_sink.push_back(std::bit_cast<float>(bits));
   Outputs noted(output.status);
   noted.add(output.dq);
   noted.add(output.dk);
@@ -168,6 +179,16 @@ std::string wrong_gradients(const Arrays& arrays, const BackwardOutput& output) 
                            i / static_cast<std::size_t>(arrays.experiment.head_dim_qk),
                            i % static_cast<std::size_t>(arrays.experiment.head_dim_qk), got, exact.values[i], bound);
     }
+  }
+  if (output.d_sink.size() != arrays.exact.d_sink.values.size())
+    return std::format("d_sink has {} elements", output.d_sink.size());
+  for (std::size_t i = 0; i < output.d_sink.size(); ++i) {
+    // Of o's rounding, where it is rounded; all else is f32.
+    const double of_rounding = arrays.delta.empty() && arrays.o_fp32.empty() ? unit : 0;
+    const double exact = arrays.exact.d_sink.values[i];
+    const double bound = ((of_rounding + 2e-6) * arrays.exact.d_sink.magnitudes[i]) + smallest;
+    if (!(std::fabs(static_cast<double>(output.d_sink[i]) - exact) <= bound))
+      return std::format("d_sink[{}] is {} instead of {} ± {}", i, output.d_sink[i], exact, bound);
   }
   return {};
 }

@@ -22,13 +22,21 @@ struct BackwardOutput {
   std::string detail;
   // Bits, in the order of the tensors; f32 or the storage type.
   std::vector<std::uint32_t> dq, dk, dv;
+  std::vector<float> d_sink;  // [batch][query head]; empty: there are no sinks
   bool fence_intact = true;
   std::string reports;
   std::string kernel_spec;
-  bool operator==(const BackwardOutput& other) const { return dq == other.dq && dk == other.dk && dv == other.dv; }
+  bool operator==(const BackwardOutput& other) const {
+    return dq == other.dq && dk == other.dk && dv == other.dv && d_sink == other.d_sink;
+  }
+};
+// What gradients hold before a call; empty: noise.
+struct Before {
+  std::vector<std::uint32_t> dq, dk, dv;
 };
 using ChangeCall = std::function<void(wavejit_attention_backward_arguments&)>;
-BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const ChangeCall& change = {});
+BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const ChangeCall& change = {},
+                            const Before& before = {});
 
 // A gradient's element as a number.
 double gradient_of(const Arrays& arrays, std::uint32_t bits);

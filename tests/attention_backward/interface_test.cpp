@@ -40,6 +40,23 @@ TEST_F(BackwardInterface, NamesTheFieldThatIsWrong) {
   refused([](auto& call) { call.k.sizes[2] = 3; }, "k.sizes[2]");
   refused([](auto& call) { call.size -= 8; }, "arguments.size");
   refused([](auto& call) { call.flags = 2; }, "flags");
+  refused([](auto& call) { call.delta = call.lse; }, "o.data");
+  refused([](auto& call) { call.d_sink = call.lse, call.d_sink.data = call.workspace; }, "sink.data");
+  const auto sinks = [](auto& call) {
+    call.sink = call.d_sink = {
+        .data = call.workspace, .dtype = WAVEJIT_FP32, .reserved = 0, .sizes = {1, 2, 1, 1}, .strides = {2, 1, 1, 1}};
+  };
+  refused([&](auto& call) { sinks(call); }, "d_sink.data");  // in the memory of the sinks
+  refused([&](auto& call) { sinks(call), call.d_sink.sizes[1] = 1; }, "d_sink.sizes[1]");
+  const auto wrong_sinks = [&](auto& call) {
+    sinks(call);
+    call.d_sink.data = static_cast<char*>(call.workspace) + 64;
+    call.sink.dtype = WAVEJIT_BF16;
+  };
+  refused(wrong_sinks, "sink.dtype");
+  refused([](auto& call) { call.lse.dtype = WAVEJIT_BF16; }, "lse.dtype");
+  refused([](auto& call) { call.d_o.dtype = WAVEJIT_FP16; }, "d_o.dtype");
+  refused([](auto& call) { call.d_lse = call.lse, call.d_lse.sizes[2] = 39; }, "d_lse.sizes[2]");
   refused([](auto& call) { call.query_starts = static_cast<const std::int32_t*>(call.workspace); }, "sequences");
 }
 
@@ -73,6 +90,8 @@ TEST_F(BackwardInterface, OfCpp) {
   call.window_right = 9;
   call.max_key_length = 11;
   call.workspace_bytes = 12;
+  call.d_sink.sizes[1] = 13;
+  call.sums_behind = 2;
   const wavejit_attention_backward_arguments c = call.to_c();
   EXPECT_EQ(c.size, sizeof c);
   EXPECT_EQ(c.dv.sizes[3], 64);
@@ -83,6 +102,8 @@ TEST_F(BackwardInterface, OfCpp) {
   EXPECT_EQ(c.window_right, 9);
   EXPECT_EQ(c.max_key_length, 11);
   EXPECT_EQ(c.workspace_bytes, 12U);
+  EXPECT_EQ(c.d_sink.sizes[1], 13);
+  EXPECT_EQ(c.sums_behind, 2U);
 }
 
 TEST_F(BackwardInterface, DescribesTheCall) {
@@ -96,6 +117,11 @@ TEST_F(BackwardInterface, DescribesTheCall) {
     EXPECT_EQ(wavejit_attention_backward_supported(engine_.get(), &call), WAVEJIT_OK);
   });
   EXPECT_EQ(line, "attention_backward bf16 b1 q40 k40 h2/1 d64 causal scale=0.125");
+  const std::string said = "attention_backward fp16 b2 q40 k40 h2/1 d64 causal d_sink o=fp32 gradients=fp32";
+  const auto parsed = attention_backward::program::make_arrays(said, false);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->experiment.text, said);
+  EXPECT_FALSE(attention_backward::program::make_arrays(said + " delta", false));
 }
 
 }  // namespace

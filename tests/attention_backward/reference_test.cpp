@@ -65,12 +65,29 @@ void expect_differences(const Operands& of, std::vector<double> Operands::* inpu
   }
 }
 
+void expect_sinks(const Operands& of, const Gradient& gradient) {
+  constexpr double step = 1e-5;
+  for (std::size_t head = 0; head < of.rules.size(); ++head) {
+    double difference = 0;
+    if (of.rules[head].sink) {
+      Operands moved = of;
+      *moved.rules[head].sink += step;
+      const double above = loss(moved);
+      *moved.rules[head].sink -= 2 * step;
+      difference = (above - loss(moved)) / (2 * step);
+    }
+    ASSERT_NEAR(gradient.values[head], difference, 1e-7 * (1 + std::fabs(difference))) << "d_sink[" << head << "]";
+    ASSERT_LE(std::fabs(gradient.values[head]), gradient.magnitudes[head] + 1e-12) << "d_sink[" << head << "]";
+  }
+}
+
 void expect_gradients(const std::vector<ScoreRules>& rules, std::int64_t rows, std::int64_t keys) {
   const Operands of = small(rules, rows, keys);
   const Gradients gradients = backward(of);
   expect_differences(of, &Operands::q, gradients.dq, "dq");
   expect_differences(of, &Operands::k, gradients.dk, "dk");
   expect_differences(of, &Operands::v, gradients.dv, "dv");
+  expect_sinks(of, gradients.d_sink);
 }
 
 ScoreRules scaled(double scale, std::int64_t position = 0) {
@@ -109,6 +126,12 @@ TEST(BackwardReference, OfModifiersAndSinks) {
   all.slope = 0.2;
   all.sink = 0.5;
   expect_gradients({all}, 3, 4);
+  ScoreRules none = all;
+  none.sink.reset();
+  ScoreRules low = causal(0.7, -2);  // rows 0 and 1 see the sink alone
+  low.sink = -0.4;
+  expect_gradients({all, none}, 3, 4);
+  expect_gradients({low}, 4, 3);
 }
 
 }  // namespace

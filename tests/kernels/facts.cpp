@@ -279,12 +279,20 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
         }
         // What takes the most registers, with as many blocks as there can be and with one.
         words.gradients_fp32 = true;
+        attention_backward::QueryKernel of_wide_output = {words};
+        of_wide_output.output_fp32 = true;
+        of_wide_output.blocks = default_query_blocks(of_wide_output, target);
+        if (!refusal_of(of_wide_output)) specs.emplace_back(of_wide_output);
         for (const Modifiers modifiers : {Modifiers{Modifier::alibi}, Modifiers{Modifier::softcap, Modifier::alibi}}) {
           words.modifiers = modifiers;
           add(attention_backward::Runs::one);
           add(attention_backward::Runs::several);
         }
       }
+  for (const targets::Target& target : targets::all_targets()) {
+    const attention_backward::SinkKernel sinks = {.target = std::string(target.id)};
+    if (!refusal_of(sinks)) specs.emplace_back(sinks);
+  }
   return specs;
 }
 

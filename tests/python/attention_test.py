@@ -147,6 +147,23 @@ class Lengths(Case):
         dq, _, _ = ENGINE.attention_backward(q, k, k, out, lse, q, query_starts=[0, 3, 20], key_starts=[0, 0, 0])
         self.assertTrue((dq.numpy() == 0).all())
 
+    def test_gradients_of_sinks_and_sums_of_two_calls(self):
+        q, k, v, d_out = draw(2, 20, 2, 64), draw(2, 40, 1, 64), draw(2, 40, 1, 64), draw(2, 20, 2, 64)
+        sinks = numpy.array([0.5, 2.0], numpy.float32)
+        out, lse = ENGINE.attention_forward(q, k, v, "fp32", sinks=sinks, lse=True)
+        whole = ENGINE.attention_backward(q, k, v, out, lse, d_out, sinks=sinks, d_sinks=True, gradients="fp32")
+        delta = (wide(out.numpy()) * wide(d_out)).sum(-1).swapaxes(1, 2)
+        exact = -(numpy.exp(sinks[None, :, None] - wide(lse.numpy())) * delta).sum(-1)
+        self.assertLess(abs(whole[3].numpy() - exact).max(), 1e-4)
+        given = ENGINE.attention_backward(q, k, v, None, lse, d_out, delta=numpy.ascontiguousarray(delta, numpy.float32), gradients="fp32")
+        self.assertLess(abs(given[0].numpy() - whole[0].numpy()).max(), 1e-2)
+        dq = ENGINE.zeros(q.shape, "fp32")
+        ENGINE.attention_backward(q, k[:, :16].copy(), v[:, :16].copy(), out, lse, d_out, dq, gradients="fp32", sums_behind=["dq"])
+        ENGINE.attention_backward(q, k[:, 16:].copy(), v[:, 16:].copy(), out, lse, d_out, dq, gradients="fp32", sums_before=["dq"])
+        self.assertTrue((dq.numpy() == whole[0].numpy()).all())
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "sums_before = .*accepted: a list of 'dq', 'dk_dv'"):
+            ENGINE.attention_backward(q, k, v, out, lse, d_out, dq, gradients="fp32", sums_before="dq")
+
     def test_key_lengths_and_left_padding(self):
         q, k, v = draw(2, 4, 2, 64), draw(2, 30, 1, 64), draw(2, 30, 1, 64)
         k[0, :6] = v[0, :6] = k[1, 25:] = v[1, 25:] = numpy.nan

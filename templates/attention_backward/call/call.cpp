@@ -37,6 +37,18 @@ RowNumbersArgument numbers_of(const wavejit_tensor& tensor) {
           .head_stride = stride_bytes(tensor, 1, sizeof(float))};
 }
 
+// [batch, heads, 1, 1]; none where the call has none.
+HeadNumbersArgument head_numbers_of(const wavejit_tensor& tensor) {
+  if (tensor.data == nullptr) return {};
+  return {.pointer = address(tensor.data),
+          .batch_stride = stride_bytes(tensor, 0, sizeof(float)),
+          .head_stride = stride_bytes(tensor, 1, sizeof(float))};
+}
+
+RowNumbersArgument optional_numbers_of(const wavejit_tensor& tensor) {
+  return tensor.data != nullptr ? numbers_of(tensor) : RowNumbersArgument{};
+}
+
 // Of the words that a descriptor has, the one that says how the tensors lie; strides are told by none exactly.
 Layout layout_of(const wavejit_attention_backward_arguments& call) {
   if (call.query_starts != nullptr || call.key_starts != nullptr) return Layout::packed;
@@ -57,17 +69,21 @@ BackwardCall::BackwardCall(const wavejit_attention_backward_arguments& call, con
 Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                                 families::LaunchPlan& plan) {
   const std::uint64_t rows = static_cast<std::uint64_t>(call_.q.sizes[1]) * sizeof(float);
+  const auto all_bits = [](std::uint32_t bits, std::uint32_t bit) {
+    return (bits & bit) != 0 ? ~std::uint32_t{0} : std::uint32_t{0};
+  };
+  const auto factor = [&](std::uint32_t bit) { return (call_.sums_behind & bit) != 0 ? 1.0F : problem_.scale; };
   arguments_ = {
       .q = argument_of(call_.q),
       .k = argument_of(call_.k),
       .v = argument_of(call_.v),
-      .o = argument_of(call_.o),
+      .o = call_.delta.data == nullptr ? argument_of(call_.o) : TensorArgument{},
       .d_o = argument_of(call_.d_o),
       .dq = argument_of(call_.dq),
       .dk = argument_of(call_.dk),
       .dv = argument_of(call_.dv),
       .lse = numbers_of(call_.lse),
-      .d_lse = call_.d_lse.data != nullptr ? numbers_of(call_.d_lse) : RowNumbersArgument{},
+      .d_lse = optional_numbers_of(call_.d_lse),
       .delta = {.pointer = address(memory),
                 .batch_stride = call_.q.sizes[0] > 1 ? rows * problem_.query_heads : 0,
                 .head_stride = rows},
@@ -83,7 +99,8 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
       .kv_head_multiplier = attention::kv_head_multiplier(problem_.query_heads, problem_.kv_heads),
       .group = problem_.group(),
       .scale_log2e = problem_.scale_log2e,
-      .scale = problem_.scale,
+      .dq_factor = factor(WAVEJIT_SUMS_OF_DQ),
+      .dk_factor = factor(WAVEJIT_SUMS_OF_DK_DV),
       .run_tiles = run_tiles_of(problem_.group()),
       .sequences = {.query_starts = address(call_.query_starts),
                     .key_starts = address(call_.key_starts),
@@ -91,6 +108,11 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
                     .query_rows = static_cast<std::uint32_t>(call_.q.sizes[1]),
                     .key_rows = static_cast<std::uint32_t>(call_.k.sizes[1])},
       .scores = {},
+      .dq_before = all_bits(call_.sums_before, WAVEJIT_SUMS_OF_DQ),
+      .dk_dv_before = all_bits(call_.sums_before, WAVEJIT_SUMS_OF_DK_DV),
+      .given_delta = optional_numbers_of(call_.delta),
+      .sink = head_numbers_of(call_.sink),
+      .d_sink = head_numbers_of(call_.d_sink),
   };
   static constexpr wavejit_tensor none{};
   for (const auto& fields : modifier_fields)
@@ -114,6 +136,12 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
             .threads = threads,
             .arguments = &arguments_,
             .argument_bytes = sizeof arguments_});
+  if (problem_.shape.d_sink)
+    plan.add({.grid_x = problem_.query_heads,
+              .grid_z = problem_.batch,
+              .threads = threads,
+              .arguments = &arguments_,
+              .argument_bytes = sizeof arguments_});
   return {};
 }
 
@@ -140,7 +168,10 @@ std::string BackwardCall::descriptor(Line line) const {
       .mask = attention::words_of(call_.mask, call_.causal_prefix, call_.window_left, call_.window_right),
       .layout = layout_of(call_),
       .gradients_fp32 = problem_.shape.gradients_fp32,
-      .d_lse = call_.d_lse.data != nullptr};
+      .output_fp32 = problem_.shape.output_fp32,
+      .d_lse = call_.d_lse.data != nullptr,
+      .delta = call_.delta.data != nullptr,
+      .d_sink = problem_.shape.d_sink};
   if (call_.alibi.data != nullptr)
     descriptor.alibi = call_.alibi.sizes[0] > 1 ? attention::Extent::batch_and_head : attention::Extent::head;
   if (call_.softcap != 0) descriptor.softcap = text_of(call_.softcap);

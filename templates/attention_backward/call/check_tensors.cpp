@@ -6,6 +6,7 @@
 #include "families/call/refusal.h"
 #include "families/call/tensor_memory.h"
 #include "templates/attention/call/data_type.h"
+#include "templates/attention/call/limits.h"
 #include "templates/attention/call/tensors.h"
 #include "templates/attention_backward/call/problem.h"
 
@@ -26,15 +27,33 @@ struct Role {
   bool of_keys;    // sizes as k, else as q
   bool of_values;  // the last size is v's
   bool gradient;   // written; its type may be fp32
+  bool output;     // of the forward call: its type may be fp32, and a delta may stand in its place
 };
-constexpr std::array<Role, 8> roles = {{{"q", &Call::q, false, false, false},
-                                        {"k", &Call::k, true, false, false},
-                                        {"v", &Call::v, true, true, false},
-                                        {"o", &Call::o, false, true, false},
-                                        {"d_o", &Call::d_o, false, true, false},
-                                        {"dq", &Call::dq, false, false, true},
-                                        {"dk", &Call::dk, true, false, true},
-                                        {"dv", &Call::dv, true, true, true}}};
+constexpr std::array<Role, 8> roles = {{{"q", &Call::q, false, false, false, false},
+                                        {"k", &Call::k, true, false, false, false},
+                                        {"v", &Call::v, true, true, false, false},
+                                        {"o", &Call::o, false, true, false, true},
+                                        {"d_o", &Call::d_o, false, true, false, false},
+                                        {"dq", &Call::dq, false, false, true, false},
+                                        {"dk", &Call::dk, true, false, true, false},
+                                        {"dv", &Call::dv, true, true, true, false}}};
+// Whether the call has it.
+bool is_there(const Role& role, const Call& call) { return !role.output || call.delta.data == nullptr; }
+
+// Numbers of a row or of a head beside those: read, or written.
+struct Numbers {
+  const char* name;
+  wavejit_tensor Call::* tensor;
+  bool of_rows;  // shaped as lse, else one a sequence and head
+  bool optional;
+  bool gradient;
+};
+constexpr std::array<Numbers, 5> numbers = {{{"lse", &Call::lse, true, false, false},
+                                             {"d_lse", &Call::d_lse, true, true, false},
+                                             {"delta", &Call::delta, true, true, false},
+                                             {"sink", &Call::sink, false, true, false},
+                                             {"d_sink", &Call::d_sink, false, true, true}}};
+bool is_there(const Numbers& of, const Call& call) { return !of.optional || (call.*of.tensor).data != nullptr; }
 
 // Gradients are of one type: q's or f32, which check_tensor sees to.
 Result<void> check_gradient_type(const Named& named, const Call& call) {
@@ -49,30 +68,47 @@ Result<void> check_row_numbers(const Named& named, const wavejit_tensor& q) {
   return attention::check_row_numbers(named, q);
 }
 
+// The gradient of sinks: one number a sequence and head, anywhere.
+Result<void> check_d_sink(const Call& call, const attention::Extents& extents) {
+  const Named named = {"d_sink", &call.d_sink};
+  if (call.sink.data == nullptr)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "sink.data", "null", "the sinks of the forward call, beside d_sink"));
+  Result<void> step = attention::check_kind(named, WAVEJIT_FP32, alignof(float));
+  if (step) step = attention::check_size(named, 0, extents.sequences, extents.sequences_from, false);
+  if (step) step = attention::check_size(named, 1, call.q.sizes[2], "q.sizes[2]", false);
+  if (step) step = attention::check_size(named, 2, 1, "always", false);
+  if (step) step = attention::check_size(named, 3, 1, "always", false);
+  for (int d = 0; step && d < 2; ++d)
+    if (named.tensor->sizes[d] > 1 &&
+        (named.tensor->strides[d] < 1 || named.tensor->strides[d] >= attention::max_batch_stride))
+      return refuse(attention::wrong_stride(named, d, "positive"));
+  return step;
+}
+
 // An output shares memory with no input and no other output.
 Result<void> check_outputs(const Call& call) {
   struct Part {
-    const char* name;
+    Named named;
+    bool written;
     families::Range range;
   };
-  std::array<Part, roles.size() + 2> parts{};
+  std::array<Part, roles.size() + numbers.size()> parts{};
   std::size_t count = 0;
-  for (const Role& role : roles) {
-    const wavejit_tensor& tensor = call.*role.tensor;
-    parts[count++] = {role.name, families::range_of(tensor, attention::element_bytes_of(tensor))};
-  }
-  parts[count++] = {"lse", families::range_of(call.lse, 4)};
-  if (call.d_lse.data != nullptr) parts[count++] = {"d_lse", families::range_of(call.d_lse, 4)};
-  for (std::size_t output = 0; output < roles.size(); ++output) {
-    const Role& role = roles[output];
-    if (!role.gradient) continue;
-    const Named named = {role.name, &(call.*role.tensor)};
+  const auto add = [&](const auto& of) {
+    if (!is_there(of, call)) return;
+    const wavejit_tensor& tensor = call.*of.tensor;
+    parts[count++] = {{of.name, &tensor}, of.gradient, families::range_of(tensor, attention::element_bytes_of(tensor))};
+  };
+  for (const Role& role : roles) add(role);
+  for (const Numbers& of : numbers) add(of);
+  for (std::size_t output = 0; output < count; ++output) {
+    const auto& [named, written, range] = parts[output];
+    if (!written) continue;
     if (auto apart = attention::check_no_overlap(named, 3, static_cast<std::uint64_t>(named.tensor->sizes[3])); !apart)
       return apart;
     for (std::size_t other = 0; other < count; ++other) {
       if (other == output) continue;
-      if (auto apart = attention::check_apart(named, parts[output].range, parts[other].name, parts[other].range);
-          !apart)
+      if (auto apart = attention::check_apart(named, range, parts[other].named.name, parts[other].range); !apart)
         return apart;
     }
   }
@@ -99,7 +135,11 @@ Result<void> check_tensor_sizes(const Call& call, const attention::Extents& exte
     return batch;
   if (call.q.sizes[2] % call.k.sizes[2] != 0)
     return refuse(bad_size(k, 2, "divisors of q.sizes[2] = " + std::to_string(call.q.sizes[2])));
+  if (call.delta.data != nullptr && call.o.data != nullptr)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "o.data", families::refusal::pointer_text(call.o.data),
+                      "null beside a delta, which stands in its place"));
   for (const Role& role : roles) {
+    if (!is_there(role, call)) continue;
     const Named named = {role.name, &(call.*role.tensor)};
     const wavejit_tensor& like = role.of_keys ? call.k : call.q;
     static constexpr std::array<const char*, 3> of_q = {"q.sizes[0]", "q.sizes[1]", "q.sizes[2]"};
@@ -115,12 +155,15 @@ Result<void> check_tensor_sizes(const Call& call, const attention::Extents& exte
       return size;
     if (role.gradient)
       if (auto type = check_gradient_type(named, call); !type) return type;
-    const attention::TensorRules rules = {.dtype = call.q.dtype, .may_be_fp32 = role.gradient, .by_head = true};
+    const attention::TensorRules rules = {
+        .dtype = call.q.dtype, .may_be_fp32 = role.gradient || role.output, .by_head = true};
     if (auto layout = attention::check_tensor(named, rules); !layout) return layout;
   }
-  if (auto lse = check_row_numbers({"lse", &call.lse}, call.q); !lse) return lse;
-  if (call.d_lse.data != nullptr)
-    if (auto d_lse = check_row_numbers({"d_lse", &call.d_lse}, call.q); !d_lse) return d_lse;
+  for (const Numbers& of : numbers)
+    if (of.of_rows && is_there(of, call))
+      if (auto rows = check_row_numbers({of.name, &(call.*of.tensor)}, call.q); !rows) return rows;
+  if (call.d_sink.data != nullptr)
+    if (auto d_sink = check_d_sink(call, extents); !d_sink) return d_sink;
   return check_outputs(call);
 }
 

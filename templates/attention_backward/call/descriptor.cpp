@@ -9,10 +9,12 @@ BackwardShape ProblemDescriptor::shape() const {
   BackwardShape shape = {
       {.dtype = dtype,
        .mask = attention::choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask,
-       .gradients_fp32 = gradients_fp32},
+       .gradients_fp32 = gradients_fp32,
+       .output_fp32 = output_fp32},
       head_dim_qk,
       head_dim_v,
       runs_of(query_length, query_heads / kv_heads)};
+  shape.d_sink = d_sink;
   shape.many_queries = are_many(batch, query_heads, query_length, shape.mask);
   shape.many_keys = are_many(batch, kv_heads, key_length, shape.mask);
   if (!softcap.empty()) shape.modifiers.add(Modifier::softcap);
@@ -45,6 +47,9 @@ std::string to_text(const ProblemDescriptor& descriptor) {
     if (each.extent == descriptor.alibi) word("alibi=", each.name);
   if (!descriptor.softcap.empty()) word("softcap=", descriptor.softcap);
   if (descriptor.d_lse) word("d_lse");
+  if (descriptor.d_sink) word("d_sink");
+  if (descriptor.delta) word("delta");
+  if (descriptor.output_fp32) word("o=fp32");
   if (descriptor.gradients_fp32) word("gradients=fp32");
   if (!descriptor.seed.empty()) word("seed=", descriptor.seed);
   return text;

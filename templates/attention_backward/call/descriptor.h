@@ -35,7 +35,10 @@ struct ProblemDescriptor {
   attention::Extent alibi = attention::Extent::none;
   std::string softcap = {};
   bool gradients_fp32 = false;
+  bool output_fp32 = false;
   bool d_lse = false;
+  bool delta = false;
+  bool d_sink = false;
   std::string seed = {};
 
   BackwardShape shape() const;

@@ -45,6 +45,7 @@ class Described final : public families::Problem {
     attention::tell(descriptor_.mask, told);
     told.lse = 1;
     told.output_dtype = descriptor_.gradients_fp32 ? WAVEJIT_FP32 : told.dtype;
+    told.sink = descriptor_.d_sink ? 1 : 0;
     told.alibi = static_cast<std::int32_t>(descriptor_.alibi);
     told.softcap = value_of(descriptor_.softcap, 0.0F);
     told.scale =
@@ -80,6 +81,7 @@ QueryKernel query_kernel_of(const BackwardShape& shape, const Target& target, co
 }
 KeyKernel key_kernel_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
   KeyKernel kernel = {words_of(shape, target, toggles)};
+  kernel.output_fp32 = false;  // it reads no o
   kernel.blocks = wants_two_blocks(shape.many_keys, toggles) ? default_key_blocks(kernel, target) : 1;
   kernel.runs = shape.runs;
   return kernel;
@@ -105,7 +107,11 @@ class AttentionBackward final : public families::Family {
                                            "; accepted: d64, d128 of q, k and v alike");
     if (const auto refusal = refusal_of(queries)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
     if (const auto refusal = refusal_of(keys)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    return families::Route{.kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}}};
+    families::Route route = {.kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}}};
+    if (of.d_sink)
+      route.kernels.push_back(
+          {.label = "d_sink", .spec = SinkKernel{.target = std::string(target.id), .lowering = toggles.lowering}});
+    return route;
   }
 
   families::Explanation explain(const families::Shape& shape, const Target& target,
@@ -115,7 +121,8 @@ class AttentionBackward final : public families::Family {
     const KeyKernel keys = key_kernel_of(of, target, toggles);
     return {.description = "dQ by tiles of " + std::to_string(tile_queries_of(queries)) +
                            " rows and 64 keys, then dK and dV by tiles of " + std::to_string(tile_keys_of(keys)) +
-                           " keys and " + std::to_string(rows_at_once(keys, target)) + " rows; no atomics",
+                           " keys and " + std::to_string(rows_at_once(keys, target)) + " rows" +
+                           (of.d_sink ? ", then the sinks' by 256 chains of rows a head" : "") + "; no atomics",
             .cost = std::to_string(threads) + " threads, up to " +
                     std::to_string(512 / waves_per_simd(queries, target)) + " and " +
                     std::to_string(512 / waves_per_simd(keys, target)) + " VGPRs",
@@ -142,6 +149,10 @@ class AttentionBackward final : public families::Family {
             if (many && query_kernel_of(shape, target, {}).blocks == 1) continue;
             shapes.push_back(shape.shape());
           }
+    // Of sinks there is one kernel.
+    BackwardShape sinks = {{.mask = Mask::causal}, 64, 64};
+    sinks.d_sink = true;
+    shapes.push_back(sinks.shape());
     return shapes;
   }
 
@@ -178,7 +189,9 @@ class AttentionBackward final : public families::Family {
       shape.modifiers.add(fields.modifier);
       if (has_kernels(shape, target)) add(line, attention::row_of(fields.modifier).word);
     }
-    line += "; sinks in the LSE; gradients in the dtype or fp32; layouts";
+    line +=
+        "; sinks in the LSE, with their gradient; gradients in the dtype or fp32, sums that later calls continue; "
+        "o in the dtype or fp32, or delta; layouts";
     for (const auto& [layout, name] : layouts) add(line, name);
     return line;
   }

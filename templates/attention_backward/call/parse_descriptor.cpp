@@ -17,7 +17,7 @@ using families::wrong;
 constexpr std::string_view accepted_words =
     "fp16, bf16, b<n>, q<n>, k<n>, h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, "
     "layout=bshd|bhsd|packed, q_lengths=<n,…>, k_lengths=<n,…>, scale=<x>, alibi=h|bh, softcap=<x>, d_lse, "
-    "gradients=fp32, seed=<n>";
+    "d_sink, delta, o=fp32, gradients=fp32, seed=<n>";
 
 Failure bad_line(const std::string& what, const std::string& accepted) {
   return {WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted};
@@ -53,6 +53,8 @@ class Parser {
     if (auto good = check_list("k_lengths", result_.key_lengths, result_.key_length, result_.layout == Layout::packed);
         !good)
       return std::unexpected(std::move(good.error()));
+    if (result_.delta && result_.output_fp32)
+      return std::unexpected(bad_line("delta beside o=fp32", "one of them: a delta stands in the place of o"));
     return std::move(result_);
   }
 
@@ -78,8 +80,12 @@ class Parser {
       result_.dtype = *dtype;
       return "dtype";
     }
-    if (text == "causal" || text == "d_lse") {
-      (text == "causal" ? result_.mask.causal : result_.d_lse) = true;
+    for (const auto& [name, flag] : {std::pair{"causal", &result_.mask.causal},
+                                     {"d_lse", &result_.d_lse},
+                                     {"d_sink", &result_.d_sink},
+                                     {"delta", &result_.delta}}) {
+      if (text != name) continue;
+      *flag = true;
       return std::string(text);
     }
     if (const std::size_t equals = text.find('='); equals != std::string_view::npos)
@@ -151,10 +157,11 @@ class Parser {
       return "softcap";
     }
     if (key == "bias") return families::not_yet(word, "no bias, alibi=h|bh");
-    if (key == "gradients") {
-      if (value != "fp32") return wrong(word, "is not known; accepted: gradients=fp32 (the type of q has no word)");
-      result_.gradients_fp32 = true;
-      return "gradients";
+    if (key == "gradients" || key == "o") {
+      if (value != "fp32")
+        return wrong(word, "is not known; accepted: " + std::string(key) + "=fp32 (the type of q has no word)");
+      (key == "o" ? result_.output_fp32 : result_.gradients_fp32) = true;
+      return std::string(key);
     }
     return wrong(word, "is not known; accepted: " + std::string(accepted_words));
   }

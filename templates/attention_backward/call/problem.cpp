@@ -25,10 +25,29 @@ Result<void> refused(const std::string& where, const std::string& value, const s
   return refuse(bad(WAVEJIT_INVALID_ARGUMENT, where, value, accepted));
 }
 
+Result<void> check_bias(const Call& call) {
+  for (const auto& [name, data] : {std::pair{"bias.data", call.bias.data}, {"d_bias.data", call.d_bias.data}})
+    if (data != nullptr)
+      return refuse(bad(WAVEJIT_UNSUPPORTED, name, pointer_text(data), "null: there is no kernel yet"));
+  return {};
+}
+
 Result<void> check_flags(const Call& call) {
   constexpr std::uint32_t known = WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
   if (auto flags = attention::check_flags(call.flags, known, call.scale); !flags) return flags;
   if (call.reserved != 0) return refused("reserved", std::to_string(call.reserved), "0");
+  return {};
+}
+
+// Sums are f32, and stay it.
+Result<void> check_sums(const Call& call) {
+  constexpr std::uint32_t known = WAVEJIT_SUMS_OF_DQ | WAVEJIT_SUMS_OF_DK_DV;
+  for (const auto& [name, bits] : {std::pair{"sums_before", call.sums_before}, {"sums_behind", call.sums_behind}}) {
+    if ((bits & ~known) != 0)
+      return refused(name, std::to_string(bits), "1 (of dq), 2 (of dk and dv), 3 (of both), 0 (none)");
+    if (bits != 0 && call.dq.dtype != WAVEJIT_FP32)
+      return refused(name, std::to_string(bits), "0 unless dq, dk and dv are fp32");
+  }
   return {};
 }
 
@@ -58,7 +77,7 @@ Result<void> check_modifiers(const Call& call, const attention::Extents& extents
                                               fields.number != nullptr ? call.*fields.number : 0);
         !good)
       return good;
-    problem.shape.modifiers.add(fields.modifier);
+    if (attention::row_of(fields.modifier).in_code) problem.shape.modifiers.add(fields.modifier);
   }
   return {};
 }
@@ -85,7 +104,8 @@ Result<BackwardProblem> check_all(const Call& call) {
   if (!scale_log2e) return std::unexpected(scale_log2e.error());
   BackwardProblem problem = {
       .shape = {{.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
-                 .gradients_fp32 = call.dq.dtype == WAVEJIT_FP32},
+                 .gradients_fp32 = call.dq.dtype == WAVEJIT_FP32,
+                 .output_fp32 = call.delta.data == nullptr && call.o.dtype == WAVEJIT_FP32},
                 static_cast<int>(call.q.sizes[3]),
                 static_cast<int>(call.v.sizes[3]),
                 runs_of(extents.query_length, call.q.sizes[2] / call.k.sizes[2])},
@@ -102,10 +122,13 @@ Result<BackwardProblem> check_all(const Call& call) {
   if (problem.shape.runs == Runs::several)
     problem.parts_bytes = parts_bytes_of_head(problem) * problem.kv_heads * problem.batch;
   Result<void> step = check_flags(call);
+  if (step) step = check_sums(call);
+  if (step) step = check_bias(call);
   if (step) step = check_mask(call, problem);
   if (step) step = check_modifiers(call, extents, problem);
   if (!step) return std::unexpected(std::move(step.error()));
   BackwardShape& shape = problem.shape;
+  shape.d_sink = call.d_sink.data != nullptr;
   shape.many_queries = are_many(problem.batch, problem.query_heads, problem.query_length, shape.mask);
   shape.many_keys = are_many(problem.batch, problem.kv_heads, problem.key_length, shape.mask);
   return problem;
@@ -122,10 +145,10 @@ std::uint64_t parts_bytes_of_head(const BackwardProblem& problem) {
 
 // The bits of the words, and of what is a shape's own.
 using ShapeBits = families::JoinedBits<
-    families::BitsOfTable<decltype(word_table<KeyKernel>)>,
+    families::BitsOfTable<decltype(word_table<QueryKernel>)>,
     families::BitFields<families::Bits<&BackwardShape::head_dim_qk, 16>, families::Bits<&BackwardShape::head_dim_v, 16>,
-                        families::Bits<&BackwardShape::runs, 1>, families::Bits<&BackwardShape::many_queries, 1>,
-                        families::Bits<&BackwardShape::many_keys, 1>>>;
+                        families::Bits<&BackwardShape::runs, 1>, families::Bits<&BackwardShape::d_sink, 1>,
+                        families::Bits<&BackwardShape::many_queries, 1>, families::Bits<&BackwardShape::many_keys, 1>>>;
 
 families::Shape BackwardShape::shape() const {
   return {.family = &family(), .code = families::code_of<ShapeBits>(*this)};

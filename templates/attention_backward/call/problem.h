@@ -31,6 +31,7 @@ struct BackwardShape : AskedWords {
   int head_dim_qk = 0;
   int head_dim_v = 0;
   Runs runs = Runs::one;
+  bool d_sink = false;
   // Whether workgroups of two blocks a wave are enough to fill a device; bits are the same with one.
   bool many_queries = false;
   bool many_keys = false;
@@ -78,8 +79,9 @@ Result<void> check_workspace(const wavejit_attention_backward_arguments& call, s
 // ---- Its parts
 
 // Where a call gives the modifiers that it has.
-inline constexpr std::array<attention::ModifierFields<wavejit_attention_backward_arguments>, 2> modifier_fields = {
+inline constexpr std::array<attention::ModifierFields<wavejit_attention_backward_arguments>, 3> modifier_fields = {
     {{.modifier = Modifier::alibi, .tensor = &wavejit_attention_backward_arguments::alibi},
+     {.modifier = Modifier::sink, .tensor = &wavejit_attention_backward_arguments::sink},
      {.modifier = Modifier::softcap, .number = &wavejit_attention_backward_arguments::softcap}}};
 
 Result<void> check_tensors(const wavejit_attention_backward_arguments& call);  // sizes of q and k are in range

@@ -6,6 +6,7 @@
 
 #include "templates/attention_backward/emit/key_gradient.h"
 #include "templates/attention_backward/emit/query_gradient.h"
+#include "templates/attention_backward/emit/sink_gradient.h"
 #include "templates/attention_backward/kernel/arguments.h"
 #include "templates/attention_backward/kernel/words.h"
 
@@ -35,8 +36,14 @@ families::EmittedModule emit(const KeyKernel& spec, const targets::Target& targe
   return emit_with(spec, target, context, emit_key_gradient);
 }
 
+families::EmittedModule emit(const SinkKernel& spec, const targets::Target& target, llvm::LLVMContext& context) {
+  return emit_with(spec, target, context,
+                   [](language::Kernel& kernel, const SinkKernel&) { emit_sink_gradient(kernel); });
+}
+
 std::span<const families::KernelEmitter> emitters() {
-  static constexpr std::array all = {families::emitter_of<QueryKernel>, families::emitter_of<KeyKernel>};
+  static constexpr std::array all = {families::emitter_of<QueryKernel>, families::emitter_of<KeyKernel>,
+                                     families::emitter_of<SinkKernel>};
   return all;
 }
 

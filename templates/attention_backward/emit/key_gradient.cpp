@@ -57,6 +57,7 @@ class KeyGradient : private Weaver {
   void emit() {
     const Step first = {.tile = place_.first_tile, .head = kernel_.constant(0), .part = kernel_.constant(0)};
     if (several_runs()) {
+      if (spec_.gradients_fp32) put_before();
       load_keys();
       walk_runs(first);
     } else {
@@ -64,8 +65,8 @@ class KeyGradient : private Weaver {
       load_keys();
       walk(first, started, place_.tiles);
     }
-    store(offsetof(Arguments, dv), 0, kernel_.constant(1.0F));
-    store(offsetof(Arguments, dk), 1, kernel_.argument_f32(offsetof(Arguments, scale)));
+    store(0, kernel_.constant(1.0F));
+    store(1, kernel_.argument_f32(offsetof(Arguments, dk_factor)));
   }
 
  private:
@@ -189,7 +190,10 @@ class KeyGradient : private Weaver {
           language::wait_for_lds(kernel_);
           language::barrier(kernel_);
           walk(step, stream_.fetch(0, step), end);
-          RunParts(kernel_, spec_, place_).add(sums_, ir.CreateICmpSGT(step.tile, place_.first_tile));
+          Value* are_before = ir.CreateICmpSGT(step.tile, place_.first_tile);
+          if (spec_.gradients_fp32)
+            are_before = ir.CreateOr(are_before, ir.CreateICmpNE(dk_dv_before(), kernel_.constant(0)));
+          RunParts(kernel_, spec_, place_).add(sums_, are_before);
           return Values{end};
         },
         [&](const Values& state) { return ir.CreateICmpSLT(state[0], place_.tiles); });
@@ -222,10 +226,41 @@ class KeyGradient : private Weaver {
     }
   }
 
-  // Keys that key_lengths cuts get zeros: rows do not see them.
-  void store(std::size_t at, int gradient, Value* factor) {
+  static std::size_t argument_of(int gradient) {
+    return gradient == 0 ? offsetof(Arguments, dv) : offsetof(Arguments, dk);
+  }
+
+  // f32 gradients as a call before left them; nothing, which reads as zeros, where none did.
+  Slice before(int gradient) {
+    Value* keys = kernel_.ir().CreateAnd(place_.keys_of_tensor, dk_dv_before());
+    return keys_of(argument_of(gradient), keys, sizeof(float));
+  }
+
+  // What the first run is added to, where a call before left something. In front of the walk: in its loop there are no
+  // scalar registers for two more tensors.
+  void put_before() {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    const Slice slice = keys_of(at, place_.keys_of_tensor, gradient_bytes(spec_));
+    language::if_uniform(
+        kernel_, ir.CreateICmpNE(dk_dv_before(), kernel_.constant(0)), language::Likelihood::rarely, [&] {
+          const RunParts parts(kernel_, spec_, place_);
+          for (int gradient = 0; gradient < 2; ++gradient) {
+            const Slice slice = before(gradient);
+            for (int block = 0; block < spec_.blocks; ++block) {
+              const LaneKey own = lane_key(kernel_, places_[static_cast<std::size_t>(block)]);
+              const auto first = static_cast<std::size_t>(((gradient * spec_.blocks) + block) * dim_blocks());
+              parts.put(load_rows(kernel_, slice, own.key, own.lane_group, matrix_.accumulator_layout(),
+                                  static_cast<std::size_t>(dim_blocks())),
+                        first);
+            }
+          }
+        });
+  }
+  Value* dk_dv_before() { return kernel_.argument_i32(offsetof(Arguments, dk_dv_before)); }
+
+  // Keys that key_lengths cuts get zeros: rows do not see them.
+  void store(int gradient, Value* factor) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    const Slice slice = keys_of(argument_of(gradient), place_.keys_of_tensor, gradient_bytes(spec_));
     for (int block = 0; block < spec_.blocks; ++block) {
       const KeyPlace& place = places_[static_cast<std::size_t>(block)];
       const LaneKey own = lane_key(kernel_, place);
@@ -233,9 +268,16 @@ class KeyGradient : private Weaver {
       const std::span<Accumulator> sums = sums_of(gradient, block);
       if (several_runs())
         RunParts(kernel_, spec_, place_).take(sums, static_cast<std::size_t>(sums.data() - sums_.data()));
-      for (Accumulator& sum : sums) {
-        Value* all = ir.CreateVectorSplat(static_cast<unsigned>(sum.layout.registers()), counts);
-        sum.value = ir.CreateSelect(all, sum.value, matrix_.zeros().value);
+      std::vector<Accumulator> earlier;
+      if (spec_.gradients_fp32)
+        earlier =
+            load_rows(kernel_, before(gradient), own.key, own.lane_group, matrix_.accumulator_layout(), sums.size());
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        Value* all = ir.CreateVectorSplat(static_cast<unsigned>(sums[i].layout.registers()), counts);
+        Value* otherwise = earlier.empty() ? matrix_.zeros().value : earlier[i].value;
+        // Behind several runs they are in the sum.
+        if (!earlier.empty() && !several_runs()) sums[i].value = ir.CreateFAdd(otherwise, sums[i].value);
+        sums[i].value = ir.CreateSelect(all, sums[i].value, otherwise);
       }
       store_rows(kernel_, slice, own.key, own.lane_group, matrix_.element(), spec_.gradients_fp32, sums, factor);
     }

@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "codegen/language/control.h"
@@ -158,11 +159,10 @@ class QueryGradient : private Weaver {
   void emit() {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const Values started = fetched(0, place_.first_tile);
-    for (const QueryTile& queries : place_.queries) rows_.push_back(load_rows(queries));
+    for (const QueryTile& queries : place_.queries) rows_.push_back(load_operands(queries));
     Values initial = {place_.first_tile};
-    const int sums = spec_.blocks * dim_blocks();
-    const auto count = static_cast<std::size_t>(sums);
-    for (std::size_t i = 0; i < count; ++i) initial.push_back(matrix_.zeros().value);
+    add_first_sums(initial);
+    const std::size_t count = initial.size() - 1;
     const Values before = reads_ahead() ? begin_reading() : started;
     initial.insert(initial.end(), before.begin(), before.end());
     const std::size_t before_at = 1 + count;
@@ -187,11 +187,11 @@ class QueryGradient : private Weaver {
         [&](const Values& state) { return ir.CreateICmpSLT(state[0], place_.tiles); });
     sums_ = sums_from(end, count);
     if (sums_apart()) matrix_.settle(sums_);
-    const Slice dq = rows_of(offsetof(Arguments, dq), gradient_bytes(spec_));
+    const Slice dq = rows_of(offsetof(Arguments, dq), gradient_bytes(spec_), ir.getInt32(~0U));
     for (int block = 0; block < spec_.blocks; ++block) {
       const QueryTile& queries = place_.queries[static_cast<std::size_t>(block)];
       store_rows(kernel_, dq, queries.row, queries.lane_group, matrix_.element(), spec_.gradients_fp32, sums_of(block),
-                 kernel_.argument_f32(offsetof(Arguments, scale)));
+                 kernel_.argument_f32(offsetof(Arguments, dq_factor)));
     }
   }
 
@@ -219,10 +219,26 @@ class QueryGradient : private Weaver {
     return std::span(sums_).subspan(static_cast<std::size_t>(block) * dims, dims);
   }
 
-  Slice rows_of(std::size_t at, int element_bytes) {
+  // `are`: all bits, or none where there are no such rows.
+  Slice rows_of(std::size_t at, int element_bytes, Value* are) {
     return attention::slice_of(kernel_, tensor_fields(at), place_.queries.front().batch,
                                place_.queries.front().query_head, place_.sequence.query_start,
-                               place_.sequence.query_length, spec_.head_dim * element_bytes);
+                               kernel_.ir().CreateAnd(place_.sequence.query_length, are),
+                               spec_.head_dim * element_bytes);
+  }
+
+  // Zeros, or what a call before left.
+  void add_first_sums(Values& initial) {
+    const auto dims = static_cast<std::size_t>(dim_blocks());
+    if (!spec_.gradients_fp32) {
+      initial.insert(initial.end(), dims * place_.queries.size(), matrix_.zeros().value);
+      return;
+    }
+    const Slice before = rows_of(offsetof(Arguments, dq), 4, kernel_.argument_i32(offsetof(Arguments, dq_before)));
+    for (const QueryTile& queries : place_.queries)
+      for (const Accumulator& sum :
+           load_rows(kernel_, before, queries.row, queries.lane_group, matrix_.accumulator_layout(), dims))
+        initial.push_back(sum.value);
   }
   Slice keys_of(std::size_t at) {
     return attention::slice_of(kernel_, tensor_fields(at), place_.queries.front().batch, place_.kv_head,
@@ -269,15 +285,16 @@ class QueryGradient : private Weaver {
   }
 
   // Q and dO as operands, LSE and delta of the lane's row.
-  Rows load_rows(const QueryTile& queries) {
+  Rows load_operands(const QueryTile& queries) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Rows rows;
     const auto load = [&](std::size_t at) {
-      return attention::load_query(kernel_, spec_.head_dim, rows_of(at, attention::bytes_of(spec_.dtype)), queries);
+      return attention::load_query(kernel_, spec_.head_dim,
+                                   rows_of(at, attention::bytes_of(spec_.dtype), ir.getInt32(~0U)), queries);
     };
     const Values q = load(offsetof(Arguments, q));
     const Values d_o = load(offsetof(Arguments, d_o));
-    const Values o = load(offsetof(Arguments, o));
+    const Values o = load_outputs(queries);
     const auto numbers = [&](std::size_t at) {
       return row_numbers(kernel_, at, queries.batch, queries.query_head, place_.sequence);
     };
@@ -290,11 +307,12 @@ class QueryGradient : private Weaver {
     for (Value* dwords : d_o) rows.output_gradient.push_back(matrix_.operand_b(dwords, language::KOrder::contiguous));
 
     Value* delta = delta_of(o, d_o);
-    Value* given = kernel_.argument_i64(offsetof(Arguments, d_lse) + offsetof(RowNumbersArgument, pointer));
-    delta = language::if_uniform(kernel_, ir.CreateIsNotNull(given), language::Likelihood::even, {delta},
-                                 [&](const Values& sum) {
-                                   return Values{ir.CreateFSub(sum[0], number(numbers(offsetof(Arguments, d_lse))))};
-                                 })[0];
+    const auto where_given = [&](std::size_t at, const std::function<Value*(Value * sum, Value * given)>& change) {
+      delta = language::if_uniform(kernel_, is_given(at), language::Likelihood::even, {delta},
+                                   [&](const Values& sum) { return Values{change(sum[0], number(numbers(at)))}; })[0];
+    };
+    where_given(offsetof(Arguments, given_delta), [](Value*, Value* given) { return given; });
+    where_given(offsetof(Arguments, d_lse), [&](Value* sum, Value* given) { return ir.CreateFSub(sum, given); });
     // One lane of the two that own a row writes; the other points far outside and is dropped.
     Value* writes = ir.CreateICmpEQ(queries.lane_group, kernel_.constant(0));
     numbers(offsetof(Arguments, delta))
@@ -303,6 +321,38 @@ class QueryGradient : private Weaver {
     rows.minus_delta =
         ir.CreateVectorSplat(static_cast<unsigned>(matrix_.accumulator_layout().registers()), ir.CreateFNeg(delta));
     return rows;
+  }
+
+  Value* is_given(std::size_t at) {
+    return kernel_.ir().CreateIsNotNull(kernel_.argument_i64(at + offsetof(RowNumbersArgument, pointer)));
+  }
+
+  // O of the lane's row, as load_query has it; of f32, 8 dims are two loads. With a delta that is given, zeros.
+  Values load_outputs(const QueryTile& queries) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* are = ir.CreateSelect(is_given(offsetof(Arguments, given_delta)), kernel_.constant(0), ir.getInt32(~0U));
+    const DataType type = spec_.output_fp32 ? DataType::fp32 : spec_.dtype;
+    const Slice o = rows_of(offsetof(Arguments, o), attention::bytes_of(type), are);
+    if (!spec_.output_fp32) return attention::load_query(kernel_, spec_.head_dim, o, queries);
+    constexpr int load_bytes = 16;
+    const int group_bytes = 2 * load_bytes;
+    Value* place = ir.CreateAdd(ir.CreateMul(queries.row, o.row_stride),
+                                ir.CreateMul(queries.lane_group, kernel_.constant(group_bytes)));
+    Values loaded;
+    for (int block = 0; block < spec_.head_dim / wave_.fragment_k(); ++block)
+      for (int half = 0; half < 2; ++half) {
+        Value* own = ir.CreateAdd(place, kernel_.constant((block * 2 * group_bytes) + (half * load_bytes)));
+        loaded.push_back(o.buffer.load(load_bytes, own, kernel_.constant(0)));
+      }
+    return loaded;
+  }
+
+  // Of the block's 8 dims that the lane has.
+  Value* output_element(const Values& o, std::size_t block, int index) {
+    if (!spec_.output_fp32) return element(o[block], index);
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* four = o[(2 * block) + static_cast<std::size_t>(index / 4)];
+    return ir.CreateBitCast(ir.CreateExtractElement(four, static_cast<std::uint64_t>(index % 4)), kernel_.f32());
   }
 
   Value* element(Value* dwords, int index) {
@@ -319,11 +369,11 @@ class QueryGradient : private Weaver {
   Value* delta_of(const Values& o, const Values& d_o) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Values chains(8, kernel_.constant(0.0F));
-    for (std::size_t block = 0; block < o.size(); ++block)
+    for (std::size_t block = 0; block < d_o.size(); ++block)
       for (int i = 0; i < 8; ++i) {
         Value*& chain = chains[static_cast<std::size_t>(i)];
         chain = ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()},
-                                   {element(d_o[block], i), element(o[block], i), chain});
+                                   {element(d_o[block], i), output_element(o, block, i), chain});
       }
     for (std::size_t apart = 4; apart > 0; apart /= 2)
       for (std::size_t i = 0; i < apart; ++i) chains[i] = ir.CreateFAdd(chains[i], chains[i + apart]);

@@ -10,14 +10,27 @@ namespace wavejit::attention_backward {
 using language::Kernel;
 using language::Value;
 
+namespace {
+
 // A lane holds blocks of four dims of its row, its own group's; the other group has the four between.
+constexpr int block = 4;
+
+Value* place_of(Kernel& kernel, const attention::Slice& slice, Value* row, Value* lane_group, int dim_bytes) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return ir.CreateAdd(ir.CreateMul(row, slice.row_stride),
+                      ir.CreateMul(lane_group, kernel.constant(block * dim_bytes)));
+}
+int dim_of(const language::AccumulatorLayout& layout, std::size_t number, int r) {
+  return (static_cast<int>(number) * layout.rows) + layout.row_of_register(r);
+}
+
+}  // namespace
+
 void store_rows(Kernel& kernel, const attention::Slice& slice, Value* row, Value* lane_group, language::Element element,
                 bool fp32, std::span<const language::Accumulator> sums, Value* factor) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  constexpr int block = 4;
   const int dim_bytes = fp32 ? static_cast<int>(sizeof(float)) : targets::bytes_of(element);
-  Value* place =
-      ir.CreateAdd(ir.CreateMul(row, slice.row_stride), ir.CreateMul(lane_group, kernel.constant(block * dim_bytes)));
+  Value* place = place_of(kernel, slice, row, lane_group, dim_bytes);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const language::AccumulatorLayout& layout = sums[i].layout;
     // + 0: how many hidden tiles came behind a sum that underflowed to −0 must not show.
@@ -31,10 +44,36 @@ void store_rows(Kernel& kernel, const attention::Slice& slice, Value* row, Value
                                               kernel.vector(kernel.i32(), block))
                            : language::gather_dwords(kernel, language::convert_packed(kernel, whole, r, block, element,
                                                                                       language::NanInput::kept));
-      const int dim = (static_cast<int>(i) * layout.rows) + layout.row_of_register(r);
+      const int dim = dim_of(layout, i, r);
       slice.buffer.store(dwords, ir.CreateAdd(place, kernel.constant(dim * dim_bytes)), kernel.constant(0));
     }
   }
+}
+
+Value* load_four(Kernel& kernel, const attention::Slice& slice, Value* row, Value* lane_group,
+                 const language::AccumulatorLayout& layout, std::size_t number, int r) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* place =
+      ir.CreateAdd(place_of(kernel, slice, row, lane_group, 4), kernel.constant(dim_of(layout, number, r) * 4));
+  return ir.CreateBitCast(slice.buffer.load(4 * block, place, kernel.constant(0)), kernel.vector(kernel.f32(), block));
+}
+
+std::vector<language::Accumulator> load_rows(Kernel& kernel, const attention::Slice& slice, Value* row,
+                                             Value* lane_group, const language::AccumulatorLayout& layout,
+                                             std::size_t count) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  std::vector<language::Accumulator> sums;
+  for (std::size_t number = 0; number < count; ++number) {
+    Value* whole = llvm::PoisonValue::get(kernel.vector(kernel.f32(), layout.registers()));
+    for (int r = 0; r < layout.registers(); r += block) {
+      Value* four = load_four(kernel, slice, row, lane_group, layout, number, r);
+      for (int part = 0; part < block; ++part)
+        whole = ir.CreateInsertElement(whole, ir.CreateExtractElement(four, static_cast<std::uint64_t>(part)),
+                                       static_cast<std::uint64_t>(r) + static_cast<std::uint64_t>(part));
+    }
+    sums.push_back({whole, layout});
+  }
+  return sums;
 }
 
 }  // namespace wavejit::attention_backward

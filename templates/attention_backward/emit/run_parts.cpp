@@ -65,6 +65,18 @@ void RunParts::add(std::span<const Accumulator> run, Value* are_before) const {
     }
 }
 
+void RunParts::put(std::span<const Accumulator> sums, std::size_t first) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const Buffer to = parts(ir.getTrue());
+  Value* own = own_place();
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    for (int r = 0; r < sums[i].layout.registers(); r += 4) {
+      Value* four = ir.CreateShuffleVector(sums[i].value, {r, r + 1, r + 2, r + 3});
+      to.store(ir.CreateBitCast(four, kernel_.vector(kernel_.i32(), 4)), place_of(own, first + i, r),
+               kernel_.constant(0));
+    }
+}
+
 void RunParts::take(std::span<Accumulator> sums, std::size_t first) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const Buffer all = parts(ir.getTrue());

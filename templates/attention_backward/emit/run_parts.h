@@ -18,6 +18,8 @@ class RunParts {
 
   // 0 + run 0 + run 1 …: all sums of a run, behind those before, if there `are` any.
   void add(std::span<const language::Accumulator> run, language::Value* are_before) const;
+  // Sums from number `first` on, as they are.
+  void put(std::span<const language::Accumulator> sums, std::size_t first) const;
   // Sums from number `first` on.
   void take(std::span<language::Accumulator> sums, std::size_t first) const;
 

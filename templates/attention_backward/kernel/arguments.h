@@ -24,6 +24,13 @@ struct RowNumbersArgument {
   std::uint64_t head_stride = 0;
 };
 
+// One f32 a sequence and query head.
+struct HeadNumbersArgument {
+  std::uint64_t pointer = 0;
+  std::uint64_t batch_stride = 0;
+  std::uint64_t head_stride = 0;
+};
+
 struct Arguments {
   TensorArgument q, k, v, o, d_o, dq, dk, dv;
   RowNumbersArgument lse;
@@ -40,14 +47,20 @@ struct Arguments {
   std::uint32_t kv_head_multiplier = 0;  // q head → kv head, as emit/integers.h divides
   std::uint32_t group = 1;               // query heads of a kv head
   float scale_log2e = 0;                 // may be 0 or negative
-  float scale = 0;                       // of dQ and dK, with its sign
-  std::uint32_t run_tiles = 1;           // of row tiles: the sums of dK and dV begin anew behind so many
-  std::uint32_t reserved = 0;
+  float dq_factor = 0;                   // the scale, with its sign; 1 where a later call goes on with the sums
+  float dk_factor = 0;
+  std::uint32_t run_tiles = 1;  // of row tiles: the sums of dK and dV begin anew behind so many
   attention::SequenceArguments sequences;
   attention::ScoreArguments scores;
   std::uint64_t no_lengths = 0;  // null: where keys are asked for that key_lengths does not cut
+  // All bits or none: whether f32 gradients hold sums that these go behind.
+  std::uint32_t dq_before = 0;
+  std::uint32_t dk_dv_before = 0;
+  RowNumbersArgument given_delta;  // pointer null: delta is made of o
+  HeadNumbersArgument sink;        // of the d_sink kernel; batch stride 0
+  HeadNumbersArgument d_sink;
 };
-static_assert(sizeof(Arguments) == 8 * 32 + 4 * 24 + 48 + 32 + 56 + 8);
+static_assert(sizeof(Arguments) == 8 * 32 + 4 * 24 + 48 + 32 + 56 + 8 + 8 + 3 * 24);
 
 constexpr attention::TensorFields tensor_fields(std::size_t at) {
   return {.pointer = at + offsetof(TensorArgument, pointer),
@@ -65,5 +78,6 @@ inline constexpr attention::ScoreFields score_fields = {.scores = offsetof(Argum
 
 // Workgroups of the dQ kernel:    x = query head, y = query tile (heaviest causal tiles first), z = sequence.
 // Workgroups of the dK/dV kernel: x = kv head, y = key tile (the first have the most rows), z = sequence.
+// Workgroups of the d_sink kernel: x = query head, z = sequence.
 
 }  // namespace wavejit::attention_backward

@@ -11,12 +11,16 @@
 namespace wavejit::attention_backward {
 namespace {
 
-std::optional<std::string> words_refusal(const KernelWords& words) {
-  const targets::Target* target = targets::find_target(words.target);
-  if (target == nullptr)
-    return "target=" + words.target + " is not in the target table; accepted: " + targets::known_targets();
+std::optional<std::string> target_refusal(const std::string& name) {
+  const targets::Target* target = targets::find_target(name);
+  if (target == nullptr) return "target=" + name + " is not in the target table; accepted: " + targets::known_targets();
   if (target->wave_size != 64 || target->matrix.empty())
-    return "target=" + words.target + " has no 32x32 matrix instructions of 64 lanes, which these kernels are made of";
+    return "target=" + name + " has no 32x32 matrix instructions of 64 lanes, which these kernels are made of";
+  return std::nullopt;
+}
+
+std::optional<std::string> words_refusal(const KernelWords& words) {
+  if (auto refusal = target_refusal(words.target)) return refusal;
   if (words.head_dim != 64 && words.head_dim != 128)
     return "d" + std::to_string(words.head_dim) + "; accepted: d64, d128";
   if (words.blocks < 1 || words.blocks > most_blocks)
@@ -29,17 +33,23 @@ std::optional<std::string> words_refusal(const KernelWords& words) {
 
 std::string to_text(const QueryKernel& spec) { return families::text_of_spec(spec_words<QueryKernel>, spec); }
 std::string to_text(const KeyKernel& spec) { return families::text_of_spec(spec_words<KeyKernel>, spec); }
+std::string to_text(const SinkKernel& spec) { return families::text_of_spec(sink_words, spec); }
 std::expected<QueryKernel, std::string> parse_query_kernel(std::string_view text) {
   return families::parse_words(spec_words<QueryKernel>, text);
 }
 std::expected<KeyKernel, std::string> parse_key_kernel(std::string_view text) {
   return families::parse_words(spec_words<KeyKernel>, text);
 }
+std::expected<SinkKernel, std::string> parse_sink_kernel(std::string_view text) {
+  return families::parse_words(sink_words, text);
+}
 
 std::optional<std::string> refusal_of(const QueryKernel& spec) { return words_refusal(spec); }
 std::optional<std::string> refusal_of(const KeyKernel& spec) { return words_refusal(spec); }
+std::optional<std::string> refusal_of(const SinkKernel& spec) { return target_refusal(spec.target); }
 std::size_t argument_bytes(const QueryKernel&) { return sizeof(Arguments); }
 std::size_t argument_bytes(const KeyKernel&) { return sizeof(Arguments); }
+std::size_t argument_bytes(const SinkKernel&) { return sizeof(Arguments); }
 
 // Where nothing transposes on the way out of LDS, q and dO stand there twice.
 int rows_at_once(const KernelWords& words, const targets::Target& target) {
@@ -62,10 +72,12 @@ int waves_per_simd(const QueryKernel& spec, const targets::Target& /*target*/) {
 int waves_per_simd(const KeyKernel& spec, const targets::Target& /*target*/) {
   return spec.head_dim <= 64 && spec.blocks == 1 ? 2 : 1;
 }
+int waves_per_simd(const SinkKernel& /*spec*/, const targets::Target& /*target*/) { return 2; }
 
 std::span<const families::KernelKind> own_kernel_kinds() {
   static constexpr std::array kinds = {families::kind_of<QueryKernel, parse_query_kernel>,
-                                       families::kind_of<KeyKernel, parse_key_kernel>};
+                                       families::kind_of<KeyKernel, parse_key_kernel>,
+                                       families::kind_of<SinkKernel, parse_sink_kernel>};
   return kinds;
 }
 

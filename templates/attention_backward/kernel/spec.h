@@ -3,6 +3,7 @@
 //
 //   attention_backward_dq bf16 d128 mask=causal softcap blocks=2 target=gfx950 lowering=llvm
 //   attention_backward_dkdv bf16 d128 mask=causal softcap blocks=2 runs=one target=gfx950 lowering=llvm
+//   attention_backward_dsink target=gfx950 lowering=llvm
 //
 // Lengths, strides, addresses and the group of heads are arguments of a launch. No LLVM in this header.
 #pragma once
@@ -42,6 +43,7 @@ struct AskedWords {
   Mask mask = Mask::none;
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool gradients_fp32 = false;
+  bool output_fp32 = false;  // o is f32, not of `dtype`: a word of the dQ kernel alone
 
   bool has(Modifier one) const { return modifiers.has(one); }
   bool operator==(const AskedWords&) const = default;
@@ -70,14 +72,27 @@ struct KeyKernel : KernelWords {
   bool operator==(const KeyKernel&) const = default;
 };
 
+// Gradients of sinks, from LSE and delta: nothing of a problem changes its code.
+struct SinkKernel {
+  static constexpr std::string_view kernel = "attention_backward_dsink";
+  static constexpr std::string_view family = family_name;
+  std::string target;
+  Lowering lowering = Lowering::llvm;
+  bool operator==(const SinkKernel&) const = default;
+};
+
 std::string to_text(const QueryKernel& spec);
 std::string to_text(const KeyKernel& spec);
+std::string to_text(const SinkKernel& spec);
 std::expected<QueryKernel, std::string> parse_query_kernel(std::string_view text);
 std::expected<KeyKernel, std::string> parse_key_kernel(std::string_view text);
+std::expected<SinkKernel, std::string> parse_sink_kernel(std::string_view text);
 std::optional<std::string> refusal_of(const QueryKernel& spec);
 std::optional<std::string> refusal_of(const KeyKernel& spec);
+std::optional<std::string> refusal_of(const SinkKernel& spec);
 std::size_t argument_bytes(const QueryKernel& spec);
 std::size_t argument_bytes(const KeyKernel& spec);
+std::size_t argument_bytes(const SinkKernel& spec);
 
 // ---- What a workgroup is
 
@@ -96,5 +111,6 @@ int default_key_blocks(const KernelWords& words, const targets::Target& target);
 int rows_at_once(const KernelWords& words, const targets::Target& target);
 int waves_per_simd(const QueryKernel& spec, const targets::Target& target);
 int waves_per_simd(const KeyKernel& spec, const targets::Target& target);
+int waves_per_simd(const SinkKernel& spec, const targets::Target& target);
 
 }  // namespace wavejit::attention_backward

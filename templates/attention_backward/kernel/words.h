@@ -6,6 +6,7 @@
 
 #include <string>
 #include <tuple>
+#include <type_traits>
 
 #include "templates/attention/kernel/words.h"
 #include "templates/attention_backward/kernel/spec.h"
@@ -21,6 +22,20 @@ constexpr auto runs_words() {
          .name_of = [](const families::SpecWord<Spec>&, const Spec& spec) {
            return std::string(spec.runs == Runs::several ? "runs" : "");
          }})};
+  } else {
+    return std::tuple{};
+  }
+}
+
+// O is read by the dQ kernel alone.
+template <typename Spec>
+constexpr auto output_words() {
+  if constexpr (std::is_same_v<Spec, QueryKernel>) {
+    return std::tuple{families::flag<&AskedWords::output_fp32, Spec, 1>({.accepted = "o=fp32",
+                                                                         .name = "o_fp32",
+                                                                         .otherwise = "the type of q has no word",
+                                                                         .supported = "O in fp32",
+                                                                         .described = true})};
   } else {
     return std::tuple{};
   }
@@ -46,6 +61,9 @@ inline constexpr auto word_table = std::tuple_cat(
                                                               .otherwise = "the type of q, k and v has no word",
                                                               .supported = "gradients in fp32 on request",
                                                               .described = true}),
+    },
+    output_words<Spec>(),
+    std::tuple{
         families::number<&KernelWords::blocks, Spec>({.accepted = "blocks=<n>", .missing = "blocks=<1|2>"}),
     },
     runs_words<Spec>(), std::tuple{families::target_word<Spec>(), families::lowering_word<Spec>()});
@@ -53,10 +71,15 @@ inline constexpr auto word_table = std::tuple_cat(
 template <typename Spec>
 inline constexpr auto spec_words = families::texts_of(word_table<Spec>);
 
+// Of sinks.
+inline constexpr auto sink_words =
+    families::texts_of(std::tuple{families::target_word<SinkKernel>(), families::lowering_word<SinkKernel>()});
+
 // "attention_backward_dq_bf16_d128_causal_gfx950"
 template <typename Spec>
 std::string kernel_name(const Spec& spec) {
   return families::name_of_kernel(spec_words<Spec>, spec);
 }
+inline std::string kernel_name(const SinkKernel& spec) { return families::name_of_kernel(sink_words, spec); }
 
 }  // namespace wavejit::attention_backward

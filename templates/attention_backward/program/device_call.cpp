@@ -38,10 +38,21 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
   call.q = tensor(queries, memory.q, dtype);
   call.k = tensor(keys, memory.k, dtype);
   call.v = tensor(keys, memory.v, dtype);
-  call.o = tensor(queries, memory.o, dtype);
+  // With a delta there is no o.
+  if (memory.delta == nullptr) call.o = tensor(queries, memory.o, arrays.o_fp32.empty() ? dtype : WAVEJIT_FP32);
   call.d_o = tensor(queries, memory.d_o, dtype);
   call.lse = numbers(memory.lse);
   if (memory.d_lse != nullptr) call.d_lse = numbers(memory.d_lse);
+  if (memory.delta != nullptr) call.delta = numbers(memory.delta);
+  const auto heads = [&](void* data, std::int64_t batches) {
+    return wavejit_tensor{.data = data,
+                          .dtype = WAVEJIT_FP32,
+                          .reserved = 0,
+                          .sizes = {batches, of.query_heads, 1, 1},
+                          .strides = {of.query_heads, 1, 1, 1}};
+  };
+  if (memory.sinks != nullptr) call.sink = heads(memory.sinks, 1);
+  if (memory.d_sink != nullptr) call.d_sink = heads(memory.d_sink, of.batch);
   call.dq = tensor(queries, memory.dq, gradient);
   call.dk = tensor(keys, memory.dk, gradient);
   call.dv = tensor(keys, memory.dv, gradient);

@@ -19,6 +19,8 @@ struct DevicePointers {
   void* d_o = nullptr;
   void* lse = nullptr;
   void* d_lse = nullptr;
+  void* delta = nullptr;
+  void* sinks = nullptr;
   void* slopes = nullptr;
   void* query_starts = nullptr;
   void* key_starts = nullptr;
@@ -26,6 +28,7 @@ struct DevicePointers {
   void* dq = nullptr;
   void* dk = nullptr;
   void* dv = nullptr;
+  void* d_sink = nullptr;
 };
 wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DevicePointers& memory);
 

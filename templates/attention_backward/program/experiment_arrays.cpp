@@ -72,6 +72,7 @@ Operands operands_of(const Arrays& arrays, const Sequence& sequence, const Part&
       rules.slope =
           static_cast<double>(arrays.slopes[static_cast<std::size_t>((batch * experiment.query_heads) + head)]);
     }
+    if (!arrays.sinks.empty()) rules.sink = static_cast<double>(arrays.sinks[static_cast<std::size_t>(head)]);
     of.rules.push_back(rules);
     for (std::int64_t row = 0; row < sequence.queries; ++row) {
       append(of.q, experiment.type, arrays.q, queries, sequence.first_query + row, head);
@@ -91,6 +92,28 @@ Operands operands_of(const Arrays& arrays, const Sequence& sequence, const Part&
     append(of.v, experiment.type, arrays.v, keys, sequence.first_key + key, part.kv_head);
   }
   return of;
+}
+
+// What the descriptor says of a forward call's outputs beside their values.
+bool says(const Experiment& experiment, const std::string& word) {
+  return (experiment.text + ' ').find(" " + word + " ") != std::string::npos;
+}
+
+// Outputs of a row, in every form in which a call may get them.
+void put_outputs(Arrays& arrays, const Placement& queries, std::int64_t token, std::int64_t head,
+                 const Operands& operands, const Outputs& outputs, std::int64_t row) {
+  const Experiment& of = arrays.experiment;
+  const std::size_t number = number_at(queries, token, head);
+  arrays.lse[number] = static_cast<float>(outputs.lse[static_cast<std::size_t>(row)]);
+  double delta = 0;
+  for (std::int64_t d = 0; d < of.head_dim_v; ++d) {
+    const auto from = static_cast<std::size_t>((row * of.head_dim_v) + d);
+    const auto to = static_cast<std::size_t>(queries.offset(token, head) + d);
+    arrays.o[to] = encode(of.type, outputs.o[from]);
+    if (!arrays.o_fp32.empty()) arrays.o_fp32[to] = static_cast<float>(outputs.o[from]);
+    delta += outputs.o[from] * operands.d_o[from];
+  }
+  if (!arrays.delta.empty()) arrays.delta[number] = static_cast<float>(delta);
 }
 
 void put(Gradient& to, const Placement& placement, std::int64_t token, std::int64_t head, const Gradient& from,
@@ -149,12 +172,10 @@ void compute_outputs(Arrays& arrays) {
   const Placement queries = attention::program::queries_of(of);
   const Placement keys = attention::program::keys_of(of);
   for_each_part(of, [&](const Part& part, const Sequence& sequence) {
-    const Outputs outputs = forward(operands_of(arrays, sequence, part, queries, keys));
+    const Operands operands = operands_of(arrays, sequence, part, queries, keys);
+    const Outputs outputs = forward(operands);
     for_each_row(of, part, sequence, [&](std::int64_t number, std::int64_t token, std::int64_t head) {
-      arrays.lse[number_at(queries, token, head)] = static_cast<float>(outputs.lse[static_cast<std::size_t>(number)]);
-      for (std::int64_t d = 0; d < of.head_dim_v; ++d)
-        arrays.o[static_cast<std::size_t>(queries.offset(token, head) + d)] =
-            encode(of.type, outputs.o[static_cast<std::size_t>((number * of.head_dim_v) + d)]);
+      put_outputs(arrays, queries, token, head, operands, outputs, number);
     });
   });
 }
@@ -165,12 +186,22 @@ Gradients exact_gradients(const Arrays& arrays) {
   const Experiment& of = arrays.experiment;
   const Placement queries = attention::program::queries_of(of);
   const Placement keys = attention::program::keys_of(of);
-  Gradients exact = {.dq = zeros(queries), .dk = zeros(keys), .dv = zeros(keys)};
+  const std::size_t heads = arrays.sinks.size() * static_cast<std::size_t>(of.batch);
+  Gradients exact = {.dq = zeros(queries),
+                     .dk = zeros(keys),
+                     .dv = zeros(keys),
+                     .d_sink = {.values = std::vector<double>(heads), .magnitudes = std::vector<double>(heads)}};
   for_each_part(of, [&](const Part& part, const Sequence& sequence) {
     const Gradients gradients = backward(operands_of(arrays, sequence, part, queries, keys));
     for_each_row(of, part, sequence, [&](std::int64_t number, std::int64_t token, std::int64_t head) {
       put(exact.dq, queries, token, head, gradients.dq, number);
     });
+    for (std::int64_t in_group = 0; heads > 0 && in_group < of.group(); ++in_group) {
+      const std::size_t to =
+          (part.sequence * arrays.sinks.size()) + static_cast<std::size_t>((part.kv_head * of.group()) + in_group);
+      exact.d_sink.values[to] = gradients.d_sink.values[static_cast<std::size_t>(in_group)];
+      exact.d_sink.magnitudes[to] = gradients.d_sink.magnitudes[static_cast<std::size_t>(in_group)];
+    }
     for (std::int64_t key = 0; key < sequence.keys; ++key) {
       put(exact.dk, keys, sequence.first_key + key, part.kv_head, gradients.dk, key);
       put(exact.dv, keys, sequence.first_key + key, part.kv_head, gradients.dv, key);
@@ -215,7 +246,7 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   Arrays arrays;
   arrays.experiment = *std::move(experiment);
   const Experiment& of = arrays.experiment;
-  arrays.with_d_lse = (of.text + ' ').find(" d_lse ") != std::string::npos;
+  arrays.with_d_lse = says(of, "d_lse");
   const Placement queries = attention::program::queries_of(of);
   const Placement keys = attention::program::keys_of(of);
   const std::vector<Sequence> sequences = attention::program::sequences_of(of);
@@ -240,6 +271,11 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   } else if (!of.key_lengths.empty()) {
     for (const std::int64_t length : of.key_lengths) arrays.key_lengths.push_back(static_cast<std::int32_t>(length));
   }
+  if (says(of, "delta")) arrays.delta.resize(arrays.lse.size());
+  if (says(of, "o=fp32")) arrays.o_fp32.resize(arrays.q.size());
+  // Some above most scores of a row, some below.
+  for (std::int64_t head = 0; says(of, "d_sink") && head < of.query_heads; ++head)
+    arrays.sinks.push_back(static_cast<float>((head * 7 % 5) - 1));
   if (arrays.estimated)
     estimate_outputs(arrays, sequences, queries);
   else

@@ -24,10 +24,13 @@ struct Arrays {
   bool with_d_lse = false;
   std::vector<std::uint16_t> q, k, v, o, d_o;
   std::vector<float> lse, d_lse;
+  std::vector<float> delta;   // given in the place of o; empty: it is not
+  std::vector<float> o_fp32;  // the same of o in f32
+  std::vector<float> sinks;   // of each query head, in the LSE; empty: none
   std::vector<float> slopes;  // ALiBi; empty: none
   std::vector<std::int32_t> query_starts, key_starts, key_lengths;
   bool estimated = false;  // o and LSE: gradients are of these, whoever gave them
-  Gradients exact;         // rows where the tensors have them
+  Gradients exact;         // rows where the tensors have them; of sinks [batch][query head]
 
   std::uint64_t multiplications() const;
 };

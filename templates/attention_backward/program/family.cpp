@@ -2,6 +2,7 @@
 // attention_backward as the program's tools know it (tools/family.h): a descriptor → arrays, the call, float64. The
 // answer is dq, then dk, then dv, in the order in which their memory has them.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,24 +33,29 @@ class Exact {
   Arrays arrays_;
 };
 
+// A row of the answer: dims of all gradients are multiples of it.
+constexpr std::size_t columns = 64;
+
 // Which gradient a row of the answer is of, and its first element there.
 struct Place {
   const Gradient& of;
   std::size_t first;
 };
 Place place_of(const Arrays& arrays, std::int64_t row) {
-  const auto dims = static_cast<std::size_t>(arrays.experiment.head_dim_qk);
-  std::size_t at = static_cast<std::size_t>(row) * dims;
-  for (const Gradient* gradient : {&arrays.exact.dq, &arrays.exact.dk}) {
+  std::size_t at = static_cast<std::size_t>(row) * columns;
+  for (const Gradient* gradient : {&arrays.exact.dq, &arrays.exact.dk, &arrays.exact.dv}) {
     if (at < gradient->values.size()) return {*gradient, at};
     at -= gradient->values.size();
   }
-  return {arrays.exact.dv, at};
+  return {arrays.exact.d_sink, at};
 }
 
-std::vector<double> part(const std::vector<double>& values, std::size_t first, std::int64_t dims) {
+// Behind the last number of a row that is not full stands what nobody wrote: NaN.
+std::vector<double> part(const std::vector<double>& values, std::size_t first) {
   const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
-  return {begin, begin + dims};
+  std::vector<double> row(begin, begin + static_cast<std::ptrdiff_t>(std::min(columns, values.size() - first)));
+  row.resize(columns, std::numeric_limits<double>::quiet_NaN());
+  return row;
 }
 
 std::unique_ptr<Problem> problem_of(Arrays made) {
@@ -58,8 +64,9 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   const std::size_t query_elements = made.q.size();
   const std::size_t key_elements = made.k.size();
   // Gigabytes of them: each is gone before the next is copied.
+  if (!made.o_fp32.empty()) made.o.clear();
   for (std::vector<std::uint16_t>* tensor : {&made.q, &made.k, &made.v, &made.o, &made.d_o}) {
-    problem.inputs.push_back(bytes_of(*tensor));
+    problem.inputs.push_back(tensor == &made.o && tensor->empty() ? bytes_of(made.o_fp32) : bytes_of(*tensor));
     *tensor = {};
   }
   problem.inputs.push_back(bytes_of(made.lse));
@@ -72,10 +79,19 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   optional(arrays->query_starts);
   optional(arrays->key_starts);
   optional(arrays->key_lengths);
-  problem.columns = arrays->experiment.head_dim_qk;
-  problem.rows = static_cast<std::int64_t>(query_elements + (2 * key_elements)) / problem.columns;
+  optional(arrays->delta);
+  optional(arrays->sinks);
+  problem.columns = columns;
+  // The gradient of sinks is f32: beside others that are it stands in the answer, else in memory that nobody judges.
+  const std::size_t sinks = arrays->sinks.size() * static_cast<std::size_t>(arrays->experiment.batch);
+  const bool answers_sinks = arrays->experiment.output_fp32;
+  problem.inputs.emplace_back(std::max<std::size_t>(sinks, 1) * sizeof(float));
+  const std::size_t gradients_end = query_elements + (2 * key_elements);
+  problem.rows = static_cast<std::int64_t>(
+      (gradients_end + (answers_sinks ? (sinks + columns - 1) / columns * columns : 0)) / columns);
   if (!arrays->experiment.output_fp32) problem.type = arrays->experiment.type;
-  const auto call_with = [arrays, query_elements, key_elements](std::span<void* const> inputs, void* output) {
+  const auto call_with = [arrays, query_elements, key_elements, gradients_end, answers_sinks](
+                             std::span<void* const> inputs, void* output) {
     const auto given = [&](std::size_t index, const auto& values) { return values.empty() ? nullptr : inputs[index]; };
     const std::size_t bytes = arrays->experiment.output_bytes();
     auto* gradients = static_cast<std::byte*>(output);
@@ -86,13 +102,18 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
                                    .d_o = inputs[4],
                                    .lse = inputs[5],
                                    .d_lse = given(6, arrays->d_lse),
+                                   .delta = given(11, arrays->delta),
+                                   .sinks = given(12, arrays->sinks),
                                    .slopes = given(7, arrays->slopes),
                                    .query_starts = given(8, arrays->query_starts),
                                    .key_starts = given(9, arrays->key_starts),
                                    .key_lengths = given(10, arrays->key_lengths),
                                    .dq = gradients,
                                    .dk = gradients + (query_elements * bytes),
-                                   .dv = gradients + ((query_elements + key_elements) * bytes)};
+                                   .dv = gradients + ((query_elements + key_elements) * bytes),
+                                   .d_sink = arrays->sinks.empty() ? nullptr
+                                             : answers_sinks       ? gradients + (gradients_end * bytes)
+                                                                   : inputs[13]};
     return call_of(*arrays, memory);
   };
   problem.launch = [call_with](wavejit_engine* engine, std::span<void* const> inputs, void* output,
@@ -112,11 +133,13 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   const auto exact = std::make_shared<Exact>(arrays->experiment.text);
   problem.exact = [exact](std::int64_t row) {
     const auto [of, first] = place_of(exact->arrays(), row);
-    return part(of.values, first, exact->arrays().experiment.head_dim_qk);
+    return part(of.values, first);
   };
   problem.bounds = [exact](std::int64_t row) {
     const auto [of, first] = place_of(exact->arrays(), row);
-    return bounds_of(exact->arrays(), of, first, static_cast<std::size_t>(exact->arrays().experiment.head_dim_qk));
+    std::vector<double> bounds = bounds_of(exact->arrays(), of, first, std::min(columns, of.values.size() - first));
+    bounds.resize(columns);
+    return bounds;
   };
   return make_problem(std::move(problem));
 }
@@ -145,7 +168,7 @@ class AttentionBackward : public Family {
     return "attention_backward <fp16|bf16> b<batch> q<rows> k<keys> h<heads>[/<kv heads>] d<64|128> "
            "[causal[=<prefix>]] "
            "[window=<left>,<right>] [layout=<bshd|bhsd|packed>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
-           "[alibi=<h|bh>] [softcap=<x>] [d_lse] [gradients=fp32] [seed=<n>]";
+           "[alibi=<h|bh>] [softcap=<x>] [d_lse] [d_sink] [delta] [o=fp32] [gradients=fp32] [seed=<n>]";
   }
   std::vector<std::string> run_examples() const override {
     return {
@@ -159,7 +182,8 @@ class AttentionBackward : public Family {
             "attention_backward bf16 b1 q257 k190 h4/2 d128 causal layout=bhsd gradients=fp32",
             "attention_backward fp16 b3 q100 k200 h2/1 d64 causal layout=packed q_lengths=100,1,33 k_lengths=200,0,40",
             "attention_backward bf16 b2 q150 k300 h2 d128 window=60,20 k_lengths=300,77",
-            "attention_backward bf16 b1 q96 k96 h2/1 d64 causal scale=-0.1 alibi=h softcap=20"};
+            "attention_backward bf16 b1 q96 k96 h2/1 d64 causal scale=-0.1 alibi=h softcap=20",
+            "attention_backward fp16 b2 q70 k90 h2 d64 causal d_sink o=fp32 gradients=fp32"};
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {

@@ -103,8 +103,10 @@ Outputs forward(const Operands& of) {
 }
 
 Gradients backward(const Operands& of) {
-  Gradients sums = {
-      .dq = zeros(of.group() * of.rows, of.dims_qk), .dk = zeros(of.keys, of.dims_qk), .dv = zeros(of.keys, of.dims_v)};
+  Gradients sums = {.dq = zeros(of.group() * of.rows, of.dims_qk),
+                    .dk = zeros(of.keys, of.dims_qk),
+                    .dv = zeros(of.keys, of.dims_v),
+                    .d_sink = zeros(of.group(), 1)};
   for (std::int64_t head = 0; head < of.group(); ++head)
     for (std::int64_t row = 0; row < of.rows; ++row) {
       const std::int64_t number = (head * of.rows) + row;
@@ -118,6 +120,12 @@ Gradients backward(const Operands& of) {
         delta_magnitude += std::fabs(term);
       }
       if (!of.d_lse.empty()) delta -= of.d_lse[static_cast<std::size_t>(number)];
+      // The sink's share of the row; it gives no value, so its dP is 0.
+      if (const auto& sink = of.rules[static_cast<std::size_t>(head)].sink; sink && !std::isinf(one.lse)) {
+        const double share = std::exp(*sink - one.lse);
+        sums.d_sink.values[static_cast<std::size_t>(head)] -= share * delta;
+        sums.d_sink.magnitudes[static_cast<std::size_t>(head)] += share * (std::fabs(delta) + delta_magnitude);
+      }
       for (std::size_t i = 0; i < one.weights.size(); ++i) {
         const std::int64_t key = one.first + static_cast<std::int64_t>(i);
         const double weight = one.weights[i];

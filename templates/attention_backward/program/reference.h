@@ -46,6 +46,7 @@ struct Gradients {
   Gradient dq;
   Gradient dk;
   Gradient dv;
+  Gradient d_sink;  // of each head of the group; 0 of one without
 };
 Gradients backward(const Operands& operands);
 
