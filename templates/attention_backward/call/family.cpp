@@ -185,6 +185,7 @@ class AttentionBackward final : public families::Family {
     }
     line += "; modifiers";
     for (const auto& fields : modifier_fields) {
+      if (!attention::row_of(fields.modifier).in_code) continue;  // sinks, below
       BackwardShape shape = of_dims(64, 64);
       shape.modifiers.add(fields.modifier);
       if (has_kernels(shape, target)) add(line, attention::row_of(fields.modifier).word);
