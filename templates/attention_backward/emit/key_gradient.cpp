@@ -75,7 +75,6 @@ class KeyGradient : private Weaver {
   int dim_blocks() const { return spec_.head_dim / wave_.rows; }
   int fragments_of_block() const { return wave_.rows / wave_.fragment_k(); }
   int row_blocks() const { return stream_.rows() / wave_.rows; }
-  bool reads_ahead() const { return stream_.buffers() > 1; }
   // Sums of two blocks and 128 dims are 256 registers.
   bool sums_apart() const { return spec_.blocks == 2; }
   bool several_runs() const { return spec_.runs == Runs::several; }
@@ -97,30 +96,33 @@ class KeyGradient : private Weaver {
 
   // ---- The walk
 
-  // From `first`, which is on its way into buffer 0, to the row tile `end`: sums_ are theirs. With two buffers the
-  // first fragments of a tile come from the tile before, else what is on its way in registers.
+  // From `first`, which is on its way into buffer 0, to the row tile `end`: sums_ are theirs. The first fragments of a
+  // tile come from the tile before, and what is on its way in registers.
   void walk(const Step& first, const Values& started, Value* end) {
     const Sums zeros = Sums(static_cast<std::size_t>(2 * spec_.blocks * dim_blocks()), matrix_.zeros());
     Values initial = {first.tile, first.head, first.part};
     add(initial, zeros);
-    const Values before = reads_ahead() ? begin_reading(first, started) : started;
-    initial.insert(initial.end(), before.begin(), before.end());
+    add(initial, begin_reading(first, started));
+    add(initial, started);
     const std::size_t sums_at = 3;
-    const std::size_t before_at = sums_at + zeros.size();
+    const std::size_t ahead_at = sums_at + zeros.size();
+    const std::size_t arrived_at = ahead_at + static_cast<std::size_t>(ladder_.read_ahead);
     const Values last = language::loop_in_phases(
         kernel_, stream_.buffers(), initial,
         [&](int buffer, const Values& state) {
+          const auto from_state = [&](std::size_t at) { return state.begin() + static_cast<std::ptrdiff_t>(at); };
           const Step step = {
               .tile = kernel_.uniform(state[0]), .head = kernel_.uniform(state[1]), .part = kernel_.uniform(state[2])};
           const Step next = stream_.behind(step);
+          at_ = {.buffer = buffer, .step = step, .next = next, .arrived = {from_state(arrived_at), state.end()}};
           // Behind the last tile comes that one again: nobody reads it, and no branch is needed.
-          at_ = {.buffer = buffer, .step = step, .next = next, .in_flight = {}};
           at_.next.tile = attention::minimum(kernel_, next.tile, ir().CreateSub(end, kernel_.constant(1)));
           sums_ = from(state, sums_at, zeros.size());
-          const Values ahead = attend(Values(state.begin() + static_cast<std::ptrdiff_t>(before_at), state.end()));
+          const Fragments ahead = attend({from_state(ahead_at), from_state(arrived_at)});
           Values after = {next.tile, next.head, next.part};
           add(after, sums_);
-          after.insert(after.end(), ahead.begin(), ahead.end());
+          add(after, ahead);
+          add(after, at_.in_flight);
           return after;
         },
         [&](const Values& state) { return ir().CreateICmpSLT(state[0], end); });
@@ -128,40 +130,33 @@ class KeyGradient : private Weaver {
     if (sums_apart()) matrix_.settle(sums_);
   }
 
+  static void add(Values& values, const Fragments& fragments) {
+    for (const OperandA& fragment : fragments) values.push_back(fragment.value);
+  }
+  static void add(Values& values, const Values& more) { values.insert(values.end(), more.begin(), more.end()); }
+
   llvm::IRBuilder<>& ir() { return kernel_.ir(); }
   int other_buffer() const { return (at_.buffer + 1) % stream_.buffers(); }
-  const schedule::Schedule& table() const { return schedule::key_schedule(row_blocks()); }
-
-  Values begin_reading(const Step& first, const Values& started) {
-    Strand numbers;
-    stream_.add_numbers(numbers, 0, first, started);
-    numbers.write_rest();
-    stream_.turn();
-    return values_of(read_first(*this, table(), ladder_, 0));
+  const schedule::Schedule& table() const {
+    return schedule::key_schedule(row_blocks(),
+                                  stream_.buffers() > 1 ? schedule::Order::hiding : schedule::Order::rows_first);
   }
 
-  // A tile. `before`: its first fragments or what is on its way in registers; returns the next one's.
-  Values attend(const Values& before) {
+  Fragments begin_reading(const Step& first, const Values& started) {
+    Strand rows;
+    stream_.add_rows(rows, 0, first, started);
+    rows.write_rest();
+    stream_.turn();
+    return read_first(*this, table(), ladder_, 0);
+  }
+
+  // A tile, with its first fragments; returns the next one's.
+  Fragments attend(const Values& before) {
     blocks_.assign(static_cast<std::size_t>(row_blocks()), std::vector<Block>(places_.size()));
     shifts_.assign(static_cast<std::size_t>(row_blocks()), {});
-    const Buffers buffers = {.own = at_.buffer, .next = other_buffer()};
-    if (reads_ahead()) {
-      Fragments ahead;
-      for (Value* value : before) ahead.push_back(matrix_.operand_a(value, language::KOrder::contiguous));
-      return values_of(weave(*this, table(), ladder_, buffers, ahead));
-    }
-    Strand numbers;
-    stream_.add_numbers(numbers, at_.buffer, at_.step, before);
-    numbers.write_rest();
-    stream_.receive(before);
-    weave(*this, table(), ladder_, buffers, {});
-    return at_.in_flight;
-  }
-
-  static Values values_of(const Fragments& fragments) {
-    Values values;
-    for (const OperandA& fragment : fragments) values.push_back(fragment.value);
-    return values;
+    Fragments ahead;
+    for (Value* value : before) ahead.push_back(matrix_.operand_a(value, language::KOrder::contiguous));
+    return weave(*this, table(), ladder_, {.own = at_.buffer, .next = other_buffer()}, ahead);
   }
 
   Strand fetch() override {
@@ -171,7 +166,12 @@ class KeyGradient : private Weaver {
   }
   Strand receive() override {
     Strand strand;
-    stream_.add_numbers(strand, other_buffer(), at_.next, at_.in_flight);
+    stream_.add_rows(strand, other_buffer(), at_.next, at_.in_flight);
+    return strand;
+  }
+  Strand receive_columns() override {
+    Strand strand;
+    stream_.add_columns(strand, at_.arrived);
     return strand;
   }
   void turn() override { stream_.turn(); }
@@ -452,7 +452,8 @@ class KeyGradient : private Weaver {
     int buffer = 0;
     Step step = {};
     Step next = {};
-    Values in_flight = {};  // of the next step
+    Values arrived = {};    // of the step, through registers
+    Values in_flight = {};  // of the next one
   } at_;
   Sums sums_;
   std::vector<std::vector<Block>> blocks_;  // of rows, of keys

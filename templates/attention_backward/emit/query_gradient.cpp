@@ -163,25 +163,27 @@ class QueryGradient : private Weaver {
     Values initial = {place_.first_tile};
     add_first_sums(initial);
     const std::size_t count = initial.size() - 1;
-    const Values before = reads_ahead() ? begin_reading() : started;
-    initial.insert(initial.end(), before.begin(), before.end());
-    const std::size_t before_at = 1 + count;
+    add(initial, begin_reading(started));
+    add(initial, started);
+    const std::size_t ahead_at = 1 + count;
+    const std::size_t arrived_at = ahead_at + static_cast<std::size_t>(ladder_.read_ahead);
     const Values end = language::loop_in_phases(
         kernel_, k_plan_.buffers, initial,
         [&](int buffer, const Values& state) {
+          const auto from_state = [&](std::size_t at) { return state.begin() + static_cast<std::ptrdiff_t>(at); };
           Value* tile = kernel_.uniform(state[0]);
           Value* next = ir.CreateAdd(tile, kernel_.constant(1));
           // Behind the last tile comes that one again: nobody reads it, and no branch is needed.
           at_ = {.buffer = buffer,
                  .tile = tile,
                  .next = minimum(kernel_, next, ir.CreateSub(place_.tiles, kernel_.constant(1))),
-                 .in_flight = {}};
+                 .arrived = {from_state(arrived_at), state.end()}};
           sums_ = sums_from(state, count);
-          const Values ahead = attend(Values(state.begin() + static_cast<std::ptrdiff_t>(before_at), state.end()));
+          const Fragments ahead = attend({from_state(ahead_at), from_state(arrived_at)});
           Values after = {next};
-          after.reserve(1 + count + ahead.size());
           for (const Accumulator& sum : sums_) after.push_back(sum.value);
-          after.insert(after.end(), ahead.begin(), ahead.end());
+          add(after, ahead);
+          add(after, at_.in_flight);
           return after;
         },
         [&](const Values& state) { return ir.CreateICmpSLT(state[0], place_.tiles); });
@@ -246,10 +248,16 @@ class QueryGradient : private Weaver {
                                spec_.head_dim * attention::bytes_of(spec_.dtype));
   }
 
-  bool reads_ahead() const { return k_plan_.buffers > 1; }
   int other_buffer() const { return (at_.buffer + 1) % k_plan_.buffers; }
-  static const schedule::Schedule& table(int blocks) { return schedule::query_schedule(blocks); }
   int key_blocks() const { return tile_keys / wave_.rows; }
+  const schedule::Schedule& table() const {
+    return schedule::query_schedule(key_blocks(),
+                                    k_plan_.buffers > 1 ? schedule::Order::hiding : schedule::Order::rows_first);
+  }
+  static void add(Values& values, const Fragments& fragments) {
+    for (const OperandA& fragment : fragments) values.push_back(fragment.value);
+  }
+  static void add(Values& values, const Values& more) { values.insert(values.end(), more.begin(), more.end()); }
 
   void add_fetch(Strand& strand, int buffer, Value* tile, Values& in_flight) {
     Value* first = kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys));
@@ -268,20 +276,31 @@ class QueryGradient : private Weaver {
     add_fetch(strand, other_buffer(), at_.next, at_.in_flight);
     return strand;
   }
-  Strand receive() override { return {}; }
-  // What was fetched is in LDS, and everybody has read the other buffer.
+  Strand receive() override { return rows_into_lds(at_.in_flight); }
+  Strand receive_columns() override {
+    Strand strand;
+    keys_.add_columns(strand, at_.arrived, 0);
+    return strand;
+  }
+  Strand rows_into_lds(const Values& in_flight) {
+    Strand strand;
+    keys_.add_rows(strand, in_flight, 0);
+    values_.add_rows(strand, in_flight, keys_.in_flight());
+    return strand;
+  }
+  // What was received may be read by everybody, and what has been read is free.
   void turn() override {
-    language::wait_for_lds_fills(kernel_);
+    if (k_plan_.buffers > 1)
+      language::wait_for_lds_fills(kernel_);
+    else
+      language::wait_for_lds(kernel_);
     language::barrier(kernel_);
   }
-  Values begin_reading() {
+  Fragments begin_reading(const Values& started) {
+    Strand rows = rows_into_lds(started);
+    rows.write_rest();
     turn();
-    return values_of(read_first(*this, table(key_blocks()), ladder_, 0));
-  }
-  static Values values_of(const Fragments& fragments) {
-    Values values;
-    for (const OperandA& fragment : fragments) values.push_back(fragment.value);
-    return values;
+    return read_first(*this, table(), ladder_, 0);
   }
 
   // Q and dO as operands, LSE and delta of the lane's row.
@@ -381,26 +400,14 @@ class QueryGradient : private Weaver {
     return ir.CreateFAdd(one, other);
   }
 
-  // A tile. `before`: its first fragments, or what is on its way in registers; returns the next one's.
-  Values attend(const Values& before) {
-    if (!reads_ahead()) {
-      language::wait_for_lds(kernel_);
-      language::barrier(kernel_);
-      const std::size_t half = before.size() / 2;
-      keys_.write(std::span(before).first(half));
-      values_.write(std::span(before).subspan(half));
-      language::wait_for_lds(kernel_);
-      language::barrier(kernel_);
-    }
+  // A tile, with its first fragments; returns the next one's.
+  Fragments attend(const Values& before) {
     fetched_.clear();
     for (const attention::ScoreModifiers& modifiers : modifiers_) fetched_.push_back(modifiers.fetch(at_.tile));
     blocks_.assign(static_cast<std::size_t>(key_blocks()), std::vector<Block>(rows_.size()));
     Fragments first;
-    if (reads_ahead())
-      for (Value* value : before) first.push_back(matrix_.operand_a(value, language::KOrder::contiguous));
-    const Buffers buffers = {.own = at_.buffer, .next = other_buffer()};
-    const Fragments next = weave(*this, table(key_blocks()), ladder_, buffers, first);
-    return reads_ahead() ? values_of(next) : at_.in_flight;
+    for (Value* value : before) first.push_back(matrix_.operand_a(value, language::KOrder::contiguous));
+    return weave(*this, table(), ladder_, {.own = at_.buffer, .next = other_buffer()}, first);
   }
 
   std::vector<Block>& blocks_at(int block) { return blocks_[static_cast<std::size_t>(block)]; }
@@ -531,6 +538,7 @@ class QueryGradient : private Weaver {
     int buffer = 0;
     Value* tile = nullptr;
     Value* next = nullptr;
+    Values arrived = {};    // of the tile, through registers
     Values in_flight = {};  // of the next one
   } at_;
   std::vector<Values> fetched_;

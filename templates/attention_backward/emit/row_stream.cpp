@@ -20,7 +20,8 @@ using language::Values;
 
 namespace {
 
-constexpr int quarter_bytes = 16;  // of four rows
+constexpr int quarter_bytes = 16;   // of four rows
+constexpr std::size_t numbers = 2;  // in flight before the tiles
 
 Value* stride_of(Kernel& kernel, std::size_t at) { return kernel.argument_i32(tensor_fields(at).row_stride); }
 
@@ -94,10 +95,9 @@ void RowStream::add_fetch(Strand& strand, int buffer, const Step& step, Values& 
   for (const std::size_t at : {offsetof(Arguments, lse), offsetof(Arguments, delta)})
     strand.add(
         [=, this, &in_flight, &ir] {
-          const language::Buffer numbers = row_numbers(kernel_, at, place_.batch, head, place_.sequence);
+          const language::Buffer all = row_numbers(kernel_, at, place_.batch, head, place_.sequence);
           Value* own = ir.CreateAdd(row, attention::lane_made_anew(kernel_));
-          in_flight.push_back(
-              ir.CreateBitCast(numbers.load(4, ir.CreateShl(own, 2), kernel_.constant(0)), kernel_.f32()));
+          in_flight.push_back(ir.CreateBitCast(all.load(4, ir.CreateShl(own, 2), kernel_.constant(0)), kernel_.f32()));
         },
         address_slots);
   queries_.add_fetch(strand, buffer, [=] { return rows_of(offsetof(Arguments, q)); }, from, in_flight);
@@ -113,7 +113,9 @@ Values RowStream::fetch(int buffer, const Step& step) {
 }
 
 // Rows beyond the sequence weigh nothing. Nothing of a lane's number lives through the products.
-void RowStream::add_numbers(Strand& strand, int buffer, const Step& step, const Values& in_flight) {
+void RowStream::add_rows(Strand& strand, int buffer, const Step& step, const Values& in_flight) {
+  queries_.add_rows(strand, in_flight, numbers);
+  output_gradients_.add_rows(strand, in_flight, numbers + queries_.in_flight());
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto write = [=, this, &ir](Value* lane, Value* number, int at) {
     Value* of_wave = ir.CreateMul(kernel_.wave(), kernel_.constant(numbers_of_wave()));
@@ -135,18 +137,16 @@ void RowStream::add_numbers(Strand& strand, int buffer, const Step& step, const 
              slots);
 }
 
-void RowStream::receive(const Values& in_flight) {
-  language::wait_for_lds(kernel_);
-  language::barrier(kernel_);
-  const std::span<Value* const> tiles = std::span(in_flight).subspan(2);
-  queries_.write(tiles.first(tiles.size() / 2));
-  output_gradients_.write(tiles.subspan(tiles.size() / 2));
-  language::wait_for_lds(kernel_);
-  language::barrier(kernel_);
+void RowStream::add_columns(Strand& strand, const Values& in_flight) {
+  queries_.add_columns(strand, in_flight, numbers);
+  output_gradients_.add_columns(strand, in_flight, numbers + queries_.in_flight());
 }
 
 void RowStream::turn() const {
-  language::wait_for_lds_fills(kernel_);
+  if (buffers() > 1)
+    language::wait_for_lds_fills(kernel_);
+  else
+    language::wait_for_lds(kernel_);
   language::barrier(kernel_);
 }
 

@@ -3,7 +3,8 @@
 // into LDS.
 //
 //   targets with transpose reads   two buffers: while one is read, LDS DMA fills the other
-//   others                         the next rows wait in registers until everybody has read the one buffer
+//   others                         rows and columns have an image each; the next rows wait in registers until
+//                                  everybody has read the image that they go to
 //
 // The numbers come through registers in both cases, and each wave keeps its own: nobody waits for another's.
 #pragma once
@@ -39,11 +40,10 @@ class RowStream {
   // Sends the step's rows on their way into `buffer`, piece by piece. What passes registers is in `in_flight` then.
   void add_fetch(language::Strand& strand, int buffer, const Step& step, language::Values& in_flight);
   language::Values fetch(int buffer, const Step& step);
-  // The numbers of what was fetched, into LDS.
-  void add_numbers(language::Strand& strand, int buffer, const Step& step, const language::Values& in_flight);
-  // One buffer: everybody has read it; then these rows are in it.
-  void receive(const language::Values& in_flight);
-  // Two: what was fetched is in LDS, and everybody has read the other one.
+  // The numbers of what was fetched into LDS; and what passes registers: its rows, its columns.
+  void add_rows(language::Strand& strand, int buffer, const Step& step, const language::Values& in_flight);
+  void add_columns(language::Strand& strand, const language::Values& in_flight);
+  // What was received may be read by everybody, and what has been read is free.
   void turn() const;
 
   enum class Number : std::uint8_t { shift, minus_delta };

@@ -28,10 +28,29 @@ Value* key_of(Kernel& kernel, Value* row) {
   return ir.CreateOr(high, ir.CreateAnd(ir.CreateLShr(row, kernel.constant(2)), kernel.constant(1)));
 }
 
-// Of the columns' image.
-Value* column_key(Kernel& kernel, Value* dim, int units) {
+// Of the columns' image: the unit of a line of 128 bytes at which unit `unit` of a dim's rows stands. A line is one dim
+// of 64 rows, or two of 32; then bits 1, 2, 3 and 4 of a dim are k0 … k3, and the key k3, k1, k0 ^ k2. So eight
+// neighbouring dims have the same unit in eight places (a read), and every fourth of 32 dims too (a write).
+constexpr int units_of_line = 8;
+Value* unit_in_line(Kernel& kernel, Value* dim, Value* unit, int units) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  return ir.CreateAnd(ir.CreateXor(dim, ir.CreateLShr(dim, kernel.constant(3))), kernel.constant(units - 1));
+  const auto bits = [&](int from, int mask) {
+    return ir.CreateAnd(ir.CreateLShr(dim, kernel.constant(from)), kernel.constant(mask));
+  };
+  if (units == units_of_line) return ir.CreateXor(unit, ir.CreateXor(bits(0, units - 1), bits(3, units - 1)));
+  Value* key = ir.CreateXor(bits(1, 3), bits(3, 1));
+  key = ir.CreateOr(key, ir.CreateShl(bits(4, 1), kernel.constant(2)));
+  return ir.CreateXor(ir.CreateOr(unit, ir.CreateShl(bits(0, 1), kernel.constant(2))), key);
+}
+// The line's first byte.
+Value* line_of(Kernel& kernel, Value* dim, int units) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return ir.CreateMul(units == units_of_line ? dim : ir.CreateLShr(dim, kernel.constant(1)),
+                      kernel.constant(units_of_line * unit_bytes));
+}
+// What `dim`, a small one, changes of the unit.
+int unit_change(int dim, int units) {
+  return units == units_of_line ? dim & (units - 1) : ((dim & 1) << 2) ^ (dim >> 1 & 3);
 }
 
 }  // namespace
@@ -83,8 +102,8 @@ RowTile::RowTile(Kernel& kernel, const language::Lds& lds, const language::Matri
     return;
   }
   const int units = units_of_column();
-  Value* swizzled = ir.CreateXor(group, column_key(kernel, row, units));
-  Value* dim_place = ir.CreateMul(row, constant(column_bytes()));
+  Value* swizzled = unit_in_line(kernel, row, group, units);
+  Value* dim_place = line_of(kernel, row, units);
   for (int bits = 0; bits < units; bits += 2)
     read_columns_.push_back(
         ir.CreateAdd(dim_place, ir.CreateMul(ir.CreateXor(swizzled, constant(bits)), constant(unit_bytes))));
@@ -125,8 +144,19 @@ void RowTile::prepare_registers() {
   const int dims = dims_of_thread();
   const int groups = plan_.shape.dims / dims;
   Value* thread = kernel_.thread();
-  Value* dim = ir.CreateMul(ir.CreateAnd(thread, constant(groups - 1)), constant(dims));
-  Value* row_group = ir.CreateUDiv(thread, constant(groups));
+  // Of 16 neighbouring threads eight have a group of rows, and eight the one two behind it, at dims eight groups away:
+  // so neither the rows that they write nor the columns meet in a bank.
+  const auto bits = [&](int from, int mask) {
+    return ir.CreateAnd(ir.CreateLShr(thread, constant(from)), constant(mask));
+  };
+  const int more = groups / 8;
+  Value* half = bits(3, 1);
+  Value* dim_group = ir.CreateOr(bits(0, 7), ir.CreateShl(ir.CreateXor(bits(4, more - 1), half), constant(3)));
+  Value* rest = ir.CreateUDiv(thread, constant(16 * more));
+  Value* row_group = ir.CreateOr(
+      ir.CreateAnd(rest, constant(1)),
+      ir.CreateOr(ir.CreateShl(half, constant(1)), ir.CreateShl(ir.CreateLShr(rest, constant(1)), constant(2))));
+  Value* dim = ir.CreateMul(dim_group, constant(dims));
   Value* unit = ir.CreateLShr(dim, constant(3));
   Value* in_unit = ir.CreateMul(ir.CreateAnd(dim, constant(unit_elements() - 1)), constant(plan_.shape.element_bytes));
   for (int i = 0; i < rows_of_thread; ++i) {
@@ -140,12 +170,11 @@ void RowTile::prepare_registers() {
   // Row group g = 4s + j: unit 2s + j % 2, its upper half for j ≥ 2. Of the dims only the key differs.
   Value* of_rows = ir.CreateOr(ir.CreateShl(ir.CreateLShr(row_group, constant(2)), constant(1)),
                                ir.CreateAnd(row_group, constant(1)));
-  Value* half = ir.CreateAnd(ir.CreateLShr(row_group, constant(1)), constant(1));
   const int units = units_of_column();
-  column_place_ = ir.CreateAdd(
-      ir.CreateMul(dim, constant(column_bytes())),
-      ir.CreateAdd(ir.CreateMul(ir.CreateXor(of_rows, column_key(kernel_, dim, units)), constant(unit_bytes)),
-                   ir.CreateMul(half, constant(unit_bytes / 2))));
+  column_place_ =
+      ir.CreateAdd(line_of(kernel_, dim, units),
+                   ir.CreateAdd(ir.CreateMul(unit_in_line(kernel_, dim, of_rows, units), constant(unit_bytes)),
+                                ir.CreateMul(half, constant(unit_bytes / 2))));
 }
 
 void RowTile::add_fetch(language::Strand& strand, int buffer, const std::function<language::Buffer()>& from,
@@ -186,38 +215,43 @@ void RowTile::add_fetch(language::Strand& strand, int buffer, const std::functio
         fill_slots);
 }
 
-void RowTile::write(std::span<Value* const> in_flight) {
+void RowTile::add_rows(language::Strand& strand, const Values& loaded, std::size_t first) {
   if (plan_.transposes) return;
   for (std::size_t i = 0; i < row_places_.size(); ++i)
-    lds_.write(plan_.first_region, in_flight[i], row_places_[i], at(0));
-  if (plan_.shape.by_columns) write_columns(in_flight);
+    strand.add([=, this, &loaded] { lds_.write(plan_.first_region, loaded[first + i], row_places_[i], at(0)); },
+               store_slots);
 }
 
 // Four rows of dwords, two dims each → for every dim a pair of dwords, four rows.
-void RowTile::write_columns(std::span<Value* const> in_flight) {
-  llvm::IRBuilder<>& ir = kernel_.ir();
-  const int units = units_of_column();
-  const auto dword = [&](std::size_t row, int dim) {
-    Value* loaded = in_flight[row];
-    return loaded->getType()->isVectorTy() ? ir.CreateExtractElement(loaded, static_cast<std::uint64_t>(dim / 2))
-                                           : loaded;
+void RowTile::add_columns(language::Strand& strand, const Values& loaded, std::size_t first) {
+  if (plan_.transposes || !plan_.shape.by_columns) return;
+  const auto dword = [=, this, &loaded](std::size_t row, int dim) {
+    Value* four = loaded[first + row];
+    return four->getType()->isVectorTy() ? kernel_.ir().CreateExtractElement(four, static_cast<std::uint64_t>(dim / 2))
+                                         : four;
   };
-  const auto pair = [&](std::size_t row, int dim) {
+  const auto pair = [=, this](std::size_t row, int dim) {
     constexpr std::uint32_t low_halves = 0x05040100;
     constexpr std::uint32_t high_halves = 0x07060302;
     // v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
-    return ir.CreateIntrinsic(
+    return kernel_.ir().CreateIntrinsic(
         llvm::Intrinsic::amdgcn_perm, {},
-        {dword(row + 1, dim), dword(row, dim), ir.getInt32(dim % 2 == 0 ? low_halves : high_halves)});
+        {dword(row + 1, dim), dword(row, dim), kernel_.ir().getInt32(dim % 2 == 0 ? low_halves : high_halves)});
   };
-  for (int dim = 0; dim < dims_of_thread(); ++dim) {
-    Value* rows = llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), 2));
-    rows = ir.CreateInsertElement(rows, pair(0, dim), std::uint64_t{0});
-    rows = ir.CreateInsertElement(rows, pair(2, dim), std::uint64_t{1});
-    // The first dim is a multiple of their number, which is at most 8: the key changes by xor of the low bits.
-    Value* place = ir.CreateXor(column_place_, kernel_.constant((dim & (units - 1)) * unit_bytes));
-    lds_.write(plan_.first_region, rows, place, at(0) + plan_.image_bytes + (dim * column_bytes()));
-  }
+  for (int dim = 0; dim < dims_of_thread(); ++dim)
+    strand.add(
+        [=, this] {
+          llvm::IRBuilder<>& ir = kernel_.ir();
+          Value* rows = llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), 2));
+          rows = ir.CreateInsertElement(rows, pair(0, dim), std::uint64_t{0});
+          rows = ir.CreateInsertElement(rows, pair(2, dim), std::uint64_t{1});
+          // The first dim is a multiple of their number: the others change low bits of the unit.
+          const int units = units_of_column();
+          Value* place = ir.CreateXor(column_place_, kernel_.constant(unit_change(dim, units) * unit_bytes));
+          const int line = units == units_of_line ? dim : dim / 2;
+          lds_.write(plan_.first_region, rows, place, at(0) + plan_.image_bytes + (line * units_of_line * unit_bytes));
+        },
+        2 + store_slots);
 }
 
 language::OperandA RowTile::rows(int buffer, int row_block, int dim_block) {
@@ -233,7 +267,8 @@ language::OperandA RowTile::transposed(int buffer, int dim_block, int row_block)
   if (!plan_.transposes) {
     const int units = units_of_column();
     // The key of the block's dims: bits of the block that fall into it, and the unit's own.
-    const int bits = ((4 * dim_block) ^ (2 * row_block)) & (units - 1);
+    const int of_block = units == units_of_line ? 4 * dim_block : 0;
+    const int bits = (of_block ^ (2 * row_block)) & (units - 1);
     const int offset =
         at(buffer) + plan_.image_bytes + (dim_block * language::wave_shape(kernel_).rows * column_bytes());
     return matrix_.operand_a(lds_.read(region, unit_bytes, read_columns_[static_cast<std::size_t>(bits / 2)], offset),

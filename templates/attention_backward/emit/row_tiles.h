@@ -8,7 +8,7 @@
 //   targets with transpose reads   one image, filled by 16-byte LDS DMA, two buffers
 //   others                         loaded into registers; a second image has the columns, [dim][rows], one buffer.
 //                                  Unit 2s + h of a dim holds rows 16s + 4h … + 3 and 16s + 8 + 4h … + 3, at
-//                                  unit xor (dim xor dim / 8)
+//                                  a place that row_tiles.cpp draws
 #pragma once
 
 #include <functional>
@@ -55,8 +55,12 @@ class RowTile final : public attention::TileStream {
   // to `loaded`. `from` is asked for in the first piece.
   void add_fetch(language::Strand& strand, int buffer, const std::function<language::Buffer()>& from,
                  language::Value* first_row, language::Values& loaded);
-  // From registers into LDS.
-  void write(std::span<language::Value* const> in_flight);
+  // From registers into the images, piece by piece; `loaded` from `first` on is what add_fetch added. Nothing where LDS
+  // was filled.
+  void add_rows(language::Strand& strand, const language::Values& loaded, std::size_t first);
+  void add_columns(language::Strand& strand, const language::Values& loaded, std::size_t first);
+  // How many values they are.
+  std::size_t in_flight() const { return plan_.transposes ? 0 : rows_of_thread; }
 
   language::OperandA rows(int buffer, int row_block, int dim_block) override;
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
@@ -74,7 +78,6 @@ class RowTile final : public attention::TileStream {
   int dims_of_thread() const;
   void prepare_fills();
   void prepare_registers();
-  void write_columns(std::span<language::Value* const> in_flight);
 
   language::Kernel& kernel_;
   const language::Lds& lds_;

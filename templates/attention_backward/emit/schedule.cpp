@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_backward/emit/schedule.h"
 
+#include <initializer_list>
+
 #include "templates/attention_backward/emit/schedule_model.h"
 
 namespace wavejit::attention_backward::schedule {
@@ -37,10 +39,39 @@ constexpr Schedule of_queries(int blocks) {
   return schedule;
 }
 
+// Where rows come first, both blocks' weights are made under dP, and dS under the sums.
+constexpr Schedule rows_first(int blocks, std::initializer_list<Product> sums) {
+  Schedule schedule;
+  for (int block = 0; block < blocks; ++block) {
+    schedule.acts.add(Multiply{Product::scores, block});
+    schedule.acts.add(Modify{block});
+    schedule.acts.add(Queue{Vector::weigh, block});
+  }
+  for (int block = 0; block < blocks; ++block) {
+    schedule.acts.add(Multiply{Product::gradients, block});
+    schedule.acts.add(Queue{Vector::differentiate, block});
+  }
+  for (const Product sum : sums)
+    for (int block = 0; block < blocks; ++block) schedule.acts.add(Multiply{sum, block});
+  return schedule;
+}
+
+constexpr bool are_rows_first(const Schedule& schedule) {
+  bool columns = false;
+  for (const Act& act : schedule.acts)
+    if (const auto* multiply = std::get_if<Multiply>(&act)) {
+      if (reads_rows(multiply->product) && columns) return false;
+      columns = !reads_rows(multiply->product);
+    }
+  return true;
+}
+
 constexpr Schedule keys_1 = of_keys(1);
 constexpr Schedule keys_2 = of_keys(2);
 constexpr Schedule queries_1 = of_queries(1);
 constexpr Schedule queries_2 = of_queries(2);
+constexpr Schedule keys_rows_first = rows_first(2, {Product::values, Product::keys});
+constexpr Schedule queries_rows_first = rows_first(2, {Product::queries});
 
 // With operands and sums of 64 keys and 128 dims in 384 registers there is room for 2.5 · 2 accumulators and no more.
 constexpr bool holds(const Schedule& schedule, Kernel kernel, int blocks, double most) {
@@ -50,9 +81,20 @@ constexpr bool holds(const Schedule& schedule, Kernel kernel, int blocks, double
 static_assert(holds(keys_1, Kernel::keys, 1, 2.5) && holds(keys_2, Kernel::keys, 2, 3.5));
 static_assert(holds(queries_1, Kernel::queries, 1, 2) && holds(queries_2, Kernel::queries, 2, 3.5));
 
+// One block of keys or rows has registers for more.
+static_assert(holds(keys_rows_first, Kernel::keys, 2, 5) && holds(queries_rows_first, Kernel::queries, 2, 4));
+static_assert(are_rows_first(keys_1) && are_rows_first(queries_1) && are_rows_first(keys_rows_first) &&
+              are_rows_first(queries_rows_first));
+
 }  // namespace
 
-const Schedule& key_schedule(int blocks) { return blocks == 1 ? keys_1 : keys_2; }
-const Schedule& query_schedule(int blocks) { return blocks == 1 ? queries_1 : queries_2; }
+const Schedule& key_schedule(int blocks, Order order) {
+  if (blocks == 1) return keys_1;
+  return order == Order::hiding ? keys_2 : keys_rows_first;
+}
+const Schedule& query_schedule(int blocks, Order order) {
+  if (blocks == 1) return queries_1;
+  return order == Order::hiding ? queries_2 : queries_rows_first;
+}
 
 }  // namespace wavejit::attention_backward::schedule

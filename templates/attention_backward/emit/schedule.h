@@ -51,8 +51,13 @@ struct Schedule {
   List<Act, 14> acts;
 };
 
+// How a tile's products come: as weights are best hidden, or first all that read rows and then all that read columns,
+// for LDS that has an image of each and one buffer (row_tiles.h).
+enum class Order : std::uint8_t { hiding, rows_first };
+constexpr bool reads_rows(Product product) { return product == Product::scores || product == Product::gradients; }
+
 // Tiles of one or two blocks.
-const Schedule& key_schedule(int blocks);
-const Schedule& query_schedule(int blocks);
+const Schedule& key_schedule(int blocks, Order order);
+const Schedule& query_schedule(int blocks, Order order);
 
 }  // namespace wavejit::attention_backward::schedule

@@ -30,10 +30,17 @@ class Walk {
   }
 
   void emit() {
-    queue_.push_back(weaver_.fetch());
-    if (!fragments_.empty()) weaver_.prepare(all_.front().of);
+    push(weaver_.receive_columns());
+    const int columns = pushed_;
+    push(weaver_.fetch());
+    weaver_.prepare(all_.front().of);
+    const auto is_columns = [](const Each& each) { return !schedule::reads_rows(each.of.product); };
+    first_columns_ = static_cast<std::size_t>(std::ranges::find_if(all_, is_columns) - all_.begin());
+    readable_ = buffers_.alternate() ? first_columns_ : all_.size();
+    turns_ = {{.at = first_columns_, .then = all_.size(), .needs = columns},
+              {.at = all_.size(), .then = all_.size() + static_cast<std::size_t>(ladder_.read_ahead)}};
+    if (!buffers_.alternate()) turns_.pop_front();
     for (const schedule::Act& act : schedule_.acts) std::visit([&](const auto& each) { perform(each); }, act);
-    write_all();
   }
   // Of the tile in `buffer`, the first that a walk asks for.
   Fragments first_of(int buffer) const {
@@ -54,27 +61,36 @@ class Walk {
     Multiplication what;
   };
 
+  // A barrier before fragment `at` may be read; then everything before `then` may. `needs`: as many strands are
+  // written.
+  struct Turn {
+    std::size_t at = 0;
+    std::size_t then = 0;
+    int needs = 0;
+  };
+
   void read_up_to(std::size_t count) {
-    const std::size_t all = all_.size() + (turned_ ? static_cast<std::size_t>(ladder_.read_ahead) : 0);
-    while (fragments_.size() < std::min(count, all)) {
+    while (fragments_.size() < std::min(count, readable_)) {
       const std::size_t at = fragments_.size();
       const Each& next = all_[at % all_.size()];
-      if (next.first && at < all_.size()) weaver_.prepare(next.of);
+      if (at != 0 && next.first && at < all_.size()) weaver_.prepare(next.of);
       fragments_.push_back(next.what.read(at < all_.size() ? buffers_.own : buffers_.next));
     }
   }
-  void turn() {
-    if (!buffers_.reads_ahead()) return;
-    write_all();
+  void turn_at(std::size_t at) {
+    if (turns_.empty() || at + static_cast<std::size_t>(ladder_.turning) != turns_.front().at) return;
+    const Turn turn = turns_.front();
+    turns_.pop_front();
+    while (pushed_ - static_cast<int>(queue_.size()) < (turns_.empty() ? pushed_ : turn.needs)) write_one();
     weaver_.turn();
-    turned_ = true;
+    readable_ = turn.then;
   }
 
   // The fragments ahead are asked for behind the first matrix instruction: the memory unit is free for them then.
   void perform(const Multiply& multiply) {
     const int slots = ladder_.behind.at(static_cast<std::size_t>(multiply.product));
     const bool is_last = all_.back().of.product == multiply.product && all_.back().of.block == multiply.block;
-    if (is_last && buffers_.reads_ahead()) queue_.push_back(weaver_.receive());
+    if (is_last) push(weaver_.receive());
     int made = -1;
     for (; at_ < all_.size() && all_[at_].of.product == multiply.product && all_[at_].of.block == multiply.block;
          ++at_) {
@@ -87,7 +103,7 @@ class Walk {
       bool first = true;
       for (const auto& instruction : what.instructions) {
         instruction(fragments_[at_]);
-        if (first && at_ + static_cast<std::size_t>(ladder_.turning) == all_.size()) turn();
+        if (first) turn_at(at_);
         if (first) read_up_to(at_ + 1 + static_cast<std::size_t>(ladder_.read_ahead));
         if (settling_ == 0)
           write(slots - (first ? ladder_.reading : 0));
@@ -102,7 +118,7 @@ class Walk {
   // What the piece takes is still in the matrix unit.
   void perform(const Queue& queue) {
     if (queue_.empty()) settling_ = ladder_.settling;
-    queue_.push_back(weaver_.strand(queue));
+    push(weaver_.strand(queue));
   }
 
   // Slots that a piece has no use for are the next one's.
@@ -113,8 +129,9 @@ class Walk {
       queue_.pop_front();
     }
   }
-  void write_all() {
-    for (; !queue_.empty(); queue_.pop_front()) queue_.front().write_rest();
+  void push(Strand strand) {
+    queue_.push_back(std::move(strand));
+    ++pushed_;
   }
   void write_one() {
     queue_.front().write_one();
@@ -127,7 +144,10 @@ class Walk {
   Buffers buffers_;
   std::vector<Each> all_;
   Fragments fragments_;
-  bool turned_ = false;
+  std::size_t first_columns_ = 0;
+  std::size_t readable_ = 0;
+  std::deque<Turn> turns_;
+  int pushed_ = 0;
   std::size_t at_ = 0;
   std::deque<Strand> queue_;
   int settling_ = 0;  // matrix instructions with nothing behind them

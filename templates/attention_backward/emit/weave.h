@@ -40,19 +40,21 @@ class Weaver {
   virtual void modify(const schedule::Modify& modify) = 0;
   virtual language::Strand strand(const schedule::Queue& queue) = 0;
 
-  // The next tile: its way into LDS, which begins with this one; what is left to do of it before it is read.
+  // The next tile: its way into LDS or registers, which begins with this one, and what is left to do of it before its
+  // rows are read; and what is left of this one before its columns are.
   virtual language::Strand fetch() = 0;
   virtual language::Strand receive() = 0;
-  // After this everything that was fetched may be read, and nothing of this tile will be.
+  virtual language::Strand receive_columns() = 0;
+  // After this everybody may read what everybody has received, and nothing that was read so far is read again.
   virtual void turn() = 0;
 };
 
-// Where a tile stands, and the next one; alike where there is one buffer. Then nothing of a tile is read while the one
-// before is multiplied, and nobody turns.
+// Where a tile stands, and the next one. Alike where there is one buffer with an image of the rows and one of the
+// columns: the next tile's rows are written while this one's columns are read, and then its columns while its rows are.
 struct Buffers {
   int own = 0;
   int next = 0;
-  bool reads_ahead() const { return own != next; }
+  bool alternate() const { return own == next; }
 };
 
 using Fragments = std::vector<language::OperandA>;

@@ -11,8 +11,9 @@ constexpr Ladder short_products = {.idea = "what fits behind a matrix instructio
                                    .reading = 3,
                                    .settling = 1,
                                    .read_ahead = 3};
+// Two of depth 8 take a fragment, and hold the port for 1 each.
 constexpr Ladder long_products = {
-    .idea = "half a fragment's", .behind = {7, 7, 7, 7, 7}, .reading = 0, .settling = 0, .read_ahead = 4};
+    .idea = "half a fragment's", .behind = {7, 7, 7, 7, 7}, .reading = 3, .settling = 2, .read_ahead = 4};
 
 }  // namespace
 
@@ -25,7 +26,7 @@ Ladder ladder_of(const KeyKernel& /*spec*/, const targets::Target& target) {
 
 OperationSlots slots_of(const KernelWords& words, const targets::Target& target) {
   if (target.transpose_read) return {.exp2 = 2, .convert = 1};
-  return {.exp2 = 4, .convert = words.dtype == DataType::bf16 ? 5 : 3};
+  return {.exp2 = 4, .convert = words.dtype == DataType::bf16 ? 9 : 3};
 }
 
 }  // namespace wavejit::attention_backward

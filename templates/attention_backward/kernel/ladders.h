@@ -17,13 +17,14 @@ struct Ladder {
   int reading = 0;     // of them what it takes to read a fragment, behind the first instruction of each
   int settling = 0;    // matrix instructions until the vector unit sees the last one's result
   int read_ahead = 4;  // fragments read from LDS before the matrix instructions that take them
-  int turning = 2;     // fragments of a tile left when the next tile's are asked for, where there are two buffers
+  int turning = 2;     // fragments left when those behind a barrier are asked for
 };
 
-// What it takes to ask memory for something, in slots: a descriptor's scalar work, a load, a fill of LDS.
+// What it takes to ask memory for something, in slots: a descriptor's scalar work, a load, a fill of LDS, a write.
 inline constexpr int address_slots = 12;
 inline constexpr int load_slots = 2;
 inline constexpr int fill_slots = 5;
+inline constexpr int store_slots = 3;
 
 // What operations take, in slots.
 struct OperationSlots {
