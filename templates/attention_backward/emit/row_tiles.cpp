@@ -149,10 +149,11 @@ void RowTile::prepare_registers() {
   const auto bits = [&](int from, int mask) {
     return ir.CreateAnd(ir.CreateLShr(thread, constant(from)), constant(mask));
   };
+  constexpr int neighbour_threads = 16;
   const int more = groups / 8;
   Value* half = bits(3, 1);
   Value* dim_group = ir.CreateOr(bits(0, 7), ir.CreateShl(ir.CreateXor(bits(4, more - 1), half), constant(3)));
-  Value* rest = ir.CreateUDiv(thread, constant(16 * more));
+  Value* rest = ir.CreateUDiv(thread, constant(neighbour_threads * more));
   Value* row_group = ir.CreateOr(
       ir.CreateAnd(rest, constant(1)),
       ir.CreateOr(ir.CreateShl(half, constant(1)), ir.CreateShl(ir.CreateLShr(rest, constant(1)), constant(2))));
