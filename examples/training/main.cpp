@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Trains a small decoder on wavejit: README.md in this folder says what it shows. Exit code 1: a promise did not hold.
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <span>
 #include <string>
@@ -132,7 +132,7 @@ std::size_t differing_bits(Parameters<float>& one, Parameters<float>& other) {
   const auto second = other.matrices();
   for (std::size_t m = 0; m < first.size(); ++m)
     for (std::size_t i = 0; i < first[m]->values.size(); ++i)
-      if (std::memcmp(&first[m]->values[i], &second[m]->values[i], sizeof(float)) != 0) ++differing;
+      if (std::bit_cast<std::uint32_t>(first[m]->values[i]) != std::bit_cast<std::uint32_t>(second[m]->values[i])) ++differing;
   return differing;
 }
 
