@@ -74,7 +74,7 @@ std::string shares(const model::CyclesByCause& waited, std::uint64_t whole) {
 }
 
 // Adds a row; false when the kernel has none.
-bool row(const attention_forward::KernelSpec& spec, std::string& text) {
+bool row(const attention_forward::ForwardKernel& spec, std::string& text) {
   const auto run = bench::run_steady({.spec = spec, .keys = keys});
   if (!run) {
     fmt::print(stderr, "{}: {}\n", to_text(spec), run.error());
@@ -106,7 +106,7 @@ bool row(const attention_forward::KernelSpec& spec, std::string& text) {
 // For those who tune: nothing that the page shows.
 int print_ladders(std::string_view word) {
   std::string text;
-  for (attention_forward::KernelSpec spec : tests::steady_state_specs()) {
+  for (attention_forward::ForwardKernel spec : tests::steady_state_specs()) {
     if (spec.mask == attention_forward::Mask::causal || !to_text(spec).contains(word)) continue;
     for (const attention_forward::Ladder& ladder : attention_forward::ladders(spec.pipeline)) {
       spec.ladder = ladder.name == attention_forward::standard_ladder ? "" : std::string(ladder.name);
@@ -135,11 +135,11 @@ int main(int count, char** values) {
       "|---|---|---|---|---|---|---|---|---|---|---|\n",
       introduction);
   bool whole = true;
-  for (const attention_forward::KernelSpec& spec : tests::steady_state_specs()) {
+  for (const attention_forward::ForwardKernel& spec : tests::steady_state_specs()) {
     if (spec.mask == attention_forward::Mask::causal || !to_text(spec).contains(word)) continue;
     whole = row(spec, text) && whole;
     if (spec.pipeline != attention_forward::Pipeline::dualwave) continue;
-    attention_forward::KernelSpec toggled = spec;
+    attention_forward::ForwardKernel toggled = spec;
     toggled.stagger = false;
     whole = row(toggled, text) && whole;
     toggled = spec;

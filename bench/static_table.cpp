@@ -20,7 +20,7 @@ namespace {
 
 using wavejit::analysis::Kind;
 using wavejit::analysis::LdsUse;
-using wavejit::attention_forward::KernelSpec;
+using wavejit::attention_forward::ForwardKernel;
 using wavejit::attention_forward::Mask;
 using wavejit::tests::ObservedSteadyState;
 using wavejit::tests::Statics;
@@ -31,7 +31,7 @@ std::string per_tile(int count, int tiles) {
   return fmt::format("{:.1f}", static_cast<double>(count) / tiles);
 }
 
-std::string name_of(const KernelSpec& spec) {
+std::string name_of(const ForwardKernel& spec) {
   return fmt::format("{} {}x{} {} d{}{}{}", to_text(spec.pipeline), spec.tile_queries, spec.tile_keys,
                      to_text(spec.dtype), spec.head_dim_qk,
                      spec.head_dim_v == spec.head_dim_qk ? "" : fmt::format("/{}", spec.head_dim_v),
@@ -101,7 +101,7 @@ std::string row(const Statics& statics, const ObservedSteadyState& observed) {
 
 // What stands behind a row: vector instructions by name, LDS accesses by kind.
 int print_details(std::string_view word) {
-  for (const KernelSpec& spec : wavejit::tests::steady_state_specs()) {
+  for (const ForwardKernel& spec : wavejit::tests::steady_state_specs()) {
     if (!to_text(spec).contains(word)) continue;
     const auto statics = wavejit::tests::statics_of(spec);
     if (!statics) {
@@ -136,7 +136,7 @@ int main(int count, char** values) {
   std::string text(introduction);
   std::string target;
   bool good = true;
-  for (const KernelSpec& spec : wavejit::tests::steady_state_specs()) {
+  for (const ForwardKernel& spec : wavejit::tests::steady_state_specs()) {
     const auto statics = wavejit::tests::statics_of(spec);
     if (!statics) {
       fmt::print(stderr, "{}: {}\n", to_text(spec), statics.error());

@@ -26,7 +26,7 @@ double SteadyRun::tile_matrix_cycles() const {
 double SteadyRun::tile_lds_cycles() const { return static_cast<double>(unit.lds_busy) / tiles / occupancy.workgroups; }
 
 std::expected<SteadyRun, std::string> run_steady(const SteadyRequest& request) {
-  const attention_forward::KernelSpec& spec = request.spec;
+  const attention_forward::ForwardKernel& spec = request.spec;
   const boards::Board& target = *boards::find_product(spec.target);
   const timing::Timing& timing = *timing::find_timing(target);
   const tests::CompiledKernel kernel = tests::known_kernel(spec);

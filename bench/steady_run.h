@@ -12,7 +12,7 @@
 namespace wavejit::bench {
 
 struct SteadyRequest {
-  attention_forward::KernelSpec spec;
+  attention_forward::ForwardKernel spec;
   int keys = 8192;
   // Every tile's maximum is so far above the one before that all rows are rescaled; else none after the first.
   bool growing_scores = false;

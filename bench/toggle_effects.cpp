@@ -15,14 +15,14 @@
 namespace wavejit::bench {
 namespace {
 
-using attention_forward::KernelSpec;
+using attention_forward::ForwardKernel;
 using attention_forward::Pipeline;
 
 constexpr int keys = 2048;
 
-KernelSpec fastest(std::string_view target, int head_dim) {
+ForwardKernel fastest(std::string_view target, int head_dim) {
   const targets::Target& row = *targets::find_target(target);
-  KernelSpec spec;
+  ForwardKernel spec;
   spec.target = target;
   spec.dtype = attention_forward::DataType::bf16;
   spec.head_dim_qk = spec.head_dim_v = head_dim;
@@ -41,7 +41,7 @@ std::optional<SteadyRun> run(const SteadyRequest& request) {
 }
 
 // What is left of the throughput at the power limit, where a GPU whose pipes idle clocks higher.
-std::string throughput_at_cap(const KernelSpec& spec, const SteadyRun& on, const SteadyRun& off) {
+std::string throughput_at_cap(const ForwardKernel& spec, const SteadyRun& on, const SteadyRun& off) {
   const auto rate = [&](const SteadyRun& each) -> std::optional<double> {
     const auto ghz = clock_at_cap(spec.target, each.tile_matrix_cycles() / each.tile_cycles());
     return ghz ? std::optional(*ghz / each.tile_cycles()) : std::nullopt;
@@ -51,7 +51,7 @@ std::string throughput_at_cap(const KernelSpec& spec, const SteadyRun& on, const
   return before && after ? fmt::format("{:+.1f} %", 100 * (*after / *before - 1)) : "not known";
 }
 
-std::string row(std::string_view toggle, const KernelSpec& spec, const SteadyRun& on, const SteadyRun& off,
+std::string row(std::string_view toggle, const ForwardKernel& spec, const SteadyRun& on, const SteadyRun& off,
                 std::string_view published) {
   return fmt::format("| {} | {} {} d{} | {:.0f} | {:.0f} | {:+.1f} % | {} | {} |\n", toggle, spec.target,
                      to_text(spec.pipeline), spec.head_dim_qk, on.tile_cycles(), off.tile_cycles(),
@@ -69,13 +69,13 @@ std::string toggle_effects() {
       keys);
   std::string stagger;
   for (const auto& [target, head_dim] : {std::pair("gfx950", 128), std::pair("gfx950", 64), std::pair("gfx942", 128)}) {
-    const KernelSpec spec = fastest(target, head_dim);
+    const ForwardKernel spec = fastest(target, head_dim);
     const auto plain = run({.spec = spec, .keys = keys});
     const auto growing = run({.spec = spec, .keys = keys, .growing_scores = true});
     const auto apart = run({.spec = spec, .keys = keys, .common_head = false});
     if (!plain || !growing || !apart) return {};
     if (spec.pipeline == Pipeline::dualwave) {
-      KernelSpec toggled = spec;
+      ForwardKernel toggled = spec;
       toggled.stagger = false;
       const auto in_step = run({.spec = toggled, .keys = keys});
       toggled = spec;

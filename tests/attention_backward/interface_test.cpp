@@ -117,7 +117,7 @@ TEST_F(BackwardInterface, DescribesTheCall) {
     EXPECT_EQ(wavejit_attention_backward_supported(engine_.get(), &call), WAVEJIT_OK);
   });
   EXPECT_EQ(line, "attention_backward bf16 b1 q40 k40 h2/1 d64 causal scale=0.125");
-  const std::string said = "attention_backward fp16 b2 q40 k40 h2/1 d64 causal d_sink o=fp32 gradients=fp32";
+  const std::string said = "attention_backward fp16 b2 q40 k40 h2/1 d64 causal d_sink gradients=fp32 o=fp32";
   const auto parsed = attention_backward::program::make_arrays(said, false);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->experiment.text, said);

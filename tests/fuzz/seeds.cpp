@@ -47,7 +47,7 @@ std::vector<std::string> specs() {
   std::vector<std::string> texts;
   for (const bool odd : {false, true}) {
     for (const targets::Target& target : targets::all_targets()) {
-      KernelSpec spec;
+      ForwardKernel spec;
       spec.target = target.id;
       spec.lse = odd;
       spec.mask = odd ? Mask::causal : Mask::none;

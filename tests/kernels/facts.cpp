@@ -19,7 +19,7 @@
 namespace wavejit::tests {
 
 using attention_forward::DataType;
-using attention_forward::KernelSpec;
+using attention_forward::ForwardKernel;
 using attention_forward::Mask;
 using attention_forward::Modifier;
 using attention_forward::Modifiers;
@@ -36,7 +36,7 @@ attention_forward::Modifiers all_code_modifiers() {
 namespace {
 
 // Each alone, and all together, which takes the most registers.
-void add_modified_kernels(std::vector<KernelSpec>& specs) {
+void add_modified_kernels(std::vector<ForwardKernel>& specs) {
   struct Variant {
     Mask mask = Mask::none;
     bool lse = false;
@@ -55,16 +55,16 @@ void add_modified_kernels(std::vector<KernelSpec>& specs) {
       for (const int rows : attention_forward::tile_queries(target, pipeline))
         for (const int head_dim : {64, 128})
           for (const Variant& variant : variants) {
-            const KernelSpec spec{{.dtype = DataType::bf16,
-                                   .head_dim_qk = head_dim,
-                                   .head_dim_v = head_dim,
-                                   .mask = variant.mask,
-                                   .lse = variant.lse,
-                                   .modifiers = variant.modifiers},
-                                  {.pipeline = pipeline,
-                                   .tile_queries = rows,
-                                   .output_store = attention_forward::default_output_store(target),
-                                   .target = std::string(target.id)}};
+            const ForwardKernel spec{{.dtype = DataType::bf16,
+                                      .head_dim_qk = head_dim,
+                                      .head_dim_v = head_dim,
+                                      .mask = variant.mask,
+                                      .lse = variant.lse,
+                                      .modifiers = variant.modifiers},
+                                     {.pipeline = pipeline,
+                                      .tile_queries = rows,
+                                      .output_store = attention_forward::default_output_store(target),
+                                      .target = std::string(target.id)}};
             if (attention_forward::resources_of(spec)) specs.push_back(spec);
           }
 }
@@ -73,10 +73,10 @@ void add_modified_kernels(std::vector<KernelSpec>& specs) {
 void add_fp32_outputs(std::vector<families::KernelSpec>& specs) {
   for (const targets::Target& target : targets::all_targets()) {
     for (const Pipeline pipeline : attention_forward::all_pipelines) {
-      const KernelSpec spec{{.dtype = DataType::bf16, .mask = Mask::causal, .lse = true, .output_fp32 = true},
-                            {.pipeline = pipeline,
-                             .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
-                             .target = std::string(target.id)}};
+      const ForwardKernel spec{{.dtype = DataType::bf16, .mask = Mask::causal, .lse = true, .output_fp32 = true},
+                               {.pipeline = pipeline,
+                                .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                                .target = std::string(target.id)}};
       if (!attention_forward::resources_of(spec)) continue;
       specs.emplace_back(spec);
     }
@@ -86,8 +86,8 @@ void add_fp32_outputs(std::vector<families::KernelSpec>& specs) {
 
 }  // namespace
 
-std::vector<KernelSpec> all_kernel_specs() {
-  std::vector<KernelSpec> specs;
+std::vector<ForwardKernel> all_kernel_specs() {
+  std::vector<ForwardKernel> specs;
   for (const targets::Target& target : targets::all_targets())
     for (const Pipeline pipeline : attention_forward::all_pipelines)
       for (const int rows : attention_forward::tile_queries(target, pipeline))
@@ -96,7 +96,7 @@ std::vector<KernelSpec> all_kernel_specs() {
             for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims())
               for (const Mask mask : {Mask::none, Mask::causal})
                 for (const bool lse : {false, true}) {
-                  const KernelSpec spec{
+                  const ForwardKernel spec{
                       {.dtype = dtype, .head_dim_qk = dims.qk, .head_dim_v = dims.v, .mask = mask, .lse = lse},
                       {.pipeline = pipeline,
                        .tile_queries = rows,
@@ -118,27 +118,28 @@ void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const target
                           const attention_forward::HeadDims& dims) {
   if (dims.qk > 128) return;  // time
   for (const Pipeline pipeline : attention_forward::all_pipelines) {
-    const KernelSpec many{{.dtype = dtype,
-                           .head_dim_qk = dims.qk,
-                           .head_dim_v = dims.v,
-                           .mask = Mask::window,
-                           .lse = true,
-                           .modifiers = all_code_modifiers(),
-                           .paged = true,
-                           .whole_tiles = pipeline != Pipeline::generic,
-                           .rows = attention_forward::QueriesOf::many},
-                          {.pipeline = pipeline,
-                           .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
-                           .output_store = attention_forward::default_output_store(target),
-                           .target = std::string(target.id)}};
+    const ForwardKernel many{{.dtype = dtype,
+                              .head_dim_qk = dims.qk,
+                              .head_dim_v = dims.v,
+                              .mask = Mask::window,
+                              .lse = true,
+                              .modifiers = all_code_modifiers(),
+                              .paged = true,
+                              .whole_tiles = pipeline != Pipeline::generic,
+                              .rows = attention_forward::QueriesOf::many},
+                             {.pipeline = pipeline,
+                              .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                              .output_store = attention_forward::default_output_store(target),
+                              .target = std::string(target.id)}};
     if (attention_forward::resources_of(many)) specs.emplace_back(many);
   }
   if (dims != attention_forward::HeadDims{128, 128}) return;
-  const KernelSpec few{{.dtype = dtype, .mask = Mask::causal, .paged = true, .rows = attention_forward::QueriesOf::few},
-                       {.split_keys = attention_forward::chunk_keys,
-                        .packed_heads = true,
-                        .tile_queries = 32,
-                        .target = std::string(target.id)}};
+  const ForwardKernel few{
+      {.dtype = dtype, .mask = Mask::causal, .paged = true, .rows = attention_forward::QueriesOf::few},
+      {.split_keys = attention_forward::chunk_keys,
+       .packed_heads = true,
+       .tile_queries = 32,
+       .target = std::string(target.id)}};
   specs.emplace_back(few);
   specs.emplace_back(attention_combine::combine_of(few, false));
 }
@@ -154,16 +155,16 @@ std::vector<families::KernelSpec> split_kernel_specs() {
           for (const Mask mask : {Mask::none, Mask::causal, Mask::window}) {
             if (dims.qk > 128 && mask != Mask::causal) continue;  // time
             const bool modified = mask == Mask::window;
-            const KernelSpec spec{{.dtype = dtype,
-                                   .head_dim_qk = dims.qk,
-                                   .head_dim_v = dims.v,
-                                   .mask = mask,
-                                   .modifiers = modified ? all_code_modifiers() : Modifiers{}},
-                                  {.split_keys = attention_forward::chunk_keys,
-                                   .pipeline = pipeline,
-                                   .tile_queries = attention_forward::default_tile_queries(
-                                       target, pipeline, attention_forward::QueryRows::more, dims),
-                                   .target = std::string(target.id)}};
+            const ForwardKernel spec{{.dtype = dtype,
+                                      .head_dim_qk = dims.qk,
+                                      .head_dim_v = dims.v,
+                                      .mask = mask,
+                                      .modifiers = modified ? all_code_modifiers() : Modifiers{}},
+                                     {.split_keys = attention_forward::chunk_keys,
+                                      .pipeline = pipeline,
+                                      .tile_queries = attention_forward::default_tile_queries(
+                                          target, pipeline, attention_forward::QueryRows::more, dims),
+                                      .target = std::string(target.id)}};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
         // Keys in pages of whole tiles.
@@ -171,35 +172,35 @@ std::vector<families::KernelSpec> split_kernel_specs() {
           for (const int split : {0, attention_forward::chunk_keys})
             for (const Mask mask : {Mask::causal, Mask::window}) {
               const bool modified = mask == Mask::window;
-              const KernelSpec spec{{.dtype = dtype,
-                                     .head_dim_qk = dims.qk,
-                                     .head_dim_v = dims.v,
-                                     .mask = mask,
-                                     .lse = split == 0,
-                                     .modifiers = modified ? all_code_modifiers() : Modifiers{},
-                                     .paged = true,
-                                     .whole_tiles = true},
-                                    {.split_keys = split,
-                                     .pipeline = pipeline,
-                                     .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
-                                     .target = std::string(target.id)}};
+              const ForwardKernel spec{{.dtype = dtype,
+                                        .head_dim_qk = dims.qk,
+                                        .head_dim_v = dims.v,
+                                        .mask = mask,
+                                        .lse = split == 0,
+                                        .modifiers = modified ? all_code_modifiers() : Modifiers{},
+                                        .paged = true,
+                                        .whole_tiles = true},
+                                       {.split_keys = split,
+                                        .pipeline = pipeline,
+                                        .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                                        .target = std::string(target.id)}};
               if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
             }
         // Two query tiles a workgroup: plain, with all that a score may pass through, with left padding.
         for (const bool modified : {false, true})
           for (const bool first_keys : {false, true}) {
-            const KernelSpec spec{{.dtype = dtype,
-                                   .head_dim_qk = dims.qk,
-                                   .head_dim_v = dims.v,
-                                   .mask = Mask::causal,
-                                   .lse = true,
-                                   .modifiers = modified ? all_code_modifiers() : Modifiers{},
-                                   .first_keys = first_keys},
-                                  {.paired_tiles = true,
-                                   .pipeline = Pipeline::dualwave,
-                                   .tile_queries = 256,
-                                   .output_store = attention_forward::default_output_store(target),
-                                   .target = std::string(target.id)}};
+            const ForwardKernel spec{{.dtype = dtype,
+                                      .head_dim_qk = dims.qk,
+                                      .head_dim_v = dims.v,
+                                      .mask = Mask::causal,
+                                      .lse = true,
+                                      .modifiers = modified ? all_code_modifiers() : Modifiers{},
+                                      .first_keys = first_keys},
+                                     {.paired_tiles = true,
+                                      .pipeline = Pipeline::dualwave,
+                                      .tile_queries = 256,
+                                      .output_store = attention_forward::default_output_store(target),
+                                      .target = std::string(target.id)}};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
         // Left padding, and keys that are looked up granule by granule or one by one.
@@ -212,7 +213,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                                        Lookup{true, true, false, false}, Lookup{true, false, true, false},
                                        Lookup{true, false, false, true}}) {
               const bool packed = keys.paged && !keys.first_keys;  // as decode has them
-              const KernelSpec spec{
+              const ForwardKernel spec{
                   {.dtype = dtype,
                    .head_dim_qk = dims.qk,
                    .head_dim_v = dims.v,
@@ -233,7 +234,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
         for (const int tile : attention_forward::tile_queries(target, Pipeline::generic))
           for (const int split : {0, attention_forward::chunk_keys}) {
             const bool modified = tile != 32;
-            const KernelSpec spec{
+            const ForwardKernel spec{
                 {.dtype = dtype,
                  .head_dim_qk = dims.qk,
                  .head_dim_v = dims.v,
@@ -303,8 +304,8 @@ std::vector<families::KernelSpec> softmax_kernel_specs() {
       for (const auto& [weights, weights_name] : softmax_lse::data_types)
         for (const auto& [rows, rows_name] : softmax_lse::rows_names)
           for (const auto& [access, access_name] : softmax_lse::access_names) {
-            const softmax_lse::KernelSpec spec{{.scores = scores, .weights = weights, .rows = rows, .access = access},
-                                               std::string(target.id)};
+            const softmax_lse::SoftmaxKernel spec{
+                {.scores = scores, .weights = weights, .rows = rows, .access = access}, std::string(target.id)};
             if (!refusal_of(spec)) specs.emplace_back(spec);
           }
   return specs;
@@ -365,7 +366,7 @@ CompiledKernel known_kernel(const families::KernelSpec& spec) {
   return kernel;
 }
 
-std::uint32_t planned_private_bytes(const KernelSpec& spec) {
+std::uint32_t planned_private_bytes(const ForwardKernel& spec) {
   constexpr int of_the_backend = 16;
   const auto resources = attention_forward::resources_of(spec);
   if (!resources) return 0;

@@ -20,7 +20,7 @@ attention_forward::Modifiers all_code_modifiers();
 // Every kernel that can be built without modifiers and windows: target × pipeline × query rows of a
 // workgroup × O store × data type × head dim × mask × LSE.
 // With them: each alone and all together, in bf16.
-std::vector<attention_forward::KernelSpec> all_kernel_specs();
+std::vector<attention_forward::ForwardKernel> all_kernel_specs();
 
 // Kernels that split keys and those that merge what they leave, in golden_splits.txt: data type × head dim × mask, and
 // with a window and all modifiers.
@@ -33,7 +33,7 @@ std::vector<families::KernelSpec> softmax_kernel_specs();
 std::vector<families::KernelSpec> backward_kernel_specs();
 
 // Private memory of a lane by the plan (call/merged_rows_plan.h), and the 16 bytes that the backend keeps for itself.
-std::uint32_t planned_private_bytes(const attention_forward::KernelSpec& spec);
+std::uint32_t planned_private_bytes(const attention_forward::ForwardKernel& spec);
 
 struct CompiledKernel {
   std::string error;  // empty: it compiled

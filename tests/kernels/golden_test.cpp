@@ -39,12 +39,12 @@ std::vector<Spec> one_type_of_each(const std::vector<Spec>& specs, Text text_of)
 }
 
 // One alone has 512 registers a lane, and the upper half of them are accumulation registers.
-bool has_two_waves_a_simd(const attention_forward::KernelSpec& spec) {
+bool has_two_waves_a_simd(const attention_forward::ForwardKernel& spec) {
   const auto resources = attention_forward::resources_of(spec);
   return resources && resources->vgpr_budget <= 256;
 }
 
-class GoldenFacts : public ::testing::TestWithParam<attention_forward::KernelSpec> {};
+class GoldenFacts : public ::testing::TestWithParam<attention_forward::ForwardKernel> {};
 
 TEST_P(GoldenFacts, AreThoseOfTheTable) {
   const auto golden = golden_lines();
@@ -75,7 +75,7 @@ TEST(GoldenSplits, AreThoseOfTheTable) {
     // A change on purpose: bin/kernel_facts splits > tests/kernels/golden_splits.txt
     EXPECT_EQ(facts_line(spec), line->second);
     const std::string kernarg = " kernarg=" + std::to_string(spec.argument_bytes()) + " ";
-    const auto* walk = spec.get_if<attention_forward::KernelSpec>();
+    const auto* walk = spec.get_if<attention_forward::ForwardKernel>();
     const std::string private_bytes =
         " private=" + std::to_string(walk == nullptr ? 0 : planned_private_bytes(*walk)) + " ";
     for (const std::string& must : {std::string(" spills=0 "), private_bytes, kernarg})
@@ -114,8 +114,8 @@ TEST(GoldenBackward, AreThoseOfTheTable) {
   }
 }
 
-std::string test_name(const ::testing::TestParamInfo<attention_forward::KernelSpec>& info) {
-  const attention_forward::KernelSpec& spec = info.param;
+std::string test_name(const ::testing::TestParamInfo<attention_forward::ForwardKernel>& info) {
+  const attention_forward::ForwardKernel& spec = info.param;
   std::string name = spec.target + "_" + std::string(to_text(spec.dtype)) + "_d" + std::to_string(spec.head_dim_qk);
   if (spec.mask == attention_forward::Mask::causal) name += "_causal";
   if (spec.mask == attention_forward::Mask::window) name += "_window";

@@ -16,7 +16,7 @@
 namespace wavejit::tests {
 namespace {
 
-using attention_forward::KernelSpec;
+using attention_forward::ForwardKernel;
 using attention_forward::Ladder;
 using attention_forward::Pipeline;
 
@@ -34,7 +34,7 @@ class LadderCode : public ::testing::TestWithParam<Ladder> {};
 TEST_P(LadderCode, FitsInRegistersAndLds) {
   int kernels = 0;
   int index = 0;
-  for (const KernelSpec& standard : all_kernel_specs()) {
+  for (const ForwardKernel& standard : all_kernel_specs()) {
     // LSE and the O store stand behind the loop: one of each. What takes the most registers: plain and with all
     // modifiers.
     const bool plain = standard.mask == attention_forward::Mask::none;
@@ -43,7 +43,7 @@ TEST_P(LadderCode, FitsInRegistersAndLds) {
         standard.output_store != attention_forward::default_output_store(*targets::find_target(standard.target)))
       continue;
     if (!in_part(index++, 2)) continue;
-    KernelSpec spec = standard;
+    ForwardKernel spec = standard;
     spec.ladder = GetParam().name;
     SCOPED_TRACE(to_text(spec));
     const CompiledKernel kernel = compile_kernel(spec);

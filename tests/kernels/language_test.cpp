@@ -188,7 +188,7 @@ std::string text_of(const llvm::Module& module) {
 }
 
 TEST(Emit, GivesTheSameModuleForTheSameSpec) {
-  attention_forward::KernelSpec spec{{}, {.target = "gfx950"}};
+  attention_forward::ForwardKernel spec{{}, {.target = "gfx950"}};
   llvm::LLVMContext one;
   llvm::LLVMContext two;
   const targets::Target& target = *targets::find_target("gfx950");
@@ -200,8 +200,8 @@ TEST(Emit, GivesTheSameModuleForTheSameSpec) {
 
 TEST(Emit, RefusesInTheWordsOfTheParameters) {
   llvm::LLVMContext context;
-  attention_forward::KernelSpec spec{{},
-                                     {.output_store = attention_forward::OutputStore::permlane, .target = "gfx942"}};
+  attention_forward::ForwardKernel spec{{},
+                                        {.output_store = attention_forward::OutputStore::permlane, .target = "gfx942"}};
   const auto refused = attention_forward::emit(spec, *targets::find_target("gfx942"), context);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error(), attention_forward::resources_of(spec).error());
@@ -211,7 +211,7 @@ TEST(Emit, RefusesInTheWordsOfTheParameters) {
 }
 
 TEST(Emit, NamesTheKernelAfterItsSpec) {
-  attention_forward::KernelSpec spec{{.mask = attention_forward::Mask::causal, .lse = true}, {.target = "gfx950"}};
+  attention_forward::ForwardKernel spec{{.mask = attention_forward::Mask::causal, .lse = true}, {.target = "gfx950"}};
   EXPECT_EQ(attention_forward::kernel_name(spec), "attention_forward_fp16_d128_causal_lse_128x64_gfx950");
 }
 

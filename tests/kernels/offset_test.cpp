@@ -22,7 +22,7 @@ namespace wavejit::tests {
 namespace {
 
 using namespace hip_abi;
-using attention_forward::KernelSpec;
+using attention_forward::ForwardKernel;
 using attention_forward::Mask;
 
 constexpr int head_dim = 64;
@@ -82,13 +82,13 @@ class CausalOffset : public ::testing::TestWithParam<const char*> {
   }
 
   Result run(Mask mask, std::int32_t offset, std::int32_t left = 0, std::int32_t right = 0) {
-    KernelSpec spec{{.dtype = attention_forward::DataType::fp16,
-                     .head_dim_qk = head_dim,
-                     .head_dim_v = head_dim,
-                     .mask = mask,
-                     .lse = true},
-                    {.output_store = attention_forward::default_output_store(*targets::find_target(GetParam())),
-                     .target = GetParam()}};
+    ForwardKernel spec{{.dtype = attention_forward::DataType::fp16,
+                        .head_dim_qk = head_dim,
+                        .head_dim_v = head_dim,
+                        .mask = mask,
+                        .lse = true},
+                       {.output_store = attention_forward::default_output_store(*targets::find_target(GetParam())),
+                        .target = GetParam()}};
     wavejit_codegen_options options{};
     options.size = sizeof options;
     char error[256] = {};

@@ -30,12 +30,12 @@ std::uint64_t digest_of(std::span<const std::byte> bytes) {
 
 std::vector<families::KernelSpec> every_spec() {
   std::vector<families::KernelSpec> specs;
-  for (const attention_forward::KernelSpec& spec : wavejit::tests::all_kernel_specs()) {
+  for (const attention_forward::ForwardKernel& spec : wavejit::tests::all_kernel_specs()) {
     specs.emplace_back(spec);
     if (!spec.lse || spec.dtype != attention_forward::DataType::bf16) continue;
     for (const attention_forward::Ladder& ladder : attention_forward::ladders(spec.pipeline)) {
       if (ladder.name == attention_forward::standard_ladder) continue;
-      attention_forward::KernelSpec other = spec;
+      attention_forward::ForwardKernel other = spec;
       other.ladder = ladder.name;
       specs.emplace_back(other);
     }

@@ -45,7 +45,7 @@ class ScalarOffsets final : public simgpu::Observer {
 
 TEST(BufferAccesses, ScalarOffsetsStayInsideTheBuffer) {
   int with_offset = 0;
-  for (const attention_forward::KernelSpec& spec : steady_state_specs()) {
+  for (const attention_forward::ForwardKernel& spec : steady_state_specs()) {
     const CompiledKernel kernel = known_kernel(spec);
     ASSERT_EQ(kernel.error, "");
     for (const int tiles : {1, 4}) {

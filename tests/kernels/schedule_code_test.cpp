@@ -30,12 +30,12 @@ namespace {
 namespace dualwave = attention_forward::dualwave;
 namespace interleaved = attention_forward::interleaved;
 namespace schedule = attention_forward::schedule;
-using attention_forward::KernelSpec;
+using attention_forward::ForwardKernel;
 using attention_forward::Modifier;
 using attention_forward::Pipeline;
 using Events = std::vector<std::string>;
 
-std::string machine_code(const KernelSpec& spec) {
+std::string machine_code(const ForwardKernel& spec) {
   const struct wavejit_codegen_table* table = wavejit_codegen_table(WAVEJIT_CODEGEN_ABI);
   wavejit_codegen_options options{};
   options.size = sizeof options;
@@ -188,7 +188,7 @@ Events events_in(const std::string& code, Pipeline pipeline) {
 // The same of a table.
 class Expected {
  public:
-  explicit Expected(const KernelSpec& spec) : spec_(spec) {}
+  explicit Expected(const ForwardKernel& spec) : spec_(spec) {}
 
   // Whatever a row's acts are.
   template <typename Rows>
@@ -273,12 +273,12 @@ class Expected {
     if (multiplies || overlap.write) add(multiplies ? "multiply" : "write");
   }
 
-  const KernelSpec& spec_;
+  const ForwardKernel& spec_;
   Events events_;
 };
 
 // Rows as they stand in the code: the steady state twice in the loop and once behind it.
-Events expected_of_dualwave(const KernelSpec& spec) {
+Events expected_of_dualwave(const ForwardKernel& spec) {
   const dualwave::Schedule& table = dualwave::schedule_in(dualwave::order_of(spec));
   Expected expected(spec);
   expected.add_rows(table.start);
@@ -294,7 +294,7 @@ Events expected_of_dualwave(const KernelSpec& spec) {
   return events;
 }
 
-Events expected_of_interleaved(const KernelSpec& spec) {
+Events expected_of_interleaved(const ForwardKernel& spec) {
   const interleaved::Schedule& table =
       interleaved::schedule_in(interleaved::order_of(spec), interleaved::look_ups_of(spec));
   Expected expected(spec);
@@ -307,11 +307,11 @@ Events expected_of_interleaved(const KernelSpec& spec) {
 
 // Every head dim, plain, with a bias and with everything; every ladder, those that fetch last with a bias, too; keys in
 // pages. Data type and O store stand beside the rows.
-std::vector<KernelSpec> specs_of(Pipeline pipeline) {
-  std::vector<KernelSpec> specs;
-  const KernelSpec* with_bias = nullptr;
-  const std::vector<KernelSpec> all = all_kernel_specs();
-  for (const KernelSpec& spec : all) {
+std::vector<ForwardKernel> specs_of(Pipeline pipeline) {
+  std::vector<ForwardKernel> specs;
+  const ForwardKernel* with_bias = nullptr;
+  const std::vector<ForwardKernel> all = all_kernel_specs();
+  for (const ForwardKernel& spec : all) {
     const targets::Target& target = *targets::find_target(spec.target);
     if (spec.pipeline != pipeline || spec.dtype != attention_forward::DataType::bf16) continue;
     if (spec.output_store != attention_forward::default_output_store(target)) continue;
@@ -323,7 +323,7 @@ std::vector<KernelSpec> specs_of(Pipeline pipeline) {
   if (with_bias == nullptr) return {};
   for (const attention_forward::Ladder& ladder : attention_forward::ladders(pipeline)) {
     if (ladder.name == attention_forward::standard_ladder) continue;
-    KernelSpec spec = *with_bias;
+    ForwardKernel spec = *with_bias;
     spec.ladder = ladder.name;
     if (ladder.fetch_last) specs.push_back(spec);
     spec.modifiers = {};
@@ -331,7 +331,7 @@ std::vector<KernelSpec> specs_of(Pipeline pipeline) {
   }
   // Pages of whole tiles are looked up, and else it is the same table.
   for (const int head_dim : {64, 128}) {
-    KernelSpec spec = *with_bias;
+    ForwardKernel spec = *with_bias;
     spec.head_dim_qk = spec.head_dim_v = head_dim;
     spec.modifiers = {};
     spec.paged = spec.whole_tiles = true;
@@ -349,7 +349,7 @@ Events without_query(Events events, int query_loads) {
   return events;
 }
 
-void expect_code_of_table(const KernelSpec& spec, const Events& expected) {
+void expect_code_of_table(const ForwardKernel& spec, const Events& expected) {
   SCOPED_TRACE(to_text(spec));
   std::string code = machine_code(spec);
   if (spec.pipeline == Pipeline::dualwave) {
@@ -368,9 +368,9 @@ void expect_code_of_table(const KernelSpec& spec, const Events& expected) {
 }
 
 TEST(ScheduleCode, DualWaveDoesWhatItsTableSaysInItsOrder) {
-  const std::vector<KernelSpec> specs = specs_of(Pipeline::dualwave);
+  const std::vector<ForwardKernel> specs = specs_of(Pipeline::dualwave);
   std::set<dualwave::Order> orders;
-  for (const KernelSpec& spec : specs) {
+  for (const ForwardKernel& spec : specs) {
     expect_code_of_table(spec, expected_of_dualwave(spec));
     orders.insert(dualwave::order_of(spec));
   }
@@ -378,9 +378,9 @@ TEST(ScheduleCode, DualWaveDoesWhatItsTableSaysInItsOrder) {
 }
 
 TEST(ScheduleCode, InterleavedDoesWhatItsTableSaysInItsOrder) {
-  const std::vector<KernelSpec> specs = specs_of(Pipeline::interleaved);
+  const std::vector<ForwardKernel> specs = specs_of(Pipeline::interleaved);
   std::set<interleaved::Order> orders;
-  for (const KernelSpec& spec : specs) {
+  for (const ForwardKernel& spec : specs) {
     expect_code_of_table(spec, expected_of_interleaved(spec));
     orders.insert(interleaved::order_of(spec));
   }
@@ -389,14 +389,14 @@ TEST(ScheduleCode, InterleavedDoesWhatItsTableSaysInItsOrder) {
 
 // The comparison must see what it is there for: each order's code is another table's fault.
 TEST(ScheduleCode, NoOrderPassesForAnother) {
-  KernelSpec usual{{.head_dim_qk = 128, .head_dim_v = 128}, {.pipeline = Pipeline::interleaved, .target = "gfx942"}};
-  KernelSpec last = usual;
+  ForwardKernel usual{{.head_dim_qk = 128, .head_dim_v = 128}, {.pipeline = Pipeline::interleaved, .target = "gfx942"}};
+  ForwardKernel last = usual;
   last.ladder = "fetch_last";
   EXPECT_NE(expected_of_interleaved(usual), expected_of_interleaved(last));
   usual = {{}, {.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"}};
   last = usual;
   last.ladder = "fetch_last";
-  KernelSpec first = usual;
+  ForwardKernel first = usual;
   first.modifiers = {Modifier::bias};
   const Events of_last = expected_of_dualwave(last);
   EXPECT_NE(expected_of_dualwave(usual), of_last);
@@ -413,7 +413,7 @@ TEST(LookupCode, NoFetchIsALoopOverLanes) {
   for (const targets::Target& target : targets::all_targets())
     for (const bool first_keys : {false, true})
       for (const bool packed : {false, true}) {
-        const KernelSpec spec{
+        const ForwardKernel spec{
             {.head_dim_qk = 64,
              .head_dim_v = 64,
              .mask = attention_forward::Mask::causal,

@@ -17,7 +17,7 @@
 
 namespace wavejit::tests {
 
-using attention_forward::KernelSpec;
+using attention_forward::ForwardKernel;
 using attention_forward::Mask;
 
 namespace {
@@ -49,16 +49,16 @@ std::uint16_t stored(float value, attention_forward::DataType dtype) {
 
 }  // namespace
 
-std::vector<KernelSpec> steady_state_specs() {
-  std::vector<KernelSpec> specs = all_kernel_specs();
-  std::erase_if(specs, [](const KernelSpec& spec) {
+std::vector<ForwardKernel> steady_state_specs() {
+  std::vector<ForwardKernel> specs = all_kernel_specs();
+  std::erase_if(specs, [](const ForwardKernel& spec) {
     return spec.lse || spec.modified() ||
            spec.output_store != attention_forward::default_output_store(*targets::find_target(spec.target));
   });
   return specs;
 }
 
-int matrix_instructions_per_tile(const KernelSpec& spec) {
+int matrix_instructions_per_tile(const ForwardKernel& spec) {
   const targets::Target& target = *targets::find_target(spec.target);
   // The kernels take 32x32, the widest k first in the table.
   const auto row = std::ranges::find_if(
@@ -68,7 +68,7 @@ int matrix_instructions_per_tile(const KernelSpec& spec) {
   return rows_per_wave / row->n * (scores + outputs);
 }
 
-std::string run_one_workgroup(const KernelSpec& spec, const CompiledKernel& kernel, int tiles,
+std::string run_one_workgroup(const ForwardKernel& spec, const CompiledKernel& kernel, int tiles,
                               simgpu::Observer& observer, std::shared_ptr<simgpu::Module>* keep, Scores scores) {
   const auto ordinals = simgpu::Device::open(spec.target, 1);
   if (!ordinals) return ordinals.error().text;
@@ -122,7 +122,7 @@ std::string run_one_workgroup(const KernelSpec& spec, const CompiledKernel& kern
   return status.ok() ? "" : status.text;
 }
 
-std::expected<Statics, std::string> statics_of(const KernelSpec& spec) {
+std::expected<Statics, std::string> statics_of(const ForwardKernel& spec) {
   const timing::Timing* timing = timing::find_timing(*targets::find_target(spec.target));
   if (timing == nullptr) return std::unexpected("no timing for " + spec.target);
   Statics statics{.spec = spec, .kernel = known_kernel(spec), .code = {}, .steady = {}};

@@ -21,10 +21,10 @@
 namespace wavejit::tests {
 
 // One kernel a pipeline, target, data type, head dim and mask: the O store and the LSE stand outside the loop.
-std::vector<attention_forward::KernelSpec> steady_state_specs();
+std::vector<attention_forward::ForwardKernel> steady_state_specs();
 
 // What the algorithm asks for: both products of a 32-row wave and a tile of keys.
-int matrix_instructions_per_tile(const attention_forward::KernelSpec& spec);
+int matrix_instructions_per_tile(const attention_forward::ForwardKernel& spec);
 
 // zero: no row's maximum grows after the first tile. growing: every tile's is so far above the last one's that all
 // rows are rescaled.
@@ -33,12 +33,12 @@ enum class Scores : std::uint8_t { zero, growing };
 // Runs one workgroup over `tiles` whole tiles of keys, all of them visible: the steady state and nothing else. Empty,
 // or what went wrong. `keep`: who holds on to instructions that the
 // observer saw needs the module.
-std::string run_one_workgroup(const attention_forward::KernelSpec& spec, const CompiledKernel& kernel, int tiles,
+std::string run_one_workgroup(const attention_forward::ForwardKernel& spec, const CompiledKernel& kernel, int tiles,
                               simgpu::Observer& observer, std::shared_ptr<simgpu::Module>* keep = nullptr,
                               Scores scores = Scores::zero);
 
 struct Statics {
-  attention_forward::KernelSpec spec;
+  attention_forward::ForwardKernel spec;
   CompiledKernel kernel;
   std::shared_ptr<const analysis::KernelCode> code;  // `steady` points into it
   analysis::SteadyState steady;
@@ -47,7 +47,7 @@ struct Statics {
   double port_cycles() const { return static_cast<double>(steady.counts.port_cycles) / tiles; }
   double matrix_cycles() const { return static_cast<double>(steady.counts.matrix_cycles) / tiles; }
 };
-std::expected<Statics, std::string> statics_of(const attention_forward::KernelSpec& spec);
+std::expected<Statics, std::string> statics_of(const attention_forward::ForwardKernel& spec);
 
 struct ObservedSteadyState {
   // Empty when every wave took the static path turn after turn; else the first difference.

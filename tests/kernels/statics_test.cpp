@@ -17,11 +17,11 @@
 namespace wavejit::tests {
 namespace {
 
-using attention_forward::KernelSpec;
+using attention_forward::ForwardKernel;
 using attention_forward::Mask;
 using attention_forward::Pipeline;
 
-class SteadyState : public ::testing::TestWithParam<KernelSpec> {};
+class SteadyState : public ::testing::TestWithParam<ForwardKernel> {};
 
 TEST_P(SteadyState, NeedsNoScratchAndLeavesRoomForItsWaves) {
   const CompiledKernel kernel = known_kernel(GetParam());
@@ -62,7 +62,7 @@ TEST_P(SteadyState, IsWhatWavesRunTurnAfterTurnWithoutBankConflicts) {
   for (const auto& [name, use] : observed->lds) EXPECT_EQ(use.extra, 0) << name << " of " << use.phases << " phases";
 }
 
-std::string test_name(const ::testing::TestParamInfo<KernelSpec>& info) {
+std::string test_name(const ::testing::TestParamInfo<ForwardKernel>& info) {
   std::string name = to_text(info.param);
   name.erase(0, name.find(' ') + 1);
   std::ranges::replace_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
@@ -71,13 +71,13 @@ std::string test_name(const ::testing::TestParamInfo<KernelSpec>& info) {
 INSTANTIATE_TEST_SUITE_P(EveryKernel, SteadyState, ::testing::ValuesIn(steady_state_specs()), test_name);
 
 // What `auto` takes for long queries.
-KernelSpec spec_for_long_queries(const targets::Target& target, std::string_view dtype, int head_dim,
-                                 std::string_view mask) {
+ForwardKernel spec_for_long_queries(const targets::Target& target, std::string_view dtype, int head_dim,
+                                    std::string_view mask) {
   const auto problem =
       attention_forward::parse_descriptor("attention_forward " + std::string(dtype) + " b1 q8192 k8192 h64/8 d" +
                                           std::to_string(head_dim) + std::string(mask));
   EXPECT_TRUE(problem) << problem.error().detail;
-  const auto route = attention_forward::choose_route(problem->shape, target, {});
+  const auto route = attention_forward::choose_kernel(problem->shape, target, {});
   EXPECT_TRUE(route) << route.error().detail;
   return route->spec;
 }
@@ -89,7 +89,7 @@ class LongQueries : public ::testing::TestWithParam<const char*> {
     double worst = 0;
     for (const char* dtype : {"bf16", "fp16"})
       for (const char* mask : {"", " causal"}) {
-        const KernelSpec spec = spec_for_long_queries(target, dtype, head_dim, mask);
+        const ForwardKernel spec = spec_for_long_queries(target, dtype, head_dim, mask);
         const auto statics = statics_of(spec);
         EXPECT_TRUE(statics) << to_text(spec) << ": " << statics.error();
         if (!statics) continue;
@@ -115,7 +115,7 @@ TEST_P(LongQueries, LeaveTheMatrixPipeTheLimitForHeadDim128) {
 
 TEST_P(LongQueries, FitTwoWavesOnASimdForHeadDim128) {
   const targets::Target& target = *targets::find_target(GetParam());
-  const KernelSpec spec = spec_for_long_queries(target, "bf16", 128, "");
+  const ForwardKernel spec = spec_for_long_queries(target, "bf16", 128, "");
   const auto resources = attention_forward::resources_of(spec);
   ASSERT_TRUE(resources);
   EXPECT_GE(resources->workgroups_per_compute_unit * resources->waves, 2 * target.simds_per_compute_unit);

@@ -20,7 +20,7 @@ namespace {
 class CountedFamily final : public families::Family {
  public:
   std::string_view name() const override { return real_.name(); }
-  families::Result<std::unique_ptr<families::Problem>> parse(std::string_view descriptor) const override {
+  families::Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view descriptor) const override {
     return real_.parse(descriptor);
   }
   families::Result<families::Route> route(const families::Shape& shape, const targets::Target& target,

@@ -39,7 +39,7 @@ TEST(DualWaveSchedule, ReadsWholeTilesAndOverwritesNoneThatIsRead) {
 }
 
 TEST(DualWaveSchedule, KernelsHaveTheOrderOfTheirLadderAndTheirRegisters) {
-  KernelSpec spec{{.head_dim_qk = 128, .head_dim_v = 128}, {.pipeline = Pipeline::dualwave, .target = "gfx950"}};
+  ForwardKernel spec{{.head_dim_qk = 128, .head_dim_v = 128}, {.pipeline = Pipeline::dualwave, .target = "gfx950"}};
   EXPECT_EQ(order_of(spec), Order::usual);
   spec.modifiers.set(attention_forward::Modifier::bias, true);
   EXPECT_EQ(order_of(spec), Order::modify_first);

@@ -36,9 +36,9 @@ TEST(InterleavedSchedule, ReadsWholeTilesAndOverwritesNoneThatIsRead) {
 }
 
 TEST(InterleavedSchedule, KernelsHaveTheOrderOfTheirLadderUnlessRegistersAreShort) {
-  const KernelSpec plain{{}, {.pipeline = Pipeline::interleaved, .target = "gfx942"}};
+  const ForwardKernel plain{{}, {.pipeline = Pipeline::interleaved, .target = "gfx942"}};
   EXPECT_EQ(order_of(plain), Order::usual);
-  KernelSpec spec = plain;
+  ForwardKernel spec = plain;
   spec.ladder = "fetch_last";
   EXPECT_EQ(order_of(spec), Order::fetch_last);
   spec.modifiers.set(attention_forward::Modifier::bias, true);

@@ -82,8 +82,8 @@ TEST(Ladders, ThatMakeNoKernelAreRefusedInWords) {
               HasSubstr("pipeline=generic has no ladders"));
 }
 
-KernelSpec spec_of(const char* target, Pipeline pipeline, int tile_queries, const char* ladder) {
-  KernelSpec spec;
+ForwardKernel spec_of(const char* target, Pipeline pipeline, int tile_queries, const char* ladder) {
+  ForwardKernel spec;
   spec.target = target;
   spec.pipeline = pipeline;
   spec.tile_queries = tile_queries;

@@ -14,8 +14,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-KernelSpec spec_for(const std::string& target, int head_dim) {
-  KernelSpec spec;
+ForwardKernel spec_for(const std::string& target, int head_dim) {
+  ForwardKernel spec;
   spec.target = target;
   spec.head_dim_qk = spec.head_dim_v = head_dim;
   spec.output_store = default_output_store(*targets::find_target(target));
@@ -56,7 +56,7 @@ TEST(Resources, StateLdsBytesAndWorkgroupsPerComputeUnit) {
 }
 
 TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
-  KernelSpec spec = spec_for("gfx942", 128);
+  ForwardKernel spec = spec_for("gfx942", 128);
   spec.output_store = OutputStore::permlane;
   EXPECT_EQ(resources_of(spec).error(),
             "o_store=permlane needs v_permlane32_swap, which gfx942 does not have; accepted: auto, scalar");
@@ -90,8 +90,8 @@ TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
   EXPECT_THAT(resources_of(spec).error(), HasSubstr(targets::known_targets()));
 }
 
-KernelSpec dualwave_for(const std::string& target, int head_dim) {
-  KernelSpec spec = spec_for(target, head_dim);
+ForwardKernel dualwave_for(const std::string& target, int head_dim) {
+  ForwardKernel spec = spec_for(target, head_dim);
   spec.pipeline = Pipeline::dualwave;
   spec.tile_queries = 256;
   return spec;
@@ -117,7 +117,7 @@ TEST(Resources, DualWaveIsRefusedInWords) {
       resources_of(dualwave_for("gfx942", 128)).error(),
       "pipeline=dualwave needs transpose reads of LDS and 16-byte LDS DMA and v_permlane32_swap, which gfx942 does "
       "not have; accepted: auto, generic, interleaved");
-  KernelSpec spec = dualwave_for("gfx950", 128);
+  ForwardKernel spec = dualwave_for("gfx950", 128);
   spec.tile_queries = 128;
   EXPECT_THAT(resources_of(spec).error(), HasSubstr("pipeline=dualwave on gfx950; accepted: 256"));
   spec = spec_for("gfx950", 128);
@@ -166,13 +166,13 @@ TEST(RowPlan, PacksTheHeadsOfAGroupWhereRowsAreFew) {
 }
 
 TEST(Resources, OnlyTheGenericPipelinePacksHeads) {
-  KernelSpec spec = dualwave_for("gfx950", 128);
+  ForwardKernel spec = dualwave_for("gfx950", 128);
   spec.packed_heads = true;
   EXPECT_THAT(resources_of(spec).error(), HasSubstr("heads=packed is for few rows; accepted: pipeline=generic"));
 }
 
 TEST(LaunchGeometry, PackedHeadsAreRows) {
-  KernelSpec spec = spec_for("gfx950", 128);
+  ForwardKernel spec = spec_for("gfx950", 128);
   spec.packed_heads = true;
   spec.tile_queries = 32;
   const LaunchGeometry geometry = launch_geometry(spec, *targets::find_target(spec.target), 3, 64, 5, 7, 8);
@@ -186,12 +186,12 @@ TEST(Resources, SmallTilesAreOneWaveFor32Rows) {
   for (const int head_dim : {64, 128}) {
     for (const int rows : {32, 64}) {
       // What is in flight there waits in registers: a whole tile of a wave.
-      KernelSpec swizzled = spec_for("gfx942", head_dim);
+      ForwardKernel swizzled = spec_for("gfx942", head_dim);
       swizzled.tile_queries = rows;
       ASSERT_TRUE(resources_of(swizzled));
       EXPECT_EQ(resources_of(swizzled)->vgpr_budget, head_dim == 128 ? 512 : 256);
       EXPECT_EQ(resources_of(swizzled)->workgroups_per_compute_unit, head_dim == 128 ? 2 : 4);
-      KernelSpec spec = spec_for("gfx950", head_dim);
+      ForwardKernel spec = spec_for("gfx950", head_dim);
       spec.tile_queries = rows;
       const auto resources = resources_of(spec);
       ASSERT_TRUE(resources) << resources.error();
@@ -204,14 +204,14 @@ TEST(Resources, SmallTilesAreOneWaveFor32Rows) {
 
 TEST(Resources, ScalarStoreIsAcceptedEverywhere) {
   for (const targets::Target& target : targets::all_targets()) {
-    KernelSpec spec = spec_for(std::string(target.id), 64);
+    ForwardKernel spec = spec_for(std::string(target.id), 64);
     spec.output_store = OutputStore::scalar;
     EXPECT_TRUE(resources_of(spec)) << target.id;
   }
 }
 
 TEST(LaunchGeometry, CoversEveryQueryRowOnce) {
-  const KernelSpec spec = spec_for("gfx950", 128);
+  const ForwardKernel spec = spec_for("gfx950", 128);
   const std::pair<std::uint32_t, std::uint32_t> tiles[] = {
       {1, 1}, {127, 1}, {128, 1}, {129, 2}, {1024, 8}, {1025, 9}, {0xFFFFFF80U, 0x1FFFFFFU}, {0xFFFFFFFFU, 0x2000000U}};
   for (const auto& [rows, count] : tiles) {
@@ -225,7 +225,7 @@ TEST(LaunchGeometry, CoversEveryQueryRowOnce) {
 }
 
 TEST(LaunchGeometry, DualWaveHas256RowsAWorkgroup) {
-  const KernelSpec spec = dualwave_for("gfx950", 64);
+  const ForwardKernel spec = dualwave_for("gfx950", 64);
   for (const auto& [rows, count] : {std::pair{1U, 1U}, {256U, 1U}, {257U, 2U}, {1024U, 4U}}) {
     const LaunchGeometry geometry = launch_geometry(spec, *targets::find_target(spec.target), 3, 40, rows);
     EXPECT_EQ(geometry.grid_y, count) << rows;

@@ -13,8 +13,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::vector<KernelSpec> many_specs() {
-  std::vector<KernelSpec> specs;
+std::vector<ForwardKernel> many_specs() {
+  std::vector<ForwardKernel> specs;
   for (const bool stagger : {true, false})
     for (const bool raised_priority : {true, false})
       specs.push_back({{},
@@ -60,8 +60,8 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-const KernelSpec plain{{.dtype = DataType::fp16, .mask = Mask::causal, .lse = true},
-                       {.output_store = OutputStore::permlane, .target = "gfx950"}};
+const ForwardKernel plain{{.dtype = DataType::fp16, .mask = Mask::causal, .lse = true},
+                          {.output_store = OutputStore::permlane, .target = "gfx950"}};
 
 TEST(KernelSpecText, IsTheDocumentedLine) {
   EXPECT_EQ(to_text(plain),
@@ -70,7 +70,7 @@ TEST(KernelSpecText, IsTheDocumentedLine) {
 }
 
 TEST(KernelSpecText, ComesBackAsTheSameSpec) {
-  for (const KernelSpec& spec : many_specs()) {
+  for (const ForwardKernel& spec : many_specs()) {
     const auto parsed = parse_spec(to_text(spec));
     ASSERT_TRUE(parsed) << parsed.error();
     EXPECT_EQ(*parsed, spec) << to_text(spec);
@@ -79,7 +79,7 @@ TEST(KernelSpecText, ComesBackAsTheSameSpec) {
 
 TEST(KernelSpecText, IsDifferentForDifferentSpecs) {
   std::vector<std::string> texts;
-  for (const KernelSpec& spec : many_specs()) texts.push_back(to_text(spec));
+  for (const ForwardKernel& spec : many_specs()) texts.push_back(to_text(spec));
   std::ranges::sort(texts);
   EXPECT_EQ(std::ranges::adjacent_find(texts), texts.end());
 }

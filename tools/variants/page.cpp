@@ -40,7 +40,7 @@ class Notes {
 };
 
 // A route, or its refusal: by number where there are notes.
-std::string text_of(const Route& route, Notes* notes) {
+std::string text_of(const RouteAnswer& route, Notes* notes) {
   if (route.found) return route.text;
   return notes == nullptr ? "refused: " + route.reason : fmt::format("refused ({})", notes->number_of(route.reason));
 }
@@ -48,7 +48,7 @@ std::string text_of(const Route& route, Notes* notes) {
 // Head dims that take one way, and that way.
 struct Way {
   std::vector<std::string> dims;
-  Route route;
+  RouteAnswer route;
 };
 
 std::vector<Way> ways_of(const Variants& variants, const Variant& variant, const std::string& target,
@@ -57,7 +57,7 @@ std::vector<Way> ways_of(const Variants& variants, const Variant& variant, const
   for (const std::string& dim : variants.head_dims()) {
     // Families without head dims have one way.
     if (variant.descriptor.find("{dim}") == std::string::npos && !ways.empty()) break;
-    Route route = route_of(descriptor_of(variant, type, dim), target);
+    RouteAnswer route = route_of(descriptor_of(variant, type, dim), target);
     const auto same = std::ranges::find_if(ways, [&](const Way& way) {
       return way.route.found == route.found && way.route.text == route.text && way.route.reason == route.reason;
     });
@@ -164,7 +164,7 @@ std::string grid(const Variants& variants, const std::string& target) {
       const std::string descriptor =
           with(with(with(variants.grid_descriptor(), "layout", layout.words), "modifier", modifier.words), "type",
                variants.types().front());
-      const Route route = route_of(descriptor, target);
+      const RouteAnswer route = route_of(descriptor, target);
       text += fmt::format(" {} |",
                           text_of(route, &notes).substr(0, route.found ? route.text.find(' ') : std::string::npos));
     }
@@ -267,7 +267,7 @@ Result<std::string> variants_page(const Variants& variants) {
 std::string chosen_text(const ChosenCall& chosen) {
   std::string text = fmt::format("variant     {}\ndescriptor  {}\n", chosen.variant, chosen.descriptor);
   for (const std::string& target : known_targets()) {
-    const Route route = route_of(chosen.descriptor, target);
+    const RouteAnswer route = route_of(chosen.descriptor, target);
     text += fmt::format("{:<11} {}\n", target, route.found ? route.text : "refused: " + route.reason);
   }
   text += fmt::format("prebuild    wavejit prebuild \"{}\" --target {}\n", chosen.descriptor,

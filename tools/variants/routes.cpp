@@ -35,7 +35,7 @@ std::string reason_of(const std::string& what, const std::string& target) {
 
 }  // namespace
 
-Route route_of(const std::string& descriptor, const std::string& target) {
+RouteAnswer route_of(const std::string& descriptor, const std::string& target) {
   std::string line;
   wavejit_engine_options options{};
   options.size = sizeof options;

@@ -6,14 +6,14 @@
 
 namespace wavejit::tools {
 
-struct Route {
+struct RouteAnswer {
   bool found = false;
   std::string text;    // "dualwave 256x64", "generic 32x64, keys split"
   std::string reason;  // of a refusal
 };
 
 // Nothing is compiled and no device is opened.
-Route route_of(const std::string& descriptor, const std::string& target);
+RouteAnswer route_of(const std::string& descriptor, const std::string& target);
 
 // `text` with each {name} replaced.
 std::string with(std::string text, const std::string& name, const std::string& value);

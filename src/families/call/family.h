@@ -2,8 +2,8 @@
 // What a kernel family is to the runtime and to its tools. No LLVM, no HIP.
 //
 // A family answers three kinds of question. Of a line of text: what does it ask for, which kernels is that, and what is
-// worth saying about it (Problem, Family)? Of a shape, which is everything of a call that changes code: which kernels,
-// and why not others (Route)? Of a call under way: what is launched, with which arguments and memory (Call,
+// worth saying about it (DescribedProblem, Family)? Of a shape, which is everything of a call that changes code: which
+// kernels, and why not others (Route)? Of a call under way: what is launched, with which arguments and memory (Call,
 // LaunchPlan)? docs/adding-a-family.md walks through them with an example.
 #pragma once
 
@@ -42,7 +42,7 @@ struct RoutedKernel {
 };
 
 struct Refusal {
-  std::string route;  // "generic 128x64, permlane O store"
+  std::string kernel;  // "generic 128x64, permlane O store"
   std::string reason;
 };
 
@@ -144,9 +144,9 @@ struct Note {
 };
 
 // What a problem descriptor asks for.
-class Problem {
+class DescribedProblem {
  public:
-  virtual ~Problem() = default;
+  virtual ~DescribedProblem() = default;
 
   // Canonical: words in the grammar's order, defaults left out.
   virtual std::string text() const = 0;
@@ -157,7 +157,7 @@ class Problem {
   virtual wavejit_problem told(const std::string& text) const = 0;
   // Of a line with ranges, or whose calls go by more than it tells: problems that reach every kernel that one of them
   // reaches. Empty: the line is one problem.
-  virtual std::vector<std::unique_ptr<Problem>> of_single_lengths() const { return {}; }
+  virtual std::vector<std::unique_ptr<DescribedProblem>> of_single_lengths() const { return {}; }
   virtual bool has_range() const { return !of_single_lengths().empty(); }
 };
 
@@ -167,7 +167,7 @@ class Family {
 
   // WAVEJIT_INVALID_ARGUMENT for what is no descriptor, WAVEJIT_UNSUPPORTED for words of the grammar that this version
   // does not do; both with the word, its position and what is accepted. The first word is the family's name.
-  virtual Result<std::unique_ptr<Problem>> parse(std::string_view descriptor) const = 0;
+  virtual Result<std::unique_ptr<DescribedProblem>> parse(std::string_view descriptor) const = 0;
 
   // A pure function: the same question has the same answer everywhere. WAVEJIT_UNSUPPORTED with the reason when no
   // route is left.
@@ -200,10 +200,10 @@ class Family {
 // registry.cpp. In the order of WAVEJIT_FAMILIES (CMakeLists.txt).
 std::span<const Family* const> registered();
 // By the first word. A line with ranges of lengths is refused.
-Result<std::unique_ptr<Problem>> parse_problem(std::string_view descriptor);
+Result<std::unique_ptr<DescribedProblem>> parse_problem(std::string_view descriptor);
 // Of what a caller pins: a word that no family takes, with what is accepted, or one that says again what another said.
 Result<void> check_pins(std::string_view pins);
 // For what makes kernels ahead of calls: one problem, or those that a line with ranges stands for.
-Result<std::vector<std::unique_ptr<Problem>>> parse_problems(std::string_view descriptor);
+Result<std::vector<std::unique_ptr<DescribedProblem>>> parse_problems(std::string_view descriptor);
 
 }  // namespace wavejit::families

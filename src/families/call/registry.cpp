@@ -28,7 +28,7 @@ std::span<const Family* const> registered() {
 
 namespace {
 
-Result<std::unique_ptr<Problem>> parse_line(std::string_view descriptor) {
+Result<std::unique_ptr<DescribedProblem>> parse_line(std::string_view descriptor) {
   if (descriptor.size() > max_descriptor_bytes) {
     return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + std::to_string(descriptor.size()) +
                                               " bytes; accepted: up to " + std::to_string(max_descriptor_bytes));
@@ -45,7 +45,7 @@ Result<std::unique_ptr<Problem>> parse_line(std::string_view descriptor) {
 
 }  // namespace
 
-Result<std::unique_ptr<Problem>> parse_problem(std::string_view descriptor) {
+Result<std::unique_ptr<DescribedProblem>> parse_problem(std::string_view descriptor) {
   auto problem = parse_line(descriptor);
   if (problem && (*problem)->has_range()) {
     return fail(WAVEJIT_INVALID_ARGUMENT,
@@ -71,10 +71,10 @@ Result<void> check_pins(std::string_view pins) {
   return good;
 }
 
-Result<std::vector<std::unique_ptr<Problem>>> parse_problems(std::string_view descriptor) {
+Result<std::vector<std::unique_ptr<DescribedProblem>>> parse_problems(std::string_view descriptor) {
   auto problem = parse_line(descriptor);
   if (!problem) return std::unexpected(std::move(problem.error()));
-  std::vector<std::unique_ptr<Problem>> each = (*problem)->of_single_lengths();
+  std::vector<std::unique_ptr<DescribedProblem>> each = (*problem)->of_single_lengths();
   if (each.empty()) each.push_back(*std::move(problem));
   return each;
 }

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstddef>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,12 +32,16 @@ inline Taken taken_word() { return std::expected<void, std::string>(); }
 inline Taken refused_word(const std::string& accepted) { return std::unexpected("accepted" + accepted); }
 
 template <typename Spec>
+using HasKernel = std::function<bool(const Spec&)>;
+
+template <typename Spec>
 struct SpecWord {
   std::string_view accepted;        // in lists: "lse", "o=fp32", "tile=", "d<n>[/<n>]"
   std::string_view missing = {};    // what a spec without it lacks; empty: it may be left out
   std::string_view name = {};       // in the kernel's name, of a flag that is said
   std::string_view otherwise = {};  // of "key=value": what has no word
-  // `wavejit supported` of a target whose kernels may have it; `beside`: what it never stands without.
+  // What `wavejit supported` calls it: "LSE on request", or of several values "dtypes". `beside`: what a flag never
+  // stands without.
   std::string_view supported = {};
   void (*beside)(Spec&) = nullptr;
   bool of_problem = false;  // a problem asks for it; else the route has chosen it
@@ -46,8 +51,9 @@ struct SpecWord {
   std::string (*text)(const SpecWord&, const Spec&) = nullptr;
   std::string (*name_of)(const SpecWord&, const Spec&) = nullptr;
   Taken (*take)(const SpecWord&, Spec&, std::string_view word) = nullptr;
-  // Of a flag: says it.
-  void (*say)(const SpecWord&, Spec&) = nullptr;
+  // Which of its values kernels have beside the words of `plain`: "bf16 fp16"; of a flag that they have: nothing more
+  // to say. Nothing: none.
+  std::optional<std::string> (*possible)(const SpecWord&, const Spec& plain, const HasKernel<Spec>& has) = nullptr;
 
   // "tile=" of "tile=", "o=" of "o=fp32", "d" of "d<n>"; empty for a word that stands alone.
   constexpr std::string_view key() const {
@@ -88,7 +94,14 @@ constexpr auto flag(SpecWord<Spec> word) {
     return refused_word(" after '=': " + std::string(row.accepted.substr(row.key().size())) + " (" +
                         std::string(row.otherwise) + ")");
   };
-  word.say = [](const SpecWord<Spec>& row, Spec& spec) { spec.*field = row.said; };
+  word.possible = [](const SpecWord<Spec>& row, const Spec& plain,
+                     const HasKernel<Spec>& has) -> std::optional<std::string> {
+    Spec spec = plain;
+    if (row.beside != nullptr) row.beside(spec);
+    spec.*field = row.said;
+    if (!has(spec)) return std::nullopt;
+    return std::string();
+  };
   if constexpr (bits == 0) {
     return WordRow<Spec>{word};
   } else {
@@ -115,6 +128,16 @@ constexpr auto named(SpecWord<Spec> word) {
                           (row.otherwise.empty() ? "" : " (" + std::string(row.otherwise) + ")"));
     spec.*field = *value;
     return taken_word();
+  };
+  word.possible = [](const SpecWord<Spec>&, const Spec& plain,
+                     const HasKernel<Spec>& has) -> std::optional<std::string> {
+    std::optional<std::string> list;
+    for (const auto& [value, name] : names) {
+      Spec spec = plain;
+      spec.*field = value;
+      if (has(spec)) list = (list ? *list + " " : std::string()) + std::string(name);
+    }
+    return list;
   };
   if constexpr (bits == 0) {
     return WordRow<Spec>{word};
@@ -237,6 +260,23 @@ std::string accepted_instead(const std::array<SpecWord<Spec>, count>& words, std
     list += (list.empty() ? "" : ", ") + std::string(one);
   }
   return (keys_only ? "accepted before '=': " : "accepted: ") + list;
+}
+
+// What `wavejit supported` says of the rows: "; dtypes bf16 fp16; LSE on request". `plain` has a kernel.
+template <typename Spec, std::size_t count>
+std::string supported_words(const std::array<SpecWord<Spec>, count>& words, const Spec& plain,
+                            const HasKernel<Spec>& has) {
+  std::string line;
+  std::string_view last;
+  for (const SpecWord<Spec>& word : words) {
+    if (word.supported.empty() || word.possible == nullptr) continue;
+    const auto values = word.possible(word, plain, has);
+    if (!values) continue;
+    if (word.supported != last) line += "; " + std::string(word.supported);
+    if (!values->empty()) line += " " + *values;
+    last = word.supported;
+  }
+  return line;
 }
 
 // Words may come in any order; none may be missing or twice. The error names the word, its position and what is

@@ -103,7 +103,7 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
     for (const cache::Key& one : keys) lines.push_back(row("remote", where_remotely(config, one)));
   }
   for (const families::Refusal& refusal : why.refused)
-    lines.push_back(row("refused", refusal.route + ": " + refusal.reason));
+    lines.push_back(row("refused", refusal.kernel + ": " + refusal.reason));
   for (const std::string& setting : describe(config)) lines.push_back(row("setting", setting));
   for (const std::string& warning : config.warnings) lines.push_back(row("warning", warning));
   return lines;

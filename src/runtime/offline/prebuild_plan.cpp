@@ -55,7 +55,7 @@ class Gatherer {
     return {};
   }
 
-  Result<void> add(const families::Problem& problem, const boards::Board& target) {
+  Result<void> add(const families::DescribedProblem& problem, const boards::Board& target) {
     const auto shape = problem.shape(target, toggles_);
     if (!shape) return std::unexpected(shape.error());
     return add(*shape, target);
@@ -97,7 +97,7 @@ Result<PrebuildPlan> plan_prebuild(const Config& config, const PrebuildRequest& 
                                               "; accepted: 1 to shards, of up to " + std::to_string(max_shards));
   }
   PrebuildPlan plan;
-  using Problems = std::vector<std::unique_ptr<families::Problem>>;
+  using Problems = std::vector<std::unique_ptr<families::DescribedProblem>>;
   std::vector<std::pair<std::size_t, Problems>> lines;
   for (std::size_t i = 0; i < request.descriptors.size(); ++i) {
     if (auto problems = families::parse_problems(request.descriptors[i])) {

@@ -65,15 +65,13 @@ Result<void> check_prefix(const MaskWords& mask, std::int64_t keys) {
                                             "; accepted: 0 to " + std::to_string(keys) + ", the keys");
 }
 
-std::string to_text(const MaskWords& mask) {
-  std::string text;
-  if (mask.causal_prefix) {
-    text += " causal=" + std::to_string(*mask.causal_prefix);
-  } else if (mask.causal) {
-    text += " causal";
-  }
-  if (mask.window) text += " window=" + std::to_string(mask.window->first) + "," + std::to_string(mask.window->second);
-  return text;
+std::string causal_text(const MaskWords& mask) {
+  if (mask.causal_prefix) return "causal=" + std::to_string(*mask.causal_prefix);
+  return mask.causal ? "causal" : "";
+}
+std::string window_text(const MaskWords& mask) {
+  if (!mask.window) return {};
+  return std::to_string(mask.window->first) + "," + std::to_string(mask.window->second);
 }
 
 std::string to_text(const std::vector<std::int64_t>& lengths) {

@@ -38,8 +38,9 @@ families::Result<void> take_seed(const families::Word& word, std::string_view va
 // Behind the last word: a prefix is no longer than the keys.
 families::Result<void> check_prefix(const MaskWords& mask, std::int64_t keys);
 
-// "causal", "causal=8", "window=255,0", in this order; each with a space before it.
-std::string to_text(const MaskWords& mask);
+// "causal", "causal=8"; and "255,0", what stands behind "window=". Empty: not said.
+std::string causal_text(const MaskWords& mask);
+std::string window_text(const MaskWords& mask);
 // "17,0,5"
 std::string to_text(const std::vector<std::int64_t>& lengths);
 

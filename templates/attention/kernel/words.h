@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -21,6 +22,7 @@ constexpr auto operand_type_word() {
   return families::named<field, operand_types, Spec, 2>(
       {.accepted = "bf16, fp16",
        .missing = "data type (bf16 or fp16)",
+       .supported = "dtypes",
        .name_of = [](const families::SpecWord<Spec>&, const Spec& spec) { return std::string(to_text(spec.*field)); }});
 }
 
@@ -50,6 +52,7 @@ constexpr auto modifier_word() {
     };
     return std::tuple{families::WordRow<Spec, ModifierBit<field, modifier>>{
         {.accepted = row_of(modifier).word,
+         .supported = "modifiers",
          .of_problem = true,
          .text = text,
          .name_of = text,
@@ -57,6 +60,13 @@ constexpr auto modifier_word() {
            if (word != row.accepted) return std::nullopt;
            (spec.*field).add(modifier);
            return families::taken_word();
+         },
+         .possible = [](const Row& row, const Spec& plain,
+                        const families::HasKernel<Spec>& has) -> std::optional<std::string> {
+           Spec spec = plain;
+           (spec.*field).add(modifier);
+           if (!has(spec)) return std::nullopt;
+           return std::string(row.accepted);
          }}}};
   }
 }

@@ -157,7 +157,9 @@ families::WorkspaceWords BackwardCall::workspace_words() const {
 
 std::string BackwardCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = {
-      .dtype = problem_.shape.dtype,
+      .asked = {.dtype = problem_.shape.dtype,
+                .gradients_fp32 = problem_.shape.gradients_fp32,
+                .output_fp32 = problem_.shape.output_fp32},
       .batch = problem_.batch,
       .query_length = problem_.query_length,
       .key_length = problem_.key_length,
@@ -167,14 +169,13 @@ std::string BackwardCall::descriptor(Line line) const {
       .head_dim_v = problem_.shape.head_dim_v,
       .mask = attention::words_of(call_.mask, call_.causal_prefix, call_.window_left, call_.window_right),
       .layout = layout_of(call_),
-      .gradients_fp32 = problem_.shape.gradients_fp32,
-      .output_fp32 = problem_.shape.output_fp32,
       .d_lse = call_.d_lse.data != nullptr,
       .delta = call_.delta.data != nullptr,
       .d_sink = problem_.shape.d_sink};
   if (call_.alibi.data != nullptr)
-    descriptor.alibi = call_.alibi.sizes[0] > 1 ? attention::Extent::batch_and_head : attention::Extent::head;
-  if (call_.softcap != 0) descriptor.softcap = text_of(call_.softcap);
+    descriptor.add(Modifier::alibi,
+                   call_.alibi.sizes[0] > 1 ? attention::Extent::batch_and_head : attention::Extent::head);
+  if (call_.softcap != 0) descriptor.add(Modifier::softcap, attention::Extent::none, text_of(call_.softcap));
   // The scale is no part of a kernel.
   const bool says_scale = call_.scale != 0 || (call_.flags & WAVEJIT_SCALE_IS_ZERO) != 0;
   if (line == Line::whole && says_scale) descriptor.scale = text_of(call_.scale);

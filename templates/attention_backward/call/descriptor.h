@@ -2,12 +2,16 @@
 // attention_backward bf16 b1 q1024 k1024 h8/2 d128 causal
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "templates/attention/call/mask_words.h"
+#include "templates/attention/call/modifier_words.h"
 #include "templates/attention_backward/call/problem.h"
 
 namespace wavejit::attention_backward {
@@ -18,7 +22,7 @@ inline constexpr families::Names<Layout, 3> layouts = {
 
 // Texts stay as they were said; empty: not said.
 struct ProblemDescriptor {
-  DataType dtype = DataType::bf16;
+  AskedWords asked = {};  // as the words say it: of masks and modifiers what they amount to is in shape()
   std::int64_t batch = 1;
   std::int64_t query_length = 1;
   std::int64_t key_length = 1;
@@ -32,15 +36,16 @@ struct ProblemDescriptor {
   std::vector<std::int64_t> query_lengths = {};
   std::vector<std::int64_t> key_lengths = {};
   std::string scale = {};
-  attention::Extent alibi = attention::Extent::none;
-  std::string softcap = {};
-  bool gradients_fp32 = false;
-  bool output_fp32 = false;
+  std::array<attention::DescribedModifier, attention::modifier_count> modifiers = {};
   bool d_lse = false;
   bool delta = false;
   bool d_sink = false;
   std::string seed = {};
 
+  const attention::DescribedModifier& of(Modifier one) const { return modifiers[static_cast<std::size_t>(one)]; }
+  void add(Modifier one, attention::Extent extent, std::string number = {}) {
+    modifiers[static_cast<std::size_t>(one)] = {.there = true, .extent = extent, .number = std::move(number)};
+  }
   BackwardShape shape() const;
 };
 

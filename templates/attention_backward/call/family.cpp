@@ -3,10 +3,13 @@
 #include <charconv>
 #include <cmath>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "families/call/words.h"
 #include "templates/attention_backward/call/descriptor.h"
+#include "templates/attention_backward/kernel/words.h"
 
 namespace wavejit::attention_backward {
 namespace {
@@ -20,7 +23,7 @@ Number value_of(std::string_view text, Number otherwise) {
   return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
 }
 
-class Described final : public families::Problem {
+class Described final : public families::DescribedProblem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
@@ -31,7 +34,7 @@ class Described final : public families::Problem {
     wavejit_problem told{};
     told.size = sizeof told;
     told.text = text.c_str();
-    told.dtype = descriptor_.dtype == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+    told.dtype = descriptor_.asked.dtype == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
     told.batch = descriptor_.batch;
     told.query_length = descriptor_.query_length;
     told.key_length = descriptor_.key_length;
@@ -44,10 +47,13 @@ class Described final : public families::Problem {
     if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
     attention::tell(descriptor_.mask, told);
     told.lse = 1;
-    told.output_dtype = descriptor_.gradients_fp32 ? WAVEJIT_FP32 : told.dtype;
+    told.output_dtype = descriptor_.asked.gradients_fp32 ? WAVEJIT_FP32 : told.dtype;
+    for (const attention::ModifierRow& row : attention::modifier_rows) {
+      const attention::DescribedModifier& described = descriptor_.of(row.modifier);
+      if (row.told_number != nullptr) told.*row.told_number = value_of(described.number, 0.0F);
+      if (row.told_extent != nullptr) told.*row.told_extent = static_cast<std::int32_t>(described.extent);
+    }
     told.sink = descriptor_.d_sink ? 1 : 0;
-    told.alibi = static_cast<std::int32_t>(descriptor_.alibi);
-    told.softcap = value_of(descriptor_.softcap, 0.0F);
     told.scale =
         value_of(descriptor_.scale, static_cast<float>(1 / std::sqrt(static_cast<double>(descriptor_.head_dim_qk))));
     told.seed = value_of(descriptor_.seed, std::int64_t{-1});
@@ -91,7 +97,7 @@ class AttentionBackward final : public families::Family {
  public:
   std::string_view name() const override { return family_name; }
 
-  Result<std::unique_ptr<families::Problem>> parse(std::string_view text) const override {
+  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
     auto descriptor = parse_descriptor(text);
     if (!descriptor) return std::unexpected(std::move(descriptor.error()));
     return std::make_unique<Described>(*std::move(descriptor));
@@ -163,37 +169,20 @@ class AttentionBackward final : public families::Family {
   std::string_view accepted_pins() const override { return "tile_queries=<rows>"; }
 
   std::string supported(const Target& target) const override {
-    const auto add = [](std::string& line, std::string_view word) { (line += ' ') += word; };
-    std::string line = "; dtypes";
-    for (const auto& [type, name] : attention::operand_types) {
-      BackwardShape shape = of_dims(64, 64);
-      shape.dtype = type;
-      if (has_kernels(shape, target)) add(line, name);
-    }
-    line += "; head dims";
+    std::string line = "; head dims";
     constexpr int step = 64;
     constexpr int most = 512;
     for (int dims = step; dims <= most; dims += step)
       for (int values = step; values <= dims; values += step)
         if (has_kernels(of_dims(dims, values), target))
-          add(line, std::to_string(dims) + (values == dims ? "" : "/" + std::to_string(values)));
-    line += "; masks";
-    for (const auto& [mask, name] : masks) {
-      BackwardShape shape = of_dims(64, 64);
-      shape.mask = mask;
-      if (has_kernels(shape, target)) add(line, name);
-    }
-    line += "; modifiers";
-    for (const auto& fields : modifier_fields) {
-      if (!attention::row_of(fields.modifier).in_code) continue;  // sinks, below
-      BackwardShape shape = of_dims(64, 64);
-      shape.modifiers.add(fields.modifier);
-      if (has_kernels(shape, target)) add(line, attention::row_of(fields.modifier).word);
-    }
-    line +=
-        "; sinks in the LSE, with their gradient; gradients in the dtype or fp32, sums that later calls continue; "
-        "o in the dtype or fp32, or delta; layouts";
-    for (const auto& [layout, name] : layouts) add(line, name);
+          line += " " + std::to_string(dims) + (values == dims ? "" : "/" + std::to_string(values));
+    line += families::supported_words<QueryKernel>(spec_words<QueryKernel>, {}, [&](const QueryKernel& spec) {
+      BackwardShape shape = of_dims(step, step);
+      static_cast<AskedWords&>(shape) = spec;
+      return has_kernels(shape, target);
+    });
+    line += "; sinks in the LSE, with their gradient; sums that later calls continue; delta in the place of o; layouts";
+    for (const auto& [layout, name] : layouts) line += " " + std::string(name);
     return line;
   }
 

@@ -49,6 +49,7 @@ inline constexpr auto word_table = std::tuple_cat(
         families::named<&AskedWords::mask, masks, Spec, 2>(
             {.accepted = "mask=",
              .missing = "mask=<none|causal|window>",
+             .supported = "masks",
              .name_of =
                  [](const families::SpecWord<Spec>&, const Spec& spec) {
                    return spec.mask == Mask::none ? std::string() : std::string(families::name_in(masks, spec.mask));

@@ -183,7 +183,7 @@ class AttentionBackward : public Family {
             "attention_backward fp16 b3 q100 k200 h2/1 d64 causal layout=packed q_lengths=100,1,33 k_lengths=200,0,40",
             "attention_backward bf16 b2 q150 k300 h2 d128 window=60,20 k_lengths=300,77",
             "attention_backward bf16 b1 q96 k96 h2/1 d64 causal scale=-0.1 alibi=h softcap=20",
-            "attention_backward fp16 b2 q70 k90 h2 d64 causal d_sink o=fp32 gradients=fp32"};
+            "attention_backward fp16 b2 q70 k90 h2 d64 causal d_sink gradients=fp32 o=fp32"};
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {

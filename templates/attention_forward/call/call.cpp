@@ -35,7 +35,7 @@ families::Launch launch_of(const LaunchGeometry& geometry, void* arguments, std:
 
 // As many query tiles as there may be: sequences of more than few_rows rows, of which each begins one more than its
 // rows fill. y as for the longest of them, so that y and z stay within limits.
-LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const boards::Board& target,
+LaunchGeometry geometry_of_many_rows(const ForwardKernel& spec, const boards::Board& target,
                                      const AttentionProblem& problem, std::uint32_t few_rows) {
   LaunchGeometry geometry = launch_geometry(spec, target, 1, problem.query_heads, problem.query_length);
   const std::uint64_t sequences = std::min<std::uint64_t>(problem.batch, problem.query_rows / (few_rows + 1));
@@ -64,7 +64,7 @@ AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, co
   judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0;
 }
 
-void AttentionCall::fill(const KernelSpec& spec, std::uint32_t splits, const void* memory,
+void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory,
                          LimitedArguments& arguments) const {
   Arguments& all = arguments.paged.all;
   fill_arguments(all, problem_, call_, target_, toggles_);
@@ -81,7 +81,7 @@ void AttentionCall::plan_combine(const families::KernelSpec& kernel, const Argum
                                  std::uint32_t rows, families::LaunchPlan& plan) {
   combine_ = combine_arguments(split, problem_.shape);
   combine_.few_rows = rows;
-  const auto& combine = kernel.get<attention_combine::KernelSpec>();
+  const auto& combine = kernel.get<attention_combine::CombineKernel>();
   plan.add(launch_of(attention_combine::launch_geometry(combine, batch, problem_.query_heads, rows), &combine_,
                      sizeof combine_));
 }
@@ -90,7 +90,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
                                  families::LaunchPlan& plan) {
   if (splits_.few_rows != 0) [[unlikely]]
     return plan_mixed(kernels, memory, plan);
-  const auto& spec = kernels[0]->get<KernelSpec>();
+  const auto& spec = kernels[0]->get<ForwardKernel>();
   const std::uint32_t first = round * splits_.sequences_a_round;
   const std::uint32_t batch =
       rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
@@ -111,8 +111,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
 
 Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
                                        families::LaunchPlan& plan) {
-  const auto& tall = kernels[0]->get<KernelSpec>();
-  const auto& few = kernels[1]->get<KernelSpec>();
+  const auto& tall = kernels[0]->get<ForwardKernel>();
+  const auto& few = kernels[1]->get<ForwardKernel>();
   const std::uint32_t few_rows = splits_.few_rows;
   const LaunchGeometry geometry = geometry_of_many_rows(tall, target_, problem_, few_rows);
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]

@@ -32,7 +32,7 @@ class AttentionCall final : public families::Call {
  private:
   Result<void> plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
                           families::LaunchPlan& plan);
-  void fill(const KernelSpec& spec, std::uint32_t splits, const void* memory, LimitedArguments& arguments) const;
+  void fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory, LimitedArguments& arguments) const;
   void plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t batch, std::uint32_t rows,
                     families::LaunchPlan& plan);
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,73 +14,10 @@
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
-namespace {
-
-// "=bh"; nothing for a word that stands alone.
-std::string name_of(std::span<const ExtentName> extents, Extent extent) {
-  for (const ExtentName& each : extents)
-    if (each.extent == extent) return "=" + std::string(each.name);
-  return {};
-}
-
-}  // namespace
 
 void ProblemDescriptor::add(Modifier one, Extent extent, std::string number) {
   of(one) = {.there = true, .extent = extent, .number = std::move(number)};
   if (row_of(one).in_code) shape.modifiers.add(one);
-}
-
-std::string to_text(const ProblemDescriptor& descriptor) {
-  const AttentionShape& shape = descriptor.shape;
-  std::string text(family_word);
-  const auto word = [&](std::string_view name, std::string_view value) {
-    text += ' ';
-    text += name;
-    text += value;
-  };
-  word("", to_text(shape.dtype));
-  word("b", std::to_string(descriptor.batch));
-  const auto lengths = [](const std::optional<std::int64_t>& from, std::int64_t to) {
-    return (from ? std::to_string(*from) + ".." : std::string()) + std::to_string(to);
-  };
-  word("q", lengths(descriptor.least_query_length, descriptor.query_length));
-  word("k", lengths(descriptor.least_key_length, descriptor.key_length));
-  word("h", std::to_string(descriptor.query_heads));
-  if (descriptor.kv_heads != descriptor.query_heads) text += "/" + std::to_string(descriptor.kv_heads);
-  word("d", std::to_string(shape.head_dim_qk));
-  if (shape.head_dim_v != shape.head_dim_qk) text += "/" + std::to_string(shape.head_dim_v);
-  text += attention::to_text(descriptor.mask);
-  if (shape.lse) word("lse", "");
-  if (shape.output_fp32) word("o=", "fp32");
-  if (descriptor.layout == Layout::paged) {
-    word("layout=", std::string(paged_word) + ":" + std::to_string(descriptor.page_size) +
-                        (descriptor.page_heads_first ? ":hnd"
-                         : descriptor.values_by_keys ? ":" + std::string(vectorised_keys_word)
-                         : shape.vectorised          ? ":" + std::string(vectorised_word)
-                                                     : ""));
-  } else if (descriptor.layout != Layout::bshd) {
-    word("layout=", families::name_in(layouts, descriptor.layout));
-  }
-  if (!descriptor.query_lengths.empty()) word("q_lengths=", attention::to_text(descriptor.query_lengths));
-  if (descriptor.query_rows) word("q_rows=", std::to_string(*descriptor.query_rows));
-  if (!descriptor.key_lengths.empty()) word("k_lengths=", attention::to_text(descriptor.key_lengths));
-  if (descriptor.total_keys) word("k_total=", std::to_string(*descriptor.total_keys));
-  if (shape.first_keys)
-    word("first_keys", (descriptor.first_keys.empty() ? "" : "=") + attention::to_text(descriptor.first_keys));
-  if (!descriptor.scale.empty()) word("scale=", descriptor.scale);
-  for (const Modifier modifier : described_modifiers) {
-    const DescribedModifier& described = descriptor.of(modifier);
-    if (!described.there) continue;
-    const ModifierRow& row = row_of(modifier);
-    word(row.word, row.is_number ? "=" + described.number : name_of(row.extents, described.extent));
-  }
-  if (shape.bias_fp32) word("bias_type=", "fp32");
-  if (descriptor.splits == 0) word("splits=", "auto");
-  if (descriptor.splits > 0) word("splits=", std::to_string(descriptor.splits));
-  if (!descriptor.invariance.empty()) word("invariance=", descriptor.invariance);
-  if (!descriptor.seed.empty()) word("seed=", descriptor.seed);
-  if (!descriptor.inputs.empty()) word("inputs=", descriptor.inputs);
-  return text;
 }
 
 namespace {

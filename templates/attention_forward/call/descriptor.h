@@ -12,18 +12,12 @@
 
 #include "families/call/failure.h"
 #include "templates/attention/call/mask_words.h"
+#include "templates/attention/call/modifier_words.h"
 #include "templates/attention_forward/call/problem.h"
 
 namespace wavejit::attention_forward {
 
 enum class Layout : std::uint8_t { bshd, bhsd, packed, paged };
-// What the words said of one modifier (modifiers.h).
-struct DescribedModifier {
-  bool there = false;
-  Extent extent = Extent::none;
-  std::string number;  // as written
-  bool operator==(const DescribedModifier&) const = default;
-};
 
 struct ProblemDescriptor {
   AttentionShape shape;

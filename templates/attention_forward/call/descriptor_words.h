@@ -11,7 +11,7 @@
 
 namespace wavejit::attention_forward {
 
-inline constexpr std::string_view family_word = KernelSpec::family;
+inline constexpr std::string_view family_word = ForwardKernel::family;
 inline constexpr std::string_view paged_word = "paged";
 // Orders of a page (layout=paged:<n>:<order>): V by dims, by keys.
 inline constexpr std::string_view vectorised_word = "vectorised";

@@ -2,7 +2,6 @@
 // attention_forward as the runtime and its tools know it: descriptors, routes, what is supported.
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "templates/attention_forward/call/call.h"
@@ -13,6 +12,7 @@
 #include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/words.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -36,9 +36,9 @@ ProblemDescriptor with_lengths(const ProblemDescriptor& descriptor) {
   return told;
 }
 
-class DescribedProblem final : public families::Problem {
+class Described final : public families::DescribedProblem {
  public:
-  explicit DescribedProblem(ProblemDescriptor descriptor)
+  explicit Described(ProblemDescriptor descriptor)
       : descriptor_(std::move(descriptor)), problem_(problem_of(descriptor_)), told_(with_lengths(descriptor_)) {}
 
   std::string text() const override { return to_text(descriptor_); }
@@ -57,11 +57,11 @@ class DescribedProblem final : public families::Problem {
 
   wavejit_problem told(const std::string& text) const override { return parsed_problem(told_, text); }
 
-  std::vector<std::unique_ptr<families::Problem>> of_single_lengths() const override {
-    std::vector<std::unique_ptr<families::Problem>> problems;
+  std::vector<std::unique_ptr<families::DescribedProblem>> of_single_lengths() const override {
+    std::vector<std::unique_ptr<families::DescribedProblem>> problems;
     std::vector<ProblemDescriptor> each = without_ranges(descriptor_);
     if (each.size() == 1) return problems;
-    for (ProblemDescriptor& one : each) problems.push_back(std::make_unique<DescribedProblem>(std::move(one)));
+    for (ProblemDescriptor& one : each) problems.push_back(std::make_unique<Described>(std::move(one)));
     return problems;
   }
 
@@ -73,73 +73,31 @@ class DescribedProblem final : public families::Problem {
   ProblemDescriptor told_;
 };
 
-// What a target's line of `supported` lists, asked shape by shape.
+// What a target's line of `supported` lists, asked row by row on top of a problem that has a kernel.
 std::string list_supported(const targets::Target& target) {
-  std::string line;
-  std::set<std::string> dtypes;
-  std::set<std::pair<int, int>> head_dims;
-  bool causal = false;
-  bool lse = false;
-  AttentionShape plain;
-  for (const AttentionShape& shape : supported_shapes(target, {})) {
-    dtypes.emplace(to_text(shape.dtype));
-    head_dims.emplace(shape.head_dim_qk, shape.head_dim_v);
-    causal |= shape.mask == Mask::causal;
-    lse |= shape.lse;
-    if (shape.mask == Mask::none) plain = shape;
-  }
-  const auto list = [&](std::string_view label, const auto& items, auto text) {
-    line += "; ";
-    line += label;
-    for (const auto& item : items) line += " " + text(item);
+  const auto routes = [&](const ForwardKernel& spec, const Toggles& toggles) {
+    return choose_kernel(AttentionShape{spec}, target, toggles).has_value();
   };
-  list("dtypes", dtypes, [](const std::string& name) { return name; });
-  list("head dims", head_dims,
-       [](const std::pair<int, int>& dims) { return to_text(HeadDims{dims.first, dims.second}); });
-  line += std::string("; masks none") + (causal ? " causal" : "");
-  // What multiplies shapes is asked for one by one, on top of one that has a kernel.
-  const auto possible = [&](const auto& change) {
-    AttentionShape shape = plain;
-    change(shape);
-    return choose_route(shape, target, {}).has_value();
-  };
-  if (possible([](AttentionShape& shape) { shape.mask = Mask::window; })) line += " window";
-  std::set<std::string> modifiers;
+  const ForwardKernel plain;
+  std::string line = families::supported_words<ForwardKernel>(
+      spec_words, plain, [&](const ForwardKernel& spec) { return routes(spec, {}); });
   for (const ModifierRow& row : modifier_rows)
-    if (!row.in_code || possible([&](AttentionShape& shape) { shape.modifiers.add(row.modifier); }))
-      modifiers.emplace(row.word);
-  list("modifiers", modifiers, [](const std::string& word) { return word; });
-  line += "; layouts dense packed";
-  if (possible([](AttentionShape& shape) { shape.paged = true; })) {
-    line += " paged (NHD, HND";
-    if (possible([](AttentionShape& shape) { shape.paged = shape.vectorised = true; }))
-      line += ", vectorised, vectorised keys";
-    line += ")";
-  }
-  if (possible([](AttentionShape& shape) { shape.first_keys = true; })) line += "; left padding";
-  if (lse) line += "; LSE on request";
-  if (possible([](AttentionShape& shape) { shape.output_fp32 = true; })) line += "; O in fp32 on request";
-  if (possible([](AttentionShape& shape) {
-        shape.modifiers.add(Modifier::bias);
-        shape.bias_fp32 = true;
-      }))
-    line += "; bias in fp32";
-  line += "; pipelines";
+    if (!row.in_code) line += "; " + std::string(row.word) + "s";
+  line += "; dense or packed; pipelines";
   for (const auto& [pipeline, name] : pipelines)
-    if (!supported_shapes(target, {.pins = "pipeline=" + std::string(name)}).empty()) line += " " + std::string(name);
+    if (routes(plain, {.pins = "pipeline=" + std::string(name)})) line += " " + std::string(name);
   line += "; O store";
   for (const auto& [store, name] : output_stores)
-    if (!supported_shapes(target, {.ways = "output_store=" + std::string(name)}).empty())
-      line += " " + std::string(name);
+    if (routes(plain, {.ways = "output_store=" + std::string(name)})) line += " " + std::string(name);
   return line;
 }
 
 // Both kernels that walk keys, the long sequences' first, and what merges the parts of the other one.
 Result<families::Route> mixed_route(const AttentionShape& shape, const targets::Target& target,
                                     const Toggles& toggles) {
-  auto tall = choose_route(shape.of_long_queries(), target, toggles);
+  auto tall = choose_kernel(shape.of_long_queries(), target, toggles);
   if (!tall) return std::unexpected(std::move(tall.error()));
-  auto few = choose_route(shape.of_few_rows(), target, toggles);
+  auto few = choose_kernel(shape.of_few_rows(), target, toggles);
   if (!few) return std::unexpected(std::move(few.error()));
   families::Route route = {
       .kernels = {{.label = "spec", .spec = tall->spec}, {.label = "few rows", .spec = few->spec}}};
@@ -150,19 +108,19 @@ Result<families::Route> mixed_route(const AttentionShape& shape, const targets::
 
 class AttentionForward final : public families::Family {
  public:
-  std::string_view name() const override { return KernelSpec::family; }
+  std::string_view name() const override { return ForwardKernel::family; }
 
-  Result<std::unique_ptr<families::Problem>> parse(std::string_view text) const override {
+  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
     auto descriptor = parse_descriptor(text);
     if (!descriptor) return std::unexpected(std::move(descriptor.error()));
-    return std::make_unique<DescribedProblem>(*std::move(descriptor));
+    return std::make_unique<Described>(*std::move(descriptor));
   }
 
   Result<families::Route> route(const families::Shape& asked, const targets::Target& target,
                                 const Toggles& toggles) const override {
     const AttentionShape shape = AttentionShape::of_code(asked.code);
     if (shape.mixed) return mixed_route(shape, target, toggles);
-    auto chosen = choose_route(shape, target, toggles);
+    auto chosen = choose_kernel(shape, target, toggles);
     if (!chosen) return std::unexpected(std::move(chosen.error()));
     families::Route route = {.kernels = {{.label = "spec", .spec = chosen->spec}}};
     // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
@@ -176,13 +134,13 @@ class AttentionForward final : public families::Family {
                                 const Toggles& toggles) const override {
     const AttentionShape shape = AttentionShape::of_code(asked.code);
     const AttentionShape first = shape.mixed ? shape.of_long_queries() : shape;
-    const auto chosen = choose_route(first, target, toggles);
+    const auto chosen = choose_kernel(first, target, toggles);
     if (!chosen) return {};
     families::Explanation why = {.description = describe(*chosen),
                                  .cost = cost_of(*chosen),
                                  .refused = why_not_others(first, target, toggles, *chosen)};
     if (!shape.mixed) return why;
-    if (const auto few = choose_route(shape.of_few_rows(), target, toggles)) {
+    if (const auto few = choose_kernel(shape.of_few_rows(), target, toggles)) {
       why.description += "; of few rows: " + describe(*few);
       why.cost += "; of few rows: " + cost_of(*few);
     }
@@ -192,7 +150,7 @@ class AttentionForward final : public families::Family {
   Failure name_field(const families::Shape& asked, const targets::Target& target, Failure failure) const override {
     const AttentionShape shape = AttentionShape::of_code(asked.code);
     // Without anything forced, only the head dim can stand in the way.
-    if (!choose_route(shape, target, {}))
+    if (!choose_kernel(shape, target, {}))
       failure.detail = "q.sizes[3] (head dim) = " + std::to_string(shape.head_dim_qk) + ": " + failure.detail;
     return failure;
   }

@@ -12,7 +12,7 @@
 namespace wavejit::attention_forward {
 namespace {
 
-std::string name_of(const KernelSpec& spec) {
+std::string name_of(const ForwardKernel& spec) {
   return std::string(to_text(spec.pipeline)) + " " + std::to_string(spec.tile_queries) + "x" +
          std::to_string(spec.tile_keys) + ", " + std::string(to_text(spec.output_store)) + " O store";
 }
@@ -22,15 +22,15 @@ bool packs(const AttentionShape& shape, Pipeline pipeline) {
 }
 
 // What a problem asks for, in a spec's words.
-KernelSpec asked_for(const AttentionShape& shape) {
-  KernelSpec spec = {shape, {}};
+ForwardKernel asked_for(const AttentionShape& shape) {
+  ForwardKernel spec = {shape, {}};
   if (shape.split) spec.split_keys = chunk_keys;
   return spec;
 }
 
-KernelSpec candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
-                     const Pins& pins, Pipeline pipeline, OutputStore store) {
-  KernelSpec spec = asked_for(shape);
+ForwardKernel candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
+                        const Pins& pins, Pipeline pipeline, OutputStore store) {
+  ForwardKernel spec = asked_for(shape);
   if (shape.split) spec.output_fp32 = false;  // parts are f32 in every case
   spec.packed_heads = packs(shape, pipeline);
   // The generic pipeline looks up granules: one kernel for every page size.
@@ -71,7 +71,7 @@ int tile_queries_of(const AttentionShape& shape, const targets::Target& target, 
   return crowded && dims.qk <= 64 ? std::max(rows, 64) : rows;
 }
 
-Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
+Result<ChosenKernel> choose_kernel(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
   // The order of preference: what the caller forced, else what the template prefers on this target.
   const Pins pins = pins_of(toggles);
   Pipeline pipeline = pipeline_of(shape, target, pins);
@@ -79,7 +79,7 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
   const OutputStore store =
       shape.split ? OutputStore::scalar
                   : pins.output_store.value_or(shape.output_fp32 ? OutputStore::scalar : default_output_store(target));
-  Route route;
+  ChosenKernel route;
   route.spec = candidate(shape, target, toggles, pins, pipeline, store);
   auto resources = resources_of(route.spec);
   // What the preferred pipeline cannot do, the generic one may: nothing that was asked for is dropped.
@@ -98,12 +98,12 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
 }
 
 std::vector<Refusal> why_not_others(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
-                                    const Route& route) {
+                                    const ChosenKernel& route) {
   std::vector<Refusal> refused;
   const Pins pins = pins_of(toggles);
   const Pipeline pipeline = route.spec.pipeline;
   const OutputStore store = route.spec.output_store;
-  const auto refuse = [&](const KernelSpec& other, const std::string& reason) {
+  const auto refuse = [&](const ForwardKernel& other, const std::string& reason) {
     const auto possible = resources_of(other);
     refused.push_back({name_of(other), possible ? reason : possible.error()});
   };
@@ -127,7 +127,7 @@ std::vector<Refusal> why_not_others(const AttentionShape& shape, const targets::
   return refused;
 }
 
-std::string describe(const Route& route) {
+std::string describe(const ChosenKernel& route) {
   return std::string(to_text(route.spec.pipeline)) + " " + std::to_string(route.spec.tile_queries) + "x" +
          std::to_string(route.spec.tile_keys) + ", " + std::to_string(route.resources.waves) +
          (route.resources.waves == 1 ? " wave, " : " waves, ") +
@@ -137,7 +137,7 @@ std::string describe(const Route& route) {
                                      : std::string(to_text(route.spec.output_store)) + " O store");
 }
 
-std::string cost_of(const Route& route) {
+std::string cost_of(const ChosenKernel& route) {
   const Resources& cost = route.resources;
   return std::to_string(cost.lds_bytes) + " bytes of LDS, up to " + std::to_string(cost.vgpr_budget) + " VGPRs, " +
          std::to_string(cost.workgroups_per_compute_unit) +
@@ -152,7 +152,7 @@ std::vector<AttentionShape> supported_shapes(const targets::Target& target, cons
         for (const bool lse : {false, true}) {
           const AttentionShape shape = {
               {.dtype = dtype, .head_dim_qk = dims.qk, .head_dim_v = dims.v, .mask = mask, .lse = lse}};
-          if (choose_route(shape, target, toggles)) shapes.push_back(shape);
+          if (choose_kernel(shape, target, toggles)) shapes.push_back(shape);
         }
       }
     }

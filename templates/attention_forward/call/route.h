@@ -20,27 +20,27 @@ namespace wavejit::attention_forward {
 using families::Refusal;
 using families::Toggles;
 
-struct Route {
-  KernelSpec spec;
+struct ChosenKernel {
+  ForwardKernel spec;
   Resources resources;
 };
 
 // WAVEJIT_UNSUPPORTED with the reason when no route is left.
-Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles);
+Result<ChosenKernel> choose_kernel(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles);
 
 // For people: the kernels that might have been, and why each is not it.
 std::vector<Refusal> why_not_others(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
-                                    const Route& route);
+                                    const ChosenKernel& route);
 
 // The pipeline that it begins with, and the query rows of a workgroup there.
 Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Pins& pins);
 int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline);
 
 // "generic 128x64, 4 waves, scalar O store"
-std::string describe(const Route& route);
+std::string describe(const ChosenKernel& route);
 
 // "34048 bytes of LDS, up to 256 VGPRs, 4 workgroups per CU"
-std::string cost_of(const Route& route);
+std::string cost_of(const ChosenKernel& route);
 
 // Every shape that has a kernel on the target with these toggles, in the order in which people list them.
 std::vector<AttentionShape> supported_shapes(const targets::Target& target, const Toggles& toggles);

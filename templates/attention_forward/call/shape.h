@@ -25,6 +25,8 @@ struct AttentionShape : AskedWords {
   // Two query tiles a workgroup (pairs.h): pipelines that can.
   bool paired_tiles = false;
 
+  AskedWords& words() { return *this; }
+  const AskedWords& words() const { return *this; }
   bool operator==(const AttentionShape&) const = default;
   // One number for all of it, never 0: what the kernel table is asked with. of_code is the way back.
   std::uint64_t code() const;

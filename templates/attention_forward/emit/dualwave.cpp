@@ -42,7 +42,7 @@ constexpr OperationSlots cycle_slots = {.exp2 = 2, .first_maximum = 3, .swap = 8
 
 class Walker {
  public:
-  Walker(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup)
+  Walker(Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan, const Workgroup& workgroup)
       : kernel_(kernel),
         spec_(spec),
         wave_(language::wave_shape(kernel)),
@@ -421,7 +421,7 @@ class Walker {
   }
 
   Kernel& kernel_;
-  const KernelSpec& spec_;
+  const ForwardKernel& spec_;
   targets::WaveShape wave_;
   language::MatrixUnit matrix_;
   Workgroup workgroup_;
@@ -441,7 +441,7 @@ class Walker {
   Value* last_buffer_ = nullptr;         // where the drain's tile stands: its parity is known at run time only
 };
 
-void emit_pair(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
+void emit_pair(Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const WorkgroupPlace place = find_place(kernel, spec);
   // The tile, or −1 behind the last; Q.
@@ -464,7 +464,7 @@ void emit_pair(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
 }  // namespace
 }  // namespace dualwave
 
-void emit_dualwave(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
+void emit_dualwave(language::Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan) {
   if (spec.paired_tiles) {
     dualwave::emit_pair(kernel, spec, plan);
   } else {

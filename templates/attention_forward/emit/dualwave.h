@@ -9,6 +9,6 @@
 namespace wavejit::attention_forward {
 
 // The whole kernel, for a spec that resources_of() admits.
-void emit_dualwave(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan);
+void emit_dualwave(language::Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan);
 
 }  // namespace wavejit::attention_forward

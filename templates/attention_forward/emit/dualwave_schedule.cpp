@@ -78,7 +78,7 @@ static_assert(right<modify_first_fetch_last>);
 
 }  // namespace
 
-Order order_of(const KernelSpec& spec) {
+Order order_of(const ForwardKernel& spec) {
   const Ladder* ladder = find_ladder(Pipeline::dualwave, spec.ladder);
   const bool fetch_last = ladder != nullptr && ladder->fetch_last;
   if (registers_are_short(spec)) return fetch_last ? Order::modify_first_fetch_last : Order::modify_first;

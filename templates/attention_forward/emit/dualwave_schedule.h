@@ -117,7 +117,7 @@ enum class Order : std::uint8_t {
   modify_first,             // scores are modified before values are read: registers are short
   modify_first_fetch_last,  // both
 };
-Order order_of(const KernelSpec& spec);
+Order order_of(const ForwardKernel& spec);
 const Schedule& schedule_in(Order order);
 
 }  // namespace wavejit::attention_forward::dualwave

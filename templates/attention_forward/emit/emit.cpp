@@ -43,7 +43,7 @@ using language::Values;
 //   Oᵀ += Vᵀ · Pᵀ    with the keys in the order in which the score registers hold them: P never crosses lanes
 class GenericPipeline {
  public:
-  GenericPipeline(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan)
+  GenericPipeline(Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan)
       : kernel_(kernel),
         spec_(spec),
         plan_(plan),
@@ -213,7 +213,7 @@ class GenericPipeline {
   }
 
   Kernel& kernel_;
-  const KernelSpec& spec_;
+  const ForwardKernel& spec_;
   const LdsPlan& plan_;
   targets::WaveShape wave_;
   language::MatrixUnit matrix_;
@@ -228,7 +228,7 @@ class GenericPipeline {
 
 }  // namespace
 
-std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
+std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const ForwardKernel& spec, const targets::Target& target,
                                                                llvm::LLVMContext& context) {
   if (spec.target != target.id)
     return std::unexpected("the spec is for target=" + spec.target + ", not for " + std::string(target.id));

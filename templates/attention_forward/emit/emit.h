@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// KernelSpec → LLVM IR of one attention_forward kernel, ready for the AMDGPU backend without any middle-end.
+// ForwardKernel → LLVM IR of one attention_forward kernel, ready for the AMDGPU backend without any middle-end.
 #pragma once
 
 #include <llvm/IR/LLVMContext.h>
@@ -15,7 +15,7 @@
 namespace wavejit::attention_forward {
 
 // Refuses what parameters.h refuses, in the same words, before any IR exists. The same spec gives the same module.
-std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
+std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const ForwardKernel& spec, const targets::Target& target,
                                                                llvm::LLVMContext& context);
 
 }  // namespace wavejit::attention_forward

@@ -10,8 +10,8 @@
 namespace wavejit::attention_forward {
 
 std::span<const families::KernelEmitter> emitters() {
-  static constexpr std::array all = {families::emitter_of<KernelSpec>,
-                                     families::emitter_of<attention_combine::KernelSpec>};
+  static constexpr std::array all = {families::emitter_of<ForwardKernel>,
+                                     families::emitter_of<attention_combine::CombineKernel>};
   return all;
 }
 

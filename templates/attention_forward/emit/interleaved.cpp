@@ -32,7 +32,7 @@ using language::Strand;
 using language::Value;
 using language::Values;
 
-OperationSlots slots_of(const KernelSpec& spec) {
+OperationSlots slots_of(const ForwardKernel& spec) {
   // Of 128 dims the shift stands where nothing else does; the ladder was found without it.
   return {.exp2 = exp2_slots,
           .convert = spec.dtype == DataType::bf16 ? convert_bf16_slots : convert_fp16_slots,
@@ -42,7 +42,7 @@ OperationSlots slots_of(const KernelSpec& spec) {
 
 class Walker {
  public:
-  Walker(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan)
+  Walker(Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan)
       : kernel_(kernel),
         spec_(spec),
         wave_(language::wave_shape(kernel)),
@@ -289,7 +289,7 @@ class Walker {
   }
 
   Kernel& kernel_;
-  const KernelSpec& spec_;
+  const ForwardKernel& spec_;
   targets::WaveShape wave_;
   language::MatrixUnit matrix_;
   Workgroup workgroup_;
@@ -315,7 +315,7 @@ class Walker {
 }  // namespace
 }  // namespace interleaved
 
-void emit_interleaved(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
+void emit_interleaved(language::Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan) {
   interleaved::Walker(kernel, spec, plan).emit();
 }
 

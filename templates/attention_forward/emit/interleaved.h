@@ -11,6 +11,6 @@
 namespace wavejit::attention_forward {
 
 // `spec` has passed resources_of().
-void emit_interleaved(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan);
+void emit_interleaved(language::Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan);
 
 }  // namespace wavejit::attention_forward

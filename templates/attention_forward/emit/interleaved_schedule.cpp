@@ -107,13 +107,13 @@ static_assert(right<modify_before_late>);
 
 }  // namespace
 
-Order order_of(const KernelSpec& spec) {
+Order order_of(const ForwardKernel& spec) {
   if (registers_are_short(spec)) return Order::modify_before;
   const Ladder* ladder = find_ladder(Pipeline::interleaved, spec.ladder);
   return ladder != nullptr && ladder->fetch_last ? Order::fetch_last : Order::usual;
 }
 
-LookUps look_ups_of(const KernelSpec& spec) {
+LookUps look_ups_of(const ForwardKernel& spec) {
   return spec.head_dim_v > 64 ? LookUps::behind_products : LookUps::before_keys;
 }
 

@@ -82,13 +82,13 @@ enum class Order : std::uint8_t {
   fetch_last,     // a ladder's wish: fetches stand behind the products of their step
   modify_before,  // fetches wait until the scores are modified: registers are short
 };
-Order order_of(const KernelSpec& spec);
+Order order_of(const ForwardKernel& spec);
 // Where tiles of keys in pages are looked up. Which of them is faster, the clock of the simulated GPU said.
 enum class LookUps : std::uint8_t {
   before_keys,      // by a vector load, where the loads of keys set out
   behind_products,  // by a scalar load, where the LDS reads of a step are done: of 128 dims
 };
-LookUps look_ups_of(const KernelSpec& spec);
+LookUps look_ups_of(const ForwardKernel& spec);
 const Schedule& schedule_in(Order order, LookUps look_ups = LookUps::before_keys);
 
 // Issue slots of 4 cycles (research figures for CDNA3: exp2 16 cycles; a pair of bf16 is rounded in five instructions,

@@ -18,7 +18,7 @@ using language::Values;
 
 // Tiles of one sequence a lane, from `first` on; 0 of short ones, and beyond the last, where starts read 0. Starts are
 // cut to the rows as emit/sequence.cpp does it.
-Value* tiles_of_lanes(Kernel& kernel, const KernelSpec& spec, const Buffer& starts, Value* first) {
+Value* tiles_of_lanes(Kernel& kernel, const ForwardKernel& spec, const Buffer& starts, Value* first) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* rows = kernel.argument_i32((offsetof(Arguments, sequences) + offsetof(SequenceArguments, query_rows)));
   Value* place = ir.CreateShl(ir.CreateAdd(first, kernel.lane()), 2);
@@ -61,7 +61,7 @@ Value* first_lane(Kernel& kernel, Value* condition) {
 
 }  // namespace
 
-TilePlace find_tile(Kernel& kernel, const KernelSpec& spec) {
+TilePlace find_tile(Kernel& kernel, const ForwardKernel& spec) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const int lanes = kernel.target().wave_size;
   Value* tiles_of_z = kernel.argument_i32(limit_field(offsetof(RowLimits, tiles_of_z)));

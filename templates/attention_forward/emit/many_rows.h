@@ -16,6 +16,6 @@ struct TilePlace {
 
 // Tiles are counted through the sequences with more than RowLimits::few_rows rows, in their order. Workgroups beyond
 // the last one end in here. 64 sequences at a time: a lane counts the tiles of one.
-TilePlace find_tile(language::Kernel& kernel, const KernelSpec& spec);
+TilePlace find_tile(language::Kernel& kernel, const ForwardKernel& spec);
 
 }  // namespace wavejit::attention_forward

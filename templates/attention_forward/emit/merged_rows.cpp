@@ -93,7 +93,7 @@ class MergedRows::Memory {
   Value* lds_place_ = nullptr;
 };
 
-MergedRows::MergedRows(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup,
+MergedRows::MergedRows(Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan, const Workgroup& workgroup,
                        TileWalk& walk, const language::Softmax& softmax, const LineTiles* lds)
     : kernel_(kernel),
       spec_(spec),

@@ -28,7 +28,7 @@ namespace wavejit::attention_forward {
 class MergedRows {
  public:
   // `lds`: whose LDS has the plan's slots; null where it has none.
-  MergedRows(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup,
+  MergedRows(language::Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan, const Workgroup& workgroup,
              TileWalk& walk, const language::Softmax& softmax, const LineTiles* lds = nullptr);
 
   // What the loop carries at its beginning, and from then on: a pipeline adds it to its own state.
@@ -81,7 +81,7 @@ class MergedRows {
                           language::Value* later) const;
 
   language::Kernel& kernel_;
-  const KernelSpec& spec_;
+  const ForwardKernel& spec_;
   const Workgroup& workgroup_;
   const TileWalk& walk_;
   const language::Softmax& softmax_;

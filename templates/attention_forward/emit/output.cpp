@@ -28,7 +28,7 @@ std::vector<Value*> elements_of(language::Kernel& kernel, Value* vector, int fir
 
 }  // namespace
 
-void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+void finish_rows(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                  const language::Softmax& softmax, const MergedRows& merged, const language::SoftmaxState& state,
                  const language::Values& carried, language::Element element, std::span<language::Accumulator> outputs,
                  const LineTiles* lines) {
@@ -59,7 +59,7 @@ namespace {
 // Values of a lane's row, rounded: `use(dwords, dim)` for each run of them, 16 bytes of which the lane's group has the
 // first or the last eight dims from `dim` on (halves swapped), or 8 bytes of four dims, 16 in f32.
 template <typename Use>
-void for_each_piece(language::Kernel& kernel, const KernelSpec& spec, language::Element element,
+void for_each_piece(language::Kernel& kernel, const ForwardKernel& spec, language::Element element,
                     std::span<const language::Accumulator> outputs, Value* factor, Use use) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const bool swaps = spec.output_store == OutputStore::permlane;
@@ -89,7 +89,7 @@ void for_each_piece(language::Kernel& kernel, const KernelSpec& spec, language::
 
 }  // namespace
 
-void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+void store_output(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                   language::Element element, std::span<const language::Accumulator> outputs, Value* factor) {
   llvm::IRBuilder<>& ir = kernel.ir();
   // A lane holds blocks of four dims of its row, its own group's; the other group has the four between. Stored as they
@@ -109,7 +109,7 @@ void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgr
   });
 }
 
-void store_output_by_lines(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+void store_output_by_lines(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                            const LineTiles& tiles, language::Element element,
                            std::span<const language::Accumulator> outputs, Value* factor) {
   llvm::IRBuilder<>& ir = kernel.ir();

@@ -13,18 +13,18 @@ namespace wavejit::attention_forward {
 
 // All of it, for a pipeline whose walk is over: the one place that knows what a kernel leaves behind. `lines`: whose
 // slots for merged rows O may pass through on its way, null: it goes as lanes hold it.
-void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+void finish_rows(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                  const language::Softmax& softmax, const MergedRows& merged, const language::SoftmaxState& state,
                  const language::Values& carried, language::Element element, std::span<language::Accumulator> outputs,
                  const LineTiles* lines = nullptr);
 
 // O = fma(accumulated, factor, +0), factor = 1 / l without a sink. Rows past the end are dropped by the descriptor.
-void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+void store_output(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                   language::Element element, std::span<const language::Accumulator> outputs, language::Value* factor);
 
 // The same by way of the wave's own slots in LDS, so that neighbouring lanes store neighbouring bytes: a quarter of the
 // turns of the address unit. With halves swapped, and a head a workgroup only.
-void store_output_by_lines(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+void store_output_by_lines(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                            const LineTiles& lines, language::Element element,
                            std::span<const language::Accumulator> outputs, language::Value* factor);
 

@@ -10,7 +10,7 @@ using language::Likelihood;
 using language::Value;
 using language::Values;
 
-SecondQuery::SecondQuery(language::Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place,
+SecondQuery::SecondQuery(language::Kernel& kernel, const ForwardKernel& spec, const WorkgroupPlace& place,
                          const Workgroup& workgroup, const LineTiles& tiles, Value* tile)
     : kernel_(kernel), spec_(spec), workgroup_(workgroup), tiles_(tiles), second_tile_(place.second_tile) {
   llvm::IRBuilder<>& ir = kernel.ir();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Q of the second tile of a pair (KernelSpec::paired_tiles), on its way while the first one walks.
+// Q of the second tile of a pair (ForwardKernel::paired_tiles), on its way while the first one walks.
 //
 // Each lane fetches what it will multiply, 16 bytes for every 16 dims, into the slots of LDS in which a walk over
 // several chunks keeps what it has merged (MergedRowsPlan): a walk of one chunk needs none of them, and a longer one
@@ -17,8 +17,8 @@ namespace wavejit::attention_forward {
 class SecondQuery {
  public:
   // `tile`: the query tile that `workgroup` walks.
-  SecondQuery(language::Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place, const Workgroup& workgroup,
-              const LineTiles& tiles, language::Value* tile);
+  SecondQuery(language::Kernel& kernel, const ForwardKernel& spec, const WorkgroupPlace& place,
+              const Workgroup& workgroup, const LineTiles& tiles, language::Value* tile);
 
   // Uniform: the tile that walks is the first of two.
   language::Value* follows() const { return follows_; }
@@ -37,7 +37,7 @@ class SecondQuery {
   int blocks() const { return spec_.head_dim_qk / language::wave_shape(kernel_).fragment_k(); }
 
   language::Kernel& kernel_;
-  const KernelSpec& spec_;
+  const ForwardKernel& spec_;
   const Workgroup& workgroup_;
   const LineTiles& tiles_;
   language::Value* second_tile_;

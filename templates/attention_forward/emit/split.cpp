@@ -23,7 +23,7 @@ Value* quotient(Kernel& kernel, Value* x, std::size_t multiplier_field) {
 
 }  // namespace
 
-GridPlace place_of(Kernel& kernel, const KernelSpec& spec, Value* grid_x) {
+GridPlace place_of(Kernel& kernel, const ForwardKernel& spec, Value* grid_x) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* split = quotient(kernel, grid_x, offsetof(Arguments, query_head_multiplier));
   Value* heads =
@@ -46,7 +46,7 @@ KeyTiles tiles_of_run(Kernel& kernel, Value* split, Value* key_length) {
 
 namespace {
 
-language::Buffer records_of(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+language::Buffer records_of(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                             const attention_combine::WorkspacePlace& place, Value* row_stride, Value* chunk) {
   llvm::IRBuilder<>& ir = kernel.ir();
   // This workgroup's rows, each one record of this chunk; rows past the end are dropped by the descriptor.
@@ -60,13 +60,13 @@ language::Buffer records_of(Kernel& kernel, const KernelSpec& spec, const Workgr
 }
 
 // Rows of a head between one and the next.
-Value* rows_of_head(Kernel& kernel, const KernelSpec& spec) {
+Value* rows_of_head(Kernel& kernel, const ForwardKernel& spec) {
   return kernel.argument_i32(spec.shares_call()
                                  ? limit_field(offsetof(RowLimits, few_rows))
                                  : (offsetof(Arguments, sequences) + offsetof(SequenceArguments, query_rows)));
 }
 
-attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
+attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup) {
   llvm::IRBuilder<>& ir = kernel.ir();
   return {
       .workspace = kernel.argument_i64(offsetof(Arguments, workspace)),
@@ -86,7 +86,7 @@ attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const KernelSpec
 
 // How many rows of the workspace stand between the lane's row and the tile's first. Opaque: addresses that come of it
 // are made where they are used, and not carried round the loop in registers.
-Value* in_query_tile(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup, Value* row_of_sequence) {
+Value* in_query_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup, Value* row_of_sequence) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* row = ir.CreateSub(row_of_sequence, workgroup.first_row);
   if (workgroup.group != nullptr) {
@@ -98,13 +98,13 @@ Value* in_query_tile(Kernel& kernel, const KernelSpec& spec, const Workgroup& wo
   return call;
 }
 
-Value* row_stride_of(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
+Value* row_stride_of(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup) {
   return attention_combine::row_bytes(kernel, place_of_rows(kernel, spec, workgroup), spec.head_dim_v);
 }
 
 }  // namespace
 
-PartRecords::PartRecords(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup, Value* chunk)
+PartRecords::PartRecords(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup, Value* chunk)
     : kernel_(kernel),
       head_dim_(spec.head_dim_v),
       place_(lane_place(kernel, workgroup)),

@@ -17,7 +17,7 @@ struct GridPlace {
   language::Value* query_head;  // packed heads: the kv head
   language::Value* split;
 };
-GridPlace place_of(language::Kernel& kernel, const KernelSpec& spec, language::Value* grid_x);
+GridPlace place_of(language::Kernel& kernel, const ForwardKernel& spec, language::Value* grid_x);
 
 // The tiles of a run of whole chunks, uniform: may reach past the sequence, and first > last where there are none.
 struct KeyTiles {
@@ -30,7 +30,7 @@ KeyTiles tiles_of_run(language::Kernel& kernel, language::Value* split, language
 // that sees nothing of it leaves 0, −inf and 0.
 class PartRecords {
  public:
-  PartRecords(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup, language::Value* chunk);
+  PartRecords(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup, language::Value* chunk);
 
   void store_maximum(language::Value* maximum) const;
   void store_sum(language::Value* sum) const;

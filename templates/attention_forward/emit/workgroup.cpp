@@ -59,7 +59,7 @@ class Positions {
 
 }  // namespace
 
-WorkgroupPlace find_place(Kernel& kernel, const KernelSpec& spec) {
+WorkgroupPlace find_place(Kernel& kernel, const ForwardKernel& spec) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
 
@@ -104,7 +104,7 @@ WorkgroupPlace find_place(Kernel& kernel, const KernelSpec& spec) {
           .second_tile = spec.paired_tiles ? y : nullptr};
 }
 
-Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place, Value* query_tile) {
+Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupPlace& place, Value* query_tile) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   const int rows_of_wave = language::wave_shape(kernel).rows;
@@ -200,7 +200,7 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
   return {queries, q, k, v, o, sequence.key_start, rescale_threshold, first_tile, tiles};
 }
 
-Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
+Workgroup begin_workgroup(Kernel& kernel, const ForwardKernel& spec) {
   const WorkgroupPlace place = find_place(kernel, spec);
   return begin_tile(kernel, spec, place, place.query_tile);
 }

@@ -46,11 +46,11 @@ struct WorkgroupPlace {
   language::Value* second_tile;  // of paired tiles, else null; the same as query_tile where a tile has no partner
 };
 // Workgroups beyond the rows of their sequence end in here.
-WorkgroupPlace find_place(language::Kernel& kernel, const KernelSpec& spec);
+WorkgroupPlace find_place(language::Kernel& kernel, const ForwardKernel& spec);
 // With split keys, workgroups without keys end in here.
-Workgroup begin_tile(language::Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place,
+Workgroup begin_tile(language::Kernel& kernel, const ForwardKernel& spec, const WorkgroupPlace& place,
                      language::Value* query_tile);
 // Both.
-Workgroup begin_workgroup(language::Kernel& kernel, const KernelSpec& spec);
+Workgroup begin_workgroup(language::Kernel& kernel, const ForwardKernel& spec);
 
 }  // namespace wavejit::attention_forward

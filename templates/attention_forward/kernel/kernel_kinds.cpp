@@ -10,9 +10,9 @@ namespace wavejit::attention_forward {
 
 std::span<const families::KernelKind> own_kernel_kinds() {
   static constexpr std::array kinds = {
-      families::kind_of<KernelSpec,
-                        static_cast<std::expected<KernelSpec, std::string> (*)(std::string_view)>(parse_spec)>,
-      families::kind_of<attention_combine::KernelSpec, attention_combine::parse_spec>,
+      families::kind_of<ForwardKernel,
+                        static_cast<std::expected<ForwardKernel, std::string> (*)(std::string_view)>(parse_spec)>,
+      families::kind_of<attention_combine::CombineKernel, attention_combine::parse_spec>,
   };
   return kinds;
 }

@@ -8,7 +8,7 @@
 
 namespace wavejit::attention_forward {
 
-constexpr TileShape tile_shape(const KernelSpec& spec, const targets::Target& target) {
+constexpr TileShape tile_shape(const ForwardKernel& spec, const targets::Target& target) {
   return {.dims_k = spec.head_dim_qk,
           .dims_v = spec.head_dim_v,
           .k_type = spec.dtype,
@@ -17,7 +17,7 @@ constexpr TileShape tile_shape(const KernelSpec& spec, const targets::Target& ta
           .layout = spec.key_layout()};
 }
 
-constexpr LdsPlan lds_plan(const KernelSpec& spec, const targets::Target& target) {
+constexpr LdsPlan lds_plan(const ForwardKernel& spec, const targets::Target& target) {
   const TileShape shape = tile_shape(spec, target);
   LdsPlan plan = attention::tile_plan(shape, target);
   // Its registers let a compute unit hold one workgroup, so that LDS behind its tiles is free. In private memory each

@@ -23,7 +23,7 @@ struct MergedRowsPlan {
   int private_bytes = 0;  // a lane
 };
 
-constexpr MergedRowsPlan merged_rows_plan(const KernelSpec& spec, int vgpr_budget, const LdsPlan& lds) {
+constexpr MergedRowsPlan merged_rows_plan(const ForwardKernel& spec, int vgpr_budget, const LdsPlan& lds) {
   if (spec.split_keys != 0) return {.place = MergedRowsPlan::Place::workspace};
   // Half the dims, m, l and one maximum more. Of 64 dims that leaves two waves a SIMD what they need. Where another
   // workgroup works meanwhile, private memory is as fast, and a row of one chunk has nothing to begin with.

@@ -18,7 +18,7 @@ namespace {
 // Registers a lane may have, chosen so that a whole number of waves fills a SIMD: O takes D/2, scores 32, Q D/4, and
 // fragments in flight, addresses and (swizzled) the tile that waits in registers the rest. What the compiler used
 // stands in tests/kernels/golden.txt.
-int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
+int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan) {
   if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
   // A wave or two that hold a whole tile of 128 dims. LDS leaves no more than one wave a SIMD anyway.
   if (plan.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.head_dim_qk > 64) return 512;
@@ -148,7 +148,7 @@ std::string default_ladder(const targets::Target& target, Pipeline pipeline, Que
   return ladder == nullptr || ladder == find_ladder(pipeline, "") ? std::string() : std::string(ladder->name);
 }
 
-std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
+std::expected<Resources, std::string> resources_of(const ForwardKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return std::unexpected("target=" + spec.target +
@@ -170,13 +170,13 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
   return resources;
 }
 
-std::optional<std::string> refusal_of(const KernelSpec& spec) {
+std::optional<std::string> refusal_of(const ForwardKernel& spec) {
   auto resources = resources_of(spec);
   if (resources) return std::nullopt;
   return std::move(resources.error());
 }
 
-std::size_t argument_bytes(const KernelSpec& spec) {
+std::size_t argument_bytes(const ForwardKernel& spec) {
   if (spec.shares_call()) return sizeof(LimitedArguments);
   return spec.paged ? sizeof(PagedArguments) : sizeof(Arguments);
 }
@@ -185,7 +185,7 @@ OutputStore default_output_store(const targets::Target& target) {
   return target.permlane32_swap ? OutputStore::permlane : OutputStore::scalar;
 }
 
-LaunchGeometry launch_geometry(const KernelSpec& spec, const targets::Target& target, std::uint32_t batch,
+LaunchGeometry launch_geometry(const ForwardKernel& spec, const targets::Target& target, std::uint32_t batch,
                                std::uint32_t query_heads, std::uint32_t query_length, std::uint32_t splits,
                                std::uint32_t group) {
   const auto rows = static_cast<std::uint32_t>(spec.tile_queries);

@@ -31,7 +31,7 @@ struct Resources {
 
 // The error is one sentence that names the capability which is missing: "o_store=permlane needs v_permlane32_swap,
 // which gfx942 does not have; accepted: auto, scalar".
-std::expected<Resources, std::string> resources_of(const KernelSpec& spec);
+std::expected<Resources, std::string> resources_of(const ForwardKernel& spec);
 
 // Beyond 128 dims a wave has no registers left to fetch a whole tile alone.
 bool small_tiles_fit(const HeadDims& dims);
@@ -74,12 +74,12 @@ int default_tile_queries(const targets::Target& target, Pipeline pipeline, Query
 // Of packed heads: the smallest tile that holds all rows, so that nobody else reads their K and V, or the largest.
 int packed_tile_queries(const targets::Target& target, QueryRows rows, const HeadDims& dims);
 
-// KernelSpec::ladder of a pipeline: what `wavejit tune` found where it chose the pipeline, else standard ("").
+// ForwardKernel::ladder of a pipeline: what `wavejit tune` found where it chose the pipeline, else standard ("").
 std::string default_ladder(const targets::Target& target, Pipeline pipeline, QueryRows rows);
 
 // A bias and the next tile are too many registers at once beside 128 dims, where products and softmax overlap; where a
 // wave overlaps itself, the limits of a window and a soft-cap are, too.
-inline bool registers_are_short(const KernelSpec& spec) {
+inline bool registers_are_short(const ForwardKernel& spec) {
   if (spec.pipeline == Pipeline::generic || spec.head_dim_v <= 64) return false;
   const bool capped_window =
       spec.pipeline == Pipeline::interleaved && spec.mask == Mask::window && spec.has(Modifier::softcap);
@@ -88,7 +88,7 @@ inline bool registers_are_short(const KernelSpec& spec) {
 
 // Sizes for one launch of a kernel with this spec, whose target it is; `splits` is 1 unless it splits keys. `group`
 // counts the query heads of a kv head and matters to packed heads only.
-LaunchGeometry launch_geometry(const KernelSpec& spec, const targets::Target& target, std::uint32_t batch,
+LaunchGeometry launch_geometry(const ForwardKernel& spec, const targets::Target& target, std::uint32_t batch,
                                std::uint32_t query_heads, std::uint32_t query_length, std::uint32_t splits = 1,
                                std::uint32_t group = 1);
 

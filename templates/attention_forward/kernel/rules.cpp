@@ -16,7 +16,7 @@ using Asked = AskedSpec;
 std::string known_head_dims(const targets::Target& target) {
   std::string list;
   for (const HeadDims& dims : all_head_dims()) {
-    KernelSpec spec;
+    ForwardKernel spec;
     spec.head_dim_qk = dims.qk;
     spec.head_dim_v = dims.v;
     spec.tile_queries = tile_queries(target, spec.pipeline).back();
@@ -28,7 +28,7 @@ std::string known_head_dims(const targets::Target& target) {
 
 // Registers of a lane that live through a step of an overlapped pipeline: O, Q, weights, scores, and all fragments of
 // a K tile (dualwave), or parts of the next tiles (interleaved). Beyond 128 dims there is nothing left of 256.
-bool fits_overlapped(const KernelSpec& spec) { return spec.head_dim_qk <= 128 && spec.head_dim_v <= 128; }
+bool fits_overlapped(const ForwardKernel& spec) { return spec.head_dim_qk <= 128 && spec.head_dim_v <= 128; }
 
 std::string accepted_pipelines(const targets::Target& target) {
   std::string accepted = "auto";
@@ -37,7 +37,7 @@ std::string accepted_pipelines(const targets::Target& target) {
   return accepted;
 }
 
-std::string fault_of_ladder(const KernelSpec& spec) {
+std::string fault_of_ladder(const ForwardKernel& spec) {
   if (const Ladder* ladder = find_ladder(spec.pipeline, spec.ladder)) return fault_of(*ladder);
   if (spec.ladder.empty()) return {};
   const std::string names = ladder_names(spec.pipeline);
@@ -117,7 +117,7 @@ constexpr SpecRule rules[] = {
     {[](const Asked& asked) { return asked.spec.single_keys && !asked.spec.paged; },
      [](const Asked&) { return std::string("page=1 is a size of pages; accepted: paged page=1"); }},
     {[](const Asked& asked) {
-       const KernelSpec& spec = asked.spec;
+       const ForwardKernel& spec = asked.spec;
        return spec.vectorised && (!spec.paged || spec.single_keys || spec.first_keys);
      },
      [](const Asked&) {
@@ -144,7 +144,7 @@ constexpr SpecRule rules[] = {
               "multiples of 64 do not hold; accepted: auto, generic";
      }},
     {[](const Asked& asked) {
-       const KernelSpec& spec = asked.spec;
+       const ForwardKernel& spec = asked.spec;
        return spec.paired_tiles &&
               (spec.pipeline != Pipeline::dualwave || spec.mask != Mask::causal || spec.split_keys != 0);
      },

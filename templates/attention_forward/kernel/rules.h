@@ -12,7 +12,7 @@ namespace wavejit::attention_forward {
 
 // A spec whose target is in the table.
 struct AskedSpec {
-  const KernelSpec& spec;
+  const ForwardKernel& spec;
   const targets::Target& target;
 
   HeadDims head_dims() const { return {.qk = spec.head_dim_qk, .v = spec.head_dim_v}; }

@@ -105,21 +105,21 @@ struct ChosenWords {
 
 // {{.mask = Mask::causal}, {.pipeline = Pipeline::dualwave, .target = "gfx950"}}. The rows of words.h say how it is
 // told.
-struct KernelSpec : AskedWords, ChosenWords {
+struct ForwardKernel : AskedWords, ChosenWords {
   static constexpr std::string_view kernel = "attention_forward";
   static constexpr std::string_view family = "attention_forward";
-  bool operator==(const KernelSpec&) const = default;
+  bool operator==(const ForwardKernel&) const = default;
 };
 
 // Canonical text: one line, words in a fixed order. parse_spec(to_text(spec)) == spec.
-std::string to_text(const KernelSpec& spec);
+std::string to_text(const ForwardKernel& spec);
 // The error names the word, its position and what is accepted. Words may come in any order; none may be missing or
 // twice.
-std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
+std::expected<ForwardKernel, std::string> parse_spec(std::string_view text);
 
 // Why there is no such kernel, in one sentence, or nothing (parameters.h says what there is).
-std::optional<std::string> refusal_of(const KernelSpec& spec);
+std::optional<std::string> refusal_of(const ForwardKernel& spec);
 // Of the argument struct that a launch hands over (arguments.h).
-std::size_t argument_bytes(const KernelSpec& spec);
+std::size_t argument_bytes(const ForwardKernel& spec);
 
 }  // namespace wavejit::attention_forward

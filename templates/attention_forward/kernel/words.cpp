@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "templates/attention_forward/kernel/ladders.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -26,12 +27,12 @@ std::optional<std::pair<int, int>> number_pair(std::string_view text, char separ
   return std::pair{*first, *second};
 }
 
-std::string dims(const KernelSpec& spec, char separator) {
+std::string dims(const ForwardKernel& spec, char separator) {
   std::string text = "d" + std::to_string(spec.head_dim_qk);
   if (spec.head_dim_v != spec.head_dim_qk) text += separator + std::to_string(spec.head_dim_v);
   return text;
 }
-std::string sizes(const KernelSpec& spec) {
+std::string sizes(const ForwardKernel& spec) {
   return std::to_string(spec.tile_queries) + 'x' + std::to_string(spec.tile_keys);
 }
 
@@ -39,9 +40,9 @@ std::string sizes(const KernelSpec& spec) {
 
 namespace word_kinds {
 
-std::string head_dims_text(const SpecWord&, const KernelSpec& spec) { return dims(spec, '/'); }
-std::string head_dims_name(const SpecWord&, const KernelSpec& spec) { return dims(spec, '_'); }
-Taken take_head_dims(const SpecWord&, KernelSpec& spec, std::string_view word) {
+std::string head_dims_text(const SpecWord&, const ForwardKernel& spec) { return dims(spec, '/'); }
+std::string head_dims_name(const SpecWord&, const ForwardKernel& spec) { return dims(spec, '_'); }
+Taken take_head_dims(const SpecWord&, ForwardKernel& spec, std::string_view word) {
   if (word.size() < 2 || word.front() != 'd' || word[1] < '0' || word[1] > '9') return std::nullopt;
   const std::string_view of_word = word.substr(1);
   if (const auto one = positive_number(of_word)) {
@@ -54,15 +55,27 @@ Taken take_head_dims(const SpecWord&, KernelSpec& spec, std::string_view word) {
   return taken_word();
 }
 
-std::string mask_name(const SpecWord& row, const KernelSpec& spec) { return row.text(row, spec); }
+std::optional<std::string> possible_head_dims(const SpecWord&, const ForwardKernel& plain,
+                                              const families::HasKernel<ForwardKernel>& has) {
+  std::optional<std::string> list;
+  for (const HeadDims& dims : all_head_dims()) {
+    ForwardKernel spec = plain;
+    spec.head_dim_qk = dims.qk;
+    spec.head_dim_v = dims.v;
+    if (has(spec)) list = (list ? *list + " " : std::string()) + to_text(dims);
+  }
+  return list;
+}
 
-std::string split_text(const SpecWord&, const KernelSpec& spec) {
+std::string mask_name(const SpecWord& row, const ForwardKernel& spec) { return row.text(row, spec); }
+
+std::string split_text(const SpecWord&, const ForwardKernel& spec) {
   return spec.split_keys == 0 ? "" : "split=" + std::to_string(spec.split_keys);
 }
-std::string split_name(const SpecWord&, const KernelSpec& spec) {
+std::string split_name(const SpecWord&, const ForwardKernel& spec) {
   return spec.split_keys == 0 ? "" : "split" + std::to_string(spec.split_keys);
 }
-Taken take_split(const SpecWord& row, KernelSpec& spec, std::string_view word) {
+Taken take_split(const SpecWord& row, ForwardKernel& spec, std::string_view word) {
   const auto value = row.value_of(word);
   if (!value) return std::nullopt;
   const auto keys = positive_number(*value);
@@ -71,16 +84,16 @@ Taken take_split(const SpecWord& row, KernelSpec& spec, std::string_view word) {
   return taken_word();
 }
 
-std::string rows_name(const SpecWord&, const KernelSpec& spec) {
+std::string rows_name(const SpecWord&, const ForwardKernel& spec) {
   return spec.rows == QueriesOf::all ? std::string() : std::string(families::name_in(rows_names, spec.rows)) + "_rows";
 }
-std::string pipeline_name(const SpecWord&, const KernelSpec& spec) {
+std::string pipeline_name(const SpecWord&, const ForwardKernel& spec) {
   return spec.pipeline == Pipeline::generic ? std::string() : std::string(to_text(spec.pipeline));
 }
 
-std::string tile_text(const SpecWord&, const KernelSpec& spec) { return "tile=" + sizes(spec); }
-std::string tile_name(const SpecWord&, const KernelSpec& spec) { return sizes(spec); }
-Taken take_tile(const SpecWord& row, KernelSpec& spec, std::string_view word) {
+std::string tile_text(const SpecWord&, const ForwardKernel& spec) { return "tile=" + sizes(spec); }
+std::string tile_name(const SpecWord&, const ForwardKernel& spec) { return sizes(spec); }
+Taken take_tile(const SpecWord& row, ForwardKernel& spec, std::string_view word) {
   const auto value = row.value_of(word);
   if (!value) return std::nullopt;
   const auto two = number_pair(*value, 'x');
@@ -90,10 +103,10 @@ Taken take_tile(const SpecWord& row, KernelSpec& spec, std::string_view word) {
 }
 
 // Which names a pipeline has, the rules say.
-std::string ladder_text(const SpecWord&, const KernelSpec& spec) {
+std::string ladder_text(const SpecWord&, const ForwardKernel& spec) {
   return spec.ladder.empty() ? "" : "ladder=" + spec.ladder;
 }
-Taken take_ladder(const SpecWord& row, KernelSpec& spec, std::string_view word) {
+Taken take_ladder(const SpecWord& row, ForwardKernel& spec, std::string_view word) {
   const auto value = row.value_of(word);
   if (!value) return std::nullopt;
   if (value->empty() || *value == standard_ladder) return refused_word(": ladder=<name> (standard has no word)");
@@ -103,11 +116,11 @@ Taken take_ladder(const SpecWord& row, KernelSpec& spec, std::string_view word) 
 
 }  // namespace word_kinds
 
-std::string to_text(const KernelSpec& spec) { return families::text_of_spec(spec_words, spec); }
-std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
+std::string to_text(const ForwardKernel& spec) { return families::text_of_spec(spec_words, spec); }
+std::expected<ForwardKernel, std::string> parse_spec(std::string_view text) {
   return families::parse_words(spec_words, text);
 }
-std::string problem_text(const KernelSpec& spec) { return families::text_of_problem(spec_words, spec); }
-std::string kernel_name(const KernelSpec& spec) { return families::name_of_kernel(spec_words, spec); }
+std::string problem_text(const ForwardKernel& spec) { return families::text_of_problem(spec_words, spec); }
+std::string kernel_name(const ForwardKernel& spec) { return families::name_of_kernel(spec_words, spec); }
 
 }  // namespace wavejit::attention_forward

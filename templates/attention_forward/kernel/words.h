@@ -5,6 +5,7 @@
 // a field to AskedWords or ChosenWords, a row here, a rule (rules.cpp) where it has no kernel, and its emission.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -14,16 +15,16 @@
 
 namespace wavejit::attention_forward {
 
-using SpecWord = families::SpecWord<KernelSpec>;
+using SpecWord = families::SpecWord<ForwardKernel>;
 
 // A boolean that a problem asks for, and one that the route chooses.
 template <auto field>
 constexpr auto asked(SpecWord word) {
-  return families::flag<field, KernelSpec, 1>(word);
+  return families::flag<field, ForwardKernel, 1>(word);
 }
 template <auto field>
 constexpr auto chosen(SpecWord word) {
-  return families::flag<field, KernelSpec>(word);
+  return families::flag<field, ForwardKernel>(word);
 }
 
 inline constexpr families::Names<Mask, 2> mask_names = {{{Mask::causal, "causal"}, {Mask::window, "window"}}};
@@ -31,88 +32,95 @@ inline constexpr families::Names<QueriesOf, 2> rows_names = {{{QueriesOf::few, "
 
 // Words of their own kind (words.cpp).
 namespace word_kinds {
-std::string head_dims_text(const SpecWord& row, const KernelSpec& spec);
-std::string head_dims_name(const SpecWord& row, const KernelSpec& spec);
-families::Taken take_head_dims(const SpecWord& row, KernelSpec& spec, std::string_view word);
-std::string mask_name(const SpecWord& row, const KernelSpec& spec);
-std::string split_text(const SpecWord& row, const KernelSpec& spec);
-std::string split_name(const SpecWord& row, const KernelSpec& spec);
-families::Taken take_split(const SpecWord& row, KernelSpec& spec, std::string_view word);
-std::string rows_name(const SpecWord& row, const KernelSpec& spec);
-std::string pipeline_name(const SpecWord& row, const KernelSpec& spec);
-std::string tile_text(const SpecWord& row, const KernelSpec& spec);
-std::string tile_name(const SpecWord& row, const KernelSpec& spec);
-families::Taken take_tile(const SpecWord& row, KernelSpec& spec, std::string_view word);
-std::string ladder_text(const SpecWord& row, const KernelSpec& spec);
-families::Taken take_ladder(const SpecWord& row, KernelSpec& spec, std::string_view word);
+std::string head_dims_text(const SpecWord& row, const ForwardKernel& spec);
+std::string head_dims_name(const SpecWord& row, const ForwardKernel& spec);
+families::Taken take_head_dims(const SpecWord& row, ForwardKernel& spec, std::string_view word);
+std::optional<std::string> possible_head_dims(const SpecWord& row, const ForwardKernel& plain,
+                                              const families::HasKernel<ForwardKernel>& has);
+std::string mask_name(const SpecWord& row, const ForwardKernel& spec);
+std::string split_text(const SpecWord& row, const ForwardKernel& spec);
+std::string split_name(const SpecWord& row, const ForwardKernel& spec);
+families::Taken take_split(const SpecWord& row, ForwardKernel& spec, std::string_view word);
+std::string rows_name(const SpecWord& row, const ForwardKernel& spec);
+std::string pipeline_name(const SpecWord& row, const ForwardKernel& spec);
+std::string tile_text(const SpecWord& row, const ForwardKernel& spec);
+std::string tile_name(const SpecWord& row, const ForwardKernel& spec);
+families::Taken take_tile(const SpecWord& row, ForwardKernel& spec, std::string_view word);
+std::string ladder_text(const SpecWord& row, const ForwardKernel& spec);
+families::Taken take_ladder(const SpecWord& row, ForwardKernel& spec, std::string_view word);
 }  // namespace word_kinds
 
 inline constexpr auto word_table = std::tuple_cat(
     std::tuple{
-        attention::operand_type_word<&AskedWords::dtype, KernelSpec>(),
-        families::WordRow<KernelSpec, families::Bits<&AskedWords::head_dim_qk, 16>,
+        attention::operand_type_word<&AskedWords::dtype, ForwardKernel>(),
+        families::WordRow<ForwardKernel, families::Bits<&AskedWords::head_dim_qk, 16>,
                           families::Bits<&AskedWords::head_dim_v, 16>>{{.accepted = "d<n>[/<n>]",
                                                                         .missing = "head dim (d<n>)",
+                                                                        .supported = "head dims",
                                                                         .of_problem = true,
                                                                         .text = word_kinds::head_dims_text,
                                                                         .name_of = word_kinds::head_dims_name,
-                                                                        .take = word_kinds::take_head_dims}},
-        families::named<&AskedWords::mask, mask_names, KernelSpec, 2>(
-            {.accepted = "causal, window", .name_of = word_kinds::mask_name}),
+                                                                        .take = word_kinds::take_head_dims,
+                                                                        .possible = word_kinds::possible_head_dims}},
+        families::named<&AskedWords::mask, mask_names, ForwardKernel, 2>(
+            {.accepted = "causal, window", .supported = "masks none", .name_of = word_kinds::mask_name}),
         asked<&AskedWords::lse>({.accepted = "lse", .name = "lse", .supported = "LSE on request", .described = true}),
         asked<&AskedWords::output_fp32>({.accepted = "o=fp32",
                                          .otherwise = "the type of Q, K and V has no word",
                                          .supported = "O in fp32 on request",
                                          .described = true}),
     },
-    attention::modifier_words<&AskedWords::modifiers, KernelSpec>(),
+    attention::modifier_words<&AskedWords::modifiers, ForwardKernel>(),
     std::tuple{
         asked<&AskedWords::bias_fp32>({.accepted = "bias_type=fp32",
                                        .name = "fp32",
                                        .otherwise = "the type of Q, K and V has no word",
                                        .supported = "bias in fp32",
-                                       .beside = [](KernelSpec& spec) { spec.modifiers.add(Modifier::bias); },
+                                       .beside = [](ForwardKernel& spec) { spec.modifiers.add(Modifier::bias); },
                                        .described = true}),
-        families::WordRow<KernelSpec>{{.accepted = "split=",
-                                       .of_problem = true,
-                                       .text = word_kinds::split_text,
-                                       .name_of = word_kinds::split_name,
-                                       .take = word_kinds::take_split}},
+        families::WordRow<ForwardKernel>{{.accepted = "split=",
+                                          .of_problem = true,
+                                          .text = word_kinds::split_text,
+                                          .name_of = word_kinds::split_name,
+                                          .take = word_kinds::take_split}},
         chosen<&ChosenWords::packed_heads>(
             {.accepted = "heads=packed", .name = "packed", .otherwise = "a head a workgroup has no word"}),
-        asked<&AskedWords::paged>({.accepted = "paged", .name = "paged"}),
+        asked<&AskedWords::paged>({.accepted = "paged", .name = "paged", .supported = "keys in pages (NHD, HND)"}),
         asked<&AskedWords::whole_tiles>({.accepted = "whole_tiles", .name = "whole_tiles"}),
         asked<&AskedWords::single_keys>(
             {.accepted = "page=1", .name = "page1", .otherwise = "other page sizes have no word"}),
-        asked<&AskedWords::vectorised>({.accepted = "vectorised", .name = "vectorised"}),
+        asked<&AskedWords::vectorised>({.accepted = "vectorised",
+                                        .name = "vectorised",
+                                        .supported = "vectorised pages, and vectorised keys",
+                                        .beside = [](ForwardKernel& spec) { spec.paged = true; }}),
         asked<&AskedWords::first_keys>({.accepted = "first_keys", .name = "first_keys", .supported = "left padding"}),
-        families::named<&AskedWords::rows, rows_names, KernelSpec, 2>({.accepted = "rows=few, rows=many",
-                                                                       .otherwise = "every sequence has no word",
-                                                                       .name_of = word_kinds::rows_name}),
+        families::named<&AskedWords::rows, rows_names, ForwardKernel, 2>({.accepted = "rows=few, rows=many",
+                                                                          .otherwise = "every sequence has no word",
+                                                                          .name_of = word_kinds::rows_name}),
         chosen<&ChosenWords::paired_tiles>({.accepted = "tiles=paired", .otherwise = "a tile a workgroup has no word"}),
-        families::named<&ChosenWords::pipeline, pipelines, KernelSpec>(
+        families::named<&ChosenWords::pipeline, pipelines, ForwardKernel>(
             {.accepted = "pipeline=", .missing = "pipeline=<name>", .name_of = word_kinds::pipeline_name}),
-        families::WordRow<KernelSpec>{{.accepted = "tile=",
-                                       .missing = "tile=<queries>x<keys>",
-                                       .text = word_kinds::tile_text,
-                                       .name_of = word_kinds::tile_name,
-                                       .take = word_kinds::take_tile}},
-        families::named<&ChosenWords::output_store, output_stores, KernelSpec>(
+        families::WordRow<ForwardKernel>{{.accepted = "tile=",
+                                          .missing = "tile=<queries>x<keys>",
+                                          .text = word_kinds::tile_text,
+                                          .name_of = word_kinds::tile_name,
+                                          .take = word_kinds::take_tile}},
+        families::named<&ChosenWords::output_store, output_stores, ForwardKernel>(
             {.accepted = "o_store=", .missing = "o_store=<path>"}),
         // On is what a spec without the word says, so that one spec has one text.
         chosen<&ChosenWords::stagger>({.accepted = "stagger=off", .otherwise = "on has no word", .said = false}),
         chosen<&ChosenWords::raised_priority>(
             {.accepted = "setprio=off", .otherwise = "on has no word", .said = false}),
-        families::WordRow<KernelSpec>{
+        families::WordRow<ForwardKernel>{
             {.accepted = "ladder=", .text = word_kinds::ladder_text, .take = word_kinds::take_ladder}},
-        families::target_word<KernelSpec>(),
-        families::lowering_word<KernelSpec>(),
+        families::target_word<ForwardKernel>(),
+        families::lowering_word<ForwardKernel>(),
     });
 inline constexpr auto spec_words = families::texts_of(word_table);
 
 // What a problem asks for, in words: "fp16 d128 causal lse".
-std::string problem_text(const KernelSpec& spec);
+std::string problem_text(const ForwardKernel& spec);
 // "attention_forward_fp16_d128_causal_lse_128x64_gfx950"
-std::string kernel_name(const KernelSpec& spec);
+std::string kernel_name(const ForwardKernel& spec);
 
 }  // namespace wavejit::attention_forward

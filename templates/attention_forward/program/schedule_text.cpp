@@ -69,13 +69,13 @@ std::string text_of(const interleaved::Overlap& act) {
 
 // What a kernel without a bias, or without pages, does not do is left out.
 template <typename Act>
-bool is_done(const Act& /*act*/, const KernelSpec& spec) {
+bool is_done(const Act& /*act*/, const ForwardKernel& spec) {
   if (std::is_same_v<Act, schedule::LoadModifiers>) return spec.has(Modifier::bias);
   return !std::is_same_v<Act, schedule::LookUp> || spec.paged;
 }
 
 template <typename Acts>
-std::string acts_text(const Acts& acts, const KernelSpec& spec) {
+std::string acts_text(const Acts& acts, const ForwardKernel& spec) {
   std::string text;
   for (const auto& act : acts) {
     if (!std::visit([&](const auto& one) { return is_done(one, spec); }, act)) continue;
@@ -89,7 +89,7 @@ std::string row_text(std::string_view part, std::string_view name, std::string_v
   return std::format("  {:<9} {:<8} {:<8} {}\n", part, name, kind, acts);
 }
 
-std::string text_of_row(const KernelSpec& spec, std::string_view part, const dualwave::Cluster& cluster) {
+std::string text_of_row(const ForwardKernel& spec, std::string_view part, const dualwave::Cluster& cluster) {
   if (const auto* memory = std::get_if<dualwave::Memory>(&cluster))
     return row_text(part, memory->name, "memory", acts_text(memory->acts, spec));
   const auto& compute = std::get<dualwave::Compute>(cluster);
@@ -98,12 +98,12 @@ std::string text_of_row(const KernelSpec& spec, std::string_view part, const dua
                       (compute.behind.size() == 0 ? "" : "; behind its barrier: " + acts_text(compute.behind, spec)));
 }
 
-std::string text_of_row(const KernelSpec& spec, std::string_view part, const interleaved::Step& step) {
+std::string text_of_row(const ForwardKernel& spec, std::string_view part, const interleaved::Step& step) {
   return row_text(part, step.name, "step", acts_text(step.acts, spec));
 }
 
 template <typename Schedule>
-std::string rows_text(const KernelSpec& spec, const Schedule& schedule) {
+std::string rows_text(const ForwardKernel& spec, const Schedule& schedule) {
   std::string text;
   const auto add = [&](std::string_view part, const auto& rows) {
     for (const auto& row : rows) text += text_of_row(spec, part, row);
@@ -122,7 +122,7 @@ constexpr std::string_view legend =
 
 }  // namespace
 
-std::string schedule_text(const KernelSpec& spec) {
+std::string schedule_text(const ForwardKernel& spec) {
   switch (spec.pipeline) {
     case Pipeline::dualwave:
       return std::string(legend) +

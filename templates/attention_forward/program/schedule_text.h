@@ -10,6 +10,6 @@ namespace wavejit::attention_forward::program {
 
 // Lines, each with its end: what every row of the pipeline's table does, in order. Empty for a pipeline without a
 // table.
-std::string schedule_text(const KernelSpec& spec);
+std::string schedule_text(const ForwardKernel& spec);
 
 }  // namespace wavejit::attention_forward::program

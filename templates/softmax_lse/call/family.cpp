@@ -20,7 +20,7 @@ Number value_of(std::string_view text, Number otherwise) {
   return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
 }
 
-class Described final : public families::Problem {
+class Described final : public families::DescribedProblem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
@@ -50,9 +50,9 @@ class Described final : public families::Problem {
 
 class SoftmaxLse final : public families::Family {
  public:
-  std::string_view name() const override { return KernelSpec::family; }
+  std::string_view name() const override { return SoftmaxKernel::family; }
 
-  Result<std::unique_ptr<families::Problem>> parse(std::string_view text) const override {
+  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
     auto descriptor = parse_descriptor(text);
     if (!descriptor) return std::unexpected(std::move(descriptor.error()));
     return std::make_unique<Described>(*std::move(descriptor));
@@ -61,7 +61,7 @@ class SoftmaxLse final : public families::Family {
   Result<families::Route> route(const families::Shape& shape, const Target& target,
                                 const Toggles& toggles) const override {
     const SoftmaxShape of = SoftmaxShape::of(shape.code);
-    const KernelSpec spec = {of, std::string(target.id), toggles.lowering};
+    const SoftmaxKernel spec = {of, std::string(target.id), toggles.lowering};
     if (const auto refusal = refusal_of(spec)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
     return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
   }
@@ -91,9 +91,11 @@ class SoftmaxLse final : public families::Family {
     return shapes;
   }
 
-  std::string supported(const Target& /*target*/) const override {
-    return "; scores fp32 fp16 bf16; weights fp32 fp16 bf16 or none; masks none causal window; LSE on request; rows of "
-           "any length";
+  std::string supported(const Target& target) const override {
+    const SoftmaxKernel plain = {{}, std::string(target.id)};
+    const auto has = [](const SoftmaxKernel& spec) { return !refusal_of(spec); };
+    return families::supported_words<SoftmaxKernel>(families::texts_of(word_table), plain, has) +
+           " or none; masks none causal window; LSE on request; rows of any length";
   }
 };
 

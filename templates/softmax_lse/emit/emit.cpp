@@ -124,7 +124,7 @@ Lane place_lane(Kernel& kernel, const Workgroup& workgroup) {
 
 class Emission {
  public:
-  Emission(Kernel& kernel, const KernelSpec& spec)
+  Emission(Kernel& kernel, const SoftmaxKernel& spec)
       : kernel_(kernel),
         spec_(spec),
         workgroup_(begin_workgroup(kernel)),
@@ -283,7 +283,7 @@ class Emission {
   }
 
   Kernel& kernel_;
-  const KernelSpec& spec_;
+  const SoftmaxKernel& spec_;
   Workgroup workgroup_;
   Lane lane_;
   Softmax softmax_;
@@ -292,7 +292,7 @@ class Emission {
 
 }  // namespace
 
-families::EmittedModule emit(const KernelSpec& spec, const targets::Target& target, llvm::LLVMContext& context) {
+families::EmittedModule emit(const SoftmaxKernel& spec, const targets::Target& target, llvm::LLVMContext& context) {
   const auto name = [](const auto& names, auto value) { return std::string(families::name_in(names, value)); };
   Kernel kernel(context, target,
                 {.name = "softmax_lse_" + name(data_types, spec.scores) + "_" + name(data_types, spec.weights) + "_" +
@@ -308,7 +308,7 @@ families::EmittedModule emit(const KernelSpec& spec, const targets::Target& targ
 }
 
 std::span<const families::KernelEmitter> emitters() {
-  static constexpr std::array all = {families::emitter_of<KernelSpec>};
+  static constexpr std::array all = {families::emitter_of<SoftmaxKernel>};
   return all;
 }
 

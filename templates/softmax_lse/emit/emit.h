@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// KernelSpec → IR.
+// SoftmaxKernel → IR.
 //
 // Two lanes hold a tile of 64 scores, 32 each, a wave 32 tiles: of one row, or of several. Each tile's maximum goes to
 // LDS. Every tile walks the maxima of its chunk up to its own, as one walker of the whole chunk would have met them; so
@@ -15,6 +15,6 @@
 
 namespace wavejit::softmax_lse {
 
-families::EmittedModule emit(const KernelSpec& spec, const targets::Target& target, llvm::LLVMContext& context);
+families::EmittedModule emit(const SoftmaxKernel& spec, const targets::Target& target, llvm::LLVMContext& context);
 
 }  // namespace wavejit::softmax_lse

@@ -70,11 +70,11 @@ class Filling {
 
 }  // namespace
 
-KeyOrder key_order(const KernelSpec& spec) {
+KeyOrder key_order(const SoftmaxKernel& spec) {
   return !is_wide(spec.scores) && spec.access == Access::vectors ? KeyOrder::by_eight : KeyOrder::by_four;
 }
 
-ScoreReader::ScoreReader(Kernel& kernel, const KernelSpec& spec, const Buffer& buffer, Value* stride, Value* negated)
+ScoreReader::ScoreReader(Kernel& kernel, const SoftmaxKernel& spec, const Buffer& buffer, Value* stride, Value* negated)
     : kernel_(kernel), spec_(spec), buffer_(buffer), stride_(stride), negated_(negated) {}
 
 Scores ScoreReader::read(const TilePlace& place, Value* visible) const {

@@ -21,7 +21,7 @@
 namespace wavejit::softmax_lse {
 
 enum class KeyOrder : std::uint8_t { by_four, by_eight };
-KeyOrder key_order(const KernelSpec& spec);
+KeyOrder key_order(const SoftmaxKernel& spec);
 
 // An offset beyond every slice, also with a tile's own offsets added: nothing is read or written there, and nothing
 // wraps.
@@ -60,14 +60,14 @@ struct TilePlace {
 
 class ScoreReader {
  public:
-  ScoreReader(language::Kernel& kernel, const KernelSpec& spec, const language::Buffer& buffer, language::Value* stride,
-              language::Value* negated);
+  ScoreReader(language::Kernel& kernel, const SoftmaxKernel& spec, const language::Buffer& buffer,
+              language::Value* stride, language::Value* negated);
   // Scores in f32, negated where the scale is negative. Lanes without `visible` read nothing and get zeros.
   Scores read(const TilePlace& place, language::Value* visible) const;
 
  private:
   language::Kernel& kernel_;
-  const KernelSpec& spec_;
+  const SoftmaxKernel& spec_;
   const language::Buffer& buffer_;
   language::Value* stride_;
   language::Value* negated_;  // i1, uniform
@@ -75,7 +75,7 @@ class ScoreReader {
 
 class WeightWriter {
  public:
-  WeightWriter(language::Kernel& kernel, const KernelSpec& spec, const language::Buffer& buffer,
+  WeightWriter(language::Kernel& kernel, const SoftmaxKernel& spec, const language::Buffer& buffer,
                language::Value* stride)
       : kernel_(kernel), spec_(spec), buffer_(buffer), stride_(stride) {}
   // Of lanes with `valid`; keys from `keys` on are beyond the row, and not written.
@@ -85,7 +85,7 @@ class WeightWriter {
   std::vector<language::Value*> stored_dwords(const Scores& weights, int group) const;
 
   language::Kernel& kernel_;
-  const KernelSpec& spec_;
+  const SoftmaxKernel& spec_;
   const language::Buffer& buffer_;
   language::Value* stride_;
 };

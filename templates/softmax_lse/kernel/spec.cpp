@@ -13,10 +13,12 @@ namespace {
 constexpr auto words = families::texts_of(word_table);
 }  // namespace
 
-std::string to_text(const KernelSpec& spec) { return families::text_of_spec(words, spec); }
-std::expected<KernelSpec, std::string> parse_spec(std::string_view text) { return families::parse_words(words, text); }
+std::string to_text(const SoftmaxKernel& spec) { return families::text_of_spec(words, spec); }
+std::expected<SoftmaxKernel, std::string> parse_spec(std::string_view text) {
+  return families::parse_words(words, text);
+}
 
-std::optional<std::string> refusal_of(const KernelSpec& spec) {
+std::optional<std::string> refusal_of(const SoftmaxKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
@@ -27,7 +29,7 @@ std::optional<std::string> refusal_of(const KernelSpec& spec) {
   return std::nullopt;
 }
 
-std::size_t argument_bytes(const KernelSpec&) { return sizeof(Arguments); }
+std::size_t argument_bytes(const SoftmaxKernel&) { return sizeof(Arguments); }
 
 Rows rows_of(std::int64_t keys) {
   return keys <= std::int64_t{tiles_of_workgroup} * attention::tile_keys ? Rows::resident : Rows::streamed;
@@ -39,7 +41,7 @@ Access access_of(DataType scores, DataType weights, std::int64_t keys, bool unal
 }
 
 std::span<const families::KernelKind> own_kernel_kinds() {
-  static constexpr std::array kinds = {families::kind_of<KernelSpec, parse_spec>};
+  static constexpr std::array kinds = {families::kind_of<SoftmaxKernel, parse_spec>};
   return kinds;
 }
 

@@ -52,34 +52,36 @@ struct AskedWords {
   bool operator==(const AskedWords&) const = default;
 };
 
-struct KernelSpec : AskedWords {
+struct SoftmaxKernel : AskedWords {
   static constexpr std::string_view kernel = "softmax_lse";
   static constexpr std::string_view family = "softmax_lse";
 
   std::string target;
   Lowering lowering = Lowering::llvm;
 
-  bool operator==(const KernelSpec&) const = default;
+  bool operator==(const SoftmaxKernel&) const = default;
 };
 
 // How each is told, in the order of the text, and in how many bits of a shape's code.
 inline constexpr auto word_table = std::tuple{
-    families::named<&AskedWords::scores, data_types, KernelSpec, 2>(
-        {.accepted = "fp32, fp16, bf16", .missing = "data type of the scores (fp32, fp16 or bf16)"}),
-    families::named<&AskedWords::weights, data_types, KernelSpec, 2>(
-        {.accepted = "weights=", .missing = "weights=<fp32|fp16|bf16>"}),
-    families::named<&AskedWords::rows, rows_names, KernelSpec, 1>(
+    families::named<&AskedWords::scores, data_types, SoftmaxKernel, 2>(
+        {.accepted = "fp32, fp16, bf16",
+         .missing = "data type of the scores (fp32, fp16 or bf16)",
+         .supported = "scores"}),
+    families::named<&AskedWords::weights, data_types, SoftmaxKernel, 2>(
+        {.accepted = "weights=", .missing = "weights=<fp32|fp16|bf16>", .supported = "weights"}),
+    families::named<&AskedWords::rows, rows_names, SoftmaxKernel, 1>(
         {.accepted = "rows=", .missing = "rows=<resident|streamed>"}),
-    families::named<&AskedWords::access, access_names, KernelSpec, 1>(
+    families::named<&AskedWords::access, access_names, SoftmaxKernel, 1>(
         {.accepted = "access=", .missing = "access=<vectors|elements>"}),
-    families::target_word<KernelSpec>(),
-    families::lowering_word<KernelSpec>(),
+    families::target_word<SoftmaxKernel>(),
+    families::lowering_word<SoftmaxKernel>(),
 };
 
-std::string to_text(const KernelSpec& spec);
-std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
-std::optional<std::string> refusal_of(const KernelSpec& spec);
-std::size_t argument_bytes(const KernelSpec& spec);
+std::string to_text(const SoftmaxKernel& spec);
+std::expected<SoftmaxKernel, std::string> parse_spec(std::string_view text);
+std::optional<std::string> refusal_of(const SoftmaxKernel& spec);
+std::size_t argument_bytes(const SoftmaxKernel& spec);
 
 // A workgroup holds so many tiles at a time, two lanes each: of one row, or of several.
 inline constexpr int threads = 256;

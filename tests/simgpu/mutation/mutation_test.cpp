@@ -24,7 +24,7 @@ namespace {
 using attention_forward::DataType;
 using attention_forward::Mask;
 using attention_forward::Pipeline;
-using ForwardSpec = attention_forward::KernelSpec;
+using ForwardSpec = attention_forward::ForwardKernel;
 
 struct Case {
   std::string name;
@@ -110,7 +110,7 @@ std::vector<Case> cases() {
     split.lse = false;
     split.output_store = attention_forward::OutputStore::scalar;
     split.split_keys = attention_forward::chunk_keys;
-    const attention_combine::KernelSpec combine = attention_combine::combine_of(split, false);
+    const attention_combine::CombineKernel combine = attention_combine::combine_of(split, false);
     all.push_back({.name = "split_" + target, .kernels = {split, combine}, .mutated = 0, .problems = cut});
     all.push_back({.name = "combine_" + target, .kernels = {split, combine}, .mutated = 1, .problems = cut});
   }

@@ -38,8 +38,8 @@ int SubjectProblem::key_rows() const { return key_starts.empty() ? keys : key_st
 namespace {
 
 using attention_forward::Mask;
-using ForwardSpec = attention_forward::KernelSpec;
-using CombineSpec = attention_combine::KernelSpec;
+using ForwardSpec = attention_forward::ForwardKernel;
+using CombineSpec = attention_combine::CombineKernel;
 
 constexpr int heads_per_kv_head = 2;
 constexpr int fence_rows = 67;                 // of NaN behind K and V: more than a tile

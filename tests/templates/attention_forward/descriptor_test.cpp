@@ -6,6 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string>
+
+#include "templates/attention_forward/call/route.h"
+#include "templates/attention_forward/kernel/words.h"
 
 namespace wavejit::tests {
 namespace {
@@ -135,6 +139,39 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
     ASSERT_TRUE(parsed) << parsed.error().detail;
     ASSERT_EQ(*parsed, d) << to_text(d);
   }
+}
+
+// A flag is one row of the words of kernel specs: it stands in a shape's code, is told of a problem, and descriptors
+// that say it say it by the same word.
+TEST(Descriptor, AFlagOfAProblemIsOneRow) {
+  using attention_forward::AttentionShape;
+  const std::string plain =
+      "attention_forward fp16 d128 pipeline=generic tile=128x64 o_store=scalar target=gfx950 lowering=llvm";
+  const AttentionShape without{attention_forward::parse_spec(plain).value()};
+  int flags = 0;
+  int described = 0;
+  for (const auto& word : attention_forward::spec_words) {
+    const std::string text(word.accepted);
+    if (!word.of_problem || text.find_first_of("<,") != std::string::npos || text.ends_with('=')) continue;
+    const auto spec = attention_forward::parse_spec(plain + " " + text);
+    ASSERT_TRUE(spec) << spec.error();
+    EXPECT_EQ(attention_forward::parse_spec(to_text(*spec)), *spec) << text;
+    const AttentionShape shape{*spec};
+    EXPECT_NE(shape.code(), without.code()) << text;
+    EXPECT_EQ(AttentionShape::of_code(shape.code()), shape) << text;
+    EXPECT_THAT(to_text(shape), HasSubstr(text));
+    ++flags;
+    if (!word.described) continue;
+    const std::string line = std::string(base) + (word.beside != nullptr ? " bias=1 " : " ") + text;
+    const auto said = parse_descriptor(line);
+    ASSERT_TRUE(said) << said.error().detail;
+    EXPECT_THAT(to_text(*said), HasSubstr(" " + text));
+    EXPECT_THAT(to_text(said->shape), HasSubstr(text));
+    EXPECT_THAT(parse_descriptor(line + " " + text).error().detail, HasSubstr("says again"));
+    ++described;
+  }
+  EXPECT_EQ(flags, 11);
+  EXPECT_EQ(described, 3);
 }
 
 TEST(Descriptor, KeysInPages) {

@@ -82,24 +82,24 @@ TEST(Pairs, ArePinnedOrRefusedNeverReplaced) {
   shape.query_rows = attention_forward::QueryRows::more;
   shape.paired_tiles = true;
   EXPECT_EQ(attention_forward::AttentionShape::of_code(shape.code()), shape);
-  EXPECT_TRUE(choose_route(shape, target, {})->spec.paired_tiles);
-  EXPECT_THAT(describe(*choose_route(shape, target, {})), HasSubstr("two query tiles a workgroup"));
-  EXPECT_FALSE(choose_route(shape, target, {.pins = "tiles=single"})->spec.paired_tiles);
-  EXPECT_FALSE(choose_route(shape, target, {.pins = "pipeline=generic"})->spec.paired_tiles);
+  EXPECT_TRUE(choose_kernel(shape, target, {})->spec.paired_tiles);
+  EXPECT_THAT(describe(*choose_kernel(shape, target, {})), HasSubstr("two query tiles a workgroup"));
+  EXPECT_FALSE(choose_kernel(shape, target, {.pins = "tiles=single"})->spec.paired_tiles);
+  EXPECT_FALSE(choose_kernel(shape, target, {.pins = "pipeline=generic"})->spec.paired_tiles);
   shape.paired_tiles = false;
-  EXPECT_TRUE(choose_route(shape, target, {.pins = "tiles=paired"})->spec.paired_tiles);
+  EXPECT_TRUE(choose_kernel(shape, target, {.pins = "tiles=paired"})->spec.paired_tiles);
   shape.mask = attention_forward::Mask::none;
-  EXPECT_THAT(choose_route(shape, target, {.pins = "tiles=paired"}).error().detail,
+  EXPECT_THAT(choose_kernel(shape, target, {.pins = "tiles=paired"}).error().detail,
               HasSubstr("accepted: pipeline=dualwave causal"));
   shape.mask = attention_forward::Mask::causal;
   shape.paged = shape.whole_tiles = true;
-  EXPECT_THAT(choose_route(shape, target, {.pins = "tiles=paired"}).error().detail,
+  EXPECT_THAT(choose_kernel(shape, target, {.pins = "tiles=paired"}).error().detail,
               HasSubstr("accepted: keys without pages"));
 }
 
 // A grid for pairs: half of the tiles, the odd one alone.
 TEST(Pairs, HalveTheGrid) {
-  attention_forward::KernelSpec spec{
+  attention_forward::ForwardKernel spec{
       {.mask = attention_forward::Mask::causal},
       {.paired_tiles = true, .pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"}};
   for (const auto& [rows, places] : {std::pair{1U, 1U}, {256U, 1U}, {257U, 1U}, {513U, 2U}, {1024U, 2U}, {1025U, 3U}})

@@ -60,7 +60,7 @@ AttentionProblem decode(std::uint32_t batch, std::uint32_t keys) {
 
 // What a line with ranges prepares, against every length in them one by one.
 TEST(Ranges, ReachEveryKernelThatALengthInThemReaches) {
-  const auto shapes_of = [](const families::Problem& problem, std::optional<std::int32_t> kv_splits) {
+  const auto shapes_of = [](const families::DescribedProblem& problem, std::optional<std::int32_t> kv_splits) {
     families::Toggles toggles;
     toggles.kv_splits = kv_splits;
     const auto shape = problem.shape(target(), toggles);
@@ -662,7 +662,7 @@ TEST_F(SplitCallTest, PrebuildMakesBothKernels) {
 }
 
 TEST(CombineSpec, ReadsBackAndSaysWhatIsWrong) {
-  const attention_combine::KernelSpec spec{.dtype = attention::DataType::bf16, .head_dim = 64, .target = "gfx942"};
+  const attention_combine::CombineKernel spec{.dtype = attention::DataType::bf16, .head_dim = 64, .target = "gfx942"};
   const auto again = attention_combine::parse_spec(to_text(spec));
   ASSERT_TRUE(again) << again.error();
   EXPECT_EQ(*again, spec);

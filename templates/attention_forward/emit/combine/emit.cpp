@@ -54,7 +54,7 @@ constexpr attention::DiagonalFields diagonal_fields = {.causal_offset = offsetof
 // before each (a scan). What is left to do one after the other is one multiplication and one addition a dim.
 class Combine {
  public:
-  Combine(Kernel& kernel, const KernelSpec& spec)
+  Combine(Kernel& kernel, const CombineKernel& spec)
       : kernel_(kernel),
         ir_(kernel.ir()),
         spec_(spec),
@@ -348,7 +348,7 @@ class Combine {
 
   Kernel& kernel_;
   llvm::IRBuilder<>& ir_;
-  const KernelSpec& spec_;
+  const CombineKernel& spec_;
   Value* batch_;
   Value* head_;
   Value* scale_;  // c > 0
@@ -357,7 +357,7 @@ class Combine {
 
 }  // namespace
 
-std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
+std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const CombineKernel& spec, const targets::Target& target,
                                                                llvm::LLVMContext& context) {
   if (spec.target != target.id)
     return std::unexpected("the spec is for target=" + spec.target + ", not for " + std::string(target.id));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// KernelSpec → LLVM IR of one attention_combine kernel.
+// CombineKernel → LLVM IR of one attention_combine kernel.
 #pragma once
 
 #include <llvm/IR/LLVMContext.h>
@@ -15,7 +15,7 @@
 namespace wavejit::attention_combine {
 
 // Refuses what parameters.h refuses, in the same words. The same spec gives the same module.
-std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
+std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const CombineKernel& spec, const targets::Target& target,
                                                                llvm::LLVMContext& context);
 
 }  // namespace wavejit::attention_combine

@@ -22,11 +22,11 @@ std::optional<std::uint64_t> workspace_bytes(std::uint64_t rows, std::uint64_t q
   return bytes;
 }
 
-int dims_per_lane(const KernelSpec& spec) { return spec.head_dim > 2 * threads ? 4 : 2; }
+int dims_per_lane(const CombineKernel& spec) { return spec.head_dim > 2 * threads ? 4 : 2; }
 
-std::size_t argument_bytes(const KernelSpec&) { return sizeof(Arguments); }
+std::size_t argument_bytes(const CombineKernel&) { return sizeof(Arguments); }
 
-std::optional<std::string> refusal_of(const KernelSpec& spec) {
+std::optional<std::string> refusal_of(const CombineKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
@@ -36,7 +36,7 @@ std::optional<std::string> refusal_of(const KernelSpec& spec) {
   return std::nullopt;
 }
 
-attention_forward::LaunchGeometry launch_geometry(const KernelSpec&, std::uint32_t batch, std::uint32_t query_heads,
+attention_forward::LaunchGeometry launch_geometry(const CombineKernel&, std::uint32_t batch, std::uint32_t query_heads,
                                                   std::uint32_t query_length) {
   return {.grid_x = query_length, .grid_y = query_heads, .grid_z = batch, .threads = threads};
 }

@@ -30,10 +30,10 @@ inline constexpr std::uint32_t max_slots = 2048;
 // A workgroup is one wave and takes one row: decoding has one of a head. Dims that a lane has of it: a dword of o at
 // least.
 constexpr int threads = 64;
-int dims_per_lane(const KernelSpec& spec);
+int dims_per_lane(const CombineKernel& spec);
 
 // Workgroups: x = row of one head of one sequence, y = query head, z = batch or sequence.
-attention_forward::LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch,
+attention_forward::LaunchGeometry launch_geometry(const CombineKernel& spec, std::uint32_t batch,
                                                   std::uint32_t query_heads, std::uint32_t query_length);
 
 }  // namespace wavejit::attention_combine

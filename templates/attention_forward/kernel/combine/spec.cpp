@@ -10,33 +10,35 @@ namespace {
 
 using attention_forward::QueriesOf;
 using families::WordRow;
-using Word = families::SpecWord<KernelSpec>;
+using Word = families::SpecWord<CombineKernel>;
 
 constexpr families::Names<QueriesOf, 1> rows_names = {{{QueriesOf::few, "few"}}};
 
 constexpr auto words = families::texts_of(std::tuple{
-    families::named<&KernelSpec::dtype, attention::data_types, KernelSpec>(
+    families::named<&CombineKernel::dtype, attention::data_types, CombineKernel>(
         {.accepted = "bf16, fp16, fp32",
          .missing = "data type (bf16, fp16 or fp32)",
-         .name_of = [](const Word&, const KernelSpec& spec) { return std::string(to_text(spec.dtype)); }}),
-    families::number<&KernelSpec::head_dim, KernelSpec>({.accepted = "d<n>", .missing = "head dim (d<n>)"}),
-    families::flag<&KernelSpec::first_keys, KernelSpec>({.accepted = "first_keys", .name = "first_keys"}),
-    families::named<&KernelSpec::rows, rows_names, KernelSpec>(
+         .name_of = [](const Word&, const CombineKernel& spec) { return std::string(to_text(spec.dtype)); }}),
+    families::number<&CombineKernel::head_dim, CombineKernel>({.accepted = "d<n>", .missing = "head dim (d<n>)"}),
+    families::flag<&CombineKernel::first_keys, CombineKernel>({.accepted = "first_keys", .name = "first_keys"}),
+    families::named<&CombineKernel::rows, rows_names, CombineKernel>(
         {.accepted = "rows=few",
          .otherwise = "every sequence has no word",
          .name_of = [](const Word&,
-                       const KernelSpec& spec) { return std::string(spec.of_few_rows() ? "few_rows" : ""); }}),
-    families::target_word<KernelSpec>(),
-    families::lowering_word<KernelSpec>(),
+                       const CombineKernel& spec) { return std::string(spec.of_few_rows() ? "few_rows" : ""); }}),
+    families::target_word<CombineKernel>(),
+    families::lowering_word<CombineKernel>(),
 });
 
 }  // namespace
 
-std::string to_text(const KernelSpec& spec) { return families::text_of_spec(words, spec); }
-std::expected<KernelSpec, std::string> parse_spec(std::string_view text) { return families::parse_words(words, text); }
-std::string kernel_name(const KernelSpec& spec) { return families::name_of_kernel(words, spec); }
+std::string to_text(const CombineKernel& spec) { return families::text_of_spec(words, spec); }
+std::expected<CombineKernel, std::string> parse_spec(std::string_view text) {
+  return families::parse_words(words, text);
+}
+std::string kernel_name(const CombineKernel& spec) { return families::name_of_kernel(words, spec); }
 
-KernelSpec combine_of(const attention_forward::KernelSpec& split, bool output_fp32) {
+CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool output_fp32) {
   return {.dtype = output_fp32 ? DataType::fp32 : split.dtype,
           .head_dim = split.head_dim_v,
           .first_keys = split.first_keys && !split.paged,

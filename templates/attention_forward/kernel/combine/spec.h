@@ -21,9 +21,9 @@ namespace wavejit::attention_combine {
 using attention::DataType;
 using attention_forward::Lowering;
 
-struct KernelSpec {
+struct CombineKernel {
   static constexpr std::string_view kernel = "attention_combine";
-  static constexpr std::string_view family = attention_forward::KernelSpec::family;
+  static constexpr std::string_view family = attention_forward::ForwardKernel::family;
 
   DataType dtype = DataType::fp16;  // of O
   int head_dim = 128;               // of V and O
@@ -33,25 +33,25 @@ struct KernelSpec {
   Lowering lowering = Lowering::llvm;
 
   bool of_few_rows() const { return rows == attention_forward::QueriesOf::few; }
-  bool operator==(const KernelSpec&) const = default;
+  bool operator==(const CombineKernel&) const = default;
 };
 
 // Canonical text. parse_spec(to_text(spec)) == spec.
-std::string to_text(const KernelSpec& spec);
+std::string to_text(const CombineKernel& spec);
 // The error names the word, its position and what is accepted. Words may come in any order; none may be missing or
 // twice.
-std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
+std::expected<CombineKernel, std::string> parse_spec(std::string_view text);
 
 // "attention_combine_fp16_d128_few_rows_gfx950"
-std::string kernel_name(const KernelSpec& spec);
+std::string kernel_name(const CombineKernel& spec);
 
 // The reason why there is no such kernel, in one sentence, or nothing.
-std::optional<std::string> refusal_of(const KernelSpec& spec);
+std::optional<std::string> refusal_of(const CombineKernel& spec);
 // Of the argument struct that a launch hands over (arguments.h).
-std::size_t argument_bytes(const KernelSpec& spec);
+std::size_t argument_bytes(const CombineKernel& spec);
 
 // The kernel that merges what a split kernel leaves, to an O of that kernel's data type or of f32.
-KernelSpec combine_of(const attention_forward::KernelSpec& split, bool output_fp32);
+CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool output_fp32);
 
 using attention::bytes_of;
 

@@ -14,11 +14,6 @@ families::Shape shape_of(DataType dtype) {
   return {.family = &family(), .code = std::uint64_t{1} << 63 | static_cast<std::uint64_t>(dtype)};
 }
 
-std::string to_text(const RowSumProblem& problem) {
-  return std::string(KernelSpec::family) + " " + std::string(families::name_in(data_types, problem.dtype)) + " r" +
-         std::to_string(problem.rows) + " c" + std::to_string(problem.columns);
-}
-
 families::Result<RowSumProblem> check(const wavejit_row_sum_arguments* arguments) {
   if (arguments == nullptr)
     return families::fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_row_sum_arguments");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // row_sum as the runtime and its tools know it.
 #include <memory>
+#include <string>
 #include <utility>
 
-#include "families/call/words.h"
+#include "families/call/descriptor_words.h"
 #include "tests/example_family/row_sum/call/call.h"
 
 namespace wavejit::row_sum {
@@ -13,33 +14,28 @@ using families::Result;
 using families::Toggles;
 using targets::Target;
 
+// The words of a descriptor, in the order in which they are printed.
+const families::DescriptorWords<RowSumProblem>& descriptor_words() {
+  static const families::DescriptorWords<RowSumProblem> words = {
+      families::name_word<RowSumProblem>("fp32, fp16", "a data type (fp32, fp16)", data_types,
+                                         [](auto& problem) -> auto& { return problem.dtype; }),
+      families::number_word<RowSumProblem>('r', "r<rows>", 1, max_rows,
+                                           [](auto& problem) -> auto& { return problem.rows; }),
+      families::number_word<RowSumProblem>('c', "c<columns>", 4, max_columns,
+                                           [](auto& problem) -> auto& { return problem.columns; }),
+  };
+  return words;
+}
+
 Result<RowSumProblem> parse_descriptor(std::string_view text) {
-  RowSumProblem problem;
-  bool has_dtype = false;
-  const std::vector<families::Word> words = families::words_of(text);
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const families::Word& word = words[i];
-    const auto dtype = families::value_in(data_types, word.text);
-    const auto number = families::whole_number(word.text.substr(1));
-    if (dtype && !std::exchange(has_dtype, true)) {
-      problem.dtype = *dtype;
-    } else if (word.text.front() == 'r' && number && *number >= 1 && *number <= max_rows && problem.rows == 0) {
-      problem.rows = static_cast<std::uint32_t>(*number);
-    } else if (word.text.front() == 'c' && number && *number >= 4 && *number <= max_columns && *number % 4 == 0 &&
-               problem.columns == 0) {
-      problem.columns = static_cast<std::uint32_t>(*number);
-    } else {
-      return families::wrong(word,
-                             "is not known here; accepted, each once: fp32, fp16, r<rows>, c<columns, multiples of 4>");
-    }
-  }
-  if (!has_dtype || problem.rows == 0 || problem.columns == 0)
+  auto problem = families::read_words(text, RowSumKernel::family, descriptor_words());
+  if (problem && problem->columns % 4 != 0)
     return families::fail(WAVEJIT_INVALID_ARGUMENT,
-                          "descriptor: a word is missing; accepted: row_sum <fp32|fp16> r<rows> c<columns>");
+                          "descriptor: c" + std::to_string(problem->columns) + "; accepted: multiples of 4");
   return problem;
 }
 
-class Described final : public families::Problem {
+class Described final : public families::DescribedProblem {
  public:
   explicit Described(RowSumProblem problem) : problem_(problem) {}
   std::string text() const override { return to_text(problem_); }
@@ -62,9 +58,9 @@ class Described final : public families::Problem {
 
 class RowSum final : public families::Family {
  public:
-  std::string_view name() const override { return KernelSpec::family; }
+  std::string_view name() const override { return RowSumKernel::family; }
 
-  Result<std::unique_ptr<families::Problem>> parse(std::string_view descriptor) const override {
+  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view descriptor) const override {
     auto problem = parse_descriptor(descriptor);
     if (!problem) return std::unexpected(std::move(problem.error()));
     return std::make_unique<Described>(*problem);
@@ -72,9 +68,9 @@ class RowSum final : public families::Family {
 
   Result<families::Route> route(const families::Shape& shape, const Target& target,
                                 const Toggles& toggles) const override {
-    const KernelSpec spec = {.dtype = static_cast<DataType>(shape.code & 1U),
-                             .target = std::string(target.id),
-                             .lowering = toggles.lowering};
+    const RowSumKernel spec = {.dtype = static_cast<DataType>(shape.code & 1U),
+                               .target = std::string(target.id),
+                               .lowering = toggles.lowering};
     return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
   }
 
@@ -93,6 +89,10 @@ class RowSum final : public families::Family {
 };
 
 }  // namespace
+
+std::string to_text(const RowSumProblem& problem) {
+  return families::line_of(RowSumKernel::family, descriptor_words(), problem);
+}
 
 const families::Family& family() {
   static const RowSum one;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// KernelSpec → IR: a thread adds one row, four elements a load, in order.
+// RowSumKernel → IR: a thread adds one row, four elements a load, in order.
 #include "families/emit/emit.h"
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
@@ -59,7 +59,7 @@ void add_rows(Kernel& kernel, DataType dtype) {
 
 }  // namespace
 
-families::EmittedModule emit(const KernelSpec& spec, const targets::Target& target, llvm::LLVMContext& context) {
+families::EmittedModule emit(const RowSumKernel& spec, const targets::Target& target, llvm::LLVMContext& context) {
   Kernel kernel(context, target,
                 {.name = "row_sum_" + std::string(families::name_in(data_types, spec.dtype)) + "_" + spec.target,
                  .threads = threads,
@@ -71,7 +71,7 @@ families::EmittedModule emit(const KernelSpec& spec, const targets::Target& targ
 }
 
 std::span<const families::KernelEmitter> emitters() {
-  static constexpr std::array all = {families::emitter_of<KernelSpec>};
+  static constexpr std::array all = {families::emitter_of<RowSumKernel>};
   return all;
 }
 

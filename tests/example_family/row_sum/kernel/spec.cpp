@@ -3,38 +3,38 @@
 
 #include <array>
 #include <span>
+#include <tuple>
 
+#include "families/kernel/spec_words.h"
 #include "targets/targets.h"
 
 namespace wavejit::row_sum {
 
-std::string to_text(const KernelSpec& spec) {
-  return std::string(KernelSpec::kernel) + " " + std::string(families::name_in(data_types, spec.dtype)) +
-         " target=" + spec.target + " lowering=" + std::string(to_text(spec.lowering));
-}
+namespace {
+// Text, parser and lists of what is accepted come from these rows, in the order of the text.
+constexpr auto words = families::texts_of(std::tuple{
+    families::named<&RowSumKernel::dtype, data_types, RowSumKernel>(
+        {.accepted = "fp32, fp16", .missing = "data type (fp32 or fp16)", .supported = "dtypes"}),
+    families::target_word<RowSumKernel>(),
+    families::lowering_word<RowSumKernel>(),
+});
+}  // namespace
 
-std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
-  // One text a spec: what to_text prints, word for word.
-  for (const targets::Target& target : targets::all_targets())
-    for (const auto& [dtype, dtype_name] : data_types)
-      for (const auto& [lowering, lowering_name] : families::lowerings) {
-        KernelSpec spec = {.dtype = dtype, .target = std::string(target.id), .lowering = lowering};
-        if (to_text(spec) == text) return spec;
-      }
-  return std::unexpected("kernel spec '" + std::string(text) +
-                         "'; accepted: row_sum <fp32|fp16> target=<processor> lowering=<llvm|comgr>");
+std::string to_text(const RowSumKernel& spec) { return families::text_of_spec(words, spec); }
+std::expected<RowSumKernel, std::string> parse_spec(std::string_view text) {
+  return families::parse_words(words, text);
 }
 
 // Every target of the table has what it takes.
-std::optional<std::string> refusal_of(const KernelSpec& spec) {
+std::optional<std::string> refusal_of(const RowSumKernel& spec) {
   if (targets::find_target(spec.target) != nullptr) return std::nullopt;
   return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
 }
 
-std::size_t argument_bytes(const KernelSpec&) { return sizeof(Arguments); }
+std::size_t argument_bytes(const RowSumKernel&) { return sizeof(Arguments); }
 
 std::span<const families::KernelKind> own_kernel_kinds() {
-  static constexpr std::array kinds = {families::kind_of<KernelSpec, parse_spec>};
+  static constexpr std::array kinds = {families::kind_of<RowSumKernel, parse_spec>};
   return kinds;
 }
 

@@ -24,7 +24,7 @@ using families::to_text;
 enum class DataType : std::uint8_t { fp32, fp16 };
 inline constexpr families::Names<DataType, 2> data_types = {{{DataType::fp32, "fp32"}, {DataType::fp16, "fp16"}}};
 
-struct KernelSpec {
+struct RowSumKernel {
   static constexpr std::string_view kernel = "row_sum";
   static constexpr std::string_view family = "row_sum";
 
@@ -32,13 +32,13 @@ struct KernelSpec {
   std::string target;
   Lowering lowering = Lowering::llvm;
 
-  bool operator==(const KernelSpec&) const = default;
+  bool operator==(const RowSumKernel&) const = default;
 };
 
-std::string to_text(const KernelSpec& spec);
-std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
-std::optional<std::string> refusal_of(const KernelSpec& spec);
-std::size_t argument_bytes(const KernelSpec& spec);
+std::string to_text(const RowSumKernel& spec);
+std::expected<RowSumKernel, std::string> parse_spec(std::string_view text);
+std::optional<std::string> refusal_of(const RowSumKernel& spec);
+std::size_t argument_bytes(const RowSumKernel& spec);
 
 // Each thread adds one row, a few elements a load.
 inline constexpr int threads = 256;

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Rows of a descriptor's words (families/call/descriptor_words.h) that any attention has, for described problems whose
+// fields have these names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "families/call/descriptor_words.h"
+#include "families/kernel/spec_words.h"
+#include "templates/attention/call/limits.h"
+#include "templates/attention/call/mask_words.h"
+#include "templates/attention/kernel/types.h"
+
+namespace wavejit::attention {
+
+using families::DescriptorWord;
+using families::TakenWord;
+
+// "bf16", of Q, K and V.
+template <typename Described, typename Field>
+DescriptorWord<Described> operand_type_word(Field field) {
+  return families::name_word<Described>("fp16, bf16", "a data type (fp16, bf16)", operand_types, field);
+}
+
+template <typename Described>
+DescriptorWord<Described> batch_word() {
+  return families::number_word<Described>('b', "b<batch>", 1, max_batch,
+                                          [](auto& described) -> auto& { return described.batch; });
+}
+template <typename Described>
+DescriptorWord<Described> heads_word() {
+  return families::pair_word<Described>(
+      'h', "h<query heads>[/<kv heads>]", max_heads, [](auto& described) -> auto& { return described.query_heads; },
+      [](auto& described) -> auto& { return described.kv_heads; });
+}
+
+// `row`, `keys`: what a family's refusals call them.
+template <typename Described>
+DescriptorWord<Described> causal_word(std::int64_t most, const char* row, const char* keys) {
+  return {.accepted = "causal[=<prefix>]",
+          .take = [most, row, keys](Described& described, const families::Word& word) -> TakenWord {
+            const auto prefix = families::behind_key(word, "causal");
+            if (prefix) return take_causal(word, *prefix, most, row, keys, described.mask);
+            if (word.text != "causal") return std::nullopt;
+            described.mask.causal = true;
+            return families::Result<void>();
+          },
+          .text = [](const Described& described) { return causal_text(described.mask); }};
+}
+template <typename Described>
+DescriptorWord<Described> window_word(std::int64_t most) {
+  return families::value_word<Described>(
+      "window", "<left>,<right>",
+      [most](Described& described, const families::Word& word, std::string_view value) {
+        return take_window(word, value, most, described.mask);
+      },
+      [](const Described& described) { return window_text(described.mask); });
+}
+
+template <typename Described, typename Field>
+DescriptorWord<Described> lengths_word(std::string key, std::int64_t most, Field field) {
+  return families::value_word<Described>(
+      std::move(key), "<n,…>",
+      [most, field](Described& described, const families::Word& word, std::string_view value) {
+        return take_lengths(word, value, most, field(described));
+      },
+      [field](const Described& described) { return to_text(field(described)); });
+}
+
+template <typename Described>
+DescriptorWord<Described> scale_word() {
+  return families::value_word<Described>(
+      "scale", "<x>",
+      [](Described& described, const families::Word& word, std::string_view value) {
+        return take_scale(word, value, described.scale);
+      },
+      [](const Described& described) { return described.scale; });
+}
+template <typename Described>
+DescriptorWord<Described> seed_word() {
+  return families::value_word<Described>(
+      "seed", "<n>",
+      [](Described& described, const families::Word& word, std::string_view value) {
+        return take_seed(word, value, described.seed);
+      },
+      [](const Described& described) { return described.seed; });
+}
+
+// A flag of a kernel spec that descriptors say by the same word. `asked`: of a described problem, the words that its
+// kernels are asked for with, which specs begin with.
+template <typename Described, typename Spec, typename Asked>
+DescriptorWord<Described> spec_word(const families::SpecWord<Spec>& row, Asked asked) {
+  const auto spec_of = [asked](const Described& described) {
+    Spec spec;
+    static_cast<std::remove_cvref_t<decltype(asked(described))>&>(spec) = asked(described);
+    return spec;
+  };
+  return {.accepted = std::string(row.accepted),
+          .take = [&row, asked, spec_of](Described& described, const families::Word& word) -> TakenWord {
+            Spec spec = spec_of(described);
+            const families::Taken taken = row.take(row, spec, word.text);
+            if (!taken) return std::nullopt;
+            if (!*taken) return wrong(word, "is not known; " + taken->error());
+            asked(described) = spec;
+            return families::Result<void>();
+          },
+          .text = [&row, spec_of](const Described& described) { return row.text(row, spec_of(described)); }};
+}
+
+}  // namespace wavejit::attention

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The words of a descriptor, one row each, in the order in which they are printed, and what they must say together.
+#include "templates/attention/call/described_words.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "families/kernel/names.h"
+#include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/call/descriptor_words.h"
+#include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/words.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using families::behind_key;
+using families::not_yet;
+using families::TakenWord;
+using families::whole_number;
+using families::Word;
+using families::wrong;
+using Row = families::DescriptorWord<ProblemDescriptor>;
+using Rows = families::DescriptorWords<ProblemDescriptor>;
+using Said = ProblemDescriptor;
+
+// Words of the grammar that no kernel of this version does.
+constexpr std::array<std::string_view, 10> later_types = {"fp32", "f32",  "fp64", "tf32",     "fp8",
+                                                          "bf8",  "e4m3", "e5m2", "fp8_e4m3", "fp8_e5m2"};
+Row later_type_word() {
+  return {.accepted = {}, .take = [](Said&, const Word& word) -> TakenWord {
+            if (!std::ranges::contains(later_types, word.text)) return std::nullopt;
+            return not_yet(word, "fp16, bf16");
+          }};
+}
+
+// "q7", "q1..4096".
+template <typename Least, typename Most>
+Row range_word(char letter, std::string missing, std::int64_t least, Least from, Most to) {
+  return {.accepted = std::string(1, letter) + "<n>[..<n>]",
+          .missing = std::move(missing),
+          .take = [letter, least, from, to](Said& said, const Word& word) -> TakenWord {
+            const auto digits = families::behind_letter(word, letter);
+            if (!digits) return std::nullopt;
+            const std::size_t dots = digits->find("..");
+            const auto first = families::sized_number(word, digits->substr(0, dots), least, max_length);
+            if (!first) return std::unexpected(first.error());
+            to(said) = *first;
+            if (dots == std::string_view::npos) return Result<void>();
+            const auto last = families::sized_number(word, digits->substr(dots + 2), *first, max_length);
+            if (!last) return std::unexpected(last.error());
+            to(said) = *last;
+            if (*first != *last) from(said) = *first;
+            return Result<void>();
+          },
+          .text =
+              [letter, from, to](const Said& said) {
+                return letter + (from(said) ? std::to_string(*from(said)) + ".." : "") + std::to_string(to(said));
+              }};
+}
+
+constexpr std::string_view accepted_pages =
+    "layout=paged:<keys of a page, 1 or a multiple of 16 up to 8192>, with :nhd (the default), :hnd, or, not of pages "
+    "of 1 key, :vectorised or :vectorised_keys behind it";
+
+// ":<keys>[:nhd|hnd|vectorised|vectorised_keys]"
+Result<void> take_pages(Said& said, const Word& word, std::string_view value) {
+  if (!value.starts_with(':')) return wrong(word, "has no page size; accepted: " + std::string(accepted_pages));
+  value.remove_prefix(1);
+  const std::size_t colon = value.find(':');
+  const auto size = whole_number(value.substr(0, colon));
+  const std::string_view order = colon == std::string_view::npos ? "nhd" : value.substr(colon + 1);
+  if (size != 1 && (!size || *size < page_granule || *size > max_page_size || *size % page_granule != 0))
+    return wrong(word, "is no page size; accepted: " + std::string(accepted_pages));
+  const bool vectorised = order == vectorised_word || order == vectorised_keys_word;
+  if (vectorised ? size == 1 : order != "nhd" && order != "hnd")
+    return wrong(word, "has an order that such pages do not have; accepted: " + std::string(accepted_pages));
+  said.layout = Layout::paged;
+  said.page_size = *size;
+  said.page_heads_first = order == "hnd";
+  said.shape.paged = true;
+  said.shape.single_keys = *size == 1;
+  said.shape.vectorised = vectorised;
+  said.values_by_keys = order == vectorised_keys_word;
+  return {};
+}
+Result<void> take_layout(Said& said, const Word& word, std::string_view value) {
+  if (value.starts_with(paged_word)) return take_pages(said, word, value.substr(paged_word.size()));
+  const auto layout = families::value_in(layouts, value);
+  if (!layout) return wrong(word, "is not known; accepted: " + families::all_of(layouts, "layout="));
+  said.layout = *layout;
+  return {};
+}
+std::string layout_text(const Said& said) {
+  if (said.layout == Layout::bshd) return {};
+  if (said.layout != Layout::paged) return std::string(families::name_in(layouts, said.layout));
+  return std::string(paged_word) + ":" + std::to_string(said.page_size) +
+         (said.page_heads_first   ? ":hnd"
+          : said.values_by_keys   ? ":" + std::string(vectorised_keys_word)
+          : said.shape.vectorised ? ":" + std::string(vectorised_word)
+                                  : "");
+}
+
+// Left padding, with or without its numbers.
+Row first_keys_word() {
+  return {.accepted = "first_keys[=<n,…>]",
+          .take = [](Said& said, const Word& word) -> TakenWord {
+            const auto numbers = behind_key(word, "first_keys");
+            if (!numbers && word.text != "first_keys") return std::nullopt;
+            said.shape.first_keys = true;
+            if (!numbers) return Result<void>();
+            return take_lengths(word, *numbers, max_length, said.first_keys);
+          },
+          .text =
+              [](const Said& said) {
+                if (!said.shape.first_keys) return std::string();
+                return (said.first_keys.empty() ? "first_keys" : "first_keys=") + attention::to_text(said.first_keys);
+              }};
+}
+
+Row rows_of_queries_word() {
+  return families::value_word<Said>(
+      "q_rows", "<n>",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto rows = whole_number(value);
+        if (!rows || *rows < 1 || *rows > max_length)
+          return wrong(word, "is no number of rows; accepted: q_rows=<rows of all packed queries together>");
+        said.query_rows = rows;
+        return {};
+      },
+      [](const Said& said) { return said.query_rows ? std::to_string(*said.query_rows) : std::string(); });
+}
+Row total_keys_word() {
+  return families::value_word<Said>(
+      "k_total", "<n>",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto keys = whole_number(value);
+        if (!keys || *keys < 1)
+          return wrong(word, "is no number of keys; accepted: k_total=<the most that all sequences have together>");
+        said.total_keys = keys;
+        return {};
+      },
+      [](const Said& said) { return said.total_keys ? std::to_string(*said.total_keys) : std::string(); });
+}
+
+Row splits_word() {
+  return families::value_word<Said>(
+      "splits", "<n>|auto",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto count = value == "auto" ? std::optional<std::int64_t>(0) : whole_number(value);
+        if (!count || *count > max_splits || (*count == 0 && value != "auto"))
+          return wrong(
+              word, "is no number of splits; accepted: splits=auto, splits=1 to splits=" + std::to_string(max_splits));
+        said.splits = *count;
+        return {};
+      },
+      [](const Said& said) {
+        return said.splits < 0 ? std::string() : said.splits == 0 ? "auto" : std::to_string(said.splits);
+      });
+}
+
+Row invariance_word() {
+  return families::value_word<Said>(
+      "invariance", "batch|none",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        if (value != "batch" && value != "none")
+          return wrong(word, "is not known; accepted: invariance=batch, invariance=none");
+        said.invariance = value;
+        return {};
+      },
+      [](const Said& said) { return said.invariance; });
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+Row inputs_word() {
+  return families::value_word<Said>(
+      "inputs", "normal|uniform|adversarial:<name>",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        constexpr std::string_view adversarial = "adversarial:";
+        const bool known = value == "normal" || value == "uniform" ||
+                           (value.starts_with(adversarial) && is_name(value.substr(adversarial.size())));
+        if (!known)
+          return wrong(word, "is not known; accepted: inputs=normal, inputs=uniform, inputs=adversarial:<name>");
+        said.inputs = value;
+        return {};
+      },
+      [](const Said& said) { return said.inputs; });
+}
+
+// Flags of kernel specs that descriptors say by the same word, in the specs' order: those in front of the modifiers,
+// or those behind them.
+void add_flags(Rows& rows, bool behind_modifiers) {
+  bool behind = false;
+  for (const SpecWord& word : spec_words) {
+    behind |= std::ranges::contains(modifier_rows, word.accepted, &ModifierRow::word);
+    if (!word.described || behind != behind_modifiers) continue;
+    rows.push_back(attention::spec_word<Said>(word, [](auto& said) -> auto& { return said.shape.words(); }));
+  }
+}
+
+Rows make_rows() {
+  const auto add_all = [](Rows& to, std::vector<Row> more) {
+    for (Row& one : more) to.push_back(std::move(one));
+  };
+  Rows rows;
+  add_all(rows,
+          {attention::operand_type_word<Said>([](auto& said) -> auto& { return said.shape.dtype; }), later_type_word(),
+           attention::batch_word<Said>(),
+           range_word(
+               'q', "q<query length>", 1, [](auto& said) -> auto& { return said.least_query_length; },
+               [](auto& said) -> auto& { return said.query_length; }),
+           range_word(
+               'k', "k<key length>", 0, [](auto& said) -> auto& { return said.least_key_length; },
+               [](auto& said) -> auto& { return said.key_length; }),
+           attention::heads_word<Said>(),
+           families::pair_word<Said>(
+               'd', "d<head dim>", max_head_dim, [](auto& said) -> auto& { return said.shape.head_dim_qk; },
+               [](auto& said) -> auto& { return said.shape.head_dim_v; }),
+           attention::causal_word<Said>(max_length, "query", "key length"), attention::window_word<Said>(max_length)});
+  add_flags(rows, false);
+  add_all(
+      rows,
+      {families::value_word<Said>("layout", "bshd|bhsd|packed|paged:<n>[:nhd|hnd|vectorised|vectorised_keys]",
+                                  take_layout, layout_text),
+       attention::lengths_word<Said>("q_lengths", max_length, [](auto& said) -> auto& { return said.query_lengths; }),
+       rows_of_queries_word(),
+       attention::lengths_word<Said>("k_lengths", max_length, [](auto& said) -> auto& { return said.key_lengths; }),
+       total_keys_word(), first_keys_word(), attention::scale_word<Said>()});
+  for (const Modifier modifier : described_modifiers) rows.push_back(attention::modifier_word<Said>(modifier));
+  add_flags(rows, true);
+  add_all(rows, {splits_word(), invariance_word(), attention::seed_word<Said>(), inputs_word()});
+  return rows;
+}
+
+const Rows& descriptor_rows() {
+  static const Rows rows = make_rows();
+  return rows;
+}
+
+// What the words must say together, and what follows from them.
+Result<void> finish(ProblemDescriptor& said) {
+  if (said.query_heads % said.kv_heads != 0) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: h" + std::to_string(said.query_heads) + "/" +
+                                              std::to_string(said.kv_heads) +
+                                              "; accepted: kv heads that divide the query heads");
+  }
+  AttentionShape& shape = said.shape;
+  shape.set_rows(rows_of(said, said.query_length));
+  shape.whole_tiles = !shape.vectorised && holds_whole_tiles(said.page_size, shape.first_keys);
+  if (shape.bias_fp32 && !said.of(Modifier::bias).there)
+    return fail(WAVEJIT_INVALID_ARGUMENT,
+                "descriptor: bias_type=fp32 without a bias; accepted: bias=bh|b|h|1 beside it");
+  if (auto lengths = check_lengths(said); !lengths) return lengths;
+  const MaskWords& mask = said.mask;
+  shape.mask = choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask;
+  return check_prefix(mask, said.key_length);
+}
+
+}  // namespace
+
+Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
+  auto said = families::read_words(text, family_word, descriptor_rows());
+  if (!said) return said;
+  if (auto good = finish(*said); !good) return std::unexpected(std::move(good.error()));
+  return said;
+}
+
+std::string to_text(const ProblemDescriptor& descriptor) {
+  return families::line_of(family_word, descriptor_rows(), descriptor);
+}
+
+}  // namespace wavejit::attention_forward

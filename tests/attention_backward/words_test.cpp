@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The words of this family's specs and descriptors are rows: what is printed parses back, and a flag is one row.
+#include "templates/attention_backward/kernel/words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "templates/attention_backward/call/descriptor.h"
+
+namespace wavejit::tests {
+namespace {
+
+using namespace attention_backward;
+using ::testing::HasSubstr;
+
+constexpr const char* plain = "attention_backward_dq bf16 d128 mask=none blocks=1 target=gfx950 lowering=llvm";
+constexpr const char* line = "attention_backward bf16 b1 q40 k70 h2/1 d128";
+
+TEST(BackwardWords, AFlagOfAProblemIsOneRow) {
+  const auto without = parse_query_kernel(plain);
+  ASSERT_TRUE(without) << without.error();
+  EXPECT_EQ(to_text(*without), plain);
+  int flags = 0;
+  for (const auto& word : spec_words<QueryKernel>) {
+    const std::string text(word.accepted);
+    if (!word.of_problem || text.find_first_of("<,") != std::string::npos || text.ends_with('=')) continue;
+    const auto spec = parse_query_kernel(std::string(plain) + " " + text);
+    ASSERT_TRUE(spec) << spec.error();
+    EXPECT_EQ(parse_query_kernel(to_text(*spec)), *spec) << text;
+    const BackwardShape shape = {*spec, 128, 128};
+    EXPECT_NE(shape.shape().code, (BackwardShape{*without, 128, 128}.shape().code)) << text;
+    EXPECT_EQ(BackwardShape::of(shape.shape().code), shape) << text;
+    ++flags;
+    if (!word.described) continue;
+    const auto said = parse_descriptor(std::string(line) + " " + text);
+    ASSERT_TRUE(said) << said.error().detail;
+    EXPECT_EQ(to_text(*said), std::string(line) + " " + text);
+    EXPECT_NE(said->shape().shape().code, parse_descriptor(line)->shape().shape().code) << text;
+  }
+  EXPECT_GE(flags, 5);
+}
+
+TEST(BackwardWords, AreRefusedWithWhatIsAccepted) {
+  const std::string spec = "attention_backward_dkdv bf16 d128 mask=none blocks=1 runs=one target=gfx950 lowering=llvm";
+  EXPECT_THAT(parse_key_kernel(spec + " tall").error(), HasSubstr("word 9 'tall': accepted: bf16, fp16, d<n>, mask="));
+  EXPECT_THAT(parse_key_kernel(spec + " bf16").error(), HasSubstr("says again"));
+  EXPECT_THAT(parse_key_kernel("attention_backward_dkdv bf16").error(), HasSubstr("no word gives the head dim"));
+  EXPECT_THAT(parse_query_kernel("attention_backward_dq bf16 runs=one").error(), HasSubstr("accepted before '='"));
+  EXPECT_THAT(parse_key_kernel(spec + " gradients=fp16").error(), HasSubstr("accepted after '=': fp32"));
+  for (const char* wrong : {"gradients=fp16", "alibi=x", "softcap=0", "layout=paged", "tall", "b1", "k_lengths=1,2"})
+    EXPECT_THAT(parse_descriptor(std::string(line) + " " + wrong).error().detail, HasSubstr("accepted")) << wrong;
+}
+
+}  // namespace
+}  // namespace wavejit::tests
