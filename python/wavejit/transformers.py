@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.masking_utils import sdpa_mask
+from transformers.masking_utils import causal_mask_function, sdpa_mask
 
 from ._errors import InvalidArgument
 from .torch import _operators, _roads, scaled_dot_product_attention
@@ -43,35 +43,51 @@ def register(name: str = "wavejit") -> None:
 def mask(*arguments: Any, dtype: torch.dtype | None = None, **words: Any) -> torch.Tensor | None:
     """The mask of a forward, made once for all its layers: transformers' own of "sdpa", as a bias of the model's dtype.
 
-    None where a causal mask says all: no padding, and queries from the first key on, or one query. A sliding window and nothing
-    else is known as one: `attention_forward` tells the kernel so, which then walks no key outside it, and has a gradient.
+    None where a causal mask says all: no padding, and queries from the first key on, or one query. What a sliding window and padding
+    behind the sequences say is known as that: `attention_forward` tells the kernel a window and lengths, which hide keys that are
+    never read, and have gradients.
     """
     seen = sdpa_mask(*arguments, **words)
     if seen is None:
         return None
-    window = None if arguments else _window(seen, **words)
-    if window is not None:
+    known = None if arguments else _known(**words)
+    if known is not None:
         # On the tensor itself: whatever else is made of it is a mask as any.
-        setattr(seen, WINDOW, window)
+        setattr(seen, KNOWN, known)
         return seen
     return seen if dtype not in (torch.float16, torch.bfloat16) else _roads.bias_of(seen, dtype)
 
 
-WINDOW = "wavejit_window"
+KNOWN = "wavejit_known"
 
 
-def _window(seen: torch.Tensor, *, local_size: int | None = None, allow_is_causal_skip: bool = True, q_length: Any = 0, kv_length: Any = 0, q_offset: Any = 0,
-            kv_offset: Any = 0, mask_function: Any = None, attention_mask: torch.Tensor | None = None, **_: Any) -> int | None:
-    """How many keys a row sees, its own among them, if that and the diagonal are all that the mask says."""
-    if local_size is None or not allow_is_causal_skip or torch.compiler.is_compiling():
+def _known(*, local_size: int | None = None, allow_is_causal_skip: bool = True, q_length: Any = 0, kv_length: Any = 0, q_offset: Any = 0, kv_offset: Any = 0,
+           mask_function: Any = causal_mask_function, attention_mask: torch.Tensor | None = None, **_: Any) -> dict[str, Any] | None:
+    """The operator's words, if they say all that the mask says beside causal."""
+    if not allow_is_causal_skip or torch.compiler.is_compiling() or type(q_offset) is not int or type(kv_offset) is not int:
         return None
-    # Chunks have a local size, too. Row w sees keys 1 … w of a window of w, and key w of a chunk.
-    row, key, none = (torch.tensor(number) for number in (local_size, 1, 0))
-    if local_size > 1 and not bool(mask_function(none, none, row, key)) or bool(mask_function(none, none, row, none)):
+    if q_offset != 0 or kv_offset != 0 or q_length != kv_length:
         return None
-    at_the_start = type(q_offset) is type(kv_offset) is int and q_offset == kv_offset == 0 and q_length == kv_length
-    padded = attention_mask is not None and (attention_mask.shape[-1] != kv_length or not bool(attention_mask.all()))
-    return local_size if at_the_start and not padded else None
+    words: dict[str, Any] = {}
+    if local_size is None:
+        if mask_function is not causal_mask_function:
+            return None
+    else:
+        # Chunks have a local size, too. Row w sees keys 1 … w of a window of w, and key w of a chunk.
+        row, key, none = (torch.tensor(number) for number in (local_size, 1, 0))
+        if (local_size > 1 and not bool(mask_function(none, none, row, key))) or bool(mask_function(none, none, row, none)):
+            return None
+        words["window_left"] = local_size - 1
+    if attention_mask is not None:
+        there = attention_mask.to(torch.bool)
+        if there.shape[-1] != kv_length:
+            return None
+        if not bool(there.all()):
+            if not bool(there[:, 0].all()) or bool((there[:, 1:] & ~there[:, :-1]).any()):
+                return None  # in front, or in between
+            # Rows stand at the keys of their own number, whatever the sequence's length is.
+            words |= {"key_lengths": there.sum(-1, dtype=torch.int32), "causal_prefix": 0}
+    return words
 
 
 def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attention_mask: torch.Tensor | None,
@@ -87,7 +103,7 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     softcap, s_aux
         The cap of scores; sinks [Hq], a logit for each head that has no value.
 
-    Windows come in attention_mask. Refused by name: dropout, position_bias, cache (transformers' paged
+    Windows come in attention_mask, and so does padding. Refused by name: dropout, position_bias, cache (transformers' paged
     one), output_attentions.
     """
     for field, given in (("dropout", dropout), ("position_bias", position_bias), ("cache", cache), ("output_attentions", words.get("output_attentions"))):
@@ -99,15 +115,14 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     if causal and key.shape[2] > rows:
         # The first piece of a prompt into a cache of fixed length: no query sees what lies behind.
         key, value = key[:, :, :rows], value[:, :, :rows]
-    window = getattr(attention_mask, WINDOW, None) if key.shape[2] == rows else None
-    if window is not None:
+    known = getattr(attention_mask, KNOWN, None) if key.shape[2] == rows else None
+    if known is not None:
         attention_mask, causal = None, True
-    if softcap is None and s_aux is None and window is None:
+    if softcap is None and s_aux is None and known is None:
         out = scaled_dot_product_attention(query, key, value, attention_mask, 0.0, causal, scaling, True).transpose(1, 2)
         return out, None
-    _operators.without_derivative(query, key, value, attention_mask, s_aux, names=("query", "key", "value", "attention_mask", "s_aux"))
-    further: dict[str, Any] = {} if window is None else {"window_left": window - 1}
+    _operators.without_derivative(query, key, value, attention_mask, None, s_aux, names=("query", "key", "value", "attention_mask", "", "s_aux"))
     sinks = None if s_aux is None else s_aux.to(torch.float32).contiguous()
     out = _operators.called(_operators.attention_forward, NAMES, query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), scale=scaling, causal=causal,
-                            softcap=softcap or 0.0, bias=attention_mask, sinks=sinks, **further)
+                            softcap=softcap or 0.0, bias=attention_mask, sinks=sinks, **(known or {}))
     return out, None

@@ -9,7 +9,7 @@ import unittest
 
 import torch
 import transformers
-from training import Splits, Steps  # noqa: F401 - they run here: importing PyTorch costs as much as they do
+from training import Padding, Splits, Steps  # noqa: F401 - they run here: importing PyTorch costs as much as they do
 
 import wavejit.torch
 import wavejit.transformers
@@ -133,24 +133,29 @@ class Models(Case):
 
 
 class Masks(Case):
-    def test_a_window_is_known_as_one(self):
+    def test_windows_and_padding_behind_are_known_as_such(self):
         from transformers import masking_utils as masks
 
-        sliding, chunked = masks.sliding_window_causal_mask_function(4), masks.chunked_causal_mask_function(4, torch.zeros(2, dtype=torch.int))
-        words = {"batch_size": 2, "q_length": 9, "kv_length": 9, "mask_function": sliding, "local_size": 4, "dtype": torch.bfloat16}
-        padding = torch.ones(2, 9, dtype=torch.bool)
-        for known, given in ((4, {}), (4, {"attention_mask": padding}), (1, {"mask_function": masks.sliding_window_causal_mask_function(1), "local_size": 1}),
-                             (None, {"mask_function": chunked}), (None, {"attention_mask": padding.clone().index_fill_(1, torch.tensor([0]), False)}),
-                             (None, {"q_length": 3, "q_offset": 6}), (None, {"allow_is_causal_skip": False}), (None, {"q_offset": 1, "kv_offset": 1})):
+        window, chunk = masks.sliding_window_causal_mask_function, masks.chunked_causal_mask_function(4, torch.zeros(2, dtype=torch.int))
+        words = {"batch_size": 2, "q_length": 9, "kv_length": 9, "mask_function": window(4), "local_size": 4, "dtype": torch.bfloat16}
+        whole, behind, front, between = torch.ones(4, 2, 9, dtype=torch.bool)
+        behind[1, 5:] = front[0, :2] = between[0, 4] = False
+        plain = {"mask_function": masks.causal_mask_function, "local_size": None}
+        q, k = torch.randn(2, 2, 9, 64).bfloat16(), torch.randn(2, 1, 9, 64).bfloat16()
+        for known, given in (({"window_left": 3}, {}), ({"window_left": 3}, {"attention_mask": whole}), ({"window_left": 0}, {"mask_function": window(1), "local_size": 1}),
+                             ({"window_left", "key_lengths", "causal_prefix"}, {"attention_mask": behind}), ({"key_lengths", "causal_prefix"}, {"attention_mask": behind, **plain}),
+                             (None, {"mask_function": chunk}), (None, {"attention_mask": front}), (None, {"attention_mask": between, **plain}), (None, {"q_length": 3, "q_offset": 6}),
+                             (None, {"allow_is_causal_skip": False}), (None, {"q_offset": 1, "kv_offset": 1}),
+                             (None, {"mask_function": masks.and_masks(masks.causal_mask_function, masks.causal_mask_function), "attention_mask": behind, "local_size": None})):
             with self.subTest(given=given):
                 made = wavejit.transformers.mask(**{**words, **given})
-                self.assertEqual(getattr(made, "wavejit_window", None), known)
-                seen = masks.sdpa_mask(**{**words, **given})
-                self.assertTrue(torch.equal(made if made.dtype is torch.bool else made == 0, seen))
-        q, k = torch.randn(2, 2, 9, 64).bfloat16(), torch.randn(2, 1, 9, 64).bfloat16()
-        window = wavejit.transformers.mask(**words)
-        outs = [wavejit.transformers.attention_forward(torch.nn.Identity(), q, k, k, mask)[0] for mask in (window, window.clone())]
-        self.assertTrue(torch.equal(*outs))
+                found = getattr(made, "wavejit_known", None)
+                self.assertEqual(set(found) if isinstance(known, set) else found, known)
+                self.assertTrue(torch.equal(made if made.dtype is torch.bool else made == 0, masks.sdpa_mask(**{**words, **given})))
+                if known is not None:  # the bits of the mask as it stands, in rows of a sequence
+                    outs = [wavejit.transformers.attention_forward(torch.nn.Identity(), q, k, k, mask)[0] for mask in (made, made.clone())]
+                    rows = given.get("attention_mask", whole)
+                    self.assertTrue(torch.equal(outs[0][rows], outs[1][rows]))
 
 
 class Refused(unittest.TestCase):

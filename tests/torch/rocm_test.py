@@ -108,6 +108,15 @@ class Road(Case):
         out, lse = ENGINE.attention_forward(*(ENGINE.array(each) for each in (q, k, v)), causal=True, lse=True)
         self.gradients(q, k, v, out.numpy(), lse.numpy(), d_out, causal=True)
 
+    def test_gradients_of_sinks_have_the_bits_of_the_engines(self):
+        rows, d_out, sinks = draw(2, 19, 4, 64), draw(2, 19, 4, 64), numpy.array([0.5, 3.0, -1.0, 1.0], numpy.float32)
+        arrays = [ENGINE.array(rows)] * 3
+        out, lse = ENGINE.attention_forward(*arrays, sinks=ENGINE.array(sinks), lse=True)
+        *_, exact = ENGINE.attention_backward(*arrays, out, lse, ENGINE.array(d_out), sinks=ENGINE.array(sinks), d_sinks=True)
+        *_, found = torch.ops.wavejit.attention_backward_sinks(*map(rocm, (rows, rows, rows, out.numpy(), lse.numpy(), d_out, sinks)))
+        self.assertEqual(found.shape, (2, 4))
+        self.assertTrue(numpy.array_equal(host(found), exact.numpy()))
+
     def test_gradients_of_more_rows_than_a_run(self):
         # 512 query heads a kv head: a run is 64 rows, and sums of runs stand in the workspace beside delta.
         rows, keys = draw(1, 65, 512, 64), draw(1, 1, 1, 64)

@@ -13,7 +13,7 @@ tensor and `flash_attn_with_kvcache` are flash-attn's. They end in the operators
 torch.compile and torch.export trace. docs/pytorch.md begins there.
 
 Where q, k or v requires grad, they have gradients: head dims 64 and 128, every mask but a tensor (attn_mask), soft-cap, ALiBi,
-sinks. The same call twice gives the same bits. What has no gradient is refused by name.
+sinks, and of sinks, too. The same call twice gives the same bits. What has no gradient is refused by name.
 """
 from ._engines import engine, use
 from ._flash import (

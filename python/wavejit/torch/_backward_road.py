@@ -19,9 +19,11 @@ from . import _roads
 from ._roads import Words
 
 Gradients = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+# dq, dk and dv, and of sinks where the words have them.
+Results = tuple[Gradients, torch.Tensor | None]
 INPUTS = ("q", "k", "v", "out", "lse", "d_out")
 NUMBERS = ("query_starts", "key_starts", "key_lengths")
-OF_TENSORS = frozenset(("d_lse", "alibi", *NUMBERS))
+OF_TENSORS = frozenset(("d_lse", "alibi", "sinks", *NUMBERS))
 
 
 class Plan(NamedTuple):
@@ -34,9 +36,10 @@ class Plan(NamedTuple):
     clears: bool  # rows of no sequence, or of a sequence without queries or keys, are not written
 
 
-def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words) -> Gradients:
+def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words) -> Results:
     """CPU tensors, copied to a simulated device and back."""
     gradients = _empty(tuple(tensor.shape for tensor in inputs[:3]), inputs[0])
+    d_sinks = _of_sinks(inputs, words)
     if _clears(inputs, words):
         for gradient in gradients:
             gradient.zero_()
@@ -44,11 +47,13 @@ def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Word
         given = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
         if "d_lse" in given:
             given["d_lse"] = _readable(given["d_lse"])
+        if d_sinks is not None:
+            given["d_sinks"] = d_sinks
         engine.attention_backward(*(_readable(tensor).detach() for tensor in _of_one_type(inputs)), *gradients, **given)
-    return gradients
+    return gradients, d_sinks
 
 
-def on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words) -> Gradients:
+def on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words) -> Results:
     q, k, v, out, lse, d_out = inputs
     others: dict[str, torch.Tensor] = {}
     key: list[Any] = ["backward"]
@@ -75,21 +80,24 @@ def on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words) ->
     if plan.clears:
         for gradient in gradients:
             gradient.zero_()
+    d_sinks = None if "sinks" not in others else _of_sinks(inputs, words)
     if plan.launch is not _nothing:
-        _launch(plan, inputs, gradients, others)
-    return gradients
+        _launch(plan, inputs, gradients, others, d_sinks)
+    return gradients, d_sinks
 
 
-def _launch(plan: Plan, inputs: tuple[torch.Tensor, ...], gradients: Gradients, others: dict[str, torch.Tensor]) -> None:
+def _launch(plan: Plan, inputs: tuple[torch.Tensor, ...], gradients: Gradients, others: dict[str, torch.Tensor],
+            d_sinks: torch.Tensor | None) -> None:
     q, k, v, out, lse, d_out = inputs
     dq, dk, dv = gradients
     workspace = workspace_of(plan, q.device)
-    d_lse, alibi, numbers = 0, 0, (0, 0, 0)
+    d_lse, alibi, sinks, numbers = 0, 0, 0, (0, 0, 0)
     if others:
-        d_lse, alibi, *starts = (others[name].data_ptr() if name in others else 0 for name in ("d_lse", "alibi", *NUMBERS))
+        d_lse, alibi, sinks, *starts = (others[name].data_ptr() if name in others else 0 for name in ("d_lse", "alibi", "sinks", *NUMBERS))
         numbers = tuple(starts)
     # In the order of launch_over: wavejit.h's tensors, and its device numbers.
-    tensors = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), d_out.data_ptr(), lse.data_ptr(), d_lse, dq.data_ptr(), dk.data_ptr(), dv.data_ptr(), alibi)
+    tensors = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), d_out.data_ptr(), lse.data_ptr(), d_lse, dq.data_ptr(), dk.data_ptr(), dv.data_ptr(), alibi,
+               sinks, 0 if d_sinks is None else d_sinks.data_ptr(), 0, 0, 0)
     plan.launch(_roads.current_stream(q.device), tensors, (*numbers, workspace.data_ptr()), plan.workspace)
 
 
@@ -120,6 +128,9 @@ def _planned(engine: Engine, shapes: Any, inputs: tuple[torch.Tensor, ...], word
         # Outputs that are not written: those of a launch are its own.
         outputs = [array(name, gradient) for name, gradient in zip(("dq", "dk", "dv"), _empty(sizes, q))]
         # Only the checked fields are kept of it: no memory.
+        d_sinks = _of_sinks(inputs, words)
+        if d_sinks is not None:
+            known["d_sinks"] = array("d_sinks", d_sinks)
         call = _backward.AttentionBackwardCall(engine, *(array(name, tensor) for name, tensor in zip(INPUTS, readable)), *outputs, **known)
         launch, workspace = call._call.launch_over, call.workspace_bytes()
     dense = all(tensor.is_contiguous() for tensor in inputs[:3])
@@ -130,12 +141,28 @@ def _planned(engine: Engine, shapes: Any, inputs: tuple[torch.Tensor, ...], word
     return plan
 
 
+def sequences_of(q: torch.Tensor, words: Words) -> int:
+    starts = words.get("query_starts") if words.get("query_starts") is not None else words.get("key_starts")
+    return q.shape[0] if starts is None else starts.shape[0] - 1
+
+
+def _of_sinks(inputs: tuple[torch.Tensor, ...], words: Words) -> torch.Tensor | None:
+    """Room for the gradients of sinks, of each sequence by itself; the gradients where nothing is launched."""
+    if words.get("sinks") is None:
+        return None
+    q, k = inputs[:2]
+    if 0 in k.shape and 0 not in q.shape and words.get("d_lse") is not None and words.get("query_starts") is None:
+        return words["d_lse"].sum(2)  # without keys the LSE is the sink
+    size = (sequences_of(q, words), q.shape[2])
+    return (torch.zeros if _is_empty(inputs) else torch.empty)(size, dtype=torch.float32, device=q.device)
+
+
 def _nothing(*_: Any) -> None:
     """The launch of a call without rows or keys."""
 
 
 def _engine_words(words: Words) -> dict[str, Any]:
-    known = _roads.engine_words({name: value for name, value in words.items() if value is not None})
+    known = _roads.engine_words(words)
     known.pop("splits", None)
     if words.get("d_lse") is not None:
         known["d_lse"] = words["d_lse"]

@@ -2,8 +2,10 @@
 """Gradients: what the forward operators are where a tensor requires grad, and the operator that computes them.
 
     torch.ops.wavejit.attention_backward(q, k, v, out, lse, d_out, *, …) -> (Tensor, Tensor, Tensor)
+    torch.ops.wavejit.attention_backward_sinks(q, k, v, out, lse, d_out, sinks, *, …) -> (Tensor, Tensor, Tensor, Tensor)
 
-Forward with LSE, then one call for dq, dk and dv. Each call is deterministic: no additions in the order of arrival.
+Forward with LSE, then one call for dq, dk and dv, and for d_sinks [sequences, heads] where sinks require grad. Each call is
+deterministic: no additions in the order of arrival.
 """
 from __future__ import annotations
 
@@ -16,8 +18,9 @@ from torch.autograd import forward_ad
 from .._errors import Unsupported
 from . import _backward_road, _engines
 
-ARGUMENTS = (
-    "Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor d_out, *, Tensor? d_lse=None, float? scale=None, bool causal=False, "
+INPUTS = "Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor d_out"
+WORDS_OF_BACKWARD = (
+    "*, Tensor? d_lse=None, float? scale=None, bool causal=False, "
     "SymInt window_left=-1, SymInt window_right=-1, SymInt causal_prefix=-1, float softcap=0.0, Tensor? alibi=None, Tensor? query_starts=None, "
     "Tensor? key_starts=None, Tensor? key_lengths=None, SymInt max_query_length=0, SymInt max_key_length=0"
 )
@@ -26,7 +29,7 @@ WORDS = frozenset(("scale", "causal", "window_left", "window_right", "causal_pre
 SAVED = frozenset(("alibi", *_backward_road.NUMBERS))
 TENSORS = frozenset(("bias", "alibi", "sinks", "query_starts", "key_starts", "key_lengths", "first_keys", "block_table"))
 WITHOUT_BACKWARD = frozenset(("bias", "first_keys", "block_table"))
-CONSTANTS = frozenset(("bias", "alibi", "sinks"))
+CONSTANTS = frozenset(("bias", "alibi"))
 HEAD_DIMS = (64, 128)
 INSTEAD = "torch.no_grad(), torch.inference_mode(), or detach()"
 
@@ -49,16 +52,18 @@ PLAIN = frozenset((bool, int, float, type(None)))
 
 
 def without_an_operator(q: torch.Tensor, words: dict[str, Any]) -> bool:
-    """Whether a function of this package may leave out its operator where a gradient is wanted: nobody traces it, autocast has
-    nothing to cast, and a profile has the autograd function's name."""
+    """Whether a function of this package may leave out its operator: nobody traces it or takes a profile, and autocast has nothing to
+    cast. The dispatcher costs twice what the rest of a call does."""
     return (
         nothing_traces(q)
         and not _function_modes()
         and not _autocast()
+        and not _profiled()
         and all([type(value) in PLAIN or (name in TENSORS and type(value) is torch.Tensor) for name, value in words.items()])
     )
 
 
+_profiled: Callable[[], bool] = torch.autograd._profiler_enabled
 _autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
 _function_modes: Callable[[], int] = torch._C._len_torch_function_stack
 _dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
@@ -80,7 +85,8 @@ class WavejitAttention(torch.autograd.Function):
     """Forward with LSE, and the gradients of both outputs."""
 
     @staticmethod
-    def forward(ctx: Any, operator: Any, kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(ctx: Any, operator: Any, kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, sinks: torch.Tensor | None,
+                words: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
         if nothing_traces(q):
             out, lse = kernel(q, k, v, **words)
         else:
@@ -88,6 +94,8 @@ class WavejitAttention(torch.autograd.Function):
                 out, lse = operator(q, k, v, **words)
         ctx.words = {name: value for name, value in words.items() if name in WORDS}
         tensors = {name: value for name, value in words.items() if name in SAVED and value is not None}
+        if sinks is not None and sinks.requires_grad:
+            tensors["sinks"] = sinks
         ctx.tensors = tuple(tensors)
         ctx.save_for_backward(q, k, v, out, lse, *tensors.values())
         ctx.set_materialize_grads(False)
@@ -98,7 +106,7 @@ class WavejitAttention(torch.autograd.Function):
         d_out, d_lse = gradients
         q, k, v, out, lse, *others = ctx.saved_tensors
         if d_out is None and d_lse is None:
-            return None, None, None, None, None, None
+            return None, None, None, None, None, None, None
         if d_out is None:
             d_out = torch.zeros_like(out)
         words = ctx.words
@@ -106,16 +114,18 @@ class WavejitAttention(torch.autograd.Function):
             words = {**words, **dict(zip(ctx.tensors, others, strict=True))}
         if d_lse is not None:
             words = {**words, "d_lse": d_lse}
-        if nothing_traces(d_out) and not torch.is_grad_enabled():
-            dq, dk, dv = _kernel(q, k, v, out, lse, d_out, **words)
-        else:
-            dq, dk, dv = attention_backward(q, k, v, out, lse, d_out, **words)
-        return None, None, dq, dk, dv, None
+        direct = nothing_traces(d_out) and not torch.is_grad_enabled()
+        if "sinks" in words:
+            given = {**words}
+            dq, dk, dv, each = (_kernel_sinks if direct else attention_backward_sinks)(q, k, v, out, lse, d_out, given.pop("sinks"), **given)
+            return None, None, dq, dk, dv, each.sum(0), None  # over sequences
+        dq, dk, dv = (_kernel if direct else attention_backward)(q, k, v, out, lse, d_out, **words)
+        return None, None, dq, dk, dv, None, None
 
 
 def with_gradients(operator: Any, kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
     check(q, v, words)
-    return WavejitAttention.apply(operator, kernel, q, k, v, words)  # type: ignore[no-any-return,no-untyped-call]
+    return WavejitAttention.apply(operator, kernel, q, k, v, words.get("sinks"), words)  # type: ignore[no-any-return,no-untyped-call]
 
 
 def differentiable(operator: Any, with_lse: bool, with_lse_operator: Any, kernel: Any, check_forward_mode: Any) -> Any:
@@ -137,39 +147,65 @@ def differentiable(operator: Any, with_lse: bool, with_lse_operator: Any, kernel
 # ---- The operator
 
 
-def _attention_backward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor,
-                        **words: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+Three = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+Four = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+def _attention_backward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, **words: Any) -> Three:
     engine = _engines.of_device(q.device, "q")
     road = _backward_road.through_copies if q.is_cpu else _backward_road.on_device
-    return road(engine, (q, k, v, out, lse, d_out), words)
+    return road(engine, (q, k, v, out, lse, d_out), words)[0]
+
+
+def _attention_backward_sinks(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, sinks: torch.Tensor,
+                              **words: Any) -> Four:
+    engine = _engines.of_device(q.device, "q")
+    road = _backward_road.through_copies if q.is_cpu else _backward_road.on_device
+    three, d_sinks = road(engine, (q, k, v, out, lse, d_out), {**words, "sinks": sinks})
+    assert d_sinks is not None
+    return *three, d_sinks
 
 
 _kernel: Any = torch.compiler.disable(_attention_backward)
+_kernel_sinks: Any = torch.compiler.disable(_attention_backward_sinks)
 
 
-def _traced(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor,
-            **words: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _traced(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, **words: Any) -> Three:
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
+def _traced_sinks(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, sinks: torch.Tensor,
+                  **words: Any) -> Four:
+    return *_traced(q, k, v, out, lse, d_out), q.new_empty((_backward_road.sequences_of(q, words), q.shape[2]), dtype=torch.float32)
+
+
 def _no_second(operator: Any) -> Any:
-    def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, **words: Any) -> Any:
-        if wanted(q, k, v, out, d_out):
+    def call(*inputs: torch.Tensor, **words: Any) -> Any:
+        if torch.is_grad_enabled() and any([tensor.requires_grad for tensor in inputs]):
             raise Unsupported("create_graph: gradients of gradients have no kernel; accepted: create_graph=False")
         with torch._C._AutoDispatchBelowAutograd():
-            return operator()(q, k, v, out, lse, d_out, **words)
+            return operator()(*inputs, **words)
 
     return call
 
 
 def define(library: Any) -> None:
-    """The operator, in the library of the forward ones."""
-    library.define(f"attention_backward({ARGUMENTS}) -> (Tensor, Tensor, Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
-    library.impl("attention_backward", _kernel, "CompositeExplicitAutograd")
-    library.impl("attention_backward", _no_second(lambda: attention_backward), "Autograd")
-    torch.library.register_fake("wavejit::attention_backward", _traced, lib=library)
+    """The operators, in the library of the forward ones."""
+    for name, inputs, results, kernel, operator, traced in (
+        ("attention_backward", INPUTS, 3, _kernel, lambda: attention_backward, _traced),
+        ("attention_backward_sinks", f"{INPUTS}, Tensor sinks", 4, _kernel_sinks, lambda: attention_backward_sinks, _traced_sinks),
+    ):
+        library.define(f"{name}({inputs}, {WORDS_OF_BACKWARD}) -> ({', '.join(['Tensor'] * results)})", tags=(torch.Tag.pt2_compliant_tag,))
+        library.impl(name, kernel, "CompositeExplicitAutograd")
+        library.impl(name, _no_second(operator), "Autograd")
+        torch.library.register_fake(f"wavejit::{name}", traced, lib=library)
 
 
-def attention_backward(*inputs: Any, **words: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def attention_backward(*inputs: Any, **words: Any) -> Three:
     """The operator."""
     return torch.ops.wavejit.attention_backward.default(*inputs, **words)  # type: ignore[no-any-return]
+
+
+def attention_backward_sinks(*inputs: Any, **words: Any) -> Four:
+    """The operator."""
+    return torch.ops.wavejit.attention_backward_sinks.default(*inputs, **words)  # type: ignore[no-any-return]

@@ -40,14 +40,14 @@ NAMES = ("q", "k", "v", "bias", "alibi", "sinks")
 
 
 def without_derivative(*tensors: torch.Tensor | None, names: tuple[str, ...] = NAMES) -> None:
-    """Refuses what has no derivative where one is wanted: it would be zeros, silently. The first three, q, k and v, have gradients
-    (_gradients.py), and nothing has a derivative of forward mode."""
-    if forward_ad._current_level < 0 and (not torch.is_grad_enabled() or not any([tensor is not None and tensor.requires_grad for tensor in tensors[3:]])):
+    """Refuses what has no derivative where one is wanted: it would be zeros, silently. The first three, q, k and v, have gradients, and
+    so have sinks, the sixth (_gradients.py). Nothing has a derivative of forward mode."""
+    if forward_ad._current_level < 0 and (not torch.is_grad_enabled() or not any([tensor is not None and tensor.requires_grad for tensor in tensors[3:5]])):
         return
     for place, (field, tensor) in enumerate(zip(names, tensors)):
         if tensor is None:
             continue
-        if place > 2 and tensor.requires_grad and torch.is_grad_enabled():
+        if place in (3, 4) and tensor.requires_grad and torch.is_grad_enabled():
             raise Unsupported(f"{field}: it requires grad, and has no backward yet; accepted: torch.no_grad(), torch.inference_mode(), or detach()")
         if forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None:
             raise Unsupported(f"{field}: it has a tangent (forward-mode AD, torch.func.jvp), and there is no derivative yet; accepted: tensors without one")
@@ -60,10 +60,12 @@ def called(operator: Callable[..., Any], names: dict[str, str], q: torch.Tensor,
         return operator(q, k, v, **words)
     try:
         if forward_ad._current_level < 0:
-            if _gradients.wanted(q, k, v) and _gradients.without_an_operator(q, words):
+            if not _gradients.without_an_operator(q, words):
+                return operator(q, k, v, **words)
+            if _gradients.wanted(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks")):
                 both = _gradients.with_gradients(attention_forward_lse, _lse_kernel, q, k, v, words)
                 return both if operator is attention_forward_lse else both[0]
-            return operator(q, k, v, **words)
+            return (_kernel if operator is attention_forward else _lse_kernel)(q, k, v, **words)
         _looked_at.by_a_function = True
         try:
             return operator(q, k, v, **words)
@@ -116,8 +118,8 @@ def _traced_lse(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any)
 # One kernel for every device: what it cannot do, it refuses by name. torch.compile must not look inside, which it would where it
 # runs a graph in pieces.
 _untraced: Callable[..., Any] = torch.compiler.disable
-_lse_kernel = _untraced(_attention_forward_lse)
-LIBRARY.impl("attention_forward", _untraced(_attention_forward), "CompositeExplicitAutograd")
+_kernel, _lse_kernel = _untraced(_attention_forward), _untraced(_attention_forward_lse)
+LIBRARY.impl("attention_forward", _kernel, "CompositeExplicitAutograd")
 LIBRARY.impl("attention_forward_lse", _lse_kernel, "CompositeExplicitAutograd")
 torch.library.register_fake("wavejit::attention_forward", _traced, lib=LIBRARY)
 torch.library.register_fake("wavejit::attention_forward_lse", _traced_lse, lib=LIBRARY)

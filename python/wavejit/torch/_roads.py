@@ -55,7 +55,7 @@ def current_stream(device: torch.device) -> int:
 
 def engine_words(words: Words) -> dict[str, Any]:
     """What `Engine.attention_forward` takes, from what the operators take."""
-    given = {name: words[name] for name in ("scale", "causal", "splits", "bias", "alibi", "sinks", *NUMBERS) if name in words}
+    given = {name: words[name] for name in ("scale", "causal", "splits", "bias", "alibi", "sinks", *NUMBERS) if words.get(name) is not None}
     left, right = words.get("window_left", -1), words.get("window_right", -1)
     if left != -1 or right != -1:
         given["window"] = tuple(None if side == -1 else side for side in (left, right))
@@ -155,7 +155,8 @@ def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
 
 def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, others: dict[str, torch.Tensor]) -> tuple[torch.Tensor, Any]:
     device = q.device
-    out = torch.empty(plan.out, dtype=q.dtype, device=device)
+    # empty_like is the quicker one.
+    out = torch.empty_like(q) if plan.out == q.shape and q.is_contiguous() else torch.empty(plan.out, dtype=q.dtype, device=device)
     lse = torch.empty(plan.lse, dtype=torch.float32, device=device) if with_lse else None
     if 0 in plan.out:
         return out, lse
