@@ -44,8 +44,9 @@ class LargeGradients : public ::testing::TestWithParam<const char*> {
   }
 };
 
-// Two sequences of 16,384 rows and keys, of which a row sees 100. First side by side, then with rows so far apart that
-// a sequence's slice ends 512 KiB below 4 GiB and the tensor has more than 2³² elements: the same bits.
+// Two sequences of 16,384 rows and keys, of which a row sees 100. First side by side, then with rows as far apart as a
+// call may have them, so that a sequence's slice ends below 4 GiB and the second one begins behind 2³¹ elements: the
+// same bits.
 TEST_P(LargeGradients, OfSlicesThatEndBelowFourGibibytes) {
   run_all();
   const Arrays arrays = backward_arrays("bf16 b2 q16384 k16384 h2/1 d64 causal window=99,0");
@@ -53,10 +54,11 @@ TEST_P(LargeGradients, OfSlicesThatEndBelowFourGibibytes) {
   ASSERT_EQ(together.status, WAVEJIT_OK) << together.detail;
   EXPECT_EQ(wrong_gradients(arrays, together), "");
 
-  constexpr std::int64_t row_stride = 131056;  // elements: 16,384 such rows of bf16 are 512 KiB less than 4 GiB
-  constexpr std::int64_t batch_stride = 16384 * row_stride;
-  static_assert(2 * batch_stride > std::int64_t{1} << 31U);
-  static_assert(batch_stride * 2 < std::int64_t{1} << 32U);
+  // Elements of bf16. A slice counts with 256 rows that a tile may reach over its end: 8 elements more are too many.
+  constexpr std::int64_t row_stride = 129048;
+  static_assert((16384 + 256) * row_stride * 2 < std::int64_t{1} << 32U);
+  static_assert((16384 + 256) * (row_stride + 8) * 2 > std::int64_t{1} << 32U);
+  constexpr std::int64_t batch_stride = (std::int64_t{1} << 31U) + 8;
   const Placement queries = attention::program::queries_of(arrays.experiment);
   const Placement keys = attention::program::keys_of(arrays.experiment);
   const auto sparse = [&](const Placement& of) {
@@ -89,6 +91,13 @@ TEST_P(LargeGradients, OfSlicesThatEndBelowFourGibibytes) {
   EXPECT_TRUE(dq->read() == together.dq);
   EXPECT_TRUE(dk->read() == together.dk);
   EXPECT_TRUE(dv->read() == together.dv);
+
+  const BackwardOutput beyond = run_backward(engine_.get(), arrays, [&](wavejit_attention_backward_arguments& call) {
+    dk->describe(call.dk);
+    call.dk.strides[1] = row_stride + 8;
+  });
+  EXPECT_EQ(beyond.status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_TRUE(beyond.detail.contains("dk: bytes that one head of one batch spans")) << beyond.detail;
 }
 
 // Rows or keys `first` … of a head as the reference takes them.
