@@ -55,9 +55,10 @@ TEST_P(LargeGradients, OfSlicesThatEndBelowFourGibibytes) {
   EXPECT_EQ(wrong_gradients(arrays, together), "");
 
   // Elements of bf16. A slice counts with 256 rows that a tile may reach over its end: 8 elements more are too many.
-  constexpr std::int64_t row_stride = 129048;
-  static_assert((16384 + 256) * row_stride * 2 < std::int64_t{1} << 32U);
-  static_assert((16384 + 256) * (row_stride + 8) * 2 > std::int64_t{1} << 32U);
+  constexpr std::int64_t row_stride = 129056;
+  constexpr auto span = [](std::int64_t stride) { return ((16384 + 256 - 1) * stride + 64) * 2; };
+  static_assert(span(row_stride) < std::int64_t{1} << 32U);
+  static_assert(span(row_stride + 8) > std::int64_t{1} << 32U);
   constexpr std::int64_t batch_stride = (std::int64_t{1} << 31U) + 8;
   const Placement queries = attention::program::queries_of(arrays.experiment);
   const Placement keys = attention::program::keys_of(arrays.experiment);
@@ -93,11 +94,11 @@ TEST_P(LargeGradients, OfSlicesThatEndBelowFourGibibytes) {
   EXPECT_TRUE(dv->read() == together.dv);
 
   const BackwardOutput beyond = run_backward(engine_.get(), arrays, [&](wavejit_attention_backward_arguments& call) {
-    dk->describe(call.dk);
-    call.dk.strides[1] = row_stride + 8;
+    q->describe(call.q);
+    call.q.strides[1] = row_stride + 8;
   });
   EXPECT_EQ(beyond.status, WAVEJIT_INVALID_ARGUMENT);
-  EXPECT_TRUE(beyond.detail.contains("dk: bytes that one head of one batch spans")) << beyond.detail;
+  EXPECT_TRUE(beyond.detail.contains("q: bytes that one head of one batch spans")) << beyond.detail;
 }
 
 // Rows or keys `first` … of a head as the reference takes them.

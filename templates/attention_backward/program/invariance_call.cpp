@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "templates/attention_backward/program/device_call.h"
 #include "tools/device_array.h"
@@ -116,6 +117,66 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
                        .dk = rows_of(*dk, keys, place.first_key, place.keys),
                        .dv = rows_of(*dv, keys, place.first_key, place.keys)});
   return answers;
+}
+
+Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& batch, const RowsOf& whole,
+                                          std::span<const std::int64_t> ends) {
+  Arrays arrays = arranged(batch, std::span(&whole, 1), {.layout = WAVEJIT_LAYOUT_BSHD});
+  const std::vector<std::uint16_t> k = arrays.k;
+  const std::vector<std::uint16_t> v = arrays.v;
+  attention::program::Experiment& of = arrays.experiment;
+  of.output_fp32 = true;
+  of.key_lengths.clear();
+  arrays.key_lengths.clear();
+  Memory memory(engine);
+  DevicePointers at = {.q = memory.take(arrays.q),
+                       .o = memory.take(arrays.o),
+                       .d_o = memory.take(arrays.d_o),
+                       .lse = memory.take(arrays.lse),
+                       .d_lse = memory.take(arrays.d_lse),
+                       .dq = memory.take_output(arrays.q.size() * sizeof(float))};
+  const auto rounded = [&](std::vector<std::uint32_t> bits) {
+    for (std::uint32_t& each : bits) each = bits_of(batch, std::bit_cast<float>(each));
+    return bits;
+  };
+  Answer answer;
+  const std::int64_t keys = ends.back();
+  for (std::size_t piece = 0; piece < ends.size(); ++piece) {
+    const std::int64_t first = piece == 0 ? 0 : ends[piece - 1];
+    of.key_length = ends[piece] - first;
+    // As the whole's diagonal has it, seen from the piece's last key.
+    if (batch.causal()) {
+      of.mask = WAVEJIT_MASK_WINDOW;
+      of.window_left = -1;
+      of.window_right = static_cast<std::int32_t>(keys - ends[piece]);
+    }
+    const std::int64_t row = of.kv_heads * of.head_dim_qk;
+    const auto cut = [&](const std::vector<std::uint16_t>& all) {
+      return std::vector<std::uint16_t>(all.begin() + (first * row), all.begin() + (ends[piece] * row));
+    };
+    arrays.k = cut(k);
+    arrays.v = cut(v);
+    at.k = memory.take(arrays.k);
+    at.v = memory.take(arrays.v);
+    at.dk = memory.take_output(arrays.k.size() * sizeof(float));
+    at.dv = memory.take_output(arrays.v.size() * sizeof(float));
+    if (!memory.good()) return std::unexpected(memory.good().error());
+    wavejit_attention_backward_arguments call = call_of(arrays, at);
+    if (piece > 0) call.sums_before = WAVEJIT_SUMS_OF_DQ;
+    if (piece + 1 < ends.size()) call.sums_behind = WAVEJIT_SUMS_OF_DQ;
+    const wavejit_status status = wavejit_attention_backward(engine, &call, nullptr);
+    if (status == WAVEJIT_UNSUPPORTED) return std::optional<Answer>();
+    if (auto launched = checked(status); !launched) return std::unexpected(launched.error());
+    if (auto done = checked(wavejit_device_synchronize(engine)); !done) return std::unexpected(done.error());
+    for (const auto& [from, to] : {std::pair(at.dk, &answer.dk), std::pair(at.dv, &answer.dv)}) {
+      const auto bits = fetched(engine, from, arrays.k.size(), sizeof(float));
+      if (!bits) return std::unexpected(bits.error());
+      to->insert(to->end(), bits->begin(), bits->end());
+    }
+  }
+  const auto dq = fetched(engine, at.dq, arrays.q.size(), sizeof(float));
+  if (!dq) return std::unexpected(dq.error());
+  return Answer{.dq = rounded(*dq), .dk = rounded(std::move(answer.dk)), .dv = rounded(std::move(answer.dv))};
 }
 
 float number_of(const Batch& batch, std::uint32_t bits) {

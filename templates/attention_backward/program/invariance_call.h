@@ -22,6 +22,11 @@ struct Answer {
 tools::Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
                                                              std::span<const RowsOf> pieces, const Placing& placing);
 
+// One sequence in calls over pieces of its keys, each behind one of `ends`, that continue the sums of dq. Gradients are
+// fp32 there, and rounded to the batch's type here.
+tools::Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& batch, const RowsOf& whole,
+                                                 std::span<const std::int64_t> ends);
+
 // An element as a number, and the other way round.
 float number_of(const Batch& batch, std::uint32_t bits);
 std::uint32_t bits_of(const Batch& batch, float number);

@@ -86,6 +86,25 @@ std::vector<Change> rechunked(const Batch& batch, Draws& draws) {
   return {{.text = "in pieces", .calls = {in_pieces(batch, draws)}}};
 }
 
+// Keys that go round a ring of devices. A window and slopes count from the diagonal, and pieces move away from it.
+std::vector<Change> in_ring(const Batch& batch, Draws& draws) {
+  constexpr std::int64_t step = 16;
+  if ((batch.arrays.experiment.mask & WAVEJIT_MASK_WINDOW) != 0 || !batch.arrays.slopes.empty()) return {};
+  Change change = {.text = "keys in pieces, sums of dQ continued", .calls = {}};
+  for (const RowsOf& all : all_whole(batch)) {
+    const std::int64_t keys = batch.sequences[all.sequence].keys;
+    const std::int64_t steps = (keys - 1) / step;  // places to cut at
+    if (steps == 0) continue;
+    std::vector<std::int64_t> ends = {step * (1 + draws.below(steps)), keys};
+    if (const std::int64_t second = step * (1 + draws.below(steps)); second != ends.front()) ends.push_back(second);
+    std::ranges::sort(ends);
+    change.calls.push_back({all});
+    change.key_ends.push_back(std::move(ends));
+  }
+  if (change.calls.empty()) return {};
+  return {std::move(change)};
+}
+
 // Sequences of a row or two, or of one key, may come to the same bits by chance.
 std::vector<Change> added_pieces(const Batch& batch, Draws&) {
   constexpr std::int64_t least = 8;
@@ -119,6 +138,9 @@ const std::vector<Dimension>& all_dimensions() {
       {.told = {.name = "dq-rechunked", .changes = "queries in pieces, each with the keys up to its end: dQ"},
        .changes = rechunked,
        .compared = Compared::queries},
+      {.told = {.name = "dq-dk-dv-ring",
+                .changes = "keys in pieces from multiples of 16, in calls that continue the sums of dQ"},
+       .changes = in_ring},
       {.told = {.name = "dk-dv-pieces",
                 .changes = "control: dK and dV of two pieces of the rows, added by the caller; bits differ",
                 .control = true},

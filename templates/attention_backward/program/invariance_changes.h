@@ -20,6 +20,8 @@ struct Change {
   std::string pipeline = {};
   // Of the simulated GPU; on another device the same call once more.
   std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
+  // Of calls of one sequence each: where pieces of its keys end, each a call that continues the sums of dq.
+  std::vector<std::vector<std::int64_t>> key_ends = {};
 };
 
 // What of a sequence is compared.
