@@ -114,8 +114,10 @@ tools::Result<UnfilledCall> UnfilledCall::prepare(wavejit_engine* engine, const 
 }
 
 tools::Result<void> UnfilledCall::run(wavejit_engine* engine, wavejit_call_report* report) {
-  call_.report = report;
-  return tools::checked(wavejit_attention_backward(engine, &call_, nullptr));
+  wavejit_attention_backward_arguments call = call_;  // the report is this run's, and gone after it
+  call.report = report;
+  if (auto launched = tools::checked(wavejit_attention_backward(engine, &call, nullptr)); !launched) return launched;
+  return tools::checked(wavejit_device_synchronize(engine));
 }
 
 }  // namespace wavejit::attention_backward::program
