@@ -4,7 +4,8 @@
 
     choose_tests.py <build folder> <regular expression>
 
-Tests with the label soak are left out: ./dev soak runs them. Exit code 1 if nothing matches.
+Tests with the label soak are left out: ./dev soak runs them; and those with the label together, whose tests are there one
+by one. Exit code 1 if nothing matches.
 """
 import json
 import re
@@ -14,7 +15,7 @@ import sys
 
 def main() -> int:
     build, pattern = sys.argv[1], re.compile(sys.argv[2])
-    listed = subprocess.run(["ctest", "--test-dir", build, "-LE", "soak", "--show-only=json-v1"], check=True, stdout=subprocess.PIPE)
+    listed = subprocess.run(["ctest", "--test-dir", build, "-LE", "soak|together", "--show-only=json-v1"], check=True, stdout=subprocess.PIPE)
     found = 0
     for test in json.loads(listed.stdout)["tests"]:
         properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}

@@ -19,7 +19,7 @@ import xml.etree.ElementTree as ElementTree
 
 SLOWEST = 30
 # labels that say how a test is run; any other is its room
-KINDS = {"sanitize", "threads", "soak"}
+KINDS = {"sanitize", "threads", "races", "soak", "together", "one_by_one"}
 
 
 @dataclasses.dataclass
@@ -57,13 +57,15 @@ def reason_of(case: ElementTree.Element) -> str:
 def tests_of_program(path: pathlib.Path, whole: Test) -> list[Test]:
     """Each test of a program. What failed outside them (it leaked) counts as the program's own failure."""
     tests = []
+    again = re.match(r"compiled\.", whole.name)  # the same tests once more, in another way
+    prefix = again.group() if again else ""
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         if case.get("status") != "run":
             continue  # DISABLED_, or not chosen
         skipped = case.find("skipped")
         outcome = "failed" if case.find("failure") is not None else "skipped" if skipped is not None else "passed"
         reason = (skipped.get("message", "") if skipped is not None else "").strip().replace("\n", " ")
-        name = f"{case.get('classname', '?')}.{case.get('name', '?')}"
+        name = f"{prefix}{case.get('classname', '?')}.{case.get('name', '?')}"
         tests.append(Test(whole.preset, name, whole.room, float(case.get("time") or 0), outcome, reason))
     if not tests or (whole.outcome == "failed" and all(test.outcome != "failed" for test in tests)):
         tests.append(dataclasses.replace(whole, outcome="failed"))

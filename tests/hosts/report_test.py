@@ -75,6 +75,10 @@ class Report(unittest.TestCase):
         status, lines = self.run_report("", {"asan/gtest/cache_tests.xml": inside.format("")}, asan=[whole])
         self.assertEqual((status, lines[-1]), (0, "1 passed, 0 failed, 1 skipped"))
         self.assertIn("  asan  A.y: no ROCm", lines)
+        again = case("compiled.cache_tests", labels="cache")  # the same tests in another way have names of their own
+        status, lines = self.run_report("", {"dev/gtest/compiled.cache_tests.xml": inside.format("")}, dev=[again])
+        self.assertEqual((status, lines[-1]), (0, "1 passed, 0 failed, 1 skipped"))
+        self.assertIn("  dev   compiled.A.y: no ROCm", lines)
         failed = case("cache_tests", "fail", labels="cache-sanitize")
         status, lines = self.run_report("", {"asan/gtest/cache_tests.xml": inside.format(broken)}, asan=[failed])
         self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 1 skipped"))

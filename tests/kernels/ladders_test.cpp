@@ -42,7 +42,7 @@ TEST_P(LadderCode, FitsInRegistersAndLds) {
     if (standard.pipeline != GetParam().pipeline || !standard.lse || (!plain && !all_modifiers) ||
         standard.output_store != attention_forward::default_output_store(*targets::find_target(standard.target)))
       continue;
-    if (!in_part(index++, 2)) continue;
+    if (!in_part(index++, 4)) continue;
     ForwardKernel spec = standard;
     spec.ladder = GetParam().name;
     SCOPED_TRACE(to_text(spec));

@@ -18,6 +18,7 @@
 
 #include "codegen/codegen_api.h"
 #include "kernels/facts.h"
+#include "support/part.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/interleaved_schedule.h"
@@ -370,8 +371,9 @@ void expect_code_of_table(const ForwardKernel& spec, const Events& expected) {
 TEST(ScheduleCode, DualWaveDoesWhatItsTableSaysInItsOrder) {
   const std::vector<ForwardKernel> specs = specs_of(Pipeline::dualwave);
   std::set<dualwave::Order> orders;
+  int index = 0;
   for (const ForwardKernel& spec : specs) {
-    expect_code_of_table(spec, expected_of_dualwave(spec));
+    if (in_part(index++, 3)) expect_code_of_table(spec, expected_of_dualwave(spec));
     orders.insert(dualwave::order_of(spec));
   }
   EXPECT_EQ(orders.size(), 4U);
@@ -380,8 +382,9 @@ TEST(ScheduleCode, DualWaveDoesWhatItsTableSaysInItsOrder) {
 TEST(ScheduleCode, InterleavedDoesWhatItsTableSaysInItsOrder) {
   const std::vector<ForwardKernel> specs = specs_of(Pipeline::interleaved);
   std::set<interleaved::Order> orders;
+  int index = 0;
   for (const ForwardKernel& spec : specs) {
-    expect_code_of_table(spec, expected_of_interleaved(spec));
+    if (in_part(index++, 3)) expect_code_of_table(spec, expected_of_interleaved(spec));
     orders.insert(interleaved::order_of(spec));
   }
   EXPECT_EQ(orders.size(), 3U);

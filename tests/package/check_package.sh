@@ -24,10 +24,10 @@ done
 [[ -z $(find "$prefix" -type f \( -name '*.cmake' -o -name '*.pc' \) -exec grep -lF -e "$build" -e "$work/first" {} +) ]] ||
   fail "a CMake or pkg-config file names the folder of the build or of the first install"
 
-# build_with_cmake <source dir> <build dir>
+# build_with_cmake <source dir> <build dir>: in one piece, as headers are most of what the compiler reads
 build_with_cmake() {
   cmake -S "$1" -B "$2" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
-    -DCMAKE_BUILD_TYPE=Release >/dev/null
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON >/dev/null
   cmake --build "$2" >/dev/null
 }
 build_with_cmake "$source/tests/package/consumer" "$work/consumer"

@@ -3,7 +3,7 @@
 #
 # Forward tests, on either front: <name> <program> <GPUs> <filter>. A sample for ./dev test …
 set(rocr_forward_tests
-  "matrix attention_matrix_tests gfx942 *MatchesFloat64/gfx942_fp16*"
+  "matrix attention_matrix_tests gfx942 *MatchesFloat64/gfx942_fp16_d128*"
   "pipelines attention_pipeline_tests gfx950 All/Pipelines.*EveryTileCount/dualwave_gfx950_fp16_d64*:All/DualWave.*gfx950_fp16_d64*"
   "split attention_split_tests gfx950 Fp16Causal/SplitPromises.WorksInTheEnginesOwnWorkspace/gfx950*"
   "mixed attention_mixed_tests gfx950 All/MixedBatches.HaveTheBits*/gfx950"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "support/attention_run.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -402,6 +404,27 @@ Engine::Engine(const std::string& target, wavejit_engine_options options) {
 }
 
 Engine::~Engine() { wavejit_engine_destroy(engine_); }
+
+namespace {
+
+// Every test begins with the settings that the process began with: one that chose a schedule leaves the checks of the
+// next as they were.
+class SettingsOfTheProcess : public ::testing::EmptyTestEventListener {
+  void OnTestProgramStart(const ::testing::UnitTest& /*program*/) override {
+    settings_.size = sizeof settings_;
+    wavejit_simgpu_get_settings(&settings_);
+  }
+  void OnTestStart(const ::testing::TestInfo& /*test*/) override { wavejit_simgpu_set_settings(&settings_); }
+
+  wavejit_simgpu_settings settings_{};
+};
+
+[[maybe_unused]] const bool listens = [] {
+  ::testing::UnitTest::GetInstance()->listeners().Append(new SettingsOfTheProcess);
+  return true;
+}();
+
+}  // namespace
 
 void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed) {
   wavejit_simgpu_settings settings{};

@@ -16,6 +16,13 @@ inline bool whole_lists() {
   return said != nullptr && std::string(said) == "1";
 }
 
+// Whether ./dev test runs this program: what it checks may be a sample, which ./dev check <word> and ./dev soak do not
+// take (SAMPLED in tests/CMakeLists.txt).
+inline bool sampled() {
+  const char* const said = std::getenv("WAVEJIT_TEST_SAMPLE");
+  return said != nullptr && std::string(said) == "1" && !whole_lists();
+}
+
 // Whether this test does case `index` of its list: one of `step` cases. Tests with other parameters do others, by their
 // names, so that between them a list is covered.
 //

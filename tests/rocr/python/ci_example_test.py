@@ -48,7 +48,8 @@ class Workflow(unittest.TestCase):
         return [re.sub(r"\$\{\{\s*matrix\.target\s*\}\}", target, step["run"]) for step in JOB["steps"] if "run" in step]
 
     def test_its_commands_run(self):
-        for target in JOB["strategy"]["matrix"]["target"]:
+        targets = JOB["strategy"]["matrix"]["target"]
+        for target in targets if os.environ.get("WAVEJIT_TEST_WHOLE") == "1" else targets[:1]:  # another one in the test below
             with tempfile.TemporaryDirectory() as folder:
                 shutil.copy(EXAMPLE / "row_sums.hip", folder)
                 lines = []
