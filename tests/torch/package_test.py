@@ -30,14 +30,12 @@ class Import(unittest.TestCase):
         run = python("import sys, wavejit; print(*(name for name in ('torch', 'transformers', 'numpy') if name in sys.modules))")
         self.assertEqual((run.returncode, run.stdout.strip(), run.stderr), (0, "", ""))
 
-    def test_wavejit_torch_opens_no_device(self):
-        run = python("import sys, wavejit.torch; print('transformers' in sys.modules, 'simgpu' in open('/proc/self/maps').read())")
+    def test_without_a_device_it_opens_none_and_cpu_tensors_need_one(self):
+        call = "q = torch.ones(1, 2, 4, 64).half(); wavejit.torch.scaled_dot_product_attention(q, q, q)"
+        run = python(f"import sys, torch, wavejit.torch; print('transformers' in sys.modules, 'simgpu' in open('/proc/self/maps').read()); {call}")
         self.assertEqual(run.stdout.strip(), "False False")
-
-    def test_cpu_tensors_need_a_simulated_device(self):
-        program = "import torch, wavejit.torch; q = torch.ones(1, 2, 4, 64).half(); wavejit.torch.scaled_dot_product_attention(q, q, q)"
-        self.assertRegex(python(program).stderr, r'InvalidArgument: query: a tensor on cpu, and the device is hip; accepted: a ROCm tensor, or wavejit\.torch\.use\("sim:gfx950"\)')
-        self.assertEqual(python(program, WAVEJIT_DEVICE="sim:gfx942").stderr, "")
+        self.assertRegex(run.stderr, r'InvalidArgument: query: a tensor on cpu, and the device is hip; accepted: a ROCm tensor, or wavejit\.torch\.use\("sim:gfx950"\)')
+        self.assertEqual(python(f"import torch, wavejit.torch; {call}", WAVEJIT_DEVICE="sim:gfx942").stderr, "")
 
 
 class Public(unittest.TestCase):

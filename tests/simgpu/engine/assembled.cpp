@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "assembled.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <format>
 #include <fstream>
 
 #include "gtest/gtest.h"
 #include "simgpu/process/process.h"
 #include "tests/simgpu/assembler/assembler.h"
+#include "tests/simgpu/assembler/linker.h"
 #include "tests/support/kept.h"
 #include "tests/support/scratch_directory.h"
 
@@ -84,25 +80,14 @@ amdhsa.kernels:
 
 namespace {
 
-// Its dynamic form, as loaders take it. Starting the linker is most of what this costs.
+// Its dynamic form, as loaders take it.
 std::vector<std::byte> linked(const std::vector<std::uint8_t>& object) {
   const ScratchDirectory folder;
   const std::string input = folder.path() + "/kernel.o";
   const std::string output = folder.path() + "/kernel.co";
-  const std::string messages = folder.path() + "/messages";
   std::ofstream(input, std::ios::binary)
       .write(reinterpret_cast<const char*>(object.data()), static_cast<std::streamsize>(object.size()));
-  std::array<const char*, 6> arguments = {WAVEJIT_TEST_LINKER, "-shared", input.c_str(), "-o", output.c_str(), nullptr};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, messages.c_str(), O_WRONLY | O_CREAT, 0600);
-  pid_t child = 0;
-  const int spawned =
-      posix_spawn(&child, arguments[0], &actions, nullptr, const_cast<char**>(arguments.data()), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  int status = 1;
-  if (spawned == 0) waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0) << read_file(messages);
+  EXPECT_EQ(test::link_shared(input, output), "");
   const std::string bytes = read_file(output);
   const auto* start = reinterpret_cast<const std::byte*>(bytes.data());
   return {start, start + bytes.size()};
