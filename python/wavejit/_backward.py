@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _dtypes, _lengths, _wavejit
 from ._arrays import DeviceArray
-from ._calls import BSHD, SequencesCall
+from ._calls import BSHD, SequencesCall, _bias_type
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -40,16 +40,17 @@ class AttentionBackwardCall(SequencesCall):
     """
 
     _call: _wavejit.AttentionBackwardCall
-    _outputs = ("dq", "dk", "dv", "d_sinks")
+    _outputs = ("dq", "dk", "dv", "d_sinks", "d_bias")
     dq: Any
     dk: Any
     dv: Any
     d_sinks: Any
+    d_bias: Any
 
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any, lse: Any, d_out: Any, dq: Any = None, dk: Any = None, dv: Any = None, *,
                  d_lse: Any = None, delta: Any = None, sinks: Any = None, d_sinks: Any = False, gradients: str | None = None,
                  sums_before: Sequence[str] = (), sums_behind: Sequence[str] = (), scale: float | None = None, causal: bool = False,
-                 window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None, alibi: Any = None,
+                 window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None, alibi: Any = None, bias: Any = None, d_bias: Any = False,
                  query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, max_query_length: int | None = None,
                  max_key_length: int | None = None, workspace: DeviceArray | None = None, compile: str = "wait", dtype: Any = None,
                  stream: object = None) -> None:
@@ -90,6 +91,16 @@ class AttentionBackwardCall(SequencesCall):
                 self._call.set_number(field, longest)
         if alibi is not None:
             self._slopes(alibi)
+        self.d_bias = None
+        if bias is not None:
+            array = self._bias(inputs["q"], bias, element)
+            if d_bias is not False:
+                # Rows begin at multiples of 8 elements.
+                padded = (*array.shape[:-1], (array.shape[-1] + 7) // 8 * 8)
+                self.d_bias = _arrays.allocate(engine, padded, array._dtype)[..., :array.shape[-1]] if d_bias is True else d_bias
+                self._tensor("d_bias", self.d_bias, _bias_type(self.d_bias, element), shape="that of the bias", dimensions=(2, 3, 4), output=True)
+        elif d_bias is not False:
+            raise InvalidArgument("d_bias without a bias; accepted: bias=… beside it")
         if softcap is not None:
             self._call.set_number("softcap", softcap)
         self._mask(causal, window, causal_prefix)

@@ -258,6 +258,10 @@ class SequencesCall(Call):
             array = array[None]
         self._tensor("alibi", array, _dtypes.FP32, shape="[heads], [batch, heads] or [batch or 1, heads, 1, 1]", dimensions=(2, 4), lead=False)
 
+    def _bias(self, queries: DeviceArray, bias: Any, element: DType | None) -> DeviceArray:
+        return self._tensor("bias", bias, _bias_type(bias, element), shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), row_multiple=8,
+                            accepted=(queries._dtype, _dtypes.FP32))
+
     def _sinks(self, sinks: Any) -> None:
         """[heads] between ones."""
         array, _ = _arrays.on_device(self._engine, sinks, "sinks", self._stream, _dtypes.FP32)
@@ -390,8 +394,7 @@ class AttentionForwardCall(SequencesCall):
 
     def _modifiers(self, queries: DeviceArray, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
         if bias is not None:
-            self._tensor("bias", bias, _bias_type(bias, element), shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), row_multiple=8,
-                         accepted=(queries._dtype, _dtypes.FP32))
+            self._bias(queries, bias, element)
         if alibi is not None:
             self._slopes(alibi)
         if sinks is not None:

@@ -308,7 +308,7 @@ class Engine:
 
     @_with_words_of(AttentionBackwardCall)
     def attention_backward(self, *given: Any, **words: Any) -> tuple[Any, ...]:
-        """Gradients of `attention_forward`: (dq, dk, dv), and those of sinks behind them. Asynchronous on `stream`.
+        """Gradients of `attention_forward`: (dq, dk, dv), and those of sinks and of a bias behind them. Asynchronous on `stream`.
 
         No atomic additions: a sequence's gradients have the same bits alone, in any batch and packed.
 
@@ -324,6 +324,8 @@ class Engine:
             The sum of d_out · out of each row, in place of out, which is None then. Or out is fp32: no rounding of it shows.
         sinks [Hq], d_sinks
             True: the gradient of the sinks is returned, too, [B, Hq] fp32, of each sequence by itself. An array: written there.
+        bias, d_bias
+            True: the gradient of the bias is returned, too, with its shape and dtype, summed over what broadcasts. An array: written there.
         sums_before, sums_behind
             Lists of "dq" and "dk_dv": fp32 gradients that go on with the sums of a call before, or are left for one behind.
 

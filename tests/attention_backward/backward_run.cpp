@@ -85,6 +85,7 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   const auto d_lse = filled(engine, arrays.d_lse);
   const auto delta = filled(engine, arrays.delta);
   const auto sinks = filled(engine, arrays.sinks);
+  const auto bias = filled(engine, attention_backward::program::bias_bytes(arrays));
   const auto slopes = filled(engine, arrays.slopes);
   const auto query_starts = filled(engine, arrays.query_starts);
   const auto key_starts = filled(engine, arrays.key_starts);
@@ -94,6 +95,8 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   Memory dk(engine, arrays.k.size() * bytes);
   Memory dv(engine, arrays.k.size() * bytes);
   Memory d_sink(engine, arrays.sinks.size() * static_cast<std::size_t>(arrays.experiment.batch) * sizeof(float));
+  const std::size_t bias_element = arrays.d_bias_fp32 ? 4 : 2;
+  Memory d_bias(engine, arrays.with_d_bias ? arrays.bias.size() * bias_element : 0);
   for (const auto& [memory, bits] : {std::pair{&dq, &before.dq}, {&dk, &before.dk}, {&dv, &before.dv}})
     if (!bits->empty()) std::memcpy(memory->inside().data(), bits->data(), bits->size() * sizeof bits->front());
   const auto data = [](const auto& memory) { return memory ? memory->data() : nullptr; };
@@ -107,18 +110,20 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
                                    .delta = data(delta),
                                    .sinks = data(sinks),
                                    .slopes = data(slopes),
+                                   .bias = data(bias),
                                    .query_starts = data(query_starts),
                                    .key_starts = data(key_starts),
                                    .key_lengths = data(key_lengths),
                                    .dq = dq.data(),
                                    .dk = dk.data(),
                                    .dv = dv.data(),
-                                   .d_sink = arrays.sinks.empty() ? nullptr : d_sink.data()};
+                                   .d_sink = arrays.sinks.empty() ? nullptr : d_sink.data(),
+                                   .d_bias = arrays.with_d_bias ? d_bias.data() : nullptr};
   wavejit_attention_backward_arguments call = attention_backward::program::call_of(arrays, pointers);
   std::size_t workspace_bytes = 0;
   wavejit_attention_backward_workspace(engine, &call, &workspace_bytes);
   Memory workspace(engine, workspace_bytes);
-  for (Memory* memory : {&dq, &dk, &dv, &d_sink, &workspace}) memory->in();
+  for (Memory* memory : {&dq, &dk, &dv, &d_sink, &d_bias, &workspace}) memory->in();
   call.workspace = workspace.data();
   call.workspace_bytes = workspace_bytes;
   wavejit_call_report report{};
@@ -135,7 +140,7 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   output.reports.resize(wavejit_simgpu_take_reports(output.reports.data(), output.reports.size()));
   output.kernel_spec = report.kernel_spec;
   if (output.status != WAVEJIT_OK) return output;
-  for (Memory* memory : {&dq, &dk, &dv, &d_sink, &workspace}) {
+  for (Memory* memory : {&dq, &dk, &dv, &d_sink, &d_bias, &workspace}) {
     memory->out();
     output.fence_intact = output.fence_intact && memory->fence_intact();
   }
@@ -144,6 +149,7 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   output.dv = bits_of(dv.inside(), bytes);
   for (const std::uint32_t bits : bits_of(d_sink.inside(), sizeof(float)))
     output.d_sink.push_back(std::bit_cast<float>(bits));
+  output.d_bias = bits_of(d_bias.inside(), bias_element);
   Outputs noted(output.status);
   noted.add(output.dq);
   noted.add(output.dk);
@@ -179,6 +185,25 @@ std::string wrong_gradients(const Arrays& arrays, const BackwardOutput& output) 
                            i / static_cast<std::size_t>(arrays.experiment.head_dim_qk),
                            i % static_cast<std::size_t>(arrays.experiment.head_dim_qk), got, exact.values[i], bound);
     }
+  }
+  if (output.d_bias.size() != arrays.exact.d_bias.values.size())
+    return std::format("d_bias has {} elements", output.d_bias.size());
+  for (std::size_t i = 0; i < output.d_bias.size(); ++i) {
+    const double exact = arrays.exact.d_bias.values[i];
+    if (std::isnan(exact)) {  // behind a row: nobody writes it
+      if (output.d_bias[i] != (arrays.d_bias_fp32 ? 0xFFFFFFFF : 0xFFFF))
+        return std::format("d_bias[{}] was written", i);
+      continue;
+    }
+    const double got =
+        arrays.d_bias_fp32
+            ? static_cast<double>(std::bit_cast<float>(output.d_bias[i]))
+            : static_cast<double>(tools::decode(arrays.experiment.type, static_cast<std::uint16_t>(output.d_bias[i])));
+    // O's rounding stands in the magnitude.
+    const double of_output = arrays.d_bias_fp32 ? 0 : unit * std::fabs(exact);
+    const double bound = ((unit + 2e-6) * arrays.exact.d_bias.magnitudes[i]) + of_output + smallest;
+    if (!(std::fabs(got - exact) <= bound))
+      return std::format("d_bias[{}] is {} instead of {} ± {}", i, got, exact, bound);
   }
   if (output.d_sink.size() != arrays.exact.d_sink.values.size())
     return std::format("d_sink has {} elements", output.d_sink.size());

@@ -23,11 +23,12 @@ struct BackwardOutput {
   // Bits, in the order of the tensors; f32 or the storage type.
   std::vector<std::uint32_t> dq, dk, dv;
   std::vector<float> d_sink;  // [batch][query head]; empty: there are no sinks
+  std::vector<std::uint32_t> d_bias;
   bool fence_intact = true;
   std::string reports;
   std::string kernel_spec;
   bool operator==(const BackwardOutput& other) const {
-    return dq == other.dq && dk == other.dk && dv == other.dv && d_sink == other.d_sink;
+    return dq == other.dq && dk == other.dk && dv == other.dv && d_sink == other.d_sink && d_bias == other.d_bias;
   }
 };
 // What gradients hold before a call; empty: noise.

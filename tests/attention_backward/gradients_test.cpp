@@ -203,6 +203,35 @@ TEST_P(Gradients, OfSinksThatAreNone) {
   EXPECT_EQ(output.d_sink.at(0), 0);
 }
 
+// With a gradient of its own for each element, and sums over what broadcasts; tiles that no row sees are zeros.
+TEST_P(Gradients, OfABias) {
+  for (const char* words :
+       {"bf16 b2 q70 k90 h2/1 d64 causal bias=bh d_bias",
+        "fp16 b2 q70 k70 h2/1 d128 bias=b bias_type=fp32 d_bias=fp32 softcap=3",
+        "bf16 b2 q140 k50 h4/2 d64 causal bias=h d_bias alibi=h",
+        "fp16 b2 q33 k130 h2 d64 window=40,10 bias=1 d_bias=fp32 k_lengths=130,20",
+        "bf16 b3 q70 k80 h2/1 d64 causal layout=packed q_lengths=70,0,33 k_lengths=80,40,0 bias=h d_bias"}) {
+    SCOPED_TRACE(words);
+    const Arrays arrays = backward_arrays(words);
+    EXPECT_EQ(wrong_gradients(arrays, run(arrays)), "");
+  }
+}
+
+// A bias of −∞ hides keys, and rows of which it hides every one have an LSE of −∞.
+TEST_P(Gradients, OfABiasThatHidesKeys) {
+  Arrays arrays = backward_arrays("bf16 b1 q40 k64 h1 d64 bias=1 d_bias=fp32");
+  for (std::size_t row = 0; row < 40; ++row)
+    for (std::size_t key = 0; key < 64; ++key)
+      if (row < 3 || key % 5 == 1) arrays.bias[(row * 64) + key] = -std::numeric_limits<float>::infinity();
+  arrays.estimated = false;
+  attention_backward::program::compute_outputs(arrays);
+  arrays.exact = attention_backward::program::exact_gradients(arrays);
+  EXPECT_EQ(arrays.lse[0], -std::numeric_limits<float>::infinity());
+  const BackwardOutput output = run(arrays);
+  EXPECT_EQ(wrong_gradients(arrays, output), "");
+  for (std::size_t i = 0; i < std::size_t{3} * 64; ++i) ASSERT_EQ(output.d_bias[i], 0U);
+}
+
 TEST_P(Gradients, OfAnOutputInFp32AndOfAGivenDelta) {
   matches("bf16 b1 q70 k90 h2/1 d64 causal o=fp32");
   matches("bf16 b1 q70 k90 h2/1 d128 causal o=fp32 d_lse");

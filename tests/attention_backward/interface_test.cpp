@@ -54,6 +54,20 @@ TEST_F(BackwardInterface, NamesTheFieldThatIsWrong) {
     call.sink.dtype = WAVEJIT_BF16;
   };
   refused(wrong_sinks, "sink.dtype");
+  const auto bias = [](auto& call) {
+    call.bias = {.data = call.workspace,
+                 .dtype = WAVEJIT_BF16,
+                 .reserved = 0,
+                 .sizes = {1, 1, 40, 40},
+                 .strides = {1600, 1600, 40, 1}};
+    call.d_bias = call.bias;
+    call.d_bias.data = static_cast<char*>(call.workspace) + (std::ptrdiff_t{1} << 30);  // nobody's: nothing is launched
+  };
+  refused([&](auto& call) { bias(call), call.d_bias.data = call.bias.data; }, "d_bias.data");
+  refused([&](auto& call) { bias(call), call.bias.data = nullptr; }, "bias.data");
+  refused([&](auto& call) { bias(call), call.d_bias.sizes[1] = 2; }, "d_bias.sizes[1]");
+  refused([&](auto& call) { bias(call), call.d_bias.dtype = WAVEJIT_FP16; }, "d_bias.dtype");
+  refused([&](auto& call) { bias(call), call.bias.sizes[3] = 39; }, "bias.sizes[3]");
   refused([](auto& call) { call.lse.dtype = WAVEJIT_BF16; }, "lse.dtype");
   refused([](auto& call) { call.d_o.dtype = WAVEJIT_FP16; }, "d_o.dtype");
   refused([](auto& call) { call.d_lse = call.lse, call.d_lse.sizes[2] = 39; }, "d_lse.sizes[2]");

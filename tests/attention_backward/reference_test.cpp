@@ -81,13 +81,17 @@ void expect_sinks(const Operands& of, const Gradient& gradient) {
   }
 }
 
-void expect_gradients(const std::vector<ScoreRules>& rules, std::int64_t rows, std::int64_t keys) {
-  const Operands of = small(rules, rows, keys);
+void expect_gradients(const std::vector<ScoreRules>& rules, std::int64_t rows, std::int64_t keys, bool biased = false) {
+  Operands of = small(rules, rows, keys);
+  NormalNumbers normal(7);
+  for (std::int64_t i = 0; biased && i < of.group() * rows * keys; ++i)
+    of.bias.push_back(static_cast<double>(normal()));
   const Gradients gradients = backward(of);
   expect_differences(of, &Operands::q, gradients.dq, "dq");
   expect_differences(of, &Operands::k, gradients.dk, "dk");
   expect_differences(of, &Operands::v, gradients.dv, "dv");
   expect_sinks(of, gradients.d_sink);
+  expect_differences(of, &Operands::bias, gradients.d_bias, "d_bias");
 }
 
 ScoreRules scaled(double scale, std::int64_t position = 0) {
@@ -132,6 +136,7 @@ TEST(BackwardReference, OfModifiersAndSinks) {
   low.sink = -0.4;
   expect_gradients({all, none}, 3, 4);
   expect_gradients({low}, 4, 3);
+  expect_gradients({all, none}, 3, 4, true);
 }
 
 }  // namespace

@@ -289,6 +289,14 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
           add(attention_backward::Runs::one);
           add(attention_backward::Runs::several);
         }
+        words.modifiers = {Modifier::softcap, Modifier::bias, Modifier::alibi};
+        for (const bool fp32 : {false, true}) {
+          words.bias_fp32 = words.gradients_fp32 = fp32;
+          add(attention_backward::Runs::one);
+          add(attention_backward::Runs::several);
+          const attention_backward::BiasKernel bias = {words};
+          if (!refusal_of(bias)) specs.emplace_back(bias);
+        }
       }
   for (const targets::Target& target : targets::all_targets()) {
     const attention_backward::SinkKernel sinks = {.target = std::string(target.id)};

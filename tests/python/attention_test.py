@@ -164,6 +164,21 @@ class Lengths(Case):
         with self.assertRaisesRegex(wavejit.InvalidArgument, "sums_before = .*accepted: a list of 'dq', 'dk_dv'"):
             ENGINE.attention_backward(q, k, v, out, lse, d_out, dq, gradients="fp32", sums_before="dq")
 
+    def test_gradient_of_a_bias(self):
+        q, k, v, d_out = draw(2, 6, 2, 64), draw(2, 13, 1, 64), draw(2, 13, 1, 64), draw(2, 6, 2, 64)
+        bias = draw(1, 2, 6, 13)
+        out, lse = ENGINE.attention_forward(q, k, v, bias=bias, lse=True)
+        given = ENGINE.attention_backward(q, k, v, out, lse, d_out, bias=bias, d_bias=True)
+        self.assertEqual((len(given), given[3].shape), (4, (1, 2, 6, 13)))
+        scores = numpy.einsum("bqhd,bkd->bhqk", wide(q), wide(k[:, :, 0])) / 8 + wide(bias)
+        weights = numpy.exp(scores - wide(lse.numpy())[..., None])
+        d_weights = numpy.einsum("bqhd,bkd->bhqk", wide(d_out), wide(v[:, :, 0]))
+        delta = (wide(out.numpy()) * wide(d_out)).sum(-1).swapaxes(1, 2)
+        exact = (weights * (d_weights - delta[..., None])).sum(0, keepdims=True)
+        self.assertLess(abs(wide(given[3].numpy()) - exact).max(), 2e-2)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "d_bias without a bias"):
+            ENGINE.attention_backward(q, k, v, out, lse, d_out, d_bias=True)
+
     def test_key_lengths_and_left_padding(self):
         q, k, v = draw(2, 4, 2, 64), draw(2, 30, 1, 64), draw(2, 30, 1, 64)
         k[0, :6] = v[0, :6] = k[1, 25:] = v[1, 25:] = numpy.nan

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "codegen/language/convert.h"
+#include "templates/attention/emit/bias.h"
 #include "templates/attention/emit/mask.h"
 
 namespace wavejit::attention {
@@ -23,22 +24,6 @@ constexpr float log2e = std::numbers::log2e_v<float>;
 
 Value* fused(Kernel& kernel, Value* a, Value* b, Value* c) {
   return kernel.ir().CreateIntrinsic(llvm::Intrinsic::fma, {kernel.f32()}, {a, b, c});
-}
-
-// x + bias · log2 e, where that is finite for every finite bias: −∞ alone hides a key. The least numbers of bf16 and
-// f32 would not be: they become -0x1.62p127, the last that is. Against one so large no score shows, but −∞ and NaN do,
-// by the other sum. As integers, where the least negative float is the largest: a maximum of floats would cost each one
-// more instruction, which quiets NaN. fp16 has no such numbers.
-Value* with_bias(Kernel& kernel, DataType type, Value* bias, Value* x) {
-  if (type != DataType::fp16) {
-    llvm::IRBuilder<>& ir = kernel.ir();
-    const auto least = std::bit_cast<std::uint32_t>(-0x1.62p127F);
-    x = fused(kernel, bias, kernel.constant(0x1p-126F), x);
-    Value* bits = ir.CreateBitCast(bias, ir.getInt32Ty());
-    bits = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, bits, ir.getInt32(least));
-    bias = ir.CreateBitCast(bits, kernel.f32());
-  }
-  return fused(kernel, bias, kernel.constant(log2e), x);
 }
 
 Value* wide(Kernel& kernel, Value* value) { return kernel.ir().CreateZExt(value, kernel.i64()); }

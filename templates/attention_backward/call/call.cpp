@@ -45,6 +45,22 @@ HeadNumbersArgument head_numbers_of(const wavejit_tensor& tensor) {
           .head_stride = stride_bytes(tensor, 1, sizeof(float))};
 }
 
+// What shares a bias, a workgroup adds up; packed rows share none.
+BiasGradientArgument bias_gradient_of(const wavejit_attention_backward_arguments& call,
+                                      const BackwardProblem& problem) {
+  const wavejit_tensor& of = call.d_bias;
+  if (of.data == nullptr) return {};
+  const std::uint64_t bytes = attention::element_bytes_of(of);
+  const bool shares_batch = call.query_starts == nullptr && of.sizes[0] == 1;
+  return {
+      .pointer = address(of.data),
+      .batch_stride = stride_bytes(of, 0, bytes),
+      .head_stride = stride_bytes(of, 1, bytes),
+      .row_stride = static_cast<std::uint32_t>(static_cast<std::uint64_t>(attention::bias_row_elements(of)) * bytes),
+      .batches = shares_batch ? problem.batch : 1,
+      .heads = of.sizes[1] == 1 ? problem.query_heads : 1};
+}
+
 RowNumbersArgument optional_numbers_of(const wavejit_tensor& tensor) {
   return tensor.data != nullptr ? numbers_of(tensor) : RowNumbersArgument{};
 }
@@ -113,6 +129,7 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
       .given_delta = optional_numbers_of(call_.delta),
       .sink = head_numbers_of(call_.sink),
       .d_sink = head_numbers_of(call_.d_sink),
+      .d_bias = bias_gradient_of(call_, problem_),
   };
   static constexpr wavejit_tensor none{};
   for (const auto& fields : modifier_fields)
@@ -142,6 +159,16 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
               .threads = threads,
               .arguments = &arguments_,
               .argument_bytes = sizeof arguments_});
+  if (problem_.shape.d_bias) {
+    const auto& of = kernels[problem_.shape.d_sink ? 3 : 2]->get<BiasKernel>();
+    plan.add(
+        {.grid_x = tiles(problem_.query_length, tile_queries_of(of)) * tiles(problem_.key_length, attention::tile_keys),
+         .grid_y = problem_.query_heads / arguments_.d_bias.heads,
+         .grid_z = problem_.batch / arguments_.d_bias.batches,
+         .threads = threads,
+         .arguments = &arguments_,
+         .argument_bytes = sizeof arguments_});
+  }
   return {};
 }
 
@@ -171,7 +198,16 @@ std::string BackwardCall::descriptor(Line line) const {
       .layout = layout_of(call_),
       .d_lse = call_.d_lse.data != nullptr,
       .delta = call_.delta.data != nullptr,
-      .d_sink = problem_.shape.d_sink};
+      .d_sink = problem_.shape.d_sink,
+      .d_bias = problem_.shape.d_bias && !problem_.shape.d_bias_fp32,
+      .d_bias_fp32 = problem_.shape.d_bias_fp32};
+  if (call_.bias.data != nullptr) {
+    const bool by_batch = call_.query_starts == nullptr && call_.bias.sizes[0] > 1;
+    const bool by_head = call_.bias.sizes[1] > 1;
+    using attention::Extent;
+    descriptor.add(Modifier::bias, by_batch ? (by_head ? Extent::batch_and_head : Extent::batch)
+                                            : (by_head ? Extent::head : Extent::one));
+  }
   if (call_.alibi.data != nullptr)
     descriptor.add(Modifier::alibi,
                    call_.alibi.sizes[0] > 1 ? attention::Extent::batch_and_head : attention::Extent::head);

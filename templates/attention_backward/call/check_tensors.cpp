@@ -7,6 +7,7 @@
 #include "families/call/tensor_memory.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/limits.h"
+#include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/tensors.h"
 #include "templates/attention_backward/call/problem.h"
 
@@ -48,6 +49,9 @@ struct Numbers {
   bool optional;
   bool gradient;
 };
+// Of elements of scores: the bias and its gradient.
+constexpr std::array<Numbers, 2> biases = {
+    {{"bias", &Call::bias, false, true, false}, {"d_bias", &Call::d_bias, false, true, true}}};
 constexpr std::array<Numbers, 5> numbers = {{{"lse", &Call::lse, true, false, false},
                                              {"d_lse", &Call::d_lse, true, true, false},
                                              {"delta", &Call::delta, true, true, false},
@@ -92,7 +96,7 @@ Result<void> check_outputs(const Call& call) {
     bool written;
     families::Range range;
   };
-  std::array<Part, roles.size() + numbers.size()> parts{};
+  std::array<Part, roles.size() + numbers.size() + biases.size()> parts{};
   std::size_t count = 0;
   const auto add = [&](const auto& of) {
     if (!is_there(of, call)) return;
@@ -101,6 +105,7 @@ Result<void> check_outputs(const Call& call) {
   };
   for (const Role& role : roles) add(role);
   for (const Numbers& of : numbers) add(of);
+  for (const Numbers& of : biases) add(of);
   for (std::size_t output = 0; output < count; ++output) {
     const auto& [named, written, range] = parts[output];
     if (!written) continue;
@@ -116,6 +121,30 @@ Result<void> check_outputs(const Call& call) {
 }
 
 }  // namespace
+
+// Shaped and laid out as a bias, with strides of its own; what the checks of a bias say, they say of it.
+Result<void> check_d_bias(const Call& call, const attention::Extents& extents) {
+  if (call.d_bias.data == nullptr) return {};
+  const Named named = {"d_bias", &call.d_bias};
+  if (call.bias.data == nullptr)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "bias.data", "null", "the bias of the forward call, beside d_bias"));
+  static constexpr std::array<const char*, 4> of_bias = {"bias.sizes[0]", "bias.sizes[1]", "bias.sizes[2]",
+                                                         "bias.sizes[3]"};
+  for (int d = 0; d < 4; ++d)
+    if (auto size = attention::check_size(named, d, call.bias.sizes[d], of_bias[static_cast<std::size_t>(d)], false);
+        !size)
+      return size;
+  const attention::ModifierCall as_bias = {.q = call.q,
+                                           .extents = extents,
+                                           .packed_queries = call.query_starts != nullptr,
+                                           .packed_keys = call.key_starts != nullptr,
+                                           .scale_log2e = 0};
+  if (auto good = attention::check_modifier(Modifier::bias, as_bias, call.d_bias, 0); !good) {
+    good.error().detail = "d_" + good.error().detail;
+    return good;
+  }
+  return attention::check_no_overlap(named, 3, static_cast<std::uint64_t>(named.tensor->sizes[3]));
+}
 
 Result<void> check_tensors(const Call& call) {
   if (call.q.dtype != WAVEJIT_FP16 && call.q.dtype != WAVEJIT_BF16)

@@ -8,6 +8,8 @@ namespace wavejit::attention_backward {
 BackwardShape ProblemDescriptor::shape() const {
   BackwardShape shape = {asked, head_dim_qk, head_dim_v, runs_of(query_length, query_heads / kv_heads)};
   shape.d_sink = d_sink;
+  shape.d_bias = d_bias || d_bias_fp32;
+  shape.d_bias_fp32 = d_bias_fp32;
   shape.mask = attention::choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask;
   shape.many_queries = are_many(batch, query_heads, query_length, shape.mask);
   shape.many_keys = are_many(batch, kv_heads, key_length, shape.mask);

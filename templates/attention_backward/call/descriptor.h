@@ -40,6 +40,8 @@ struct ProblemDescriptor {
   bool d_lse = false;
   bool delta = false;
   bool d_sink = false;
+  bool d_bias = false;       // in the type of q
+  bool d_bias_fp32 = false;  // in f32
   std::string seed = {};
 
   const attention::DescribedModifier& of(Modifier one) const { return modifiers[static_cast<std::size_t>(one)]; }

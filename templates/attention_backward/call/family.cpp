@@ -53,6 +53,7 @@ class Described final : public families::DescribedProblem {
       if (row.told_number != nullptr) told.*row.told_number = value_of(described.number, 0.0F);
       if (row.told_extent != nullptr) told.*row.told_extent = static_cast<std::int32_t>(described.extent);
     }
+    told.bias_dtype = descriptor_.asked.bias_fp32 ? WAVEJIT_FP32 : told.dtype;
     told.sink = descriptor_.d_sink ? 1 : 0;
     told.scale =
         value_of(descriptor_.scale, static_cast<float>(1 / std::sqrt(static_cast<double>(descriptor_.head_dim_qk))));
@@ -93,6 +94,13 @@ KeyKernel key_kernel_of(const BackwardShape& shape, const Target& target, const 
   return kernel;
 }
 
+BiasKernel bias_kernel_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
+  BiasKernel kernel = {words_of(shape, target, toggles)};
+  kernel.gradients_fp32 = shape.d_bias_fp32;
+  kernel.output_fp32 = false;
+  return kernel;
+}
+
 class AttentionBackward final : public families::Family {
  public:
   std::string_view name() const override { return family_name; }
@@ -117,6 +125,11 @@ class AttentionBackward final : public families::Family {
     if (of.d_sink)
       route.kernels.push_back(
           {.label = "d_sink", .spec = SinkKernel{.target = std::string(target.id), .lowering = toggles.lowering}});
+    if (of.d_bias) {
+      const BiasKernel bias = bias_kernel_of(of, target, toggles);
+      if (const auto refusal = refusal_of(bias)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+      route.kernels.push_back({.label = "d_bias", .spec = bias});
+    }
     return route;
   }
 
@@ -128,7 +141,8 @@ class AttentionBackward final : public families::Family {
     return {.description = "dQ by tiles of " + std::to_string(tile_queries_of(queries)) +
                            " rows and 64 keys, then dK and dV by tiles of " + std::to_string(tile_keys_of(keys)) +
                            " keys and " + std::to_string(rows_at_once(keys, target)) + " rows" +
-                           (of.d_sink ? ", then the sinks' by 256 chains of rows a head" : "") + "; no atomics",
+                           (of.d_sink ? ", then the sinks' by 256 chains of rows a head" : "") +
+                           (of.d_bias ? ", then the bias's by tiles of 128 rows and 64 keys" : "") + "; no atomics",
             .cost = std::to_string(threads) + " threads, up to " +
                     std::to_string(512 / waves_per_simd(queries, target)) + " and " +
                     std::to_string(512 / waves_per_simd(keys, target)) + " VGPRs",

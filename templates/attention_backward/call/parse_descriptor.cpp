@@ -10,7 +10,6 @@
 namespace wavejit::attention_backward {
 namespace {
 
-using families::TakenWord;
 using families::Word;
 using families::wrong;
 using Row = families::DescriptorWord<ProblemDescriptor>;
@@ -31,12 +30,15 @@ Row layout_word() {
       });
 }
 
-// Modifiers that a call of this family cannot give.
-Row later_modifier_word() {
-  return {.accepted = {}, .take = [](Said&, const Word& word) -> TakenWord {
-            if (!families::behind_key(word, "bias")) return std::nullopt;
-            return families::not_yet(word, "no bias, alibi=h|bh");
-          }};
+Row wide_bias_gradient_word() {
+  return families::value_word<Said>(
+      "d_bias", "fp32",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        if (value != "fp32") return wrong(word, "is not known; accepted: d_bias (in the type of q), d_bias=fp32");
+        said.d_bias_fp32 = true;
+        return {};
+      },
+      [](const Said& said) { return std::string(said.d_bias_fp32 ? "fp32" : ""); });
 }
 
 Rows make_rows() {
@@ -63,9 +65,10 @@ Rows make_rows() {
     if (attention::row_of(modifier).in_code && std::ranges::any_of(modifier_fields, is_it))
       rows.push_back(attention::modifier_word<Said>(modifier));
   }
-  rows.push_back(later_modifier_word());
   rows.push_back(families::flag_word<Said>("d_lse", [](auto& said) -> auto& { return said.d_lse; }));
   rows.push_back(families::flag_word<Said>("d_sink", [](auto& said) -> auto& { return said.d_sink; }));
+  rows.push_back(families::flag_word<Said>("d_bias", [](auto& said) -> auto& { return said.d_bias; }));
+  rows.push_back(wide_bias_gradient_word());
   rows.push_back(families::flag_word<Said>("delta", [](auto& said) -> auto& { return said.delta; }));
   for (const auto& word : spec_words<QueryKernel>)
     if (word.described)
@@ -106,6 +109,10 @@ Result<void> finish(const Said& said) {
     return bad_line("q_lengths without layout=packed", "layout=packed beside it");
   if (auto good = check_list(said, "q_lengths", said.query_lengths, said.query_length, true); !good) return good;
   if (auto good = check_list(said, "k_lengths", said.key_lengths, said.key_length, packed); !good) return good;
+  const bool gradient = said.d_bias || said.d_bias_fp32;
+  if ((gradient || said.asked.bias_fp32) && !said.of(Modifier::bias).there)
+    return bad_line("d_bias or bias_type without a bias", "bias=bh|b|h|1 beside it");
+  if (said.d_bias && said.d_bias_fp32) return bad_line("d_bias beside d_bias=fp32", "one of them");
   if (said.delta && said.asked.output_fp32)
     return bad_line("delta beside o=fp32", "one of them: a delta stands in the place of o");
   return {};

@@ -25,13 +25,6 @@ Result<void> refused(const std::string& where, const std::string& value, const s
   return refuse(bad(WAVEJIT_INVALID_ARGUMENT, where, value, accepted));
 }
 
-Result<void> check_bias(const Call& call) {
-  for (const auto& [name, data] : {std::pair{"bias.data", call.bias.data}, {"d_bias.data", call.d_bias.data}})
-    if (data != nullptr)
-      return refuse(bad(WAVEJIT_UNSUPPORTED, name, pointer_text(data), "null: there is no kernel yet"));
-  return {};
-}
-
 Result<void> check_flags(const Call& call) {
   constexpr std::uint32_t known = WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
   if (auto flags = attention::check_flags(call.flags, known, call.scale); !flags) return flags;
@@ -105,6 +98,7 @@ Result<BackwardProblem> check_all(const Call& call) {
   BackwardProblem problem = {
       .shape = {{.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
                  .gradients_fp32 = call.dq.dtype == WAVEJIT_FP32,
+                 .bias_fp32 = call.bias.data != nullptr && call.bias.dtype == WAVEJIT_FP32,
                  .output_fp32 = call.delta.data == nullptr && call.o.dtype == WAVEJIT_FP32},
                 static_cast<int>(call.q.sizes[3]),
                 static_cast<int>(call.v.sizes[3]),
@@ -123,12 +117,14 @@ Result<BackwardProblem> check_all(const Call& call) {
     problem.parts_bytes = parts_bytes_of_head(problem) * problem.kv_heads * problem.batch;
   Result<void> step = check_flags(call);
   if (step) step = check_sums(call);
-  if (step) step = check_bias(call);
   if (step) step = check_mask(call, problem);
   if (step) step = check_modifiers(call, extents, problem);
+  if (step) step = check_d_bias(call, extents);
   if (!step) return std::unexpected(std::move(step.error()));
   BackwardShape& shape = problem.shape;
   shape.d_sink = call.d_sink.data != nullptr;
+  shape.d_bias = call.d_bias.data != nullptr;
+  shape.d_bias_fp32 = shape.d_bias && call.d_bias.dtype == WAVEJIT_FP32;
   shape.many_queries = are_many(problem.batch, problem.query_heads, problem.query_length, shape.mask);
   shape.many_keys = are_many(problem.batch, problem.kv_heads, problem.key_length, shape.mask);
   return problem;
@@ -148,6 +144,7 @@ using ShapeBits = families::JoinedBits<
     families::BitsOfTable<decltype(word_table<QueryKernel>)>,
     families::BitFields<families::Bits<&BackwardShape::head_dim_qk, 16>, families::Bits<&BackwardShape::head_dim_v, 16>,
                         families::Bits<&BackwardShape::runs, 1>, families::Bits<&BackwardShape::d_sink, 1>,
+                        families::Bits<&BackwardShape::d_bias, 1>, families::Bits<&BackwardShape::d_bias_fp32, 1>,
                         families::Bits<&BackwardShape::many_queries, 1>, families::Bits<&BackwardShape::many_keys, 1>>>;
 
 families::Shape BackwardShape::shape() const {

@@ -32,6 +32,8 @@ struct BackwardShape : AskedWords {
   int head_dim_v = 0;
   Runs runs = Runs::one;
   bool d_sink = false;
+  bool d_bias = false;
+  bool d_bias_fp32 = false;  // it is f32, not of `dtype`
   // Whether workgroups of two blocks a wave are enough to fill a device; bits are the same with one.
   bool many_queries = false;
   bool many_keys = false;
@@ -79,12 +81,15 @@ Result<void> check_workspace(const wavejit_attention_backward_arguments& call, s
 // ---- Its parts
 
 // Where a call gives the modifiers that it has.
-inline constexpr std::array<attention::ModifierFields<wavejit_attention_backward_arguments>, 3> modifier_fields = {
-    {{.modifier = Modifier::alibi, .tensor = &wavejit_attention_backward_arguments::alibi},
+inline constexpr std::array<attention::ModifierFields<wavejit_attention_backward_arguments>, 4> modifier_fields = {
+    {{.modifier = Modifier::bias, .tensor = &wavejit_attention_backward_arguments::bias},
+     {.modifier = Modifier::alibi, .tensor = &wavejit_attention_backward_arguments::alibi},
      {.modifier = Modifier::sink, .tensor = &wavejit_attention_backward_arguments::sink},
      {.modifier = Modifier::softcap, .number = &wavejit_attention_backward_arguments::softcap}}};
 
 Result<void> check_tensors(const wavejit_attention_backward_arguments& call);  // sizes of q and k are in range
+// Behind the bias's own checks.
+Result<void> check_d_bias(const wavejit_attention_backward_arguments& call, const attention::Extents& extents);
 Result<void> check_tensor_sizes(const wavejit_attention_backward_arguments& call, const attention::Extents& extents);
 
 }  // namespace wavejit::attention_backward

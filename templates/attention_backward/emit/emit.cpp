@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "templates/attention_backward/emit/bias_gradient.h"
 #include "templates/attention_backward/emit/key_gradient.h"
 #include "templates/attention_backward/emit/query_gradient.h"
 #include "templates/attention_backward/emit/sink_gradient.h"
@@ -36,6 +37,10 @@ families::EmittedModule emit(const KeyKernel& spec, const targets::Target& targe
   return emit_with(spec, target, context, emit_key_gradient);
 }
 
+families::EmittedModule emit(const BiasKernel& spec, const targets::Target& target, llvm::LLVMContext& context) {
+  return emit_with(spec, target, context, emit_bias_gradient);
+}
+
 families::EmittedModule emit(const SinkKernel& spec, const targets::Target& target, llvm::LLVMContext& context) {
   return emit_with(spec, target, context,
                    [](language::Kernel& kernel, const SinkKernel&) { emit_sink_gradient(kernel); });
@@ -43,7 +48,7 @@ families::EmittedModule emit(const SinkKernel& spec, const targets::Target& targ
 
 std::span<const families::KernelEmitter> emitters() {
   static constexpr std::array all = {families::emitter_of<QueryKernel>, families::emitter_of<KeyKernel>,
-                                     families::emitter_of<SinkKernel>};
+                                     families::emitter_of<SinkKernel>, families::emitter_of<BiasKernel>};
   return all;
 }
 

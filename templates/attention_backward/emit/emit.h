@@ -9,6 +9,7 @@ namespace wavejit::attention_backward {
 
 families::EmittedModule emit(const QueryKernel& spec, const targets::Target& target, llvm::LLVMContext& context);
 families::EmittedModule emit(const KeyKernel& spec, const targets::Target& target, llvm::LLVMContext& context);
+families::EmittedModule emit(const BiasKernel& spec, const targets::Target& target, llvm::LLVMContext& context);
 families::EmittedModule emit(const SinkKernel& spec, const targets::Target& target, llvm::LLVMContext& context);
 
 }  // namespace wavejit::attention_backward

@@ -153,7 +153,7 @@ class QueryGradient : private Weaver {
                         spec.modifiers.any() ? kernel.constant(1.0F) : place_.queries.front().scale_log2e) {
     modifiers_.reserve(place_.queries.size());
     for (const QueryTile& queries : place_.queries)
-      modifiers_.emplace_back(kernel, spec.modifiers, spec.dtype, score_fields, queries);
+      modifiers_.emplace_back(kernel, spec.modifiers, spec.bias_type(), score_fields, queries);
   }
 
   void emit() {

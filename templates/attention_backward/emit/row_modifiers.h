@@ -17,6 +17,9 @@ class RowModifiers {
   void apply(language::Value* head, language::Value* first_row, language::Accumulator& scores) const;
 
  private:
+  language::Values load_bias(language::Value* head, language::Value* first_row,
+                             const language::AccumulatorLayout& layout) const;
+
   language::Kernel& kernel_;
   const KeyKernel& spec_;
   const KeyPlace& place_;

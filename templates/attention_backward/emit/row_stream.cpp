@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/slice.h"
 #include "templates/attention_backward/emit/row_numbers.h"

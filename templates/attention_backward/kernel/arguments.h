@@ -31,6 +31,18 @@ struct HeadNumbersArgument {
   std::uint64_t head_stride = 0;
 };
 
+// Rows of a bias side by side; what shares it, the dBias kernel adds up: so many batches and heads behind those that a
+// workgroup begins with. A stride of what is shared is 0.
+struct BiasGradientArgument {
+  std::uint64_t pointer = 0;
+  std::uint64_t batch_stride = 0;
+  std::uint64_t head_stride = 0;
+  std::uint32_t row_stride = 0;
+  std::uint32_t batches = 1;
+  std::uint32_t heads = 1;
+  std::uint32_t reserved = 0;
+};
+
 struct Arguments {
   TensorArgument q, k, v, o, d_o, dq, dk, dv;
   RowNumbersArgument lse;
@@ -59,8 +71,9 @@ struct Arguments {
   RowNumbersArgument given_delta;  // pointer null: delta is made of o
   HeadNumbersArgument sink;        // of the d_sink kernel; batch stride 0
   HeadNumbersArgument d_sink;
+  BiasGradientArgument d_bias;
 };
-static_assert(sizeof(Arguments) == 8 * 32 + 4 * 24 + 48 + 32 + 56 + 8 + 8 + 3 * 24);
+static_assert(sizeof(Arguments) == 8 * 32 + 4 * 24 + 48 + 32 + 56 + 8 + 8 + 3 * 24 + 40);
 
 constexpr attention::TensorFields tensor_fields(std::size_t at) {
   return {.pointer = at + offsetof(TensorArgument, pointer),
@@ -79,5 +92,7 @@ inline constexpr attention::ScoreFields score_fields = {.scores = offsetof(Argum
 // Workgroups of the dQ kernel:    x = query head, y = query tile (heaviest causal tiles first), z = sequence.
 // Workgroups of the dK/dV kernel: x = kv head, y = key tile (the first have the most rows), z = sequence.
 // Workgroups of the d_sink kernel: x = query head, z = sequence.
+// Workgroups of the dBias kernel:  x = row tile · key tiles + key tile, y = head, z = batch, of the bias or of packed
+// rows.
 
 }  // namespace wavejit::attention_backward

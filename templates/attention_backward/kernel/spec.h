@@ -43,9 +43,11 @@ struct AskedWords {
   Mask mask = Mask::none;
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool gradients_fp32 = false;
+  bool bias_fp32 = false;    // the bias is f32, not of `dtype`
   bool output_fp32 = false;  // o is f32, not of `dtype`: a word of the dQ kernel alone
 
   bool has(Modifier one) const { return modifiers.has(one); }
+  DataType bias_type() const { return bias_fp32 ? DataType::fp32 : dtype; }
   bool operator==(const AskedWords&) const = default;
 };
 
@@ -72,6 +74,13 @@ struct KeyKernel : KernelWords {
   bool operator==(const KeyKernel&) const = default;
 };
 
+// Gradients of a bias, in f32 with the word of the others: `blocks` is 1.
+struct BiasKernel : KernelWords {
+  static constexpr std::string_view kernel = "attention_backward_dbias";
+  static constexpr std::string_view family = family_name;
+  bool operator==(const BiasKernel&) const = default;
+};
+
 // Gradients of sinks, from LSE and delta: nothing of a problem changes its code.
 struct SinkKernel {
   static constexpr std::string_view kernel = "attention_backward_dsink";
@@ -84,15 +93,19 @@ struct SinkKernel {
 std::string to_text(const QueryKernel& spec);
 std::string to_text(const KeyKernel& spec);
 std::string to_text(const SinkKernel& spec);
+std::string to_text(const BiasKernel& spec);
 std::expected<QueryKernel, std::string> parse_query_kernel(std::string_view text);
 std::expected<KeyKernel, std::string> parse_key_kernel(std::string_view text);
 std::expected<SinkKernel, std::string> parse_sink_kernel(std::string_view text);
+std::expected<BiasKernel, std::string> parse_bias_kernel(std::string_view text);
 std::optional<std::string> refusal_of(const QueryKernel& spec);
 std::optional<std::string> refusal_of(const KeyKernel& spec);
 std::optional<std::string> refusal_of(const SinkKernel& spec);
+std::optional<std::string> refusal_of(const BiasKernel& spec);
 std::size_t argument_bytes(const QueryKernel& spec);
 std::size_t argument_bytes(const KeyKernel& spec);
 std::size_t argument_bytes(const SinkKernel& spec);
+std::size_t argument_bytes(const BiasKernel& spec);
 
 // ---- What a workgroup is
 
@@ -100,6 +113,7 @@ inline constexpr int threads = 256;
 inline constexpr int waves = 4;
 inline constexpr int most_blocks = 2;
 inline int tile_queries_of(const QueryKernel& spec) { return 32 * waves * spec.blocks; }
+inline int tile_queries_of(const BiasKernel& spec) { return 32 * waves * spec.blocks; }
 inline int tile_keys_of(const KeyKernel& spec) { return 32 * waves * spec.blocks; }
 inline constexpr int most_tile_keys = 32 * waves * most_blocks;
 
@@ -112,5 +126,6 @@ int rows_at_once(const KernelWords& words, const targets::Target& target);
 int waves_per_simd(const QueryKernel& spec, const targets::Target& target);
 int waves_per_simd(const KeyKernel& spec, const targets::Target& target);
 int waves_per_simd(const SinkKernel& spec, const targets::Target& target);
+int waves_per_simd(const BiasKernel& spec, const targets::Target& target);
 
 }  // namespace wavejit::attention_backward

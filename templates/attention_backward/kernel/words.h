@@ -57,6 +57,13 @@ inline constexpr auto word_table = std::tuple_cat(
     },
     attention::modifier_words<&AskedWords::modifiers, Spec>(),
     std::tuple{
+        families::flag<&AskedWords::bias_fp32, Spec, 1>(
+            {.accepted = "bias_type=fp32",
+             .name = "bias_fp32",
+             .otherwise = "the type of q, k and v has no word",
+             .supported = "bias in the dtype or fp32",
+             .beside = [](Spec& spec) { spec.modifiers.add(Modifier::bias); },
+             .described = true}),
         families::flag<&AskedWords::gradients_fp32, Spec, 1>({.accepted = "gradients=fp32",
                                                               .name = "fp32",
                                                               .otherwise = "the type of q, k and v has no word",

@@ -74,6 +74,17 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
                   .reserved = 0,
                   .sizes = {of.batches_of(Modifier::alibi), of.query_heads, 1, 1},
                   .strides = {of.query_heads, 1, 1, 1}};
+  const attention::program::BiasPlacement placement = attention::program::bias_of(of);
+  const auto bias = [&](void* data, std::int32_t type) {
+    return wavejit_tensor{.data = data,
+                          .dtype = type,
+                          .reserved = 0,
+                          .sizes = {placement.batches, placement.heads, placement.rows, placement.columns},
+                          .strides = {placement.heads * placement.rows * placement.row_stride,
+                                      placement.rows * placement.row_stride, placement.row_stride, 1}};
+  };
+  if (memory.bias != nullptr) call.bias = bias(memory.bias, of.bias_fp32 ? WAVEJIT_FP32 : dtype);
+  if (memory.d_bias != nullptr) call.d_bias = bias(memory.d_bias, arrays.d_bias_fp32 ? WAVEJIT_FP32 : dtype);
   call.softcap = of.of(Modifier::softcap).number;
   return call;
 }

@@ -22,6 +22,7 @@ struct DevicePointers {
   void* delta = nullptr;
   void* sinks = nullptr;
   void* slopes = nullptr;
+  void* bias = nullptr;
   void* query_starts = nullptr;
   void* key_starts = nullptr;
   void* key_lengths = nullptr;
@@ -29,6 +30,7 @@ struct DevicePointers {
   void* dk = nullptr;
   void* dv = nullptr;
   void* d_sink = nullptr;
+  void* d_bias = nullptr;
 };
 wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DevicePointers& memory);
 

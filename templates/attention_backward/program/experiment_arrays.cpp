@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -74,6 +75,13 @@ Operands operands_of(const Arrays& arrays, const Sequence& sequence, const Part&
     }
     if (!arrays.sinks.empty()) rules.sink = static_cast<double>(arrays.sinks[static_cast<std::size_t>(head)]);
     of.rules.push_back(rules);
+    const attention::program::BiasPlacement bias = attention::program::bias_of(experiment);
+    for (std::int64_t row = 0; !arrays.bias.empty() && row < sequence.queries; ++row) {
+      const auto first = static_cast<std::size_t>(
+          bias.row(experiment, static_cast<std::int64_t>(part.sequence), sequence, head, row) * bias.row_stride);
+      for (std::size_t key = 0; key < static_cast<std::size_t>(sequence.keys); ++key)
+        of.bias.push_back(static_cast<double>(arrays.bias[first + key]));
+    }
     for (std::int64_t row = 0; row < sequence.queries; ++row) {
       append(of.q, experiment.type, arrays.q, queries, sequence.first_query + row, head);
       append(of.d_o, experiment.type, arrays.d_o, queries, sequence.first_query + row, head);
@@ -166,7 +174,8 @@ void for_each_row(const Experiment& of, const Part& part, const Sequence& sequen
       work((in_group * sequence.queries) + row, sequence.first_query + row, (part.kv_head * of.group()) + in_group);
 }
 
-// o and LSE as an exact forward call would have left them.
+}  // namespace
+
 void compute_outputs(Arrays& arrays) {
   const Experiment& of = arrays.experiment;
   const Placement queries = attention::program::queries_of(of);
@@ -180,8 +189,6 @@ void compute_outputs(Arrays& arrays) {
   });
 }
 
-}  // namespace
-
 Gradients exact_gradients(const Arrays& arrays) {
   const Experiment& of = arrays.experiment;
   const Placement queries = attention::program::queries_of(of);
@@ -190,7 +197,18 @@ Gradients exact_gradients(const Arrays& arrays) {
   Gradients exact = {.dq = zeros(queries),
                      .dk = zeros(keys),
                      .dv = zeros(keys),
-                     .d_sink = {.values = std::vector<double>(heads), .magnitudes = std::vector<double>(heads)}};
+                     .d_sink = {.values = std::vector<double>(heads), .magnitudes = std::vector<double>(heads)},
+                     .d_bias = {}};
+  const attention::program::BiasPlacement bias = attention::program::bias_of(of);
+  if (arrays.with_d_bias) {
+    exact.d_bias.values.resize(static_cast<std::size_t>(bias.elements()));
+    exact.d_bias.magnitudes.resize(exact.d_bias.values.size());
+  }
+  // Behind the last key of a row stands what nobody writes.
+  for (std::size_t i = 0; i < exact.d_bias.values.size(); ++i)
+    if (static_cast<std::int64_t>(i) % bias.row_stride >= bias.columns)
+      exact.d_bias.values[i] = std::numeric_limits<double>::quiet_NaN();
+  std::mutex shared;  // what broadcasts: several parts add to one element
   for_each_part(of, [&](const Part& part, const Sequence& sequence) {
     const Gradients gradients = backward(operands_of(arrays, sequence, part, queries, keys));
     for_each_row(of, part, sequence, [&](std::int64_t number, std::int64_t token, std::int64_t head) {
@@ -201,6 +219,20 @@ Gradients exact_gradients(const Arrays& arrays) {
           (part.sequence * arrays.sinks.size()) + static_cast<std::size_t>((part.kv_head * of.group()) + in_group);
       exact.d_sink.values[to] = gradients.d_sink.values[static_cast<std::size_t>(in_group)];
       exact.d_sink.magnitudes[to] = gradients.d_sink.magnitudes[static_cast<std::size_t>(in_group)];
+    }
+    if (arrays.with_d_bias) {
+      const std::lock_guard lock(shared);
+      for (std::int64_t in_group = 0; in_group < of.group(); ++in_group)
+        for (std::int64_t row = 0; row < sequence.queries; ++row) {
+          const std::int64_t head = (part.kv_head * of.group()) + in_group;
+          const auto to = static_cast<std::size_t>(
+              bias.row(of, static_cast<std::int64_t>(part.sequence), sequence, head, row) * bias.row_stride);
+          const auto from = static_cast<std::size_t>(((in_group * sequence.queries) + row) * sequence.keys);
+          for (std::size_t key = 0; key < static_cast<std::size_t>(sequence.keys); ++key) {
+            exact.d_bias.values[to + key] += gradients.d_bias.values[from + key];
+            exact.d_bias.magnitudes[to + key] += gradients.d_bias.magnitudes[from + key];
+          }
+        }
     }
     for (std::int64_t key = 0; key < sequence.keys; ++key) {
       put(exact.dk, keys, sequence.first_key + key, part.kv_head, gradients.dk, key);
@@ -222,6 +254,18 @@ std::vector<double> bounds_of(const Arrays& arrays, const Gradient& gradient, st
         (1.1 * unit * magnitude) + (unit * std::fabs(gradient.values[first + i])) + (2e-6 * magnitude) + smallest;
   }
   return bounds;
+}
+
+std::vector<std::byte> bias_bytes(const Arrays& arrays) {
+  if (arrays.experiment.bias_fp32) {
+    const auto bytes = std::as_bytes(std::span(arrays.bias));
+    return {bytes.begin(), bytes.end()};
+  }
+  std::vector<std::uint16_t> elements;
+  for (const float element : arrays.bias)
+    elements.push_back(encode(arrays.experiment.type, static_cast<double>(element)));
+  const auto bytes = std::as_bytes(std::span(elements));
+  return {bytes.begin(), bytes.end()};
 }
 
 std::size_t number_at(const attention::program::Placement& queries, std::int64_t token, std::int64_t head) {
@@ -265,6 +309,13 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   for (std::int64_t batch = 0; of.has(Modifier::alibi) && batch < of.batches_of(Modifier::alibi); ++batch)
     for (std::int64_t head = 0; head < of.query_heads; ++head)
       arrays.slopes.push_back(inputs.slope(batch, head, of.query_heads));
+  const attention::program::BiasPlacement bias = attention::program::bias_of(of);
+  arrays.bias.resize(static_cast<std::size_t>(bias.elements()));
+  for (std::int64_t i = 0; i < bias.elements(); ++i)
+    arrays.bias[static_cast<std::size_t>(i)] =
+        attention::program::bias_element(of, inputs, i / bias.row_stride, i % bias.row_stride);
+  arrays.d_bias_fp32 = says(of, "d_bias=fp32");
+  arrays.with_d_bias = says(of, "d_bias") || arrays.d_bias_fp32;
   if (of.packed_queries()) arrays.query_starts = starts_of(sequences, true);
   if (of.packed_keys()) {
     arrays.key_starts = starts_of(sequences, false);

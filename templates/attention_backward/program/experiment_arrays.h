@@ -28,9 +28,12 @@ struct Arrays {
   std::vector<float> o_fp32;  // the same of o in f32
   std::vector<float> sinks;   // of each query head, in the LSE; empty: none
   std::vector<float> slopes;  // ALiBi; empty: none
+  std::vector<float> bias;    // where bias_of (experiment.h) places it, behind its rounding; empty: none
+  bool with_d_bias = false;
+  bool d_bias_fp32 = false;
   std::vector<std::int32_t> query_starts, key_starts, key_lengths;
   bool estimated = false;  // o and LSE: gradients are of these, whoever gave them
-  Gradients exact;         // rows where the tensors have them; of sinks [batch][query head]
+  Gradients exact;         // rows where the tensors have them; of sinks [batch][query head]; of the bias as it
 
   std::uint64_t multiplications() const;
 };
@@ -39,10 +42,15 @@ tools::Result<attention::program::Experiment> parse_problem(const std::string& d
 // `with_gradients`: also `exact`.
 tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients = true);
 
+// o and LSE as an exact forward call would have left them.
+void compute_outputs(Arrays& arrays);
 // Of o and LSE as they stand in estimated arrays, else of exact ones.
 Gradients exact_gradients(const Arrays& arrays);
 // What roundings amount to in `count` elements of a gradient from `first` on.
 std::vector<double> bounds_of(const Arrays& arrays, const Gradient& gradient, std::size_t first, std::size_t count);
+
+// The bias as device memory has it: in q's type or in f32.
+std::vector<std::byte> bias_bytes(const Arrays& arrays);
 
 // Where LSE of a row stands: [batch][head][row], packed [head][row of all].
 std::size_t number_at(const attention::program::Placement& queries, std::int64_t token, std::int64_t head);

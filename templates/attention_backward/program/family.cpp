@@ -41,11 +41,14 @@ struct Place {
   const Gradient& of;
   std::size_t first;
 };
+constexpr std::size_t padded(std::size_t count) { return (count + columns - 1) / columns * columns; }
 Place place_of(const Arrays& arrays, std::int64_t row) {
   std::size_t at = static_cast<std::size_t>(row) * columns;
-  for (const Gradient* gradient : {&arrays.exact.dq, &arrays.exact.dk, &arrays.exact.dv}) {
+  const bool answers_bias = arrays.d_bias_fp32 == arrays.experiment.output_fp32;
+  for (const Gradient* gradient : {&arrays.exact.dq, &arrays.exact.dk, &arrays.exact.dv, &arrays.exact.d_bias}) {
+    if (gradient == &arrays.exact.d_bias && !answers_bias) continue;
     if (at < gradient->values.size()) return {*gradient, at};
-    at -= gradient->values.size();
+    at -= padded(gradient->values.size());
   }
   return {arrays.exact.d_sink, at};
 }
@@ -82,16 +85,20 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   optional(arrays->delta);
   optional(arrays->sinks);
   problem.columns = columns;
-  // The gradient of sinks is f32: beside others that are it stands in the answer, else in memory that nobody judges.
+  // An answer has one type. The gradient of sinks is f32, that of a bias what is asked for: beside others of the same
+  // type they stand in the answer, else in memory that nobody judges.
   const std::size_t sinks = arrays->sinks.size() * static_cast<std::size_t>(arrays->experiment.batch);
+  const std::size_t biases = arrays->with_d_bias ? arrays->bias.size() : 0;
   const bool answers_sinks = arrays->experiment.output_fp32;
+  const bool answers_bias = arrays->d_bias_fp32 == arrays->experiment.output_fp32;
   problem.inputs.emplace_back(std::max<std::size_t>(sinks, 1) * sizeof(float));
-  const std::size_t gradients_end = query_elements + (2 * key_elements);
-  problem.rows = static_cast<std::int64_t>(
-      (gradients_end + (answers_sinks ? (sinks + columns - 1) / columns * columns : 0)) / columns);
+  problem.inputs.emplace_back(std::max<std::size_t>(biases, 1) * sizeof(float));
+  problem.inputs.push_back(bias_bytes(*arrays));
+  const std::size_t bias_at = query_elements + (2 * key_elements);
+  const std::size_t sinks_at = bias_at + (answers_bias ? padded(biases) : 0);
+  problem.rows = static_cast<std::int64_t>((sinks_at + (answers_sinks ? padded(sinks) : 0)) / columns);
   if (!arrays->experiment.output_fp32) problem.type = arrays->experiment.type;
-  const auto call_with = [arrays, query_elements, key_elements, gradients_end, answers_sinks](
-                             std::span<void* const> inputs, void* output) {
+  const auto call_with = [=](std::span<void* const> inputs, void* output) {
     const auto given = [&](std::size_t index, const auto& values) { return values.empty() ? nullptr : inputs[index]; };
     const std::size_t bytes = arrays->experiment.output_bytes();
     auto* gradients = static_cast<std::byte*>(output);
@@ -105,6 +112,7 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
                                    .delta = given(11, arrays->delta),
                                    .sinks = given(12, arrays->sinks),
                                    .slopes = given(7, arrays->slopes),
+                                   .bias = given(15, arrays->bias),
                                    .query_starts = given(8, arrays->query_starts),
                                    .key_starts = given(9, arrays->key_starts),
                                    .key_lengths = given(10, arrays->key_lengths),
@@ -112,8 +120,11 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
                                    .dk = gradients + (query_elements * bytes),
                                    .dv = gradients + ((query_elements + key_elements) * bytes),
                                    .d_sink = arrays->sinks.empty() ? nullptr
-                                             : answers_sinks       ? gradients + (gradients_end * bytes)
-                                                                   : inputs[13]};
+                                             : answers_sinks       ? gradients + (sinks_at * bytes)
+                                                                   : inputs[13],
+                                   .d_bias = biases == 0    ? nullptr
+                                             : answers_bias ? gradients + (bias_at * bytes)
+                                                            : inputs[14]};
     return call_of(*arrays, memory);
   };
   problem.launch = [call_with](wavejit_engine* engine, std::span<void* const> inputs, void* output,
@@ -168,7 +179,8 @@ class AttentionBackward : public Family {
     return "attention_backward <fp16|bf16> b<batch> q<rows> k<keys> h<heads>[/<kv heads>] d<64|128> "
            "[causal[=<prefix>]] "
            "[window=<left>,<right>] [layout=<bshd|bhsd|packed>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
-           "[alibi=<h|bh>] [softcap=<x>] [d_lse] [d_sink] [delta] [o=fp32] [gradients=fp32] [seed=<n>]";
+           "[bias=<bh|b|h|1>] [bias_type=fp32] [alibi=<h|bh>] [softcap=<x>] [d_lse] [d_sink] [d_bias[=fp32]] [delta] "
+           "[o=fp32] [gradients=fp32] [seed=<n>]";
   }
   std::vector<std::string> run_examples() const override {
     return {
@@ -183,7 +195,8 @@ class AttentionBackward : public Family {
             "attention_backward fp16 b3 q100 k200 h2/1 d64 causal layout=packed q_lengths=100,1,33 k_lengths=200,0,40",
             "attention_backward bf16 b2 q150 k300 h2 d128 window=60,20 k_lengths=300,77",
             "attention_backward bf16 b1 q96 k96 h2/1 d64 causal scale=-0.1 alibi=h softcap=20",
-            "attention_backward fp16 b2 q70 k90 h2 d64 causal d_sink gradients=fp32 o=fp32"};
+            "attention_backward fp16 b2 q70 k90 h2 d64 causal d_sink gradients=fp32 o=fp32",
+            "attention_backward bf16 b2 q70 k90 h4/2 d64 causal bias=h d_bias"};
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {

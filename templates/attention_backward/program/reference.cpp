@@ -49,6 +49,7 @@ Row row_of(const Operands& of, std::int64_t head, std::int64_t row) {
       score = rules.softcap * share;
       slope *= 1 - (share * share);
     }
+    if (!of.bias.empty()) score += at(of.bias, (head * of.rows) + row, of.keys)[key];
     score -= rules.slope * static_cast<double>(std::abs(row + rules.position - key));
     result.weights.push_back(score);
     result.slopes.push_back(slope);
@@ -62,7 +63,10 @@ Row row_of(const Operands& of, std::int64_t head, std::int64_t row) {
     result.output.assign(o, o + of.dims_v);
     return result;
   }
-  if (std::isinf(most)) return result;
+  if (std::isinf(most)) {
+    std::ranges::fill(result.weights, 0.0);  // of a bias that hides every key
+    return result;
+  }
   double sum = rules.sink ? std::exp(*rules.sink - most) : 0;
   for (const double score : result.weights) sum += std::exp(score - most);
   result.lse = most + std::log(sum);
@@ -106,7 +110,8 @@ Gradients backward(const Operands& of) {
   Gradients sums = {.dq = zeros(of.group() * of.rows, of.dims_qk),
                     .dk = zeros(of.keys, of.dims_qk),
                     .dv = zeros(of.keys, of.dims_v),
-                    .d_sink = zeros(of.group(), 1)};
+                    .d_sink = zeros(of.group(), 1),
+                    .d_bias = zeros(of.bias.empty() ? 0 : of.group() * of.rows, of.keys)};
   for (std::int64_t head = 0; head < of.group(); ++head)
     for (std::int64_t row = 0; row < of.rows; ++row) {
       const std::int64_t number = (head * of.rows) + row;
@@ -133,6 +138,11 @@ Gradients backward(const Operands& of) {
         const double slope = one.slopes[i];
         const double d_product = weight * (d_weight - delta) * slope;
         const double magnitude = weight * (std::fabs(d_weight - delta) + delta_magnitude) * std::fabs(slope);
+        if (!of.bias.empty()) {
+          const auto element = static_cast<std::size_t>((number * of.keys) + key);
+          sums.d_bias.values[element] = weight * (d_weight - delta);
+          sums.d_bias.magnitudes[element] = weight * (std::fabs(d_weight - delta) + delta_magnitude);
+        }
         add(sums.dv, key, weight, weight, d_o, of.dims_v);
         add(sums.dq, number, d_product, magnitude, at(of.k, key, of.dims_qk), of.dims_qk);
         add(sums.dk, key, d_product, magnitude, at(of.q, number, of.dims_qk), of.dims_qk);

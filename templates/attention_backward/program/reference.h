@@ -28,6 +28,7 @@ struct Operands {
   std::vector<double> v;
   std::vector<double> d_o;    // the gradient of o
   std::vector<double> d_lse;  // the gradient of LSE [head][row]; empty: 0
+  std::vector<double> bias;   // added to scores [head][row][key]; empty: none
   // Taken as what the forward call wrote, whatever it would be; empty: computed.
   Outputs given;
 
@@ -47,6 +48,7 @@ struct Gradients {
   Gradient dk;
   Gradient dv;
   Gradient d_sink;  // of each head of the group; 0 of one without
+  Gradient d_bias;  // shaped as the bias
 };
 Gradients backward(const Operands& operands);
 
