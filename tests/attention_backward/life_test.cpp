@@ -204,7 +204,7 @@ TEST_F(BackwardLife, WhatIsSupportedComesFromTheTables) {
     if (!line.contains(": attention_backward;")) continue;
     ++found;
     EXPECT_THAT(line, HasSubstr("; head dims 64 128; dtypes bf16 fp16"));
-    EXPECT_THAT(line, HasSubstr("; masks none causal window; modifiers softcap alibi"));
+    EXPECT_THAT(line, HasSubstr("; masks none causal window; modifiers softcap bias alibi"));
     EXPECT_THAT(line, HasSubstr("; layouts bshd bhsd packed"));
   }
   EXPECT_EQ(found, static_cast<int>(targets::all_targets().size()));

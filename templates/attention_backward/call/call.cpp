@@ -186,6 +186,7 @@ std::string BackwardCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = {
       .asked = {.dtype = problem_.shape.dtype,
                 .gradients_fp32 = problem_.shape.gradients_fp32,
+                .bias_fp32 = problem_.shape.bias_fp32,
                 .output_fp32 = problem_.shape.output_fp32},
       .batch = problem_.batch,
       .query_length = problem_.query_length,
