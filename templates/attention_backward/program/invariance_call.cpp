@@ -181,7 +181,7 @@ Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& b
 
 float number_of(const Batch& batch, std::uint32_t bits) {
   if (batch.arrays.experiment.output_fp32) return std::bit_cast<float>(bits);
-  return static_cast<float>(tools::decode(batch.arrays.experiment.type, static_cast<std::uint16_t>(bits)));
+  return tools::decode(batch.arrays.experiment.type, static_cast<std::uint16_t>(bits));
 }
 
 std::uint32_t bits_of(const Batch& batch, float number) {
