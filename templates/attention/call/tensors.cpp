@@ -24,15 +24,25 @@ using families::refusal::pointer_text;
 using families::refusal::refuse;
 using families::refusal::up_to;
 
-constexpr std::int64_t stride_granule = 8;
-constexpr std::uintptr_t tensor_alignment = 16;
 constexpr std::uintptr_t row_number_alignment = 4;
-// Beyond this a stride alone passes the slice limit, and below it no product here overflows.
-constexpr std::int64_t max_slice_stride = std::int64_t{1} << 31;
+
+bool is_aligned(const wavejit_tensor& tensor, std::uintptr_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(tensor.data) % alignment == 0;
+}
+
+}  // namespace
+
+Failure size_out_of_range(const Named& named, bool may_have_no_rows, std::int64_t most) {
+  const auto& sizes = named.tensor->sizes;
+  if (sizes[0] < 1 || sizes[0] > most) return bad_size(named, 0, up_to("1", most));
+  if (sizes[1] < (may_have_no_rows ? 0 : 1) || sizes[1] > max_length)
+    return bad_size(named, 1, up_to(may_have_no_rows ? "0" : "1", max_length));
+  if (sizes[2] < 1 || sizes[2] > max_heads) return bad_size(named, 2, up_to("1", max_heads));
+  return bad_size(named, 3, up_to("1", max_head_dim));
+}
 
 // Strides follow from a head dim: one that no kernel has is what stands in the way.
-[[gnu::cold, gnu::noinline]] Failure bad_row_stride(const Named& named, int dimension,
-                                                    std::span<const HeadDims> head_dims) {
+Failure bad_row_stride(const Named& named, int dimension, std::span<const HeadDims> head_dims) {
   const auto head_dim = static_cast<int>(named.tensor->sizes[3]);
   const auto has = [&](const HeadDims& dims) { return dims.qk == head_dim || dims.v == head_dim; };
   if (head_dims.empty() || std::ranges::any_of(head_dims, has))
@@ -42,67 +52,39 @@ constexpr std::int64_t max_slice_stride = std::int64_t{1} << 31;
   return bad_size(named, 3, known + ", of which `wavejit supported` lists those of a target", WAVEJIT_UNSUPPORTED);
 }
 
-[[gnu::cold, gnu::noinline]] Failure bad_reserved(const Named& named) {
+Failure bad_reserved(const Named& named) {
   return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "reserved"), std::to_string(named.tensor->reserved), "0");
 }
 
-bool is_aligned(const wavejit_tensor& tensor, std::uintptr_t alignment) {
-  return reinterpret_cast<std::uintptr_t>(tensor.data) % alignment == 0;
+Failure bad_dtype(const Named& named, const TensorRules& rules) {
+  return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "dtype"), dtype_text(named.tensor->dtype),
+             dtype_text(rules.dtype) + ", the dtype of q" +
+                 (rules.may_be_fp32 ? ", or " + dtype_text(WAVEJIT_FP32) : std::string()));
 }
 
-}  // namespace
+Failure bad_alignment(const Named& named) { return bad_pointer(named, tensor_alignment); }
 
-Result<void> check_sizes(const Named& named, bool may_have_no_rows, std::int64_t most) {
-  const auto& sizes = named.tensor->sizes;
-  if (sizes[0] < 1 || sizes[0] > most) return refuse(bad_size(named, 0, up_to("1", most)));
-  if (sizes[1] < (may_have_no_rows ? 0 : 1) || sizes[1] > max_length)
-    return refuse(bad_size(named, 1, up_to(may_have_no_rows ? "0" : "1", max_length)));
-  if (sizes[2] < 1 || sizes[2] > max_heads) return refuse(bad_size(named, 2, up_to("1", max_heads)));
-  if (sizes[3] < 1 || sizes[3] > max_head_dim) return refuse(bad_size(named, 3, up_to("1", max_head_dim)));
-  return {};
+Failure bad_inner_stride(const Named& named) { return bad_stride(named, 3, "1 (copy the tensor otherwise)"); }
+
+Failure bad_far_stride(const Named& named, int dimension) {
+  return bad_stride(named, dimension, "batch slices that span less than 4 GiB");
 }
 
-Result<void> check_tensor(const Named& named, const TensorRules& rules) {
+Failure bad_slice(const Named& named, const TensorRules& rules, std::uint64_t slice) {
   const wavejit_tensor& t = *named.tensor;
-  if (t.reserved != 0) return refuse(bad_reserved(named));
-  if (t.dtype != rules.dtype && !(rules.may_be_fp32 && t.dtype == WAVEJIT_FP32)) {
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, field(named, "dtype"), dtype_text(t.dtype),
-                      dtype_text(rules.dtype) + ", the dtype of q" +
-                          (rules.may_be_fp32 ? ", or " + dtype_text(WAVEJIT_FP32) : std::string())));
-  }
-  const std::uint64_t bytes = element_bytes_of(t);
-  const bool empty = t.sizes[1] == 0;
-  if (!is_aligned(t, tensor_alignment) || (t.data == nullptr && !empty))
-    return refuse(bad_pointer(named, tensor_alignment));
-  if (empty) return {};
-  for (int d = 0; d < 3; ++d) {
-    if (t.sizes[d] == 1) continue;
-    if (t.strides[d] <= 0 || t.strides[d] % stride_granule != 0)
-      return refuse(bad_row_stride(named, d, rules.head_dims));
-  }
-  if (t.sizes[3] != 1 && t.strides[3] != 1) return refuse(bad_stride(named, 3, "1 (copy the tensor otherwise)"));
-  const bool long_rows = t.sizes[1] > 1 && t.strides[1] >= max_slice_stride;
-  const bool long_heads = t.sizes[2] > 1 && t.strides[2] >= max_slice_stride;
-  if (long_rows || long_heads)
-    return refuse(bad_stride(named, long_rows ? 1 : 2, "batch slices that span less than 4 GiB"));
-  const std::uint64_t head_span =
-      rules.by_head || t.sizes[2] == 1 ? 0 : static_cast<std::uint64_t>(t.sizes[2] - 1) * t.strides[2];
-  const std::uint64_t rows = static_cast<std::uint64_t>(t.sizes[1]) - 1 + tile_overrun_rows;
-  const std::uint64_t slice = (rows * row_stride(t) + head_span + t.sizes[3]) * bytes;
-  if (slice >= slice_limit_bytes) {
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT,
-                      std::string(named.name) + (rules.by_head ? ": bytes that one head of one batch spans"
-                                                               : ": bytes that one batch slice spans"),
-                      std::to_string(slice) + " with " + std::to_string(tile_overrun_rows) +
-                          " rows of tile overrun (sizes[1] = " + std::to_string(t.sizes[1]) + ", strides[1] = " +
-                          std::to_string(t.strides[1]) + ", strides[2] = " + std::to_string(t.strides[2]) + ")",
-                      "less than 4294967296 (4 GiB)"));
-  }
-  if (t.sizes[0] > 1 && t.strides[0] >= max_batch_stride)
-    return refuse(bad_stride(named, 0, "less than " + std::to_string(max_batch_stride)));
-  if (t.sizes[0] > 1 && static_cast<std::uint64_t>(t.sizes[0] - 1) * t.strides[0] * bytes >= tensor_limit_bytes)
-    return refuse(bad_stride(named, 0, "tensors that span less than 2^48 bytes"));
-  return {};
+  return bad(WAVEJIT_INVALID_ARGUMENT,
+             std::string(named.name) +
+                 (rules.by_head ? ": bytes that one head of one batch spans" : ": bytes that one batch slice spans"),
+             std::to_string(slice) + " with " + std::to_string(tile_overrun_rows) +
+                 " rows of tile overrun (sizes[1] = " + std::to_string(t.sizes[1]) + ", strides[1] = " +
+                 std::to_string(t.strides[1]) + ", strides[2] = " + std::to_string(t.strides[2]) + ")",
+             "less than 4294967296 (4 GiB)");
+}
+
+Failure bad_batch_stride(const Named& named) {
+  if (named.tensor->strides[0] >= max_batch_stride)
+    return bad_stride(named, 0, "less than " + std::to_string(max_batch_stride));
+  return bad_stride(named, 0, "tensors that span less than 2^48 bytes");
 }
 
 Result<void> check_row_numbers(const Named& named, const wavejit_tensor& q) {

@@ -8,6 +8,8 @@
 #include "families/call/failure.h"
 #include "families/call/refusal.h"
 #include "families/call/tensor_memory.h"
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/call/limits.h"
 #include "templates/attention/kernel/types.h"
 #include "wavejit/wavejit.h"
 
@@ -21,8 +23,22 @@ inline std::int64_t row_stride(const wavejit_tensor& tensor) {
   return tensor.sizes[1] > 1 ? tensor.strides[1] : tensor.sizes[3];
 }
 
+// What stands in the way, in words. The checks are here since a hot call makes a dozen of them (bench/README.md).
+[[gnu::cold]] families::Failure size_out_of_range(const Named& named, bool may_have_no_rows, std::int64_t most);
+
 // Tensors [batch, length, heads, head dim]: q, k, v, o and their like. `most`: of the batch.
-families::Result<void> check_sizes(const Named& named, bool may_have_no_rows, std::int64_t most);
+inline families::Result<void> check_sizes(const Named& named, bool may_have_no_rows, std::int64_t most) {
+  const auto& sizes = named.tensor->sizes;
+  if (sizes[0] < 1 || sizes[0] > most || sizes[1] < (may_have_no_rows ? 0 : 1) || sizes[1] > max_length ||
+      sizes[2] < 1 || sizes[2] > max_heads || sizes[3] < 1 || sizes[3] > max_head_dim) [[unlikely]]
+    return families::refusal::refuse(size_out_of_range(named, may_have_no_rows, most));
+  return {};
+}
+
+constexpr std::int64_t stride_granule = 8;
+constexpr std::uintptr_t tensor_alignment = 16;
+// Beyond this a stride alone passes the slice limit, and below it no product here overflows.
+constexpr std::int64_t max_slice_stride = std::int64_t{1} << 31;
 
 struct TensorRules {
   std::int32_t dtype;        // that of q
@@ -31,9 +47,52 @@ struct TensorRules {
   std::span<const HeadDims> head_dims = {};
   bool by_head = false;  // a kernel bounds a slice of one head, not of all heads of a batch
 };
+[[gnu::cold]] families::Failure bad_reserved(const Named& named);
+[[gnu::cold]] families::Failure bad_dtype(const Named& named, const TensorRules& rules);
+[[gnu::cold]] families::Failure bad_alignment(const Named& named);
+[[gnu::cold]] families::Failure bad_row_stride(const Named& named, int dimension, std::span<const HeadDims> head_dims);
+[[gnu::cold]] families::Failure bad_inner_stride(const Named& named);
+[[gnu::cold]] families::Failure bad_far_stride(const Named& named, int dimension);
+[[gnu::cold]] families::Failure bad_slice(const Named& named, const TensorRules& rules, std::uint64_t slice);
+[[gnu::cold]] families::Failure bad_batch_stride(const Named& named);
+
 // Pointer, type and strides; sizes are known to be in range. The stride of a dimension with one element, or of a tensor
 // without rows, is never used and may be anything.
-families::Result<void> check_tensor(const Named& named, const TensorRules& rules);
+inline families::Result<void> check_tensor(const Named& named, const TensorRules& rules) {
+  using families::refusal::refuse;
+  const wavejit_tensor& t = *named.tensor;
+  if (t.reserved != 0) [[unlikely]]
+    return refuse(bad_reserved(named));
+  if (t.dtype != rules.dtype && !(rules.may_be_fp32 && t.dtype == WAVEJIT_FP32)) [[unlikely]]
+    return refuse(bad_dtype(named, rules));
+  const std::uint64_t bytes = element_bytes_of(t);
+  const bool empty = t.sizes[1] == 0;
+  if (reinterpret_cast<std::uintptr_t>(t.data) % tensor_alignment != 0 || (t.data == nullptr && !empty)) [[unlikely]]
+    return refuse(bad_alignment(named));
+  if (empty) return {};
+  for (int d = 0; d < 3; ++d) {
+    if (t.sizes[d] == 1) continue;
+    if (t.strides[d] <= 0 || t.strides[d] % stride_granule != 0) [[unlikely]]
+      return refuse(bad_row_stride(named, d, rules.head_dims));
+  }
+  if (t.sizes[3] != 1 && t.strides[3] != 1) [[unlikely]]
+    return refuse(bad_inner_stride(named));
+  const bool long_rows = t.sizes[1] > 1 && t.strides[1] >= max_slice_stride;
+  const bool long_heads = t.sizes[2] > 1 && t.strides[2] >= max_slice_stride;
+  if (long_rows || long_heads) [[unlikely]]
+    return refuse(bad_far_stride(named, long_rows ? 1 : 2));
+  const std::uint64_t head_span =
+      rules.by_head || t.sizes[2] == 1 ? 0 : static_cast<std::uint64_t>(t.sizes[2] - 1) * t.strides[2];
+  const std::uint64_t rows = static_cast<std::uint64_t>(t.sizes[1]) - 1 + tile_overrun_rows;
+  const std::uint64_t slice = (rows * row_stride(t) + head_span + t.sizes[3]) * bytes;
+  if (slice >= slice_limit_bytes) [[unlikely]]
+    return refuse(bad_slice(named, rules, slice));
+  if (t.sizes[0] > 1 && (t.strides[0] >= max_batch_stride ||
+                         static_cast<std::uint64_t>(t.sizes[0] - 1) * t.strides[0] * bytes >= tensor_limit_bytes))
+      [[unlikely]]
+    return refuse(bad_batch_stride(named));
+  return {};
+}
 
 // f32 [batch, heads, length, 1] beside q, the rows of a head side by side: lse, and what else has a number a row.
 families::Result<void> check_row_numbers(const Named& named, const wavejit_tensor& q);
