@@ -132,7 +132,8 @@ std::size_t differing_bits(Parameters<float>& one, Parameters<float>& other) {
   const auto second = other.matrices();
   for (std::size_t m = 0; m < first.size(); ++m)
     for (std::size_t i = 0; i < first[m]->values.size(); ++i)
-      if (std::bit_cast<std::uint32_t>(first[m]->values[i]) != std::bit_cast<std::uint32_t>(second[m]->values[i])) ++differing;
+      if (std::bit_cast<std::uint32_t>(first[m]->values[i]) != std::bit_cast<std::uint32_t>(second[m]->values[i]))
+        ++differing;
   return differing;
 }
 

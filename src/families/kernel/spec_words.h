@@ -210,7 +210,7 @@ struct BitsOfTable<std::tuple<Rows...>> {
 }  // namespace detail
 // In the order of the rows.
 template <typename Table>
-using BitsOfTable = typename detail::BitsOfTable<std::remove_cvref_t<Table>>::Type;
+using BitsOfTable = detail::BitsOfTable<std::remove_cvref_t<Table>>::Type;
 
 // The texts of all rows, one behind the other.
 template <typename... Rows>
@@ -302,8 +302,10 @@ std::expected<Spec, std::string> parse_words(const std::array<SpecWord<Spec>, co
     ++number;
     Taken taken;
     std::size_t row = 0;
-    for (; row < count; ++row)
-      if ((taken = words[row].take(words[row], spec, word))) break;
+    for (; row < count; ++row) {
+      taken = words[row].take(words[row], spec, word);
+      if (taken) break;
+    }
     if (!taken) return refuse(word, accepted_instead(words, word));
     if (!*taken) return refuse(word, taken->error());
     if (std::exchange(seen[row], true))

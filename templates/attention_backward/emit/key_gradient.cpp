@@ -247,7 +247,7 @@ class KeyGradient : private Weaver {
             const Slice slice = before(gradient);
             for (int block = 0; block < spec_.blocks; ++block) {
               const LaneKey own = lane_key(kernel_, places_[static_cast<std::size_t>(block)]);
-              const auto first = static_cast<std::size_t>(((gradient * spec_.blocks) + block) * dim_blocks());
+              const auto first = ((static_cast<std::size_t>(gradient) * spec_.blocks) + block) * dim_blocks();
               parts.put(load_rows(kernel_, slice, own.key, own.lane_group, matrix_.accumulator_layout(),
                                   static_cast<std::size_t>(dim_blocks())),
                         first);

@@ -107,6 +107,7 @@ RowsOf whole(const Batch& batch, std::size_t sequence) {
 
 std::vector<RowsOf> all_whole(const Batch& batch) {
   std::vector<RowsOf> pieces;
+  pieces.reserve(batch.sequences.size());
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) pieces.push_back(whole(batch, i));
   return pieces;
 }
