@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "forge.h"
+#include "templates/attention_backward/call/descriptor.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/softmax_lse/call/descriptor.h"
 
@@ -28,6 +29,7 @@ void check(const Descriptor& descriptor, Descriptor (*parse)(std::string_view)) 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check(wavejit::attention_forward::parse_descriptor(text), wavejit::attention_forward::parse_descriptor);
+  check(wavejit::attention_backward::parse_descriptor(text), wavejit::attention_backward::parse_descriptor);
   check(wavejit::softmax_lse::parse_descriptor(text), wavejit::softmax_lse::parse_descriptor);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "cache/digest.h"
 #include "cache/lock.h"
 #include "forge.h"
+#include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_forward/kernel/spec.h"
 #include "templates/softmax_lse/kernel/spec.h"
 
@@ -27,6 +28,10 @@ void check(const Spec& spec, Spec (*parse)(std::string_view)) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check(wavejit::attention_forward::parse_spec(text), wavejit::attention_forward::parse_spec);
+  check(wavejit::attention_backward::parse_query_kernel(text), wavejit::attention_backward::parse_query_kernel);
+  check(wavejit::attention_backward::parse_key_kernel(text), wavejit::attention_backward::parse_key_kernel);
+  check(wavejit::attention_backward::parse_sink_kernel(text), wavejit::attention_backward::parse_sink_kernel);
+  check(wavejit::attention_backward::parse_bias_kernel(text), wavejit::attention_backward::parse_bias_kernel);
   check(wavejit::softmax_lse::parse_spec(text), wavejit::softmax_lse::parse_spec);
   if (const auto digest = wavejit::cache::parse_digest(text)) require(digest->hex() == text);
   const std::string holder = wavejit::cache::holder_text(text);

@@ -11,6 +11,7 @@
 #include "codegen/wire.h"
 #include "forge.h"
 #include "targets/targets.h"
+#include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/kernel/spec.h"
 
@@ -37,6 +38,10 @@ const char* const descriptors[] = {
     "attention_forward bf16 b64 q2048 k8192 h64/8 d128 causal layout=paged:64 q_rows=2111",
     "attention_forward fp16 b2 q3 k70 h4/2 d64 layout=paged:1 k_lengths=60,70 first_keys=3,9",
     "attention_forward fp16 b2 q3 k70 h4/2 d64 layout=paged:48:vectorised_keys k_lengths=60,70",
+    "attention_backward bf16 b2 q257 k190 h2/1 d64 window=20,7 layout=packed q_lengths=257,70 k_lengths=100,190",
+    "attention_backward bf16 b2 q100 k130 h4/2 d128 causal softcap=30 alibi=h scale=-0.1 d_lse gradients=fp32",
+    "attention_backward fp16 b1 q130 k200 h2/1 d64 bias=bh d_bias=fp32 layout=bhsd seed=7",
+    "attention_backward fp16 b1 q64 k64 h2 d64 sink d_sink o=fp32",
     "softmax_lse fp32 b2 h8 q128 k5000 weights=bf16 causal=3 lse scale=0.5 seed=7",
     "softmax_lse fp16 b1 h2 q4 k70 weights=none window=5,0 lse k_lengths=9",
 };
@@ -61,6 +66,13 @@ std::vector<std::string> specs() {
       spec.whole_tiles = false;
       spec.paged = spec.vectorised = true;
       texts.push_back(to_text(spec));
+
+      attention_backward::QueryKernel query_gradient;
+      query_gradient.target = target.id;
+      texts.push_back(attention_backward::to_text(query_gradient));
+      attention_backward::KeyKernel key_gradient;
+      key_gradient.target = target.id;
+      texts.push_back(attention_backward::to_text(key_gradient));
     }
   }
   return texts;

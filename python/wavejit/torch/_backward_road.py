@@ -19,8 +19,8 @@ from . import _roads
 from ._roads import Words
 
 Gradients = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-# dq, dk and dv, and of sinks where the words have them.
-Results = tuple[Gradients, torch.Tensor | None]
+# dq, dk and dv, and of sinks, or None where the words have none.
+Results = tuple[Gradients, Any]
 INPUTS = ("q", "k", "v", "out", "lse", "d_out")
 NUMBERS = ("query_starts", "key_starts", "key_lengths")
 OF_TENSORS = frozenset(("d_lse", "alibi", "sinks", *NUMBERS))

@@ -35,7 +35,7 @@ using DescriptorWords = std::vector<DescriptorWord<Described>>;
 
 // A bool: the word is there, or it is not.
 template <typename Described, typename Field>
-DescriptorWord<Described> flag_word(std::string word, Field field) {
+DescriptorWord<Described> flag_word(const std::string& word, Field field) {
   return {.accepted = word,
           .take = [word, field](Described& described, const Word& given) -> TakenWord {
             if (given.text != word) return std::nullopt;
@@ -51,10 +51,10 @@ Result<std::int64_t> sized_number(const Word& word, std::string_view digits, std
 std::optional<std::string_view> behind_letter(const Word& word, char letter);
 
 template <typename Described, typename Field>
-DescriptorWord<Described> number_word(char letter, std::string missing, std::int64_t least, std::int64_t most,
+DescriptorWord<Described> number_word(char letter, const std::string& missing, std::int64_t least, std::int64_t most,
                                       Field field) {
   return {.accepted = std::string(1, letter) + "<n>",
-          .missing = std::move(missing),
+          .missing = missing,
           .take = [letter, least, most, field](Described& described, const Word& word) -> TakenWord {
             const auto digits = behind_letter(word, letter);
             if (!digits) return std::nullopt;
@@ -71,10 +71,11 @@ Result<std::pair<std::int64_t, std::int64_t>> sized_pair(const Word& word, std::
 std::string text_of_pair(char letter, std::int64_t first, std::int64_t second);
 
 template <typename Described, typename First, typename Second>
-DescriptorWord<Described> pair_word(char letter, std::string missing, std::int64_t most, First first, Second second) {
+DescriptorWord<Described> pair_word(char letter, const std::string& missing, std::int64_t most, First first,
+                                    Second second) {
   return {
       .accepted = std::string(1, letter) + "<n>[/<n>]",
-      .missing = std::move(missing),
+      .missing = missing,
       .take = [letter, most, first, second](Described& described, const Word& word) -> TakenWord {
         const auto digits = behind_letter(word, letter);
         if (!digits) return std::nullopt;
@@ -90,11 +91,11 @@ DescriptorWord<Described> pair_word(char letter, std::string missing, std::int64
 
 // "bf16": a word that is a name. `accepted`: as lists have it.
 template <typename Described, typename Enum, std::size_t count, typename Field>
-DescriptorWord<Described> name_word(std::string accepted, std::string missing, const Names<Enum, count>& names,
-                                    Field field) {
+DescriptorWord<Described> name_word(const std::string& accepted, const std::string& missing,
+                                    const Names<Enum, count>& names, Field field) {
   return {
-      .accepted = std::move(accepted),
-      .missing = std::move(missing),
+      .accepted = accepted,
+      .missing = missing,
       .take = [&names, field](Described& described, const Word& word) -> TakenWord {
         const auto value = value_in(names, word.text);
         if (!value) return std::nullopt;
@@ -109,7 +110,7 @@ std::optional<std::string_view> behind_key(const Word& word, std::string_view ke
 
 // "scale=0.5": `take` reads what stands behind the key, `print` gives it back; empty: not said.
 template <typename Described, typename Take, typename Print>
-DescriptorWord<Described> value_word(std::string key, std::string_view accepted, Take take, Print print) {
+DescriptorWord<Described> value_word(const std::string& key, std::string_view accepted, Take take, Print print) {
   return {.accepted = key + "=" + std::string(accepted),
           .take = [key, take](Described& described, const Word& word) -> TakenWord {
             const auto value = behind_key(word, key);
@@ -146,8 +147,10 @@ Result<Described> read_words(std::string_view line, std::string_view family, con
   for (const Word& word : *given) {
     TakenWord taken;
     std::size_t row = 0;
-    for (; row < words.size(); ++row)
-      if ((taken = words[row].take(described, word))) break;
+    for (; row < words.size(); ++row) {
+      taken = words[row].take(described, word);
+      if (taken) break;
+    }
     if (!taken) return wrong(word, "is not known; accepted: " + accepted_words(words));
     if (!*taken) return std::unexpected(std::move(taken->error()));
     if (seen[row]) return wrong(word, "says again what an earlier word said; accepted: each once");

@@ -26,7 +26,6 @@ using language::Values;
 
 // Rows of a chain whose numbers are asked for at once.
 constexpr int rows_at_once_of_chain = 4;
-constexpr float infinity = std::numeric_limits<float>::infinity();
 
 class SinkGradient {
  public:
@@ -93,8 +92,9 @@ class SinkGradient {
     for (const Row& row : rows) {
       Value* exponent = ir.CreateFMul(ir.CreateFSub(sink_, row.lse), kernel_.constant(std::numbers::log2e_v<float>));
       Value* weight = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_exp2, {kernel_.f32()}, {exponent});
-      Value* counts = ir.CreateAnd(ir.CreateICmpSLT(row.number, sequence_.query_length),
-                                   ir.CreateFCmpUNE(row.lse, kernel_.constant(-infinity)));
+      Value* counts =
+          ir.CreateAnd(ir.CreateICmpSLT(row.number, sequence_.query_length),
+                       ir.CreateFCmpUNE(row.lse, kernel_.constant(-std::numeric_limits<float>::infinity())));
       weight = ir.CreateSelect(counts, weight, kernel_.constant(0.0F));
       chain = ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {weight, row.delta, chain});
     }
