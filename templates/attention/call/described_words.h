@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "families/call/descriptor_words.h"
 #include "families/kernel/spec_words.h"
@@ -62,9 +61,9 @@ DescriptorWord<Described> window_word(std::int64_t most) {
 }
 
 template <typename Described, typename Field>
-DescriptorWord<Described> lengths_word(std::string key, std::int64_t most, Field field) {
+DescriptorWord<Described> lengths_word(const std::string& key, std::int64_t most, Field field) {
   return families::value_word<Described>(
-      std::move(key), "<n,…>",
+      key, "<n,…>",
       [most, field](Described& described, const families::Word& word, std::string_view value) {
         return take_lengths(word, value, most, field(described));
       },
