@@ -15,8 +15,10 @@ using families::Result;
 using refusal::bad;
 using refusal::refuse;
 
-Result<void> check_limit(const char* name, std::int32_t limit, bool window) {
-  if (window ? limit >= -1 : limit == 0 || limit == -1) return {};
+bool is_limit(std::int32_t limit, bool window) { return window ? limit >= -1 : limit == 0 || limit == -1; }
+
+[[gnu::cold, gnu::noinline]] std::unexpected<families::Failure> no_limit(const char* name, std::int32_t limit,
+                                                                         bool window) {
   return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, std::to_string(limit),
                     window ? "-1 (no limit), 0 and more" : "0 unless mask has WAVEJIT_MASK_WINDOW (2)"));
 }
@@ -50,10 +52,8 @@ Result<MaskChoice> check_mask(const MaskFields& fields, std::int64_t keys, const
   const bool causal = (fields.mask & WAVEJIT_MASK_CAUSAL) != 0;
   const bool window = (fields.mask & WAVEJIT_MASK_WINDOW) != 0;
   const bool prefix = (fields.mask & WAVEJIT_MASK_PREFIX) != 0;
-  if (auto left = check_limit("window_left", fields.window_left, window); !left)
-    return std::unexpected(std::move(left.error()));
-  if (auto right = check_limit("window_right", fields.window_right, window); !right)
-    return std::unexpected(std::move(right.error()));
+  if (!is_limit(fields.window_left, window)) return no_limit("window_left", fields.window_left, window);
+  if (!is_limit(fields.window_right, window)) return no_limit("window_right", fields.window_right, window);
   if (prefix && !causal && !window && !has_other) {
     const std::string others = other_diagonal == nullptr ? std::string("1 (causal) or 2 (window)")
                                                          : "1 (causal), 2 (window) or " + std::string(other_diagonal);

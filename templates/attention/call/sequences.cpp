@@ -16,23 +16,41 @@ using refusal::bad;
 using refusal::refuse;
 using refusal::up_to;
 
-Result<void> check_array(const char* name, const std::int32_t* array) {
-  if (reinterpret_cast<std::uintptr_t>(array) % alignof(std::int32_t) == 0) return {};
-  return refuse(
-      bad(WAVEJIT_INVALID_ARGUMENT, name, refusal::pointer_text(array), "null, or device memory aligned to 4 bytes"));
+[[gnu::cold, gnu::noinline]] families::Failure bad_array(const char* name, const std::int32_t* array) {
+  return bad(WAVEJIT_INVALID_ARGUMENT, name, refusal::pointer_text(array), "null, or device memory aligned to 4 bytes");
 }
 
-// The longest sequence of one side. `rows`: of its tensor.
-Result<std::int64_t> check_longest(const char* name, std::int64_t given, bool packed, std::int64_t rows,
-                                   std::int64_t least) {
-  if (!packed) {
-    if (given == 0 || given == rows) return rows;
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, std::to_string(given),
-                      "0 or " + std::to_string(rows) + ", the length of the tensor that is not packed"));
+bool is_array(const std::int32_t* array) {
+  return reinterpret_cast<std::uintptr_t>(array) % alignof(std::int32_t) == 0;
+}
+
+[[gnu::cold, gnu::noinline]] std::unexpected<families::Failure> no_array(const SequenceCall& call) {
+  for (const auto& [name, array] : {std::pair{"query_starts", call.query_starts},
+                                    {"key_starts", call.key_starts},
+                                    {"key_lengths", call.key_lengths}})
+    if (!is_array(array)) return refuse(bad_array(name, array));
+  return refuse(bad_array("first_keys", call.first_keys));
+}
+
+// The longest sequence of one side, as the call gives it or its tensor of so many rows has it.
+struct Longest {
+  const char* name;
+  std::int64_t given;
+  bool packed;
+  std::int64_t rows;
+  std::int64_t least;
+
+  [[nodiscard]] bool good() const {
+    return packed ? given >= std::min(least, rows) && given <= rows : given == 0 || given == rows;
   }
-  if (given >= std::min(least, rows) && given <= rows) return given;
-  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, std::to_string(given),
-                    up_to(std::to_string(least).c_str(), rows) + ", the rows of the packed tensor"));
+  [[nodiscard]] std::int64_t length() const { return packed ? given : rows; }
+};
+
+[[gnu::cold, gnu::noinline]] std::unexpected<families::Failure> bad_longest(const Longest& longest) {
+  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, longest.name, std::to_string(longest.given),
+                    longest.packed
+                        ? up_to(std::to_string(longest.least).c_str(), longest.rows) + ", the rows of the packed tensor"
+                        : "0 or " + std::to_string(longest.rows) + ", the length of the tensor that is not packed"));
 }
 
 // The keys' own: of queries `check_sequences` asks the same as without pages.
@@ -65,11 +83,11 @@ Result<void> check_paged_sequences(const SequenceCall& call, Extents& extents) {
   if (packed) {
     if (auto one = check_packed_batch("q", call.q); !one) return one;
   }
-  auto queries = check_longest("max_query_length", call.max_query_length, packed, call.q.sizes[1], 1);
-  if (!queries) return std::unexpected(std::move(queries.error()));
+  const Longest queries = {"max_query_length", call.max_query_length, packed, call.q.sizes[1], 1};
+  if (!queries.good()) return bad_longest(queries);
   auto keys = check_longest_in_pages(call);
   if (!keys) return std::unexpected(std::move(keys.error()));
-  extents.query_length = *queries;
+  extents.query_length = queries.length();
   extents.key_length = *keys;
   return {};
 }
@@ -79,12 +97,9 @@ Result<void> check_paged_sequences(const SequenceCall& call, Extents& extents) {
 families::Result<void> check_sequences(const SequenceCall& call, Extents& extents) {
   const bool packed_queries = call.query_starts != nullptr;
   const bool packed_keys = call.key_starts != nullptr;
-  for (const auto& [name, array] : {std::pair{"query_starts", call.query_starts},
-                                    {"key_starts", call.key_starts},
-                                    {"key_lengths", call.key_lengths},
-                                    {"first_keys", call.first_keys}}) {
-    if (auto good = check_array(name, array); !good) return good;
-  }
+  if (!is_array(call.query_starts) || !is_array(call.key_starts) || !is_array(call.key_lengths) ||
+      !is_array(call.first_keys)) [[unlikely]]
+    return no_array(call);
   if (call.paged) return check_paged_sequences(call, extents);
   if (packed_keys && call.first_keys != nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "first_keys", refusal::pointer_text(call.first_keys),
@@ -113,13 +128,13 @@ families::Result<void> check_sequences(const SequenceCall& call, Extents& extent
   if (packed_keys) {
     if (auto one = check_packed_batch("k", call.k); !one) return one;
   }
-  auto queries = check_longest("max_query_length", call.max_query_length, packed_queries, call.q.sizes[1], 1);
-  if (!queries) return std::unexpected(std::move(queries.error()));
+  const Longest queries = {"max_query_length", call.max_query_length, packed_queries, call.q.sizes[1], 1};
+  if (!queries.good()) return bad_longest(queries);
   // 0 as in pages: a batch without any key. Whoever forgot the field hears of it from WAVEJIT_CHECK_LENGTHS.
-  auto keys = check_longest("max_key_length", call.max_key_length, packed_keys, call.k.sizes[1], 0);
-  if (!keys) return std::unexpected(std::move(keys.error()));
-  extents.query_length = *queries;
-  extents.key_length = *keys;
+  const Longest keys = {"max_key_length", call.max_key_length, packed_keys, call.k.sizes[1], 0};
+  if (!keys.good()) return bad_longest(keys);
+  extents.query_length = queries.length();
+  extents.key_length = keys.length();
   return {};
 }
 

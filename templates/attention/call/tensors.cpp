@@ -2,7 +2,6 @@
 #include "templates/attention/call/tensors.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "templates/attention/call/data_type.h"
@@ -23,12 +22,6 @@ using families::refusal::field;
 using families::refusal::pointer_text;
 using families::refusal::refuse;
 using families::refusal::up_to;
-
-constexpr std::uintptr_t row_number_alignment = 4;
-
-bool is_aligned(const wavejit_tensor& tensor, std::uintptr_t alignment) {
-  return reinterpret_cast<std::uintptr_t>(tensor.data) % alignment == 0;
-}
 
 }  // namespace
 
@@ -87,33 +80,21 @@ Failure bad_batch_stride(const Named& named) {
   return bad_stride(named, 0, "tensors that span less than 2^48 bytes");
 }
 
-Result<void> check_row_numbers(const Named& named, const wavejit_tensor& q) {
+Failure wrong_kind(const Named& named, std::int32_t dtype, std::uintptr_t alignment) {
   const wavejit_tensor& t = *named.tensor;
-  if (auto kind = check_kind(named, WAVEJIT_FP32, row_number_alignment); !kind) return kind;
-  const std::array<std::int64_t, 4> wanted = {q.sizes[0], q.sizes[2], q.sizes[1], 1};
-  static constexpr std::array<const char*, 4> sources = {"q.sizes[0]", "q.sizes[2]", "q.sizes[1]", "always"};
-  for (int d = 0; d < 4; ++d)
-    if (auto size = check_size(named, d, wanted[d], sources[d], false); !size) return size;
-  if (t.sizes[2] > 1 && t.strides[2] != 1) {
-    return refuse(
-        bad(WAVEJIT_INVALID_ARGUMENT, field(named, "strides[2] (length)"), std::to_string(t.strides[2]), "1"));
-  }
-  for (int d = 0; d < 2; ++d) {
-    if (t.sizes[d] == 1) continue;
-    if (t.strides[d] < 1 || t.strides[d] >= max_batch_stride ||
-        static_cast<std::uint64_t>(t.sizes[d] - 1) * t.strides[d] * sizeof(float) >= tensor_limit_bytes)
-      return refuse(wrong_stride(named, d, "positive, with a tensor that spans less than 2^48 bytes"));
-  }
-  return {};
+  if (t.reserved != 0) return bad_reserved(named);
+  if (t.dtype != dtype)
+    return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "dtype"), dtype_text(t.dtype), dtype_text(dtype));
+  return bad_pointer(named, alignment);
 }
 
-Result<void> check_kind(const Named& named, std::int32_t dtype, std::uintptr_t alignment) {
-  const wavejit_tensor& t = *named.tensor;
-  if (t.reserved != 0) return refuse(bad_reserved(named));
-  if (t.dtype != dtype)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, field(named, "dtype"), dtype_text(t.dtype), dtype_text(dtype)));
-  if (!is_aligned(t, alignment)) return refuse(bad_pointer(named, alignment));
-  return {};
+Failure rows_apart(const Named& named) {
+  return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "strides[2] (length)"), std::to_string(named.tensor->strides[2]),
+             "1");
+}
+
+Failure far_row_numbers(const Named& named, int dimension) {
+  return wrong_stride(named, dimension, "positive, with a tensor that spans less than 2^48 bytes");
 }
 
 Result<void> check_memory(const Named& named, std::uintptr_t alignment) {
@@ -123,39 +104,27 @@ Result<void> check_memory(const Named& named, std::uintptr_t alignment) {
   return {};
 }
 
-[[gnu::cold, gnu::noinline]] Failure wrong_size(const Named& named, int dimension, const std::string& accepted) {
+Failure wrong_size(const Named& named, int dimension, const std::string& accepted) {
   return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "sizes") + "[" + std::to_string(dimension) + "]",
              std::to_string(named.tensor->sizes[dimension]), accepted);
 }
 
-[[gnu::cold, gnu::noinline]] Failure wrong_stride(const Named& named, int dimension, const std::string& accepted) {
+Failure wrong_stride(const Named& named, int dimension, const std::string& accepted) {
   return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "strides") + "[" + std::to_string(dimension) + "]",
              std::to_string(named.tensor->strides[dimension]), accepted);
 }
 
-Result<void> check_size(const Named& named, int dimension, std::int64_t wanted, const char* source, bool broadcasts) {
-  const std::int64_t size = named.tensor->sizes[dimension];
-  if (size == wanted || (broadcasts && size == 1)) return {};
-  return refuse(wrong_size(named, dimension,
-                           (broadcasts && wanted != 1 ? "1 or " : "") + std::to_string(wanted) + " (" + source + ")"));
+Failure other_size(const Named& named, int dimension, std::int64_t wanted, const char* source, bool broadcasts) {
+  return wrong_size(named, dimension,
+                    (broadcasts && wanted != 1 ? "1 or " : "") + std::to_string(wanted) + " (" + source + ")");
 }
 
-namespace {
-
-[[gnu::cold, gnu::noinline]] Failure overlapping(const Named& named) {
+Failure overlapping(const Named& named) {
   const auto& strides = named.tensor->strides;
   return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "strides"),
              "[" + std::to_string(strides[0]) + ", " + std::to_string(strides[1]) + ", " + std::to_string(strides[2]) +
                  ", " + std::to_string(strides[3]) + "], with which elements overlap",
              "strides that pass what the dimensions inside them span");
-}
-
-}  // namespace
-
-Result<void> check_no_overlap(const Named& output, int row_dimension, std::uint64_t inner) {
-  if (families::elements_overlap(*output.tensor, row_dimension, inner)) [[unlikely]]
-    return refuse(overlapping(output));
-  return {};
 }
 
 Failure shared_memory(const Named& output, const char* other) {

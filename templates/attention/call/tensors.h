@@ -94,22 +94,67 @@ inline families::Result<void> check_tensor(const Named& named, const TensorRules
   return {};
 }
 
-// f32 [batch, heads, length, 1] beside q, the rows of a head side by side: lse, and what else has a number a row.
-families::Result<void> check_row_numbers(const Named& named, const wavejit_tensor& q);
+inline bool is_aligned(const wavejit_tensor& tensor, std::uintptr_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(tensor.data) % alignment == 0;
+}
 
+[[gnu::cold]] families::Failure wrong_kind(const Named& named, std::int32_t dtype, std::uintptr_t alignment);
 // Type, alignment, nothing in the reserved field.
-families::Result<void> check_kind(const Named& named, std::int32_t dtype, std::uintptr_t alignment);
+inline families::Result<void> check_kind(const Named& named, std::int32_t dtype, std::uintptr_t alignment) {
+  const wavejit_tensor& t = *named.tensor;
+  if (t.reserved != 0 || t.dtype != dtype || !is_aligned(t, alignment)) [[unlikely]]
+    return families::refusal::refuse(wrong_kind(named, dtype, alignment));
+  return {};
+}
 // The same without the type, of memory that must be there.
 families::Result<void> check_memory(const Named& named, std::uintptr_t alignment);
 
 [[gnu::cold]] families::Failure wrong_size(const Named& named, int dimension, const std::string& accepted);
 [[gnu::cold]] families::Failure wrong_stride(const Named& named, int dimension, const std::string& accepted);
+[[gnu::cold]] families::Failure other_size(const Named& named, int dimension, std::int64_t wanted, const char* source,
+                                           bool broadcasts);
 // `source`: the field that says so. `broadcasts`: or 1.
-families::Result<void> check_size(const Named& named, int dimension, std::int64_t wanted, const char* source,
-                                  bool broadcasts);
+inline families::Result<void> check_size(const Named& named, int dimension, std::int64_t wanted, const char* source,
+                                         bool broadcasts) {
+  const std::int64_t size = named.tensor->sizes[dimension];
+  if (size != wanted && !(broadcasts && size == 1)) [[unlikely]]
+    return families::refusal::refuse(other_size(named, dimension, wanted, source, broadcasts));
+  return {};
+}
 
+[[gnu::cold]] families::Failure rows_apart(const Named& named);
+[[gnu::cold]] families::Failure far_row_numbers(const Named& named, int dimension);
+// f32 [batch, heads, length, 1] beside q, the rows of a head side by side: lse, and what else has a number a row.
+inline families::Result<void> check_row_numbers(const Named& named, const wavejit_tensor& q) {
+  const wavejit_tensor& t = *named.tensor;
+  if (auto kind = check_kind(named, WAVEJIT_FP32, alignof(float)); !kind) [[unlikely]]
+    return kind;
+  if (auto batch = check_size(named, 0, q.sizes[0], "q.sizes[0]", false); !batch) [[unlikely]]
+    return batch;
+  if (auto heads = check_size(named, 1, q.sizes[2], "q.sizes[2]", false); !heads) [[unlikely]]
+    return heads;
+  if (auto rows = check_size(named, 2, q.sizes[1], "q.sizes[1]", false); !rows) [[unlikely]]
+    return rows;
+  if (auto one = check_size(named, 3, 1, "always", false); !one) [[unlikely]]
+    return one;
+  if (t.sizes[2] > 1 && t.strides[2] != 1) [[unlikely]]
+    return families::refusal::refuse(rows_apart(named));
+  for (int d = 0; d < 2; ++d) {
+    if (t.sizes[d] == 1) continue;
+    if (t.strides[d] < 1 || t.strides[d] >= max_batch_stride ||
+        static_cast<std::uint64_t>(t.sizes[d] - 1) * t.strides[d] * sizeof(float) >= tensor_limit_bytes) [[unlikely]]
+      return families::refusal::refuse(far_row_numbers(named, d));
+  }
+  return {};
+}
+
+[[gnu::cold]] families::Failure overlapping(const Named& output);
 // No two elements of an output share memory; `row_dimension` has `inner` elements side by side.
-families::Result<void> check_no_overlap(const Named& output, int row_dimension, std::uint64_t inner);
+inline families::Result<void> check_no_overlap(const Named& output, int row_dimension, std::uint64_t inner) {
+  if (families::elements_overlap(*output.tensor, row_dimension, inner)) [[unlikely]]
+    return families::refusal::refuse(overlapping(output));
+  return {};
+}
 
 [[gnu::cold]] families::Failure shared_memory(const Named& output, const char* other);
 inline families::Result<void> check_apart(const Named& output, const families::Range& of_output, const char* other,
