@@ -40,10 +40,8 @@ struct Longest {
   std::int64_t rows;
   std::int64_t least;
 
-  [[nodiscard]] bool good() const {
-    return packed ? given >= std::min(least, rows) && given <= rows : given == 0 || given == rows;
-  }
-  [[nodiscard]] std::int64_t length() const { return packed ? given : rows; }
+  bool good() const { return packed ? given >= std::min(least, rows) && given <= rows : given == 0 || given == rows; }
+  std::int64_t length() const { return packed ? given : rows; }
 };
 
 [[gnu::cold, gnu::noinline]] std::unexpected<families::Failure> bad_longest(const Longest& longest) {
