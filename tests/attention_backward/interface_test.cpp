@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "attention_backward/backward_run.h"
 #include "wavejit/wavejit.hpp"
@@ -13,12 +14,22 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Of this process, so far.
+std::uint64_t launches() {
+  wavejit_simgpu_counters counters{};
+  counters.size = sizeof counters;
+  wavejit_simgpu_get_counters(&counters);
+  return counters.launches;
+}
+
 class BackwardInterface : public ::testing::Test {
  protected:
   void refused(const ChangeCall& change, const std::string& field, wavejit_status status = WAVEJIT_INVALID_ARGUMENT) {
+    const std::uint64_t before = launches();
     const BackwardOutput output = run_backward(engine_.get(), arrays_, change);
     EXPECT_EQ(output.status, status) << field;
     EXPECT_THAT(output.detail, HasSubstr(field));
+    EXPECT_EQ(launches(), before) << field << ": refused, and something was launched";
   }
   Arrays arrays_ = backward_arrays("bf16 b1 q40 k40 h2/1 d64 causal");
   Engine engine_{"gfx950"};
@@ -72,6 +83,70 @@ TEST_F(BackwardInterface, NamesTheFieldThatIsWrong) {
   refused([](auto& call) { call.d_o.dtype = WAVEJIT_FP16; }, "d_o.dtype");
   refused([](auto& call) { call.d_lse = call.lse, call.d_lse.sizes[2] = 39; }, "d_lse.sizes[2]");
   refused([](auto& call) { call.query_starts = static_cast<const std::int32_t*>(call.workspace); }, "sequences");
+}
+
+// What says that nothing was launched counts what is.
+TEST_F(BackwardInterface, CountsLaunches) {
+  const std::uint64_t before = launches();
+  EXPECT_EQ(run_backward(engine_.get(), arrays_).status, WAVEJIT_OK);
+  EXPECT_EQ(launches(), before + 2);
+}
+
+using Tensor = std::pair<const char*, wavejit_tensor wavejit_attention_backward_arguments::*>;
+using Arguments = wavejit_attention_backward_arguments;
+
+TEST_F(BackwardInterface, RefusesGradientsInTheMemoryOfInputs) {
+  for (const auto& [gradient, written] : {Tensor{"dq", &Arguments::dq}, {"dk", &Arguments::dk}, {"dv", &Arguments::dv}})
+    for (const auto& [input, read] : {Tensor{"q", &Arguments::q},
+                                      {"k", &Arguments::k},
+                                      {"v", &Arguments::v},
+                                      {"o", &Arguments::o},
+                                      {"d_o", &Arguments::d_o},
+                                      {"lse", &Arguments::lse}}) {
+      SCOPED_TRACE(std::string(gradient) + " in " + input);
+      refused([&](auto& call) { (call.*written).data = (call.*read).data; }, std::string(gradient) + ".data");
+      // Its last 16 bytes alone.
+      const auto last = [&](auto& call) {
+        const wavejit_tensor& of = call.*read;
+        const std::int64_t bytes = of.sizes[0] * of.sizes[1] * of.sizes[2] * of.sizes[3] * (input[0] == 'l' ? 4 : 2);
+        (call.*written).data = static_cast<char*>(of.data) + bytes - 16;
+      };
+      refused(last, std::string(gradient) + ".data");
+    }
+}
+
+TEST_F(BackwardInterface, RefusesDtypesThatDiffer) {
+  for (const auto& [name, tensor] : {Tensor{"k", &Arguments::k},
+                                     {"v", &Arguments::v},
+                                     {"o", &Arguments::o},
+                                     {"d_o", &Arguments::d_o},
+                                     {"dq", &Arguments::dq}}) {
+    refused([&](auto& call) { (call.*tensor).dtype = WAVEJIT_FP16; }, std::string(name) + ".dtype");
+  }
+  for (const auto& [name, tensor] : {Tensor{"dk", &Arguments::dk}, {"dv", &Arguments::dv}})
+    for (const std::int32_t other : {WAVEJIT_FP16, WAVEJIT_FP32})
+      refused([&](auto& call) { (call.*tensor).dtype = other; }, std::string(name) + ".dtype");
+}
+
+TEST_F(BackwardInterface, RefusesOtherShapes) {
+  for (const auto& [name, tensor] : {Tensor{"d_o", &Arguments::d_o},
+                                     {"o", &Arguments::o},
+                                     {"dq", &Arguments::dq},
+                                     {"dk", &Arguments::dk},
+                                     {"dv", &Arguments::dv},
+                                     {"v", &Arguments::v}})
+    for (int d = 0; d < 4; ++d) {
+      const std::string field = std::string(name) + ".sizes[" + std::to_string(d) + "]";
+      refused([&](auto& call) { (call.*tensor).sizes[d] += 8; }, field);
+    }
+  for (int d = 0; d < 4; ++d)
+    refused([&](auto& call) { call.lse.sizes[d] += 1; }, "lse.sizes[" + std::to_string(d) + "]");
+}
+
+TEST_F(BackwardInterface, RefusesAWorkspaceThatIsTooSmall) {
+  refused([](auto& call) { call.workspace_bytes -= 1; }, "workspace_bytes = 319; accepted: 320 and more");
+  refused([](auto& call) { call.workspace_bytes = 0; }, "workspace_bytes");
+  refused([](auto& call) { call.workspace = nullptr; }, "workspace_bytes");
 }
 
 TEST_F(BackwardInterface, RefusesWhatHasNoKernel) {

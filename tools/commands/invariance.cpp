@@ -64,6 +64,7 @@ std::vector<Asked> asked_families() {
 struct Outcome {
   const Invariance* family = nullptr;
   InvarianceDimension dimension;
+  std::uint64_t wanted = 0;  // pairs
   std::uint64_t pairs = 0;
   std::uint64_t differences = 0;
   std::uint64_t before_batch = 0;  // pairs
@@ -162,14 +163,18 @@ Result<ExitCode> ask(const Arguments& arguments) {
   Engines engines(arguments);
   const auto first_engine = engines.with({});
   if (!first_engine) return std::unexpected(first_engine.error());
-  const std::uint64_t wanted = *parse_count(arguments.pairs);
+  for (Outcome& outcome : *outcomes)
+    outcome.wanted = std::max<std::uint64_t>(*parse_count(arguments.pairs) / outcome.dimension.one_in, 1);
   const std::uint64_t seed = *parse_count(arguments.seed);
   // A dimension that finds nothing to change in so many batches has nothing here.
   constexpr std::uint64_t batches_without_a_pair = 50;
   const auto asked = [&](const Outcome& outcome) {
-    return outcome.dimension.not_yet.empty() && outcome.pairs < wanted && outcome.without < batches_without_a_pair;
+    return outcome.dimension.not_yet.empty() && outcome.pairs < outcome.wanted &&
+           outcome.without < batches_without_a_pair;
   };
-  const std::uint64_t total = wanted * static_cast<std::uint64_t>(std::ranges::count_if(*outcomes, asked));
+  std::uint64_t total = 0;
+  for (const Outcome& outcome : *outcomes)
+    if (asked(outcome)) total += outcome.wanted;
   std::uint64_t done = 0;
   Result<void> written;
   {
@@ -177,7 +182,7 @@ Result<ExitCode> ask(const Arguments& arguments) {
     const auto take = [&](const Pair& pair) {
       Outcome& outcome =
           *std::ranges::find_if(*outcomes, [&](const Outcome& one) { return one.dimension.name == pair.dimension; });
-      if (outcome.pairs == wanted) return;
+      if (outcome.pairs == outcome.wanted) return;
       ++outcome.pairs;
       if (csv && written) written = csv->write(csv_row(pair));
       std::string event;
@@ -215,7 +220,9 @@ Result<ExitCode> ask(const Arguments& arguments) {
 
   fmt::print("{:<17}  {:>9}  {:>11}  {}\n", "dimension", "pairs", "differences", "what changes");
   std::uint64_t differences = 0;
+  std::uint64_t pairs = 0;
   for (const Outcome& outcome : *outcomes) {
+    pairs += outcome.pairs;
     differences += outcome.differences;
     if (outcome.dimension.not_yet.empty())
       fmt::print("{:<17}  {:>9}  {:>11}  {}\n", outcome.dimension.name, outcome.pairs, outcome.differences,
@@ -229,13 +236,14 @@ Result<ExitCode> ask(const Arguments& arguments) {
     if (std::ranges::any_of(*outcomes, [&](const Outcome& one) { return one.family == of.family; }))
       names += (names.empty() ? "" : ", ") + of.name;
   fmt::print("{} on {}, seed {}: {}\n", names, wavejit_engine_device_name(*first_engine), seed,
-             differences == 0 ? "no bit differs" : fmt::format("{} pairs differ", differences));
-  // No pairs are no answer.
+             differences == 0 ? fmt::format("of {} pairs no bit differs", pairs)
+                              : fmt::format("{} of {} pairs differ", differences, pairs));
+  // Fewer pairs are no answer.
   for (const Outcome& outcome : *outcomes)
-    if (outcome.dimension.not_yet.empty() && outcome.pairs == 0)
+    if (outcome.dimension.not_yet.empty() && outcome.pairs < outcome.wanted)
       return failed(ExitCode::unsupported,
-                    fmt::format("--dimension {}: {} batches on this device have nothing to compare",
-                                outcome.dimension.name, batches_without_a_pair));
+                    fmt::format("--dimension {}: {} pairs of {}; {} batches on this device have nothing to compare",
+                                outcome.dimension.name, outcome.pairs, outcome.wanted, batches_without_a_pair));
   return differences == 0 ? ExitCode::ok : ExitCode::check_failed;
 }
 

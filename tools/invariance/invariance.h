@@ -24,6 +24,8 @@ struct InvarianceDimension {
   std::string not_yet = {};
   // It must differ, and shows that differences are seen. It runs when it is named, and at no other time.
   bool control = false;
+  // Of so many pairs that are asked for, one: what takes seconds a pair.
+  std::uint64_t one_in = 1;
 };
 
 // Where two runs of a sequence part.

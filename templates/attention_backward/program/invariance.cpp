@@ -48,14 +48,17 @@ void add(const Batch& batch, std::vector<float>& to, const std::vector<std::uint
   for (std::size_t i = 0; i < from.size(); ++i) to[i] += number_of(batch, from[i]);
 }
 
-// A caller's own sums of dk and dv, key by key, in f32.
+// A caller's own sums of dk and dv, key by key, and of d_sink, in f32.
 struct Sums {
   std::vector<float> dk;
   std::vector<float> dv;
+  std::vector<float> d_sink;
 
   void add(const Batch& batch, const Answer& answer) {
     program::add(batch, dk, answer.dk);
     program::add(batch, dv, answer.dv);
+    d_sink.resize(answer.d_sink.size());
+    for (std::size_t head = 0; head < d_sink.size(); ++head) d_sink[head] += std::bit_cast<float>(answer.d_sink[head]);
   }
 };
 
@@ -82,9 +85,11 @@ class Gathered {
     }
     answer.dk = pieces_[sequence].front().dk;
     answer.dv = pieces_[sequence].front().dv;
+    if (compared_ == Compared::rows_and_keys) return answer;
+    answer.d_sink = pieces_[sequence].front().d_sink;
     if (compared_ == Compared::gradients) return answer;
     sums_.add(batch_, answer);
-    return {.dq = {}, .dk = bits(sums_.dk, true), .dv = bits(sums_.dv, true)};
+    return {.dq = {}, .dk = bits(sums_.dk, true), .dv = bits(sums_.dv, true), .d_sink = bits(sums_.d_sink, true)};
   }
 
  private:
@@ -124,7 +129,12 @@ std::optional<FirstDifference> first_difference(const Batch& batch, const Answer
     if (other != other_end) first.after = number(*other);
     return first;
   }
-  return std::nullopt;
+  const auto [one, other] = std::ranges::mismatch(before.d_sink, after.d_sink);
+  if (one == before.d_sink.end()) return std::nullopt;
+  return FirstDifference{.tensor = "d_sink",
+                         .head = one - before.d_sink.begin(),
+                         .before = static_cast<double>(std::bit_cast<float>(*one)),
+                         .after = static_cast<double>(std::bit_cast<float>(*other))};
 }
 
 class GradientInvariance final : public tools::Invariance {
@@ -137,25 +147,41 @@ class GradientInvariance final : public tools::Invariance {
 
   Result<void> run(const InvarianceRequest& request, const EngineWith& engine_with,
                    const std::function<void(Pair)>& tell) const override {
-    auto batch = draw_batch(request);
-    if (!batch) return std::unexpected(batch.error());
-    // Dimensions share what ran once: in one packed call.
-    const auto before = ran(*batch, {.text = {}, .calls = {all_whole(*batch)}}, engine_with);
-    if (!before) return std::unexpected(before.error());
-    if (!*before) return {};
-    for (const Dimension& dimension : all_dimensions()) {
-      if (std::ranges::find(request.dimensions, dimension.told.name) == request.dimensions.end()) continue;
-      Draws draws(~request.seed, request.batch);
-      for (const Change& change : dimension.changes(*batch, draws)) {
-        auto after = ran(*batch, change, engine_with);
-        if (!after) return std::unexpected(after.error());
-        if (*after) compare(dimension, change, *batch, **before, std::move(**after), tell);
-      }
+    for (const bool of_runs : {false, true}) {
+      std::vector<const Dimension*> asked;
+      for (const Dimension& dimension : all_dimensions())
+        if (dimension.of_runs == of_runs && std::ranges::contains(request.dimensions, dimension.told.name))
+          asked.push_back(&dimension);
+      if (asked.empty()) continue;
+      const auto batch = of_runs ? draw_batch_of_runs(request) : draw_batch(request);
+      if (!batch) return std::unexpected(batch.error());
+      if (auto done = ask(*batch, asked, request, engine_with, tell); !done) return done;
     }
     return {};
   }
 
  private:
+  static Result<void> ask(const Batch& batch, const std::vector<const Dimension*>& dimensions,
+                          const InvarianceRequest& request, const EngineWith& engine_with,
+                          const std::function<void(Pair)>& tell) {
+    std::vector<std::pair<const Dimension*, Change>> changed;
+    for (const Dimension* dimension : dimensions) {
+      Draws draws(~request.seed, request.batch);
+      for (Change& change : dimension->changes(batch, draws)) changed.emplace_back(dimension, std::move(change));
+    }
+    if (changed.empty()) return {};
+    // Dimensions share what ran once: in one packed call.
+    const auto before = ran(batch, {.text = {}, .calls = {all_whole(batch)}}, engine_with);
+    if (!before) return std::unexpected(before.error());
+    if (!*before) return {};
+    for (const auto& [dimension, change] : changed) {
+      auto after = ran(batch, change, engine_with);
+      if (!after) return std::unexpected(after.error());
+      if (*after) compare(*dimension, change, batch, **before, std::move(**after), tell);
+    }
+    return {};
+  }
+
   // Each call's answers; nothing: no kernel does it on this engine.
   using Answers = std::vector<std::vector<Answer>>;
   static Result<std::optional<Answers>> ran(const Batch& batch, const Change& change, const EngineWith& engine_with) {
@@ -166,6 +192,12 @@ class GradientInvariance final : public tools::Invariance {
     Answers all;
     for (std::size_t call = 0; call < change.key_ends.size(); ++call) {
       auto answer = run_in_ring(*engine, batch, change.calls[call].front(), change.key_ends[call]);
+      if (!answer) return std::unexpected(answer.error());
+      if (!*answer) return std::optional<Answers>();
+      all.push_back({std::move(**answer)});
+    }
+    for (std::size_t call = 0; call < change.row_ends.size(); ++call) {
+      auto answer = run_in_runs(*engine, batch, change.calls[call].front(), change.row_ends[call]);
       if (!answer) return std::unexpected(answer.error());
       if (!*answer) return std::optional<Answers>();
       all.push_back({std::move(**answer)});

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include "templates/attention_backward/kernel/canon.h"
+
 namespace wavejit::attention_backward::program {
 namespace {
 
@@ -38,26 +40,62 @@ Lengths drawn_lengths(const tools::InvarianceRequest& request, Draws& draws) {
   return lengths;
 }
 
-std::string drawn_descriptor(const tools::InvarianceRequest& request, Draws& draws) {
-  std::string text = fmt::format("attention_backward {}", draws.one_in(2) ? "fp16" : "bf16");
-  const int dims = draws.one_in(3) ? 128 : 64;
-  const std::int64_t kv_heads = draws.one_in(4) ? 2 : 1;
-  const std::int64_t group = 1 + draws.below(draws.one_in(6) ? 8 : 2);
+// What is drawn of every batch, behind its heads and with the lengths that `lengths` draws.
+template <typename DrawLengths>
+std::string drawn_words(Draws& draws, const std::string& type, std::int64_t kv_heads, std::int64_t group, int dims,
+                        const DrawLengths& draw_lengths) {
+  std::string text = "attention_backward " + type;
   const bool causal = !draws.one_in(3);
   std::string words;
   if (causal) words += " causal";
   // A window and slopes count from the diagonal: where rows move apart from their keys they must move with it.
   if (causal && draws.one_in(4)) words += fmt::format(" window={},-1", draws.below(60));
   words += " layout=packed";
-  const Lengths lengths = drawn_lengths(request, draws);
+  const Lengths lengths = draw_lengths(causal);
   if (causal && draws.one_in(5)) words += " alibi=h";
   if (draws.one_in(6)) words += " softcap=20";
   if (draws.one_in(4)) words += " d_lse";
+  if (draws.one_in(3)) words += " d_sink";
   if (draws.one_in(3)) words += " gradients=fp32";
   text += fmt::format(" b{} q{} k{} h{}/{} d{}{}", lengths.rows.size(), std::ranges::max(lengths.rows),
                       std::ranges::max(lengths.keys), kv_heads * group, kv_heads, dims, words);
   return text + fmt::format(" q_lengths={} k_lengths={} seed={}", fmt::join(lengths.rows, ","),
                             fmt::join(lengths.keys, ","), draws.below(1 << 30));
+}
+
+std::string drawn_descriptor(const tools::InvarianceRequest& request, Draws& draws) {
+  const std::string type = draws.one_in(2) ? "fp16" : "bf16";
+  const int dims = draws.one_in(3) ? 128 : 64;
+  const std::int64_t kv_heads = draws.one_in(4) ? 2 : 1;
+  const std::int64_t group = 1 + draws.below(draws.one_in(6) ? 8 : 2);
+  return drawn_words(draws, type, kv_heads, group, dims, [&](bool) { return drawn_lengths(request, draws); });
+}
+
+// One kv head of many query heads, rows of two runs to three, and few keys.
+std::string descriptor_of_runs(const tools::InvarianceRequest& request, Draws& draws) {
+  constexpr std::array<std::int64_t, 4> groups = {512, 300, 256, 150};
+  constexpr std::int64_t most_of_runs = 2;  // sequences
+  const std::string type = draws.one_in(2) ? "fp16" : "bf16";
+  const int dims = draws.one_in(4) ? 128 : 64;
+  const std::int64_t group = groups[static_cast<std::size_t>(draws.below(std::ssize(groups)))];
+  const std::int64_t run = run_tiles_of(static_cast<std::uint32_t>(group)) * tile_rows;
+  return drawn_words(draws, type, 1, group, dims, [&](bool causal) {
+    Lengths lengths;
+    for (std::int64_t i = 0; i < std::min(request.sequences, most_of_runs); ++i) {
+      const std::int64_t rows = run + 1 + draws.below(run + (run / 2));
+      lengths.rows.push_back(rows);
+      lengths.keys.push_back(causal ? rows + draws.below(20) : 1 + draws.below(60));
+    }
+    return lengths;
+  });
+}
+
+tools::Result<Batch> batch_of(const std::string& descriptor, std::uint64_t number) {
+  auto arrays = make_arrays(descriptor, false);
+  if (!arrays) return std::unexpected(arrays.error());
+  Batch batch{.number = number, .arrays = *std::move(arrays), .sequences = {}};
+  batch.sequences = attention::program::sequences_of(batch.arrays.experiment);
+  return batch;
 }
 
 // Rows of all heads, from one tensor into another that may lie otherwise.
@@ -89,16 +127,22 @@ std::string Batch::descriptor(const Sequence& of) const {
   if (!arrays.slopes.empty()) text += " alibi=h";
   if (all.has(attention::Modifier::softcap)) text += " softcap=20";
   if (arrays.with_d_lse) text += " d_lse";
+  if (!arrays.sinks.empty()) text += " d_sink";
   return text + (all.output_fp32 ? " gradients=fp32" : "");
 }
 
 tools::Result<Batch> draw_batch(const tools::InvarianceRequest& request) {
   Draws draws(request.seed, request.batch);
-  auto arrays = make_arrays(drawn_descriptor(request, draws), false);
-  if (!arrays) return std::unexpected(arrays.error());
-  Batch batch{.number = request.batch, .arrays = *std::move(arrays), .sequences = {}};
-  batch.sequences = attention::program::sequences_of(batch.arrays.experiment);
-  return batch;
+  return batch_of(drawn_descriptor(request, draws), request.batch);
+}
+
+tools::Result<Batch> draw_batch_of_runs(const tools::InvarianceRequest& request) {
+  Draws draws(request.seed, request.batch);
+  return batch_of(descriptor_of_runs(request, draws), request.batch);
+}
+
+std::int64_t Batch::run_rows() const {
+  return run_tiles_of(static_cast<std::uint32_t>(arrays.experiment.group())) * tile_rows;
 }
 
 RowsOf whole(const Batch& batch, std::size_t sequence) {
@@ -123,6 +167,7 @@ Arrays arranged(const Batch& batch, std::span<const RowsOf> pieces, const Placin
   one.experiment = all.experiment;
   one.with_d_lse = all.with_d_lse;
   one.slopes = all.slopes;
+  one.sinks = all.sinks;
   attention::program::Experiment& of = one.experiment;
   const bool dense = placing.layout != WAVEJIT_LAYOUT_PACKED;
   of.layout = placing.layout;

@@ -22,9 +22,13 @@ struct Batch {
   std::vector<Sequence> sequences;
 
   bool causal() const { return (arrays.experiment.mask & WAVEJIT_MASK_CAUSAL) != 0; }
+  std::int64_t run_rows() const;
   std::string descriptor(const Sequence& of) const;  // alone
 };
 tools::Result<Batch> draw_batch(const tools::InvarianceRequest& request);
+// The same of so many heads that rows are several runs: a run has 32,768 rows of heads (kernel/canon.h), so a sequence
+// takes seconds.
+tools::Result<Batch> draw_batch_of_runs(const tools::InvarianceRequest& request);
 
 // Rows begin … end − 1 of a sequence, and the keys that they may see: with a diagonal those up to the last row's.
 struct RowsOf {

@@ -75,6 +75,31 @@ std::vector<std::uint32_t> rows_of(const std::vector<std::uint32_t>& all, const 
   return bits;
 }
 
+void* output_of_sinks(Memory& memory, const Arrays& arrays) {
+  if (arrays.sinks.empty()) return nullptr;
+  return memory.take_output(arrays.sinks.size() * static_cast<std::size_t>(arrays.experiment.batch) * sizeof(float));
+}
+Result<std::vector<std::uint32_t>> fetched_sinks(wavejit_engine* engine, const DevicePointers& at,
+                                                 const Arrays& arrays) {
+  return fetched(engine, at.d_sink, arrays.sinks.size() * static_cast<std::size_t>(arrays.experiment.batch),
+                 sizeof(float));
+}
+
+// Of fp32 gradients those of the batch's type.
+std::vector<std::uint32_t> rounded(const Batch& batch, std::vector<std::uint32_t> bits) {
+  for (std::uint32_t& each : bits) each = bits_of(batch, std::bit_cast<float>(each));
+  return bits;
+}
+
+// false: no kernel does it on this engine.
+Result<bool> called(wavejit_engine* engine, const wavejit_attention_backward_arguments& call) {
+  const wavejit_status status = wavejit_attention_backward(engine, &call, nullptr);
+  if (status == WAVEJIT_UNSUPPORTED) return false;
+  if (auto launched = checked(status); !launched) return std::unexpected(launched.error());
+  if (auto done = checked(wavejit_device_synchronize(engine)); !done) return std::unexpected(done.error());
+  return true;
+}
+
 }  // namespace
 
 Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
@@ -90,23 +115,24 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
                              .d_o = memory.take(arrays.d_o),
                              .lse = memory.take(arrays.lse),
                              .d_lse = memory.take(arrays.d_lse),
+                             .sinks = memory.take(arrays.sinks),
                              .slopes = memory.take(arrays.slopes),
                              .query_starts = memory.take(arrays.query_starts),
                              .key_starts = memory.take(arrays.key_starts),
                              .key_lengths = memory.take(arrays.key_lengths),
                              .dq = memory.take_output(arrays.q.size() * bytes),
                              .dk = memory.take_output(arrays.k.size() * bytes),
-                             .dv = memory.take_output(arrays.v.size() * bytes)};
+                             .dv = memory.take_output(arrays.v.size() * bytes),
+                             .d_sink = output_of_sinks(memory, arrays)};
   if (!memory.good()) return std::unexpected(memory.good().error());
-  const wavejit_attention_backward_arguments call = call_of(arrays, at);
-  const wavejit_status status = wavejit_attention_backward(engine, &call, nullptr);
-  if (status == WAVEJIT_UNSUPPORTED) return std::optional<std::vector<Answer>>();
-  if (auto launched = checked(status); !launched) return std::unexpected(launched.error());
-  if (auto done = checked(wavejit_device_synchronize(engine)); !done) return std::unexpected(done.error());
+  const auto ran = called(engine, call_of(arrays, at));
+  if (!ran) return std::unexpected(ran.error());
+  if (!*ran) return std::optional<std::vector<Answer>>();
   const auto dq = fetched(engine, at.dq, arrays.q.size(), bytes);
   const auto dk = fetched(engine, at.dk, arrays.k.size(), bytes);
   const auto dv = fetched(engine, at.dv, arrays.v.size(), bytes);
-  for (const auto* gradient : {&dq, &dk, &dv})
+  const auto d_sink = fetched_sinks(engine, at, arrays);
+  for (const auto* gradient : {&dq, &dk, &dv, &d_sink})
     if (!*gradient) return std::unexpected(gradient->error());
 
   const Placement queries = attention::program::queries_of(arrays.experiment);
@@ -116,6 +142,11 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
     answers.push_back({.dq = rows_of(*dq, queries, place.first_query, place.queries),
                        .dk = rows_of(*dk, keys, place.first_key, place.keys),
                        .dv = rows_of(*dv, keys, place.first_key, place.keys)});
+  const auto heads = static_cast<std::ptrdiff_t>(arrays.sinks.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto first = d_sink->begin() + (static_cast<std::ptrdiff_t>(i) * heads);
+    answers[i].d_sink.assign(first, first + heads);
+  }
   return answers;
 }
 
@@ -134,11 +165,9 @@ Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& b
                        .d_o = memory.take(arrays.d_o),
                        .lse = memory.take(arrays.lse),
                        .d_lse = memory.take(arrays.d_lse),
-                       .dq = memory.take_output(arrays.q.size() * sizeof(float))};
-  const auto rounded = [&](std::vector<std::uint32_t> bits) {
-    for (std::uint32_t& each : bits) each = bits_of(batch, std::bit_cast<float>(each));
-    return bits;
-  };
+                       .sinks = memory.take(arrays.sinks),
+                       .dq = memory.take_output(arrays.q.size() * sizeof(float)),
+                       .d_sink = output_of_sinks(memory, arrays)};
   Answer answer;
   const std::int64_t keys = ends.back();
   for (std::size_t piece = 0; piece < ends.size(); ++piece) {
@@ -164,10 +193,9 @@ Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& b
     wavejit_attention_backward_arguments call = call_of(arrays, at);
     if (piece > 0) call.sums_before = WAVEJIT_SUMS_OF_DQ;
     if (piece + 1 < ends.size()) call.sums_behind = WAVEJIT_SUMS_OF_DQ;
-    const wavejit_status status = wavejit_attention_backward(engine, &call, nullptr);
-    if (status == WAVEJIT_UNSUPPORTED) return std::optional<Answer>();
-    if (auto launched = checked(status); !launched) return std::unexpected(launched.error());
-    if (auto done = checked(wavejit_device_synchronize(engine)); !done) return std::unexpected(done.error());
+    const auto ran = called(engine, call);
+    if (!ran) return std::unexpected(ran.error());
+    if (!*ran) return std::optional<Answer>();
     for (const auto& [from, to] : {std::pair(at.dk, &answer.dk), std::pair(at.dv, &answer.dv)}) {
       const auto bits = fetched(engine, from, arrays.k.size(), sizeof(float));
       if (!bits) return std::unexpected(bits.error());
@@ -176,7 +204,60 @@ Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& b
   }
   const auto dq = fetched(engine, at.dq, arrays.q.size(), sizeof(float));
   if (!dq) return std::unexpected(dq.error());
-  return Answer{.dq = rounded(*dq), .dk = rounded(std::move(answer.dk)), .dv = rounded(std::move(answer.dv))};
+  // Each piece of the keys has it of all rows.
+  const auto d_sink = fetched_sinks(engine, at, arrays);
+  if (!d_sink) return std::unexpected(d_sink.error());
+  return Answer{.dq = rounded(batch, *dq),
+                .dk = rounded(batch, std::move(answer.dk)),
+                .dv = rounded(batch, std::move(answer.dv)),
+                .d_sink = *d_sink};
+}
+
+Result<std::optional<Answer>> run_in_runs(wavejit_engine* engine, const Batch& batch, const RowsOf& whole,
+                                          std::span<const std::int64_t> ends) {
+  const attention::program::Experiment& all = batch.arrays.experiment;
+  const auto of_keys = static_cast<std::size_t>(keys_of(batch, whole) * all.kv_heads * all.head_dim_qk);
+  Memory sums(engine);
+  // Keys that only a later piece sees begin with nothing.
+  void* const dk = sums.take(std::vector<float>(of_keys));
+  void* const dv = sums.take(std::vector<float>(of_keys));
+  if (!sums.good()) return std::unexpected(sums.good().error());
+  Answer answer;
+  for (std::size_t piece = 0; piece < ends.size(); ++piece) {
+    const RowsOf rows = {.sequence = whole.sequence, .begin = piece == 0 ? 0 : ends[piece - 1], .end = ends[piece]};
+    Arrays arrays = arranged(batch, std::span(&rows, 1), {.layout = WAVEJIT_LAYOUT_BSHD});
+    arrays.experiment.output_fp32 = true;
+    arrays.experiment.key_lengths.clear();
+    Memory memory(engine);
+    const DevicePointers at = {.q = memory.take(arrays.q),
+                               .k = memory.take(arrays.k),
+                               .v = memory.take(arrays.v),
+                               .o = memory.take(arrays.o),
+                               .d_o = memory.take(arrays.d_o),
+                               .lse = memory.take(arrays.lse),
+                               .d_lse = memory.take(arrays.d_lse),
+                               .slopes = memory.take(arrays.slopes),
+                               .dq = memory.take_output(arrays.q.size() * sizeof(float)),
+                               .dk = dk,
+                               .dv = dv};
+    if (!memory.good()) return std::unexpected(memory.good().error());
+    wavejit_attention_backward_arguments call = call_of(arrays, at);
+    if (piece > 0) call.sums_before = WAVEJIT_SUMS_OF_DK_DV;
+    if (piece + 1 < ends.size()) call.sums_behind = WAVEJIT_SUMS_OF_DK_DV;
+    const auto ran = called(engine, call);
+    if (!ran) return std::unexpected(ran.error());
+    if (!*ran) return std::optional<Answer>();
+    const auto dq = fetched(engine, at.dq, arrays.q.size(), sizeof(float));
+    if (!dq) return std::unexpected(dq.error());
+    answer.dq.insert(answer.dq.end(), dq->begin(), dq->end());
+  }
+  for (const auto& [from, to] : {std::pair(dk, &answer.dk), std::pair(dv, &answer.dv)}) {
+    const auto bits = fetched(engine, from, of_keys, sizeof(float));
+    if (!bits) return std::unexpected(bits.error());
+    *to = rounded(batch, *bits);
+  }
+  answer.dq = rounded(batch, std::move(answer.dq));
+  return answer;
 }
 
 float number_of(const Batch& batch, std::uint32_t bits) {

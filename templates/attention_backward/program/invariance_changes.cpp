@@ -105,6 +105,28 @@ std::vector<Change> in_ring(const Batch& batch, Draws& draws) {
   return {std::move(change)};
 }
 
+// Rows in calls that end at multiples of a run: the places to cut at, each as likely as not, and one at least.
+std::vector<Change> in_runs(const Batch& batch, Draws& draws) {
+  static constexpr std::array<const char*, 2> pipelines = {"auto tile_queries=128", "auto tile_queries=256"};
+  static constexpr std::array<wavejit_simgpu_schedule, 3> schedules = {WAVEJIT_SIMGPU_REVERSE, WAVEJIT_SIMGPU_RANDOM,
+                                                                       WAVEJIT_SIMGPU_IN_ORDER};
+  const std::int64_t run = batch.run_rows();
+  Change change = {.text = {},
+                   .calls = {},
+                   .pipeline = pipelines[batch.number % pipelines.size()],
+                   .schedule = schedules[batch.number % schedules.size()]};
+  for (const RowsOf& all : all_whole(batch)) {
+    std::vector<std::int64_t> ends;
+    for (std::int64_t end = run; end < all.end; end += run)
+      if (ends.empty() || draws.one_in(2)) ends.push_back(end);
+    ends.push_back(all.end);
+    change.calls.push_back({all});
+    change.row_ends.push_back(std::move(ends));
+  }
+  change.text = fmt::format("rows in pieces of runs of {}, sums of dK and dV continued, {}", run, change.pipeline);
+  return {std::move(change)};
+}
+
 // Sequences of a row or two, or of one key, may come to the same bits by chance.
 std::vector<Change> added_pieces(const Batch& batch, Draws&) {
   constexpr std::int64_t least = 8;
@@ -132,7 +154,8 @@ const std::vector<Dimension>& all_dimensions() {
        .changes = by_pipeline},
       {.told = {.name = "dq-dk-dv-repeated", .changes = "once more, under each wave schedule of the simulated GPU"},
        .changes = repeated},
-      {.told = {.name = "dk-dv-sums", .changes = "in several calls; dK and dV that the caller adds up, in order"},
+      {.told = {.name = "dk-dv-sums",
+                .changes = "in several calls; dK, dV and d_sink that the caller adds up, in order"},
        .changes = micro_batches,
        .compared = Compared::sums},
       {.told = {.name = "dq-rechunked", .changes = "queries in pieces, each with the keys up to its end: dQ"},
@@ -141,6 +164,12 @@ const std::vector<Dimension>& all_dimensions() {
       {.told = {.name = "dq-dk-dv-ring",
                 .changes = "keys in pieces from multiples of 16, in calls that continue the sums of dQ"},
        .changes = in_ring},
+      {.told = {.name = "dq-dk-dv-runs",
+                .changes = "rows in pieces of whole runs, in calls that continue the sums of dK and dV",
+                .one_in = 250},
+       .changes = in_runs,
+       .compared = Compared::rows_and_keys,
+       .of_runs = true},
       {.told = {.name = "dk-dv-pieces",
                 .changes = "control: dK and dV of two pieces of the rows, added by the caller; bits differ",
                 .control = true},

@@ -22,13 +22,16 @@ struct Change {
   std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
   // Of calls of one sequence each: where pieces of its keys end, each a call that continues the sums of dq.
   std::vector<std::vector<std::int64_t>> key_ends = {};
+  // The same of pieces of its rows, and the sums of dk and dv.
+  std::vector<std::vector<std::int64_t>> row_ends = {};
 };
 
 // What of a sequence is compared.
 enum class Compared : std::uint8_t {
   gradients,
-  queries,  // dq alone: dk and dv of pieces are sums of fewer rows
-  // dk and dv of the sequence and of all before it, added in f32 by the caller, in order.
+  rows_and_keys,  // all but d_sink
+  queries,        // dq alone: dk and dv of pieces are sums of fewer rows
+  // dk, dv and d_sink of the sequence and of all before it, added in f32 by the caller, in order.
   sums,
   // dk and dv of pieces, added by the caller: other bits.
   added_pieces,
@@ -39,6 +42,7 @@ struct Dimension {
   // None: the batch has nothing to change.
   std::vector<Change> (*changes)(const Batch& batch, Draws& draws) = nullptr;
   Compared compared = Compared::gradients;
+  bool of_runs = false;  // of a batch of draw_batch_of_runs
 };
 const std::vector<Dimension>& all_dimensions();
 
