@@ -93,7 +93,7 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   const std::size_t bytes = arrays.experiment.output_bytes();
   Memory dq(engine, arrays.q.size() * bytes);
   Memory dk(engine, arrays.k.size() * bytes);
-  Memory dv(engine, arrays.k.size() * bytes);
+  Memory dv(engine, arrays.v.size() * bytes);
   Memory d_sink(engine, arrays.sinks.size() * static_cast<std::size_t>(arrays.experiment.batch) * sizeof(float));
   const std::size_t bias_element = arrays.d_bias_fp32 ? 4 : 2;
   Memory d_bias(engine, arrays.with_d_bias ? arrays.bias.size() * bias_element : 0);

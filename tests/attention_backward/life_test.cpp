@@ -26,15 +26,17 @@ struct Training {
   std::int32_t window;  // keys before a row's own; −1: none
   float softcap;
   std::int64_t longest;
+  std::int64_t value_dims = dims;
 };
-constexpr std::array<Training, 8> models = {{{"Llama 3 8B, Qwen3 8B", 32, 8, 128, -1, 0, 8192},
+constexpr std::array<Training, 9> models = {{{"Llama 3 8B, Qwen3 8B", 32, 8, 128, -1, 0, 8192},
                                              {"Llama 3 70B", 64, 8, 128, -1, 0, 8192},
                                              {"Mistral 7B", 32, 8, 128, 4095, 0, 16384},
                                              {"gpt-oss, full", 64, 8, 64, -1, 0, 8192},
                                              {"gpt-oss, sliding", 64, 8, 64, 127, 0, 8192},
                                              {"Gemma 2 27B, full", 32, 16, 128, -1, 50, 16384},
                                              {"Gemma 2 27B, sliding", 32, 16, 128, 4095, 50, 16384},
-                                             {"Qwen3 8B, long", 32, 8, 128, -1, 0, 32768}}};
+                                             {"Qwen3 8B, long", 32, 8, 128, -1, 0, 32768},
+                                             {"DeepSeek V3", 128, 128, 192, -1, 0, 16384, 128}}};
 
 wavejit_attention_backward_arguments call_of(const Training& of, std::int64_t batch, std::int64_t length,
                                              std::int64_t share = 1) {
@@ -43,12 +45,14 @@ wavejit_attention_backward_arguments call_of(const Training& of, std::int64_t ba
   wavejit_attention_backward_arguments call{};
   call.size = sizeof call;
   int number = 0;
-  const auto tensor = [&](std::int64_t heads) {
+  const auto tensor = [&](std::int64_t heads, std::int64_t dims) {
     return wavejit_dense_tensor(fake_address(static_cast<std::uint64_t>(++number) * 16), WAVEJIT_BF16, batch, length,
-                                heads, of.dims);
+                                heads, dims);
   };
-  for (auto* each : {&call.q, &call.o, &call.d_o, &call.dq}) *each = tensor(query_heads);
-  for (auto* each : {&call.k, &call.v, &call.dk, &call.dv}) *each = tensor(kv_heads);
+  for (auto* each : {&call.q, &call.dq}) *each = tensor(query_heads, of.dims);
+  for (auto* each : {&call.o, &call.d_o}) *each = tensor(query_heads, of.value_dims);
+  for (auto* each : {&call.k, &call.dk}) *each = tensor(kv_heads, of.dims);
+  for (auto* each : {&call.v, &call.dv}) *each = tensor(kv_heads, of.value_dims);
   call.lse = {.data = fake_address(500),
               .dtype = WAVEJIT_FP32,
               .reserved = 0,
@@ -203,8 +207,8 @@ TEST_F(BackwardLife, WhatIsSupportedComesFromTheTables) {
   for (const std::string& line : runtime::supported()) {
     if (!line.contains(": attention_backward;")) continue;
     ++found;
-    EXPECT_THAT(line, HasSubstr("; head dims 64 128; dtypes bf16 fp16"));
-    EXPECT_THAT(line, HasSubstr("; masks none causal window; modifiers softcap bias alibi"));
+    EXPECT_THAT(line, HasSubstr("; dtypes bf16 fp16; head dims 64 128 192/128 256; masks none causal window"));
+    EXPECT_THAT(line, HasSubstr("; modifiers softcap bias alibi"));
     EXPECT_THAT(line, HasSubstr("; layouts bshd bhsd packed"));
   }
   EXPECT_EQ(found, static_cast<int>(targets::all_targets().size()));

@@ -60,6 +60,8 @@ TEST(BackwardSchedule, OfDescendingBlocksIsSeen) {
 
 TEST(BackwardSchedule, OfTheOtherKernelIsSeen) {
   EXPECT_EQ(Model(Kernel::queries, 1).run(right).what, "the kernel has no such sum");
+  EXPECT_EQ(Model(Kernel::values_alone, 1).run(right).what, "the kernel has no such sum");
+  EXPECT_EQ(Model(Kernel::keys_alone, 1).run(right).what, "the kernel has no such sum");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "templates/attention_backward/call/descriptor.h"
 
@@ -29,8 +30,8 @@ TEST(BackwardWords, AFlagOfAProblemIsOneRow) {
     const auto spec = parse_query_kernel(std::string(plain) + " " + text);
     ASSERT_TRUE(spec) << spec.error();
     EXPECT_EQ(parse_query_kernel(to_text(*spec)), *spec) << text;
-    const BackwardShape shape = {*spec, 128, 128};
-    EXPECT_NE(shape.shape().code, (BackwardShape{*without, 128, 128}.shape().code)) << text;
+    const BackwardShape shape = {*spec};
+    EXPECT_NE(shape.shape().code, (BackwardShape{*without}.shape().code)) << text;
     EXPECT_EQ(BackwardShape::of(shape.shape().code), shape) << text;
     ++flags;
     if (!word.described) continue;
@@ -46,9 +47,20 @@ TEST(BackwardWords, AFlagOfAProblemIsOneRow) {
 
 TEST(BackwardWords, AreRefusedWithWhatIsAccepted) {
   const std::string spec = "attention_backward_dkdv bf16 d128 mask=none blocks=1 runs=one target=gfx950 lowering=llvm";
-  EXPECT_THAT(parse_key_kernel(spec + " tall").error(), HasSubstr("word 9 'tall': accepted: bf16, fp16, d<n>, mask="));
+  EXPECT_THAT(parse_key_kernel(spec + " tall").error(),
+              HasSubstr("word 9 'tall': accepted: bf16, fp16, d<n>[/<n>], mask="));
   EXPECT_THAT(parse_key_kernel(spec + " bf16").error(), HasSubstr("says again"));
   EXPECT_THAT(parse_key_kernel("attention_backward_dkdv bf16").error(), HasSubstr("no word gives the head dim"));
+  EXPECT_THAT(parse_key_kernel("attention_backward_dkdv bf16 d192/x").error(), HasSubstr("d<head dim of q and k>/"));
+  // Of two blocks there are more registers than a wave has.
+  for (const auto& [dims, refusal] :
+       {std::pair{"d256", "blocks=2 of d256 takes 768 registers for operands and sums and 112 for scores, of 512"},
+        {"d192/128", "blocks=2 of d192/128 takes 480 registers for operands and sums and 112 for scores, of 512"}}) {
+    const auto wide = parse_key_kernel(std::string("attention_backward_dkdv bf16 ") + dims +
+                                       " mask=none blocks=2 runs=one target=gfx950 lowering=llvm");
+    ASSERT_TRUE(wide) << wide.error();
+    EXPECT_THAT(refusal_of(*wide).value_or(""), HasSubstr(refusal));
+  }
   EXPECT_THAT(parse_query_kernel("attention_backward_dq bf16 runs=one").error(), HasSubstr("accepted before '='"));
   EXPECT_THAT(parse_key_kernel(spec + " gradients=fp16").error(), HasSubstr("accepted after '=': fp32"));
   for (const char* wrong : {"gradients=fp16", "alibi=x", "softcap=0", "bias=x", "d_bias", "bias_type=fp32",

@@ -257,10 +257,11 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
   std::vector<families::KernelSpec> specs;
   for (const targets::Target& target : targets::all_targets())
     for (const auto& [dtype, dtype_name] : attention::operand_types)
-      for (const int dims : {64, 128}) {
+      for (const attention::HeadDims& dims : attention_backward::all_head_dims()) {
         attention_backward::KernelWords words;
         words.dtype = dtype;
-        words.head_dim = dims;
+        words.head_dim_qk = dims.qk;
+        words.head_dim_v = dims.v;
         words.target = target.id;
         // Of calls with many workgroups, or with few: one block.
         const auto add = [&](attention_backward::Runs runs, bool many = true) {
@@ -272,6 +273,18 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
           keys.runs = runs;
           if (!refusal_of(keys)) specs.emplace_back(keys);
         };
+        // Of wide heads the plainest, and what takes the most registers.
+        if (dims.qk > 128) {
+          words.mask = attention_backward::Mask::causal;
+          add(attention_backward::Runs::one);
+          words.mask = attention_backward::Mask::window;
+          words.modifiers = {Modifier::softcap, Modifier::bias, Modifier::alibi};
+          words.bias_fp32 = words.gradients_fp32 = true;
+          specs.emplace_back(attention_backward::QueryKernel{words});
+          add(attention_backward::Runs::several);
+          specs.emplace_back(attention_backward::BiasKernel{words});
+          continue;
+        }
         for (const auto& [mask, mask_name] : attention_backward::masks) {
           words.mask = mask;
           add(attention_backward::Runs::one);

@@ -96,6 +96,11 @@ class Flash(Case):
                              ({"softcap": 2.0, "alibi_slopes": slopes}, {"softcap": 2.0, "alibi": slopes})):
             self.beside(lambda q, k, v: wavejit.torch.flash_attn_func(q, k, v, deterministic=True, **words), lambda q, k, v: exact_flash(q, k, v, **exact)[0], *inputs)
 
+    def test_wide_heads(self):
+        for dims, of_values in ((192, 128), (256, 256)):
+            inputs = draw(1, 20, 4, dims), draw(1, 40, 2, dims), draw(1, 40, 2, of_values)
+            self.beside(lambda q, k, v: wavejit.torch.flash_attn_func(q, k, v, causal=True), lambda q, k, v: exact_flash(q, k, v, causal=True)[0], *inputs)
+
     def test_loss_through_the_lse(self):
         inputs = draw(1, 20, 2, 64), draw(1, 30, 2, 64), draw(1, 30, 2, 64)
 
@@ -296,7 +301,7 @@ class Refused(Case):
     def test_by_name(self):
         q = draw(1, 2, 5, 64).requires_grad_()
         for field, call in (("attn_mask: given", lambda: wavejit.torch.scaled_dot_product_attention(q, q, q, torch.ones(5, 5, dtype=torch.bool))),
-                            ("query: head dims 256", lambda: wavejit.torch.scaled_dot_product_attention(*[draw(1, 2, 5, 256).requires_grad_()] * 3)),
+                            ("query: head dims 32", lambda: wavejit.torch.scaled_dot_product_attention(*[draw(1, 2, 5, 32).requires_grad_()] * 3)),
                             ("alibi_slopes", lambda: wavejit.torch.flash_attn_func(q, q, q, alibi_slopes=torch.ones(5).requires_grad_())),
                             ("block_table", lambda: wavejit.torch.flash_attn_with_kvcache(draw(1, 1, 2, 64).requires_grad_(), draw(4, 16, 2, 64), draw(4, 16, 2, 64),
                                                                                           cache_seqlens=5, block_table=torch.zeros(1, 1, dtype=torch.int32)))):

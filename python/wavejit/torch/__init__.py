@@ -12,7 +12,7 @@
 tensor and `flash_attn_with_kvcache` are flash-attn's. They end in the operators `torch.ops.wavejit.attention_forward` and `attention_forward_lse`, through which
 torch.compile and torch.export trace. docs/pytorch.md begins there.
 
-Where q, k or v requires grad, they have gradients: head dims 64 and 128, every mask but a tensor (attn_mask), soft-cap, ALiBi,
+Where q, k or v requires grad, they have gradients: head dims 64, 128, 192 with 128 for v, and 256 (as far as the forward has them), every mask but a tensor (attn_mask), soft-cap, ALiBi,
 sinks, and of sinks, too. The same call twice gives the same bits. What has no gradient is refused by name.
 """
 from ._engines import engine, use

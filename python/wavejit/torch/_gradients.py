@@ -30,7 +30,7 @@ SAVED = frozenset(("alibi", *_backward_road.NUMBERS))
 TENSORS = frozenset(("bias", "alibi", "sinks", "query_starts", "key_starts", "key_lengths", "first_keys", "block_table"))
 WITHOUT_BACKWARD = frozenset(("bias", "first_keys", "block_table"))
 CONSTANTS = frozenset(("bias", "alibi"))
-HEAD_DIMS = (64, 128)
+HEAD_DIMS = ((64, 64), (128, 128), (192, 128), (256, 256))  # of q and k, of v
 INSTEAD = "torch.no_grad(), torch.inference_mode(), or detach()"
 
 
@@ -77,8 +77,8 @@ def check(q: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> None:
             raise Unsupported(f"{field}: it requires grad, and has no backward yet; accepted: {INSTEAD}")
         if field in WITHOUT_BACKWARD and value is not None:
             raise Unsupported(f"{field}: given, and q, k or v requires grad: there is no backward of it yet; accepted: {INSTEAD}")
-    if q.shape[-1] not in HEAD_DIMS or v.shape[-1] != q.shape[-1]:
-        raise Unsupported(f"q: head dims {q.shape[-1]} and {v.shape[-1]} of v, and one of q, k, v requires grad; accepted: 64, 128 of all alike, or {INSTEAD}")
+    if (q.shape[-1], v.shape[-1]) not in HEAD_DIMS:
+        raise Unsupported(f"q: head dims {q.shape[-1]} and {v.shape[-1]} of v, and one of q, k, v requires grad; accepted: 64, 128, 256 of all alike, 192 with 128 of v, or {INSTEAD}")
 
 
 class WavejitAttention(torch.autograd.Function):

@@ -185,6 +185,8 @@ families::WorkspaceWords BackwardCall::workspace_words() const {
 std::string BackwardCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = {
       .asked = {.dtype = problem_.shape.dtype,
+                .head_dim_qk = problem_.shape.head_dim_qk,
+                .head_dim_v = problem_.shape.head_dim_v,
                 .gradients_fp32 = problem_.shape.gradients_fp32,
                 .bias_fp32 = problem_.shape.bias_fp32,
                 .output_fp32 = problem_.shape.output_fp32},
@@ -193,8 +195,6 @@ std::string BackwardCall::descriptor(Line line) const {
       .key_length = problem_.key_length,
       .query_heads = problem_.query_heads,
       .kv_heads = problem_.kv_heads,
-      .head_dim_qk = problem_.shape.head_dim_qk,
-      .head_dim_v = problem_.shape.head_dim_v,
       .mask = attention::words_of(call_.mask, call_.causal_prefix, call_.window_left, call_.window_right),
       .layout = layout_of(call_),
       .d_lse = call_.d_lse.data != nullptr,

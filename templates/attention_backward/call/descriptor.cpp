@@ -6,7 +6,7 @@
 namespace wavejit::attention_backward {
 
 BackwardShape ProblemDescriptor::shape() const {
-  BackwardShape shape = {asked, head_dim_qk, head_dim_v, runs_of(query_length, query_heads / kv_heads)};
+  BackwardShape shape = {asked, runs_of(query_length, query_heads / kv_heads)};
   shape.d_sink = d_sink;
   shape.d_bias = d_bias || d_bias_fp32;
   shape.d_bias_fp32 = d_bias_fp32;

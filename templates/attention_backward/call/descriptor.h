@@ -28,8 +28,6 @@ struct ProblemDescriptor {
   std::int64_t key_length = 1;
   std::int64_t query_heads = 1;
   std::int64_t kv_heads = 1;
-  int head_dim_qk = 0;
-  int head_dim_v = 0;
   attention::MaskWords mask = {};
   Layout layout = Layout::bshd;
   // One a sequence; empty: all alike. Of packed queries; of packed keys, or how many of dense keys count.

@@ -40,8 +40,8 @@ class Described final : public families::DescribedProblem {
     told.key_length = descriptor_.key_length;
     told.query_heads = descriptor_.query_heads;
     told.kv_heads = descriptor_.kv_heads;
-    told.head_dim_qk = descriptor_.head_dim_qk;
-    told.head_dim_v = descriptor_.head_dim_v;
+    told.head_dim_qk = descriptor_.asked.head_dim_qk;
+    told.head_dim_v = descriptor_.asked.head_dim_v;
     told.layout = static_cast<std::int32_t>(descriptor_.layout);
     if (!descriptor_.query_lengths.empty()) told.query_lengths = descriptor_.query_lengths.data();
     if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
@@ -55,8 +55,8 @@ class Described final : public families::DescribedProblem {
     }
     told.bias_dtype = descriptor_.asked.bias_fp32 ? WAVEJIT_FP32 : told.dtype;
     told.sink = descriptor_.d_sink ? 1 : 0;
-    told.scale =
-        value_of(descriptor_.scale, static_cast<float>(1 / std::sqrt(static_cast<double>(descriptor_.head_dim_qk))));
+    told.scale = value_of(descriptor_.scale,
+                          static_cast<float>(1 / std::sqrt(static_cast<double>(descriptor_.asked.head_dim_qk))));
     told.seed = value_of(descriptor_.seed, std::int64_t{-1});
     return told;
   }
@@ -68,7 +68,6 @@ class Described final : public families::DescribedProblem {
 KernelWords words_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
   KernelWords words;
   static_cast<AskedWords&>(words) = shape;
-  words.head_dim = shape.head_dim_qk;
   words.target = target.id;
   words.lowering = toggles.lowering;
   return words;
@@ -116,9 +115,6 @@ class AttentionBackward final : public families::Family {
     const BackwardShape of = BackwardShape::of(shape.code);
     const QueryKernel queries = query_kernel_of(of, target, toggles);
     const KeyKernel keys = key_kernel_of(of, target, toggles);
-    if (of.head_dim_v != of.head_dim_qk)
-      return fail(WAVEJIT_UNSUPPORTED, "d" + std::to_string(of.head_dim_qk) + "/" + std::to_string(of.head_dim_v) +
-                                           "; accepted: d64, d128 of q, k and v alike");
     if (const auto refusal = refusal_of(queries)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
     if (const auto refusal = refusal_of(keys)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
     families::Route route = {.kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}}};
@@ -138,15 +134,32 @@ class AttentionBackward final : public families::Family {
     const BackwardShape of = BackwardShape::of(shape.code);
     const QueryKernel queries = query_kernel_of(of, target, toggles);
     const KeyKernel keys = key_kernel_of(of, target, toggles);
-    return {.description = "dQ by tiles of " + std::to_string(tile_queries_of(queries)) +
-                           " rows and 64 keys, then dK and dV by tiles of " + std::to_string(tile_keys_of(keys)) +
-                           " keys and " + std::to_string(rows_at_once(keys, target)) + " rows" +
-                           (of.d_sink ? ", then the sinks' by 256 chains of rows a head" : "") +
-                           (of.d_bias ? ", then the bias's by tiles of 128 rows and 64 keys" : "") + "; no atomics",
-            .cost = std::to_string(threads) + " threads, up to " +
-                    std::to_string(512 / waves_per_simd(queries, target)) + " and " +
-                    std::to_string(512 / waves_per_simd(keys, target)) + " VGPRs",
-            .refused = {}};
+    const std::string rows = std::to_string(rows_at_once(keys, target));
+    const bool two_walks = walks_of(keys, target).size() > 1;
+    families::Explanation explanation = {
+        .description = "dQ by tiles of " + std::to_string(tile_queries_of(queries)) + " rows and " +
+                       std::to_string(keys_at_once(queries, target)) + " keys, then " +
+                       (two_walks ? "dV and dK, in a walk each," : "dK and dV") + " by tiles of " +
+                       std::to_string(tile_keys_of(keys)) + " keys and " + rows + " rows" +
+                       (of.d_sink ? ", then the sinks' by 256 chains of rows a head" : "") +
+                       (of.d_bias ? ", then the bias's by tiles of 128 rows and 64 keys" : "") + "; no atomics",
+        .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd(queries, target)) +
+                " and " + std::to_string(512 / waves_per_simd(keys, target)) + " VGPRs",
+        .refused = {}};
+    if (two_walks)
+      explanation.refused.push_back(
+          {.kernel = "dK and dV in one walk",
+           .reason = "q and dO of " + rows + " rows, two images each, and their numbers take " +
+                     std::to_string(row_stream_bytes(keys, target, rows_at_once(keys, target))) + " bytes of LDS, of " +
+                     std::to_string(target.lds_bytes_per_workgroup)});
+    QueryKernel more_queries = queries;
+    KeyKernel more_keys = keys;
+    more_queries.blocks = more_keys.blocks = most_blocks;
+    if (const auto refusal = refusal_of(more_queries))
+      explanation.refused.push_back({.kernel = "dQ", .reason = *refusal});
+    if (const auto refusal = refusal_of(more_keys))
+      explanation.refused.push_back({.kernel = "dK and dV", .reason = *refusal});
+    return explanation;
   }
 
   Failure name_field(const families::Shape& shape, const Target& /*target*/, Failure failure) const override {
@@ -161,16 +174,16 @@ class AttentionBackward final : public families::Family {
     // Gradients of the tensors' type, one run; other words are a line of a list. Few workgroups and many.
     std::vector<families::Shape> shapes;
     for (const auto& [type, type_name] : attention::operand_types)
-      for (const int dims : {64, 128})
+      for (const HeadDims& dims : all_head_dims())
         for (const auto& [mask, mask_name] : masks)
           for (const bool many : {false, true}) {
-            BackwardShape shape = {{.dtype = type, .mask = mask}, dims, dims};
+            BackwardShape shape = {{.dtype = type, .head_dim_qk = dims.qk, .head_dim_v = dims.v, .mask = mask}};
             shape.many_queries = shape.many_keys = many;
             if (many && query_kernel_of(shape, target, {}).blocks == 1) continue;
             shapes.push_back(shape.shape());
           }
     // Of sinks there is one kernel.
-    BackwardShape sinks = {{.mask = Mask::causal}, 64, 64};
+    BackwardShape sinks = {{.head_dim_qk = 64, .head_dim_v = 64, .mask = Mask::causal}};
     sinks.d_sink = true;
     shapes.push_back(sinks.shape());
     return shapes;
@@ -183,30 +196,18 @@ class AttentionBackward final : public families::Family {
   std::string_view accepted_pins() const override { return "tile_queries=<rows>"; }
 
   std::string supported(const Target& target) const override {
-    std::string line = "; head dims";
-    constexpr int step = 64;
-    constexpr int most = 512;
-    for (int dims = step; dims <= most; dims += step)
-      for (int values = step; values <= dims; values += step)
-        if (has_kernels(of_dims(dims, values), target))
-          line += " " + std::to_string(dims) + (values == dims ? "" : "/" + std::to_string(values));
-    line += families::supported_words<QueryKernel>(spec_words<QueryKernel>, {}, [&](const QueryKernel& spec) {
-      BackwardShape shape = of_dims(step, step);
-      static_cast<AskedWords&>(shape) = spec;
-      return has_kernels(shape, target);
-    });
+    std::string line =
+        families::supported_words<QueryKernel>(spec_words<QueryKernel>, {}, [&](const QueryKernel& spec) {
+          BackwardShape shape;
+          static_cast<AskedWords&>(shape) = spec;
+          return has_kernels(shape, target);
+        });
     line += "; sinks in the LSE, with their gradient; sums that later calls continue; delta in the place of o; layouts";
     for (const auto& [layout, name] : layouts) line += " " + std::string(name);
     return line;
   }
 
  private:
-  static BackwardShape of_dims(int dims, int values) {
-    BackwardShape shape;
-    shape.head_dim_qk = dims;
-    shape.head_dim_v = values;
-    return shape;
-  }
   bool has_kernels(const BackwardShape& shape, const Target& target) const {
     return route(shape.shape(), target, {}).has_value();
   }

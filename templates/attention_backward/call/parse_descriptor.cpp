@@ -51,8 +51,8 @@ Rows make_rows() {
                                   [](auto& said) -> auto& { return said.key_length; }),
       attention::heads_word<Said>(),
       families::pair_word<Said>(
-          'd', "d<head dim>", max_head_dim, [](auto& said) -> auto& { return said.head_dim_qk; },
-          [](auto& said) -> auto& { return said.head_dim_v; }),
+          'd', "d<head dim>", max_head_dim, [](auto& said) -> auto& { return said.asked.head_dim_qk; },
+          [](auto& said) -> auto& { return said.asked.head_dim_v; }),
       attention::causal_word<Said>(max_length, "query", "key length"),
       attention::window_word<Said>(max_length),
       layout_word(),

@@ -97,11 +97,11 @@ Result<BackwardProblem> check_all(const Call& call) {
   if (!scale_log2e) return std::unexpected(scale_log2e.error());
   BackwardProblem problem = {
       .shape = {{.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
+                 .head_dim_qk = static_cast<int>(call.q.sizes[3]),
+                 .head_dim_v = static_cast<int>(call.v.sizes[3]),
                  .gradients_fp32 = call.dq.dtype == WAVEJIT_FP32,
                  .bias_fp32 = call.bias.data != nullptr && call.bias.dtype == WAVEJIT_FP32,
                  .output_fp32 = call.delta.data == nullptr && call.o.dtype == WAVEJIT_FP32},
-                static_cast<int>(call.q.sizes[3]),
-                static_cast<int>(call.v.sizes[3]),
                 runs_of(extents.query_length, call.q.sizes[2] / call.k.sizes[2])},
       .batch = static_cast<std::uint32_t>(extents.sequences),
       .query_length = static_cast<std::uint32_t>(extents.query_length),
@@ -142,8 +142,7 @@ std::uint64_t parts_bytes_of_head(const BackwardProblem& problem) {
 // The bits of the words, and of what is a shape's own.
 using ShapeBits = families::JoinedBits<
     families::BitsOfTable<decltype(word_table<QueryKernel>)>,
-    families::BitFields<families::Bits<&BackwardShape::head_dim_qk, 16>, families::Bits<&BackwardShape::head_dim_v, 16>,
-                        families::Bits<&BackwardShape::runs, 1>, families::Bits<&BackwardShape::d_sink, 1>,
+    families::BitFields<families::Bits<&BackwardShape::runs, 1>, families::Bits<&BackwardShape::d_sink, 1>,
                         families::Bits<&BackwardShape::d_bias, 1>, families::Bits<&BackwardShape::d_bias_fp32, 1>,
                         families::Bits<&BackwardShape::many_queries, 1>, families::Bits<&BackwardShape::many_keys, 1>>>;
 

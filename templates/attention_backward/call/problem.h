@@ -28,8 +28,6 @@ const families::Family& family();
 
 // Everything of a call that changes code.
 struct BackwardShape : AskedWords {
-  int head_dim_qk = 0;
-  int head_dim_v = 0;
   Runs runs = Runs::one;
   bool d_sink = false;
   bool d_bias = false;

@@ -149,14 +149,14 @@ class BiasGradient {
     return ir.CreateAdd(ir.CreateAdd(read_anew(pointer, kernel_.i64()), step(batch, batch_stride)),
                         step(head, head_stride));
   }
-  Slice slice_of(std::size_t at, Value* batch, Value* head, Value* first, Value* rows) {
+  Slice slice_of(std::size_t at, int dims, Value* batch, Value* head, Value* first, Value* rows) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const attention::TensorFields fields = tensor_fields(at);
     Value* row_stride = read_anew(fields.row_stride, kernel_.i32());
     Value* base = address_of(fields.pointer, fields.batch_stride, fields.head_stride, batch, head);
     base =
         ir.CreateAdd(base, ir.CreateMul(ir.CreateZExt(first, kernel_.i64()), ir.CreateZExt(row_stride, kernel_.i64())));
-    const int row_bytes = spec_.head_dim * attention::bytes_of(spec_.dtype);
+    const int row_bytes = dims * attention::bytes_of(spec_.dtype);
     return {.buffer = language::Buffer(kernel_, base, language::slice_bytes(kernel_, rows, row_stride, row_bytes)),
             .row_stride = row_stride};
   }
@@ -165,13 +165,14 @@ class BiasGradient {
     llvm::IRBuilder<>& ir = kernel_.ir();
     // Read in every round: kept through the walk, where tensors lie would take more scalar registers than there are.
     arguments_ = language::opaque(kernel_, kernel_.argument_address());
-    const auto of_rows = [&](std::size_t at) {
-      const Slice slice = slice_of(at, queries.batch, queries.query_head, sequence.query_start, sequence.query_length);
-      return attention::load_query(kernel_, spec_.head_dim, slice, queries);
+    const auto of_rows = [&](std::size_t at, int dims) {
+      const Slice slice =
+          slice_of(at, dims, queries.batch, queries.query_head, sequence.query_start, sequence.query_length);
+      return attention::load_query(kernel_, dims, slice, queries);
     };
     const std::vector<language::OperandB> query =
-        attention::query_operands(kernel_, queries, matrix_, of_rows(offsetof(Arguments, q)));
-    const Values output_gradient = of_rows(offsetof(Arguments, d_o));
+        attention::query_operands(kernel_, queries, matrix_, of_rows(offsetof(Arguments, q), spec_.head_dim_qk));
+    const Values output_gradient = of_rows(offsetof(Arguments, d_o), spec_.head_dim_v);
     Value* place = ir.CreateShl(queries.row, 2);
     const auto number = [&](std::size_t at) {
       Value* base =
@@ -194,12 +195,12 @@ class BiasGradient {
       as_rows.row = ir.CreateAdd(ir.CreateMul(tile_, kernel_.constant(bias_tile_keys)),
                                  ir.CreateAdd(lane_row_, kernel_.constant(part * wave_.rows)));
       as_rows.lane_group = lane_group_;
-      const auto of_keys = [&](std::size_t at) {
-        const Slice slice = slice_of(at, queries.batch, kv_head, sequence.key_start, sequence.key_length);
-        return attention::load_query(kernel_, spec_.head_dim, slice, as_rows);
+      const auto of_keys = [&](std::size_t at, int dims) {
+        const Slice slice = slice_of(at, dims, queries.batch, kv_head, sequence.key_start, sequence.key_length);
+        return attention::load_query(kernel_, dims, slice, as_rows);
       };
-      const Values keys = of_keys(offsetof(Arguments, k));
-      const Values values = of_keys(offsetof(Arguments, v));
+      const Values keys = of_keys(offsetof(Arguments, k), spec_.head_dim_qk);
+      const Values values = of_keys(offsetof(Arguments, v), spec_.head_dim_v);
       Accumulator scores = matrix_.zeros();
       Accumulator gradients = {ir.CreateVectorSplat(static_cast<unsigned>(registers), minus_delta),
                                matrix_.accumulator_layout()};

@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 
 #include "codegen/language/control.h"
@@ -45,53 +46,87 @@ class KeyGradient : private Weaver {
         matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         place_(find_key_place(kernel, spec)),
         cap_rate_(cap_rate(kernel, spec)),
-        stream_(kernel, spec, matrix_, place_),
+        plans_(plans_of(kernel, spec)),
+        lds_(lds_of(kernel, plans_)),
         ladder_(ladder_of(spec, kernel.target())),
         score_gradient_(kernel, matrix_, slots_of(spec, kernel.target()),
                         spec.modifiers.any() ? kernel.constant(1.0F) : place_.scale_log2e) {
     for (int block = 0; block < spec.blocks; ++block) places_.push_back(place_of_block(kernel, place_, block));
+    for (const RowStreamPlan& plan : plans_) streams_.emplace_back(kernel, spec, matrix_, place_, lds_, plan);
     modifiers_.reserve(places_.size());
     for (const KeyPlace& place : places_) modifiers_.emplace_back(kernel, spec, place, cap_rate_);
   }
 
   void emit() {
     const Step first = {.tile = place_.first_tile, .head = kernel_.constant(0), .part = kernel_.constant(0)};
-    if (several_runs()) {
-      if (spec_.gradients_fp32) put_before();
-      load_keys();
-      walk_runs(first);
-    } else {
-      const Values started = stream_.fetch(0, first);
-      load_keys();
-      walk(first, started, place_.tiles);
+    if (several_runs() && spec_.gradients_fp32) put_before();
+    const std::span<const Sums> walks = walks_of(spec_, kernel_.target());
+    for (std::size_t i = 0; i < walks.size(); ++i) {
+      makes_ = walks[i];
+      stream_ = &streams_[i];
+      if (several_runs()) {
+        if (i == 0) load_keys();
+        walk_runs(first);
+      } else {
+        // Nobody reads what the walk before left.
+        if (i > 0) all_have_read();
+        const Values started = stream_->fetch(0, first);
+        if (i == 0) load_keys();
+        walk(first, started, place_.tiles);
+      }
+      if (makes_values(makes_)) store(0, kernel_.constant(1.0F));
+      if (makes_keys(makes_)) store(1, kernel_.argument_f32(offsetof(Arguments, dk_factor)));
     }
-    store(0, kernel_.constant(1.0F));
-    store(1, kernel_.argument_f32(offsetof(Arguments, dk_factor)));
   }
 
  private:
-  using Sums = std::vector<Accumulator>;  // dVᵀ, then dKᵀ: of each block of keys, a block of dims each
+  using Accumulators = std::vector<Accumulator>;  // dVᵀ, then dKᵀ: of each block of keys, a block of dims each
 
-  int dim_blocks() const { return spec_.head_dim / wave_.rows; }
+  static std::vector<RowStreamPlan> plans_of(const Kernel& kernel, const KeyKernel& spec) {
+    std::vector<RowStreamPlan> plans;
+    for (const Sums sums : walks_of(spec, kernel.target()))
+      plans.push_back(plan_row_stream(kernel.target(), spec, sums));
+    return plans;
+  }
+  // One object for all walks: the largest's.
+  static language::Lds lds_of(Kernel& kernel, const std::vector<RowStreamPlan>& plans) {
+    int bytes = 0;
+    for (const RowStreamPlan& plan : plans) bytes = std::max(bytes, plan.total_bytes());
+    return {kernel, bytes, plans.front().regions()};
+  }
+
+  int dims_of(int gradient) const { return gradient == 0 ? spec_.head_dim_v : spec_.head_dim_qk; }
+  int dim_blocks(int gradient) const { return dims_of(gradient) / wave_.rows; }
+  // Of all sums of the kernel, and of those of the walk at hand, the number of a gradient's first.
+  std::size_t first_of(int gradient) const {
+    return gradient == 0 ? 0 : static_cast<std::size_t>(spec_.blocks * dim_blocks(0));
+  }
+  std::size_t first_of_walk() const { return first_of(makes_values(makes_) ? 0 : 1); }
+  std::size_t sums_of_walk() const {
+    const int both = (makes_values(makes_) ? dim_blocks(0) : 0) + (makes_keys(makes_) ? dim_blocks(1) : 0);
+    return static_cast<std::size_t>(spec_.blocks * both);
+  }
   int fragments_of_block() const { return wave_.rows / wave_.fragment_k(); }
-  int row_blocks() const { return stream_.rows() / wave_.rows; }
-  // Sums of two blocks and 128 dims are 256 registers.
-  bool sums_apart() const { return spec_.blocks == 2; }
+  int row_blocks() const { return stream_->rows() / wave_.rows; }
+  // Sums of two blocks and 128 dims, or of one and 256, are 256 registers.
+  bool sums_apart() const {
+    return spec_.blocks == 2 || (plans_.size() == 1 && held_registers(spec_) > vector_registers);
+  }
   bool several_runs() const { return spec_.runs == Runs::several; }
 
-  static void add(Values& values, const Sums& sums) {
+  static void add(Values& values, const Accumulators& sums) {
     for (const Accumulator& sum : sums) values.push_back(sum.value);
   }
-  Sums from(const Values& values, std::size_t first, std::size_t count) const {
-    Sums sums;
+  Accumulators from(const Values& values, std::size_t first, std::size_t count) const {
+    Accumulators sums;
     for (std::size_t i = first; i < first + count; ++i) sums.push_back({values[i], matrix_.accumulator_layout()});
     return sums;
   }
   // Of dV (0) or dK (1).
   std::span<Accumulator> sums_of(int gradient, int block) {
-    const auto dims = static_cast<std::size_t>(dim_blocks());
-    const int number = (gradient * spec_.blocks) + block;
-    return std::span(sums_).subspan(static_cast<std::size_t>(number) * dims, dims);
+    const auto dims = static_cast<std::size_t>(dim_blocks(gradient));
+    const std::size_t first = first_of(gradient) - first_of_walk();
+    return std::span(sums_).subspan(first + (static_cast<std::size_t>(block) * dims), dims);
   }
 
   // ---- The walk
@@ -99,7 +134,7 @@ class KeyGradient : private Weaver {
   // From `first`, which is on its way into buffer 0, to the row tile `end`: sums_ are theirs. The first fragments of a
   // tile come from the tile before, and what is on its way in registers.
   void walk(const Step& first, const Values& started, Value* end) {
-    const Sums zeros = Sums(static_cast<std::size_t>(2 * spec_.blocks * dim_blocks()), matrix_.zeros());
+    const Accumulators zeros(sums_of_walk(), matrix_.zeros());
     Values initial = {first.tile, first.head, first.part};
     add(initial, zeros);
     add(initial, begin_reading(first, started));
@@ -108,12 +143,12 @@ class KeyGradient : private Weaver {
     const std::size_t ahead_at = sums_at + zeros.size();
     const std::size_t arrived_at = ahead_at + static_cast<std::size_t>(ladder_.read_ahead);
     const Values last = language::loop_in_phases(
-        kernel_, stream_.buffers(), initial,
+        kernel_, stream_->buffers(), initial,
         [&](int buffer, const Values& state) {
           const auto from_state = [&](std::size_t at) { return state.begin() + static_cast<std::ptrdiff_t>(at); };
           const Step step = {
               .tile = kernel_.uniform(state[0]), .head = kernel_.uniform(state[1]), .part = kernel_.uniform(state[2])};
-          const Step next = stream_.behind(step);
+          const Step next = stream_->behind(step);
           at_ = {.buffer = buffer, .step = step, .next = next, .arrived = {from_state(arrived_at), state.end()}};
           // Behind the last tile comes that one again: nobody reads it, and no branch is needed.
           at_.next.tile = attention::minimum(kernel_, next.tile, ir().CreateSub(end, kernel_.constant(1)));
@@ -136,17 +171,17 @@ class KeyGradient : private Weaver {
   static void add(Values& values, const Values& more) { values.insert(values.end(), more.begin(), more.end()); }
 
   llvm::IRBuilder<>& ir() { return kernel_.ir(); }
-  int other_buffer() const { return (at_.buffer + 1) % stream_.buffers(); }
+  int other_buffer() const { return (at_.buffer + 1) % stream_->buffers(); }
   const schedule::Schedule& table() const {
-    return schedule::key_schedule(row_blocks(),
-                                  stream_.buffers() > 1 ? schedule::Order::hiding : schedule::Order::rows_first);
+    const auto order = stream_->buffers() > 1 ? schedule::Order::hiding : schedule::Order::rows_first;
+    return schedule::key_schedule(row_blocks(), order, makes_);
   }
 
   Fragments begin_reading(const Step& first, const Values& started) {
     Strand rows;
-    stream_.add_rows(rows, 0, first, started);
+    stream_->add_rows(rows, 0, first, started);
     rows.write_rest();
-    stream_.turn();
+    stream_->turn();
     return read_first(*this, table(), ladder_, 0);
   }
 
@@ -161,20 +196,26 @@ class KeyGradient : private Weaver {
 
   Strand fetch() override {
     Strand strand;
-    stream_.add_fetch(strand, other_buffer(), at_.next, at_.in_flight);
+    stream_->add_fetch(strand, other_buffer(), at_.next, at_.in_flight);
     return strand;
   }
   Strand receive() override {
     Strand strand;
-    stream_.add_rows(strand, other_buffer(), at_.next, at_.in_flight);
+    stream_->add_rows(strand, other_buffer(), at_.next, at_.in_flight);
     return strand;
   }
   Strand receive_columns() override {
     Strand strand;
-    stream_.add_columns(strand, at_.arrived);
+    stream_->add_columns(strand, at_.arrived);
     return strand;
   }
-  void turn() override { stream_.turn(); }
+  void turn() override { stream_->turn(); }
+
+  // Nobody reads the run before any more.
+  void all_have_read() {
+    language::wait_for_lds(kernel_);
+    language::barrier(kernel_);
+  }
 
   void walk_runs(const Step& first) {
     llvm::IRBuilder<>& ir = kernel_.ir();
@@ -186,14 +227,12 @@ class KeyGradient : private Weaver {
           step.tile = kernel_.uniform(state[0]);
           Value* next = ir.CreateMul(ir.CreateAdd(ir.CreateUDiv(step.tile, length), kernel_.constant(1)), length);
           Value* end = attention::minimum(kernel_, next, place_.tiles);
-          // Nobody reads the run before any more.
-          language::wait_for_lds(kernel_);
-          language::barrier(kernel_);
-          walk(step, stream_.fetch(0, step), end);
+          all_have_read();
+          walk(step, stream_->fetch(0, step), end);
           Value* are_before = ir.CreateICmpSGT(step.tile, place_.first_tile);
           if (spec_.gradients_fp32)
             are_before = ir.CreateOr(are_before, ir.CreateICmpNE(dk_dv_before(), kernel_.constant(0)));
-          RunParts(kernel_, spec_, place_).add(sums_, are_before);
+          RunParts(kernel_, spec_, place_).add(sums_, first_of_walk(), are_before);
           return Values{end};
         },
         [&](const Values& state) { return ir.CreateICmpSLT(state[0], place_.tiles); });
@@ -201,9 +240,9 @@ class KeyGradient : private Weaver {
 
   // ---- Keys
 
-  Slice keys_of(std::size_t at, Value* keys, int element_bytes) {
+  Slice keys_of(std::size_t at, int dims, Value* keys, int element_bytes) {
     return attention::slice_of(kernel_, tensor_fields(at), place_.batch, place_.kv_head, place_.sequence.key_start,
-                               keys, spec_.head_dim * element_bytes);
+                               keys, dims * element_bytes);
   }
 
   // Rows past the end of the keys are zeros; what comes of them is not stored.
@@ -214,12 +253,12 @@ class KeyGradient : private Weaver {
       as_rows.row = own.key;
       as_rows.lane_group = own.lane_group;
       as_rows.query_sign = place.sign;
-      const auto load = [&](std::size_t at) {
-        return attention::load_query(kernel_, spec_.head_dim,
-                                     keys_of(at, place.sequence.key_length, attention::bytes_of(spec_.dtype)), as_rows);
+      const auto load = [&](std::size_t at, int dims) {
+        return attention::load_query(
+            kernel_, dims, keys_of(at, dims, place.sequence.key_length, attention::bytes_of(spec_.dtype)), as_rows);
       };
-      const Values k = load(offsetof(Arguments, k));
-      const Values v = load(offsetof(Arguments, v));
+      const Values k = load(offsetof(Arguments, k), spec_.head_dim_qk);
+      const Values v = load(offsetof(Arguments, v), spec_.head_dim_v);
       keys_.push_back(attention::query_operands(kernel_, as_rows, matrix_, k));
       std::vector<OperandB>& values = values_.emplace_back();
       for (Value* dwords : v) values.push_back(matrix_.operand_b(dwords, language::KOrder::contiguous));
@@ -233,7 +272,7 @@ class KeyGradient : private Weaver {
   // f32 gradients as a call before left them; nothing, which reads as zeros, where none did.
   Slice before(int gradient) {
     Value* keys = kernel_.ir().CreateAnd(place_.keys_of_tensor, dk_dv_before());
-    return keys_of(argument_of(gradient), keys, sizeof(float));
+    return keys_of(argument_of(gradient), dims_of(gradient), keys, sizeof(float));
   }
 
   // What the first run is added to, where a call before left something. In front of the walk: in its loop there are no
@@ -247,10 +286,9 @@ class KeyGradient : private Weaver {
             const Slice slice = before(gradient);
             for (int block = 0; block < spec_.blocks; ++block) {
               const LaneKey own = lane_key(kernel_, places_[static_cast<std::size_t>(block)]);
-              const auto first = ((static_cast<std::size_t>(gradient) * spec_.blocks) + block) * dim_blocks();
-              parts.put(load_rows(kernel_, slice, own.key, own.lane_group, matrix_.accumulator_layout(),
-                                  static_cast<std::size_t>(dim_blocks())),
-                        first);
+              const auto dims = static_cast<std::size_t>(dim_blocks(gradient));
+              parts.put(load_rows(kernel_, slice, own.key, own.lane_group, matrix_.accumulator_layout(), dims),
+                        first_of(gradient) + (static_cast<std::size_t>(block) * dims));
             }
           }
         });
@@ -260,14 +298,15 @@ class KeyGradient : private Weaver {
   // Keys that key_lengths cuts get zeros: rows do not see them.
   void store(int gradient, Value* factor) {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    const Slice slice = keys_of(argument_of(gradient), place_.keys_of_tensor, gradient_bytes(spec_));
+    const Slice slice = keys_of(argument_of(gradient), dims_of(gradient), place_.keys_of_tensor, gradient_bytes(spec_));
     for (int block = 0; block < spec_.blocks; ++block) {
       const KeyPlace& place = places_[static_cast<std::size_t>(block)];
       const LaneKey own = lane_key(kernel_, place);
       Value* counts = ir.CreateICmpSLT(own.key, place.sequence.key_length);
       const std::span<Accumulator> sums = sums_of(gradient, block);
       if (several_runs())
-        RunParts(kernel_, spec_, place_).take(sums, static_cast<std::size_t>(sums.data() - sums_.data()));
+        RunParts(kernel_, spec_, place_)
+            .take(sums, first_of_walk() + static_cast<std::size_t>(sums.data() - sums_.data()));
       std::vector<Accumulator> earlier;
       if (spec_.gradients_fp32)
         earlier =
@@ -318,7 +357,7 @@ class KeyGradient : private Weaver {
     Value* all = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), registers));
     Value* four = nullptr;
     for (int r = 0; r < registers; ++r) {
-      if (r % 4 == 0) four = stream_.four_numbers(RowStream::Number::minus_delta, at_.buffer, block, r / 4);
+      if (r % 4 == 0) four = stream_->four_numbers(RowStream::Number::minus_delta, at_.buffer, block, r / 4);
       all = ir.CreateInsertElement(all, ir.CreateExtractElement(four, static_cast<std::uint64_t>(r % 4)),
                                    static_cast<std::uint64_t>(r));
     }
@@ -331,7 +370,7 @@ class KeyGradient : private Weaver {
   void read_shifts(int block) {
     Values& shifts = shifts_[static_cast<std::size_t>(block)];
     shifts.push_back(
-        stream_.four_numbers(RowStream::Number::shift, at_.buffer, block, static_cast<int>(shifts.size())));
+        stream_->four_numbers(RowStream::Number::shift, at_.buffer, block, static_cast<int>(shifts.size())));
   }
   Value* shift(int block, std::size_t keys, int r) {
     Values& shifts = shifts_[static_cast<std::size_t>(block)];
@@ -345,13 +384,13 @@ class KeyGradient : private Weaver {
     using schedule::Product;
     switch (multiply.product) {
       case Product::scores:
-        return from_rows(stream_.queries(), multiply.block, &Block::scores, keys_);
+        return from_rows(stream_->queries(), multiply.block, &Block::scores, keys_);
       case Product::gradients:
-        return from_rows(stream_.output_gradients(), multiply.block, &Block::gradients, values_);
+        return from_rows(stream_->output_gradients(), multiply.block, &Block::gradients, values_);
       case Product::values:
-        return from_columns(stream_.output_gradients(), multiply.block, &Block::weights, 0);
+        return from_columns(stream_->output_gradients(), multiply.block, &Block::weights, 0);
       case Product::keys:
-        return from_columns(stream_.queries(), multiply.block, &Block::d_scores, 1);
+        return from_columns(stream_->queries(), multiply.block, &Block::d_scores, 1);
       case Product::queries:
         break;
     }
@@ -362,7 +401,7 @@ class KeyGradient : private Weaver {
   std::vector<Multiplication> from_rows(attention::TileStream& tile, int block, Accumulator Block::* into,
                                         const std::vector<std::vector<OperandB>>& operands) {
     std::vector<Multiplication> all;
-    for (int dims = 0; dims < spec_.head_dim / wave_.fragment_k(); ++dims) {
+    for (int dims = 0; dims < std::ssize(operands.front()); ++dims) {
       Multiplication one = {.read = [&tile, block, dims](int buffer) { return tile.rows(buffer, block, dims); },
                             .instructions = {},
                             .is_made = {}};
@@ -382,7 +421,7 @@ class KeyGradient : private Weaver {
                                            int gradient) {
     std::vector<Multiplication> all;
     for (int rows = 0; rows < fragments_of_block(); ++rows)
-      for (int dims = 0; dims < dim_blocks(); ++dims) {
+      for (int dims = 0; dims < dim_blocks(gradient); ++dims) {
         Multiplication one = {
             .read = [this, &tile, block, rows,
                      dims](int buffer) { return tile.transposed(buffer, dims, (fragments_of_block() * block) + rows); },
@@ -412,11 +451,11 @@ class KeyGradient : private Weaver {
       for (const Block& block : blocks) add_unused(kernel_, block, unused);
     if (!unused.empty()) language::pin(kernel_, unused);
     Value* first_row =
-        kernel_.ir().CreateAdd(stream_.first_row_of(at_.step), kernel_.constant(wave_.rows * modify.block));
+        kernel_.ir().CreateAdd(stream_->first_row_of(at_.step), kernel_.constant(wave_.rows * modify.block));
     for (std::size_t keys = 0; keys < places_.size(); ++keys) {
       Block& block = blocks_at(modify.block)[keys];
       block.slopes = cap_slopes(kernel_, spec_, cap_rate_, block.scores);
-      modifiers_[keys].apply(stream_.head_of(at_.step), first_row, block.scores);
+      modifiers_[keys].apply(stream_->head_of(at_.step), first_row, block.scores);
     }
   }
 
@@ -427,7 +466,7 @@ class KeyGradient : private Weaver {
         Block& block = blocks_at(queue.block)[keys];
         if (queue.vector == schedule::Vector::weigh)
           score_gradient_.add_weights(
-              strand, block, half, [=, this](int r) { return shift(queue.block, keys, r); }, true);
+              strand, block, half, [=, this](int r) { return shift(queue.block, keys, r); }, makes_values(makes_));
         else
           score_gradient_.add_d_scores(strand, block, half);
       }
@@ -442,11 +481,16 @@ class KeyGradient : private Weaver {
   std::vector<KeyPlace> places_;  // of each
   Value* cap_rate_;
   std::vector<RowModifiers> modifiers_;
-  RowStream stream_;
+  std::vector<RowStreamPlan> plans_;  // of each walk
+  language::Lds lds_;
+  std::deque<RowStream> streams_;
   Ladder ladder_;
   ScoreGradient score_gradient_;
   std::vector<std::vector<OperandB>> keys_;  // of each block of keys, a fragment of dims each
   std::vector<std::vector<OperandB>> values_;
+  // Of the walk at hand.
+  Sums makes_ = Sums::both;
+  RowStream* stream_ = nullptr;
   // Of the tile at hand.
   struct {
     int buffer = 0;
@@ -455,7 +499,7 @@ class KeyGradient : private Weaver {
     Values arrived = {};    // of the step, through registers
     Values in_flight = {};  // of the next one
   } at_;
-  Sums sums_;
+  Accumulators sums_;
   std::vector<std::vector<Block>> blocks_;  // of rows, of keys
   std::vector<Values> shifts_;              // of each block of rows, four each
 };

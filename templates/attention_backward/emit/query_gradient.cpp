@@ -20,10 +20,10 @@
 #include "templates/attention_backward/emit/fields.h"
 #include "templates/attention_backward/emit/row_numbers.h"
 #include "templates/attention_backward/emit/row_store.h"
-#include "templates/attention_backward/emit/row_tiles.h"
 #include "templates/attention_backward/emit/schedule.h"
 #include "templates/attention_backward/emit/score_gradient.h"
 #include "templates/attention_backward/emit/weave.h"
+#include "templates/attention_backward/emit/wide_tile.h"
 #include "templates/attention_backward/kernel/arguments.h"
 #include "templates/attention_backward/kernel/ladders.h"
 
@@ -134,18 +134,20 @@ class QueryGradient : private Weaver {
         matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         place_(find_place(kernel, spec)),
         cap_rate_(cap_rate(kernel, spec)),
-        k_plan_(plan_tile(kernel.target(),
-                          {.rows = tile_keys,
-                           .dims = spec.head_dim,
-                           .element_bytes = attention::bytes_of(spec.dtype),
-                           .by_columns = true},
-                          0, 0)),
-        v_plan_(plan_tile(kernel.target(),
-                          {.rows = tile_keys, .dims = spec.head_dim, .element_bytes = attention::bytes_of(spec.dtype)},
-                          k_plan_.total_bytes(), k_plan_.regions())),
+        step_keys_(keys_at_once(spec, kernel.target())),
+        k_plan_(plan_wide_tile(kernel.target(),
+                               {.rows = step_keys_,
+                                .dims = spec.head_dim_qk,
+                                .element_bytes = attention::bytes_of(spec.dtype),
+                                .by_columns = true},
+                               0, 0)),
+        v_plan_(plan_wide_tile(
+            kernel.target(),
+            {.rows = step_keys_, .dims = spec.head_dim_v, .element_bytes = attention::bytes_of(spec.dtype)},
+            k_plan_.total_bytes(), k_plan_.regions())),
         lds_(kernel, k_plan_.total_bytes() + v_plan_.total_bytes(), k_plan_.regions() + v_plan_.regions()),
-        k_(keys_of(offsetof(Arguments, k))),
-        v_(keys_of(offsetof(Arguments, v))),
+        k_(keys_of(offsetof(Arguments, k), spec.head_dim_qk)),
+        v_(keys_of(offsetof(Arguments, v), spec.head_dim_v)),
         keys_(kernel, lds_, matrix_, k_plan_, k_.row_stride),
         values_(kernel, lds_, matrix_, v_plan_, v_.row_stride),
         ladder_(ladder_of(spec, kernel.target())),
@@ -158,9 +160,14 @@ class QueryGradient : private Weaver {
 
   void emit() {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    const Values started = fetched(0, place_.first_tile);
+    const auto steps = [&](Value* tiles) {
+      return steps_of_tile() == 1 ? tiles : ir.CreateMul(tiles, kernel_.constant(steps_of_tile()));
+    };
+    Value* first = steps(place_.first_tile);
+    Value* end_of_steps = steps(place_.tiles);
+    const Values started = fetched(0, first);
     for (const QueryTile& queries : place_.queries) rows_.push_back(load_operands(queries));
-    Values initial = {place_.first_tile};
+    Values initial = {first};
     add_first_sums(initial);
     const std::size_t count = initial.size() - 1;
     add(initial, begin_reading(started));
@@ -168,15 +175,17 @@ class QueryGradient : private Weaver {
     const std::size_t ahead_at = 1 + count;
     const std::size_t arrived_at = ahead_at + static_cast<std::size_t>(ladder_.read_ahead);
     const Values end = language::loop_in_phases(
-        kernel_, k_plan_.buffers, initial,
-        [&](int buffer, const Values& state) {
+        kernel_, std::max(k_plan_.buffers(), steps_of_tile()), initial,
+        [&](int phase, const Values& state) {
           const auto from_state = [&](std::size_t at) { return state.begin() + static_cast<std::ptrdiff_t>(at); };
-          Value* tile = kernel_.uniform(state[0]);
-          Value* next = ir.CreateAdd(tile, kernel_.constant(1));
-          // Behind the last tile comes that one again: nobody reads it, and no branch is needed.
-          at_ = {.buffer = buffer,
-                 .tile = tile,
-                 .next = minimum(kernel_, next, ir.CreateSub(place_.tiles, kernel_.constant(1))),
+          Value* step = kernel_.uniform(state[0]);
+          Value* next = ir.CreateAdd(step, kernel_.constant(1));
+          // A walk begins with a whole tile. Behind the last step comes that one again: nobody reads it, and no branch
+          // is needed.
+          at_ = {.buffer = phase % k_plan_.buffers(),
+                 .part = phase % steps_of_tile(),
+                 .tile = steps_of_tile() == 1 ? step : ir.CreateUDiv(step, kernel_.constant(steps_of_tile())),
+                 .next = minimum(kernel_, next, ir.CreateSub(end_of_steps, kernel_.constant(1))),
                  .arrived = {from_state(arrived_at), state.end()}};
           sums_ = sums_from(state, count);
           const Fragments ahead = attend({from_state(ahead_at), from_state(arrived_at)});
@@ -186,10 +195,10 @@ class QueryGradient : private Weaver {
           add(after, at_.in_flight);
           return after;
         },
-        [&](const Values& state) { return ir.CreateICmpSLT(state[0], place_.tiles); });
+        [&](const Values& state) { return ir.CreateICmpSLT(state[0], end_of_steps); });
     sums_ = sums_from(end, count);
     if (sums_apart()) matrix_.settle(sums_);
-    const Slice dq = rows_of(offsetof(Arguments, dq), gradient_bytes(spec_), ir.getInt32(~0U));
+    const Slice dq = rows_of(offsetof(Arguments, dq), spec_.head_dim_qk, gradient_bytes(spec_), ir.getInt32(~0U));
     for (int block = 0; block < spec_.blocks; ++block) {
       const QueryTile& queries = place_.queries[static_cast<std::size_t>(block)];
       store_rows(kernel_, dq, queries.row, queries.lane_group, matrix_.element(), spec_.gradients_fp32, sums_of(block),
@@ -198,10 +207,12 @@ class QueryGradient : private Weaver {
   }
 
  private:
-  int dim_blocks() const { return spec_.head_dim / wave_.rows; }
+  int dim_blocks() const { return spec_.head_dim_qk / wave_.rows; }
+  // A tile of keys, or half of it where LDS has no room for more.
+  int steps_of_tile() const { return tile_keys / step_keys_; }
   int fragments_of_block() const { return wave_.rows / wave_.fragment_k(); }
   // Operands of two blocks and 128 dims are 256 registers.
-  bool sums_apart() const { return spec_.blocks == 2; }
+  bool sums_apart() const { return spec_.blocks == 2 || held_registers(spec_) >= vector_registers; }
 
   // What a block of rows has throughout.
   struct Rows {
@@ -222,11 +233,10 @@ class QueryGradient : private Weaver {
   }
 
   // `are`: all bits, or none where there are no such rows.
-  Slice rows_of(std::size_t at, int element_bytes, Value* are) {
+  Slice rows_of(std::size_t at, int dims, int element_bytes, Value* are) {
     return attention::slice_of(kernel_, tensor_fields(at), place_.queries.front().batch,
                                place_.queries.front().query_head, place_.sequence.query_start,
-                               kernel_.ir().CreateAnd(place_.sequence.query_length, are),
-                               spec_.head_dim * element_bytes);
+                               kernel_.ir().CreateAnd(place_.sequence.query_length, are), dims * element_bytes);
   }
 
   // Zeros, or what a call before left.
@@ -236,38 +246,39 @@ class QueryGradient : private Weaver {
       initial.insert(initial.end(), dims * place_.queries.size(), matrix_.zeros().value);
       return;
     }
-    const Slice before = rows_of(offsetof(Arguments, dq), 4, kernel_.argument_i32(offsetof(Arguments, dq_before)));
+    const Slice before =
+        rows_of(offsetof(Arguments, dq), spec_.head_dim_qk, 4, kernel_.argument_i32(offsetof(Arguments, dq_before)));
     for (const QueryTile& queries : place_.queries)
       for (const Accumulator& sum :
            load_rows(kernel_, before, queries.row, queries.lane_group, matrix_.accumulator_layout(), dims))
         initial.push_back(sum.value);
   }
-  Slice keys_of(std::size_t at) {
+  Slice keys_of(std::size_t at, int dims) {
     return attention::slice_of(kernel_, tensor_fields(at), place_.queries.front().batch, place_.kv_head,
                                place_.sequence.key_start, place_.sequence.key_length,
-                               spec_.head_dim * attention::bytes_of(spec_.dtype));
+                               dims * attention::bytes_of(spec_.dtype));
   }
 
-  int other_buffer() const { return (at_.buffer + 1) % k_plan_.buffers; }
-  int key_blocks() const { return tile_keys / wave_.rows; }
+  int other_buffer() const { return (at_.buffer + 1) % k_plan_.buffers(); }
+  int key_blocks() const { return step_keys_ / wave_.rows; }  // of a step
   const schedule::Schedule& table() const {
     return schedule::query_schedule(key_blocks(),
-                                    k_plan_.buffers > 1 ? schedule::Order::hiding : schedule::Order::rows_first);
+                                    k_plan_.buffers() > 1 ? schedule::Order::hiding : schedule::Order::rows_first);
   }
   static void add(Values& values, const Fragments& fragments) {
     for (const OperandA& fragment : fragments) values.push_back(fragment.value);
   }
   static void add(Values& values, const Values& more) { values.insert(values.end(), more.begin(), more.end()); }
 
-  void add_fetch(Strand& strand, int buffer, Value* tile, Values& in_flight) {
-    Value* first = kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys));
+  void add_fetch(Strand& strand, int buffer, Value* step, Values& in_flight) {
+    Value* first = kernel_.ir().CreateMul(step, kernel_.constant(step_keys_));
     keys_.add_fetch(strand, buffer, [this] { return k_.buffer; }, first, in_flight);
     values_.add_fetch(strand, buffer, [this] { return v_.buffer; }, first, in_flight);
   }
-  Values fetched(int buffer, Value* tile) {
+  Values fetched(int buffer, Value* step) {
     Values in_flight;
     Strand strand;
-    add_fetch(strand, buffer, tile, in_flight);
+    add_fetch(strand, buffer, step, in_flight);
     strand.write_rest();
     return in_flight;
   }
@@ -290,7 +301,7 @@ class QueryGradient : private Weaver {
   }
   // What was received may be read by everybody, and what has been read is free.
   void turn() override {
-    if (k_plan_.buffers > 1)
+    if (k_plan_.buffers() > 1)
       language::wait_for_lds_fills(kernel_);
     else
       language::wait_for_lds(kernel_);
@@ -307,12 +318,12 @@ class QueryGradient : private Weaver {
   Rows load_operands(const QueryTile& queries) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Rows rows;
-    const auto load = [&](std::size_t at) {
-      return attention::load_query(kernel_, spec_.head_dim,
-                                   rows_of(at, attention::bytes_of(spec_.dtype), ir.getInt32(~0U)), queries);
+    const auto load = [&](std::size_t at, int dims) {
+      return attention::load_query(kernel_, dims, rows_of(at, dims, attention::bytes_of(spec_.dtype), ir.getInt32(~0U)),
+                                   queries);
     };
-    const Values q = load(offsetof(Arguments, q));
-    const Values d_o = load(offsetof(Arguments, d_o));
+    const Values q = load(offsetof(Arguments, q), spec_.head_dim_qk);
+    const Values d_o = load(offsetof(Arguments, d_o), spec_.head_dim_v);
     const Values o = load_outputs(queries);
     const auto numbers = [&](std::size_t at) {
       return row_numbers(kernel_, at, queries.batch, queries.query_head, place_.sequence);
@@ -351,14 +362,14 @@ class QueryGradient : private Weaver {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Value* are = ir.CreateSelect(is_given(offsetof(Arguments, given_delta)), kernel_.constant(0), ir.getInt32(~0U));
     const DataType type = spec_.output_fp32 ? DataType::fp32 : spec_.dtype;
-    const Slice o = rows_of(offsetof(Arguments, o), attention::bytes_of(type), are);
-    if (!spec_.output_fp32) return attention::load_query(kernel_, spec_.head_dim, o, queries);
+    const Slice o = rows_of(offsetof(Arguments, o), spec_.head_dim_v, attention::bytes_of(type), are);
+    if (!spec_.output_fp32) return attention::load_query(kernel_, spec_.head_dim_v, o, queries);
     constexpr int load_bytes = 16;
     const int group_bytes = 2 * load_bytes;
     Value* place = ir.CreateAdd(ir.CreateMul(queries.row, o.row_stride),
                                 ir.CreateMul(queries.lane_group, kernel_.constant(group_bytes)));
     Values loaded;
-    for (int block = 0; block < spec_.head_dim / wave_.fragment_k(); ++block)
+    for (int block = 0; block < spec_.head_dim_v / wave_.fragment_k(); ++block)
       for (int half = 0; half < 2; ++half) {
         Value* own = ir.CreateAdd(place, kernel_.constant((block * 2 * group_bytes) + (half * load_bytes)));
         loaded.push_back(o.buffer.load(load_bytes, own, kernel_.constant(0)));
@@ -432,9 +443,9 @@ class QueryGradient : private Weaver {
     using schedule::Product;
     switch (multiply.product) {
       case Product::scores:
-        return from_rows(keys_, multiply.block, &Block::scores, &Rows::query);
+        return from_rows(keys_, spec_.head_dim_qk, multiply.block, &Block::scores, &Rows::query);
       case Product::gradients:
-        return from_rows(values_, multiply.block, &Block::gradients, &Rows::output_gradient);
+        return from_rows(values_, spec_.head_dim_v, multiply.block, &Block::gradients, &Rows::output_gradient);
       case Product::queries:
         return from_columns(multiply.block);
       case Product::values:
@@ -445,10 +456,10 @@ class QueryGradient : private Weaver {
   }
 
   // A block of keys times the rows' operands.
-  std::vector<Multiplication> from_rows(attention::TileStream& tile, int block, Accumulator Block::* into,
+  std::vector<Multiplication> from_rows(attention::TileStream& tile, int all_dims, int block, Accumulator Block::* into,
                                         std::vector<OperandB> Rows::* operands) {
     std::vector<Multiplication> all;
-    for (int dims = 0; dims < spec_.head_dim / wave_.fragment_k(); ++dims) {
+    for (int dims = 0; dims < all_dims / wave_.fragment_k(); ++dims) {
       Multiplication one = {.read = [&tile, block, dims](int buffer) { return tile.rows(buffer, block, dims); },
                             .instructions = {},
                             .is_made = {}};
@@ -499,7 +510,8 @@ class QueryGradient : private Weaver {
     for (std::size_t rows = 0; rows < rows_.size(); ++rows) {
       Block& block = blocks_at(modify.block)[rows];
       block.slopes = cap_slopes(kernel_, spec_, cap_rate_, block.scores);
-      modifiers_[rows].apply(at_.tile, fetched_[rows], {&block.scores, 1}, static_cast<std::size_t>(modify.block));
+      const auto part = static_cast<std::size_t>((key_blocks() * at_.part) + modify.block);
+      modifiers_[rows].apply(at_.tile, fetched_[rows], {&block.scores, 1}, part);
     }
   }
 
@@ -522,13 +534,14 @@ class QueryGradient : private Weaver {
   language::MatrixUnit matrix_;
   Place place_;
   Value* cap_rate_;
-  RowTilePlan k_plan_;
-  RowTilePlan v_plan_;
+  int step_keys_;
+  WideTilePlan k_plan_;
+  WideTilePlan v_plan_;
   language::Lds lds_;
   Slice k_;
   Slice v_;
-  RowTile keys_;
-  RowTile values_;
+  WideTile keys_;
+  WideTile values_;
   Ladder ladder_;
   ScoreGradient score_gradient_;
   std::vector<attention::ScoreModifiers> modifiers_;  // of each block of rows
@@ -536,8 +549,9 @@ class QueryGradient : private Weaver {
   // Of the tile at hand.
   struct {
     int buffer = 0;
+    int part = 0;  // of the tile, a step
     Value* tile = nullptr;
-    Value* next = nullptr;
+    Value* next = nullptr;  // step
     Values arrived = {};    // of the tile, through registers
     Values in_flight = {};  // of the next one
   } at_;

@@ -28,30 +28,38 @@ Value* stride_of(Kernel& kernel, std::size_t at) { return kernel.argument_i32(te
 
 }  // namespace
 
-RowStream::RowStream(Kernel& kernel, const KeyKernel& spec, const language::MatrixUnit& matrix, const KeyPlace& place)
+RowStreamPlan plan_row_stream(const targets::Target& target, const KeyKernel& spec, Sums sums) {
+  const int rows = rows_at_once(spec, target);
+  const int element_bytes = attention::bytes_of(spec.dtype);
+  RowStreamPlan plan = {.rows = rows, .q = {}, .d_o = {}};
+  plan.q = plan_wide_tile(
+      target, {.rows = rows, .dims = spec.head_dim_qk, .element_bytes = element_bytes, .by_columns = makes_keys(sums)},
+      0, 0);
+  plan.d_o = plan_wide_tile(target,
+                            {.rows = rows,
+                             .dims = spec.head_dim_v,
+                             .element_bytes = element_bytes,
+                             .by_columns = makes_values(sums),
+                             .by_rows = makes_keys(sums)},
+                            plan.q.total_bytes(), plan.q.regions());
+  return plan;
+}
+
+RowStream::RowStream(Kernel& kernel, const KeyKernel& spec, const language::MatrixUnit& matrix, const KeyPlace& place,
+                     const language::Lds& lds, const RowStreamPlan& plan)
     : kernel_(kernel),
       spec_(spec),
       matrix_(matrix),
       place_(place),
-      rows_(rows_at_once(spec, kernel.target())),
-      q_plan_(plan_tile(
-          kernel.target(),
-          {.rows = rows_, .dims = spec.head_dim, .element_bytes = attention::bytes_of(spec.dtype), .by_columns = true},
-          0, 0)),
-      d_o_plan_(plan_tile(
-          kernel.target(),
-          {.rows = rows_, .dims = spec.head_dim, .element_bytes = attention::bytes_of(spec.dtype), .by_columns = true},
-          q_plan_.total_bytes(), q_plan_.regions())),
-      numbers_at_(q_plan_.total_bytes() + d_o_plan_.total_bytes()),
-      numbers_region_(q_plan_.regions() + d_o_plan_.regions()),
-      lds_(kernel, numbers_at_ + (waves * numbers_of_wave()), numbers_region_ + buffers()),
-      queries_(kernel, lds_, matrix, q_plan_, stride_of(kernel, offsetof(Arguments, q))),
-      output_gradients_(kernel, lds_, matrix, d_o_plan_, stride_of(kernel, offsetof(Arguments, d_o))) {
+      lds_(lds),
+      plan_(plan),
+      queries_(kernel, lds, matrix, plan.q, stride_of(kernel, offsetof(Arguments, q))),
+      output_gradients_(kernel, lds, matrix, plan.d_o, stride_of(kernel, offsetof(Arguments, d_o))) {
   // An offset of an LDS instruction has 16 bits: what stands behind 64 KiB would have an address for each read.
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* of_wave = ir.CreateMul(kernel.wave(), kernel.constant(numbers_of_wave()));
+  Value* of_wave = ir.CreateMul(kernel.wave(), kernel.constant(plan_.numbers_of_wave()));
   numbers_read_ = ir.CreateAdd(ir.CreateMul(lane_key(kernel, place).lane_group, kernel.constant(quarter_bytes)),
-                               ir.CreateAdd(of_wave, kernel.constant(numbers_at_)));
+                               ir.CreateAdd(of_wave, kernel.constant(plan_.numbers_byte())));
 }
 
 Step RowStream::behind(const Step& step) const {
@@ -60,9 +68,9 @@ Step RowStream::behind(const Step& step) const {
   Value* zero = kernel_.constant(0);
   Step next = step;
   Value* carries = ir.getTrue();
-  if (rows_ < tile_rows) {
+  if (rows() < tile_rows) {
     Value* part = ir.CreateAdd(step.part, one);
-    carries = ir.CreateICmpEQ(part, kernel_.constant(tile_rows / rows_));
+    carries = ir.CreateICmpEQ(part, kernel_.constant(tile_rows / rows()));
     next.part = ir.CreateSelect(carries, zero, part);
   }
   Value* head = ir.CreateSelect(carries, ir.CreateAdd(step.head, one), step.head);
@@ -75,7 +83,7 @@ Step RowStream::behind(const Step& step) const {
 Value* RowStream::first_row_of(const Step& step) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   return ir.CreateAdd(ir.CreateMul(step.tile, kernel_.constant(tile_rows)),
-                      ir.CreateMul(step.part, kernel_.constant(rows_)));
+                      ir.CreateMul(step.part, kernel_.constant(rows())));
 }
 
 Value* RowStream::head_of(const Step& step) const { return kernel_.ir().CreateAdd(place_.first_head, step.head); }
@@ -88,9 +96,9 @@ void RowStream::add_fetch(Strand& strand, int buffer, const Step& step, Values& 
   Value* is_inside = ir.CreateICmpSLT(row, place_.sequence.query_length);
   Value* rows = ir.CreateSelect(is_inside, place_.sequence.query_length, kernel_.constant(0));
   Value* from = ir.CreateSelect(is_inside, row, kernel_.constant(0));
-  const auto rows_of = [=, this](std::size_t at) {
+  const auto rows_of = [=, this](std::size_t at, int dims) {
     return attention::slice_of(kernel_, tensor_fields(at), place_.batch, head, place_.sequence.query_start, rows,
-                               spec_.head_dim * attention::bytes_of(spec_.dtype))
+                               dims * attention::bytes_of(spec_.dtype))
         .buffer;
   };
   for (const std::size_t at : {offsetof(Arguments, lse), offsetof(Arguments, delta)})
@@ -101,8 +109,10 @@ void RowStream::add_fetch(Strand& strand, int buffer, const Step& step, Values& 
           in_flight.push_back(ir.CreateBitCast(all.load(4, ir.CreateShl(own, 2), kernel_.constant(0)), kernel_.f32()));
         },
         address_slots);
-  queries_.add_fetch(strand, buffer, [=] { return rows_of(offsetof(Arguments, q)); }, from, in_flight);
-  output_gradients_.add_fetch(strand, buffer, [=] { return rows_of(offsetof(Arguments, d_o)); }, from, in_flight);
+  queries_.add_fetch(
+      strand, buffer, [=, this] { return rows_of(offsetof(Arguments, q), spec_.head_dim_qk); }, from, in_flight);
+  output_gradients_.add_fetch(
+      strand, buffer, [=, this] { return rows_of(offsetof(Arguments, d_o), spec_.head_dim_v); }, from, in_flight);
 }
 
 Values RowStream::fetch(int buffer, const Step& step) {
@@ -119,9 +129,10 @@ void RowStream::add_rows(Strand& strand, int buffer, const Step& step, const Val
   output_gradients_.add_rows(strand, in_flight, numbers + queries_.in_flight());
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto write = [=, this, &ir](Value* lane, Value* number, int at) {
-    Value* of_wave = ir.CreateMul(kernel_.wave(), kernel_.constant(numbers_of_wave()));
-    Value* own = ir.CreateAdd(ir.CreateShl(lane, 2), ir.CreateAdd(of_wave, kernel_.constant(numbers_at_)));
-    lds_.write(numbers_region_ + buffer, ir.CreateBitCast(number, kernel_.i32()), own, (buffer * numbers_bytes) + at);
+    Value* of_wave = ir.CreateMul(kernel_.wave(), kernel_.constant(plan_.numbers_of_wave()));
+    Value* own = ir.CreateAdd(ir.CreateShl(lane, 2), ir.CreateAdd(of_wave, kernel_.constant(plan_.numbers_byte())));
+    lds_.write(plan_.numbers_region() + buffer, ir.CreateBitCast(number, kernel_.i32()), own,
+               (buffer * RowStreamPlan::numbers_bytes) + at);
   };
   constexpr int slots = 6;
   strand.add(
@@ -154,8 +165,9 @@ void RowStream::turn() const {
 Value* RowStream::four_numbers(Number number, int buffer, int block, int quarter) const {
   const int row =
       (language::wave_shape(kernel_).rows * block) + matrix_.accumulator_layout().row_of_register(4 * quarter);
-  const int at = (buffer * numbers_bytes) + (number == Number::minus_delta ? tile_rows * 4 : 0) + (4 * row);
-  return kernel_.ir().CreateBitCast(lds_.read(numbers_region_ + buffer, quarter_bytes, numbers_read_, at),
+  const int at =
+      (buffer * RowStreamPlan::numbers_bytes) + (number == Number::minus_delta ? tile_rows * 4 : 0) + (4 * row);
+  return kernel_.ir().CreateBitCast(lds_.read(plan_.numbers_region() + buffer, quarter_bytes, numbers_read_, at),
                                     kernel_.vector(kernel_.f32(), 4));
 }
 

@@ -11,7 +11,7 @@
 
 #include "codegen/language/strand.h"
 #include "templates/attention_backward/emit/key_place.h"
-#include "templates/attention_backward/emit/row_tiles.h"
+#include "templates/attention_backward/emit/wide_tile.h"
 #include "templates/attention_backward/kernel/canon.h"
 
 namespace wavejit::attention_backward {
@@ -23,12 +23,29 @@ struct Step {
   language::Value* part;  // of the tile
 };
 
+// Where in LDS a walk that makes `sums` has them.
+struct RowStreamPlan {
+  static constexpr int numbers_bytes = 2 * tile_rows * 4;  // of a tile: shifts, then −delta
+
+  int rows = 0;  // of a step
+  WideTilePlan q;
+  WideTilePlan d_o;
+
+  int numbers_byte() const { return q.total_bytes() + d_o.total_bytes(); }
+  int numbers_region() const { return q.regions() + d_o.regions(); }
+  int numbers_of_wave() const { return q.buffers() * numbers_bytes; }
+  int total_bytes() const { return numbers_byte() + (waves * numbers_of_wave()); }
+  int regions() const { return numbers_region() + q.buffers(); }
+};
+RowStreamPlan plan_row_stream(const targets::Target& target, const KeyKernel& spec, Sums sums);
+
 class RowStream {
  public:
-  RowStream(language::Kernel& kernel, const KeyKernel& spec, const language::MatrixUnit& matrix, const KeyPlace& place);
+  RowStream(language::Kernel& kernel, const KeyKernel& spec, const language::MatrixUnit& matrix, const KeyPlace& place,
+            const language::Lds& lds, const RowStreamPlan& plan);
 
-  int rows() const { return rows_; }  // of a step
-  int buffers() const { return q_plan_.buffers; }
+  int rows() const { return plan_.rows; }  // of a step
+  int buffers() const { return plan_.q.buffers(); }
   attention::TileStream& queries() { return queries_; }
   attention::TileStream& output_gradients() { return output_gradients_; }
 
@@ -51,21 +68,14 @@ class RowStream {
   language::Value* four_numbers(Number number, int buffer, int block, int quarter) const;
 
  private:
-  static constexpr int numbers_bytes = 2 * tile_rows * 4;  // of a tile: shifts, then −delta
-  int numbers_of_wave() const { return q_plan_.buffers * numbers_bytes; }
-
   language::Kernel& kernel_;
   const KeyKernel& spec_;
   const language::MatrixUnit& matrix_;
   const KeyPlace& place_;
-  int rows_;
-  RowTilePlan q_plan_;
-  RowTilePlan d_o_plan_;
-  int numbers_at_;
-  int numbers_region_;
-  language::Lds lds_;
-  RowTile queries_;
-  RowTile output_gradients_;
+  const language::Lds& lds_;
+  RowStreamPlan plan_;
+  WideTile queries_;
+  WideTile output_gradients_;
   language::Value* numbers_read_ = nullptr;  // per lane group
 };
 

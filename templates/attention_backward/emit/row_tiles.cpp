@@ -79,6 +79,7 @@ RowTile::RowTile(Kernel& kernel, const language::Lds& lds, const language::Matri
   Value* group = language::group_of_lane(kernel, lane);
   Value* row = language::row_of_lane(kernel, lane);
   Value* row_place = ir.CreateMul(row, constant(row_bytes()));
+  if (plan.address_bytes != 0) row_place = ir.CreateAdd(row_place, constant(plan.address_bytes));
   Value* unit = ir.CreateXor(group, key_of(kernel, row));
   for (int bits = 0; bits < unit_elements(); bits += 2)
     read_rows_.push_back(
@@ -95,6 +96,7 @@ RowTile::RowTile(Kernel& kernel, const language::Lds& lds, const language::Matri
     Value* of_dims = ir.CreateAdd(ir.CreateShl(second, constant(1)), ir.CreateLShr(piece, constant(1)));
     Value* place = ir.CreateAdd(ir.CreateMul(first_row, constant(row_bytes())),
                                 ir.CreateMul(ir.CreateAnd(piece, constant(1)), constant(unit_bytes / 2)));
+    if (plan.address_bytes != 0) place = ir.CreateAdd(place, constant(plan.address_bytes));
     Value* swizzled = ir.CreateXor(of_dims, key_of(kernel, first_row));
     for (const int bits : {0, 4})
       read_columns_.push_back(
@@ -104,6 +106,7 @@ RowTile::RowTile(Kernel& kernel, const language::Lds& lds, const language::Matri
   const int units = units_of_column();
   Value* swizzled = unit_in_line(kernel, row, group, units);
   Value* dim_place = line_of(kernel, row, units);
+  if (plan.address_bytes != 0) dim_place = ir.CreateAdd(dim_place, constant(plan.address_bytes));
   for (int bits = 0; bits < units; bits += 2)
     read_columns_.push_back(
         ir.CreateAdd(dim_place, ir.CreateMul(ir.CreateXor(swizzled, constant(bits)), constant(unit_bytes))));
@@ -191,6 +194,9 @@ void RowTile::add_fetch(language::Strand& strand, int buffer, const std::functio
       [=, this] {
         way->from = from();
         way->offset = kernel_.ir().CreateMul(first_row, row_stride_);
+        if (plan_.first_dim != 0)
+          way->offset =
+              kernel_.ir().CreateAdd(way->offset, kernel_.constant(plan_.first_dim * plan_.shape.element_bytes));
         // Else every fill's place would be kept in a scalar register of its own.
         if (plan_.transposes) way->place = language::opaque(kernel_, fill_place_);
       },
@@ -217,7 +223,7 @@ void RowTile::add_fetch(language::Strand& strand, int buffer, const std::functio
 }
 
 void RowTile::add_rows(language::Strand& strand, const Values& loaded, std::size_t first) {
-  if (plan_.transposes) return;
+  if (plan_.transposes || !plan_.has_rows()) return;
   for (std::size_t i = 0; i < row_places_.size(); ++i)
     strand.add([=, this, &loaded] { lds_.write(plan_.first_region, loaded[first + i], row_places_[i], at(0)); },
                store_slots);
@@ -225,7 +231,7 @@ void RowTile::add_rows(language::Strand& strand, const Values& loaded, std::size
 
 // Four rows of dwords, two dims each → for every dim a pair of dwords, four rows.
 void RowTile::add_columns(language::Strand& strand, const Values& loaded, std::size_t first) {
-  if (plan_.transposes || !plan_.shape.by_columns) return;
+  if (!plan_.has_columns()) return;
   const auto dword = [=, this, &loaded](std::size_t row, int dim) {
     Value* four = loaded[first + row];
     return four->getType()->isVectorTy() ? kernel_.ir().CreateExtractElement(four, static_cast<std::uint64_t>(dim / 2))
@@ -250,13 +256,14 @@ void RowTile::add_columns(language::Strand& strand, const Values& loaded, std::s
           const int units = units_of_column();
           Value* place = ir.CreateXor(column_place_, kernel_.constant(unit_change(dim, units) * unit_bytes));
           const int line = units == units_of_line ? dim : dim / 2;
-          lds_.write(plan_.first_region, rows, place, at(0) + plan_.image_bytes + (line * units_of_line * unit_bytes));
+          lds_.write(plan_.first_region, rows, place,
+                     at(0) + plan_.columns_byte() + (line * units_of_line * unit_bytes));
         },
         2 + store_slots);
 }
 
 language::OperandA RowTile::rows(int buffer, int row_block, int dim_block) {
-  const int offset = at(buffer) + (row_block * language::wave_shape(kernel_).rows * row_bytes()) +
+  const int offset = from(buffer) + (row_block * language::wave_shape(kernel_).rows * row_bytes()) +
                      (dim_block / 4 * unit_elements() * unit_bytes);
   return matrix_.operand_a(
       lds_.read(plan_.first_region + buffer, unit_bytes, read_rows_[static_cast<std::size_t>(dim_block % 4)], offset),
@@ -271,12 +278,12 @@ language::OperandA RowTile::transposed(int buffer, int dim_block, int row_block)
     const int of_block = units == units_of_line ? 4 * dim_block : 0;
     const int bits = (of_block ^ (2 * row_block)) & (units - 1);
     const int offset =
-        at(buffer) + plan_.image_bytes + (dim_block * language::wave_shape(kernel_).rows * column_bytes());
+        from(buffer) + plan_.columns_byte() + (dim_block * language::wave_shape(kernel_).rows * column_bytes());
     return matrix_.operand_a(lds_.read(region, unit_bytes, read_columns_[static_cast<std::size_t>(bits / 2)], offset),
                              language::KOrder::accumulator_rows);
   }
   Value* place = read_columns_[static_cast<std::size_t>(dim_block % 2)];
-  const int offset = at(buffer) + (row_block * language::wave_shape(kernel_).fragment_k() * row_bytes()) +
+  const int offset = from(buffer) + (row_block * language::wave_shape(kernel_).fragment_k() * row_bytes()) +
                      (dim_block / 2 * unit_elements() * unit_bytes);
   Value* first = lds_.read_transposed(region, place, offset);
   Value* second = lds_.read_transposed(region, place, offset + (8 * row_bytes()));

@@ -28,6 +28,7 @@ struct RowTileShape {
   int dims = 0;
   int element_bytes = 0;
   bool by_columns = false;  // asked for, too
+  bool by_rows = true;
 };
 
 // Where the images of a tile stand.
@@ -38,9 +39,13 @@ struct RowTilePlan {
   int image_bytes = 0;
   int first_byte = 0;  // of the first buffer
   int first_region = 0;
+  int first_dim = 0;      // of a row in memory
+  int address_bytes = 0;  // of first_byte, what stands in addresses of reads instead of their offsets
 
-  constexpr bool two_images() const { return shape.by_columns && !transposes; }
-  constexpr int buffer_bytes() const { return image_bytes * (two_images() ? 2 : 1); }
+  constexpr bool has_rows() const { return transposes || shape.by_rows; }
+  constexpr bool has_columns() const { return !transposes && shape.by_columns; }
+  constexpr int columns_byte() const { return has_rows() ? image_bytes : 0; }  // of a buffer
+  constexpr int buffer_bytes() const { return columns_byte() + (has_columns() ? image_bytes : 0); }
   constexpr int total_bytes() const { return buffers * buffer_bytes(); }
   constexpr int regions() const { return buffers; }
 };
@@ -74,6 +79,8 @@ class RowTile final : public attention::TileStream {
   int column_bytes() const { return plan_.shape.rows * plan_.shape.element_bytes; }
   int fill_bytes() const;
   int at(int buffer) const { return plan_.first_byte + (buffer * plan_.buffer_bytes()); }
+  // The offset of reads.
+  int from(int buffer) const { return at(buffer) - plan_.address_bytes; }
   int fills_of_keys() const;
   int dims_of_thread() const;
   void prepare_fills();

@@ -24,7 +24,7 @@ Buffer RunParts::parts(Value* are) const {
   const auto field = [&](std::size_t at) {
     return kernel_.load_scalar(ir.CreateAdd(arguments, ir.getInt64(offsetof(Arguments, parts) + at)), kernel_.i64());
   };
-  const int bytes = tile_keys_of(spec_) * spec_.head_dim * 2 * static_cast<int>(sizeof(float));
+  const int bytes = tile_keys_of(spec_) * (spec_.head_dim_qk + spec_.head_dim_v) * static_cast<int>(sizeof(float));
   Value* base = field(offsetof(RowNumbersArgument, pointer));
   base = ir.CreateAdd(base, ir.CreateMul(wide(place_.batch), field(offsetof(RowNumbersArgument, batch_stride))));
   base = ir.CreateAdd(base, ir.CreateMul(wide(place_.kv_head), field(offsetof(RowNumbersArgument, head_stride))));
@@ -52,7 +52,7 @@ Value* RunParts::read(const Buffer& from, Value* own, std::size_t sum, int r) co
   return kernel_.ir().CreateBitCast(loaded, kernel_.vector(kernel_.f32(), 4));
 }
 
-void RunParts::add(std::span<const Accumulator> run, Value* are_before) const {
+void RunParts::add(std::span<const Accumulator> run, std::size_t first, Value* are_before) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const Buffer before = parts(are_before);
   const Buffer after = parts(ir.getTrue());
@@ -60,8 +60,9 @@ void RunParts::add(std::span<const Accumulator> run, Value* are_before) const {
   for (std::size_t sum = 0; sum < run.size(); ++sum)
     for (int r = 0; r < run[sum].layout.registers(); r += 4) {
       Value* four = ir.CreateShuffleVector(run[sum].value, {r, r + 1, r + 2, r + 3});
-      Value* both = ir.CreateFAdd(read(before, own, sum, r), four);
-      after.store(ir.CreateBitCast(both, kernel_.vector(kernel_.i32(), 4)), place_of(own, sum, r), kernel_.constant(0));
+      Value* both = ir.CreateFAdd(read(before, own, first + sum, r), four);
+      after.store(ir.CreateBitCast(both, kernel_.vector(kernel_.i32(), 4)), place_of(own, first + sum, r),
+                  kernel_.constant(0));
     }
 }
 

@@ -16,8 +16,8 @@ class RunParts {
   RunParts(language::Kernel& kernel, const KeyKernel& spec, const KeyPlace& place)
       : kernel_(kernel), spec_(spec), place_(place) {}
 
-  // 0 + run 0 + run 1 …: all sums of a run, behind those before, if there `are` any.
-  void add(std::span<const language::Accumulator> run, language::Value* are_before) const;
+  // 0 + run 0 + run 1 …: sums of a run, from number `first` on, behind those before, if there `are` any.
+  void add(std::span<const language::Accumulator> run, std::size_t first, language::Value* are_before) const;
   // Sums from number `first` on, as they are.
   void put(std::span<const language::Accumulator> sums, std::size_t first) const;
   // Sums from number `first` on.

@@ -25,17 +25,17 @@ constexpr Schedule of_keys(int blocks) {
 }
 
 // The same, one product less: weights of a block are made under dP and under the other one's products.
-constexpr Schedule of_queries(int blocks) {
+constexpr Schedule of_one_sum(int blocks, Product sum) {
   Schedule schedule;
   for (int block = 0; block < blocks; ++block) {
     schedule.acts.add(Multiply{Product::scores, block});
     schedule.acts.add(Modify{block});
     schedule.acts.add(Queue{Vector::weigh, block});
-    if (block > 0) schedule.acts.add(Multiply{Product::queries, block - 1});
+    if (block > 0) schedule.acts.add(Multiply{sum, block - 1});
     schedule.acts.add(Multiply{Product::gradients, block});
     schedule.acts.add(Queue{Vector::differentiate, block});
   }
-  schedule.acts.add(Multiply{Product::queries, blocks - 1});
+  schedule.acts.add(Multiply{sum, blocks - 1});
   return schedule;
 }
 
@@ -68,8 +68,12 @@ constexpr bool are_rows_first(const Schedule& schedule) {
 
 constexpr Schedule keys_1 = of_keys(1);
 constexpr Schedule keys_2 = of_keys(2);
-constexpr Schedule queries_1 = of_queries(1);
-constexpr Schedule queries_2 = of_queries(2);
+constexpr Schedule queries_1 = of_one_sum(1, Product::queries);
+constexpr Schedule queries_2 = of_one_sum(2, Product::queries);
+// Where LDS has no room for both sums' images: a walk for each.
+constexpr Schedule values_alone = {
+    {Multiply{Product::scores, 0}, Modify{0}, Queue{Vector::weigh, 0}, Multiply{Product::values, 0}}};
+constexpr Schedule keys_alone = of_one_sum(1, Product::keys);
 constexpr Schedule keys_rows_first = rows_first(2, {Product::values, Product::keys});
 constexpr Schedule queries_rows_first = rows_first(2, {Product::queries});
 
@@ -83,12 +87,15 @@ static_assert(holds(queries_1, Kernel::queries, 1, 2) && holds(queries_2, Kernel
 
 // One block of keys or rows has registers for more.
 static_assert(holds(keys_rows_first, Kernel::keys, 2, 5) && holds(queries_rows_first, Kernel::queries, 2, 4));
+static_assert(holds(values_alone, Kernel::values_alone, 1, 1) && holds(keys_alone, Kernel::keys_alone, 1, 2));
+static_assert(are_rows_first(values_alone) && are_rows_first(keys_alone));
 static_assert(are_rows_first(keys_1) && are_rows_first(queries_1) && are_rows_first(keys_rows_first) &&
               are_rows_first(queries_rows_first));
 
 }  // namespace
 
-const Schedule& key_schedule(int blocks, Order order) {
+const Schedule& key_schedule(int blocks, Order order, Sums sums) {
+  if (sums != Sums::both) return sums == Sums::values ? values_alone : keys_alone;
   if (blocks == 1) return keys_1;
   return order == Order::hiding ? keys_2 : keys_rows_first;
 }

@@ -21,6 +21,7 @@
 #include <variant>
 
 #include "templates/attention/emit/schedule.h"
+#include "templates/attention_backward/kernel/spec.h"
 
 namespace wavejit::attention_backward::schedule {
 
@@ -56,8 +57,8 @@ struct Schedule {
 enum class Order : std::uint8_t { hiding, rows_first };
 constexpr bool reads_rows(Product product) { return product == Product::scores || product == Product::gradients; }
 
-// Tiles of one or two blocks.
-const Schedule& key_schedule(int blocks, Order order);
+// Tiles of one or two blocks. Of one alone of the sums: one block.
+const Schedule& key_schedule(int blocks, Order order, Sums sums = Sums::both);
 const Schedule& query_schedule(int blocks, Order order);
 
 }  // namespace wavejit::attention_backward::schedule

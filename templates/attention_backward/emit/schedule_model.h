@@ -12,7 +12,8 @@
 
 namespace wavejit::attention_backward::schedule {
 
-enum class Kernel : std::uint8_t { queries, keys };
+// The dK/dV kernel also with a walk for each of its sums.
+enum class Kernel : std::uint8_t { queries, keys, values_alone, keys_alone };
 
 class Model {
  public:
@@ -28,7 +29,9 @@ class Model {
     for (int block = 0; block < blocks_; ++block) {
       const Block& of = block_of(block);
       block_ = block;
-      require(kernel_ == Kernel::queries ? of.queries : of.values && of.keys, "a block is missing in a sum");
+      require(makes(Product::queries) == of.queries && makes(Product::values) == of.values &&
+                  makes(Product::keys) == of.keys,
+              "a block is missing in a sum");
     }
     return fault_;
   }
@@ -42,6 +45,20 @@ class Model {
          differentiating = false, differentiated = false, values = false, keys = false, queries = false;
   };
 
+  constexpr bool makes(Product sum) const {
+    switch (sum) {
+      case Product::queries:
+        return kernel_ == Kernel::queries;
+      case Product::values:
+        return kernel_ == Kernel::keys || kernel_ == Kernel::values_alone;
+      case Product::keys:
+        return kernel_ == Kernel::keys || kernel_ == Kernel::keys_alone;
+      case Product::scores:
+      case Product::gradients:
+        break;
+    }
+    return false;
+  }
   constexpr void require(bool holds, std::string_view what) {
     if (!holds && !fault_) fault_ = {.row = row_, .tile = block_, .what = what};
   }
@@ -67,7 +84,7 @@ class Model {
         break;
       case Product::values:
         row_ = "values";
-        require(kernel_ == Kernel::keys, "the kernel has no such sum");
+        require(makes(Product::values), "the kernel has no such sum");
         require(of.weighing && !of.values, "multiplies weights that nobody makes, or twice");
         require(first || block_of(multiply.block - 1).values, "blocks do not ascend in a sum");
         drain(of.weighed, Vector::weigh, multiply.block);
@@ -77,7 +94,7 @@ class Model {
       case Product::queries: {
         const bool keys = multiply.product == Product::keys;
         row_ = keys ? "keys" : "queries";
-        require(keys == (kernel_ == Kernel::keys), "the kernel has no such sum");
+        require(makes(multiply.product), "the kernel has no such sum");
         bool Block::* done = keys ? &Block::keys : &Block::queries;
         require(of.differentiating && !(of.*done), "multiplies gradients that nobody makes, or twice");
         require(first || block_of(multiply.block - 1).*done, "blocks do not ascend in a sum");
@@ -126,9 +143,9 @@ class Model {
   constexpr double alive() const {
     double sum = 0;
     for (const Block& of : all_) {
-      const bool weights = of.scores && !of.differentiated;
+      const bool weights = of.scores && !(kernel_ == Kernel::values_alone ? of.weighed : of.differentiated);
       const bool gradients = of.gradients && !of.differentiated;
-      const bool rounded = kernel_ == Kernel::keys && of.weighed && !of.values;
+      const bool rounded = makes(Product::values) && of.weighed && !of.values;
       const bool d_scores = of.differentiated && !of.keys && !of.queries;
       sum += (weights ? 1 : 0) + (gradients ? 1 : 0) + (rounded ? 0.5 : 0) + (d_scores ? 0.5 : 0);
     }

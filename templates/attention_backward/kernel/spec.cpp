@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_backward/kernel/spec.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 
+#include "templates/attention/kernel/canon.h"
 #include "templates/attention_backward/kernel/arguments.h"
 #include "templates/attention_backward/kernel/canon.h"
 #include "templates/attention_backward/kernel/words.h"
@@ -19,10 +21,15 @@ std::optional<std::string> target_refusal(const std::string& name) {
   return std::nullopt;
 }
 
+constexpr std::array<HeadDims, 4> head_dims = {{{64, 64}, {128, 128}, {192, 128}, {256, 256}}};
+
 std::optional<std::string> words_refusal(const KernelWords& words) {
   if (auto refusal = target_refusal(words.target)) return refusal;
-  if (words.head_dim != 64 && words.head_dim != 128)
-    return "d" + std::to_string(words.head_dim) + "; accepted: d64, d128";
+  if (!std::ranges::contains(head_dims, words.head_dims())) {
+    std::string accepted;
+    for (const HeadDims& dims : head_dims) accepted += (accepted.empty() ? "d" : ", d") + to_text(dims);
+    return "d" + to_text(words.head_dims()) + "; accepted: " + accepted;
+  }
   if (words.blocks < 1 || words.blocks > most_blocks)
     return "blocks=" + std::to_string(words.blocks) + "; accepted: 1, 2";
   if (words.bias_fp32 && !words.has(Modifier::bias))
@@ -30,7 +37,24 @@ std::optional<std::string> words_refusal(const KernelWords& words) {
   return std::nullopt;
 }
 
+// Beside what a wave holds there are scores, dP, P and dS of its blocks: 3.5 accumulators of 16 registers each.
+constexpr int all_registers = 2 * vector_registers;
+constexpr int registers_of_scores = 56;
+template <typename Spec>
+std::optional<std::string> blocks_refusal(const Spec& spec) {
+  const int scores = spec.blocks * registers_of_scores;
+  if (held_registers(spec) + scores <= all_registers) return std::nullopt;
+  return "blocks=" + std::to_string(spec.blocks) + " of d" + to_text(spec.head_dims()) + " takes " +
+         std::to_string(held_registers(spec)) + " registers for operands and sums and " + std::to_string(scores) +
+         " for scores, of " + std::to_string(all_registers) + "; accepted: 1";
+}
+
+// In LDS of what is read by rows and by columns: two buffers, or two images.
+constexpr int copies = 2;
+
 }  // namespace
+
+std::span<const HeadDims> all_head_dims() { return head_dims; }
 
 std::string to_text(const QueryKernel& spec) { return families::text_of_spec(spec_words<QueryKernel>, spec); }
 std::string to_text(const KeyKernel& spec) { return families::text_of_spec(spec_words<KeyKernel>, spec); }
@@ -49,8 +73,14 @@ std::expected<SinkKernel, std::string> parse_sink_kernel(std::string_view text) 
   return families::parse_words(sink_words, text);
 }
 
-std::optional<std::string> refusal_of(const QueryKernel& spec) { return words_refusal(spec); }
-std::optional<std::string> refusal_of(const KeyKernel& spec) { return words_refusal(spec); }
+std::optional<std::string> refusal_of(const QueryKernel& spec) {
+  if (auto refusal = words_refusal(spec)) return refusal;
+  return blocks_refusal(spec);
+}
+std::optional<std::string> refusal_of(const KeyKernel& spec) {
+  if (auto refusal = words_refusal(spec)) return refusal;
+  return blocks_refusal(spec);
+}
 std::optional<std::string> refusal_of(const BiasKernel& spec) {
   if (auto refusal = words_refusal(spec)) return refusal;
   if (!spec.has(Modifier::bias)) return "dBias without a bias; accepted: bias";
@@ -63,27 +93,47 @@ std::size_t argument_bytes(const KeyKernel&) { return sizeof(Arguments); }
 std::size_t argument_bytes(const SinkKernel&) { return sizeof(Arguments); }
 std::size_t argument_bytes(const BiasKernel&) { return sizeof(Arguments); }
 
-// Where nothing transposes on the way out of LDS, q and dO stand there twice.
+// And b and -delta of each row, a copy for each wave.
+int row_stream_bytes(const KernelWords& words, const targets::Target& target, int rows) {
+  const int buffers = target.transpose_read ? 2 : 1;
+  return (copies * rows * (words.head_dim_qk + words.head_dim_v) * attention::bytes_of(words.dtype)) +
+         (waves * buffers * 2 * tile_rows * static_cast<int>(sizeof(float)));
+}
+
 int rows_at_once(const KernelWords& words, const targets::Target& target) {
-  return target.transpose_read || words.head_dim <= 64 ? tile_rows : tile_rows / 2;
+  return row_stream_bytes(words, target, tile_rows) <= target.lds_bytes_per_workgroup ? tile_rows : tile_rows / 2;
+}
+
+std::span<const Sums> walks_of(const KernelWords& words, const targets::Target& target) {
+  static constexpr std::array one = {Sums::both};
+  static constexpr std::array two = {Sums::values, Sums::keys};
+  if (row_stream_bytes(words, target, tile_rows / 2) <= target.lds_bytes_per_workgroup) return one;
+  return two;
+}
+
+// Two buffers of K and V, or K's two images beside V's one.
+int keys_at_once(const KernelWords& words, const targets::Target& target) {
+  const int dims = copies * words.head_dim_qk + (target.transpose_read ? copies : 1) * words.head_dim_v;
+  const int bytes = attention::tile_keys * dims * attention::bytes_of(words.dtype);
+  return bytes <= target.lds_bytes_per_workgroup ? attention::tile_keys : attention::tile_keys / 2;
 }
 
 // Two blocks halve what is read from LDS for each product. Where LDS is as fast as two of the matrix instructions that
 // take a fragment (32x32x8), one is enough.
 int default_query_blocks(const KernelWords& words, const targets::Target& target) {
-  return target.transpose_read && !words.has(Modifier::bias) ? 2 : 1;
+  return target.transpose_read && !words.has(Modifier::bias) && words.head_dim_qk <= 128 ? 2 : 1;
 }
 // Of 128 dims two blocks take all 512 registers: what modifies scores does not fit beside them.
 int default_key_blocks(const KernelWords& words, const targets::Target& target) {
-  return target.transpose_read && !words.has(Modifier::bias) && (words.head_dim <= 64 || !words.modifiers.any()) ? 2
-                                                                                                                 : 1;
+  const bool fit = words.head_dim_qk <= 64 || (words.head_dim_qk <= 128 && !words.modifiers.any());
+  return target.transpose_read && !words.has(Modifier::bias) && fit ? 2 : 1;
 }
 
 int waves_per_simd(const QueryKernel& spec, const targets::Target& /*target*/) {
-  return spec.head_dim <= 64 && spec.blocks == 1 && !spec.has(Modifier::bias) ? 2 : 1;
+  return spec.head_dim_qk <= 64 && spec.blocks == 1 && !spec.has(Modifier::bias) ? 2 : 1;
 }
 int waves_per_simd(const KeyKernel& spec, const targets::Target& /*target*/) {
-  return spec.head_dim <= 64 && spec.blocks == 1 && !spec.has(Modifier::bias) ? 2 : 1;
+  return spec.head_dim_qk <= 64 && spec.blocks == 1 && !spec.has(Modifier::bias) ? 2 : 1;
 }
 int waves_per_simd(const BiasKernel& /*spec*/, const targets::Target& /*target*/) { return 1; }
 int waves_per_simd(const SinkKernel& /*spec*/, const targets::Target& /*target*/) { return 2; }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <expected>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,7 @@
 namespace wavejit::attention_backward {
 
 using attention::DataType;
+using attention::HeadDims;
 using attention::Mask;
 using attention::Modifier;
 using attention::Modifiers;
@@ -33,6 +35,9 @@ inline constexpr std::string_view family_name = "attention_backward";
 inline constexpr families::Names<Mask, 3> masks = {
     {{Mask::none, "none"}, {Mask::causal, "causal"}, {Mask::window, "window"}}};
 
+// Head dims that kernels have.
+std::span<const HeadDims> all_head_dims();
+
 // How many runs of rows (canon.h) a workgroup of the dK/dV kernel adds up: their sum is in the workspace meanwhile.
 enum class Runs : std::uint8_t { one, several };
 inline constexpr families::Names<Runs, 2> runs_names = {{{Runs::one, "one"}, {Runs::several, "several"}}};
@@ -40,6 +45,8 @@ inline constexpr families::Names<Runs, 2> runs_names = {{{Runs::one, "one"}, {Ru
 // What a problem asks for. A call's shape (call/problem.h) is made of the same.
 struct AskedWords {
   DataType dtype = DataType::bf16;  // of q, k, v, o and dO
+  int head_dim_qk = 128;
+  int head_dim_v = 128;
   Mask mask = Mask::none;
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool gradients_fp32 = false;
@@ -48,12 +55,12 @@ struct AskedWords {
 
   bool has(Modifier one) const { return modifiers.has(one); }
   DataType bias_type() const { return bias_fp32 ? DataType::fp32 : dtype; }
+  HeadDims head_dims() const { return {.qk = head_dim_qk, .v = head_dim_v}; }
   bool operator==(const AskedWords&) const = default;
 };
 
 // The words of both.
 struct KernelWords : AskedWords {
-  int head_dim = 128;
   int blocks = 1;  // of 32 rows (dQ kernel) or keys that a wave owns
   std::string target;
   Lowering lowering = Lowering::llvm;
@@ -121,8 +128,28 @@ inline constexpr int most_tile_keys = 32 * waves * most_blocks;
 int default_query_blocks(const KernelWords& words, const targets::Target& target);
 int default_key_blocks(const KernelWords& words, const targets::Target& target);
 
-// Rows that the dK/dV kernel has in LDS at once: all of a row tile, or half of it.
+// What LDS has room for. Rows that the dK/dV kernel has there at once: all of a row tile, or half of it. Keys of the dQ
+// kernel: all of a tile, or half of it.
 int rows_at_once(const KernelWords& words, const targets::Target& target);
+int keys_at_once(const KernelWords& words, const targets::Target& target);
+// Of LDS that the dK/dV kernel takes with so many rows at once.
+int row_stream_bytes(const KernelWords& words, const targets::Target& target, int rows);
+// Which sums of the dK/dV kernel a walk over the rows makes: those of both, or first those of dV and then, in another
+// walk that computes scores once more, those of dK.
+enum class Sums : std::uint8_t { both, values, keys };
+constexpr bool makes_values(Sums sums) { return sums != Sums::keys; }
+constexpr bool makes_keys(Sums sums) { return sums != Sums::values; }
+std::span<const Sums> walks_of(const KernelWords& words, const targets::Target& target);
+
+// A wave has as many for vectors, and as many for accumulation.
+inline constexpr int vector_registers = 256;
+// Registers of what a wave holds throughout: operands and sums of `blocks` blocks.
+constexpr int held_registers(const QueryKernel& spec) {
+  return spec.blocks * ((spec.head_dim_qk + spec.head_dim_v) / 4 + (spec.head_dim_qk / 2));
+}
+constexpr int held_registers(const KeyKernel& spec) {
+  return spec.blocks * 3 * (spec.head_dim_qk + spec.head_dim_v) / 4;
+}
 int waves_per_simd(const QueryKernel& spec, const targets::Target& target);
 int waves_per_simd(const KeyKernel& spec, const targets::Target& target);
 int waves_per_simd(const SinkKernel& spec, const targets::Target& target);

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "templates/attention/kernel/head_dims.h"
 #include "templates/attention/kernel/words.h"
 #include "templates/attention_backward/kernel/spec.h"
 
@@ -45,7 +46,7 @@ template <typename Spec>
 inline constexpr auto word_table = std::tuple_cat(
     std::tuple{
         attention::operand_type_word<&AskedWords::dtype, Spec>(),
-        families::number<&KernelWords::head_dim, Spec>({.accepted = "d<n>", .missing = "head dim (d<n>)"}),
+        attention::head_dims_word<&AskedWords::head_dim_qk, &AskedWords::head_dim_v, all_head_dims, Spec>(),
         families::named<&AskedWords::mask, masks, Spec, 2>(
             {.accepted = "mask=",
              .missing = "mask=<none|causal|window>",

@@ -74,10 +74,10 @@ class GradientsCall : public ArrayCall {
     };
     file("--q", files_.q, "queries [batch, length, heads, head dim]");
     file("--k", files_.k, "keys [batch, length, kv heads, head dim]");
-    file("--v", files_.v, "values, shaped as the keys");
-    file("--o", files_.o, "what the forward call gave, shaped as the queries");
+    file("--v", files_.v, "values, shaped as the keys; their head dim may be another");
+    file("--o", files_.o, "what the forward call gave, shaped as the queries with the values' head dim");
     file("--lse", files_.lse, "its log-sum-exp [batch, heads, length], float32");
-    file("--do", files_.d_o, "the gradient of O, shaped as the queries");
+    file("--do", files_.d_o, "the gradient of O, shaped as it");
     file("--d-lse", files_.d_lse, "the gradient of the log-sum-exp, shaped as it, float32", false);
     file("--dq", files_.dq, "the gradient of the queries, shaped as they are, float32", false);
     file("--dk", files_.dk, "the gradient of the keys, summed over the query heads of a kv head", false);
@@ -102,8 +102,10 @@ class GradientsCall : public ArrayCall {
     of.type = *parse_half_type(dtype_);
     Shape queries{};
     Shape keys{};
+    Shape values{};
     // Headers before elements: a wrong last file is told at once.
-    for (const auto& [field, path, shape] : {std::tuple("q", &files_.q, &queries), std::tuple("k", &files_.k, &keys)}) {
+    for (const auto& [field, path, shape] : {std::tuple("q", &files_.q, &queries), std::tuple("k", &files_.k, &keys),
+                                             std::tuple("v", &files_.v, &values)}) {
       const auto header = read_npy_header(field, *path);
       if (!header) return std::unexpected(header.error());
       *shape = header->shape;
@@ -114,6 +116,10 @@ class GradientsCall : public ArrayCall {
       return bad_shape(
           "k", files_.k, to_text(keys),
           fmt::format("[{}, length, a number of heads that divides {}, {}]", queries[0], queries[2], queries[3]));
+    Shape of_values = keys;
+    of_values[3] = std::max<std::int64_t>(values[3], 1);
+    Shape outputs = queries;
+    outputs[3] = of_values[3];
     struct Input {
       const char* field;
       const std::string* path;
@@ -122,9 +128,9 @@ class GradientsCall : public ArrayCall {
     };
     const std::array<Input, 5> inputs = {{{"q", &files_.q, &queries, &arrays_.q},
                                           {"k", &files_.k, &keys, &arrays_.k},
-                                          {"v", &files_.v, &keys, &arrays_.v},
-                                          {"o", &files_.o, &queries, &arrays_.o},
-                                          {"do", &files_.d_o, &queries, &arrays_.d_o}}};
+                                          {"v", &files_.v, &of_values, &arrays_.v},
+                                          {"o", &files_.o, &outputs, &arrays_.o},
+                                          {"do", &files_.d_o, &outputs, &arrays_.d_o}}};
     for (const Input& input : inputs) {
       const auto header = read_npy_header(input.field, *input.path);
       if (!header) return std::unexpected(header.error());
@@ -143,10 +149,10 @@ class GradientsCall : public ArrayCall {
     arrays_.with_d_lse = !files_.d_lse.empty();
     if (arrays_.with_d_lse)
       if (auto read = read_row_numbers("d-lse", files_.d_lse, queries, arrays_.d_lse); !read) return read;
-    describe(queries, keys);
+    describe(queries, keys, of_values[3]);
     if (auto read = read_slopes(); !read) return read;
     arrays_.estimated = true;  // o and LSE are whatever the files say
-    answers_ = {Answer{"dq", &files_.dq, queries}, Answer{"dk", &files_.dk, keys}, Answer{"dv", &files_.dv, keys}};
+    answers_ = {Answer{"dq", &files_.dq, queries}, Answer{"dk", &files_.dk, keys}, Answer{"dv", &files_.dv, of_values}};
     return {};
   }
 
@@ -259,14 +265,15 @@ class GradientsCall : public ArrayCall {
     return {};
   }
 
-  void describe(const Shape& queries, const Shape& keys) {
+  void describe(const Shape& queries, const Shape& keys, std::int64_t value_dims) {
     attention::program::Experiment& of = arrays_.experiment;
     of.batch = queries[0];
     of.query_length = queries[1];
     of.key_length = keys[1];
     of.query_heads = queries[2];
     of.kv_heads = keys[2];
-    of.head_dim_qk = of.head_dim_v = queries[3];
+    of.head_dim_qk = queries[3];
+    of.head_dim_v = value_dims;
     const attention::program::CallMask mask = mask_.given();
     of.mask = mask.bits;
     of.causal_prefix = mask.causal_prefix;

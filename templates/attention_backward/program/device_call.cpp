@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_backward/program/device_call.h"
 
+#include <tuple>
 #include <utility>
 
 namespace wavejit::attention_backward::program {
@@ -24,6 +25,8 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
   const Experiment& of = arrays.experiment;
   const Placement queries = attention::program::queries_of(of);
   const Placement keys = attention::program::keys_of(of);
+  const Placement values = attention::program::values_of(of);
+  const Placement outputs = attention::program::outputs_of(of);
   const std::int32_t dtype = of.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
   const std::int32_t gradient = of.output_fp32 ? WAVEJIT_FP32 : dtype;
   const auto numbers = [&](void* data) {
@@ -37,10 +40,10 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
   call.size = sizeof call;
   call.q = tensor(queries, memory.q, dtype);
   call.k = tensor(keys, memory.k, dtype);
-  call.v = tensor(keys, memory.v, dtype);
+  call.v = tensor(values, memory.v, dtype);
   // With a delta there is no o.
-  if (memory.delta == nullptr) call.o = tensor(queries, memory.o, arrays.o_fp32.empty() ? dtype : WAVEJIT_FP32);
-  call.d_o = tensor(queries, memory.d_o, dtype);
+  if (memory.delta == nullptr) call.o = tensor(outputs, memory.o, arrays.o_fp32.empty() ? dtype : WAVEJIT_FP32);
+  call.d_o = tensor(outputs, memory.d_o, dtype);
   call.lse = numbers(memory.lse);
   if (memory.d_lse != nullptr) call.d_lse = numbers(memory.d_lse);
   if (memory.delta != nullptr) call.delta = numbers(memory.delta);
@@ -55,7 +58,7 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
   if (memory.d_sink != nullptr) call.d_sink = heads(memory.d_sink, of.batch);
   call.dq = tensor(queries, memory.dq, gradient);
   call.dk = tensor(keys, memory.dk, gradient);
-  call.dv = tensor(keys, memory.dv, gradient);
+  call.dv = tensor(values, memory.dv, gradient);
   call.scale = of.scale;
   if (of.scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
   call.mask = of.mask;
@@ -111,14 +114,18 @@ tools::Result<UnfilledCall> UnfilledCall::prepare(wavejit_engine* engine, const 
   constexpr std::size_t half = 2;
   const std::size_t gradient = arrays.experiment.output_bytes();
   tools::Result<void> done;
-  for (void** to : {&pointers.q, &pointers.o, &pointers.d_o})
-    if (done) done = allocate(*to, queries.elements(), half);
-  for (void** to : {&pointers.k, &pointers.v})
-    if (done) done = allocate(*to, keys.elements(), half);
-  if (done) done = allocate(pointers.lse, queries.rows(), sizeof(float));
-  if (done) done = allocate(pointers.dq, queries.elements(), gradient);
-  for (void** to : {&pointers.dk, &pointers.dv})
-    if (done) done = allocate(*to, keys.elements(), gradient);
+  const std::int64_t values = attention::program::values_of(arrays.experiment).elements();
+  const std::int64_t outputs = attention::program::outputs_of(arrays.experiment).elements();
+  for (const auto& [to, elements, bytes] : {std::tuple{&pointers.q, queries.elements(), half},
+                                            {&pointers.k, keys.elements(), half},
+                                            {&pointers.v, values, half},
+                                            {&pointers.o, outputs, half},
+                                            {&pointers.d_o, outputs, half},
+                                            {&pointers.lse, queries.rows(), sizeof(float)},
+                                            {&pointers.dq, queries.elements(), gradient},
+                                            {&pointers.dk, keys.elements(), gradient},
+                                            {&pointers.dv, values, gradient}})
+    if (done) done = allocate(*to, elements, bytes);
   if (!done) return std::unexpected(done.error());
   made.call_ = call_of(arrays, pointers);
   return made;

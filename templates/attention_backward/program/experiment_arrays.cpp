@@ -48,14 +48,24 @@ std::vector<std::int32_t> starts_of(const std::vector<Sequence>& sequences, bool
   return starts;
 }
 
+// How the tensors lie: v and its gradient, o and dO may have other dims than q and k.
+struct Places {
+  explicit Places(const Experiment& of)
+      : queries(attention::program::queries_of(of)),
+        keys(attention::program::keys_of(of)),
+        values(attention::program::values_of(of)),
+        outputs(attention::program::outputs_of(of)) {}
+  Placement queries, keys, values, outputs;
+};
+
 // One sequence and kv head of the arrays.
 struct Part {
   std::size_t sequence;
   std::int64_t kv_head;
 };
 
-Operands operands_of(const Arrays& arrays, const Sequence& sequence, const Part& part, const Placement& queries,
-                     const Placement& keys) {
+Operands operands_of(const Arrays& arrays, const Sequence& sequence, const Part& part, const Places& places) {
+  const auto& [queries, keys, values, of_outputs] = places;
   const Experiment& experiment = arrays.experiment;
   Operands of;
   of.rows = sequence.queries;
@@ -84,7 +94,7 @@ Operands operands_of(const Arrays& arrays, const Sequence& sequence, const Part&
     }
     for (std::int64_t row = 0; row < sequence.queries; ++row) {
       append(of.q, experiment.type, arrays.q, queries, sequence.first_query + row, head);
-      append(of.d_o, experiment.type, arrays.d_o, queries, sequence.first_query + row, head);
+      append(of.d_o, experiment.type, arrays.d_o, of_outputs, sequence.first_query + row, head);
       if (arrays.with_d_lse)
         of.d_lse.push_back(static_cast<double>(arrays.d_lse[number_at(queries, sequence.first_query + row, head)]));
     }
@@ -92,12 +102,12 @@ Operands operands_of(const Arrays& arrays, const Sequence& sequence, const Part&
   if (arrays.estimated)
     for (std::int64_t head = part.kv_head * group; head < (part.kv_head + 1) * group; ++head)
       for (std::int64_t token = sequence.first_query; token < sequence.first_query + sequence.queries; ++token) {
-        append(of.given.o, experiment.type, arrays.o, queries, token, head);
+        append(of.given.o, experiment.type, arrays.o, of_outputs, token, head);
         of.given.lse.push_back(static_cast<double>(arrays.lse[number_at(queries, token, head)]));
       }
   for (std::int64_t key = 0; key < sequence.keys; ++key) {
     append(of.k, experiment.type, arrays.k, keys, sequence.first_key + key, part.kv_head);
-    append(of.v, experiment.type, arrays.v, keys, sequence.first_key + key, part.kv_head);
+    append(of.v, experiment.type, arrays.v, values, sequence.first_key + key, part.kv_head);
   }
   return of;
 }
@@ -108,15 +118,15 @@ bool says(const Experiment& experiment, const std::string& word) {
 }
 
 // Outputs of a row, in every form in which a call may get them.
-void put_outputs(Arrays& arrays, const Placement& queries, std::int64_t token, std::int64_t head,
-                 const Operands& operands, const Outputs& outputs, std::int64_t row) {
+void put_outputs(Arrays& arrays, const Places& places, std::int64_t token, std::int64_t head, const Operands& operands,
+                 const Outputs& outputs, std::int64_t row) {
   const Experiment& of = arrays.experiment;
-  const std::size_t number = number_at(queries, token, head);
+  const std::size_t number = number_at(places.queries, token, head);
   arrays.lse[number] = static_cast<float>(outputs.lse[static_cast<std::size_t>(row)]);
   double delta = 0;
   for (std::int64_t d = 0; d < of.head_dim_v; ++d) {
     const auto from = static_cast<std::size_t>((row * of.head_dim_v) + d);
-    const auto to = static_cast<std::size_t>(queries.offset(token, head) + d);
+    const auto to = static_cast<std::size_t>(places.outputs.offset(token, head) + d);
     arrays.o[to] = encode(of.type, outputs.o[from]);
     if (!arrays.o_fp32.empty()) arrays.o_fp32[to] = static_cast<float>(outputs.o[from]);
     delta += outputs.o[from] * operands.d_o[from];
@@ -135,9 +145,10 @@ void put(Gradient& to, const Placement& placement, std::int64_t token, std::int6
 }
 
 // LSE of rows whose scores are as good as normal with a variance of one.
-void estimate_outputs(Arrays& arrays, const std::vector<Sequence>& sequences, const Placement& queries) {
+void estimate_outputs(Arrays& arrays, const std::vector<Sequence>& sequences, const Places& places) {
   const Experiment& of = arrays.experiment;
-  arrays.o = filled(Inputs(of.type, "normal", of.seed + 0x51ED270B), Operand::q, queries);
+  const Placement& queries = places.queries;
+  arrays.o = filled(Inputs(of.type, "normal", of.seed + 0x51ED270B), Operand::q, places.outputs);
   for (const Sequence& sequence : sequences) {
     const auto rules = attention::program::rules_of(of, sequence);
     for (std::int64_t row = 0; row < sequence.queries; ++row) {
@@ -178,25 +189,23 @@ void for_each_row(const Experiment& of, const Part& part, const Sequence& sequen
 
 void compute_outputs(Arrays& arrays) {
   const Experiment& of = arrays.experiment;
-  const Placement queries = attention::program::queries_of(of);
-  const Placement keys = attention::program::keys_of(of);
+  const Places places(of);
   for_each_part(of, [&](const Part& part, const Sequence& sequence) {
-    const Operands operands = operands_of(arrays, sequence, part, queries, keys);
+    const Operands operands = operands_of(arrays, sequence, part, places);
     const Outputs outputs = forward(operands);
     for_each_row(of, part, sequence, [&](std::int64_t number, std::int64_t token, std::int64_t head) {
-      put_outputs(arrays, queries, token, head, operands, outputs, number);
+      put_outputs(arrays, places, token, head, operands, outputs, number);
     });
   });
 }
 
 Gradients exact_gradients(const Arrays& arrays) {
   const Experiment& of = arrays.experiment;
-  const Placement queries = attention::program::queries_of(of);
-  const Placement keys = attention::program::keys_of(of);
+  const Places places(of);
   const std::size_t heads = arrays.sinks.size() * static_cast<std::size_t>(of.batch);
-  Gradients exact = {.dq = zeros(queries),
-                     .dk = zeros(keys),
-                     .dv = zeros(keys),
+  Gradients exact = {.dq = zeros(places.queries),
+                     .dk = zeros(places.keys),
+                     .dv = zeros(places.values),
                      .d_sink = {.values = std::vector<double>(heads), .magnitudes = std::vector<double>(heads)},
                      .d_bias = {}};
   const attention::program::BiasPlacement bias = attention::program::bias_of(of);
@@ -210,9 +219,9 @@ Gradients exact_gradients(const Arrays& arrays) {
       exact.d_bias.values[i] = std::numeric_limits<double>::quiet_NaN();
   std::mutex shared;  // what broadcasts: several parts add to one element
   for_each_part(of, [&](const Part& part, const Sequence& sequence) {
-    const Gradients gradients = backward(operands_of(arrays, sequence, part, queries, keys));
+    const Gradients gradients = backward(operands_of(arrays, sequence, part, places));
     for_each_row(of, part, sequence, [&](std::int64_t number, std::int64_t token, std::int64_t head) {
-      put(exact.dq, queries, token, head, gradients.dq, number);
+      put(exact.dq, places.queries, token, head, gradients.dq, number);
     });
     for (std::int64_t in_group = 0; heads > 0 && in_group < of.group(); ++in_group) {
       const std::size_t to =
@@ -235,8 +244,8 @@ Gradients exact_gradients(const Arrays& arrays) {
         }
     }
     for (std::int64_t key = 0; key < sequence.keys; ++key) {
-      put(exact.dk, keys, sequence.first_key + key, part.kv_head, gradients.dk, key);
-      put(exact.dv, keys, sequence.first_key + key, part.kv_head, gradients.dv, key);
+      put(exact.dk, places.keys, sequence.first_key + key, part.kv_head, gradients.dk, key);
+      put(exact.dv, places.values, sequence.first_key + key, part.kv_head, gradients.dv, key);
     }
   });
   return exact;
@@ -278,10 +287,7 @@ std::uint64_t Arrays::multiplications() const {
 }
 
 tools::Result<Experiment> parse_problem(const std::string& descriptor) {
-  auto experiment = attention::program::parse_experiment(descriptor);
-  if (experiment && experiment->head_dim_qk != experiment->head_dim_v)
-    return tools::failed(tools::ExitCode::unsupported, descriptor + ": head dims of q and v differ");
-  return experiment;
+  return attention::program::parse_experiment(descriptor);
 }
 
 tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients) {
@@ -291,17 +297,16 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   arrays.experiment = *std::move(experiment);
   const Experiment& of = arrays.experiment;
   arrays.with_d_lse = says(of, "d_lse");
-  const Placement queries = attention::program::queries_of(of);
-  const Placement keys = attention::program::keys_of(of);
+  const Places places(of);
   const std::vector<Sequence> sequences = attention::program::sequences_of(of);
   const Inputs inputs(of.type, of.inputs, of.seed);
   const Inputs of_outputs(of.type, "normal", of.seed + 0x9E3779B9);
-  arrays.q = filled(inputs, Operand::q, queries);
-  arrays.k = filled(inputs, Operand::k, keys);
-  arrays.v = filled(inputs, Operand::v, keys);
-  arrays.d_o = filled(of_outputs, Operand::q, queries);
+  arrays.q = filled(inputs, Operand::q, places.queries);
+  arrays.k = filled(inputs, Operand::k, places.keys);
+  arrays.v = filled(inputs, Operand::v, places.values);
+  arrays.d_o = filled(of_outputs, Operand::q, places.outputs);
   arrays.estimated = attention::program::multiplications(of) > most_exact_multiplications;
-  arrays.lse.resize(static_cast<std::size_t>(queries.rows()));
+  arrays.lse.resize(static_cast<std::size_t>(places.queries.rows()));
   if (arrays.with_d_lse) {
     for (std::size_t i = 0; i < arrays.lse.size(); ++i)
       arrays.d_lse.push_back(decode(of.type, arrays.d_o[i % arrays.d_o.size()]));
@@ -323,14 +328,14 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
     for (const std::int64_t length : of.key_lengths) arrays.key_lengths.push_back(static_cast<std::int32_t>(length));
   }
   if (says(of, "delta")) arrays.delta.resize(arrays.lse.size());
-  if (says(of, "o=fp32")) arrays.o_fp32.resize(arrays.q.size());
+  if (says(of, "o=fp32")) arrays.o_fp32.resize(arrays.d_o.size());
   // Some above most scores of a row, some below.
   for (std::int64_t head = 0; says(of, "d_sink") && head < of.query_heads; ++head)
     arrays.sinks.push_back(static_cast<float>((head * 7 % 5) - 1));
   if (arrays.estimated)
-    estimate_outputs(arrays, sequences, queries);
+    estimate_outputs(arrays, sequences, places);
   else
-    arrays.o.resize(arrays.q.size());
+    arrays.o.resize(arrays.d_o.size());
   if (!arrays.estimated) compute_outputs(arrays);
   if (with_gradients) arrays.exact = exact_gradients(arrays);
   return arrays;

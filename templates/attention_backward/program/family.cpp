@@ -66,6 +66,7 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   problem.text = made.experiment.text;
   const std::size_t query_elements = made.q.size();
   const std::size_t key_elements = made.k.size();
+  const std::size_t value_elements = made.v.size();
   // Gigabytes of them: each is gone before the next is copied.
   if (!made.o_fp32.empty()) made.o.clear();
   for (std::vector<std::uint16_t>* tensor : {&made.q, &made.k, &made.v, &made.o, &made.d_o}) {
@@ -94,7 +95,7 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   problem.inputs.emplace_back(std::max<std::size_t>(sinks, 1) * sizeof(float));
   problem.inputs.emplace_back(std::max<std::size_t>(biases, 1) * sizeof(float));
   problem.inputs.push_back(bias_bytes(*arrays));
-  const std::size_t bias_at = query_elements + (2 * key_elements);
+  const std::size_t bias_at = query_elements + key_elements + value_elements;
   const std::size_t sinks_at = bias_at + (answers_bias ? padded(biases) : 0);
   problem.rows = static_cast<std::int64_t>((sinks_at + (answers_sinks ? padded(sinks) : 0)) / columns);
   if (!arrays->experiment.output_fp32) problem.type = arrays->experiment.type;
@@ -176,7 +177,7 @@ class AttentionBackward : public Family {
  public:
   std::string_view name() const override { return "attention_backward"; }
   std::string_view grammar() const override {
-    return "attention_backward <fp16|bf16> b<batch> q<rows> k<keys> h<heads>[/<kv heads>] d<64|128> "
+    return "attention_backward <fp16|bf16> b<batch> q<rows> k<keys> h<heads>[/<kv heads>] d<64|128|192/128|256> "
            "[causal[=<prefix>]] "
            "[window=<left>,<right>] [layout=<bshd|bhsd|packed>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
            "[bias=<bh|b|h|1>] [bias_type=fp32] [alibi=<h|bh>] [softcap=<x>] [d_lse] [d_sink] [d_bias[=fp32]] [delta] "

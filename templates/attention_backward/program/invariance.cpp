@@ -113,18 +113,15 @@ std::optional<FirstDifference> first_difference(const Batch& batch, const Answer
   const auto number = [&](std::uint32_t bits) {
     return static_cast<double>(sums ? std::bit_cast<float>(bits) : number_of(batch, bits));
   };
-  for (const auto& [tensor, gradient, heads] : {std::tuple{"dq", &Answer::dq, of.query_heads},
-                                                {"dk", &Answer::dk, of.kv_heads},
-                                                {"dv", &Answer::dv, of.kv_heads}}) {
+  for (const auto& [tensor, gradient, heads, dims] : {std::tuple{"dq", &Answer::dq, of.query_heads, of.head_dim_qk},
+                                                      {"dk", &Answer::dk, of.kv_heads, of.head_dim_qk},
+                                                      {"dv", &Answer::dv, of.kv_heads, of.head_dim_v}}) {
     const auto [one, other] = std::ranges::mismatch(before.*gradient, after.*gradient);
     const auto end = (before.*gradient).end();
     const auto other_end = (after.*gradient).end();
     if (one == end && other == other_end) continue;
     const std::int64_t at = one - (before.*gradient).begin();
-    FirstDifference first = {.tensor = tensor,
-                             .token = at / of.head_dim_qk / heads,
-                             .head = at / of.head_dim_qk % heads,
-                             .dim = at % of.head_dim_qk};
+    FirstDifference first = {.tensor = tensor, .token = at / dims / heads, .head = at / dims % heads, .dim = at % dims};
     if (one != end) first.before = number(*one);
     if (other != other_end) first.after = number(*other);
     return first;

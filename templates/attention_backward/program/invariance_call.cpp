@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "templates/attention_backward/program/device_call.h"
@@ -137,11 +138,12 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
 
   const Placement queries = attention::program::queries_of(arrays.experiment);
   const Placement keys = attention::program::keys_of(arrays.experiment);
+  const Placement values = attention::program::values_of(arrays.experiment);
   std::vector<Answer> answers;
   for (const Sequence& place : attention::program::sequences_of(arrays.experiment))
     answers.push_back({.dq = rows_of(*dq, queries, place.first_query, place.queries),
                        .dk = rows_of(*dk, keys, place.first_key, place.keys),
-                       .dv = rows_of(*dv, keys, place.first_key, place.keys)});
+                       .dv = rows_of(*dv, values, place.first_key, place.keys)});
   const auto heads = static_cast<std::ptrdiff_t>(arrays.sinks.size());
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto first = d_sink->begin() + (static_cast<std::ptrdiff_t>(i) * heads);
@@ -179,12 +181,12 @@ Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& b
       of.window_left = -1;
       of.window_right = static_cast<std::int32_t>(keys - ends[piece]);
     }
-    const std::int64_t row = of.kv_heads * of.head_dim_qk;
-    const auto cut = [&](const std::vector<std::uint16_t>& all) {
+    const auto cut = [&](const std::vector<std::uint16_t>& all, std::int64_t dims) {
+      const std::int64_t row = of.kv_heads * dims;
       return std::vector<std::uint16_t>(all.begin() + (first * row), all.begin() + (ends[piece] * row));
     };
-    arrays.k = cut(k);
-    arrays.v = cut(v);
+    arrays.k = cut(k, of.head_dim_qk);
+    arrays.v = cut(v, of.head_dim_v);
     at.k = memory.take(arrays.k);
     at.v = memory.take(arrays.v);
     at.dk = memory.take_output(arrays.k.size() * sizeof(float));
@@ -196,8 +198,9 @@ Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& b
     const auto ran = called(engine, call);
     if (!ran) return std::unexpected(ran.error());
     if (!*ran) return std::optional<Answer>();
-    for (const auto& [from, to] : {std::pair(at.dk, &answer.dk), std::pair(at.dv, &answer.dv)}) {
-      const auto bits = fetched(engine, from, arrays.k.size(), sizeof(float));
+    for (const auto& [from, to, elements] :
+         {std::tuple(at.dk, &answer.dk, arrays.k.size()), std::tuple(at.dv, &answer.dv, arrays.v.size())}) {
+      const auto bits = fetched(engine, from, elements, sizeof(float));
       if (!bits) return std::unexpected(bits.error());
       to->insert(to->end(), bits->begin(), bits->end());
     }
@@ -216,11 +219,13 @@ Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& b
 Result<std::optional<Answer>> run_in_runs(wavejit_engine* engine, const Batch& batch, const RowsOf& whole,
                                           std::span<const std::int64_t> ends) {
   const attention::program::Experiment& all = batch.arrays.experiment;
-  const auto of_keys = static_cast<std::size_t>(keys_of(batch, whole) * all.kv_heads * all.head_dim_qk);
+  const std::int64_t rows_of_keys = keys_of(batch, whole) * all.kv_heads;
+  const auto of_keys = static_cast<std::size_t>(rows_of_keys * all.head_dim_qk);
+  const auto of_values = static_cast<std::size_t>(rows_of_keys * all.head_dim_v);
   Memory sums(engine);
   // Keys that only a later piece sees begin with nothing.
   void* const dk = sums.take(std::vector<float>(of_keys));
-  void* const dv = sums.take(std::vector<float>(of_keys));
+  void* const dv = sums.take(std::vector<float>(of_values));
   if (!sums.good()) return std::unexpected(sums.good().error());
   Answer answer;
   for (std::size_t piece = 0; piece < ends.size(); ++piece) {
@@ -251,8 +256,9 @@ Result<std::optional<Answer>> run_in_runs(wavejit_engine* engine, const Batch& b
     if (!dq) return std::unexpected(dq.error());
     answer.dq.insert(answer.dq.end(), dq->begin(), dq->end());
   }
-  for (const auto& [from, to] : {std::pair(dk, &answer.dk), std::pair(dv, &answer.dv)}) {
-    const auto bits = fetched(engine, from, of_keys, sizeof(float));
+  for (const auto& [from, to, elements] :
+       {std::tuple(dk, &answer.dk, of_keys), std::tuple(dv, &answer.dv, of_values)}) {
+    const auto bits = fetched(engine, from, elements, sizeof(float));
     if (!bits) return std::unexpected(bits.error());
     *to = rounded(batch, *bits);
   }

@@ -17,21 +17,6 @@ using families::refused_word;
 using families::Taken;
 using families::taken_word;
 
-// "<first><separator><second>", both positive.
-std::optional<std::pair<int, int>> number_pair(std::string_view text, char separator) {
-  const std::size_t at = text.find(separator);
-  if (at == std::string_view::npos) return std::nullopt;
-  const auto first = positive_number(text.substr(0, at));
-  const auto second = positive_number(text.substr(at + 1));
-  if (!first || !second) return std::nullopt;
-  return std::pair{*first, *second};
-}
-
-std::string dims(const ForwardKernel& spec, char separator) {
-  std::string text = "d" + std::to_string(spec.head_dim_qk);
-  if (spec.head_dim_v != spec.head_dim_qk) text += separator + std::to_string(spec.head_dim_v);
-  return text;
-}
 std::string sizes(const ForwardKernel& spec) {
   return std::to_string(spec.tile_queries) + 'x' + std::to_string(spec.tile_keys);
 }
@@ -39,33 +24,6 @@ std::string sizes(const ForwardKernel& spec) {
 }  // namespace
 
 namespace word_kinds {
-
-std::string head_dims_text(const SpecWord&, const ForwardKernel& spec) { return dims(spec, '/'); }
-std::string head_dims_name(const SpecWord&, const ForwardKernel& spec) { return dims(spec, '_'); }
-Taken take_head_dims(const SpecWord&, ForwardKernel& spec, std::string_view word) {
-  if (word.size() < 2 || word.front() != 'd' || word[1] < '0' || word[1] > '9') return std::nullopt;
-  const std::string_view of_word = word.substr(1);
-  if (const auto one = positive_number(of_word)) {
-    spec.head_dim_qk = spec.head_dim_v = *one;
-  } else if (const auto two = number_pair(of_word, '/')) {
-    std::tie(spec.head_dim_qk, spec.head_dim_v) = *two;
-  } else {
-    return refused_word(": d<head dim> or d<head dim of q and k>/<head dim of v>");
-  }
-  return taken_word();
-}
-
-std::optional<std::string> possible_head_dims(const SpecWord&, const ForwardKernel& plain,
-                                              const families::HasKernel<ForwardKernel>& has) {
-  std::optional<std::string> list;
-  for (const HeadDims& dims : all_head_dims()) {
-    ForwardKernel spec = plain;
-    spec.head_dim_qk = dims.qk;
-    spec.head_dim_v = dims.v;
-    if (has(spec)) list = (list ? *list + " " : std::string()) + to_text(dims);
-  }
-  return list;
-}
 
 std::string mask_name(const SpecWord& row, const ForwardKernel& spec) { return row.text(row, spec); }
 
@@ -96,7 +54,7 @@ std::string tile_name(const SpecWord&, const ForwardKernel& spec) { return sizes
 Taken take_tile(const SpecWord& row, ForwardKernel& spec, std::string_view word) {
   const auto value = row.value_of(word);
   if (!value) return std::nullopt;
-  const auto two = number_pair(*value, 'x');
+  const auto two = attention::number_pair(*value, 'x');
   if (!two) return refused_word(": tile=<queries>x<keys>, for example tile=128x64");
   std::tie(spec.tile_queries, spec.tile_keys) = *two;
   return taken_word();

@@ -10,7 +10,9 @@
 #include <string_view>
 #include <tuple>
 
+#include "templates/attention/kernel/head_dims.h"
 #include "templates/attention/kernel/words.h"
+#include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
@@ -32,11 +34,6 @@ inline constexpr families::Names<QueriesOf, 2> rows_names = {{{QueriesOf::few, "
 
 // Words of their own kind (words.cpp).
 namespace word_kinds {
-std::string head_dims_text(const SpecWord& row, const ForwardKernel& spec);
-std::string head_dims_name(const SpecWord& row, const ForwardKernel& spec);
-families::Taken take_head_dims(const SpecWord& row, ForwardKernel& spec, std::string_view word);
-std::optional<std::string> possible_head_dims(const SpecWord& row, const ForwardKernel& plain,
-                                              const families::HasKernel<ForwardKernel>& has);
 std::string mask_name(const SpecWord& row, const ForwardKernel& spec);
 std::string split_text(const SpecWord& row, const ForwardKernel& spec);
 std::string split_name(const SpecWord& row, const ForwardKernel& spec);
@@ -53,15 +50,7 @@ families::Taken take_ladder(const SpecWord& row, ForwardKernel& spec, std::strin
 inline constexpr auto word_table = std::tuple_cat(
     std::tuple{
         attention::operand_type_word<&AskedWords::dtype, ForwardKernel>(),
-        families::WordRow<ForwardKernel, families::Bits<&AskedWords::head_dim_qk, 16>,
-                          families::Bits<&AskedWords::head_dim_v, 16>>{{.accepted = "d<n>[/<n>]",
-                                                                        .missing = "head dim (d<n>)",
-                                                                        .supported = "head dims",
-                                                                        .of_problem = true,
-                                                                        .text = word_kinds::head_dims_text,
-                                                                        .name_of = word_kinds::head_dims_name,
-                                                                        .take = word_kinds::take_head_dims,
-                                                                        .possible = word_kinds::possible_head_dims}},
+        attention::head_dims_word<&AskedWords::head_dim_qk, &AskedWords::head_dim_v, all_head_dims, ForwardKernel>(),
         families::named<&AskedWords::mask, mask_names, ForwardKernel, 2>(
             {.accepted = "causal, window", .supported = "masks none", .name_of = word_kinds::mask_name}),
         asked<&AskedWords::lse>({.accepted = "lse", .name = "lse", .supported = "LSE on request", .described = true}),

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The word of two head dims: "d128", "d192/128".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "families/kernel/spec_words.h"
+#include "templates/attention/kernel/types.h"
+
+namespace wavejit::attention {
+
+// "<first><separator><second>", both positive.
+inline std::optional<std::pair<int, int>> number_pair(std::string_view text, char separator) {
+  const std::size_t at = text.find(separator);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto first = families::positive_number(text.substr(0, at));
+  const auto second = families::positive_number(text.substr(at + 1));
+  if (!first || !second) return std::nullopt;
+  return std::pair{*first, *second};
+}
+
+inline std::string dims_text(const HeadDims& dims, char separator) {
+  std::string text = "d" + std::to_string(dims.qk);
+  if (dims.v != dims.qk) text += separator + std::to_string(dims.v);
+  return text;
+}
+
+// `qk`, `v`: the fields. `all`: a function whose range has every pair that some kernel has.
+template <auto qk, auto v, auto all, typename Spec>
+constexpr auto head_dims_word() {
+  using Row = families::SpecWord<Spec>;
+  return families::WordRow<Spec, families::Bits<qk, 16>, families::Bits<v, 16>>{
+      {.accepted = "d<n>[/<n>]",
+       .missing = "head dim (d<n>)",
+       .supported = "head dims",
+       .of_problem = true,
+       .text = [](const Row&, const Spec& spec) { return dims_text({spec.*qk, spec.*v}, '/'); },
+       .name_of = [](const Row&, const Spec& spec) { return dims_text({spec.*qk, spec.*v}, '_'); },
+       .take = [](const Row&, Spec& spec, std::string_view word) -> families::Taken {
+         if (word.size() < 2 || word.front() != 'd' || word[1] < '0' || word[1] > '9') return std::nullopt;
+         const std::string_view of_word = word.substr(1);
+         if (const auto one = families::positive_number(of_word)) {
+           spec.*qk = spec.*v = *one;
+         } else if (const auto two = number_pair(of_word, '/')) {
+           std::tie(spec.*qk, spec.*v) = *two;
+         } else {
+           return families::refused_word(": d<head dim> or d<head dim of q and k>/<head dim of v>");
+         }
+         return families::taken_word();
+       },
+       .possible = [](const Row&, const Spec& plain,
+                      const families::HasKernel<Spec>& has) -> std::optional<std::string> {
+         std::optional<std::string> list;
+         for (const HeadDims& dims : all()) {
+           Spec spec = plain;
+           spec.*qk = dims.qk;
+           spec.*v = dims.v;
+           if (has(spec)) list = (list ? *list + " " : std::string()) + to_text(dims);
+         }
+         return list;
+       }}};
+}
+
+}  // namespace wavejit::attention

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Gradients of head dims that no image in LDS has room for at once: 192 with 128 for v, and 256. On gfx942 there are
+// halves of tiles and, of 256 dims, a walk for each of dV and dK.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attention_backward/backward_run.h"
+#include "support/part.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+class WideHeads : public ::testing::TestWithParam<const char*> {
+ protected:
+  BackwardOutput run(const Arrays& arrays, const ChangeCall& change = {}, const Before& before = {}) {
+    BackwardOutput output = run_backward(engine_.get(), arrays, change, before);
+    EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+    EXPECT_EQ(output.reports, "");
+    EXPECT_TRUE(output.fence_intact);
+    return output;
+  }
+  Engine engine_{GetParam()};
+};
+
+// A part of the list, all of it in ./dev soak.
+TEST_P(WideHeads, MatchFloat64) {
+  int index = 0;
+  for (const char* words :
+       {"bf16 b1 q70 k129 h2/1 d192/128 causal", "fp16 b1 q65 k200 h2/1 d256", "bf16 b1 q90 k20 h1 d256 causal",
+        "fp16 b2 q33 k130 h2/1 d192/128 window=40,10 softcap=5 alibi=h k_lengths=130,20",
+        "bf16 b3 q70 k90 h2/1 d256 causal layout=packed q_lengths=70,0,33 k_lengths=90,40,0 d_sink gradients=fp32",
+        "bf16 b1 q70 k90 h2/1 d192/128 causal bias=h d_bias o=fp32 d_lse",
+        "fp16 b1 q130 k65 h2 d256 causal=17 bias=b bias_type=fp32 d_bias=fp32 softcap=3 delta",
+        "bf16 b1 q1 k150 h4/2 d192/128 layout=bhsd scale=-0.1"}) {
+    if (!in_part(index++, 4)) continue;
+    SCOPED_TRACE(words);
+    const Arrays arrays = backward_arrays(words);
+    EXPECT_EQ(wrong_gradients(arrays, run(arrays)), "");
+  }
+}
+
+// Rows of a head in more than one run, under both walks. In ./dev soak: so many heads cost seconds.
+TEST_P(WideHeads, OfSeveralRunsMatchFloat64) {
+  if (!whole_lists()) return;
+  for (const char* words : {"bf16 b1 q150 k20 h256/1 d256 causal", "fp16 b1 q150 k20 h256/1 d192/128 gradients=fp32"}) {
+    SCOPED_TRACE(words);
+    const Arrays arrays = backward_arrays(words);
+    EXPECT_EQ(wrong_gradients(arrays, run(arrays)), "");
+  }
+}
+
+std::vector<std::uint32_t> sequence_of(const std::vector<std::uint32_t>& values, std::ptrdiff_t batch) {
+  const std::ptrdiff_t each = std::ssize(values) / 2;
+  return {values.begin() + (batch * each), values.begin() + ((batch + 1) * each)};
+}
+
+// Alone, in a batch, packed, before NaN that does not count, under every wave schedule.
+TEST_P(WideHeads, HaveTheSameBitsWhereverTheyStand) {
+  int index = GetParam() == std::string("gfx950") ? 1 : 0;
+  for (const char* dims : {"d256", "d192/128"}) {
+    if (!whole_lists() && index++ % 2 != 0) continue;
+    SCOPED_TRACE(dims);
+    const std::string lengths = " q40 k90 h2/1 ";
+    const std::string words = "bf16 b2" + lengths + dims + " causal";
+    const BackwardOutput batch = run(backward_arrays(words));
+    EXPECT_TRUE(run(backward_arrays(words + " layout=packed q_lengths=40,40 k_lengths=90,90")) == batch);
+    // The first of them has the same numbers without the second.
+    const Arrays first = backward_arrays("bf16 b1" + lengths + dims + " causal");
+    const BackwardOutput alone = run(first);
+    EXPECT_EQ(alone.dq, sequence_of(batch.dq, 0));
+    EXPECT_EQ(alone.dk, sequence_of(batch.dk, 0));
+    EXPECT_EQ(alone.dv, sequence_of(batch.dv, 0));
+
+    Arrays padded = first;
+    padded.experiment.key_length = 140;
+    padded.key_lengths = {90};
+    for (auto* values : {&padded.k, &padded.v}) values->resize(values->size() / 90 * 140, 0x7FFF);  // NaN
+    const BackwardOutput other = run(padded);
+    EXPECT_EQ(other.dq, alone.dq);
+    for (const auto& [with, without] : {std::pair{&other.dk, &alone.dk}, {&other.dv, &alone.dv}}) {
+      EXPECT_TRUE(std::equal(without->begin(), without->end(), with->begin()));
+      for (std::size_t i = without->size(); i < with->size(); ++i) ASSERT_EQ((*with)[i], 0U);
+    }
+    for (const wavejit_simgpu_schedule schedule : {WAVEJIT_SIMGPU_REVERSE, WAVEJIT_SIMGPU_RANDOM}) {
+      set_schedule(schedule, 7);
+      EXPECT_TRUE(run(first) == alone);
+    }
+    set_schedule(WAVEJIT_SIMGPU_IN_ORDER, 0);
+  }
+}
+
+// Sums that two calls make together: dK and dV of one call behind 1.5 are 1.5 more than those of one behind nothing.
+TEST_P(WideHeads, GoOnWithSumsOfACallBefore) {
+  const Arrays arrays = backward_arrays("bf16 b1 q40 k50 h1 d256 causal gradients=fp32");
+  constexpr std::uint32_t sums = WAVEJIT_SUMS_OF_DQ | WAVEJIT_SUMS_OF_DK_DV;
+  const auto continued = [](std::uint32_t before) {
+    return [=](wavejit_attention_backward_arguments& call) {
+      call.sums_before = before;
+      call.sums_behind = sums;
+    };
+  };
+  Before before;
+  for (auto* of : {&before.dk, &before.dv}) of->assign(std::size_t{50} * 256, std::bit_cast<std::uint32_t>(1.5F));
+  before.dq.assign(std::size_t{40} * 256, 0);
+  const BackwardOutput alone = run(arrays, continued(0));
+  const BackwardOutput output = run(arrays, continued(sums), before);
+  EXPECT_EQ(output.dq, alone.dq);
+  for (const auto& [with, without] : {std::pair{&output.dk, &alone.dk}, {&output.dv, &alone.dv}})
+    for (std::size_t i = 0; i < with->size(); ++i)
+      ASSERT_EQ(std::bit_cast<float>((*with)[i]), 1.5F + std::bit_cast<float>((*without)[i])) << i;
+}
+
+TEST_P(WideHeads, OthersAreRefusedByName) {
+  const Arrays arrays = backward_arrays("bf16 b1 q40 k40 h1 d64");
+  const auto with_dims = [&](std::int64_t qk, std::int64_t v) {
+    const BackwardOutput output = run_backward(engine_.get(), arrays, [&](auto& call) {
+      for (wavejit_tensor* tensor : {&call.q, &call.k, &call.dq, &call.dk}) tensor->sizes[3] = qk;
+      for (wavejit_tensor* tensor : {&call.v, &call.o, &call.d_o, &call.dv}) tensor->sizes[3] = v;
+    });
+    EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);
+    return output.detail;
+  };
+  EXPECT_THAT(with_dims(32, 32),
+              HasSubstr("q.sizes[3] = 32, v.sizes[3] = 32: d32; accepted: d64, d128, d192/128, d256"));
+  EXPECT_THAT(with_dims(64, 32), HasSubstr("q.sizes[3] = 64, v.sizes[3] = 32: d64/32"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, WideHeads, ::testing::Values("gfx942", "gfx950"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace wavejit::tests
