@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "boards/board.h"
@@ -45,7 +46,7 @@ kernel behind it, and what a launch loses that waits for another. Some workgroup
 | call | both, and 7,200 guessed for the second one's wait |
 | busy | matrix pipes of all compute units, both launches: seven products, and with a mask what it hides in a tile too |
 | steady | the same in the middle half of a compute unit's time, of each launch |
-| of peak | FLOPs as everybody counts them (10 B H S² D: **five** products, half of it when causal) over what the matrix pipes could do in those cycles |
+| of peak | FLOPs as everybody counts them (10 B H S² D: **five** products, half of it when causal) over what the matrix pipes could do in those cycles. Of 192 dims and 128 of v three products have the one, two the other |
 | GHz to equal | the engine clock at which the predicted call would take as long as the fastest published kernel of the row did. **Not a clock that anybody saw.** Above the GPU's peak (marked !) that kernel is faster at any clock |
 | the others | TFLOPS as their authors published them ([published_backward.json](published_backward.json)); – where there is none |
 
@@ -76,7 +77,8 @@ std::string heads_of(const PublishedShape& shape) {
                                              : fmt::format("{}/{}", shape.query_heads, shape.kv_heads);
 }
 std::string words_of(const PublishedShape& shape) {
-  return fmt::format("| {} | {} | {} | {} | {} |", shape.batch, heads_of(shape), shape.head_dim,
+  const std::string values = shape.head_dim_v == 0 ? "" : fmt::format("/{}", shape.head_dim_v);
+  return fmt::format("| {} | {} | {}{} | {} | {} |", shape.batch, heads_of(shape), shape.head_dim, values,
                      shape.causal ? "causal" : "full", shape.keys);
 }
 
@@ -136,6 +138,26 @@ struct Table {
   std::vector<Task> tasks;
 };
 
+// Of head dims that nobody has published, as far as we know: the columns without those of others.
+Table wide_heads(const boards::Board& target) {
+  Table table = {.heading =
+                     "\nWide heads, of which no published figure was found:\n\n| batch | heads | dim | mask | rows "
+                     "and keys | dQ | dK/dV | call | busy | steady | of peak | GHz to equal "
+                     "|\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+                 .tasks = {}};
+  for (const auto& [dims, values] : {std::pair{192, 128}, {256, 0}}) {
+    const PublishedShape shape = {.batch = 1,
+                                  .query_heads = 32,
+                                  .kv_heads = 32,
+                                  .head_dim = dims,
+                                  .causal = false,
+                                  .keys = 4096,
+                                  .head_dim_v = values};
+    table.tasks.push_back({.target = &target, .shape = shape, .published = "", .best = 0});
+  }
+  return table;
+}
+
 std::vector<Table> all_tables() {
   std::vector<Table> tables;
   for (const boards::Board& target : boards::all_products()) {
@@ -160,6 +182,7 @@ std::vector<Table> all_tables() {
            .tasks = tasks_of(target, block)});
       heading.clear();
     }
+    tables.push_back(wide_heads(target));
   }
   return tables;
 }

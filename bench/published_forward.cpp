@@ -41,7 +41,11 @@ std::vector<PublishedBlock> read_blocks(const char* name) {
 
 }  // namespace
 
-double PublishedShape::backward_flops() const { return flops() * 10 / 4; }
+// Three products over the dims of q and k, two over those of v.
+double PublishedShape::backward_flops() const {
+  const std::int64_t values = head_dim_v == 0 ? head_dim : head_dim_v;
+  return flops() / 2 * static_cast<double>((3 * head_dim) + (2 * values)) / static_cast<double>(head_dim);
+}
 
 double PublishedShape::flops() const {
   const auto product = static_cast<double>(batch * query_heads * head_dim);
@@ -50,8 +54,9 @@ double PublishedShape::flops() const {
 }
 
 std::string PublishedShape::descriptor(std::string_view family) const {
-  return fmt::format("{} bf16 b{} q{} k{} h{}{} d{}{}", family, batch, keys, keys, query_heads,
-                     kv_heads == query_heads ? "" : fmt::format("/{}", kv_heads), head_dim, causal ? " causal" : "");
+  return fmt::format("{} bf16 b{} q{} k{} h{}{} d{}{}{}", family, batch, keys, keys, query_heads,
+                     kv_heads == query_heads ? "" : fmt::format("/{}", kv_heads), head_dim,
+                     head_dim_v == 0 ? "" : fmt::format("/{}", head_dim_v), causal ? " causal" : "");
 }
 
 const std::vector<PublishedBlock>& published_forward() {

@@ -16,7 +16,8 @@ struct PublishedShape {
   std::int64_t kv_heads = 1;
   std::int64_t head_dim = 1;
   bool causal = false;
-  std::int64_t keys = 1;  // and queries
+  std::int64_t keys = 1;        // and queries
+  std::int64_t head_dim_v = 0;  // 0: as head_dim
   // 4 · B · H · S² · D, half of it when causal: as everybody counts. Of a backward call 10 ·.
   double flops() const;
   double backward_flops() const;

@@ -61,6 +61,9 @@ TEST(BackwardWords, AreRefusedWithWhatIsAccepted) {
     ASSERT_TRUE(wide) << wide.error();
     EXPECT_THAT(refusal_of(*wide).value_or(""), HasSubstr(refusal));
   }
+  const std::string of_two = "attention_backward_dq bf16 d192/128 mask=none blocks=2 target=gfx950 lowering=llvm";
+  EXPECT_EQ(refusal_of(*parse_query_kernel(of_two)), std::nullopt);
+  EXPECT_THAT(refusal_of(*parse_query_kernel(of_two + " softcap")).value_or(""), HasSubstr("more than 512 registers"));
   EXPECT_THAT(parse_query_kernel("attention_backward_dq bf16 runs=one").error(), HasSubstr("accepted before '='"));
   EXPECT_THAT(parse_key_kernel(spec + " gradients=fp16").error(), HasSubstr("accepted after '=': fp32"));
   for (const char* wrong : {"gradients=fp16", "alibi=x", "softcap=0", "bias=x", "d_bias", "bias_type=fp32",

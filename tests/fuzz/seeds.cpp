@@ -42,6 +42,7 @@ const char* const descriptors[] = {
     "attention_backward bf16 b2 q100 k130 h4/2 d128 causal softcap=30 alibi=h scale=-0.1 d_lse gradients=fp32",
     "attention_backward fp16 b1 q130 k200 h2/1 d64 bias=bh d_bias=fp32 layout=bhsd seed=7",
     "attention_backward fp16 b1 q64 k64 h2 d64 sink d_sink o=fp32",
+    "attention_backward bf16 b1 q64 k64 h2 d192/128 causal",
     "softmax_lse fp32 b2 h8 q128 k5000 weights=bf16 causal=3 lse scale=0.5 seed=7",
     "softmax_lse fp16 b1 h2 q4 k70 weights=none window=5,0 lse k_lengths=9",
 };

@@ -277,6 +277,8 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
         if (dims.qk > 128) {
           words.mask = attention_backward::Mask::causal;
           add(attention_backward::Runs::one);
+          attention_backward::QueryKernel queries = {words};
+          if (default_query_blocks(queries, target) > 1) specs.emplace_back(queries);
           words.mask = attention_backward::Mask::window;
           words.modifiers = {Modifier::softcap, Modifier::bias, Modifier::alibi};
           words.bias_fp32 = words.gradients_fp32 = true;

@@ -218,7 +218,7 @@ class QueryGradient : private Weaver {
   struct Rows {
     std::vector<OperandB> query, output_gradient;  // a fragment of dims each
     Value* shift = nullptr;
-    Value* minus_delta = nullptr;  // in every register of an accumulator
+    Value* minus_delta = nullptr;
   };
 
   std::vector<Accumulator> sums_from(const Values& state, std::size_t count) const {
@@ -348,8 +348,10 @@ class QueryGradient : private Weaver {
     numbers(offsetof(Arguments, delta))
         .store(ir.CreateBitCast(delta, kernel_.i32()), ir.CreateSelect(writes, place, ir.getInt32(0x80000000)),
                kernel_.constant(0));
-    rows.minus_delta =
-        ir.CreateVectorSplat(static_cast<unsigned>(matrix_.accumulator_layout().registers()), ir.CreateFNeg(delta));
+    rows.minus_delta = ir.CreateFNeg(delta);
+    if (!deltas_made_anew())
+      rows.minus_delta =
+          ir.CreateVectorSplat(static_cast<unsigned>(matrix_.accumulator_layout().registers()), rows.minus_delta);
     return rows;
   }
 
@@ -435,9 +437,19 @@ class QueryGradient : private Weaver {
     for (std::size_t rows = 0; rows < rows_.size(); ++rows) {
       Block& block = blocks_at(multiply.block)[rows];
       block.scores = matrix_.zeros();
-      block.gradients = {rows_[rows].minus_delta, matrix_.accumulator_layout()};
+      block.gradients = {minus_delta_of(rows_[rows]), matrix_.accumulator_layout()};
     }
   }
+
+  // In every register of an accumulator. Two blocks of wide heads have no registers for it: there it is made anew.
+  Value* minus_delta_of(const Rows& rows) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    if (!deltas_made_anew()) return rows.minus_delta;
+    Value* bits = ir.CreateBitCast(rows.minus_delta, kernel_.i32());
+    Value* anew = ir.CreateBitCast(ir.CreateXor(bits, language::opaque(kernel_, kernel_.constant(0))), kernel_.f32());
+    return ir.CreateVectorSplat(static_cast<unsigned>(matrix_.accumulator_layout().registers()), anew);
+  }
+  bool deltas_made_anew() const { return spec_.blocks == 2 && spec_.head_dim_qk > 128; }
 
   std::vector<Multiplication> multiplications(const schedule::Multiply& multiply) override {
     using schedule::Product;

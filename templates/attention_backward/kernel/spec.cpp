@@ -75,7 +75,12 @@ std::expected<SinkKernel, std::string> parse_sink_kernel(std::string_view text) 
 
 std::optional<std::string> refusal_of(const QueryKernel& spec) {
   if (auto refusal = words_refusal(spec)) return refusal;
-  return blocks_refusal(spec);
+  if (auto refusal = blocks_refusal(spec)) return refusal;
+  if (spec.head_dim_qk > 128 && spec.blocks > default_query_blocks(spec, *targets::find_target(spec.target)))
+    return "blocks=" + std::to_string(spec.blocks) + " of d" + to_text(spec.head_dims()) + " with these words on " +
+           spec.target + " takes more than " + std::to_string(all_registers) +
+           " registers; accepted: 1, or on gfx950 no modifiers, gradients=fp32 and o=fp32";
+  return std::nullopt;
 }
 std::optional<std::string> refusal_of(const KeyKernel& spec) {
   if (auto refusal = words_refusal(spec)) return refusal;
@@ -120,8 +125,11 @@ int keys_at_once(const KernelWords& words, const targets::Target& target) {
 
 // Two blocks halve what is read from LDS for each product. Where LDS is as fast as two of the matrix instructions that
 // take a fragment (32x32x8), one is enough.
+// Of 192 dims there is room for them while nothing else takes registers.
 int default_query_blocks(const KernelWords& words, const targets::Target& target) {
-  return target.transpose_read && !words.has(Modifier::bias) && words.head_dim_qk <= 128 ? 2 : 1;
+  const bool is_plain = !words.modifiers.any() && !words.gradients_fp32 && !words.output_fp32;
+  const bool fit = words.head_dim_qk <= 128 || (words.head_dim_qk < 256 && is_plain);
+  return target.transpose_read && !words.has(Modifier::bias) && fit ? 2 : 1;
 }
 // Of 128 dims two blocks take all 512 registers: what modifies scores does not fit beside them.
 int default_key_blocks(const KernelWords& words, const targets::Target& target) {
