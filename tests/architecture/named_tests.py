@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that every test that docs/reliability.md names exists, and that every case has a line with a test or a reason.
+"""Checks that every test that docs/reliability.md names exists, and that every case has a line with a test or a reason; that of each defect
+in docs/backward.md's table, too.
 
     named_tests.py <source root>            check the tree
     named_tests.py --self-test              show that each check can fail
@@ -71,19 +72,42 @@ def problems(document: str, tests: set[str], files: set[str], added: set[str]) -
     return found
 
 
+DEFECTS = "## Defects of others"
+PYTHON_TEST = re.compile(r"^\s*def (test_\w+)\(", re.MULTILINE)
+
+
+def defects_without_a_test(document: str, tests: set[str]) -> list[str]:
+    """Of the table below DEFECTS: every row names tests that exist, or says "no test" and why."""
+    found, rows, inside = [], 0, False
+    for number, line in enumerate(document.splitlines(), 1):
+        if line.startswith("## "):
+            inside = line.startswith(DEFECTS)
+        if not inside or not line.startswith("| ") or line.startswith("| what "):
+            continue
+        rows += 1
+        cell = line.split("|")[2]
+        named = [word for word in NAMED.findall(cell) if re.fullmatch(r"[A-Z]\w*\.\w+|test_\w+", word)]
+        found += [f"docs/backward.md:{number}: there is no test {name}" for name in named if name not in tests]
+        if not named and "no test: " not in cell:
+            found.append(f"docs/backward.md:{number}: neither a test nor a reason")
+    return found if rows > 0 else ["docs/backward.md: no table of defects"]
+
+
 def check(root: pathlib.Path) -> list[str]:
-    tests, files, added = set(), set(), set()
+    tests, files, added, python_tests = set(), set(), set(), set()
     for path in (root / "tests").rglob("*"):
         if path.suffix in (".cpp", ".c"):
             files.add(path.name)
             tests |= {f"{suite}.{name}" for suite, name in TEST.findall(path.read_text(encoding="utf-8"))}
         elif path.suffix == ".py":
             files.add(path.name)
+            python_tests |= set(PYTHON_TEST.findall(path.read_text(encoding="utf-8")))
         elif path.name == "CMakeLists.txt":
             added |= set(ADDED.findall(path.read_text(encoding="utf-8")))
     if len(tests) < 100:
         return [f"only {len(tests)} tests below {root}/tests: wrong folder?"]
-    return problems((root / "docs" / "reliability.md").read_text(encoding="utf-8"), tests, files, added)
+    return (problems((root / "docs" / "reliability.md").read_text(encoding="utf-8"), tests, files, added) +
+            defects_without_a_test((root / "docs" / "backward.md").read_text(encoding="utf-8"), tests | python_tests))
 
 
 def self_test() -> int:
@@ -108,6 +132,13 @@ def self_test() -> int:
         if not any(expected in problem for problem in problems(document, tests, files, added)):
             print(f"self-test: no complaint about {expected}")
             return 1
+    table = f"{DEFECTS}\n\n| what was wrong | who |\n|---|---|\n| a | `OneTest.Works` |\n| b | no test: because |\n## Next\n| c | d |\n"
+    for document, expected in ((table, None), (table.replace(".Works", ".Gone"), "OneTest.Gone"), (table.replace("no test: ", ""), "neither"),
+                               ("## Other\n| a | b |\n", "no table")):
+        found = defects_without_a_test(document, tests)
+        if bool(found) != (expected is not None) or (found and expected not in found[0]):
+            print(f"self-test: of defects {expected} was expected, and {found} found")
+            return 1
     return 0
 
 
@@ -115,7 +146,7 @@ def main() -> int:
     if sys.argv[1] == "--self-test":
         return self_test()
     found = check(pathlib.Path(sys.argv[1]))
-    print("\n".join(found) if found else "every test that docs/reliability.md names exists")
+    print("\n".join(found) if found else "every test that docs/reliability.md and docs/backward.md name exists")
     return 1 if found else 0
 
 
