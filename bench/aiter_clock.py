@@ -2,9 +2,10 @@
 """What the clock predicts for AITER's attention kernels, which this tree does not hold, beside what was published of them.
 
     python3 bench/aiter_clock.py <libwavejit_simgpu.so> <folder of hsa/> [<aiter_anchors.json>]
+    python3 bench/aiter_clock.py <libwavejit_simgpu.so> <folder of hsa/> --backward [<aiter_backward.json>]
 
 The folder is that of ROCm/aiter, or of its package (scripts/aiter_package.sh fetches it): gfx942/fmha_v3_fwd/MI300/*.co,
-gfx950/fmha_v3_fwd/*.co, gfx950/fmha_v3_bwd/*.co, gfx950/pa/*.co. Kernels that are not there are left out, with a line. Nothing is measured here. Without the third argument the figures are printed only.
+gfx950/fmha_v3_fwd/*.co, gfx950/fmha_v3_bwd/*.co, gfx950/pa/*.co. Kernels that are not there are left out, with a line. Nothing is measured here. Without a file to write the figures are printed only.
 
     {"kernel": ..., "target": ..., "batch": 16, "heads": 16, "keys": 8192, "cycles": ..., "matrix_busy": ..., ...}
 """
@@ -80,20 +81,22 @@ def forward(gpu, code_object, batch, heads, kv_heads, keys, causal):
     return cycles
 
 
-def backward(gpu, code_object, heads, kv_heads, keys):
-    """Dense BSHD backward of one sequence, D = 128, bf16, as many queries as keys: dQ by atomics, dK and dV of every query head.
+def backward(gpu, code_object, batch, heads, kv_heads, keys, causal=False, block=ROWS):
+    """Dense BSHD backward, D = 128, bf16, as many queries as keys: dQ by atomics, dK and dV of every query head.
 
-    In the order of the kernel's own list of arguments; lengths in rows, strides (of a head, of the batch, of a row) in bytes."""
+    In the order of the kernel's own list of arguments; lengths in rows, strides (of a head, of the batch, of a row) in bytes. A
+    workgroup has `block` keys."""
     null = ctypes.c_void_p(0)
     row, kv_row, head = heads * HEAD_DIM * 2, kv_heads * HEAD_DIM * 2, HEAD_DIM * 2
-    q, do, dk, dv = (gpu.allocate(keys * row) for _ in range(4))
-    dq = gpu.allocate(2 * keys * row)  # of four bytes, where atomics are
-    k, v = (gpu.allocate(keys * kv_row) for _ in range(2))
-    lse, delta = (gpu.allocate(heads * keys * 4) for _ in range(2))
-    values = [dq, dk, dv, q, k, v, do, lse, delta, HEAD_DIM ** -0.5, 1.4426950408889634, keys, ROWS * kv_row, head, keys * row, row,
+    q, do, dk, dv = (gpu.allocate(batch * keys * row) for _ in range(4))
+    dq = gpu.allocate(2 * batch * keys * row)  # of four bytes, where atomics are
+    k, v = (gpu.allocate(batch * keys * kv_row) for _ in range(2))
+    lse, delta = (gpu.allocate(batch * heads * keys * 4) for _ in range(2))
+    values = [dq, dk, dv, q, k, v, do, lse, delta, HEAD_DIM ** -0.5, 1.4426950408889634, keys, block * kv_row, head, keys * row, row,
               heads // kv_heads, head, keys * kv_row, kv_row, row, keys, HEAD_DIM, HEAD_DIM, heads, head, keys * kv_row, kv_row,
               head, keys * row, row, head, keys * row, head, keys * row, row, keys * 4, null, null, null, null, keys, 0, 0]
-    grid = (-(-keys // ROWS), heads, 1)
+    blocks = -(-keys // block)
+    grid = (-(-blocks // 2) if causal else blocks, heads, batch)  # a causal workgroup takes a late and an early block
     cycles = gpu.launch(gpu.function(code_object, kernel_name(code_object)), grid, 256, buffer=pack(values, argument_bytes(code_object)))
     for each in (q, do, dk, dv, dq, k, v, lse, delta):
         gpu.free(each)
@@ -163,7 +166,7 @@ def rows_of(gpu, folder):
         if code_object is None:
             continue
         for keys, value in published.items():
-            cycles = backward(gpu, code_object, 64, 8, keys)
+            cycles = backward(gpu, code_object, 1, 64, 8, keys)
             flops = 10 * 64 * keys * keys * HEAD_DIM
             yield {"kernel": kernel_name(code_object), "target": "gfx950", "batch": 1, "heads": 64, "keys": keys,
                    "mask": f"backward, {atomics} atomics", "unit": "TFLOPS", "published": value, "source": README, "cycles": cycles["cycles"],
@@ -182,7 +185,27 @@ def rows_of(gpu, folder):
                "matrix_busy": round(cycles["matrix_busy"], 4), "steady_matrix_busy": round(cycles["steady_matrix_busy"], 4), "useful": 0}
 
 
+def backward_rows_of(gpu, folder):
+    """The main kernel of a backward call, with 16-bit atomics, on shapes of bench/predicted_backward.md."""
+    shapes = ([(1, 32, 8, keys, False) for keys in (1024, 2048, 4096, 8192)] + [(8, 64, 8, keys, causal) for keys in (1024, 2048) for causal in (False, True)] +
+              [(1, 64, 8, 8192, True)])
+    for target, block, file in (("gfx950", 256, "gfx950/fmha_v3_bwd/bwd_hd128_bf16{}_a16_psskddv.co"), ("gfx942", 192, "gfx942/fmha_v3_bwd/bwd_hd128_bf16{}_a16_rtne_pddv.co")):
+        gpu.select(target)
+        for batch, heads, kv_heads, keys, causal in shapes:
+            path = folder / file.format("_causal" if causal else "")
+            if not path.exists():
+                print(f"{path} is not there: its rows are left out", file=sys.stderr)
+                continue
+            code_object = path.read_bytes()
+            cycles = backward(gpu, code_object, batch, heads, kv_heads, keys, causal, block)
+            yield {"kernel": kernel_name(code_object), "target": target, "shape": [batch, heads, kv_heads, HEAD_DIM, causal, keys], "cycles": cycles["cycles"],
+                   "matrix_busy": round(cycles["matrix_busy"], 4)}
+
+
 def main():
+    wants_backward = "--backward" in sys.argv
+    if wants_backward:
+        sys.argv.remove("--backward")
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
     folder = pathlib.Path(sys.argv[2])
@@ -190,7 +213,7 @@ def main():
         sys.exit(f"{folder} is no folder")
     gpu = SimulatedGpu(sys.argv[1])
     rows = []
-    for row in rows_of(gpu, folder):
+    for row in (backward_rows_of if wants_backward else rows_of)(gpu, folder):
         rows.append(row)
         print(json.dumps(row), flush=True)
     if not rows:

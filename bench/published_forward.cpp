@@ -85,4 +85,19 @@ const std::vector<AiterCall>& aiter_backward_calls() {
   return calls;
 }
 
+const std::vector<AiterCall>& aiter_backward_kernels() {
+  static const std::vector<AiterCall> kernels = [] {
+    std::vector<AiterCall> all;
+    try {
+      for (const auto& row : nlohmann::json::parse(std::ifstream(WAVEJIT_AITER_BACKWARD)))
+        all.push_back({.target = row.at("target"), .shape = shape_of(row.at("shape")), .cycles = row.at("cycles")});
+    } catch (const nlohmann::json::exception& error) {
+      fmt::print(stderr, "{}: {}\n", WAVEJIT_AITER_BACKWARD, error.what());
+      std::exit(1);
+    }
+    return all;
+  }();
+  return kernels;
+}
+
 }  // namespace wavejit::bench

@@ -53,5 +53,7 @@ struct AiterCall {
   double cycles = 0;
 };
 const std::vector<AiterCall>& aiter_backward_calls();
+// Their main kernel alone, by today's (bench/aiter_clock.py --backward).
+const std::vector<AiterCall>& aiter_backward_kernels();
 
 }  // namespace wavejit::bench

@@ -98,8 +98,12 @@ tools::Result<UnfilledCall> UnfilledCall::prepare(wavejit_engine* engine, const 
   if (experiment->packed_queries() || experiment->packed_keys() || !experiment->key_lengths.empty() ||
       experiment->has(Modifier::alibi))
     return tools::failed(tools::ExitCode::unsupported, descriptor + ": lengths and slopes must be filled in");
+  for (const char* word : {"d_sink", "delta", "o=fp32"})
+    if (says(*experiment, word))
+      return tools::failed(tools::ExitCode::unsupported, descriptor + ": a call without arrays has no " + word);
   Arrays arrays;
   arrays.experiment = *std::move(experiment);
+  read_words(arrays);
   const Placement queries = attention::program::queries_of(arrays.experiment);
   const Placement keys = attention::program::keys_of(arrays.experiment);
   UnfilledCall made;
@@ -126,6 +130,12 @@ tools::Result<UnfilledCall> UnfilledCall::prepare(wavejit_engine* engine, const 
                                             {&pointers.dk, keys.elements(), gradient},
                                             {&pointers.dv, values, gradient}})
     if (done) done = allocate(*to, elements, bytes);
+  if (done && arrays.with_d_lse) done = allocate(pointers.d_lse, queries.rows(), sizeof(float));
+  if (const auto bias = attention::program::bias_of(arrays.experiment); bias.elements() > 0) {
+    if (done) done = allocate(pointers.bias, bias.elements(), arrays.experiment.bias_fp32 ? sizeof(float) : half);
+    if (done && arrays.with_d_bias)
+      done = allocate(pointers.d_bias, bias.elements(), arrays.d_bias_fp32 ? sizeof(float) : half);
+  }
   if (!done) return std::unexpected(done.error());
   made.call_ = call_of(arrays, pointers);
   return made;

@@ -112,11 +112,6 @@ Operands operands_of(const Arrays& arrays, const Sequence& sequence, const Part&
   return of;
 }
 
-// What the descriptor says of a forward call's outputs beside their values.
-bool says(const Experiment& experiment, const std::string& word) {
-  return (experiment.text + ' ').find(" " + word + " ") != std::string::npos;
-}
-
 // Outputs of a row, in every form in which a call may get them.
 void put_outputs(Arrays& arrays, const Places& places, std::int64_t token, std::int64_t head, const Operands& operands,
                  const Outputs& outputs, std::int64_t row) {
@@ -186,6 +181,16 @@ void for_each_row(const Experiment& of, const Part& part, const Sequence& sequen
 }
 
 }  // namespace
+
+bool says(const Experiment& experiment, const std::string& word) {
+  return (experiment.text + ' ').find(" " + word + " ") != std::string::npos;
+}
+
+void read_words(Arrays& arrays) {
+  arrays.with_d_lse = says(arrays.experiment, "d_lse");
+  arrays.d_bias_fp32 = says(arrays.experiment, "d_bias=fp32");
+  arrays.with_d_bias = arrays.d_bias_fp32 || says(arrays.experiment, "d_bias");
+}
 
 void compute_outputs(Arrays& arrays) {
   const Experiment& of = arrays.experiment;
@@ -296,7 +301,7 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   Arrays arrays;
   arrays.experiment = *std::move(experiment);
   const Experiment& of = arrays.experiment;
-  arrays.with_d_lse = says(of, "d_lse");
+  read_words(arrays);
   const Places places(of);
   const std::vector<Sequence> sequences = attention::program::sequences_of(of);
   const Inputs inputs(of.type, of.inputs, of.seed);
@@ -319,8 +324,6 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   for (std::int64_t i = 0; i < bias.elements(); ++i)
     arrays.bias[static_cast<std::size_t>(i)] =
         attention::program::bias_element(of, inputs, i / bias.row_stride, i % bias.row_stride);
-  arrays.d_bias_fp32 = says(of, "d_bias=fp32");
-  arrays.with_d_bias = says(of, "d_bias") || arrays.d_bias_fp32;
   if (of.packed_queries()) arrays.query_starts = starts_of(sequences, true);
   if (of.packed_keys()) {
     arrays.key_starts = starts_of(sequences, false);

@@ -37,6 +37,10 @@ struct Arrays {
 
   std::uint64_t multiplications() const;
 };
+// What the words say beside the experiment: d_lse, d_bias and its type.
+void read_words(Arrays& arrays);
+// Whether it has `word`, as "delta" or "o=fp32".
+bool says(const attention::program::Experiment& experiment, const std::string& word);
 // A line whose arrays can be made.
 tools::Result<attention::program::Experiment> parse_problem(const std::string& descriptor);
 // `with_gradients`: also `exact`.
