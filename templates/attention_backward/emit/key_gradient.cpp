@@ -99,12 +99,12 @@ class KeyGradient : private Weaver {
   int dim_blocks(int gradient) const { return dims_of(gradient) / wave_.rows; }
   // Of all sums of the kernel, and of those of the walk at hand, the number of a gradient's first.
   std::size_t first_of(int gradient) const {
-    return gradient == 0 ? 0 : static_cast<std::size_t>(spec_.blocks * dim_blocks(0));
+    return gradient == 0 ? 0 : static_cast<std::size_t>(spec_.blocks) * static_cast<std::size_t>(dim_blocks(0));
   }
   std::size_t first_of_walk() const { return first_of(makes_values(makes_) ? 0 : 1); }
   std::size_t sums_of_walk() const {
     const int both = (makes_values(makes_) ? dim_blocks(0) : 0) + (makes_keys(makes_) ? dim_blocks(1) : 0);
-    return static_cast<std::size_t>(spec_.blocks * both);
+    return static_cast<std::size_t>(spec_.blocks) * static_cast<std::size_t>(both);
   }
   int fragments_of_block() const { return wave_.rows / wave_.fragment_k(); }
   int row_blocks() const { return stream_->rows() / wave_.rows; }

@@ -522,8 +522,8 @@ class QueryGradient : private Weaver {
     for (std::size_t rows = 0; rows < rows_.size(); ++rows) {
       Block& block = blocks_at(modify.block)[rows];
       block.slopes = cap_slopes(kernel_, spec_, cap_rate_, block.scores);
-      const auto part = static_cast<std::size_t>((key_blocks() * at_.part) + modify.block);
-      modifiers_[rows].apply(at_.tile, fetched_[rows], {&block.scores, 1}, part);
+      const int part = (key_blocks() * at_.part) + modify.block;
+      modifiers_[rows].apply(at_.tile, fetched_[rows], {&block.scores, 1}, static_cast<std::size_t>(part));
     }
   }
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "codegen/language/fragment.h"
+#include "codegen/language/lane_place.h"
 
 namespace wavejit::attention_backward {
 namespace {
