@@ -100,13 +100,53 @@ TEST_F(RunGradientsTest, OfMasksAndModifiers) {
   EXPECT_EQ(other.code, 0) << other.err;
 }
 
+// Of 29 keys rows of a bias do not follow one another in memory.
+TEST_F(RunGradientsTest, OfABiasAndOfSinks) {
+  save_inputs(29);
+  save("bias.npy", {1, 4, 20, 29}, 9);
+  write_text(scratch_ / "sink.npy", npy_vector_file({4}, {0.5F, -1, 2, 0}));
+  const Words modifiers = {"--causal", "--bias", scratch_ / "bias.npy", "--sink", scratch_ / "sink.npy"};
+  ASSERT_EQ(forward(modifiers).code, 0);
+  for (const bool fp32 : {false, true}) {
+    const Outcome outcome = gradients({"dk", "d-bias", "d-sink"}, [&] {
+      Words words = modifiers;
+      words.insert(words.end(), {"--check", "--repeat", "1"});
+      if (fp32) words.emplace_back("--gradients-fp32");
+      return words;
+    }());
+    ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+    EXPECT_THAT(outcome.out, HasSubstr("check    passed"));
+    // What a row gives to its keys and to its sink adds up to nothing.
+    const std::vector<float> of_bias = floats_of(scratch_ / "d-bias.npy", "(1, 4, 20, 29)");
+    const std::vector<float> of_sinks = floats_of(scratch_ / "d-sink.npy", "(1, 4)");
+    for (std::size_t head = 0; head < 4; ++head) {
+      double sum = 0;
+      double magnitude = 0;
+      for (std::size_t i = 0; i < std::size_t{20} * 29; ++i) {
+        const auto element = static_cast<double>(of_bias[(head * 20 * 29) + i]);
+        sum += element;
+        magnitude += std::fabs(element);
+      }
+      EXPECT_NEAR(sum, -static_cast<double>(of_sinks[head]), magnitude / 64) << head;
+      EXPECT_GT(std::fabs(of_sinks[head]), 0);
+    }
+  }
+  const Outcome without = gradients({"d-sink"}, {});
+  expect_one_line_error(without, 2);
+  EXPECT_THAT(without.err, HasSubstr("--d-sink needs --sink"));
+  save("bias.npy", {1, 3, 20, 29}, 9);
+  const Outcome shape = gradients({"d-bias"}, {"--bias", scratch_ / "bias.npy"});
+  expect_one_line_error(shape, 3);
+  EXPECT_THAT(shape.err, HasSubstr("its shape is [1, 3, 20, 29]; [1 or 1, 4 or 1, 20, 29] is accepted"));
+}
+
 TEST_F(RunGradientsTest, WhatIsWrongIsOneLine) {
   save_inputs(30);
   save("o.npy", {1, 20, 4, 64}, 5);
   write_text(scratch_ / "lse.npy", npy_vector_file({4, 20}, std::vector<float>(80)));
   const Outcome nothing = gradients({}, {});
   expect_one_line_error(nothing, 2);
-  EXPECT_THAT(nothing.err, HasSubstr("--dq, --dk and --dv FILE.npy are accepted, or some of them"));
+  EXPECT_THAT(nothing.err, HasSubstr("--dq, --dk, --dv, --d-sink and --d-bias FILE.npy are accepted, or some of them"));
   const Outcome lse = gradients({"dq"}, {});
   expect_one_line_error(lse, 3);
   EXPECT_THAT(lse.err, HasSubstr("its shape has 2 dimensions; 3 are accepted: [batch, heads, length]"));

@@ -43,8 +43,8 @@ std::optional<float> parse_positive(const std::string& text) {
 }
 
 struct Files {
-  std::string q, k, v, o, d_o, lse, d_lse, alibi;
-  std::string dq, dk, dv;
+  std::string q, k, v, o, d_o, lse, d_lse, alibi, sink, bias;
+  std::string dq, dk, dv, d_sink, d_bias;
 };
 
 std::unexpected<Failure> bad_shape(const char* field, const std::string& path, const std::string& shape,
@@ -61,8 +61,29 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
 struct Answer {
   const char* option;
   const std::string* path;  // empty: nobody wants it
-  Shape shape{};
+  std::vector<std::int64_t> shape;
+  Gradient Gradients::* exact;
+  void* DevicePointers::* memory;
+  bool fp32 = false;
+  std::int64_t stride = 0;   // elements from row to row in memory; its last size and more
+  bool heads_first = false;  // [batch, heads, rows, …], else [batch, rows, heads, …]
   std::vector<std::byte> bytes = {};
+
+  std::size_t columns() const { return static_cast<std::size_t>(shape.back()); }
+  std::size_t rows() const {
+    std::int64_t count = 1;
+    for (std::size_t i = 0; i + 1 < shape.size(); ++i) count *= shape[i];
+    return static_cast<std::size_t>(count);
+  }
+  std::size_t bytes_in_memory() const { return rows() * static_cast<std::size_t>(stride) * (fp32 ? 4 : 2); }
+  RowPlace place(std::int64_t row) const {
+    if (shape.size() < 4) return {.sequence = row, .token = 0, .head = 0};
+    const std::int64_t inner = row % shape[2];
+    const std::int64_t outer = row / shape[2] % shape[1];
+    return {.sequence = row / (shape[1] * shape[2]),
+            .token = heads_first ? inner : outer,
+            .head = heads_first ? outer : inner};
+  }
 };
 
 class GradientsCall : public ArrayCall {
@@ -82,10 +103,14 @@ class GradientsCall : public ArrayCall {
     file("--dq", files_.dq, "the gradient of the queries, shaped as they are, float32", false);
     file("--dk", files_.dk, "the gradient of the keys, summed over the query heads of a kv head", false);
     file("--dv", files_.dv, "the gradient of the values, summed in the same way", false);
+    file("--d-sink", files_.d_sink, "the gradient of the sinks, of each sequence by itself [batch, heads]", false);
+    file("--d-bias", files_.d_bias, "the gradient of the bias, shaped as it: summed over what it broadcasts", false);
     mask_.add_to(command, "query");
     add_parsed(command, "--softcap", softcap_, "X", "as in the forward call", parse_positive,
                "finite numbers above 0 are");
+    file("--bias", files_.bias, "as in the forward call [batch or 1, heads or 1, length, keys]", false);
     file("--alibi", files_.alibi, "slopes as in the forward call [heads] or [batch, heads], float32", false);
+    file("--sink", files_.sink, "sinks as in the forward call [heads], float32: --d-sink needs them", false);
     add_parsed(command, "--scale", scale_, "NUMBER", "as in the forward call (default: 1 / sqrt(head dim))",
                parse_finite, "finite numbers are, as 0.125");
     add_choice(command, "--dtype", dtype_, {"fp16", "bf16"}, "the kernels' type; inputs are rounded to it")
@@ -97,7 +122,12 @@ class GradientsCall : public ArrayCall {
   Result<void> read(std::vector<std::string>& notes) override {
     if (outputs().empty())
       return failed(ExitCode::usage,
-                    "nothing is asked for; --dq, --dk and --dv FILE.npy are accepted, or some of them");
+                    "nothing is asked for; --dq, --dk, --dv, --d-sink and --d-bias FILE.npy are accepted, or some of "
+                    "them");
+    if (!files_.d_sink.empty() && files_.sink.empty())
+      return failed(ExitCode::usage, "--d-sink needs --sink FILE.npy, the sinks of the forward call");
+    if (!files_.d_bias.empty() && files_.bias.empty())
+      return failed(ExitCode::usage, "--d-bias needs --bias FILE.npy, the bias of the forward call");
     attention::program::Experiment& of = arrays_.experiment;
     of.type = *parse_half_type(dtype_);
     Shape queries{};
@@ -151,8 +181,41 @@ class GradientsCall : public ArrayCall {
       if (auto read = read_row_numbers("d-lse", files_.d_lse, queries, arrays_.d_lse); !read) return read;
     describe(queries, keys, of_values[3]);
     if (auto read = read_slopes(); !read) return read;
+    if (auto read = read_sinks(); !read) return read;
+    if (auto read = read_bias(); !read) return read;
     arrays_.estimated = true;  // o and LSE are whatever the files say
-    answers_ = {Answer{"dq", &files_.dq, queries}, Answer{"dk", &files_.dk, keys}, Answer{"dv", &files_.dv, of_values}};
+    const auto add = [&](const char* option, const std::string& path, const Shape& shape, Gradient Gradients::* exact,
+                         void* DevicePointers::* memory) {
+      answers_.push_back({.option = option,
+                          .path = &path,
+                          .shape = {shape.begin(), shape.end()},
+                          .exact = exact,
+                          .memory = memory,
+                          .fp32 = of.output_fp32,
+                          .stride = shape[3]});
+    };
+    add("dq", files_.dq, queries, &Gradients::dq, &DevicePointers::dq);
+    add("dk", files_.dk, keys, &Gradients::dk, &DevicePointers::dk);
+    add("dv", files_.dv, of_values, &Gradients::dv, &DevicePointers::dv);
+    if (!files_.d_sink.empty())
+      answers_.push_back({.option = "d-sink",
+                          .path = &files_.d_sink,
+                          .shape = {of.batch, of.query_heads},
+                          .exact = &Gradients::d_sink,
+                          .memory = &DevicePointers::d_sink,
+                          .fp32 = true,
+                          .stride = of.query_heads});
+    if (arrays_.with_d_bias) {
+      const attention::program::BiasPlacement bias = attention::program::bias_of(of);
+      answers_.push_back({.option = "d-bias",
+                          .path = &files_.d_bias,
+                          .shape = {bias.batches, bias.heads, bias.rows, bias.columns},
+                          .exact = &Gradients::d_bias,
+                          .memory = &DevicePointers::d_bias,
+                          .fp32 = of.output_fp32,
+                          .stride = bias.row_stride,
+                          .heads_first = true});
+    }
     return {};
   }
 
@@ -164,10 +227,16 @@ class GradientsCall : public ArrayCall {
                   {"lse", files_.lse},
                   {"do", files_.d_o},
                   {"d-lse", files_.d_lse},
-                  {"alibi", files_.alibi}});
+                  {"bias", files_.bias},
+                  {"alibi", files_.alibi},
+                  {"sink", files_.sink}});
   }
   std::vector<NamedFile> outputs() const override {
-    return named({{"dq", files_.dq}, {"dk", files_.dk}, {"dv", files_.dv}});
+    return named({{"dq", files_.dq},
+                  {"dk", files_.dk},
+                  {"dv", files_.dv},
+                  {"d-sink", files_.d_sink},
+                  {"d-bias", files_.d_bias}});
   }
 
   Result<void> prepare(wavejit_engine* engine) override {
@@ -194,11 +263,10 @@ class GradientsCall : public ArrayCall {
                  .d_o = input(arrays_.d_o),
                  .lse = input(arrays_.lse),
                  .d_lse = input(arrays_.d_lse),
-                 .slopes = input(arrays_.slopes)};
-    for (const auto& [answer, pointer] :
-         {std::pair(&answers_[0], &pointers_.dq), std::pair(&answers_[1], &pointers_.dk),
-          std::pair(&answers_[2], &pointers_.dv)})
-      *pointer = put(nullptr, bytes_of(*answer));
+                 .sinks = files_.d_sink.empty() ? nullptr : input(arrays_.sinks),
+                 .slopes = input(arrays_.slopes),
+                 .bias = input(bias_bytes(arrays_))};
+    for (const Answer& answer : answers_) pointers_.*answer.memory = put(nullptr, answer.bytes_in_memory());
     return good;
   }
   void release() override { memory_.clear(); }
@@ -211,13 +279,13 @@ class GradientsCall : public ArrayCall {
 
   Result<bool> fetch() override {
     bool same = true;
-    for (const auto& [answer, pointer] : {std::pair(&answers_[0], pointers_.dq), std::pair(&answers_[1], pointers_.dk),
-                                          std::pair(&answers_[2], pointers_.dv)}) {
-      std::vector<std::byte> bytes(bytes_of(*answer));
-      if (auto copied = checked(wavejit_device_copy_out(engine_, bytes.data(), pointer, bytes.size())); !copied)
+    for (Answer& answer : answers_) {
+      std::vector<std::byte> bytes(answer.bytes_in_memory());
+      if (auto copied = checked(wavejit_device_copy_out(engine_, bytes.data(), pointers_.*answer.memory, bytes.size()));
+          !copied)
         return std::unexpected(copied.error());
-      same = same && (!fetched_ || bytes == answer->bytes);
-      if (!fetched_) answer->bytes = std::move(bytes);
+      same = same && (!fetched_ || bytes == answer.bytes);
+      if (!fetched_) answer.bytes = std::move(bytes);
     }
     fetched_ = true;
     return same;
@@ -226,17 +294,15 @@ class GradientsCall : public ArrayCall {
   Judgement check() const override {
     const Gradients exact = exact_gradients(arrays_);
     BoundJudge judge;
-    for (const auto& [answer, gradient] :
-         {std::pair(&answers_[0], &exact.dq), std::pair(&answers_[1], &exact.dk), std::pair(&answers_[2], &exact.dv)}) {
-      const std::vector<float> values = numbers(*answer);
-      const auto dims = static_cast<std::size_t>(answer->shape[3]);
-      for (std::size_t at = 0; at < values.size(); at += dims) {
-        const auto row = static_cast<std::int64_t>(at / dims);
-        const std::vector<double> bounds = bounds_of(arrays_, *gradient, at, dims);
-        judge.row({.sequence = row / (answer->shape[1] * answer->shape[2]),
-                   .token = row / answer->shape[2] % answer->shape[1],
-                   .head = row % answer->shape[2]},
-                  std::span(gradient->values).subspan(at, dims), bounds, std::span(values).subspan(at, dims));
+    for (const Answer& answer : answers_) {
+      const Gradient& gradient = exact.*answer.exact;
+      const std::vector<float> values = numbers(answer);
+      const std::size_t columns = answer.columns();
+      for (std::size_t row = 0; row < answer.rows(); ++row) {
+        const std::size_t at = row * static_cast<std::size_t>(answer.stride);
+        const std::vector<double> bounds = bounds_of(arrays_, gradient, at, columns);
+        judge.row(answer.place(static_cast<std::int64_t>(row)), std::span(gradient.values).subspan(at, columns), bounds,
+                  std::span(values).subspan(row * columns, columns));
       }
     }
     return judge.judgement();
@@ -245,7 +311,7 @@ class GradientsCall : public ArrayCall {
   std::vector<OutputArray> answers() const override {
     std::vector<OutputArray> arrays;
     for (const Answer& answer : answers_)
-      if (!answer.path->empty()) arrays.push_back({npy_bytes(numbers(answer), answer.shape), to_text(answer.shape)});
+      if (!answer.path->empty()) arrays.push_back({npy_bytes(numbers(answer), answer.shape), text_of(answer.shape)});
     return arrays;
   }
 
@@ -297,19 +363,55 @@ class GradientsCall : public ArrayCall {
     return {};
   }
 
-  ToldModifier& told(Modifier modifier) { return arrays_.experiment.modifiers[static_cast<std::size_t>(modifier)]; }
-  std::size_t bytes_of(const Answer& answer) const {
-    return static_cast<std::size_t>(element_count(answer.shape)) * arrays_.experiment.output_bytes();
+  Result<void> read_sinks() {
+    if (files_.sink.empty()) return {};
+    auto sinks = read_npy_vector("sink", files_.sink);
+    if (!sinks) return std::unexpected(sinks.error());
+    const std::int64_t heads = arrays_.experiment.query_heads;
+    if (sinks->shape != std::vector{heads})
+      return bad_shape("sink", files_.sink, text_of(sinks->shape), fmt::format("[{}]", heads));
+    arrays_.sinks = std::move(sinks->values);
+    return {};
   }
+
+  Result<void> read_bias() {
+    if (files_.bias.empty()) return {};
+    attention::program::Experiment& of = arrays_.experiment;
+    const auto bias = read_npy("bias", files_.bias, of.type);
+    if (!bias) return std::unexpected(bias.error());
+    const Shape& shape = bias->shape;
+    const bool by_batch = shape[0] != 1;
+    const bool by_head = shape[1] != 1;
+    if ((by_batch && shape[0] != of.batch) || (by_head && shape[1] != of.query_heads) || shape[2] != of.query_length ||
+        shape[3] != of.key_length)
+      return bad_shape(
+          "bias", files_.bias, to_text(shape),
+          fmt::format("[{} or 1, {} or 1, {}, {}]", of.batch, of.query_heads, of.query_length, of.key_length));
+    told(Modifier::bias).extent =
+        by_batch ? (by_head ? Extent::batch_and_head : Extent::batch) : (by_head ? Extent::head : Extent::one);
+    const attention::program::BiasPlacement placement = attention::program::bias_of(of);
+    arrays_.bias.resize(static_cast<std::size_t>(placement.elements()));
+    for (std::int64_t i = 0; i < std::ssize(bias->values); ++i)
+      arrays_.bias[static_cast<std::size_t>((i / shape[3] * placement.row_stride) + (i % shape[3]))] =
+          decode(of.type, bias->values[static_cast<std::size_t>(i)]);
+    arrays_.with_d_bias = !files_.d_bias.empty();
+    arrays_.d_bias_fp32 = arrays_.with_d_bias && of.output_fp32;
+    return {};
+  }
+
+  ToldModifier& told(Modifier modifier) { return arrays_.experiment.modifiers[static_cast<std::size_t>(modifier)]; }
+  // Without what stands between rows.
   std::vector<float> numbers(const Answer& answer) const {
-    const std::size_t bytes = arrays_.experiment.output_bytes();
-    std::vector<float> values(answer.bytes.size() / bytes);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      std::uint32_t bits = 0;
-      std::memcpy(&bits, &answer.bytes[i * bytes], bytes);
-      values[i] = arrays_.experiment.output_fp32 ? std::bit_cast<float>(bits)
-                                                 : decode(arrays_.experiment.type, static_cast<std::uint16_t>(bits));
-    }
+    const std::size_t bytes = answer.fp32 ? 4 : 2;
+    std::vector<float> values;
+    values.reserve(answer.rows() * answer.columns());
+    for (std::size_t row = 0; row < answer.rows(); ++row)
+      for (std::size_t column = 0; column < answer.columns(); ++column) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, &answer.bytes[((row * static_cast<std::size_t>(answer.stride)) + column) * bytes], bytes);
+        values.push_back(answer.fp32 ? std::bit_cast<float>(bits)
+                                     : decode(arrays_.experiment.type, static_cast<std::uint16_t>(bits)));
+      }
     return values;
   }
 
@@ -324,7 +426,7 @@ class GradientsCall : public ArrayCall {
   std::vector<DeviceArray> memory_;
   DevicePointers pointers_;
   bool fetched_ = false;
-  std::array<Answer, 3> answers_{};
+  std::vector<Answer> answers_;
 };
 
 }  // namespace
