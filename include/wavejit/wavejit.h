@@ -560,6 +560,89 @@ WAVEJIT_API wavejit_status wavejit_softmax_lse_describe(wavejit_engine* engine,
                                                         const struct wavejit_softmax_lse_arguments* arguments,
                                                         wavejit_line_callback line, void* context);
 
+/* ---- sparse_indexer -----------------------------------------------------------------------------------------------
+ */
+
+/* The indexer of sparse attention: which keys each query row is to attend to.
+ *
+ *   score[b, i, j] = key_scale[b, j] · Σ over heads h of relu(queries[b, i, h] · keys[b, j]) · weights[b, i, h]
+ *   indices[b, i]  = the top_k keys j of the row with the largest scores, ascending by j; −1 behind the last
+ *
+ * Of equal scores the lower key is chosen; NaN counts as larger than every number, −0 as 0. Scores are f32 sums in one
+ * order (docs/canonical-arithmetic.md), so the same row has the same list whatever the batch, the pages and the grid.
+ *   queries     [B, Sq, H, 128], fp16 or bf16, H from 1 to 128. data null: `scores` is read, and nothing is multiplied
+ *   keys        [B, Sk, 1, 128], the type of the queries; with block_table [pages, page size, 1, 128]
+ *   weights     [B, Sq, H, 1], fp32, stride of H 1
+ *   key_scales  fp32 [B, Sk, 1, 1], with block_table [pages, page size, 1, 1]; data null: 1. Pages may hold keys and
+ *               scales side by side: each tensor has its own strides
+ *   scores      fp32 [B, Sq, 1, Sk], stride of Sk 1: written, −∞ where the row does not see the key. data null: scores
+ *               stay in the workspace. Without queries they are read, and −∞ is a key that the row does not see
+ *   indices     int32 [B · Sq, top_k], rows indices_row_stride apart; null with top_k = 0, which asks for scores only
+ *   values      the scores of the list, −∞ behind it, rows as indices; null: not wanted
+ *   counts      [B · Sq], how many keys the list has; null: not wanted
+ *
+ * A row sees the keys that mask, key_lengths, key_begins and key_ends all let it see. A key that it does not see is
+ * never read for it, and is in no list. Outputs share memory with no other tensor. An example, one decode step over a
+ * cache in pages of 64:
+ *
+ *   struct wavejit_sparse_indexer_arguments call = {sizeof call};
+ *   call.queries = wavejit_dense_tensor(q, WAVEJIT_BF16, 48, 1, 64, 128);
+ *   call.keys = wavejit_dense_tensor(cache, WAVEJIT_BF16, pages, 64, 1, 128);
+ *   call.weights = wavejit_dense_tensor(w, WAVEJIT_FP32, 48, 1, 64, 1);
+ *   call.block_table = table;                        // int32 [48, 2048]
+ *   call.table_columns = 2048;
+ *   call.key_lengths = lengths;                      // int32 [48]
+ *   call.max_key_length = 131072;
+ *   call.indices = list;                             // int32 [48, 2048]
+ *   call.top_k = 2048;
+ *   if (wavejit_sparse_indexer(engine, &call, stream) != WAVEJIT_OK)
+ *     fprintf(stderr, "%s\n", wavejit_last_detail());
+ */
+struct wavejit_sparse_indexer_arguments {
+  size_t size;
+  struct wavejit_tensor queries;
+  struct wavejit_tensor keys;
+  struct wavejit_tensor weights;
+  struct wavejit_tensor key_scales;
+  struct wavejit_tensor scores;
+  int32_t* indices;
+  float* values;
+  int32_t* counts;
+  int64_t indices_row_stride; /* of indices and values, in elements; 0: top_k */
+  int64_t top_k;              /* 0 … 2^20; more than a row sees is allowed */
+  int32_t mask;               /* enum wavejit_mask, bits; rows stand as in wavejit_attention_forward */
+  int32_t window_left;        /* ≥ 0, or −1 for no limit; with WAVEJIT_MASK_WINDOW only */
+  int32_t window_right;       /* the same */
+  uint32_t flags;             /* WAVEJIT_CHECK_LENGTHS, WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
+  int64_t causal_prefix;      /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
+  const int32_t* key_lengths; /* device memory, [B]: only so many keys count, from the first; null: all */
+  const int32_t* key_begins;  /* device memory, [B · Sq]: the row's first key; null: key 0 */
+  const int32_t* key_ends;    /* the same, behind its last key; null: the sequence's end */
+  const int32_t* block_table; /* as in wavejit_attention_forward, with the four fields that follow; null: dense keys */
+  const int32_t* table_starts;
+  int64_t table_columns;
+  int64_t table_row_stride;
+  int64_t max_key_length; /* Sk of keys in pages; 0 of dense ones */
+  void* workspace;        /* device memory, aligned to 256 bytes, for scores that no tensor takes; null: the engine's */
+  size_t workspace_bytes; /* of it; with less than wavejit_sparse_indexer_workspace says, rows go in rounds */
+  struct wavejit_call_report* report; /* null: not wanted */
+};
+
+WAVEJIT_API wavejit_status wavejit_sparse_indexer(wavejit_engine* engine,
+                                                  const struct wavejit_sparse_indexer_arguments* arguments,
+                                                  struct ihipStream_t* stream);
+/* The workspace with which the call takes its fewest rounds: the same checks, nothing launched. */
+WAVEJIT_API wavejit_status wavejit_sparse_indexer_workspace(
+    wavejit_engine* engine, const struct wavejit_sparse_indexer_arguments* arguments, size_t* bytes);
+/* As of wavejit_attention_forward. */
+WAVEJIT_API wavejit_status wavejit_sparse_indexer_supported(wavejit_engine* engine,
+                                                            const struct wavejit_sparse_indexer_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_sparse_indexer_ready(wavejit_engine* engine,
+                                                        const struct wavejit_sparse_indexer_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_sparse_indexer_describe(wavejit_engine* engine,
+                                                           const struct wavejit_sparse_indexer_arguments* arguments,
+                                                           wavejit_line_callback line, void* context);
+
 /* ---- Serving: nothing compiles while requests wait ---------------------------------------------------------------
  * A serving engine prepares what it will need, seals, and captures its graphs:
  *

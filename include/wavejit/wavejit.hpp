@@ -103,6 +103,19 @@ struct AttentionBackward : CallOf<wavejit_attention_backward_arguments> {};
 //   engine.softmax_lse(call);
 struct SoftmaxLse : CallOf<wavejit_softmax_lse_arguments> {};
 
+// ---- The indexer of sparse attention -------------------------------------------------------------------------------
+
+// Which keys each row is to attend to.
+//
+//   wavejit::SparseIndexer call;
+//   call.queries = wavejit::dense(q, WAVEJIT_BF16, 48, 1, 64, 128);   // [B, Sq, index heads, 128]
+//   call.keys = wavejit::dense(keys, WAVEJIT_BF16, 48, 8192, 1, 128);
+//   call.weights = wavejit::dense(weights, WAVEJIT_FP32, 48, 1, 64, 1);
+//   call.indices = list.as<std::int32_t>();                           // [48, 2048]
+//   call.top_k = 2048;
+//   engine.sparse_indexer(call);
+struct SparseIndexer : CallOf<wavejit_sparse_indexer_arguments> {};
+
 // The functions of the C interface that a family has, found by its call.
 template <typename Arguments>
 struct CallFunctions {
@@ -124,6 +137,11 @@ inline CallFunctions<wavejit_attention_backward_arguments> functions_of(
 inline CallFunctions<wavejit_softmax_lse_arguments> functions_of(
     const wavejit_softmax_lse_arguments& /*call*/) noexcept {
   return {wavejit_softmax_lse, wavejit_softmax_lse_supported, wavejit_softmax_lse_ready, wavejit_softmax_lse_describe};
+}
+inline CallFunctions<wavejit_sparse_indexer_arguments> functions_of(
+    const wavejit_sparse_indexer_arguments& /*call*/) noexcept {
+  return {wavejit_sparse_indexer, wavejit_sparse_indexer_supported, wavejit_sparse_indexer_ready,
+          wavejit_sparse_indexer_describe};
 }
 
 // ---- Reports and prepared lines ------------------------------------------------------------------------------------
@@ -163,6 +181,7 @@ class Engine {
   void attention_forward(const AttentionForward& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   void attention_backward(const AttentionBackward& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   void softmax_lse(const SoftmaxLse& call, ihipStream_t* stream = nullptr) { run(call, stream); }
+  void sparse_indexer(const SparseIndexer& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   // The same for a call of any family.
   template <typename Call>
   void run(const Call& call, ihipStream_t* stream = nullptr) {

@@ -36,7 +36,7 @@ struct NumberField {
 template <typename Arguments>
 struct AddressField {
   const char* name;
-  std::variant<const std::int32_t* Arguments::*, void* Arguments::*> member;
+  std::variant<const std::int32_t* Arguments::*, std::int32_t* Arguments::*, float* Arguments::*, void* Arguments::*> member;
 };
 
 // A function of the C interface that is a call: its struct's fields and what can be asked of it.
@@ -105,6 +105,42 @@ struct Kind<wavejit_softmax_lse_arguments> {
   static constexpr auto supported = wavejit_softmax_lse_supported;
   static constexpr auto ready = wavejit_softmax_lse_ready;
   static constexpr auto describe = wavejit_softmax_lse_describe;
+};
+
+template <>
+struct Kind<wavejit_sparse_indexer_arguments> {
+  using A = wavejit_sparse_indexer_arguments;
+  static constexpr const char* class_name = "SparseIndexerCall";
+  static constexpr std::array tensors{
+      TensorField<A>{"queries", &A::queries},       TensorField<A>{"keys", &A::keys},
+      TensorField<A>{"weights", &A::weights},       TensorField<A>{"key_scales", &A::key_scales},
+      TensorField<A>{"scores", &A::scores},
+  };
+  static constexpr std::array numbers{
+      NumberField<A>{"indices_row_stride", &A::indices_row_stride},
+      NumberField<A>{"top_k", &A::top_k},
+      NumberField<A>{"mask", &A::mask},
+      NumberField<A>{"window_left", &A::window_left},
+      NumberField<A>{"window_right", &A::window_right},
+      NumberField<A>{"causal_prefix", &A::causal_prefix},
+      NumberField<A>{"flags", &A::flags},
+      NumberField<A>{"table_columns", &A::table_columns},
+      NumberField<A>{"table_row_stride", &A::table_row_stride},
+      NumberField<A>{"max_key_length", &A::max_key_length},
+      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
+  };
+  static constexpr std::array addresses{
+      AddressField<A>{"indices", &A::indices},           AddressField<A>{"values", &A::values},
+      AddressField<A>{"counts", &A::counts},             AddressField<A>{"key_lengths", &A::key_lengths},
+      AddressField<A>{"key_begins", &A::key_begins},     AddressField<A>{"key_ends", &A::key_ends},
+      AddressField<A>{"block_table", &A::block_table},   AddressField<A>{"table_starts", &A::table_starts},
+      AddressField<A>{"workspace", &A::workspace},
+  };
+  static constexpr auto launch = wavejit_sparse_indexer;
+  static constexpr auto supported = wavejit_sparse_indexer_supported;
+  static constexpr auto ready = wavejit_sparse_indexer_ready;
+  static constexpr auto describe = wavejit_sparse_indexer_describe;
+  static constexpr auto workspace = wavejit_sparse_indexer_workspace;
 };
 
 template <>
@@ -312,6 +348,8 @@ void bind_calls(nb::module_& module) {
   bind_call<wavejit_attention_forward_arguments>(module).def(
       "workspace_bytes", &Call<wavejit_attention_forward_arguments>::workspace_bytes);
   bind_call<wavejit_softmax_lse_arguments>(module);
+  bind_call<wavejit_sparse_indexer_arguments>(module).def("workspace_bytes",
+                                                          &Call<wavejit_sparse_indexer_arguments>::workspace_bytes);
   bind_call<wavejit_attention_backward_arguments>(module).def(
       "workspace_bytes", &Call<wavejit_attention_backward_arguments>::workspace_bytes);
 }

@@ -45,7 +45,7 @@ __version__: str = _version()
 __all__ = [
     "AttentionBackwardCall", "AttentionForwardCall", "Call", "Comparison", "CompileFailed", "DeviceArray", "DeviceError", "Difference", "Engine", "Error", "Internal",
     "InvalidArgument", "IoError", "Launch", "LaunchFailed", "ModelError", "NoCompiler", "NoDevice", "NotFound", "NotReady", "NotUnderstood",
-    "OutOfMemory", "Prepared", "Profile", "Sealed", "SoftmaxLseCall", "SweepOutcome", "SweepResult", "Unsupported", "Waited",
+    "OutOfMemory", "Prepared", "Profile", "Sealed", "SoftmaxLseCall", "SparseIndexerCall", "SweepOutcome", "SweepResult", "Unsupported", "Waited",
     "__version__", "cache", "compare", "explain", "kernel_texts", "prebuild", "profile", "supported", "sweep", "targets",
 ]  # fmt: skip
 

@@ -13,6 +13,7 @@ from ._arrays import DeviceArray
 from ._backward import AttentionBackwardCall
 from ._calls import ORIGINS, AttentionForwardCall, Call, SoftmaxLseCall
 from ._errors import Error, InvalidArgument, NoDevice
+from ._indexer import SparseIndexerCall
 from ._progress import Progress
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from ._sweep import SweepResult
 
 # The families by their names: a new one is a class and a row.
-FAMILIES: dict[str, type[Call]] = {"attention_forward": AttentionForwardCall, "attention_backward": AttentionBackwardCall, "softmax_lse": SoftmaxLseCall}
+FAMILIES: dict[str, type[Call]] = {"attention_forward": AttentionForwardCall, "attention_backward": AttentionBackwardCall, "softmax_lse": SoftmaxLseCall,
+                                  "sparse_indexer": SparseIndexerCall}
 # Calls over borrowed memory whose end nobody has waited for; at so many the device is waited for.
 KEPT_CALLS = 256
 
@@ -386,6 +388,51 @@ class Engine:
         (True, 'softmax_lse fp32 b1 h1 q1 k64')
         """
         return SoftmaxLseCall(self, *given, **words)
+
+    @_with_words_of(SparseIndexerCall)
+    def sparse_indexer(self, *given: Any, **words: Any) -> Any:
+        """The keys that each query row is to attend to: `indices` int32 [B, Sq, top_k], ascending, −1 behind the last.
+
+        Of score[b, i, j] = key_scales[b, j] · Σ over heads h of relu(queries[b, i, h] · keys[b, j]) · weights[b, i, h]
+        the largest top_k are chosen, of equal ones the lower key. The same row has the same list whatever the batch.
+
+        queries
+            [B, Sq, heads, 128], fp16 or bf16. None: `scores` are given, and nothing is multiplied.
+        keys
+            [B, Sk, 128], or with `block_table` [pages, page size, 128].
+        weights
+            fp32 [B, Sq, heads].
+        top_k
+            None or 0: only scores are wanted.
+        key_scales
+            fp32 [B, Sk], or of pages [pages, page size].
+        scores, values, counts
+            True, or an array to be written: the scores [B, Sq, Sk], those of the list [B, Sq, top_k], and how many keys
+            the list has [B, Sq]. Results are (indices, values, counts, scores), those that are wanted.
+        key_begins, key_ends
+            int32 [B · Sq]: each row's first key, and the one behind its last.
+
+        Masks, key_lengths, block_table, table_starts and max_key_length as in `attention_forward`.
+
+        >>> import numpy, wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> scores = numpy.array([[[0.5, 2.0, -1.0, 2.0, 0.25]]], numpy.float32)
+        >>> engine.sparse_indexer(None, None, None, 3, scores=scores).numpy()[0, 0].tolist()
+        [0, 1, 3]
+        """
+        return self.call("sparse_indexer", *given, **words).run()
+
+    @_with_words_of(SparseIndexerCall)
+    def sparse_indexer_call(self, *given: Any, **words: Any) -> SparseIndexerCall:
+        """The call without its launch, with the words of `sparse_indexer`, as `attention_forward_call` is.
+
+        >>> import wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> queries, keys = engine.empty((4, 1, 64, 128), "bf16"), engine.empty((4, 3000, 128), "bf16")
+        >>> engine.sparse_indexer_call(queries, keys, engine.empty((4, 1, 64), "fp32"), 2048).describe()
+        'sparse_indexer bf16 b4 q1 k3000 h64 top=2048'
+        """
+        return SparseIndexerCall(self, *given, **words)
 
     # ---- questions about a call: older names. `Engine.call(…)` answers them for every family
 

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/sparse_indexer/call/call.h"
+
+#include <algorithm>
+
+#include "templates/attention/call/device_lengths.h"
+#include "templates/attention/call/flags.h"
+#include "templates/attention/call/numbers.h"
+#include "templates/sparse_indexer/call/descriptor.h"
+
+namespace wavejit::sparse_indexer {
+namespace {
+
+using attention::address;
+using attention::stride_bytes;
+
+constexpr std::uint64_t waves_of_compute_unit = 8;
+// Guess: a wave loads its queries in the time of two tiles, so that runs of so many lose little by it; and a device that
+// takes so many waves in turn loses little by the last ones.
+constexpr std::uint64_t good_run_tiles = 16;
+constexpr std::uint64_t good_turns = 4;
+constexpr std::uint64_t max_grid_y = 0xFFFF;
+
+constexpr std::uint64_t parts(std::uint64_t all, std::uint64_t most) { return (all + most - 1) / most; }
+
+}  // namespace
+
+Geometry geometry_of(const IndexerProblem& problem, std::uint32_t sequences, std::uint32_t rows,
+                     const boards::Board& board) {
+  Geometry geometry = {.rows_shift = rows >= 4 ? 2U : rows >= 2 ? 1U : 0U};
+  const std::uint64_t tiles = parts(problem.key_length, tile_keys);
+  const std::uint64_t waves = static_cast<std::uint64_t>(board.compute_units) * waves_of_compute_unit;
+  const std::uint64_t all = tiles * rows * sequences;
+  const std::uint64_t once = parts(all, waves);
+  const std::uint64_t runs_of_group = std::uint64_t{scores_waves} >> geometry.rows_shift;
+  std::uint64_t run = once <= good_run_tiles ? once : std::max(good_run_tiles, parts(all, waves * good_turns));
+  run = std::clamp<std::uint64_t>(run, parts(tiles, max_grid_y * runs_of_group), tiles);
+  geometry.wave_tiles = static_cast<std::uint32_t>(run);
+  geometry.runs = static_cast<std::uint32_t>(parts(tiles, run * runs_of_group));
+  return geometry;
+}
+
+IndexerCall::IndexerCall(const wavejit_sparse_indexer_arguments& call, const IndexerProblem& problem,
+                         const boards::Board& board)
+    : Call(problem.shape.shape()),
+      call_(call),
+      problem_(problem),
+      board_(board),
+      rounds_{.sequences = problem.batch, .rows = problem.query_length} {
+  report = call.report;
+  workspace = call.workspace;
+  judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0 && call.key_lengths != nullptr;
+  if (!problem.keeps_scores) return;
+  rounds_ = rounds_of(problem, call.workspace != nullptr ? call.workspace_bytes : most_workspace);
+  workspace_bytes = rounds_.workspace_bytes;
+  rounds = rounds_.count;
+}
+
+RowArguments IndexerCall::rows_of_round() const {
+  const auto rows_of_sequence = static_cast<std::uint32_t>(parts(problem_.query_length, rounds_.rows));
+  const std::uint32_t first_batch = round / rows_of_sequence * rounds_.sequences;
+  const std::uint32_t first_row = round % rows_of_sequence * rounds_.rows;
+  return {.key_lengths = address(call_.key_lengths),
+          .key_begins = address(call_.key_begins),
+          .key_ends = address(call_.key_ends),
+          .query_length = problem_.query_length,
+          .key_length = problem_.key_length,
+          .causal_offset = problem_.causal_prefix,
+          .bottom_right_mask = problem_.bottom_right ? ~std::uint32_t{0} : 0,
+          .window_left = problem_.window_left,
+          .window_right = problem_.window_right,
+          .first_batch = first_batch,
+          .first_row = first_row,
+          .end_row = std::min(first_row + rounds_.rows, problem_.query_length)};
+}
+
+Result<void> IndexerCall::plan(std::span<const families::KernelSpec* const> /*kernels*/, const void* memory,
+                               families::LaunchPlan& plan) {
+  const RowArguments rows = rows_of_round();
+  sequences_ = std::min(rounds_.sequences, problem_.batch - rows.first_batch);
+  if (problem_.keeps_scores) {
+    scores_row_stride_ = score_row_bytes(problem_);
+    scores_batch_stride_ = scores_row_stride_ * rounds_.rows;
+    scores_ = address(memory) - (rows.first_batch * scores_batch_stride_) - (rows.first_row * scores_row_stride_);
+  } else {
+    scores_ = address(call_.scores.data);
+    scores_batch_stride_ = stride_bytes(call_.scores, 0, sizeof(float));
+    scores_row_stride_ = stride_bytes(call_.scores, 1, sizeof(float));
+  }
+  if (problem_.shape.scores) add_scores(rows, plan);
+  if (problem_.shape.selects) add_select(rows, plan);
+  return {};
+}
+
+void IndexerCall::add_scores(const RowArguments& rows, families::LaunchPlan& plan) {
+  constexpr std::uint64_t bytes = 2;
+  const std::uint32_t round_rows = rows.end_row - rows.first_row;
+  const Geometry geometry = geometry_of(problem_, sequences_, round_rows, board_);
+  scores_arguments_ = {.rows = rows,
+                       .queries = address(call_.queries.data),
+                       .keys = address(call_.keys.data),
+                       .weights = address(call_.weights.data),
+                       .key_scales = address(call_.key_scales.data),
+                       .scores = scores_,
+                       .queries_batch_stride = stride_bytes(call_.queries, 0, bytes),
+                       .queries_row_stride = stride_bytes(call_.queries, 1, bytes),
+                       .keys_batch_stride = stride_bytes(call_.keys, 0, bytes),
+                       .keys_row_stride = stride_bytes(call_.keys, 1, bytes),
+                       .weights_batch_stride = stride_bytes(call_.weights, 0, sizeof(float)),
+                       .weights_row_stride = stride_bytes(call_.weights, 1, sizeof(float)),
+                       .scores_batch_stride = scores_batch_stride_,
+                       .scores_row_stride = scores_row_stride_,
+                       .pages = {},
+                       .queries_head_stride = static_cast<std::uint32_t>(stride_bytes(call_.queries, 2, bytes)),
+                       .heads = problem_.heads,
+                       .rows_shift = geometry.rows_shift,
+                       .wave_tiles = geometry.wave_tiles,
+                       .fill_hidden = problem_.keeps_scores ? 0U : 1U};
+  // Keys without scales all have the one number that the kernel brings.
+  if (call_.key_scales.data != nullptr) {
+    scores_arguments_.scales_batch_stride = stride_bytes(call_.key_scales, 0, sizeof(float));
+    scores_arguments_.scales_row_stride = stride_bytes(call_.key_scales, 1, sizeof(float));
+  }
+  if (problem_.shape.paged) {
+    scores_arguments_.pages = attention::page_arguments(paging_of(call_));
+    constexpr std::uint32_t granule_shift = 4;
+    scores_arguments_.granule_shift = call_.keys.sizes[1] == 1 ? 0 : granule_shift;
+  }
+  plan.add({.grid_x = (round_rows + (1U << geometry.rows_shift) - 1) >> geometry.rows_shift,
+            .grid_y = geometry.runs,
+            .grid_z = sequences_,
+            .threads = scores_threads,
+            .arguments = &scores_arguments_,
+            .argument_bytes = sizeof scores_arguments_});
+}
+
+void IndexerCall::add_select(const RowArguments& rows, families::LaunchPlan& plan) {
+  const auto row_stride =
+      static_cast<std::uint64_t>(call_.indices_row_stride != 0 ? call_.indices_row_stride : call_.top_k);
+  select_arguments_ = {.rows = rows,
+                       .scores = scores_,
+                       .indices = address(call_.indices),
+                       .values = address(call_.values),
+                       .counts = address(call_.counts),
+                       .scores_batch_stride = scores_batch_stride_,
+                       .scores_row_stride = scores_row_stride_,
+                       .indices_row_stride = row_stride * sizeof(std::int32_t),
+                       .top_k = problem_.top_k};
+  plan.add({.grid_x = rows.end_row - rows.first_row,
+            .grid_y = sequences_,
+            .threads = select_threads,
+            .arguments = &select_arguments_,
+            .argument_bytes = sizeof select_arguments_});
+}
+
+IndexerCall::WhenMissing IndexerCall::when_missing() const { return attention::when_missing(call_.flags); }
+
+std::string IndexerCall::descriptor(Line /*line*/) const {
+  ProblemDescriptor descriptor = {
+      .type = problem_.shape.scores ? problem_.shape.type : DataType::fp32,
+      .batch = problem_.batch,
+      .query_length = problem_.query_length,
+      .key_length = problem_.key_length,
+      .heads = problem_.heads,
+      .page_size = problem_.shape.paged ? call_.keys.sizes[1] : 0,
+      .top_k = problem_.top_k,
+      .key_scales = call_.key_scales.data != nullptr,
+      .scores = problem_.shape.scores && problem_.shape.selects && call_.scores.data != nullptr,
+      .mask = attention::words_of(call_.mask, call_.causal_prefix, call_.window_left, call_.window_right),
+      .key_lengths = {},
+      .seed = {},
+  };
+  if (!descriptor.mask.causal) descriptor.mask.causal_prefix.reset();
+  return to_text(descriptor);
+}
+
+Result<void> IndexerCall::judge(families::DeviceMemory& memory) const {
+  return attention::check_key_lengths(memory, call_.key_lengths, problem_.batch, problem_.key_length,
+                                      "the keys of a sequence");
+}
+
+families::WorkspaceWords IndexerCall::workspace_words() const {
+  return {.reason = "scores of " + std::to_string(rounds_.sequences * std::uint64_t{rounds_.rows}) + " rows",
+          .captured = "scores are kept until the list is made",
+          .instead = "a workspace of wavejit_sparse_indexer_workspace bytes"};
+}
+
+}  // namespace wavejit::sparse_indexer

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The words of a descriptor, one row each, in the order in which they are printed, and what they must say together.
+#include "templates/sparse_indexer/call/descriptor.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "templates/attention/call/described_words.h"
+
+namespace wavejit::sparse_indexer {
+namespace {
+
+using families::TakenWord;
+using families::Word;
+using families::wrong;
+using Row = families::DescriptorWord<ProblemDescriptor>;
+using WordTable = families::DescriptorWords<ProblemDescriptor>;
+
+// 8-bit queries and keys have their place here, and are refused by their names.
+Row type_word() {
+  Row row = families::name_word<ProblemDescriptor>("bf16, fp16, fp32 (scores are given)",
+                                                   "a data type (bf16, fp16, or fp32 of given scores)",
+                                                   attention::data_types, [](auto& said) -> auto& { return said.type; });
+  row.take = [take = std::move(row.take)](ProblemDescriptor& said, const Word& word) -> TakenWord {
+    if (word.text == "fp8" || word.text == "fp8_e4m3" || word.text == "fp8_e5m2")
+      return families::not_yet(word, "bf16, fp16, fp32 (scores are given)");
+    return take(said, word);
+  };
+  return row;
+}
+
+Row heads_word() {
+  Row row = families::number_word<ProblemDescriptor>('h', "", 1, max_heads,
+                                                     [](auto& said) -> auto& { return said.heads; });
+  row.text = [](const ProblemDescriptor& said) {
+    return said.heads == 0 ? std::string() : "h" + std::to_string(said.heads);
+  };
+  return row;
+}
+
+// A number behind a key; 0 is not said.
+template <typename Field>
+Row sized_word(const std::string& key, std::int64_t most, Field field) {
+  return families::value_word<ProblemDescriptor>(
+      key, "<n>",
+      [most, field](ProblemDescriptor& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto number = families::whole_number(value);
+        if (!number || *number < 1 || *number > most)
+          return wrong(word, "is no number that is accepted: 1 to " + std::to_string(most));
+        field(said) = *number;
+        return {};
+      },
+      [field](const ProblemDescriptor& said) {
+        return field(said) == 0 ? std::string() : std::to_string(field(said));
+      });
+}
+
+WordTable make_rows() {
+  return {
+      type_word(),
+      attention::batch_word<ProblemDescriptor>(),
+      families::number_word<ProblemDescriptor>('q', "q<rows>", 1, attention::max_length,
+                                               [](auto& said) -> auto& { return said.query_length; }),
+      families::number_word<ProblemDescriptor>('k', "k<keys>", 1, max_keys,
+                                               [](auto& said) -> auto& { return said.key_length; }),
+      heads_word(),
+      sized_word("page", attention::max_page_size, [](auto& said) -> auto& { return said.page_size; }),
+      families::flag_word<ProblemDescriptor>("key_scales", [](auto& said) -> auto& { return said.key_scales; }),
+      sized_word("top", max_top_k, [](auto& said) -> auto& { return said.top_k; }),
+      families::flag_word<ProblemDescriptor>("scores", [](auto& said) -> auto& { return said.scores; }),
+      attention::causal_word<ProblemDescriptor>(max_keys, "row", "keys"),
+      attention::window_word<ProblemDescriptor>(max_keys),
+      attention::lengths_word<ProblemDescriptor>("k_lengths", max_keys,
+                                                 [](auto& said) -> auto& { return said.key_lengths; }),
+      attention::seed_word<ProblemDescriptor>(),
+  };
+}
+
+const WordTable& descriptor_rows() {
+  static const WordTable rows = make_rows();
+  return rows;
+}
+
+// What the words must say together, and what follows from them.
+Result<void> finish(ProblemDescriptor& said) {
+  const auto refuse = [](const std::string& what, const std::string& accepted) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted);
+  };
+  if (said.type == DataType::fp32) {
+    if (said.heads != 0) return refuse("h" + std::to_string(said.heads) + " of given scores", "fp32 without h<n>");
+    if (said.page_size != 0) return refuse("page= of given scores", "fp32 without page=");
+    if (said.key_scales) return refuse("key_scales of given scores", "fp32 without key_scales");
+    if (said.top_k == 0) return refuse("fp32 without top=: scores are given already", "top=<keys>");
+    said.scores = false;
+  } else if (said.heads == 0) {
+    return refuse("no word gives the index heads", "h<heads>, 1 to " + std::to_string(max_heads));
+  }
+  // Nothing else is written then.
+  if (said.top_k == 0) said.scores = false;
+  if (said.page_size > 1 && said.page_size % attention::page_granule != 0)
+    return refuse("page=" + std::to_string(said.page_size),
+                  "1, and multiples of " + std::to_string(attention::page_granule));
+  if (said.page_size != 0 && said.key_length > attention::max_paged_length)
+    return refuse("k" + std::to_string(said.key_length) + " in pages",
+                  "up to k" + std::to_string(attention::max_paged_length));
+  if (said.batch * said.query_length > max_rows)
+    return refuse("b" + std::to_string(said.batch) + " q" + std::to_string(said.query_length),
+                  "less than 2^31 rows of all");
+  if (auto prefix = attention::check_prefix(said.mask, said.key_length); !prefix) return prefix;
+  if (said.key_lengths.empty()) return {};
+  if (std::ssize(said.key_lengths) != said.batch)
+    return refuse("k_lengths: " + std::to_string(said.key_lengths.size()) + " lengths",
+                  std::to_string(said.batch) + ", one for each of b" + std::to_string(said.batch));
+  const std::int64_t most = std::ranges::max(said.key_lengths);
+  if (most > said.key_length)
+    return refuse("k_lengths: the longest is " + std::to_string(most),
+                  "up to " + std::to_string(said.key_length) + ", as k" + std::to_string(said.key_length) + " says");
+  return {};
+}
+
+}  // namespace
+
+IndexerShape ProblemDescriptor::shape() const {
+  IndexerShape shape = {.scores = type != DataType::fp32, .selects = top_k != 0};
+  if (!shape.scores) return shape;
+  shape.type = type;
+  shape.set_heads(heads);
+  shape.paged = page_size != 0;
+  return shape;
+}
+
+Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
+  auto said = families::read_words(text, family_name, descriptor_rows());
+  if (!said) return std::unexpected(std::move(said.error()));
+  if (auto good = finish(*said); !good) return std::unexpected(std::move(good.error()));
+  return std::move(*said);
+}
+
+std::string to_text(const ProblemDescriptor& descriptor) {
+  return families::line_of(family_name, descriptor_rows(), descriptor);
+}
+
+}  // namespace wavejit::sparse_indexer

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// sparse_indexer as the runtime and its tools know it.
+#include <charconv>
+#include <memory>
+#include <utility>
+
+#include "templates/attention/call/data_type.h"
+#include "templates/sparse_indexer/call/descriptor.h"
+
+namespace wavejit::sparse_indexer {
+namespace {
+
+using families::Toggles;
+using targets::Target;
+
+ScoresKernel scores_of(const IndexerShape& shape, const Target& target, const Toggles& toggles) {
+  return {.type = shape.type,
+          .blocks = shape.blocks,
+          .cut = shape.cut,
+          .paged = shape.paged,
+          .target = std::string(target.id),
+          .lowering = toggles.lowering};
+}
+
+class Described final : public families::DescribedProblem {
+ public:
+  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+  std::string text() const override { return to_text(descriptor_); }
+  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
+    return descriptor_.shape().shape();
+  }
+  wavejit_problem told(const std::string& text) const override {
+    wavejit_problem told{};
+    told.size = sizeof told;
+    told.text = text.c_str();
+    told.dtype = attention::told_type(descriptor_.type);
+    told.layout = descriptor_.page_size != 0 ? WAVEJIT_LAYOUT_PAGED : WAVEJIT_LAYOUT_BSHD;
+    told.batch = descriptor_.batch;
+    told.query_length = descriptor_.query_length;
+    told.key_length = descriptor_.key_length;
+    told.query_heads = descriptor_.heads;
+    told.kv_heads = descriptor_.type == DataType::fp32 ? 0 : 1;
+    told.head_dim_qk = descriptor_.type == DataType::fp32 ? 0 : head_dim;
+    told.page_size = descriptor_.page_size;
+    if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
+    tell(descriptor_.mask, told);
+    told.scale = 1;
+    const std::string& seed = descriptor_.seed;
+    told.seed = -1;
+    std::from_chars(seed.data(), seed.data() + seed.size(), told.seed);
+    return told;
+  }
+
+ private:
+  ProblemDescriptor descriptor_;
+};
+
+class SparseIndexer final : public families::Family {
+ public:
+  std::string_view name() const override { return family_name; }
+
+  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
+    auto descriptor = parse_descriptor(text);
+    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
+    return std::make_unique<Described>(*std::move(descriptor));
+  }
+
+  Result<families::Route> route(const families::Shape& shape, const Target& target,
+                                const Toggles& toggles) const override {
+    const IndexerShape of = IndexerShape::of(shape.code);
+    families::Route route;
+    if (of.scores) {
+      const ScoresKernel scores = scores_of(of, target, toggles);
+      if (const auto refusal = refusal_of(scores)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+      route.kernels.push_back({.label = "spec", .spec = scores});
+    }
+    if (of.selects) {
+      const SelectKernel select = {.target = std::string(target.id), .lowering = toggles.lowering};
+      if (const auto refusal = refusal_of(select)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+      route.kernels.push_back({.label = of.scores ? "select" : "spec", .spec = select});
+    }
+    return route;
+  }
+
+  families::Explanation explain(const families::Shape& shape, const Target& /*target*/,
+                                const Toggles& /*toggles*/) const override {
+    const IndexerShape of = IndexerShape::of(shape.code);
+    families::Explanation explanation;
+    if (of.scores) {
+      ScoresKernel spec;
+      spec.blocks = of.blocks;
+      explanation.description =
+          "scores: a wave has a row and a run of keys, tiles of " + std::to_string(tile_keys) + ", two ahead";
+      explanation.cost = std::to_string(scores_threads) + " threads, up to " +
+                         std::to_string(512 / scores_waves_per_simd(spec)) + " VGPRs";
+    }
+    if (of.selects) {
+      const std::string before = of.scores ? "; " : "";
+      explanation.description += before + "select: a workgroup has a row, digits of 11, 11 and 10 bits, a walk each";
+      explanation.cost += before + std::to_string(select_threads) + " threads, up to 128 VGPRs";
+    }
+    return explanation;
+  }
+
+  std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
+    // Whole blocks of heads, as every published indexer has them; other numbers are a line of a list.
+    std::vector<families::Shape> shapes;
+    for (const auto& [type, name] : attention::operand_types)
+      for (const auto& [blocks, heads] : head_names)
+        for (const bool paged : {false, true})
+          shapes.push_back(IndexerShape{.type = type, .blocks = blocks, .paged = paged}.shape());
+    return shapes;
+  }
+
+  std::string supported(const Target& target) const override {
+    const ScoresKernel plain = {.blocks = 1, .target = std::string(target.id)};
+    const auto has = [](const ScoresKernel& spec) { return !refusal_of(spec); };
+    return families::supported_words<ScoresKernel>(families::texts_of(scores_words), plain, has) +
+           "; head dim " + std::to_string(head_dim) + "; key scales on request; masks none causal window; top-k up to " +
+           std::to_string(max_top_k);
+  }
+};
+
+}  // namespace
+
+const families::Family& family() {
+  static const SparseIndexer one;
+  return one;
+}
+
+}  // namespace wavejit::sparse_indexer

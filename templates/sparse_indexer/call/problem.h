@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A call of sparse_indexer in plain numbers: what is left of the struct when every field was looked at.
+#pragma once
+
+#include <cstdint>
+
+#include "families/call/family.h"
+#include "templates/attention/call/limits.h"
+#include "templates/attention/call/paging.h"
+#include "templates/sparse_indexer/kernel/spec.h"
+
+namespace wavejit::sparse_indexer {
+
+using families::fail;
+using families::Failure;
+using families::Result;
+
+const families::Family& family();
+
+// Everything of a call that changes code.
+struct IndexerShape {
+  bool scores = true;  // they are computed; else they are given
+  bool selects = true;
+  DataType type = DataType::bf16;
+  int blocks = 0;  // of heads; 0 where scores are given
+  bool cut = false;
+  bool paged = false;
+  bool operator==(const IndexerShape&) const = default;
+
+  // With so many heads.
+  void set_heads(std::int64_t heads);
+  families::Shape shape() const;
+  static IndexerShape of(std::uint64_t code);
+};
+
+// Pointers and strides stay where the caller put them.
+struct IndexerProblem {
+  IndexerShape shape;
+  std::uint32_t batch = 0;
+  std::uint32_t query_length = 0;
+  std::uint32_t key_length = 0;
+  std::uint32_t heads = 0;
+  std::uint32_t top_k = 0;
+  bool bottom_right = false;
+  std::int32_t causal_prefix = 0;
+  std::int32_t window_left = unlimited_window;
+  std::int32_t window_right = unlimited_window;
+  bool keeps_scores = false;  // no tensor takes them: they stand in the workspace until the list is made
+
+  std::uint64_t rows() const { return std::uint64_t{batch} * query_length; }
+};
+
+// Batches are a dimension of the grid of 65,535 at most.
+using attention::max_batch;
+// A row's number among all is a signed one of 32 bits.
+inline constexpr std::int64_t max_rows = 0x7FFFFFFF;
+
+attention::PagingCall paging_of(const wavejit_sparse_indexer_arguments& call);
+
+// Reads the struct only as far as its size allows. Does not touch what the tensors point to.
+Result<IndexerProblem> check(const wavejit_sparse_indexer_arguments* arguments);
+
+// ---- Scores that no tensor takes
+
+// A row of them.
+std::uint64_t score_row_bytes(const IndexerProblem& problem);
+
+// How they go through a workspace: all rows of so many sequences at a time, or so many rows of one.
+struct Rounds {
+  std::uint32_t sequences = 0;
+  std::uint32_t rows = 0;
+  std::uint64_t workspace_bytes = 0;
+  std::uint32_t count = 1;
+};
+// `reach`: bytes of the workspace; at least a row is taken.
+Rounds rounds_of(const IndexerProblem& problem, std::uint64_t reach);
+// What an engine takes on its own.
+inline constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20;
+
+}  // namespace wavejit::sparse_indexer

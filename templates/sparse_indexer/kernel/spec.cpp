@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/sparse_indexer/kernel/spec.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "targets/targets.h"
+
+namespace wavejit::sparse_indexer {
+
+namespace {
+
+constexpr auto words_of_scores = families::texts_of(scores_words);
+constexpr auto words_of_select = families::texts_of(select_words);
+
+std::optional<std::string> refusal_of_target(const std::string& id) {
+  const targets::Target* target = targets::find_target(id);
+  if (target == nullptr)
+    return "target=" + id + " is not in the target table; accepted: " + targets::known_targets();
+  if (target->wave_size != 64)
+    return "target=" + id + " has waves of " + std::to_string(target->wave_size) + " lanes; accepted: 64";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string to_text(const ScoresKernel& spec) { return families::text_of_spec(words_of_scores, spec); }
+std::string to_text(const SelectKernel& spec) { return families::text_of_spec(words_of_select, spec); }
+
+std::expected<ScoresKernel, std::string> parse_scores(std::string_view text) {
+  return families::parse_words(words_of_scores, text);
+}
+std::expected<SelectKernel, std::string> parse_select(std::string_view text) {
+  return families::parse_words(words_of_select, text);
+}
+
+std::optional<std::string> refusal_of(const ScoresKernel& spec) {
+  if (auto refusal = refusal_of_target(spec.target)) return refusal;
+  const auto element = spec.type == DataType::bf16 ? targets::Element::bf16 : targets::Element::fp16;
+  const auto& matrix = targets::find_target(spec.target)->matrix;
+  if (std::ranges::none_of(matrix, [&](const targets::MatrixInstruction& row) {
+        return row.m == block_heads && row.n == tile_keys && row.element == element;
+      }))
+    return "target=" + spec.target + " has no matrix instruction of 32x32 for " +
+           std::string(attention::to_text(spec.type));
+  return std::nullopt;
+}
+std::optional<std::string> refusal_of(const SelectKernel& spec) { return refusal_of_target(spec.target); }
+
+std::size_t argument_bytes(const ScoresKernel&) { return sizeof(ScoresArguments); }
+std::size_t argument_bytes(const SelectKernel&) { return sizeof(SelectArguments); }
+
+std::span<const families::KernelKind> own_kernel_kinds() {
+  static constexpr std::array kinds = {families::kind_of<ScoresKernel, parse_scores>,
+                                       families::kind_of<SelectKernel, parse_select>};
+  return kinds;
+}
+
+}  // namespace wavejit::sparse_indexer

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the two kernels of sparse_indexer are, and their texts (the cache keys):
+//
+//   sparse_scores bf16 heads=64 paged target=gfx950 lowering=llvm
+//   sparse_select target=gfx950 lowering=llvm
+//
+// Rows, keys, k, masks, page sizes and addresses are arguments of a launch. No LLVM in this header.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "families/kernel/kernel_spec.h"
+#include "families/kernel/names.h"
+#include "families/kernel/spec_words.h"
+#include "templates/attention/kernel/page_arguments.h"
+#include "templates/attention/kernel/types.h"
+#include "templates/attention/kernel/words.h"
+
+namespace wavejit::sparse_indexer {
+
+using attention::DataType;
+using attention::unlimited_window;
+using families::Lowering;
+using families::to_text;
+
+inline constexpr std::string_view family_name = "sparse_indexer";
+
+// Dims of a query head and of a key: what every published indexer has.
+inline constexpr int head_dim = 128;
+// A matrix instruction takes so many index heads.
+inline constexpr int block_heads = 32;
+inline constexpr int max_blocks = 4;
+inline constexpr int max_heads = block_heads * max_blocks;
+// Keys of a tile, which a wave takes at a time.
+inline constexpr int tile_keys = 32;
+
+// By blocks of heads: how many heads a kernel has room for.
+inline constexpr families::Names<int, max_blocks> head_names = {{{1, "32"}, {2, "64"}, {3, "96"}, {4, "128"}}};
+
+struct ScoresKernel {
+  static constexpr std::string_view kernel = "sparse_scores";
+  static constexpr std::string_view family = family_name;
+
+  DataType type = DataType::bf16;  // of queries and keys
+  int blocks = 0;                  // of heads
+  bool cut = false;                // heads of the last block are missing
+  bool paged = false;              // keys lie in pages, which a block table names
+  std::string target;
+  Lowering lowering = Lowering::llvm;
+
+  bool operator==(const ScoresKernel&) const = default;
+};
+
+inline constexpr auto scores_words = std::tuple{
+    attention::operand_type_word<&ScoresKernel::type, ScoresKernel>(),
+    families::named<&ScoresKernel::blocks, head_names, ScoresKernel>(
+        {.accepted = "heads=",
+         .missing = "heads=<32|64|96|128>",
+         .supported = "heads up to",
+         .name_of = [](const families::SpecWord<ScoresKernel>&,
+                       const ScoresKernel& spec) { return "h" + std::to_string(spec.blocks * block_heads); }}),
+    families::flag<&ScoresKernel::cut, ScoresKernel>({.accepted = "cut", .name = "cut"}),
+    families::flag<&ScoresKernel::paged, ScoresKernel>(
+        {.accepted = "paged", .name = "paged", .supported = "keys dense or in pages of 1 and of 16 n"}),
+    families::target_word<ScoresKernel>(),
+    families::lowering_word<ScoresKernel>(),
+};
+
+struct SelectKernel {
+  static constexpr std::string_view kernel = "sparse_select";
+  static constexpr std::string_view family = family_name;
+
+  std::string target;
+  Lowering lowering = Lowering::llvm;
+
+  bool operator==(const SelectKernel&) const = default;
+};
+
+inline constexpr auto select_words = std::tuple{
+    families::target_word<SelectKernel>(),
+    families::lowering_word<SelectKernel>(),
+};
+
+std::string to_text(const ScoresKernel& spec);
+std::string to_text(const SelectKernel& spec);
+std::expected<ScoresKernel, std::string> parse_scores(std::string_view text);
+std::expected<SelectKernel, std::string> parse_select(std::string_view text);
+std::optional<std::string> refusal_of(const ScoresKernel& spec);
+std::optional<std::string> refusal_of(const SelectKernel& spec);
+std::size_t argument_bytes(const ScoresKernel& spec);
+std::size_t argument_bytes(const SelectKernel& spec);
+
+// How many waves on a SIMD the emission asks registers for: queries of three blocks and more fill half of the file.
+constexpr int scores_waves_per_simd(const ScoresKernel& spec) { return spec.blocks <= 2 ? 2 : 1; }
+inline constexpr int scores_waves = 4;
+inline constexpr int scores_threads = 256;
+
+inline constexpr int select_waves = 16;
+inline constexpr int select_threads = 1024;
+
+// ---- Byte for byte what the kernels read. Strides are in bytes.
+
+// Which keys a row sees: both kernels ask.
+struct RowArguments {
+  std::uint64_t key_lengths = 0;  // int32 [batch]; null: all keys count
+  std::uint64_t key_begins = 0;   // int32 [batch · queries], the row's first key; null: key 0
+  std::uint64_t key_ends = 0;     // the same, behind its last key; null: the sequence's end
+  std::uint32_t query_length = 0;
+  std::uint32_t key_length = 0;
+  // Row q stands at key q + causal_offset + ((keys − query_length) & bottom_right_mask), its diagonal, and sees the
+  // keys from diagonal − window_left to diagonal + window_right.
+  std::int32_t causal_offset = 0;
+  std::uint32_t bottom_right_mask = 0;
+  std::int32_t window_left = 0;
+  std::int32_t window_right = 0;
+  // Of a round, of each of its sequences: rows first_row … end_row − 1.
+  std::uint32_t first_batch = 0;
+  std::uint32_t first_row = 0;
+  std::uint32_t end_row = 0;
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(RowArguments) == 64);
+
+struct ScoresArguments {
+  RowArguments rows;
+  std::uint64_t queries = 0;
+  std::uint64_t keys = 0;
+  std::uint64_t weights = 0;     // f32
+  std::uint64_t key_scales = 0;  // f32; null: 1
+  std::uint64_t scores = 0;      // f32; of a workspace as if it began with batch 0, row 0
+  std::uint64_t queries_batch_stride = 0;
+  std::uint64_t queries_row_stride = 0;
+  std::uint64_t keys_batch_stride = 0;  // of pages: from page to page; so is that of the scales
+  std::uint64_t keys_row_stride = 0;
+  std::uint64_t weights_batch_stride = 0;
+  std::uint64_t weights_row_stride = 0;
+  std::uint64_t scales_batch_stride = 0;
+  std::uint64_t scales_row_stride = 0;
+  std::uint64_t scores_batch_stride = 0;
+  std::uint64_t scores_row_stride = 0;
+  attention::PageArguments pages;
+  std::uint32_t granule_shift = 0;  // a granule is 1 << granule_shift keys: 16, of pages of one key 1
+  std::uint32_t queries_head_stride = 0;
+  std::uint32_t heads = 0;
+  std::uint32_t rows_shift = 0;   // 1 << rows_shift waves of a workgroup have rows of their own, the others more tiles
+  std::uint32_t wave_tiles = 0;   // of a wave's run
+  std::uint32_t fill_hidden = 0;  // 1: −∞ is written for keys that the row does not see
+};
+static_assert(sizeof(ScoresArguments) == 248);
+// Workgroups: x = rows, y = runs of keys, z = batch.
+
+struct SelectArguments {
+  RowArguments rows;
+  std::uint64_t scores = 0;
+  std::uint64_t indices = 0;  // int32 [batch · queries, top_k]
+  std::uint64_t values = 0;   // f32, as indices; null: none
+  std::uint64_t counts = 0;   // int32 [batch · queries]; null: none
+  std::uint64_t scores_batch_stride = 0;
+  std::uint64_t scores_row_stride = 0;
+  std::uint64_t indices_row_stride = 0;  // of indices and of values
+  std::uint32_t top_k = 0;
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(SelectArguments) == 128);
+// Workgroups: x = row, y = batch.
+
+// A buffer descriptor spans less than 4 GiB: that of a row of scores does.
+inline constexpr std::int64_t max_keys = std::int64_t{1} << 28;
+inline constexpr std::int64_t max_top_k = std::int64_t{1} << 20;
+
+}  // namespace wavejit::sparse_indexer

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lists of the indexer on the simulated GPU: each against a sort of the very scores.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sparse_indexer/indexer_run.h"
+
+namespace wavejit::tests {
+namespace {
+
+class SparseSelect : public ::testing::TestWithParam<const char*> {
+ protected:
+  IndexerOutput run(const IndexerCase& which) {
+    IndexerOutput output = run_indexer(engine_.get(), which);
+    EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+    EXPECT_EQ(output.reports, "");
+    EXPECT_TRUE(output.fence_intact) << "something outside the outputs was written";
+    return output;
+  }
+  void matches(const IndexerCase& which) { EXPECT_EQ(wrong_lists(which, run(which), which.scores), ""); }
+
+  Engine engine_{GetParam()};
+};
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+TEST_P(SparseSelect, MatchesASortAtEveryLength) {
+  std::uint64_t seed = 1;
+  for (const std::int64_t keys : {1, 3, 4, 63, 64, 65, 511, 513, 1000, 4097})
+    for (const std::int64_t top : {1, 3, 64, 700}) {
+      SCOPED_TRACE(std::to_string(keys) + " keys, " + std::to_string(top));
+      matches(given_scores(1, 2, keys, top, seed++));
+    }
+}
+
+// More than one step of the walk, and the k of DeepSeek V3.2.
+TEST_P(SparseSelect, MatchesASortOfLongRows) {
+  matches(given_scores(1, 1, 8192, 2048, 40));
+  matches(given_scores(2, 1, 20011, 2048, 41));
+  matches(given_scores(1, 1, 17000, 16999, 42));
+}
+
+// Equals are chosen from the lowest key up, wherever the border falls.
+TEST_P(SparseSelect, OfEqualScoresTheLowerKeys) {
+  std::mt19937 random(5);  // NOLINT(bugprone-random-generator-seed): the same numbers in every run
+  for (const unsigned distinct : {1U, 2U, 5U, 40U})
+    for (const std::int64_t top : {1, 100, 513, 9000}) {
+      SCOPED_TRACE(std::to_string(distinct) + " values, " + std::to_string(top));
+      IndexerCase which = given_scores(1, 2, 9001, top, 1);
+      for (float& score : which.scores) score = static_cast<float>(random() % distinct) - 1.0F;
+      matches(which);
+    }
+}
+
+// Numbers that differ in one bit of each digit, of both signs, denormals among them.
+TEST_P(SparseSelect, EveryDigitDecides) {
+  for (const int bit : {0, 3, 9, 10, 15, 20, 21, 25, 30}) {
+    SCOPED_TRACE(bit);
+    IndexerCase which = given_scores(1, 1, 700, 350, 1);
+    for (std::size_t key = 0; key < 700; ++key) {
+      const std::uint32_t base = (key % 3 == 0 ? 0x80000000U : 0U) | 0x00000400U;
+      which.scores[key] = std::bit_cast<float>(base ^ (key % 2 == 0 ? 1U << static_cast<unsigned>(bit) : 0U));
+    }
+    matches(which);
+  }
+}
+
+// NaN, of either sign, is larger than every number; −0 is 0; −∞ is in no list.
+TEST_P(SparseSelect, NanAndInfinity) {
+  IndexerCase which = given_scores(1, 1, 600, 40, 60);
+  for (const std::size_t key : {5, 77, 400}) which.scores[key] = nan;
+  which.scores[300] = -nan;
+  which.scores[301] = infinity;
+  for (std::size_t key = 100; key < 200; ++key) which.scores[key] = -infinity;
+  const IndexerOutput output = run(which);
+  EXPECT_EQ(wrong_lists(which, output, which.scores), "");
+  for (const std::int32_t key : {5, 77, 300, 301, 400})
+    EXPECT_TRUE(std::ranges::contains(output.indices, key)) << key;
+  // The largest one: the first NaN.
+  which.top = 1;
+  EXPECT_EQ(run(which).indices, std::vector<std::int32_t>{5});
+  // Zeros of both signs are equal.
+  IndexerCase zeros = given_scores(1, 1, 50, 20, 61);
+  for (std::size_t key = 0; key < 50; ++key) zeros.scores[key] = key % 2 == 0 ? 0.0F : -0.0F;
+  matches(zeros);
+  // Nothing but what is hidden.
+  for (float& score : zeros.scores) score = -infinity;
+  const IndexerOutput none = run(zeros);
+  EXPECT_EQ(none.counts, std::vector<std::int32_t>{0});
+  EXPECT_EQ(none.indices, std::vector<std::int32_t>(20, -1));
+}
+
+TEST_P(SparseSelect, RowsThatSeeFewerThanK) {
+  IndexerCase which = given_scores(2, 4, 300, 128, 70);
+  which.causal = true;
+  which.key_lengths = {300, 2};
+  matches(which);
+  which.causal = false;
+  which.key_lengths = {0, -3};
+  matches(which);
+  which.key_lengths = {128, 129};
+  matches(which);
+  which.key_lengths.clear();
+  which.key_begins = {0, 1, 2, 3, 100, 299, 300, 77};
+  which.key_ends = {300, 130, 129, 131, 1, 300, 300, 278};
+  which.wants_values = false;
+  matches(which);
+}
+
+// What a row does not see is in no list, whatever its score.
+TEST_P(SparseSelect, HiddenScoresAreNotRead) {
+  IndexerCase which = given_scores(1, 2, 100, 60, 80);
+  which.key_begins = {7, 50};
+  which.key_ends = {90, 51};
+  const IndexerOutput clean = run(which);
+  for (std::size_t row = 0; row < 2; ++row)
+    for (std::size_t key = 0; key < 100; ++key) {
+      const auto [begin, end] = which.seen(row);
+      if (static_cast<std::int64_t>(key) < begin || static_cast<std::int64_t>(key) >= end)
+        which.scores[(row * 100) + key] = key % 2 == 0 ? nan : infinity;
+    }
+  EXPECT_EQ(run(which).indices, clean.indices);
+}
+
+TEST_P(SparseSelect, SameListUnderEverySchedule) {
+  IndexerCase which = given_scores(1, 2, 9500, 1000, 90);
+  for (std::size_t key = 0; key < which.scores.size(); key += 2) which.scores[key] = 0.5F;
+  std::vector<IndexerOutput> outputs;
+  for (const auto& [order, seed] :
+       {std::pair{WAVEJIT_SIMGPU_IN_ORDER, 1}, {WAVEJIT_SIMGPU_REVERSE, 2}, {WAVEJIT_SIMGPU_RANDOM, 3}}) {
+    set_schedule(order, static_cast<std::uint64_t>(seed));
+    outputs.push_back(run(which));
+  }
+  set_schedule(WAVEJIT_SIMGPU_REVERSE, 2);
+  for (const IndexerOutput& output : outputs) EXPECT_EQ(output.indices, outputs.front().indices);
+  EXPECT_EQ(wrong_lists(which, outputs.front(), which.scores), "");
+}
+
+// The whole step: lists of the scores that the call itself made, in a tensor, in the engine's workspace, and in one of
+// the caller's that holds a few rows at a time.
+TEST_P(SparseSelect, ListsOfTheCallsOwnScores) {
+  IndexerCase which = indexer_case(Storage::bf16, 3, 4, 300, 64, 50, 100);
+  which.causal = true;
+  which.key_lengths = {300, 17, 299};
+  const IndexerOutput whole = run(which);
+  EXPECT_EQ(wrong_scores(which, whole), "");
+  EXPECT_EQ(wrong_lists(which, whole, whole.scores), "");
+  which.wants_scores = false;
+  for (const std::int64_t workspace_rows : {0, 1, 3, 4, 7, 8, 50}) {
+    SCOPED_TRACE(workspace_rows);
+    which.workspace_rows = workspace_rows;
+    const IndexerOutput output = run(which);
+    EXPECT_EQ(output.indices, whole.indices);
+    EXPECT_EQ(bits_of(output.values), bits_of(whole.values));
+    EXPECT_EQ(output.counts, whole.counts);
+  }
+  which.workspace_rows = 0;
+  which.page = 64;
+  EXPECT_EQ(run(which).indices, whole.indices);
+  for (const std::size_t row : {0, 5, 11}) {
+    const std::vector<std::int32_t> of_row(whole.indices.begin() + static_cast<std::ptrdiff_t>(row * 50),
+                                           whole.indices.begin() + static_cast<std::ptrdiff_t>((row + 1) * 50));
+    EXPECT_EQ(run(only_row(which, row)).indices, of_row) << row;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, SparseSelect, ::testing::Values("gfx942", "gfx950"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace wavejit::tests
