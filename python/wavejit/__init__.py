@@ -32,6 +32,7 @@ from ._errors import (
     Sealed,
     Unsupported,
 )
+from ._indexer import SparseIndexerCall
 from ._offline import explain, kernel_texts, prebuild, supported, targets
 from ._wavejit import version as _version
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ._opened_device import OpenedDevice
 
-    AnyCall = _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall | _wavejit.AttentionBackwardCall
+    AnyCall = _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall | _wavejit.AttentionBackwardCall | _wavejit.SparseIndexerCall
     # Sizes and strides.
     Order = tuple[tuple[int, ...], tuple[int, ...]]
 

@@ -8,6 +8,7 @@
 #include "templates/attention_backward/call/descriptor.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/softmax_lse/call/descriptor.h"
+#include "templates/sparse_indexer/call/descriptor.h"
 
 namespace {
 
@@ -31,5 +32,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(wavejit::attention_forward::parse_descriptor(text), wavejit::attention_forward::parse_descriptor);
   check(wavejit::attention_backward::parse_descriptor(text), wavejit::attention_backward::parse_descriptor);
   check(wavejit::softmax_lse::parse_descriptor(text), wavejit::softmax_lse::parse_descriptor);
+  check(wavejit::sparse_indexer::parse_descriptor(text), wavejit::sparse_indexer::parse_descriptor);
   return 0;
 }

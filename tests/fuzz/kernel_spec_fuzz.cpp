@@ -10,6 +10,7 @@
 #include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_forward/kernel/spec.h"
 #include "templates/softmax_lse/kernel/spec.h"
+#include "templates/sparse_indexer/kernel/spec.h"
 
 namespace {
 
@@ -33,6 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(wavejit::attention_backward::parse_sink_kernel(text), wavejit::attention_backward::parse_sink_kernel);
   check(wavejit::attention_backward::parse_bias_kernel(text), wavejit::attention_backward::parse_bias_kernel);
   check(wavejit::softmax_lse::parse_spec(text), wavejit::softmax_lse::parse_spec);
+  check(wavejit::sparse_indexer::parse_scores(text), wavejit::sparse_indexer::parse_scores);
+  check(wavejit::sparse_indexer::parse_select(text), wavejit::sparse_indexer::parse_select);
   if (const auto digest = wavejit::cache::parse_digest(text)) require(digest->hex() == text);
   const std::string holder = wavejit::cache::holder_text(text);
   require(!holder.empty() && holder.find('\n') == std::string::npos);

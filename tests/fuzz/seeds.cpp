@@ -12,6 +12,7 @@
 #include "forge.h"
 #include "targets/targets.h"
 #include "templates/attention_backward/kernel/spec.h"
+#include "templates/sparse_indexer/kernel/spec.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/kernel/spec.h"
 
@@ -45,6 +46,8 @@ const char* const descriptors[] = {
     "attention_backward bf16 b1 q64 k64 h2 d192/128 causal",
     "softmax_lse fp32 b2 h8 q128 k5000 weights=bf16 causal=3 lse scale=0.5 seed=7",
     "softmax_lse fp16 b1 h2 q4 k70 weights=none window=5,0 lse k_lengths=9",
+    "sparse_indexer bf16 b2 q1 k131072 h64 page=64 key_scales top=2048 scores k_lengths=17,0 seed=7",
+    "sparse_indexer fp32 b1 q4 k70 top=9 causal=3 window=5,0",
 };
 
 // A few points of the space: the fuzzer finds the rest.
@@ -74,6 +77,12 @@ std::vector<std::string> specs() {
       attention_backward::KeyKernel key_gradient;
       key_gradient.target = target.id;
       texts.push_back(attention_backward::to_text(key_gradient));
+
+      sparse_indexer::ScoresKernel scores;
+      scores.blocks = odd ? 2 : 1;
+      scores.cut = scores.paged = odd;
+      scores.target = target.id;
+      texts.push_back(sparse_indexer::to_text(scores));
     }
   }
   return texts;

@@ -15,6 +15,7 @@
 #include "templates/attention_forward/kernel/merged_rows_plan.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/softmax_lse/kernel/spec.h"
+#include "templates/sparse_indexer/kernel/spec.h"
 
 namespace wavejit::tests {
 
@@ -316,6 +317,23 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
   for (const targets::Target& target : targets::all_targets()) {
     const attention_backward::SinkKernel sinks = {.target = std::string(target.id)};
     if (!refusal_of(sinks)) specs.emplace_back(sinks);
+  }
+  return specs;
+}
+
+std::vector<families::KernelSpec> indexer_kernel_specs() {
+  std::vector<families::KernelSpec> specs;
+  for (const targets::Target& target : targets::all_targets()) {
+    for (const auto& [type, type_name] : attention::operand_types)
+      for (const auto& [blocks, heads] : sparse_indexer::head_names)
+        for (const bool cut : {false, true})
+          for (const bool paged : {false, true}) {
+            const sparse_indexer::ScoresKernel scores = {
+                .type = type, .blocks = blocks, .cut = cut, .paged = paged, .target = std::string(target.id)};
+            if (!refusal_of(scores)) specs.emplace_back(scores);
+          }
+    const sparse_indexer::SelectKernel select = {.target = std::string(target.id)};
+    if (!refusal_of(select)) specs.emplace_back(select);
   }
   return specs;
 }

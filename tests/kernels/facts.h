@@ -29,6 +29,9 @@ std::vector<families::KernelSpec> split_kernel_specs();
 // Every kernel of softmax_lse, in golden_softmax_lse.txt.
 std::vector<families::KernelSpec> softmax_kernel_specs();
 
+// Every kernel of sparse_indexer, in golden_sparse_indexer.txt.
+std::vector<families::KernelSpec> indexer_kernel_specs();
+
 // Kernels of attention_backward, in golden_attention_backward.txt: every mask, and all modifiers with f32 gradients.
 std::vector<families::KernelSpec> backward_kernel_specs();
 

@@ -123,6 +123,21 @@ TEST(GoldenSoftmax, AreThoseOfTheTable) {
   }
 }
 
+TEST(GoldenIndexer, AreThoseOfTheTable) {
+  const auto golden = golden_lines(WAVEJIT_GOLDEN_SPARSE_INDEXER);
+  const std::vector<families::KernelSpec> specs = indexer_kernel_specs();
+  EXPECT_EQ(golden.size(), specs.size());
+  for (const families::KernelSpec& spec : one_type_of_each(specs, [](const auto& of) { return of.text(); })) {
+    const auto line = golden.find(spec.text());
+    ASSERT_NE(line, golden.end()) << spec.text();
+    // A change on purpose: bin/kernel_facts sparse_indexer > tests/kernels/golden_sparse_indexer.txt
+    EXPECT_EQ(facts_line(spec), line->second);
+    const std::string kernarg = " kernarg=" + std::to_string(spec.argument_bytes()) + " ";
+    for (const std::string& must : {std::string(" spills=0 "), std::string(" private=0 "), kernarg})
+      EXPECT_NE(line->second.find(must), std::string::npos) << spec.text() << must;
+  }
+}
+
 TEST(GoldenBackward, AreThoseOfTheTable) {
   const auto golden = golden_lines(WAVEJIT_GOLDEN_ATTENTION_BACKWARD);
   const std::vector<families::KernelSpec> specs = backward_kernel_specs();

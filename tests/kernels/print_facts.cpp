@@ -42,6 +42,7 @@ std::vector<families::KernelSpec> every_spec() {
   }
   std::ranges::copy(wavejit::tests::split_kernel_specs(), std::back_inserter(specs));
   std::ranges::copy(wavejit::tests::softmax_kernel_specs(), std::back_inserter(specs));
+  std::ranges::copy(wavejit::tests::indexer_kernel_specs(), std::back_inserter(specs));
   std::ranges::copy(wavejit::tests::backward_kernel_specs(), std::back_inserter(specs));
   return specs;
 }
@@ -77,6 +78,10 @@ int main(int count, char** arguments) {
     }
     if (std::string_view(text) == "softmax_lse") {
       specs = wavejit::tests::softmax_kernel_specs();
+      continue;
+    }
+    if (std::string_view(text) == "sparse_indexer") {
+      specs = wavejit::tests::indexer_kernel_specs();
       continue;
     }
     if (std::string_view(text) == "attention_backward") {

@@ -9,10 +9,11 @@ set(rocr_forward_tests
   "mixed attention_mixed_tests gfx950 All/MixedBatches.HaveTheBits*/gfx950"
   "paged attention_paged_tests gfx942 All/PagedKeys.SplitKeysHaveTheSameBits/gfx942:All/FirstKeys.KeysInPages/gfx942"
   "packed attention_modifier_tests gfx950 All/AttentionPacked.SelfAttention/gfx950_fp16*"
-  "softmax_lse softmax_lse_tests gfx950 Targets/SoftmaxLse.BitsOfARow*/gfx950")
+  "softmax_lse softmax_lse_tests gfx950 Targets/SoftmaxLse.BitsOfARow*/gfx950"
+  "sparse_indexer sparse_indexer_tests gfx950 Targets/SparseSelect.NanAndInfinity/gfx950")
 # … and all that is of one target, for ./dev soak. Not in it: a board (the GPUs are whole ones), and rows of O that belong to two
 # sequences, where whoever is last wins.
-set(rocr_forward_programs matrix pipelines split mixed paged packed softmax_lse)
+set(rocr_forward_programs matrix pipelines split mixed paged packed softmax_lse sparse_indexer)
 set(rocr_not_in_it "*BoardsOfFewDies*:*WrongStartsStayInside*")
 
 set(rocr_engine_tests rocr.edges.gfx950 rocr.devices.gfx942 rocr.serving.gfx950 rocr.front.gfx950 rocr.bad_input)

@@ -20,6 +20,7 @@
 #include "templates/attention_backward/call/struct_versions.h"
 #include "templates/attention_forward/call/struct_versions.h"
 #include "templates/softmax_lse/call/struct_versions.h"
+#include "templates/sparse_indexer/call/struct_versions.h"
 
 namespace wavejit::tests {
 namespace {
@@ -40,6 +41,7 @@ constexpr auto given = std::tuple{WAVEJIT_NAMED(wavejit_engine_options),
                                   WAVEJIT_NAMED(wavejit_attention_forward_arguments),
                                   WAVEJIT_NAMED(wavejit_attention_backward_arguments),
                                   WAVEJIT_NAMED(wavejit_softmax_lse_arguments),
+                                  WAVEJIT_NAMED(wavejit_sparse_indexer_arguments),
                                   WAVEJIT_NAMED(wavejit_kernel_text_arguments),
                                   WAVEJIT_NAMED(wavejit_prebuild_arguments),
                                   WAVEJIT_NAMED(wavejit_cache_copy_arguments)};
