@@ -331,7 +331,7 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
 
 std::string wrong_scores(const IndexerCase& which, const IndexerOutput& output) {
   // Sums of 128 products and of up to 128 heads in f32: far below its worst case, and far above what is met.
-  constexpr double of_f32 = 1e-6;
+  constexpr double of_f32 = 2e-7;
   if (output.scores.empty()) return "no scores were written";
   for (std::size_t row = 0; row < which.count(); ++row) {
     const auto [begin, end] = which.seen(row);

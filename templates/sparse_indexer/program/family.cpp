@@ -285,7 +285,7 @@ class SparseIndexer : public Family {
     };
     problem.bounds = [said, numbers](std::int64_t row) {
       // Sums in f32 of 128 products and of up to 128 heads: far below their worst case.
-      constexpr double of_f32 = 1e-6;
+      constexpr double of_f32 = 2e-7;
       std::vector<double> bounds(static_cast<std::size_t>(said->keys));
       const auto [begin, end] = seen_by(*said, row);
       for (std::int64_t key = begin; key < end; ++key)
