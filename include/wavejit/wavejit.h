@@ -632,8 +632,9 @@ WAVEJIT_API wavejit_status wavejit_sparse_indexer(wavejit_engine* engine,
                                                   const struct wavejit_sparse_indexer_arguments* arguments,
                                                   struct ihipStream_t* stream);
 /* The workspace with which the call takes its fewest rounds: the same checks, nothing launched. */
-WAVEJIT_API wavejit_status wavejit_sparse_indexer_workspace(
-    wavejit_engine* engine, const struct wavejit_sparse_indexer_arguments* arguments, size_t* bytes);
+WAVEJIT_API wavejit_status wavejit_sparse_indexer_workspace(wavejit_engine* engine,
+                                                            const struct wavejit_sparse_indexer_arguments* arguments,
+                                                            size_t* bytes);
 /* As of wavejit_attention_forward. */
 WAVEJIT_API wavejit_status wavejit_sparse_indexer_supported(wavejit_engine* engine,
                                                             const struct wavejit_sparse_indexer_arguments* arguments);

@@ -36,7 +36,8 @@ struct NumberField {
 template <typename Arguments>
 struct AddressField {
   const char* name;
-  std::variant<const std::int32_t* Arguments::*, std::int32_t* Arguments::*, float* Arguments::*, void* Arguments::*> member;
+  std::variant<const std::int32_t* Arguments::*, std::int32_t* Arguments::*, float* Arguments::*, void* Arguments::*>
+      member;
 };
 
 // A function of the C interface that is a call: its struct's fields and what can be asked of it.
@@ -112,8 +113,8 @@ struct Kind<wavejit_sparse_indexer_arguments> {
   using A = wavejit_sparse_indexer_arguments;
   static constexpr const char* class_name = "SparseIndexerCall";
   static constexpr std::array tensors{
-      TensorField<A>{"queries", &A::queries},       TensorField<A>{"keys", &A::keys},
-      TensorField<A>{"weights", &A::weights},       TensorField<A>{"key_scales", &A::key_scales},
+      TensorField<A>{"queries", &A::queries}, TensorField<A>{"keys", &A::keys},
+      TensorField<A>{"weights", &A::weights}, TensorField<A>{"key_scales", &A::key_scales},
       TensorField<A>{"scores", &A::scores},
   };
   static constexpr std::array numbers{
@@ -130,10 +131,10 @@ struct Kind<wavejit_sparse_indexer_arguments> {
       NumberField<A>{"workspace_bytes", &A::workspace_bytes},
   };
   static constexpr std::array addresses{
-      AddressField<A>{"indices", &A::indices},           AddressField<A>{"values", &A::values},
-      AddressField<A>{"counts", &A::counts},             AddressField<A>{"key_lengths", &A::key_lengths},
-      AddressField<A>{"key_begins", &A::key_begins},     AddressField<A>{"key_ends", &A::key_ends},
-      AddressField<A>{"block_table", &A::block_table},   AddressField<A>{"table_starts", &A::table_starts},
+      AddressField<A>{"indices", &A::indices},         AddressField<A>{"values", &A::values},
+      AddressField<A>{"counts", &A::counts},           AddressField<A>{"key_lengths", &A::key_lengths},
+      AddressField<A>{"key_begins", &A::key_begins},   AddressField<A>{"key_ends", &A::key_ends},
+      AddressField<A>{"block_table", &A::block_table}, AddressField<A>{"table_starts", &A::table_starts},
       AddressField<A>{"workspace", &A::workspace},
   };
   static constexpr auto launch = wavejit_sparse_indexer;

@@ -12,9 +12,9 @@
 #include "forge.h"
 #include "targets/targets.h"
 #include "templates/attention_backward/kernel/spec.h"
-#include "templates/sparse_indexer/kernel/spec.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/kernel/spec.h"
+#include "templates/sparse_indexer/kernel/spec.h"
 
 namespace {
 

@@ -68,7 +68,8 @@ class Fenced {
   void* device_ = nullptr;
 };
 
-// Where the keys of a case stand, and their scales: dense, or in shuffled pages with the scales behind each page's keys.
+// Where the keys of a case stand, and their scales: dense, or in shuffled pages with the scales behind each page's
+// keys.
 struct KeyPlaces {
   explicit KeyPlaces(const IndexerCase& of) : which(of) {
     if (of.page == 0) {
@@ -204,11 +205,11 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
 
   for (std::size_t row = 0; row < which.count(); ++row)
     for (std::int64_t head = 0; head < which.heads; ++head) {
-      weights.put((row * size(weight_stride) + size(head)) * 4,
-                  which.weights[(row * size(which.heads)) + size(head)]);
+      weights.put((row * size(weight_stride) + size(head)) * 4, which.weights[(row * size(which.heads)) + size(head)]);
       for (std::int64_t d = 0; d < dim; ++d)
-        queries.put((row * size(row_stride) + size(head * head_stride + d)) * 2,
-                    to_storage(which.storage, which.queries[(((row * size(which.heads)) + size(head)) * size(dim)) + size(d)]));
+        queries.put(
+            (row * size(row_stride) + size(head * head_stride + d)) * 2,
+            to_storage(which.storage, which.queries[(((row * size(which.heads)) + size(head)) * size(dim)) + size(d)]));
     }
   for (std::int64_t batch = 0; batch < which.batch && which.heads != 0; ++batch)
     for (std::int64_t key = 0; key < which.keys; ++key) {
@@ -343,11 +344,11 @@ std::string wrong_scores(const IndexerCase& which, const IndexerOutput& output) 
         continue;
       }
       const std::size_t number = ((row / size(which.rows)) * size(which.keys)) + size(key);
-      const auto exact = program::exact_score(
-          std::span(which.queries).subspan(row * size(which.heads * dim), size(which.heads * dim)),
-          std::span(which.weights).subspan(row * size(which.heads), size(which.heads)),
-          std::span(which.key_vectors).subspan(number * size(dim), size(dim)),
-          which.key_scales.empty() ? 1.0 : static_cast<double>(which.key_scales[number]));
+      const auto exact =
+          program::exact_score(std::span(which.queries).subspan(row * size(which.heads * dim), size(which.heads * dim)),
+                               std::span(which.weights).subspan(row * size(which.heads), size(which.heads)),
+                               std::span(which.key_vectors).subspan(number * size(dim), size(dim)),
+                               which.key_scales.empty() ? 1.0 : static_cast<double>(which.key_scales[number]));
       if (!(std::fabs(static_cast<double>(found) - exact.score) <= exact.magnitude * of_f32))
         return std::format("row {}, key {}: {} instead of {} ± {}", row, key, found, exact.score,
                            exact.magnitude * of_f32);
@@ -378,7 +379,7 @@ std::string wrong_lists(const IndexerCase& which, const IndexerOutput& output, c
   return {};
 }
 
-std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+std::vector<std::uint32_t> score_bits(const std::vector<float>& values) {
   std::vector<std::uint32_t> bits;
   bits.reserve(values.size());
   for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));

@@ -18,25 +18,25 @@ struct IndexerCase {
   std::int64_t batch = 1;
   std::int64_t rows = 1;
   std::int64_t keys = 1;
-  std::int64_t heads = 0;  // 0: scores are given
-  std::int64_t top = 0;    // 0: no list
-  std::vector<float> queries = {};     // [batch][rows][heads][128], numbers of the type
+  std::int64_t heads = 0;               // 0: scores are given
+  std::int64_t top = 0;                 // 0: no list
+  std::vector<float> queries = {};      // [batch][rows][heads][128], numbers of the type
   std::vector<float> key_vectors = {};  // [batch][keys][128]
-  std::vector<float> weights = {};     // [batch][rows][heads]
-  std::vector<float> key_scales = {};  // [batch][keys]; empty: none
-  std::vector<float> scores = {};      // [batch][rows][keys], where they are given
-  int page = 0;                        // keys of a page; 0: dense
-  bool list = false;                   // pages as CSR
+  std::vector<float> weights = {};      // [batch][rows][heads]
+  std::vector<float> key_scales = {};   // [batch][keys]; empty: none
+  std::vector<float> scores = {};       // [batch][rows][keys], where they are given
+  int page = 0;                         // keys of a page; 0: dense
+  bool list = false;                    // pages as CSR
   bool causal = false;
   std::optional<std::pair<std::int32_t, std::int32_t>> window = std::nullopt;
   std::optional<std::int64_t> prefix = std::nullopt;
   std::vector<std::int32_t> key_lengths = {};
   std::vector<std::int32_t> key_begins = {};
   std::vector<std::int32_t> key_ends = {};
-  bool wants_scores = true;            // of a call with queries
+  bool wants_scores = true;  // of a call with queries
   bool wants_values = true;
-  std::int64_t workspace_rows = 0;     // the caller's, of so many rows of scores; 0: the engine's
-  std::int64_t gap = 8;                // elements between keys, heads and rows of queries; rows of the list
+  std::int64_t workspace_rows = 0;  // the caller's, of so many rows of scores; 0: the engine's
+  std::int64_t gap = 8;             // elements between keys, heads and rows of queries; rows of the list
 
   std::size_t count() const { return static_cast<std::size_t>(batch * rows); }
   // The keys that a row sees.
@@ -69,6 +69,6 @@ std::string wrong_scores(const IndexerCase& which, const IndexerOutput& output);
 // "" or the first row whose list is not the sort's of `scores`, [rows of all][keys].
 std::string wrong_lists(const IndexerCase& which, const IndexerOutput& output, const std::vector<float>& scores);
 
-std::vector<std::uint32_t> bits_of(const std::vector<float>& values);
+std::vector<std::uint32_t> score_bits(const std::vector<float>& values);
 
 }  // namespace wavejit::tests

@@ -77,7 +77,7 @@ TEST_P(SparseScores, OfKeysInPages) {
       EXPECT_EQ(wrong_scores(which, paged), "");
       // The first sequence sees all: the bits of dense keys.
       paged.scores.resize(200);
-      EXPECT_EQ(bits_of(paged.scores), bits_of({dense.scores.begin(), dense.scores.begin() + 200}));
+      EXPECT_EQ(score_bits(paged.scores), score_bits({dense.scores.begin(), dense.scores.begin() + 200}));
       // Scales stand behind the keys of each page.
       which.key_scales = some_scales(400);
       matches(which);
@@ -123,10 +123,11 @@ TEST_P(SparseScores, NanWhereNothingIsSeen) {
     which.key_scales[key] = nan;
     for (std::size_t d = 0; d < 128; ++d) which.key_vectors[(key * 128) + d] = nan;
   }
-  EXPECT_EQ(bits_of(run(which).scores), bits_of(clean.scores));
+  EXPECT_EQ(score_bits(run(which).scores), score_bits(clean.scores));
   // Seen, it shows, in the one row that sees it; so does a key of infinities beside heads that are not there.
   for (std::size_t d = 0; d < 128; ++d) which.key_vectors[(60 * 128) + d] = nan;
-  for (std::size_t d = 0; d < 128; ++d) which.key_vectors[(20 * 128) + d] = d == 5 ? -std::numeric_limits<float>::infinity() : 0.0F;
+  for (std::size_t d = 0; d < 128; ++d)
+    which.key_vectors[(20 * 128) + d] = d == 5 ? -std::numeric_limits<float>::infinity() : 0.0F;
   const IndexerOutput output = run(which);
   EXPECT_TRUE(std::isnan(output.scores[100 + 60]));
   EXPECT_TRUE(std::isinf(output.scores[20]) || std::isnan(output.scores[20]));
@@ -155,7 +156,7 @@ TEST_P(SparseScores, SameBitsUnderEverySchedule) {
     outputs.push_back(run(which));
   }
   set_schedule(WAVEJIT_SIMGPU_REVERSE, 2);
-  for (const IndexerOutput& output : outputs) EXPECT_EQ(bits_of(output.scores), bits_of(outputs.front().scores));
+  for (const IndexerOutput& output : outputs) EXPECT_EQ(score_bits(output.scores), score_bits(outputs.front().scores));
 }
 
 // A row's bits are a function of its queries, weights and keys: not of the batch, of how many waves share its keys, of
@@ -167,7 +168,7 @@ TEST_P(SparseScores, BitsOfARowAreItsOwn) {
     SCOPED_TRACE(row);
     const std::vector<float> of_row(together.scores.begin() + static_cast<std::ptrdiff_t>(row * 260),
                                     together.scores.begin() + static_cast<std::ptrdiff_t>((row + 1) * 260));
-    EXPECT_EQ(bits_of(run(only_row(whole, row)).scores), bits_of(of_row));
+    EXPECT_EQ(score_bits(run(only_row(whole, row)).scores), score_bits(of_row));
   }
 }
 

@@ -83,8 +83,7 @@ TEST_P(SparseSelect, NanAndInfinity) {
   for (std::size_t key = 100; key < 200; ++key) which.scores[key] = -infinity;
   const IndexerOutput output = run(which);
   EXPECT_EQ(wrong_lists(which, output, which.scores), "");
-  for (const std::int32_t key : {5, 77, 300, 301, 400})
-    EXPECT_TRUE(std::ranges::contains(output.indices, key)) << key;
+  for (const std::int32_t key : {5, 77, 300, 301, 400}) EXPECT_TRUE(std::ranges::contains(output.indices, key)) << key;
   // The largest one: the first NaN.
   which.top = 1;
   EXPECT_EQ(run(which).indices, std::vector<std::int32_t>{5});
@@ -160,7 +159,7 @@ TEST_P(SparseSelect, ListsOfTheCallsOwnScores) {
     which.workspace_rows = workspace_rows;
     const IndexerOutput output = run(which);
     EXPECT_EQ(output.indices, whole.indices);
-    EXPECT_EQ(bits_of(output.values), bits_of(whole.values));
+    EXPECT_EQ(score_bits(output.values), score_bits(whole.values));
     EXPECT_EQ(output.counts, whole.counts);
   }
   which.workspace_rows = 0;

@@ -161,7 +161,7 @@ TEST_P(InvarianceCommand, OfOneFamily) {
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("--dimension splits: dq-dk-dv-alone, "));
   EXPECT_THAT(invariance({"--family", "colour"}).err,
-              HasSubstr("--family colour: attention_forward, attention_backward are accepted"));
+              HasSubstr("--family colour: attention_forward, attention_backward, sparse_indexer are accepted"));
 }
 
 // Keys of one piece cannot go round a ring: a run that has fewer pairs than were asked for is no answer.

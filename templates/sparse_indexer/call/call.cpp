@@ -15,8 +15,8 @@ using attention::address;
 using attention::stride_bytes;
 
 constexpr std::uint64_t waves_of_compute_unit = 8;
-// Guess: a wave loads its queries in the time of two tiles, so that runs of so many lose little by it; and a device that
-// takes so many waves in turn loses little by the last ones.
+// Guess: a wave loads its queries in the time of two tiles, so that runs of so many lose little by it; and a device
+// that takes so many waves in turn loses little by the last ones.
 constexpr std::uint64_t good_run_tiles = 16;
 constexpr std::uint64_t good_turns = 4;
 constexpr std::uint64_t max_grid_y = 0xFFFF;

@@ -19,9 +19,9 @@ using WordTable = families::DescriptorWords<ProblemDescriptor>;
 
 // 8-bit queries and keys have their place here, and are refused by their names.
 Row type_word() {
-  Row row = families::name_word<ProblemDescriptor>("bf16, fp16, fp32 (scores are given)",
-                                                   "a data type (bf16, fp16, or fp32 of given scores)",
-                                                   attention::data_types, [](auto& said) -> auto& { return said.type; });
+  Row row = families::name_word<ProblemDescriptor>(
+      "bf16, fp16, fp32 (scores are given)", "a data type (bf16, fp16, or fp32 of given scores)", attention::data_types,
+      [](auto& said) -> auto& { return said.type; });
   row.take = [take = std::move(row.take)](ProblemDescriptor& said, const Word& word) -> TakenWord {
     if (word.text == "fp8" || word.text == "fp8_e4m3" || word.text == "fp8_e5m2")
       return families::not_yet(word, "bf16, fp16, fp32 (scores are given)");
@@ -31,8 +31,8 @@ Row type_word() {
 }
 
 Row heads_word() {
-  Row row = families::number_word<ProblemDescriptor>('h', "", 1, max_heads,
-                                                     [](auto& said) -> auto& { return said.heads; });
+  Row row =
+      families::number_word<ProblemDescriptor>('h', "", 1, max_heads, [](auto& said) -> auto& { return said.heads; });
   row.text = [](const ProblemDescriptor& said) {
     return said.heads == 0 ? std::string() : "h" + std::to_string(said.heads);
   };

@@ -115,8 +115,8 @@ class SparseIndexer final : public families::Family {
   std::string supported(const Target& target) const override {
     const ScoresKernel plain = {.blocks = 1, .target = std::string(target.id)};
     const auto has = [](const ScoresKernel& spec) { return !refusal_of(spec); };
-    return families::supported_words<ScoresKernel>(families::texts_of(scores_words), plain, has) +
-           "; head dim " + std::to_string(head_dim) + "; key scales on request; masks none causal window; top-k up to " +
+    return families::supported_words<ScoresKernel>(families::texts_of(scores_words), plain, has) + "; head dim " +
+           std::to_string(head_dim) + "; key scales on request; masks none causal window; top-k up to " +
            std::to_string(max_top_k);
   }
 };

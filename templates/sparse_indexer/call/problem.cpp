@@ -29,9 +29,10 @@ using refusal::pointer_text;
 using refusal::refuse;
 using refusal::up_to;
 
-using ShapeBits = families::BitFields<families::Bits<&IndexerShape::scores, 1>, families::Bits<&IndexerShape::selects, 1>,
-                                      families::Bits<&IndexerShape::type, 2>, families::Bits<&IndexerShape::blocks, 3>,
-                                      families::Bits<&IndexerShape::cut, 1>, families::Bits<&IndexerShape::paged, 1>>;
+using ShapeBits =
+    families::BitFields<families::Bits<&IndexerShape::scores, 1>, families::Bits<&IndexerShape::selects, 1>,
+                        families::Bits<&IndexerShape::type, 2>, families::Bits<&IndexerShape::blocks, 3>,
+                        families::Bits<&IndexerShape::cut, 1>, families::Bits<&IndexerShape::paged, 1>>;
 
 constexpr std::uintptr_t workspace_alignment = 256;
 
@@ -198,12 +199,11 @@ Check check_list(const Call& call, const IndexerProblem& problem) {
     return refused("indices_row_stride", std::to_string(call.indices_row_stride),
                    "0, or top_k = " + std::to_string(call.top_k) + " to " + std::to_string(max_row_stride));
   std::vector<std::pair<const char*, Range>> taken;
-  for (const Named& tensor : {Named{"queries", &call.queries}, Named{"keys", &call.keys},
-                              Named{"weights", &call.weights}, Named{"key_scales", &call.key_scales},
-                              Named{"scores", &call.scores}})
+  for (const Named& tensor :
+       {Named{"queries", &call.queries}, Named{"keys", &call.keys}, Named{"weights", &call.weights},
+        Named{"key_scales", &call.key_scales}, Named{"scores", &call.scores}})
     if (tensor.tensor->data != nullptr)
-      taken.emplace_back(tensor.name,
-                         families::range_of(*tensor.tensor, attention::element_bytes_of(*tensor.tensor)));
+      taken.emplace_back(tensor.name, families::range_of(*tensor.tensor, attention::element_bytes_of(*tensor.tensor)));
   const std::int64_t stride = call.indices_row_stride != 0 ? call.indices_row_stride : call.top_k;
   for (const Output& output : outputs) {
     if (output.data == nullptr) continue;
@@ -238,8 +238,9 @@ Check check_workspace(const Call& call, const IndexerProblem& problem) {
     return refused("workspace", pointer_text(call.workspace), "null, or device memory aligned to 256 bytes");
   if (problem.keeps_scores && call.workspace_bytes < score_row_bytes(problem))
     return refused("workspace_bytes", std::to_string(call.workspace_bytes),
-                   std::to_string(score_row_bytes(problem)) + " and more: the scores of a row "
-                   "(wavejit_sparse_indexer_workspace says what all rows take)");
+                   std::to_string(score_row_bytes(problem)) +
+                       " and more: the scores of a row "
+                       "(wavejit_sparse_indexer_workspace says what all rows take)");
   return {};
 }
 
@@ -278,7 +279,8 @@ Rounds rounds_of(const IndexerProblem& problem, std::uint64_t reach) {
   Rounds rounds = {.sequences = problem.batch, .rows = problem.query_length};
   if (fitting >= problem.query_length) {
     // As even as whole sequences allow.
-    const std::uint64_t count = parts(problem.batch, std::min<std::uint64_t>(fitting / problem.query_length, problem.batch));
+    const std::uint64_t count =
+        parts(problem.batch, std::min<std::uint64_t>(fitting / problem.query_length, problem.batch));
     rounds.sequences = static_cast<std::uint32_t>(parts(problem.batch, count));
     rounds.count = static_cast<std::uint32_t>(parts(problem.batch, rounds.sequences));
   } else {

@@ -26,8 +26,7 @@ Value* sum_up_to_lane(Kernel& kernel, Value* value) {
   for (int distance = 1; distance < kernel.target().wave_size; distance *= 2) {
     Value* from = ir.CreateSub(kernel.lane(), kernel.constant(distance));
     Value* other = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {ir.CreateShl(from, 2), value});
-    value = ir.CreateAdd(
-        value, ir.CreateSelect(ir.CreateICmpSLT(from, kernel.constant(0)), kernel.constant(0), other));
+    value = ir.CreateAdd(value, ir.CreateSelect(ir.CreateICmpSLT(from, kernel.constant(0)), kernel.constant(0), other));
   }
   return value;
 }

@@ -7,6 +7,7 @@
 
 #include "codegen/language/kernel.h"
 #include "codegen/language/lds.h"
+#include "templates/sparse_indexer/kernel/spec.h"
 
 namespace wavejit::sparse_indexer {
 
@@ -21,7 +22,7 @@ class Histogram {
  public:
   static constexpr int most_digits = 2048;
   // So many bytes from `base` of the region on.
-  static constexpr int bytes = (most_digits + 64) * 4;
+  static constexpr int bytes = (most_digits + select_lanes) * 4;
 
   Histogram(language::Kernel& kernel, const language::Lds& lds, int region, int base, Digit digit);
 

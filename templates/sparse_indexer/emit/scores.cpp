@@ -32,9 +32,9 @@ using language::Kernel;
 using language::Value;
 using language::Values;
 
-constexpr int load_bytes = 16;                                // of a lane
-constexpr int row_bytes = head_dim * 2;                       // of a head, of a key
-constexpr std::size_t steps = head_dim / 16;                  // loads of a lane that make a key's half
+constexpr int load_bytes = 16;                                   // of a lane
+constexpr int row_bytes = head_dim * 2;                          // of a head, of a key
+constexpr std::size_t steps = row_bytes / (2 * load_bytes);      // loads of a lane that make a key's half
 constexpr int step_bytes = row_bytes / static_cast<int>(steps);  // of a key
 constexpr int phases = 2;
 constexpr unsigned device_space = 1;
@@ -97,8 +97,7 @@ class ScoresEmission {
 
     seen_ = keys_of_row(kernel_, offsetof(ScoresArguments, rows), batch_, row_);
     first_seen_ = ir().CreateLShr(seen_.begin, tile_bits);
-    behind_seen_ =
-        ir().CreateSelect(ir().CreateICmpSLT(seen_.begin, seen_.end), tiles_of(seen_.end), first_seen_);
+    behind_seen_ = ir().CreateSelect(ir().CreateICmpSLT(seen_.begin, seen_.end), tiles_of(seen_.end), first_seen_);
     Value* row_of_scores = moved(kernel_, argument(offsetof(ScoresArguments, scores)), batch_,
                                  argument(offsetof(ScoresArguments, scores_batch_stride)));
     row_of_scores = moved(kernel_, row_of_scores, row_, argument(offsetof(ScoresArguments, scores_row_stride)));
@@ -123,8 +122,7 @@ class ScoresEmission {
     for (int block = 0; block < spec_.blocks; ++block)
       for (std::size_t step = 0; step < steps; ++step) {
         Value* at = ir().CreateAdd(lane, kernel_.constant(static_cast<int>(step) * step_bytes));
-        queries_.push_back(
-            queries.load(load_bytes, at, ir().CreateMul(stride, kernel_.constant(block * block_heads))));
+        queries_.push_back(queries.load(load_bytes, at, ir().CreateMul(stride, kernel_.constant(block * block_heads))));
       }
     load_weights(heads);
     if (spec_.paged) load_table();
@@ -175,13 +173,10 @@ class ScoresEmission {
                                            .first_slot = kernel_.constant(0),
                                            .last_key = ir().CreateSub(seen_.end, kernel_.constant(1)),
                                            .page_arguments = offsetof(ScoresArguments, pages)};
-    const attention::TableRow row =
-        attention::table_row_of(kernel_, tensors, granules, granules_of_page_, multiplier_);
+    const attention::TableRow row = attention::table_row_of(kernel_, tensors, granules, granules_of_page_, multiplier_);
     table_.emplace(kernel_, row.base, ir().CreateShl(row.live, 2));
   }
-  Value* page_argument(std::size_t field) {
-    return kernel_.argument_i32(offsetof(ScoresArguments, pages) + field);
-  }
+  Value* page_argument(std::size_t field) { return kernel_.argument_i32(offsetof(ScoresArguments, pages) + field); }
 
   // Where keys and their scales begin. Keys without scales have those of one number in the code object.
   void load_places() {
@@ -189,14 +184,14 @@ class ScoresEmission {
       return spec_.paged ? base : moved(kernel_, base, batch_, argument(batch_stride));
     };
     keys_ = base_of(argument(offsetof(ScoresArguments, keys)), offsetof(ScoresArguments, keys_batch_stride));
-    auto* one = new llvm::GlobalVariable(
-        kernel_.module(), kernel_.f32(), true, llvm::GlobalValue::InternalLinkage, llvm::ConstantFP::get(ir().getFloatTy(), 1.0), "one",
-        nullptr, llvm::GlobalValue::NotThreadLocal, constant_space);
+    auto* one = new llvm::GlobalVariable(kernel_.module(), kernel_.f32(), true, llvm::GlobalValue::InternalLinkage,
+                                         llvm::ConstantFP::get(ir().getFloatTy(), 1.0), "one", nullptr,
+                                         llvm::GlobalValue::NotThreadLocal, constant_space);
     one->setAlignment(llvm::Align(4));
     Value* scales = argument(offsetof(ScoresArguments, key_scales));
-    scales_ = ir().CreateSelect(ir().CreateIsNotNull(scales),
-                                base_of(scales, offsetof(ScoresArguments, scales_batch_stride)),
-                                ir().CreatePtrToInt(one, kernel_.i64()));
+    scales_ =
+        ir().CreateSelect(ir().CreateIsNotNull(scales), base_of(scales, offsetof(ScoresArguments, scales_batch_stride)),
+                          ir().CreatePtrToInt(one, kernel_.i64()));
   }
 
   // Per lane: its key of a tile, or the nearest that the row sees.
@@ -233,8 +228,8 @@ class ScoresEmission {
     for (std::size_t step = 0; step < steps; ++step)
       loaded.key[step] = language::load_lanes(
           kernel_, ir().CreateAdd(address, ir().getInt64(step * static_cast<std::uint64_t>(step_bytes))), load_bytes);
-    loaded.scale = ir().CreateAlignedLoad(kernel_.f32(), ir().CreateIntToPtr(scale, ir().getPtrTy(device_space)),
-                                          llvm::Align(4));
+    loaded.scale =
+        ir().CreateAlignedLoad(kernel_.f32(), ir().CreateIntToPtr(scale, ir().getPtrTy(device_space)), llvm::Align(4));
     return loaded;
   }
 
@@ -306,8 +301,8 @@ class ScoresEmission {
     const int registers = unit_.accumulator_layout().registers();
     for (int block = 0; block < spec_.blocks; ++block)
       for (int r = 0; r < registers; ++r) {
-        Value* product = ir().CreateExtractElement(products[static_cast<std::size_t>(block)].value,
-                                                   static_cast<std::uint64_t>(r));
+        Value* product =
+            ir().CreateExtractElement(products[static_cast<std::size_t>(block)].value, static_cast<std::uint64_t>(r));
         Value* hidden = ir().CreateFCmpOLT(product, zero);
         if (spec_.cut && block + 1 == spec_.blocks)
           hidden = ir().CreateOr(hidden, ir().CreateNot(exists_[static_cast<std::size_t>(r)]));
@@ -335,8 +330,8 @@ class ScoresEmission {
           kernel_, 1, {from},
           [&](int, const Values& at) {
             Value* key = ir().CreateAdd(ir().CreateShl(at[0], tile_bits), kernel_.lane());
-            Value* offset = ir().CreateSelect(ir().CreateICmpSLT(key, behind), ir().CreateShl(key, 2),
-                                              ir().getInt32(nowhere));
+            Value* offset =
+                ir().CreateSelect(ir().CreateICmpSLT(key, behind), ir().CreateShl(key, 2), ir().getInt32(nowhere));
             scores_->store(ir().getInt32(minus_infinity_bits), offset, kernel_.constant(0));
             return Values{ir().CreateAdd(at[0], kernel_.constant(2))};
           },

@@ -35,16 +35,16 @@ using language::Values;
 
 constexpr int quad_keys = 4;  // of a lane's load
 constexpr int quad_bytes = 16;
-constexpr int wave_lanes = 64;
 constexpr int loads = 2;  // of a lane at a time
-constexpr int load_keys = wave_lanes * quad_keys;
+constexpr int load_keys = select_lanes * quad_keys;
 constexpr int wave_keys = load_keys * loads;
 constexpr int walk_keys = wave_keys * select_waves;
 
-constexpr std::array<Digit, 3> digits = {{{.shift = 21, .bits = 11}, {.shift = 10, .bits = 11}, {.shift = 0, .bits = 10}}};
+constexpr std::array<Digit, 3> digits = {
+    {{.shift = 21, .bits = 11}, {.shift = 10, .bits = 11}, {.shift = 0, .bits = 10}}};
 
 // What one wave found, for all: an entry of 16 bytes for each lane of it, of which the first is read.
-constexpr int found_bytes = wave_lanes * quad_bytes;
+constexpr int found_bytes = select_lanes * quad_bytes;
 // Counts of the waves, twice: while some read, others are at the next.
 constexpr int totals_bytes = select_waves * 4;
 constexpr int found_at = static_cast<int>(digits.size()) * Histogram::bytes;
@@ -53,8 +53,9 @@ constexpr int lds_bytes = totals_at + (2 * totals_bytes);
 enum Region : std::uint8_t { digit_counts, found, totals, regions };
 
 // Two counts of up to 2¹⁵ in a dword: larger ones, and equals.
-constexpr int equal_shift = 16;
+constexpr int count_bits = 16;
 
+constexpr int magnitude_bits = 31;
 constexpr std::uint32_t nan_number = 0xFFFFFFFF;
 
 class SelectEmission {
@@ -89,8 +90,8 @@ class SelectEmission {
     base = ir().CreateAdd(base, ir().CreateShl(ir().CreateZExt(seen_.begin, kernel_.i64()), 2));
     scores_.emplace(kernel_, base, ir().CreateShl(count_, 2));
 
-    number_ = ir().CreateAdd(
-        ir().CreateMul(batch, kernel_.argument_i32(offsetof(SelectArguments, rows.query_length))), row);
+    number_ =
+        ir().CreateAdd(ir().CreateMul(batch, kernel_.argument_i32(offsetof(SelectArguments, rows.query_length))), row);
     top_k_ = kernel_.argument_i32(offsetof(SelectArguments, top_k));
     Value* bytes = ir().CreateShl(top_k_, 2);
     Value* stride = argument(offsetof(SelectArguments, indices_row_stride));
@@ -107,14 +108,13 @@ class SelectEmission {
     static_assert(found_at % quad_bytes == 0);
     for (int at = 0; at < found_at; at += select_threads * quad_bytes) {
       // The last ones write zeros twice rather than beyond.
-      Value* offset = minimum(kernel_,
-                              ir().CreateAdd(ir().CreateShl(kernel_.thread(), 4), kernel_.constant(at)),
+      Value* offset = minimum(kernel_, ir().CreateAdd(ir().CreateShl(kernel_.thread(), 4), kernel_.constant(at)),
                               kernel_.constant(found_at - quad_bytes));
       if (at + (select_threads * quad_bytes) <= found_at) {
         lds_.write(digit_counts, zeros, offset, 0);
         continue;
       }
-      const int rest_waves = ((found_at - at) + (wave_lanes * quad_bytes) - 1) / (wave_lanes * quad_bytes);
+      const int rest_waves = ((found_at - at) + (select_lanes * quad_bytes) - 1) / (select_lanes * quad_bytes);
       language::if_uniform(kernel_, ir().CreateICmpSLT(kernel_.wave(), kernel_.constant(rest_waves)),
                            language::Likelihood::even, [&] { lds_.write(digit_counts, zeros, offset, 0); });
     }
@@ -141,11 +141,11 @@ class SelectEmission {
       Value* score = ir().CreateBitCast(bits, kernel_.f32());
       // −0 is +0.
       Value* same = ir().CreateBitCast(ir().CreateFAdd(score, kernel_.constant(0.0F)), kernel_.i32());
-      Value* flipped = ir().CreateXor(same, ir().CreateOr(ir().CreateAShr(same, 31), ir().getInt32(0x80000000)));
+      Value* flipped =
+          ir().CreateXor(same, ir().CreateOr(ir().CreateAShr(same, magnitude_bits), ir().getInt32(0x80000000)));
       Value* number = ir().CreateSelect(ir().CreateFCmpUNO(score, score), ir().getInt32(nan_number), flipped);
-      Value* exists = ir().CreateAnd(
-          ir().CreateICmpSLT(ir().CreateAdd(four.first, kernel_.constant(each)), count_),
-          ir().CreateICmpNE(bits, ir().getInt32(minus_infinity_bits)));
+      Value* exists = ir().CreateAnd(ir().CreateICmpSLT(ir().CreateAdd(four.first, kernel_.constant(each)), count_),
+                                     ir().CreateICmpNE(bits, ir().getInt32(minus_infinity_bits)));
       four.bits[static_cast<std::size_t>(each)] = bits;
       four.numbers[static_cast<std::size_t>(each)] = ir().CreateSelect(exists, number, zero);
     }
@@ -156,27 +156,27 @@ class SelectEmission {
   Values walk(const Values& initial, const std::function<Values(Value*, const Values&)>& body) {
     Values state = {kernel_.constant(0)};
     state.insert(state.end(), initial.begin(), initial.end());
-    const Values end = language::if_uniform(
-        kernel_, ir().CreateICmpSGT(count_, kernel_.constant(0)), language::Likelihood::even, state,
-        [&](const Values& start) {
-          return language::loop_in_phases(
-              kernel_, 1, start,
-              [&](int, const Values& at) {
-                Values next = body(at[0], Values(at.begin() + 1, at.end()));
-                next.insert(next.begin(), ir().CreateAdd(at[0], kernel_.constant(walk_keys)));
-                return next;
-              },
-              [&](const Values& at) { return ir().CreateICmpSLT(at[0], count_); });
-        });
+    const Values end =
+        language::if_uniform(kernel_, ir().CreateICmpSGT(count_, kernel_.constant(0)), language::Likelihood::even,
+                             state, [&](const Values& start) {
+                               return language::loop_in_phases(
+                                   kernel_, 1, start,
+                                   [&](int, const Values& at) {
+                                     Values next = body(at[0], Values(at.begin() + 1, at.end()));
+                                     next.insert(next.begin(), ir().CreateAdd(at[0], kernel_.constant(walk_keys)));
+                                     return next;
+                                   },
+                                   [&](const Values& at) { return ir().CreateICmpSLT(at[0], count_); });
+                             });
     return {end.begin() + 1, end.end()};
   }
 
-  // state: the number's digits so far, how many of its equals are wanted, whether there are as many. Walks once a digit.
+  // state: the number's digits so far, how many of its equals are wanted, whether there are as many. Walks once a
+  // digit.
   Values narrow(std::size_t digit, const Values& state) {
     if (digit == digits.size()) return state;
-    return language::if_uniform(kernel_, state[2], language::Likelihood::even, state, [&](const Values& at) {
-      return narrow(digit + 1, count(digit, at));
-    });
+    return language::if_uniform(kernel_, state[2], language::Likelihood::even, state,
+                                [&](const Values& at) { return narrow(digit + 1, count(digit, at)); });
   }
 
   Values count(std::size_t which, const Values& state) {
@@ -236,7 +236,7 @@ class SelectEmission {
   // `count` and, of `lanes`, those below this one.
   Value* with_lanes_below(Value* lanes, Value* count) {
     Value* low = ir().CreateTrunc(lanes, kernel_.i32());
-    Value* high = ir().CreateTrunc(ir().CreateLShr(lanes, 32), kernel_.i32());
+    Value* high = ir().CreateTrunc(ir().CreateLShr(lanes, attention::dword_bits), kernel_.i32());
     count = ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_lo, {}, {low, count});
     return ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {high, count});
   }
@@ -262,9 +262,9 @@ class SelectEmission {
           equal_here = ir().CreateAdd(equal_here, population(ballot(is_equal(number, least))));
         }
       }
-      const auto [before, all] = over_waves(ir().CreateOr(larger_here, ir().CreateShl(equal_here, equal_shift)), at[2]);
-      const auto low = [&](Value* both) { return ir().CreateAnd(both, kernel_.constant((1 << equal_shift) - 1)); };
-      const auto high = [&](Value* both) { return ir().CreateLShr(both, equal_shift); };
+      const auto [before, all] = over_waves(ir().CreateOr(larger_here, ir().CreateShl(equal_here, count_bits)), at[2]);
+      const auto low = [&](Value* both) { return ir().CreateAnd(both, kernel_.constant((1 << count_bits) - 1)); };
+      const auto high = [&](Value* both) { return ir().CreateLShr(both, count_bits); };
       Value* any = ir().CreateICmpNE(ir().CreateOr(larger_here, equal_here), zero);
       language::if_uniform(kernel_, any, language::Likelihood::even, [&] {
         for (std::size_t load = 0; load < loads; ++load) {
@@ -319,8 +319,7 @@ class SelectEmission {
       Value* larger = is_larger(four.numbers[each], own_least);
       Value* equal = is_equal(four.numbers[each], own_least);
       Value* chosen = ir().CreateOr(larger, ir().CreateAnd(equal, ir().CreateICmpULT(equal_rank, equals)));
-      Value* place =
-          ir().CreateAdd(larger_rank, ir().CreateBinaryIntrinsic(llvm::Intrinsic::umin, equal_rank, equals));
+      Value* place = ir().CreateAdd(larger_rank, ir().CreateBinaryIntrinsic(llvm::Intrinsic::umin, equal_rank, equals));
       larger_rank = ir().CreateAdd(larger_rank, ir().CreateZExt(larger, kernel_.i32()));
       equal_rank = ir().CreateAdd(equal_rank, ir().CreateZExt(equal, kernel_.i32()));
       language::if_uniform(kernel_, language::any_lane(kernel_, chosen), language::Likelihood::even, [&] {
@@ -340,8 +339,8 @@ class SelectEmission {
           kernel_, 1, {chosen},
           [&](int, const Values& at) {
             Value* place = ir().CreateAdd(at[0], kernel_.thread());
-            Value* offset = ir().CreateSelect(ir().CreateICmpSLT(place, top_k_), ir().CreateShl(place, 2),
-                                              ir().getInt32(nowhere));
+            Value* offset =
+                ir().CreateSelect(ir().CreateICmpSLT(place, top_k_), ir().CreateShl(place, 2), ir().getInt32(nowhere));
             indices_->store(kernel_.constant(-1), offset, kernel_.constant(0));
             language::if_uniform(kernel_, has_values_, language::Likelihood::even, [&] {
               values_->store(ir().getInt32(minus_infinity_bits), offset, kernel_.constant(0));

@@ -16,8 +16,7 @@ constexpr auto words_of_select = families::texts_of(select_words);
 
 std::optional<std::string> refusal_of_target(const std::string& id) {
   const targets::Target* target = targets::find_target(id);
-  if (target == nullptr)
-    return "target=" + id + " is not in the target table; accepted: " + targets::known_targets();
+  if (target == nullptr) return "target=" + id + " is not in the target table; accepted: " + targets::known_targets();
   if (target->wave_size != 64)
     return "target=" + id + " has waves of " + std::to_string(target->wave_size) + " lanes; accepted: 64";
   return std::nullopt;

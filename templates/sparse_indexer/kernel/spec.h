@@ -104,6 +104,7 @@ inline constexpr int scores_threads = 256;
 
 inline constexpr int select_waves = 16;
 inline constexpr int select_threads = 1024;
+inline constexpr int select_lanes = select_threads / select_waves;
 
 // ---- Byte for byte what the kernels read. Strides are in bytes.
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "templates/attention/program/score_rules.h"
+#include "templates/sparse_indexer/program/invariance.h"
 #include "templates/sparse_indexer/program/reference.h"
 #include "tools/array_problem.h"
 
@@ -62,7 +63,8 @@ void take(void* to, const wavejit_problem* told) {
   said.heads = told->query_heads;
   said.page = told->page_size;
   constexpr std::string_view top = " top=";
-  if (const auto at = said.text.find(top); at != std::string::npos) said.top = std::stoll(said.text.substr(at + top.size()));
+  if (const auto at = said.text.find(top); at != std::string::npos)
+    said.top = std::stoll(said.text.substr(at + top.size()));
   said.key_scales = has_word(said.text, "key_scales");
   said.mask = {.bits = told->mask,
                .causal_prefix = told->causal_prefix,
@@ -98,7 +100,8 @@ Numbers numbers_of(const Said& said) {
   numbers.queries = drawn(1, said.batch * said.rows * said.heads * dims, exact ? 2 : 0, exact ? 2 : 1);
   numbers.keys = drawn(2, said.batch * said.keys * dims, exact ? 2 : 0, exact ? 2 : 1);
   for (auto* values : {&numbers.queries, &numbers.keys})
-    for (float& value : *values) value = decode(half_of(said.type), encode(half_of(said.type), static_cast<double>(value)));
+    for (float& value : *values)
+      value = decode(half_of(said.type), encode(half_of(said.type), static_cast<double>(value)));
   numbers.weights = drawn(3, said.batch * said.rows * said.heads, exact ? 4 : 0, 1);
   if (!said.key_scales) return numbers;
   numbers.scales = drawn(4, said.batch * said.keys, 0, 1);
@@ -129,9 +132,10 @@ ExactScore score_of(const Said& said, const Numbers& numbers, std::int64_t row, 
     return std::span(all).subspan(static_cast<std::size_t>(index * count), static_cast<std::size_t>(count));
   };
   const std::int64_t number = (row / said.rows * said.keys) + key;
-  return exact_score(part(numbers.queries, row, said.heads * dims), part(numbers.weights, row, said.heads),
-                     part(numbers.keys, number, dims),
-                     numbers.scales.empty() ? 1.0 : static_cast<double>(numbers.scales[static_cast<std::size_t>(number)]));
+  return exact_score(
+      part(numbers.queries, row, said.heads * dims), part(numbers.weights, row, said.heads),
+      part(numbers.keys, number, dims),
+      numbers.scales.empty() ? 1.0 : static_cast<double>(numbers.scales[static_cast<std::size_t>(number)]));
 }
 
 // The list of a row as numbers with its bits.
@@ -139,9 +143,9 @@ std::vector<double> exact_list(const Said& said, const Numbers& numbers, std::in
   const auto [begin, end] = seen_by(said, row);
   std::vector<float> scores(static_cast<std::size_t>(said.keys));
   for (std::int64_t key = begin; key < end; ++key)
-    scores[static_cast<std::size_t>(key)] =
-        said.given() ? numbers.scores[static_cast<std::size_t>((row * said.keys) + key)]
-                     : static_cast<float>(score_of(said, numbers, row, key).score);
+    scores[static_cast<std::size_t>(key)] = said.given()
+                                                ? numbers.scores[static_cast<std::size_t>((row * said.keys) + key)]
+                                                : static_cast<float>(score_of(said, numbers, row, key).score);
   std::vector<std::int32_t> list = sorted_list(scores, begin, end, said.top);
   list.resize(static_cast<std::size_t>(said.top), -1);
   std::vector<double> exact;
@@ -245,8 +249,11 @@ class SparseIndexer : public Family {
             "sparse_indexer fp32 b2 q4 k500 top=200 causal k_lengths=500,301"};
   }
   std::vector<std::string> examined() const override {
-    return {"sparse_indexer bf16 b1 q1 k200 h64 page=16 top=32", "sparse_indexer fp16 b1 q2 k100 h40 key_scales causal"};
+    return {"sparse_indexer bf16 b1 q1 k200 h64 page=16 top=32",
+            "sparse_indexer fp16 b1 q2 k100 h40 key_scales causal"};
   }
+
+  const Invariance* invariance() const override { return &indexer_invariance(); }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
     auto said = std::make_shared<Said>();

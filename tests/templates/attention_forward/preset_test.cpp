@@ -36,7 +36,7 @@ std::vector<Preset> all_presets() {
   for (const auto& file : std::filesystem::directory_iterator(WAVEJIT_PRESETS)) {
     Preset preset{file.path().stem().string(), lines_of(file.path())};
     std::erase_if(preset.lines, [](const std::string& line) { return !line.starts_with("attention_forward "); });
-    presets.push_back(std::move(preset));
+    if (!preset.lines.empty()) presets.push_back(std::move(preset));
   }
   std::ranges::sort(presets, {}, &Preset::name);
   return presets;

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Prints a page: what the clock predicts for the indexer of sparse attention. Scores as a part of what memory can
+// deliver, lists in cycles.
+//
+//   wavejit_predicted_indexer                 the page
+//   wavejit_predicted_indexer --check <file>  exit 1 when the file differs
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "boards/board.h"
+#include "check_or_print.h"
+#include "timing/timing.h"
+#include "tools/array_problem.h"
+#include "tools/device_array.h"
+#include "tools/profile/timed_launches.h"
+#include "tools/worker_processes.h"
+
+namespace {
+
+using namespace wavejit;
+using tools::DeviceArray;
+using tools::ExitCode;
+using tools::failed;
+using tools::Result;
+
+constexpr const char* command = "./dev bench predicted-indexer";
+
+constexpr std::string_view introduction =
+    R"(# What the clock predicts for the indexer
+
+Made by `./dev bench predicted-indexer`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+[docs/timing-model.md](../docs/timing-model.md) says how far to trust them. `sparse_indexer` with the shapes of DeepSeek V3.2 in bf16: 64 index heads of 128 dims, one row a sequence, lists of 2,048 keys, keys in
+pages of 64. Index queries and keys hold zeros; lists are made of normal numbers, the same for every row.
+
+| column | what it says |
+|---|---|
+| scores | cycles of the first launch |
+| of memory | the bytes of the index keys, each counted once, over those cycles, beside what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950 and 1,952 on gfx942 |
+| list | cycles of the second launch |
+| call | both, and what the second loses by its wait for the first: 7,200 cycles, a guess |
+| µs | of the call, at the peak clock |
+
+Published figures are of 8-bit index keys, half of these bytes, and are no rows here: 2.2 to 3.1 µs for the scores of 1 to 64 rows over 1,024 keys (ROCm/aiter#5332, MXFP4), 0.74, 1.14 and 2.95 ms a decode step for all layers' indexers at 1, 4 and 16
+requests of 131k keys (vllm#56506).
+)";
+
+constexpr std::int64_t heads = 64;
+constexpr std::int64_t dims = 128;
+constexpr std::int64_t top_k = 2048;
+constexpr std::int64_t page = 64;
+constexpr std::int64_t key_bytes = dims * 2;
+
+struct Task {
+  const boards::Board* target = nullptr;
+  std::int64_t batch = 1;
+  std::int64_t keys = 1;
+};
+
+std::vector<Task> all_tasks() {
+  std::vector<Task> tasks;
+  for (const boards::Board& target : boards::all_products())
+    for (const std::int64_t batch : {1, 48, 96})
+      for (const std::int64_t keys : {8192, 32768, 131072})
+        tasks.push_back({.target = &target, .batch = batch, .keys = keys});
+  return tasks;
+}
+
+struct Prediction {
+  std::uint64_t scores = 0;
+  std::uint64_t list = 0;
+  std::uint64_t wait = 0;
+};
+
+// The launches of one call.
+Result<nlohmann::json> timed(const tools::SimulatedGpu& gpu, wavejit_engine* engine,
+                             const wavejit_sparse_indexer_arguments& call) {
+  const tools::TimedLaunches launches(gpu, 0, 1);
+  if (auto ran = tools::checked(wavejit_sparse_indexer(engine, &call, nullptr)); !ran)
+    return std::unexpected(ran.error());
+  if (auto ended = tools::checked(wavejit_device_synchronize(engine)); !ended) return std::unexpected(ended.error());
+  const std::vector<nlohmann::json> all = launches.take();
+  if (all.size() != 1) return failed(ExitCode::internal, fmt::format("{} launches instead of one", all.size()));
+  if (all.front().contains("refused")) return failed(ExitCode::device, all.front()["refused"].get<std::string>());
+  return all.front();
+}
+
+// Scores and lists apart: the first are of zeros, whose lists would be those of equals only.
+Result<Prediction> predict(const Task& task) {
+  const std::string device = fmt::format("sim:{}", task.target->id);
+  wavejit_engine_options options{};
+  options.size = sizeof options;
+  options.device = device.c_str();
+  options.cache_mode = "off";
+  wavejit_engine* raw = nullptr;
+  if (auto created = tools::checked(wavejit_engine_create(&options, &raw)); !created)
+    return std::unexpected(created.error());
+  const std::unique_ptr<wavejit_engine, tools::DestroyEngine> engine(raw);
+  const auto gpu = tools::SimulatedGpu::resident();
+  if (!gpu) return failed(ExitCode::device, "the simulated GPU is not there");
+
+  const std::int64_t columns = task.keys / page;
+  const auto bytes = [](std::int64_t number) { return static_cast<std::size_t>(number); };
+  auto queries = DeviceArray::allocate(raw, bytes(task.batch * heads * dims * 2));
+  auto keys = DeviceArray::allocate(raw, bytes(task.batch * task.keys * key_bytes));
+  auto weights = DeviceArray::allocate(raw, bytes(task.batch * heads * 4));
+  auto scores = DeviceArray::allocate(raw, bytes(task.batch * task.keys * 4));
+  auto table = DeviceArray::allocate(raw, bytes(task.batch * columns * 4));
+  auto indices = DeviceArray::allocate(raw, bytes(task.batch * top_k * 4));
+  for (const auto* array : {&queries, &keys, &weights, &scores, &table, &indices})
+    if (!*array) return std::unexpected(array->error());
+  // Neighbouring pages of a sequence lie apart.
+  std::vector<std::int32_t> entries;
+  for (std::int64_t batch = 0; batch < task.batch; ++batch)
+    for (std::int64_t column = 0; column < columns; ++column)
+      entries.push_back(static_cast<std::int32_t>((column * task.batch) + batch));
+  if (auto copied = table->copy_in(entries.data()); !copied) return std::unexpected(copied.error());
+
+  wavejit_sparse_indexer_arguments call{};
+  call.size = sizeof call;
+  call.queries = wavejit_dense_tensor(queries->data(), WAVEJIT_BF16, task.batch, 1, heads, dims);
+  call.keys = wavejit_dense_tensor(keys->data(), WAVEJIT_BF16, task.batch * columns, page, 1, dims);
+  call.weights = wavejit_dense_tensor(weights->data(), WAVEJIT_FP32, task.batch, 1, heads, 1);
+  call.scores = wavejit_dense_tensor(scores->data(), WAVEJIT_FP32, task.batch, 1, 1, task.keys);
+  call.block_table = static_cast<const std::int32_t*>(table->data());
+  call.table_columns = columns;
+  call.max_key_length = task.keys;
+  const auto of_scores = timed(*gpu, raw, call);
+  if (!of_scores) return std::unexpected(of_scores.error());
+
+  // Sums of twelve uniform numbers are nearly normal.
+  std::vector<float> row(bytes(task.keys));
+  for (std::uint64_t draw = 0; draw < 12; ++draw) {
+    const std::vector<float> numbers = tools::seeded_values(draw + 1, row.size());
+    for (std::size_t key = 0; key < row.size(); ++key) row[key] += numbers[key];
+  }
+  for (std::int64_t batch = 0; batch < task.batch; ++batch)
+    if (auto copied = scores->copy_in(row.data(), bytes(batch * task.keys * 4), row.size() * 4); !copied)
+      return std::unexpected(copied.error());
+  wavejit_sparse_indexer_arguments select{};
+  select.size = sizeof select;
+  select.scores = call.scores;
+  select.indices = static_cast<std::int32_t*>(indices->data());
+  select.top_k = top_k;
+  const auto of_list = timed(*gpu, raw, select);
+  if (!of_list) return std::unexpected(of_list.error());
+  return Prediction{.scores = of_scores->at("cycles").get<std::uint64_t>(),
+                    .list = of_list->at("cycles").get<std::uint64_t>(),
+                    .wait = of_list->at("dependent_launch_cycles").get<std::uint64_t>()};
+}
+
+double memory_rate(const boards::Board& target) { return timing::find_timing(target)->memory.memory_rate.value; }
+
+std::string row_text(const Task& task, const Prediction& predicted) {
+  const std::uint64_t call = predicted.scores + predicted.wait + predicted.list;
+  const double least = static_cast<double>(task.batch * task.keys * key_bytes) / memory_rate(*task.target);
+  return fmt::format("| {} | {} | {} | {:.0f} % | {} | {} | {:.1f} |\n", task.batch, task.keys, predicted.scores,
+                     100 * least / static_cast<double>(predicted.scores), predicted.list, call,
+                     static_cast<double>(call) / (task.target->clock_khz / 1000.0));
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::span<char*> given(arguments, static_cast<std::size_t>(count));
+  const char* file = count == 3 && std::string_view(given[1]) == "--check" ? given[2] : nullptr;
+  const std::vector<Task> tasks = all_tasks();
+  std::vector<Prediction> predictions(tasks.size());
+  std::size_t done = 0;
+  const auto ran = tools::run_in_processes(
+      tasks.size(), 2,
+      [&](std::size_t index) -> Result<std::string> {
+        const auto prediction = predict(tasks[index]);
+        if (!prediction) return std::unexpected(prediction.error());
+        return nlohmann::json({prediction->scores, prediction->list, prediction->wait}).dump();
+      },
+      [&](std::size_t index, const std::string& answer) -> Result<void> {
+        const auto json = nlohmann::json::parse(answer);
+        predictions[index] = {.scores = json.at(0), .list = json.at(1), .wait = json.at(2)};
+        fmt::print(stderr, "[{:2} of {}] {} {} rows, {} keys: {} {}\n", ++done, tasks.size(), tasks[index].target->id,
+                   tasks[index].batch, tasks[index].keys, predictions[index].scores, predictions[index].list);
+        return {};
+      });
+  if (!ran) {
+    fmt::print(stderr, "{}\n", ran.error().what);
+    return 1;
+  }
+  std::string text(introduction);
+  for (const boards::Board& target : boards::all_products()) {
+    text += fmt::format(
+        "\n## {}, {}\n\n| rows | keys | scores | of memory | list | call | µs |\n|---|---|---|---|---|---|---|\n",
+        target.id, target.product);
+    for (std::size_t index = 0; index < tasks.size(); ++index)
+      if (tasks[index].target == &target) text += row_text(tasks[index], predictions[index]);
+  }
+  return bench::check_or_print(text, file, command);
+}
