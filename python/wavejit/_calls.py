@@ -269,6 +269,28 @@ class SequencesCall(Call):
             array = array[None]
         self._tensor("sinks", array, _dtypes.FP32, shape="[heads]", dimensions=(2, 4), lead=False)
 
+    def _table(self, block_table: Any, table_starts: Any, sequences: int, keys: _lengths.Keys) -> None:
+        if block_table is None:
+            if table_starts is not None:
+                raise InvalidArgument("table_starts without block_table; accepted: both, or neither")
+            return
+        if table_starts is not None:
+            pages = self._numbers("block_table", block_table, None, "pages of all sequences")
+            self._numbers("table_starts", table_starts, sequences + 1, "sequences + 1")
+            assert pages is not None
+            self._call.set_number("table_columns", pages.shape[0])
+            _lengths.check_table(keys, block_table, table_starts, pages.shape[0])
+            return
+        table, _ = _arrays.on_device(self._engine, block_table, "block_table", self._stream, _dtypes.INT32, copies=True)
+        if table.ndim != 2 or table.shape[0] != sequences or (table.shape[1] > 1 and table.strides[1] != 1):
+            raise InvalidArgument(f"block_table: shape {table.shape}, strides {table.strides}; accepted: [{sequences}, columns], a row's columns side by side")
+        self._take(table)
+        self._call.set_address("block_table", table._address)
+        self._call.set_number("table_columns", table.shape[1])
+        if table.shape[0] > 1:
+            self._call.set_number("table_row_stride", table.strides[0])
+        _lengths.check_table(keys, block_table, None, table.shape[1])
+
     def _give_workspace(self, workspace: DeviceArray) -> None:
         if not isinstance(workspace, DeviceArray):
             raise TypeError(f"workspace: a {type(workspace).__name__}; accepted: a DeviceArray")
@@ -369,28 +391,6 @@ class AttentionForwardCall(SequencesCall):
         if total:
             self._call.set_number("max_total_keys", total)
         return told
-
-    def _table(self, block_table: Any, table_starts: Any, sequences: int, keys: _lengths.Keys) -> None:
-        if block_table is None:
-            if table_starts is not None:
-                raise InvalidArgument("table_starts without block_table; accepted: both, or neither")
-            return
-        if table_starts is not None:
-            pages = self._numbers("block_table", block_table, None, "pages of all sequences")
-            self._numbers("table_starts", table_starts, sequences + 1, "sequences + 1")
-            assert pages is not None
-            self._call.set_number("table_columns", pages.shape[0])
-            _lengths.check_table(keys, block_table, table_starts, pages.shape[0])
-            return
-        table, _ = _arrays.on_device(self._engine, block_table, "block_table", self._stream, _dtypes.INT32, copies=True)
-        if table.ndim != 2 or table.shape[0] != sequences or (table.shape[1] > 1 and table.strides[1] != 1):
-            raise InvalidArgument(f"block_table: shape {table.shape}, strides {table.strides}; accepted: [{sequences}, columns], a row's columns side by side")
-        self._take(table)
-        self._call.set_address("block_table", table._address)
-        self._call.set_number("table_columns", table.shape[1])
-        if table.shape[0] > 1:
-            self._call.set_number("table_row_stride", table.strides[0])
-        _lengths.check_table(keys, block_table, None, table.shape[1])
 
     def _modifiers(self, queries: DeviceArray, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
         if bias is not None:

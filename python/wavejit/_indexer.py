@@ -47,6 +47,8 @@ class SparseIndexerCall(SequencesCall):
         super().__init__(engine, _wavejit.SparseIndexerCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.ELEMENTS)
         top = 0 if top_k is None else operator.index(top_k)
+        if top < 0:
+            raise InvalidArgument(f"top_k = {top}; accepted: 0, or None, and more")
         if queries is None:
             rows, length = self._given(keys, weights, key_scales, block_table, scores)
             self.scores = None
@@ -118,7 +120,7 @@ class SparseIndexerCall(SequencesCall):
         if field == "scores":
             self._tensor(field, given, dtype, shape="[batch, queries, keys]", dimensions=(3,), output=True, order=_with_one_at(2))
             return given
-        array, host = _arrays.on_device(self._engine, given, field, self._stream, dtype)
+        array, host = _arrays.on_device(self._engine, given, field, self._stream, None, accepted=(dtype,))  # never a copy, which integers of any width may get
         if array.shape != shape or not array._is_dense():
             raise InvalidArgument(f"{field}: shape {array.shape}, strides {array.strides}; accepted: {list(shape)}, dense")
         self._take(array)

@@ -208,8 +208,9 @@ TEST(ExampleFamily, IsSupportedBesideTheOthers) {
 TEST(ExampleFamily, FirstWordsLeadToFamilies) {
   const auto none = families::parse_problem("row_product fp16 r1 c4");
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().detail,
-              HasSubstr("accepted first word: attention_forward, softmax_lse, attention_backward, sparse_indexer, row_sum"));
+  EXPECT_THAT(
+      none.error().detail,
+      HasSubstr("accepted first word: attention_forward, softmax_lse, attention_backward, sparse_indexer, row_sum"));
   EXPECT_FALSE(families::parse_problem("row_sum fp16 r0 c4"));
   EXPECT_FALSE(families::parse_problem("row_sum fp16 r1"));
   const auto problem = families::parse_problem("row_sum  c8 r2 fp32");

@@ -92,6 +92,26 @@ TEST_P(InvarianceCommand, NoBitOfAGradientDiffers) {
   EXPECT_TRUE(csv.contains("sums of dK and dV continued, auto tile_queries=128\",same"));
 }
 
+// 5,040 pairs of rows on each target, in eight dimensions.
+TEST_P(InvarianceCommand, NoBitOfAListDiffers) {
+  const auto outcome = invariance({"--family", "sparse_indexer", "--pairs", "630", "--sequences", "90", "--longest",
+                                   "90", "--seed", "5", "--csv", scratch_ / "pairs.csv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": of 5040 pairs no bit differs"));
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 5041);
+  for (const char* dimension : {"list-alone", "list-rows", "list-order", "list-padding", "list-pages", "list-rounds",
+                                "list-given", "list-schedule"})
+    EXPECT_THAT(csv, HasSubstr(dimension));
+}
+
+TEST_P(InvarianceCommand, AListOfOtherWeightsIsSeen) {
+  const auto outcome = invariance({"--family", "sparse_indexer", "--dimension", "list-other-weights", "--pairs", "20",
+                                   "--sequences", "20", "--longest", "200"});
+  ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("list-other-weights: sparse_indexer [bf]*[fp]*16 b1 q1 k"));
+}
+
 // One sequence of 63,816 keys among short ones.
 TEST_P(InvarianceCommand, NoBitDiffersOverManyChunks) {
   const auto outcome = invariance(

@@ -126,7 +126,7 @@ TEST(PrebuildCommandTest, PresetsAreListedFoundAndPrinted) {
   EXPECT_THAT(list.out, HasSubstr("gpt-oss 20B and 120B: 64 query heads, 8 kv heads, head dim 64, sinks"));
   const Outcome unknown = run_program(scratch, {"prebuild", "--target", "gfx950", "--preset", "llama-9"});
   expect_one_line_error(unknown, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("--preset llama-9: it is not known; deepseek-v3.2, deepseek-v3, "));
+  EXPECT_THAT(unknown.err, HasSubstr("--preset llama-9: it is not known; deepseek-v3, "));
   const Outcome printed = run_program(scratch, {"prebuild", "--preset", "mistral-7b", "--print-list"});
   ASSERT_EQ(printed.code, 0) << printed.err;
   EXPECT_THAT(printed.out, HasSubstr("d128 causal window=4095,0 lse\n"));

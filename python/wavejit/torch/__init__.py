@@ -25,7 +25,8 @@ from ._flash import (
     flash_attn_varlen_qkvpacked_func,
     flash_attn_with_kvcache,
 )
+from ._indexer import sparse_indexer
 from ._sdpa import scaled_dot_product_attention
 
 __all__ = ["engine", "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func", "flash_attn_varlen_kvpacked_func",
-           "flash_attn_varlen_qkvpacked_func", "flash_attn_with_kvcache", "scaled_dot_product_attention", "use"]
+           "flash_attn_varlen_qkvpacked_func", "flash_attn_with_kvcache", "scaled_dot_product_attention", "sparse_indexer", "use"]

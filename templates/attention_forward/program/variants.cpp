@@ -127,6 +127,14 @@ class AttentionVariants final : public Variants {
          .descriptor = {},
          .instead = "Pages of one key and a block table of the chosen ones do it for one query a sequence.",
          .peers = {"no", "in MLA and for prefill"}},
+        {.name = "indexer",
+         .title = "Indexer of sparse attention",
+         .meaning =
+             "Which keys each row is to attend to: scores of index heads, and the k largest of a row. The same list "
+             "whatever the batch.",
+         .descriptor = "sparse_indexer {type} b48 q1 k131072 h64 page=64 top=2048",
+         .instead = {},
+         .peers = {"no", "in fp8; which of equal scores is open"}},
         {.name = "fp8",
          .title = "fp8",
          .meaning = "Q, K and V, or the cache alone, in 8-bit floats with scales.",

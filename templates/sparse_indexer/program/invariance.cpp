@@ -30,7 +30,7 @@ using tools::InvarianceRequest;
 using tools::Pair;
 using tools::Result;
 
-constexpr std::int64_t dims = 128;
+constexpr std::int64_t index_dims = 128;
 
 // Sequences of one to a few rows. A sequence sees its first keys only, and each of its rows one more than the one
 // before.
@@ -42,8 +42,8 @@ struct Batch {
   std::int64_t top = 1;
   bool fp16 = false;
   std::vector<std::int32_t> lengths;
-  std::vector<std::uint16_t> queries;  // [sequences][rows][heads][dims]
-  std::vector<std::uint16_t> vectors;  // [sequences][keys][dims]
+  std::vector<std::uint16_t> queries;  // [sequences][rows][heads][index_dims]
+  std::vector<std::uint16_t> vectors;  // [sequences][keys][index_dims]
   std::vector<float> weights;          // [sequences][rows][heads]
   std::vector<float> scales;           // [sequences][keys]
 };
@@ -161,12 +161,12 @@ Inputs inputs_of(const Batch& batch, const std::vector<Piece>& pieces, const Cha
   const std::int64_t own = change.page == 0 ? in.keys : columns * change.page;
   in.slots = own * in.batch;
   constexpr std::uint16_t nan = 0xFFFF;
-  in.vectors.assign(static_cast<std::size_t>(in.slots * dims), nan);
+  in.vectors.assign(static_cast<std::size_t>(in.slots * index_dims), nan);
   in.scales.assign(static_cast<std::size_t>(in.slots), std::numeric_limits<float>::quiet_NaN());
   for (std::int64_t number = 0; number < in.batch; ++number) {
     const Piece& piece = pieces[static_cast<std::size_t>(number)];
     const std::int64_t first = (piece.sequence * batch.rows) + piece.row;
-    append(in.queries, batch.queries, first * batch.heads * dims, piece.rows * batch.heads * dims);
+    append(in.queries, batch.queries, first * batch.heads * index_dims, piece.rows * batch.heads * index_dims);
     append(in.weights, batch.weights, first * batch.heads, piece.rows * batch.heads);
     const std::int32_t length = batch.lengths[static_cast<std::size_t>(piece.sequence)];
     for (std::int64_t row = piece.row; row < piece.row + piece.rows; ++row)
@@ -178,7 +178,7 @@ Inputs inputs_of(const Batch& batch, const std::vector<Piece>& pieces, const Cha
               ? (number * own) + key
               : ((((columns - 1 - (key / change.page)) * in.batch) + number) * change.page) + (key % change.page);
       const std::int64_t from = (piece.sequence * batch.keys) + key;
-      std::copy_n(batch.vectors.begin() + (from * dims), dims, in.vectors.begin() + (slot * dims));
+      std::copy_n(batch.vectors.begin() + (from * index_dims), index_dims, in.vectors.begin() + (slot * index_dims));
       in.scales[static_cast<std::size_t>(slot)] = batch.scales[static_cast<std::size_t>(from)];
     }
     for (std::int64_t column = 0; column < columns; ++column)
@@ -199,8 +199,8 @@ Result<std::vector<Answer>> run_call(wavejit_engine* engine, const Batch& batch,
   const std::int64_t inner = change.page == 0 ? in.keys : change.page;
   wavejit_sparse_indexer_arguments call{};
   call.size = sizeof call;
-  call.queries = wavejit_dense_tensor(arrays.in(in.queries), type, in.batch, in.rows, batch.heads, dims);
-  call.keys = wavejit_dense_tensor(arrays.in(in.vectors), type, in.slots / inner, inner, 1, dims);
+  call.queries = wavejit_dense_tensor(arrays.in(in.queries), type, in.batch, in.rows, batch.heads, index_dims);
+  call.keys = wavejit_dense_tensor(arrays.in(in.vectors), type, in.slots / inner, inner, 1, index_dims);
   call.weights = wavejit_dense_tensor(arrays.in(in.weights), WAVEJIT_FP32, in.batch, in.rows, batch.heads, 1);
   call.key_scales = wavejit_dense_tensor(arrays.in(in.scales), WAVEJIT_FP32, in.slots / inner, inner, 1, 1);
   call.key_ends = arrays.in(in.ends);
@@ -274,13 +274,14 @@ Batch draw_batch(const InvarianceRequest& request) {
           tools::encode(batch.fp16 ? tools::HalfType::fp16 : tools::HalfType::bf16, static_cast<double>(value)));
     return stored;
   };
-  batch.queries = halves(0, batch.sequences * batch.rows * batch.heads * dims);
-  batch.vectors = halves(1, batch.sequences * batch.keys * dims);
+  batch.queries = halves(0, batch.sequences * batch.rows * batch.heads * index_dims);
+  batch.vectors = halves(1, batch.sequences * batch.keys * index_dims);
   batch.weights = drawn(2, batch.sequences * batch.rows * batch.heads);
   batch.scales = drawn(3, batch.sequences * batch.keys);
   // Some keys twice: equal scores.
   for (std::int64_t key = 3; key < batch.sequences * batch.keys; key += 5) {
-    std::copy_n(batch.vectors.begin() + ((key - 2) * dims), dims, batch.vectors.begin() + (key * dims));
+    std::copy_n(batch.vectors.begin() + ((key - 2) * index_dims), index_dims,
+                batch.vectors.begin() + (key * index_dims));
     batch.scales[static_cast<std::size_t>(key)] = batch.scales[static_cast<std::size_t>(key - 2)];
   }
   return batch;
@@ -293,13 +294,13 @@ struct Dimension {
 
 const std::vector<Dimension>& all_dimensions() {
   static const std::vector<Dimension> all = {
-      {{.name = "alone", .changes = "each sequence in a call of its own"},
+      {{.name = "list-alone", .changes = "each sequence in a call of its own"},
        [](const Batch& batch, tools::Draws&) {
          Change change;
          for (const Piece& piece : whole(batch)) change.calls.push_back({piece});
          return std::vector{change};
        }},
-      {{.name = "rows", .changes = "each row in a call of its own"},
+      {{.name = "list-rows", .changes = "each row in a call of its own"},
        [](const Batch& batch, tools::Draws&) {
          Change change;
          for (std::int64_t sequence = 0; sequence < batch.sequences; ++sequence)
@@ -307,37 +308,37 @@ const std::vector<Dimension>& all_dimensions() {
              change.calls.push_back({{.sequence = sequence, .row = row, .rows = 1}});
          return std::vector{change};
        }},
-      {{.name = "order", .changes = "sequences in the opposite order"},
+      {{.name = "list-order", .changes = "sequences in the opposite order"},
        [](const Batch& batch, tools::Draws&) {
          Change change = {.calls = {whole(batch)}};
          std::ranges::reverse(change.calls.front());
          return std::vector{change};
        }},
-      {{.name = "padding", .changes = "keys of NaN behind all sequences"},
+      {{.name = "list-padding", .changes = "keys of NaN behind all sequences"},
        [](const Batch& batch, tools::Draws& draws) {
          const std::int64_t behind = between(draws, 1, 700);
          return std::vector{
              Change{.text = fmt::format("behind={}", behind), .calls = {whole(batch)}, .keys_behind = behind}};
        }},
-      {{.name = "pages", .changes = "keys in pages, which lie anywhere"},
+      {{.name = "list-pages", .changes = "keys in pages, which lie anywhere"},
        [](const Batch& batch, tools::Draws& draws) {
          constexpr std::array<std::int64_t, 4> sizes = {1, 16, 48, 64};
          const std::int64_t page = sizes[static_cast<std::size_t>(between(draws, 0, 3))];
          return std::vector{Change{.text = fmt::format("page={}", page), .calls = {whole(batch)}, .page = page}};
        }},
-      {{.name = "rounds", .changes = "scores in a workspace of few rows"},
+      {{.name = "list-rounds", .changes = "scores in a workspace of few rows"},
        [](const Batch& batch, tools::Draws& draws) {
          const std::int64_t rows = between(draws, 1, batch.sequences * batch.rows);
          return std::vector{
              Change{.text = fmt::format("workspace_rows={}", rows), .calls = {whole(batch)}, .workspace_rows = rows}};
        }},
-      {{.name = "given", .changes = "lists by a call of their own, of given scores"},
+      {{.name = "list-given", .changes = "lists by a call of their own, of given scores"},
        [](const Batch& batch, tools::Draws&) { return std::vector{Change{.calls = {whole(batch)}, .given = true}}; }},
-      {{.name = "schedule", .changes = "the order in which waves run (simulated GPUs)"},
+      {{.name = "list-schedule", .changes = "the order in which waves run (simulated GPUs)"},
        [](const Batch& batch, tools::Draws&) {
          return std::vector{Change{.text = "reverse", .calls = {whole(batch)}, .schedule = WAVEJIT_SIMGPU_REVERSE}};
        }},
-      {{.name = "other-weights", .changes = "weights times 1.25: shows", .control = true},
+      {{.name = "list-other-weights", .changes = "weights times 1.25: shows", .control = true},
        [](const Batch& batch, tools::Draws&) {
          return std::vector{Change{.calls = {whole(batch)}, .other_weights = true}};
        }},
