@@ -100,6 +100,21 @@ TEST_F(RunGradientsTest, OfMasksAndModifiers) {
   EXPECT_EQ(other.code, 0) << other.err;
 }
 
+TEST_F(RunGradientsTest, OfHeadDimsOfVThatAreOthers) {
+  save("q.npy", {1, 20, 4, 192}, 1);
+  save("do.npy", {1, 20, 4, 128}, 2);
+  save("k.npy", {1, 30, 2, 192}, 3);
+  save("v.npy", {1, 30, 2, 128}, 4);
+  ASSERT_EQ(forward({"--causal"}).code, 0);
+  const Outcome outcome = gradients({"dk", "dv"}, {"--causal", "--check"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("check    passed"));
+  EXPECT_EQ(floats_of(scratch_ / "dk.npy", "(1, 30, 2, 192)").size(), std::size_t{30} * 2 * 192);
+  EXPECT_EQ(floats_of(scratch_ / "dv.npy", "(1, 30, 2, 128)").size(), std::size_t{30} * 2 * 128);
+  save("do.npy", {1, 20, 4, 192}, 2);
+  EXPECT_THAT(gradients({"dv"}, {"--causal"}).err, HasSubstr("[1, 20, 4, 128] is accepted"));
+}
+
 // Of 29 keys rows of a bias do not follow one another in memory.
 TEST_F(RunGradientsTest, OfABiasAndOfSinks) {
   save_inputs(29);
