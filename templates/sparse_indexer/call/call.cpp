@@ -14,11 +14,9 @@ namespace {
 using attention::address;
 using attention::stride_bytes;
 
-constexpr std::uint64_t waves_of_compute_unit = 8;
-// Guess: a wave loads its queries in the time of two tiles, so that runs of so many lose little by it; and a device
-// that takes so many waves in turn loses little by the last ones.
-constexpr std::uint64_t good_run_tiles = 16;
-constexpr std::uint64_t good_turns = 4;
+// Guess: a workgroup begins in the time of so many tiles of its waves: queries, weights, entries of the table.
+constexpr std::uint64_t start_tiles = 3;
+constexpr std::uint64_t most_turns = 4;
 constexpr std::uint64_t max_grid_y = 0xFFFF;
 
 constexpr std::uint64_t parts(std::uint64_t all, std::uint64_t most) { return (all + most - 1) / most; }
@@ -29,11 +27,23 @@ Geometry geometry_of(const IndexerProblem& problem, std::uint32_t sequences, std
                      const boards::Board& board) {
   Geometry geometry = {.rows_shift = rows >= 4 ? 2U : rows >= 2 ? 1U : 0U};
   const std::uint64_t tiles = parts(problem.key_length, tile_keys);
-  const std::uint64_t waves = static_cast<std::uint64_t>(board.compute_units) * waves_of_compute_unit;
-  const std::uint64_t all = tiles * rows * sequences;
-  const std::uint64_t once = parts(all, waves);
+  const std::uint64_t places =
+      static_cast<std::uint64_t>(board.compute_units * scores_waves_per_simd(problem.shape.blocks));
+  const std::uint64_t groups =
+      sequences * ((std::uint64_t{rows} + (1U << geometry.rows_shift) - 1) >> geometry.rows_shift);
   const std::uint64_t runs_of_group = std::uint64_t{scores_waves} >> geometry.rows_shift;
-  std::uint64_t run = once <= good_run_tiles ? once : std::max(good_run_tiles, parts(all, waves * good_turns));
+  // A workgroup has a wave on each SIMD. As long runs as fill all places once, or several times where that leaves fewer
+  // of them empty.
+  std::uint64_t run = parts(tiles, runs_of_group);
+  std::uint64_t least = parts(groups, places) * (run + start_tiles);
+  for (std::uint64_t turns = 1; turns <= most_turns; ++turns) {
+    const std::uint64_t workgroups = turns * places / groups;
+    if (workgroups == 0) continue;
+    const std::uint64_t of_turn = parts(tiles, workgroups * runs_of_group);
+    if (turns * (of_turn + start_tiles) >= least) continue;
+    least = turns * (of_turn + start_tiles);
+    run = of_turn;
+  }
   run = std::clamp<std::uint64_t>(run, parts(tiles, max_grid_y * runs_of_group), tiles);
   geometry.wave_tiles = static_cast<std::uint32_t>(run);
   geometry.runs = static_cast<std::uint32_t>(parts(tiles, run * runs_of_group));

@@ -87,12 +87,10 @@ class SparseIndexer final : public families::Family {
     const IndexerShape of = IndexerShape::of(shape.code);
     families::Explanation explanation;
     if (of.scores) {
-      ScoresKernel spec;
-      spec.blocks = of.blocks;
       explanation.description =
           "scores: a wave has a row and a run of keys, tiles of " + std::to_string(tile_keys) + ", two ahead";
       explanation.cost = std::to_string(scores_threads) + " threads, up to " +
-                         std::to_string(512 / scores_waves_per_simd(spec)) + " VGPRs";
+                         std::to_string(512 / scores_waves_per_simd(of.blocks)) + " VGPRs";
     }
     if (of.selects) {
       const std::string before = of.scores ? "; " : "";

@@ -34,12 +34,20 @@ Value* sum_up_to_lane(Kernel& kernel, Value* value) {
 Histogram::Histogram(Kernel& kernel, const language::Lds& lds, int region, int base, Digit digit)
     : kernel_(kernel), lds_(lds), region_(region), base_(base), digit_(digit) {}
 
-void Histogram::add(Value* key, Value* counts) const {
+Value* Histogram::digit_of(Value* key) const {
+  return kernel_.ir().CreateAnd(kernel_.ir().CreateLShr(key, digit_.shift), kernel_.constant(digit_.count() - 1));
+}
+
+void Histogram::add_at(Value* place) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* digit = ir.CreateAnd(ir.CreateLShr(key, digit_.shift), kernel_.constant(digit_.count() - 1));
-  Value* own = ir.CreateAdd(kernel_.lane(), kernel_.constant(most_digits));
-  Value* place = ir.CreateShl(ir.CreateSelect(counts, digit, own), 2);
-  add_to_lds(kernel_, ir.CreateAdd(place, kernel_.constant(base_)), kernel_.constant(1));
+  add_to_lds(kernel_, ir.CreateAdd(ir.CreateShl(place, 2), kernel_.constant(base_)), kernel_.constant(1));
+}
+
+void Histogram::add(Value* key) const { add_at(digit_of(key)); }
+
+void Histogram::add(Value* key, Value* counts) const {
+  Value* own = kernel_.ir().CreateAdd(kernel_.lane(), kernel_.constant(most_digits));
+  add_at(kernel_.ir().CreateSelect(counts, digit_of(key), own));
 }
 
 // A lane has the counts of neighbouring digits, lane 0 those of the largest.
@@ -52,6 +60,10 @@ Histogram::End Histogram::end_of_largest(Value* wanted) const {
   for (int at = 0; at < own; at += 4) {
     Value* four = lds_.read(region_, count_quad_bytes, ir.CreateShl(first, 2), base_ + (4 * at));
     for (std::uint64_t each = 0; each < 4; ++each) counts.push_back(ir.CreateExtractElement(four, each));
+  }
+  if (digit_.zero_is_none) {
+    Value* has_zero = ir.CreateICmpEQ(first, kernel_.constant(0));
+    counts[0] = ir.CreateSelect(has_zero, kernel_.constant(0), counts[0]);
   }
   Value* sum = counts[0];
   for (std::size_t at = 1; at < counts.size(); ++at) sum = ir.CreateAdd(sum, counts[at]);

@@ -2,7 +2,7 @@
 // How often each digit occurs among the keys of a row, counted in LDS by all waves, and where the k largest end.
 //
 // Counts are sums of ones, so the order in which waves add shows in nothing. A lane that has nothing to count adds to a
-// place of its own behind the digits: nothing in the kernel branches by lane.
+// place of its own behind the digits, or to a digit that no key has: nothing in the kernel branches by lane.
 #pragma once
 
 #include "codegen/language/kernel.h"
@@ -15,6 +15,7 @@ namespace wavejit::sparse_indexer {
 struct Digit {
   int shift;
   int bits;
+  bool zero_is_none = false;  // of the highest: no key has the digit 0, and what is counted there counts as nothing
   constexpr int count() const { return 1 << bits; }
 };
 
@@ -26,7 +27,8 @@ class Histogram {
 
   Histogram(language::Kernel& kernel, const language::Lds& lds, int region, int base, Digit digit);
 
-  // Of one wave: every lane with `counts` adds 1 to its digit.
+  // Of one wave: every lane adds 1 to its digit; with `counts`, those lanes do.
+  void add(language::Value* key) const;
   void add(language::Value* key, language::Value* counts) const;
 
   // Where the `wanted` largest end, by one wave: the digit with which the count from the top reaches `wanted`, and how
@@ -39,6 +41,9 @@ class Histogram {
   End end_of_largest(language::Value* wanted) const;
 
  private:
+  language::Value* digit_of(language::Value* key) const;
+  void add_at(language::Value* place) const;
+
   language::Kernel& kernel_;
   const language::Lds& lds_;
   int region_;

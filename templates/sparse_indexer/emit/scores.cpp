@@ -372,7 +372,7 @@ families::EmittedModule emit(const ScoresKernel& spec, const targets::Target& ta
   Kernel kernel(context, target,
                 {.name = families::name_of_kernel(families::texts_of(scores_words), spec),
                  .threads = scores_threads,
-                 .waves_per_simd = scores_waves_per_simd(spec),
+                 .waves_per_simd = scores_waves_per_simd(spec.blocks),
                  .argument_bytes = sizeof(ScoresArguments)});
   // Ids are made where they are first asked for: here, where every block can see them.
   (void)kernel.wave();

@@ -10,6 +10,7 @@
 // before it are chosen, which is its place in the list. Equals are chosen from the lowest key up.
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>
@@ -41,7 +42,7 @@ constexpr int wave_keys = load_keys * loads;
 constexpr int walk_keys = wave_keys * select_waves;
 
 constexpr std::array<Digit, 3> digits = {
-    {{.shift = 21, .bits = 11}, {.shift = 10, .bits = 11}, {.shift = 0, .bits = 10}}};
+    {{.shift = 21, .bits = 11, .zero_is_none = true}, {.shift = 10, .bits = 11}, {.shift = 0, .bits = 10}}};
 
 // What one wave found, for all: an entry of 16 bytes for each lane of it, of which the first is read.
 constexpr int found_bytes = select_lanes * quad_bytes;
@@ -57,6 +58,8 @@ constexpr int count_bits = 16;
 
 constexpr int magnitude_bits = 31;
 constexpr std::uint32_t nan_number = 0xFFFFFFFF;
+// Of llvm.is.fpclass: both kinds of NaN, and −∞.
+constexpr int nan_or_minus_infinity = 7;
 
 class SelectEmission {
  public:
@@ -128,46 +131,80 @@ class SelectEmission {
     std::array<Value*, quad_keys> bits;
     std::array<Value*, quad_keys> numbers;
   };
-  Value* read(Value* first, int load) {
-    Value* key = ir().CreateAdd(lane_first_, ir().CreateAdd(first, kernel_.constant(load * load_keys)));
-    return scores_->load(quad_bytes, ir().CreateShl(key, 2), kernel_.constant(0));
+  Value* first_of(Value* first, int load) {
+    return ir().CreateAdd(lane_first_, ir().CreateAdd(first, kernel_.constant(load * load_keys)));
+  }
+  Values read(Value* first) {
+    Values quads;
+    for (int load = 0; load < loads; ++load)
+      quads.push_back(scores_->load(quad_bytes, ir().CreateShl(first_of(first, load), 2), kernel_.constant(0)));
+    return quads;
   }
   Four ordered(Value* quad, Value* first, int load) {
     Four four{};
-    four.first = ir().CreateAdd(lane_first_, ir().CreateAdd(first, kernel_.constant(load * load_keys)));
-    Value* zero = kernel_.constant(0);
-    for (int each = 0; each < quad_keys; ++each) {
-      Value* bits = ir().CreateExtractElement(quad, static_cast<std::uint64_t>(each));
+    four.first = first_of(first, load);
+    Values numbers;
+    Value* rare = ir().getFalse();
+    for (std::size_t each = 0; each < quad_keys; ++each) {
+      Value* bits = ir().CreateExtractElement(quad, each);
       Value* score = ir().CreateBitCast(bits, kernel_.f32());
       // −0 is +0.
       Value* same = ir().CreateBitCast(ir().CreateFAdd(score, kernel_.constant(0.0F)), kernel_.i32());
-      Value* flipped =
-          ir().CreateXor(same, ir().CreateOr(ir().CreateAShr(same, magnitude_bits), ir().getInt32(0x80000000)));
-      Value* number = ir().CreateSelect(ir().CreateFCmpUNO(score, score), ir().getInt32(nan_number), flipped);
-      Value* exists = ir().CreateAnd(ir().CreateICmpSLT(ir().CreateAdd(four.first, kernel_.constant(each)), count_),
-                                     ir().CreateICmpNE(bits, ir().getInt32(minus_infinity_bits)));
-      four.bits[static_cast<std::size_t>(each)] = bits;
-      four.numbers[static_cast<std::size_t>(each)] = ir().CreateSelect(exists, number, zero);
+      numbers.push_back(
+          ir().CreateXor(same, ir().CreateOr(ir().CreateAShr(same, magnitude_bits), ir().getInt32(0x80000000))));
+      Value* is_special = ir().CreateIntrinsic(llvm::Intrinsic::is_fpclass, {kernel_.f32()},
+                                               {score, kernel_.constant(nan_or_minus_infinity)});
+      rare = ir().CreateOr(rare, is_special);
+      four.bits[each] = bits;
     }
+    // The row's end, and scores that have a place of their own: everybody else does without these compares.
+    Value* cut = ir().CreateICmpSGT(ir().CreateAdd(first, kernel_.constant(walk_keys)), count_);
+    const Values fixed = language::if_uniform(
+        kernel_, ir().CreateOr(language::any_lane(kernel_, rare), cut), language::Likelihood::even, numbers,
+        [&](const Values& flipped) {
+          Values all;
+          for (std::size_t each = 0; each < quad_keys; ++each) {
+            Value* score = ir().CreateBitCast(four.bits[each], kernel_.f32());
+            Value* number =
+                ir().CreateSelect(ir().CreateFCmpUNO(score, score), ir().getInt32(nan_number), flipped[each]);
+            Value* key = ir().CreateAdd(four.first, kernel_.constant(static_cast<int>(each)));
+            Value* exists = ir().CreateAnd(ir().CreateICmpSLT(key, count_),
+                                           ir().CreateICmpNE(four.bits[each], ir().getInt32(minus_infinity_bits)));
+            all.push_back(ir().CreateSelect(exists, number, kernel_.constant(0)));
+          }
+          return all;
+        });
+    std::ranges::copy(fixed, four.numbers.begin());
     return four;
   }
 
-  // body(first key of the walk's step, state) over the row; state 0 is that key.
-  Values walk(const Values& initial, const std::function<Values(Value*, const Values&)>& body) {
+  // body(first key of the walk's step, its loads, state) over the row. The next step's loads are on their way
+  // meanwhile; those behind the row read zeros.
+  Values walk(const Values& initial, const std::function<Values(Value*, const Values&, const Values&)>& body) {
     Values state = {kernel_.constant(0)};
     state.insert(state.end(), initial.begin(), initial.end());
-    const Values end =
-        language::if_uniform(kernel_, ir().CreateICmpSGT(count_, kernel_.constant(0)), language::Likelihood::even,
-                             state, [&](const Values& start) {
-                               return language::loop_in_phases(
-                                   kernel_, 1, start,
-                                   [&](int, const Values& at) {
-                                     Values next = body(at[0], Values(at.begin() + 1, at.end()));
-                                     next.insert(next.begin(), ir().CreateAdd(at[0], kernel_.constant(walk_keys)));
-                                     return next;
-                                   },
-                                   [&](const Values& at) { return ir().CreateICmpSLT(at[0], count_); });
-                             });
+    const auto behind = static_cast<std::ptrdiff_t>(state.size());
+    const Values end = language::if_uniform(kernel_, ir().CreateICmpSGT(count_, kernel_.constant(0)),
+                                            language::Likelihood::even, state, [&](const Values& start) {
+                                              Values at_start = start;
+                                              const Values quads = read(start[0]);
+                                              at_start.insert(at_start.end(), quads.begin(), quads.end());
+                                              Values all = language::loop_in_phases(
+                                                  kernel_, 1, at_start,
+                                                  [&](int, const Values& at) {
+                                                    Value* following =
+                                                        ir().CreateAdd(at[0], kernel_.constant(walk_keys));
+                                                    const Values next_quads = read(following);
+                                                    Values next = body(at[0], Values(at.begin() + behind, at.end()),
+                                                                       Values(at.begin() + 1, at.begin() + behind));
+                                                    next.insert(next.begin(), following);
+                                                    next.insert(next.end(), next_quads.begin(), next_quads.end());
+                                                    return next;
+                                                  },
+                                                  [&](const Values& at) { return ir().CreateICmpSLT(at[0], count_); });
+                                              all.resize(static_cast<std::size_t>(behind));
+                                              return all;
+                                            });
     return {end.begin() + 1, end.end()};
   }
 
@@ -179,24 +216,34 @@ class SelectEmission {
                                 [&](const Values& at) { return narrow(digit + 1, count(digit, at)); });
   }
 
+  void count_step(std::size_t which, const Histogram& histogram, Value* first, const Values& quads, Value* known) {
+    for (int load = 0; load < loads; ++load) {
+      const Four four = ordered(quads[static_cast<std::size_t>(load)], first, load);
+      if (which == 0) {
+        // What does not exist has the number 0, a digit that no score has.
+        for (Value* number : four.numbers) histogram.add(number);
+        continue;
+      }
+      std::array<Value*, quad_keys> counts_here{};
+      Value* any = ir().getFalse();
+      for (std::size_t each = 0; each < quad_keys; ++each) {
+        counts_here[each] = candidate(which, four.numbers[each], known);
+        any = ir().CreateOr(any, counts_here[each]);
+      }
+      language::if_uniform(kernel_, language::any_lane(kernel_, any), language::Likelihood::even, [&] {
+        for (std::size_t each = 0; each < quad_keys; ++each) histogram.add(four.numbers[each], counts_here[each]);
+      });
+    }
+  }
+
   Values count(std::size_t which, const Values& state) {
     const Digit digit = digits[which];
     const Histogram histogram(kernel_, lds_, digit_counts, static_cast<int>(which) * Histogram::bytes, digit);
-    walk({}, [&](Value* first, const Values&) {
-      std::array<Value*, loads> quads{};
-      for (int load = 0; load < loads; ++load) quads[static_cast<std::size_t>(load)] = read(first, load);
-      for (int load = 0; load < loads; ++load) {
-        const Four four = ordered(quads[static_cast<std::size_t>(load)], first, load);
-        for (Value* number : four.numbers) {
-          Value* counts_here = candidate(which, number, state[0]);
-          if (which == 0) {
-            histogram.add(number, counts_here);
-            continue;
-          }
-          language::if_uniform(kernel_, language::any_lane(kernel_, counts_here), language::Likelihood::even,
-                               [&] { histogram.add(number, counts_here); });
-        }
-      }
+    walk({}, [&](Value* first, const Values& quads, const Values&) {
+      // Waves that have no key of the row any more leave it to the others.
+      Value* has_keys = ir().CreateICmpSLT(ir().CreateAdd(first, wave_first_), count_);
+      language::if_uniform(kernel_, has_keys, language::Likelihood::even,
+                           [&] { count_step(which, histogram, first, quads, state[0]); });
       return Values{};
     });
     language::wait_for_lds(kernel_);
@@ -220,9 +267,8 @@ class SelectEmission {
     return {number, part(1), ir().CreateICmpNE(part(2), kernel_.constant(0))};
   }
 
-  // Still to be told apart: it exists, and has the digits that are known.
+  // Still to be told apart: it has the digits that are known.
   Value* candidate(std::size_t which, Value* number, Value* known) {
-    if (which == 0) return ir().CreateICmpNE(number, kernel_.constant(0));
     const int shift = digits[which - 1].shift;
     return ir().CreateICmpEQ(ir().CreateLShr(number, shift), ir().CreateLShr(known, shift));
   }
@@ -244,13 +290,13 @@ class SelectEmission {
   // Writes the list; how many are in it.
   Value* write(Value* least, Value* equals) {
     Value* zero = kernel_.constant(0);
-    const Values end = walk({zero, zero, zero}, [&](Value* first, const Values& at) {
-      std::array<Value*, loads> quads{};
-      for (int load = 0; load < loads; ++load) quads[static_cast<std::size_t>(load)] = read(first, load);
+    const Values end = walk({zero, zero, zero}, [&](Value* first, const Values& quads, const Values& at) {
       // Of the wave: those before each load, and all.
       std::array<Four, loads> fours{};
       std::array<Value*, loads> larger_before{};
       std::array<Value*, loads> equal_before{};
+      std::array<Value*, loads> chosen_here{};  // or perhaps
+      std::array<Value*, loads> equals_here{};
       Value* larger_here = zero;
       Value* equal_here = zero;
       for (std::size_t load = 0; load < loads; ++load) {
@@ -261,18 +307,23 @@ class SelectEmission {
           larger_here = ir().CreateAdd(larger_here, population(ballot(is_larger(number, least))));
           equal_here = ir().CreateAdd(equal_here, population(ballot(is_equal(number, least))));
         }
+        equals_here[load] = ir().CreateSub(equal_here, equal_before[load]);
+        chosen_here[load] = ir().CreateAdd(ir().CreateSub(larger_here, larger_before[load]), equals_here[load]);
       }
       const auto [before, all] = over_waves(ir().CreateOr(larger_here, ir().CreateShl(equal_here, count_bits)), at[2]);
       const auto low = [&](Value* both) { return ir().CreateAnd(both, kernel_.constant((1 << count_bits) - 1)); };
       const auto high = [&](Value* both) { return ir().CreateLShr(both, count_bits); };
-      Value* any = ir().CreateICmpNE(ir().CreateOr(larger_here, equal_here), zero);
-      language::if_uniform(kernel_, any, language::Likelihood::even, [&] {
-        for (std::size_t load = 0; load < loads; ++load) {
+      for (std::size_t load = 0; load < loads; ++load)
+        language::if_uniform(kernel_, ir().CreateICmpNE(chosen_here[load], zero), language::Likelihood::even, [&] {
           Value* larger_rank = ir().CreateAdd(ir().CreateAdd(at[0], low(before)), larger_before[load]);
           Value* equal_rank = ir().CreateAdd(ir().CreateAdd(at[1], high(before)), equal_before[load]);
-          write_load(fours[load], least, equals, larger_rank, equal_rank);
-        }
-      });
+          // Loads with equals are few, and take twice the work.
+          Value* has_equals = ir().CreateICmpNE(equals_here[load], zero);
+          language::if_uniform(kernel_, has_equals, language::Likelihood::even,
+                               [&] { write_load(fours[load], least, equals, larger_rank, equal_rank, true); });
+          language::if_uniform(kernel_, ir().CreateNot(has_equals), language::Likelihood::even,
+                               [&] { write_load(fours[load], least, equals, larger_rank, equal_rank, false); });
+        });
       return Values{ir().CreateAdd(at[0], low(all)), ir().CreateAdd(at[1], high(all)),
                     ir().CreateXor(at[2], kernel_.constant(1))};
     });
@@ -306,22 +357,26 @@ class SelectEmission {
     return {before, all};
   }
 
-  // Ranks are those of the wave's first key of the load.
-  void write_load(const Four& four, Value* known_least, Value* equals, Value* larger_rank, Value* equal_rank) {
+  // Ranks are those of the wave's first key of the load. `with_equals`: there may be some in it.
+  void write_load(const Four& four, Value* known_least, Value* equals, Value* larger_rank, Value* equal_rank,
+                  bool with_equals) {
     // Compared once more: what was compared before would take the scalar registers of a mask each.
     Value* least = language::opaque(kernel_, known_least);
     for (Value* number : four.numbers) {
       larger_rank = with_lanes_below(ballot(is_larger(number, least)), larger_rank);
-      equal_rank = with_lanes_below(ballot(is_equal(number, least)), equal_rank);
+      if (with_equals) equal_rank = with_lanes_below(ballot(is_equal(number, least)), equal_rank);
     }
     for (std::size_t each = 0; each < quad_keys; ++each) {
       Value* own_least = language::opaque(kernel_, known_least);
       Value* larger = is_larger(four.numbers[each], own_least);
-      Value* equal = is_equal(four.numbers[each], own_least);
-      Value* chosen = ir().CreateOr(larger, ir().CreateAnd(equal, ir().CreateICmpULT(equal_rank, equals)));
       Value* place = ir().CreateAdd(larger_rank, ir().CreateBinaryIntrinsic(llvm::Intrinsic::umin, equal_rank, equals));
       larger_rank = ir().CreateAdd(larger_rank, ir().CreateZExt(larger, kernel_.i32()));
-      equal_rank = ir().CreateAdd(equal_rank, ir().CreateZExt(equal, kernel_.i32()));
+      Value* chosen = larger;
+      if (with_equals) {
+        Value* equal = is_equal(four.numbers[each], own_least);
+        chosen = ir().CreateOr(larger, ir().CreateAnd(equal, ir().CreateICmpULT(equal_rank, equals)));
+        equal_rank = ir().CreateAdd(equal_rank, ir().CreateZExt(equal, kernel_.i32()));
+      }
       language::if_uniform(kernel_, language::any_lane(kernel_, chosen), language::Likelihood::even, [&] {
         Value* offset = ir().CreateSelect(chosen, ir().CreateShl(place, 2), ir().getInt32(nowhere));
         Value* key = ir().CreateAdd(ir().CreateAdd(four.first, seen_.begin), kernel_.constant(static_cast<int>(each)));

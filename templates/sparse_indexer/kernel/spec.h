@@ -98,7 +98,7 @@ std::size_t argument_bytes(const ScoresKernel& spec);
 std::size_t argument_bytes(const SelectKernel& spec);
 
 // How many waves on a SIMD the emission asks registers for: queries of three blocks and more fill half of the file.
-constexpr int scores_waves_per_simd(const ScoresKernel& spec) { return spec.blocks <= 2 ? 2 : 1; }
+constexpr int scores_waves_per_simd(int blocks) { return blocks <= 2 ? 2 : 1; }
 inline constexpr int scores_waves = 4;
 inline constexpr int scores_threads = 256;
 
