@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
@@ -33,11 +35,12 @@ class Gradients : public ::testing::TestWithParam<const char*> {
     const Arrays arrays = backward_arrays(words);
     BackwardOutput output = run(arrays);
     EXPECT_EQ(wrong_gradients(arrays, output), "");
-    // As calls with many workgroups are done: the same bits.
+    // As calls with many workgroups are done, where they have kernels of their own: the same bits.
+    if (std::string_view(GetParam()) != "gfx950" || !words.contains("d128")) return output;
     const BackwardOutput wide = run_backward(wide_.get(), arrays);
     EXPECT_EQ(wide.status, WAVEJIT_OK) << wide.detail << wide.reports;
     EXPECT_EQ(wide.reports, "");
-    if (std::string_view(GetParam()) == "gfx950") EXPECT_THAT(wide.kernel_spec, HasSubstr("blocks=2"));
+    EXPECT_THAT(wide.kernel_spec, HasSubstr("blocks=2"));
     EXPECT_TRUE(wide == output) << wide.kernel_spec;
     return output;
   }
@@ -147,6 +150,36 @@ TEST_P(Gradients, OfRowsThatSeeNothing) {
   const BackwardOutput output = run(arrays);
   EXPECT_EQ(wrong_gradients(arrays, output), "");
   for (std::size_t i = 0; i < std::size_t{70} * 64; ++i) ASSERT_EQ(output.dq[i], 0U);
+}
+
+// All bits are one: rounded to bf16 by integers alone, such a NaN would carry over into a zero.
+TEST_P(Gradients, OfANanWithALongPayload) {
+  const auto all_ones = std::bit_cast<float>(~0U);
+  const auto count_of_nan = [](const Arrays& arrays, const std::vector<std::uint32_t>& gradient) {
+    return std::ranges::count_if(gradient, [&](std::uint32_t bits) { return std::isnan(gradient_of(arrays, bits)); });
+  };
+  constexpr int dims = 64;
+  constexpr int keys = 40;
+  Arrays arrays = backward_arrays("bf16 b1 q70 k40 h1 d64 delta");
+  arrays.lse[5] = all_ones;
+  BackwardOutput output = run(arrays);
+  EXPECT_EQ(count_of_nan(arrays, output.dq), dims);
+  EXPECT_EQ(count_of_nan(arrays, output.dk), keys * dims);
+  EXPECT_EQ(count_of_nan(arrays, output.dv), keys * dims);
+
+  arrays = backward_arrays("bf16 b1 q70 k40 h1 d64 delta");
+  arrays.delta[5] = all_ones;
+  output = run(arrays);
+  EXPECT_EQ(count_of_nan(arrays, output.dq), dims);
+  EXPECT_EQ(count_of_nan(arrays, output.dk), keys * dims);
+  EXPECT_EQ(count_of_nan(arrays, output.dv), 0);
+
+  // Slopes are no numbers of a row.
+  arrays = backward_arrays("bf16 b1 q70 k40 h1 d64 alibi=h");
+  arrays.slopes = {all_ones};
+  output = run(arrays);
+  EXPECT_GT(count_of_nan(arrays, output.dk), 0);
+  EXPECT_GT(count_of_nan(arrays, output.dv), 0);
 }
 
 // A sink takes weight and gives no value: it stands in the LSE, and the kernels need not know of it.

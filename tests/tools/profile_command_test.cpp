@@ -144,6 +144,20 @@ TEST_F(ProfileCommandTest, TellsWhereTimeGoes) {
                               HasSubstr("predicted, not measured"), HasSubstr("vector port"), HasSubstr("clusters")));
 }
 
+// Rows are read by rows and by columns, of one image or of two.
+TEST_F(ProfileCommandTest, TilesOfGradientsMeetInNoBank) {
+  for (const char* device : {"sim:gfx942", "sim:gfx950"})
+    for (const char* dims : {"d64", "d128"}) {
+      const Json told =
+          json({"profile", std::string("attention_backward bf16 b1 q128 k128 h1 ") + dims, "--device", device});
+      ASSERT_EQ(told.at("launches").size(), 2U) << device << dims;
+      for (const Json& launch : told["launches"]) {
+        EXPECT_GT(launch.at("compute_unit").at("lds_busy").get<int>(), 0) << device << dims;
+        EXPECT_EQ(launch["compute_unit"].at("lds_lost"), 0) << device << dims;
+      }
+    }
+}
+
 // Sixteen heads with keys of their own on eight dies: a workgroup shares none with the one that its die gets next, and
 // all that it reads but queries with those of its own head. The clock once saw the former only.
 TEST_F(ProfileCommandTest, QueryBlocksOfAHeadShareItsKeysWithoutGroupsOfHeadsToo) {

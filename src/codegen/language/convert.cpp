@@ -33,11 +33,19 @@ Value* emulated_bf16_pair(Kernel& kernel, Value* pair, NanInput nan) {
   return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {bits[1], bits[0], ir.getInt32(0x07060302)});
 }
 
+bool has_substitute(const Kernel& kernel) { return !kernel.target().packed_bf16_convert; }
+
 }  // namespace
+
+Value* with_short_nan(Kernel& kernel, Value* value) {
+  if (!has_substitute(kernel)) return value;
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return ir.CreateSelect(ir.CreateFCmpUNO(value, value), llvm::ConstantFP::getNaN(kernel.f32()), value);
+}
 
 Value* convert_pair(Kernel& kernel, Value* pair, Element element, NanInput nan) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  if (element == Element::bf16 && !kernel.target().packed_bf16_convert) return emulated_bf16_pair(kernel, pair, nan);
+  if (element == Element::bf16 && has_substitute(kernel)) return emulated_bf16_pair(kernel, pair, nan);
   llvm::Type* scalar =
       element == Element::bf16 ? llvm::Type::getBFloatTy(kernel.context()) : llvm::Type::getHalfTy(kernel.context());
   return ir.CreateBitCast(ir.CreateFPTrunc(pair, kernel.vector(scalar, 2)), kernel.i32());

@@ -9,8 +9,13 @@
 namespace wavejit::language {
 
 // What a conversion must do with NaN (quiet ones: results of arithmetic). Where the target converts bf16 in one
-// instruction the two are the same code; the arithmetic substitute turns a few NaN patterns into zero unless it tests.
-enum class NanInput : std::uint8_t { kept, irrelevant };
+// instruction all are the same code; the arithmetic substitute turns NaNs with a long payload, one that reaches into
+// the lower half of the dword, into zero unless it tests. `kept_short`: there are no long ones, and it does not test.
+// Arithmetic hands on an operand's payload: 16-bit operands make no long ones, nor do ∞ − ∞ and 0 · ∞.
+enum class NanInput : std::uint8_t { kept, kept_short, irrelevant };
+
+// f32 from elsewhere, for arithmetic whose result is then `kept_short`: any NaN becomes a short one.
+Value* with_short_nan(Kernel& kernel, Value* value);
 
 // <2 x float> → dword with element 0 in the low half.
 Value* convert_pair(Kernel& kernel, Value* pair, Element element, NanInput nan);

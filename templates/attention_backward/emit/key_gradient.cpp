@@ -49,8 +49,7 @@ class KeyGradient : private Weaver {
         plans_(plans_of(kernel, spec)),
         lds_(lds_of(kernel, plans_)),
         ladder_(ladder_of(spec, kernel.target())),
-        score_gradient_(kernel, matrix_, slots_of(spec, kernel.target()),
-                        spec.modifiers.any() ? kernel.constant(1.0F) : place_.scale_log2e) {
+        score_gradient_(kernel, matrix_, spec, spec.modifiers.any() ? kernel.constant(1.0F) : place_.scale_log2e) {
     for (int block = 0; block < spec.blocks; ++block) places_.push_back(place_of_block(kernel, place_, block));
     for (const RowStreamPlan& plan : plans_) streams_.emplace_back(kernel, spec, matrix_, place_, lds_, plan);
     modifiers_.reserve(places_.size());

@@ -151,7 +151,7 @@ class QueryGradient : private Weaver {
         keys_(kernel, lds_, matrix_, k_plan_, k_.row_stride),
         values_(kernel, lds_, matrix_, v_plan_, v_.row_stride),
         ladder_(ladder_of(spec, kernel.target())),
-        score_gradient_(kernel, matrix_, slots_of(spec, kernel.target()),
+        score_gradient_(kernel, matrix_, spec,
                         spec.modifiers.any() ? kernel.constant(1.0F) : place_.queries.front().scale_log2e) {
     modifiers_.reserve(place_.queries.size());
     for (const QueryTile& queries : place_.queries)
@@ -343,6 +343,7 @@ class QueryGradient : private Weaver {
     };
     where_given(offsetof(Arguments, given_delta), [](Value*, Value* given) { return given; });
     where_given(offsetof(Arguments, d_lse), [&](Value* sum, Value* given) { return ir.CreateFSub(sum, given); });
+    delta = language::with_short_nan(kernel_, delta);
     // One lane of the two that own a row writes; the other points far outside and is dropped.
     Value* writes = ir.CreateICmpEQ(queries.lane_group, kernel_.constant(0));
     numbers(offsetof(Arguments, delta))

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "codegen/language/convert.h"
 #include "templates/attention_backward/kernel/arguments.h"
 
 namespace wavejit::attention_backward {
@@ -33,7 +34,8 @@ language::Buffer row_numbers(Kernel& kernel, std::size_t at, Value* batch, Value
 Value* shift_of(Kernel& kernel, Value* log_sum_exp) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* shift = ir.CreateFMul(log_sum_exp, kernel.constant(-std::numbers::log2e_v<float>));
-  return ir.CreateSelect(ir.CreateFCmpOEQ(shift, kernel.constant(infinity)), kernel.constant(-infinity), shift);
+  shift = ir.CreateSelect(ir.CreateFCmpOEQ(shift, kernel.constant(infinity)), kernel.constant(-infinity), shift);
+  return language::with_short_nan(kernel, shift);
 }
 
 Value* weight_of(Kernel& kernel, Value* score, Value* scale, Value* shift) {

@@ -13,7 +13,8 @@ namespace wavejit::attention_backward {
 language::Buffer row_numbers(language::Kernel& kernel, std::size_t at, language::Value* batch, language::Value* head,
                              const attention::Sequence& sequence);
 
-// b = −LSE · log2 e, −∞ of a row that saw no key: then its weights are 0, and −(−∞) would make them NaN.
+// b = −LSE · log2 e, −∞ of a row that saw no key: then its weights are 0, and −(−∞) would make them NaN. An LSE that is
+// NaN has a short one (convert.h), as delta has.
 language::Value* shift_of(language::Kernel& kernel, language::Value* log_sum_exp);
 
 // p = exp2(score · c + b)

@@ -19,9 +19,33 @@ using language::Value;
 using language::Values;
 
 constexpr int unit_bytes = 16;
-constexpr int keys = 8;  // of rows: see row_tiles.h
 
-// Bits 0, 1 and 2 of a row as bits 1, 2 and 0.
+// The one image: lines of sixteen units, four of them in what an instruction of the DMA fills.
+constexpr int units_of_bank_line = 16;
+constexpr int lines_of_fill = 4;
+constexpr int fill_bytes = lines_of_fill * units_of_bank_line * unit_bytes;
+constexpr int fill_stride = fill_bytes + unit_bytes;
+constexpr int units_of_address = 4;  // which no key changes
+
+Value* key_of_line(Kernel& kernel, Value* line) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return ir.CreateMul(ir.CreateAnd(line, kernel.constant(lines_of_fill - 1)), kernel.constant(units_of_address));
+}
+// Where unit `unit` of row `row` begins, in bytes. `units`: of a row.
+Value* place_of_unit(Kernel& kernel, Value* row, Value* unit, int units) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const int rows = units_of_bank_line / units;
+  Value* line = ir.CreateUDiv(row, kernel.constant(rows));
+  Value* in_line =
+      ir.CreateAdd(ir.CreateMul(ir.CreateAnd(row, kernel.constant(rows - 1)), kernel.constant(units)), unit);
+  Value* fill = ir.CreateUDiv(line, kernel.constant(lines_of_fill));
+  return ir.CreateAdd(ir.CreateMul(ir.CreateAdd(ir.CreateMul(line, kernel.constant(units_of_bank_line)),
+                                                ir.CreateXor(in_line, key_of_line(kernel, line))),
+                                   kernel.constant(unit_bytes)),
+                      ir.CreateMul(fill, kernel.constant(fill_stride - fill_bytes)));
+}
+
+// Where rows and columns have an image each: bits 0, 1 and 2 of a row as bits 1, 2 and 0.
 Value* key_of(Kernel& kernel, Value* row) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* high = ir.CreateShl(ir.CreateAnd(row, kernel.constant(3)), kernel.constant(1));
@@ -57,10 +81,11 @@ int unit_change(int dim, int units) {
 
 RowTilePlan plan_tile(const targets::Target& target, const RowTileShape& shape, int first_byte, int first_region) {
   const bool transposes = target.transpose_read && target.lds_dma_bytes >= unit_bytes;
+  const int bytes = shape.rows * shape.dims * shape.element_bytes;
   return {.shape = shape,
           .transposes = transposes,
           .buffers = transposes ? 2 : 1,
-          .image_bytes = shape.rows * shape.dims * shape.element_bytes,
+          .image_bytes = transposes ? bytes / fill_bytes * fill_stride : bytes,
           .first_byte = first_byte,
           .first_region = first_region};
 }
@@ -68,75 +93,82 @@ RowTilePlan plan_tile(const targets::Target& target, const RowTileShape& shape, 
 RowTile::RowTile(Kernel& kernel, const language::Lds& lds, const language::MatrixUnit& matrix, const RowTilePlan& plan,
                  Value* row_stride)
     : kernel_(kernel), lds_(lds), matrix_(matrix), plan_(plan), row_stride_(row_stride) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  const auto constant = [&](int value) { return kernel.constant(value); };
-  if (plan.transposes)
+  if (plan.transposes) {
     prepare_fills();
-  else
+    prepare_reads_of_image();
+  } else {
     prepare_registers();
+    prepare_reads_of_images();
+  }
+}
 
-  Value* lane = kernel.lane();
-  Value* group = language::group_of_lane(kernel, lane);
-  Value* row = language::row_of_lane(kernel, lane);
-  Value* row_place = ir.CreateMul(row, constant(row_bytes()));
-  if (plan.address_bytes != 0) row_place = ir.CreateAdd(row_place, constant(plan.address_bytes));
-  Value* unit = ir.CreateXor(group, key_of(kernel, row));
+// Bits of a unit that its line's key changes stand in an address; the others in an instruction's offset.
+void RowTile::prepare_reads_of_image() {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  const int units = units_of_row();
+  Value* lane = kernel_.lane();
+  Value* group = language::group_of_lane(kernel_, lane);
+  for (int first = 0; first < units; first += units_of_address)
+    read_rows_.push_back(read_from(
+        place_of_unit(kernel_, language::row_of_lane(kernel_, lane), ir.CreateAdd(group, constant(first)), units)));
+  if (!plan_.shape.by_columns) return;
+  // 16 lanes take four rows of 16 dims; the second 16 lanes the next 16 dims, lane group h rows 4h … 4h + 3.
+  Value* in_sixteen = ir.CreateAnd(lane, constant(targets::transpose_lanes - 1));
+  Value* piece = ir.CreateAnd(lane, constant(3));
+  Value* second = ir.CreateAnd(ir.CreateLShr(lane, constant(4)), constant(1));
+  Value* row = ir.CreateAdd(ir.CreateMul(group, constant(4)), ir.CreateLShr(in_sixteen, constant(2)));
+  Value* unit = ir.CreateAdd(ir.CreateShl(second, constant(1)), ir.CreateLShr(piece, constant(1)));
+  Value* in_unit = ir.CreateMul(ir.CreateAnd(piece, constant(1)), constant(unit_bytes / 2));
+  for (int first = 0; first < units; first += units_of_address)
+    read_columns_.push_back(
+        read_from(ir.CreateAdd(place_of_unit(kernel_, row, ir.CreateAdd(unit, constant(first)), units), in_unit)));
+}
+
+void RowTile::prepare_reads_of_images() {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  Value* lane = kernel_.lane();
+  Value* group = language::group_of_lane(kernel_, lane);
+  Value* row = language::row_of_lane(kernel_, lane);
+  Value* row_place = read_from(ir.CreateMul(row, constant(row_bytes())));
+  Value* unit = ir.CreateXor(group, key_of(kernel_, row));
   for (int bits = 0; bits < unit_elements(); bits += 2)
     read_rows_.push_back(
         ir.CreateAdd(row_place, ir.CreateMul(ir.CreateXor(unit, constant(bits)), constant(unit_bytes))));
-  if (!plan.shape.by_columns) return;
-
-  if (plan.transposes) {
-    // 16 lanes take four rows of 16 dims; the second 16 lanes the next 16 dims, lane group h rows 4h … 4h + 3.
-    Value* in_sixteen = ir.CreateAnd(lane, constant(targets::transpose_lanes - 1));
-    Value* of_four = ir.CreateLShr(in_sixteen, constant(2));
-    Value* piece = ir.CreateAnd(lane, constant(3));
-    Value* second = ir.CreateAnd(ir.CreateLShr(lane, constant(4)), constant(1));
-    Value* first_row = ir.CreateAdd(ir.CreateMul(group, constant(4)), of_four);
-    Value* of_dims = ir.CreateAdd(ir.CreateShl(second, constant(1)), ir.CreateLShr(piece, constant(1)));
-    Value* place = ir.CreateAdd(ir.CreateMul(first_row, constant(row_bytes())),
-                                ir.CreateMul(ir.CreateAnd(piece, constant(1)), constant(unit_bytes / 2)));
-    if (plan.address_bytes != 0) place = ir.CreateAdd(place, constant(plan.address_bytes));
-    Value* swizzled = ir.CreateXor(of_dims, key_of(kernel, first_row));
-    for (const int bits : {0, 4})
-      read_columns_.push_back(
-          ir.CreateAdd(place, ir.CreateMul(ir.CreateXor(swizzled, constant(bits)), constant(unit_bytes))));
-    return;
-  }
+  if (!plan_.shape.by_columns) return;
   const int units = units_of_column();
-  Value* swizzled = unit_in_line(kernel, row, group, units);
-  Value* dim_place = line_of(kernel, row, units);
-  if (plan.address_bytes != 0) dim_place = ir.CreateAdd(dim_place, constant(plan.address_bytes));
+  Value* swizzled = unit_in_line(kernel_, row, group, units);
+  Value* dim_place = read_from(line_of(kernel_, row, units));
   for (int bits = 0; bits < units; bits += 2)
     read_columns_.push_back(
         ir.CreateAdd(dim_place, ir.CreateMul(ir.CreateXor(swizzled, constant(bits)), constant(unit_bytes))));
 }
 
-int RowTile::unit_elements() const { return unit_bytes / plan_.shape.element_bytes; }
-// Of one DMA instruction.
-int RowTile::fill_bytes() const { return kernel_.target().wave_size * unit_bytes; }
+Value* RowTile::read_from(Value* place) const {
+  if (plan_.address_bytes == 0) return place;
+  return kernel_.ir().CreateAdd(place, kernel_.constant(plan_.address_bytes));
+}
 
-// Fill i of wave w is number w · fills + i; its lanes write 16 bytes each, one row behind the other.
+int RowTile::unit_elements() const { return unit_bytes / plan_.shape.element_bytes; }
+int RowTile::fills_of_wave() const { return plan_.image_bytes / fill_stride / waves; }
+int RowTile::rows_of_fill() const { return fill_bytes / row_bytes(); }
+
+// Fill i of wave w is number w · fills + i; its lanes write 16 bytes each, one behind the other.
 void RowTile::prepare_fills() {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
-  const int units = row_bytes() / unit_bytes;
-  const int rows_of_fill = kernel_.target().wave_size / units;
-  const int fills = plan_.image_bytes / fill_bytes() / waves;
+  const int units = units_of_row();
+  const int rows_of_line = units_of_bank_line / units;
   Value* lane = kernel_.lane();
-  Value* place = ir.CreateAnd(lane, constant(units - 1));
-  Value* row =
-      ir.CreateAdd(ir.CreateUDiv(lane, constant(units)), ir.CreateMul(kernel_.wave(), constant(fills * rows_of_fill)));
-  for (int i = 0; i < std::min(fills, fills_of_keys()); ++i) {
-    Value* own = ir.CreateAdd(row, constant(i * rows_of_fill));
-    Value* unit = ir.CreateXor(place, key_of(kernel_, own));
-    offsets_.push_back(ir.CreateAdd(ir.CreateMul(own, row_stride_), ir.CreateMul(unit, constant(unit_bytes))));
-  }
-  fill_place_ = ir.CreateMul(kernel_.wave(), constant(fills * fill_bytes()));
+  Value* line = ir.CreateUDiv(lane, constant(units_of_bank_line));
+  Value* in_line = ir.CreateXor(ir.CreateAnd(lane, constant(units_of_bank_line - 1)), key_of_line(kernel_, line));
+  Value* row = ir.CreateAdd(ir.CreateMul(line, constant(rows_of_line)), ir.CreateUDiv(in_line, constant(units)));
+  row = ir.CreateAdd(row, ir.CreateMul(kernel_.wave(), constant(fills_of_wave() * rows_of_fill())));
+  Value* unit = ir.CreateAnd(in_line, constant(units - 1));
+  offsets_.push_back(ir.CreateAdd(ir.CreateMul(row, row_stride_), ir.CreateMul(unit, constant(unit_bytes))));
+  fill_place_ = ir.CreateMul(kernel_.wave(), constant(fills_of_wave() * fill_stride));
 }
-
-// Keys of rows repeat after 8, so the lanes of later fills stand where those of the first ones do, some rows on.
-int RowTile::fills_of_keys() const { return std::max(keys * row_bytes() / fill_bytes(), 1); }
 
 int RowTile::dims_of_thread() const { return plan_.shape.rows * plan_.shape.dims / (threads * rows_of_thread); }
 
@@ -210,14 +242,12 @@ void RowTile::add_fetch(language::Strand& strand, int buffer, const std::functio
           load_slots);
     return;
   }
-  const int fills = plan_.image_bytes / fill_bytes() / waves;
-  for (int i = 0; i < fills; ++i)
+  for (int i = 0; i < fills_of_wave(); ++i)
     strand.add(
         [=, this] {
-          Value* lane = offsets_[static_cast<std::size_t>(i % fills_of_keys())];
-          Value* rows = kernel_.ir().CreateMul(row_stride_, kernel_.constant(i / fills_of_keys() * keys));
-          lds_.fill(plan_.first_region + buffer, *way->from, unit_bytes, lane,
-                    kernel_.ir().CreateAdd(way->offset, rows), way->place, at(buffer) + (i * fill_bytes()));
+          Value* rows = kernel_.ir().CreateMul(row_stride_, kernel_.constant(i * rows_of_fill()));
+          lds_.fill(plan_.first_region + buffer, *way->from, unit_bytes, offsets_.front(),
+                    kernel_.ir().CreateAdd(way->offset, rows), way->place, at(buffer) + (i * fill_stride));
         },
         fill_slots);
 }
@@ -262,12 +292,21 @@ void RowTile::add_columns(language::Strand& strand, const Values& loaded, std::s
         2 + store_slots);
 }
 
+// A fragment of rows is two units, of columns four.
 language::OperandA RowTile::rows(int buffer, int row_block, int dim_block) {
-  const int offset = from(buffer) + (row_block * language::wave_shape(kernel_).rows * row_bytes()) +
-                     (dim_block / 4 * unit_elements() * unit_bytes);
-  return matrix_.operand_a(
-      lds_.read(plan_.first_region + buffer, unit_bytes, read_rows_[static_cast<std::size_t>(dim_block % 4)], offset),
-      language::KOrder::contiguous);
+  const int row = row_block * language::wave_shape(kernel_).rows;
+  int offset = from(buffer);
+  Value* place = nullptr;
+  if (plan_.transposes) {
+    constexpr int of_address = units_of_address / 2;
+    offset += (row / rows_of_fill() * fill_stride) + (dim_block % of_address * 2 * unit_bytes);
+    place = read_rows_[static_cast<std::size_t>(dim_block / of_address)];
+  } else {
+    offset += (row * row_bytes()) + (dim_block / 4 * unit_elements() * unit_bytes);
+    place = read_rows_[static_cast<std::size_t>(dim_block % 4)];
+  }
+  return matrix_.operand_a(lds_.read(plan_.first_region + buffer, unit_bytes, place, offset),
+                           language::KOrder::contiguous);
 }
 
 language::OperandA RowTile::transposed(int buffer, int dim_block, int row_block) {
@@ -282,11 +321,11 @@ language::OperandA RowTile::transposed(int buffer, int dim_block, int row_block)
     return matrix_.operand_a(lds_.read(region, unit_bytes, read_columns_[static_cast<std::size_t>(bits / 2)], offset),
                              language::KOrder::accumulator_rows);
   }
-  Value* place = read_columns_[static_cast<std::size_t>(dim_block % 2)];
-  const int offset = from(buffer) + (row_block * language::wave_shape(kernel_).fragment_k() * row_bytes()) +
-                     (dim_block / 2 * unit_elements() * unit_bytes);
-  Value* first = lds_.read_transposed(region, place, offset);
-  Value* second = lds_.read_transposed(region, place, offset + (8 * row_bytes()));
+  Value* place = read_columns_[static_cast<std::size_t>(dim_block)];
+  const auto offset_of = [&](int row) { return from(buffer) + (row / rows_of_fill() * fill_stride); };
+  const int row = row_block * language::wave_shape(kernel_).fragment_k();
+  Value* first = lds_.read_transposed(region, place, offset_of(row));
+  Value* second = lds_.read_transposed(region, place, offset_of(row + 8));
   return matrix_.operand_a(kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3}),
                            language::KOrder::accumulator_rows);
 }

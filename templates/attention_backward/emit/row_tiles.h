@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A tile of rows of one matrix in LDS, to be read by rows and by columns. 256 threads bring it.
 //
-// Row-major, no padding. Unit u (16 bytes) of row n stands at unit u xor key(n), where key(n) has bits 0, 1 and 2 of n
-// as bits 1, 2 and 0. So eight neighbouring rows have the same unit in eight places (a read by rows), and the rows
-// 4h … 4h + 3 of a transpose read have their two units in four pairs of places:
+// A unit is 16 bytes. No read and no write meets another in a bank:
 //
-//   targets with transpose reads   one image, filled by 16-byte LDS DMA, two buffers
-//   others                         loaded into registers; a second image has the columns, [dim][rows], one buffer.
-//                                  Unit 2s + h of a dim holds rows 16s + 4h … + 3 and 16s + 8 + 4h … + 3, at
-//                                  a place that row_tiles.cpp draws
+//   targets with transpose reads   one image, filled by 16-byte LDS DMA, two buffers. All 64 banks are a line of 16
+//                                  units: one row of 128 dims, or two of 64. Unit w of line l stands at w xor
+//                                  4 (l mod 4), and behind every fourth line, which is what an instruction of the DMA
+//                                  fills, a unit stands empty. So sixteen lines have the same unit in sixteen places
+//                                  (a read by rows), and the four rows of a transpose read their four units
+//   others                         loaded into registers; rows are row-major. Unit u of row n stands at unit
+//                                  u xor key(n), where key(n) has bits 0, 1 and 2 of n as bits 1, 2 and 0: eight
+//                                  neighbouring rows have the same unit in eight places. A second image has the
+//                                  columns, [dim][rows], one buffer. Unit 2s + h of a dim holds rows 16s + 4h … + 3 and
+//                                  16s + 8 + 4h … + 3, at a place that row_tiles.cpp draws
 #pragma once
 
 #include <functional>
@@ -77,26 +81,30 @@ class RowTile final : public attention::TileStream {
   int unit_elements() const;
   int units_of_column() const { return plan_.shape.rows / unit_elements(); }
   int column_bytes() const { return plan_.shape.rows * plan_.shape.element_bytes; }
-  int fill_bytes() const;
   int at(int buffer) const { return plan_.first_byte + (buffer * plan_.buffer_bytes()); }
   // The offset of reads.
   int from(int buffer) const { return at(buffer) - plan_.address_bytes; }
-  int fills_of_keys() const;
+  language::Value* read_from(language::Value* place) const;
+  int units_of_row() const { return plan_.shape.dims / unit_elements(); }
+  int fills_of_wave() const;
+  int rows_of_fill() const;
   int dims_of_thread() const;
   void prepare_fills();
   void prepare_registers();
+  void prepare_reads_of_image();
+  void prepare_reads_of_images();
 
   language::Kernel& kernel_;
   const language::Lds& lds_;
   const language::MatrixUnit& matrix_;
   RowTilePlan plan_;
   language::Value* row_stride_;
-  std::vector<language::Value*> offsets_;  // in memory: of the first fills of this wave, or of each row of this thread
-  std::vector<language::Value*> row_places_;    // where this thread writes its rows
-  language::Value* column_place_ = nullptr;     // and the first of its columns
-  language::Value* fill_place_ = nullptr;       // where this wave's fills begin
-  std::vector<language::Value*> read_rows_;     // per lane, by the unit bits 1 and 2 of the dims
-  std::vector<language::Value*> read_columns_;  // per lane, by the unit bits that a constant cannot express
+  std::vector<language::Value*> offsets_;  // in memory: of the first fill of this wave, or of each row of this thread
+  std::vector<language::Value*> row_places_;  // where this thread writes its rows
+  language::Value* column_place_ = nullptr;   // and the first of its columns
+  language::Value* fill_place_ = nullptr;     // where this wave's fills begin
+  std::vector<language::Value*> read_rows_;   // per lane, by the unit bits that an instruction's offset cannot express
+  std::vector<language::Value*> read_columns_;  // the same
 };
 
 }  // namespace wavejit::attention_backward

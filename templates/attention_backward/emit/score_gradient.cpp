@@ -106,7 +106,7 @@ void ScoreGradient::add_rounding(Strand& strand, const language::Accumulator& fr
       [=, this, &from, &to] {
         llvm::IRBuilder<>& ir = kernel_.ir();
         Value* two = ir.CreateShuffleVector(from.value, {2 * pair, (2 * pair) + 1});
-        Value* dword = language::convert_pair(kernel_, two, matrix_.element(), language::NanInput::kept);
+        Value* dword = language::convert_pair(kernel_, two, matrix_.element(), nan_);
         const auto fragment = static_cast<std::size_t>(pair / language::OperandLayout::dwords);
         if (to.fragments.size() == fragment)
           to.fragments.push_back(

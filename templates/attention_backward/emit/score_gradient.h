@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "codegen/language/convert.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/strand.h"
 #include "templates/attention_backward/kernel/ladders.h"
@@ -45,9 +46,13 @@ language::Value* cap_rate(language::Kernel& kernel, const KernelWords& words);
 class ScoreGradient {
  public:
   // `scale`: c of the weights.
-  ScoreGradient(language::Kernel& kernel, const language::MatrixUnit& matrix, const OperationSlots& slots,
+  ScoreGradient(language::Kernel& kernel, const language::MatrixUnit& matrix, const KernelWords& words,
                 language::Value* scale)
-      : kernel_(kernel), matrix_(matrix), slots_(slots), scale_(scale) {}
+      : kernel_(kernel),
+        matrix_(matrix),
+        slots_(slots_of(words, kernel.target())),
+        nan_(has_fp32_terms(words) ? language::NanInput::kept : language::NanInput::kept_short),
+        scale_(scale) {}
 
   // A block makes several fragments: products of one can begin before the others are done.
 
@@ -64,6 +69,7 @@ class ScoreGradient {
   language::Kernel& kernel_;
   const language::MatrixUnit& matrix_;
   OperationSlots slots_;
+  language::NanInput nan_;  // numbers of rows have short ones (row_numbers.h)
   language::Value* scale_;
 };
 

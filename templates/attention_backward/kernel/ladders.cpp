@@ -6,27 +6,42 @@ namespace {
 
 // A matrix instruction of 32 × 32 takes 8 slots, of which it holds the vector port for 2. A fragment takes one or two
 // reads and a wait.
-constexpr Ladder short_products = {.idea = "what fits behind a matrix instruction",
-                                   .behind = {6, 6, 6, 6, 6},
-                                   .reading = 3,
-                                   .settling = 1,
-                                   .read_ahead = 3};
+constexpr Ladder two_blocks = {.idea = "what fits behind a matrix instruction",
+                               .behind = {6, 6, 6, 6, 6},
+                               .reading = 3,
+                               .settling = 1,
+                               .read_ahead = 3};
+// A fragment is read for one matrix instruction: there are few slots for the queue, and each is taken.
+constexpr Ladder one_block = {.idea = "as much as the port has time for",
+                              .behind = {8, 8, 8, 8, 8},
+                              .reading = 3,
+                              .settling = 1,
+                              .read_ahead = 4};
 // Two of depth 8 take a fragment, and hold the port for 1 each.
-constexpr Ladder long_products = {
-    .idea = "half a fragment's", .behind = {7, 7, 7, 7, 7}, .reading = 3, .settling = 2, .read_ahead = 4};
+constexpr Ladder long_queries = {.idea = "less than half a fragment's, evenly",
+                                 .behind = {6, 6, 6, 6, 6},
+                                 .reading = 3,
+                                 .settling = 2,
+                                 .read_ahead = 4};
+constexpr Ladder long_keys = {
+    .idea = "half a fragment's", .behind = {7, 7, 7, 7, 7}, .reading = 3, .settling = 2, .read_ahead = 3};
+
+const Ladder& ladder_of(const KernelWords& words, const targets::Target& target, const Ladder& otherwise) {
+  if (!target.transpose_read) return otherwise;
+  return words.blocks == 1 ? one_block : two_blocks;
+}
 
 }  // namespace
 
-Ladder ladder_of(const QueryKernel& /*spec*/, const targets::Target& target) {
-  return target.transpose_read ? short_products : long_products;
+Ladder ladder_of(const QueryKernel& spec, const targets::Target& target) {
+  return ladder_of(spec, target, long_queries);
 }
-Ladder ladder_of(const KeyKernel& /*spec*/, const targets::Target& target) {
-  return target.transpose_read ? short_products : long_products;
-}
+Ladder ladder_of(const KeyKernel& spec, const targets::Target& target) { return ladder_of(spec, target, long_keys); }
 
 OperationSlots slots_of(const KernelWords& words, const targets::Target& target) {
   if (target.transpose_read) return {.exp2 = 2, .convert = 1};
-  return {.exp2 = 4, .convert = words.dtype == DataType::bf16 ? 9 : 3};
+  if (words.dtype != DataType::bf16) return {.exp2 = 4, .convert = 3};
+  return {.exp2 = 4, .convert = has_fp32_terms(words) ? 9 : 5};
 }
 
 }  // namespace wavejit::attention_backward

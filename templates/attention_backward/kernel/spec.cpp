@@ -52,6 +52,13 @@ std::optional<std::string> blocks_refusal(const Spec& spec) {
 // In LDS of what is read by rows and by columns: two buffers, or two images.
 constexpr int copies = 2;
 
+// Two blocks halve what is read from LDS for each product, and take a whole SIMD's registers. Where LDS is as fast as
+// two of the matrix instructions that take a fragment (32x32x8), one is enough; and of 64 dims, where two waves of one
+// block fit on a SIMD and hide more of each other's vector work.
+bool has_two_blocks(const KernelWords& words, const targets::Target& target) {
+  return target.transpose_read && !words.has(Modifier::bias) && words.head_dim_qk > 64;
+}
+
 }  // namespace
 
 std::span<const HeadDims> all_head_dims() { return head_dims; }
@@ -123,18 +130,15 @@ int keys_at_once(const KernelWords& words, const targets::Target& target) {
   return bytes <= target.lds_bytes_per_workgroup ? attention::tile_keys : attention::tile_keys / 2;
 }
 
-// Two blocks halve what is read from LDS for each product. Where LDS is as fast as two of the matrix instructions that
-// take a fragment (32x32x8), one is enough.
-// Of 192 dims there is room for them while nothing else takes registers.
+// Of 192 dims there is room for two while nothing else takes registers.
 int default_query_blocks(const KernelWords& words, const targets::Target& target) {
   const bool is_plain = !words.modifiers.any() && !words.gradients_fp32 && !words.output_fp32;
   const bool fit = words.head_dim_qk <= 128 || (words.head_dim_qk < 256 && is_plain);
-  return target.transpose_read && !words.has(Modifier::bias) && fit ? 2 : 1;
+  return has_two_blocks(words, target) && fit ? 2 : 1;
 }
-// Of 128 dims two blocks take all 512 registers: what modifies scores does not fit beside them.
+// Of 128 dims two take all 512 registers: what modifies scores does not fit beside them.
 int default_key_blocks(const KernelWords& words, const targets::Target& target) {
-  const bool fit = words.head_dim_qk <= 64 || (words.head_dim_qk <= 128 && !words.modifiers.any());
-  return target.transpose_read && !words.has(Modifier::bias) && fit ? 2 : 1;
+  return has_two_blocks(words, target) && words.head_dim_qk <= 128 && !words.modifiers.any() ? 2 : 1;
 }
 
 int waves_per_simd(const QueryKernel& spec, const targets::Target& /*target*/) {

@@ -124,6 +124,9 @@ inline int tile_queries_of(const BiasKernel& spec) { return 32 * waves * spec.bl
 inline int tile_keys_of(const KeyKernel& spec) { return 32 * waves * spec.blocks; }
 inline constexpr int most_tile_keys = 32 * waves * most_blocks;
 
+// Whether scores have terms of fp32 from outside: their NaNs may have any payload.
+inline bool has_fp32_terms(const AskedWords& words) { return words.has(Modifier::alibi) || words.bias_fp32; }
+
 // What kernels have unless somebody says otherwise.
 int default_query_blocks(const KernelWords& words, const targets::Target& target);
 int default_key_blocks(const KernelWords& words, const targets::Target& target);
