@@ -18,7 +18,6 @@
 #include "attention/modified.h"
 #include "mutation.h"
 #include "softmax_lse/softmax_run.h"
-#include "sparse_indexer/indexer_run.h"
 
 namespace wavejit::tests {
 namespace {
@@ -62,39 +61,6 @@ CallProblem softmax(const SoftmaxCase& which) {
     if (judges && output.status == WAVEJIT_OK) result.wrong = wrong_softmax(which, output);
     return result;
   }};
-}
-
-// Lists are judged by the scores that the call wrote, or was given.
-CallProblem indexer(const IndexerCase& which) {
-  return {[which](wavejit_engine* engine, bool judges) {
-    const IndexerOutput output = run_indexer(engine, which);
-    CallResult result = result_of(output);
-    result.bits = bits_of(output.scores);
-    for (const std::int32_t index : output.indices) result.bits.push_back(static_cast<std::uint32_t>(index));
-    append(result.bits, bits_of(output.values));
-    if (!judges || output.status != WAVEJIT_OK) return result;
-    if (which.heads != 0) result.wrong = wrong_scores(which, output);
-    if (which.top != 0 && result.wrong.empty())
-      result.wrong = wrong_lists(which, output, which.heads != 0 ? output.scores : which.scores);
-    return result;
-  }};
-}
-
-IndexerCase index_rows(std::int64_t rows, std::int64_t keys, std::int64_t heads, int page, std::uint64_t seed) {
-  IndexerCase which = indexer_case(Storage::bf16, 2, rows, keys, heads, 0, seed);
-  which.page = page;
-  which.causal = true;
-  which.key_lengths = {static_cast<std::int32_t>(keys), static_cast<std::int32_t>(keys / 2)};
-  for (std::int64_t key = 0; key < 2 * keys; ++key)
-    which.key_scales.push_back(0.5F + (0.01F * static_cast<float>(key % 50)));
-  return which;
-}
-// Equals on either side of the border, in rows of several steps and of a part of one.
-IndexerCase equal_scores(std::int64_t rows, std::int64_t keys, std::int64_t top, int distinct) {
-  IndexerCase which = given_scores(1, rows, keys, top, 3);
-  for (std::size_t key = 0; key < which.scores.size(); ++key)
-    which.scores[key] = static_cast<float>(key * 7 % static_cast<std::size_t>(distinct)) - 2.5F;
-  return which;
 }
 
 // Keys grow every three tiles, so that maxima rise and sums are rescaled in the middle of the walk.
@@ -244,16 +210,6 @@ std::vector<Case> cases() {
         forward(sequences({1, 40, 1, 1, 1, 1}, {3, 2150, 1, 2, 1, 1}, 6, 2)),
         forward(with_sink(
             sequences({1, 1, 130, 70, 1, 2, 1, 1, 1, 1, 1}, {1030, 24, 60, 80, 3, 5, 6, 7, 8, 1, 1}, 2, 2)))}},
-      {"sparse_scores_gfx950",
-       "gfx950",
-       {"sparse_scores bf16 "},
-       {indexer(index_rows(3, 130, 33, 16, 1)), indexer(index_rows(1, 300, 61, 64, 2)),
-        indexer(index_rows(6, 40, 40, 1, 3))}},
-      {"sparse_select_gfx942",
-       "gfx942",
-       {"sparse_select "},
-       {indexer(given_scores(1, 1, 9000, 2048, 1)), indexer(equal_scores(2, 700, 100, 9)),
-        indexer(equal_scores(1, 8300, 5000, 40)), indexer(equal_scores(1, 30, 50, 3))}},
       {"softmax_lse_gfx950",
        "gfx950",
        {"softmax_lse bf16 "},
