@@ -21,7 +21,8 @@ using language::Values;
 constexpr int unit_bytes = 16;
 
 // The one image: lines of sixteen units, four of them in what an instruction of the DMA fills.
-constexpr int units_of_bank_line = 16;
+constexpr int all_banks_bytes = 256;
+constexpr int units_of_bank_line = all_banks_bytes / unit_bytes;
 constexpr int lines_of_fill = 4;
 constexpr int fill_bytes = lines_of_fill * units_of_bank_line * unit_bytes;
 constexpr int fill_stride = fill_bytes + unit_bytes;
