@@ -307,7 +307,8 @@ class ScoresEmission {
         if (spec_.cut && block + 1 == spec_.blocks)
           hidden = ir().CreateOr(hidden, ir().CreateNot(exists_[static_cast<std::size_t>(r)]));
         Value* positive = ir().CreateSelect(hidden, zero, product);
-        Value* weight = weights_[static_cast<std::size_t>((block * registers) + r)];
+        const int place = (block * registers) + r;
+        Value* weight = weights_[static_cast<std::size_t>(place)];
         sum = ir().CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {positive, weight, sum});
       }
     const auto [low, high] = language::both_halves(kernel_, sum);

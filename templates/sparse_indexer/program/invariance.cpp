@@ -74,6 +74,7 @@ struct Answer {
 
 std::vector<Piece> whole(const Batch& batch) {
   std::vector<Piece> pieces;
+  pieces.reserve(static_cast<std::size_t>(batch.sequences));
   for (std::int64_t sequence = 0; sequence < batch.sequences; ++sequence)
     pieces.push_back({.sequence = sequence, .row = 0, .rows = batch.rows});
   return pieces;
