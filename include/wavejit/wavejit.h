@@ -227,8 +227,8 @@ typedef enum wavejit_page_layout {
 
 /* Bits of wavejit_attention_forward_arguments::flags. */
 typedef enum wavejit_call_flags {
-  /* Debugging: copy query_starts, key_starts, key_lengths, first_keys, table_starts and the live entries of block_table
-   * to the host before the launch and refuse what they must not be (descending, beyond the tensors, longer than the
+  /* Debugging: copy query_starts, key_starts, key_lengths, first_keys, table_starts, the live entries of block_table
+   * and lists of blocks to the host before the launch and refuse what they must not be (descending, beyond the tensors, longer than the
    * maxima, no page of the cache). Waits for the stream. Without it nothing is copied, and wrong values give wrong
    * results but never an access outside the tensors. */
   WAVEJIT_CHECK_LENGTHS = 1,
@@ -406,6 +406,25 @@ struct wavejit_attention_forward_arguments {
   /* A hint, which shows in no bit: the keys of all sequences together are this many at most. 0: nobody said. With
    * sequences · max_key_length all may be as long as the longest, and keys are cut as for dense ones. */
   int64_t max_total_keys;
+
+  /* Added after that: lists of key blocks (docs/sparse.md). Device memory, int32. Rows of a block of list_rows rows see
+   * the blocks of list_keys keys that their list names, and of these what the mask shows. Both lists null: all keys. */
+  const int32_t* list_counts;  /* [list_batches][list_heads][list_row_blocks]: how many entries of a list count */
+  const int32_t* list_indices; /* [list_batches][list_heads][list_row_blocks][list_capacity]: numbers of blocks of keys,
+                                  ascending; with list_starts all lists one after the other */
+  const int32_t* list_starts;  /* in place of list_counts: [list_batches · list_heads · list_row_blocks + 1], ascending */
+  const int32_t* full_counts;  /* the same of blocks that rows see whole, whatever the mask says */
+  const int32_t* full_indices;
+  const int32_t* full_starts;
+  int64_t list_row_blocks; /* of a head: ceil(longest query / list_rows), or more */
+  int64_t list_capacity;   /* entries that a list has room for; with list_starts of all lists together */
+  int64_t full_capacity;
+  int32_t list_rows;    /* 64 or 128 */
+  int32_t list_keys;    /* 64 or 128 */
+  int32_t list_batches; /* B, or 1: all sequences have the same lists */
+  int32_t list_heads;   /* Hq, Hkv, or 1: all heads have the same */
+  int32_t lists_alike;  /* a hint, which shows in no bit: 1 where neighbouring lists share most of their blocks */
+  int32_t reserved_lists;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,

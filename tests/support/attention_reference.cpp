@@ -17,13 +17,22 @@ struct Row {
   int head;
   int in_tensor;  // of the rows of its batch in q
   int diagonal;
+  int in_sequence;
 };
 
-bool sees(const AttentionInputs& in, const Row& row, int key) {
+bool mask_shows(const AttentionInputs& in, const Row& row, int key) {
   if (in.causal && key > row.diagonal) return false;
   if (!in.window) return true;
   if (in.window_left >= 0 && key < row.diagonal - in.window_left) return false;
   return in.window_right < 0 || key <= row.diagonal + in.window_right;
+}
+
+bool sees(const AttentionInputs& in, const Row& row, int key) {
+  if (!in.lists) return mask_shows(in, row, key);
+  const std::size_t list = in.lists->list_of(row.batch, row.head, row.in_sequence, in.query_heads);
+  const int block = key / in.lists->keys;
+  if (BlockLists::names(in.lists->whole[list], block)) return true;
+  return BlockLists::names(in.lists->masked[list], block) && mask_shows(in, row, key);
 }
 
 double modified(const AttentionInputs& in, const Row& row, int key, double x) {
@@ -83,7 +92,8 @@ std::vector<double> attention_scores(const AttentionInputs& in, int b, int i, in
   const Row row{.batch = b,
                 .head = h,
                 .in_tensor = in.packed_queries() ? in.first_query(b) + i : i,
-                .diagonal = i + in.prefix.value_or(keys - in.queries(b))};
+                .diagonal = i + in.prefix.value_or(keys - in.queries(b)),
+                .in_sequence = i};
   const float* q = &in.q[in.row_of_output(b, i, h) * d];
   std::vector<double> score(keys, minus_infinity);
   for (int j = 0; j < keys; ++j) {

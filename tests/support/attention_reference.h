@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "support/block_lists.h"
+
 namespace wavejit::tests {
 
 // Row-major float arrays [batch][length][heads][head dim], already rounded to the storage type. Packed queries (keys):
@@ -41,6 +43,7 @@ struct AttentionInputs {
   int bias_heads = 1;
   std::vector<float> alibi = {};  // [1 or batch][query heads]
   std::vector<float> sink = {};   // [query heads]
+  std::optional<BlockLists> lists = {};
   // NOLINTEND(readability-redundant-member-init)
 
   bool packed_queries() const { return !query_starts.empty(); }

@@ -340,6 +340,32 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
                 .strides = {in.query_heads * lse_row, lse_row, 1, 1}};
   }
 
+  const ListArrays none;
+  const ListArrays masked = in.lists ? arrays_of(in.lists->masked, which.list_form, 1) : none;
+  const ListArrays whole = in.lists ? arrays_of(in.lists->whole, which.list_form, 2) : none;
+  const DeviceArray list_counts(engine, masked.counts);
+  const DeviceArray list_starts(engine, masked.starts);
+  const DeviceArray list_indices(engine, masked.indices);
+  const DeviceArray full_counts(engine, whole.counts);
+  const DeviceArray full_starts(engine, whole.starts);
+  const DeviceArray full_indices(engine, whole.indices);
+  if (in.lists) {
+    call.list_counts = list_counts.get();
+    call.list_starts = list_starts.get();
+    call.list_indices = list_indices.get();
+    call.full_counts = full_counts.get();
+    call.full_starts = full_starts.get();
+    call.full_indices = full_indices.get();
+    call.list_capacity = masked.capacity;
+    call.full_capacity = whole.capacity;
+    call.list_row_blocks = in.lists->row_blocks;
+    call.list_rows = in.lists->rows;
+    call.list_keys = in.lists->keys;
+    call.list_batches = in.lists->batches;
+    call.list_heads = in.lists->heads;
+    call.lists_alike = which.list_form.alike ? 1 : 0;
+  }
+  call.flags |= which.flags;
   call.splits = which.splits;
   std::optional<Workspace> workspace;
   if ((which.splits > 1 && !which.engine_workspace) || which.own_workspace)

@@ -47,6 +47,9 @@ struct AttentionCase {
   std::size_t withheld_workspace = 0;
   // Of keys in pages: what the call says of the longest sequence. 0: what it has.
   std::int64_t told_longest_keys = 0;
+  // How the call gives the inputs' lists, and the flags that it has beside its own.
+  ListForm list_form = {};
+  std::uint32_t flags = 0;
 };
 
 // Inputs rounded to the storage type, normal with the given spread, from a seed.

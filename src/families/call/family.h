@@ -46,7 +46,7 @@ struct Refusal {
   std::string reason;
 };
 
-// The kernels of a shape, in the order in which a call launches them.
+// The kernels of a shape. A call launches them in this order, unless its plan says otherwise.
 struct Route {
   std::vector<RoutedKernel> kernels;
 };
@@ -72,13 +72,19 @@ struct Launch {
   std::uint32_t dynamic_lds_bytes = 0;
   void* arguments = nullptr;  // stands in the call, and stays there until all is launched
   std::size_t argument_bytes = 0;
+  std::uint32_t kernel = 0;  // of the route, which kernel: LaunchPlan::add says it
 };
 
-// One launch a kernel of the route, in its order.
+// One launch a kernel of the route, in the order in which they go: the route's, or another where the first kernel, which
+// a call is counted by, needs what a later one makes.
 struct LaunchPlan {
   std::array<Launch, max_launches> launches{};
   std::size_t count = 0;
-  void add(const Launch& launch) { launches[count++] = launch; }
+  void add(const Launch& launch) { add(launch, count); }
+  void add(const Launch& launch, std::size_t kernel) {
+    launches[count] = launch;
+    launches[count++].kernel = static_cast<std::uint32_t>(kernel);
+  }
 };
 
 // How a family reads what a caller left in device memory; the stream has come to rest.

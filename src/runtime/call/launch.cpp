@@ -38,7 +38,7 @@ Result<void> launch_round(const HipDevice& device, Resolver& resolver, const Loa
   const LoadedKernel* failed = nullptr;
   const auto launch_all = [&] {
     for (std::size_t i = 0; i < plan.count; ++i) {
-      failed = kernels.kernels[i];
+      failed = kernels.kernels[plan.launches[i].kernel];
       const hipError_t error = launch_here(device, *failed, plan.launches[i], stream);
       if (error != hipSuccess) [[unlikely]]
         return error;

@@ -6,6 +6,7 @@
 
 #include "codegen/language/control.h"
 #include "templates/attention/emit/integers.h"
+#include "templates/attention/kernel/marked_tile.h"
 
 namespace wavejit::attention {
 namespace {
@@ -45,9 +46,35 @@ void hide(Kernel& kernel, Value* needed, const std::function<Value*()>& edge, ll
 
 }  // namespace
 
-void apply_mask(Kernel& kernel, const QueryTile& queries, Value* tile, std::span<Accumulator> scores,
+namespace {
+
+// What a marked tile says to the wave; null: nothing.
+struct Marks {
+  Value* sees = nullptr;   // its rows see the tile, or what the mask shows of it
+  Value* whole = nullptr;  // they see all of it
+};
+Marks marks_of(Kernel& kernel, const QueryTile& queries, Value* marked) {
+  if (queries.block == nullptr) return {};
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto is_set = [&](int bits) {
+    Value* own = ir.CreateShl(kernel.constant(bits), queries.block);
+    return ir.CreateICmpNE(ir.CreateAnd(marked, own), kernel.constant(0));
+  };
+  return {.sees = is_set(1 << masked_bit | 1 << whole_bit), .whole = is_set(1 << whole_bit)};
+}
+
+}  // namespace
+
+Value* tile_of(Kernel& kernel, const QueryTile& queries, Value* tile) {
+  if (queries.block == nullptr) return tile;
+  return kernel.ir().CreateAnd(tile, kernel.ir().getInt32(marked_tile_number));
+}
+
+void apply_mask(Kernel& kernel, const QueryTile& queries, Value* marked, std::span<Accumulator> scores,
                 std::size_t first_part) {
   llvm::IRBuilder<>& ir = kernel.ir();
+  const Marks marks = marks_of(kernel, queries, marked);
+  Value* tile = tile_of(kernel, queries, marked);
   Value* first_key = ir.CreateMul(tile, kernel.constant(tile_keys));
   Value* last_key = ir.CreateAdd(first_key, kernel.constant(tile_keys - 1));
   // From the tile's first key to that of the lane's group.
@@ -57,16 +84,27 @@ void apply_mask(Kernel& kernel, const QueryTile& queries, Value* tile, std::span
   const auto limit = [&] {
     const LanePlace place = lane_place(kernel, queries);
     Value* row_limit = queries.last_key;
-    if (queries.limit_offset) row_limit = minimum(kernel, ir.CreateAdd(place.row, queries.limit_offset), row_limit);
+    if (queries.limit_offset) {
+      Value* of_mask = minimum(kernel, ir.CreateAdd(place.row, queries.limit_offset), row_limit);
+      row_limit = marks.whole ? ir.CreateSelect(marks.whole, row_limit, of_mask) : of_mask;
+    }
+    if (marks.sees) row_limit = ir.CreateSelect(marks.sees, row_limit, kernel.constant(-1));
     return in_group(place, ir.CreateSub(row_limit, first_key));
   };
-  hide(kernel, ir.CreateICmpSGT(last_key, queries.wave_limit), limit, llvm::CmpInst::ICMP_SLT, scores, first_part);
+  Value* reaches_past = ir.CreateICmpSGT(last_key, queries.wave_limit);
+  if (marks.sees) {
+    Value* wave_limit = ir.CreateSelect(marks.whole, queries.last_key, queries.wave_limit);
+    reaches_past = ir.CreateOr(ir.CreateICmpSGT(last_key, wave_limit), ir.CreateNot(marks.sees));
+  }
+  hide(kernel, reaches_past, limit, llvm::CmpInst::ICMP_SLT, scores, first_part);
   if (queries.begin_offset) {
     const auto begin = [&] {
       const LanePlace place = lane_place(kernel, queries);
       return in_group(place, ir.CreateAdd(place.row, ir.CreateSub(queries.begin_offset, first_key)));
     };
-    hide(kernel, ir.CreateICmpSLT(first_key, queries.wave_begin), begin, llvm::CmpInst::ICMP_SGT, scores, first_part);
+    Value* begins_before = ir.CreateICmpSLT(first_key, queries.wave_begin);
+    if (marks.whole) begins_before = ir.CreateAnd(begins_before, ir.CreateNot(marks.whole));
+    hide(kernel, begins_before, begin, llvm::CmpInst::ICMP_SGT, scores, first_part);
   }
 }
 

@@ -12,9 +12,12 @@
 namespace wavejit::attention {
 
 // Only tiles that reach past the keys which all rows of the wave see pay for this, each end for itself: uniform
-// branches skip the rest. `first_part`: the 32 keys of the tile with which `scores` begin.
-void apply_mask(language::Kernel& kernel, const QueryTile& queries, language::Value* tile,
+// branches skip the rest. `marked`: the tile, with its marks where the walk has them. `first_part`: the 32 keys of the tile with which `scores` begin.
+void apply_mask(language::Kernel& kernel, const QueryTile& queries, language::Value* marked,
                 std::span<language::Accumulator> scores, std::size_t first_part = 0);
+
+// The tile's number, of one that may have marks.
+language::Value* tile_of(language::Kernel& kernel, const QueryTile& queries, language::Value* tile);
 
 // The other way round: lanes own the keys from `first_key` on (lane_key), registers are the rows from `first_row` on.
 void hide_rows(language::Kernel& kernel, const KeyLimits& limits, language::Value* first_key,

@@ -129,10 +129,10 @@ Value* ScoreModifiers::bias_of(const Values& fetched, std::size_t part, int r) c
   return language::float_of_bf16(kernel_, dword, r % 2);
 }
 
-void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumulator> scores,
+void ScoreModifiers::apply(Value* marked, const Values& fetched, std::span<Accumulator> scores,
                            std::size_t first_part) const {
   if (!modifiers_.any()) {
-    apply_mask(kernel_, queries_, tile, scores, first_part);
+    apply_mask(kernel_, queries_, marked, scores, first_part);
     return;
   }
   llvm::IRBuilder<>& ir = kernel_.ir();
@@ -141,6 +141,7 @@ void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumul
   Value* distance = nullptr;
   if (modifiers_.has(Modifier::alibi)) {
     const LanePlace place = lane_place(kernel_, queries_);
+    Value* tile = tile_of(kernel_, queries_, marked);
     Value* key = ir.CreateAdd(ir.CreateMul(tile, kernel_.constant(tile_keys)),
                               ir.CreateMul(place.lane_group, kernel_.constant(layout.row_block)));
     distance = ir.CreateSIToFP(ir.CreateSub(ir.CreateSub(key, queries_.diagonal_offset), place.row), kernel_.f32());
@@ -167,7 +168,7 @@ void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumul
     }
     scores[part].value = modified;
   }
-  apply_mask(kernel_, queries_, tile, scores, first_part);
+  apply_mask(kernel_, queries_, marked, scores, first_part);
 }
 
 }  // namespace wavejit::attention

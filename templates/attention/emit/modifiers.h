@@ -30,8 +30,9 @@ class ScoreModifiers {
   language::Values fetch(language::Value* tile) const;
 
   // Raw scores of a tile → modified, hidden keys −inf. The one call between products and softmax in every pipeline.
-  // `first_part`: the 32 keys of the tile with which `scores` begin.
-  void apply(language::Value* tile, const language::Values& fetched, std::span<language::Accumulator> scores,
+  // `marked`: the tile, with its marks where the walk has them. `first_part`: the 32 keys of it with which `scores`
+  // begin.
+  void apply(language::Value* marked, const language::Values& fetched, std::span<language::Accumulator> scores,
              std::size_t first_part = 0) const;
 
  private:

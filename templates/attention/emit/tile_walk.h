@@ -27,6 +27,8 @@ class TileWalk {
 
   // The tile at a place that is walked: its keys are tile · tile_keys and on.
   virtual language::Value* tile_at(language::Value* place) const = 0;
+  // The same with its marks, if it has any: what modifiers and masks are asked with.
+  virtual language::Value* marked_at(language::Value* place) const { return tile_at(place); }
 
   // Chunks are prepared once, in a block that all questions about them come behind.
   virtual void prepare_chunks() = 0;

@@ -46,7 +46,7 @@ Result<Answer> asked(const runtime::Engine& engine, const wavejit_attention_forw
 
 Result<void> check_given_workspace(const AttentionCall& call, const SplitPlan& splits) {
   const wavejit_attention_forward_arguments& arguments = call.arguments();
-  if (splits.splits == 1 || arguments.workspace == nullptr) return {};
+  if (splits.workspace_bytes == 0 || arguments.workspace == nullptr) return {};
   return check_workspace(arguments, call.problem().batch, splits.workspace_bytes);
 }
 
@@ -103,8 +103,8 @@ Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_argume
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
   const SplitPlan splits = plan_of(engine, *arguments, *problem);
-  if (splits.splits != 1) [[unlikely]] {
-    if (arguments->workspace == nullptr && engine.is_capturing(stream)) return run_whole(engine, *arguments, stream);
+  if (splits.workspace_bytes != 0) [[unlikely]] {
+    if (splits.splits != 1 && arguments->workspace == nullptr && engine.is_capturing(stream)) return run_whole(engine, *arguments, stream);
     if (arguments->workspace != nullptr) {
       if (auto workspace = check_workspace(*arguments, problem->batch, splits.workspace_bytes); !workspace)
         return workspace;

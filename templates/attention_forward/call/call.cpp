@@ -8,6 +8,8 @@
 #include "templates/attention_forward/call/call_descriptor.h"
 #include "templates/attention_forward/call/checks.h"
 #include "templates/attention_forward/call/kernel_arguments.h"
+#include "templates/attention_forward/call/lists.h"
+#include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
@@ -86,6 +88,17 @@ void AttentionCall::plan_combine(const families::KernelSpec& kernel, const Argum
                      sizeof combine_));
 }
 
+// Before the kernel that walks them.
+[[gnu::cold, gnu::noinline]] void AttentionCall::plan_lists(const ForwardKernel& spec, const void* memory,
+                                                            families::LaunchPlan& plan) {
+  const WalkPlan walks = plan_walks(problem_, call_, spec, arguments_.all.paged.all, memory);
+  lists_ = walks.make;
+  arguments_.lists = walks.walk;
+  plan.add(launch_of(attention_block_lists::launch_geometry(lists_.units, lists_.heads, problem_.batch), &lists_,
+                     sizeof lists_),
+           1);
+}
+
 Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                                  families::LaunchPlan& plan) {
   if (splits_.few_rows != 0) [[unlikely]]
@@ -98,14 +111,16 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
                                                   splits_.splits, problem_.group());
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
-  fill(spec, splits_.splits, memory, arguments_);
+  fill(spec, splits_.splits, memory, arguments_.all);
+  if (spec.block_lists) [[unlikely]]
+    plan_lists(spec, memory, plan);
   if (first != 0) [[unlikely]]
-    begin_at_sequence(arguments_.paged, problem_.shape.paged, first);
+    begin_at_sequence(arguments_.all.paged, problem_.shape.paged, first);
   if (spec.shares_call()) [[unlikely]]
-    arguments_.rows.few_rows = problem_.query_length;
-  plan.add(launch_of(geometry, &arguments_, argument_bytes(spec)));
+    arguments_.all.rows.few_rows = problem_.query_length;
+  plan.add(launch_of(geometry, &arguments_, argument_bytes(spec)), 0);
   if (splits_.splits != 1) [[unlikely]]
-    plan_combine(*kernels[1], arguments_.paged.all, batch, problem_.query_length, plan);
+    plan_combine(*kernels[1], arguments_.all.paged.all, batch, problem_.query_length, plan);
   return {};
 }
 
@@ -117,9 +132,9 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   const LaunchGeometry geometry = geometry_of_many_rows(tall, target_, problem_, few_rows);
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
-  fill(tall, 1, nullptr, arguments_);
-  arguments_.rows = {.few_rows = few_rows, .sequences = problem_.batch, .tiles_of_z = geometry.grid_y};
-  plan.add(launch_of(geometry, &arguments_, sizeof arguments_));
+  fill(tall, 1, nullptr, arguments_.all);
+  arguments_.all.rows = {.few_rows = few_rows, .sequences = problem_.batch, .tiles_of_z = geometry.grid_y};
+  plan.add(launch_of(geometry, &arguments_, sizeof arguments_.all));
   fill(few, splits_.splits, memory, few_.emplace());
   few_->rows.few_rows = few_rows;
   plan.add(launch_of(
@@ -153,6 +168,10 @@ Result<void> AttentionCall::judge(families::DeviceMemory& memory) const {
 }
 
 families::WorkspaceWords AttentionCall::workspace_words() const {
+  if (problem_.shape.block_lists)
+    return {.reason = "lists of key blocks",
+            .captured = "walks are made of lists of key blocks",
+            .instead = "lists with less room (list_capacity)"};
   const std::string count = std::to_string(splits_.splits);
   return {
       .reason = "splits = " + count, .captured = "keys are split (" + count + " splits)", .instead = "fewer splits"};

@@ -7,7 +7,9 @@
 #include "families/call/family.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/call/splits.h"
+#include "templates/attention_forward/kernel/block_lists/arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
+#include "templates/attention_forward/kernel/list_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 
 namespace wavejit::attention_forward {
@@ -35,6 +37,7 @@ class AttentionCall final : public families::Call {
   void fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory, LimitedArguments& arguments) const;
   void plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t batch, std::uint32_t rows,
                     families::LaunchPlan& plan);
+  void plan_lists(const ForwardKernel& spec, const void* memory, families::LaunchPlan& plan);
 
   const wavejit_attention_forward_arguments& call_;
   const AttentionProblem& problem_;
@@ -42,9 +45,10 @@ class AttentionCall final : public families::Call {
   const boards::Board& target_;
   const families::Toggles& toggles_;
   // What launches point to.
-  LimitedArguments arguments_;
+  ListedArguments arguments_;
   std::optional<LimitedArguments> few_;  // of the kernel of few rows
   attention_combine::Arguments combine_;
+  attention_block_lists::Arguments lists_;
 };
 
 }  // namespace wavejit::attention_forward

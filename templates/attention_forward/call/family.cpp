@@ -6,10 +6,12 @@
 
 #include "templates/attention_forward/call/call.h"
 #include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/call/parsed_problem.h"
 #include "templates/attention_forward/call/route.h"
 #include "templates/attention_forward/call/splits.h"
+#include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/words.h"
@@ -51,6 +53,7 @@ class Described final : public families::DescribedProblem {
   std::vector<families::Note> notes(const boards::Board& board, const Toggles& toggles) const override {
     const SplitPlan plan = plan_splits(problem_, board, toggles.kv_splits, toggles.pins_kernels());
     std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_)}};
+    if (problem_.shape.block_lists) notes.push_back({.label = "lists", .text = describe_lists(problem_)});
     if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
     return notes;
   }
@@ -123,6 +126,8 @@ class AttentionForward final : public families::Family {
     auto chosen = choose_kernel(shape, target, toggles);
     if (!chosen) return std::unexpected(std::move(chosen.error()));
     families::Route route = {.kernels = {{.label = "spec", .spec = chosen->spec}}};
+    if (shape.block_lists)
+      route.kernels.push_back({.label = "lists", .spec = attention_block_lists::lists_of(chosen->spec)});
     // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
     if (chosen->spec.split_keys != 0)
       route.kernels.push_back(

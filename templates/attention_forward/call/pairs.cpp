@@ -27,7 +27,8 @@ std::int64_t last_limit(const AttentionProblem& problem) {
 }  // namespace
 
 bool may_pair(const AttentionShape& shape) {
-  return shape.mask == Mask::causal && shape.query_rows == QueryRows::more && !shape.packed_heads && !shape.paged;
+  return shape.mask == Mask::causal && shape.query_rows == QueryRows::more && !shape.packed_heads && !shape.paged &&
+         !shape.block_lists;
 }
 
 bool pairs_tiles(const AttentionProblem& problem, const boards::Board& target) {

@@ -16,6 +16,7 @@
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/tensors.h"
 #include "templates/attention_forward/call/checks.h"
+#include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
@@ -190,8 +191,11 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     if (auto apart = check_apart(o, range_of(a.o, element_bytes_of(a.o)), "bias", bias); !apart) return apart;
   }
   if (auto choices = check_choices(a, problem); !choices) return choices;
+  if (auto lists = check_lists(a, problem); !lists) return lists;
   problem.close_heads = heads_stand_close(a, problem);
   problem.shape.set_rows(plan_rows(problem.query_length, problem.close_heads ? problem.group() : 1));
+  if (problem.shape.block_lists) [[unlikely]]
+    problem.shape.set_rows(rows_of_lists(problem.lists, problem.query_length));
   return {};
 }
 
@@ -204,7 +208,11 @@ Result<void> check_device_lengths(families::DeviceMemory& memory, const Attentio
                            .key_length = problem.key_length,
                            .sequences_from = nullptr};
   const PagingCall pages = paging_of(call);
-  return attention::check_device_lengths(memory, extents, sequences_of(call), is_paged(call) ? &pages : nullptr);
+  if (auto lengths =
+          attention::check_device_lengths(memory, extents, sequences_of(call), is_paged(call) ? &pages : nullptr);
+      !lengths)
+    return lengths;
+  return check_device_lists(memory, problem, call);
 }
 
 Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments) {

@@ -24,6 +24,19 @@ using families::Failure;
 using families::Result;
 namespace refusal = families::refusal;
 
+// Lists of key blocks (lists.h). Of a call without them all is 0.
+struct BlockLists {
+  std::uint32_t rows = 0;  // of a block: 64 or 128
+  std::uint32_t keys = 0;
+  std::uint32_t batches = 0;
+  std::uint32_t heads = 0;
+  std::uint32_t row_blocks = 0;  // of a head
+  std::uint64_t capacity = 0;    // entries of a list, or of all where they are ragged
+  std::uint64_t full_capacity = 0;
+  bool ragged = false;
+  bool alike = false;
+};
+
 // Pointers and strides stay where the caller put them; here is what follows from them.
 struct AttentionProblem {
   AttentionShape shape;
@@ -45,6 +58,7 @@ struct AttentionProblem {
   bool close_heads = true;       // those of a kv head lie within what a descriptor bounds
   // Of the shape's own: nothing: pairs.h decides.
   std::optional<bool> paired_tiles = std::nullopt;
+  BlockLists lists = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool any_bits = false;  // invariance=none: accepted, and nothing follows from it
 
   std::uint32_t group() const { return query_heads / kv_heads; }  // query heads of a kv head

@@ -57,12 +57,15 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
 
 Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
   if (pins.pipeline) return *pins.pipeline;
+  // Workgroups as small as the blocks of lists.
+  if (shape.block_lists && shape.query_rows <= QueryRows::up_to_64) return Pipeline::generic;
   if (shape.packed_heads || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;
   return default_pipeline(target, shape.query_rows);
 }
 
 int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline) {
   const HeadDims dims = {shape.head_dim_qk, shape.head_dim_v};
+  if (shape.block_lists && pipeline == Pipeline::generic) return packed_tile_queries(target, shape.query_rows, dims);
   if (!packs(shape, pipeline)) return default_tile_queries(target, pipeline, shape.query_rows, dims);
   const int rows = packed_tile_queries(target, shape.query_rows, dims);
   // Pages of one key, where tiles wait in registers: beside the addresses of all their keys and the powers of a

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/call/route.h"
@@ -143,7 +144,7 @@ SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target
 }  // namespace
 
 bool has_parts_by_sequence(const AttentionProblem& problem) {
-  if (!problem.packed_queries || problem.query_length > longest_packed_query) return false;
+  if (problem.shape.block_lists || !problem.packed_queries || problem.query_length > longest_packed_query) return false;
   const auto bytes = attention_combine::workspace_bytes(problem.query_rows, problem.query_heads, chunks_of(problem),
                                                         problem.shape.head_dim_v);
   return bytes && *bytes > most_workspace;
@@ -151,6 +152,8 @@ bool has_parts_by_sequence(const AttentionProblem& problem) {
 
 SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& target,
                       std::optional<std::int32_t> kv_splits, bool pinned, std::uint64_t reach) {
+  if (problem.shape.block_lists) [[unlikely]]
+    return {.workspace_bytes = walk_bytes(problem).value_or(0), .reason = Reason::lists};
   const bool one_walk = pinned || problem.splits > 1 || kv_splits.value_or(1) > 1;
   std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
   if (few_rows == 0) [[likely]]
@@ -222,6 +225,9 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
         return "auto fills the device's compute units";
       case Reason::device_is_full:
         return "auto: query tiles alone fill the device, or the keys are too few";
+      case Reason::lists:
+        return "the walks of lists are not cut; they take " + std::to_string(plan.workspace_bytes) +
+               " bytes of workspace";
       case Reason::beyond_workspace:
         return "the call's workspace has no room for the parts of one sequence, or of one row of each";
       case Reason::beyond_kernels:

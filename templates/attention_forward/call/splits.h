@@ -21,10 +21,11 @@ struct SplitPlan {
     fills_device,      // auto
     device_is_full,    // auto: cutting would not help
     beyond_kernels,    // more chunks, heads or rows than kernels count
+    lists,             // walks of lists are not cut
     beyond_workspace,  // there is one, and it has no room for the parts of one sequence
   };
   std::uint32_t splits = 1;           // 1: the kernel that does not split
-  std::uint64_t workspace_bytes = 0;  // of one round
+  std::uint64_t workspace_bytes = 0;  // of one round; of lists: their walks
   // 0: all sequences at once. Else so many at a time, one round after the other over the same workspace.
   std::uint32_t sequences_a_round = 0;
   Reason reason = Reason::whole;

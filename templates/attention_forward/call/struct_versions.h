@@ -15,7 +15,8 @@ struct Versions<wavejit_attention_forward_arguments> {
   static constexpr std::array earlier = {offsetof(wavejit_attention_forward_arguments, window_left),
                                          offsetof(wavejit_attention_forward_arguments, block_table),
                                          offsetof(wavejit_attention_forward_arguments, first_keys),
-                                         offsetof(wavejit_attention_forward_arguments, page_layout)};
+                                         offsetof(wavejit_attention_forward_arguments, page_layout),
+                                         offsetof(wavejit_attention_forward_arguments, list_counts)};
 };
 
 }  // namespace wavejit::families

@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "templates/attention/emit/tile_softmax.h"
 #include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
+#include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/second_query.h"
@@ -51,7 +53,8 @@ class Walker {
         modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
         tiles_(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
-        walk_(kernel, workgroup_.first_tile, workgroup_.tiles),
+        own_walk_(walk_of(kernel, workgroup_)),
+        walk_(*own_walk_),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_, &tiles_),
         ladder_(*find_ladder(Pipeline::dualwave, spec.ladder)),
         schedule_(schedule_in(order_of(spec))),
@@ -280,7 +283,7 @@ class Walker {
   }
 
   void perform(const Modify& modify, State& /*state*/, const Place& place) {
-    modifiers_.apply(walk_.tile_at(walk_.ahead(place.walked, modify.ahead)), hand_.modifiers, hand_.scores);
+    modifiers_.apply(walk_.marked_at(walk_.ahead(place.walked, modify.ahead)), hand_.modifiers, hand_.scores);
   }
 
   void perform(const Wait& wait, State& /*state*/, const Place& /*place*/) {
@@ -346,10 +349,10 @@ class Walker {
     hand_.modifiers = modifiers_.fetch(walk_.tile_at(walk_.ahead(place.walked, load.ahead)));
   }
 
-  // Chunks have an even number of tiles. Without a window the first tile walked begins one, so that in half of the
-  // copies of `steady` none begins. In the drain nobody knows.
+  // Chunks have an even number of tiles. Without a window or lists the first tile walked begins one, so that in half
+  // of the copies of `steady` none begins. In the drain nobody knows.
   bool may_begin_chunk(const Place& place, int ahead) const {
-    return spec_.mask == Mask::window || last_buffer_ != nullptr || (place.buffer + ahead) % 2 == 0;
+    return spec_.mask == Mask::window || spec_.block_lists || last_buffer_ != nullptr || (place.buffer + ahead) % 2 == 0;
   }
 
   void perform(const Rescale& /*act*/, State& state, const Place& place) {
@@ -428,7 +431,8 @@ class Walker {
   ScoreModifiers modifiers_;
   LineTiles tiles_;
   language::Softmax softmax_;
-  TileInterval walk_;
+  std::unique_ptr<TileWalk> own_walk_;
+  TileWalk& walk_;
   MergedRows merged_;
   const Ladder& ladder_;
   const Schedule& schedule_;

@@ -15,6 +15,7 @@
 #include "templates/attention/emit/tiles.h"
 #include "templates/attention_forward/emit/dualwave.h"
 #include "templates/attention_forward/emit/interleaved.h"
+#include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/workgroup.h"
@@ -54,7 +55,8 @@ class GenericPipeline {
         tiles_(make_tiles(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group,
                           matrix_)),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
-        walk_(kernel, workgroup_.first_tile, workgroup_.tiles),
+        own_walk_(walk_of(kernel, workgroup_)),
+        walk_(*own_walk_),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_) {}
 
   void emit() {
@@ -131,7 +133,7 @@ class GenericPipeline {
     // The first of V are read while the softmax runs.
     ReadAhead values(value_steps(),
                      [&](const Step& step) { return tiles_->values().transposed(buffer, step.dims, step.keys); });
-    modifiers_.apply(tile, fetched, scores);
+    modifiers_.apply(walk_.marked_at(place), fetched, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     state.softmax = softmax_.weigh(state.softmax, scores);
     accumulate_values(values, scores, state.outputs);
@@ -221,7 +223,8 @@ class GenericPipeline {
   ScoreModifiers modifiers_;
   std::unique_ptr<Tiles> tiles_;
   language::Softmax softmax_;
-  TileInterval walk_;
+  std::unique_ptr<TileWalk> own_walk_;
+  TileWalk& walk_;
   MergedRows merged_;
   std::vector<OperandB> query_;
 };

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "families/emit/emit.h"
+#include "templates/attention_forward/emit/block_lists/emit.h"
 #include "templates/attention_forward/emit/combine/emit.h"
 #include "templates/attention_forward/emit/emit.h"
 
@@ -11,7 +12,8 @@ namespace wavejit::attention_forward {
 
 std::span<const families::KernelEmitter> emitters() {
   static constexpr std::array all = {families::emitter_of<ForwardKernel>,
-                                     families::emitter_of<attention_combine::CombineKernel>};
+                                     families::emitter_of<attention_combine::CombineKernel>,
+                                     families::emitter_of<attention_block_lists::BlockListsKernel>};
   return all;
 }
 

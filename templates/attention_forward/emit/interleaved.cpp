@@ -2,6 +2,7 @@
 #include "templates/attention_forward/emit/interleaved.h"
 
 #include <algorithm>
+#include <memory>
 #include <variant>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "templates/attention/emit/tile_softmax.h"
 #include "templates/attention/emit/tiles_swizzled.h"
 #include "templates/attention_forward/emit/interleaved_schedule.h"
+#include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/kernel/ladders.h"
@@ -51,7 +53,8 @@ class Walker {
         modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
         tiles_(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
-        walk_(kernel, workgroup_.first_tile, workgroup_.tiles),
+        own_walk_(walk_of(kernel, workgroup_)),
+        walk_(*own_walk_),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_),
         ladder_(*find_ladder(Pipeline::interleaved, spec.ladder)),
         schedule_(schedule_in(order_of(spec), look_ups_of(spec))),
@@ -183,7 +186,7 @@ class Walker {
   }
 
   void perform(const Modify& modify, State& /*state*/, Value* place) {
-    modifiers_.apply(walk_.tile_at(walk_.ahead(place, modify.ahead)), modifiers_in_flight_, scores_);
+    modifiers_.apply(walk_.marked_at(walk_.ahead(place, modify.ahead)), modifiers_in_flight_, scores_);
   }
 
   void perform(const Overlap& overlap, State& state, Value* /*place*/) {
@@ -296,7 +299,8 @@ class Walker {
   ScoreModifiers modifiers_;
   SwizzledTiles tiles_;
   language::Softmax softmax_;
-  TileInterval walk_;
+  std::unique_ptr<TileWalk> own_walk_;
+  TileWalk& walk_;
   MergedRows merged_;
   const Ladder& ladder_;
   const Schedule& schedule_;

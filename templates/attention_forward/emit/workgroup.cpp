@@ -7,6 +7,7 @@
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention/emit/visible_keys.h"
+#include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/many_rows.h"
 #include "templates/attention_forward/emit/split.h"
 #include "templates/attention_forward/kernel/arguments.h"
@@ -114,6 +115,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   const Sequence& sequence = place.sequence;
   Value* query_length = sequence.query_length;
   Value* key_length = sequence.key_length;
+  Value* last_key = place.last_key;
   Value* first = ir.CreateMul(query_tile, constant(spec.tile_queries));
   Value* first_of_wave = ir.CreateAdd(first, ir.CreateMul(wave, constant(rows_of_wave)));
   Value* of_lane = ir.CreateAdd(first_of_wave, language::row_of_lane(kernel, lane));
@@ -123,11 +125,19 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   Value* head_in_group = spec.packed_heads ? ir.CreateSub(of_lane, positions.rows(row)) : nullptr;
   Value* has_row = spec.packed_heads ? ir.CreateICmpULT(of_lane, place.rows) : nullptr;
 
+  // Without a tile in its lists a workgroup has no key, whatever the sequence has.
+  std::optional<WalkPlace> walk;
+  if (spec.block_lists) {
+    walk = walk_of(kernel, place.batch, place.query_head, first_row, first_row_of_wave);
+    key_length = ir.CreateSelect(walk->empty, constant(0), key_length);
+    last_key = ir.CreateSelect(walk->empty, constant(-1), last_key);
+  }
+
   // The first and the last key that a row sees.
   const auto [offset, to_limit, to_begin] =
       key_limits(kernel, spec.mask, spec.has(Modifier::alibi), diagonal_fields, window_fields, sequence);
   const auto limit_of = [&](Value* query_row) {
-    return to_limit ? minimum(kernel, ir.CreateAdd(query_row, to_limit), place.last_key) : place.last_key;
+    return to_limit ? minimum(kernel, ir.CreateAdd(query_row, to_limit), last_key) : last_key;
   };
   Value* last_row = positions.position(
       minimum(kernel, ir.CreateAdd(first, constant(spec.tile_queries - 1)), ir.CreateSub(place.rows, constant(1))));
@@ -173,6 +183,10 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   Value* rescale_threshold =
       kernel.argument_f32(offsetof(Arguments, scores) + offsetof(ScoreArguments, rescale_threshold));
   Value* tiles = ir.CreateAdd(last_tile, constant(1));
+  if (walk) {
+    first_tile = constant(0);
+    tiles = walk->count;
+  }
   const QueryTile queries = {
       .query_head = place.query_head,
       .batch = place.batch,
@@ -186,7 +200,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       .lanes_made_anew = registers_are_short(spec),
       .first_row_of_wave = first_row_of_wave,
       .limit_offset = to_limit,
-      .last_key = place.last_key,
+      .last_key = last_key,
       .wave_limit = wave_limit,
       .begin_offset = to_begin,
       .wave_begin =
@@ -196,8 +210,9 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       .head_in_group = head_in_group,
       .has_row = has_row,
       .group = positions.group(),
+      .block = walk ? walk->block : nullptr,
   };
-  return {queries, q, k, v, o, sequence.key_start, rescale_threshold, first_tile, tiles};
+  return {queries, q, k, v, o, sequence.key_start, rescale_threshold, first_tile, tiles, walk};
 }
 
 Workgroup begin_workgroup(Kernel& kernel, const ForwardKernel& spec) {

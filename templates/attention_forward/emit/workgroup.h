@@ -2,12 +2,23 @@
 // What one workgroup works on: its query rows, its (batch, head) slices as bounded buffers, its key tiles.
 #pragma once
 
+#include <optional>
+
 #include "templates/attention/emit/query_tile.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
+
+// Where a unit's walk stands, uniform.
+struct WalkPlace {
+  language::Value* entries;  // address
+  language::Value* count;
+  language::Value* several_chunks;
+  language::Value* empty;  // no row sees a key, and the one tile that is walked is no tile of the sequence's
+  language::Value* block;  // of the unit: whose rows the wave has
+};
 
 struct Workgroup : QueryTile {
   Slice q;
@@ -20,6 +31,8 @@ struct Workgroup : QueryTile {
   // Key tiles from the first to the last one that some row of the workgroup sees, at least one: first_tile ≤ t < tiles.
   language::Value* first_tile;
   language::Value* tiles;
+  // Of block lists; the two above are places of it then.
+  std::optional<WalkPlace> walk;
 
   // What tiles of K and V are made of.
   KeyTensors keys() const {

@@ -3,6 +3,7 @@
 #include <array>
 #include <span>
 
+#include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/spec.h"
 
@@ -13,6 +14,7 @@ std::span<const families::KernelKind> own_kernel_kinds() {
       families::kind_of<ForwardKernel,
                         static_cast<std::expected<ForwardKernel, std::string> (*)(std::string_view)>(parse_spec)>,
       families::kind_of<attention_combine::CombineKernel, attention_combine::parse_spec>,
+      families::kind_of<attention_block_lists::BlockListsKernel, attention_block_lists::parse_spec>,
   };
   return kinds;
 }

@@ -9,6 +9,7 @@
 
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
+#include "templates/attention_forward/kernel/list_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/rules.h"
 
@@ -177,6 +178,7 @@ std::optional<std::string> refusal_of(const ForwardKernel& spec) {
 }
 
 std::size_t argument_bytes(const ForwardKernel& spec) {
+  if (spec.block_lists) return sizeof(ListedArguments);
   if (spec.shares_call()) return sizeof(LimitedArguments);
   return spec.paged ? sizeof(PagedArguments) : sizeof(Arguments);
 }

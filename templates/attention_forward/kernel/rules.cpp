@@ -160,6 +160,15 @@ constexpr SpecRule rules[] = {
            "keys without pages");
      }},
     {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return spec.block_lists && (spec.split_keys != 0 || spec.packed_heads || spec.paired_tiles || spec.shares_call());
+     },
+     [](const Asked&) {
+       return std::string(
+           "block_lists has walks of its own for each head and block of rows; accepted: no split=, heads=packed, "
+           "tiles=paired and rows=");
+     }},
+    {[](const Asked& asked) {
        return asked.spec.pipeline != Pipeline::dualwave && (!asked.spec.stagger || !asked.spec.raised_priority);
      },
      [](const Asked&) { return std::string("stagger=off and setprio=off belong to pipeline=dualwave"); }},

@@ -57,6 +57,8 @@ struct AskedWords {
   bool vectorised = false;
   // Left padding: key 0 of a sequence stands at a row, or at a slot of its pages, that device memory says.
   bool first_keys = false;
+  // Rows see the tiles of a walk, which attention_block_lists has made of a call's lists (block_lists/walks.h).
+  bool block_lists = false;
   // Of short and long sequences in one call, only those: two kernels share it.
   QueriesOf rows = QueriesOf::all;
 

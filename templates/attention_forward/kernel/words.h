@@ -83,6 +83,8 @@ inline constexpr auto word_table = std::tuple_cat(
                                         .supported = "vectorised pages, and vectorised keys",
                                         .beside = [](ForwardKernel& spec) { spec.paged = true; }}),
         asked<&AskedWords::first_keys>({.accepted = "first_keys", .name = "first_keys", .supported = "left padding"}),
+        asked<&AskedWords::block_lists>(
+            {.accepted = "block_lists", .name = "block_lists", .supported = "lists of key blocks (64, 128)"}),
         families::named<&AskedWords::rows, rows_names, ForwardKernel, 2>({.accepted = "rows=few, rows=many",
                                                                           .otherwise = "every sequence has no word",
                                                                           .name_of = word_kinds::rows_name}),

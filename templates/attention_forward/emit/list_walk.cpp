@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/emit/list_walk.h"
+
+#include "templates/attention/emit/integers.h"
+#include "templates/attention/kernel/marked_tile.h"
+#include "templates/attention_forward/kernel/block_lists/walks.h"
+#include "templates/attention_forward/kernel/list_arguments.h"
+
+namespace wavejit::attention_forward {
+
+using attention_block_lists::Header;
+using language::Kernel;
+using language::Value;
+
+WalkPlace walk_of(Kernel& kernel, Value* batch, Value* query_head, Value* first_row, Value* first_row_of_wave) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto number = [&](std::size_t field) { return kernel.argument_i32(list_field(field)); };
+  Value* shift = number(offsetof(ListArguments, unit_shift));
+  Value* head = divided(kernel, query_head, number(offsetof(ListArguments, head_multiplier)));
+  Value* heads = ir.CreateAdd(ir.CreateMul(batch, number(offsetof(ListArguments, heads))), head);
+  Value* unit = ir.CreateAdd(ir.CreateMul(heads, number(offsetof(ListArguments, units))),
+                             ir.CreateLShr(first_row, shift));
+  Value* header = ir.CreateAdd(kernel.argument_i64(list_field(offsetof(ListArguments, headers))),
+                               ir.CreateMul(ir.CreateZExt(unit, kernel.i64()), ir.getInt64(sizeof(Header))));
+  const auto told = [&](std::size_t field) {
+    return kernel.load_scalar(ir.CreateAdd(header, ir.getInt64(field)), kernel.i32());
+  };
+  Value* start = ir.CreateZExt(told(offsetof(Header, start)), kernel.i64());
+  Value* rows_before = ir.CreateSub(first_row_of_wave, ir.CreateShl(ir.CreateLShr(first_row, shift), shift));
+  return {.entries = ir.CreateAdd(kernel.argument_i64(list_field(offsetof(ListArguments, entries))),
+                                  ir.CreateShl(start, 2)),
+          .count = told(offsetof(Header, count)),
+          .several_chunks = ir.CreateICmpNE(told(offsetof(Header, several)), kernel.constant(0)),
+          .empty = ir.CreateICmpNE(told(offsetof(Header, empty)), kernel.constant(0)),
+          .block = ir.CreateUDiv(rows_before, kernel.constant(block_rows))};
+}
+
+ListWalk::ListWalk(Kernel& kernel, const WalkPlace& place)
+    : TileWalk(kernel, kernel.constant(0), place.count), place_(place) {}
+
+// Places behind the last have its entry: those who look ahead may ask for them.
+Value* ListWalk::entry(Value* place) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* index = maximum(kernel_, at_most_last(place), kernel_.constant(0));
+  return kernel_.load_scalar(ir.CreateAdd(place_.entries, ir.CreateShl(ir.CreateZExt(index, kernel_.i64()), 2)),
+                             kernel_.i32());
+}
+
+Value* ListWalk::tile_at(Value* place) const {
+  return kernel_.ir().CreateAnd(entry(place), kernel_.ir().getInt32(marked_tile_number));
+}
+
+Value* ListWalk::begins_chunk(Value* place) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateICmpNE(ir.CreateAnd(entry(place), kernel_.constant(1 << begins_bit)), kernel_.constant(0));
+}
+
+Value* ListWalk::ends_chunk(Value* place) const {
+  Value* next = ahead(place, 1);
+  return kernel_.ir().CreateAnd(exists(next), begins_chunk(next));
+}
+
+Value* ListWalk::chunk_of(Value* place) const {
+  return kernel_.ir().CreateUDiv(tile_at(place), kernel_.constant(attention::chunk_tiles));
+}
+
+std::unique_ptr<TileWalk> walk_of(Kernel& kernel, const Workgroup& workgroup) {
+  if (workgroup.walk) return std::make_unique<ListWalk>(kernel, *workgroup.walk);
+  return std::make_unique<TileInterval>(kernel, workgroup.first_tile, workgroup.tiles);
+}
+
+}  // namespace wavejit::attention_forward

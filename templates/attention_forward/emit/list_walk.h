@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The tiles that a walk of attention_block_lists names (kernel/block_lists/walks.h), and who sees them.
+#pragma once
+
+#include <memory>
+
+#include "templates/attention/emit/tile_walk.h"
+#include "templates/attention_forward/emit/workgroup.h"
+
+namespace wavejit::attention_forward {
+
+// Of a workgroup that begins at `first_row`.
+WalkPlace walk_of(language::Kernel& kernel, language::Value* batch, language::Value* query_head,
+                  language::Value* first_row, language::Value* first_row_of_wave);
+
+class ListWalk final : public TileWalk {
+ public:
+  ListWalk(language::Kernel& kernel, const WalkPlace& place);
+
+  language::Value* tile_at(language::Value* place) const override;
+  language::Value* marked_at(language::Value* place) const override { return entry(place); }
+  void prepare_chunks() override {}
+  language::Value* begins_chunk(language::Value* place) const override;
+  language::Value* ends_chunk(language::Value* place) const override;
+  language::Value* chunk_of(language::Value* place) const override;
+  language::Value* several_chunks() const override { return place_.several_chunks; }
+  language::Value* last_chunk() const override { return chunk_of(last()); }
+
+ private:
+  language::Value* entry(language::Value* place) const;
+
+  WalkPlace place_;
+};
+
+// What the workgroup walks.
+std::unique_ptr<TileWalk> walk_of(language::Kernel& kernel, const Workgroup& workgroup);
+
+}  // namespace wavejit::attention_forward

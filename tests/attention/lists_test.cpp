@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lists of key blocks: what rows see of them, that a full list has the bits of none, that nothing outside shows, and
+// what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <format>
+#include <functional>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "attention/modified.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Sizes {
+  int rows, keys;
+};
+using Combination = std::tuple<std::string, Storage, int, Sizes>;
+
+class AttentionLists : public ::testing::TestWithParam<Combination> {
+ protected:
+  AttentionCase make(int batch, int queries, int keys, int heads, int kv_heads, std::uint64_t seed) const {
+    return make_case(std::get<1>(GetParam()), batch, queries, keys, heads, kv_heads, std::get<2>(GetParam()), false,
+                     seed);
+  }
+  BlockLists random(const AttentionCase& which, int batches, int heads, double density, double whole,
+                    std::uint64_t seed) const {
+    const auto [rows, keys] = std::get<3>(GetParam());
+    return random_lists(rows, keys, batches, heads, which.inputs.query_length, which.inputs.key_length, density, whole,
+                        seed);
+  }
+  BlockLists full(const AttentionCase& which, bool whole) const {
+    return random(which, 1, 1, 2, whole ? 2 : 0, 0);
+  }
+  Pipelines pipelines_{std::get<0>(GetParam())};
+};
+
+// Each row block has other blocks, some chunks have one tile and some none, and what counts for nothing stands
+// everywhere.
+TEST_P(AttentionLists, MatchesFloat64) {
+  AttentionCase which = make(2, 150, 1300, 4, 2, 1);
+  which.own_workspace = true;
+  which.list_form.noise = true;
+  which.inputs.lists = random(which, 2, 4, 0.2, 0.4, 11);
+  EXPECT_THAT(pipelines_.check(which).kernel_spec, HasSubstr("block_lists"));
+}
+
+TEST_P(AttentionLists, MatchesFloat64UnderAMask) {
+  AttentionCase which = make(1, 150, 400, 2, 1, 2);
+  which.inputs.causal = true;
+  which.list_form.ragged = true;
+  which.inputs.lists = random(which, 1, 1, 0.5, 0.2, 12);
+  pipelines_.check(which);
+  which.inputs.causal = false;
+  which.inputs.window = true;
+  which.inputs.window_left = 90;
+  which.inputs.window_right = 70;
+  which.inputs.prefix = 200;
+  which.list_form.counts = which.list_form.ragged = false;
+  pipelines_.check(which);
+}
+
+TEST_P(AttentionLists, FullHaveTheBitsOfNone) {
+  for (const int keys : {1, 70, 1090, 2200}) {
+    for (const bool causal : {false, true}) {
+      SCOPED_TRACE(std::format("{} keys, causal {}", keys, causal));
+      AttentionCase which = make(1, 130, keys, 2, 1, 3);
+      which.inputs.causal = causal;
+      const AttentionOutput dense = run_attention(pipelines_.generic().get(), which);
+      which.inputs.lists = full(which, !causal);
+      const AttentionOutput listed = pipelines_.run(which);
+      EXPECT_EQ(listed.o, dense.o);
+      EXPECT_EQ(bits_of(listed.lse), bits_of(dense.lse));
+    }
+  }
+}
+
+// A row has the bits of its own list, whatever its neighbours' lists say and wherever they are walked beside it.
+TEST_P(AttentionLists, HintShowsInNoBit) {
+  AttentionCase which = make(1, 300, 1500, 2, 2, 4);
+  which.inputs.lists = random(which, 1, 2, 0.3, 0.3, 13);
+  const AttentionOutput apart = run_attention(pipelines_.engines().back()->get(), which);
+  which.list_form.alike = true;
+  const AttentionOutput alike = run_attention(pipelines_.engines().back()->get(), which);
+  EXPECT_EQ(alike.o, apart.o);
+  EXPECT_EQ(bits_of(alike.lse), bits_of(apart.lse));
+}
+
+// Keys of blocks that no list names are not read: NaN there reaches nobody. Rows of an empty list see nothing.
+TEST_P(AttentionLists, BlocksThatNobodyNamesMayBeNan) {
+  AttentionCase which = make(1, 300, 700, 2, 1, 5);
+  BlockLists lists = random(which, 1, 1, 2, 0, 14);
+  const auto [rows, keys] = std::get<3>(GetParam());
+  for (auto& list : lists.masked) std::erase_if(list, [](std::int32_t block) { return block % 3 == 1; });
+  lists.masked.back().clear();
+  which.inputs.lists = lists;
+  const AttentionOutput finite = pipelines_.check(which);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const int dims = which.inputs.head_dim;
+  for (int key = 0; key < 700; ++key) {
+    if (key / keys % 3 != 1) continue;
+    std::fill_n(which.inputs.k.begin() + std::ptrdiff_t(key) * dims, dims, nan);
+    std::fill_n(which.inputs.v.begin() + std::ptrdiff_t(key) * dims, dims, nan);
+  }
+  const AttentionOutput output = pipelines_.run(which);
+  EXPECT_EQ(output.o, finite.o);
+  EXPECT_EQ(bits_of(output.lse), bits_of(finite.lse));
+  EXPECT_EQ(output.lse.back(), -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(output.o.back(), 0);
+}
+
+TEST_P(AttentionLists, GoOverPagesAndPackedRows) {
+  AttentionCase which = make(2, 100, 400, 2, 1, 6);
+  which.pages = Pages{.size = 64};
+  which.inputs.key_lengths = {400, 130};
+  which.inputs.lists = random(which, 2, 2, 0.5, 0.5, 15);
+  pipelines_.check(which);
+  AttentionCase packed = make(1, 200, 300, 2, 1, 7);
+  packed.inputs.batch = 2;
+  packed.inputs.query_starts = {0, 130, 200};
+  packed.inputs.key_starts = {0, 100, 300};
+  packed.inputs.query_length = 130;
+  packed.inputs.key_length = 200;
+  packed.inputs.causal = true;
+  packed.inputs.lists = random(packed, 2, 1, 0.6, 0.2, 16);
+  pipelines_.check(packed);
+}
+
+TEST_P(AttentionLists, PassModifiers) {
+  AttentionCase which = make(1, 140, 330, 2, 1, 8);
+  add_bias(which, 1, 2, 1.0, 20);
+  add_alibi(which, 1);
+  add_sink(which, 0.3);
+  which.inputs.softcap = 15;
+  which.inputs.lists = random(which, 1, 2, 0.5, 0.3, 17);
+  pipelines_.check(which);
+}
+
+std::string name_of(const ::testing::TestParamInfo<Combination>& info) {
+  const auto [target, storage, head_dim, sizes] = info.param;
+  return std::format("{}_{}_d{}_{}x{}", target, storage == Storage::fp16 ? "fp16" : "bf16", head_dim, sizes.rows,
+                     sizes.keys);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AttentionLists,
+                         ::testing::Values(Combination{"gfx942", Storage::fp16, 64, Sizes{64, 128}},
+                                           Combination{"gfx942", Storage::bf16, 128, Sizes{128, 64}},
+                                           Combination{"gfx950", Storage::bf16, 64, Sizes{128, 128}},
+                                           Combination{"gfx950", Storage::fp16, 128, Sizes{64, 64}}),
+                         name_of);
+
+// ---- What bad input gets
+
+class ListRefusals : public ::testing::Test {
+ protected:
+  ListRefusals() {
+    which_.inputs.lists = random_lists(64, 64, 1, 2, 128, 256, 2, 0, 0);
+  }
+  void expect(const std::string& detail) {
+    const AttentionOutput output = run_attention(engine_.get(), which_);
+    EXPECT_EQ(output.status, WAVEJIT_INVALID_ARGUMENT);
+    EXPECT_THAT(output.detail, HasSubstr(detail));
+  }
+  // Of a call with this flag, which looks at what the device has.
+  void expect_of_device(const std::string& detail) {
+    which_.flags = WAVEJIT_CHECK_LENGTHS;
+    expect(detail);
+  }
+  AttentionCase which_ = make_case(Storage::fp16, 1, 128, 256, 4, 2, 64, false, 1);
+  Engine engine_{"gfx950"};
+};
+
+TEST_F(ListRefusals, NameTheField) {
+  BlockLists& lists = *which_.inputs.lists;
+  const BlockLists good = lists;
+  lists.rows = 32;
+  expect("list_rows = 32; accepted: 64, 128");
+  lists = good;
+  lists.keys = 256;
+  expect("list_keys = 256; accepted: 64, 128");
+  lists = good;
+  lists.heads = 3;
+  expect("list_heads = 3; accepted: 1, 2 (kv heads), 4 (query heads)");
+  lists = good;
+  lists.batches = 2;
+  expect("list_batches = 2; accepted: 1, 1 (sequences)");
+  lists = good;
+  lists.row_blocks = 1;
+  expect("list_row_blocks = 1; accepted: 2 and more, for 128 rows in blocks of 64");
+}
+
+TEST_F(ListRefusals, OfTheDeviceWhereTheFlagAsks) {
+  BlockLists& lists = *which_.inputs.lists;
+  const BlockLists good = lists;
+  which_.flags = WAVEJIT_CHECK_LENGTHS;
+  EXPECT_EQ(run_attention(engine_.get(), which_).status, WAVEJIT_OK);
+  lists.masked[1] = {0, 2, 1, 3};
+  expect_of_device("list_indices[6] = 1; accepted: −1 for none, or 3 to 3, ascending in a list");
+  lists = good;
+  lists.whole[2] = {4};
+  expect_of_device("full_indices[2] = 4; accepted: −1 for none, or 0 to 3");
+}
+
+}  // namespace
+}  // namespace wavejit::tests
