@@ -822,7 +822,10 @@ struct wavejit_problem {
   int32_t page_layout;       /* enum wavejit_page_layout */
   int64_t total_keys;        /* the most that all sequences have together; 0: not said */
   int32_t bias_dtype;        /* enum wavejit_dtype, of a bias: that of q, k and v, or WAVEJIT_FP32 */
-  int32_t reserved;
+  int32_t list_rows;         /* lists of key blocks: 64 or 128; 0: none, and the next three say nothing */
+  int32_t list_keys;
+  int32_t list_percent;      /* of all blocks, so many are in generated lists */
+  int32_t lists_alike;       /* neighbouring lists share most of their blocks */
 };
 /* `problem` and what it points to are valid during the call only. */
 typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);

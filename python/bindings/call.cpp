@@ -70,12 +70,26 @@ struct Kind<wavejit_attention_forward_arguments> {
       NumberField<A>{"table_row_stride", &A::table_row_stride},
       NumberField<A>{"page_layout", &A::page_layout},
       NumberField<A>{"max_total_keys", &A::max_total_keys},
+      NumberField<A>{"list_row_blocks", &A::list_row_blocks},
+      NumberField<A>{"list_capacity", &A::list_capacity},
+      NumberField<A>{"full_capacity", &A::full_capacity},
+      NumberField<A>{"list_rows", &A::list_rows},
+      NumberField<A>{"list_keys", &A::list_keys},
+      NumberField<A>{"list_batches", &A::list_batches},
+      NumberField<A>{"list_heads", &A::list_heads},
+      NumberField<A>{"lists_alike", &A::lists_alike},
   };
   static constexpr std::array addresses{
       AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
       AddressField<A>{"key_lengths", &A::key_lengths},   AddressField<A>{"block_table", &A::block_table},
       AddressField<A>{"table_starts", &A::table_starts}, AddressField<A>{"first_keys", &A::first_keys},
       AddressField<A>{"workspace", &A::workspace},
+  };
+  // launch_over leaves them as they are.
+  static constexpr std::array kept_addresses{
+      AddressField<A>{"list_counts", &A::list_counts},   AddressField<A>{"list_indices", &A::list_indices},
+      AddressField<A>{"list_starts", &A::list_starts},   AddressField<A>{"full_counts", &A::full_counts},
+      AddressField<A>{"full_indices", &A::full_indices}, AddressField<A>{"full_starts", &A::full_starts},
   };
   static constexpr auto launch = wavejit_attention_forward;
   static constexpr auto supported = wavejit_attention_forward_supported;
@@ -247,12 +261,23 @@ class Call {
         field_named(Of::numbers, name).member);
   }
   void set_address(const std::string& name, std::uintptr_t address) {
+    if constexpr (requires { Of::kept_addresses; }) {
+      for (const auto& field : Of::kept_addresses) {
+        if (name != field.name) continue;
+        set_pointer(field.member, address);
+        return;
+      }
+    }
+    set_pointer(field_named(Of::addresses, name).member, address);
+  }
+  template <typename Member>
+  void set_pointer(const Member& field_of, std::uintptr_t address) {
     std::visit(
         [&](auto member) {
           auto& field = arguments_.*member;
           field = pointer_at<std::remove_reference_t<decltype(field)>>(address);
         },
-        field_named(Of::addresses, name).member);
+        field_of);
   }
 
   void launch(std::uintptr_t stream) const {

@@ -9,6 +9,7 @@ from . import _arrays, _device, _dtypes, _lengths, _offline, _wavejit
 from ._arrays import DeviceArray
 from ._dtypes import DType
 from ._errors import InvalidArgument, error_of
+from ._lists import BlockLists
 
 if TYPE_CHECKING:
     import numpy
@@ -323,7 +324,7 @@ class AttentionForwardCall(SequencesCall):
                  alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None,
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
-                 workspace: DeviceArray | None = None,
+                 lists: BlockLists | None = None, workspace: DeviceArray | None = None,
                  check_lengths: bool = False, compile: str = "wait", dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
@@ -344,6 +345,8 @@ class AttentionForwardCall(SequencesCall):
         told = self._lengths(sequences, queries, keys, query_starts, key_starts, key_lengths, first_keys, block_table is not None, max_query_length,
                              max_key_length, max_total_keys)
         self._table(block_table, table_starts, sequences, told)
+        if lists is not None:
+            self._lists(lists)
         self._modifiers(queries, bias, alibi, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
         self._mask(causal, window, causal_prefix)
@@ -391,6 +394,46 @@ class AttentionForwardCall(SequencesCall):
         if total:
             self._call.set_number("max_total_keys", total)
         return told
+
+    def _lists(self, lists: BlockLists) -> None:
+        """Batches, heads and row blocks are those of whatever has a shape that says so."""
+        if not isinstance(lists, BlockLists):
+            raise TypeError(f"lists: a {type(lists).__name__}; accepted: a wavejit.BlockLists")
+        shape = lists.shape
+        for kind, indices, counts, starts in (("list", lists.indices, lists.counts, lists.starts),
+                                              ("full", lists.full_indices, lists.full_counts, lists.full_starts)):
+            if indices is None:
+                if counts is not None or starts is not None:
+                    raise InvalidArgument(f"lists: {kind}_counts or {kind}_starts without {kind}_indices; accepted: both, or neither")
+                continue
+            entries = self._int32(f"{kind}_indices", indices, 1 if starts is not None else 4, "entries" if starts is not None
+                                  else "batch or 1, heads or 1, row blocks, room")
+            self._call.set_number(f"{kind}_capacity", entries.shape[-1])
+            if starts is not None:
+                if shape is None:
+                    raise InvalidArgument("lists: starts without shape; accepted: shape=(batch or 1, heads or 1, row blocks)")
+                self._numbers(f"{kind}_starts", starts, shape[0] * shape[1] * shape[2] + 1, "lists + 1")
+                continue
+            shape = shape or entries.shape[:3]  # type: ignore[assignment]
+            if entries.shape[:3] != tuple(shape):  # type: ignore[arg-type]
+                raise InvalidArgument(f"{kind}_indices: shape {entries.shape}; accepted: {[*shape, 'room']}")  # type: ignore[misc]
+            if counts is not None:
+                numbers = self._int32(f"{kind}_counts", counts, 3, "batch or 1, heads or 1, row blocks")
+                if numbers.shape != tuple(shape):  # type: ignore[arg-type]
+                    raise InvalidArgument(f"{kind}_counts: shape {numbers.shape}; accepted: {[*shape]}")  # type: ignore[misc]
+        if lists.indices is None and lists.full_indices is None or shape is None:
+            raise InvalidArgument("lists: neither indices nor full_indices; accepted: one of them, or both")
+        for field, number in (("list_batches", shape[0]), ("list_heads", shape[1]), ("list_row_blocks", shape[2]), ("list_rows", lists.rows),
+                              ("list_keys", lists.keys), ("lists_alike", 1 if lists.alike else 0)):
+            self._call.set_number(field, number)
+
+    def _int32(self, field: str, given: Any, dimensions: int, what: str) -> DeviceArray:
+        array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT32, copies=True)
+        if array.ndim != dimensions or not array._is_dense():
+            raise InvalidArgument(f"{field}: shape {array.shape}, strides {array.strides}; accepted: [{what}], dense")
+        self._take(array)
+        self._call.set_address(field, array._address)
+        return array
 
     def _modifiers(self, queries: DeviceArray, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
         if bias is not None:

@@ -273,6 +273,8 @@ class Engine:
             as lists or numpy arrays are copied to the device, and the longest is found.
         max_total_keys
             A hint that shows in no bit: the keys of all sequences together are this many at most. Found likewise.
+        lists
+            A `wavejit.BlockLists`: blocks of rows see the blocks of keys that it names.
         splits, workspace
             Into how many runs keys are cut (0: the engine's choice); device memory for it (call.workspace_bytes()).
         check_lengths

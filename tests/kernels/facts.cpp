@@ -11,6 +11,7 @@
 #include "support/kept.h"
 #include "targets/targets.h"
 #include "templates/attention_backward/kernel/spec.h"
+#include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/merged_rows_plan.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -245,11 +246,29 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                 {.split_keys = split, .packed_heads = true, .tile_queries = tile, .target = std::string(target.id)}};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
+        // Lists of key blocks, in workgroups as small as blocks and as large as there are.
+        for (const Pipeline pipeline : attention_forward::all_pipelines) {
+          const ForwardKernel spec{{.dtype = dtype,
+                                    .head_dim_qk = dims.qk,
+                                    .head_dim_v = dims.v,
+                                    .mask = Mask::causal,
+                                    .lse = true,
+                                    .block_lists = true},
+                                   {.pipeline = pipeline,
+                                    .tile_queries = pipeline == Pipeline::generic && dims.qk <= 128
+                                                        ? 64
+                                                        : attention_forward::tile_queries(target, pipeline).back(),
+                                    .output_store = attention_forward::default_output_store(target),
+                                    .target = std::string(target.id)}};
+          if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+        }
         if (dims.qk == dims.v)
           specs.emplace_back(attention_combine::combine_of(
               {{.dtype = dtype, .head_dim_v = dims.v}, {.target = std::string(target.id)}}, false));
         add_kernels_of_mixes(specs, target, dtype, dims);
       }
+  for (const targets::Target& target : targets::all_targets())
+    specs.emplace_back(attention_block_lists::lists_of({{}, {.target = std::string(target.id)}}));
   add_fp32_outputs(specs);
   return specs;
 }

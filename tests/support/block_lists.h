@@ -7,7 +7,6 @@
 #include <random>
 #include <vector>
 
-
 namespace wavejit::tests {
 
 // What rows see. A list names each block once.
@@ -31,8 +30,13 @@ struct BlockLists {
 // Each block is in a list with this probability; of those that are, so many are whole.
 inline BlockLists random_lists(int rows, int keys, int batches, int heads, int query_length, int key_length,
                                double density, double whole, std::uint64_t seed) {
-  BlockLists lists{.rows = rows, .keys = keys, .batches = batches, .heads = heads,
-                   .row_blocks = (query_length + rows - 1) / rows, .masked = {}, .whole = {}};
+  BlockLists lists{.rows = rows,
+                   .keys = keys,
+                   .batches = batches,
+                   .heads = heads,
+                   .row_blocks = (query_length + rows - 1) / rows,
+                   .masked = {},
+                   .whole = {}};
   std::mt19937_64 generator(seed);
   const auto chance = [&](double of) { return double(generator() >> 11) * 0x1p-53 < of; };
   for (int list = 0; list < batches * heads * lists.row_blocks; ++list) {

@@ -13,8 +13,9 @@ tensor and `flash_attn_with_kvcache` are flash-attn's. They end in the operators
 torch.compile and torch.export trace. docs/pytorch.md begins there.
 
 Where q, k or v requires grad, they have gradients: head dims 64, 128, 192 with 128 for v, and 256 (as far as the forward has them), every mask but a tensor (attn_mask), soft-cap, ALiBi,
-sinks, and of sinks, too. The same call twice gives the same bits. What has no gradient is refused by name.
+sinks, and of sinks, too. `block_mask_attention` takes FlexAttention's BlockMask, without gradients. The same call twice gives the same bits. What has no gradient is refused by name.
 """
+from ._blocks import block_mask_attention
 from ._engines import engine, use
 from ._flash import (
     flash_attn_func,
@@ -28,5 +29,5 @@ from ._flash import (
 from ._indexer import sparse_indexer
 from ._sdpa import scaled_dot_product_attention
 
-__all__ = ["engine", "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func", "flash_attn_varlen_kvpacked_func",
+__all__ = ["block_mask_attention", "engine", "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func", "flash_attn_varlen_kvpacked_func",
            "flash_attn_varlen_qkvpacked_func", "flash_attn_with_kvcache", "scaled_dot_product_attention", "sparse_indexer", "use"]

@@ -75,8 +75,8 @@ struct Launch {
   std::uint32_t kernel = 0;  // of the route, which kernel: LaunchPlan::add says it
 };
 
-// One launch a kernel of the route, in the order in which they go: the route's, or another where the first kernel, which
-// a call is counted by, needs what a later one makes.
+// One launch a kernel of the route, in the order in which they go: the route's, or another where the first kernel,
+// which a call is counted by, needs what a later one makes.
 struct LaunchPlan {
   std::array<Launch, max_launches> launches{};
   std::size_t count = 0;

@@ -12,7 +12,8 @@
 namespace wavejit::attention {
 
 // Only tiles that reach past the keys which all rows of the wave see pay for this, each end for itself: uniform
-// branches skip the rest. `marked`: the tile, with its marks where the walk has them. `first_part`: the 32 keys of the tile with which `scores` begin.
+// branches skip the rest. `marked`: the tile, with its marks where the walk has them. `first_part`: the 32 keys of the
+// tile with which `scores` begin.
 void apply_mask(language::Kernel& kernel, const QueryTile& queries, language::Value* marked,
                 std::span<language::Accumulator> scores, std::size_t first_part = 0);
 

@@ -44,8 +44,8 @@ struct QueryTile {
   language::Value* head_in_group = nullptr;
   language::Value* has_row = nullptr;
   language::Value* group = nullptr;
-  // Of a walk of marked tiles (kernel/marked_tile.h), else null: the block of the unit that the wave's rows are, uniform.
-  // Marked tiles then stand where numbers of tiles do.
+  // Of a walk of marked tiles (kernel/marked_tile.h), else null: the block of the unit that the wave's rows are,
+  // uniform. Marked tiles then stand where numbers of tiles do.
   language::Value* block = nullptr;
 };
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "templates/attention/program/block_lists.h"
 #include "templates/attention/program/inputs.h"
 
 namespace wavejit::attention::program {
@@ -81,6 +82,10 @@ void take(void* context, const wavejit_problem* from) {
     if (row.told_extent != nullptr) told.extent = static_cast<Extent>(from->*row.told_extent);
     if (row.told_number != nullptr) told.number = from->*row.told_number;
   }
+  to.list_rows = from->list_rows;
+  to.list_keys = from->list_keys;
+  to.list_percent = from->list_percent;
+  to.lists_alike = from->lists_alike != 0;
   to.splits = from->splits;
   to.seed = from->seed < 0 ? 1 : static_cast<std::uint64_t>(from->seed);
   to.inputs = from->inputs == nullptr ? "normal" : from->inputs;
@@ -209,6 +214,9 @@ std::uint64_t device_bytes(const Experiment& problem) {
 
 double multiplications_of_row(const Experiment& problem, const Sequence& sequence, std::int64_t row) {
   const VisibleKeys seen = visible_keys(rules_of(problem, sequence), row, sequence.keys);
+  if (problem.list_rows != 0)
+    return static_cast<double>(listed_keys(problem, 0, 0, row, seen)) *
+           static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
   return static_cast<double>(seen.end - seen.first) * static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
 }
 

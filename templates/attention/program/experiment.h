@@ -50,6 +50,11 @@ struct Experiment {
   std::vector<std::int64_t> first_keys;  // left padding, one a sequence, or empty: none
   float scale = 1;
   std::array<ToldModifier, modifier_count> modifiers = {};
+  // Lists of key blocks, one for each head and block of rows; 0: none. block_lists.h makes them.
+  std::int64_t list_rows = 0;
+  std::int64_t list_keys = 0;
+  std::int64_t list_percent = 0;
+  bool lists_alike = false;
   std::int32_t splits = 0;  // 0: the engine's choice
   std::uint64_t seed = 0;
   std::string inputs;

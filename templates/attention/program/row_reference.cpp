@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <thread>
 #include <utility>
+
+#include "templates/attention/program/block_lists.h"
 
 namespace wavejit::attention::program {
 
@@ -60,6 +63,13 @@ ExactRows Reference::attend(std::int64_t sequence, std::int64_t head, const std:
     wanted.bias = [&, bias](std::int64_t row, std::int64_t key) {
       return static_cast<double>(
           bias_element(problem_, inputs_, bias.row(problem_, sequence, lengths, head, row), key));
+    };
+  }
+  if (problem_.list_rows != 0) {
+    // A bias of −∞ hides, as lists do.
+    wanted.bias = [&, others = wanted.bias](std::int64_t row, std::int64_t key) {
+      if (!is_listed(problem_, sequence, head, row, key)) return -std::numeric_limits<double>::infinity();
+      return others ? others(row, key) : 0.0;
     };
   }
   return exact_rows(wanted);

@@ -104,7 +104,8 @@ Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_argume
   if (!problem) return std::unexpected(problem.error());
   const SplitPlan splits = plan_of(engine, *arguments, *problem);
   if (splits.workspace_bytes != 0) [[unlikely]] {
-    if (splits.splits != 1 && arguments->workspace == nullptr && engine.is_capturing(stream)) return run_whole(engine, *arguments, stream);
+    if (splits.splits != 1 && arguments->workspace == nullptr && engine.is_capturing(stream))
+      return run_whole(engine, *arguments, stream);
     if (arguments->workspace != nullptr) {
       if (auto workspace = check_workspace(*arguments, problem->batch, splits.workspace_bytes); !workspace)
         return workspace;

@@ -58,6 +58,8 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
       descriptor.add(fields.modifier, extent_of(row_of(fields.modifier), call.*fields.tensor));
     }
   }
+  if (problem.shape.block_lists)
+    descriptor.lists = {.rows = call.list_rows, .keys = call.list_keys, .alike = call.lists_alike != 0};
   if (call.max_total_keys > 0) descriptor.total_keys = call.max_total_keys;
   if (call.splits > 0) descriptor.splits = call.splits;
   if (problem.any_bits) descriptor.invariance = "none";

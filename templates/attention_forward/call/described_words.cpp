@@ -146,6 +146,42 @@ Row total_keys_word() {
       [](const Said& said) { return said.total_keys ? std::to_string(*said.total_keys) : std::string(); });
 }
 
+constexpr std::string_view accepted_lists =
+    "lists=<rows>x<keys> of 64 or 128, with :alike, and :<percent of all blocks, 1 to 100>, behind it";
+
+// "64x64[:alike][:10]"
+Result<void> take_lists(Said& said, const Word& word, std::string_view value) {
+  const auto wrong_lists = [&] { return wrong(word, "is none; accepted: " + std::string(accepted_lists)); };
+  const std::size_t colon = value.find(':');
+  const std::string_view sizes = value.substr(0, colon);
+  const std::size_t by = sizes.find('x');
+  if (by == std::string_view::npos) return wrong_lists();
+  const auto is_size = [](const std::optional<std::int64_t>& size) { return size == 64 || size == 128; };
+  const auto rows = whole_number(sizes.substr(0, by));
+  const auto keys = whole_number(sizes.substr(by + 1));
+  if (!is_size(rows) || !is_size(keys)) return wrong_lists();
+  DescribedLists lists{.rows = static_cast<std::int32_t>(*rows), .keys = static_cast<std::int32_t>(*keys)};
+  std::string_view rest = colon == std::string_view::npos ? std::string_view() : value.substr(colon);
+  if (rest == ":alike" || rest.starts_with(":alike:")) {
+    lists.alike = true;
+    rest.remove_prefix(std::string_view(":alike").size());
+  }
+  if (!rest.empty()) {
+    const auto percent = whole_number(rest.substr(1));
+    if (!percent || *percent < 1 || *percent > 100) return wrong_lists();
+    lists.percent = static_cast<std::int32_t>(*percent);
+  }
+  said.lists = lists;
+  said.shape.block_lists = true;
+  return {};
+}
+std::string lists_text(const Said& said) {
+  const DescribedLists& lists = said.lists;
+  if (lists.rows == 0) return {};
+  return std::to_string(lists.rows) + "x" + std::to_string(lists.keys) + (lists.alike ? ":alike" : "") +
+         (lists.percent != 0 ? ":" + std::to_string(lists.percent) : "");
+}
+
 Row splits_word() {
   return families::value_word<Said>(
       "splits", "<n>|auto",
@@ -232,7 +268,9 @@ Rows make_rows() {
        attention::lengths_word<Said>("q_lengths", max_length, [](auto& said) -> auto& { return said.query_lengths; }),
        rows_of_queries_word(),
        attention::lengths_word<Said>("k_lengths", max_length, [](auto& said) -> auto& { return said.key_lengths; }),
-       total_keys_word(), first_keys_word(), attention::scale_word<Said>()});
+       total_keys_word(), first_keys_word(),
+       families::value_word<Said>("lists", "<rows>x<keys>[:alike][:<percent>]", take_lists, lists_text),
+       attention::scale_word<Said>()});
   for (const Modifier modifier : described_modifiers) rows.push_back(attention::modifier_word<Said>(modifier));
   add_flags(rows, true);
   add_all(rows, {splits_word(), invariance_word(), attention::seed_word<Said>(), inputs_word()});

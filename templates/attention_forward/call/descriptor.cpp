@@ -125,6 +125,15 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
   problem.bottom_right = !descriptor.mask.causal_prefix;
   problem.causal_prefix = static_cast<std::int32_t>(descriptor.mask.causal_prefix.value_or(0));
   problem.paired_tiles = descriptor.paired_tiles;
+  if (descriptor.shape.block_lists) {
+    // A list a head, with room for every block.
+    BlockLists lists = lists_of(descriptor.lists);
+    lists.batches = problem.batch;
+    lists.heads = problem.query_heads;
+    lists.row_blocks = (problem.query_length + lists.rows - 1) / lists.rows;
+    lists.capacity = (std::uint64_t{problem.key_length} + lists.keys - 1) / lists.keys;
+    problem.lists = lists;
+  }
   problem.any_bits = descriptor.invariance == "none";
   return problem;
 }

@@ -17,6 +17,15 @@
 
 namespace wavejit::attention_forward {
 
+// "lists=64x64:alike:10": blocks of rows and keys; the rest is for who makes lists.
+struct DescribedLists {
+  std::int32_t rows = 0;  // 0: none
+  std::int32_t keys = 0;
+  std::int32_t percent = 0;  // of all blocks; 0: not said
+  bool alike = false;
+  bool operator==(const DescribedLists&) const = default;
+};
+
 enum class Layout : std::uint8_t { bshd, bhsd, packed, paged };
 
 struct ProblemDescriptor {
@@ -45,6 +54,7 @@ struct ProblemDescriptor {
   std::optional<std::int64_t> total_keys;
   // With shape.first_keys: one a sequence; empty: the words give no numbers.
   std::vector<std::int64_t> first_keys;
+  DescribedLists lists;
   MaskWords mask;  // what the words said; shape.mask is what they amount to
   std::array<DescribedModifier, modifier_count> modifiers;
   std::int64_t splits = -1;  // −1: not said, 0: auto

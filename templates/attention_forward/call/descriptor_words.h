@@ -7,6 +7,7 @@
 
 #include "families/kernel/names.h"
 #include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
@@ -20,7 +21,14 @@ inline constexpr std::string_view vectorised_keys_word = "vectorised_keys";
 inline constexpr families::Names<Layout, 3> layouts = {
     {{Layout::bshd, "bshd"}, {Layout::bhsd, "bhsd"}, {Layout::packed, "packed"}}};
 
+inline BlockLists lists_of(const DescribedLists& lists) {
+  return {.rows = static_cast<std::uint32_t>(lists.rows),
+          .keys = static_cast<std::uint32_t>(lists.keys),
+          .alike = lists.alike};
+}
 inline RowPlan rows_of(const ProblemDescriptor& descriptor, std::int64_t query_length) {
+  if (descriptor.shape.block_lists)
+    return rows_of_lists(lists_of(descriptor.lists), static_cast<std::uint64_t>(query_length));
   return plan_rows(static_cast<std::uint64_t>(query_length),
                    static_cast<std::uint64_t>(descriptor.query_heads / descriptor.kv_heads));
 }

@@ -58,12 +58,11 @@ Result<void> check_kind(const Kind& kind) {
   if (kind.counts != nullptr && kind.starts != nullptr)
     return refuse_array(kind.starts_name, kind.starts, std::string("null beside ") + kind.counts_name);
   if (kind.capacity < (kind.starts != nullptr ? 0 : 1) || kind.capacity > most_capacity)
-    return refuse_number(kind.capacity_name, kind.capacity,
-                         refusal::up_to("the entries of a list, 1", most_capacity));
+    return refuse_number(kind.capacity_name, kind.capacity, refusal::up_to("the entries of a list, 1", most_capacity));
   return {};
 }
 
-Result<void> check_no_lists(const wavejit_attention_forward_arguments& call) {
+[[gnu::cold, gnu::noinline]] Result<void> refuse_rest(const wavejit_attention_forward_arguments& call) {
   for (const Kind& kind : kinds_of(call))
     if (auto good = check_kind(kind); !good) return good;
   constexpr std::string_view without = "0 without list_indices and full_indices";
@@ -108,8 +107,7 @@ WalkSizes sizes_of(const AttentionProblem& problem, std::uint32_t unit_rows, boo
     sizes.entries = (lists.batches == 1 ? problem.batch : 1) * sizes.batch_entries + sizes.headers;
     return sizes;
   }
-  const std::uint64_t named =
-      (lists.capacity + lists.full_capacity) * tiles_of_block(lists) * (unit_rows / lists.rows);
+  const std::uint64_t named = (lists.capacity + lists.full_capacity) * tiles_of_block(lists) * (unit_rows / lists.rows);
   const std::uint64_t tiles = ceil_div(problem.key_length, static_cast<unsigned>(tile_keys));
   sizes.unit_entries = std::min(named, tiles) * doubled + 1;
   sizes.entries = sizes.headers * sizes.unit_entries;
@@ -129,8 +127,15 @@ RowPlan rows_of_lists(const BlockLists& lists, std::uint64_t query_length) {
 }
 
 Result<void> check_lists(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
-  if (!has_lists(call)) [[likely]]
-    return check_no_lists(call);
+  if (!has_lists(call)) [[likely]] {
+    const bool nothing =
+        ((reinterpret_cast<std::uintptr_t>(call.list_counts) | reinterpret_cast<std::uintptr_t>(call.list_starts) |
+          reinterpret_cast<std::uintptr_t>(call.full_counts) | reinterpret_cast<std::uintptr_t>(call.full_starts)) |
+         static_cast<std::uint64_t>(call.list_row_blocks | call.list_capacity | call.full_capacity) |
+         static_cast<std::uint32_t>(call.list_rows | call.list_keys | call.list_batches | call.list_heads |
+                                    call.lists_alike | call.reserved_lists)) == 0;
+    return nothing ? Result<void>() : refuse_rest(call);
+  }
   for (const Kind& kind : kinds_of(call))
     if (auto good = check_kind(kind); !good) return good;
   if ((call.list_starts != nullptr) != (call.full_starts != nullptr) && call.list_indices != nullptr &&
@@ -150,12 +155,10 @@ Result<void> check_lists(const wavejit_attention_forward_arguments& call, Attent
     return refuse_number("list_row_blocks", call.list_row_blocks,
                          std::to_string(least) + " and more, for " + std::to_string(problem.query_length) +
                              " rows in blocks of " + std::to_string(call.list_rows));
-  if (call.lists_alike != 0 && call.lists_alike != 1)
-    return refuse_number("lists_alike", call.lists_alike, "0, 1");
+  if (call.lists_alike != 0 && call.lists_alike != 1) return refuse_number("lists_alike", call.lists_alike, "0, 1");
   if (call.reserved_lists != 0) return refuse_number("reserved_lists", call.reserved_lists, "0");
   if (problem.key_length > max_paged_length)
-    return refuse_number("k.sizes[1] (length)", problem.key_length,
-                         refusal::up_to("beside lists 0", max_paged_length));
+    return refuse_number("k.sizes[1] (length)", problem.key_length, refusal::up_to("beside lists 0", max_paged_length));
   problem.lists = {.rows = static_cast<std::uint32_t>(call.list_rows),
                    .keys = static_cast<std::uint32_t>(call.list_keys),
                    .batches = static_cast<std::uint32_t>(call.list_batches),
@@ -215,7 +218,9 @@ WalkPlan plan_walks(const AttentionProblem& problem, const wavejit_attention_for
                    .causal_offset = arguments.causal_offset,
                    .bottom_right_mask = arguments.bottom_right_mask,
                    .window_left = has_window ? arguments.window_left : unlimited_window,
-                   .window_right = has_window ? arguments.window_right : is_causal ? 0 : unlimited_window,
+                   .window_right = has_window  ? arguments.window_right
+                                   : is_causal ? 0
+                                               : unlimited_window,
                    .heads = lists.heads,
                    .units = static_cast<std::uint32_t>(sizes.units),
                    .unit_shift = shift_of(unit_rows),
@@ -250,8 +255,8 @@ std::string element_of(const char* name, std::uint64_t index) {
   return std::string(name) + "[" + std::to_string(index) + "]";
 }
 
-Result<std::vector<std::int32_t>> copy_list(families::DeviceMemory& memory, const char* name,
-                                            const std::int32_t* array, std::uint64_t count) {
+Result<std::vector<std::int32_t>> copy_list(families::DeviceMemory& memory, const char* name, const std::int32_t* array,
+                                            std::uint64_t count) {
   std::vector<std::int32_t> host(count);
   if (count == 0) return host;
   const auto copied = memory.read(host.data(), array, count * sizeof(std::int32_t));
@@ -298,8 +303,7 @@ Result<std::vector<Part>> parts_of(families::DeviceMemory& memory, const Kind& k
   return parts;
 }
 
-Result<void> check_entries(families::DeviceMemory& memory, const Kind& kind, std::uint64_t lists,
-                           std::int64_t blocks) {
+Result<void> check_entries(families::DeviceMemory& memory, const Kind& kind, std::uint64_t lists, std::int64_t blocks) {
   if (kind.indices == nullptr) return {};
   const auto parts = parts_of(memory, kind, lists);
   if (!parts) return std::unexpected(parts.error());
@@ -312,9 +316,9 @@ Result<void> check_entries(families::DeviceMemory& memory, const Kind& kind, std
       const std::int64_t entry = (*entries)[i];
       if (entry == -1) continue;
       if (entry < least || entry >= blocks)
-        return refuse(bad(WAVEJIT_INVALID_ARGUMENT, element_of(kind.indices_name, i), std::to_string(entry),
-                          "−1 for none, or " + refusal::up_to(std::to_string(least).c_str(), blocks - 1) +
-                              ", ascending in a list"));
+        return refuse(bad(
+            WAVEJIT_INVALID_ARGUMENT, element_of(kind.indices_name, i), std::to_string(entry),
+            "−1 for none, or " + refusal::up_to(std::to_string(least).c_str(), blocks - 1) + ", ascending in a list"));
       least = entry + 1;
     }
   }

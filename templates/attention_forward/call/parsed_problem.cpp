@@ -70,6 +70,10 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
     if (row.told_extent != nullptr) problem.*row.told_extent = static_cast<std::int32_t>(described.extent);
   }
   problem.bias_dtype = shape.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : problem.dtype;
+  problem.list_rows = descriptor.lists.rows;
+  problem.list_keys = descriptor.lists.keys;
+  problem.list_percent = descriptor.lists.percent;
+  problem.lists_alike = descriptor.lists.alike ? 1 : 0;
   problem.splits = descriptor.splits > 0 ? static_cast<std::int32_t>(descriptor.splits) : 0;
   problem.seed = value_of<std::int64_t>(descriptor.seed).value_or(-1);
   problem.inputs = descriptor.inputs.empty() ? nullptr : descriptor.inputs.c_str();

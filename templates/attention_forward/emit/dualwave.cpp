@@ -352,7 +352,8 @@ class Walker {
   // Chunks have an even number of tiles. Without a window or lists the first tile walked begins one, so that in half
   // of the copies of `steady` none begins. In the drain nobody knows.
   bool may_begin_chunk(const Place& place, int ahead) const {
-    return spec_.mask == Mask::window || spec_.block_lists || last_buffer_ != nullptr || (place.buffer + ahead) % 2 == 0;
+    return spec_.mask == Mask::window || spec_.block_lists || last_buffer_ != nullptr ||
+           (place.buffer + ahead) % 2 == 0;
   }
 
   void perform(const Rescale& /*act*/, State& state, const Place& place) {

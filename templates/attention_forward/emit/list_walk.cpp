@@ -18,8 +18,8 @@ WalkPlace walk_of(Kernel& kernel, Value* batch, Value* query_head, Value* first_
   Value* shift = number(offsetof(ListArguments, unit_shift));
   Value* head = divided(kernel, query_head, number(offsetof(ListArguments, head_multiplier)));
   Value* heads = ir.CreateAdd(ir.CreateMul(batch, number(offsetof(ListArguments, heads))), head);
-  Value* unit = ir.CreateAdd(ir.CreateMul(heads, number(offsetof(ListArguments, units))),
-                             ir.CreateLShr(first_row, shift));
+  Value* unit =
+      ir.CreateAdd(ir.CreateMul(heads, number(offsetof(ListArguments, units))), ir.CreateLShr(first_row, shift));
   Value* header = ir.CreateAdd(kernel.argument_i64(list_field(offsetof(ListArguments, headers))),
                                ir.CreateMul(ir.CreateZExt(unit, kernel.i64()), ir.getInt64(sizeof(Header))));
   const auto told = [&](std::size_t field) {
@@ -27,8 +27,8 @@ WalkPlace walk_of(Kernel& kernel, Value* batch, Value* query_head, Value* first_
   };
   Value* start = ir.CreateZExt(told(offsetof(Header, start)), kernel.i64());
   Value* rows_before = ir.CreateSub(first_row_of_wave, ir.CreateShl(ir.CreateLShr(first_row, shift), shift));
-  return {.entries = ir.CreateAdd(kernel.argument_i64(list_field(offsetof(ListArguments, entries))),
-                                  ir.CreateShl(start, 2)),
+  return {.entries =
+              ir.CreateAdd(kernel.argument_i64(list_field(offsetof(ListArguments, entries))), ir.CreateShl(start, 2)),
           .count = told(offsetof(Header, count)),
           .several_chunks = ir.CreateICmpNE(told(offsetof(Header, several)), kernel.constant(0)),
           .empty = ir.CreateICmpNE(told(offsetof(Header, empty)), kernel.constant(0)),

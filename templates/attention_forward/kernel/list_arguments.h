@@ -11,9 +11,9 @@
 namespace wavejit::attention_forward {
 
 struct ListArguments {
-  std::uint64_t headers = 0;  // [batch][heads][units]
-  std::uint64_t entries = 0;  // where the first walk begins
-  std::uint32_t heads = 1;    // of the lists
+  std::uint64_t headers = 0;          // [batch][heads][units]
+  std::uint64_t entries = 0;          // where the first walk begins
+  std::uint32_t heads = 1;            // of the lists
   std::uint32_t head_multiplier = 0;  // query head → head of the lists, a multiplier as emit/integers.h divides by
   std::uint32_t units = 1;            // of a head: rows / unit rows
   std::uint32_t unit_shift = 6;       // log2 of a unit's rows

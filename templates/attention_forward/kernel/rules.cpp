@@ -161,7 +161,8 @@ constexpr SpecRule rules[] = {
      }},
     {[](const Asked& asked) {
        const ForwardKernel& spec = asked.spec;
-       return spec.block_lists && (spec.split_keys != 0 || spec.packed_heads || spec.paired_tiles || spec.shares_call());
+       return spec.block_lists &&
+              (spec.split_keys != 0 || spec.packed_heads || spec.paired_tiles || spec.shares_call());
      },
      [](const Asked&) {
        return std::string(

@@ -113,7 +113,8 @@ class AttentionCase : public Case {
   std::unique_ptr<Plan> plan(const std::string& kernel_spec, double limit) const override {
     auto plan = std::make_unique<AttentionPlan>();
     plan->tile_rows = tile_rows_of(kernel_spec).value_or(0);
-    if (work_ <= limit) return plan;
+    // Rows cannot leave their blocks: lists go whole.
+    if (work_ <= limit || problem_.list_rows != 0) return plan;
     if (!workgroups_are_tiles(kernel_spec) || plan->tile_rows == 0) {
       plan->views = choose_views(problem_, limit);
       plan->text = fmt::format("{} run{} of up to 256 rows of a kv head", plan->views.size(),
@@ -136,8 +137,9 @@ class AttentionCase : public Case {
   }
 
   Result<void> run_least(wavejit_engine* engine, double limit, wavejit_call_report* report) override {
-    return work_ <= limit ? device_->run(engine, report)
-                          : device_->run(engine, choose_views(problem_, limit).front(), report);
+    return work_ <= limit || problem_.list_rows != 0
+               ? device_->run(engine, report)
+               : device_->run(engine, choose_views(problem_, limit).front(), report);
   }
 
   // Pipelines compute the same bits, also where one of them splits the keys (docs/canonical-arithmetic.md).

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "templates/attention/program/block_lists.h"
 #include "templates/attention_forward/kernel/modifier_fields.h"
 
 namespace wavejit::attention_forward::program {
@@ -199,16 +200,23 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   first_keys.reserve(problem.first_keys.size());
   for (const std::int64_t first : problem.first_keys) first_keys.push_back(static_cast<std::int32_t>(first));
   auto device_first_keys = on_device(engine, first_keys);
+  const ListArrays lists = lists_of(problem);
+  auto device_list_counts = on_device(engine, lists.counts);
+  auto device_list_indices = on_device(engine, lists.indices);
   auto device_table = on_device(engine, page_table_of(problem).entries);
-  for (const auto* made :
-       {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table})
+  for (const auto* made : {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys,
+                           &device_table, &device_list_counts, &device_list_indices})
     if (!*made) return std::unexpected(made->error());
   Extra extra{.modifiers = {},
               .query_starts = std::move(*device_query_starts),
               .key_starts = std::move(*device_key_starts),
               .key_lengths = std::move(*device_key_lengths),
               .first_keys = std::move(*device_first_keys),
-              .block_table = std::move(*device_table)};
+              .block_table = std::move(*device_table),
+              .list_counts = std::move(*device_list_counts),
+              .list_indices = std::move(*device_list_indices),
+              .list_row_blocks = lists.row_blocks,
+              .list_capacity = lists.capacity};
   for (const ProgramModifier& row : program_modifiers()) {
     if (row.given == Given::number || !problem.has(row.modifier)) continue;
     const std::size_t i = index_of(row.modifier);
@@ -331,6 +339,17 @@ void DeviceCase::describe() {
         program_modifiers()[index_of(fields.modifier)].given == Given::scores
             ? described_bias(problem_.bias_fp32 ? WAVEJIT_FP32 : dtype)
             : vector_tensor(extra_.of(fields.modifier), problem_.batches_of(fields.modifier), problem_.query_heads);
+  }
+  if (problem_.list_rows != 0) {
+    call_.list_counts = static_cast<const std::int32_t*>(extra_.list_counts.data());
+    call_.list_indices = static_cast<const std::int32_t*>(extra_.list_indices.data());
+    call_.list_row_blocks = extra_.list_row_blocks;
+    call_.list_capacity = extra_.list_capacity;
+    call_.list_rows = static_cast<std::int32_t>(problem_.list_rows);
+    call_.list_keys = static_cast<std::int32_t>(problem_.list_keys);
+    call_.list_batches = static_cast<std::int32_t>(problem_.batch);
+    call_.list_heads = static_cast<std::int32_t>(problem_.query_heads);
+    call_.lists_alike = problem_.lists_alike ? 1 : 0;
   }
   call_.splits = problem_.splits;
 }

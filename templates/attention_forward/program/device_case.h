@@ -64,6 +64,9 @@ class DeviceCase {
   struct Extra {
     std::array<std::optional<DeviceArray>, modifier_count> modifiers;
     DeviceArray query_starts, key_starts, key_lengths, first_keys, block_table;
+    DeviceArray list_counts, list_indices;
+    std::int64_t list_row_blocks = 0;
+    std::int64_t list_capacity = 0;
 
     char* of(Modifier one) const {
       const auto& memory = modifiers[index_of(one)];

@@ -27,6 +27,8 @@ std::vector<std::string> examined_list() {
       "bf16 b3 q1 k300 h8/2 d128 lse layout=paged:16:vectorised k_lengths=77,300,0",
       "fp16 b2 q70 k200 h4/2 d64 causal lse layout=paged:48:vectorised_keys q_lengths=70,3 k_lengths=130,200",
       "fp16 b2 q3 k200 h4/2 d64 causal lse first_keys=180,13",
+      "bf16 b1 q200 k1300 h2/1 d64 lse lists=64x64:20",
+      "fp16 b1 q300 k700 h4/2 d128 causal lse lists=128x128:alike:30",
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <bit>
 #include <utility>
 
 #include "codegen/language/buffer.h"
@@ -30,13 +31,15 @@ using language::Likelihood;
 using language::Value;
 using language::Values;
 
-constexpr int threads = 64;
 constexpr int number_bytes = 4;
 // Lanes that point here read 0 and store nothing.
 constexpr std::uint32_t far_outside = 0x80000000;
 constexpr int marks_bytes = marked_tiles * number_bytes;
+constexpr int spare_bytes = 16;  // for lanes without a tile
 constexpr int lanes_of_chunk = attention::chunk_tiles;
-static_assert(threads % lanes_of_chunk == 0 && lanes_of_chunk == 16);
+static_assert(threads % lanes_of_chunk == 0 && std::has_single_bit(static_cast<unsigned>(lanes_of_chunk)));
+// log2 of the keys of a tile, which sizes of blocks are told beside.
+constexpr int tile_bits = std::countr_zero(static_cast<unsigned>(attention::tile_keys));
 
 constexpr attention::SequenceFields sequence_fields = {.query_starts = offsetof(Arguments, query_starts),
                                                        .query_rows = offsetof(Arguments, query_rows),
@@ -59,7 +62,7 @@ class Lister {
       : kernel_(kernel),
         ir_(kernel.ir()),
         spec_(spec),
-        lds_(kernel, marks_bytes + 16, 1),
+        lds_(kernel, marks_bytes + spare_bytes, 1),
         unit_(kernel.workgroup_x()),
         head_(kernel.workgroup_y()),
         batch_(kernel.workgroup_z()) {}
@@ -174,7 +177,7 @@ class Lister {
       before =
           ir_.CreateAdd(before, part_of_all(fields, exists, wide(ir_.CreateAdd(first_of_head_, first_list_))).begin);
     }
-    Value* shift = ir_.CreateAdd(ir_.CreateSub(number(offsetof(Arguments, keys_shift)), constant(6)),
+    Value* shift = ir_.CreateAdd(ir_.CreateSub(number(offsetof(Arguments, keys_shift)), constant(tile_bits)),
                                  number(offsetof(Arguments, pairs)));
     Value* shared = ir_.CreateSelect(ir_.CreateIsNull(number(offsetof(Arguments, batch_mask))), batch_, constant(0));
     before = ir_.CreateAdd(ir_.CreateShl(before, shift), header_);
@@ -206,7 +209,7 @@ class Lister {
 
   // The bits of a list's blocks of rows.
   Value* blocks_of(Value* number_of_list, int bit) {
-    Value* shift = ir_.CreateSub(number(offsetof(Arguments, rows_shift)), constant(6));
+    Value* shift = ir_.CreateSub(number(offsetof(Arguments, rows_shift)), constant(tile_bits));
     Value* two = ir_.CreateICmpNE(shift, constant(0));
     Value* bits = ir_.CreateSelect(two, constant(3 << bit), constant(1 << bit));
     return ir_.CreateShl(bits, ir_.CreateShl(number_of_list, shift));
@@ -219,9 +222,8 @@ class Lister {
         [&](int, const Values& at) -> Values {
           Value* index = ir_.CreateAdd(at[0], kernel_.lane());
           Value* block = entries.load(number_bytes, ir_.CreateShl(index, 2), constant(0));
-          Value* counts =
-              ir_.CreateAnd(ir_.CreateICmpSLT(index, each.count), ir_.CreateICmpULT(block, key_blocks_));
-          Value* shift = ir_.CreateSub(number(offsetof(Arguments, keys_shift)), constant(6));
+          Value* counts = ir_.CreateAnd(ir_.CreateICmpSLT(index, each.count), ir_.CreateICmpULT(block, key_blocks_));
+          Value* shift = ir_.CreateSub(number(offsetof(Arguments, keys_shift)), constant(tile_bits));
           Value* tile = ir_.CreateSub(ir_.CreateShl(block, shift), first);
           mark_tile(tile, counts, bits);
           language::if_uniform(kernel_, ir_.CreateICmpNE(shift, constant(0)), Likelihood::even,
@@ -247,8 +249,8 @@ class Lister {
   // ---- The walk
 
   void write_walk() {
-    const Buffer walk(kernel_, ir_.CreateAdd(kernel_.argument_i64(offsetof(Arguments, entries)),
-                                             ir_.CreateShl(wide(start_), 2)),
+    const Buffer walk(kernel_,
+                      ir_.CreateAdd(kernel_.argument_i64(offsetof(Arguments, entries)), ir_.CreateShl(wide(start_), 2)),
                       ir_.CreateShl(room_, 2));
     // The first marked tile, entries written, whether a second chunk began.
     const Values end = language::loop_in_phases(
@@ -266,7 +268,8 @@ class Lister {
     Value* count = ir_.CreateSelect(empty, constant(1), minimum(kernel_, end[1], room_));
     Value* header = llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), 4));
     std::uint64_t at = 0;
-    for (Value* field : {start_, count, end[2], ir_.CreateZExt(empty, kernel_.i32())}) header = ir_.CreateInsertElement(header, field, at++);
+    for (Value* field : {start_, count, end[2], ir_.CreateZExt(empty, kernel_.i32())})
+      header = ir_.CreateInsertElement(header, field, at++);
     const Buffer headers(kernel_,
                          ir_.CreateAdd(kernel_.argument_i64(offsetof(Arguments, headers)),
                                        ir_.CreateMul(wide(header_), ir_.getInt64(sizeof(Header)))),
@@ -304,8 +307,8 @@ class Lister {
     Value* lane = kernel_.lane();
     // Of the lane's chunk.
     Value* low = ir_.CreateTrunc(all_live, kernel_.i32());
-    Value* high = ir_.CreateTrunc(ir_.CreateLShr(all_live, 32), kernel_.i32());
-    Value* half = ir_.CreateSelect(ir_.CreateICmpULT(lane, constant(32)), low, high);
+    Value* high = ir_.CreateTrunc(ir_.CreateLShr(all_live, attention::dword_bits), kernel_.i32());
+    Value* half = ir_.CreateSelect(ir_.CreateICmpULT(lane, constant(attention::dword_bits)), low, high);
     Value* of_chunk = ir_.CreateAnd(ir_.CreateLShr(half, ir_.CreateAnd(lane, constant(lanes_of_chunk))),
                                     constant((1 << lanes_of_chunk) - 1));
     Value* own = ir_.CreateShl(constant(1), ir_.CreateAnd(lane, constant(lanes_of_chunk - 1)));
@@ -317,11 +320,10 @@ class Lister {
     Value* all_alone = ballot(alone);
     Value* place = ir_.CreateAdd(ir_.CreateAdd(before[0], below), lanes_below(all_alone));
     Value* offset = ir_.CreateShl(place, 2);
-    Value* entry = ir_.CreateOr(ir_.CreateOr(tile, marks), ir_.CreateShl(ir_.CreateZExt(begins, kernel_.i32()),
-                                                                         constant(begins_bit)));
+    Value* entry = ir_.CreateOr(ir_.CreateOr(tile, marks),
+                                ir_.CreateShl(ir_.CreateZExt(begins, kernel_.i32()), constant(begins_bit)));
     walk.store(entry, ir_.CreateSelect(live, offset, ir_.getInt32(far_outside)), constant(0));
-    walk.store(tile,
-               ir_.CreateSelect(alone, ir_.CreateAdd(offset, constant(number_bytes)), ir_.getInt32(far_outside)),
+    walk.store(tile, ir_.CreateSelect(alone, ir_.CreateAdd(offset, constant(number_bytes)), ir_.getInt32(far_outside)),
                constant(0));
     Value* several = ir_.CreateZExt(ir_.CreateICmpNE(ballot(begins), ir_.getInt64(0)), kernel_.i32());
     Value* count = ir_.CreateAdd(ir_.CreateAdd(before[0], lanes_in(all_live)), lanes_in(all_alone));
@@ -337,7 +339,7 @@ class Lister {
   // Of `lanes`, those below the own one.
   Value* lanes_below(Value* lanes) {
     Value* low = ir_.CreateTrunc(lanes, kernel_.i32());
-    Value* high = ir_.CreateTrunc(ir_.CreateLShr(lanes, 32), kernel_.i32());
+    Value* high = ir_.CreateTrunc(ir_.CreateLShr(lanes, attention::dword_bits), kernel_.i32());
     Value* of_low = ir_.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_lo, {}, {low, constant(0)});
     return ir_.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {high, of_low});
   }

@@ -30,7 +30,7 @@ std::optional<std::string> refusal_of(const BlockListsKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
-  if (target->wave_size != 64)
+  if (target->wave_size != threads)
     return std::string("attention_block_lists marks tiles by waves of 64 lanes, which ") + spec.target +
            " does not have";
   return std::nullopt;
@@ -41,7 +41,7 @@ BlockListsKernel lists_of(const attention_forward::ForwardKernel& walker) {
 }
 
 attention_forward::LaunchGeometry launch_geometry(std::uint32_t units, std::uint32_t heads, std::uint32_t batch) {
-  return {.grid_x = units, .grid_y = heads, .grid_z = batch, .threads = 64};
+  return {.grid_x = units, .grid_y = heads, .grid_z = batch, .threads = threads};
 }
 
 }  // namespace wavejit::attention_block_lists

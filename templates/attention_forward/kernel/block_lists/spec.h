@@ -20,6 +20,9 @@ namespace wavejit::attention_block_lists {
 
 using attention_forward::Lowering;
 
+// A workgroup is one wave.
+inline constexpr int threads = 64;
+
 struct BlockListsKernel {
   static constexpr std::string_view kernel = "attention_block_lists";
   static constexpr std::string_view family = attention_forward::ForwardKernel::family;

@@ -3,8 +3,8 @@
 // kernels of block lists read it.
 //
 // A unit is as many rows as a workgroup has, or as a list has where that is more: 64, 128 or 256, in blocks of 64. An
-// entry is a marked tile (templates/attention/kernel/marked_tile.h): it says which blocks see it. What a call says twice, in no order, or outside the keys
-// is gone by then.
+// entry is a marked tile (templates/attention/kernel/marked_tile.h): it says which blocks see it. What a call says
+// twice, in no order, or outside the keys is gone by then.
 //
 // A walk has an entry at least: without any tile it says so, and the entry is no tile of the sequence's. Pipelines that
 // look ahead want two tiles of a chunk of keys: they find one that is alone twice, the second time seen by nobody.
