@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What mutation_test.cpp says of dense kernels, for pages, left padding, mixes and softmax_lse, by whole
+// What mutation_test.cpp says of dense kernels, for pages, left padding, mixes, softmax_lse and gradients, by whole
 // calls: every wait, barrier, wait state and mask is reported when it goes, or makes the result another one, or stands
 // in redundant.txt. The same --all and --print.
 //
@@ -10,12 +10,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "analysis/kernel_code.h"
 #include "attention/modified.h"
+#include "attention_backward/backward_run.h"
 #include "mutation.h"
 #include "softmax_lse/softmax_run.h"
 
@@ -61,6 +63,41 @@ CallProblem softmax(const SoftmaxCase& which) {
     if (judges && output.status == WAVEJIT_OK) result.wrong = wrong_softmax(which, output);
     return result;
   }};
+}
+
+// `lies`: lengths or starts that no answer is defined for.
+CallProblem gradients_of(const Arrays& arrays, bool lies = false) {
+  return {[arrays, lies](wavejit_engine* engine, bool judges) {
+    const BackwardOutput output = run_backward(engine, arrays);
+    CallResult result = result_of(output);
+    for (const auto* gradient : {&output.dq, &output.dk, &output.dv, &output.d_bias}) append(result.bits, *gradient);
+    append(result.bits, bits_of(output.d_sink));
+    if (judges && !lies && output.status == WAVEJIT_OK) result.wrong = wrong_gradients(arrays, output);
+    return result;
+  }};
+}
+CallProblem gradients(const std::string& words) { return gradients_of(backward_arrays(words)); }
+
+// Cut to what there is of rows and keys.
+CallProblem lengths_that_lie(const std::string& mask) {
+  Arrays arrays = backward_arrays("bf16 b3 q70 k100 h1 d64 k_lengths=100,70,33" + mask);
+  arrays.key_lengths = {-7, std::numeric_limits<std::int32_t>::max(), 100};
+  return gradients_of(arrays, true);
+}
+// The first is before the first row, the third behind the last, and the fourth comes before it.
+CallProblem starts_that_lie(const std::string& mask) {
+  Arrays arrays = backward_arrays("bf16 b3 q70 k100 h1 d64 layout=packed q_lengths=40,0,70 k_lengths=100,20,5" + mask);
+  constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+  arrays.query_starts = {-5, 60, most, 20};
+  arrays.key_starts = {-5, 100, most, 20};
+  return gradients_of(arrays, true);
+}
+// A sink of −∞ is none, and LSE of 1,010 rows is −∞, too.
+CallProblem sinks_that_are_none() {
+  Arrays arrays = backward_arrays("bf16 b1 q1030 k20 h1 d64 causal");
+  arrays.sinks = {-std::numeric_limits<float>::infinity()};
+  arrays.exact.d_sink = {.values = {0}, .magnitudes = {0}};
+  return gradients_of(arrays);
 }
 
 // Keys grow every three tiles, so that maxima rise and sums are rescaled in the middle of the walk.
@@ -154,6 +191,7 @@ struct Case {
   std::string target;
   std::vector<std::string> words;
   std::vector<CallProblem> problems;
+  bool in_soak = false;  // alone: compiling its calls' kernels costs more than a sample says
 };
 // NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
 void PrintTo(const Case& which, std::ostream* out) { *out << which.name; }
@@ -179,7 +217,31 @@ std::vector<Case> cases() {
     }
     return all;
   };
+  // Rows and keys of one tile and of several, none, more rows than keys, a group, lengths on the device.
+  const auto of_gradients = [](const std::string& mask) {
+    std::vector<CallProblem> all;
+    for (const char* words : {"bf16 b1 q70 k129 h2/1 d64 d_lse",
+                              "bf16 b3 q140 k190 h2/1 d64 layout=packed q_lengths=40,0,140 k_lengths=190,20,5",
+                              "bf16 b3 q33 k300 h1 d64 k_lengths=300,33,0 d_lse", "bf16 b1 q300 k40 h1 d64 delta",
+                              "bf16 b1 q64 k64 h1 d64 scale=0", "bf16 b1 q260 k200 h4/2 d64 layout=bhsd"})
+      all.push_back(gradients(words + mask));
+    all.push_back(lengths_that_lie(mask));
+    all.push_back(starts_that_lie(mask));
+    return all;
+  };
+  // Chains of no row, of one and of several; sequences without rows, rows that see their sink alone.
+  const auto of_sinks = [] {
+    return std::vector<CallProblem>{
+        sinks_that_are_none(), gradients("bf16 b2 q70 k90 h6/2 d64 causal d_sink"),
+        gradients("bf16 b1 q700 k20 h2 d64 causal d_sink"),
+        gradients("bf16 b3 q33 k40 h2 d64 causal layout=packed q_lengths=33,0,7 k_lengths=40,5,0 d_sink")};
+  };
   return {
+      {"dq_gfx950", "gfx950", {"attention_backward_dq "}, of_gradients(" causal"), true},
+      {"dkdv_gfx950", "gfx950", {"attention_backward_dkdv "}, of_gradients(" causal"), true},
+      {"dq_window_gfx942", "gfx942", {"attention_backward_dq "}, of_gradients(" window=40,3"), true},
+      {"dkdv_window_gfx942", "gfx942", {"attention_backward_dkdv "}, of_gradients(" window=40,3"), true},
+      {"dsink_gfx950", "gfx950", {"attention_backward_dsink "}, of_sinks(), true},
       {"paged_gfx950",
        "gfx950",
        {"attention_forward ", " paged ", "pipeline=generic"},
@@ -223,6 +285,7 @@ class CalledMutations : public ::testing::TestWithParam<Case> {};
 
 TEST_P(CalledMutations, AreNoticed) {
   const Case& which = GetParam();
+  if (which.in_soak && !extent().all_of_them) return;
   const CalledKernel kernel(which.target, which.words, which.problems);
   ASSERT_EQ(kernel.problem(), "");
   auto mutations = mutations_of(kernel.code_object());
