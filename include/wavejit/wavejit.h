@@ -537,6 +537,68 @@ WAVEJIT_API wavejit_status wavejit_attention_backward_describe(
     wavejit_engine* engine, const struct wavejit_attention_backward_arguments* arguments, wavejit_line_callback line,
     void* context);
 
+/* ---- attention_latent ---------------------------------------------------------------------------------------------
+ */
+
+/* Attention whose keys and values are one tensor: V is the first Dv columns of K (multi-head latent attention,
+ * absorbed: DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5). All query heads read the one kv head. O = softmax(scale · Q·Kᵀ +
+ * mask) · V. q   [B, Sq, H, D], k [B, Sk, 1, D], o [B, Sq, H, Dv]: fp16 or bf16, all of one type. (D, Dv) is (576,
+ * 512), (512, 512) or (320, 256). H from 1 to 128; no number of heads is padded or refused q_rope, k_rope   data null:
+ * q and k have all D columns. Else q and k have the first Dv columns, and these the D − Dv behind them: [B, Sq, H, 64]
+ * and [B, Sk, 1, 64]. Each of the two may be apart by itself lse [B, H, Sq, 1]: data null: none; fp32, natural
+ * logarithm, sinks included scale   the model's: 1 / sqrt(192) for 128 + 64 dims before absorption, with YaRN's factor.
+ * There is no default: 0 is refused without WAVEJIT_SCALE_IS_ZERO, since no width of this call says it mask    none,
+ * causal, causal with a prefix. Queries may be packed (query_starts), keys too (key_starts) block_table   k [pages,
+ * page size, 1, D] and, apart, k_rope [pages, page size, 1, 64] with the same table. Page sizes, table, CSR and lengths
+ * as of wavejit_attention_forward sink fp32 [1, H, 1, 1], softcap: as of wavejit_attention_forward Decode, several rows
+ * a sequence (speculation), pieces of a prompt and whole prompts are one arithmetic: which of them, the batch, the
+ * pages, heads a workgroup and splits show in no bit (docs/canonical-arithmetic.md). */
+struct wavejit_attention_latent_arguments {
+  size_t size;
+  struct wavejit_tensor q;
+  struct wavejit_tensor q_rope;
+  struct wavejit_tensor k;
+  struct wavejit_tensor k_rope;
+  struct wavejit_tensor o;
+  struct wavejit_tensor lse;
+  float scale;
+  int32_t mask;                       /* enum wavejit_mask, bits; no window */
+  struct wavejit_call_report* report; /* null: not wanted */
+  int64_t causal_prefix;              /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
+  const int32_t* query_starts;        /* device memory, [sequences + 1]; null: dense */
+  const int32_t* key_starts;
+  const int32_t* key_lengths; /* device memory, [B]; null: all keys count; with block_table always there */
+  int64_t sequences;
+  int64_t max_query_length;
+  int64_t max_key_length;
+  struct wavejit_tensor sink; /* data null: none */
+  float softcap;              /* > 0; 0: none */
+  int32_t splits;             /* ≥ 1; 0: as many as fill the device */
+  void* workspace;            /* device memory, aligned to 256 bytes; null: the engine's own */
+  size_t workspace_bytes;     /* of `workspace`; wavejit_attention_latent_workspace says what is of use */
+  uint32_t flags;             /* enum wavejit_call_flags, without WAVEJIT_BATCH_MAY_SHOW */
+  uint32_t reserved;
+  const int32_t* block_table; /* device memory, int32; null: dense keys */
+  const int32_t* table_starts;
+  int64_t table_columns;
+  int64_t table_row_stride;
+  int64_t max_total_keys; /* a hint, which shows in no bit: the keys of all sequences together; 0: nobody said */
+};
+
+WAVEJIT_API wavejit_status wavejit_attention_latent(wavejit_engine* engine,
+                                                    const struct wavejit_attention_latent_arguments* arguments,
+                                                    struct ihipStream_t* stream);
+/* As of wavejit_attention_forward: what a call has use for, 0 if none. With splits = 0 a smaller one will do. */
+WAVEJIT_API wavejit_status wavejit_attention_latent_workspace(
+    wavejit_engine* engine, const struct wavejit_attention_latent_arguments* arguments, size_t* bytes);
+WAVEJIT_API wavejit_status
+wavejit_attention_latent_supported(wavejit_engine* engine, const struct wavejit_attention_latent_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_attention_latent_ready(wavejit_engine* engine,
+                                                          const struct wavejit_attention_latent_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_attention_latent_describe(wavejit_engine* engine,
+                                                             const struct wavejit_attention_latent_arguments* arguments,
+                                                             wavejit_line_callback line, void* context);
+
 /* ---- softmax_lse --------------------------------------------------------------------------------------------------
  */
 

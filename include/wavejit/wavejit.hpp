@@ -93,6 +93,18 @@ struct AttentionForward : CallOf<wavejit_attention_forward_arguments> {
 //   engine.attention_backward(call);
 struct AttentionBackward : CallOf<wavejit_attention_backward_arguments> {};
 
+// ---- Latent attention ----------------------------------------------------------------------------------------------
+
+// Keys and values in one tensor (MLA, absorbed).
+//
+//   wavejit::AttentionLatent call;
+//   call.q = wavejit::dense(q, WAVEJIT_BF16, 64, 1, 16, 576);     // [B, S, H, D]
+//   call.k = wavejit::dense(k, WAVEJIT_BF16, 64, 8192, 1, 576);   // V is its first 512 columns
+//   call.o = wavejit::dense(o, WAVEJIT_BF16, 64, 1, 16, 512);
+//   call.scale = 1 / std::sqrt(192.0F);
+//   engine.attention_latent(call);
+struct AttentionLatent : CallOf<wavejit_attention_latent_arguments> {};
+
 // ---- Softmax -------------------------------------------------------------------------------------------------------
 
 // Softmax of raw scores by itself.
@@ -133,6 +145,11 @@ inline CallFunctions<wavejit_attention_backward_arguments> functions_of(
     const wavejit_attention_backward_arguments& /*call*/) noexcept {
   return {wavejit_attention_backward, wavejit_attention_backward_supported, wavejit_attention_backward_ready,
           wavejit_attention_backward_describe};
+}
+inline CallFunctions<wavejit_attention_latent_arguments> functions_of(
+    const wavejit_attention_latent_arguments& /*call*/) noexcept {
+  return {wavejit_attention_latent, wavejit_attention_latent_supported, wavejit_attention_latent_ready,
+          wavejit_attention_latent_describe};
 }
 inline CallFunctions<wavejit_softmax_lse_arguments> functions_of(
     const wavejit_softmax_lse_arguments& /*call*/) noexcept {
@@ -180,6 +197,7 @@ class Engine {
   // Asynchronous: returns when the kernel is launched. The first call of a kind may compile.
   void attention_forward(const AttentionForward& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   void attention_backward(const AttentionBackward& call, ihipStream_t* stream = nullptr) { run(call, stream); }
+  void attention_latent(const AttentionLatent& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   void softmax_lse(const SoftmaxLse& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   void sparse_indexer(const SparseIndexer& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   // The same for a call of any family.
@@ -196,6 +214,12 @@ class Engine {
   std::size_t workspace_bytes(const AttentionBackward& call) {
     std::size_t bytes = 0;
     check(wavejit_attention_backward_workspace(get(), &call, &bytes));
+    return bytes;
+  }
+
+  std::size_t workspace_bytes(const AttentionLatent& call) {
+    std::size_t bytes = 0;
+    check(wavejit_attention_latent_workspace(get(), &call, &bytes));
     return bytes;
   }
 

@@ -195,6 +195,41 @@ struct Kind<wavejit_attention_backward_arguments> {
   static constexpr auto workspace = wavejit_attention_backward_workspace;
 };
 
+template <>
+struct Kind<wavejit_attention_latent_arguments> {
+  using A = wavejit_attention_latent_arguments;
+  static constexpr const char* class_name = "AttentionLatentCall";
+  static constexpr std::array tensors{
+      TensorField<A>{"q", &A::q},       TensorField<A>{"q_rope", &A::q_rope}, TensorField<A>{"k", &A::k},
+      TensorField<A>{"o", &A::o},       TensorField<A>{"k_rope", &A::k_rope}, TensorField<A>{"lse", &A::lse},
+      TensorField<A>{"sink", &A::sink},
+  };
+  static constexpr std::array numbers{
+      NumberField<A>{"scale", &A::scale},
+      NumberField<A>{"mask", &A::mask},
+      NumberField<A>{"causal_prefix", &A::causal_prefix},
+      NumberField<A>{"sequences", &A::sequences},
+      NumberField<A>{"max_query_length", &A::max_query_length},
+      NumberField<A>{"max_key_length", &A::max_key_length},
+      NumberField<A>{"softcap", &A::softcap},
+      NumberField<A>{"splits", &A::splits},
+      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
+      NumberField<A>{"flags", &A::flags},
+      NumberField<A>{"table_columns", &A::table_columns},
+      NumberField<A>{"table_row_stride", &A::table_row_stride},
+      NumberField<A>{"max_total_keys", &A::max_total_keys},
+  };
+  static constexpr std::array addresses{
+      AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
+      AddressField<A>{"key_lengths", &A::key_lengths},   AddressField<A>{"block_table", &A::block_table},
+      AddressField<A>{"table_starts", &A::table_starts}, AddressField<A>{"workspace", &A::workspace}};
+  static constexpr auto launch = wavejit_attention_latent;
+  static constexpr auto supported = wavejit_attention_latent_supported;
+  static constexpr auto ready = wavejit_attention_latent_ready;
+  static constexpr auto describe = wavejit_attention_latent_describe;
+  static constexpr auto workspace = wavejit_attention_latent_workspace;
+};
+
 template <typename Fields>
 const auto& field_named(const Fields& fields, const std::string& name) {
   for (const auto& field : fields)
@@ -378,6 +413,8 @@ void bind_calls(nb::module_& module) {
                                                           &Call<wavejit_sparse_indexer_arguments>::workspace_bytes);
   bind_call<wavejit_attention_backward_arguments>(module).def(
       "workspace_bytes", &Call<wavejit_attention_backward_arguments>::workspace_bytes);
+  bind_call<wavejit_attention_latent_arguments>(module).def("workspace_bytes",
+                                                            &Call<wavejit_attention_latent_arguments>::workspace_bytes);
 }
 
 }  // namespace wavejit::python

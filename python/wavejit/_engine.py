@@ -14,6 +14,7 @@ from ._backward import AttentionBackwardCall
 from ._calls import ORIGINS, AttentionForwardCall, Call, SoftmaxLseCall
 from ._errors import Error, InvalidArgument, NoDevice
 from ._indexer import SparseIndexerCall
+from ._latent import AttentionLatentCall
 from ._progress import Progress
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 # The families by their names: a new one is a class and a row.
 FAMILIES: dict[str, type[Call]] = {"attention_forward": AttentionForwardCall, "attention_backward": AttentionBackwardCall, "softmax_lse": SoftmaxLseCall,
-                                  "sparse_indexer": SparseIndexerCall}
+                                  "sparse_indexer": SparseIndexerCall, "attention_latent": AttentionLatentCall}
 # Calls over borrowed memory whose end nobody has waited for; at so many the device is waited for.
 KEPT_CALLS = 256
 
@@ -359,6 +360,47 @@ class Engine:
         'attention_backward fp16 b1 q64 k64 h4 d64'
         """
         return AttentionBackwardCall(self, *given, **words)
+
+    @_with_words_of(AttentionLatentCall)
+    def attention_latent(self, *given: Any, **words: Any) -> Any:
+        """Latent attention (MLA, absorbed): out = softmax(scale · Q·Kᵀ + mask) · V, V being the first columns of K. Returns
+        `out`, or (out, lse) with `lse`. `wavejit.latent` has it with the argument lists of FlashMLA and AITER.
+
+        q [B, Sq, H, D], k [B, Sk, 1, D], out [B, Sq, H, Dv]
+            fp16 or bf16, all alike; (D, Dv) is (576, 512), (512, 512) or (320, 256), H from 1 to 128.
+        q_rope [B, Sq, H, 64], k_rope [B, Sk, 1, 64]
+            The columns behind V's, of queries or keys that have them apart.
+        scale
+            The model's: there is no default. 192 ** -0.5 for 128 + 64 dims before absorption.
+        value_dim
+            Dv, where neither `out` nor the width of q says it.
+        block_table
+            k (and k_rope) are pages [pages, page size, 1, columns]: of 1 key, or of 16 n.
+
+        causal, causal_prefix, softcap, sinks, lse, splits, query_starts, key_starts, key_lengths, table_starts, lengths, workspace,
+        check_lengths, compile, dtype and stream as in `attention_forward`.
+
+        >>> import numpy, wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> q, k = numpy.ones((1, 1, 12, 576), numpy.float16), numpy.ones((1, 40, 1, 576), numpy.float16)
+        >>> out, lse = engine.attention_latent(q, k, scale=0.0, lse=True)
+        >>> out.shape, bool(numpy.allclose(lse.numpy(), numpy.log(40)))
+        ((1, 1, 12, 512), True)
+        """
+        return self.call("attention_latent", *given, **words).run()
+
+    @_with_words_of(AttentionLatentCall)
+    def attention_latent_call(self, *given: Any, **words: Any) -> AttentionLatentCall:
+        """The call without its launch, with the words of `attention_latent`, as `attention_forward_call` is.
+
+        >>> import wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> q, pages = engine.empty((1, 1, 16, 576), "bf16"), engine.empty((8, 64, 1, 576), "bf16")
+        >>> call = engine.attention_latent_call(q, pages, scale=0.1, block_table=[[3, 1]], key_lengths=[100])
+        >>> call.supported(), call.describe()
+        (True, 'attention_latent bf16 b1 q1 k100 h16 d576/512 layout=paged:64 scale=0.1')
+        """
+        return AttentionLatentCall(self, *given, **words)
 
     @_with_words_of(SoftmaxLseCall)
     def softmax_lse(self, *given: Any, **words: Any) -> Any:

@@ -15,6 +15,7 @@
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/merged_rows_plan.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_latent/kernel/spec.h"
 #include "templates/softmax_lse/kernel/spec.h"
 #include "templates/sparse_indexer/kernel/spec.h"
 
@@ -354,6 +355,53 @@ std::vector<families::KernelSpec> indexer_kernel_specs() {
     const sparse_indexer::SelectKernel select = {.target = std::string(target.id)};
     if (!refusal_of(select)) specs.emplace_back(select);
   }
+  return specs;
+}
+
+std::uint32_t planned_private_bytes(const attention_latent::WalkKernel& spec) {
+  // O of a wave's 32 rows and its columns, m and l; and what the backend keeps for itself.
+  constexpr int statistics = 16;
+  constexpr int of_backend = 16;
+  if (spec.parts) return 0;
+  return static_cast<std::uint32_t>((dims_of_wave(spec) * attention_latent::wave_rows / 64 * 4) + statistics +
+                                    of_backend);
+}
+
+std::vector<families::KernelSpec> latent_kernel_specs() {
+  namespace latent = attention_latent;
+  std::vector<families::KernelSpec> specs;
+  for (const targets::Target& target : targets::all_targets())
+    for (const auto& [dtype, dtype_name] : attention::operand_types) {
+      latent::WalkKernel spec;
+      spec.dtype = dtype;
+      spec.target = target.id;
+      const auto add = [&] {
+        for (const bool parts : {false, true}) {
+          spec.parts = parts;
+          if (!refusal_of(spec)) specs.emplace_back(spec);
+        }
+      };
+      for (const auto& [rows, rows_name] : latent::rows_names) {
+        spec.rows = rows;
+        spec.mask = latent::Mask::causal;
+        spec.pages = latent::Pages::dense;
+        add();
+        // What takes the most registers.
+        spec.pages = latent::Pages::keys;
+        spec.modifiers.add(attention::Modifier::softcap);
+        add();
+        spec.modifiers = {};
+        spec.pages = rows == latent::Rows::r32 ? latent::Pages::tiles : latent::Pages::granules;
+        spec.dims = rows == latent::Rows::r32 ? latent::Dims::d320 : latent::Dims::d512;
+        spec.mask = latent::Mask::none;
+        add();
+        spec.dims = latent::Dims::d576;
+      }
+      for (const int head_dim : {256, 512}) {
+        const latent::CombineKernel combine = {.dtype = dtype, .head_dim = head_dim, .target = std::string(target.id)};
+        if (!refusal_of(spec) && !refusal_of(combine)) specs.emplace_back(combine);
+      }
+    }
   return specs;
 }
 

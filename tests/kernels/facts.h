@@ -11,6 +11,7 @@
 #include "families/kernel/kernel_spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/spec.h"
+#include "templates/attention_latent/kernel/spec.h"
 
 namespace wavejit::tests {
 
@@ -31,6 +32,12 @@ std::vector<families::KernelSpec> softmax_kernel_specs();
 
 // Every kernel of sparse_indexer, in golden_sparse_indexer.txt.
 std::vector<families::KernelSpec> indexer_kernel_specs();
+
+// Of a walk over all keys: R.
+std::uint32_t planned_private_bytes(const attention_latent::WalkKernel& spec);
+
+// Kernels of attention_latent and their combine kernels, in golden_attention_latent.txt.
+std::vector<families::KernelSpec> latent_kernel_specs();
 
 // Kernels of attention_backward, in golden_attention_backward.txt: every mask, and all modifiers with f32 gradients.
 std::vector<families::KernelSpec> backward_kernel_specs();

@@ -138,6 +138,22 @@ TEST(GoldenIndexer, AreThoseOfTheTable) {
   }
 }
 
+TEST(GoldenLatent, AreThoseOfTheTable) {
+  const auto golden = golden_lines(WAVEJIT_GOLDEN_ATTENTION_LATENT);
+  const std::vector<families::KernelSpec> specs = latent_kernel_specs();
+  EXPECT_EQ(golden.size(), specs.size());
+  for (const families::KernelSpec& spec : one_type_of_each(specs, [](const auto& of) { return of.text(); })) {
+    const auto line = golden.find(spec.text());
+    ASSERT_NE(line, golden.end()) << spec.text();
+    // A change on purpose: bin/kernel_facts attention_latent > tests/kernels/golden_attention_latent.txt
+    EXPECT_EQ(facts_line(spec), line->second);
+    const auto* walk = spec.get_if<attention_latent::WalkKernel>();
+    const std::string merged = " private=" + std::to_string(walk == nullptr ? 0 : planned_private_bytes(*walk)) + " ";
+    for (const std::string& must : {std::string(" spills=0 "), merged, std::string(" kernarg=368 ")})
+      EXPECT_NE(line->second.find(must), std::string::npos) << spec.text() << must;
+  }
+}
+
 TEST(GoldenBackward, AreThoseOfTheTable) {
   const auto golden = golden_lines(WAVEJIT_GOLDEN_ATTENTION_BACKWARD);
   const std::vector<families::KernelSpec> specs = backward_kernel_specs();

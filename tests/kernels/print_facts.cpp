@@ -84,6 +84,10 @@ int main(int count, char** arguments) {
       specs = wavejit::tests::indexer_kernel_specs();
       continue;
     }
+    if (std::string_view(text) == "attention_latent") {
+      specs = wavejit::tests::latent_kernel_specs();
+      continue;
+    }
     if (std::string_view(text) == "attention_backward") {
       specs = wavejit::tests::backward_kernel_specs();
       continue;

@@ -11,6 +11,14 @@
 
 namespace wavejit::language {
 
+Value* in_accumulation_registers(Kernel& kernel, Value* value) {
+  // An empty instruction whose result is its operand. No memory and no effects: unused ones go.
+  llvm::FunctionType* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
+  llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=a,0", false), {value});
+  call->setMemoryEffects(llvm::MemoryEffects::none());
+  return call;
+}
+
 MatrixUnit::MatrixUnit(Kernel& kernel, int m, int n, Element element) : kernel_(kernel), element_(element) {
   const auto& available = kernel.target().matrix;
   const auto found = std::ranges::find_if(available, [&](const targets::MatrixInstruction& row) {

@@ -8,6 +8,10 @@
 
 namespace wavejit::language {
 
+// `value` in registers of accumulation from here on, where a product reads an operand as well as from the others: for
+// operands that stay, in a kernel whose other values take the other half. A copy, once.
+Value* in_accumulation_registers(Kernel& kernel, Value* value);
+
 class MatrixUnit {
  public:
   // The widest instruction of the target with this tile shape; refuses when the row has none or when LLVM names none

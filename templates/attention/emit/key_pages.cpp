@@ -172,6 +172,21 @@ KeyPages::KeyPlace KeyPages::place_of_key(Value* tile, Value* entries, Value* in
   return place;
 }
 
+KeyPages::KeyPlace KeyPages::place_of_any_key(Value* tile, Value* entries, Value* in_tile) const {
+  if (by_key_) return place_of_key(tile, entries, in_tile);
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  // Any of the 16 lanes that have the granule's entry: the first.
+  Value* first = ir.CreateAnd(in_tile, kernel_.constant(-granule_keys));
+  Value* entry =
+      ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {ir.CreateShl(first, kernel_.constant(2)), entries});
+  const Place place = place_of(tile, ir.CreateLShr(in_tile, kernel_.constant(4)));
+  Value* in_page =
+      ir.CreateAdd(ir.CreateMul(place.granule, kernel_.constant(granule_keys)), ir.CreateSub(in_tile, first));
+  return {.page = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, entry, last_page_),
+          .row = in_page,
+          .exists = is_live(tile, in_tile)};
+}
+
 Value* KeyPages::row(const Slice& slice, const KeyPlace& place, Value* column) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* address = ir.CreateAdd(slice.base, ir.CreateMul(ir.CreateZExt(place.page, kernel_.i64()), slice.page_stride));

@@ -70,6 +70,8 @@ class KeyPages {
     language::Value* exists;  // the key lives
   };
   KeyPlace place_of_key(language::Value* tile, language::Value* entries, language::Value* in_tile) const;
+  // The same where granules are looked up, too.
+  KeyPlace place_of_any_key(language::Value* tile, language::Value* entries, language::Value* in_tile) const;
   // The address of `column` bytes of the key's row, or of zeros.
   language::Value* row(const Slice& slice, const KeyPlace& place, language::Value* column) const;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/emit/stream_lines.h"
 
+#include <llvm/IR/InlineAsm.h>
+
 #include "codegen/language/lane_place.h"
 
 namespace wavejit::attention {
@@ -11,6 +13,14 @@ using language::Value;
 constexpr int dma_bytes = 16;                                      // per lane
 constexpr int lanes_per_piece = LdsPlan::piece_bytes / dma_bytes;  // that fetch one piece of a row
 constexpr int slot_bytes = LdsPlan::piece_bytes;
+
+// The same number in each lane, of which the compiler knows nothing: what is made of it is made here.
+Value* opaque_in_lanes(language::Kernel& kernel, Value* value) {
+  llvm::FunctionType* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
+  llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=v,0", true), {value});
+  call->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
+  return call;
+}
 
 }  // namespace
 
@@ -52,6 +62,17 @@ Value* LineStream::row_of(Value* slot, int line) const {
                       ir.CreateAdd(kernel_.wave(), kernel_.constant(line)));
 }
 
+std::vector<Value*> LineStream::offsets_of_line(std::size_t line) const {
+  const auto first = lane_offsets_.begin() + static_cast<std::ptrdiff_t>(line * static_cast<std::size_t>(pieces_));
+  std::vector<Value*> offsets(first, first + pieces_);
+  if (!few_offsets_) return offsets;
+  Value* row = opaque_in_lanes(kernel_, offsets.front());
+  for (int piece = 0; piece < pieces_; ++piece)
+    offsets[static_cast<std::size_t>(piece)] =
+        piece == 0 ? row : kernel_.ir().CreateAdd(row, kernel_.constant(piece * slot_bytes));
+  return offsets;
+}
+
 Value* LineStream::slot() const { return kernel_.ir().CreateLShr(kernel_.lane(), kernel_.constant(3)); }
 
 int LineStream::line_offset(int piece, int line) const {
@@ -83,16 +104,24 @@ void LineStream::begin_transposed(Value* lane_group) {
   transposed_start_ = ir.CreateAdd(start, ir.CreateMul(ir.CreateAnd(lane, constant(3)), constant(8)));
 }
 
+void LineStream::begin_transposed(Value* lane_group, Value* first_piece) {
+  begin_transposed(lane_group);
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  transposed_start_ = ir.CreateAdd(transposed_start_, ir.CreateMul(first_piece, kernel_.constant(line_offset(1, 0))));
+}
+
 void LineStream::fetch(int buffer, Value* tile, const TilePages::Place& place) {
   const bool in_page = tile_pages_.has_value();
   const language::Buffer from = in_page ? tile_pages_->rows(slice_, row_bytes_, place) : slice_.buffer;
   Value* tile_row = kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys));
   Value* tile_offset = in_page ? kernel_.constant(0) : kernel_.ir().CreateMul(tile_row, slice_.row_stride);
-  std::size_t instruction = 0;
-  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_)
+  std::size_t of_wave = 0;
+  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_) {
+    const std::vector<Value*> offsets = offsets_of_line(of_wave++);
     for (int piece = 0; piece < pieces_; ++piece)
-      lds_.fill(at(buffer).region, from, dma_bytes, lane_offsets_[instruction++], tile_offset, lds_line_,
+      lds_.fill(at(buffer).region, from, dma_bytes, offsets[static_cast<std::size_t>(piece)], tile_offset, lds_line_,
                 at(buffer).offset + line_offset(piece, line));
+  }
 }
 
 // A line has keys of all four granules, whose pages may be anywhere: every lane has an address of its own.
@@ -100,15 +129,65 @@ void LineStream::gather(int buffer, Value* tile, Value* entries) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* rows = pages_->lane_rows(slice_, tile, entries);
   Value* of_lane = slot();
-  std::size_t instruction = 0;
+  std::size_t of_wave = 0;
   for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_) {
     Value* is_live = pages_->is_live(tile, row_of(of_lane, line));
+    const std::vector<Value*> offsets = offsets_of_line(of_wave++);
     for (int piece = 0; piece < pieces_; ++piece) {
-      Value* address = ir.CreateAdd(rows, ir.CreateZExt(lane_offsets_[instruction++], kernel_.i64()));
+      Value* address = ir.CreateAdd(rows, ir.CreateZExt(offsets[static_cast<std::size_t>(piece)], kernel_.i64()));
       lds_.gather(at(buffer).region, pages_->if_live(is_live, address), dma_bytes, lds_line_,
                   at(buffer).offset + line_offset(piece, line));
     }
   }
+}
+
+std::vector<LineStream::Transfer> LineStream::transfers_of_line(int buffer, Value* tile, const TilePages::Place& place,
+                                                                Value* entries, std::size_t line, Value* exists) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const int first = static_cast<int>(line) * waves_;
+  const std::size_t at_first = line * static_cast<std::size_t>(pieces_);
+  const int region = at(buffer).region;
+  const int offset = at(buffer).offset;
+  std::vector<Transfer> transfers;
+  if (pages_) {
+    // Per lane where the row begins, or zeros that are read in place of it.
+    const bool by_key = pages_->looks_up_each_key();
+    Value* in_tile = row_of(slot(), first);
+    KeyPages::KeyPlace key = {};
+    Value* start = nullptr;
+    Value* is_live = nullptr;
+    if (by_key) {
+      key = pages_->place_of_key(tile, entries, in_tile);
+      key.exists = ir.CreateAnd(key.exists, exists);
+    } else {
+      start = pages_->lane_rows(slice_, tile, entries);
+      is_live = ir.CreateAnd(pages_->is_live(tile, in_tile), exists);
+    }
+    Value* row = opaque_in_lanes(kernel_, lane_offsets_[at_first]);
+    for (int piece = 0; piece < pieces_; ++piece)
+      transfers.emplace_back([=, this] {
+        llvm::IRBuilder<>& here = kernel_.ir();
+        Value* column = here.CreateAdd(row, kernel_.constant(piece * slot_bytes));
+        Value* address = by_key
+                             ? pages_->row(slice_, key, column)
+                             : pages_->if_live(is_live, here.CreateAdd(start, here.CreateZExt(column, kernel_.i64())));
+        lds_.gather(region, address, dma_bytes, lds_line_, offset + line_offset(piece, first));
+      });
+    return transfers;
+  }
+  const bool in_page = tile_pages_.has_value();
+  const language::Buffer from = in_page ? tile_pages_->rows(slice_, row_bytes_, place) : slice_.buffer;
+  Value* tile_offset =
+      in_page ? kernel_.constant(0) : ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys)), slice_.row_stride);
+  // Far outside the descriptor where there is no such tile.
+  Value* outside = ir.CreateSelect(exists, kernel_.constant(0), ir.getInt32(0x80000000));
+  Value* row = opaque_in_lanes(kernel_, ir.CreateOr(lane_offsets_[at_first], outside));
+  for (int piece = 0; piece < pieces_; ++piece)
+    transfers.emplace_back([=, this] {
+      Value* lane_offset = kernel_.ir().CreateAdd(row, kernel_.constant(piece * slot_bytes));
+      lds_.fill(region, from, dma_bytes, lane_offset, tile_offset, lds_line_, offset + line_offset(piece, first));
+    });
+  return transfers;
 }
 
 std::vector<KeyPages::KeyPlace> LineStream::places_of_lines(Value* tile, Value* entries) const {
@@ -120,11 +199,12 @@ std::vector<KeyPages::KeyPlace> LineStream::places_of_lines(Value* tile, Value* 
 }
 
 void LineStream::gather(int buffer, const std::vector<KeyPages::KeyPlace>& places) {
-  std::size_t instruction = 0;
-  for (std::size_t i = 0; i < places.size(); ++i)
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::vector<Value*> offsets = offsets_of_line(i);
     for (int piece = 0; piece < pieces_; ++piece)
-      lds_.gather(at(buffer).region, pages_->row(slice_, places[i], lane_offsets_[instruction++]), dma_bytes, lds_line_,
-                  at(buffer).offset + line_offset(piece, static_cast<int>(i) * waves_));
+      lds_.gather(at(buffer).region, pages_->row(slice_, places[i], offsets[static_cast<std::size_t>(piece)]),
+                  dma_bytes, lds_line_, at(buffer).offset + line_offset(piece, static_cast<int>(i) * waves_));
+  }
 }
 
 language::OperandA LineStream::rows(int buffer, int row_block, int dim_block) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -31,11 +32,22 @@ class LineStream final : public TileStream {
   // Where a lane's reads start, made once before the first of them.
   void begin_rows(language::Value* lane_group);
   void begin_transposed(language::Value* lane_group);
+  // The same of a wave whose dims begin with piece `first_piece` (uniform) of a row: dim blocks count from there.
+  void begin_transposed(language::Value* lane_group, language::Value* first_piece);
 
   // A tile on its way into a buffer, in transfers() DMA instructions of this wave. Keys in pages of whole tiles have a
   // `place`, which was looked up.
   void fetch(int buffer, language::Value* tile, const TilePages::Place& place = {});
-  int transfers() const { return static_cast<int>(lane_offsets_.size()); }
+  int transfers() const { return LdsPlan::lines_per_piece / waves_ * pieces_; }
+  // Where registers are short: a lane keeps one offset a line, and makes those of the pieces anew for each tile.
+  void keep_few_offsets() { few_offsets_ = true; }
+  // The transfers of one of the wave's lines (0 … lines() − 1) one by one, for who puts other work between them.
+  // `entries`: of keys that are looked up in granules or one by one. Where `exists` (uniform) is false they read
+  // nothing, and zeros arrive.
+  using Transfer = std::function<void()>;
+  std::vector<Transfer> transfers_of_line(int buffer, language::Value* tile, const TilePages::Place& place,
+                                          language::Value* entries, std::size_t line, language::Value* exists);
+  std::size_t lines() const { return static_cast<std::size_t>(LdsPlan::lines_per_piece / waves_); }
   // The same of keys in pages: each lane with its granule's row, or each line with its keys' places.
   void gather(int buffer, language::Value* tile, language::Value* entries);
   std::vector<KeyPages::KeyPlace> places_of_lines(language::Value* tile, language::Value* entries) const;
@@ -54,6 +66,8 @@ class LineStream final : public TileStream {
   language::Value* slot() const;
   const Place::Buffer& at(int buffer) const { return place_.buffers[static_cast<std::size_t>(buffer)]; }
   int line_offset(int piece, int line) const;
+  // The pieces' offsets of the wave's lines in turn.
+  std::vector<language::Value*> offsets_of_line(std::size_t line) const;
   language::OperandA transposed_at(int region, language::Value* start, int offset, int dim_block, int row_block);
 
   language::Kernel& kernel_;
@@ -66,6 +80,7 @@ class LineStream final : public TileStream {
   int waves_;
   const std::optional<KeyPages>& pages_;
   const std::optional<TilePages>& tile_pages_;
+  bool few_offsets_ = false;
   std::vector<language::Value*> lane_offsets_;  // of each DMA instruction of this wave, [line group][piece]
   language::Value* lds_line_;                   // this wave's first line, bytes
   language::Value* rows_start_ = nullptr;       // per lane: where its fragments start

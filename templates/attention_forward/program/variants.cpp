@@ -111,9 +111,13 @@ class AttentionVariants final : public Variants {
          .peers = {"softmax without masks", "softmax without masks"}},
         {.name = "mla",
          .title = "Latent attention (MLA), absorbed",
-         .meaning = "One latent of 576 elements a key, of which 512 are its value.",
-         .descriptor = {},
-         .instead = std::string(next_families) + " Not absorbed, keys of 192 and values of 128, it is a head dim here.",
+         .meaning =
+             "One latent of 576 elements a key, of which 512 are its value (or 512 and 512, 320 and 256), for 1 to 128 "
+             "heads: decode, several rows a sequence, and prompts. Not absorbed, keys of 192 and values of 128, it is "
+             "a "
+             "head dim of attention_forward.",
+         .descriptor = "attention_latent {type} b64 q1 k8192 h16 d576/512",
+         .instead = {},
          .peers = {"decode, fp8", "decode and prefill"}},
         {.name = "block-sparse",
          .title = "Block-sparse",

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The call of latent attention: keys and values in one tensor (MLA, absorbed)."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _arrays, _dtypes, _wavejit
+from ._arrays import DeviceArray
+from ._calls import BSHD, CHECK_LENGTHS, AttentionForwardCall, Call
+from ._errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from ._opened_device import OpenedDevice
+
+
+class AttentionLatentCall(AttentionForwardCall):
+    """softmax(scale · Q·Kᵀ + mask) · V, V being the first columns of K, with its arguments. `out` is the output, `lse` the
+    log-sum-exp or None.
+
+    >>> import wavejit
+    >>> engine = wavejit.Engine("sim:gfx950")
+    >>> q, cache = engine.empty((2, 1, 16, 576), "bf16"), engine.empty((2, 4096, 1, 576), "bf16")
+    >>> call = engine.attention_latent_call(q, cache, scale=192 ** -0.5, lse=True)
+    >>> call.out.shape, call.lse.shape, call.describe()
+    ((2, 1, 16, 512), (2, 16, 1), 'attention_latent bf16 b2 q1 k4096 h16 d576/512 lse scale=0.07216878')
+    """
+
+    _call: _wavejit.AttentionLatentCall  # type: ignore[assignment]
+
+    def __init__(self, engine: OpenedDevice, q: Any, k: Any, out: Any = None, *, scale: float, q_rope: Any = None, k_rope: Any = None,
+                 value_dim: int | None = None, causal: bool = False, causal_prefix: int | None = None, softcap: float | None = None, sinks: Any = None,
+                 lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None,
+                 table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
+                 workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
+                 stream: object = None) -> None:
+        Call.__init__(self, engine, _wavejit.AttentionLatentCall(engine._open()), stream)  # type: ignore[arg-type]
+        element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
+        queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
+        alike = (queries._dtype,)
+        keys = self._tensor("k", k, element, shape="[batch, length, 1, columns], in pages [pages, page size, 1, columns]", dimensions=(4,), accepted=alike)
+        for field, given in (("q_rope", q_rope), ("k_rope", k_rope)):
+            if given is not None:
+                self._tensor(field, given, element, shape=BSHD, dimensions=(4,), accepted=alike)
+        if out is None:
+            out = _arrays.allocate(engine, (*queries.shape[:3], self._value_dim(queries, q_rope, value_dim)), queries._dtype)
+        self._tensor("out", out, element, shape=BSHD, dimensions=(4,), output=True, accepted=alike)
+        self.out = out
+
+        sequences = self._starts(queries, query_starts, key_starts)
+        told = self._lengths(sequences, queries, keys, query_starts, key_starts, key_lengths, None, block_table is not None, max_query_length,
+                             max_key_length, max_total_keys)
+        self._table(block_table, table_starts, sequences, told)
+        self._modifiers(queries, None, None, sinks, softcap, element)
+        self.lse = self._lse(queries, lse)
+        self._mask(causal, None, causal_prefix)
+        self._call.set_number("splits", splits)
+        if workspace is not None:
+            self._give_workspace(workspace)
+        self._scale_and_flags(scale, compile, CHECK_LENGTHS if check_lengths else 0)
+
+    @staticmethod
+    def _value_dim(queries: DeviceArray, q_rope: Any, value_dim: int | None) -> int:
+        """The columns of V: q's own beside a rope, else what the widths that kernels have say."""
+        if value_dim is not None:
+            return value_dim
+        columns: int = queries.shape[3]
+        if q_rope is not None:
+            return columns
+        known = {576: 512, 512: 512, 320: 256}
+        if columns not in known:
+            raise InvalidArgument(f"q: {columns} columns; accepted: 576, 512 or 320, or value_dim beside them")
+        return known[columns]

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Latent attention with the argument lists that users of FlashMLA and of AITER's MLA know, over `Engine.attention_latent`.
+
+>>> import numpy, wavejit
+>>> from wavejit import latent
+>>> engine = wavejit.Engine("sim:gfx950")
+>>> q = numpy.ones((1, 1, 16, 576), numpy.float16)
+>>> cache = numpy.ones((2, 64, 1, 576), numpy.float16)
+>>> out, lse = latent.flash_mla_with_kvcache(engine, q, cache, [[1, 0]], [100], 512, softmax_scale=0.0)
+>>> out.shape, lse.shape, float(out.numpy()[0, 0, 0, 0])
+((1, 1, 16, 512), (1, 16, 1), 1.0)
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._errors import InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+    from ._engine import Engine
+
+__all__ = ["flash_mla_with_kvcache", "mla_decode_fwd"]
+
+
+def _refuse(**words: Any) -> None:
+    """What the peers' functions take and this version has no kernel for, by name."""
+    for name, value in words.items():
+        if value is not None and value is not False:
+            raise Unsupported(f"{name} is given; accepted: None, since this version has no kernels for it")
+
+
+def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: Any, cache_seqlens: Any, head_dim_v: int,
+                           tile_scheduler_metadata: Any = None, num_splits: Any = None, softmax_scale: float | None = None, causal: bool = False,
+                           is_fp8_kvcache: bool = False, indices: Any = None, attn_sink: Any = None, extra_k_cache: Any = None,
+                           extra_indices_in_kvcache: Any = None, topk_length: Any = None, extra_topk_length: Any = None, **words: Any) -> tuple[Any, Any]:
+    """FlashMLA's call: q [B, Sq, H, 576], pages k_cache [pages, page size, 1, 576], int32 block_table [B, columns] and
+    cache_seqlens [B]. Returns (out [B, Sq, H, head_dim_v], lse [B, H, Sq] fp32, natural logarithm).
+
+    There is no metadata to make: `tile_scheduler_metadata` and `num_splits` are taken and not looked at. `softmax_scale`
+    None is 1 / sqrt(576) there, whatever the model: here it is refused. With `attn_sink` the LSE is without the sink, as
+    FlashMLA has it. Further words are those of `Engine.attention_latent`.
+    """
+    _refuse(is_fp8_kvcache=is_fp8_kvcache, indices=indices, extra_k_cache=extra_k_cache, extra_indices_in_kvcache=extra_indices_in_kvcache,
+            topk_length=topk_length, extra_topk_length=extra_topk_length)
+    if softmax_scale is None:
+        raise InvalidArgument("softmax_scale = None; accepted: the model's, such as 192 ** -0.5: the width of q does not say it")
+    given = {"scale": softmax_scale, "causal": causal, "value_dim": head_dim_v, "block_table": block_table, "key_lengths": cache_seqlens, "lse": True, **words}
+    out, lse = engine.attention_latent(q, k_cache, sinks=attn_sink, **given)
+    if attn_sink is None:
+        return out, lse
+    # O has its share of the sink; the LSE without it is that of a call without one.
+    _, plain = engine.attention_latent(q, k_cache, **given)
+    return out, plain
+
+
+def mla_decode_fwd(engine: Engine, q: Any, kv_buffer: Any, o: Any, qo_indptr: Any, kv_indptr: Any, kv_indices: Any, kv_last_page_lens: Any, max_seqlen_q: int,
+                   page_size: int = 1, nhead_kv: int = 1, sm_scale: float | None = None, logit_cap: float = 0.0, num_kv_splits: Any = None,
+                   q_scale: Any = None, kv_scale: Any = None, return_lse: bool = False, causal: bool = True, **words: Any) -> tuple[Any, Any]:
+    """AITER's decode call: q [tokens, H, 576], pages kv_buffer [pages, page size, 1, 576], o [tokens, H, 512] which is written,
+    and host lists or numpy arrays qo_indptr [B + 1], kv_indptr [B + 1] (of entries, which are pages), kv_indices,
+    kv_last_page_lens [B]. Returns (None, lse [tokens, H] fp32, or None).
+
+    A sequence has (pages − 1) · page_size + kv_last_page_lens keys. `num_kv_splits` is a hint that shows in no bit.
+    Arrays of the device stay there: then give `key_lengths`, `max_key_length` and None for kv_last_page_lens.
+    """
+    _refuse(q_scale=q_scale, kv_scale=kv_scale)
+    if nhead_kv != 1:
+        raise InvalidArgument(f"nhead_kv = {nhead_kv}; accepted: 1, the one latent head")
+    if sm_scale is None:
+        raise InvalidArgument("sm_scale = None; accepted: the model's, such as 192 ** -0.5: the width of q does not say it")
+    if "key_lengths" not in words:
+        pages = [int(after) - int(before) for before, after in zip(kv_indptr[:-1], kv_indptr[1:])]
+        lasts = [1] * len(pages) if page_size == 1 else [int(last) for last in kv_last_page_lens]
+        words["key_lengths"] = [(count - 1) * page_size + last if count else 0 for count, last in zip(pages, lasts)]
+    call = engine.attention_latent_call(_one_batch(q), kv_buffer, _one_batch(o), scale=sm_scale, causal=causal, softcap=logit_cap or None, lse=return_lse,
+                                        query_starts=qo_indptr, max_query_length=max_seqlen_q, block_table=kv_indices, table_starts=kv_indptr,
+                                        splits=num_kv_splits or 0, **words)
+    call.launch()
+    if not return_lse:
+        return None, None
+    lse = call.lse  # [1, H, tokens]
+    return None, lse.permute(0, 2, 1)[0] if hasattr(lse, "permute") else lse[0].T
+
+
+def _one_batch(array: Any) -> Any:
+    """[tokens, heads, columns] as one batch of packed rows."""
+    return array[None]

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The functions of the C ABI that are attention_latent's.
+#include "runtime/call/c_call.h"
+#include "templates/attention_latent/call/call.h"
+#include "templates/attention_latent/call/struct_versions.h"
+
+using namespace wavejit::runtime;  // this file is the two worlds' seam
+
+namespace {
+
+namespace latent = wavejit::attention_latent;
+using Arguments = wavejit_attention_latent_arguments;
+
+latent::Runs runs_of(const Engine& engine, const Arguments& call, const latent::LatentProblem& problem) {
+  return latent::plan_runs(problem, engine.target_row(),
+                           call.workspace == nullptr ? latent::any_reach : call.workspace_bytes);
+}
+
+// `ask(call, runs)` of the checked call. `whole`: whether its keys stay whole where it does not say.
+template <typename Ask>
+wavejit_status asked(wavejit_engine* engine, const Arguments* arguments, bool whole, Ask ask) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require_engine(engine); !given) return given;
+    Arguments all;
+    if (arguments != nullptr && wavejit::families::is_earlier(*arguments)) {
+      all = wavejit::families::grown(*arguments);
+      arguments = &all;
+    }
+    auto problem = latent::check(arguments);
+    if (!problem) return std::unexpected(problem.error());
+    const Engine& on = *engine->engine;
+    // A graph may be replayed beside calls that borrow the engine's workspace: without one of its own a call that is
+    // captured leaves its keys whole. Slower, and the same bits.
+    if (whole && arguments->workspace == nullptr) problem->splits = 1;
+    const latent::Runs runs = runs_of(on, *arguments, *problem);
+    if (auto workspace = latent::check_workspace(*arguments, runs.workspace_bytes); !workspace) return workspace;
+    latent::LatentCall call(*arguments, *problem, runs, on.target_row(), on.toggles());
+    return ask(call);
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+wavejit_status wavejit_attention_latent(wavejit_engine* engine, const Arguments* arguments, ihipStream_t* stream) {
+  const bool captured = engine != nullptr && engine->engine != nullptr && engine->engine->is_capturing(stream);
+  return asked(engine, arguments, captured, [&](auto& call) { return engine->engine->run(call, stream); });
+}
+
+wavejit_status wavejit_attention_latent_workspace(wavejit_engine* engine, const Arguments* arguments, size_t* bytes) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require_engine(engine); !given) return given;
+    if (auto given = require(bytes, "bytes", "where the number of bytes goes"); !given) return given;
+    const auto problem = latent::check(arguments);
+    if (!problem) return std::unexpected(problem.error());
+    *bytes = latent::plan_runs(*problem, engine->engine->target_row(), latent::any_reach).workspace_bytes;
+    return {};
+  });
+}
+
+wavejit_status wavejit_attention_latent_supported(wavejit_engine* engine, const Arguments* arguments) {
+  return asked(engine, arguments, false, [&](auto& call) { return engine->engine->supports(call); });
+}
+
+wavejit_status wavejit_attention_latent_ready(wavejit_engine* engine, const Arguments* arguments) {
+  return asked(engine, arguments, false, [&](auto& call) { return engine->engine->is_ready(call); });
+}
+
+wavejit_status wavejit_attention_latent_describe(wavejit_engine* engine, const Arguments* arguments,
+                                                 wavejit_line_callback line, void* context) {
+  return asked(engine, arguments, false, [&](const auto& call) -> Result<void> {
+    if (auto given = require(line, "line", "a function that takes the line"); !given) return given;
+    line(context, call.descriptor(wavejit::families::Call::Line::whole).c_str());
+    return {};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/call/call.h"
+
+#include <algorithm>
+
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/call/flags.h"
+#include "templates/attention/call/modifiers.h"
+#include "templates/attention/call/numbers.h"
+#include "templates/attention/call/tensors.h"
+#include "templates/attention_latent/call/descriptor.h"
+
+namespace wavejit::attention_latent {
+namespace {
+
+using attention::address;
+using attention::stride_bytes;
+
+// HIP's limit for y and z of a grid.
+constexpr std::uint32_t max_grid_yz = 0xFFFF;
+
+// `skip`: bytes from its first column on.
+TensorArgument argument_of(const wavejit_tensor& tensor, std::uint64_t skip = 0) {
+  const std::uint64_t bytes = attention::element_bytes_of(tensor);
+  // A tensor without rows has no strides at all: whatever the caller left there must not reach address arithmetic.
+  const auto stride = [&](int dimension) { return tensor.sizes[1] > 0 ? stride_bytes(tensor, dimension, bytes) : 0; };
+  return {.pointer = address(tensor.data) + skip,
+          .batch_stride = stride(0),
+          .head_stride = stride(2),
+          .row_stride = static_cast<std::uint32_t>(static_cast<std::uint64_t>(attention::row_stride(tensor)) * bytes)};
+}
+
+}  // namespace
+
+LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, const Runs& runs,
+                       const boards::Board& board, const families::Toggles& toggles)
+    : Call(problem.shape.of_runs(runs.count > 1).shape()),
+      call_(call),
+      problem_(problem),
+      runs_(runs),
+      board_(board),
+      toggles_(toggles) {
+  workspace_bytes = runs.workspace_bytes;
+  if (runs.sequences_a_round != 0) rounds = (problem.batch + runs.sequences_a_round - 1) / runs.sequences_a_round;
+  workspace = call.workspace;
+  report = call.report;
+  judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0;
+}
+
+// Of `batch` sequences from `first` on.
+void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t batch) {
+  const std::uint64_t skip = static_cast<std::uint64_t>(problem_.shape.dims_v()) * attention::element_bytes_of(call_.q);
+  const auto numbers = [&](const std::int32_t* array) {
+    return array != nullptr ? address(array) + (std::uint64_t{first} * sizeof(std::int32_t)) : 0;
+  };
+  arguments_ = {
+      .q = argument_of(call_.q),
+      .q_rope = call_.q_rope.data != nullptr ? argument_of(call_.q_rope) : argument_of(call_.q, skip),
+      .k = argument_of(call_.k),
+      .k_rope = call_.k_rope.data != nullptr ? argument_of(call_.k_rope) : argument_of(call_.k, skip),
+      .o = argument_of(call_.o),
+      .lse = address(call_.lse.data),
+      .sink = address(call_.sink.data),
+      .workspace = address(memory),
+      .sequences = {.query_starts = numbers(call_.query_starts),
+                    .key_starts = numbers(call_.key_starts),
+                    .key_lengths = numbers(call_.key_lengths),
+                    .query_rows = static_cast<std::uint32_t>(call_.q.sizes[1]),
+                    .key_rows = static_cast<std::uint32_t>(call_.k.sizes[1])},
+      .scores = {.rescale_threshold = toggles_.lazy_rescale ? attention::lazy_rescale_threshold : 0},
+      .pages = {},
+      .batch = batch,
+      .query_length = problem_.query_length,
+      .key_length = problem_.key_length,
+      .causal_offset = problem_.causal_prefix,
+      .bottom_right_mask = problem_.bottom_right ? ~std::uint32_t{0} : 0,
+      .heads = problem_.heads,
+      .head_multiplier = attention::division_multiplier(problem_.heads),
+      .run_chunks = runs_.chunks,
+      .scale_log2e = problem_.scale_log2e,
+      .causal = problem_.shape.mask == Mask::causal ? 1U : 0U,
+  };
+  if (call_.lse.data != nullptr) {
+    arguments_.lse_batch_stride = stride_bytes(call_.lse, 0, sizeof(float));
+    arguments_.lse_head_stride = stride_bytes(call_.lse, 1, sizeof(float));
+    arguments_.lse += first * arguments_.lse_batch_stride;
+  }
+  static constexpr wavejit_tensor none{};
+  if (call_.softcap != 0)
+    attention::set_score_arguments(Modifier::softcap, none, call_.softcap, problem_.scale_log2e, arguments_.scores);
+  for (TensorArgument* tensor : {&arguments_.q, &arguments_.q_rope, &arguments_.o})
+    tensor->pointer += first * tensor->batch_stride;
+  if (problem_.shape.pages == Pages::dense) {
+    for (TensorArgument* tensor : {&arguments_.k, &arguments_.k_rope}) tensor->pointer += first * tensor->batch_stride;
+    return;
+  }
+  arguments_.pages = attention::page_arguments(paging_of(call_));
+  if (arguments_.pages.table_starts != 0)
+    arguments_.pages.table_starts += std::uint64_t{first} * sizeof(std::int32_t);
+  else
+    arguments_.pages.table += first * arguments_.pages.table_row_stride;
+}
+
+Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                              families::LaunchPlan& plan) {
+  const auto& spec = kernels[0]->get<WalkKernel>();
+  const std::uint32_t first = round * runs_.sequences_a_round;
+  const std::uint32_t batch = rounds == 1 ? problem_.batch : std::min(problem_.batch - first, runs_.sequences_a_round);
+  const std::uint32_t rows = problem_.query_length * problem_.heads;
+  const auto tile = static_cast<std::uint32_t>(count_of(spec.rows));
+  const std::uint32_t tiles = (rows + tile - 1) / tile;
+  if (tiles > max_grid_yz) [[unlikely]]
+    return fail(WAVEJIT_INVALID_ARGUMENT, "q.sizes[1] (length) = " + std::to_string(problem_.query_length) + " needs " +
+                                              std::to_string(tiles) + " tiles of rows; accepted: up to " +
+                                              std::to_string(max_grid_yz));
+  fill(memory, first, batch);
+  // Workgroups go to the dies in turn: tiles of one sequence, which share its keys, to one die.
+  const auto dies = static_cast<std::uint32_t>(std::max(board_.xcds, 1));
+  const std::uint32_t sequences = tiles > 1 ? (batch + dies - 1) / dies * dies : batch;
+  plan.add({.grid_x = sequences,
+            .grid_y = tiles,
+            .grid_z = runs_.count,
+            .threads = threads,
+            .arguments = &arguments_,
+            .argument_bytes = sizeof arguments_});
+  if (runs_.count == 1) return {};
+  combine_ = arguments_;
+  // Modified scores are powers of two already (docs/canonical-arithmetic.md).
+  if (problem_.shape.modifiers.any()) combine_.scale_log2e = 1;
+  plan.add({.grid_x = rows,
+            .grid_z = batch,
+            .threads = combine_threads,
+            .arguments = &combine_,
+            .argument_bytes = sizeof combine_});
+  return {};
+}
+
+LatentCall::WhenMissing LatentCall::when_missing() const { return attention::when_missing(call_.flags); }
+
+std::string LatentCall::descriptor(Line line) const {
+  ProblemDescriptor descriptor = {.dtype = problem_.shape.dtype,
+                                  .batch = problem_.batch,
+                                  .query_length = problem_.query_length,
+                                  .key_length = problem_.key_length,
+                                  .heads = problem_.heads,
+                                  .head_dim_qk = problem_.shape.dims_k(),
+                                  .head_dim_v = problem_.shape.dims_v(),
+                                  .mask = attention::words_of(call_.mask, call_.causal_prefix, 0, 0),
+                                  .lse = call_.lse.data != nullptr,
+                                  .apart = call_.k_rope.data != nullptr,
+                                  .packed = problem_.packed_queries,
+                                  .page_size = call_.block_table != nullptr ? call_.k.sizes[1] : 0,
+                                  .splits = problem_.splits};
+  if (call_.sink.data != nullptr) descriptor.add(Modifier::sink, attention::Extent::none);
+  if (call_.softcap != 0) descriptor.add(Modifier::softcap, attention::Extent::none, attention::text_of(call_.softcap));
+  if (line == Line::whole) descriptor.scale = attention::text_of(call_.scale);  // no part of a kernel
+  return to_text(descriptor);
+}
+
+Result<void> LatentCall::judge(families::DeviceMemory& memory) const {
+  return check_device_lengths(memory, problem_, call_);
+}
+
+families::WorkspaceWords LatentCall::workspace_words() const {
+  const std::string count = std::to_string(runs_.count);
+  return {.reason = "splits = " + count, .captured = "keys are split (" + count + " runs)", .instead = "fewer splits"};
+}
+
+}  // namespace wavejit::attention_latent

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// attention_latent bf16 b64 q1 k8192 h16 d576/512 causal lse layout=paged:64
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "templates/attention/call/mask_words.h"
+#include "templates/attention/call/modifier_words.h"
+#include "templates/attention_latent/call/problem.h"
+
+namespace wavejit::attention_latent {
+
+// Texts stay as they were said; empty: not said.
+struct ProblemDescriptor {
+  DataType dtype = DataType::bf16;
+  std::int64_t batch = 1;
+  std::int64_t query_length = 1;
+  std::int64_t key_length = 1;
+  std::int64_t heads = 1;
+  std::int64_t head_dim_qk = 0;
+  std::int64_t head_dim_v = 0;
+  attention::MaskWords mask = {};
+  bool lse = false;
+  bool apart = false;   // V's columns and those behind them are tensors of their own, of queries and of keys
+  bool packed = false;  // queries: layout=packed, or q_lengths of keys in pages
+  std::int64_t page_size = 0;
+  // One a sequence; empty: all alike.
+  std::vector<std::int64_t> query_lengths = {};
+  std::vector<std::int64_t> key_lengths = {};
+  std::string scale = {};
+  std::array<attention::DescribedModifier, attention::modifier_count> modifiers = {};
+  std::int64_t splits = 0;  // 0: not said
+  std::string seed = {};
+
+  const attention::DescribedModifier& of(Modifier one) const { return modifiers[static_cast<std::size_t>(one)]; }
+  void add(Modifier one, attention::Extent extent, std::string number = {}) {
+    modifiers[static_cast<std::size_t>(one)] = {.there = true, .extent = extent, .number = std::move(number)};
+  }
+  // Of all sequences; 0: the words do not say.
+  std::int64_t total_keys() const;
+  // With head dims that kernels have.
+  LatentProblem problem() const;
+};
+
+Result<ProblemDescriptor> parse_descriptor(std::string_view text);
+// Canonical: words in the grammar's order, defaults left out.
+std::string to_text(const ProblemDescriptor& descriptor);
+
+inline constexpr std::string_view grammar =
+    "attention_latent <bf16|fp16> b<batch> q<query length> k<key length> h<heads> d576/512|d512|d320/256 "
+    "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
+    "[sink] "
+    "[softcap=<x>] [splits=<n>] [seed=<n>]";
+
+}  // namespace wavejit::attention_latent

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// attention_latent as the runtime and its tools know it.
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "templates/attention/kernel/canon.h"
+#include "templates/attention_latent/call/descriptor.h"
+#include "templates/attention_latent/call/runs.h"
+#include "templates/attention_latent/kernel/words.h"
+
+namespace wavejit::attention_latent {
+namespace {
+
+using families::Toggles;
+using targets::Target;
+
+template <typename Number>
+Number value_of(std::string_view text, Number otherwise) {
+  Number value{};
+  return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
+}
+
+// What a line without scale= means: that of the models whose widths these are, 128 dims before absorption and the
+// rope's behind them; without a rope that of the width itself.
+float default_scale(const ProblemDescriptor& descriptor) {
+  constexpr std::int64_t before_absorption = 128;
+  const std::int64_t rope = descriptor.head_dim_qk - descriptor.head_dim_v;
+  const std::int64_t dims = rope != 0 ? before_absorption + rope : descriptor.head_dim_qk;
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(dims)));
+}
+
+class Described final : public families::DescribedProblem {
+ public:
+  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+  std::string text() const override { return to_text(descriptor_); }
+  Result<families::Shape> shape(const boards::Board& board, const Toggles& /*toggles*/) const override {
+    const LatentProblem problem = descriptor_.problem();
+    return problem.shape.of_runs(plan_runs(problem, board, any_reach).count > 1).shape();
+  }
+  std::vector<families::Note> notes(const boards::Board& board, const Toggles& /*toggles*/) const override {
+    const LatentProblem problem = descriptor_.problem();
+    return {{.label = "splits", .text = describe(plan_runs(problem, board, any_reach), problem)}};
+  }
+  // A call over the keys that it has at first splits no keys, and a captured one without a workspace never does.
+  std::vector<std::unique_ptr<DescribedProblem>> of_single_lengths() const override {
+    std::vector<std::unique_ptr<DescribedProblem>> all;
+    if (descriptor_.splits != 0 || descriptor_.key_length <= attention::chunk_keys) return all;
+    ProblemDescriptor whole = descriptor_;
+    whole.splits = 1;
+    ProblemDescriptor cut = descriptor_;
+    cut.splits = 2;
+    all.push_back(std::make_unique<Described>(std::move(whole)));
+    all.push_back(std::make_unique<Described>(std::move(cut)));
+    return all;
+  }
+  bool has_range() const override { return false; }
+  wavejit_problem told(const std::string& text) const override {
+    wavejit_problem told{};
+    told.size = sizeof told;
+    told.text = text.c_str();
+    told.dtype = descriptor_.dtype == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+    told.output_dtype = told.dtype;
+    told.layout = descriptor_.page_size != 0 ? WAVEJIT_LAYOUT_PAGED
+                  : descriptor_.packed       ? WAVEJIT_LAYOUT_PACKED
+                                             : WAVEJIT_LAYOUT_BSHD;
+    told.batch = descriptor_.batch;
+    told.query_length = descriptor_.query_length;
+    told.key_length = descriptor_.key_length;
+    told.query_heads = descriptor_.heads;
+    told.kv_heads = 1;
+    told.head_dim_qk = descriptor_.head_dim_qk;
+    told.head_dim_v = descriptor_.head_dim_v;
+    if (!descriptor_.query_lengths.empty()) told.query_lengths = descriptor_.query_lengths.data();
+    if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
+    attention::tell(descriptor_.mask, told);
+    told.lse = descriptor_.lse ? 1 : 0;
+    told.page_size = descriptor_.page_size;
+    told.sink = descriptor_.of(Modifier::sink).there ? 1 : 0;
+    told.softcap = value_of(descriptor_.of(Modifier::softcap).number, 0.0F);
+    told.splits = static_cast<std::int32_t>(descriptor_.splits);
+    told.scale = value_of(descriptor_.scale, default_scale(descriptor_));
+    told.seed = value_of(descriptor_.seed, std::int64_t{-1});
+    return told;
+  }
+
+ private:
+  ProblemDescriptor descriptor_;
+};
+
+WalkKernel kernel_of(const LatentShape& shape, const Target& target, const Toggles& toggles) {
+  WalkKernel kernel;
+  static_cast<AskedWords&>(kernel) = shape;
+  kernel.target = target.id;
+  kernel.lowering = toggles.lowering;
+  return kernel;
+}
+
+class AttentionLatent final : public families::Family {
+ public:
+  std::string_view name() const override { return family_name; }
+
+  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
+    auto descriptor = parse_descriptor(text);
+    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
+    return std::make_unique<Described>(*std::move(descriptor));
+  }
+
+  Result<families::Route> route(const families::Shape& shape, const Target& target,
+                                const Toggles& toggles) const override {
+    const LatentShape of = LatentShape::of(shape.code);
+    const WalkKernel walk = kernel_of(of, target, toggles);
+    if (const auto refusal = refusal_of(walk)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    families::Route route = {.kernels = {{.label = "spec", .spec = walk}}};
+    if (of.parts)
+      route.kernels.push_back({.label = "combine",
+                               .spec = CombineKernel{.dtype = of.dtype,
+                                                     .head_dim = of.dims_v(),
+                                                     .target = std::string(target.id),
+                                                     .lowering = toggles.lowering}});
+    return route;
+  }
+
+  families::Explanation explain(const families::Shape& shape, const Target& target,
+                                const Toggles& /*toggles*/) const override {
+    const LatentShape of = LatentShape::of(shape.code);
+    const int sharing = waves_of_rows(of);
+    return {.description = "tiles of " + std::to_string(count_of(of.rows)) +
+                           " rows and 64 keys, a row being a head of a query; " + std::to_string(waves) + " waves, " +
+                           std::to_string(sharing) +
+                           " to 32 rows with a share of V's columns each; keys and values one tile in LDS" +
+                           (of.parts ? ", then the parts of chunks merged" : ""),
+            .cost = std::to_string(key_ring_plan(of, target).total_bytes()) +
+                    " bytes of LDS, up to 512 VGPRs, 1 workgroup per CU",
+            .refused = {}};
+  }
+
+  Failure name_field(const families::Shape& shape, const Target& /*target*/, Failure failure) const override {
+    const LatentShape of = LatentShape::of(shape.code);
+    if (failure.status == WAVEJIT_UNSUPPORTED)
+      failure.detail = "q.sizes[3] = " + std::to_string(of.dims_k()) + ", o.sizes[3] = " + std::to_string(of.dims_v()) +
+                       ": " + failure.detail;
+    return failure;
+  }
+
+  std::vector<families::Shape> every_shape(const Target& target, const Toggles& toggles) const override {
+    // Without a soft cap; other words are a line of a list.
+    std::vector<families::Shape> shapes;
+    for (const auto& [type, type_name] : attention::operand_types)
+      for (const Mask mask : {Mask::none, Mask::causal})
+        for (const Rows rows : {Rows::r32, Rows::r64})
+          for (const Pages pages : {Pages::dense, Pages::tiles})
+            for (const bool parts : {false, true}) {
+              const LatentShape shape =
+                  LatentShape{{.dtype = type, .mask = mask, .modifiers = {}, .rows = rows, .pages = pages}}.of_runs(
+                      parts);
+              if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
+            }
+    return shapes;
+  }
+
+  std::string supported(const Target& target) const override {
+    WalkKernel plain;
+    plain.target = target.id;
+    const auto has = [](const WalkKernel& spec) { return !refusal_of(spec); };
+    if (!has(plain)) return "; no kernels: " + *refusal_of(plain);
+    return families::supported_words<WalkKernel>(walk_words, plain, has) +
+           " sink; LSE on request; 1 to 128 heads; latent and rope as one tensor or apart; queries dense or packed; "
+           "keys "
+           "dense, packed or in pages of 1 and of 16 n keys";
+  }
+};
+
+}  // namespace
+
+const families::Family& family() {
+  static const AttentionLatent one;
+  return one;
+}
+
+}  // namespace wavejit::attention_latent

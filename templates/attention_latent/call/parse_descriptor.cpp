@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The words of a descriptor, one row each, in the order in which they are printed, and what they must say together.
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "templates/attention/call/described_words.h"
+#include "templates/attention_latent/call/descriptor.h"
+#include "templates/attention_latent/kernel/words.h"
+
+namespace wavejit::attention_latent {
+namespace {
+
+using families::Word;
+using families::wrong;
+using Said = ProblemDescriptor;
+using Row = families::DescriptorWord<Said>;
+using WordRows = families::DescriptorWords<Said>;
+
+constexpr std::string_view accepted_layouts =
+    "layout=packed, layout=paged:<keys of a page, 1 or a multiple of 16 up to 8192>";
+
+Result<void> take_layout(Said& said, const Word& word, std::string_view value) {
+  constexpr std::string_view paged = "paged:";
+  if (value == "packed") {
+    said.packed = true;
+    return {};
+  }
+  if (!value.starts_with(paged)) return wrong(word, "is not known; accepted: " + std::string(accepted_layouts));
+  const auto size = families::whole_number(value.substr(paged.size()));
+  if (size != 1 && (!size || *size < attention::page_granule || *size > attention::max_page_size ||
+                    *size % attention::page_granule != 0))
+    return wrong(word, "is no page size; accepted: " + std::string(accepted_layouts));
+  said.page_size = *size;
+  return {};
+}
+
+Row splits_word() {
+  return families::value_word<Said>(
+      "splits", "<n>",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto count = families::whole_number(value);
+        if (!count || *count < 1 || *count > max_splits)
+          return wrong(word, "is no number of splits; accepted: splits=1 to splits=" + std::to_string(max_splits));
+        said.splits = *count;
+        return {};
+      },
+      [](const Said& said) { return said.splits == 0 ? std::string() : std::to_string(said.splits); });
+}
+
+// Words that have their place and no kernels: 8-bit caches, and keys that lists name.
+Row later_word(const char* key, const char* values, const char* what) {
+  return {.accepted = std::string(key) + values,
+          .take = [key, what](Said&, const Word& word) -> families::TakenWord {
+            if (!families::behind_key(word, key)) return std::nullopt;
+            return fail(WAVEJIT_UNSUPPORTED, "descriptor: word " + std::to_string(word.number) + " '" +
+                                                 std::string(word.text) + "': this version has no " + what +
+                                                 "; accepted: no such word");
+          },
+          .text = [](const Said&) { return std::string(); }};
+}
+
+WordRows make_rows() {
+  WordRows rows = {
+      attention::operand_type_word<Said>([](auto& said) -> auto& { return said.dtype; }),
+      attention::batch_word<Said>(),
+      families::number_word<Said>('q', "q<query length>", 1, max_length,
+                                  [](auto& said) -> auto& { return said.query_length; }),
+      families::number_word<Said>('k', "k<key length>", 0, max_length,
+                                  [](auto& said) -> auto& { return said.key_length; }),
+      families::number_word<Said>('h', "h<heads>", 1, max_heads, [](auto& said) -> auto& { return said.heads; }),
+      families::pair_word<Said>(
+          'd', "d<head dims>", attention::max_head_dim, [](auto& said) -> auto& { return said.head_dim_qk; },
+          [](auto& said) -> auto& { return said.head_dim_v; }),
+      attention::causal_word<Said>(max_length, "query", "key length"),
+      families::flag_word<Said>("lse", [](auto& said) -> auto& { return said.lse; }),
+      families::flag_word<Said>("apart", [](auto& said) -> auto& { return said.apart; }),
+      families::value_word<Said>("layout", "packed|paged:<n>", take_layout,
+                                 [](const Said& said) {
+                                   if (said.page_size != 0) return "paged:" + std::to_string(said.page_size);
+                                   return std::string(said.packed ? "packed" : "");
+                                 }),
+      attention::lengths_word<Said>("q_lengths", max_length, [](auto& said) -> auto& { return said.query_lengths; }),
+      attention::lengths_word<Said>("k_lengths", max_length, [](auto& said) -> auto& { return said.key_lengths; }),
+      attention::scale_word<Said>(),
+      attention::modifier_word<Said>(Modifier::sink),
+      attention::modifier_word<Said>(Modifier::softcap),
+      splits_word(),
+      later_word("cache", "=fp8", "kernels of 8-bit caches"),
+      later_word("keys_of_list", "=<n>", "kernels of listed keys"),
+      attention::seed_word<Said>(),
+  };
+  return rows;
+}
+
+const WordRows& descriptor_rows() {
+  static const WordRows rows = make_rows();
+  return rows;
+}
+
+std::unexpected<Failure> bad_line(const std::string& what, const std::string& accepted) {
+  return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted);
+}
+
+Result<void> check_list(const Said& said, const std::string& name, const std::vector<std::int64_t>& lengths,
+                        std::int64_t longest, bool exactly) {
+  if (lengths.empty()) return {};
+  if (std::ssize(lengths) != said.batch)
+    return bad_line(name + ": " + std::to_string(lengths.size()) + " lengths",
+                    std::to_string(said.batch) + ", one for each of b" + std::to_string(said.batch));
+  const std::int64_t most = std::ranges::max(lengths);
+  if (exactly ? most == longest : most <= longest) return {};
+  return bad_line(name + ": the longest is " + std::to_string(most),
+                  (exactly ? "" : "up to ") + std::to_string(longest));
+}
+
+Result<void> finish(Said& said) {
+  const auto is_known = [&](const auto& one) {
+    const HeadDims dims = head_dims(one.first);
+    return dims.qk == said.head_dim_qk && dims.v == said.head_dim_v;
+  };
+  if (!std::ranges::any_of(dims_names, is_known))
+    return fail(WAVEJIT_UNSUPPORTED, "descriptor: d" + std::to_string(said.head_dim_qk) + "/" +
+                                         std::to_string(said.head_dim_v) +
+                                         "; accepted: " + families::all_of(dims_names, "d"));
+  if (said.apart && said.head_dim_qk == said.head_dim_v)
+    return bad_line("apart of d" + std::to_string(said.head_dim_qk), "head dims with columns behind V's");
+  if (auto good = attention::check_prefix(said.mask, said.key_length); !good) return good;
+  if (said.page_size != 0) {
+    if (said.key_length > attention::max_paged_length)
+      return bad_line("k" + std::to_string(said.key_length) + " in pages",
+                      "up to k" + std::to_string(attention::max_paged_length));
+    said.packed = said.packed || !said.query_lengths.empty();
+  }
+  if (!said.query_lengths.empty() && !said.packed)
+    return bad_line("q_lengths of dense queries", "layout=packed or layout=paged:<n> beside it");
+  if (auto good = check_list(said, "q_lengths", said.query_lengths, said.query_length, true); !good) return good;
+  return check_list(said, "k_lengths", said.key_lengths, said.key_length, said.packed && said.page_size == 0);
+}
+
+}  // namespace
+
+std::int64_t ProblemDescriptor::total_keys() const {
+  if (key_lengths.empty()) return packed && page_size == 0 ? 0 : batch * key_length;
+  return std::accumulate(key_lengths.begin(), key_lengths.end(), std::int64_t{0});
+}
+
+LatentProblem ProblemDescriptor::problem() const {
+  LatentProblem problem;
+  problem.shape.dtype = dtype;
+  for (const auto& [dims, name] : dims_names)
+    if (head_dims(dims).qk == head_dim_qk && head_dims(dims).v == head_dim_v) problem.shape.dims = dims;
+  problem.shape.mask = mask.causal ? Mask::causal : Mask::none;
+  problem.shape.modifiers.set(Modifier::softcap, of(Modifier::softcap).there);
+  problem.shape.rows = rows_for(static_cast<std::uint64_t>(query_length) * static_cast<std::uint64_t>(heads));
+  problem.shape.pages = pages_for(page_size);
+  problem.batch = static_cast<std::uint32_t>(batch);
+  problem.query_length = static_cast<std::uint32_t>(query_length);
+  problem.key_length = static_cast<std::uint32_t>(key_length);
+  problem.heads = static_cast<std::uint32_t>(heads);
+  problem.packed_queries = packed;
+  problem.query_rows = static_cast<std::uint64_t>(
+      query_lengths.empty() ? batch * query_length
+                            : std::accumulate(query_lengths.begin(), query_lengths.end(), std::int64_t{0}));
+  problem.splits = static_cast<std::uint32_t>(splits);
+  problem.uneven_lengths =
+      attention::may_be_uneven(packed || page_size != 0 || !key_lengths.empty(), batch, key_length, total_keys());
+  return problem;
+}
+
+Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
+  auto said = families::read_words(text, family_name, descriptor_rows());
+  if (!said) return said;
+  if (auto good = finish(*said); !good) return std::unexpected(std::move(good.error()));
+  return said;
+}
+
+std::string to_text(const ProblemDescriptor& descriptor) {
+  return families::line_of(family_name, descriptor_rows(), descriptor);
+}
+
+}  // namespace wavejit::attention_latent

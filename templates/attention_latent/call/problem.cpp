@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/call/problem.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "families/call/refusal.h"
+#include "families/call/struct_size.h"
+#include "families/call/tensor_memory.h"
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/call/device_lengths.h"
+#include "templates/attention/call/flags.h"
+#include "templates/attention/call/mask.h"
+#include "templates/attention/call/modifiers.h"
+#include "templates/attention/call/tensors.h"
+#include "templates/attention_latent/kernel/words.h"
+
+namespace wavejit::attention_latent {
+namespace {
+
+using attention::check_apart;
+using attention::check_no_overlap;
+using attention::check_size;
+using attention::check_sizes;
+using attention::check_tensor;
+using attention::element_bytes_of;
+using attention::Extents;
+using families::Range;
+using families::range_of;
+using families::surely_share;
+using families::refusal::bad;
+using families::refusal::bad_size;
+using families::refusal::dtype_text;
+using families::refusal::Named;
+using families::refusal::pointer_text;
+using families::refusal::refuse;
+using families::refusal::up_to;
+
+using Check = Result<void>;
+using Call = wavejit_attention_latent_arguments;
+
+constexpr std::uintptr_t workspace_alignment = 256;
+
+bool is_paged(const Call& call) { return call.block_table != nullptr; }
+std::int64_t dims_of(const wavejit_tensor& latent, const wavejit_tensor& rope) {
+  return latent.sizes[3] + (rope.data != nullptr ? rope.sizes[3] : 0);
+}
+
+// Which of the pairs (D, Dv) the tensors have.
+Result<Dims> check_dims(const Call& call) {
+  const std::int64_t v = call.o.sizes[3];
+  const std::int64_t qk = dims_of(call.q, call.q_rope);
+  const auto refused = [&](const Named& tensor, const std::string& accepted) {
+    return std::unexpected(bad_size(tensor, 3, accepted));
+  };
+  std::string known;
+  for (const auto& [dims, name] : dims_names) {
+    const HeadDims of = head_dims(dims);
+    if (of.qk != qk || of.v != v) {
+      known += (known.empty() ? "" : ", ") + std::to_string(of.qk) + " with o.sizes[3] = " + std::to_string(of.v);
+      continue;
+    }
+    for (const auto& [name_of, latent, rope] : {std::tuple{"q", &call.q, &call.q_rope}, {"k", &call.k, &call.k_rope}}) {
+      const bool apart = rope->data != nullptr;
+      if (apart && latent->sizes[3] != v)
+        return refused({name_of, latent},
+                       std::to_string(v) + " (o.sizes[3]) beside " + name_of + "_rope, whose columns follow V's");
+      if (dims_of(*latent, *rope) != qk)
+        return refused({name_of, latent}, std::to_string(qk) + " columns, with " + name_of + "_rope's, as q has");
+    }
+    return dims;
+  }
+  return std::unexpected(bad(WAVEJIT_UNSUPPORTED, "q.sizes[3] (with q_rope.sizes[3])",
+                             std::to_string(qk) + " with o.sizes[3] = " + std::to_string(v), known));
+}
+
+// Sizes of the tensor beside q (of queries) or k (of keys).
+Check check_like(const Named& named, const Named& like) {
+  for (int d = 0; d < 3; ++d) {
+    const std::string source = std::string(like.name) + ".sizes[" + std::to_string(d) + "]";
+    if (auto size = check_size(named, d, like.tensor->sizes[d], source.c_str(), false); !size) return size;
+  }
+  return {};
+}
+
+Check check_outputs(const Call& call) {
+  const Named o = {"o", &call.o};
+  const Named lse = {"lse", &call.lse};
+  const Range of_o = range_of(call.o, element_bytes_of(call.o));
+  if (auto good = check_no_overlap(o, 3, static_cast<std::uint64_t>(call.o.sizes[3])); !good) return good;
+  const std::array<Named, 4> inputs = {
+      {{"q", &call.q}, {"q_rope", &call.q_rope}, {"k", &call.k}, {"k_rope", &call.k_rope}}};
+  for (const Named& input : inputs)
+    if (input.tensor->data != nullptr)
+      if (auto good = check_apart(o, of_o, input.name, range_of(*input.tensor, element_bytes_of(*input.tensor))); !good)
+        return good;
+  if (call.lse.data == nullptr) return {};
+  if (auto good = check_no_overlap(lse, 2, static_cast<std::uint64_t>(call.lse.sizes[2])); !good) return good;
+  const Range of_lse = range_of(call.lse, sizeof(float));
+  for (const Named& input : inputs)
+    if (input.tensor->data != nullptr)
+      if (auto good = check_apart(lse, of_lse, input.name, range_of(*input.tensor, element_bytes_of(*input.tensor)));
+          !good)
+        return good;
+  return check_apart(lse, of_lse, "o", of_o);
+}
+
+Check check_choices(const Call& call) {
+  if (call.splits < 0 || call.splits > max_splits)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "splits", std::to_string(call.splits),
+                      up_to("0 (as many as fill the device), 1", max_splits)));
+  if (reinterpret_cast<std::uintptr_t>(call.workspace) % workspace_alignment != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", pointer_text(call.workspace),
+                      "null (the engine's own), or device memory aligned to 256 bytes"));
+  if (call.workspace == nullptr && call.workspace_bytes != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.workspace_bytes),
+                      "0 while workspace is null"));
+  constexpr std::uint32_t known =
+      WAVEJIT_CHECK_LENGTHS | WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
+  if (auto flags = attention::check_flags(call.flags, known, call.scale); !flags) return flags;
+  if (call.max_total_keys < 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "max_total_keys", std::to_string(call.max_total_keys),
+                      "0, which says nothing, and the keys of all sequences together"));
+  if (call.reserved != 0) return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved", std::to_string(call.reserved), "0"));
+  return {};
+}
+
+// Pages of both tensors are those of one table.
+Check check_both_pages(const Call& call, std::int64_t key_length) {
+  if (auto pages = attention::check_pages(paging_of(call), key_length); !pages) return pages;
+  if (call.k_rope.data == nullptr) return {};
+  attention::PagingCall rope = paging_of(call);
+  return attention::check_pages({.k = call.k_rope,
+                                 .v = call.k_rope,
+                                 .block_table = rope.block_table,
+                                 .table_starts = rope.table_starts,
+                                 .table_columns = rope.table_columns,
+                                 .table_row_stride = rope.table_row_stride,
+                                 .page_layout = 0,
+                                 .first_keys = false},
+                                key_length);
+}
+
+Check check_keys(const Call& call, const Extents& extents) {
+  const Named k = {"k", &call.k};
+  const std::int64_t kv_batch = is_paged(call) ? call.k.sizes[0] : call.key_starts != nullptr ? 1 : extents.sequences;
+  const char* kv_batch_from = is_paged(call)               ? "k.sizes[0]"
+                              : call.key_starts != nullptr ? "packed keys"
+                                                           : extents.sequences_from;
+  if (auto size = check_size(k, 0, kv_batch, kv_batch_from, false); !size) return size;
+  if (call.k.sizes[2] != 1)
+    return refuse(bad_size(k, 2, "1: all query heads read the one latent head (attention_forward has several)"));
+  if (call.k_rope.data != nullptr) return check_like({"k_rope", &call.k_rope}, k);
+  return {};
+}
+
+// `problem` is filled in where the caller wants it.
+Check check_into(const Call* arguments, LatentProblem& problem) {
+  if (arguments == nullptr)
+    return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_attention_latent_arguments");
+  if (auto size = families::check_struct_size(*arguments, "arguments"); !size) return size;
+  const Call& call = *arguments;
+  if (call.report != nullptr)
+    if (auto size = families::check_output_size(*call.report, "report"); !size) return size;
+
+  if (call.q.dtype != WAVEJIT_FP16 && call.q.dtype != WAVEJIT_BF16)
+    return refuse(bad(call.q.dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, "q.dtype",
+                      dtype_text(call.q.dtype), "1 (fp16), 2 (bf16)"));
+  const bool paged = is_paged(call);
+  const std::array<Named, 5> tensors = {
+      {{"q", &call.q}, {"k", &call.k}, {"o", &call.o}, {"q_rope", &call.q_rope}, {"k_rope", &call.k_rope}}};
+  const auto is_there = [&](const Named& named) {
+    return named.tensor->data != nullptr || (named.tensor != &call.q_rope && named.tensor != &call.k_rope);
+  };
+  const auto is_of_keys = [&](const Named& named) { return named.tensor == &call.k || named.tensor == &call.k_rope; };
+  for (const Named& named : tensors) {
+    if (!is_there(named)) continue;
+    const bool of_keys = is_of_keys(named);
+    if (auto sizes = check_sizes(named, of_keys, of_keys && paged ? attention::max_pages : max_batch); !sizes)
+      return sizes;
+  }
+  if (call.q.sizes[2] > max_heads)
+    return refuse(bad_size({"q", &call.q}, 2, up_to("1", max_heads), WAVEJIT_UNSUPPORTED));
+  Extents extents;
+  if (auto sequences = attention::check_sequences(sequences_of(call), extents); !sequences) return sequences;
+  if (auto keys = check_keys(call, extents); !keys) return keys;
+  if (auto like = check_like({"o", &call.o}, {"q", &call.q}); !like) return like;
+  if (call.q_rope.data != nullptr)
+    if (auto like = check_like({"q_rope", &call.q_rope}, {"q", &call.q}); !like) return like;
+  const Result<Dims> dims = check_dims(call);
+  if (!dims) return std::unexpected(dims.error());
+  for (const Named& named : tensors) {
+    if (!is_there(named)) continue;
+    if (auto tensor = check_tensor(named, {.dtype = call.q.dtype}); !tensor) return tensor;
+  }
+  if (paged)
+    if (auto pages = check_both_pages(call, extents.key_length); !pages) return pages;
+  if (call.lse.data != nullptr)
+    if (auto lse = attention::check_row_numbers({"lse", &call.lse}, call.q); !lse) return lse;
+  if (call.scale == 0 && (call.flags & WAVEJIT_SCALE_IS_ZERO) == 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "scale", "0",
+                      "the model's, such as 1 / sqrt(192) for 128 + 64 dims before absorption: no width of this call "
+                      "says it (0 with WAVEJIT_SCALE_IS_ZERO in flags)"));
+  const Result<float> scale_log2e = attention::check_scale(call.scale, call.flags, call.scale);
+  if (!scale_log2e) return std::unexpected(scale_log2e.error());
+  if (auto outputs = check_outputs(call); !outputs) return outputs;
+
+  const auto heads = static_cast<std::uint32_t>(call.q.sizes[2]);
+  const std::uint64_t rows = static_cast<std::uint64_t>(extents.query_length) * heads;
+  // A row is divided by the heads by multiplication (emit/integers.h), which is exact below 2³² / heads.
+  if (rows >= (std::uint64_t{1} << 32U) / heads)
+    return refuse(bad_size(
+        {"q", &call.q}, 1,
+        up_to("1", ((std::int64_t{1} << 32) / heads / heads) - 1) + " with " + std::to_string(heads) + " heads"));
+  problem = {.shape = {{.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
+                        .dims = *dims,
+                        .modifiers = {},
+                        .rows = rows_for(rows),
+                        .pages = paged ? pages_for(call.k.sizes[1]) : Pages::dense}},
+             .batch = static_cast<std::uint32_t>(extents.sequences),
+             .query_length = static_cast<std::uint32_t>(extents.query_length),
+             .key_length = static_cast<std::uint32_t>(extents.key_length),
+             .heads = heads,
+             .scale_log2e = *scale_log2e,
+             .bottom_right = (call.mask & WAVEJIT_MASK_PREFIX) == 0,
+             .causal_prefix = static_cast<std::int32_t>(call.causal_prefix),
+             .query_rows = static_cast<std::uint64_t>(call.q.sizes[0]) * static_cast<std::uint64_t>(call.q.sizes[1]),
+             .splits = static_cast<std::uint32_t>(std::max(call.splits, 0)),
+             .packed_queries = call.query_starts != nullptr,
+             .uneven_lengths = attention::may_be_uneven(call.key_starts != nullptr || call.key_lengths != nullptr,
+                                                        extents.sequences, extents.key_length, call.max_total_keys)};
+  const Result<attention::MaskChoice> mask = attention::check_mask(
+      {.mask = call.mask, .causal_prefix = call.causal_prefix, .window_left = 0, .window_right = 0},
+      problem.key_length);
+  if (!mask) return std::unexpected(mask.error());
+  if (mask->mask == attention::Mask::window)
+    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask),
+                      "0 (none), or WAVEJIT_MASK_CAUSAL with or without WAVEJIT_MASK_PREFIX"));
+  problem.shape.mask = mask->mask == attention::Mask::causal ? Mask::causal : Mask::none;
+  const attention::ModifierCall modified = {.q = call.q,
+                                            .extents = extents,
+                                            .packed_queries = problem.packed_queries,
+                                            .packed_keys = call.key_starts != nullptr,
+                                            .scale_log2e = problem.scale_log2e};
+  static constexpr wavejit_tensor none{};
+  if (call.sink.data != nullptr)
+    if (auto sink = attention::check_modifier(Modifier::sink, modified, call.sink, 0); !sink) return sink;
+  if (call.softcap != 0) {
+    if (auto softcap = attention::check_modifier(Modifier::softcap, modified, none, call.softcap); !softcap)
+      return softcap;
+    problem.shape.modifiers.add(Modifier::softcap);
+  }
+  return check_choices(call);
+}
+
+}  // namespace
+
+attention::SequenceCall sequences_of(const Call& call) {
+  return {.q = call.q,
+          .k = call.k,
+          .query_starts = call.query_starts,
+          .key_starts = call.key_starts,
+          .key_lengths = call.key_lengths,
+          .sequences = call.sequences,
+          .max_query_length = call.max_query_length,
+          .max_key_length = call.max_key_length,
+          .paged = is_paged(call),
+          .names_a_table = call.table_starts != nullptr || call.table_columns != 0 || call.table_row_stride != 0};
+}
+
+attention::PagingCall paging_of(const Call& call) {
+  return {.k = call.k,
+          .v = call.k,
+          .block_table = call.block_table,
+          .table_starts = call.table_starts,
+          .table_columns = call.table_columns,
+          .table_row_stride = call.table_row_stride,
+          .page_layout = 0,
+          .first_keys = false};
+}
+
+families::Shape LatentShape::shape() const {
+  return {.family = &family(), .code = families::code_of<families::BitsOfTable<decltype(word_table)>>(*this)};
+}
+LatentShape LatentShape::of(std::uint64_t code) {
+  return families::shape_of_code<families::BitsOfTable<decltype(word_table)>, LatentShape>(code);
+}
+
+Result<LatentProblem> check(const Call* arguments) {
+  Result<LatentProblem> problem(std::in_place);
+  if (auto good = check_into(arguments, *problem); !good) [[unlikely]]
+    problem = std::unexpected(std::move(good.error()));
+  return problem;
+}
+
+Result<void> check_workspace(const Call& call, std::uint64_t bytes) {
+  if (call.workspace == nullptr || bytes == 0) return {};
+  if (call.workspace_bytes < bytes)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.workspace_bytes),
+                      std::to_string(bytes) + " and more for this call (wavejit_attention_latent_workspace says so)"));
+  const auto begin = reinterpret_cast<std::uintptr_t>(call.workspace);
+  const Range workspace = {.begin = begin, .end = begin + bytes, .dense = true};
+  for (const Named& named : {Named{"q", &call.q}, Named{"q_rope", &call.q_rope}, Named{"k", &call.k},
+                             Named{"k_rope", &call.k_rope}, Named{"o", &call.o}, Named{"lse", &call.lse}})
+    if (named.tensor->data != nullptr &&
+        surely_share(range_of(*named.tensor, element_bytes_of(*named.tensor)), workspace))
+      return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", pointer_text(call.workspace),
+                        std::string("memory that ") + named.name + " does not use"));
+  return {};
+}
+
+Result<void> check_device_lengths(families::DeviceMemory& memory, const LatentProblem& problem, const Call& call) {
+  const Extents extents = {.sequences = problem.batch,
+                           .query_length = problem.query_length,
+                           .key_length = problem.key_length,
+                           .sequences_from = nullptr};
+  const attention::PagingCall pages = paging_of(call);
+  return attention::check_device_lengths(memory, extents, sequences_of(call), is_paged(call) ? &pages : nullptr);
+}
+
+}  // namespace wavejit::attention_latent

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A call of attention_latent in plain numbers: what is left of the struct when every field was looked at.
+#pragma once
+
+#include <cstdint>
+
+#include "families/call/family.h"
+#include "templates/attention/call/limits.h"
+#include "templates/attention/call/paging.h"
+#include "templates/attention/call/sequences.h"
+#include "templates/attention_latent/kernel/spec.h"
+
+namespace wavejit::attention_latent {
+
+using families::fail;
+using families::Failure;
+using families::Result;
+
+const families::Family& family();
+
+using attention::max_batch;
+using attention::max_length;
+inline constexpr std::int64_t max_heads = 128;
+using families::max_splits;
+
+// Everything of a call that changes code.
+struct LatentShape : AskedWords {
+  bool operator==(const LatentShape&) const = default;
+  families::Shape shape() const;
+  // Of a walk over runs, or over all keys: scalar registers of the latter have no room for pages of whole tiles, so it
+  // looks granules up.
+  LatentShape of_runs(bool several) const {
+    LatentShape shape = *this;
+    shape.parts = several;
+    if (!several && pages == Pages::tiles) shape.pages = Pages::granules;
+    return shape;
+  }
+  static LatentShape of(std::uint64_t code);
+};
+
+// Pointers and strides stay where the caller put them.
+struct LatentProblem {
+  LatentShape shape;
+  std::uint32_t batch = 0;         // sequences
+  std::uint32_t query_length = 0;  // of packed queries: the longest
+  std::uint32_t key_length = 0;
+  std::uint32_t heads = 0;
+  float scale_log2e = 0;
+  bool bottom_right = true;
+  std::int32_t causal_prefix = 0;
+  std::uint64_t query_rows = 0;  // queries of all sequences
+  std::uint32_t splits = 0;      // 0: the caller did not say
+  bool packed_queries = false;
+  bool uneven_lengths = false;  // sequences may have fewer keys than key_length
+};
+
+// How many rows a workgroup has, for sequences of so many rows (a head of a query each).
+constexpr Rows rows_for(std::uint64_t rows) { return rows <= wave_rows ? Rows::r32 : Rows::r64; }
+constexpr Pages pages_for(std::int64_t page_size) {
+  if (page_size == 0) return Pages::dense;
+  if (page_size == 1) return Pages::keys;
+  return attention::holds_whole_tiles(page_size, false) ? Pages::tiles : Pages::granules;
+}
+
+attention::SequenceCall sequences_of(const wavejit_attention_latent_arguments& call);
+attention::PagingCall paging_of(const wavejit_attention_latent_arguments& call);
+
+// Reads the struct only as far as its size allows. Does not touch what the tensors point to.
+Result<LatentProblem> check(const wavejit_attention_latent_arguments* arguments);
+// The workspace of a call that brings one: large enough for `bytes`, and memory of no tensor.
+Result<void> check_workspace(const wavejit_attention_latent_arguments& call, std::uint64_t bytes);
+Result<void> check_device_lengths(families::DeviceMemory& memory, const LatentProblem& problem,
+                                  const wavejit_attention_latent_arguments& call);
+
+}  // namespace wavejit::attention_latent

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/call/runs.h"
+
+#include <algorithm>
+
+#include "templates/attention/kernel/canon.h"
+
+namespace wavejit::attention_latent {
+namespace {
+
+// Guesses: what a run costs beside its tiles of keys, and two launches beside one, in such tiles; how often a device is
+// filled that lengths of its own may leave half empty; and what an engine's workspace is worth.
+constexpr std::uint64_t run_cost = 1;
+constexpr std::uint64_t combine_cost = 2;
+constexpr std::uint64_t most_fillings = 8;
+constexpr std::uint64_t fillings_of_uneven_lengths = 4;
+constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20U;
+// Chunks of a sequence: two million keys. Offsets of records then stay inside a descriptor.
+constexpr std::uint64_t most_chunks = 2048;
+
+constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+
+std::uint64_t chunks_of(const LatentProblem& problem) { return ceil_div(problem.key_length, attention::chunk_keys); }
+
+// Chunks a run, so that the device is full and little of it empty at the end.
+std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequences, const boards::Board& board) {
+  const std::uint64_t chunks = chunks_of(problem);
+  const std::uint64_t rows = std::uint64_t{problem.query_length} * problem.heads;
+  const std::uint64_t workgroups = sequences * ceil_div(rows, static_cast<std::uint64_t>(count_of(problem.shape.rows)));
+  const auto places = static_cast<std::uint64_t>(board.compute_units);  // two tiles of keys fill the LDS of one
+  if (problem.uneven_lengths) {
+    const std::uint64_t count = std::clamp<std::uint64_t>(fillings_of_uneven_lengths * places / workgroups, 1, chunks);
+    return ceil_div(chunks, count);
+  }
+  const auto cost = [&](std::uint64_t of_run) {
+    const std::uint64_t count = ceil_div(chunks, of_run);
+    const std::uint64_t tiles =
+        std::min(of_run * attention::chunk_tiles, ceil_div(problem.key_length, attention::tile_keys));
+    return (ceil_div(workgroups * count, places) * (tiles + run_cost)) + (count > 1 ? combine_cost : 0);
+  };
+  std::uint64_t best = chunks;
+  std::uint64_t least = cost(chunks);
+  for (std::uint64_t fillings = 1; fillings <= most_fillings; ++fillings) {
+    const std::uint64_t most = std::min(fillings * places / workgroups, chunks);
+    if (most <= 1) continue;
+    const std::uint64_t of_run = ceil_div(chunks, most);
+    if (const std::uint64_t of = cost(of_run); of < least) {
+      best = of_run;
+      least = of;
+    }
+    if (most == chunks) break;
+  }
+  return best;
+}
+
+Runs runs_of(const LatentProblem& problem, std::uint64_t of_run, std::uint64_t queries) {
+  const std::uint64_t chunks = chunks_of(problem);
+  const std::uint64_t count = ceil_div(chunks, of_run);
+  if (count <= 1) return {};
+  return {.count = static_cast<std::uint32_t>(count),
+          .chunks = static_cast<std::uint32_t>(of_run),
+          .workspace_bytes =
+              queries * problem.heads * chunks * static_cast<std::uint64_t>(record_bytes(problem.shape.dims_v()))};
+}
+
+}  // namespace
+
+Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::uint64_t reach) {
+  const std::uint64_t chunks = chunks_of(problem);
+  if (chunks <= 1 || chunks > most_chunks || problem.splits == 1) return {};
+  const bool asked = problem.splits > 1;
+  const auto chunks_a_run = [&](std::uint64_t sequences) {
+    return asked ? ceil_div(chunks, std::min<std::uint64_t>(problem.splits, chunks))
+                 : choose_chunks(problem, sequences, board);
+  };
+  const Runs all = runs_of(problem, chunks_a_run(problem.batch), problem.query_rows);
+  if (all.count == 1) return all;
+  const bool has_workspace = reach != any_reach;
+  if (all.workspace_bytes <= (has_workspace ? reach : most_workspace)) return all;
+  // Who says how many, and brings too little, is told so.
+  if (has_workspace && asked) return all;
+  if (problem.packed_queries) return asked ? all : Runs{};
+  const std::uint64_t of_sequence = all.workspace_bytes / problem.batch;
+  std::uint64_t fitting =
+      std::min<std::uint64_t>((has_workspace ? reach : most_workspace) / of_sequence, problem.batch);
+  if (fitting == 0) {
+    if (!asked) return {};
+    fitting = 1;
+  }
+  const std::uint64_t round = ceil_div(problem.batch, ceil_div(problem.batch, fitting));
+  Runs runs = runs_of(problem, chunks_a_run(round), round * problem.query_length);
+  if (runs.count > 1) runs.sequences_a_round = static_cast<std::uint32_t>(round);
+  return runs;
+}
+
+std::string describe(const Runs& runs, const LatentProblem& problem) {
+  if (runs.count == 1) {
+    if (chunks_of(problem) <= 1) return "1: the keys are one chunk of " + std::to_string(attention::chunk_keys);
+    if (problem.splits == 1) return "1: the call says so";
+    return "1: tiles of rows fill the device, or parts would not fit";
+  }
+  return std::to_string(runs.count) + ", each up to " + std::to_string(runs.chunks) +
+         (runs.chunks == 1 ? " chunk of " : " chunks of ") + std::to_string(attention::chunk_keys) + " keys, " +
+         std::to_string(runs.workspace_bytes) + " bytes of workspace" +
+         (runs.sequences_a_round != 0 ? " for " + std::to_string(runs.sequences_a_round) + " sequences at a time"
+                                      : "") +
+         (problem.splits > 1 ? ": the call says so" : ": fills the device's compute units");
+}
+
+}  // namespace wavejit::attention_latent

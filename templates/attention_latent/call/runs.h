@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Into how many runs of whole chunks the keys of each sequence are cut. The number shows in no bit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "boards/board.h"
+#include "templates/attention_latent/call/problem.h"
+
+namespace wavejit::attention_latent {
+
+struct Runs {
+  std::uint32_t count = 1;   // 1: a workgroup walks all keys, and leaves no parts
+  std::uint32_t chunks = 0;  // of a run
+  std::uint64_t workspace_bytes = 0;
+  std::uint32_t sequences_a_round = 0;  // 0: all at once
+};
+inline constexpr std::uint64_t any_reach = ~std::uint64_t{0};
+// `reach`: bytes of the caller's workspace; any_reach: the engine's own.
+Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::uint64_t reach);
+std::string describe(const Runs& runs, const LatentProblem& problem);
+
+}  // namespace wavejit::attention_latent

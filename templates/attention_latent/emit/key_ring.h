@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tiles of keys on their way from memory through LDS into fragments, of scores and of O. A walk asks in this order:
+//
+//   start     the loads of the first tiles
+//   whole     the tile at a place may be read by every wave
+//   keys, values
+//   release   the wave is done with it
+//
+// What start, whole and release return is carried round the loop. Two ways, by what the target can do: line_ring.h,
+// swizzled_ring.h.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "codegen/language/matrix.h"
+#include "templates/attention/emit/tile_walk.h"
+#include "templates/attention_latent/emit/workgroup.h"
+
+namespace wavejit::attention_latent {
+
+class KeyRing {
+ public:
+  virtual ~KeyRing() = default;
+
+  // Phases of the loop: each reads a buffer of its own.
+  virtual int buffers() const = 0;
+  virtual language::Values start(const attention::TileWalk& walk) = 0;
+  virtual language::Values whole(int buffer, language::Value* place, const attention::TileWalk& walk,
+                                 const language::Values& carried) = 0;
+  virtual language::Values release(int buffer, language::Value* place, const attention::TileWalk& walk,
+                                   const language::Values& carried) = 0;
+
+  // What of the next tile is fetched while the walk multiplies scores: operations of one instruction or a few, to be
+  // strung between products. Not all at once: the queue of memory would hold the wave up. Between whole and release.
+  virtual std::vector<std::function<void()>> fetches(int buffer, language::Value* place,
+                                                     const attention::TileWalk& walk,
+                                                     const language::Values& carried) = 0;
+
+  // 32 keys, 16 dims of all of K's.
+  virtual language::OperandA keys(int buffer, int key_block, int dim_block) = 0;
+  // 32 dims of the wave's own share of V's, in the order of kernel/spec.h (ColumnOrder); 16 keys.
+  virtual language::OperandA values(int buffer, int dim_block, int key_block) = 0;
+};
+
+std::unique_ptr<KeyRing> make_key_ring(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
+                                       const language::MatrixUnit& matrix);
+
+}  // namespace wavejit::attention_latent

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/emit/line_ring.h"
+
+#include "codegen/language/lane_place.h"
+#include "codegen/language/synchronize.h"
+
+namespace wavejit::attention_latent {
+namespace {
+
+using attention::LdsPlan;
+using attention::LineStream;
+using attention::TilePages;
+using attention::TileWalk;
+using language::OperandA;
+using language::Value;
+using language::Values;
+
+// LDS regions, one alias scope each: V columns and those behind them, of buffer 0, then of buffer 1.
+constexpr int regions = 4;
+LineStream::Place latent_in(const KeyRingPlan& plan) {
+  return {.line_bytes = plan.latent_line_bytes, .buffers = {{{0, plan.latent_offset(0)}, {2, plan.latent_offset(1)}}}};
+}
+LineStream::Place rope_in(const KeyRingPlan& plan) {
+  return {.line_bytes = plan.rope_line_bytes, .buffers = {{{1, plan.rope_offset(0)}, {3, plan.rope_offset(1)}}}};
+}
+
+}  // namespace
+
+LineRing::LineRing(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
+                   const language::MatrixUnit& matrix)
+    : kernel_(kernel),
+      plan_(key_ring_plan(spec, kernel.target())),
+      latent_blocks_(spec.dims_v() / language::wave_shape(kernel).fragment_k()),
+      lds_(kernel, plan_.total_bytes(), regions),
+      pages_(attention::pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
+      tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
+      between_products_(!pages_),
+      latent_(kernel, lds_, matrix, workgroup.k, latent_in(plan_), spec.dims_v(), waves, pages_, tile_pages_) {
+  if (spec.rope_dims() != 0)
+    rope_.emplace(kernel, lds_, matrix, workgroup.k_rope, rope_in(plan_), spec.rope_dims(), waves, pages_, tile_pages_);
+  latent_.keep_few_offsets();
+  latent_.begin_rows(workgroup.lane_group);
+  if (rope_) rope_->begin_rows(workgroup.lane_group);
+  const int pieces_of_share = dims_of_wave(spec) / LdsPlan::piece_elements;
+  latent_.begin_transposed(workgroup.lane_group,
+                           kernel.ir().CreateMul(workgroup.share, kernel.constant(pieces_of_share)));
+}
+
+Values LineRing::look_up(Value* place, const TileWalk& walk) const {
+  Value* tile = walk.tile_at(walk.at_most_last(place));
+  if (pages_) return {pages_->entries(tile)};
+  if (!tile_pages_) return {};
+  const TilePages::Place found = tile_pages_->look_up(tile, TilePages::Way::scalar);
+  return {found.entry, found.granule, found.live};
+}
+
+std::vector<std::function<void()>> LineRing::transfers(Part part, int buffer, Value* place, const TileWalk& walk,
+                                                       std::span<Value* const> found) {
+  Value* tile = walk.tile_at(walk.at_most_last(place));
+  Value* exists = walk.exists(place);
+  const TilePages::Place in_page =
+      tile_pages_ ? TilePages::Place{.entry = found[0], .granule = found[1], .live = found[2]} : TilePages::Place{};
+  Value* entries = pages_ ? found[0] : nullptr;
+  const auto line = static_cast<std::size_t>(part);
+  std::vector<std::function<void()>> all = latent_.transfers_of_line(buffer, tile, in_page, entries, line, exists);
+  if (!rope_) return all;
+  for (auto& one : rope_->transfers_of_line(buffer, tile, in_page, entries, line, exists))
+    all.push_back(std::move(one));
+  return all;
+}
+
+// Carried: where the next tile stands, and the one behind it.
+Values LineRing::start(const TileWalk& walk) {
+  Value* second = walk.ahead(walk.first(), 1);
+  const Values first_found = look_up(walk.first(), walk);
+  Values found = look_up(second, walk);
+  const Values third_found = look_up(walk.ahead(second, 1), walk);
+  for (const Part part : {Part::first, Part::second})
+    for (const auto& transfer : transfers(part, 0, walk.first(), walk, first_found)) transfer();
+  for (const auto& transfer : transfers(Part::first, 1, second, walk, found)) transfer();
+  found.insert(found.end(), third_found.begin(), third_found.end());
+  return found;
+}
+
+// Each wave waits for its own transfers into the tile. Younger are those of the next one's first part, which may stay
+// on their way.
+Values LineRing::whole(int buffer, Value* place, const TileWalk& walk, const Values& carried) {
+  language::wait_for_lds_and_fills(kernel_, transfer_count());
+  language::barrier(kernel_);
+  if (between_products_) return carried;
+  // Transfers from lanes' own addresses are flat instructions, which the backend counts as LDS reads, too: between such
+  // reads it would wait for too few. So they go before them.
+  for (const auto& transfer : second_part(buffer, place, walk, carried)) transfer();
+  return carried;
+}
+
+std::vector<std::function<void()>> LineRing::fetches(int buffer, Value* place, const TileWalk& walk,
+                                                     const Values& carried) {
+  return between_products_ ? second_part(buffer, place, walk, carried) : std::vector<std::function<void()>>();
+}
+
+std::vector<std::function<void()>> LineRing::second_part(int buffer, Value* place, const TileWalk& walk,
+                                                         const Values& carried) {
+  return transfers(Part::second, (buffer + 1) % buffers(), walk.ahead(place, 1), walk,
+                   std::span(carried).first(carried.size() / 2));
+}
+
+Values LineRing::release(int buffer, Value* place, const TileWalk& walk, const Values& carried) {
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+  Value* next = walk.ahead(place, buffers());
+  Values found(carried.begin() + static_cast<std::ptrdiff_t>(carried.size() / 2), carried.end());
+  // Before the transfers: who waits for what is found here then waits for older ones.
+  const Values later = look_up(walk.ahead(next, 1), walk);
+  for (const auto& transfer : transfers(Part::first, buffer, next, walk, found)) transfer();
+  found.insert(found.end(), later.begin(), later.end());
+  return found;
+}
+
+OperandA LineRing::keys(int buffer, int key_block, int dim_block) {
+  if (dim_block < latent_blocks_) return latent_.rows(buffer, key_block, dim_block);
+  return rope_->rows(buffer, key_block, dim_block - latent_blocks_);
+}
+
+OperandA LineRing::values(int buffer, int dim_block, int key_block) {
+  return latent_.transposed(buffer, dim_block, key_block);
+}
+
+}  // namespace wavejit::attention_latent

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tiles of keys in lines (attention/kernel/lds_layout.h), filled by 16-byte LDS DMA: two buffers in turn. A staged tile
+// is read by rows for the scores, and transposed by the read for O: its columns that are V's stand in LDS once. While a
+// tile is worked on, the next one is on its way, and from the end of the work two are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codegen/language/lds.h"
+#include "templates/attention/emit/key_pages.h"
+#include "templates/attention/emit/stream_lines.h"
+#include "templates/attention/emit/tile_pages.h"
+#include "templates/attention_latent/emit/key_ring.h"
+
+namespace wavejit::attention_latent {
+
+class LineRing final : public KeyRing {
+ public:
+  LineRing(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
+           const language::MatrixUnit& matrix);
+  // Its streams refer to it.
+  LineRing(const LineRing&) = delete;
+  LineRing& operator=(const LineRing&) = delete;
+
+  int buffers() const override { return 2; }
+  language::Values start(const attention::TileWalk& walk) override;
+  language::Values whole(int buffer, language::Value* place, const attention::TileWalk& walk,
+                         const language::Values& carried) override;
+  language::Values release(int buffer, language::Value* place, const attention::TileWalk& walk,
+                           const language::Values& carried) override;
+  std::vector<std::function<void()>> fetches(int buffer, language::Value* place, const attention::TileWalk& walk,
+                                             const language::Values& carried) override;
+  language::OperandA keys(int buffer, int key_block, int dim_block) override;
+  language::OperandA values(int buffer, int dim_block, int key_block) override;
+
+ private:
+  // A wave has two lines of a tile: the first is fetched as soon as a buffer is free, the second between products.
+  enum class Part : std::uint8_t { first, second };
+  language::Values look_up(language::Value* place, const attention::TileWalk& walk) const;
+  std::vector<std::function<void()>> transfers(Part part, int buffer, language::Value* place,
+                                               const attention::TileWalk& walk,
+                                               std::span<language::Value* const> found);
+  // Of the tile behind the one at `place`, which stands in `buffer`.
+  std::vector<std::function<void()>> second_part(int buffer, language::Value* place, const attention::TileWalk& walk,
+                                                 const language::Values& carried);
+  // Of a part.
+  int transfer_count() const { return (latent_.transfers() + (rope_ ? rope_->transfers() : 0)) / 2; }
+
+  language::Kernel& kernel_;
+  KeyRingPlan plan_;
+  int latent_blocks_;  // of 16 dims
+  language::Lds lds_;
+  std::optional<attention::KeyPages> pages_;  // before the streams, which ask for it
+  std::optional<attention::TilePages> tile_pages_;
+  bool between_products_;  // the second part is fetched
+  attention::LineStream latent_;
+  std::optional<attention::LineStream> rope_;
+};
+
+}  // namespace wavejit::attention_latent

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/emit/swizzled_ring.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include "codegen/language/control.h"
+#include "codegen/language/convert.h"
+#include "codegen/language/lane_place.h"
+#include "codegen/language/synchronize.h"
+#include "templates/attention/kernel/canon.h"
+
+namespace wavejit::attention_latent {
+namespace {
+
+using attention::KeyPages;
+using attention::TileWalk;
+using language::OperandA;
+using language::Value;
+using language::Values;
+
+constexpr int region = 0;
+constexpr int unit_bytes = 16;
+constexpr int dword_bytes = 4;
+constexpr int keys_of_fragment = 8;  // of a lane
+
+}  // namespace
+
+SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
+                           const language::MatrixUnit& matrix)
+    : kernel_(kernel),
+      matrix_(matrix),
+      latent_blocks_(spec.dims_v() / language::wave_shape(kernel).fragment_k()),
+      rope_dims_(spec.rope_dims()),
+      pitch_(spec.dims_v() * bytes_of(spec.dtype)),
+      lds_(kernel, attention::tile_keys * pitch_, 1),
+      rope_slice_(workgroup.k_rope),
+      pages_(attention::pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
+      tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
+      latent_(kernel, lds_, matrix, workgroup.k, region, 0, spec.dims_v(), threads, workgroup.lane_group, pages_,
+              tile_pages_) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto constant = [&](int value) { return kernel.constant(value); };
+  // Lane i of 32 has dims 2i and 2i + 1 of 64, of keys 4h … 4h + 3 (and 8 behind): unit i / 4 of eight, xor key mod 8
+  // as SwizzledRows writes it, dword i mod 4.
+  Value* in_half = language::row_of_lane(kernel, kernel.lane());
+  Value* unit = ir.CreateLShr(in_half, constant(2));
+  Value* dword = ir.CreateMul(ir.CreateAnd(in_half, constant(3)), constant(dword_bytes));
+  Value* share = ir.CreateMul(workgroup.share, constant(dims_of_wave(spec) * bytes_of(spec.dtype)));
+  for (int key = 0; key < 4; ++key) {
+    Value* row = ir.CreateAdd(ir.CreateMul(workgroup.lane_group, constant(4)), constant(key));
+    Value* start = ir.CreateMul(ir.CreateXor(unit, row), constant(unit_bytes));
+    start = ir.CreateAdd(ir.CreateAdd(start, dword), ir.CreateMul(row, constant(pitch_)));
+    value_starts_[static_cast<std::size_t>(key)] = ir.CreateAdd(start, share);
+  }
+}
+
+int SwizzledRing::rope_blocks() const { return rope_dims_ / language::wave_shape(kernel_).fragment_k(); }
+
+// 32 keys and 16 dims each, as scores take them: lane i of 32 has key i, its group the first or the last 8 dims.
+Values SwizzledRing::load_rope(Value* tile, Value* entries) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  const targets::WaveShape wave = language::wave_shape(kernel_);
+  Values loaded;
+  for (int key_block = 0; key_block < attention::tile_keys / wave.rows; ++key_block) {
+    Value* in_tile = ir.CreateAdd(language::row_of_lane(kernel_, kernel_.lane()), constant(key_block * wave.rows));
+    Value* column = ir.CreateMul(language::group_of_lane(kernel_, kernel_.lane()), constant(wave.operand_bytes));
+    if (pages_) {
+      const KeyPages::KeyPlace place = pages_->place_of_any_key(tile, entries, in_tile);
+      for (int block = 0; block < rope_blocks(); ++block)
+        loaded.push_back(language::load_lanes(
+            kernel_, pages_->row(rope_slice_, place, ir.CreateAdd(column, constant(block * wave.fragment_bytes()))),
+            wave.operand_bytes));
+      continue;
+    }
+    Value* offset = ir.CreateAdd(ir.CreateMul(in_tile, rope_slice_.row_stride), column);
+    const bool in_page = tile_pages_.has_value();
+    const language::Buffer from =
+        in_page ? tile_pages_->rows(rope_slice_, rope_dims_ * targets::bytes_of(matrix_.element()),
+                                    tile_pages_->look_up(tile, attention::TilePages::Way::scalar))
+                : rope_slice_.buffer;
+    Value* tile_offset = in_page
+                             ? constant(0)
+                             : ir.CreateMul(ir.CreateMul(tile, constant(attention::tile_keys)), rope_slice_.row_stride);
+    for (int block = 0; block < rope_blocks(); ++block)
+      loaded.push_back(
+          from.load(wave.operand_bytes, ir.CreateAdd(offset, constant(block * wave.fragment_bytes())), tile_offset));
+  }
+  return loaded;
+}
+
+Values SwizzledRing::load_latent(Value* tile, Value* entries) {
+  if (pages_) return latent_.fetch_from_pages(tile, entries);
+  if (tile_pages_) return latent_.fetch(tile, tile_pages_->look_up(tile, attention::TilePages::Way::scalar));
+  return latent_.fetch(tile, {});
+}
+
+Value* SwizzledRing::entries_of(Value* place, const TileWalk& walk) const {
+  return pages_->entries(walk.tile_at(walk.at_most_last(place)));
+}
+
+// Of the tile at the place: V's columns, of looked-up keys its entries and those of the next one, the rope.
+Values SwizzledRing::start(const TileWalk& walk) {
+  Value* tile = walk.tile_at(walk.first());
+  Value* entries = pages_ ? entries_of(walk.first(), walk) : nullptr;
+  Values carried = load_latent(tile, entries);
+  if (pages_) {
+    carried.push_back(entries);
+    carried.push_back(entries_of(walk.ahead(walk.first(), 1), walk));
+  }
+  for (Value* value : load_rope(tile, entries)) carried.push_back(value);
+  return carried;
+}
+
+Values SwizzledRing::whole(int /*buffer*/, Value* place, const TileWalk& walk, const Values& carried) {
+  // Nobody reads the previous tile any more …
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+  const auto behind = carried.begin() + latent_.loads();
+  latent_.write({carried.begin(), behind}).write_rest();
+  rope_.assign(behind + entry_values(), carried.end());
+  read_pair_ = read_keys_ = -1;
+  // … and everybody's part of this one has arrived.
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+  Values nothing;
+  for (auto value = carried.begin(); value != behind + entry_values(); ++value)
+    nothing.push_back(llvm::PoisonValue::get((*value)->getType()));
+  Value* next = walk.ahead(place, 1);
+  return language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, nothing, [&](const Values&) {
+    Value* entries = pages_ ? *(behind + 1) : nullptr;
+    Values loaded = load_latent(walk.tile_at(next), entries);
+    if (pages_) {
+      loaded.push_back(entries);
+      loaded.push_back(entries_of(walk.ahead(next, 1), walk));
+    }
+    return loaded;
+  });
+}
+
+// The rope's registers are free now.
+Values SwizzledRing::release(int /*buffer*/, Value* place, const TileWalk& walk, const Values& carried) {
+  Values nothing;
+  for (Value* value : rope_) nothing.push_back(llvm::PoisonValue::get(value->getType()));
+  Value* next = walk.ahead(place, 1);
+  const Values rope =
+      language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, nothing, [&](const Values&) {
+        return load_rope(walk.tile_at(next), pages_ ? carried[static_cast<std::size_t>(latent_.loads())] : nullptr);
+      });
+  Values all = carried;
+  all.insert(all.end(), rope.begin(), rope.end());
+  return all;
+}
+
+OperandA SwizzledRing::keys(int buffer, int key_block, int dim_block) {
+  if (dim_block < latent_blocks_) return latent_.rows(buffer, key_block, dim_block);
+  const int block = (key_block * rope_blocks()) + dim_block - latent_blocks_;
+  return matrix_.operand_a(rope_[static_cast<std::size_t>(block)], language::KOrder::contiguous);
+}
+
+OperandA SwizzledRing::values(int /*buffer*/, int dim_block, int key_block) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const int pair = dim_block / 2;
+  if (pair != read_pair_ || key_block != read_keys_) {
+    read_pair_ = pair;
+    read_keys_ = key_block;
+    read_.clear();
+    const targets::WaveShape wave = language::wave_shape(kernel_);
+    for (int key = 0; key < keys_of_fragment; ++key) {
+      const int offset = (((key_block * wave.fragment_k()) + (key / 4 * keys_of_fragment)) * pitch_) +
+                         (pair * 2 * wave.rows * targets::bytes_of(matrix_.element()));
+      read_.push_back(lds_.read(region, dword_bytes, value_starts_[static_cast<std::size_t>(key % 4)], offset));
+    }
+  }
+  // Two bytes of one dword behind two of the other: the low halves, or the high ones.
+  constexpr std::uint32_t low_halves = 0x05040100;
+  constexpr std::uint32_t high_halves = 0x07060302;
+  Values dwords;
+  for (std::size_t key = 0; key < keys_of_fragment; key += 2)
+    dwords.push_back(
+        ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {},
+                           {read_[key + 1], read_[key], ir.getInt32(dim_block % 2 == 0 ? low_halves : high_halves)}));
+  return matrix_.operand_a(language::gather_dwords(kernel_, dwords), language::KOrder::accumulator_rows);
+}
+
+}  // namespace wavejit::attention_latent

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tiles of keys where nothing transposes on the way out of LDS, and 64 keys of the columns that are V's fill it: one
+// buffer, and the next tile in registers.
+//
+//   V's columns      row by row in LDS. Scores read 16 bytes a lane; O reads dwords, two dims of one key, and a byte
+//                    permutation makes two fragments of eight of them
+//   behind them      (the rope) never in LDS: fragments as scores take them, from memory into registers
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "codegen/language/lds.h"
+#include "templates/attention/emit/streams_swizzled.h"
+#include "templates/attention_latent/emit/key_ring.h"
+
+namespace wavejit::attention_latent {
+
+class SwizzledRing final : public KeyRing {
+ public:
+  SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
+               const language::MatrixUnit& matrix);
+  // Its stream refers to it.
+  SwizzledRing(const SwizzledRing&) = delete;
+  SwizzledRing& operator=(const SwizzledRing&) = delete;
+
+  int buffers() const override { return 1; }
+  language::Values start(const attention::TileWalk& walk) override;
+  language::Values whole(int buffer, language::Value* place, const attention::TileWalk& walk,
+                         const language::Values& carried) override;
+  language::Values release(int buffer, language::Value* place, const attention::TileWalk& walk,
+                           const language::Values& carried) override;
+  std::vector<std::function<void()>> fetches(int, language::Value*, const attention::TileWalk&,
+                                             const language::Values&) override {
+    return {};
+  }
+  language::OperandA keys(int buffer, int key_block, int dim_block) override;
+  language::OperandA values(int buffer, int dim_block, int key_block) override;
+
+ private:
+  // A tile on its way: the thread's part of V's columns, the lane's fragments of those behind them.
+  language::Values load_latent(language::Value* tile, language::Value* entries);
+  language::Values load_rope(language::Value* tile, language::Value* entries);
+  language::Value* entries_of(language::Value* place, const attention::TileWalk& walk) const;
+  int entry_values() const { return pages_ ? 2 : 0; }
+  int rope_blocks() const;
+
+  language::Kernel& kernel_;
+  const language::MatrixUnit& matrix_;
+  int latent_blocks_;  // of 16 dims
+  int rope_dims_;
+  int pitch_;  // bytes of a row in LDS
+  language::Lds lds_;
+  attention::Slice rope_slice_;
+  std::optional<attention::KeyPages> pages_;  // before the stream, which asks for it
+  std::optional<attention::TilePages> tile_pages_;
+  attention::SwizzledRows latent_;
+  std::array<language::Value*, 4> value_starts_{};  // per lane: of the keys 4h … 4h + 3 of a block
+  // Of the tile that is worked on.
+  language::Values rope_;
+  // The last dwords that `values` read, of a pair of blocks.
+  int read_pair_ = -1;
+  int read_keys_ = -1;
+  language::Values read_;
+};
+
+}  // namespace wavejit::attention_latent

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/emit/walk.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "codegen/language/control.h"
+#include "codegen/language/convert.h"
+#include "codegen/language/lane_place.h"
+#include "codegen/language/matrix.h"
+#include "codegen/language/private_memory.h"
+#include "codegen/language/softmax.h"
+#include "templates/attention/emit/modifiers.h"
+#include "templates/attention/emit/query.h"
+#include "templates/attention/emit/tile_walk.h"
+#include "templates/attention_latent/emit/key_ring.h"
+#include "templates/attention_latent/emit/rows.h"
+#include "templates/attention_latent/emit/workgroup.h"
+
+namespace wavejit::attention_latent {
+namespace {
+
+using attention::TileInterval;
+using language::Accumulator;
+using language::Element;
+using language::Kernel;
+using language::KOrder;
+using language::OperandA;
+using language::OperandB;
+using language::PartStatistics;
+using language::SoftmaxState;
+using language::Value;
+using language::Values;
+
+// Four waves walk the tiles of keys together. A wave has 32 rows; those that share them multiply the same scores, since
+// nothing of a score is left to be divided among them in the canon, and have a share of O's columns each:
+//
+//   Sᵀ = K · Qᵀ      a lane owns a row (a column of Sᵀ), so that its statistics stay in the lane
+//   P  = softmax weights of S, rounded to the storage type in the registers where S stood
+//   Oᵀ += Vᵀ · Pᵀ    of the wave's share of V's columns
+class Walk {
+ public:
+  Walk(Kernel& kernel, const WalkKernel& spec)
+      : kernel_(kernel),
+        spec_(spec),
+        wave_(language::wave_shape(kernel)),
+        matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
+        workgroup_(begin_workgroup(kernel, spec)),
+        modifiers_(kernel, spec.modifiers, spec.dtype, score_fields, workgroup_),
+        ring_(make_key_ring(kernel, spec, workgroup_, matrix_)),
+        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
+        walk_(kernel, workgroup_.first_tile, workgroup_.tiles) {
+    walk_.prepare_chunks();
+    // Registers have no room for R: O, and behind it m and l.
+    if (!spec.parts) merged_memory_.emplace(kernel, statistics_at() + statistics_bytes);
+  }
+
+  void emit() {
+    State end = walk_tiles();
+    const PartStatistics part = {.maximum = end.softmax.maximum, .sum = softmax_.row_sum(end.softmax)};
+    if (spec_.parts) {
+      store_part(kernel_, spec_, workgroup_, walk_.chunk_of(walk_.last()), part, end.outputs);
+      return;
+    }
+    // A row of one chunk is not merged. Two branches with stores of their own: beside O, registers have no room for
+    // R's.
+    Value* several = walk_.several_chunks();
+    language::if_uniform(kernel_, kernel_.ir().CreateNot(several), language::Likelihood::even, [&] {
+      store_rows(kernel_, spec_, workgroup_, softmax_, part, end.outputs.front().layout, matrix_.element(),
+                 [&](int block, int r, int) { return quad_of(end, block, r); });
+    });
+    language::if_uniform(kernel_, several, language::Likelihood::even, [&] {
+      const PartStatistics row = merge_into_memory(end, part);
+      Value* place = merged_memory_->place();
+      store_rows(kernel_, spec_, workgroup_, softmax_, row, end.outputs.front().layout, matrix_.element(),
+                 [&](int, int, int at) { return merged_quad(place, at); });
+    });
+  }
+
+ private:
+  struct State {
+    Value* place = nullptr;  // of the tile in the walk
+    SoftmaxState softmax;
+    std::vector<Accumulator> outputs;  // Oᵀ of the chunk, a block of the wave's dims each
+    Values carried;                    // the ring's
+  };
+
+  int output_blocks() const { return dims_of_wave(spec_) / wave_.rows; }
+  int dim_blocks() const { return spec_.dims_k() / wave_.fragment_k(); }
+  static constexpr int score_blocks = attention::tile_keys / wave_rows;
+
+  // The state as a flat list, as the loop carries it, and back.
+  Values to_values(const State& state) const {
+    Values values = {state.place, state.softmax.maximum};
+    values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
+    for (const Accumulator& output : state.outputs) values.push_back(output.value);
+    values.insert(values.end(), state.carried.begin(), state.carried.end());
+    return values;
+  }
+  State from_values(State like, const Values& values) const {
+    auto next = values.begin();
+    like.place = *next++;
+    like.softmax.maximum = *next++;
+    for (Value*& sum : like.softmax.sums) sum = *next++;
+    for (Accumulator& output : like.outputs) output.value = *next++;
+    like.carried.assign(next, values.end());
+    return like;
+  }
+
+  State walk_tiles() {
+    // On their way before the keys, which they would wait behind.
+    const Values latent = attention::load_query(kernel_, spec_.dims_v(), workgroup_.q, workgroup_);
+    const Values rope = attention::load_query(kernel_, spec_.rope_dims(), workgroup_.q_rope, workgroup_);
+    State start{.place = walk_.first(), .softmax = softmax_.initial(), .outputs = {}, .carried = ring_->start(walk_)};
+    start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
+    if (!spec_.parts) begin_merged();
+    query_ = attention::query_operands(kernel_, workgroup_, matrix_, latent);
+    const std::vector<OperandB> behind = attention::query_operands(kernel_, workgroup_, matrix_, rope);
+    query_.insert(query_.end(), behind.begin(), behind.end());
+    for (OperandB& operand : query_) operand.value = language::in_accumulation_registers(kernel_, operand.value);
+
+    const Values end = language::loop_in_phases(
+        kernel_, ring_->buffers(), to_values(start),
+        [&](int buffer, const Values& values) {
+          State state = from_values(start, values);
+          // Opaque to what would carry the tile's byte offsets round the loop in vector registers.
+          Value* place = kernel_.uniform(state.place);
+          state.carried = ring_->whole(buffer, place, walk_, state.carried);
+          state = attend(std::move(state), buffer, place);
+          state.place = walk_.ahead(place, 1);
+          state.carried = ring_->release(buffer, place, walk_, state.carried);
+          return to_values(state);
+        },
+        [&](const Values& values) { return walk_.exists(from_values(start, values).place); });
+    return from_values(start, end);
+  }
+
+  State attend(State state, int buffer, Value* place) {
+    Value* tile = walk_.tile_at(place);
+    end_chunk(state, place);
+    ReadAhead keys(key_steps(), [&](const Step& step) { return ring_->keys(buffer, step.keys, step.dims); });
+    std::vector<Accumulator> scores = multiply_keys(keys, ring_->fetches(buffer, place, walk_, state.carried));
+    // The first of V are read while the softmax runs.
+    ReadAhead values(value_steps(), [&](const Step& step) { return ring_->values(buffer, step.dims, step.keys); });
+    modifiers_.apply(tile, {}, scores);
+    state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
+    state.softmax = softmax_.weigh(state.softmax, scores);
+    accumulate_values(values, scores, state.outputs);
+    return state;
+  }
+
+  // If the tile at `place` begins a chunk that is not the walk's first: the chunk before it is a part.
+  void end_chunk(State& state, Value* place) {
+    const Values values = to_values(state);
+    const Values after = language::if_uniform(
+        kernel_, walk_.begins_chunk(place), language::Likelihood::rarely, values, [&](const Values& before) {
+          State at = from_values(state, before);
+          const PartStatistics part = {.maximum = at.softmax.maximum, .sum = softmax_.row_sum(at.softmax)};
+          if (spec_.parts) {
+            Value* chunk = kernel_.ir().CreateSub(walk_.chunk_of(place), kernel_.constant(1));
+            store_part(kernel_, spec_, workgroup_, chunk, part, at.outputs);
+          } else {
+            merge_into_memory(at, part);
+          }
+          at.softmax = softmax_.initial();
+          for (Accumulator& output : at.outputs) output = matrix_.zeros();
+          return to_values(at);
+        });
+    state = from_values(state, after);
+  }
+
+  static constexpr int statistics_bytes = 16;  // m, l, and nothing
+  int statistics_at() const { return output_blocks() * wave_.registers() * static_cast<int>(sizeof(float)); }
+  void store_statistics(Value* place, const PartStatistics& of) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* both = llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), 2));
+    both = ir.CreateInsertElement(both, ir.CreateBitCast(of.maximum, kernel_.i32()), std::uint64_t{0});
+    both = ir.CreateInsertElement(both, ir.CreateBitCast(of.sum, kernel_.i32()), std::uint64_t{1});
+    merged_memory_->store(place, statistics_at(), both);
+  }
+  // Four floats of O a time, as the lane holds them.
+  template <typename Use>
+  void for_each_quad(Use use) {
+    constexpr int quad = 4;
+    for (int block = 0; block < output_blocks(); ++block)
+      for (int r = 0; r < wave_.registers(); r += quad)
+        use(block, r, ((block * wave_.registers()) + r) * static_cast<int>(sizeof(float)));
+  }
+  // Nothing is merged yet: where something will be, O is 0.
+  void begin_merged() {
+    language::if_uniform(kernel_, walk_.several_chunks(), language::Likelihood::even, [&] {
+      Value* place = merged_memory_->place();
+      Value* zeros = llvm::Constant::getNullValue(kernel_.vector(kernel_.i32(), 4));
+      for_each_quad([&](int, int, int at) { merged_memory_->store(place, at, zeros); });
+      store_statistics(place, {.maximum = softmax_.initial().maximum, .sum = kernel_.constant(0.0F)});
+    });
+  }
+  Value* quad_of(const State& state, int block, int r) {
+    return kernel_.ir().CreateShuffleVector(state.outputs[static_cast<std::size_t>(block)].value,
+                                            {r, r + 1, r + 2, r + 3});
+  }
+  Value* merged_quad(Value* place, int at) {
+    return kernel_.ir().CreateBitCast(merged_memory_->load(place, at, 4), kernel_.vector(kernel_.f32(), 4));
+  }
+  // R and the part behind it, O into memory.
+  PartStatistics merge_into_memory(const State& state, const PartStatistics& part) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* place = merged_memory_->place();
+    Value* both = ir.CreateBitCast(merged_memory_->load(place, statistics_at(), 2), kernel_.vector(kernel_.f32(), 2));
+    const language::MergeWeights weights =
+        softmax_.merge_weights(ir.CreateExtractElement(both, std::uint64_t{0}), part.maximum);
+    const PartStatistics row = {
+        .maximum = weights.maximum,
+        .sum = softmax_.merged(weights, ir.CreateExtractElement(both, std::uint64_t{1}), part.sum)};
+    store_statistics(place, row);
+    for_each_quad([&](int block, int r, int at) {
+      Value* four = softmax_.merged(weights, merged_quad(place, at), quad_of(state, block, r));
+      merged_memory_->store(place, at, kernel_.ir().CreateBitCast(four, kernel_.vector(kernel_.i32(), 4)));
+    });
+    return row;
+  }
+
+  // One fragment product: which block of keys, which block of dims.
+  struct Step {
+    int keys;
+    int dims;
+  };
+  // Both accumulators of the scores in turn, so that neighbours do not wait for each other.
+  std::vector<Step> key_steps() const {
+    std::vector<Step> steps;
+    for (int dims = 0; dims < dim_blocks(); ++dims)
+      for (int keys = 0; keys < score_blocks; ++keys) steps.push_back({keys, dims});
+    return steps;
+  }
+  std::vector<Step> value_steps() const {
+    std::vector<Step> steps;
+    for (int keys = 0; keys < attention::tile_keys / wave_.fragment_k(); ++keys)
+      for (int dims = 0; dims < output_blocks(); ++dims) steps.push_back({keys, dims});
+    return steps;
+  }
+
+  // LDS reads that run a few fragments ahead of the matrix instructions that consume them.
+  class ReadAhead {
+   public:
+    ReadAhead(std::vector<Step> steps, std::function<OperandA(const Step&)> read)
+        : steps_(std::move(steps)), read_(std::move(read)) {
+      fill(distance);
+    }
+    // Calls use(step, fragment) for every step in order.
+    template <typename Use>
+    void consume(Use use) {
+      for (std::size_t index = 0; index < steps_.size(); ++index) {
+        fill(index + distance);
+        use(steps_[index], fragments_[index]);
+      }
+    }
+
+   private:
+    static constexpr std::size_t distance = 4;
+    void fill(std::size_t count) {
+      while (fragments_.size() < std::min(count, steps_.size())) fragments_.push_back(read_(steps_[fragments_.size()]));
+    }
+    std::vector<Step> steps_;
+    std::function<OperandA(const Step&)> read_;
+    std::vector<OperandA> fragments_;
+  };
+
+  // Sᵀ = K · Qᵀ: raw scores, dims in blocks of 16 from dim 0 upward. Between products, evenly, what is fetched.
+  std::vector<Accumulator> multiply_keys(ReadAhead& reads, const std::vector<std::function<void()>>& fetches) {
+    std::vector<Accumulator> scores(static_cast<std::size_t>(score_blocks), matrix_.zeros());
+    const std::size_t products = key_steps().size();
+    std::size_t done = 0;
+    std::size_t fetched = 0;
+    reads.consume([&](const Step& step, const OperandA& keys) {
+      Accumulator& sum = scores[static_cast<std::size_t>(step.keys)];
+      sum = matrix_.mma(keys, query_[static_cast<std::size_t>(step.dims)], sum);
+      ++done;
+      for (; fetched * products < done * fetches.size(); ++fetched) fetches[fetched]();
+    });
+    return scores;
+  }
+
+  // Oᵀ += Vᵀ · Pᵀ, keys in blocks of 16 from key 0 of the tile upward.
+  void accumulate_values(ReadAhead& reads, const std::vector<Accumulator>& weights, std::vector<Accumulator>& outputs) {
+    OperandB packed;
+    reads.consume([&](const Step& step, const OperandA& values) {
+      if (step.dims == 0) packed = pack_weights(weights, step.keys);
+      Accumulator& sum = outputs[static_cast<std::size_t>(step.dims)];
+      sum = matrix_.mma(values, packed, sum);
+    });
+  }
+
+  // Eight score registers are one operand fragment: a 16-key block in accumulator-row order.
+  OperandB pack_weights(const std::vector<Accumulator>& weights, int key_block) {
+    const Accumulator& part = weights[static_cast<std::size_t>(key_block / 2)];
+    const std::vector<Value*> dwords =
+        language::convert_packed(kernel_, part.value, key_block % 2 * wave_.slots(), wave_.slots(), matrix_.element(),
+                                 language::NanInput::irrelevant);
+    return matrix_.operand_b(language::gather_dwords(kernel_, dwords), KOrder::accumulator_rows);
+  }
+
+  Kernel& kernel_;
+  const WalkKernel& spec_;
+  targets::WaveShape wave_;
+  language::MatrixUnit matrix_;
+  Workgroup workgroup_;
+  attention::ScoreModifiers modifiers_;
+  std::unique_ptr<KeyRing> ring_;
+  language::Softmax softmax_;
+  TileInterval walk_;
+  std::optional<language::PrivateMemory> merged_memory_;
+  std::vector<OperandB> query_;
+};
+
+}  // namespace
+
+void emit_walk(Kernel& kernel, const WalkKernel& spec) { Walk(kernel, spec).emit(); }
+
+}  // namespace wavejit::attention_latent

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/kernel/spec.h"
+
+#include <array>
+#include <span>
+
+#include "templates/attention/kernel/canon.h"
+#include "templates/attention/kernel/lds_layout.h"
+#include "templates/attention_latent/kernel/arguments.h"
+#include "templates/attention_latent/kernel/words.h"
+
+namespace wavejit::attention_latent {
+namespace {
+
+std::optional<std::string> target_refusal(const std::string& name) {
+  const targets::Target* target = targets::find_target(name);
+  if (target == nullptr) return "target=" + name + " is not in the target table; accepted: " + targets::known_targets();
+  if (target->wave_size != 64 || target->matrix.empty())
+    return "target=" + name + " has no 32x32 matrix instructions of 64 lanes, which these kernels are made of";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string to_text(const WalkKernel& spec) { return families::text_of_spec(walk_words, spec); }
+std::string to_text(const CombineKernel& spec) { return families::text_of_spec(combine_words, spec); }
+std::expected<WalkKernel, std::string> parse_walk_kernel(std::string_view text) {
+  return families::parse_words(walk_words, text);
+}
+std::expected<CombineKernel, std::string> parse_combine_kernel(std::string_view text) {
+  return families::parse_words(combine_words, text);
+}
+
+std::string kernel_name(const WalkKernel& spec) { return families::name_of_kernel(walk_words, spec); }
+std::string kernel_name(const CombineKernel& spec) { return families::name_of_kernel(combine_words, spec); }
+
+ColumnOrder column_order(const targets::Target& target) {
+  return attention::lds_layout(target) == attention::LdsLayout::lines ? ColumnOrder::in_blocks : ColumnOrder::in_pairs;
+}
+
+KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target) {
+  using attention::LdsPlan;
+  if (attention::lds_layout(target) == attention::LdsLayout::swizzled)
+    return {.buffers = 1, .latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.dtype)};
+  constexpr int line = LdsPlan::piece_bytes * LdsPlan::lines_per_piece;
+  KeyRingPlan plan;
+  plan.buffers = 2;
+  // Padding as of V, whose four rows are read together by a transpose read, and as of K (lds_layout.h).
+  plan.latent_line_bytes = line + 64;
+  plan.rope_line_bytes = line + 16;
+  const auto tile = [&](int dims, int line_bytes) {
+    return dims * bytes_of(words.dtype) / LdsPlan::piece_bytes * LdsPlan::lines_per_piece * line_bytes;
+  };
+  plan.latent_bytes = tile(words.dims_v(), plan.latent_line_bytes);
+  plan.rope_bytes = tile(words.rope_dims(), plan.rope_line_bytes);
+  return plan;
+}
+
+std::optional<std::string> refusal_of(const WalkKernel& spec) {
+  if (auto refusal = target_refusal(spec.target)) return refusal;
+  const targets::Target& target = *targets::find_target(spec.target);
+  if (spec.pages == Pages::tiles && !spec.parts)
+    return "pages=tiles of a walk over all keys; accepted: pages=granules, or parts beside it";
+  if (const int bytes = key_ring_plan(spec, target).total_bytes(); bytes > target.lds_bytes_per_workgroup)
+    return "tiles of keys take " + std::to_string(bytes) + " bytes of LDS; target=" + spec.target + " has " +
+           std::to_string(target.lds_bytes_per_workgroup);
+  return std::nullopt;
+}
+std::optional<std::string> refusal_of(const CombineKernel& spec) {
+  if (auto refusal = target_refusal(spec.target)) return refusal;
+  if (spec.head_dim != 512 && spec.head_dim != 256)
+    return "head dim " + std::to_string(spec.head_dim) + " has no kernel; accepted: 256, 512";
+  return std::nullopt;
+}
+
+std::size_t argument_bytes(const WalkKernel&) { return sizeof(Arguments); }
+std::size_t argument_bytes(const CombineKernel&) { return sizeof(Arguments); }
+
+std::span<const families::KernelKind> own_kernel_kinds() {
+  static constexpr std::array kinds = {families::kind_of<WalkKernel, parse_walk_kernel>,
+                                       families::kind_of<CombineKernel, parse_combine_kernel>};
+  return kinds;
+}
+
+}  // namespace wavejit::attention_latent

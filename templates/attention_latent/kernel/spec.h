@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What one compiled kernel of this family is, and its text (the cache key):
+//
+//   attention_latent bf16 d576/512 mask=causal rows=32 pages=tiles parts target=gfx950 lowering=llvm
+//   attention_latent_combine bf16 d512 target=gfx950 lowering=llvm
+//
+// Heads, lengths, strides and addresses are arguments of a launch; LSE and sinks are arguments that may be null. No
+// LLVM in this header.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "families/kernel/kernel_spec.h"
+#include "families/kernel/names.h"
+#include "families/kernel/spec_words.h"
+#include "targets/targets.h"
+#include "templates/attention/kernel/types.h"
+#include "templates/attention/kernel/words.h"
+
+namespace wavejit::attention_latent {
+
+using families::Lowering;
+using families::to_text;
+
+using attention::bytes_of;
+using attention::DataType;
+using attention::HeadDims;
+using attention::Modifier;
+using attention::Modifiers;
+
+inline constexpr std::string_view family_name = "attention_latent";
+
+// Of K, and its first columns, which are V.
+enum class Dims : std::uint8_t { d576, d512, d320 };
+inline constexpr families::Names<Dims, 3> dims_names = {
+    {{Dims::d576, "576/512"}, {Dims::d512, "512"}, {Dims::d320, "320/256"}}};
+constexpr HeadDims head_dims(Dims dims) {
+  if (dims == Dims::d576) return {.qk = 576, .v = 512};
+  return dims == Dims::d512 ? HeadDims{.qk = 512, .v = 512} : HeadDims{.qk = 320, .v = 256};
+}
+
+enum class Mask : std::uint8_t { none, causal };
+inline constexpr families::Names<Mask, 2> masks = {{{Mask::none, "none"}, {Mask::causal, "causal"}}};
+
+// dense: rows of a tensor. granules: pages of 16 n keys. tiles: pages of 64 n keys. keys: pages of one key.
+enum class Pages : std::uint8_t { dense, granules, tiles, keys };
+inline constexpr families::Names<Pages, 4> pages_names = {
+    {{Pages::dense, "none"}, {Pages::granules, "granules"}, {Pages::tiles, "tiles"}, {Pages::keys, "keys"}}};
+
+// Rows of a workgroup. A row is one head of one query.
+enum class Rows : std::uint8_t { r32, r64 };
+inline constexpr families::Names<Rows, 2> rows_names = {{{Rows::r32, "32"}, {Rows::r64, "64"}}};
+constexpr int count_of(Rows rows) { return rows == Rows::r32 ? 32 : 64; }
+
+// What a problem asks for.
+struct AskedWords {
+  DataType dtype = DataType::bf16;
+  Dims dims = Dims::d576;
+  Mask mask = Mask::none;
+  Modifiers modifiers;  // of which kernels know softcap
+  Rows rows = Rows::r32;
+  Pages pages = Pages::dense;
+  bool parts = false;  // leaves the part of each chunk for the combine kernel
+  bool operator==(const AskedWords&) const = default;
+
+  bool has(Modifier one) const { return modifiers.has(one); }
+  int dims_k() const { return head_dims(dims).qk; }
+  int dims_v() const { return head_dims(dims).v; }
+  int rope_dims() const { return dims_k() - dims_v(); }
+  attention::KeyLayout layout() const {
+    return {.paged = pages != Pages::dense, .whole_tiles = pages == Pages::tiles, .single_keys = pages == Pages::keys};
+  }
+};
+
+struct WalkKernel : AskedWords {
+  static constexpr std::string_view kernel = "attention_latent";
+  static constexpr std::string_view family = family_name;
+  std::string target;
+  Lowering lowering = Lowering::llvm;
+  bool operator==(const WalkKernel&) const = default;
+};
+
+// Merges the parts that workgroups left, whatever their rows, mask, pages or modifiers.
+struct CombineKernel {
+  static constexpr std::string_view kernel = "attention_latent_combine";
+  static constexpr std::string_view family = family_name;
+  DataType dtype = DataType::bf16;  // of O
+  int head_dim = 512;
+  std::string target;
+  Lowering lowering = Lowering::llvm;
+  bool operator==(const CombineKernel&) const = default;
+};
+
+std::string to_text(const WalkKernel& spec);
+std::string to_text(const CombineKernel& spec);
+std::expected<WalkKernel, std::string> parse_walk_kernel(std::string_view text);
+std::expected<CombineKernel, std::string> parse_combine_kernel(std::string_view text);
+// "attention_latent_bf16_d576_512_causal_rows32_tiles_parts_gfx950"
+std::string kernel_name(const WalkKernel& spec);
+std::string kernel_name(const CombineKernel& spec);
+std::optional<std::string> refusal_of(const WalkKernel& spec);
+std::optional<std::string> refusal_of(const CombineKernel& spec);
+std::size_t argument_bytes(const WalkKernel& spec);
+std::size_t argument_bytes(const CombineKernel& spec);
+
+// Four waves. Those of one tile of 32 rows multiply the same scores, and have a share of O's columns each.
+inline constexpr int waves = 4;
+inline constexpr int wave_rows = 32;
+inline constexpr int threads = waves * 64;
+constexpr int waves_of_rows(const AskedWords& words) { return waves / (count_of(words.rows) / wave_rows); }
+constexpr int dims_of_wave(const AskedWords& words) { return words.dims_v() / waves_of_rows(words); }
+inline constexpr int combine_threads = 64;
+
+// A record is what one chunk leaves of one row, in f32: O [head dim], m, l, and nothing up to the next 16 bytes.
+// Records stand [sequence][row][head][chunk]; packed rows follow each other as in q.
+constexpr int record_bytes(int head_dim) { return (head_dim + 4) * 4; }
+
+// How the dims of a wave's share stand in O's blocks of 32: one block after the other; or two blocks have 64 dims in
+// turn, the even ones and the odd ones, since one dword of LDS is two dims of a key (emit/swizzled_ring.h).
+enum class ColumnOrder : std::uint8_t { in_blocks, in_pairs };
+ColumnOrder column_order(const targets::Target& target);
+
+// LDS of a walk (attention/kernel/lds_layout.h). Lines: two tiles of keys, each as its V columns and those behind them.
+// Swizzled: one tile's V columns.
+struct KeyRingPlan {
+  int buffers = 1;
+  int latent_line_bytes = 0;
+  int rope_line_bytes = 0;
+  int latent_bytes = 0;  // of a tile
+  int rope_bytes = 0;
+  constexpr int latent_offset(int buffer) const { return buffer * (latent_bytes + rope_bytes); }
+  constexpr int rope_offset(int buffer) const { return latent_offset(buffer) + latent_bytes; }
+  constexpr int total_bytes() const { return latent_offset(buffers); }
+};
+KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target);
+
+}  // namespace wavejit::attention_latent

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/program/device_call.h"
+
+namespace wavejit::attention_latent::program {
+
+using attention::program::Experiment;
+using attention::program::Placement;
+
+wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const DevicePointers& memory) {
+  const Experiment& of = arrays.experiment;
+  const Placement queries = attention::program::queries_of(of);
+  const Placement keys = attention::program::keys_of(of);
+  const auto type = of.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+  const std::int64_t columns = arrays.apart ? arrays.latent() : arrays.latent() + arrays.rope();
+  const std::int64_t key_batch = of.paged() ? arrays.pages : keys.batch;
+  const std::int64_t key_rows = of.paged() ? of.page_size : keys.length;
+  wavejit_attention_latent_arguments call{};
+  call.size = sizeof call;
+  call.q = wavejit_dense_tensor(memory.q, type, queries.batch, queries.length, of.query_heads, columns);
+  call.k = wavejit_dense_tensor(memory.k, type, key_batch, key_rows, 1, columns);
+  if (arrays.apart) {
+    call.q_rope =
+        wavejit_dense_tensor(memory.q_rope, type, queries.batch, queries.length, of.query_heads, arrays.rope());
+    call.k_rope = wavejit_dense_tensor(memory.k_rope, type, key_batch, key_rows, 1, arrays.rope());
+  }
+  call.o = wavejit_dense_tensor(memory.o, type, queries.batch, queries.length, of.query_heads, arrays.latent());
+  if (memory.lse != nullptr)
+    call.lse = wavejit_dense_tensor(memory.lse, WAVEJIT_FP32, queries.batch, of.query_heads, queries.length, 1);
+  call.scale = of.scale;
+  if (of.scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
+  call.mask = of.mask;
+  call.causal_prefix = of.causal_prefix;
+  call.query_starts = static_cast<const std::int32_t*>(memory.query_starts);
+  call.key_starts = static_cast<const std::int32_t*>(memory.key_starts);
+  call.key_lengths = static_cast<const std::int32_t*>(memory.key_lengths);
+  if (of.packed_queries()) {
+    call.sequences = of.batch;
+    call.max_query_length = of.query_length;
+  }
+  if (of.packed_keys() || of.paged()) call.max_key_length = of.key_length;
+  if (of.paged()) {
+    call.block_table = static_cast<const std::int32_t*>(memory.table);
+    call.table_columns = arrays.table_columns;
+  }
+  if (memory.sinks != nullptr) call.sink = wavejit_dense_tensor(memory.sinks, WAVEJIT_FP32, 1, of.query_heads, 1, 1);
+  call.softcap = of.of(attention::Modifier::softcap).number;
+  call.splits = of.splits;
+  for (const attention::program::Sequence& sequence : attention::program::sequences_of(of))
+    call.max_total_keys += sequence.keys;
+  return call;
+}
+
+}  // namespace wavejit::attention_latent::program

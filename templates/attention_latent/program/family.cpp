@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// attention_latent as the program's tools know it (tools/family.h): a descriptor → arrays, the call, float64. A row of
+// the answer is a row of O.
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "templates/attention_latent/program/device_call.h"
+#include "tools/array_problem.h"
+
+namespace wavejit::attention_latent::program {
+namespace {
+
+using namespace tools;
+using attention::program::Experiment;
+using attention::program::Sequence;
+
+// The exact rows, whose operands are made when somebody first asks: profiles never do. Any thread.
+class Exact {
+ public:
+  explicit Exact(std::string descriptor) : descriptor_(std::move(descriptor)) {}
+  ExactRow row(std::int64_t row) {
+    std::call_once(once_, [&] { arrays_ = *make_latent_arrays(descriptor_); });
+    const Experiment& of = arrays_.experiment;
+    const std::int64_t token = row / of.query_heads;
+    const std::vector<Sequence> sequences = attention::program::sequences_of(of);
+    const auto behind = std::ranges::upper_bound(sequences, token, {}, &Sequence::first_query);
+    const auto sequence = behind - sequences.begin() - 1;
+    return exact_row_of(arrays_, sequence, row % of.query_heads,
+                        token - sequences[static_cast<std::size_t>(sequence)].first_query);
+  }
+  const LatentArrays& arrays() const { return arrays_; }
+
+ private:
+  std::string descriptor_;
+  std::once_flag once_;
+  LatentArrays arrays_;
+};
+
+std::unique_ptr<Problem> problem_of(LatentArrays made) {
+  ArrayProblem problem;
+  problem.text = made.experiment.text;
+  const auto queries = attention::program::queries_of(made.experiment);
+  // Gigabytes of keys: gone before the next is copied.
+  for (std::vector<std::uint16_t>* tensor : {&made.q, &made.q_rope, &made.k, &made.k_rope}) {
+    problem.inputs.push_back(tensor->empty() ? std::vector<std::byte>(4) : bytes_of(*tensor));
+    *tensor = {};
+  }
+  const auto optional = [&](const auto& values) {
+    problem.inputs.push_back(values.empty() ? std::vector<std::byte>(4) : bytes_of(values));
+  };
+  optional(made.sinks);
+  optional(made.query_starts);
+  optional(made.key_starts);
+  optional(made.key_lengths);
+  optional(made.table);
+  if (made.experiment.lse) problem.inputs.emplace_back(static_cast<std::size_t>(queries.rows()) * sizeof(float));
+  problem.rows = queries.rows();
+  problem.columns = made.latent();
+  problem.type = made.experiment.type;
+  const auto arrays = std::make_shared<const LatentArrays>(std::move(made));
+  const auto call_with = [arrays](std::span<void* const> inputs, void* output) {
+    const auto given = [&](std::size_t index, const auto& values) { return values.empty() ? nullptr : inputs[index]; };
+    return call_of(*arrays, {.q = inputs[0],
+                             .q_rope = inputs[1],
+                             .k = inputs[2],
+                             .k_rope = inputs[3],
+                             .o = output,
+                             .lse = arrays->experiment.lse ? inputs[9] : nullptr,
+                             .sinks = given(4, arrays->sinks),
+                             .query_starts = given(5, arrays->query_starts),
+                             .key_starts = given(6, arrays->key_starts),
+                             .key_lengths = given(7, arrays->key_lengths),
+                             .table = given(8, arrays->table)});
+  };
+  problem.launch = [call_with](wavejit_engine* engine, std::span<void* const> inputs, void* output,
+                               wavejit_call_report* report) {
+    wavejit_attention_latent_arguments call = call_with(inputs, output);
+    call.report = report;
+    return checked(wavejit_attention_latent(engine, &call, nullptr));
+  };
+  problem.workspace_bytes = [call_with](wavejit_engine* engine, std::span<void* const> inputs,
+                                        void* output) -> Result<std::uint64_t> {
+    const wavejit_attention_latent_arguments call = call_with(inputs, output);
+    std::size_t bytes = 0;
+    if (auto asked = checked(wavejit_attention_latent_workspace(engine, &call, &bytes)); !asked)
+      return std::unexpected(asked.error());
+    return bytes;
+  };
+  const auto exact = std::make_shared<Exact>(arrays->experiment.text);
+  problem.exact = [exact](std::int64_t row) { return exact->row(row).o; };
+  problem.bounds = [exact](std::int64_t row) {
+    const ExactRow of = exact->row(row);
+    return bounds_of(exact->arrays(), of);
+  };
+  return make_problem(std::move(problem));
+}
+
+// A line that was understood. Its arrays may be gigabytes: they are made when somebody runs it.
+class Described : public Problem {
+ public:
+  explicit Described(Experiment experiment) : experiment_(std::move(experiment)) {}
+  const std::string& text() const override { return experiment_.text; }
+  std::int64_t keys() const override { return experiment_.key_length; }
+  std::unique_ptr<Case> make_case() const override {
+    std::call_once(once_, [&] { problem_ = problem_of(*make_latent_arrays(experiment_.text, false)); });
+    return problem_->make_case();
+  }
+
+ private:
+  Experiment experiment_;
+  mutable std::once_flag once_;
+  mutable std::unique_ptr<Problem> problem_;
+};
+
+class AttentionLatent : public Family {
+ public:
+  std::string_view name() const override { return "attention_latent"; }
+  std::string_view grammar() const override {
+    return "attention_latent <bf16|fp16> b<batch> q<query length> k<key length> h<heads> d576/512|d512|d320/256 "
+           "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] "
+           "[scale=<x>] "
+           "[sink] [softcap=<x>] [splits=<n>] [seed=<n>]";
+  }
+  std::string_view example() const override { return "attention_latent bf16 b2 q1 k1500 h16 d576/512 lse"; }
+  std::vector<std::string> listed() const override {
+    return {"attention_latent bf16 b2 q1 k100 h16 d576/512 lse",
+            "attention_latent fp16 b1 q3 k130 h12 d576/512 causal lse apart",
+            "attention_latent bf16 b2 q2 k200 h20 d512 causal k_lengths=200,17 sink",
+            "attention_latent bf16 b1 q5 k90 h8 d320/256 causal softcap=20",
+            "attention_latent bf16 b2 q1 k1100 h1 d576/512 layout=paged:16 k_lengths=1100,70",
+            "attention_latent fp16 b2 q1 k90 h3 d576/512 layout=paged:1 k_lengths=90,3"};
+  }
+  std::vector<std::string> examined() const override {
+    return {"attention_latent bf16 b2 q1 k1100 h16 d576/512 lse",
+            "attention_latent fp16 b1 q4 k130 h24 d576/512 causal sink layout=paged:64"};
+  }
+  std::vector<std::string> examined_for_time() const override {
+    return {"attention_latent bf16 b64 q1 k8192 h16 d576/512", "attention_latent bf16 b64 q1 k4096 h128 d576/512"};
+  }
+
+  Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
+    auto experiment = attention::program::parse_experiment(descriptor);
+    if (!experiment) return std::unexpected(experiment.error());
+    return std::make_unique<Described>(*std::move(experiment));
+  }
+};
+
+}  // namespace
+
+const tools::Family& family() {
+  static const AttentionLatent only;
+  return only;
+}
+
+}  // namespace wavejit::attention_latent::program

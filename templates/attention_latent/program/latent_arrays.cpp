@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/program/latent_arrays.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tools/array_problem.h"
+
+namespace wavejit::attention_latent::program {
+namespace {
+
+using attention::program::Experiment;
+using attention::program::Placement;
+using attention::program::Sequence;
+using tools::decode;
+using tools::encode;
+
+constexpr std::uint16_t not_a_number = 0x7FFF;  // in bf16 and in fp16
+
+// A hash of three numbers: the same on every machine.
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  std::uint64_t x = (a * 0x9E3779B97F4A7C15U) + (b * 0xBF58476D1CE4E5B9U) + (c * 0x94D049BB133111EBU) + 1;
+  x ^= x >> 30U;
+  x *= 0xBF58476D1CE4E5B9U;
+  x ^= x >> 27U;
+  x *= 0x94D049BB133111EBU;
+  return x ^ (x >> 31U);
+}
+
+// What a column of a head's up-projection of keys has: one number, in one row.
+struct Column {
+  std::size_t row;
+  double factor;
+};
+Column column_of(const Experiment& experiment, std::int64_t head, std::int64_t column) {
+  const std::uint64_t bits =
+      mixed(experiment.seed, static_cast<std::uint64_t>(head), static_cast<std::uint64_t>(column));
+  const double magnitude = (bits & 256U) != 0 ? 0.5 : 1;
+  return {.row = static_cast<std::size_t>(bits % static_cast<std::uint64_t>(nope_dims)),
+          .factor = (bits & 512U) != 0 ? magnitude : -magnitude};
+}
+
+void fill_queries(LatentArrays& arrays, bool with_exact) {
+  const Experiment& of = arrays.experiment;
+  const std::int64_t rows = attention::program::queries_of(of).rows();
+  const auto latent = static_cast<std::size_t>(arrays.latent());
+  const auto rope = static_cast<std::size_t>(arrays.rope());
+  // Of few bits, and so large that a row has keys that count and keys that do not.
+  constexpr float spread = 6;
+  constexpr float step = 0.25F;
+  const std::vector<float> before = tools::seeded_values(of.seed, static_cast<std::size_t>(rows * nope_dims));
+  const std::vector<float> behind = tools::seeded_values(of.seed + 1, static_cast<std::size_t>(rows) * rope);
+  const std::size_t stride = arrays.apart ? latent : latent + rope;
+  arrays.q.resize(static_cast<std::size_t>(rows) * stride);
+  if (arrays.apart) arrays.q_rope.resize(static_cast<std::size_t>(rows) * rope);
+  std::vector<Column> columns;
+  for (std::int64_t head = 0; head < of.query_heads; ++head)
+    for (std::int64_t column = 0; column < arrays.latent(); ++column) columns.push_back(column_of(of, head, column));
+  const auto nope_of = [&](std::size_t row, std::size_t dim) {
+    return std::round(before[(row * nope_dims) + dim] * spread / step) * step;
+  };
+  for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+    const std::size_t head = row % static_cast<std::size_t>(of.query_heads);
+    for (std::size_t column = 0; column < latent; ++column) {
+      const Column& up = columns[(head * latent) + column];
+      arrays.q[(row * stride) + column] = encode(of.type, up.factor * static_cast<double>(nope_of(row, up.row)));
+    }
+    std::uint16_t* to = arrays.apart ? arrays.q_rope.data() + (row * rope) : arrays.q.data() + (row * stride) + latent;
+    for (std::size_t dim = 0; dim < rope; ++dim)
+      to[dim] = encode(of.type, static_cast<double>(spread * behind[(row * rope) + dim]));
+    if (!with_exact) continue;
+    for (std::size_t dim = 0; dim < nope_dims; ++dim) arrays.nope.push_back(static_cast<double>(nope_of(row, dim)));
+    for (std::size_t dim = 0; dim < rope; ++dim)
+      arrays.q_ropes.push_back(static_cast<double>(decode(of.type, to[dim])));
+  }
+}
+
+void fill_keys(LatentArrays& arrays, bool with_exact) {
+  const Experiment& of = arrays.experiment;
+  const auto table = of.paged() ? attention::program::page_table_of(of) : attention::program::PageTable{};
+  arrays.table = table.entries;
+  arrays.pages = table.pages;
+  arrays.table_columns = table.columns;
+  const std::int64_t slots = of.paged() ? table.pages * of.page_size : attention::program::keys_of(of).rows();
+  const auto latent = static_cast<std::size_t>(arrays.latent());
+  const auto rope = static_cast<std::size_t>(arrays.rope());
+  const std::size_t stride = arrays.apart ? latent : latent + rope;
+  arrays.k.assign(static_cast<std::size_t>(slots) * stride, not_a_number);
+  if (arrays.apart) arrays.k_rope.assign(static_cast<std::size_t>(slots) * rope, not_a_number);
+  const std::vector<Sequence> sequences = attention::program::sequences_of(of);
+  for (std::size_t b = 0; b < sequences.size(); ++b) {
+    const Sequence& sequence = sequences[b];
+    const auto count = static_cast<std::size_t>(sequence.keys);
+    const std::vector<float> values = tools::seeded_values(of.seed + 2 + b, count * (latent + rope));
+    std::vector<double> compressed;
+    std::vector<double> ropes;
+    for (std::size_t key = 0; key < count; ++key) {
+      const auto number = static_cast<std::int64_t>(key);
+      const std::int64_t slot =
+          of.paged() ? (static_cast<std::int64_t>(table.entries[(b * static_cast<std::size_t>(table.columns)) +
+                                                                static_cast<std::size_t>(number / of.page_size)]) *
+                        of.page_size) +
+                           (number % of.page_size)
+                     : sequence.first_key + number;
+      std::uint16_t* to = arrays.k.data() + (static_cast<std::size_t>(slot) * stride);
+      std::uint16_t* behind =
+          arrays.apart ? arrays.k_rope.data() + (static_cast<std::size_t>(slot) * rope) : to + latent;
+      for (std::size_t dim = 0; dim < latent + rope; ++dim) {
+        const std::uint16_t bits = encode(of.type, static_cast<double>(values[(key * (latent + rope)) + dim]));
+        (dim < latent ? to[dim] : behind[dim - latent]) = bits;
+        if (with_exact) (dim < latent ? compressed : ropes).push_back(static_cast<double>(decode(of.type, bits)));
+      }
+    }
+    arrays.compressed.push_back(std::move(compressed));
+    arrays.ropes.push_back(std::move(ropes));
+  }
+}
+
+void fill_lengths(LatentArrays& arrays) {
+  const Experiment& of = arrays.experiment;
+  const std::vector<Sequence> sequences = attention::program::sequences_of(of);
+  const auto number = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
+  for (const Sequence& sequence : sequences) {
+    if (of.packed_queries()) arrays.query_starts.push_back(number(sequence.first_query));
+    if (of.packed_keys()) arrays.key_starts.push_back(number(sequence.first_key));
+    if (of.paged() || (!of.packed_keys() && !of.key_lengths.empty()))
+      arrays.key_lengths.push_back(number(sequence.keys));
+  }
+  if (of.packed_queries())
+    arrays.query_starts.push_back(number(sequences.back().first_query + sequences.back().queries));
+  if (of.packed_keys()) arrays.key_starts.push_back(number(sequences.back().first_key + sequences.back().keys));
+}
+
+bool has_word(const std::string& text, const std::string& word) {
+  return (text + ' ').find(' ' + word + ' ') != std::string::npos;
+}
+
+}  // namespace
+
+tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bool with_exact) {
+  auto experiment = attention::program::parse_experiment(descriptor);
+  if (!experiment) return std::unexpected(experiment.error());
+  LatentArrays arrays;
+  arrays.experiment = *std::move(experiment);
+  arrays.apart = has_word(arrays.experiment.text, "apart");
+  fill_queries(arrays, with_exact);
+  fill_keys(arrays, with_exact);
+  fill_lengths(arrays);
+  if (arrays.experiment.has(attention::Modifier::sink)) {
+    arrays.sinks =
+        tools::seeded_values(arrays.experiment.seed + 3, static_cast<std::size_t>(arrays.experiment.query_heads));
+    for (float& sink : arrays.sinks) sink *= 4;
+  }
+  return arrays;
+}
+
+Projections projections_of(const LatentArrays& arrays, std::int64_t head, bool through_up_v) {
+  const auto latent = static_cast<std::size_t>(arrays.latent());
+  Projections made = {.latent = arrays.latent(),
+                      .up_k = {.rows = nope_dims, .elements = {}},
+                      .up_v = {.rows = through_up_v ? static_cast<std::size_t>(nope_dims) : latent, .elements = {}}};
+  for (std::size_t column = 0; column < latent; ++column) {
+    const Column up = column_of(arrays.experiment, head, static_cast<std::int64_t>(column));
+    made.up_k.elements.push_back({.row = up.row, .column = column, .factor = up.factor});
+    if (!through_up_v) made.up_v.elements.push_back({.row = column, .column = column, .factor = 1});
+  }
+  if (!through_up_v) return made;
+  for (std::size_t row = 0; row < made.up_v.rows; ++row)
+    for (std::size_t column = 0; column < latent; ++column) {
+      const std::uint64_t bits =
+          mixed(arrays.experiment.seed + 4, static_cast<std::uint64_t>(head), (row * latent) + column);
+      made.up_v.elements.push_back({.row = row, .column = column, .factor = (bits & 1U) != 0 ? 1.0 : -1.0});
+    }
+  return made;
+}
+
+ExactRow exact_row_of(const LatentArrays& arrays, std::int64_t sequence, std::int64_t head, std::int64_t row,
+                      bool through_up_v) {
+  const Experiment& of = arrays.experiment;
+  const Sequence at = attention::program::sequences_of(of)[static_cast<std::size_t>(sequence)];
+  attention::program::ScoreRules rules = attention::program::rules_of(of, at);
+  rules.softcap = static_cast<double>(of.of(attention::Modifier::softcap).number);
+  if (!arrays.sinks.empty()) rules.sink = static_cast<double>(arrays.sinks[static_cast<std::size_t>(head)]);
+  const std::size_t place = static_cast<std::size_t>(((at.first_query + row) * of.query_heads) + head);
+  const auto rope = static_cast<std::size_t>(arrays.rope());
+  const LatentRow latent = {.nope = std::span(arrays.nope).subspan(place * nope_dims, nope_dims),
+                            .rope = std::span(arrays.q_ropes).subspan(place * rope, rope)};
+  return exact_row(
+      latent, projections_of(arrays, head, through_up_v), arrays.compressed[static_cast<std::size_t>(sequence)],
+      arrays.ropes[static_cast<std::size_t>(sequence)], attention::program::visible_keys(rules, row, at.keys), rules);
+}
+
+std::vector<double> bounds_of(const LatentArrays& arrays, const ExactRow& exact) {
+  // Half an ulp of 1: rounding of the answer, and of the weights.
+  const double half_ulp = arrays.experiment.type == tools::HalfType::bf16 ? 0x1p-8 : 0x1p-11;
+  constexpr double of_scores = 1e-4;  // sums of 576 products in f32, as a share of a weight
+  std::vector<double> bounds;
+  for (std::size_t dim = 0; dim < exact.o.size(); ++dim)
+    bounds.push_back((half_ulp * std::abs(exact.o[dim])) + ((half_ulp + of_scores) * exact.magnitudes[dim]) + 1e-5);
+  return bounds;
+}
+
+}  // namespace wavejit::attention_latent::program

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A problem of latent attention as arrays, from the descriptor's seed: compressed rows, ropes, and queries before and
+// after absorption.
+//
+// Absorption is exact here, so that the answer is one of the arrays that kernels read and of those that they never see:
+// an up-projection of keys has one power of two in each column, and queries before it few bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "templates/attention/program/experiment.h"
+#include "templates/attention_latent/program/reference.h"
+
+namespace wavejit::attention_latent::program {
+
+inline constexpr std::int64_t nope_dims = 128;
+
+struct LatentArrays {
+  attention::program::Experiment experiment;
+  bool apart = false;
+  // As device memory has them. Together: all columns in q and k; apart: V's there, and the others in the ropes'. What
+  // no sequence names (slots of pages, keys behind key_lengths) is NaN.
+  std::vector<std::uint16_t> q, q_rope, k, k_rope;
+  std::vector<float> sinks;
+  std::vector<std::int32_t> query_starts, key_starts, key_lengths, table;
+  std::int64_t pages = 0;
+  std::int64_t table_columns = 0;
+
+  // Before absorption: queries [token][head][nope dims], and rope.
+  std::vector<double> nope;
+  std::vector<double> q_ropes;
+  // Keys by sequence, [key][dims].
+  std::vector<std::vector<double>> compressed;
+  std::vector<std::vector<double>> ropes;
+
+  std::int64_t latent() const { return experiment.head_dim_v; }
+  std::int64_t rope() const { return experiment.head_dim_qk - experiment.head_dim_v; }
+};
+
+// `with_exact`: also what the exact rows are made of.
+tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bool with_exact = true);
+
+// A head's. `through_up_v`: O behind its up-projection of values, of 128 dims; else as kernels leave it, by the
+// identity.
+Projections projections_of(const LatentArrays& arrays, std::int64_t head, bool through_up_v);
+
+// Row `row` of sequence `sequence`.
+ExactRow exact_row_of(const LatentArrays& arrays, std::int64_t sequence, std::int64_t head, std::int64_t row,
+                      bool through_up_v = false);
+
+// What roundings amount to at most: of O, element by element, and of LSE.
+std::vector<double> bounds_of(const LatentArrays& arrays, const ExactRow& exact);
+inline constexpr double lse_bound = 2e-4;
+
+}  // namespace wavejit::attention_latent::program

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "attention_latent/latent_run.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <format>
+#include <memory>
+#include <span>
+#include <stdexcept>
+
+#include "support/test_device.h"
+
+namespace wavejit::tests {
+namespace {
+
+using attention::program::Sequence;
+using attention_latent::program::DevicePointers;
+
+void require(wavejit_status status) {
+  if (status != WAVEJIT_OK) throw std::runtime_error(wavejit_last_detail());
+}
+
+// NaN of each type, and what no answer is.
+constexpr std::uint8_t noise = 0xFF;
+constexpr std::size_t fence = 1024;
+
+class Memory {
+ public:
+  Memory(wavejit_engine* engine, std::size_t bytes) : engine_(engine), host_(bytes + (2 * fence), noise) {
+    require(wavejit_device_allocate(engine, host_.size(), &data_));
+  }
+  ~Memory() { wavejit_device_free(engine_, data_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  std::span<std::uint8_t> inside() { return std::span(host_).subspan(fence, host_.size() - (2 * fence)); }
+  void* data() const { return static_cast<std::uint8_t*>(data_) + fence; }
+  void in() { require(wavejit_device_copy_in(engine_, data_, host_.data(), host_.size())); }
+  void out() { require(wavejit_device_copy_out(engine_, host_.data(), data_, host_.size())); }
+  bool fence_intact() const {
+    const auto is_noise = [](std::uint8_t byte) { return byte == noise; };
+    return std::all_of(host_.begin(), host_.begin() + fence, is_noise) &&
+           std::all_of(host_.end() - fence, host_.end(), is_noise);
+  }
+
+ private:
+  wavejit_engine* engine_;
+  std::vector<std::uint8_t> host_;
+  void* data_ = nullptr;
+};
+
+template <typename Element>
+std::unique_ptr<Memory> filled(wavejit_engine* engine, const std::vector<Element>& values) {
+  if (values.empty()) return nullptr;
+  auto memory = std::make_unique<Memory>(engine, values.size() * sizeof(Element));
+  std::memcpy(memory->inside().data(), values.data(), values.size() * sizeof(Element));
+  memory->in();
+  return memory;
+}
+
+template <typename Element>
+std::vector<Element> elements(Memory& memory) {
+  const std::span<std::uint8_t> bytes = memory.inside();
+  std::vector<Element> values(bytes.size() / sizeof(Element));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Element));
+  return values;
+}
+
+std::size_t lse_at(const LatentArrays& arrays, const Sequence& sequence, std::int64_t row, std::int64_t head) {
+  const auto queries = attention::program::queries_of(arrays.experiment);
+  const std::int64_t token = sequence.first_query + row;
+  return static_cast<std::size_t>((((token / queries.length * queries.heads) + head) * queries.length) +
+                                  (token % queries.length));
+}
+
+}  // namespace
+
+LatentArrays latent_arrays(const std::string& words) {
+  auto arrays = attention_latent::program::make_latent_arrays("attention_latent " + words);
+  if (!arrays) throw std::runtime_error(arrays.error().what);
+  return *std::move(arrays);
+}
+
+LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, const ChangeLatentCall& change) {
+  const auto q = filled(engine, arrays.q);
+  const auto q_rope = filled(engine, arrays.q_rope);
+  const auto k = filled(engine, arrays.k);
+  const auto k_rope = filled(engine, arrays.k_rope);
+  const auto sinks = filled(engine, arrays.sinks);
+  const auto query_starts = filled(engine, arrays.query_starts);
+  const auto key_starts = filled(engine, arrays.key_starts);
+  const auto key_lengths = filled(engine, arrays.key_lengths);
+  const auto table = filled(engine, arrays.table);
+  const auto rows = static_cast<std::size_t>(attention::program::queries_of(arrays.experiment).rows());
+  Memory o(engine, rows * static_cast<std::size_t>(arrays.latent()) * sizeof(std::uint16_t));
+  Memory lse(engine, rows * sizeof(float));
+  const auto data = [](const auto& memory) { return memory ? memory->data() : nullptr; };
+  const DevicePointers pointers = {.q = data(q),
+                                   .q_rope = data(q_rope),
+                                   .k = data(k),
+                                   .k_rope = data(k_rope),
+                                   .o = o.data(),
+                                   .lse = arrays.experiment.lse ? lse.data() : nullptr,
+                                   .sinks = data(sinks),
+                                   .query_starts = data(query_starts),
+                                   .key_starts = data(key_starts),
+                                   .key_lengths = data(key_lengths),
+                                   .table = data(table)};
+  wavejit_attention_latent_arguments call = attention_latent::program::call_of(arrays, pointers);
+  std::size_t workspace_bytes = 0;
+  wavejit_attention_latent_workspace(engine, &call, &workspace_bytes);
+  Memory workspace(engine, workspace_bytes);
+  for (Memory* memory : {&o, &lse, &workspace}) memory->in();
+  if (workspace_bytes != 0) {
+    call.workspace = workspace.data();
+    call.workspace_bytes = workspace_bytes;
+  }
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  call.report = &report;
+  if (change) change(call);
+
+  LatentOutput output;
+  wavejit_simgpu_take_reports(nullptr, 0);
+  output.status = wavejit_attention_latent(engine, &call, nullptr);
+  if (output.status == WAVEJIT_OK) output.status = wavejit_device_synchronize(engine);
+  if (output.status != WAVEJIT_OK) output.detail = wavejit_last_detail();
+  output.reports.resize(wavejit_simgpu_take_reports(nullptr, 0) + 1);
+  output.reports.resize(wavejit_simgpu_take_reports(output.reports.data(), output.reports.size()));
+  output.kernel_spec = report.kernel_spec;
+  if (output.status != WAVEJIT_OK) return output;
+  for (Memory* memory : {&o, &lse, &workspace}) {
+    memory->out();
+    output.fence_intact = output.fence_intact && memory->fence_intact();
+  }
+  output.o = elements<std::uint16_t>(o);
+  if (arrays.experiment.lse) output.lse = elements<std::uint32_t>(lse);
+  return output;
+}
+
+LatentRowBits row_of(const LatentArrays& arrays, const LatentOutput& output, std::int64_t sequence, std::int64_t row,
+                     std::int64_t head) {
+  const Sequence at = attention::program::sequences_of(arrays.experiment)[static_cast<std::size_t>(sequence)];
+  const auto dims = static_cast<std::size_t>(arrays.latent());
+  const auto first = static_cast<std::size_t>(((at.first_query + row) * arrays.experiment.query_heads) + head) * dims;
+  LatentRowBits bits;
+  bits.o.assign(output.o.begin() + static_cast<std::ptrdiff_t>(first),
+                output.o.begin() + static_cast<std::ptrdiff_t>(first + dims));
+  if (!output.lse.empty()) bits.lse = output.lse[lse_at(arrays, at, row, head)];
+  return bits;
+}
+
+std::string wrong_latent(const LatentArrays& arrays, const LatentOutput& output, std::int64_t step) {
+  const auto& of = arrays.experiment;
+  const std::vector<Sequence> sequences = attention::program::sequences_of(of);
+  std::int64_t number = 0;
+  for (std::int64_t b = 0; b < of.batch; ++b)
+    for (std::int64_t row = 0; row < sequences[static_cast<std::size_t>(b)].queries; ++row)
+      for (std::int64_t head = 0; head < of.query_heads; ++head) {
+        if (number++ % step != 0) continue;
+        const auto exact = attention_latent::program::exact_row_of(arrays, b, head, row);
+        const std::vector<double> bounds = attention_latent::program::bounds_of(arrays, exact);
+        const LatentRowBits bits = row_of(arrays, output, b, row, head);
+        for (std::size_t dim = 0; dim < bits.o.size(); ++dim) {
+          const auto got = static_cast<double>(tools::decode(of.type, bits.o[dim]));
+          if (!(std::abs(got - exact.o[dim]) <= bounds[dim]))
+            return std::format("sequence {} row {} head {} dim {}: {} in place of {} ± {}", b, row, head, dim, got,
+                               exact.o[dim], bounds[dim]);
+        }
+        if (output.lse.empty()) continue;
+        const auto got = static_cast<double>(std::bit_cast<float>(bits.lse));
+        const bool alike = std::isinf(exact.lse) ? got == exact.lse
+                                                 : std::abs(got - exact.lse) <= attention_latent::program::lse_bound;
+        if (!alike)
+          return std::format("LSE of sequence {} row {} head {}: {} in place of {}", b, row, head, got, exact.lse);
+      }
+  return "";
+}
+
+}  // namespace wavejit::tests
