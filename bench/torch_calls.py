@@ -54,8 +54,9 @@ def calls_without_gradients() -> None:
 
 
 def layers_with_gradients() -> None:
-    """Layers one after the other, each with keys and values of its own, then all their gradients; a layer's share of that."""
-    shape, dtype = (1, 64, 8, 128), torch.bfloat16
+    """Layers one after the other, each with keys and values of its own, then all their gradients; a layer's share of that. Tensors are
+    small: of large ones the C library gives back to the system what is freed, at each call, which a GPU's allocator does not."""
+    shape, dtype = (1, 16, 8, 64), torch.bfloat16
     first, gradient = torch.empty(shape, dtype=dtype, requires_grad=True), torch.empty(shape, dtype=dtype)
     leaves = [torch.empty(shape, dtype=dtype, requires_grad=True) for _ in range(2 * LAYERS)]
 
@@ -76,7 +77,7 @@ def main() -> None:
         _engines._of[torch.device("cpu")] = engine
         _roads.through_copies, _backward_road.through_copies = _roads.on_device, _backward_road.on_device
         _roads.current_stream = lambda device: 0
-        # torch's memory on the CPU begins at multiples of 64 bytes, on a GPU at multiples of 512.
+        # For a shape's first call: torch's memory on the CPU begins at multiples of 64 bytes, on a GPU at multiples of 512.
         room = torch.empty(1 << 18)
         room = room[-room.data_ptr() % 256 // 4 :]
         _backward_road.workspace_of = lambda plan, device: room

@@ -480,8 +480,8 @@ enum wavejit_gradient_sums { WAVEJIT_SUMS_OF_DQ = 1, WAVEJIT_SUMS_OF_DK_DV = 2 }
  *
  * Mask, windows, prefix, packed and dense lengths, alibi and softcap say what they said in the forward call. Gradients
  * of grouped heads are added up in fp32. Rows that see no key, keys that no row sees and keys beyond key_lengths get
- * zeros. Rows of packed tensors that belong to no sequence are not written. Slopes have no gradient. Outputs share
- * memory with no other tensor. */
+ * zeros. Rows of packed tensors that belong to no sequence are not written. Outputs share memory with no other tensor.
+ */
 struct wavejit_attention_backward_arguments {
   size_t size;
   struct wavejit_tensor q;
@@ -518,8 +518,9 @@ struct wavejit_attention_backward_arguments {
   struct wavejit_tensor delta;
   struct wavejit_tensor bias;
   struct wavejit_tensor d_bias;
-  uint32_t sums_before; /* enum wavejit_gradient_sums, bits; 0: gradients are written, whatever was there */
-  uint32_t sums_behind; /* the same; 0: gradients are finished */
+  uint32_t sums_before;          /* enum wavejit_gradient_sums, bits; 0: gradients are written, whatever was there */
+  uint32_t sums_behind;          /* the same; 0: gradients are finished */
+  struct wavejit_tensor d_alibi; /* refused: slopes are constants of a model, and no kernel sums over their scores */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_backward(wavejit_engine* engine,

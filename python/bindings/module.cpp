@@ -10,6 +10,7 @@
 #include "interpreter.h"
 #include "memory.h"
 #include "offline.h"
+#include "torch_calls.h"
 
 namespace nb = nanobind;
 
@@ -41,5 +42,6 @@ NB_MODULE(_wavejit, module) {
   wavejit::python::bind_memory(module);
   wavejit::python::bind_exchange(module);
   wavejit::python::bind_calls(module);
+  wavejit::python::bind_torch_calls(module);
   wavejit::python::bind_offline(module);
 }

@@ -98,7 +98,7 @@ class AttentionBackwardCall(SequencesCall):
                 # Rows begin at multiples of 8 elements.
                 padded = (*array.shape[:-1], (array.shape[-1] + 7) // 8 * 8)
                 self.d_bias = _arrays.allocate(engine, padded, array._dtype)[..., :array.shape[-1]] if d_bias is True else d_bias
-                self._tensor("d_bias", self.d_bias, _bias_type(self.d_bias, element), shape="that of the bias", dimensions=(2, 3, 4), output=True)
+                self._tensor("d_bias", self.d_bias, _bias_type(self.d_bias, element), shape="that of the bias", dimensions=(2, 3, 4), row_multiple=8, output=True)
         elif d_bias is not False:
             raise InvalidArgument("d_bias without a bias; accepted: bias=… beside it")
         if softcap is not None:

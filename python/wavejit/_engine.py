@@ -128,6 +128,7 @@ class Engine:
         self._target = self._handle.target()
         self._kept: set[Any] = set()
         self._plans: dict[Any, Any] = {}  # calls that wavejit.torch has checked, by shapes; empty once closed
+        self._torch_calls: dict[str, Any] = {}  # the same, as the extension remembers them
         if told is not None or on_log is not None:
             _calling_back.add(self)
 
@@ -169,6 +170,7 @@ class Engine:
             finally:
                 self._kept.clear()
                 self._plans.clear()
+                self._torch_calls.clear()
                 handle.forget_callbacks()
 
     def __enter__(self) -> Engine:

@@ -176,6 +176,9 @@ class Lengths(Case):
         delta = (wide(out.numpy()) * wide(d_out)).sum(-1).swapaxes(1, 2)
         exact = (weights * (d_weights - delta[..., None])).sum(0, keepdims=True)
         self.assertLess(abs(wide(given[3].numpy()) - exact).max(), 2e-2)
+        of_my_own = numpy.zeros((1, 2, 6, 13), bias.dtype)
+        ENGINE.attention_backward(q, k, v, out, lse, d_out, bias=bias, d_bias=of_my_own)
+        self.assertTrue(numpy.array_equal(of_my_own, given[3].numpy()))
         with self.assertRaisesRegex(wavejit.InvalidArgument, "d_bias without a bias"):
             ENGINE.attention_backward(q, k, v, out, lse, d_out, d_bias=True)
 

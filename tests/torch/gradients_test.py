@@ -170,6 +170,80 @@ class Sinks(Case):
         self.assertEqual(found.tolist(), [10.0, 10.0])
 
 
+class Bias(Case):
+    """attn_mask: what is added to the scores has a gradient, of its own sizes and type."""
+
+    def masked(self, mask, *inputs, decibels=40):
+        def function(q, k, v, mask):
+            return wavejit.torch.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
+
+        found = self.gradients(function, *inputs, mask)
+        exact = self.gradients(lambda q, k, v, mask: F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True), *(each.double() for each in (*inputs, mask)))
+        for one, other, given in zip(found, exact, (*inputs, mask)):
+            self.assertEqual(one.dtype, given.dtype)
+            self.close(one, other, decibels)
+        return found
+
+    def test_of_every_element_and_broadcast(self):
+        inputs = draw(2, 4, 20, 64), draw(2, 2, 33, 64), draw(2, 2, 33, 64)
+        for sizes in ((2, 4, 20, 33), (1, 4, 20, 33), (2, 1, 20, 33), (20, 33)):
+            for dtype in (torch.bfloat16, torch.float32):
+                with self.subTest(sizes=sizes, dtype=dtype):
+                    self.masked(draw(*sizes, dtype=dtype), *inputs)
+
+    def test_other_types_and_rows_that_share_it(self):
+        inputs = draw(1, 2, 20, 64, dtype=torch.float16), draw(1, 2, 24, 64, dtype=torch.float16), draw(1, 2, 24, 64, dtype=torch.float16)
+        self.masked(draw(1, 2, 20, 24, dtype=torch.bfloat16).double(), *inputs)
+        self.masked(draw(24, dtype=torch.float32)[None], *inputs)
+
+    def test_sums_are_in_order_and_the_same_twice(self):
+        inputs = [each.requires_grad_() for each in (draw(2, 2, 20, 64), draw(2, 2, 33, 64), draw(2, 2, 33, 64), draw(1, 1, 20, 33, dtype=torch.float32))]
+        weights = draw(2, 2, 20, 64)
+        out = wavejit.torch.scaled_dot_product_attention(*inputs)
+        first = torch.autograd.grad(out, inputs, weights, retain_graph=True)
+        for one, other in zip(first, torch.autograd.grad(out, inputs, weights)):
+            self.assertTrue(torch.equal(one, other))
+        # Without the bias' own gradient the others have the same bits; and it alone, too.
+        constant = wavejit.torch.scaled_dot_product_attention(*inputs[:3], inputs[3].detach())
+        for one, other in zip(first, torch.autograd.grad(constant, inputs[:3], weights)):
+            self.assertTrue(torch.equal(one, other))
+        alone = wavejit.torch.scaled_dot_product_attention(*[each.detach() for each in inputs[:3]], inputs[3])
+        self.assertTrue(torch.equal(first[3], torch.autograd.grad(alone, inputs[3], weights)[0]))
+
+    def test_bools_and_rows_that_see_nothing(self):
+        inputs, seen = (draw(1, 2, 9, 64), draw(1, 2, 20, 64), draw(1, 2, 20, 64)), torch.rand(9, 20) > 0.3
+        seen[4] = False
+        found = self.gradients(lambda q, k, v: wavejit.torch.scaled_dot_product_attention(q, k, v, seen), *inputs)
+        leaves = [each.double().requires_grad_() for each in inputs]
+        weights = torch.softmax((leaves[0] @ leaves[1].mT / 8).masked_fill(~seen, -1e300), -1) * seen
+        out = weights @ leaves[2]
+        exact = torch.autograd.grad(out, leaves, torch.linspace(-1, 1, out.numel(), dtype=torch.float64).reshape(out.shape).bfloat16().double())
+        for one, other in zip(found, exact):
+            self.close(one, other)
+        self.assertEqual(found[0][:, :, 4].abs().max(), 0)
+        hidden = torch.zeros(9, 20).masked_fill(~seen, float("-inf"))
+        *same, d_bias = self.gradients(lambda *given: wavejit.torch.scaled_dot_product_attention(*given), *inputs, hidden)
+        self.assertTrue(all(torch.equal(one, other) for one, other in zip(same, found)))
+        self.assertEqual(d_bias[~seen].abs().max(), 0)
+
+    def test_compiled_beside_sinks_and_torch_librarys_own_checks(self):
+        def function(q, k, v, bias, sinks):
+            return torch.ops.wavejit.attention_forward(2 * q, k, v, causal=True, bias=bias, sinks=sinks)
+
+        inputs = draw(2, 12, 2, 64), draw(2, 20, 2, 64), draw(2, 20, 2, 64), draw(1, 2, 12, 20, dtype=torch.float32), torch.tensor([0.5, 3.0])
+        plain = self.gradients(function, *inputs)
+        found = self.gradients(torch.compile(function, backend="aot_eager", fullgraph=True), *inputs)
+        self.assertTrue(all(torch.equal(one, other) for one, other in zip(plain, found)))
+        q, k, v, bias, sinks = inputs
+        out, lse = torch.ops.wavejit.attention_forward_lse(q, k, v, bias=bias, sinks=sinks)
+        rows = q, k, v, out, lse, q
+        for operator, given, words in (("attention_backward", (), {"bias": bias}), ("attention_backward_bias", (draw(2, 1, 12, 20),), {"causal": True}),
+                                       ("attention_backward_bias", (draw(12, 15).double(),), {}), ("attention_backward_sinks_bias", (sinks, bias), {})):
+            keys = slice(0, given[-1].shape[-1] if given else 20)
+            told = torch.library.opcheck(getattr(torch.ops.wavejit, operator).default, (q, k[:, keys], v[:, keys], *rows[3:], *given), words)
+            self.assertEqual(set(told.values()), {"SUCCESS"})
+
+
 class InOneTensor(Case):
     """qkv and kv: the gradients of the parts, in one tensor, with the bits of tensors apart."""
 
@@ -300,9 +374,8 @@ class Graphs(Case):
 class Refused(Case):
     def test_by_name(self):
         q = draw(1, 2, 5, 64).requires_grad_()
-        for field, call in (("attn_mask: given", lambda: wavejit.torch.scaled_dot_product_attention(q, q, q, torch.ones(5, 5, dtype=torch.bool))),
-                            ("query: head dims 32", lambda: wavejit.torch.scaled_dot_product_attention(*[draw(1, 2, 5, 32).requires_grad_()] * 3)),
-                            ("alibi_slopes", lambda: wavejit.torch.flash_attn_func(q, q, q, alibi_slopes=torch.ones(5).requires_grad_())),
+        for field, call in (("query: head dims 32", lambda: wavejit.torch.scaled_dot_product_attention(*[draw(1, 2, 5, 32).requires_grad_()] * 3)),
+                            ("alibi_slopes: they require grad, and slopes have no gradient", lambda: wavejit.torch.flash_attn_func(q, q, q, alibi_slopes=torch.ones(5).requires_grad_())),
                             ("block_table", lambda: wavejit.torch.flash_attn_with_kvcache(draw(1, 1, 2, 64).requires_grad_(), draw(4, 16, 2, 64), draw(4, 16, 2, 64),
                                                                                           cache_seqlens=5, block_table=torch.zeros(1, 1, dtype=torch.int32)))):
             with self.subTest(field=field), self.assertRaisesRegex(wavejit.Unsupported, field):

@@ -117,6 +117,17 @@ class Road(Case):
         self.assertEqual(found.shape, (2, 4))
         self.assertTrue(numpy.array_equal(host(found), exact.numpy()))
 
+    def test_gradients_of_a_bias_have_the_bits_of_the_engines(self):
+        q, d_out, k = draw(2, 19, 4, 64), draw(2, 19, 4, 64), draw(2, 48, 2, 64)
+        for bias in (draw(1, 4, 19, 48), draw(2, 1, 19, 48).astype(numpy.float32)):
+            arrays, given = [ENGINE.array(each) for each in (q, k, k)], ENGINE.array(bias)
+            out, lse = ENGINE.attention_forward(*arrays, bias=given, lse=True)
+            exact = ENGINE.attention_backward(*arrays, out, lse, ENGINE.array(d_out), bias=given, d_bias=True)
+            found = torch.ops.wavejit.attention_backward_bias(*map(rocm, (q, k, k, out.numpy(), lse.numpy(), d_out, bias)))
+            for one, other in zip(found, exact):
+                self.assertEqual(one.shape, other.shape)
+                self.assertTrue(numpy.array_equal(host(one), other.numpy()))
+
     def test_gradients_of_more_rows_than_a_run(self):
         # 512 query heads a kv head: a run is 64 rows, and sums of runs stand in the workspace beside delta.
         rows, keys = draw(1, 65, 512, 64), draw(1, 1, 1, 64)
@@ -234,7 +245,7 @@ class Road(Case):
         rows = rocm(draw(1, 7, 2, 64))
         with mock.patch.object(_roads, "current_stream", lambda device: asked.append(device) or stream.value):
             out = wavejit.torch.flash_attn_func(rows, rows, rows)
-        self.assertEqual(asked, [rows.device])
+        self.assertEqual(set(asked), {rows.device})
         self.assertEqual(HIP.hipStreamSynchronize(stream), 0)
         self.assertTrue(numpy.isfinite(host(out)).all())
         bad = mock.patch.object(_roads, "current_stream", lambda device: 2**64)
@@ -291,7 +302,7 @@ class Workspace(Case):
         for splits in (0, 3):
             with self.subTest(splits=splits), allocator():
                 out, _ = self.decode(num_splits=splits)
-                self.assertIn(self.bytes, ASKED)
+                self.assertTrue(any(self.bytes <= asked <= self.bytes + 256 for asked in ASKED), ASKED)
             self.assertTrue(numpy.array_equal(host(out), self.whole))
 
     def test_a_captured_decode_splits(self):
@@ -305,7 +316,7 @@ class Workspace(Case):
                     self.assertEqual(HIP.hipStreamBeginCapture(stream, 2), 0)  # relaxed: memory comes from the graph's pool meanwhile
                     out, _ = self.decode(**stream_words)
                     self.assertEqual(HIP.hipStreamEndCapture(stream, ctypes.byref(graph)), 0)
-                    self.assertIn(self.bytes, ASKED)
+                    self.assertTrue(any(self.bytes <= asked <= self.bytes + 256 for asked in ASKED), ASKED)
                 self.assertEqual(HIP.hipGraphGetNodes(graph, None, ctypes.byref(count)), 0)
                 self.assertEqual(count.value, 2)  # whole keys are one kernel
                 self.assertEqual(HIP.hipGraphInstantiate(ctypes.byref(running), graph, None, None, 0), 0)

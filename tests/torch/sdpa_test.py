@@ -149,15 +149,14 @@ class Refused(Case):
         self.refuses("^attn_mask: a numpy.ndarray; accepted: a torch tensor", q, q, q, attn_mask=q.numpy(), error=TypeError)
         self.refuses("head", draw(1, 2, 5, 40), draw(1, 2, 5, 40), draw(1, 2, 5, 40), error=wavejit.Error)
 
-    def test_masks_that_require_grad(self):
-        q = draw(1, 2, 5, 64)
-        mask = draw(5, 5).requires_grad_()
-        self.refuses(r"attn_mask: it requires grad, and has no backward yet; accepted: torch\.no_grad", q, q, q, attn_mask=mask, error=wavejit.Unsupported)
+    def test_what_requires_grad_without_a_graph(self):
+        q, mask = draw(1, 2, 5, 64), draw(5, 5).requires_grad_()
+        self.assertTrue(wavejit.torch.scaled_dot_product_attention(q, q, q, attn_mask=mask).requires_grad)
         with torch.inference_mode():
             wavejit.torch.scaled_dot_product_attention(q, q, q, attn_mask=mask)
         inputs = [q.clone().requires_grad_() for _ in range(3)]
         with torch.no_grad():
-            self.assertFalse(wavejit.torch.scaled_dot_product_attention(*inputs).requires_grad)
+            self.assertFalse(wavejit.torch.scaled_dot_product_attention(*inputs, attn_mask=mask).requires_grad)
 
     def test_derivatives_of_forward_mode(self):
         """They were zeros, silently."""

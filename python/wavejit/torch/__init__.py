@@ -12,8 +12,8 @@
 tensor and `flash_attn_with_kvcache` are flash-attn's. They end in the operators `torch.ops.wavejit.attention_forward` and `attention_forward_lse`, through which
 torch.compile and torch.export trace. docs/pytorch.md begins there.
 
-Where q, k or v requires grad, they have gradients: head dims 64, 128, 192 with 128 for v, and 256 (as far as the forward has them), every mask but a tensor (attn_mask), soft-cap, ALiBi,
-sinks, and of sinks, too. `block_mask_attention` takes FlexAttention's BlockMask, without gradients. The same call twice gives the same bits. What has no gradient is refused by name.
+Where q, k, v, a mask of numbers or sinks require grad, they have gradients: head dims 64, 128, 192 with 128 for v, and 256 (as far as
+the forward has them), every mask, soft-cap, ALiBi. `block_mask_attention` takes FlexAttention's BlockMask, without gradients. The same call twice gives the same bits. What has no gradient is refused by name.
 """
 from ._blocks import block_mask_attention
 from ._engines import engine, use

@@ -15,20 +15,25 @@ from .. import _backward
 from .._arrays import DeviceArray
 from .._engine import Engine
 from .._errors import InvalidArgument
-from . import _roads
+from . import _roads, _seen
 from ._roads import Words
 
 Gradients = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-# dq, dk and dv, and of sinks, or None where the words have none.
-Results = tuple[Gradients, Any]
 INPUTS = ("q", "k", "v", "out", "lse", "d_out")
 NUMBERS = ("query_starts", "key_starts", "key_lengths")
-OF_TENSORS = frozenset(("d_lse", "alibi", "sinks", *NUMBERS))
+OF_TENSORS = frozenset(("d_lse", "alibi", "sinks", "bias", *NUMBERS))
+# Words that may have a gradient of their own, behind those of q, k and v; the engine calls it d_….
+EXTRAS = ("sinks", "bias")
+# In every combination: the operators' names say which.
+COMBINATIONS = ((), ("sinks",), ("bias",), ("sinks", "bias"))
+VARIANTS = {extras: number for number, extras in enumerate(COMBINATIONS)}
+OUTPUTS = {"sinks": "d_sink", "bias": "d_bias"}
 
 
 class Plan(NamedTuple):
     """A call that was checked, without its addresses."""
 
+    call: Any  # the extension's
     launch: Callable[..., None]  # stream, addresses of tensors, of numbers, bytes of the workspace
     sizes: tuple[tuple[int, ...], ...] | None  # of dq, dk and dv; None: q, k and v are dense, and these are like them
     as_they_lie: bool  # whether the kernels read all tensors as they are
@@ -36,10 +41,10 @@ class Plan(NamedTuple):
     clears: bool  # rows of no sequence, or of a sequence without queries or keys, are not written
 
 
-def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words) -> Results:
-    """CPU tensors, copied to a simulated device and back."""
+def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words, extras: tuple[str, ...] = ()) -> tuple[torch.Tensor, ...]:
+    """CPU tensors, copied to a simulated device and back: dq, dk, dv, and the gradients of `extras`, which are words."""
     gradients = _empty(tuple(tensor.shape for tensor in inputs[:3]), inputs[0])
-    d_sinks = _of_sinks(inputs, words)
+    more = {name: _OF[name](inputs, words) for name in extras}
     if _clears(inputs, words):
         for gradient in gradients:
             gradient.zero_()
@@ -47,57 +52,67 @@ def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Word
         given = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
         if "d_lse" in given:
             given["d_lse"] = _readable(given["d_lse"])
-        if d_sinks is not None:
-            given["d_sinks"] = d_sinks
+        if "bias" in given and given["bias"].dtype is not _roads.bias_type(given["bias"], inputs[0].dtype):
+            given["bias"] = _roads.bias_of(given["bias"], inputs[0].dtype)
+        given |= {f"d_{name}": gradient for name, gradient in more.items()}
         engine.attention_backward(*(_readable(tensor).detach() for tensor in _of_one_type(inputs)), *gradients, **given)
-    return gradients, d_sinks
+    return *gradients, *_in_their_types(more, words)
 
 
-def on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words) -> Results:
+def on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: dict[str, Any], extras: tuple[str, ...] = ()) -> tuple[torch.Tensor, ...]:
+    calls = engine._torch_calls.get("backward")
+    found = None if calls is None else calls.run(_roads.current_stream(inputs[0].device), VARIANTS[extras], inputs, words)
+    return found if found is not None else _on_device(engine, inputs, words, extras)
+
+
+def _on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: dict[str, Any], extras: tuple[str, ...]) -> tuple[torch.Tensor, ...]:
     q, k, v, out, lse, d_out = inputs
     others: dict[str, torch.Tensor] = {}
-    key: list[Any] = ["backward"]
+    key: list[Any] = ["backward", extras]
     for tensor in inputs:
         key += (tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device())
     for name, value in words.items():  # torch gives those that are not their defaults
         key.append(name)
         if name in OF_TENSORS and value is not None:
-            others[name] = value
+            value = others[name] = value if name != "bias" else _roads._readable(value, _roads.bias_type(value, q.dtype))
             key += (value.shape, value.stride(), value.dtype, value.get_device())
         else:
             key.append(value)
     shapes = tuple(key)
     plan: Plan | None = engine._plans.get(shapes)
     if plan is None:
-        plan = _planned(engine, shapes, inputs, words)
+        plan = _planned(engine, shapes, inputs, {**words, **others}, extras)
     if not plan.as_they_lie or (q.data_ptr() | k.data_ptr() | v.data_ptr() | out.data_ptr() | d_out.data_ptr()) % _roads.ALIGNED:
         copies = tuple(_readable(tensor) for tensor in _of_one_type(inputs))
         if "d_lse" in others:
             words = {**words, "d_lse": _readable(others["d_lse"])}
-        return on_device(engine, copies, words)
+        return _on_device(engine, copies, words, extras)
     # empty_like is the quicker one.
     gradients = _empty(plan.sizes, q) if plan.sizes is not None else (torch.empty_like(q), torch.empty_like(k), torch.empty_like(v))
     if plan.clears:
         for gradient in gradients:
             gradient.zero_()
-    d_sinks = None if "sinks" not in others else _of_sinks(inputs, words)
+    more = {name: _OF[name](inputs, words) for name in extras}
     if plan.launch is not _nothing:
-        _launch(plan, inputs, gradients, others, d_sinks)
-    return gradients, d_sinks
+        _launch(plan, inputs, gradients, others, more)
+        if not plan.clears and _seen.all_of(others, words) and all([gradient.dtype is words[name].dtype for name, gradient in more.items()]):
+            outputs = dict(zip(("dq", "dk", "dv", *[OUTPUTS[name] for name in extras]), (*gradients, *more.values())))
+            _seen.remember(engine, "backward", VARIANTS[extras], inputs, words, plan, INPUTS, outputs)
+    return *gradients, *_in_their_types(more, words)
 
 
-def _launch(plan: Plan, inputs: tuple[torch.Tensor, ...], gradients: Gradients, others: dict[str, torch.Tensor],
-            d_sinks: torch.Tensor | None) -> None:
+def _launch(plan: Plan, inputs: tuple[torch.Tensor, ...], gradients: Gradients, others: dict[str, torch.Tensor], more: dict[str, torch.Tensor]) -> None:
     q, k, v, out, lse, d_out = inputs
     dq, dk, dv = gradients
     workspace = workspace_of(plan, q.device)
-    d_lse, alibi, sinks, numbers = 0, 0, 0, (0, 0, 0)
+    d_lse, alibi, sinks, bias, numbers = 0, 0, 0, 0, (0, 0, 0)
     if others:
-        d_lse, alibi, sinks, *starts = (others[name].data_ptr() if name in others else 0 for name in ("d_lse", "alibi", "sinks", *NUMBERS))
+        d_lse, alibi, sinks, bias, *starts = (others[name].data_ptr() if name in others else 0 for name in ("d_lse", "alibi", "sinks", "bias", *NUMBERS))
         numbers = tuple(starts)
+    d_sinks, d_bias = (more[name].data_ptr() if name in more else 0 for name in EXTRAS)
     # In the order of launch_over: wavejit.h's tensors, and its device numbers.
     tensors = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), d_out.data_ptr(), lse.data_ptr(), d_lse, dq.data_ptr(), dk.data_ptr(), dv.data_ptr(), alibi,
-               sinks, 0 if d_sinks is None else d_sinks.data_ptr(), 0, 0, 0)
+               sinks, d_sinks, 0, bias, d_bias)
     plan.launch(_roads.current_stream(q.device), tensors, (*numbers, workspace.data_ptr()), plan.workspace)
 
 
@@ -106,7 +121,7 @@ def workspace_of(plan: Plan, device: torch.device) -> torch.Tensor:
     return torch.empty(plan.workspace // 4, dtype=torch.float32, device=device)
 
 
-def _planned(engine: Engine, shapes: Any, inputs: tuple[torch.Tensor, ...], words: Words) -> Plan:
+def _planned(engine: Engine, shapes: Any, inputs: tuple[torch.Tensor, ...], words: Words, extras: tuple[str, ...]) -> Plan:
     """Checks a call as `Engine.attention_backward` does, and remembers it."""
     q = inputs[0]
     for field, tensor in (*zip(INPUTS[1:], inputs[1:]), *words.items()):
@@ -119,7 +134,7 @@ def _planned(engine: Engine, shapes: Any, inputs: tuple[torch.Tensor, ...], word
     if "d_lse" in given:
         as_they_lie = as_they_lie and _lies_well(given["d_lse"])
         given["d_lse"] = _readable(given["d_lse"])
-    launch, workspace = _nothing, 0
+    made, launch, workspace = None, _nothing, 0
     if not _is_empty(inputs):
         def array(field: str, tensor: torch.Tensor) -> DeviceArray:
             return _roads._array(engine, field, tensor)
@@ -128,13 +143,11 @@ def _planned(engine: Engine, shapes: Any, inputs: tuple[torch.Tensor, ...], word
         # Outputs that are not written: those of a launch are its own.
         outputs = [array(name, gradient) for name, gradient in zip(("dq", "dk", "dv"), _empty(sizes, q))]
         # Only the checked fields are kept of it: no memory.
-        d_sinks = _of_sinks(inputs, words)
-        if d_sinks is not None:
-            known["d_sinks"] = array("d_sinks", d_sinks)
+        known |= {f"d_{name}": array(f"d_{name}", _OF[name](inputs, words)) for name in extras}
         call = _backward.AttentionBackwardCall(engine, *(array(name, tensor) for name, tensor in zip(INPUTS, readable)), *outputs, **known)
-        launch, workspace = call._call.launch_over, call.workspace_bytes()
+        made, launch, workspace = call._call, call._call.launch_over, call.workspace_bytes()
     dense = all(tensor.is_contiguous() for tensor in inputs[:3])
-    plan = Plan(launch, None if dense else sizes, as_they_lie, workspace, _clears(inputs, words))
+    plan = Plan(made, launch, None if dense else sizes, as_they_lie, workspace, _clears(inputs, words))
     if len(engine._plans) >= _roads.SHAPES:
         engine._plans.clear()
     engine._plans[shapes] = plan
@@ -146,15 +159,36 @@ def sequences_of(q: torch.Tensor, words: Words) -> int:
     return q.shape[0] if starts is None else starts.shape[0] - 1
 
 
-def _of_sinks(inputs: tuple[torch.Tensor, ...], words: Words) -> torch.Tensor | None:
+def _of_sinks(inputs: tuple[torch.Tensor, ...], words: Words) -> torch.Tensor:
     """Room for the gradients of sinks, of each sequence by itself; the gradients where nothing is launched."""
-    if words.get("sinks") is None:
-        return None
     q, k = inputs[:2]
     if 0 in k.shape and 0 not in q.shape and words.get("d_lse") is not None and words.get("query_starts") is None:
         return words["d_lse"].sum(2)  # without keys the LSE is the sink
     size = (sequences_of(q, words), q.shape[2])
     return (torch.zeros if _is_empty(inputs) else torch.empty)(size, dtype=torch.float32, device=q.device)
+
+
+def _of_bias(inputs: tuple[torch.Tensor, ...], words: Words) -> torch.Tensor:
+    """Room for the gradient of a bias, in the type in which it is read; zeros where nothing is launched."""
+    bias, q = words["bias"], inputs[0]
+    empty = like_bias(q, bias)
+    return empty.zero_() if _clears(inputs, words) else empty
+
+
+def like_bias(q: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """Its rows begin at multiples of 8 elements, as the kernel writes them."""
+    strides = [1, -(-bias.shape[-1] // 8) * 8]
+    for size in bias.shape[-2:0:-1]:
+        strides.append(strides[-1] * size)
+    return torch.empty_strided(bias.shape, strides[::-1], dtype=_roads.bias_type(bias, q.dtype), device=q.device)
+
+
+_OF = {"sinks": _of_sinks, "bias": _of_bias}
+
+
+def _in_their_types(more: dict[str, torch.Tensor], words: Words) -> tuple[torch.Tensor, ...]:
+    """A bias that was rounded when it was read has a gradient of its own type."""
+    return tuple([gradient.to(words[name].dtype) for name, gradient in more.items()])
 
 
 def _nothing(*_: Any) -> None:

@@ -254,7 +254,7 @@ def _words(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float, 
         tensors_only({q_name: q, k_name: k, v_name: v})
     if alibi_slopes is not None and not isinstance(alibi_slopes, torch.Tensor):
         tensors_only({"alibi_slopes": alibi_slopes})
-    without_derivative(q, k, v, alibi_slopes, names=(q_name, k_name, v_name, "alibi_slopes"))
+    without_derivative(q, k, v, alibi_slopes, names=(q_name, k_name, v_name, "alibi_slopes"), slopes=3)
     words: dict[str, Any] = {}
     if window_size != (-1, -1):
         if not isinstance(window_size, (tuple, list)) or len(window_size) != 2 or not all(isinstance(side, (int, torch.SymInt)) for side in window_size):

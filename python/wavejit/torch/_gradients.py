@@ -3,9 +3,10 @@
 
     torch.ops.wavejit.attention_backward(q, k, v, out, lse, d_out, *, …) -> (Tensor, Tensor, Tensor)
     torch.ops.wavejit.attention_backward_sinks(q, k, v, out, lse, d_out, sinks, *, …) -> (Tensor, Tensor, Tensor, Tensor)
+    attention_backward_bias(…, bias, *, …) and attention_backward_sinks_bias(…, sinks, bias, *, …), the like
 
-Forward with LSE, then one call for dq, dk and dv, and for d_sinks [sequences, heads] where sinks require grad. Each call is
-deterministic: no additions in the order of arrival.
+Forward with LSE, then one call for dq, dk and dv, for d_sinks [sequences, heads] where sinks require grad, and for d_bias, of the
+bias' own sizes, where a bias does. Each call is deterministic: no additions in the order of arrival.
 """
 from __future__ import annotations
 
@@ -24,14 +25,15 @@ WORDS_OF_BACKWARD = (
     "SymInt window_left=-1, SymInt window_right=-1, SymInt causal_prefix=-1, float softcap=0.0, Tensor? alibi=None, Tensor? query_starts=None, "
     "Tensor? key_starts=None, Tensor? key_lengths=None, SymInt max_query_length=0, SymInt max_key_length=0"
 )
+WITH_A_CONSTANT_BIAS = ", Tensor? bias=None"
 # The forward operators' words that a gradient hangs on; of the others there is none.
 WORDS = frozenset(("scale", "causal", "window_left", "window_right", "causal_prefix", "softcap", "max_query_length", "max_key_length"))
-SAVED = frozenset(("alibi", *_backward_road.NUMBERS))
+SAVED = frozenset(("alibi", "bias", *_backward_road.NUMBERS))
 TENSORS = frozenset(("bias", "alibi", "sinks", "query_starts", "key_starts", "key_lengths", "first_keys", "block_table"))
-WITHOUT_BACKWARD = frozenset(("bias", "first_keys", "block_table"))
-CONSTANTS = frozenset(("bias", "alibi"))
+WITHOUT_BACKWARD = frozenset(("first_keys", "block_table"))
 HEAD_DIMS = ((64, 64), (128, 128), (192, 128), (256, 256))  # of q and k, of v
 INSTEAD = "torch.no_grad(), torch.inference_mode(), or detach()"
+SLOPES = "{}: they require grad, and slopes have no gradient: they are constants of a model, and no kernel sums over their scores; accepted: detach()"
 
 
 def wanted(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *others: torch.Tensor | None) -> bool:
@@ -42,9 +44,12 @@ def wanted(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *others: torch.Ten
 
 
 def nothing_traces(q: torch.Tensor) -> bool:
-    """Whether what lies below autograd is the kernel itself: no mode, no subclass and no transform wants to see the operator. Then a
-    call may leave out the dispatcher, which costs as much as the kernel's launch."""
-    return type(q) is torch.Tensor and not _dispatch_modes() and _transform() is None
+    """Whether what lies below autograd is the kernel itself: no mode, no subclass, no transform and no compiler wants to see the
+    operator. Then a call may leave out the dispatcher, which costs as much as the kernel's launch."""
+    return type(q) in PLAIN_TENSORS and not _dispatch_modes() and _transform() is None and not _compiles()
+
+
+PLAIN_TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
 
 
 # What a call without an operator may have for words: anything else is the dispatcher's to convert or refuse.
@@ -59,8 +64,13 @@ def without_an_operator(q: torch.Tensor, words: dict[str, Any]) -> bool:
         and not _function_modes()
         and not _autocast()
         and not _profiled()
-        and all([type(value) in PLAIN or (name in TENSORS and type(value) is torch.Tensor) for name, value in words.items()])
+        and (only_numbers(words) or all([type(value) in PLAIN or (name in TENSORS and type(value) in PLAIN_TENSORS) for name, value in words.items()]))
     )
+
+
+def only_numbers(words: dict[str, Any]) -> bool:
+    """Whether no tensor is among them."""
+    return PLAIN.issuperset(map(type, words.values()))
 
 
 _profiled: Callable[[], bool] = torch.autograd._profiler_enabled
@@ -68,24 +78,31 @@ _autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
 _function_modes: Callable[[], int] = torch._C._len_torch_function_stack
 _dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 _transform: Callable[[], Any] = torch._C._functorch.peek_interpreter_stack
+_compiles: Callable[[], Any] = torch._C._dynamo.eval_frame.get_eval_frame_callback
 
 
 def check(q: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> None:
     """Refuses what has no gradient, where one is wanted."""
-    for field, value in words.items():
-        if field in CONSTANTS and value is not None and value.requires_grad:
-            raise Unsupported(f"{field}: it requires grad, and has no backward yet; accepted: {INSTEAD}")
-        if field in WITHOUT_BACKWARD and value is not None:
-            raise Unsupported(f"{field}: given, and q, k or v requires grad: there is no backward of it yet; accepted: {INSTEAD}")
+    if not only_numbers(words):
+        _check_tensors(words)
     if (q.shape[-1], v.shape[-1]) not in HEAD_DIMS:
         raise Unsupported(f"q: head dims {q.shape[-1]} and {v.shape[-1]} of v, and one of q, k, v requires grad; accepted: 64, 128, 256 of all alike, 192 with 128 of v, or {INSTEAD}")
+
+
+def _check_tensors(words: dict[str, Any]) -> None:
+    alibi = words.get("alibi")
+    if alibi is not None and alibi.requires_grad:
+        raise Unsupported(SLOPES.format("alibi"))
+    for field, value in words.items():
+        if field in WITHOUT_BACKWARD and value is not None:
+            raise Unsupported(f"{field}: given, and q, k or v requires grad: there is no backward of it yet; accepted: {INSTEAD}")
 
 
 class WavejitAttention(torch.autograd.Function):
     """Forward with LSE, and the gradients of both outputs."""
 
     @staticmethod
-    def forward(ctx: Any, operator: Any, kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, sinks: torch.Tensor | None,
+    def forward(ctx: Any, operator: Any, kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, sinks: torch.Tensor | None, bias: torch.Tensor | None,
                 words: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
         if nothing_traces(q):
             out, lse = kernel(q, k, v, **words)
@@ -94,7 +111,8 @@ class WavejitAttention(torch.autograd.Function):
                 out, lse = operator(q, k, v, **words)
         ctx.words = {name: value for name, value in words.items() if name in WORDS}
         tensors = {name: value for name, value in words.items() if name in SAVED and value is not None}
-        if sinks is not None and sinks.requires_grad:
+        ctx.extras = tuple([name for name, value in (("sinks", sinks), ("bias", bias)) if value is not None and value.requires_grad])
+        if "sinks" in ctx.extras:
             tensors["sinks"] = sinks
         ctx.tensors = tuple(tensors)
         ctx.save_for_backward(q, k, v, out, lse, *tensors.values())
@@ -106,7 +124,7 @@ class WavejitAttention(torch.autograd.Function):
         d_out, d_lse = gradients
         q, k, v, out, lse, *others = ctx.saved_tensors
         if d_out is None and d_lse is None:
-            return None, None, None, None, None, None, None
+            return (None,) * 8
         if d_out is None:
             d_out = torch.zeros_like(out)
         words = ctx.words
@@ -115,17 +133,43 @@ class WavejitAttention(torch.autograd.Function):
         if d_lse is not None:
             words = {**words, "d_lse": d_lse}
         direct = nothing_traces(d_out) and not torch.is_grad_enabled()
-        if "sinks" in words:
-            given = {**words}
-            dq, dk, dv, each = (_kernel_sinks if direct else attention_backward_sinks)(q, k, v, out, lse, d_out, given.pop("sinks"), **given)
-            return None, None, dq, dk, dv, each.sum(0), None  # over sequences
-        dq, dk, dv = (_kernel if direct else attention_backward)(q, k, v, out, lse, d_out, **words)
-        return None, None, dq, dk, dv, None, None
+        given = [words.pop(name) for name in ctx.extras]
+        dq, dk, dv, *more = (_KERNELS if direct else OPERATORS)[ctx.extras](q, k, v, out, lse, d_out, *given, **words)
+        found = dict(zip(ctx.extras, more))
+        d_sinks = found["sinks"].sum(0) if "sinks" in found else None  # over sequences
+        return None, None, dq, dk, dv, d_sinks, found.get("bias"), None
+
+
+class Plainly(torch.autograd.Function):
+    """`WavejitAttention` of a call whose words are numbers, whose LSE nobody asked for, and which nobody traces: with less around it."""
+
+    @staticmethod
+    def forward(ctx: Any, kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> torch.Tensor:
+        out, lse = kernel(q, k, v, words)
+        ctx.words = words
+        ctx.save_for_backward(q, k, v, out, lse)
+        return out  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, d_out: torch.Tensor) -> Any:
+        inputs, words = (*ctx.saved_tensors, d_out), ctx.words
+        if nothing_traces(d_out) and not torch.is_grad_enabled():
+            return None, *backward_kernel((), inputs, words), None
+        return None, *OPERATORS[()](*inputs, **{name: value for name, value in words.items() if name in WORDS}), None
+
+
+# Autograd's own entry: what stands before it is for transforms, and there are none.
+_plainly: Any = super(torch.autograd.Function, Plainly).apply
+
+
+def plainly(kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> torch.Tensor:
+    check(q, v, words)
+    return _plainly(kernel, q, k, v, words)  # type: ignore[no-any-return]
 
 
 def with_gradients(operator: Any, kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
     check(q, v, words)
-    return WavejitAttention.apply(operator, kernel, q, k, v, words.get("sinks"), words)  # type: ignore[no-any-return,no-untyped-call]
+    return WavejitAttention.apply(operator, kernel, q, k, v, words.get("sinks"), words.get("bias"), words)  # type: ignore[no-any-return,no-untyped-call]
 
 
 def differentiable(operator: Any, with_lse: bool, with_lse_operator: Any, kernel: Any, check_forward_mode: Any) -> Any:
@@ -144,39 +188,46 @@ def differentiable(operator: Any, with_lse: bool, with_lse_operator: Any, kernel
     return call
 
 
-# ---- The operator
+# ---- The operators, one for each combination of words that have a gradient of their own
 
 
-Three = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-Four = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+def _name(extras: tuple[str, ...]) -> str:
+    return "_".join(("attention_backward", *extras))
 
 
-def _attention_backward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, **words: Any) -> Three:
-    engine = _engines.of_device(q.device, "q")
+def _kernel(extras: tuple[str, ...]) -> Any:
+    def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, *given: torch.Tensor,
+             **words: Any) -> tuple[torch.Tensor, ...]:
+        return backward_kernel(extras, (q, k, v, out, lse, d_out), {**words, **dict(zip(extras, given))} if extras else words)
+
+    return torch.compiler.disable(call)
+
+
+def backward_kernel(extras: tuple[str, ...], inputs: tuple[torch.Tensor, ...], words: dict[str, Any]) -> tuple[torch.Tensor, ...]:
+    q = inputs[0]
     road = _backward_road.through_copies if q.is_cpu else _backward_road.on_device
-    return road(engine, (q, k, v, out, lse, d_out), words)[0]
+    return road(_engines.of_device(q.device, "q"), inputs, words, extras)
 
 
-def _attention_backward_sinks(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, sinks: torch.Tensor,
-                              **words: Any) -> Four:
-    engine = _engines.of_device(q.device, "q")
-    road = _backward_road.through_copies if q.is_cpu else _backward_road.on_device
-    three, d_sinks = road(engine, (q, k, v, out, lse, d_out), {**words, "sinks": sinks})
-    assert d_sinks is not None
-    return *three, d_sinks
+def _operator(extras: tuple[str, ...]) -> Any:
+    def call(*inputs: Any, **words: Any) -> tuple[torch.Tensor, ...]:
+        return getattr(torch.ops.wavejit, _name(extras)).default(*inputs, **words)  # type: ignore[no-any-return]
+
+    return call
 
 
-_kernel: Any = torch.compiler.disable(_attention_backward)
-_kernel_sinks: Any = torch.compiler.disable(_attention_backward_sinks)
+_KERNELS = {extras: _kernel(extras) for extras in _backward_road.COMBINATIONS}
+OPERATORS = {extras: _operator(extras) for extras in _backward_road.COMBINATIONS}
 
 
-def _traced(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, **words: Any) -> Three:
-    return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
+def _traced(extras: tuple[str, ...]) -> Any:
+    def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, *given: torch.Tensor,
+             **words: Any) -> tuple[torch.Tensor, ...]:
+        of = {"sinks": lambda sinks: q.new_empty((_backward_road.sequences_of(q, words), q.shape[2]), dtype=torch.float32),
+              "bias": lambda bias: _backward_road.like_bias(q, bias).to(bias.dtype)}
+        return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), *[of[name](value) for name, value in zip(extras, given)]
 
-
-def _traced_sinks(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, sinks: torch.Tensor,
-                  **words: Any) -> Four:
-    return *_traced(q, k, v, out, lse, d_out), q.new_empty((_backward_road.sequences_of(q, words), q.shape[2]), dtype=torch.float32)
+    return call
 
 
 def _no_second(operator: Any) -> Any:
@@ -184,28 +235,17 @@ def _no_second(operator: Any) -> Any:
         if torch.is_grad_enabled() and any([tensor.requires_grad for tensor in inputs]):
             raise Unsupported("create_graph: gradients of gradients have no kernel; accepted: create_graph=False")
         with torch._C._AutoDispatchBelowAutograd():
-            return operator()(*inputs, **words)
+            return operator(*inputs, **words)
 
     return call
 
 
 def define(library: Any) -> None:
     """The operators, in the library of the forward ones."""
-    for name, inputs, results, kernel, operator, traced in (
-        ("attention_backward", INPUTS, 3, _kernel, lambda: attention_backward, _traced),
-        ("attention_backward_sinks", f"{INPUTS}, Tensor sinks", 4, _kernel_sinks, lambda: attention_backward_sinks, _traced_sinks),
-    ):
-        library.define(f"{name}({inputs}, {WORDS_OF_BACKWARD}) -> ({', '.join(['Tensor'] * results)})", tags=(torch.Tag.pt2_compliant_tag,))
-        library.impl(name, kernel, "CompositeExplicitAutograd")
-        library.impl(name, _no_second(operator), "Autograd")
-        torch.library.register_fake(f"wavejit::{name}", traced, lib=library)
-
-
-def attention_backward(*inputs: Any, **words: Any) -> Three:
-    """The operator."""
-    return torch.ops.wavejit.attention_backward.default(*inputs, **words)  # type: ignore[no-any-return]
-
-
-def attention_backward_sinks(*inputs: Any, **words: Any) -> Four:
-    """The operator."""
-    return torch.ops.wavejit.attention_backward_sinks.default(*inputs, **words)  # type: ignore[no-any-return]
+    for extras in _backward_road.COMBINATIONS:
+        name, results = _name(extras), ", ".join(["Tensor"] * (3 + len(extras)))
+        words = WORDS_OF_BACKWARD + ("" if "bias" in extras else WITH_A_CONSTANT_BIAS)
+        library.define(f"{name}({', '.join((INPUTS, *[f'Tensor {extra}' for extra in extras]))}, {words}) -> ({results})", tags=(torch.Tag.pt2_compliant_tag,))
+        library.impl(name, _KERNELS[extras], "CompositeExplicitAutograd")
+        library.impl(name, _no_second(OPERATORS[extras]), "Autograd")
+        torch.library.register_fake(f"wavejit::{name}", _traced(extras), lib=library)

@@ -39,17 +39,16 @@ _looked_at = threading.local()
 NAMES = ("q", "k", "v", "bias", "alibi", "sinks")
 
 
-def without_derivative(*tensors: torch.Tensor | None, names: tuple[str, ...] = NAMES) -> None:
-    """Refuses what has no derivative where one is wanted: it would be zeros, silently. The first three, q, k and v, have gradients, and
-    so have sinks, the sixth (_gradients.py). Nothing has a derivative of forward mode."""
-    if forward_ad._current_level < 0 and (not torch.is_grad_enabled() or not any([tensor is not None and tensor.requires_grad for tensor in tensors[3:5]])):
+def without_derivative(*tensors: torch.Tensor | None, names: tuple[str, ...] = NAMES, slopes: int | None = None) -> None:
+    """Refuses what has no derivative where one is wanted: it would be zeros, silently. Slopes have none, and stand in place `slopes`.
+    Nothing has a derivative of forward mode."""
+    constant = None if slopes is None else tensors[slopes]
+    if slopes is not None and constant is not None and constant.requires_grad and torch.is_grad_enabled():
+        raise Unsupported(_gradients.SLOPES.format(names[slopes]))
+    if forward_ad._current_level < 0:
         return
-    for place, (field, tensor) in enumerate(zip(names, tensors)):
-        if tensor is None:
-            continue
-        if place in (3, 4) and tensor.requires_grad and torch.is_grad_enabled():
-            raise Unsupported(f"{field}: it requires grad, and has no backward yet; accepted: torch.no_grad(), torch.inference_mode(), or detach()")
-        if forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None:
+    for field, tensor in zip(names, tensors):
+        if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:
             raise Unsupported(f"{field}: it has a tangent (forward-mode AD, torch.func.jvp), and there is no derivative yet; accepted: tensors without one")
 
 
@@ -62,10 +61,13 @@ def called(operator: Callable[..., Any], names: dict[str, str], q: torch.Tensor,
         if forward_ad._current_level < 0:
             if not _gradients.without_an_operator(q, words):
                 return operator(q, k, v, **words)
+            with_lse = operator is attention_forward_lse
             if _gradients.wanted(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks")):
+                if not with_lse and _gradients.only_numbers(words):
+                    return _gradients.plainly(_both, q, k, v, words)
                 both = _gradients.with_gradients(attention_forward_lse, _lse_kernel, q, k, v, words)
-                return both if operator is attention_forward_lse else both[0]
-            return (_kernel if operator is attention_forward else _lse_kernel)(q, k, v, **words)
+                return both if with_lse else both[0]
+            return _both(q, k, v, words) if with_lse else _road(q, k, v, False, words)[0]
         _looked_at.by_a_function = True
         try:
             return operator(q, k, v, **words)
@@ -79,25 +81,28 @@ def called(operator: Callable[..., Any], names: dict[str, str], q: torch.Tensor,
 
 
 def _check_derivatives(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Any) -> None:
-    without_derivative(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks"))
+    without_derivative(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks"), slopes=4)
     from torch._functorch import eager_transforms
 
     if getattr(eager_transforms, "JVP_NESTING", 0) and forward_ad._current_level >= 0 and not getattr(_looked_at, "by_a_function", False):
         raise Unsupported("torch.ops.wavejit inside torch.func.jvp: there is no derivative yet; accepted: functions of wavejit.torch over tensors without a tangent")
 
 
+def _road(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any]) -> Any:
+    road = _roads.through_copies if q.is_cpu else _roads.on_device
+    return road(_engines.of_device(q.device, "q"), q, k, v, with_lse, words)
+
+
+def _both(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> Any:
+    return _road(q, k, v, True, words)
+
+
 def _attention_forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> torch.Tensor:
-    engine = _engines.of_device(q.device, "q")
-    if q.is_cpu:
-        return _roads.through_copies(engine, q, k, v, False, words)[0]
-    return _roads.on_device(engine, q, k, v, False, words)[0]
+    return _road(q, k, v, False, words)[0]  # type: ignore[no-any-return]
 
 
 def _attention_forward_lse(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    engine = _engines.of_device(q.device, "q")
-    if q.is_cpu:
-        return _roads.through_copies(engine, q, k, v, True, words)
-    return _roads.on_device(engine, q, k, v, True, words)
+    return _road(q, k, v, True, words)  # type: ignore[no-any-return]
 
 
 def tensors_only(named: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 """The two roads of a call: over tensors that are on the device, and over copies of CPU tensors.
 
 On the device nothing is copied, and a call of a shape that was seen before costs little: its arguments were checked then, and
-only addresses change. Memory is torch's: its allocator gives back nothing that the stream still uses, and while a graph is
+only addresses change (_seen.py). Memory is torch's: its allocator gives back nothing that the stream still uses, and while a graph is
 captured it takes from the graph's own pool. So calls that split keys, whose workspace comes from there too, do so in graphs.
 """
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .. import _calls, _dtypes
 from .._arrays import DeviceArray, dense_strides
 from .._engine import Engine
 from .._errors import InvalidArgument
+from . import _seen
 
 Words = Mapping[str, Any]
 # In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
@@ -37,6 +38,7 @@ _raw_stream: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRa
 class Plan(NamedTuple):
     """A call that was checked, without its addresses."""
 
+    call: Any  # the extension's
     launch: Callable[..., None]  # stream, addresses of tensors, of numbers, bytes of the workspace
     out: tuple[int, ...]
     lse: tuple[int, ...]
@@ -131,7 +133,14 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
 # ---- tensors on the device
 
 
-def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words) -> tuple[torch.Tensor, Any]:
+def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any]) -> Any:
+    """out, and LSE or something else behind it."""
+    calls = engine._torch_calls.get("forward")
+    found = None if calls is None else calls.run(current_stream(q.device), with_lse, (q, k, v), words)
+    return found if found is not None else _on_device(engine, q, k, v, with_lse, words)
+
+
+def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any]) -> tuple[torch.Tensor, Any]:
     others: dict[str, torch.Tensor] = {}
     key: list[Any] = [with_lse, q.shape, q.stride(), q.dtype, k.shape, k.stride(), k.dtype, k.get_device(), v.shape, v.stride(), v.dtype, v.get_device()]
     for name, value in words.items():  # torch gives those that are not their defaults
@@ -145,12 +154,16 @@ def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
     plan: Plan | None = engine._plans.get(shapes)
     if plan is None:
         plan = _planned(engine, shapes, q, k, v, with_lse, {**words, **others})
+    given = q, k, v
     if plan.dense != READ_AS_THEY_LIE:
         q, k, v = (tensor if well else _copy(tensor) for tensor, well in zip((q, k, v), plan.dense))
     if (q.data_ptr() | k.data_ptr() | v.data_ptr()) % ALIGNED:
         q, k, v = (_copy(tensor) if tensor.data_ptr() % ALIGNED else tensor for tensor in (q, k, v))
-        return on_device(engine, q, k, v, with_lse, words)
-    return _launched(plan, q, k, v, with_lse, others)
+        return _on_device(engine, q, k, v, with_lse, words)
+    out, lse = _launched(plan, q, k, v, with_lse, others)
+    if plan.call is not None and plan.dense == READ_AS_THEY_LIE and _seen.all_of(others, words):
+        _seen.remember(engine, "forward", with_lse, given, words, plan, "qkv", {"o": out, "lse": lse} if with_lse else {"o": out})
+    return out, lse
 
 
 def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, others: dict[str, torch.Tensor]) -> tuple[torch.Tensor, Any]:
@@ -223,7 +236,7 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: t
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: {q.device}, where q is")
     _check_dtypes(q, k, v, words)
     dense = _lies_well(q), _lies_well(k), _lies_well(v)
-    launch, workspace = _nothing, 0
+    known, launch, workspace = None, _nothing, 0
     if 0 not in sizes:
         # As a launch will have them; copies are of this first call alone.
         inputs = [_array(engine, field, tensor if well and tensor.data_ptr() % ALIGNED == 0 else _copy(tensor)) for field, tensor, well in zip("qkv", (q, k, v), dense)]
@@ -233,10 +246,10 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: t
         lse = _array(engine, "lse", torch.empty(lse_sizes, dtype=torch.float32, device=q.device)) if with_lse else False
         # Only the checked fields are kept of it: no memory.
         call = _calls.AttentionForwardCall(engine, inputs[0], inputs[1], inputs[2], out, lse=lse, **given)
-        launch = call._call.launch_over
+        known, launch = call._call, call._call.launch_over
         if call.supported():  # else the launch says why not
             workspace = call.workspace_bytes()
-    plan = Plan(launch, sizes, lse_sizes, dense, workspace, workspace if words.get("splits", 0) > 1 else LEAST_WORKSPACE)
+    plan = Plan(known, launch, sizes, lse_sizes, dense, workspace, workspace if words.get("splits", 0) > 1 else LEAST_WORKSPACE)
     if len(engine._plans) >= SHAPES:
         engine._plans.clear()
     engine._plans[shapes] = plan

@@ -21,7 +21,7 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
         fp16 or bf16. Any number of batch dimensions; those of key and value may be 1, or missing.
     attn_mask [L, S], or what broadcasts to [N…, Hq, L, S]
         bool: True where a key takes part. Floating point: added to the scores; float32 as it stands, others after they were
-        rounded to query's dtype. A row that sees no key is 0.
+        rounded to query's dtype. A row that sees no key is 0. It may require grad.
     dropout_p
         0: there is none here.
     is_causal

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The fields of the argument structs of wavejit.h by name, and the functions that take them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "wavejit/wavejit.h"
+
+namespace wavejit::python {
+
+namespace nb = nanobind;
+
+template <typename Arguments>
+struct TensorField {
+  const char* name;
+  wavejit_tensor Arguments::* member;
+};
+template <typename Arguments>
+struct NumberField {
+  const char* name;
+  std::variant<float Arguments::*, std::int32_t Arguments::*, std::int64_t Arguments::*, std::uint32_t Arguments::*,
+               std::size_t Arguments::*>
+      member;
+};
+template <typename Arguments>
+struct AddressField {
+  const char* name;
+  std::variant<const std::int32_t* Arguments::*, std::int32_t* Arguments::*, float* Arguments::*, void* Arguments::*>
+      member;
+};
+
+// A function of the C interface that is a call: its struct's fields and what can be asked of it.
+template <typename Arguments>
+struct Kind;
+
+template <>
+struct Kind<wavejit_attention_forward_arguments> {
+  using A = wavejit_attention_forward_arguments;
+  static constexpr const char* class_name = "AttentionForwardCall";
+  static constexpr std::array tensors{
+      TensorField<A>{"q", &A::q},       TensorField<A>{"k", &A::k},         TensorField<A>{"v", &A::v},
+      TensorField<A>{"o", &A::o},       TensorField<A>{"lse", &A::lse},     TensorField<A>{"bias", &A::bias},
+      TensorField<A>{"sink", &A::sink}, TensorField<A>{"alibi", &A::alibi},
+  };
+  static constexpr std::array numbers{
+      NumberField<A>{"scale", &A::scale},
+      NumberField<A>{"mask", &A::mask},
+      NumberField<A>{"window_left", &A::window_left},
+      NumberField<A>{"window_right", &A::window_right},
+      NumberField<A>{"causal_prefix", &A::causal_prefix},
+      NumberField<A>{"sequences", &A::sequences},
+      NumberField<A>{"max_query_length", &A::max_query_length},
+      NumberField<A>{"max_key_length", &A::max_key_length},
+      NumberField<A>{"softcap", &A::softcap},
+      NumberField<A>{"splits", &A::splits},
+      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
+      NumberField<A>{"flags", &A::flags},
+      NumberField<A>{"table_columns", &A::table_columns},
+      NumberField<A>{"table_row_stride", &A::table_row_stride},
+      NumberField<A>{"page_layout", &A::page_layout},
+      NumberField<A>{"max_total_keys", &A::max_total_keys},
+      NumberField<A>{"list_row_blocks", &A::list_row_blocks},
+      NumberField<A>{"list_capacity", &A::list_capacity},
+      NumberField<A>{"full_capacity", &A::full_capacity},
+      NumberField<A>{"list_rows", &A::list_rows},
+      NumberField<A>{"list_keys", &A::list_keys},
+      NumberField<A>{"list_batches", &A::list_batches},
+      NumberField<A>{"list_heads", &A::list_heads},
+      NumberField<A>{"lists_alike", &A::lists_alike},
+  };
+  static constexpr std::array addresses{
+      AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
+      AddressField<A>{"key_lengths", &A::key_lengths},   AddressField<A>{"block_table", &A::block_table},
+      AddressField<A>{"table_starts", &A::table_starts}, AddressField<A>{"first_keys", &A::first_keys},
+      AddressField<A>{"workspace", &A::workspace},
+  };
+  // launch_over leaves them as they are.
+  static constexpr std::array kept_addresses{
+      AddressField<A>{"list_counts", &A::list_counts},   AddressField<A>{"list_indices", &A::list_indices},
+      AddressField<A>{"list_starts", &A::list_starts},   AddressField<A>{"full_counts", &A::full_counts},
+      AddressField<A>{"full_indices", &A::full_indices}, AddressField<A>{"full_starts", &A::full_starts},
+  };
+  static constexpr auto launch = wavejit_attention_forward;
+  static constexpr auto supported = wavejit_attention_forward_supported;
+  static constexpr auto ready = wavejit_attention_forward_ready;
+  static constexpr auto describe = wavejit_attention_forward_describe;
+  static constexpr auto workspace = wavejit_attention_forward_workspace;
+};
+
+template <>
+struct Kind<wavejit_softmax_lse_arguments> {
+  using A = wavejit_softmax_lse_arguments;
+  static constexpr const char* class_name = "SoftmaxLseCall";
+  static constexpr std::array tensors{
+      TensorField<A>{"scores", &A::scores},
+      TensorField<A>{"weights", &A::weights},
+      TensorField<A>{"lse", &A::lse},
+  };
+  static constexpr std::array numbers{
+      NumberField<A>{"scale", &A::scale},
+      NumberField<A>{"mask", &A::mask},
+      NumberField<A>{"window_left", &A::window_left},
+      NumberField<A>{"window_right", &A::window_right},
+      NumberField<A>{"causal_prefix", &A::causal_prefix},
+      NumberField<A>{"flags", &A::flags},
+  };
+  static constexpr std::array addresses{AddressField<A>{"key_lengths", &A::key_lengths}};
+  static constexpr auto launch = wavejit_softmax_lse;
+  static constexpr auto supported = wavejit_softmax_lse_supported;
+  static constexpr auto ready = wavejit_softmax_lse_ready;
+  static constexpr auto describe = wavejit_softmax_lse_describe;
+};
+
+template <>
+struct Kind<wavejit_sparse_indexer_arguments> {
+  using A = wavejit_sparse_indexer_arguments;
+  static constexpr const char* class_name = "SparseIndexerCall";
+  static constexpr std::array tensors{
+      TensorField<A>{"queries", &A::queries}, TensorField<A>{"keys", &A::keys},
+      TensorField<A>{"weights", &A::weights}, TensorField<A>{"key_scales", &A::key_scales},
+      TensorField<A>{"scores", &A::scores},
+  };
+  static constexpr std::array numbers{
+      NumberField<A>{"indices_row_stride", &A::indices_row_stride},
+      NumberField<A>{"top_k", &A::top_k},
+      NumberField<A>{"mask", &A::mask},
+      NumberField<A>{"window_left", &A::window_left},
+      NumberField<A>{"window_right", &A::window_right},
+      NumberField<A>{"causal_prefix", &A::causal_prefix},
+      NumberField<A>{"flags", &A::flags},
+      NumberField<A>{"table_columns", &A::table_columns},
+      NumberField<A>{"table_row_stride", &A::table_row_stride},
+      NumberField<A>{"max_key_length", &A::max_key_length},
+      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
+  };
+  static constexpr std::array addresses{
+      AddressField<A>{"indices", &A::indices},         AddressField<A>{"values", &A::values},
+      AddressField<A>{"counts", &A::counts},           AddressField<A>{"key_lengths", &A::key_lengths},
+      AddressField<A>{"key_begins", &A::key_begins},   AddressField<A>{"key_ends", &A::key_ends},
+      AddressField<A>{"block_table", &A::block_table}, AddressField<A>{"table_starts", &A::table_starts},
+      AddressField<A>{"workspace", &A::workspace},
+  };
+  static constexpr auto launch = wavejit_sparse_indexer;
+  static constexpr auto supported = wavejit_sparse_indexer_supported;
+  static constexpr auto ready = wavejit_sparse_indexer_ready;
+  static constexpr auto describe = wavejit_sparse_indexer_describe;
+  static constexpr auto workspace = wavejit_sparse_indexer_workspace;
+};
+
+template <>
+struct Kind<wavejit_attention_backward_arguments> {
+  using A = wavejit_attention_backward_arguments;
+  static constexpr const char* class_name = "AttentionBackwardCall";
+  static constexpr std::array tensors{
+      TensorField<A>{"q", &A::q},           TensorField<A>{"k", &A::k},         TensorField<A>{"v", &A::v},
+      TensorField<A>{"o", &A::o},           TensorField<A>{"d_o", &A::d_o},     TensorField<A>{"lse", &A::lse},
+      TensorField<A>{"d_lse", &A::d_lse},   TensorField<A>{"dq", &A::dq},       TensorField<A>{"dk", &A::dk},
+      TensorField<A>{"dv", &A::dv},         TensorField<A>{"alibi", &A::alibi}, TensorField<A>{"sink", &A::sink},
+      TensorField<A>{"d_sink", &A::d_sink}, TensorField<A>{"delta", &A::delta}, TensorField<A>{"bias", &A::bias},
+      TensorField<A>{"d_bias", &A::d_bias},
+  };
+  static constexpr std::array numbers{
+      NumberField<A>{"scale", &A::scale},
+      NumberField<A>{"mask", &A::mask},
+      NumberField<A>{"window_left", &A::window_left},
+      NumberField<A>{"window_right", &A::window_right},
+      NumberField<A>{"causal_prefix", &A::causal_prefix},
+      NumberField<A>{"sequences", &A::sequences},
+      NumberField<A>{"max_query_length", &A::max_query_length},
+      NumberField<A>{"max_key_length", &A::max_key_length},
+      NumberField<A>{"softcap", &A::softcap},
+      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
+      NumberField<A>{"flags", &A::flags},
+      NumberField<A>{"sums_before", &A::sums_before},
+      NumberField<A>{"sums_behind", &A::sums_behind},
+  };
+  static constexpr std::array addresses{
+      AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
+      AddressField<A>{"key_lengths", &A::key_lengths}, AddressField<A>{"workspace", &A::workspace}};
+  static constexpr auto launch = wavejit_attention_backward;
+  static constexpr auto supported = wavejit_attention_backward_supported;
+  static constexpr auto ready = wavejit_attention_backward_ready;
+  static constexpr auto describe = wavejit_attention_backward_describe;
+  static constexpr auto workspace = wavejit_attention_backward_workspace;
+};
+
+template <>
+struct Kind<wavejit_attention_latent_arguments> {
+  using A = wavejit_attention_latent_arguments;
+  static constexpr const char* class_name = "AttentionLatentCall";
+  static constexpr std::array tensors{
+      TensorField<A>{"q", &A::q},       TensorField<A>{"q_rope", &A::q_rope}, TensorField<A>{"k", &A::k},
+      TensorField<A>{"o", &A::o},       TensorField<A>{"k_rope", &A::k_rope}, TensorField<A>{"lse", &A::lse},
+      TensorField<A>{"sink", &A::sink},
+  };
+  static constexpr std::array numbers{
+      NumberField<A>{"scale", &A::scale},
+      NumberField<A>{"mask", &A::mask},
+      NumberField<A>{"causal_prefix", &A::causal_prefix},
+      NumberField<A>{"sequences", &A::sequences},
+      NumberField<A>{"max_query_length", &A::max_query_length},
+      NumberField<A>{"max_key_length", &A::max_key_length},
+      NumberField<A>{"softcap", &A::softcap},
+      NumberField<A>{"splits", &A::splits},
+      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
+      NumberField<A>{"flags", &A::flags},
+      NumberField<A>{"table_columns", &A::table_columns},
+      NumberField<A>{"table_row_stride", &A::table_row_stride},
+      NumberField<A>{"max_total_keys", &A::max_total_keys},
+  };
+  static constexpr std::array addresses{
+      AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
+      AddressField<A>{"key_lengths", &A::key_lengths},   AddressField<A>{"block_table", &A::block_table},
+      AddressField<A>{"table_starts", &A::table_starts}, AddressField<A>{"workspace", &A::workspace}};
+  static constexpr auto launch = wavejit_attention_latent;
+  static constexpr auto supported = wavejit_attention_latent_supported;
+  static constexpr auto ready = wavejit_attention_latent_ready;
+  static constexpr auto describe = wavejit_attention_latent_describe;
+  static constexpr auto workspace = wavejit_attention_latent_workspace;
+};
+
+template <typename Fields>
+const auto& field_named(const Fields& fields, const std::string& name) {
+  for (const auto& field : fields)
+    if (name == field.name) return field;
+  throw nb::type_error(("'" + name + "' is no field of this call").c_str());
+}
+
+}  // namespace wavejit::python

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of shapes that were seen before, remembered by the extension: it reads torch's tensors and makes them by torch's functions in
+C, at a fraction of what Python's cost (python/bindings/torch_calls.cpp).
+
+PyTorch has all of those from 2.14 on. Before, nothing is remembered here, and the roads do the same in Python.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from .. import _wavejit
+from .._engine import Engine
+from .._errors import Unsupported
+
+CALLS = {"forward": _wavejit.TorchForwardCalls, "backward": _wavejit.TorchBackwardCalls}
+# What wavejit.h calls inputs, words and outputs that have another name here.
+FIELDS = {"out": "o", "d_out": "d_o", "sinks": "sink"}
+# Beyond, Python asks for a workspace: no room is an exception there, and a call that splits keys asks for less.
+LARGEST_WORKSPACE = 16 << 20
+
+
+def _torch() -> Any:
+    try:
+        return _wavejit.TorchTensors(torch.Tensor)
+    except Unsupported:
+        return None
+
+
+TORCH = _torch()
+
+
+def all_of(others: Mapping[str, torch.Tensor], words: Mapping[str, Any]) -> bool:
+    """Whether the tensors among the words were read as they are. How far the memory behind a bias reaches is in no key: so its rows
+    must be whole ones."""
+    return all([words[name] is tensor for name, tensor in others.items()]) and ("bias" not in others or others["bias"].shape[-1] % 8 == 0)
+
+
+def remember(engine: Engine, kind: str, variant: int, tensors: tuple[torch.Tensor, ...], words: Mapping[str, Any], plan: Any, names: Any,
+             outputs: dict[str, torch.Tensor]) -> None:
+    """A call that was launched, and its outputs. `names`: of the tensors."""
+    if TORCH is None or plan.workspace > LARGEST_WORKSPACE:
+        return
+    calls = engine._torch_calls.get(kind)
+    if calls is None:
+        calls = engine._torch_calls[kind] = CALLS[kind](engine._open(), TORCH)
+    among = [name for name, value in words.items() if isinstance(value, torch.Tensor)]
+    fields = [FIELDS.get(name, name) for name in (*names, *among)]
+    like = torch.empty(0, dtype=torch.float32, device=tensors[0].device) if plan.workspace else None
+    calls.remember(variant, tensors, words, plan.call, fields, list(outputs), tuple(outputs.values()), like, plan.workspace)
