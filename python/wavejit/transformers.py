@@ -123,6 +123,6 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
         return out, None
     _operators.without_derivative(query, key, value, attention_mask, None, s_aux, names=("query", "key", "value", "attention_mask", "", "s_aux"))
     sinks = None if s_aux is None else s_aux.to(torch.float32).contiguous()
-    out = _operators.called(_operators.attention_forward, NAMES, query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), scale=scaling, causal=causal,
-                            softcap=softcap or 0.0, bias=attention_mask, sinks=sinks, **(known or {}))
+    given = {"scale": scaling, "causal": causal, "softcap": softcap or 0.0, "bias": attention_mask, "sinks": sinks, **(known or {})}
+    out = _operators.called(_operators.attention_forward, NAMES, query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), given)
     return out, None

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What traces the operators: torch.library's own checks, torch.compile, torch.export."""
+import glob
+import os
+import pathlib
+import shutil
+import tempfile
 import unittest
 
 import torch
+import torch._inductor.config
 
 import wavejit
 import wavejit.torch
@@ -71,6 +77,56 @@ class Compile(Case):
         for backend in ("eager", "aot_eager"):
             (found,) = torch.autograd.grad(torch.compile(block, backend=backend, fullgraph=True)(x, mask), x, weights)
             self.assertTrue(torch.equal(found, plain))
+
+
+def clang_with_gccs_openmp(folder):
+    """A compiler for inductor where there is no g++: Debian's clang has no OpenMP of its own beside it, but GCC's headers are there."""
+    (header, *_) = glob.glob("/usr/lib/gcc/*/*/include/omp.h")
+    compiler = pathlib.Path(folder) / "clang++"
+    compiler.write_text(f'#!/bin/sh\nexec clang++-22 "$@" -fopenmp=libgomp -idirafter {os.path.dirname(header)}\n')
+    compiler.chmod(0o755)
+    return str(compiler)
+
+
+@unittest.skipUnless(os.environ.get("WAVEJIT_TEST_WHOLE") == "1", "in ./dev soak torch: inductor compiles C++ for a minute")
+class Inductor(Case):
+    """torch.compile as it comes. What stands around the operators is compiled anew, and rounds where it likes; the operators get what they
+    got, where nothing stands in between."""
+
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("g++"):
+            folder = self.enterContext(tempfile.TemporaryDirectory())
+            self.enterContext(torch._inductor.config.patch({"cpp.cxx": (None, clang_with_gccs_openmp(folder))}))
+
+    def test_forward_and_backward_have_the_bits_of_eager(self):
+        def attend(q, k, v, bias):
+            first = wavejit.torch.flash_attn_func(q, k, v, causal=True, window_size=(9, 0))
+            return wavejit.torch.scaled_dot_product_attention(first.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), bias, enable_gqa=True)
+
+        inputs = [each.requires_grad_() for each in (draw(2, 20, 4, 64), draw(2, 20, 2, 64), draw(2, 20, 2, 64), torch.randn(1, 4, 20, 20))]
+        weights = draw(2, 4, 20, 64)
+        compiled = torch.compile(attend, fullgraph=True)
+        out, exact = compiled(*inputs), attend(*inputs)
+        self.assertTrue(torch.equal(out, exact))
+        for one, other in zip(torch.autograd.grad(out, inputs, weights), torch.autograd.grad(exact, inputs, weights)):
+            self.assertEqual(one.stride(), other.stride())
+            self.assertTrue(torch.equal(one, other))
+
+    def test_a_module_that_trains(self):
+        torch.manual_seed(17)
+        layer = torch.nn.Linear(64, 3 * 64).bfloat16()
+
+        def loss(x):
+            q, k, v = layer(x).unflatten(-1, (3, 1, 64)).unbind(2)
+            return wavejit.torch.flash_attn_func(q, k, v, causal=True).float().square().sum()
+
+        x, found = torch.randn(2, 24, 64).bfloat16(), []
+        for function in (loss, torch.compile(loss, fullgraph=True)):
+            layer.zero_grad()
+            function(x).backward()
+            found.append(layer.weight.grad.clone().double())
+        self.assertLess(float((found[1] - found[0]).norm() / found[0].norm()), 2e-3)
 
 
 class Export(Case):

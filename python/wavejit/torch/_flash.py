@@ -198,7 +198,7 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     if cache_batch_idx is not None:
         raise InvalidArgument("cache_batch_idx: given; accepted: None, with k_cache and v_cache in the order of q")
     words = _words(q, k_cache, v_cache, 0.0, window_size, softcap, alibi_slopes, "k_cache", "v_cache")
-    words["splits"] = num_splits
+    words |= {"scale": softmax_scale, "causal": causal, "splits": num_splits}
     if block_table is not None:
         if cache_seqlens is None:
             raise InvalidArgument("cache_seqlens: None beside block_table; accepted: how many keys each sequence has")
@@ -215,25 +215,27 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     if lengths is not None:
         words["key_lengths"] = lengths
     if return_softmax_lse:
-        return called(attention_forward_lse, CACHE, q, k_cache, v_cache, scale=softmax_scale, causal=causal, **words)
-    return called(attention_forward, CACHE, q, k_cache, v_cache, scale=softmax_scale, causal=causal, **words)
+        return called(attention_forward_lse, CACHE, q, k_cache, v_cache, words)
+    return called(attention_forward, CACHE, q, k_cache, v_cache, words)
 
 
 def _dense(names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, causal: bool, words: dict[str, Any],
            with_lse: bool) -> Any:
+    words["scale"], words["causal"] = scale, causal
     if with_lse:
-        return (*called(attention_forward_lse, names, q, k, v, scale=scale, causal=causal, **words), None)
-    return called(attention_forward, names, q, k, v, scale=scale, causal=causal, **words)
+        return (*called(attention_forward_lse, names, q, k, v, words), None)
+    return called(attention_forward, names, q, k, v, words)
 
 
 def _packed(names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, causal: bool, words: dict[str, Any],
             with_lse: bool) -> Any:
     """k and v are [1, total, Hkv, D], or pages."""
     rows = q.unsqueeze(0)
+    words["scale"], words["causal"] = scale, causal
     if with_lse:
-        out, lse = called(attention_forward_lse, names, rows, k, v, scale=scale, causal=causal, **words)
+        out, lse = called(attention_forward_lse, names, rows, k, v, words)
         return out.squeeze(0), lse.squeeze(0), None
-    return called(attention_forward, names, rows, k, v, scale=scale, causal=causal, **words).squeeze(0)
+    return called(attention_forward, names, rows, k, v, words).squeeze(0)
 
 
 def _parts(field: str, given: torch.Tensor, dimensions: int, parts: int) -> tuple[torch.Tensor, ...]:

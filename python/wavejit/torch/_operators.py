@@ -52,7 +52,7 @@ def without_derivative(*tensors: torch.Tensor | None, names: tuple[str, ...] = N
             raise Unsupported(f"{field}: it has a tangent (forward-mode AD, torch.func.jvp), and there is no derivative yet; accepted: tensors without one")
 
 
-def called(operator: Callable[..., Any], names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> Any:
+def called(operator: Callable[..., Any], names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> Any:
     """The operator, for a function that has asked `without_derivative` where tangents are seen. What it refuses is told by the names
     that callers of the function know."""
     if torch.compiler.is_compiling():

@@ -60,10 +60,10 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
     q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
     if attn_mask is not None:
         bias = _bias_of(attn_mask, q.shape[1], k.shape[1])
-        return called(attention_forward, NAMES, q, k, v, scale=scale, bias=bias).transpose(1, 2)
+        return called(attention_forward, NAMES, q, k, v, {"scale": scale, "bias": bias}).transpose(1, 2)
     if is_causal and q.shape[1] != k.shape[1]:
-        return called(attention_forward, NAMES, q, k, v, scale=scale, causal=True, causal_prefix=0).transpose(1, 2)
-    return called(attention_forward, NAMES, q, k, v, scale=scale, causal=is_causal).transpose(1, 2)
+        return called(attention_forward, NAMES, q, k, v, {"scale": scale, "causal": True, "causal_prefix": 0}).transpose(1, 2)
+    return called(attention_forward, NAMES, q, k, v, {"scale": scale, "causal": is_causal}).transpose(1, 2)
 
 
 def _check_mask(mask: torch.Tensor) -> None:
