@@ -85,7 +85,11 @@ def check(q: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> None:
     """Refuses what has no gradient, where one is wanted."""
     if not only_numbers(words):
         _check_tensors(words)
-    if (q.shape[-1], v.shape[-1]) not in HEAD_DIMS:
+    _check_head_dims(q, v)
+
+
+def _check_head_dims(q: torch.Tensor, v: torch.Tensor) -> None:
+    if (q.size(-1), v.size(-1)) not in HEAD_DIMS:  # shape is the slower one
         raise Unsupported(f"q: head dims {q.shape[-1]} and {v.shape[-1]} of v, and one of q, k, v requires grad; accepted: 64, 128, 256 of all alike, 192 with 128 of v, or {INSTEAD}")
 
 
@@ -163,7 +167,7 @@ _plainly: Any = super(torch.autograd.Function, Plainly).apply
 
 
 def plainly(kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> torch.Tensor:
-    check(q, v, words)
+    _check_head_dims(q, v)
     return _plainly(kernel, q, k, v, words)  # type: ignore[no-any-return]
 
 
