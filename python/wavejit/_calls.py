@@ -428,6 +428,9 @@ class AttentionForwardCall(SequencesCall):
             self._call.set_number(field, number)
 
     def _int32(self, field: str, given: Any, dimensions: int, what: str) -> DeviceArray:
+        kind = str(getattr(given, "dtype", "int32")).removeprefix("torch.")
+        if kind != "int32":
+            raise InvalidArgument(f"{field}: dtype {kind}; accepted: int32")
         array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT32, copies=True)
         if array.ndim != dimensions or not array._is_dense():
             raise InvalidArgument(f"{field}: shape {array.shape}, strides {array.strides}; accepted: [{what}], dense")
