@@ -228,9 +228,9 @@ typedef enum wavejit_page_layout {
 /* Bits of wavejit_attention_forward_arguments::flags. */
 typedef enum wavejit_call_flags {
   /* Debugging: copy query_starts, key_starts, key_lengths, first_keys, table_starts, the live entries of block_table
-   * and lists of blocks to the host before the launch and refuse what they must not be (descending, beyond the tensors, longer than the
-   * maxima, no page of the cache). Waits for the stream. Without it nothing is copied, and wrong values give wrong
-   * results but never an access outside the tensors. */
+   * and lists of blocks to the host before the launch and refuse what they must not be (descending, beyond the tensors,
+   * longer than the maxima, no page of the cache). Waits for the stream. Without it nothing is copied, and wrong values
+   * give wrong results but never an access outside the tensors. */
   WAVEJIT_CHECK_LENGTHS = 1,
   /* An old name, without effect: how keys are cut shows in no bit. (Descriptors: invariance=none.) */
   WAVEJIT_BATCH_MAY_SHOW = 2,
@@ -412,8 +412,9 @@ struct wavejit_attention_forward_arguments {
   const int32_t* list_counts;  /* [list_batches][list_heads][list_row_blocks]: how many entries of a list count */
   const int32_t* list_indices; /* [list_batches][list_heads][list_row_blocks][list_capacity]: numbers of blocks of keys,
                                   ascending; with list_starts all lists one after the other */
-  const int32_t* list_starts;  /* in place of list_counts: [list_batches · list_heads · list_row_blocks + 1], ascending */
-  const int32_t* full_counts;  /* the same of blocks that rows see whole, whatever the mask says */
+  const int32_t*
+      list_starts; /* in place of list_counts: [list_batches · list_heads · list_row_blocks + 1], ascending */
+  const int32_t* full_counts; /* the same of blocks that rows see whole, whatever the mask says */
   const int32_t* full_indices;
   const int32_t* full_starts;
   int64_t list_row_blocks; /* of a head: ceil(longest query / list_rows), or more */
@@ -887,8 +888,8 @@ struct wavejit_problem {
   int32_t bias_dtype;        /* enum wavejit_dtype, of a bias: that of q, k and v, or WAVEJIT_FP32 */
   int32_t list_rows;         /* lists of key blocks: 64 or 128; 0: none, and the next three say nothing */
   int32_t list_keys;
-  int32_t list_percent;      /* of all blocks, so many are in generated lists */
-  int32_t lists_alike;       /* neighbouring lists share most of their blocks */
+  int32_t list_percent; /* of all blocks, so many are in generated lists */
+  int32_t lists_alike;  /* neighbouring lists share most of their blocks */
 };
 /* `problem` and what it points to are valid during the call only. */
 typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);

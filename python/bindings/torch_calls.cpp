@@ -151,7 +151,7 @@ class TorchCalls {
     Arguments arguments = seen.arguments;
     for (std::size_t i = 0; i < addresses_.size(); ++i) seen.inputs[i].put(arguments, addresses_[i]);
     const TorchFunctions& functions = torch_->functions();
-    const nb::object results = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(seen.outputs.size())));
+    nb::object results = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(seen.outputs.size())));
     for (std::size_t i = 0; i < seen.outputs.size(); ++i) {
       const TorchMemory made = seen.outputs[i].like.make(functions);
       void* object = nullptr;
@@ -204,7 +204,13 @@ class TorchCalls {
     return true;
   }
   bool take(PyObject* tensor) {
-    DLTensor told{};
+    DLTensor told{.data = nullptr,
+                  .device = {.device_type = kDLCPU, .device_id = 0},
+                  .ndim = 0,
+                  .dtype = {},
+                  .shape = nullptr,
+                  .strides = nullptr,
+                  .byte_offset = 0};
     if (!torch_->read(tensor, told)) return false;
     key_.add_tensor(told);
     addresses_.push_back(Key::address_of(told));

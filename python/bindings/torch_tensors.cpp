@@ -31,8 +31,9 @@ constexpr const char* exchange_attribute = "__dlpack_c_exchange_api__";
 const Exchange* exchange_of(const nb::object& type) {
   if (!nb::hasattr(type, exchange_attribute)) missing(exchange_attribute);
   const nb::object capsule = type.attr(exchange_attribute);
+  // Documents are made beside a stand-in for torch that has every attribute.
+  if (PyCapsule_IsValid(capsule.ptr(), exchange_name) == 0) missing(exchange_attribute);
   const auto* exchange = static_cast<const Exchange*>(PyCapsule_GetPointer(capsule.ptr(), exchange_name));
-  if (exchange == nullptr) nb::raise_python_error();
   while (exchange != nullptr && exchange->version.major != DLPACK_MAJOR_VERSION) exchange = exchange->earlier;
   if (exchange == nullptr || exchange->read == nullptr) missing(exchange_attribute);
   return exchange;

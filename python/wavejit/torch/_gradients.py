@@ -162,8 +162,9 @@ class Plainly(torch.autograd.Function):
         return None, *OPERATORS[()](*inputs, **{name: value for name, value in words.items() if name in WORDS}), None
 
 
-# Autograd's own entry: what stands before it is for transforms, and there are none.
-_plainly: Any = super(torch.autograd.Function, Plainly).apply
+# Autograd's own entry: what stands before it is for transforms, and there are none. Documents are made beside a stand-in for torch,
+# whose Function is no class.
+_plainly: Any = super(torch.autograd.Function, Plainly).apply if isinstance(torch.autograd.Function, type) else None
 
 
 def plainly(kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> torch.Tensor:

@@ -19,6 +19,8 @@ inline std::uint64_t stride_bytes(const wavejit_tensor& tensor, int dimension, s
   return tensor.sizes[dimension] > 1 ? static_cast<std::uint64_t>(tensor.strides[dimension]) * element_bytes : 0;
 }
 
+constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+
 // ceil(2³² / divisor), 0 standing for 2³²: the multipliers of kernels' arguments (emit/integers.h). floor(x ·
 // multiplier / 2³²) is floor(x / divisor) as long as x · divisor < 2³².
 constexpr std::uint32_t division_multiplier(std::uint32_t divisor) {

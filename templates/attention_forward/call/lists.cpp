@@ -7,18 +7,18 @@
 #include <string>
 
 #include "families/call/refusal.h"
+#include "templates/attention/call/numbers.h"
 #include "templates/attention_forward/kernel/block_lists/walks.h"
 
 namespace wavejit::attention_forward {
 namespace {
 
+using attention::ceil_div;
 using refusal::bad;
 using refusal::refuse;
 
 constexpr std::int64_t most_capacity = 0x3FFFFFFF;
 constexpr std::uint64_t most_walk_entries = std::uint64_t{1} << 31;
-
-constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
 // One kind of list as the call gives it.
 struct Kind {

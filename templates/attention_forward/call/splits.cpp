@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "templates/attention/call/numbers.h"
 #include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/pairs.h"
@@ -13,6 +14,7 @@
 namespace wavejit::attention_forward {
 namespace {
 
+using attention::ceil_div;
 using Reason = SplitPlan::Reason;
 
 // Guesses. Workgroups of few rows that a compute unit has at a time; what a run costs beside its tiles of keys, and
@@ -29,8 +31,6 @@ std::uint32_t chunks_of(const AttentionProblem& problem) {
   constexpr std::uint32_t chunk = chunk_keys;
   return problem.key_length / chunk + (problem.key_length % chunk != 0 ? 1 : 0);
 }
-
-constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
 std::uint64_t workgroups_of(const AttentionProblem& problem, const boards::Board& target) {
   const AttentionShape& shape = problem.shape;

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 
+#include "templates/attention/call/numbers.h"
 #include "templates/attention/kernel/canon.h"
 
 namespace wavejit::attention_latent {
 namespace {
 
+using attention::ceil_div;
 // Guesses: what a run costs beside its tiles of keys, and two launches beside one, in such tiles; how often a device is
 // filled that lengths of its own may leave half empty; and what an engine's workspace is worth.
 constexpr std::uint64_t run_cost = 1;
@@ -17,8 +19,6 @@ constexpr std::uint64_t fillings_of_uneven_lengths = 4;
 constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20U;
 // Chunks of a sequence: two million keys. Offsets of records then stay inside a descriptor.
 constexpr std::uint64_t most_chunks = 2048;
-
-constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
 std::uint64_t chunks_of(const LatentProblem& problem) { return ceil_div(problem.key_length, attention::chunk_keys); }
 
