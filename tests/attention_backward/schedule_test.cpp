@@ -64,5 +64,36 @@ TEST(BackwardSchedule, OfTheOtherKernelIsSeen) {
   EXPECT_EQ(Model(Kernel::keys_alone, 1).run(right).what, "the kernel has no such sum");
 }
 
+// Of waves that share keys: what the one makes, the other gets.
+constexpr Schedule giving = {{Multiply{Product::scores, 0}, Modify{0}, Queue{Vector::weigh, 0}, Queue{Vector::give, 0},
+                              Multiply{Product::values, 0}}};
+constexpr Schedule taking = {{Queue{Vector::take, 0}, Multiply{Product::gradients, 0}, Queue{Vector::differentiate, 0},
+                              Multiply{Product::keys, 0}}};
+std::string_view fault_of(Kernel kernel, const Schedule& schedule, std::size_t left_out) {
+  Schedule some;
+  for (std::size_t i = 0; i < schedule.acts.size(); ++i)
+    if (i != left_out) some.acts.add(schedule.acts.begin()[i]);
+  return Model(kernel, 1).run(some).what;
+}
+
+TEST(BackwardSchedule, OfWavesThatShareKeysIsSeen) {
+  EXPECT_EQ(Model(Kernel::giving, 1).run(giving).what, "");
+  EXPECT_EQ(fault_of(Kernel::giving, giving, 2), "gives weights that nobody makes, or twice");
+  EXPECT_EQ(fault_of(Kernel::giving, giving, 3), "weights of a block are not handed over");
+  EXPECT_EQ(fault_of(Kernel::giving, giving, 4), "a block is missing in a sum");
+  EXPECT_EQ(Model(Kernel::values_alone, 1).run(giving).what, "the kernel gives no weights");
+
+  EXPECT_EQ(Model(Kernel::taking, 1).run(taking).what, "");
+  EXPECT_EQ(fault_of(Kernel::taking, taking, 0), "differentiates before dP is there, or twice");
+  EXPECT_EQ(Model(Kernel::keys_alone, 1).run(taking).what, "the kernel takes no weights");
+  EXPECT_EQ(Model(Kernel::taking, 1).run(giving).what, "the kernel takes weights");
+  Schedule twice = giving;
+  twice.acts.add(Queue{Vector::give, 0});
+  EXPECT_EQ(Model(Kernel::giving, 1).run(twice).what, "gives weights that nobody makes, or twice");
+  twice = taking;
+  twice.acts.add(Queue{Vector::take, 0});
+  EXPECT_EQ(Model(Kernel::taking, 1).run(twice).what, "takes weights twice");
+}
+
 }  // namespace
 }  // namespace wavejit::tests

@@ -61,6 +61,21 @@ TEST(BackwardWords, AreRefusedWithWhatIsAccepted) {
     ASSERT_TRUE(wide) << wide.error();
     EXPECT_THAT(refusal_of(*wide).value_or(""), HasSubstr(refusal));
   }
+  // Two waves that share keys.
+  const std::string shared = spec.substr(0, spec.find("runs=")) + "keys=shared " + spec.substr(spec.find("runs="));
+  ASSERT_TRUE(parse_key_kernel(shared)) << parse_key_kernel(shared).error();
+  EXPECT_EQ(to_text(*parse_key_kernel(shared)), shared);
+  EXPECT_EQ(refusal_of(*parse_key_kernel(shared)), std::nullopt);
+  const auto with = [&](std::string_view word, std::string_view other) {
+    std::string text = shared;
+    text.replace(text.find(word), word.size(), other);
+    return refusal_of(parse_key_kernel(text).value()).value_or("");
+  };
+  EXPECT_THAT(with("gfx950", "gfx942"), HasSubstr("keys=shared on gfx942: a tile has one buffer there"));
+  EXPECT_THAT(with("d128", "d256"), HasSubstr("keys=shared of d256: LDS has no room for three tiles"));
+  EXPECT_THAT(with("mask=none", "mask=none softcap"), HasSubstr("keys=shared with softcap"));
+  EXPECT_THAT(with("blocks=1", "blocks=2"), HasSubstr("keys=shared blocks=2; accepted: blocks=1"));
+  EXPECT_THAT(parse_key_kernel(spec + " keys=own").error(), HasSubstr("accepted after '=': shared"));
   const std::string of_two = "attention_backward_dq bf16 d192/128 mask=none blocks=2 target=gfx950 lowering=llvm";
   EXPECT_EQ(refusal_of(*parse_query_kernel(of_two)), std::nullopt);
   EXPECT_THAT(refusal_of(*parse_query_kernel(of_two + " softcap")).value_or(""), HasSubstr("more than 512 registers"));

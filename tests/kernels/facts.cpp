@@ -313,6 +313,9 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
           add(attention_backward::Runs::one);
           attention_backward::QueryKernel queries = {words};
           if (default_query_blocks(queries, target) > 1) add(attention_backward::Runs::one, false);
+          attention_backward::KeyKernel keys = {words};
+          keys.shared = true;
+          if (!refusal_of(keys)) specs.emplace_back(keys);
         }
         // What takes the most registers, with as many blocks as there can be and with one.
         words.gradients_fp32 = true;
@@ -324,6 +327,10 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
           words.modifiers = modifiers;
           add(attention_backward::Runs::one);
           add(attention_backward::Runs::several);
+          attention_backward::KeyKernel keys = {words};
+          keys.shared = true;
+          keys.runs = attention_backward::Runs::several;
+          if (!refusal_of(keys)) specs.emplace_back(keys);
         }
         words.modifiers = {Modifier::softcap, Modifier::bias, Modifier::alibi};
         for (const bool fp32 : {false, true}) {

@@ -9,6 +9,8 @@
 #include <memory>
 #include <utility>
 
+#include "tools/sweep/kernel_keys.h"
+
 namespace wavejit::tools::sweep {
 
 namespace {
@@ -150,7 +152,9 @@ class CaseRun {
       return {};
     }
     if (auto warm = warm_up(pipeline, *workspace > 0, outcome); !warm) return warm;
-    if (const auto [other, added] = pipeline_of_key_.try_emplace(outcome.key, pipeline.name); !added) {
+    const std::string all = kernel_keys(pipeline.engine, pipeline.name, outcome.descriptor);
+    if (const auto [other, added] = pipeline_of_keys_.try_emplace(all.empty() ? outcome.key : all, pipeline.name);
+        !added) {
       outcome = set_aside(std::move(outcome), same_kernel, "the kernel that " + other->second + " ran");
       return {};
     }
@@ -211,7 +215,7 @@ class CaseRun {
   const Settings& settings_;
   std::unique_ptr<Case> case_;
   Outcome blank_;
-  std::map<std::string, std::string> pipeline_of_key_;
+  std::map<std::string, std::string> pipeline_of_keys_;
   std::unique_ptr<Written> by_first_pipeline_;
   std::string first_pipeline_;
   std::string first_spec_;

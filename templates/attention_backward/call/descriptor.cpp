@@ -15,6 +15,7 @@ BackwardShape ProblemDescriptor::shape() const {
   shape.many_keys = are_many(batch, kv_heads, key_length, shape.mask);
   for (const attention::ModifierRow& row : attention::modifier_rows)
     if (row.in_code && of(row.modifier).there) shape.modifiers.add(row.modifier);
+  shape.few_keys = may_share(shape) && are_few(batch, kv_heads, key_length);
   return shape;
 }
 

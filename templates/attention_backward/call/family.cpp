@@ -73,12 +73,21 @@ KernelWords words_of(const BackwardShape& shape, const Target& target, const Tog
   return words;
 }
 
-// As the problem would have it, or as a developer pins it: tile_queries=128 or 256 behind the pipeline's name.
+// As the problem would have it, or as a developer pins it: tile_queries=64, 128 or 256 behind the pipeline's name, for
+// two waves a block of keys, one, or two blocks a wave.
 constexpr std::string_view tile_pin = "tile_queries";
+constexpr int rows_of_block = 32 * waves;
+constexpr int rows_of_shared_block = rows_of_block / sharing_waves;
+bool pins(const Toggles& toggles, int rows) {
+  return families::value_in(toggles.pins, tile_pin) == std::to_string(rows);
+}
 bool wants_two_blocks(bool many, const Toggles& toggles) {
-  const std::string_view rows = families::value_in(toggles.pins, tile_pin);
-  const int rows_of_block = 32 * waves;
-  return rows == std::to_string(most_blocks * rows_of_block) || (many && rows != std::to_string(rows_of_block));
+  if (pins(toggles, most_blocks * rows_of_block)) return true;
+  return many && !pins(toggles, rows_of_block) && !pins(toggles, rows_of_shared_block);
+}
+bool wants_sharing(bool few, const Toggles& toggles) {
+  if (pins(toggles, rows_of_shared_block)) return true;
+  return few && !pins(toggles, rows_of_block) && !pins(toggles, most_blocks * rows_of_block);
 }
 QueryKernel query_kernel_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
   QueryKernel kernel = {words_of(shape, target, toggles)};
@@ -90,6 +99,7 @@ KeyKernel key_kernel_of(const BackwardShape& shape, const Target& target, const 
   kernel.output_fp32 = false;  // it reads no o
   kernel.blocks = wants_two_blocks(shape.many_keys, toggles) ? default_key_blocks(kernel, target) : 1;
   kernel.runs = shape.runs;
+  kernel.shared = wants_sharing(shape.few_keys, toggles) && !sharing_refusal(kernel, target);
   return kernel;
 }
 
@@ -141,6 +151,7 @@ class AttentionBackward final : public families::Family {
                        std::to_string(keys_at_once(queries, target)) + " keys, then " +
                        (two_walks ? "dV and dK, in a walk each," : "dK and dV") + " by tiles of " +
                        std::to_string(tile_keys_of(keys)) + " keys and " + rows + " rows" +
+                       (keys.shared ? ", two waves a block of keys" : "") +
                        (of.d_sink ? ", then the sinks' by 256 chains of rows a head" : "") +
                        (of.d_bias ? ", then the bias's by tiles of 128 rows and 64 keys" : "") + "; no atomics",
         .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd(queries, target)) +
@@ -155,10 +166,14 @@ class AttentionBackward final : public families::Family {
     QueryKernel more_queries = queries;
     KeyKernel more_keys = keys;
     more_queries.blocks = more_keys.blocks = most_blocks;
+    more_keys.shared = false;
     if (const auto refusal = refusal_of(more_queries))
       explanation.refused.push_back({.kernel = "dQ", .reason = *refusal});
     if (const auto refusal = refusal_of(more_keys))
       explanation.refused.push_back({.kernel = "dK and dV", .reason = *refusal});
+    if (of.few_keys && !keys.shared)
+      if (const auto refusal = sharing_refusal(keys, target))
+        explanation.refused.push_back({.kernel = "dK and dV", .reason = *refusal});
     return explanation;
   }
 

@@ -127,6 +127,7 @@ Result<BackwardProblem> check_all(const Call& call) {
   shape.d_bias_fp32 = shape.d_bias && call.d_bias.dtype == WAVEJIT_FP32;
   shape.many_queries = are_many(problem.batch, problem.query_heads, problem.query_length, shape.mask);
   shape.many_keys = are_many(problem.batch, problem.kv_heads, problem.key_length, shape.mask);
+  shape.few_keys = may_share(shape) && are_few(problem.batch, problem.kv_heads, problem.key_length);
   return problem;
 }
 
@@ -144,7 +145,8 @@ using ShapeBits = families::JoinedBits<
     families::BitsOfTable<decltype(word_table<QueryKernel>)>,
     families::BitFields<families::Bits<&BackwardShape::runs, 1>, families::Bits<&BackwardShape::d_sink, 1>,
                         families::Bits<&BackwardShape::d_bias, 1>, families::Bits<&BackwardShape::d_bias_fp32, 1>,
-                        families::Bits<&BackwardShape::many_queries, 1>, families::Bits<&BackwardShape::many_keys, 1>>>;
+                        families::Bits<&BackwardShape::many_queries, 1>, families::Bits<&BackwardShape::many_keys, 1>,
+                        families::Bits<&BackwardShape::few_keys, 1>>>;
 
 families::Shape BackwardShape::shape() const {
   return {.family = &family(), .code = families::code_of<ShapeBits>(*this)};
@@ -152,12 +154,22 @@ families::Shape BackwardShape::shape() const {
 
 BackwardShape BackwardShape::of(std::uint64_t code) { return families::shape_of_code<ShapeBits, BackwardShape>(code); }
 
-// A device has 256 compute units and more. With a mask half of the work is in a quarter of the tiles, and it takes
-// twice as many to even out.
+namespace {
+// A device has as many compute units and more.
+constexpr std::int64_t units = 256;
+std::int64_t workgroups(std::int64_t sequences, std::int64_t heads, std::int64_t length, std::int64_t blocks) {
+  const std::int64_t tile = 32 * waves * blocks;
+  return sequences * heads * ((length + tile - 1) / tile);
+}
+}  // namespace
+
+// With a mask half of the work is in a quarter of the tiles, and it takes twice as many to even out.
 bool are_many(std::int64_t sequences, std::int64_t heads, std::int64_t length, Mask mask) {
-  constexpr std::int64_t units = 256;
-  constexpr std::int64_t tile = 32 * waves * most_blocks;
-  return sequences * heads * ((length + tile - 1) / tile) >= (mask == Mask::none ? units : 2 * units);
+  return workgroups(sequences, heads, length, most_blocks) >= (mask == Mask::none ? units : 2 * units);
+}
+
+bool are_few(std::int64_t sequences, std::int64_t heads, std::int64_t length) {
+  return workgroups(sequences, heads, length, 1) <= units / 2;
 }
 
 Runs runs_of(std::int64_t query_length, std::int64_t group) {

@@ -35,6 +35,8 @@ struct BackwardShape : AskedWords {
   // Whether workgroups of two blocks a wave are enough to fill a device; bits are the same with one.
   bool many_queries = false;
   bool many_keys = false;
+  // Whether one block a wave leaves half of a device without keys, and two waves may share them; bits are the same.
+  bool few_keys = false;
 
   bool operator==(const BackwardShape&) const = default;
   families::Shape shape() const;
@@ -70,6 +72,7 @@ inline constexpr std::uintptr_t workspace_alignment = 256;
 Runs runs_of(std::int64_t query_length, std::int64_t group);
 // Of `sequences` times `heads`, so many rows or keys each.
 bool are_many(std::int64_t sequences, std::int64_t heads, std::int64_t length, Mask mask);
+bool are_few(std::int64_t sequences, std::int64_t heads, std::int64_t length);
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<BackwardProblem> check(const wavejit_attention_backward_arguments* arguments);

@@ -4,8 +4,10 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
-#include <limits>
+#include <optional>
+#include <span>
 
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
@@ -19,6 +21,7 @@
 #include "templates/attention_backward/emit/run_parts.h"
 #include "templates/attention_backward/emit/schedule.h"
 #include "templates/attention_backward/emit/score_gradient.h"
+#include "templates/attention_backward/emit/shared_weights.h"
 #include "templates/attention_backward/emit/weave.h"
 #include "templates/attention_backward/kernel/arguments.h"
 #include "templates/attention_backward/kernel/canon.h"
@@ -47,58 +50,90 @@ class KeyGradient : private Weaver {
         place_(find_key_place(kernel, spec)),
         cap_rate_(cap_rate(kernel, spec)),
         plans_(plans_of(kernel, spec)),
-        lds_(lds_of(kernel, plans_)),
+        lds_(lds_of(kernel, spec, plans_)),
         ladder_(ladder_of(spec, kernel.target())),
         score_gradient_(kernel, matrix_, spec, spec.modifiers.any() ? kernel.constant(1.0F) : place_.scale_log2e) {
     for (int block = 0; block < spec.blocks; ++block) places_.push_back(place_of_block(kernel, place_, block));
     for (const RowStreamPlan& plan : plans_) streams_.emplace_back(kernel, spec, matrix_, place_, lds_, plan);
+    if (spec.shared)
+      shared_.emplace(kernel, lds_, plans_.front().rows / wave_.rows, plans_.front().total_bytes(),
+                      plans_.front().regions());
     modifiers_.reserve(places_.size());
     for (const KeyPlace& place : places_) modifiers_.emplace_back(kernel, spec, place, cap_rate_);
   }
 
   void emit() {
-    const Step first = {.tile = place_.first_tile, .head = kernel_.constant(0), .part = kernel_.constant(0)};
-    if (several_runs() && spec_.gradients_fp32) put_before();
-    const std::span<const Sums> walks = walks_of(spec_, kernel_.target());
-    for (std::size_t i = 0; i < walks.size(); ++i) {
-      makes_ = walks[i];
-      stream_ = &streams_[i];
-      if (several_runs()) {
-        if (i == 0) load_keys();
-        walk_runs(first);
-      } else {
-        // Nobody reads what the walk before left.
-        if (i > 0) all_have_read();
-        const Values started = stream_->fetch(0, first);
-        if (i == 0) load_keys();
-        walk(first, started, place_.tiles);
-      }
-      if (makes_values(makes_)) store(0, kernel_.constant(1.0F));
-      if (makes_keys(makes_)) store(1, kernel_.argument_f32(offsetof(Arguments, dk_factor)));
+    if (!spec_.shared) {
+      if (several_runs() && spec_.gradients_fp32) put_before();
+      for (std::size_t walk = 0; walk < streams_.size(); ++walk) emit_walk(walk);
+      return;
     }
+    // Neighbouring waves share keys. Both pass the same barriers.
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* role = ir.CreateURem(kernel_.wave(), kernel_.constant(sharing_waves));
+    for (std::size_t walk = 0; walk < streams_.size(); ++walk)
+      language::if_uniform(kernel_, ir.CreateICmpEQ(role, kernel_.constant(static_cast<int>(walk))),
+                           language::Likelihood::even, [&] {
+                             begin_walk(walk);
+                             if (several_runs() && spec_.gradients_fp32) put_before();
+                             emit_walk(walk);
+                           });
   }
 
  private:
   using Accumulators = std::vector<Accumulator>;  // dVᵀ, then dKᵀ: of each block of keys, a block of dims each
 
+  // Of the sums: one walk makes both, or each has a walk, or a wave.
+  static std::span<const Sums> walks_of_all(const KeyKernel& spec, const targets::Target& target) {
+    static constexpr std::array shared = {Sums::values, Sums::keys};
+    return spec.shared ? shared : walks_of(spec, target);
+  }
+  void begin_walk(std::size_t walk) {
+    makes_ = walks_of_all(spec_, kernel_.target())[walk];
+    stream_ = &streams_[walk];
+  }
+  void emit_walk(std::size_t walk) {
+    begin_walk(walk);
+    const bool has_keys = walk > 0 && !spec_.shared;
+    const Step first = {.tile = place_.first_tile, .head = kernel_.constant(0), .part = kernel_.constant(0)};
+    if (several_runs()) {
+      if (!has_keys) load_keys();
+      walk_runs(first);
+    } else {
+      // Nobody reads what the walk before left.
+      if (has_keys) all_have_read();
+      const Values started = stream_->fetch(0, first);
+      if (!has_keys) load_keys();
+      this->walk(first, started, place_.tiles);
+    }
+    if (makes_values(makes_)) store(0, kernel_.constant(1.0F));
+    if (makes_keys(makes_)) store(1, kernel_.argument_f32(offsetof(Arguments, dk_factor)));
+  }
+
   static std::vector<RowStreamPlan> plans_of(const Kernel& kernel, const KeyKernel& spec) {
     std::vector<RowStreamPlan> plans;
-    for (const Sums sums : walks_of(spec, kernel.target()))
+    for (const Sums sums : walks_of_all(spec, kernel.target()))
       plans.push_back(plan_row_stream(kernel.target(), spec, sums));
     return plans;
   }
   // One object for all walks: the largest's.
-  static language::Lds lds_of(Kernel& kernel, const std::vector<RowStreamPlan>& plans) {
+  static language::Lds lds_of(Kernel& kernel, const KeyKernel& spec, const std::vector<RowStreamPlan>& plans) {
     int bytes = 0;
     for (const RowStreamPlan& plan : plans) bytes = std::max(bytes, plan.total_bytes());
-    return {kernel, bytes, plans.front().regions()};
+    int regions = plans.front().regions();
+    if (spec.shared) {
+      bytes += SharedWeights::bytes(plans.front().rows / language::wave_shape(kernel).rows);
+      regions += SharedWeights::regions;
+    }
+    return {kernel, bytes, regions};
   }
 
   int dims_of(int gradient) const { return gradient == 0 ? spec_.head_dim_v : spec_.head_dim_qk; }
   int dim_blocks(int gradient) const { return dims_of(gradient) / wave_.rows; }
   // Of all sums of the kernel, and of those of the walk at hand, the number of a gradient's first.
   std::size_t first_of(int gradient) const {
-    return gradient == 0 ? 0 : static_cast<std::size_t>(spec_.blocks) * static_cast<std::size_t>(dim_blocks(0));
+    // A wave that shares keys has one of them.
+    return gradient == 0 || spec_.shared ? 0 : static_cast<std::size_t>(spec_.blocks) * static_cast<std::size_t>(dim_blocks(0));
   }
   std::size_t first_of_walk() const { return first_of(makes_values(makes_) ? 0 : 1); }
   std::size_t sums_of_walk() const {
@@ -138,6 +173,7 @@ class KeyGradient : private Weaver {
     add(initial, zeros);
     add(initial, begin_reading(first, started));
     add(initial, started);
+    if (is_taker()) receive_second(first, end);
     const std::size_t sums_at = 3;
     const std::size_t ahead_at = sums_at + zeros.size();
     const std::size_t arrived_at = ahead_at + static_cast<std::size_t>(ladder_.read_ahead);
@@ -149,8 +185,8 @@ class KeyGradient : private Weaver {
               .tile = kernel_.uniform(state[0]), .head = kernel_.uniform(state[1]), .part = kernel_.uniform(state[2])};
           const Step next = stream_->behind(step);
           at_ = {.buffer = buffer, .step = step, .next = next, .arrived = {from_state(arrived_at), state.end()}};
-          // Behind the last tile comes that one again: nobody reads it, and no branch is needed.
-          at_.next.tile = attention::minimum(kernel_, next.tile, ir().CreateSub(end, kernel_.constant(1)));
+          if (is_taker()) at_.next = stream_->behind(next);
+          at_.next.tile = last_before(at_.next.tile, end);
           sums_ = from(state, sums_at, zeros.size());
           const Fragments ahead = attend({from_state(ahead_at), from_state(arrived_at)});
           Values after = {next.tile, next.head, next.part};
@@ -162,6 +198,23 @@ class KeyGradient : private Weaver {
         [&](const Values& state) { return ir().CreateICmpSLT(state[0], end); });
     sums_ = from(last, sums_at, zeros.size());
     if (sums_apart()) matrix_.settle(sums_);
+    if (is_giver()) language::barrier(kernel_);  // behind which its last weights are taken
+  }
+  // Behind the last tile comes that one again: nobody reads it, and no branch is needed.
+  Value* last_before(Value* tile, Value* end) {
+    return attention::minimum(kernel_, tile, ir().CreateSub(end, kernel_.constant(1)));
+  }
+  bool is_giver() const { return spec_.shared && makes_values(makes_); }
+  bool is_taker() const { return spec_.shared && makes_keys(makes_); }
+  // The tile behind the first, while the wave that gives is at the first.
+  void receive_second(const Step& first, Value* end) {
+    Step second = stream_->behind(first);
+    second.tile = last_before(second.tile, end);
+    const Values started = stream_->fetch(1, second);
+    Strand rows;
+    stream_->add_rows(rows, 1, second, started);
+    rows.write_rest();
+    stream_->turn();
   }
 
   static void add(Values& values, const Fragments& fragments) {
@@ -170,8 +223,10 @@ class KeyGradient : private Weaver {
   static void add(Values& values, const Values& more) { values.insert(values.end(), more.begin(), more.end()); }
 
   llvm::IRBuilder<>& ir() { return kernel_.ir(); }
-  int other_buffer() const { return (at_.buffer + 1) % stream_->buffers(); }
+  int next_buffer() const { return (at_.buffer + 1) % stream_->buffers(); }
+  int fetched_buffer() const { return (at_.buffer + (is_taker() ? taker_lead : giver_lead)) % stream_->buffers(); }
   const schedule::Schedule& table() const {
+    if (spec_.shared) return schedule::shared_schedule(makes_);
     const auto order = stream_->buffers() > 1 ? schedule::Order::hiding : schedule::Order::rows_first;
     return schedule::key_schedule(row_blocks(), order, makes_);
   }
@@ -190,17 +245,17 @@ class KeyGradient : private Weaver {
     shifts_.assign(static_cast<std::size_t>(row_blocks()), {});
     Fragments ahead;
     for (Value* value : before) ahead.push_back(matrix_.operand_a(value, language::KOrder::contiguous));
-    return weave(*this, table(), ladder_, {.own = at_.buffer, .next = other_buffer()}, ahead);
+    return weave(*this, table(), ladder_, {.own = at_.buffer, .next = next_buffer()}, ahead);
   }
 
   Strand fetch() override {
     Strand strand;
-    stream_->add_fetch(strand, other_buffer(), at_.next, at_.in_flight);
+    stream_->add_fetch(strand, fetched_buffer(), at_.next, at_.in_flight);
     return strand;
   }
   Strand receive() override {
     Strand strand;
-    stream_->add_rows(strand, other_buffer(), at_.next, at_.in_flight);
+    stream_->add_rows(strand, fetched_buffer(), at_.next, at_.in_flight);
     return strand;
   }
   Strand receive_columns() override {
@@ -246,6 +301,8 @@ class KeyGradient : private Weaver {
 
   // Rows past the end of the keys are zeros; what comes of them is not stored.
   void load_keys() {
+    keys_.clear();
+    values_.clear();
     for (const KeyPlace& place : places_) {
       const LaneKey own = lane_key(kernel_, place);
       attention::QueryTile as_rows = {};
@@ -256,8 +313,9 @@ class KeyGradient : private Weaver {
         return attention::load_query(
             kernel_, dims, keys_of(at, dims, place.sequence.key_length, attention::bytes_of(spec_.dtype)), as_rows);
       };
-      const Values k = load(offsetof(Arguments, k), spec_.head_dim_qk);
-      const Values v = load(offsetof(Arguments, v), spec_.head_dim_v);
+      // Scores take K, gradients V.
+      const Values k = is_taker() ? Values() : load(offsetof(Arguments, k), spec_.head_dim_qk);
+      const Values v = is_giver() ? Values() : load(offsetof(Arguments, v), spec_.head_dim_v);
       keys_.push_back(attention::query_operands(kernel_, as_rows, matrix_, k));
       std::vector<OperandB>& values = values_.emplace_back();
       for (Value* dwords : v) values.push_back(matrix_.operand_b(dwords, language::KOrder::contiguous));
@@ -282,6 +340,7 @@ class KeyGradient : private Weaver {
         kernel_, ir.CreateICmpNE(dk_dv_before(), kernel_.constant(0)), language::Likelihood::rarely, [&] {
           const RunParts parts(kernel_, spec_, place_);
           for (int gradient = 0; gradient < 2; ++gradient) {
+            if (!(gradient == 0 ? makes_values(makes_) : makes_keys(makes_))) continue;
             const Slice slice = before(gradient);
             for (int block = 0; block < spec_.blocks; ++block) {
               const LaneKey own = lane_key(kernel_, places_[static_cast<std::size_t>(block)]);
@@ -459,6 +518,7 @@ class KeyGradient : private Weaver {
   }
 
   Strand strand(const schedule::Queue& queue) override {
+    if (queue.vector == schedule::Vector::give || queue.vector == schedule::Vector::take) return handed_over(queue);
     Strand strand;
     for (int half = 0; half < fragments_of_block(); ++half)
       for (std::size_t keys = 0; keys < places_.size(); ++keys) {
@@ -469,6 +529,16 @@ class KeyGradient : private Weaver {
         else
           score_gradient_.add_d_scores(strand, block, half);
       }
+    return strand;
+  }
+  // One block of keys, whole.
+  Strand handed_over(const schedule::Queue& queue) {
+    Strand strand;
+    Block& block = blocks_at(queue.block).front();
+    if (queue.vector == schedule::Vector::give)
+      shared_->add_give(strand, block.scores, at_.buffer, queue.block);
+    else
+      shared_->add_take(strand, block.scores, matrix_.accumulator_layout(), at_.buffer, queue.block);
     return strand;
   }
 
@@ -483,6 +553,7 @@ class KeyGradient : private Weaver {
   std::vector<RowStreamPlan> plans_;  // of each walk
   language::Lds lds_;
   std::deque<RowStream> streams_;
+  std::optional<SharedWeights> shared_;
   Ladder ladder_;
   ScoreGradient score_gradient_;
   std::vector<std::vector<OperandB>> keys_;  // of each block of keys, a fragment of dims each

@@ -46,7 +46,8 @@ KeyPlace find_key_place(Kernel& kernel, const KeyKernel& spec) {
   // The grid has the tiles of the longest sequence.
   language::leave_if(kernel, ir.CreateICmpSGE(first, place.keys_of_tensor));
   place.sequence = attention::sequence_of(kernel, length_fields, place.batch);
-  place.first_key = ir.CreateAdd(first, ir.CreateMul(wave, constant(language::wave_shape(kernel).rows * spec.blocks)));
+  Value* owner = spec.shared ? ir.CreateUDiv(wave, constant(sharing_waves)) : wave;
+  place.first_key = ir.CreateAdd(first, ir.CreateMul(owner, constant(language::wave_shape(kernel).rows * spec.blocks)));
 
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
   place.scale_log2e = ir.CreateBitCast(attention::positive_scale(kernel, scale), kernel.f32());

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/slice.h"
 #include "templates/attention_backward/emit/row_numbers.h"
+#include "templates/attention_backward/emit/shared_weights.h"
 #include "templates/attention_backward/kernel/arguments.h"
 #include "templates/attention_backward/kernel/canon.h"
 #include "templates/attention_backward/kernel/ladders.h"
@@ -21,8 +23,7 @@ using language::Values;
 
 namespace {
 
-constexpr int quarter_bytes = 16;   // of four rows
-constexpr std::size_t numbers = 2;  // in flight before the tiles
+constexpr int quarter_bytes = 16;  // of four rows
 
 Value* stride_of(Kernel& kernel, std::size_t at) { return kernel.argument_i32(tensor_fields(at).row_stride); }
 
@@ -32,16 +33,26 @@ RowStreamPlan plan_row_stream(const targets::Target& target, const KeyKernel& sp
   const int rows = rows_at_once(spec, target);
   const int element_bytes = attention::bytes_of(spec.dtype);
   RowStreamPlan plan = {.rows = rows, .q = {}, .d_o = {}};
-  plan.q = plan_wide_tile(
-      target, {.rows = rows, .dims = spec.head_dim_qk, .element_bytes = element_bytes, .by_columns = makes_keys(sums)},
-      0, 0);
+  const int buffers = spec.shared ? shared_buffers : 2;
+  plan.q = plan_wide_tile(target,
+                          {.rows = rows,
+                           .dims = spec.head_dim_qk,
+                           .element_bytes = element_bytes,
+                           .by_columns = makes_keys(sums),
+                           .buffers_of_dma = buffers},
+                          0, 0);
   plan.d_o = plan_wide_tile(target,
                             {.rows = rows,
                              .dims = spec.head_dim_v,
                              .element_bytes = element_bytes,
                              .by_columns = makes_values(sums),
-                             .by_rows = makes_keys(sums)},
+                             .by_rows = makes_keys(sums),
+                             .buffers_of_dma = buffers},
                             plan.q.total_bytes(), plan.q.regions());
+  if (spec.shared) {
+    plan.shifts = makes_values(sums);
+    plan.deltas = makes_keys(sums);
+  }
   return plan;
 }
 
@@ -101,7 +112,9 @@ void RowStream::add_fetch(Strand& strand, int buffer, const Step& step, Values& 
                                dims * attention::bytes_of(spec_.dtype))
         .buffer;
   };
-  for (const std::size_t at : {offsetof(Arguments, lse), offsetof(Arguments, delta)})
+  for (const auto& [at, is_taken] :
+       {std::pair{offsetof(Arguments, lse), plan_.shifts}, {offsetof(Arguments, delta), plan_.deltas}}) {
+    if (!is_taken) continue;
     strand.add(
         [=, this, &in_flight, &ir] {
           const language::Buffer all = row_numbers(kernel_, at, place_.batch, head, place_.sequence);
@@ -109,6 +122,7 @@ void RowStream::add_fetch(Strand& strand, int buffer, const Step& step, Values& 
           in_flight.push_back(ir.CreateBitCast(all.load(4, ir.CreateShl(own, 2), kernel_.constant(0)), kernel_.f32()));
         },
         address_slots);
+  }
   queries_.add_fetch(
       strand, buffer, [=, this] { return rows_of(offsetof(Arguments, q), spec_.head_dim_qk); }, from, in_flight);
   output_gradients_.add_fetch(
@@ -125,8 +139,8 @@ Values RowStream::fetch(int buffer, const Step& step) {
 
 // Rows beyond the sequence weigh nothing. Nothing of a lane's number lives through the products.
 void RowStream::add_rows(Strand& strand, int buffer, const Step& step, const Values& in_flight) {
-  queries_.add_rows(strand, in_flight, numbers);
-  output_gradients_.add_rows(strand, in_flight, numbers + queries_.in_flight());
+  queries_.add_rows(strand, in_flight, plan_.numbers());
+  output_gradients_.add_rows(strand, in_flight, plan_.numbers() + queries_.in_flight());
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto write = [=, this, &ir](Value* lane, Value* number, int at) {
     Value* of_wave = ir.CreateMul(kernel_.wave(), kernel_.constant(plan_.numbers_of_wave()));
@@ -135,23 +149,27 @@ void RowStream::add_rows(Strand& strand, int buffer, const Step& step, const Val
                (buffer * RowStreamPlan::numbers_bytes) + at);
   };
   constexpr int slots = 6;
-  strand.add(
-      [=, this, &in_flight, &ir] {
-        Value* lane = attention::lane_made_anew(kernel_);
-        Value* has_row = ir.CreateICmpSLT(ir.CreateAdd(first_row_of(step), lane), place_.sequence.query_length);
-        Value* shift = ir.CreateSelect(has_row, shift_of(kernel_, in_flight[0]),
-                                       kernel_.constant(-std::numeric_limits<float>::infinity()));
-        write(lane, shift, 0);
-      },
-      slots);
-  strand.add([=, this, &in_flight,
-              &ir] { write(attention::lane_made_anew(kernel_), ir.CreateFNeg(in_flight[1]), tile_rows * 4); },
-             slots);
+  if (plan_.shifts)
+    strand.add(
+        [=, this, &in_flight, &ir] {
+          Value* lane = attention::lane_made_anew(kernel_);
+          Value* has_row = ir.CreateICmpSLT(ir.CreateAdd(first_row_of(step), lane), place_.sequence.query_length);
+          Value* shift = ir.CreateSelect(has_row, shift_of(kernel_, in_flight.front()),
+                                         kernel_.constant(-std::numeric_limits<float>::infinity()));
+          write(lane, shift, 0);
+        },
+        slots);
+  if (plan_.deltas)
+    strand.add(
+        [=, this, &in_flight, &ir] {
+          write(attention::lane_made_anew(kernel_), ir.CreateFNeg(in_flight[plan_.numbers() - 1]), tile_rows * 4);
+        },
+        slots);
 }
 
 void RowStream::add_columns(Strand& strand, const Values& in_flight) {
-  queries_.add_columns(strand, in_flight, numbers);
-  output_gradients_.add_columns(strand, in_flight, numbers + queries_.in_flight());
+  queries_.add_columns(strand, in_flight, plan_.numbers());
+  output_gradients_.add_columns(strand, in_flight, plan_.numbers() + queries_.in_flight());
 }
 
 void RowStream::turn() const {

@@ -2,7 +2,8 @@
 // What the dK/dV kernel walks: the rows of one head after the other, Q and dO and two numbers of each row, on their way
 // into LDS.
 //
-//   targets with transpose reads   two buffers: while one is read, LDS DMA fills the other
+//   targets with transpose reads   two buffers: while one is read, LDS DMA fills the other. Three where two waves that
+//                                  share keys are a tile apart
 //   others                         rows and columns have an image each; the next rows wait in registers until
 //                                  everybody has read the image that they go to
 //
@@ -28,6 +29,9 @@ struct RowStreamPlan {
   static constexpr int numbers_bytes = 2 * tile_rows * 4;  // of a tile: shifts, then −delta
 
   int rows = 0;  // of a step
+  // Which numbers of a row the walk takes.
+  bool shifts = true;
+  bool deltas = true;
   WideTilePlan q;
   WideTilePlan d_o;
 
@@ -36,7 +40,9 @@ struct RowStreamPlan {
   int numbers_of_wave() const { return q.buffers() * numbers_bytes; }
   int total_bytes() const { return numbers_byte() + (waves * numbers_of_wave()); }
   int regions() const { return numbers_region() + q.buffers(); }
+  std::size_t numbers() const { return (shifts ? 1U : 0U) + (deltas ? 1U : 0U); }
 };
+// `sums`: of a wave that shares keys, its own. LDS is cut alike for both.
 RowStreamPlan plan_row_stream(const targets::Target& target, const KeyKernel& spec, Sums sums);
 
 class RowStream {

@@ -85,7 +85,7 @@ RowTilePlan plan_tile(const targets::Target& target, const RowTileShape& shape, 
   const int bytes = shape.rows * shape.dims * shape.element_bytes;
   return {.shape = shape,
           .transposes = transposes,
-          .buffers = transposes ? 2 : 1,
+          .buffers = transposes ? shape.buffers_of_dma : 1,
           .image_bytes = transposes ? bytes / fill_bytes * fill_stride : bytes,
           .first_byte = first_byte,
           .first_region = first_region};

@@ -56,6 +56,15 @@ constexpr Schedule rows_first(int blocks, std::initializer_list<Product> sums) {
   return schedule;
 }
 
+// Waves that share keys. The one that weighs has much vector work, so scores of both blocks come first; the other one
+// takes weights of a tile before, and nothing that it waits for is on its way still.
+constexpr Schedule giving = {{Multiply{Product::scores, 0}, Modify{0}, Queue{Vector::weigh, 0}, Queue{Vector::give, 0},
+                              Multiply{Product::scores, 1}, Modify{1}, Queue{Vector::weigh, 1}, Queue{Vector::give, 1},
+                              Multiply{Product::values, 0}, Multiply{Product::values, 1}}};
+constexpr Schedule taking = {{Queue{Vector::take, 0}, Multiply{Product::gradients, 0}, Queue{Vector::differentiate, 0},
+                              Queue{Vector::take, 1}, Multiply{Product::gradients, 1}, Queue{Vector::differentiate, 1},
+                              Multiply{Product::keys, 0}, Multiply{Product::keys, 1}}};
+
 constexpr bool are_rows_first(const Schedule& schedule) {
   bool columns = false;
   for (const Act& act : schedule.acts)
@@ -88,6 +97,8 @@ static_assert(holds(queries_1, Kernel::queries, 1, 2) && holds(queries_2, Kernel
 // One block of keys or rows has registers for more.
 static_assert(holds(keys_rows_first, Kernel::keys, 2, 5) && holds(queries_rows_first, Kernel::queries, 2, 4));
 static_assert(holds(values_alone, Kernel::values_alone, 1, 1) && holds(keys_alone, Kernel::keys_alone, 1, 2));
+static_assert(holds(giving, Kernel::giving, 2, 3) && holds(taking, Kernel::taking, 2, 4));
+static_assert(are_rows_first(giving) && are_rows_first(taking));
 static_assert(are_rows_first(values_alone) && are_rows_first(keys_alone));
 static_assert(are_rows_first(keys_1) && are_rows_first(queries_1) && are_rows_first(keys_rows_first) &&
               are_rows_first(queries_rows_first));
@@ -99,6 +110,7 @@ const Schedule& key_schedule(int blocks, Order order, Sums sums) {
   if (blocks == 1) return keys_1;
   return order == Order::hiding ? keys_2 : keys_rows_first;
 }
+const Schedule& shared_schedule(Sums sums) { return makes_values(sums) ? giving : taking; }
 const Schedule& query_schedule(int blocks, Order order) {
   if (blocks == 1) return queries_1;
   return order == Order::hiding ? queries_2 : queries_rows_first;

@@ -11,6 +11,7 @@
 //   scores(b)       S of block b
 //   weigh(b)        P = exp2(S · c + b), and P rounded where a product takes it
 //   gradients(b)    dP − delta
+//   give(b)         P, not rounded, to the wave that shares the keys; take(b) by it, a tile later
 //   differentiate   dS = P · (dP − delta), rounded
 //   values(b)       dV += dOᵀ · P
 //   keys(b)         dK += Qᵀ · dS
@@ -30,7 +31,7 @@ using attention::schedule::List;
 
 enum class Product : std::uint8_t { scores, gradients, values, keys, queries };
 inline constexpr int products = 5;
-enum class Vector : std::uint8_t { weigh, differentiate };
+enum class Vector : std::uint8_t { weigh, differentiate, give, take };
 
 // Matrix instructions, with the queue in their shadow.
 struct Multiply {
@@ -59,6 +60,8 @@ constexpr bool reads_rows(Product product) { return product == Product::scores |
 
 // Tiles of one or two blocks. Of one alone of the sums: one block.
 const Schedule& key_schedule(int blocks, Order order, Sums sums = Sums::both);
+// Of waves that share keys: two blocks, one of the sums.
+const Schedule& shared_schedule(Sums sums);
 const Schedule& query_schedule(int blocks, Order order);
 
 }  // namespace wavejit::attention_backward::schedule

@@ -12,8 +12,9 @@
 
 namespace wavejit::attention_backward::schedule {
 
-// The dK/dV kernel also with a walk for each of its sums.
-enum class Kernel : std::uint8_t { queries, keys, values_alone, keys_alone };
+// The dK/dV kernel also with a walk for each of its sums, and with a wave for each of them: then the one gives weights
+// and the other takes them.
+enum class Kernel : std::uint8_t { queries, keys, values_alone, keys_alone, giving, taking };
 
 class Model {
  public:
@@ -32,6 +33,7 @@ class Model {
       require(makes(Product::queries) == of.queries && makes(Product::values) == of.values &&
                   makes(Product::keys) == of.keys,
               "a block is missing in a sum");
+      require((kernel_ == Kernel::giving) == of.giving, "weights of a block are not handed over");
     }
     return fault_;
   }
@@ -42,7 +44,7 @@ class Model {
  private:
   struct Block {
     bool scores = false, modified = false, weighing = false, weighed = false, gradients = false,
-         differentiating = false, differentiated = false, values = false, keys = false, queries = false;
+         differentiating = false, differentiated = false, values = false, keys = false, queries = false, giving = false, given = false;
   };
 
   constexpr bool makes(Product sum) const {
@@ -50,9 +52,9 @@ class Model {
       case Product::queries:
         return kernel_ == Kernel::queries;
       case Product::values:
-        return kernel_ == Kernel::keys || kernel_ == Kernel::values_alone;
+        return kernel_ == Kernel::keys || kernel_ == Kernel::values_alone || kernel_ == Kernel::giving;
       case Product::keys:
-        return kernel_ == Kernel::keys || kernel_ == Kernel::keys_alone;
+        return kernel_ == Kernel::keys || kernel_ == Kernel::keys_alone || kernel_ == Kernel::taking;
       case Product::scores:
       case Product::gradients:
         break;
@@ -74,6 +76,7 @@ class Model {
     switch (multiply.product) {
       case Product::scores:
         row_ = "scores";
+        require(kernel_ != Kernel::taking, "the kernel takes weights");
         require(!of.scores, "comes twice");
         of.scores = true;
         break;
@@ -116,17 +119,45 @@ class Model {
   constexpr void perform(const Queue& queue) {
     block_ = queue.block;
     Block& of = block_of(queue.block);
-    if (queue.vector == Vector::weigh) {
-      row_ = "weigh";
-      require(of.modified && !of.weighing, "weighs scores that are not modified, or twice");
-      of.weighing = true;
-    } else {
-      row_ = "differentiate";
-      // What is on the queue reads its operands when it is written, which may be at once.
-      require(of.weighing && of.gradients && !of.differentiating, "differentiates before dP is there, or twice");
-      of.differentiating = true;
+    // What is on the queue reads its operands when it is written, which may be at once.
+    switch (queue.vector) {
+      case Vector::weigh:
+        row_ = "weigh";
+        require(of.modified && !of.weighing, "weighs scores that are not modified, or twice");
+        of.weighing = true;
+        break;
+      case Vector::differentiate:
+        row_ = "differentiate";
+        require(of.weighing && of.gradients && !of.differentiating, "differentiates before dP is there, or twice");
+        of.differentiating = true;
+        break;
+      case Vector::give:
+        row_ = "give";
+        require(kernel_ == Kernel::giving, "the kernel gives no weights");
+        require(of.weighing && !of.giving, "gives weights that nobody makes, or twice");
+        of.giving = true;
+        break;
+      case Vector::take:
+        row_ = "take";
+        require(kernel_ == Kernel::taking, "the kernel takes no weights");
+        require(!of.weighing, "takes weights twice");
+        of.weighing = true;
+        break;
     }
     queue_.add(queue);
+  }
+
+  static constexpr bool& done_by(Block& of, Vector vector) {
+    switch (vector) {
+      case Vector::weigh:
+      case Vector::take:
+        return of.weighed;
+      case Vector::differentiate:
+        return of.differentiated;
+      case Vector::give:
+        break;
+    }
+    return of.given;
   }
 
   // The queue is in order: all before a piece is done with it.
@@ -134,16 +165,22 @@ class Model {
     if (done) return;
     for (Queue& piece : queue_) {
       Block& of = block_of(piece.block);
-      (piece.vector == Vector::weigh ? of.weighed : of.differentiated) = true;
+      done_by(of, piece.vector) = true;
       if (piece.vector == vector && piece.block == block) return;
     }
+  }
+
+  // By everybody who takes them as they are.
+  constexpr bool weights_are_used(const Block& of) const {
+    if (kernel_ == Kernel::giving) return of.given;
+    return kernel_ == Kernel::values_alone ? of.weighed : of.differentiated;
   }
 
   // As if the queue were written where it must be at the latest.
   constexpr double alive() const {
     double sum = 0;
     for (const Block& of : all_) {
-      const bool weights = of.scores && !(kernel_ == Kernel::values_alone ? of.weighed : of.differentiated);
+      const bool weights = (of.scores || (kernel_ == Kernel::taking && of.weighing)) && !weights_are_used(of);
       const bool gradients = of.gradients && !of.differentiated;
       const bool rounded = makes(Product::values) && of.weighed && !of.values;
       const bool d_scores = of.differentiated && !of.keys && !of.queries;

@@ -17,6 +17,12 @@ constexpr Ladder one_block = {.idea = "as much as the port has time for",
                               .reading = 3,
                               .settling = 1,
                               .read_ahead = 4};
+// Four waves read a fragment for each matrix instruction, and hand weights over: LDS takes half as long again as they.
+constexpr Ladder shared_keys = {.idea = "as much as LDS has time for",
+                                .behind = {12, 12, 12, 12, 12},
+                                .reading = 3,
+                                .settling = 1,
+                                .read_ahead = 4};
 // Two of depth 8 take a fragment, and hold the port for 1 each.
 constexpr Ladder long_queries = {.idea = "less than half a fragment's, evenly",
                                  .behind = {6, 6, 6, 6, 6},
@@ -36,7 +42,9 @@ const Ladder& ladder_of(const KernelWords& words, const targets::Target& target,
 Ladder ladder_of(const QueryKernel& spec, const targets::Target& target) {
   return ladder_of(spec, target, long_queries);
 }
-Ladder ladder_of(const KeyKernel& spec, const targets::Target& target) { return ladder_of(spec, target, long_keys); }
+Ladder ladder_of(const KeyKernel& spec, const targets::Target& target) {
+  return spec.shared ? shared_keys : ladder_of(spec, target, long_keys);
+}
 
 OperationSlots slots_of(const KernelWords& words, const targets::Target& target) {
   if (target.transpose_read) return {.exp2 = 2, .convert = 1};

@@ -91,6 +91,7 @@ std::optional<std::string> refusal_of(const QueryKernel& spec) {
 }
 std::optional<std::string> refusal_of(const KeyKernel& spec) {
   if (auto refusal = words_refusal(spec)) return refusal;
+  if (spec.shared) return sharing_refusal(spec, *targets::find_target(spec.target));
   return blocks_refusal(spec);
 }
 std::optional<std::string> refusal_of(const BiasKernel& spec) {
@@ -130,6 +131,26 @@ int keys_at_once(const KernelWords& words, const targets::Target& target) {
   return bytes <= target.lds_bytes_per_workgroup ? attention::tile_keys : attention::tile_keys / 2;
 }
 
+namespace {
+constexpr int most_shared_dims = 128;
+}
+bool may_share(const AskedWords& words) {
+  return words.head_dim_qk <= most_shared_dims && !words.has(Modifier::softcap);
+}
+
+// A tile that one wave still sums, one that the other weighs, and one on its way: three buffers, and weights in each.
+std::optional<std::string> sharing_refusal(const KeyKernel& spec, const targets::Target& target) {
+  if (!target.transpose_read)
+    return "keys=shared on " + std::string(target.id) +
+           ": a tile has one buffer there, and waves that share keys need three; accepted: gfx950, or none";
+  if (spec.head_dim_qk > most_shared_dims)
+    return "keys=shared of d" + to_text(spec.head_dims()) + ": LDS has no room for three tiles; accepted: d64, d128";
+  if (spec.has(Modifier::softcap))
+    return "keys=shared with softcap: its slopes stay with the wave that makes weights; accepted: none";
+  if (spec.blocks != 1) return "keys=shared blocks=" + std::to_string(spec.blocks) + "; accepted: blocks=1";
+  return std::nullopt;
+}
+
 // Of 192 dims there is room for two while nothing else takes registers.
 int default_query_blocks(const KernelWords& words, const targets::Target& target) {
   const bool is_plain = !words.modifiers.any() && !words.gradients_fp32 && !words.output_fp32;
@@ -145,6 +166,7 @@ int waves_per_simd(const QueryKernel& spec, const targets::Target& /*target*/) {
   return spec.head_dim_qk <= 64 && spec.blocks == 1 && !spec.has(Modifier::bias) ? 2 : 1;
 }
 int waves_per_simd(const KeyKernel& spec, const targets::Target& /*target*/) {
+  if (spec.shared) return 1;  // LDS has room for one workgroup
   return spec.head_dim_qk <= 64 && spec.blocks == 1 && !spec.has(Modifier::bias) ? 2 : 1;
 }
 int waves_per_simd(const BiasKernel& /*spec*/, const targets::Target& /*target*/) { return 1; }

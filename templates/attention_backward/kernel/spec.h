@@ -3,6 +3,7 @@
 //
 //   attention_backward_dq bf16 d128 mask=causal softcap blocks=2 target=gfx950 lowering=llvm
 //   attention_backward_dkdv bf16 d128 mask=causal softcap blocks=2 runs=one target=gfx950 lowering=llvm
+//   attention_backward_dkdv bf16 d128 mask=causal blocks=1 keys=shared runs=one target=gfx950 lowering=llvm
 //   attention_backward_dsink target=gfx950 lowering=llvm
 //
 // Lengths, strides, addresses and the group of heads are arguments of a launch. No LLVM in this header.
@@ -78,6 +79,8 @@ struct KeyKernel : KernelWords {
   static constexpr std::string_view kernel = "attention_backward_dkdv";
   static constexpr std::string_view family = family_name;
   Runs runs = Runs::one;
+  // Two waves own a block of keys: one makes weights and sums dV, the other takes them and sums dK. Else one has both.
+  bool shared = false;
   bool operator==(const KeyKernel&) const = default;
 };
 
@@ -121,7 +124,10 @@ inline constexpr int waves = 4;
 inline constexpr int most_blocks = 2;
 inline int tile_queries_of(const QueryKernel& spec) { return 32 * waves * spec.blocks; }
 inline int tile_queries_of(const BiasKernel& spec) { return 32 * waves * spec.blocks; }
-inline int tile_keys_of(const KeyKernel& spec) { return 32 * waves * spec.blocks; }
+// Waves that own the same keys.
+inline constexpr int sharing_waves = 2;
+constexpr int waves_of_block(const KeyKernel& spec) { return spec.shared ? sharing_waves : 1; }
+constexpr int tile_keys_of(const KeyKernel& spec) { return 32 * waves * spec.blocks / waves_of_block(spec); }
 inline constexpr int most_tile_keys = 32 * waves * most_blocks;
 
 // Whether scores have terms of fp32 from outside: their NaNs may have any payload.
@@ -130,6 +136,10 @@ inline bool has_fp32_terms(const AskedWords& words) { return words.has(Modifier:
 // What kernels have unless somebody says otherwise.
 int default_query_blocks(const KernelWords& words, const targets::Target& target);
 int default_key_blocks(const KernelWords& words, const targets::Target& target);
+
+// Whether there is a target on which two waves share the keys of these words; and why they do not; nothing: they may.
+bool may_share(const AskedWords& words);
+std::optional<std::string> sharing_refusal(const KeyKernel& spec, const targets::Target& target);
 
 // What LDS has room for. Rows that the dK/dV kernel has there at once: all of a row tile, or half of it. Keys of the dQ
 // kernel: all of a tile, or half of it.

@@ -14,15 +14,20 @@
 
 namespace wavejit::attention_backward {
 
+// Of the dK/dV kernel alone.
 template <typename Spec>
-constexpr auto runs_words() {
-  if constexpr (requires(Spec spec) { spec.runs; }) {
-    return std::tuple{families::named<&Spec::runs, runs_names, Spec>(
-        {.accepted = "runs=",
-         .missing = "runs=<one|several>",
-         .name_of = [](const families::SpecWord<Spec>&, const Spec& spec) {
-           return std::string(spec.runs == Runs::several ? "runs" : "");
-         }})};
+constexpr auto key_words() {
+  if constexpr (std::is_same_v<Spec, KeyKernel>) {
+    return std::tuple{
+        families::flag<&KeyKernel::shared, Spec>({.accepted = "keys=shared",
+                                                  .name = "shared",
+                                                  .otherwise = "keys of one wave have no word"}),
+        families::named<&KeyKernel::runs, runs_names, Spec>(
+            {.accepted = "runs=",
+             .missing = "runs=<one|several>",
+             .name_of = [](const families::SpecWord<Spec>&, const Spec& spec) {
+               return std::string(spec.runs == Runs::several ? "runs" : "");
+             }})};
   } else {
     return std::tuple{};
   }
@@ -75,7 +80,7 @@ inline constexpr auto word_table = std::tuple_cat(
     std::tuple{
         families::number<&KernelWords::blocks, Spec>({.accepted = "blocks=<n>", .missing = "blocks=<1|2>"}),
     },
-    runs_words<Spec>(), std::tuple{families::target_word<Spec>(), families::lowering_word<Spec>()});
+    key_words<Spec>(), std::tuple{families::target_word<Spec>(), families::lowering_word<Spec>()});
 
 template <typename Spec>
 inline constexpr auto spec_words = families::texts_of(word_table<Spec>);

@@ -51,10 +51,11 @@ std::vector<Change> padded(const Batch& batch, Draws& draws) {
   return {std::move(change)};
 }
 
-// One or two blocks of 32 rows or keys a wave, whatever the call has for a device.
+// Two waves a block of 32 keys, one, or two blocks of rows or keys a wave, whatever the call has for a device.
+constexpr std::array<const char*, 3> pipelines = {"auto tile_queries=64", "auto tile_queries=128",
+                                                  "auto tile_queries=256"};
 std::vector<Change> by_pipeline(const Batch& batch, Draws&) {
-  static constexpr std::array<const char*, 2> names = {"auto tile_queries=128", "auto tile_queries=256"};
-  const char* name = names[static_cast<std::size_t>(batch.number % names.size())];
+  const char* name = pipelines[static_cast<std::size_t>(batch.number % pipelines.size())];
   return {{.text = name, .calls = {all_whole(batch)}, .pipeline = name}};
 }
 
@@ -107,7 +108,6 @@ std::vector<Change> in_ring(const Batch& batch, Draws& draws) {
 
 // Rows in calls that end at multiples of a run: the places to cut at, each as likely as not, and one at least.
 std::vector<Change> in_runs(const Batch& batch, Draws& draws) {
-  static constexpr std::array<const char*, 2> pipelines = {"auto tile_queries=128", "auto tile_queries=256"};
   static constexpr std::array<wavejit_simgpu_schedule, 3> schedules = {WAVEJIT_SIMGPU_REVERSE, WAVEJIT_SIMGPU_RANDOM,
                                                                        WAVEJIT_SIMGPU_IN_ORDER};
   const std::int64_t run = batch.run_rows();
@@ -150,7 +150,7 @@ const std::vector<Dimension>& all_dimensions() {
       {.told = {.name = "dq-dk-dv-permuted", .changes = "the sequences in another order"}, .changes = permuted},
       {.told = {.name = "dq-dk-dv-padded", .changes = "dense, with NaN behind the keys; heads inside or outside"},
        .changes = padded},
-      {.told = {.name = "dq-dk-dv-pipeline", .changes = "one or two blocks of rows and keys a wave"},
+      {.told = {.name = "dq-dk-dv-pipeline", .changes = "two waves a block of keys, one, or two blocks a wave"},
        .changes = by_pipeline},
       {.told = {.name = "dq-dk-dv-repeated", .changes = "once more, under each wave schedule of the simulated GPU"},
        .changes = repeated},

@@ -23,13 +23,14 @@ namespace {
 
 class CachedEngine {
  public:
-  CachedEngine(const std::string& target, const std::string& folder, const char* mode) {
+  CachedEngine(const std::string& target, const std::string& pipeline, const std::string& folder, const char* mode) {
     const std::string device = test_device(target);
     wavejit_engine_options options{};
     options.size = sizeof options;
     options.device = device.c_str();
     options.cache_directory = folder.c_str();
     options.cache_mode = mode;
+    options.pipeline = pipeline.c_str();
     if (wavejit_engine_create(&options, &engine_) != WAVEJIT_OK) throw std::runtime_error(wavejit_last_detail());
   }
   ~CachedEngine() { wavejit_engine_destroy(engine_); }
@@ -79,11 +80,12 @@ std::uint64_t digest_of(const CallResult& result) {
 
 }  // namespace
 
-CalledKernel::CalledKernel(std::string target, const std::vector<std::string>& words, std::vector<CallProblem> problems)
-    : target_(std::move(target)), problems_(std::move(problems)) {
+CalledKernel::CalledKernel(std::string target, std::string pipeline, const std::vector<std::string>& words,
+                           std::vector<CallProblem> problems)
+    : target_(std::move(target)), pipeline_(std::move(pipeline)), problems_(std::move(problems)) {
   const std::string answer = in_child([this] {
     set_schedule(WAVEJIT_SIMGPU_REVERSE, 1);  // every check, and results as late as may be
-    const CachedEngine engine(target_, cache_.path(), "rw");
+    const CachedEngine engine(target_, pipeline_, cache_.path(), "rw");
     std::string digests;
     for (std::size_t i = 0; i < problems_.size(); ++i) {
       const CallResult result = problems_[i].run(engine.get(), true);
@@ -131,7 +133,7 @@ Outcome CalledKernel::run(const std::vector<std::byte>& code_object) const {
   }
   const std::string answer = in_child([this] {
     set_schedule(WAVEJIT_SIMGPU_REVERSE, 1);
-    const CachedEngine engine(target_, cache_.path(), "ro");
+    const CachedEngine engine(target_, pipeline_, cache_.path(), "ro");
     for (std::size_t i = 0; i < problems_.size(); ++i) {
       const CallResult result = problems_[i].run(engine.get(), false);
       if (!result.reports.empty()) return "reported " + result.reports.substr(0, result.reports.find('\n'));

@@ -32,8 +32,10 @@ struct CallProblem {
 
 class CalledKernel {
  public:
-  // Of the kernels that the problems' calls launch on a target, the one whose spec has all these words.
-  CalledKernel(std::string target, const std::vector<std::string>& words, std::vector<CallProblem> problems);
+  // Of the kernels that the problems' calls launch on a target, the one whose spec has all these words. `pipeline`: of
+  // the engine.
+  CalledKernel(std::string target, std::string pipeline, const std::vector<std::string>& words,
+               std::vector<CallProblem> problems);
 
   // Empty: there is one such kernel, and every problem runs silently under all checks, within the bounds of float64.
   const std::string& problem() const { return problem_; }
@@ -45,6 +47,7 @@ class CalledKernel {
   bool find_kernel(const std::vector<std::string>& words);
 
   std::string target_;
+  std::string pipeline_;
   std::vector<CallProblem> problems_;
   std::vector<std::uint64_t> whole_;  // digests of the problems' results
   ScratchDirectory cache_;

@@ -192,6 +192,7 @@ struct Case {
   std::vector<std::string> words;
   std::vector<CallProblem> problems;
   bool in_soak = false;  // alone: compiling its calls' kernels costs more than a sample says
+  std::string pipeline = "auto";
 };
 // NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
 void PrintTo(const Case& which, std::ostream* out) { *out << which.name; }
@@ -238,7 +239,13 @@ std::vector<Case> cases() {
   };
   return {
       {"dq_gfx950", "gfx950", {"attention_backward_dq "}, of_gradients(" causal"), true},
-      {"dkdv_gfx950", "gfx950", {"attention_backward_dkdv "}, of_gradients(" causal"), true},
+      {"dkdv_gfx950", "gfx950", {"attention_backward_dkdv "}, of_gradients(" causal"), true, "auto tile_queries=128"},
+      {"dkdv_shared_gfx950",
+       "gfx950",
+       {"attention_backward_dkdv ", "keys=shared"},
+       of_gradients(" causal"),
+       true,
+       "auto tile_queries=64"},
       {"dq_window_gfx942", "gfx942", {"attention_backward_dq "}, of_gradients(" window=40,3"), true},
       {"dkdv_window_gfx942", "gfx942", {"attention_backward_dkdv "}, of_gradients(" window=40,3"), true},
       {"dsink_gfx950", "gfx950", {"attention_backward_dsink "}, of_sinks(), true},
@@ -286,7 +293,7 @@ class CalledMutations : public ::testing::TestWithParam<Case> {};
 TEST_P(CalledMutations, AreNoticed) {
   const Case& which = GetParam();
   if (which.in_soak && !extent().all_of_them) return;
-  const CalledKernel kernel(which.target, which.words, which.problems);
+  const CalledKernel kernel(which.target, which.pipeline, which.words, which.problems);
   ASSERT_EQ(kernel.problem(), "");
   auto mutations = mutations_of(kernel.code_object());
   ASSERT_TRUE(mutations) << mutations.error();
