@@ -84,8 +84,8 @@ TEST_P(InvarianceCommand, NoBitOfAGradientDiffers) {
   EXPECT_EQ(csv.find("differs"), std::string::npos);
   EXPECT_TRUE(csv.contains(" d_sink"));
   for (const char* change :
-       {"auto tile_queries=64", "auto tile_queries=128", "auto tile_queries=256", "waves in reverse order", "waves in random order",
-        "keys of NaN behind the longest, heads outside", "sums of dQ continued"})
+       {"auto tile_queries=64", "auto tile_queries=128", "auto tile_queries=256", "waves in reverse order",
+        "waves in random order", "keys of NaN behind the longest, heads outside", "sums of dQ continued"})
     EXPECT_TRUE(csv.contains(std::string(change) + "\",same")) << change;
   if (std::string(GetParam()) != "gfx950") return;
   ask({"--seed", "2"}, {"dq-dk-dv-runs"}, 1);

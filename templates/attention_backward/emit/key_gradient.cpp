@@ -133,7 +133,9 @@ class KeyGradient : private Weaver {
   // Of all sums of the kernel, and of those of the walk at hand, the number of a gradient's first.
   std::size_t first_of(int gradient) const {
     // A wave that shares keys has one of them.
-    return gradient == 0 || spec_.shared ? 0 : static_cast<std::size_t>(spec_.blocks) * static_cast<std::size_t>(dim_blocks(0));
+    return gradient == 0 || spec_.shared
+               ? 0
+               : static_cast<std::size_t>(spec_.blocks) * static_cast<std::size_t>(dim_blocks(0));
   }
   std::size_t first_of_walk() const { return first_of(makes_values(makes_) ? 0 : 1); }
   std::size_t sums_of_walk() const {

@@ -3,7 +3,8 @@
 //
 // A unit is 16 bytes. No read and no write meets another in a bank:
 //
-//   targets with transpose reads   one image, filled by 16-byte LDS DMA, two buffers or more. All 64 banks are a line of 16
+//   targets with transpose reads   one image, filled by 16-byte LDS DMA, two buffers or more. All 64 banks are a line
+//   of 16
 //                                  units: one row of 128 dims, or two of 64. Unit w of line l stands at w xor
 //                                  4 (l mod 4), and behind every fourth line, which is what an instruction of the DMA
 //                                  fills, a unit stands empty. So sixteen lines have the same unit in sixteen places

@@ -44,7 +44,8 @@ class Model {
  private:
   struct Block {
     bool scores = false, modified = false, weighing = false, weighed = false, gradients = false,
-         differentiating = false, differentiated = false, values = false, keys = false, queries = false, giving = false, given = false;
+         differentiating = false, differentiated = false, values = false, keys = false, queries = false, giving = false,
+         given = false;
   };
 
   constexpr bool makes(Product sum) const {

@@ -17,9 +17,9 @@ SharedWeights::SharedWeights(language::Kernel& kernel, const language::Lds& lds,
     : kernel_(kernel), lds_(lds), row_blocks_(row_blocks), first_region_(first_region) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* owners = ir.CreateUDiv(kernel.wave(), kernel.constant(sharing_waves));
-  place_ = ir.CreateAdd(ir.CreateMul(kernel.lane(), kernel.constant(part_bytes)),
-                        ir.CreateAdd(ir.CreateMul(owners, kernel.constant(row_blocks * block_bytes)),
-                                     kernel.constant(first_byte)));
+  place_ = ir.CreateAdd(
+      ir.CreateMul(kernel.lane(), kernel.constant(part_bytes)),
+      ir.CreateAdd(ir.CreateMul(owners, kernel.constant(row_blocks * block_bytes)), kernel.constant(first_byte)));
 }
 
 int SharedWeights::at(int buffer, int block, int quarter) const {
@@ -45,10 +45,10 @@ void SharedWeights::add_take(Strand& strand, Accumulator& weights, language::Acc
     strand.add(
         [=, this, &weights] {
           llvm::IRBuilder<>& ir = kernel_.ir();
-          if (r == 0)
-            weights = {llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), layout.registers())), layout};
-          Value* four = ir.CreateBitCast(lds_.read(first_region_ + buffer, part_bytes, place_, at(buffer, block, r / 4)),
-                                         kernel_.vector(kernel_.f32(), 4));
+          if (r == 0) weights = {llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), layout.registers())), layout};
+          Value* four =
+              ir.CreateBitCast(lds_.read(first_region_ + buffer, part_bytes, place_, at(buffer, block, r / 4)),
+                               kernel_.vector(kernel_.f32(), 4));
           for (int i = 0; i < 4; ++i)
             weights.value =
                 ir.CreateInsertElement(weights.value, ir.CreateExtractElement(four, static_cast<std::uint64_t>(i)),

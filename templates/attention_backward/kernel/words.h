@@ -18,16 +18,14 @@ namespace wavejit::attention_backward {
 template <typename Spec>
 constexpr auto key_words() {
   if constexpr (std::is_same_v<Spec, KeyKernel>) {
-    return std::tuple{
-        families::flag<&KeyKernel::shared, Spec>({.accepted = "keys=shared",
-                                                  .name = "shared",
-                                                  .otherwise = "keys of one wave have no word"}),
-        families::named<&KeyKernel::runs, runs_names, Spec>(
-            {.accepted = "runs=",
-             .missing = "runs=<one|several>",
-             .name_of = [](const families::SpecWord<Spec>&, const Spec& spec) {
-               return std::string(spec.runs == Runs::several ? "runs" : "");
-             }})};
+    return std::tuple{families::flag<&KeyKernel::shared, Spec>(
+                          {.accepted = "keys=shared", .name = "shared", .otherwise = "keys of one wave have no word"}),
+                      families::named<&KeyKernel::runs, runs_names, Spec>(
+                          {.accepted = "runs=",
+                           .missing = "runs=<one|several>",
+                           .name_of = [](const families::SpecWord<Spec>&, const Spec& spec) {
+                             return std::string(spec.runs == Runs::several ? "runs" : "");
+                           }})};
   } else {
     return std::tuple{};
   }
