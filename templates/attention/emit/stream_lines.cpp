@@ -14,12 +14,32 @@ constexpr int dma_bytes = 16;                                      // per lane
 constexpr int lanes_per_piece = LdsPlan::piece_bytes / dma_bytes;  // that fetch one piece of a row
 constexpr int slot_bytes = LdsPlan::piece_bytes;
 
+// A permuted image (kernel/lds_layout.h): bits of a byte's place that its row changes.
+constexpr int unit_key_mask = 3;   // of the slot, which are the low bits of the key
+constexpr int unit_key_of_line = 4;  // on odd lines
+
 // The same number in each lane, of which the compiler knows nothing: what is made of it is made here.
 Value* opaque_in_lanes(language::Kernel& kernel, Value* value) {
   llvm::FunctionType* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
   llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=v,0", true), {value});
   call->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
   return call;
+}
+
+// Keys 32 further.
+int row_block_bytes(const language::Kernel& kernel) {
+  return language::wave_shape(kernel).rows / LdsPlan::lines_per_piece * slot_bytes;
+}
+
+// What is changed of the slot of a row on line `line`, and of the unit of a row at slot `slot` of it.
+Value* slot_bit_of(language::Kernel& kernel, Value* line) {
+  return kernel.ir().CreateAnd(kernel.ir().CreateLShr(line, kernel.constant(1)), kernel.constant(1));
+}
+Value* unit_key_of(language::Kernel& kernel, Value* line, Value* slot) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* odd = ir.CreateAnd(line, kernel.constant(1));
+  return ir.CreateXor(ir.CreateMul(odd, kernel.constant(unit_key_of_line)),
+                      ir.CreateAnd(slot, kernel.constant(unit_key_mask)));
 }
 
 }  // namespace
@@ -42,11 +62,11 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
       lds_line_(kernel.ir().CreateMul(kernel.wave(), kernel.constant(place.line_bytes))) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
-  Value* lane = kernel_.lane();
-  Value* of_lane = ir.CreateLShr(lane, constant(3));
+  if (place.permuted && waves % (unit_key_mask + 1) != 0) kernel.refuse("a permuted image is filled by waves in fours");
+  Value* of_lane = slot();
   // 16 lanes fetch rows of one granule.
   if (pages_) of_lane = ir.CreateAnd(of_lane, constant(1));
-  Value* column = ir.CreateMul(ir.CreateAnd(lane, constant(lanes_per_piece - 1)), constant(dma_bytes));
+  Value* column = ir.CreateMul(unit_of_lane(), constant(dma_bytes));
   const bool by_key = pages_ && pages_->looks_up_each_key();
   for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_) {
     Value* row = by_key ? column : ir.CreateAdd(ir.CreateMul(row_of(of_lane, line), slice_.row_stride), column);
@@ -73,20 +93,59 @@ std::vector<Value*> LineStream::offsets_of_line(std::size_t line) const {
   return offsets;
 }
 
-Value* LineStream::slot() const { return kernel_.ir().CreateLShr(kernel_.lane(), kernel_.constant(3)); }
+// Which slot of a line this lane fills, and which unit of its row it fetches. In a permuted image a wave's lines are
+// alike: their numbers differ by multiples of four.
+Value* LineStream::slot() const {
+  Value* at = kernel_.ir().CreateLShr(kernel_.lane(), kernel_.constant(3));
+  return place_.permuted ? kernel_.ir().CreateXor(at, slot_bit_of(kernel_, kernel_.wave())) : at;
+}
+
+Value* LineStream::unit_of_lane() const {
+  Value* at = kernel_.ir().CreateAnd(kernel_.lane(), kernel_.constant(lanes_per_piece - 1));
+  return place_.permuted ? kernel_.ir().CreateXor(at, unit_key_of(kernel_, kernel_.wave(), slot())) : at;
+}
 
 int LineStream::line_offset(int piece, int line) const {
   return (piece * LdsPlan::lines_per_piece + line) * place_.line_bytes;
 }
 
 // Row = lane % 32 stands on line row % 8 at slot row / 8; a lane group starts 8 elements in.
-void LineStream::begin_rows(Value* lane_group) {
+void LineStream::begin_rows(Value* lane_group, Value* first_row_block) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   Value* row = language::row_of_lane(kernel_, kernel_.lane());
-  rows_start_ = ir.CreateMul(ir.CreateAnd(row, constant(7)), constant(place_.line_bytes));
-  rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(ir.CreateLShr(row, constant(3)), constant(slot_bytes)));
-  rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(lane_group, constant(dma_bytes)));
+  Value* line = ir.CreateAnd(row, constant(7));
+  Value* at = ir.CreateLShr(row, constant(3));
+  Value* unit = lane_group;
+  if (place_.permuted) {
+    unit = ir.CreateXor(unit, unit_key_of(kernel_, line, at));
+    at = ir.CreateXor(at, slot_bit_of(kernel_, line));
+  }
+  rows_start_ = ir.CreateMul(line, constant(place_.line_bytes));
+  rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(at, constant(slot_bytes)));
+  rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(unit, constant(dma_bytes)));
+  if (first_row_block != nullptr)
+    rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(first_row_block, constant(row_block_bytes(kernel_))));
+}
+
+// All of a permuted image's bits that a key changes are those of a piece: what stands before a piece is added, and what
+// a block of dims or of rows changes is one more key.
+void LineStream::enter_rows(int buffer) {
+  Value* start = opaque_in_lanes(kernel_, kernel_.ir().CreateAdd(rows_start_, kernel_.constant(at(buffer).offset)));
+  for (std::size_t block = 0; block < entered_rows_.size(); ++block)
+    entered_rows_[block] =
+        kernel_.ir().CreateXor(start, kernel_.constant(static_cast<int>(block) * 2 * dma_bytes));
+}
+
+void LineStream::enter_transposed(int buffer) {
+  Value* start =
+      opaque_in_lanes(kernel_, kernel_.ir().CreateAdd(transposed_start_, kernel_.constant(at(buffer).offset)));
+  for (std::size_t which = 0; which < entered_transposed_.size(); ++which) {
+    // As units: half a piece is four, 16 rows are two slots, whose key is two more; the second of them is one more.
+    const int units = static_cast<int>(which);
+    entered_transposed_[which] =
+        kernel_.ir().CreateXor(start, kernel_.constant((units * dma_bytes) + (units % 2 * slot_bytes)));
+  }
 }
 
 // A transpose read takes, in each group of 16 lanes, four rows of 16 elements. Lane group h reads rows 4h … 4h + 3
@@ -96,6 +155,17 @@ void LineStream::begin_transposed(Value* lane_group) {
   const auto constant = [&](int value) { return kernel_.constant(value); };
   Value* lane = kernel_.lane();
   Value* in_sixteen = ir.CreateAnd(lane, constant(targets::transpose_lanes - 1));
+  if (place_.permuted) {
+    Value* line = ir.CreateAdd(ir.CreateMul(lane_group, constant(4)), ir.CreateLShr(in_sixteen, constant(2)));
+    const auto bit = [&](int of) { return ir.CreateAnd(ir.CreateLShr(lane, constant(of)), constant(1)); };
+    Value* unit = ir.CreateAdd(ir.CreateMul(bit(4), constant(2)), bit(1));
+    unit = ir.CreateXor(unit, unit_key_of(kernel_, line, constant(0)));
+    transposed_start_ = ir.CreateAdd(ir.CreateMul(line, constant(place_.line_bytes)),
+                                     ir.CreateMul(slot_bit_of(kernel_, line), constant(slot_bytes)));
+    transposed_start_ = ir.CreateAdd(transposed_start_, ir.CreateMul(unit, constant(dma_bytes)));
+    transposed_start_ = ir.CreateAdd(transposed_start_, ir.CreateMul(bit(0), constant(dma_bytes / 2)));
+    return;
+  }
   Value* start = ir.CreateMul(lane_group, constant(4 * place_.line_bytes));
   start = ir.CreateAdd(start, ir.CreateMul(ir.CreateLShr(in_sixteen, constant(2)), constant(place_.line_bytes)));
   Value* second_sixteen = ir.CreateAnd(ir.CreateLShr(lane, constant(4)), constant(1));
@@ -119,7 +189,7 @@ void LineStream::fetch(int buffer, Value* tile, const TilePages::Place& place) {
   for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_) {
     const std::vector<Value*> offsets = offsets_of_line(of_wave++);
     for (int piece = 0; piece < pieces_; ++piece)
-      lds_.fill(at(buffer).region, from, dma_bytes, offsets[static_cast<std::size_t>(piece)], tile_offset, lds_line_,
+      lds_.fill(fill_region(buffer), from, dma_bytes, offsets[static_cast<std::size_t>(piece)], tile_offset, lds_line_,
                 at(buffer).offset + line_offset(piece, line));
   }
 }
@@ -135,7 +205,7 @@ void LineStream::gather(int buffer, Value* tile, Value* entries) {
     const std::vector<Value*> offsets = offsets_of_line(of_wave++);
     for (int piece = 0; piece < pieces_; ++piece) {
       Value* address = ir.CreateAdd(rows, ir.CreateZExt(offsets[static_cast<std::size_t>(piece)], kernel_.i64()));
-      lds_.gather(at(buffer).region, pages_->if_live(is_live, address), dma_bytes, lds_line_,
+      lds_.gather(fill_region(buffer), pages_->if_live(is_live, address), dma_bytes, lds_line_,
                   at(buffer).offset + line_offset(piece, line));
     }
   }
@@ -146,7 +216,7 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(int buffer, Valu
   llvm::IRBuilder<>& ir = kernel_.ir();
   const int first = static_cast<int>(line) * waves_;
   const std::size_t at_first = line * static_cast<std::size_t>(pieces_);
-  const int region = at(buffer).region;
+  const int region = fill_region(buffer);
   const int offset = at(buffer).offset;
   std::vector<Transfer> transfers;
   if (pages_) {
@@ -202,7 +272,7 @@ void LineStream::gather(int buffer, const std::vector<KeyPages::KeyPlace>& place
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::vector<Value*> offsets = offsets_of_line(i);
     for (int piece = 0; piece < pieces_; ++piece)
-      lds_.gather(at(buffer).region, pages_->row(slice_, places[i], offsets[static_cast<std::size_t>(piece)]),
+      lds_.gather(fill_region(buffer), pages_->row(slice_, places[i], offsets[static_cast<std::size_t>(piece)]),
                   dma_bytes, lds_line_, at(buffer).offset + line_offset(piece, static_cast<int>(i) * waves_));
   }
 }
@@ -210,13 +280,26 @@ void LineStream::gather(int buffer, const std::vector<KeyPages::KeyPlace>& place
 language::OperandA LineStream::rows(int buffer, int row_block, int dim_block) {
   const targets::WaveShape wave = language::wave_shape(kernel_);
   const int blocks_per_piece = LdsPlan::piece_bytes / wave.fragment_bytes();
-  const int offset = at(buffer).offset + line_offset(dim_block / blocks_per_piece, 0) +
-                     row_block * (wave.rows / LdsPlan::lines_per_piece) * slot_bytes +
-                     dim_block % blocks_per_piece * wave.fragment_bytes();
+  const int in_image = line_offset(dim_block / blocks_per_piece, 0) + (row_block * row_block_bytes(kernel_));
+  const int in_piece = dim_block % blocks_per_piece;
+  if (place_.permuted)
+    return matrix_.operand_a(
+        lds_.read(at(buffer).region, dma_bytes, entered_rows_[static_cast<std::size_t>(in_piece)], in_image),
+        language::KOrder::contiguous);
+  const int offset = at(buffer).offset + in_image + (in_piece * wave.fragment_bytes());
   return matrix_.operand_a(lds_.read(at(buffer).region, dma_bytes, rows_start_, offset), language::KOrder::contiguous);
 }
 
 language::OperandA LineStream::transposed(int buffer, int dim_block, int row_block) {
+  if (place_.permuted) {
+    constexpr int blocks_per_piece = 2;
+    const int offset = line_offset(dim_block / blocks_per_piece, 0) + (2 * row_block * slot_bytes);
+    const auto key = static_cast<std::size_t>((dim_block % blocks_per_piece * 4) + (row_block % 2 * 2));
+    Value* first = lds_.read_transposed(at(buffer).region, entered_transposed_[key], offset);
+    Value* second = lds_.read_transposed(at(buffer).region, entered_transposed_[key + 1], offset);
+    return matrix_.operand_a(kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3}),
+                             language::KOrder::accumulator_rows);
+  }
   return transposed_at(at(buffer).region, transposed_start_, at(buffer).offset, dim_block, row_block);
 }
 

@@ -23,17 +23,28 @@ class LineStream final : public TileStream {
     };
     int line_bytes;
     std::array<Buffer, 2> buffers;
+    // One image is read both ways: units are permuted, and no padding is needed (kernel/lds_layout.h). Where reads start
+    // then follows from enter_rows and enter_transposed.
+    bool permuted = false;
+    // Who reads has waited for the transfers by itself (codegen/language/synchronize.h): the backend, which follows
+    // every way through a loop, also those that are never taken, adds no wait in front of reads.
+    bool waited_for = false;
   };
   // `waves` fill it together. `pages`: of keys whose granules or keys are looked up; all of them must stay.
   LineStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
              const Place& place, int dims, int waves, const std::optional<KeyPages>& pages,
              const std::optional<TilePages>& tile_pages);
 
-  // Where a lane's reads start, made once before the first of them.
-  void begin_rows(language::Value* lane_group);
+  // Where a lane's reads start, made once before the first of them. A wave that reads other rows than the tile's first
+  // begins at block `first_row_block` (uniform).
+  void begin_rows(language::Value* lane_group, language::Value* first_row_block = nullptr);
   void begin_transposed(language::Value* lane_group);
   // The same of a wave whose dims begin with piece `first_piece` (uniform) of a row: dim blocks count from there.
   void begin_transposed(language::Value* lane_group, language::Value* first_piece);
+
+  // Of a permuted image: before the reads of a buffer. Their addresses are made here, and live until the last of them.
+  void enter_rows(int buffer);
+  void enter_transposed(int buffer);
 
   // A tile on its way into a buffer, in transfers() DMA instructions of this wave. Keys in pages of whole tiles have a
   // `place`, which was looked up.
@@ -64,6 +75,8 @@ class LineStream final : public TileStream {
   // Row of lane `slot`'s 16 bytes on line `line` of this wave: of the tile, or of its granule.
   language::Value* row_of(language::Value* slot, int line) const;
   language::Value* slot() const;
+  language::Value* unit_of_lane() const;
+  int fill_region(int buffer) const { return place_.waited_for ? language::Lds::any_region : at(buffer).region; }
   const Place::Buffer& at(int buffer) const { return place_.buffers[static_cast<std::size_t>(buffer)]; }
   int line_offset(int piece, int line) const;
   // The pieces' offsets of the wave's lines in turn.
@@ -85,6 +98,10 @@ class LineStream final : public TileStream {
   language::Value* lds_line_;                   // this wave's first line, bytes
   language::Value* rows_start_ = nullptr;       // per lane: where its fragments start
   language::Value* transposed_start_ = nullptr;
+  // Of a permuted image, in the buffer that was entered: for each block of dims in a piece; and for each half of a
+  // piece, block of rows mod 2 and half of the block.
+  std::array<language::Value*, 4> entered_rows_{};
+  std::array<language::Value*, 8> entered_transposed_{};
 };
 
 }  // namespace wavejit::attention

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <map>
+#include <memory>
 
 #include "codegen/language/convert.h"
 #include "codegen/language/lane_place.h"
@@ -119,6 +120,60 @@ Values SwizzledRows::fetch_from_pages(Value* tile, Value* entries) {
     loaded.push_back(granule->second.load(unit_bytes, loads_[static_cast<std::size_t>(i)], kernel_.constant(0)));
   }
   return loaded;
+}
+
+// Values are made where the first load asks for them: before all others, on the same path.
+std::vector<SwizzledStream::Load> SwizzledRows::loads_of(Value* tile, const TilePages::Place& place, Value* entries,
+                                                         Value* exists) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  std::vector<Load> all;
+  if (looks_up_each_key()) {
+    const auto places = std::make_shared<std::map<Value*, KeyPages::KeyPlace>>();  // runs of one row have one
+    for (std::size_t i = 0; i < loads_.size(); ++i)
+      all.emplace_back([=, this] {
+        auto found = places->find(keys_[i]);
+        if (found == places->end()) {
+          KeyPages::KeyPlace key = pages_->place_of_key(tile, entries, keys_[i]);
+          key.exists = kernel_.ir().CreateAnd(key.exists, exists);
+          found = places->emplace(keys_[i], key).first;
+        }
+        return language::load_lanes(kernel_, pages_->row(slice_, found->second, loads_[i]), unit_bytes);
+      });
+    return all;
+  }
+  // Far outside the descriptor where there is no such tile.
+  constexpr std::uint32_t far = 0x80000000;
+  Value* outside = ir.CreateSelect(exists, kernel_.constant(0), ir.getInt32(far));
+  if (pages_) {
+    const auto granules = std::make_shared<std::map<int, language::Buffer>>();
+    for (int i = 0; i < loads(); ++i)
+      all.emplace_back([=, this] {
+        const int number = place_of(i).first / KeyPages::granule_keys;
+        auto granule = granules->find(number);
+        if (granule == granules->end())
+          granule =
+              granules->emplace(number, pages_->granule(slice_, pitch_, tile, entries, granule_of(number))).first;
+        Value* at = kernel_.ir().CreateOr(loads_[static_cast<std::size_t>(i)], outside);
+        return granule->second.load(unit_bytes, at, kernel_.constant(0));
+      });
+    return all;
+  }
+  const language::Buffer from = tile_pages_ ? tile_pages_->rows(slice_, pitch_, place) : slice_.buffer;
+  Value* offset = tile_pages_ ? kernel_.constant(0)
+                              : ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys)), slice_.row_stride);
+  for (Value* lane_offset : loads_)
+    all.emplace_back(
+        [=, this] { return from.load(width_, kernel_.ir().CreateOr(lane_offset, outside), offset); });
+  return all;
+}
+
+Value* SwizzledRows::granule_of(int number) const {
+  Value* of_wave = kernel_.constant(0);
+  const int rows_of_wave = kernel_.target().wave_size / run();
+  if (rows_apart() > KeyPages::granule_keys)
+    of_wave = kernel_.ir().CreateLShr(kernel_.ir().CreateMul(kernel_.wave(), kernel_.constant(rows_of_wave)),
+                                      kernel_.constant(log2_of(KeyPages::granule_keys)));
+  return kernel_.ir().CreateAdd(of_wave, kernel_.constant(number));
 }
 
 Values SwizzledRows::fetch_single(Value* tile, Value* entries) {

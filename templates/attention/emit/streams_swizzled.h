@@ -11,6 +11,7 @@
 // A pass over a tile is what 256 threads do at once. Fewer threads make several, and hold more of the tile in flight.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ class SwizzledStream : public TileStream {
   // Of keys that are looked up, in granules or one by one.
   virtual language::Values fetch_from_pages(language::Value* tile, language::Value* entries) = 0;
   virtual language::Strand write(const language::Values& loaded) = 0;
+  // Loads of the thread's part one by one, for who puts other work between them.
+  using Load = std::function<language::Value*()>;
   int loads() const { return static_cast<int>(loads_.size()); }
 
  protected:
@@ -61,7 +64,7 @@ class SwizzledStream : public TileStream {
   // Lane addresses of fragment reads for each value of the swizzled unit bits that a constant cannot express.
   std::vector<language::Value*> read_;
 
- private:
+ protected:
   const std::optional<TilePages>& tile_pages_;
 };
 
@@ -72,12 +75,18 @@ class SwizzledRows final : public SwizzledStream {
                const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages);
 
   language::Values fetch_from_pages(language::Value* tile, language::Value* entries) override;
+  // Of a tile that is walked. `place`, `entries`: as fetch and fetch_from_pages have them. Where `exists` (uniform) is
+  // false they read nothing.
+  std::vector<Load> loads_of(language::Value* tile, const TilePages::Place& place, language::Value* entries,
+                             language::Value* exists);
   language::Strand write(const language::Values& loaded) override;
   language::OperandA rows(int buffer, int row_block, int dim_block) override;
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
 
  private:
   language::Values fetch_single(language::Value* tile, language::Value* entries);
+  // Granule `number` of a tile, counted from the first one of this wave's loads.
+  language::Value* granule_of(int number) const;
   std::pair<int, int> place_of(int i) const;  // rows, units
   // Loads are runs of so many units of a row: all of them, or 8 where a row is no power of two.
   int units() const { return pitch_ / unit_bytes; }

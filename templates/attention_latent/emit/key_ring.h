@@ -3,7 +3,7 @@
 //
 //   start     the loads of the first tiles
 //   whole     the tile at a place may be read by every wave
-//   keys, values
+//   keys, all_scores, values
 //   release   the wave is done with it
 //
 // What start, whole and release return is carried round the loop. Two ways, by what the target can do: line_ring.h,
@@ -37,6 +37,13 @@ class KeyRing {
   virtual std::vector<std::function<void()>> fetches(int buffer, language::Value* place,
                                                      const attention::TileWalk& walk,
                                                      const language::Values& carried) = 0;
+
+  // Blocks of 32 keys of which a wave multiplies scores: all, or its own, which are then block 0 of `keys`.
+  virtual int key_blocks_of_wave() const { return attention::tile_keys / wave_rows; }
+  // The tile's scores, of which this wave has multiplied its own.
+  virtual std::vector<language::Accumulator> all_scores(std::vector<language::Accumulator> own) { return own; }
+  // Before the first values of a tile.
+  virtual void begin_values(int /*buffer*/) {}
 
   // 32 keys, 16 dims of all of K's.
   virtual language::OperandA keys(int buffer, int key_block, int dim_block) = 0;

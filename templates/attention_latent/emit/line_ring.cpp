@@ -15,13 +15,20 @@ using language::OperandA;
 using language::Value;
 using language::Values;
 
-// LDS regions, one alias scope each: V columns and those behind them, of buffer 0, then of buffer 1.
-constexpr int regions = 4;
+// LDS regions, one alias scope each: V columns and those behind them, of buffer 0, then of buffer 1; scores.
+constexpr int regions = 5;
+constexpr int score_region = 4;
 LineStream::Place latent_in(const KeyRingPlan& plan) {
-  return {.line_bytes = plan.latent_line_bytes, .buffers = {{{0, plan.latent_offset(0)}, {2, plan.latent_offset(1)}}}};
+  return {.line_bytes = plan.line_bytes,
+          .buffers = {{{0, plan.latent_offset(0)}, {2, plan.latent_offset(1)}}},
+          .permuted = true,
+          .waited_for = true};
 }
 LineStream::Place rope_in(const KeyRingPlan& plan) {
-  return {.line_bytes = plan.rope_line_bytes, .buffers = {{{1, plan.rope_offset(0)}, {3, plan.rope_offset(1)}}}};
+  return {.line_bytes = plan.line_bytes,
+          .buffers = {{{1, plan.rope_offset(0)}, {3, plan.rope_offset(1)}}},
+          .permuted = true,
+          .waited_for = true};
 }
 
 }  // namespace
@@ -32,6 +39,7 @@ LineRing::LineRing(language::Kernel& kernel, const WalkKernel& spec, const Workg
       plan_(key_ring_plan(spec, kernel.target())),
       latent_blocks_(spec.dims_v() / language::wave_shape(kernel).fragment_k()),
       lds_(kernel, plan_.total_bytes(), regions),
+      scores_(kernel, lds_, score_region, plan_.scores_offset()),
       pages_(attention::pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       between_products_(!pages_),
@@ -39,8 +47,8 @@ LineRing::LineRing(language::Kernel& kernel, const WalkKernel& spec, const Workg
   if (spec.rope_dims() != 0)
     rope_.emplace(kernel, lds_, matrix, workgroup.k_rope, rope_in(plan_), spec.rope_dims(), waves, pages_, tile_pages_);
   latent_.keep_few_offsets();
-  latent_.begin_rows(workgroup.lane_group);
-  if (rope_) rope_->begin_rows(workgroup.lane_group);
+  latent_.begin_rows(workgroup.lane_group, scores_.own_block());
+  if (rope_) rope_->begin_rows(workgroup.lane_group, scores_.own_block());
   const int pieces_of_share = dims_of_wave(spec) / LdsPlan::piece_elements;
   latent_.begin_transposed(workgroup.lane_group,
                            kernel.ir().CreateMul(workgroup.share, kernel.constant(pieces_of_share)));
@@ -87,6 +95,8 @@ Values LineRing::start(const TileWalk& walk) {
 Values LineRing::whole(int buffer, Value* place, const TileWalk& walk, const Values& carried) {
   language::wait_for_lds_and_fills(kernel_, transfer_count());
   language::barrier(kernel_);
+  latent_.enter_rows(buffer);
+  if (rope_) rope_->enter_rows(buffer);
   if (between_products_) return carried;
   // Transfers from lanes' own addresses are flat instructions, which the backend counts as LDS reads, too: between such
   // reads it would wait for too few. So they go before them.
@@ -115,6 +125,10 @@ Values LineRing::release(int buffer, Value* place, const TileWalk& walk, const V
   for (const auto& transfer : transfers(Part::first, buffer, next, walk, found)) transfer();
   found.insert(found.end(), later.begin(), later.end());
   return found;
+}
+
+std::vector<language::Accumulator> LineRing::all_scores(std::vector<language::Accumulator> own) {
+  return scores_.exchange(own.front());
 }
 
 OperandA LineRing::keys(int buffer, int key_block, int dim_block) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tiles of keys in lines (attention/kernel/lds_layout.h), filled by 16-byte LDS DMA: two buffers in turn. A staged tile
-// is read by rows for the scores, and transposed by the read for O: its columns that are V's stand in LDS once. While a
-// tile is worked on, the next one is on its way, and from the end of the work two are.
+// Tiles of keys in permuted lines (attention/kernel/lds_layout.h), filled by 16-byte LDS DMA: two buffers in turn. A
+// staged tile is read by rows for the scores, and transposed by the read for O: its columns that are V's stand in LDS
+// once. While a tile is worked on, the next one is on its way, and from the end of the work two are.
+//
+// Of waves that share rows each multiplies the scores of half a tile, and the other half comes from its neighbour.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +17,7 @@
 #include "templates/attention/emit/stream_lines.h"
 #include "templates/attention/emit/tile_pages.h"
 #include "templates/attention_latent/emit/key_ring.h"
+#include "templates/attention_latent/emit/score_exchange.h"
 
 namespace wavejit::attention_latent {
 
@@ -34,6 +37,9 @@ class LineRing final : public KeyRing {
                            const language::Values& carried) override;
   std::vector<std::function<void()>> fetches(int buffer, language::Value* place, const attention::TileWalk& walk,
                                              const language::Values& carried) override;
+  int key_blocks_of_wave() const override { return 1; }
+  std::vector<language::Accumulator> all_scores(std::vector<language::Accumulator> own) override;
+  void begin_values(int buffer) override { latent_.enter_transposed(buffer); }
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values(int buffer, int dim_block, int key_block) override;
 
@@ -54,6 +60,7 @@ class LineRing final : public KeyRing {
   KeyRingPlan plan_;
   int latent_blocks_;  // of 16 dims
   language::Lds lds_;
+  ScoreExchange scores_;
   std::optional<attention::KeyPages> pages_;  // before the streams, which ask for it
   std::optional<attention::TilePages> tile_pages_;
   bool between_products_;  // the second part is fetched

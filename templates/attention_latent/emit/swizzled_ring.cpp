@@ -89,10 +89,12 @@ Values SwizzledRing::load_rope(Value* tile, Value* entries) {
   return loaded;
 }
 
-Values SwizzledRing::load_latent(Value* tile, Value* entries) {
-  if (pages_) return latent_.fetch_from_pages(tile, entries);
-  if (tile_pages_) return latent_.fetch(tile, tile_pages_->look_up(tile, attention::TilePages::Way::scalar));
-  return latent_.fetch(tile, {});
+std::vector<attention::SwizzledStream::Load> SwizzledRing::latent_loads(Value* place, const TileWalk& walk,
+                                                                         Value* entries) {
+  Value* tile = walk.tile_at(walk.at_most_last(place));
+  const TilePages::Place in_page =
+      tile_pages_ ? tile_pages_->look_up(tile, TilePages::Way::scalar) : TilePages::Place{};
+  return latent_.loads_of(tile, in_page, entries, walk.exists(place));
 }
 
 Value* SwizzledRing::entries_of(Value* place, const TileWalk& walk) const {
@@ -101,41 +103,47 @@ Value* SwizzledRing::entries_of(Value* place, const TileWalk& walk) const {
 
 // Of the tile at the place: V's columns, of looked-up keys its entries and those of the next one, the rope.
 Values SwizzledRing::start(const TileWalk& walk) {
-  Value* tile = walk.tile_at(walk.first());
   Value* entries = pages_ ? entries_of(walk.first(), walk) : nullptr;
-  Values carried = load_latent(tile, entries);
+  Values carried;
+  for (const auto& load : latent_loads(walk.first(), walk, entries)) carried.push_back(load());
   if (pages_) {
     carried.push_back(entries);
     carried.push_back(entries_of(walk.ahead(walk.first(), 1), walk));
   }
-  for (Value* value : load_rope(tile, entries)) carried.push_back(value);
+  for (Value* value : load_rope(walk.tile_at(walk.first()), entries)) carried.push_back(value);
   return carried;
 }
 
+// Carried until the end of the tile: of looked-up keys the entries of the next one and of the one behind it.
 Values SwizzledRing::whole(int /*buffer*/, Value* place, const TileWalk& walk, const Values& carried) {
+  const auto behind = carried.begin() + latent_.loads();
+  Value* next = walk.ahead(place, 1);
+  Values entries;
+  if (pages_) entries = {*(behind + 1), entries_of(walk.ahead(next, 1), walk)};
+  next_loads_ = latent_loads(next, walk, pages_ ? entries.front() : nullptr);
+  next_.clear();
   // Nobody reads the previous tile any more …
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
-  const auto behind = carried.begin() + latent_.loads();
-  latent_.write({carried.begin(), behind}).write_rest();
+  language::Strand writes = latent_.write({carried.begin(), behind});
+  while (!writes.empty()) {
+    writes.write_one();
+    if (static_cast<int>(next_.size()) < latent_.loads() / 2) next_.push_back(next_loads_[next_.size()]());
+  }
   rope_.assign(behind + entry_values(), carried.end());
   read_pair_ = read_keys_ = -1;
   // … and everybody's part of this one has arrived.
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
-  Values nothing;
-  for (auto value = carried.begin(); value != behind + entry_values(); ++value)
-    nothing.push_back(llvm::PoisonValue::get((*value)->getType()));
-  Value* next = walk.ahead(place, 1);
-  return language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, nothing, [&](const Values&) {
-    Value* entries = pages_ ? *(behind + 1) : nullptr;
-    Values loaded = load_latent(walk.tile_at(next), entries);
-    if (pages_) {
-      loaded.push_back(entries);
-      loaded.push_back(entries_of(walk.ahead(next, 1), walk));
-    }
-    return loaded;
-  });
+  return entries;
+}
+
+std::vector<std::function<void()>> SwizzledRing::fetches(int /*buffer*/, Value* /*place*/, const TileWalk& /*walk*/,
+                                                         const Values& /*carried*/) {
+  std::vector<std::function<void()>> rest;
+  for (std::size_t load = next_.size(); load < next_loads_.size(); ++load)
+    rest.emplace_back([this, load] { next_.push_back(next_loads_[load]()); });
+  return rest;
 }
 
 // The rope's registers are free now.
@@ -145,9 +153,10 @@ Values SwizzledRing::release(int /*buffer*/, Value* place, const TileWalk& walk,
   Value* next = walk.ahead(place, 1);
   const Values rope =
       language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, nothing, [&](const Values&) {
-        return load_rope(walk.tile_at(next), pages_ ? carried[static_cast<std::size_t>(latent_.loads())] : nullptr);
+        return load_rope(walk.tile_at(next), pages_ ? carried.front() : nullptr);
       });
-  Values all = carried;
+  Values all = next_;
+  all.insert(all.end(), carried.begin(), carried.end());
   all.insert(all.end(), rope.begin(), rope.end());
   return all;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tiles of keys where nothing transposes on the way out of LDS, and 64 keys of the columns that are V's fill it: one
-// buffer, and the next tile in registers.
+// buffer, and the next tile in registers. As soon as a part of a tile has gone from there into LDS, the same part of the
+// next one is asked for, the second half of it between products: memory is never without work.
 //
 //   V's columns      row by row in LDS. Scores read 16 bytes a lane; O reads dwords, two dims of one key, and a byte
 //                    permutation makes two fragments of eight of them
@@ -30,16 +31,15 @@ class SwizzledRing final : public KeyRing {
                          const language::Values& carried) override;
   language::Values release(int buffer, language::Value* place, const attention::TileWalk& walk,
                            const language::Values& carried) override;
-  std::vector<std::function<void()>> fetches(int, language::Value*, const attention::TileWalk&,
-                                             const language::Values&) override {
-    return {};
-  }
+  std::vector<std::function<void()>> fetches(int buffer, language::Value* place, const attention::TileWalk& walk,
+                                             const language::Values& carried) override;
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values(int buffer, int dim_block, int key_block) override;
 
  private:
   // A tile on its way: the thread's part of V's columns, the lane's fragments of those behind them.
-  language::Values load_latent(language::Value* tile, language::Value* entries);
+  std::vector<attention::SwizzledStream::Load> latent_loads(language::Value* place, const attention::TileWalk& walk,
+                                                            language::Value* entries);
   language::Values load_rope(language::Value* tile, language::Value* entries);
   language::Value* entries_of(language::Value* place, const attention::TileWalk& walk) const;
   int entry_values() const { return pages_ ? 2 : 0; }
@@ -58,6 +58,9 @@ class SwizzledRing final : public KeyRing {
   std::array<language::Value*, 4> value_starts_{};  // per lane: of the keys 4h … 4h + 3 of a block
   // Of the tile that is worked on.
   language::Values rope_;
+  // Of the next one.
+  std::vector<attention::SwizzledStream::Load> next_loads_;
+  language::Values next_;
   // The last dwords that `values` read, of a pair of blocks.
   int read_pair_ = -1;
   int read_keys_ = -1;

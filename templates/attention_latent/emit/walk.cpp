@@ -35,8 +35,8 @@ using language::SoftmaxState;
 using language::Value;
 using language::Values;
 
-// Four waves walk the tiles of keys together. A wave has 32 rows; those that share them multiply the same scores, since
-// nothing of a score is left to be divided among them in the canon, and have a share of O's columns each:
+// Four waves walk the tiles of keys together. A wave has 32 rows; those that share them each have all of their scores
+// (key_ring.h: multiplied by themselves or by a neighbour) and a share of O's columns:
 //
 //   Sᵀ = K · Qᵀ      a lane owns a row (a column of Sᵀ), so that its statistics stay in the lane
 //   P  = softmax weights of S, rounded to the storage type in the registers where S stood
@@ -90,7 +90,6 @@ class Walk {
 
   int output_blocks() const { return dims_of_wave(spec_) / wave_.rows; }
   int dim_blocks() const { return spec_.dims_k() / wave_.fragment_k(); }
-  static constexpr int score_blocks = attention::tile_keys / wave_rows;
 
   // The state as a flat list, as the loop carries it, and back.
   Values to_values(const State& state) const {
@@ -144,6 +143,7 @@ class Walk {
     ReadAhead keys(key_steps(), [&](const Step& step) { return ring_->keys(buffer, step.keys, step.dims); });
     std::vector<Accumulator> scores = multiply_keys(keys, ring_->fetches(buffer, place, walk_, state.carried));
     // The first of V are read while the softmax runs.
+    ring_->begin_values(buffer);
     ReadAhead values(value_steps(), [&](const Step& step) { return ring_->values(buffer, step.dims, step.keys); });
     modifiers_.apply(tile, {}, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
@@ -232,7 +232,7 @@ class Walk {
   std::vector<Step> key_steps() const {
     std::vector<Step> steps;
     for (int dims = 0; dims < dim_blocks(); ++dims)
-      for (int keys = 0; keys < score_blocks; ++keys) steps.push_back({keys, dims});
+      for (int keys = 0; keys < ring_->key_blocks_of_wave(); ++keys) steps.push_back({keys, dims});
     return steps;
   }
   std::vector<Step> value_steps() const {
@@ -268,9 +268,10 @@ class Walk {
     std::vector<OperandA> fragments_;
   };
 
-  // Sᵀ = K · Qᵀ: raw scores, dims in blocks of 16 from dim 0 upward. Between products, evenly, what is fetched.
+  // Sᵀ = K · Qᵀ: raw scores of the wave's own keys, dims in blocks of 16 from dim 0 upward; then those of all. Between
+  // products, evenly, what is fetched.
   std::vector<Accumulator> multiply_keys(ReadAhead& reads, const std::vector<std::function<void()>>& fetches) {
-    std::vector<Accumulator> scores(static_cast<std::size_t>(score_blocks), matrix_.zeros());
+    std::vector<Accumulator> scores(static_cast<std::size_t>(ring_->key_blocks_of_wave()), matrix_.zeros());
     const std::size_t products = key_steps().size();
     std::size_t done = 0;
     std::size_t fetched = 0;
@@ -280,7 +281,7 @@ class Walk {
       ++done;
       for (; fetched * products < done * fetches.size(); ++fetched) fetches[fetched]();
     });
-    return scores;
+    return ring_->all_scores(std::move(scores));
   }
 
   // Oᵀ += Vᵀ · Pᵀ, keys in blocks of 16 from key 0 of the tile upward.

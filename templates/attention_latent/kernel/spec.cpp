@@ -42,18 +42,11 @@ KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target
   using attention::LdsPlan;
   if (attention::lds_layout(target) == attention::LdsLayout::swizzled)
     return {.buffers = 1, .latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.dtype)};
-  constexpr int line = LdsPlan::piece_bytes * LdsPlan::lines_per_piece;
-  KeyRingPlan plan;
-  plan.buffers = 2;
-  // Padding as of V, whose four rows are read together by a transpose read, and as of K (lds_layout.h).
-  plan.latent_line_bytes = line + 64;
-  plan.rope_line_bytes = line + 16;
-  const auto tile = [&](int dims, int line_bytes) {
-    return dims * bytes_of(words.dtype) / LdsPlan::piece_bytes * LdsPlan::lines_per_piece * line_bytes;
-  };
-  plan.latent_bytes = tile(words.dims_v(), plan.latent_line_bytes);
-  plan.rope_bytes = tile(words.rope_dims(), plan.rope_line_bytes);
-  return plan;
+  return {.buffers = 2,
+          .line_bytes = LdsPlan::piece_bytes * LdsPlan::lines_per_piece,
+          .latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.dtype),
+          .rope_bytes = attention::tile_keys * words.rope_dims() * bytes_of(words.dtype),
+          .wave_score_bytes = wave_rows * wave_rows * static_cast<int>(sizeof(float))};
 }
 
 std::optional<std::string> refusal_of(const WalkKernel& spec) {

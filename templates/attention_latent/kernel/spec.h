@@ -126,17 +126,18 @@ constexpr int record_bytes(int head_dim) { return (head_dim + 4) * 4; }
 enum class ColumnOrder : std::uint8_t { in_blocks, in_pairs };
 ColumnOrder column_order(const targets::Target& target);
 
-// LDS of a walk (attention/kernel/lds_layout.h). Lines: two tiles of keys, each as its V columns and those behind them.
-// Swizzled: one tile's V columns.
+// LDS of a walk (attention/kernel/lds_layout.h). Lines: two tiles of keys, each as its V columns and those behind them,
+// then scores that waves hand each other. Swizzled: one tile's V columns.
 struct KeyRingPlan {
   int buffers = 1;
-  int latent_line_bytes = 0;
-  int rope_line_bytes = 0;
+  int line_bytes = 0;
   int latent_bytes = 0;  // of a tile
   int rope_bytes = 0;
+  int wave_score_bytes = 0;  // 0: each wave multiplies all scores of its rows
   constexpr int latent_offset(int buffer) const { return buffer * (latent_bytes + rope_bytes); }
   constexpr int rope_offset(int buffer) const { return latent_offset(buffer) + latent_bytes; }
-  constexpr int total_bytes() const { return latent_offset(buffers); }
+  constexpr int scores_offset() const { return latent_offset(buffers); }
+  constexpr int total_bytes() const { return scores_offset() + (waves * wave_score_bytes); }
 };
 KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target);
 
