@@ -93,6 +93,29 @@ void hot_paged_call(benchmark::State& state) {
 }
 BENCHMARK(hot_paged_call);
 
+// Latent attention: decode of 64 sequences over pages of 64 keys, 16 heads. One launch; cut into runs, two.
+void hot_latent_call(benchmark::State& state, std::int32_t splits) {
+  HotCall& hot = paged_call();
+  wavejit_attention_latent_arguments call{};
+  call.size = sizeof call;
+  call.q = wavejit_dense_tensor(hot.call.q.data, WAVEJIT_BF16, 64, 1, 16, 576);
+  call.o = wavejit_dense_tensor(hot.call.o.data, WAVEJIT_BF16, 64, 1, 16, 512);
+  call.k = wavejit_dense_tensor(hot.call.k.data, WAVEJIT_BF16, 256, 64, 1, 576);
+  call.block_table = hot.call.block_table;
+  call.table_columns = 128;
+  call.key_lengths = hot.call.key_lengths;
+  call.max_key_length = 8192;
+  call.splits = splits;
+  call.scale = 0.0721688F;
+  require(wavejit_attention_latent(hot.engine, &call, nullptr));  // compiles
+  for (auto _ : state) {
+    wavejit_status status = wavejit_attention_latent(hot.engine, &call, nullptr);
+    benchmark::DoNotOptimize(status);
+  }
+}
+BENCHMARK_CAPTURE(hot_latent_call, whole, 1);
+BENCHMARK_CAPTURE(hot_latent_call, in_runs, 4);
+
 // The same cache, one chunk of a prompt among 63 tokens. Two launches.
 void hot_mixed_call(benchmark::State& state) {
   static HotCall mixed = [] {

@@ -8,7 +8,7 @@
 # `filter` chooses benchmarks of bench/hot_call_benchmark.cpp. With `functions` > 0 the dearest ones follow.
 set -euo pipefail
 build=$1
-filter=${2:-'^hot_call/default_stream/threads:1|^hot_paged_call|^hot_mixed_call'}
+filter=${2:-'^hot_call/default_stream/threads:1|^hot_paged_call|^hot_latent_call|^hot_mixed_call'}
 functions=${3:-0}
 if ! command -v valgrind >/dev/null; then
   echo "[instructions] installing valgrind" >&2

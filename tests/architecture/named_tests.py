@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks that every test that docs/reliability.md names exists, and that every case has a line with a test or a reason; that of each defect
-in docs/backward.md's table, too.
+in the tables of docs/backward.md and docs/latent-attention.md, too.
 
     named_tests.py <source root>            check the tree
     named_tests.py --self-test              show that each check can fail
@@ -73,10 +73,11 @@ def problems(document: str, tests: set[str], files: set[str], added: set[str]) -
 
 
 DEFECTS = "## Defects of others"
+DEFECT_DOCUMENTS = ("backward.md", "latent-attention.md")
 PYTHON_TEST = re.compile(r"^\s*def (test_\w+)\(", re.MULTILINE)
 
 
-def defects_without_a_test(document: str, tests: set[str]) -> list[str]:
+def defects_without_a_test(document: str, tests: set[str], name: str = "backward.md") -> list[str]:
     """Of the table below DEFECTS: every row names tests that exist, or says "no test" and why."""
     found, rows, inside = [], 0, False
     for number, line in enumerate(document.splitlines(), 1):
@@ -87,10 +88,10 @@ def defects_without_a_test(document: str, tests: set[str]) -> list[str]:
         rows += 1
         cell = line.split("|")[2]
         named = [word for word in NAMED.findall(cell) if re.fullmatch(r"[A-Z]\w*\.\w+|test_\w+", word)]
-        found += [f"docs/backward.md:{number}: there is no test {name}" for name in named if name not in tests]
+        found += [f"docs/{name}:{number}: there is no test {test}" for test in named if test not in tests]
         if not named and "no test: " not in cell:
-            found.append(f"docs/backward.md:{number}: neither a test nor a reason")
-    return found if rows > 0 else ["docs/backward.md: no table of defects"]
+            found.append(f"docs/{name}:{number}: neither a test nor a reason")
+    return found if rows > 0 else [f"docs/{name}: no table of defects"]
 
 
 def check(root: pathlib.Path) -> list[str]:
@@ -106,8 +107,10 @@ def check(root: pathlib.Path) -> list[str]:
             added |= set(ADDED.findall(path.read_text(encoding="utf-8")))
     if len(tests) < 100:
         return [f"only {len(tests)} tests below {root}/tests: wrong folder?"]
-    return (problems((root / "docs" / "reliability.md").read_text(encoding="utf-8"), tests, files, added) +
-            defects_without_a_test((root / "docs" / "backward.md").read_text(encoding="utf-8"), tests | python_tests))
+    found = problems((root / "docs" / "reliability.md").read_text(encoding="utf-8"), tests, files, added)
+    for name in DEFECT_DOCUMENTS:
+        found += defects_without_a_test((root / "docs" / name).read_text(encoding="utf-8"), tests | python_tests, name)
+    return found
 
 
 def self_test() -> int:
@@ -146,7 +149,7 @@ def main() -> int:
     if sys.argv[1] == "--self-test":
         return self_test()
     found = check(pathlib.Path(sys.argv[1]))
-    print("\n".join(found) if found else "every test that docs/reliability.md and docs/backward.md name exists")
+    print("\n".join(found) if found else "every test that docs/reliability.md and the lists of defects name exists")
     return 1 if found else 0
 
 

@@ -93,6 +93,7 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
   const auto key_starts = filled(engine, arrays.key_starts);
   const auto key_lengths = filled(engine, arrays.key_lengths);
   const auto table = filled(engine, arrays.table);
+  const auto table_starts = filled(engine, arrays.table_starts);
   const auto rows = static_cast<std::size_t>(attention::program::queries_of(arrays.experiment).rows());
   Memory o(engine, rows * static_cast<std::size_t>(arrays.latent()) * sizeof(std::uint16_t));
   Memory lse(engine, rows * sizeof(float));
@@ -107,7 +108,8 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
                                    .query_starts = data(query_starts),
                                    .key_starts = data(key_starts),
                                    .key_lengths = data(key_lengths),
-                                   .table = data(table)};
+                                   .table = data(table),
+                                   .table_starts = data(table_starts)};
   wavejit_attention_latent_arguments call = attention_latent::program::call_of(arrays, pointers);
   std::size_t workspace_bytes = 0;
   wavejit_attention_latent_workspace(engine, &call, &workspace_bytes);

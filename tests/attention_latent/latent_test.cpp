@@ -65,6 +65,15 @@ TEST_P(Latent, MatchesFloat64InPages) {
   for (const char* page : {"1", "16", "64", "192"})
     matches("bf16 b2 q2 k150 h12 d576/512 causal lse layout=paged:" + std::string(page) + " k_lengths=150,67", 5);
   matches("bf16 b2 q3 k150 h12 d576/512 causal apart layout=paged:64 q_lengths=1,3 k_lengths=150,0 lse", 5);
+  // By one list of pages (CSR), whose entries end with the sequence's last page.
+  for (const char* page : {"1", "16", "64"}) {
+    const std::string words = "bf16 b3 q2 k150 h12 d576/512 causal lse layout=paged:" + std::string(page);
+    const LatentArrays rows = latent_arrays(words + " k_lengths=150,0,67");
+    const LatentArrays list = attention_latent::program::with_page_list(rows);
+    const LatentOutput output = run(list);
+    EXPECT_EQ(wrong_latent(list, output, 5), "") << page;
+    EXPECT_EQ(output, run(rows)) << page;
+  }
 }
 
 TEST_P(Latent, MatchesFloat64WithModifiers) {

@@ -7,6 +7,7 @@
 #include "forge.h"
 #include "templates/attention_backward/call/descriptor.h"
 #include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_latent/call/descriptor.h"
 #include "templates/softmax_lse/call/descriptor.h"
 #include "templates/sparse_indexer/call/descriptor.h"
 
@@ -31,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check(wavejit::attention_forward::parse_descriptor(text), wavejit::attention_forward::parse_descriptor);
   check(wavejit::attention_backward::parse_descriptor(text), wavejit::attention_backward::parse_descriptor);
+  check(wavejit::attention_latent::parse_descriptor(text), wavejit::attention_latent::parse_descriptor);
   check(wavejit::softmax_lse::parse_descriptor(text), wavejit::softmax_lse::parse_descriptor);
   check(wavejit::sparse_indexer::parse_descriptor(text), wavejit::sparse_indexer::parse_descriptor);
   return 0;

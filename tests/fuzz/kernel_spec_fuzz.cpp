@@ -9,6 +9,7 @@
 #include "forge.h"
 #include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_forward/kernel/spec.h"
+#include "templates/attention_latent/kernel/spec.h"
 #include "templates/softmax_lse/kernel/spec.h"
 #include "templates/sparse_indexer/kernel/spec.h"
 
@@ -33,6 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(wavejit::attention_backward::parse_key_kernel(text), wavejit::attention_backward::parse_key_kernel);
   check(wavejit::attention_backward::parse_sink_kernel(text), wavejit::attention_backward::parse_sink_kernel);
   check(wavejit::attention_backward::parse_bias_kernel(text), wavejit::attention_backward::parse_bias_kernel);
+  check(wavejit::attention_latent::parse_walk_kernel(text), wavejit::attention_latent::parse_walk_kernel);
+  check(wavejit::attention_latent::parse_combine_kernel(text), wavejit::attention_latent::parse_combine_kernel);
   check(wavejit::softmax_lse::parse_spec(text), wavejit::softmax_lse::parse_spec);
   check(wavejit::sparse_indexer::parse_scores(text), wavejit::sparse_indexer::parse_scores);
   check(wavejit::sparse_indexer::parse_select(text), wavejit::sparse_indexer::parse_select);

@@ -14,6 +14,7 @@
 #include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/kernel/spec.h"
+#include "templates/attention_latent/kernel/spec.h"
 #include "templates/sparse_indexer/kernel/spec.h"
 
 namespace {
@@ -44,6 +45,8 @@ const char* const descriptors[] = {
     "attention_backward fp16 b1 q130 k200 h2/1 d64 bias=bh d_bias=fp32 layout=bhsd seed=7",
     "attention_backward fp16 b1 q64 k64 h2 d64 sink d_sink o=fp32",
     "attention_backward bf16 b1 q64 k64 h2 d192/128 causal",
+    "attention_latent bf16 b64 q1 k8192 h16 d576/512 layout=paged:64 lse",
+    "attention_latent fp16 b2 q3 k130 h12 d320/256 causal=2 apart sink softcap=20 k_lengths=130,3 splits=2 scale=0.1",
     "softmax_lse fp32 b2 h8 q128 k5000 weights=bf16 causal=3 lse scale=0.5 seed=7",
     "softmax_lse fp16 b1 h2 q4 k70 weights=none window=5,0 lse k_lengths=9",
     "sparse_indexer bf16 b2 q1 k131072 h64 page=64 key_scales top=2048 scores k_lengths=17,0 seed=7",
@@ -77,6 +80,15 @@ std::vector<std::string> specs() {
       attention_backward::KeyKernel key_gradient;
       key_gradient.target = target.id;
       texts.push_back(attention_backward::to_text(key_gradient));
+
+      attention_latent::WalkKernel walk;
+      walk.target = target.id;
+      walk.pages = odd ? attention_latent::Pages::tiles : attention_latent::Pages::dense;
+      walk.parts = odd;
+      texts.push_back(attention_latent::to_text(walk));
+      attention_latent::CombineKernel combine;
+      combine.target = target.id;
+      texts.push_back(attention_latent::to_text(combine));
 
       sparse_indexer::ScoresKernel scores;
       scores.blocks = odd ? 2 : 1;

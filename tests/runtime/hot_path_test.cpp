@@ -20,6 +20,7 @@
 #include <shared_mutex>
 
 #include "runtime_fixture.h"
+#include "templates/attention_latent/call/call.h"
 
 namespace {
 
@@ -187,6 +188,39 @@ TEST_F(HotPath, AReportCostsNoAllocationEither) {
   report.size = sizeof report;
   call_.report = &report;
   expect_no_allocation_and_no_lock();
+}
+
+// Decode over pages, whole and in runs.
+TEST_F(HotPath, LatentAttentionCostsNoAllocationEither) {
+  wavejit_attention_latent_arguments call{};
+  call.size = sizeof call;
+  call.q = wavejit_dense_tensor(fake_address(1), WAVEJIT_BF16, 64, 1, 16, 576);
+  call.o = wavejit_dense_tensor(fake_address(2), WAVEJIT_BF16, 64, 1, 16, 512);
+  call.k = wavejit_dense_tensor(fake_address(3), WAVEJIT_BF16, 256, 64, 1, 576);
+  call.block_table = static_cast<const std::int32_t*>(fake_address(4));
+  call.table_columns = 128;
+  call.key_lengths = static_cast<const std::int32_t*>(fake_address(5));
+  call.max_key_length = 8192;
+  call.scale = 0.0721688F;
+  const auto run = [&] {
+    const auto problem = attention_latent::check(&call);
+    if (!problem) return false;
+    const auto runs = attention_latent::plan_runs(*problem, engine_->target_row(), attention_latent::any_reach);
+    attention_latent::LatentCall checked(call, *problem, runs, engine_->target_row(), engine_->toggles());
+    return engine_->run(checked, nullptr).has_value();
+  };
+  for (const std::int32_t splits : {1, 4}) {
+    call.splits = splits;
+    ASSERT_TRUE(run());
+    counting = true;
+    allocations = locks = 0;
+    bool good = true;
+    for (int i = 0; i < calls; ++i) good = good && run();
+    counting = false;
+    EXPECT_TRUE(good);
+    EXPECT_EQ(allocations, 0U) << splits;
+    EXPECT_EQ(locks, 0U) << splits;
+  }
 }
 
 TEST_F(HotPath, SplittingKeysCostsNoAllocationEither) {

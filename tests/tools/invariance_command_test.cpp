@@ -105,6 +105,34 @@ TEST_P(InvarianceCommand, NoBitOfAListDiffers) {
     EXPECT_THAT(csv, HasSubstr(dimension));
 }
 
+// 5,145 pairs of latent attention on each target, in thirteen dimensions. Few batches: a kernel is compiled for what a
+// batch is.
+TEST_P(InvarianceCommand, NoBitOfLatentAttentionDiffers) {
+  const auto outcome = invariance({"--family", "attention_latent", "--pairs", "420", "--sequences", "84", "--seed", "2",
+                                   "--csv", scratch_ / "pairs.csv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  EXPECT_EQ(csv.find("differs"), std::string::npos);
+  for (const char* dimension :
+       {"latent-alone", "latent-permuted", "latent-padded", "latent-hidden", "latent-pages", "latent-paged-runs",
+        "latent-apart", "latent-splits", "latent-heads", "latent-rechunked", "latent-decode", "latent-repeated"})
+    EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)" + std::string(dimension) + " +420 +0  "));
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)latent-rounds +105 +0  "));
+  EXPECT_THAT(outcome.out, HasSubstr(": of 5145 pairs no bit differs"));
+  for (const char* change :
+       {"\"pages of 1 key\",same", "\"pages of 64 keys, in one list", "splits=auto", "ropes of queries",
+        "rows of infinity between", "waves in random order", "a workspace of one part in"})
+    EXPECT_TRUE(csv.contains(change)) << change;
+}
+
+// The same keys in the opposite order, the same sums otherwise.
+TEST_P(InvarianceCommand, LatentKeysInTheOppositeOrderAreSeen) {
+  const auto outcome = invariance(
+      {"--family", "attention_latent", "--dimension", "latent-reversed", "--pairs", "20", "--sequences", "30"});
+  ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("latent-reversed: attention_latent [bf]*[fp]*16 b1 q1 k"));
+}
+
 TEST_P(InvarianceCommand, AListOfOtherWeightsIsSeen) {
   const auto outcome = invariance({"--family", "sparse_indexer", "--dimension", "list-other-weights", "--pairs", "20",
                                    "--sequences", "20", "--longest", "200"});

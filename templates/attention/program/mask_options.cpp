@@ -27,12 +27,13 @@ std::optional<std::pair<std::int32_t, std::int32_t>> parse_window(const std::str
 
 }  // namespace
 
-void MaskOptions::add_to(CLI::App& command, const std::string& row) {
+void MaskOptions::add_to(CLI::App& command, const std::string& row, bool windows) {
   command.add_flag("--causal", causal_,
                    fmt::format("a {0} sees no later key; the last {0} sees all (aligned bottom-right)", row));
   add_parsed(command, "--causal-prefix", prefix_, "N",
              fmt::format("causal, with N keys before the first {}'s own", row), parse_prefix,
              "numbers of keys are, from 0");
+  if (!windows) return;
   add_parsed(command, "--window", window_, "LEFT,RIGHT",
              fmt::format("keys that a {} sees before and after its own place; -1: no limit", row), parse_window,
              "two numbers from -1 are, as 1023,0");

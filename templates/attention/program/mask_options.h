@@ -11,8 +11,8 @@ namespace wavejit::attention::program {
 
 class MaskOptions {
  public:
-  // `row`: what the help calls a row, "query".
-  void add_to(CLI::App& command, const std::string& row);
+  // `row`: what the help calls a row, "query". `windows`: the family has them.
+  void add_to(CLI::App& command, const std::string& row, bool windows = true);
 
   CallMask given() const;
   // Into a family's call, which has the masks' fields under the names that all of them have.

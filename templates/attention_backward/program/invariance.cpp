@@ -9,7 +9,7 @@
 
 #include "templates/attention_backward/program/invariance_call.h"
 #include "templates/attention_backward/program/invariance_changes.h"
-#include "tools/simulated_gpu.h"
+#include "tools/invariance/scheduled.h"
 
 namespace wavejit::attention_backward::program {
 namespace {
@@ -20,27 +20,6 @@ using tools::InvarianceDimension;
 using tools::InvarianceRequest;
 using tools::Pair;
 using tools::Result;
-
-// A wave schedule for as long as this lives, on a simulated GPU.
-class Scheduled {
- public:
-  explicit Scheduled(const Change& change) : gpu_(tools::SimulatedGpu::resident()) {
-    if (!gpu_) return;
-    before_ = gpu_->settings();
-    wavejit_simgpu_settings now = before_;
-    if (change.schedule) now.schedule = *change.schedule;
-    gpu_->set(now);
-  }
-  ~Scheduled() {
-    if (gpu_) gpu_->set(before_);
-  }
-  Scheduled(const Scheduled&) = delete;
-  Scheduled& operator=(const Scheduled&) = delete;
-
- private:
-  std::optional<tools::SimulatedGpu> gpu_;
-  wavejit_simgpu_settings before_{};
-};
 
 // to[i] += from[i] for all that both have, or that `from` alone has.
 void add(const Batch& batch, std::vector<float>& to, const std::vector<std::uint32_t>& from) {
@@ -185,7 +164,7 @@ class GradientInvariance final : public tools::Invariance {
     const auto engine = engine_with(change.pipeline);
     if (!engine) return std::unexpected(engine.error());
     if (*engine == nullptr) return std::optional<Answers>();
-    const Scheduled scheduled(change);
+    const tools::Scheduled scheduled(change.schedule);
     Answers all;
     for (std::size_t call = 0; call < change.key_ends.size(); ++call) {
       auto answer = run_in_ring(*engine, batch, change.calls[call].front(), change.key_ends[call]);

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention/program/invariance_rows.h"
 #include "templates/attention_backward/program/experiment_arrays.h"
-#include "tools/invariance/draws.h"
-#include "tools/invariance/invariance.h"
 
 namespace wavejit::attention_backward::program {
 
+using attention::program::RowsOf;
 using attention::program::Sequence;
 using tools::Draws;
 
@@ -30,16 +30,9 @@ tools::Result<Batch> draw_batch(const tools::InvarianceRequest& request);
 // takes seconds.
 tools::Result<Batch> draw_batch_of_runs(const tools::InvarianceRequest& request);
 
-// Rows begin … end − 1 of a sequence, and the keys that they may see: with a diagonal those up to the last row's.
-struct RowsOf {
-  std::size_t sequence = 0;
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-
-  std::int64_t rows() const { return end - begin; }
-};
 RowsOf whole(const Batch& batch, std::size_t sequence);
 std::vector<RowsOf> all_whole(const Batch& batch);
+// The keys that rows may see: with a diagonal those up to the last row's.
 std::int64_t keys_of(const Batch& batch, const RowsOf& piece);
 
 // How a call holds its pieces: packed, or dense, where all have as many rows.

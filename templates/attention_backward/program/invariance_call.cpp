@@ -9,49 +9,16 @@
 #include <utility>
 
 #include "templates/attention_backward/program/device_call.h"
-#include "tools/device_array.h"
+#include "tools/invariance/call_memory.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_backward::program {
 namespace {
 
 using attention::program::Placement;
+using tools::CallMemory;
 using tools::checked;
-using tools::DeviceArray;
 using tools::Result;
-
-// Memory of one call; freed behind it. The first failure stays.
-class Memory {
- public:
-  explicit Memory(wavejit_engine* engine) : engine_(engine) {}
-
-  template <typename Element>
-  void* take(const std::vector<Element>& values) {
-    if (values.empty()) return nullptr;
-    return take(values.data(), values.size() * sizeof(Element));
-  }
-  // Filled with what no answer is.
-  void* take_output(std::size_t bytes) {
-    return take(std::vector<std::uint8_t>(std::max<std::size_t>(bytes, 4), 0xFF));
-  }
-  const Result<void>& good() const { return good_; }
-
- private:
-  void* take(const void* values, std::size_t bytes) {
-    auto array = DeviceArray::allocate(engine_, bytes);
-    if (array) {
-      if (auto copied = array->copy_in(values); !copied) good_ = std::unexpected(copied.error());
-      arrays_.push_back(std::move(*array));
-      return arrays_.back().data();
-    }
-    good_ = std::unexpected(array.error());
-    return nullptr;
-  }
-
-  wavejit_engine* engine_;
-  Result<void> good_;
-  std::vector<DeviceArray> arrays_;
-};
 
 Result<std::vector<std::uint32_t>> fetched(wavejit_engine* engine, const void* memory, std::size_t elements,
                                            std::size_t element_bytes) {
@@ -76,9 +43,9 @@ std::vector<std::uint32_t> rows_of(const std::vector<std::uint32_t>& all, const 
   return bits;
 }
 
-void* output_of_sinks(Memory& memory, const Arrays& arrays) {
+void* output_of_sinks(CallMemory& memory, const Arrays& arrays) {
   if (arrays.sinks.empty()) return nullptr;
-  return memory.take_output(arrays.sinks.size() * static_cast<std::size_t>(arrays.experiment.batch) * sizeof(float));
+  return memory.out(arrays.sinks.size() * static_cast<std::size_t>(arrays.experiment.batch) * sizeof(float));
 }
 Result<std::vector<std::uint32_t>> fetched_sinks(wavejit_engine* engine, const DevicePointers& at,
                                                  const Arrays& arrays) {
@@ -107,23 +74,23 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
                                                       std::span<const RowsOf> pieces, const Placing& placing) {
   const Arrays arrays = arranged(batch, pieces, placing);
   const std::size_t bytes = arrays.experiment.output_bytes();
-  Memory memory(engine);
+  CallMemory memory(engine);
   // Keys of no rows at all have memory, too.
-  const DevicePointers at = {.q = memory.take(arrays.q),
-                             .k = arrays.k.empty() ? memory.take_output(0) : memory.take(arrays.k),
-                             .v = arrays.v.empty() ? memory.take_output(0) : memory.take(arrays.v),
-                             .o = memory.take(arrays.o),
-                             .d_o = memory.take(arrays.d_o),
-                             .lse = memory.take(arrays.lse),
-                             .d_lse = memory.take(arrays.d_lse),
-                             .sinks = memory.take(arrays.sinks),
-                             .slopes = memory.take(arrays.slopes),
-                             .query_starts = memory.take(arrays.query_starts),
-                             .key_starts = memory.take(arrays.key_starts),
-                             .key_lengths = memory.take(arrays.key_lengths),
-                             .dq = memory.take_output(arrays.q.size() * bytes),
-                             .dk = memory.take_output(arrays.k.size() * bytes),
-                             .dv = memory.take_output(arrays.v.size() * bytes),
+  const DevicePointers at = {.q = memory.in(arrays.q),
+                             .k = arrays.k.empty() ? memory.out(0) : memory.in(arrays.k),
+                             .v = arrays.v.empty() ? memory.out(0) : memory.in(arrays.v),
+                             .o = memory.in(arrays.o),
+                             .d_o = memory.in(arrays.d_o),
+                             .lse = memory.in(arrays.lse),
+                             .d_lse = memory.in(arrays.d_lse),
+                             .sinks = memory.in(arrays.sinks),
+                             .slopes = memory.in(arrays.slopes),
+                             .query_starts = memory.in(arrays.query_starts),
+                             .key_starts = memory.in(arrays.key_starts),
+                             .key_lengths = memory.in(arrays.key_lengths),
+                             .dq = memory.out(arrays.q.size() * bytes),
+                             .dk = memory.out(arrays.k.size() * bytes),
+                             .dv = memory.out(arrays.v.size() * bytes),
                              .d_sink = output_of_sinks(memory, arrays)};
   if (!memory.good()) return std::unexpected(memory.good().error());
   const auto ran = called(engine, call_of(arrays, at));
@@ -161,14 +128,14 @@ Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& b
   of.output_fp32 = true;
   of.key_lengths.clear();
   arrays.key_lengths.clear();
-  Memory memory(engine);
-  DevicePointers at = {.q = memory.take(arrays.q),
-                       .o = memory.take(arrays.o),
-                       .d_o = memory.take(arrays.d_o),
-                       .lse = memory.take(arrays.lse),
-                       .d_lse = memory.take(arrays.d_lse),
-                       .sinks = memory.take(arrays.sinks),
-                       .dq = memory.take_output(arrays.q.size() * sizeof(float)),
+  CallMemory memory(engine);
+  DevicePointers at = {.q = memory.in(arrays.q),
+                       .o = memory.in(arrays.o),
+                       .d_o = memory.in(arrays.d_o),
+                       .lse = memory.in(arrays.lse),
+                       .d_lse = memory.in(arrays.d_lse),
+                       .sinks = memory.in(arrays.sinks),
+                       .dq = memory.out(arrays.q.size() * sizeof(float)),
                        .d_sink = output_of_sinks(memory, arrays)};
   Answer answer;
   const std::int64_t keys = ends.back();
@@ -187,10 +154,10 @@ Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& b
     };
     arrays.k = cut(k, of.head_dim_qk);
     arrays.v = cut(v, of.head_dim_v);
-    at.k = memory.take(arrays.k);
-    at.v = memory.take(arrays.v);
-    at.dk = memory.take_output(arrays.k.size() * sizeof(float));
-    at.dv = memory.take_output(arrays.v.size() * sizeof(float));
+    at.k = memory.in(arrays.k);
+    at.v = memory.in(arrays.v);
+    at.dk = memory.out(arrays.k.size() * sizeof(float));
+    at.dv = memory.out(arrays.v.size() * sizeof(float));
     if (!memory.good()) return std::unexpected(memory.good().error());
     wavejit_attention_backward_arguments call = call_of(arrays, at);
     if (piece > 0) call.sums_before = WAVEJIT_SUMS_OF_DQ;
@@ -222,10 +189,10 @@ Result<std::optional<Answer>> run_in_runs(wavejit_engine* engine, const Batch& b
   const std::int64_t rows_of_keys = keys_of(batch, whole) * all.kv_heads;
   const auto of_keys = static_cast<std::size_t>(rows_of_keys * all.head_dim_qk);
   const auto of_values = static_cast<std::size_t>(rows_of_keys * all.head_dim_v);
-  Memory sums(engine);
+  CallMemory sums(engine);
   // Keys that only a later piece sees begin with nothing.
-  void* const dk = sums.take(std::vector<float>(of_keys));
-  void* const dv = sums.take(std::vector<float>(of_values));
+  void* const dk = sums.in(std::vector<float>(of_keys));
+  void* const dv = sums.in(std::vector<float>(of_values));
   if (!sums.good()) return std::unexpected(sums.good().error());
   Answer answer;
   for (std::size_t piece = 0; piece < ends.size(); ++piece) {
@@ -233,16 +200,16 @@ Result<std::optional<Answer>> run_in_runs(wavejit_engine* engine, const Batch& b
     Arrays arrays = arranged(batch, std::span(&rows, 1), {.layout = WAVEJIT_LAYOUT_BSHD});
     arrays.experiment.output_fp32 = true;
     arrays.experiment.key_lengths.clear();
-    Memory memory(engine);
-    const DevicePointers at = {.q = memory.take(arrays.q),
-                               .k = memory.take(arrays.k),
-                               .v = memory.take(arrays.v),
-                               .o = memory.take(arrays.o),
-                               .d_o = memory.take(arrays.d_o),
-                               .lse = memory.take(arrays.lse),
-                               .d_lse = memory.take(arrays.d_lse),
-                               .slopes = memory.take(arrays.slopes),
-                               .dq = memory.take_output(arrays.q.size() * sizeof(float)),
+    CallMemory memory(engine);
+    const DevicePointers at = {.q = memory.in(arrays.q),
+                               .k = memory.in(arrays.k),
+                               .v = memory.in(arrays.v),
+                               .o = memory.in(arrays.o),
+                               .d_o = memory.in(arrays.d_o),
+                               .lse = memory.in(arrays.lse),
+                               .d_lse = memory.in(arrays.d_lse),
+                               .slopes = memory.in(arrays.slopes),
+                               .dq = memory.out(arrays.q.size() * sizeof(float)),
                                .dk = dk,
                                .dv = dv};
     if (!memory.good()) return std::unexpected(memory.good().error());

@@ -4,41 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-
-#include "tools/array_problem.h"
 
 namespace wavejit::attention_forward::program {
-namespace {
-
-// From 2^−3 to below 4, of either sign, by exponents: scores then spread enough for maxima that grow.
-std::vector<std::uint16_t> drawn(tools::HalfType type, Draws& draws, std::int64_t count) {
-  static constexpr std::array<std::uint16_t, 8> exponents = {0, 1, 2, 3, 4, 1, 2, 3};
-  const bool fp16 = type == tools::HalfType::fp16;
-  const unsigned mantissa_bits = fp16 ? 10 : 7;
-  const unsigned least_exponent = fp16 ? 12 : 124;
-  const auto element = [&](unsigned bits) {
-    const unsigned exponent = least_exponent + exponents[(bits >> 12U) & 7U];
-    return static_cast<std::uint16_t>((bits & 0x8000U) | (exponent << mantissa_bits) |
-                                      (bits & ((1U << mantissa_bits) - 1)));
-  };
-  std::vector<std::uint16_t> values(static_cast<std::size_t>(count));
-  std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    bits = i % 4 == 0 ? draws.next() : bits >> 16U;
-    values[i] = element(static_cast<unsigned>(bits & 0xFFFFU));
-  }
-  return values;
-}
-
-std::vector<float> numbers(Draws& draws, std::int64_t count, float scale) {
-  std::vector<float> values = tools::seeded_values(draws.next(), static_cast<std::size_t>(count));
-  for (float& value : values) value *= scale;
-  return values;
-}
-
-}  // namespace
-
 std::string Batch::descriptor(const DrawnSequence& of) const {
   std::string text = fmt::format("attention_forward {} b1 q{} k{} h{}", to_text(type), of.rows, of.keys, query_heads);
   if (kv_heads != query_heads) text += fmt::format("/{}", kv_heads);
@@ -65,8 +32,8 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
   batch.causal = !one_in(3);
   // A window and slopes count from the diagonal: where rows move apart from their keys they must move with it.
   if (batch.causal && one_in(4)) batch.window_left = draws.below(2) == 0 ? draws.below(40) : draws.below(size.longest);
-  if (batch.causal && one_in(5)) batch.alibi = numbers(draws, batch.query_heads, 0.1F);
-  if (one_in(5)) batch.sink = numbers(draws, batch.query_heads, 4.0F);
+  if (batch.causal && one_in(5)) batch.alibi = drawn_numbers(draws, batch.query_heads, 0.1F);
+  if (one_in(5)) batch.sink = drawn_numbers(draws, batch.query_heads, 4.0F);
   if (one_in(6)) batch.softcap = 20;
   // Pieces of prompts in one batch of four; else what a step of decoding has.
   const bool has_pieces = one_in(4);
@@ -78,16 +45,16 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
     one.rows = 1 + draws.below(is_long ? std::min<std::int64_t>(most_rows, 3) : 1 + draws.below(most_rows));
     one.keys = !is_long ? 1 + draws.below(130) : one_in(12) ? 1 + draws.below(size.longest) : 1000 + draws.below(1500);
     one.keys = std::clamp<std::int64_t>(one.keys, 1, size.longest);
-    one.q = drawn(batch.type, draws, one.rows * batch.query_heads * batch.dim);
-    one.k = drawn(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
-    one.v = drawn(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
+    one.q = drawn_halves(batch.type, draws, one.rows * batch.query_heads * batch.dim);
+    one.k = drawn_halves(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
+    one.v = drawn_halves(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
     batch.sequences.push_back(std::move(one));
   }
   // One longer than others may be: two kernels share such a call.
   if (has_pieces && size.sequences > 1) {
     DrawnSequence& one = batch.sequences[static_cast<std::size_t>(draws.below(size.sequences))];
     one.rows = 33 + draws.below(48);
-    one.q = drawn(batch.type, draws, one.rows * batch.query_heads * batch.dim);
+    one.q = drawn_halves(batch.type, draws, one.rows * batch.query_heads * batch.dim);
   }
   return batch;
 }

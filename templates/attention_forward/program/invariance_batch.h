@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "tools/half.h"
-#include "tools/invariance/draws.h"
+#include "templates/attention/program/invariance_rows.h"
 
 namespace wavejit::attention_forward::program {
 
+using attention::program::drawn_halves;
+using attention::program::drawn_numbers;
+using attention::program::RowsOf;
 using tools::Draws;
 
 // One sequence, in the type's bits: q [rows][query heads][dim], k and v [keys][kv heads][dim].
@@ -37,6 +39,7 @@ struct Batch {
   std::vector<float> sink;   // a logit a head, or empty
   std::vector<DrawnSequence> sequences;
 
+  attention::program::AnswerShape answer_shape() const { return {.type = type, .heads = query_heads, .dim = dim}; }
   std::string descriptor(const DrawnSequence& of) const;
 };
 

@@ -3,37 +3,14 @@
 
 #include <algorithm>
 
-#include "tools/device_array.h"
+#include "tools/invariance/call_memory.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
 
 using tools::checked;
-using tools::DeviceArray;
 using tools::Result;
-
-constexpr std::uint16_t unwritten = 0x7FFF;  // NaN in both types
-
-// Memory of one call; freed behind it.
-class Arrays {
- public:
-  explicit Arrays(wavejit_engine* engine) : engine_(engine) {}
-
-  template <typename Element>
-  Result<void*> take(const std::vector<Element>& values) {
-    if (values.empty()) return nullptr;
-    auto array = DeviceArray::allocate(engine_, values.size() * sizeof(Element));
-    if (!array) return std::unexpected(array.error());
-    if (auto copied = array->copy_in(values.data()); !copied) return std::unexpected(copied.error());
-    arrays_.push_back(std::move(*array));
-    return arrays_.back().data();
-  }
-
- private:
-  wavejit_engine* engine_;
-  std::vector<DeviceArray> arrays_;
-};
 
 struct Queries {
   std::vector<std::uint16_t> q;
@@ -71,24 +48,6 @@ wavejit_tensor per_head(void* data, const Batch& batch) {
           .strides = {batch.query_heads, 1, 1, 1}};
 }
 
-std::vector<Answer> by_piece(const Batch& batch, const std::vector<std::int32_t>& starts,
-                             const std::vector<std::uint16_t>& o, const std::vector<std::uint32_t>& lse) {
-  std::vector<Answer> answers;
-  const std::int64_t rows = starts.back();
-  const std::int64_t row_elements = batch.query_heads * batch.dim;
-  for (std::size_t piece = 0; piece + 1 < starts.size(); ++piece) {
-    const std::int64_t begin = starts[piece];
-    const std::int64_t end = starts[piece + 1];
-    Answer answer;
-    answer.o.assign(o.begin() + begin * row_elements, o.begin() + end * row_elements);
-    for (std::int64_t row = begin; row < end; ++row)
-      for (std::int64_t head = 0; head < batch.query_heads; ++head)
-        answer.lse.push_back(lse[static_cast<std::size_t>((head * rows) + row)]);
-    answers.push_back(std::move(answer));
-  }
-  return answers;
-}
-
 }  // namespace
 
 Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
@@ -96,68 +55,54 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   const Queries queries = packed_queries(batch, pieces);
   const KeyMemory keys = place_keys(batch, pieces, way.keys);
   const std::int64_t rows = queries.starts.back();
-  std::vector<std::uint32_t> lse(static_cast<std::size_t>(rows * batch.query_heads));
-  std::vector<std::uint16_t> o(static_cast<std::size_t>(rows * batch.query_heads * batch.dim), unwritten);
-  Arrays arrays(engine);
-  // Each takes its array, or the call stops here.
-  const auto q = arrays.take(queries.q);
-  const auto query_starts = arrays.take(queries.starts);
-  const auto key_elements = arrays.take(keys.elements);
-  const auto key_starts = arrays.take(keys.starts);
-  const auto key_lengths = arrays.take(keys.lengths);
-  const auto first_keys = arrays.take(keys.first_keys);
-  const auto table = arrays.take(keys.table);
-  const auto table_starts = arrays.take(keys.table_starts);
-  const auto alibi = arrays.take(batch.alibi);
-  const auto sink = arrays.take(batch.sink);
-  const auto device_lse = arrays.take(lse);
-  const auto device_o = arrays.take(o);
-  for (const auto* taken : {&q, &query_starts, &key_elements, &key_starts, &key_lengths, &first_keys, &table,
-                            &table_starts, &alibi, &sink, &device_lse, &device_o})
-    if (!*taken) return std::unexpected(taken->error());
-
+  const auto numbers = static_cast<std::size_t>(rows * batch.query_heads);
+  const auto elements = numbers * static_cast<std::size_t>(batch.dim);
+  tools::CallMemory memory(engine);
+  void* const device_o = memory.out(elements * sizeof(std::uint16_t));
+  void* const device_lse = memory.out(numbers * sizeof(float));
   wavejit_attention_forward_arguments call{};
   call.size = sizeof call;
   const wavejit_dtype type = batch.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
-  call.q = wavejit_dense_tensor(*q, type, 1, rows, batch.query_heads, batch.dim);
-  call.o = wavejit_dense_tensor(*device_o, type, 1, rows, batch.query_heads, batch.dim);
+  call.q = wavejit_dense_tensor(memory.in(queries.q), type, 1, rows, batch.query_heads, batch.dim);
+  call.o = wavejit_dense_tensor(device_o, type, 1, rows, batch.query_heads, batch.dim);
   call.k = keys.k;
   call.v = keys.v;
-  call.k.data = static_cast<std::uint16_t*>(*key_elements) + keys.first_k;
-  call.v.data = static_cast<std::uint16_t*>(*key_elements) + keys.first_v;
-  call.lse = {.data = *device_lse,
+  std::uint16_t* const key_elements = memory.in(keys.elements);
+  if (!memory.good()) return std::unexpected(memory.good().error());
+  call.k.data = key_elements + keys.first_k;
+  call.v.data = key_elements + keys.first_v;
+  call.lse = {.data = device_lse,
               .dtype = WAVEJIT_FP32,
               .reserved = 0,
               .sizes = {1, batch.query_heads, rows, 1},
               .strides = {batch.query_heads * rows, rows, 1, 1}};
   call.sequences = static_cast<std::int64_t>(pieces.size());
-  call.query_starts = static_cast<const std::int32_t*>(*query_starts);
+  call.query_starts = memory.in(queries.starts);
   call.max_query_length = queries.longest;
-  call.key_starts = static_cast<const std::int32_t*>(*key_starts);
-  call.key_lengths = static_cast<const std::int32_t*>(*key_lengths);
-  call.first_keys = static_cast<const std::int32_t*>(*first_keys);
+  call.key_starts = memory.in(keys.starts);
+  call.key_lengths = memory.in(keys.lengths);
+  call.first_keys = memory.in(keys.first_keys);
   if (!way.keys.rows_behind) call.max_key_length = keys.longest;
-  call.block_table = static_cast<const std::int32_t*>(*table);
-  call.table_starts = static_cast<const std::int32_t*>(*table_starts);
+  call.block_table = memory.in(keys.table);
+  call.table_starts = memory.in(keys.table_starts);
   call.table_columns = keys.table_columns;
   call.table_row_stride = keys.table_row_stride;
   call.page_layout = keys.page_layout;
   set_mask(call, batch, way, keys.longest);
   call.softcap = batch.softcap;
-  if (!batch.alibi.empty()) call.alibi = per_head(*alibi, batch);
-  if (!batch.sink.empty()) call.sink = per_head(*sink, batch);
+  if (!batch.alibi.empty()) call.alibi = per_head(memory.in(batch.alibi), batch);
+  if (!batch.sink.empty()) call.sink = per_head(memory.in(batch.sink), batch);
   call.splits = way.splits;
+  if (!memory.good()) return std::unexpected(memory.good().error());
 
   const wavejit_status status = wavejit_attention_forward(engine, &call, nullptr);
   if (status == WAVEJIT_UNSUPPORTED) return std::optional<std::vector<Answer>>();
   if (auto launched = checked(status); !launched) return std::unexpected(launched.error());
-  if (auto done = checked(wavejit_device_synchronize(engine)); !done) return std::unexpected(done.error());
-  if (auto copied = checked(wavejit_device_copy_out(engine, o.data(), *device_o, o.size() * sizeof o[0])); !copied)
-    return std::unexpected(copied.error());
-  if (auto copied = checked(wavejit_device_copy_out(engine, lse.data(), *device_lse, lse.size() * sizeof lse[0]));
-      !copied)
-    return std::unexpected(copied.error());
-  return by_piece(batch, queries.starts, o, lse);
+  memory.keep(checked(wavejit_device_synchronize(engine)));
+  const auto o = memory.back<std::uint16_t>(device_o, elements);
+  const auto lse = memory.back<std::uint32_t>(device_lse, numbers);
+  if (!memory.good()) return std::unexpected(memory.good().error());
+  return attention::program::by_piece(batch.answer_shape(), queries.starts, o, lse);
 }
 
 }  // namespace wavejit::attention_forward::program

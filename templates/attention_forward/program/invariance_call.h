@@ -18,11 +18,7 @@ struct Way {
   KeyPlaces keys = {};
 };
 
-// Everything that rows of a sequence got: O [rows][query heads][dim] and LSE [rows][query heads], as bits.
-struct Answer {
-  std::vector<std::uint16_t> o;
-  std::vector<std::uint32_t> lse;
-};
+using Answer = attention::program::RowAnswer;
 
 // One call over all pieces, in this order. An answer a piece. Nothing: no kernel does it on this engine.
 tools::Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,

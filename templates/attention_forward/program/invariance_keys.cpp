@@ -12,13 +12,6 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
-// NaN is the same in both types.
-std::uint16_t bits_of(Garbage garbage, tools::HalfType type) {
-  if (garbage == Garbage::nan) return 0x7FFF;
-  const unsigned infinity = type == tools::HalfType::bf16 ? 0x7F80 : 0x7C00;
-  return static_cast<std::uint16_t>(garbage == Garbage::infinity ? infinity : infinity | 0x8000U);
-}
-
 constexpr std::array<std::int32_t, 3> no_pages = {0x7FFFFFFF, -1, 0x40000001};
 // Between K and V: what a tile reads beyond the end of one is not the other.
 constexpr std::int64_t rows_between = 64;
@@ -34,7 +27,10 @@ struct Slot {
 class Placing {
  public:
   Placing(const Batch& batch, std::span<const RowsOf> pieces, const KeyPlaces& places)
-      : batch_(batch), pieces_(pieces), places_(places), garbage_(bits_of(places.garbage, batch.type)) {
+      : batch_(batch),
+        pieces_(pieces),
+        places_(places),
+        garbage_(attention::program::bits_of(places.garbage, batch.type)) {
     for (const RowsOf& piece : pieces) {
       lengths_.push_back(keys_of(batch, piece) + places.keys_in_front);
       memory_.longest = std::max(memory_.longest, lengths_.back());
@@ -199,10 +195,6 @@ class Placing {
 };
 
 }  // namespace
-
-const char* to_text(Garbage garbage) {
-  return garbage == Garbage::nan ? "NaN" : garbage == Garbage::infinity ? "infinity" : "-infinity";
-}
 
 std::string Paging::text() const {
   const char* order = layout == WAVEJIT_PAGES_VECTORISED        ? ", vectorised"

@@ -14,12 +14,7 @@
 
 namespace wavejit::attention_forward::program {
 
-// Rows begin … end − 1 of a sequence.
-struct RowsOf {
-  std::size_t sequence = 0;
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
+using attention::program::Garbage;
 
 // Pages of a cache: shuffled, with a few that nobody has, and garbage in the table's entries that no sequence has.
 struct Paging {
@@ -31,10 +26,6 @@ struct Paging {
 
   std::string text() const;  // "pages of 16 keys, heads first"
 };
-
-enum class Garbage : std::uint8_t { nan, infinity, minus_infinity };
-inline constexpr int garbage_count = 3;
-const char* to_text(Garbage garbage);
 
 // How a call holds its pieces' keys; one of them, or packed.
 struct KeyPlaces {

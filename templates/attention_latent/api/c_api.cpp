@@ -16,9 +16,11 @@ latent::Runs runs_of(const Engine& engine, const Arguments& call, const latent::
                            call.workspace == nullptr ? latent::any_reach : call.workspace_bytes);
 }
 
-// `ask(call, runs)` of the checked call. `whole`: whether its keys stay whole where it does not say.
-template <typename Ask>
-wavejit_status asked(wavejit_engine* engine, const Arguments* arguments, bool whole, Ask ask) {
+bool not_captured() { return false; }
+
+// `ask(call)` of the checked call. `captured()`: whether the stream that it goes to is being captured.
+template <typename Captured, typename Ask>
+wavejit_status asked(wavejit_engine* engine, const Arguments* arguments, Captured captured, Ask ask) {
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
     Arguments all;
@@ -29,10 +31,13 @@ wavejit_status asked(wavejit_engine* engine, const Arguments* arguments, bool wh
     auto problem = latent::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     const Engine& on = *engine->engine;
+    latent::Runs runs = runs_of(on, *arguments, *problem);
     // A graph may be replayed beside calls that borrow the engine's workspace: without one of its own a call that is
-    // captured leaves its keys whole. Slower, and the same bits.
-    if (whole && arguments->workspace == nullptr) problem->splits = 1;
-    const latent::Runs runs = runs_of(on, *arguments, *problem);
+    // captured leaves its keys whole. Slower, and the same bits. Only a call of several runs asks HIP.
+    if (runs.count > 1 && arguments->workspace == nullptr && captured()) {
+      problem->splits = 1;
+      runs = runs_of(on, *arguments, *problem);
+    }
     if (auto workspace = latent::check_workspace(*arguments, runs.workspace_bytes); !workspace) return workspace;
     latent::LatentCall call(*arguments, *problem, runs, on.target_row(), on.toggles());
     return ask(call);
@@ -44,8 +49,9 @@ wavejit_status asked(wavejit_engine* engine, const Arguments* arguments, bool wh
 extern "C" {
 
 wavejit_status wavejit_attention_latent(wavejit_engine* engine, const Arguments* arguments, ihipStream_t* stream) {
-  const bool captured = engine != nullptr && engine->engine != nullptr && engine->engine->is_capturing(stream);
-  return asked(engine, arguments, captured, [&](auto& call) { return engine->engine->run(call, stream); });
+  return asked(
+      engine, arguments, [&] { return engine->engine->is_capturing(stream); },
+      [&](auto& call) { return engine->engine->run(call, stream); });
 }
 
 wavejit_status wavejit_attention_latent_workspace(wavejit_engine* engine, const Arguments* arguments, size_t* bytes) {
@@ -60,16 +66,16 @@ wavejit_status wavejit_attention_latent_workspace(wavejit_engine* engine, const 
 }
 
 wavejit_status wavejit_attention_latent_supported(wavejit_engine* engine, const Arguments* arguments) {
-  return asked(engine, arguments, false, [&](auto& call) { return engine->engine->supports(call); });
+  return asked(engine, arguments, not_captured, [&](auto& call) { return engine->engine->supports(call); });
 }
 
 wavejit_status wavejit_attention_latent_ready(wavejit_engine* engine, const Arguments* arguments) {
-  return asked(engine, arguments, false, [&](auto& call) { return engine->engine->is_ready(call); });
+  return asked(engine, arguments, not_captured, [&](auto& call) { return engine->engine->is_ready(call); });
 }
 
 wavejit_status wavejit_attention_latent_describe(wavejit_engine* engine, const Arguments* arguments,
                                                  wavejit_line_callback line, void* context) {
-  return asked(engine, arguments, false, [&](const auto& call) -> Result<void> {
+  return asked(engine, arguments, not_captured, [&](const auto& call) -> Result<void> {
     if (auto given = require(line, "line", "a function that takes the line"); !given) return given;
     line(context, call.descriptor(wavejit::families::Call::Line::whole).c_str());
     return {};

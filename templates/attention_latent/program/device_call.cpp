@@ -41,6 +41,7 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
   if (of.paged()) {
     call.block_table = static_cast<const std::int32_t*>(memory.table);
     call.table_columns = arrays.table_columns;
+    call.table_starts = static_cast<const std::int32_t*>(memory.table_starts);
   }
   if (memory.sinks != nullptr) call.sink = wavejit_dense_tensor(memory.sinks, WAVEJIT_FP32, 1, of.query_heads, 1, 1);
   call.softcap = of.of(attention::Modifier::softcap).number;

@@ -20,6 +20,7 @@ struct DevicePointers {
   void* key_starts = nullptr;
   void* key_lengths = nullptr;
   void* table = nullptr;
+  void* table_starts = nullptr;
 };
 wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const DevicePointers& memory);
 

@@ -7,7 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "templates/attention_latent/program/array_call.h"
 #include "templates/attention_latent/program/device_call.h"
+#include "templates/attention_latent/program/invariance.h"
 #include "tools/array_problem.h"
 
 namespace wavejit::attention_latent::program {
@@ -45,11 +47,11 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
   const auto queries = attention::program::queries_of(made.experiment);
   // Gigabytes of keys: gone before the next is copied.
   for (std::vector<std::uint16_t>* tensor : {&made.q, &made.q_rope, &made.k, &made.k_rope}) {
-    problem.inputs.push_back(tensor->empty() ? std::vector<std::byte>(4) : bytes_of(*tensor));
+    problem.inputs.push_back(tensor->empty() ? std::vector<std::byte>(4) : tools::bytes_of(*tensor));
     *tensor = {};
   }
   const auto optional = [&](const auto& values) {
-    problem.inputs.push_back(values.empty() ? std::vector<std::byte>(4) : bytes_of(values));
+    problem.inputs.push_back(values.empty() ? std::vector<std::byte>(4) : tools::bytes_of(values));
   };
   optional(made.sinks);
   optional(made.query_starts);
@@ -125,6 +127,9 @@ class AttentionLatent : public Family {
            "[sink] [softcap=<x>] [splits=<n>] [seed=<n>]";
   }
   std::string_view example() const override { return "attention_latent bf16 b2 q1 k1500 h16 d576/512 lse"; }
+  std::vector<std::string> run_examples() const override {
+    return {"attention_latent --q q.npy --k cache.npy --out out.npy --scale 0.0721688 --causal --check"};
+  }
   std::vector<std::string> listed() const override {
     return {"attention_latent bf16 b2 q1 k100 h16 d576/512 lse",
             "attention_latent fp16 b1 q3 k130 h12 d576/512 causal lse apart",
@@ -146,6 +151,8 @@ class AttentionLatent : public Family {
     if (!experiment) return std::unexpected(experiment.error());
     return std::make_unique<Described>(*std::move(experiment));
   }
+  std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
+  const Invariance* invariance() const override { return &latent_invariance(); }
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "tools/array_problem.h"
 
@@ -152,6 +153,20 @@ tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bo
         tools::seeded_values(arrays.experiment.seed + 3, static_cast<std::size_t>(arrays.experiment.query_heads));
     for (float& sink : arrays.sinks) sink *= 4;
   }
+  return arrays;
+}
+
+LatentArrays with_page_list(LatentArrays arrays) {
+  const std::vector<std::int32_t> rows = std::exchange(arrays.table, {});
+  const std::int64_t size = arrays.experiment.page_size;
+  arrays.table_starts = {0};
+  std::size_t row = 0;
+  for (const Sequence& sequence : attention::program::sequences_of(arrays.experiment)) {
+    const auto first = rows.begin() + (static_cast<std::ptrdiff_t>(row++) * arrays.table_columns);
+    arrays.table.insert(arrays.table.end(), first, first + ((sequence.keys + size - 1) / size));
+    arrays.table_starts.push_back(static_cast<std::int32_t>(arrays.table.size()));
+  }
+  arrays.table_columns = std::ssize(arrays.table);
   return arrays;
 }
 

@@ -26,6 +26,7 @@ struct LatentArrays {
   std::vector<std::uint16_t> q, q_rope, k, k_rope;
   std::vector<float> sinks;
   std::vector<std::int32_t> query_starts, key_starts, key_lengths, table;
+  std::vector<std::int32_t> table_starts;  // empty: the table has a row a sequence
   std::int64_t pages = 0;
   std::int64_t table_columns = 0;
 
@@ -42,6 +43,9 @@ struct LatentArrays {
 
 // `with_exact`: also what the exact rows are made of.
 tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bool with_exact = true);
+
+// The same pages as one list (CSR): what rows of the table have behind a sequence's last page is gone.
+LatentArrays with_page_list(LatentArrays arrays);
 
 // A head's. `through_up_v`: O behind its up-projection of values, of 128 dims; else as kernels leave it, by the
 // identity.

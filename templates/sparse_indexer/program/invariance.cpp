@@ -14,15 +14,16 @@
 #include <vector>
 
 #include "tools/array_problem.h"
-#include "tools/device_array.h"
+#include "tools/invariance/call_memory.h"
 #include "tools/invariance/draws.h"
-#include "tools/simulated_gpu.h"
+#include "tools/invariance/invariance.h"
+#include "tools/invariance/scheduled.h"
 
 namespace wavejit::sparse_indexer::program {
 namespace {
 
+using tools::CallMemory;
 using tools::checked;
-using tools::DeviceArray;
 using tools::EngineWith;
 using tools::FirstDifference;
 using tools::InvarianceDimension;
@@ -62,7 +63,7 @@ struct Change {
   std::int64_t workspace_rows = 0;             // 0: scores have a tensor
   bool given = false;                          // the list is made by a call of its own
   bool other_weights = false;
-  std::optional<std::uint32_t> schedule = std::nullopt;
+  std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
 };
 
 // What a row got.
@@ -84,63 +85,6 @@ template <typename Element>
 void append(std::vector<Element>& to, const std::vector<Element>& from, std::int64_t first, std::int64_t count) {
   to.insert(to.end(), from.begin() + first, from.begin() + first + count);
 }
-
-// A wave schedule for as long as this lives, on a simulated GPU.
-class Scheduled {
- public:
-  explicit Scheduled(std::optional<std::uint32_t> schedule) : gpu_(tools::SimulatedGpu::resident()) {
-    if (!gpu_) return;
-    before_ = gpu_->settings();
-    wavejit_simgpu_settings now = before_;
-    if (schedule) now.schedule = *schedule;
-    gpu_->set(now);
-  }
-  ~Scheduled() {
-    if (gpu_) gpu_->set(before_);
-  }
-  Scheduled(const Scheduled&) = delete;
-  Scheduled& operator=(const Scheduled&) = delete;
-
- private:
-  std::optional<tools::SimulatedGpu> gpu_;
-  wavejit_simgpu_settings before_{};
-};
-
-// Arrays of a call on the device; the first failure stays.
-class Arrays {
- public:
-  explicit Arrays(wavejit_engine* engine) : engine_(engine) {}
-  template <typename Element>
-  Element* in(const std::vector<Element>& values) {
-    void* memory = out(values.size() * sizeof(Element));
-    if (memory != nullptr) keep(arrays_.back().copy_in(values.data(), 0, values.size() * sizeof(Element)));
-    return static_cast<Element*>(memory);
-  }
-  void* out(std::size_t bytes) {
-    auto array = DeviceArray::allocate(engine_, std::max<std::size_t>(bytes, 1));
-    if (!array) {
-      keep(std::unexpected(array.error()));
-      return nullptr;
-    }
-    arrays_.push_back(std::move(*array));
-    return arrays_.back().data();
-  }
-  template <typename Element>
-  std::vector<Element> back(const void* memory, std::size_t count) {
-    std::vector<Element> values(count);
-    keep(checked(wavejit_device_copy_out(engine_, values.data(), memory, count * sizeof(Element))));
-    return values;
-  }
-  void keep(Result<void> done) {
-    if (status_ && !done) status_ = std::move(done);
-  }
-  const Result<void>& status() const { return status_; }
-
- private:
-  wavejit_engine* engine_;
-  std::vector<DeviceArray> arrays_;
-  Result<void> status_;
-};
 
 // The host's arrays of one call.
 struct Inputs {
@@ -194,7 +138,7 @@ Inputs inputs_of(const Batch& batch, const std::vector<Piece>& pieces, const Cha
 Result<std::vector<Answer>> run_call(wavejit_engine* engine, const Batch& batch, const std::vector<Piece>& pieces,
                                      const Change& change) {
   const Inputs in = inputs_of(batch, pieces, change);
-  Arrays arrays(engine);
+  CallMemory arrays(engine);
   const auto type = batch.fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
   const auto all_rows = static_cast<std::size_t>(in.batch * in.rows);
   const std::int64_t inner = change.page == 0 ? in.keys : change.page;
@@ -226,19 +170,19 @@ Result<std::vector<Answer>> run_call(wavejit_engine* engine, const Batch& batch,
   list.indices = static_cast<std::int32_t*>(indices);
   list.values = static_cast<float*>(values);
   list.top_k = batch.top;
-  if (!arrays.status()) return std::unexpected(arrays.status().error());
+  if (!arrays.good()) return std::unexpected(arrays.good().error());
   if (change.given) {
     arrays.keep(checked(wavejit_sparse_indexer(engine, &call, nullptr)));
     list.queries.data = list.keys.data = list.weights.data = list.key_scales.data = nullptr;
   }
   arrays.keep(checked(wavejit_sparse_indexer(engine, &list, nullptr)));
   arrays.keep(checked(wavejit_device_synchronize(engine)));
-  if (!arrays.status()) return std::unexpected(arrays.status().error());
+  if (!arrays.good()) return std::unexpected(arrays.good().error());
   const auto told_indices = arrays.back<std::int32_t>(indices, listed);
   const auto told_values = arrays.back<std::uint32_t>(values, listed);
   std::vector<std::uint32_t> told_scores;
   if (scores != nullptr) told_scores = arrays.back<std::uint32_t>(scores, all_rows * static_cast<std::size_t>(in.keys));
-  if (!arrays.status()) return std::unexpected(arrays.status().error());
+  if (!arrays.good()) return std::unexpected(arrays.good().error());
   std::vector<Answer> answers(all_rows);
   for (std::size_t row = 0; row < all_rows; ++row) {
     const auto place = static_cast<std::int64_t>(row);
@@ -349,7 +293,7 @@ const std::vector<Dimension>& all_dimensions() {
 
 // The rows of all calls, by their place in the batch.
 Result<std::vector<Answer>> ran(wavejit_engine* engine, const Batch& batch, const Change& change) {
-  const Scheduled scheduled(change.schedule);
+  const tools::Scheduled scheduled(change.schedule);
   std::vector<Answer> rows(static_cast<std::size_t>(batch.sequences * batch.rows));
   for (const std::vector<Piece>& pieces : change.calls) {
     auto answers = run_call(engine, batch, pieces, change);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A mixed batch that a seed draws: sequences of all lengths over one latent head, and the call that they share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "templates/attention/program/invariance_rows.h"
+
+namespace wavejit::attention_latent::program {
+
+using attention::program::RowsOf;
+using tools::Draws;
+
+// One sequence, in the type's bits: q [rows][heads][D], k [keys][D].
+struct DrawnSequence {
+  std::int64_t rows = 0;
+  std::int64_t keys = 0;
+  std::vector<std::uint16_t> q;
+  std::vector<std::uint16_t> k;
+};
+
+struct Batch {
+  std::uint64_t number = 0;  // of the seed
+  tools::HalfType type = tools::HalfType::bf16;
+  std::int64_t dims = 576;    // of K
+  std::int64_t dims_v = 512;  // its first ones
+  std::int64_t heads = 1;
+  bool causal = false;
+  float softcap = 0;
+  std::vector<float> sink;  // a logit a head, or empty
+  std::vector<DrawnSequence> sequences;
+
+  attention::program::AnswerShape answer_shape() const { return {.type = type, .heads = heads, .dim = dims_v}; }
+  std::string descriptor(const DrawnSequence& of) const;  // alone
+};
+Batch draw_batch(const tools::InvarianceRequest& request);
+
+std::vector<RowsOf> all_whole(const Batch& batch);
+// The keys that rows may see: with a diagonal those up to the last row's.
+std::int64_t keys_of(const Batch& batch, const RowsOf& piece);
+
+}  // namespace wavejit::attention_latent::program

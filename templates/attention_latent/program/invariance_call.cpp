@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/program/invariance_call.h"
+
+#include <algorithm>
+
+#include "tools/invariance/call_memory.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::attention_latent::program {
+namespace {
+
+using tools::CallMemory;
+using tools::checked;
+using tools::Result;
+using Call = wavejit_attention_latent_arguments;
+
+struct Queries {
+  std::vector<std::uint16_t> q;
+  std::vector<std::uint16_t> q_rope;  // empty: not apart
+  std::vector<std::int32_t> starts = {0};
+  std::int64_t longest = 0;
+};
+
+Queries queries_of(const Batch& batch, std::span<const RowsOf> pieces, bool apart) {
+  Queries queries;
+  const std::int64_t row = batch.heads * batch.dims;
+  for (const RowsOf& piece : pieces) {
+    const auto from = batch.sequences[piece.sequence].q.begin() + (piece.begin * row);
+    const auto end = from + (piece.rows() * row);
+    queries.starts.push_back(queries.starts.back() + static_cast<std::int32_t>(piece.rows()));
+    queries.longest = std::max(queries.longest, piece.rows());
+    if (!apart) {
+      queries.q.insert(queries.q.end(), from, end);
+      continue;
+    }
+    for (auto head = from; head != end; head += batch.dims) {
+      queries.q.insert(queries.q.end(), head, head + batch.dims_v);
+      queries.q_rope.insert(queries.q_rope.end(), head + batch.dims_v, head + batch.dims);
+    }
+  }
+  return queries;
+}
+
+// The tensors' shape: [sequences][rows] of dense queries, else all rows as one.
+struct Rows {
+  std::int64_t batch = 1;
+  std::int64_t length = 1;
+};
+
+Call call_of(CallMemory& memory, const Batch& batch, std::int64_t sequences, const Rows& rows, const Way& way,
+             const Queries& queries, const KeyMemory& keys) {
+  const wavejit_dtype type = batch.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+  const std::int64_t rope = batch.dims - batch.dims_v;
+  Call call{};
+  call.size = sizeof call;
+  call.q = wavejit_dense_tensor(memory.in(queries.q), type, rows.batch, rows.length, batch.heads,
+                                way.queries_apart ? batch.dims_v : batch.dims);
+  call.k = wavejit_dense_tensor(memory.in(keys.k), type, keys.outer, keys.inner, 1,
+                                way.keys.apart ? batch.dims_v : batch.dims);
+  if (way.queries_apart)
+    call.q_rope = wavejit_dense_tensor(memory.in(queries.q_rope), type, rows.batch, rows.length, batch.heads, rope);
+  if (way.keys.apart) call.k_rope = wavejit_dense_tensor(memory.in(keys.k_rope), type, keys.outer, keys.inner, 1, rope);
+  // Any number does, as long as it is the same.
+  call.scale = 0.05F;
+  if (batch.causal) call.mask = WAVEJIT_MASK_CAUSAL;
+  if (!way.dense_queries) {
+    call.query_starts = memory.in(queries.starts);
+    call.sequences = sequences;
+    call.max_query_length = queries.longest;
+  }
+  call.key_starts = memory.in(keys.starts);
+  call.key_lengths = memory.in(keys.lengths);
+  if (!way.keys.rows_behind) call.max_key_length = keys.longest;
+  call.block_table = memory.in(keys.table);
+  call.table_starts = memory.in(keys.table_starts);
+  call.table_columns = keys.table_columns;
+  call.table_row_stride = keys.table_row_stride;
+  if (!batch.sink.empty()) call.sink = wavejit_dense_tensor(memory.in(batch.sink), WAVEJIT_FP32, 1, batch.heads, 1, 1);
+  call.softcap = batch.softcap;
+  call.splits = way.splits;
+  return call;
+}
+
+// The same call of heads first … end − 1.
+Call of_heads(Call call, std::int64_t first, std::int64_t end) {
+  const auto cut = [&](wavejit_tensor& tensor, int dimension, std::int64_t bytes) {
+    if (tensor.data == nullptr) return;
+    tensor.data = static_cast<std::byte*>(tensor.data) + (first * tensor.strides[dimension] * bytes);
+    tensor.sizes[dimension] = end - first;
+  };
+  cut(call.q, 2, 2);
+  cut(call.q_rope, 2, 2);
+  cut(call.o, 2, 2);
+  cut(call.lse, 1, sizeof(float));
+  cut(call.sink, 1, sizeof(float));
+  return call;
+}
+
+// false: no kernel does it on this engine.
+Result<bool> launched(wavejit_engine* engine, const Call& call) {
+  const wavejit_status status = wavejit_attention_latent(engine, &call, nullptr);
+  if (status == WAVEJIT_UNSUPPORTED) return false;
+  if (auto good = checked(status); !good) return std::unexpected(good.error());
+  return true;
+}
+
+}  // namespace
+
+Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
+                                                      std::span<const RowsOf> pieces, const Way& way) {
+  const Queries queries = queries_of(batch, pieces, way.queries_apart);
+  const KeyMemory keys = place_keys(batch, pieces, way.keys);
+  const std::int64_t rows = queries.starts.back();
+  const Rows shape = way.dense_queries ? Rows{.batch = std::ssize(pieces), .length = queries.longest}
+                                       : Rows{.batch = 1, .length = rows};
+  const auto numbers = static_cast<std::size_t>(rows * batch.heads);
+  const std::size_t elements = numbers * static_cast<std::size_t>(batch.dims_v);
+  CallMemory memory(engine);
+  void* const o = memory.out(elements * sizeof(std::uint16_t));
+  void* const lse = memory.out(numbers * sizeof(float));
+  Call call = call_of(memory, batch, std::ssize(pieces), shape, way, queries, keys);
+  call.o = wavejit_dense_tensor(o, static_cast<wavejit_dtype>(call.q.dtype), shape.batch, shape.length, batch.heads,
+                                batch.dims_v);
+  // [head][row], whatever the shape: a sequence's rows stand together.
+  call.lse = {.data = lse,
+              .dtype = WAVEJIT_FP32,
+              .reserved = 0,
+              .sizes = {shape.batch, batch.heads, shape.length, 1},
+              .strides = {shape.length, rows, 1, 1}};
+  if (way.rounds > 1) {
+    memory.keep(checked(wavejit_attention_latent_workspace(engine, &call, &call.workspace_bytes)));
+    call.workspace_bytes /= way.rounds;
+    if (call.workspace_bytes != 0) call.workspace = memory.out(call.workspace_bytes);
+  }
+  if (!memory.good()) return std::unexpected(memory.good().error());
+  std::vector<std::int64_t> ends = way.head_ends;
+  if (ends.empty()) ends = {batch.heads};
+  for (std::size_t part = 0; part < ends.size(); ++part) {
+    const auto ran = launched(engine, of_heads(call, part == 0 ? 0 : ends[part - 1], ends[part]));
+    if (!ran) return std::unexpected(ran.error());
+    if (!*ran) return std::optional<std::vector<Answer>>();
+  }
+  memory.keep(checked(wavejit_device_synchronize(engine)));
+  const auto got_o = memory.back<std::uint16_t>(o, elements);
+  const auto got_lse = memory.back<std::uint32_t>(lse, numbers);
+  if (!memory.good()) return std::unexpected(memory.good().error());
+  return attention::program::by_piece(batch.answer_shape(), queries.starts, got_o, got_lse);
+}
+
+}  // namespace wavejit::attention_latent::program

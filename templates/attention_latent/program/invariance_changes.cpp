@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/program/invariance_changes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+namespace wavejit::attention_latent::program {
+namespace {
+
+using attention::program::Garbage;
+
+std::vector<Change> alone(const Batch& batch, Draws&) {
+  std::vector<Change> changes;
+  for (const RowsOf& piece : all_whole(batch)) changes.push_back({.text = "alone", .pieces = {piece}});
+  return changes;
+}
+
+std::vector<Change> permuted(const Batch& batch, Draws& draws) {
+  std::vector<RowsOf> pieces = all_whole(batch);
+  draws.shuffle(pieces);
+  return {{.text = "permuted", .pieces = std::move(pieces)}};
+}
+
+// Sequences of as many rows, up to `most` of them, in one dense call. Long ones together: padding is memory.
+std::vector<std::vector<RowsOf>> dense_calls(const Batch& batch, std::size_t most) {
+  constexpr std::int64_t long_keys = 300;
+  std::map<std::pair<std::int64_t, bool>, std::vector<RowsOf>> by_rows;
+  std::vector<std::vector<RowsOf>> calls;
+  for (const RowsOf& piece : all_whole(batch)) {
+    std::vector<RowsOf>& together = by_rows[{piece.rows(), batch.sequences[piece.sequence].keys > long_keys}];
+    together.push_back(piece);
+    if (together.size() == most) calls.push_back(std::exchange(together, {}));
+  }
+  for (auto& [rows, together] : by_rows)
+    if (!together.empty()) calls.push_back(std::move(together));
+  return calls;
+}
+
+std::vector<Change> padded(const Batch& batch, Draws& draws) {
+  constexpr std::size_t most = 20;
+  std::vector<Change> changes;
+  for (std::vector<RowsOf>& pieces : dense_calls(batch, most)) {
+    const std::int64_t rows = draws.below(150);
+    changes.push_back({.text = fmt::format("dense, {} rows of NaN behind the longest", rows),
+                       .pieces = std::move(pieces),
+                       .way = {.keys = {.rows_behind = rows}, .dense_queries = true}});
+  }
+  return changes;
+}
+
+std::vector<Change> hidden(const Batch& batch, Draws& draws) {
+  const auto garbage = static_cast<Garbage>(batch.number % attention::program::garbage_count);
+  const std::int64_t rows = 1 + draws.below(70);
+  return {{.text = fmt::format("{} rows of {} between sequences", rows, to_text(garbage)),
+           .pieces = all_whole(batch),
+           .way = {.keys = {.rows_between = rows, .garbage = garbage}}}};
+}
+
+std::vector<Change> in_pages(const Batch& batch, Draws&) {
+  static constexpr std::array<Paging, 8> all = {{{.size = 64},
+                                                 {.size = 1},
+                                                 {.size = 16},
+                                                 {.size = 64, .list = true},
+                                                 {.size = 48},
+                                                 {.size = 1, .list = true},
+                                                 {.size = 128},
+                                                 {.size = 16, .list = true}}};
+  // Two a batch, by turns; every second one has ropes apart.
+  std::vector<Change> changes;
+  const std::vector<RowsOf> pieces = all_whole(batch);
+  const auto middle = pieces.begin() + (std::ssize(pieces) / 2);
+  const bool apart = batch.number % 2 == 1 && batch.dims != batch.dims_v;
+  for (const bool second : {false, true}) {
+    const Paging& paging = all[static_cast<std::size_t>((2 * batch.number + (second ? 1 : 0)) % all.size())];
+    std::vector<RowsOf> half = second ? std::vector(middle, pieces.end()) : std::vector(pieces.begin(), middle);
+    if (half.empty()) continue;
+    changes.push_back({.text = paging.text() + (apart ? ", ropes apart" : ""),
+                       .pieces = std::move(half),
+                       .way = {.keys = {.pages = paging, .apart = apart}}});
+  }
+  return changes;
+}
+
+// Runs over pages, which have kernels of their own for whole tiles.
+std::vector<Change> pages_and_splits(const Batch& batch, Draws& draws) {
+  static constexpr std::array<std::int64_t, 4> sizes = {64, 16, 1, 192};
+  const Paging paging = {.size = sizes[static_cast<std::size_t>(batch.number % sizes.size())]};
+  const int splits = 2 + static_cast<int>(draws.below(15));
+  return {{.text = fmt::format("{}, splits={}", paging.text(), splits),
+           .pieces = all_whole(batch),
+           .way = {.splits = splits, .keys = {.pages = paging}}}};
+}
+
+std::vector<Change> apart(const Batch& batch, Draws&) {
+  if (batch.dims == batch.dims_v) return {};
+  const std::uint64_t turn = batch.number % 3;
+  const bool queries = turn != 1;
+  const bool keys = turn != 0;
+  return {{.text = queries && keys ? "ropes of queries and keys"
+                   : queries       ? "ropes of queries"
+                                   : "ropes of keys",
+           .pieces = all_whole(batch),
+           .way = {.keys = {.apart = keys}, .queries_apart = queries}}};
+}
+
+std::vector<Change> split(const Batch& batch, Draws& draws) {
+  const int splits = batch.number % 4 == 0 ? 0 : 2 + static_cast<int>(draws.below(15));
+  return {{.text = splits == 0 ? "splits=auto" : fmt::format("splits={}", splits),
+           .pieces = all_whole(batch),
+           .way = {.splits = splits}}};
+}
+
+// A sequence of several chunks and short ones, of a row each: a dense tensor has as many keys for all, which is memory.
+std::vector<Change> in_rounds(const Batch& batch, Draws& draws) {
+  constexpr std::int64_t chunk = 1024;
+  constexpr std::ptrdiff_t most = 24;
+  std::vector<RowsOf> pieces = all_whole(batch);
+  std::erase_if(pieces, [](const RowsOf& piece) { return piece.rows() != 1; });
+  const auto is_long = [&](const RowsOf& piece) { return batch.sequences[piece.sequence].keys > chunk; };
+  const auto first = std::ranges::find_if(pieces, is_long);
+  if (first == pieces.end() || pieces.size() < 2) return {};
+  std::swap(*first, pieces.front());
+  pieces.resize(static_cast<std::size_t>(std::min(std::ssize(pieces), most)));
+  const auto rounds = static_cast<std::uint64_t>(2 + draws.below(std::ssize(pieces) - 1));
+  return {{.text = fmt::format("dense, a workspace of one part in {}", rounds),
+           .pieces = std::move(pieces),
+           .way = {.splits = 0, .keys = {.rows_behind = draws.below(20)}, .dense_queries = true, .rounds = rounds}}};
+}
+
+std::vector<Change> by_heads(const Batch& batch, Draws& draws) {
+  if (batch.heads == 1) return {};
+  std::vector<std::int64_t> ends = {1 + draws.below(batch.heads - 1)};
+  if (const std::int64_t second = 1 + draws.below(batch.heads - 1); second != ends.front()) ends.push_back(second);
+  ends.push_back(batch.heads);
+  std::ranges::sort(ends);
+  return {{.text = fmt::format("calls of heads up to {}", fmt::join(ends, ", ")),
+           .pieces = all_whole(batch),
+           .way = {.head_ends = std::move(ends)}}};
+}
+
+std::vector<Change> rechunked(const Batch& batch, Draws& draws) {
+  Change change = {.text = "in pieces", .pieces = {}};
+  for (const RowsOf& all : all_whole(batch))
+    for (std::int64_t at = 0; at < all.end;) {
+      const std::int64_t end = std::min(all.end, at + 1 + draws.below(all.end));
+      change.pieces.push_back({.sequence = all.sequence, .begin = at, .end = end});
+      at = end;
+    }
+  return {std::move(change)};
+}
+
+std::vector<Change> token_by_token(const Batch& batch, Draws&) {
+  Change change = {.text = "a token at a time", .pieces = {}};
+  for (const RowsOf& all : all_whole(batch))
+    for (std::int64_t row = 0; row < all.end; ++row)
+      change.pieces.push_back({.sequence = all.sequence, .begin = row, .end = row + 1});
+  return {std::move(change)};
+}
+
+// One a batch, by turns; with runs in every second round of turns.
+std::vector<Change> repeated(const Batch& batch, Draws&) {
+  struct Named {
+    const char* text;
+    wavejit_simgpu_schedule schedule;
+  };
+  static constexpr std::array<Named, 3> all = {{{.text = "waves in reverse order", .schedule = WAVEJIT_SIMGPU_REVERSE},
+                                                {.text = "waves in random order", .schedule = WAVEJIT_SIMGPU_RANDOM},
+                                                {.text = "waves in order", .schedule = WAVEJIT_SIMGPU_IN_ORDER}}};
+  const Named& one = all[static_cast<std::size_t>(batch.number % all.size())];
+  const int splits = batch.number / all.size() % 2 == 0 ? 1 : 3;
+  return {{.text = one.text, .pieces = all_whole(batch), .way = {.splits = splits}, .schedule = one.schedule}};
+}
+
+// Mathematically the same where every row sees all keys; sums in another order. Fewer keys may come to the same bits by
+// chance.
+std::vector<Change> reversed(const Batch& batch, Draws&) {
+  constexpr std::int64_t least = 16;
+  Change change = {.text = "keys in the opposite order", .pieces = {}, .way = {.keys = {.reversed = true}}};
+  for (const RowsOf& piece : all_whole(batch))
+    if (batch.sequences[piece.sequence].keys >= least && (!batch.causal || piece.rows() == 1))
+      change.pieces.push_back(piece);
+  if (change.pieces.empty()) return {};
+  return {std::move(change)};
+}
+
+}  // namespace
+
+const std::vector<Dimension>& all_dimensions() {
+  static const std::vector<Dimension> dimensions = {
+      {.told = {.name = "latent-alone", .changes = "each sequence in a call of its own"}, .changes = alone},
+      {.told = {.name = "latent-permuted", .changes = "the sequences in another order"}, .changes = permuted},
+      {.told = {.name = "latent-padded", .changes = "dense, up to 149 rows of NaN behind the longest"},
+       .changes = padded},
+      {.told = {.name = "latent-hidden", .changes = "NaN or infinity between the sequences"}, .changes = hidden},
+      {.told = {.name = "latent-pages", .changes = "keys in shuffled pages of 1 to 128, by a table or a list"},
+       .changes = in_pages},
+      {.told = {.name = "latent-paged-runs", .changes = "the same, cut into 2 to 16 runs"},
+       .changes = pages_and_splits},
+      {.told = {.name = "latent-apart", .changes = "the rope in a tensor of its own: of queries, of keys, of both"},
+       .changes = apart},
+      {.told = {.name = "latent-splits", .changes = "keys cut into 2 to 16 runs, or as auto does"}, .changes = split},
+      {.told = {.name = "latent-rounds", .changes = "a workspace with room for some sequences", .one_in = 4},
+       .changes = in_rounds},
+      {.told = {.name = "latent-heads", .changes = "heads in two or three calls"}, .changes = by_heads},
+      {.told = {.name = "latent-rechunked", .changes = "queries in pieces, each with the keys up to its end"},
+       .changes = rechunked},
+      {.told = {.name = "latent-decode", .changes = "each query by itself"}, .changes = token_by_token},
+      {.told = {.name = "latent-repeated", .changes = "once more, under each wave schedule of the simulated GPU"},
+       .changes = repeated},
+      {.told = {.name = "latent-reversed",
+                .changes = "control: keys in the opposite order, the same sums otherwise; bits differ",
+                .control = true},
+       .changes = reversed},
+  };
+  return dimensions;
+}
+
+}  // namespace wavejit::attention_latent::program

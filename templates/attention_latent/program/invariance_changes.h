@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What each dimension of latent attention changes about a batch.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "templates/attention_latent/program/invariance_call.h"
+#include "tools/invariance/invariance.h"
+#include "wavejit/simgpu.h"
+
+namespace wavejit::attention_latent::program {
+
+// One changed run: its pieces, which together are whole sequences, and how they lie.
+struct Change {
+  std::string text;
+  std::vector<RowsOf> pieces;
+  Way way = {};
+  // Of the simulated GPU; on another device the same call once more.
+  std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
+};
+
+struct Dimension {
+  tools::InvarianceDimension told;
+  // None: the batch has nothing to change.
+  std::vector<Change> (*changes)(const Batch& batch, Draws& draws) = nullptr;
+};
+const std::vector<Dimension>& all_dimensions();
+
+}  // namespace wavejit::attention_latent::program

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where the keys of a call's pieces stand in memory: packed, dense or in pages, their rope beside V's columns or in a
+// tensor of its own. What is no key is NaN, or another garbage.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "templates/attention_latent/program/invariance_batch.h"
+
+namespace wavejit::attention_latent::program {
+
+// Pages of a cache: shuffled, with a few that nobody has, and garbage in the table's entries that no sequence has.
+struct Paging {
+  std::int64_t size = 16;
+  bool list = false;  // the table is one list of pages with starts
+
+  std::string text() const;  // "pages of 16 keys, in one list"
+};
+
+// How a call holds its pieces' keys: one of the first two, or packed.
+struct KeyPlaces {
+  // In a dense tensor, with so many rows behind the longest.
+  std::optional<std::int64_t> rows_behind = {};
+  std::optional<Paging> pages = {};
+  // Packed, so many rows of garbage between the sequences.
+  std::int64_t rows_between = 0;
+  bool apart = false;  // the rope's columns have a tensor of their own
+  attention::program::Garbage garbage = attention::program::Garbage::nan;
+  // Keys in the opposite order: other sums.
+  bool reversed = false;
+};
+
+// [outer][inner][1][columns]: packed keys are one outer row, pages are the outer rows of a cache.
+struct KeyMemory {
+  std::int64_t outer = 1;
+  std::int64_t inner = 0;
+  std::vector<std::uint16_t> k;
+  std::vector<std::uint16_t> k_rope;  // empty: not apart
+  std::int64_t longest = 0;
+  std::vector<std::int32_t> starts = {};
+  std::vector<std::int32_t> lengths = {};
+  std::vector<std::int32_t> table = {};
+  std::vector<std::int32_t> table_starts = {};
+  std::int64_t table_columns = 0;
+  std::int64_t table_row_stride = 0;
+};
+KeyMemory place_keys(const Batch& batch, std::span<const RowsOf> pieces, const KeyPlaces& places);
+
+}  // namespace wavejit::attention_latent::program

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What attention_latent is asked beside its numbers: presets, prebuild, statistics, a seal, capture, the miss log, what
+// a warm call asks of the device, and how much memory a call borrows.
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "runtime/offline/explain.h"
+#include "runtime/offline/prebuild.h"
+#include "runtime_fixture.h"
+#include "templates/attention_latent/call/call.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using Arguments = wavejit_attention_latent_arguments;
+
+struct Step {
+  std::int64_t heads = 16;
+  std::int64_t batch = 64;
+  std::int64_t rows = 1;  // queries a sequence
+  std::int64_t keys = 8192;
+  std::int64_t page = 64;  // 0: dense
+  std::int32_t splits = 0;
+};
+
+// Addresses far apart: no tensor of these steps is larger than 2⁴⁰ bytes.
+Arguments call_of(const Step& step) {
+  Arguments call{};
+  call.size = sizeof call;
+  const auto memory = [](std::uint64_t number) { return fake_address(number << 8U); };
+  call.q = wavejit_dense_tensor(memory(1), WAVEJIT_BF16, step.batch, step.rows, step.heads, 576);
+  call.o = wavejit_dense_tensor(memory(2), WAVEJIT_BF16, step.batch, step.rows, step.heads, 512);
+  if (step.page == 0) {
+    call.k = wavejit_dense_tensor(memory(3), WAVEJIT_BF16, step.batch, step.keys, 1, 576);
+  } else {
+    const std::int64_t columns = (step.keys + step.page - 1) / step.page;
+    call.k = wavejit_dense_tensor(memory(3), WAVEJIT_BF16, step.batch * columns, step.page, 1, 576);
+    call.block_table = static_cast<const std::int32_t*>(memory(4));
+    call.table_columns = columns;
+    call.key_lengths = static_cast<const std::int32_t*>(memory(5));
+    call.max_key_length = step.keys;
+  }
+  call.scale = 0.0721688F;
+  if (step.rows > 1) call.mask = WAVEJIT_MASK_CAUSAL;
+  call.splits = step.splits;
+  return call;
+}
+
+families::Result<void> run(runtime::Engine& engine, const Arguments& call, hip_abi::hipStream_t stream = nullptr) {
+  const auto problem = attention_latent::check(&call);
+  if (!problem) return std::unexpected(problem.error());
+  const attention_latent::Runs runs = attention_latent::plan_runs(
+      *problem, engine.target_row(), call.workspace == nullptr ? attention_latent::any_reach : call.workspace_bytes);
+  attention_latent::LatentCall checked(call, *problem, runs, engine.target_row(), engine.toggles());
+  return engine.run(checked, stream);
+}
+
+std::vector<std::string> lines_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    line.resize(std::min(line.find('#'), line.size()));
+    while (line.ends_with(' ')) line.pop_back();
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+class LatentLife : public RuntimeTest {
+ protected:
+  std::vector<std::string> preset_ = lines_of(std::filesystem::path(WAVEJIT_PRESETS) / "mla.txt");
+
+  std::set<std::string> prebuild(const std::vector<std::string>& lines, std::string_view target) {
+    std::set<std::string> specs;
+    const auto outcome = runtime::prebuild(config_, {.descriptors = lines, .targets = target, .whole = false},
+                                           *codegen_, [&](const runtime::PrebuildProgress& progress) {
+                                             if (progress.kernel_spec != nullptr) specs.insert(*progress.kernel_spec);
+                                           });
+    EXPECT_TRUE(outcome) << outcome.error().detail;
+    return specs;
+  }
+  void prepare(runtime::Engine& engine, const std::vector<std::string>& lines) {
+    std::vector<const char*> texts;
+    texts.reserve(lines.size());
+    for (const std::string& line : lines) texts.push_back(line.c_str());
+    ASSERT_TRUE(engine.prepare(texts, 1, {}, [](const auto&) {}));
+  }
+};
+
+// DeepSeek V3, R1 and V3.2 have 128 heads, Kimi K2 and GLM-5 64, Kimi K3 96: under tensor parallelism 1 to 16, whatever
+// the batch, the lengths and the number of queries: decode, speculation, pieces of prompts.
+TEST_F(LatentLife, APresetHasTheKernelsOfEveryStepOfItsModels) {
+  ASSERT_GE(preset_.size(), 10U);
+  for (const char* target : {"gfx942", "gfx950"}) {
+    const auto sealed = make_engine(target);
+    ASSERT_FALSE(prebuild(preset_, target).empty());
+    prepare(*sealed, preset_);
+    sealed->seal(true);
+    const std::uint64_t compiles = fake_codegen().compiles;
+    for (const std::int64_t heads : {128, 64, 96})
+      for (const std::int64_t share : {1, 2, 4, 8, 16})
+        for (const std::int64_t batch : {1, 3, 64, 256})
+          for (const std::int64_t rows : {1, 2, 4, 8, 700})
+            for (const std::int64_t keys : {1, 800, 8192, 131072})
+              for (const std::int64_t page : {0, 1, 16, 64}) {
+                const Step step = {.heads = heads / share, .batch = batch, .rows = rows, .keys = keys, .page = page};
+                const auto outcome = run(*sealed, call_of(step));
+                ASSERT_TRUE(outcome) << target << ", " << heads << " / " << share << " heads, b" << batch << " q"
+                                     << rows << " k" << keys << " page " << page << ": " << outcome.error().detail;
+              }
+    EXPECT_EQ(fake_codegen().compiles, compiles) << "nothing was left to compile";
+    EXPECT_EQ(statistics_of(*sealed).refused_sealed, 0U);
+  }
+}
+
+TEST_F(LatentLife, StatisticsCountACallOnce) {
+  const auto engine = make_engine();
+  const Arguments whole = call_of({.splits = 1});
+  ASSERT_TRUE(run(*engine, whole));
+  EXPECT_EQ(statistics_of(*engine).calls, 1U);
+  EXPECT_EQ(fake_codegen().compiles, 1U) << "the walk over all keys";
+  EXPECT_EQ(fake_hip().launches, 1U);
+  const Arguments cut = call_of({.splits = 4});
+  ASSERT_TRUE(run(*engine, cut));
+  EXPECT_EQ(statistics_of(*engine).calls, 2U);
+  EXPECT_EQ(fake_codegen().compiles, 3U) << "the walk over runs, and the merge";
+  EXPECT_EQ(fake_hip().launches, 3U);
+  ASSERT_TRUE(run(*engine, cut));
+  EXPECT_EQ(statistics_of(*engine).calls, 3U);
+  EXPECT_EQ(statistics_of(*engine).memory_hits, 1U);
+  EXPECT_EQ(fake_codegen().compiles, 3U);
+}
+
+TEST_F(LatentLife, ASealedEngineRefusesWhatNobodyPrepared) {
+  const auto engine = make_engine();
+  prepare(*engine, {"attention_latent bf16 b64 q1 k8192 h16 d576/512 layout=paged:64"});
+  engine->seal(true);
+  EXPECT_TRUE(run(*engine, call_of({})));
+  EXPECT_TRUE(run(*engine, call_of({.heads = 12, .batch = 3, .keys = 40})));
+  const std::uint64_t launches = fake_hip().launches;
+  const auto refused = run(*engine, call_of({.page = 1}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, WAVEJIT_SEALED);
+  EXPECT_THAT(refused.error().detail, HasSubstr("attention_latent"));
+  EXPECT_EQ(statistics_of(*engine).refused_sealed, 1U);
+  EXPECT_EQ(fake_hip().launches, launches);
+}
+
+// A graph keeps its addresses: a call of several runs brings its workspace, one of all keys needs none.
+TEST_F(LatentLife, ACapturedCallOfRunsBringsItsWorkspace) {
+  const auto engine = make_engine();
+  prepare(*engine, {"attention_latent bf16 b64 q1 k8192 h16 d576/512 layout=paged:64"});
+  auto* const stream = numbered<ihipStream_t>(0x1000);
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
+  ASSERT_TRUE(run(*engine, call_of({.splits = 1}), stream));
+  EXPECT_EQ(fake_hip().launches, 1U);
+  Arguments cut = call_of({.splits = 4});
+  const auto without = run(*engine, cut, stream);
+  ASSERT_FALSE(without);
+  EXPECT_THAT(without.error().detail, HasSubstr("workspace = null while the stream is being captured"));
+  EXPECT_EQ(fake_hip().launches, 1U);
+  cut.workspace = fake_address(900 << 8);
+  cut.workspace_bytes = std::size_t{1} << 30U;
+  ASSERT_TRUE(run(*engine, cut, stream));
+  EXPECT_EQ(fake_hip().launches, 3U);
+  EXPECT_EQ(fake_hip().allocations, 0U) << "nothing is allocated while a stream is captured";
+  const auto cold = run(*engine, call_of({.page = 1, .splits = 1}), stream);
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusNone;
+  ASSERT_FALSE(cold) << "nothing is compiled while a stream is captured";
+  EXPECT_EQ(statistics_of(*engine).refused_capturing, 1U);
+}
+
+// What calls missed is a list that prebuild takes, and then nothing is missing.
+TEST_F(LatentLife, TheMissLogIsAListForPrebuild) {
+  config_.miss_log.value = directory_.path() + "/misses";
+  config_.cache_mode.value = cache::Mode::off;
+  const auto cold = make_engine();
+  const std::array<Arguments, 3> calls = {call_of({.splits = 1}), call_of({.heads = 128, .splits = 4}),
+                                          call_of({.rows = 4, .page = 0, .splits = 1})};
+  for (const auto& call : calls) ASSERT_TRUE(run(*cold, call));
+  const std::vector<std::string> misses = lines_of(config_.miss_log.value);
+  ASSERT_EQ(misses.size(), calls.size());
+  for (const std::string& line : misses) EXPECT_THAT(line, HasSubstr("attention_latent bf16 b64 "));
+  config_.cache_mode.value = cache::Mode::read_write;
+  EXPECT_FALSE(prebuild(misses, "gfx950").empty());
+  const auto warm = make_engine();
+  for (const auto& call : calls) ASSERT_TRUE(run(*warm, call));
+  EXPECT_EQ(statistics_of(*warm).compiled, 0U);
+}
+
+// Each word stands in the tables that route a call: what is listed for a target is what its engine has.
+TEST_F(LatentLife, WhatIsSupportedComesFromTheTables) {
+  std::map<std::string, std::string> lines;
+  for (const std::string& line : runtime::supported())
+    if (line.contains(": attention_latent;")) lines[line.substr(0, line.find(' '))] = line;
+  ASSERT_EQ(lines.size(), targets::all_targets().size());
+  for (const targets::Target& target : targets::all_targets()) {
+    const std::string& line = lines[std::string(target.id)];
+    const auto engine = make_engine(std::string(target.id).c_str());
+    const auto outcome = run(*engine, call_of({}));
+    if (line.contains("no kernels")) {
+      ASSERT_FALSE(outcome) << line;
+      EXPECT_EQ(outcome.error().status, WAVEJIT_UNSUPPORTED);
+      continue;
+    }
+    EXPECT_TRUE(outcome) << outcome.error().detail;
+    for (const char* words : {"; dtypes bf16 fp16", " 576/512 512 320/256", "masks none causal", "softcap", " sink;",
+                              "1 to 128 heads", "in pages of 1 and of 16 n keys"})
+      EXPECT_THAT(line, HasSubstr(words));
+  }
+}
+
+// No planner and no lists of work: whatever the lengths on the device are, a warm call is its launches.
+TEST_F(LatentLife, AWarmCallAsksTheDeviceForNothing) {
+  const auto engine = make_engine();
+  for (const std::int32_t splits : {1, 0, 8}) {
+    const Arguments call = call_of({.splits = splits});
+    ASSERT_TRUE(run(*engine, call));
+    const std::uint64_t allocations = fake_hip().allocations;
+    const std::uint64_t loads = fake_hip().module_loads;
+    for (int again = 0; again < 20; ++again) ASSERT_TRUE(run(*engine, call));
+    EXPECT_EQ(fake_hip().allocations, allocations) << splits;
+    EXPECT_EQ(fake_hip().frees, 0U) << splits;
+    EXPECT_EQ(fake_hip().module_loads, loads) << splits;
+  }
+}
+
+// By the sequences and keys of the call, never by what a device could have: 256 MiB where the caller brings none.
+TEST_F(LatentLife, AWorkspaceIsBounded) {
+  const auto engine = make_engine();
+  constexpr std::uint64_t most = std::uint64_t{256} << 20U;
+  for (const std::int64_t heads : {1, 16, 128})
+    for (const std::int64_t batch : {1, 64, 1024})
+      for (const std::int64_t rows : {1, 8, 4096})
+        for (const std::int64_t keys : {1024, 8192, 131072, 1 << 20}) {
+          const Arguments call = call_of({.heads = heads, .batch = batch, .rows = rows, .keys = keys});
+          const auto problem = attention_latent::check(&call);
+          ASSERT_TRUE(problem) << problem.error().detail;
+          const auto runs = attention_latent::plan_runs(*problem, engine->target_row(), attention_latent::any_reach);
+          EXPECT_LE(runs.workspace_bytes, most) << "h" << heads << " b" << batch << " q" << rows << " k" << keys;
+        }
+}
+
+}  // namespace
+}  // namespace wavejit::tests

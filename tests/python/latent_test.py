@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Latent attention from Python, beside numpy before absorption; with the argument lists of FlashMLA and of AITER, too."""
+import unittest
+
+import numpy
+import reference
+
+import wavejit
+from wavejit import latent
+
+ENGINE = wavejit.Engine("sim:gfx950")
+RANDOM = numpy.random.default_rng(29)
+SCALE = 192**-0.5
+LATENT, ROPE, NOPE = 512, 64, 128
+
+
+def halves(*shape):
+    return RANDOM.standard_normal(shape).astype(numpy.float16)
+
+
+class Layer:
+    """Up-projections of a layer whose absorption is exact: a column of `up_k` has one power of two."""
+
+    def __init__(self, heads):
+        self.heads = heads
+        self.up_k = numpy.zeros((heads, NOPE, LATENT))
+        for head in range(heads):
+            rows = RANDOM.integers(0, NOPE, LATENT)
+            self.up_k[head, rows, numpy.arange(LATENT)] = RANDOM.choice([-1, -0.5, 0.5, 1], LATENT)
+        self.up_v = RANDOM.choice([-1.0, 1.0], (heads, NOPE, LATENT)) / 16
+
+    def queries(self, *shape):
+        """Before absorption, [..., heads, 128] of few bits and [..., heads, 64]; and absorbed, [..., heads, 576]."""
+        nope = numpy.round(4 * RANDOM.uniform(-4, 4, (*shape, self.heads, NOPE))) / 4
+        rope = halves(*shape, self.heads, ROPE)
+        absorbed = numpy.einsum("...hn,hnc->...hc", nope, self.up_k)
+        return nope, rope, numpy.concatenate([absorbed, rope], axis=-1).astype(numpy.float16)
+
+    def exact(self, nope, rope, cache, **words):
+        """One sequence as the model defines it: keys and values projected up, per head. (out [Sq, H, 128], lse [H, Sq])."""
+        compressed, key_rope = cache[:, :LATENT].astype(numpy.float64), cache[:, LATENT:].astype(numpy.float64)
+        keys = numpy.concatenate([numpy.einsum("kc,hnc->khn", compressed, self.up_k), numpy.repeat(key_rope[:, None], self.heads, 1)], axis=2)
+        values = numpy.einsum("kc,hnc->khn", compressed, self.up_v)
+        return reference.attention(numpy.concatenate([nope, rope.astype(numpy.float64)], axis=2), keys, values, scale=SCALE, **words)
+
+    def behind(self, out):
+        """What a model does with O: [..., heads, 512] to [..., heads, 128]."""
+        return numpy.einsum("...hc,hnc->...hn", out.astype(numpy.float64), self.up_v)
+
+
+def pages_of(caches, size, nobodys=2):
+    """Caches [keys][576] in shuffled pages, NaN in free slots; block table with garbage behind each row; page lists."""
+    counts = [-(-len(cache) // size) for cache in caches]
+    ids = RANDOM.permutation(sum(counts) + nobodys)
+    pages = numpy.full((len(ids), size, 1, LATENT + ROPE), numpy.nan, numpy.float16)
+    table = numpy.full((len(caches), max(counts) + 1), 0x7FFFFFFF, numpy.int32)
+    listed, at = [], 0
+    for row, (cache, count) in enumerate(zip(caches, counts)):
+        own = ids[at : at + count]
+        at += count
+        table[row, :count] = own
+        listed.append(own.astype(numpy.int32))
+        for key, values in enumerate(cache):
+            pages[own[key // size], key % size, 0] = values
+    return pages, table, listed
+
+
+class Case(unittest.TestCase):
+    def close(self, found, exact, tolerance=4e-3):
+        self.assertEqual(found.shape, exact.shape)
+        self.assertLess(float((numpy.abs(found - exact) / (1 + numpy.abs(exact))).max()), tolerance)
+
+    def same(self, found, other):
+        self.assertTrue(numpy.array_equal(found, other))
+
+
+class Absorbed(Case):
+    def test_every_element_behind_the_projection_of_values(self):
+        for heads in (8, 12, 20):
+            with self.subTest(heads=heads):
+                layer = Layer(heads)
+                nope, rope, q = layer.queries(2, 3)
+                cache = halves(2, 70, 1, LATENT + ROPE)
+                out, lse = ENGINE.attention_latent(q, cache, scale=SCALE, causal=True, lse=True)
+                for b in range(2):
+                    exact, exact_lse = layer.exact(nope[b], rope[b], cache[b, :, 0], causal=True)
+                    self.close(layer.behind(out.numpy()[b]), exact)
+                    self.close(lse.numpy()[b], exact_lse, 1e-4)
+
+    def test_sinks_and_soft_cap(self):
+        layer = Layer(8)
+        nope, rope, q = layer.queries(1, 2)
+        cache = halves(1, 40, 1, LATENT + ROPE)
+        sinks = RANDOM.standard_normal(8).astype(numpy.float32)
+        out, lse = ENGINE.attention_latent(q, cache, scale=SCALE, sinks=sinks, softcap=20.0, lse=True)
+        exact, exact_lse = layer.exact(nope[0], rope[0], cache[0, :, 0], sinks=sinks.astype(numpy.float64), softcap=20.0)
+        self.close(layer.behind(out.numpy()[0]), exact)
+        self.close(lse.numpy()[0], exact_lse, 1e-4)
+
+    def test_the_rope_apart_is_the_same_bits(self):
+        q, cache = halves(2, 2, 12, LATENT + ROPE), halves(2, 50, 1, LATENT + ROPE)
+        whole = ENGINE.attention_latent(q, cache, scale=SCALE).numpy()
+        cut = [numpy.ascontiguousarray(part) for each in (q, cache) for part in (each[..., :LATENT], each[..., LATENT:])]
+        self.same(ENGINE.attention_latent(cut[0], cut[2], q_rope=cut[1], k_rope=cut[3], scale=SCALE).numpy(), whole)
+        self.same(ENGINE.attention_latent(q, cut[2], k_rope=cut[3], scale=SCALE).numpy(), whole)
+        self.same(ENGINE.attention_latent(cut[0], cache, q_rope=cut[1], scale=SCALE).numpy(), whole)
+
+    def test_prompts_in_pieces_decode_and_splits_are_the_same_bits(self):
+        q, cache = halves(1, 7, 16, LATENT + ROPE), halves(1, 1100, 1, LATENT + ROPE)
+        whole = ENGINE.attention_latent(q, cache, scale=SCALE, causal=True).numpy()
+        for first, end in ((0, 4), (4, 6), (6, 7)):
+            piece = ENGINE.attention_latent(q[:, first:end].copy(), cache[:, : 1100 - 7 + end].copy(), scale=SCALE, causal=True, splits=end)
+            self.same(piece.numpy(), whole[:, first:end])
+
+    def test_widths(self):
+        for columns, value in ((512, 512), (320, 256)):
+            q, cache = halves(1, 1, 4, columns), halves(1, 30, 1, columns)
+            out = ENGINE.attention_latent(q, cache, scale=0.05).numpy()
+            exact, _ = reference.attention(q[0].astype(numpy.float64), cache[0].astype(numpy.float64), cache[0, :, :, :value].astype(numpy.float64), scale=0.05)
+            self.close(out[0].astype(numpy.float64), exact)
+
+
+class OtherArgumentLists(Case):
+    def setUp(self):
+        self.layer = Layer(12)
+        self.lengths = (100, 33)
+        self.nope, self.rope, self.q = self.layer.queries(2, 1)
+        self.caches = [halves(length, LATENT + ROPE) for length in self.lengths]
+        self.exact = [self.layer.exact(self.nope[b], self.rope[b], self.caches[b]) for b in range(2)]
+
+    def test_flash_mla(self):
+        pages, table, _ = pages_of(self.caches, 64)
+        out, lse = latent.flash_mla_with_kvcache(ENGINE, self.q, pages, table, list(self.lengths), 512, softmax_scale=SCALE)
+        for b in range(2):
+            self.close(self.layer.behind(out.numpy()[b]), self.exact[b][0])
+            self.close(lse.numpy()[b], self.exact[b][1], 1e-4)
+
+    # O has its share of the sink, the LSE has none: FlashMLA's rule, not the family's.
+    def test_the_lse_of_flash_mla_is_without_the_sink(self):
+        pages, table, _ = pages_of(self.caches, 64)
+        sinks = numpy.full(12, 6, numpy.float32)
+        words = {"softmax_scale": SCALE}
+        out, lse = latent.flash_mla_with_kvcache(ENGINE, self.q, pages, table, list(self.lengths), 512, attn_sink=sinks, **words)
+        _, without = latent.flash_mla_with_kvcache(ENGINE, self.q, pages, table, list(self.lengths), 512, **words)
+        self.same(lse.numpy(), without.numpy())
+        for b in range(2):
+            exact, with_sink = self.layer.exact(self.nope[b], self.rope[b], self.caches[b], sinks=sinks.astype(numpy.float64))
+            self.close(self.layer.behind(out.numpy()[b]), exact)
+            self.assertGreater(float((with_sink - lse.numpy()[b]).min()), 1e-3)
+
+    # kv_indptr counts pages, and the last page of a sequence may be filled in part.
+    def test_aiter_counts_pages_and_not_tokens(self):
+        for size in (1, 16, 64):
+            with self.subTest(page_size=size):
+                pages, _, listed = pages_of(self.caches, size)
+                starts = numpy.cumsum([0] + [len(each) for each in listed]).astype(numpy.int32)
+                lasts = numpy.array([(length - 1) % size + 1 for length in self.lengths], numpy.int32)
+                out = numpy.zeros((2, 12, LATENT), numpy.float16)
+                nothing, lse = latent.mla_decode_fwd(ENGINE, self.q[:, 0].copy(), pages, out, numpy.array([0, 1, 2], numpy.int32), starts, numpy.concatenate(listed),
+                                                     lasts, 1, page_size=size, sm_scale=SCALE, num_kv_splits=16, return_lse=True, max_key_length=100)
+                self.assertIsNone(nothing)
+                for b in range(2):
+                    self.close(self.layer.behind(out[b]), self.exact[b][0][0])
+                    self.close(numpy.asarray(lse[b]), self.exact[b][1][:, 0], 1e-4)
+
+    def test_what_they_take_and_this_does_not_is_refused_by_name(self):
+        pages, table, _ = pages_of(self.caches, 64)
+        call = (ENGINE, self.q, pages, table, list(self.lengths), 512)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "softmax_scale = None"):
+            latent.flash_mla_with_kvcache(*call)
+        with self.assertRaisesRegex(wavejit.Unsupported, "is_fp8_kvcache"):
+            latent.flash_mla_with_kvcache(*call, softmax_scale=SCALE, is_fp8_kvcache=True)
+        with self.assertRaisesRegex(wavejit.Unsupported, "q_scale"):
+            latent.mla_decode_fwd(ENGINE, self.q[:, 0], pages, None, [0, 1, 2], [0, 2, 3], [0, 1, 2], [36, 33], 1, page_size=64, sm_scale=SCALE, q_scale=1.0)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "nhead_kv = 2"):
+            latent.mla_decode_fwd(ENGINE, self.q[:, 0], pages, None, [0, 1, 2], [0, 2, 3], [0, 1, 2], [36, 33], 1, page_size=64, sm_scale=SCALE, nhead_kv=2)
+
+
+class Refusals(Case):
+    def test_refusals(self):
+        q, cache = halves(1, 1, 8, LATENT + ROPE), halves(1, 30, 1, LATENT + ROPE)
+        with self.assertRaises(TypeError):
+            ENGINE.attention_latent(q, cache)  # the scale has no default
+        for pattern, given, words in (
+            ("scale = 0", (q, cache[:, :, :, :]), {"scale": None}),
+            ("q: 448 columns", (halves(1, 1, 8, 448), cache), {}),
+            ("k.sizes\\[2\\] \\(heads\\) = 2", (q, halves(1, 30, 2, LATENT + ROPE)), {}),
+            ("k.sizes\\[3\\]", (q, halves(1, 30, 1, 512)), {}),
+        ):
+            with self.subTest(pattern=pattern), self.assertRaisesRegex(wavejit.InvalidArgument, pattern):
+                ENGINE.attention_latent(*given, **{"scale": SCALE, **words})
+
+
+if __name__ == "__main__":
+    unittest.main()
