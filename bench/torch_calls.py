@@ -56,20 +56,26 @@ def calls_without_gradients() -> None:
 def layers_with_gradients() -> None:
     """Layers one after the other, each with keys and values of its own, then all their gradients; a layer's share of that. Tensors are
     small: of large ones the C library gives back to the system what is freed, at each call, which a GPU's allocator does not."""
-    shape, dtype = (1, 16, 8, 64), torch.bfloat16
-    first, gradient = torch.empty(shape, dtype=dtype, requires_grad=True), torch.empty(shape, dtype=dtype)
-    leaves = [torch.empty(shape, dtype=dtype, requires_grad=True) for _ in range(2 * LAYERS)]
+    starts = torch.tensor([0, 16], dtype=torch.int32)
+    layers = {
+        "flash_attn_func": ((1, 16, 8, 64), lambda q, k, v: wavejit.torch.flash_attn_func(q, k, v, causal=True)),
+        "scaled_dot_product_attention": ((1, 8, 16, 64), lambda q, k, v: wavejit.torch.scaled_dot_product_attention(q, k, v, is_causal=True)),
+        "flash_attn_varlen_func": ((16, 8, 64), lambda q, k, v: wavejit.torch.flash_attn_varlen_func(q, k, v, starts, starts, 16, 16, causal=True)),
+        "a function without work": ((1, 16, 8, 64), Nothing.apply),
+    }  # fmt: skip
+    print("a layer's forward and backward:")
+    for name, (shape, layer) in layers.items():
+        first, gradient = torch.empty(shape, dtype=torch.bfloat16, requires_grad=True), torch.empty(shape, dtype=torch.bfloat16)
+        leaves = [torch.empty(shape, dtype=torch.bfloat16, requires_grad=True) for _ in range(2 * LAYERS)]
 
-    def through(layer):
-        rows = first
-        for i in range(LAYERS):
-            rows = layer(rows, *leaves[2 * i : 2 * i + 2])
-        return torch.autograd.grad(rows, (first, *leaves), gradient)
+        def through():
+            rows = first
+            for i in range(LAYERS):
+                rows = layer(rows, *leaves[2 * i : 2 * i + 2])
+            return torch.autograd.grad(rows, (first, *leaves), gradient)
 
-    for name, layer in (("a layer's forward and backward", lambda q, k, v: wavejit.torch.flash_attn_func(q, k, v, causal=True)),
-                        ("the same of a function without work", Nothing.apply)):  # fmt: skip
-        through(layer)
-        print(f"{name:38}{microseconds(lambda: through(layer), 2, 1000) / LAYERS:7.2f} us")
+        through()
+        print(f"{name:38}{microseconds(through, 2, 1000) / LAYERS:7.2f} us")
 
 
 def main() -> None:

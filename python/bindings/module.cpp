@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "offline.h"
 #include "torch_calls.h"
+#include "torch_node.h"
 
 namespace nb = nanobind;
 
@@ -43,5 +44,6 @@ NB_MODULE(_wavejit, module) {
   wavejit::python::bind_exchange(module);
   wavejit::python::bind_calls(module);
   wavejit::python::bind_torch_calls(module);
+  wavejit::python::bind_torch_node(module);
   wavejit::python::bind_offline(module);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls over PyTorch's tensors, remembered by the shapes that they were made for: a call of a shape that was seen
-// before makes its outputs, puts addresses into arguments that were checked, and launches.
+// What Python sees of torch_seen.h and torch_tensors.h.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -40,6 +40,7 @@ struct TorchFunctions {
   int (*device)(TorchHandle tensor, std::int32_t* device) = nullptr;
   int (*from_python)(void* object, TorchHandle* tensor) = nullptr;
   int (*to_python)(TorchHandle tensor, void* type, void** object) = nullptr;
+  int (*zero)(TorchHandle tensor) = nullptr;
 };
 
 class TorchTensors {
@@ -47,6 +48,8 @@ class TorchTensors {
   // Of torch.Tensor. A PyTorch that has not all of that (before 2.14) is an error.
   explicit TorchTensors(nb::object tensor_type);
 
+  // Of that very type.
+  bool is_exact(PyObject* object) const { return Py_TYPE(object) == type(); }
   bool is_tensor(PyObject* object) const {
     return Py_TYPE(object) == type() || PyType_IsSubtype(Py_TYPE(object), type()) != 0;
   }

@@ -20,7 +20,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import causal_mask_function, sdpa_mask
 
 from ._errors import InvalidArgument
-from .torch import _operators, _roads, scaled_dot_product_attention
+from .torch import _faces, _operators, _roads, scaled_dot_product_attention
 
 __all__ = ["attention_forward", "mask", "register"]
 # What the operator's words are called here.
@@ -121,8 +121,6 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     if softcap is None and s_aux is None and known is None:
         out = scaled_dot_product_attention(query, key, value, attention_mask, 0.0, causal, scaling, True).transpose(1, 2)
         return out, None
-    _operators.without_derivative(query, key, value, attention_mask, None, s_aux, names=("query", "key", "value", "attention_mask", "", "s_aux"))
     sinks = None if s_aux is None else s_aux.to(torch.float32).contiguous()
     given = {"scale": scaling, "causal": causal, "softcap": softcap or 0.0, "bias": attention_mask, "sinks": sinks, **(known or {})}
-    out = _operators.called(_operators.attention_forward, NAMES, query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), given)
-    return out, None
+    return _operators.called(NAMES, _faces.ROWS_OUT, query, key, value, given), None

@@ -273,6 +273,31 @@ class InOneTensor(Case):
 
 
 class Graphs(Case):
+    def test_what_a_node_saved_is_watched_and_may_lie_elsewhere(self):
+        starts, rows = torch.tensor([0, 7, 20], dtype=torch.int32), draw(20, 2, 64)
+
+        def through(q):
+            return wavejit.torch.flash_attn_varlen_func(q, q, q, starts, starts, 13, 13, causal=True)
+
+        plain = self.gradients(through, rows)
+        for changed in (lambda out: starts.add_(0), lambda out: out.detach().mul_(2)):
+            leaf = rows.clone().requires_grad_()
+            out = through(leaf)
+            changed(out)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                out.sum().backward()
+        for layout in (through, lambda q: wavejit.torch.scaled_dot_product_attention(q[None], q[None], q[None])):
+            leaf = rows.clone().requires_grad_()
+            out = layout(leaf)
+            self.assertFalse(out._is_view())
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                out.mul_(2).sum().backward()  # it is its caller's own, and a node's that needs it
+        packed = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: packed.append(tensor.clone()) or len(packed) - 1, lambda number: packed[number]):
+            found = self.gradients(through, rows)
+        self.assertEqual(len(packed), 7)  # q, k, v, out, LSE and both starts
+        self.assertTrue(torch.equal(found[0], plain[0]))
+
     def test_compiled_in_one_graph(self):
         q, k = draw(1, 20, 2, 64), draw(1, 30, 2, 64)
 

@@ -4,8 +4,10 @@
 PyPI's PyTorch takes such a capsule and has no ROCm beyond that. The few operations of it that a call needs are made here, over
 memory of the simulated device.
 """
+import contextlib
 import ctypes
 import math
+import sys
 import threading
 import unittest
 from unittest import mock
@@ -17,11 +19,13 @@ import torch
 import wavejit
 import wavejit.torch
 from wavejit import _wavejit
-from wavejit.torch import _roads
+from wavejit.torch import _backward_road, _faces, _plainly, _roads
+from wavejit.torch._plainly import Plainly
 
 ENGINE = wavejit.torch.use(wavejit.Engine("hip"))
 HIP = ctypes.CDLL("libamdhip64.so.7")
 ROOM, ASKED = 1 << 40, None  # bytes that torch's allocator has, and what it was asked for
+FILLED = None  # the byte that lies in its memory
 ARRAYS = {}  # by address: what a tensor lies in
 NAMES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.int32: "int32"}
 
@@ -52,12 +56,21 @@ def empty(size, dtype=None, **_):
         ASKED.append(math.prod(size) * dtype.itemsize)
         if ASKED[-1] > ROOM:
             raise torch.OutOfMemoryError("there is no room")
-    return tensor_of(ENGINE.empty(list(size), NAMES[dtype]))
+    tensor = tensor_of(ENGINE.empty(list(size), NAMES[dtype]))
+    return tensor if FILLED is None else filled(tensor, FILLED)
 
 
-def empty_strided(size, stride, **words):
-    assert list(stride) == [math.prod(size[place + 1 :]) for place in range(len(size))]
-    return empty(size, **words)
+def filled(tensor, byte):
+    assert HIP.hipMemset(ctypes.c_void_p(tensor.data_ptr()), byte, ctypes.c_size_t(tensor.numel() * tensor.element_size())) == 0
+    return tensor
+
+
+def empty_strided(size, stride, dtype=None, **_):
+    """Dense, whatever the order of its dimensions."""
+    if list(stride) == [math.prod(size[place + 1 :]) for place in range(len(size))]:
+        return empty(size, dtype)
+    assert 1 + sum((length - 1) * step for length, step in zip(size, stride)) == math.prod(size)
+    return as_strided(empty([math.prod(size)], dtype), size, stride)
 
 
 def as_strided(tensor, size, stride, offset=None):
@@ -74,8 +87,13 @@ def clone(tensor, memory_format=None):
     return rocm(view.copy())
 
 
+def zero_(tensor):
+    assert tensor.is_contiguous()
+    return filled(tensor, 0)
+
+
 LIBRARY = torch.library.Library("aten", "IMPL")
-for operation, function in (("empty.memory_format", empty), ("empty_strided", empty_strided), ("as_strided", as_strided), ("clone", clone)):
+for operation, function in (("empty.memory_format", empty), ("empty_strided", empty_strided), ("as_strided", as_strided), ("clone", clone), ("zero_", zero_)):
     LIBRARY.impl(operation, function, "HIP")
 # What torch has for ROCm only.
 NO_STREAM = mock.patch.object(_roads, "current_stream", lambda device: 0)
@@ -272,6 +290,94 @@ class Road(Case):
         for thread in threads:
             thread.join()
         self.assertEqual(failures, [])
+
+
+class Context:
+    """What autograd gives its node. PyPI's PyTorch has no engine for ROCm tensors, so nodes are called by hand here; gradients_test.py has engines."""
+
+    def save_for_backward(self, *tensors):
+        self.saved_tensors = tensors
+
+
+class Node(Case):
+    """The node's two functions in the extension, and what it remembers of calls."""
+
+    def twice(self, face, sizes, words, more=None, **of_engine):
+        """A shape that comes for the first time, and then without Python's road: both have the bits of the engine's own calls."""
+        for time in range(2):
+            context, inputs, d_out = Context(), [rocm(draw(*size)) for size in sizes], rocm(draw(*sizes[0]))
+            with self.no_road() if time else contextlib.nullcontext():
+                out = Plainly.forward(context, face.number, *inputs, words)
+                nothing, *gradients, none = Plainly._backward_cls.apply(context, d_out)
+                alone = _plainly.attend(face.number, *inputs, words) if time else out
+            self.assertEqual((nothing, none, len(gradients), len(context.saved_tensors)), (None, None, 3, 5 + sum(isinstance(word, torch.Tensor) for word in words.values())))
+            given = [self.array(face, each) for each in (*inputs, d_out)]
+            exact, lse = ENGINE.attention_forward(*given[:3], lse=True, **of_engine)
+            exacts = ENGINE.attention_backward(*given[:3], exact, lse, given[3], **of_engine)
+            for one, like, other in zip((out, alone, *gradients), (d_out, d_out, *inputs), (exact, exact, *exacts)):
+                self.assertEqual((one.shape, one.device), (like.shape, like.device))
+                if more is None:
+                    self.assertTrue(numpy.array_equal(self.inside(face, one).view(numpy.uint16), other.numpy().view(numpy.uint16)))
+                else:
+                    more(host(one), other.numpy()[0])
+            _plainly.attend(face.number, *inputs, words)  # remembered from here on
+
+    @contextlib.contextmanager
+    def no_road(self):
+        no = mock.Mock(side_effect=AssertionError("a call of a shape seen before went through Python"))
+        with mock.patch.object(_roads, "_on_device", no), mock.patch.object(_backward_road, "_on_device", no):
+            yield
+
+    def inside(self, face, tensor):
+        """An output as the engine has it: it was made so, whatever its caller sees."""
+        sizes = tuple(tensor.shape)
+        return ARRAYS[tensor.data_ptr()].numpy().reshape((sizes[0], sizes[2], sizes[1], sizes[3]) if face is _faces.HEADS_FIRST else sizes)
+
+    def array(self, face, tensor):
+        dense = host(tensor)
+        if face is _faces.HEADS_FIRST:
+            return ENGINE.array(numpy.ascontiguousarray(dense.transpose(0, 2, 1, 3)))
+        return ENGINE.array(dense[None] if face is _faces.PACKED else dense)
+
+    def test_dense(self):
+        self.twice(_faces.DENSE, ((2, 19, 4, 64), (2, 45, 2, 64), (2, 45, 2, 64)), {"scale": None, "causal": True, "window_left": 7}, causal=True, window=(7, 0))
+
+    def test_heads_first(self):
+        self.twice(_faces.HEADS_FIRST, ((2, 4, 21, 64), (2, 2, 21, 64), (2, 2, 21, 64)), {"scale": 0.25, "causal": True}, causal=True, scale=0.25)
+
+    def test_packed_and_rows_of_no_sequence(self):
+        # Rows 18 and 19 are nobody's: they have no gradient, whatever lay in their memory.
+        starts, rows = numpy.array([0, 5, 18], numpy.int32), slice(0, 18)
+
+        def close(one, other):
+            self.assertTrue(numpy.array_equal(one[rows].view(numpy.uint16), other[rows].view(numpy.uint16)))
+
+        numbers = {"query_starts": starts, "key_starts": starts, "max_query_length": 13, "max_key_length": 13}
+        words = {**numbers, "query_starts": rocm(starts), "key_starts": rocm(starts), "scale": None, "causal": True}
+        sizes = [(20, 2, 64)] * 3
+        with mock.patch.object(sys.modules[__name__], "FILLED", 0x3C):
+            self.twice(_faces.PACKED, sizes, words, more=close, causal=True, **numbers)
+            for _ in range(2):
+                context = Context()
+                Plainly.forward(context, _faces.PACKED.number, *[rocm(draw(*size)) for size in sizes], words)
+                for gradient in Plainly._backward_cls.apply(context, rocm(draw(*sizes[0])))[1:4]:
+                    self.assertTrue(host(gradient)[rows].any(axis=(1, 2)).all())
+                    self.assertFalse(host(gradient)[18:].any())
+
+    def test_what_was_seen_is_not_what_is_refused(self):
+        q, slopes = rocm(draw(1, 7, 2, 64)), rocm(numpy.array([0.5, 0.25], numpy.float32))
+        with mock.patch.object(torch.Tensor, "to", lambda tensor, *_: tensor):
+            for _ in range(2):
+                wavejit.torch.flash_attn_func(q, q, q, alibi_slopes=slopes)
+            with self.assertRaisesRegex(wavejit.Unsupported, "alibi_slopes: they require grad"):
+                wavejit.torch.flash_attn_func(q, q, q, alibi_slopes=slopes.requires_grad_())
+            with self.assertRaisesRegex(wavejit.InvalidArgument, "dropout_p = 0.5"):
+                wavejit.torch.flash_attn_func(q, q, q, dropout_p=0.5)
+        q, k = rocm(draw(1, 4, 7, 64)), rocm(draw(1, 2, 7, 64))
+        for _ in range(2):
+            wavejit.torch.scaled_dot_product_attention(q, k, k, enable_gqa=True)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "or enable_gqa=True"):
+            wavejit.torch.scaled_dot_product_attention(q, k, k)
 
 
 def allocator(room=1 << 40):

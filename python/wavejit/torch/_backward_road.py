@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     clears: bool  # rows of no sequence, or of a sequence without queries or keys, are not written
 
 
-def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words, extras: tuple[str, ...] = ()) -> tuple[torch.Tensor, ...]:
+def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Words, extras: tuple[str, ...] = (), caller: _seen.Caller | None = None) -> tuple[torch.Tensor, ...]:
     """CPU tensors, copied to a simulated device and back: dq, dk, dv, and the gradients of `extras`, which are words."""
     gradients = _empty(tuple(tensor.shape for tensor in inputs[:3]), inputs[0])
     more = {name: _OF[name](inputs, words) for name in extras}
@@ -59,13 +59,18 @@ def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Word
     return *gradients, *_in_their_types(more, words)
 
 
-def on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: dict[str, Any], extras: tuple[str, ...] = ()) -> tuple[torch.Tensor, ...]:
+def on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: dict[str, Any], extras: tuple[str, ...] = (),
+              caller: _seen.Caller | None = None) -> tuple[torch.Tensor, ...]:
+    """With a caller, who has asked whether its call was seen."""
+    if caller is not None:
+        return _on_device(engine, inputs, words, extras, caller)
     calls = engine._torch_calls.get("backward")
     found = None if calls is None else calls.run(_roads.current_stream(inputs[0].device), VARIANTS[extras], inputs, words)
-    return found if found is not None else _on_device(engine, inputs, words, extras)
+    return found if found is not None else _on_device(engine, inputs, words, extras, _seen.Caller(VARIANTS[extras], inputs, _roads.AS_THEY_ARE))
 
 
-def _on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: dict[str, Any], extras: tuple[str, ...]) -> tuple[torch.Tensor, ...]:
+def _on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: dict[str, Any], extras: tuple[str, ...],
+               caller: _seen.Caller | None) -> tuple[torch.Tensor, ...]:
     q, k, v, out, lse, d_out = inputs
     others: dict[str, torch.Tensor] = {}
     key: list[Any] = ["backward", extras]
@@ -86,7 +91,7 @@ def _on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: dict[str
         copies = tuple(_readable(tensor) for tensor in _of_one_type(inputs))
         if "d_lse" in others:
             words = {**words, "d_lse": _readable(others["d_lse"])}
-        return _on_device(engine, copies, words, extras)
+        return _on_device(engine, copies, words, extras, None)
     # empty_like is the quicker one.
     gradients = _empty(plan.sizes, q) if plan.sizes is not None else (torch.empty_like(q), torch.empty_like(k), torch.empty_like(v))
     if plan.clears:
@@ -95,9 +100,9 @@ def _on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: dict[str
     more = {name: _OF[name](inputs, words) for name in extras}
     if plan.launch is not _nothing:
         _launch(plan, inputs, gradients, others, more)
-        if not plan.clears and _seen.all_of(others, words) and all([gradient.dtype is words[name].dtype for name, gradient in more.items()]):
+        if caller is not None and _seen.all_of(others, words) and all([gradient.dtype is words[name].dtype for name, gradient in more.items()]):
             outputs = dict(zip(("dq", "dk", "dv", *[OUTPUTS[name] for name in extras]), (*gradients, *more.values())))
-            _seen.remember(engine, "backward", VARIANTS[extras], inputs, words, plan, INPUTS, outputs)
+            _seen.remember(engine, "backward", caller, words, plan, INPUTS, outputs, plan.clears)
     return *gradients, *_in_their_types(more, words)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from ._operators import attention_forward, attention_forward_lse, called, without_derivative, tensors_only
+from . import _faces
+from ._operators import attention_forward_lse, called, called_by_operator, tensors_only
 
 # What the operators' words are called here.
 DENSE = {"scale": "softmax_scale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
@@ -81,10 +82,9 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     words |= {"max_query_length": max_seqlen_q, "max_key_length": max_seqlen_k}
     if block_table is None:
         words["key_starts"] = starts
-        k, v = k.unsqueeze(0), v.unsqueeze(0)
-    else:
-        words |= {"key_lengths": starts[1:] - starts[:-1], "block_table": _int32("block_table", block_table, 2)}
-    return _packed(PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
+        return _packed(PACKED, _faces.PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
+    words |= {"key_lengths": starts[1:] - starts[:-1], "block_table": _int32("block_table", block_table, 2)}
+    return _packed(PACKED, _faces.PAGED, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 
 def flash_attn_qkvpacked_func(qkv: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
@@ -137,7 +137,7 @@ def flash_attn_varlen_qkvpacked_func(qkv: torch.Tensor, cu_seqlens: torch.Tensor
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "qkv", "qkv", "qkv")
     words["query_starts"] = words["key_starts"] = _int32("cu_seqlens", cu_seqlens, 1)
     words |= {"max_query_length": max_seqlen, "max_key_length": max_seqlen}
-    return _packed(PACKED_QKV, q, k.unsqueeze(0), v.unsqueeze(0), softmax_scale, causal, words, return_attn_probs)
+    return _packed(PACKED_QKV, _faces.PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 
 def flash_attn_varlen_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor, max_seqlen_q: int,
@@ -157,7 +157,7 @@ def flash_attn_varlen_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, cu_seqlen
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "kv", "kv")
     words["query_starts"], words["key_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1), _int32("cu_seqlens_k", cu_seqlens_k, 1)
     words |= {"max_query_length": max_seqlen_q, "max_key_length": max_seqlen_k}
-    return _packed(PACKED_KV, q, k.unsqueeze(0), v.unsqueeze(0), softmax_scale, causal, words, return_attn_probs)
+    return _packed(PACKED_KV, _faces.PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 
 def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: torch.Tensor | None = None, v: torch.Tensor | None = None,
@@ -215,27 +215,25 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     if lengths is not None:
         words["key_lengths"] = lengths
     if return_softmax_lse:
-        return called(attention_forward_lse, CACHE, q, k_cache, v_cache, words)
-    return called(attention_forward, CACHE, q, k_cache, v_cache, words)
+        return called_by_operator(attention_forward_lse, CACHE, q, k_cache, v_cache, words)
+    return called(CACHE, _faces.DENSE, q, k_cache, v_cache, words)
 
 
 def _dense(names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, causal: bool, words: dict[str, Any],
            with_lse: bool) -> Any:
     words["scale"], words["causal"] = scale, causal
     if with_lse:
-        return (*called(attention_forward_lse, names, q, k, v, words), None)
-    return called(attention_forward, names, q, k, v, words)
+        return (*called_by_operator(attention_forward_lse, names, q, k, v, words), None)
+    return called(names, _faces.DENSE, q, k, v, words)
 
 
-def _packed(names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, causal: bool, words: dict[str, Any],
+def _packed(names: dict[str, str], face: _faces.Face, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, causal: bool, words: dict[str, Any],
             with_lse: bool) -> Any:
-    """k and v are [1, total, Hkv, D], or pages."""
-    rows = q.unsqueeze(0)
     words["scale"], words["causal"] = scale, causal
     if with_lse:
-        out, lse = called(attention_forward_lse, names, rows, k, v, words)
+        out, lse = called_by_operator(attention_forward_lse, names, *face.inside(q, k, v), words)
         return out.squeeze(0), lse.squeeze(0), None
-    return called(attention_forward, names, rows, k, v, words).squeeze(0)
+    return called(names, face, q, k, v, words)
 
 
 def _parts(field: str, given: torch.Tensor, dimensions: int, parts: int) -> tuple[torch.Tensor, ...]:
@@ -256,7 +254,6 @@ def _words(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float, 
         tensors_only({q_name: q, k_name: k, v_name: v})
     if alibi_slopes is not None and not isinstance(alibi_slopes, torch.Tensor):
         tensors_only({"alibi_slopes": alibi_slopes})
-    without_derivative(q, k, v, alibi_slopes, names=(q_name, k_name, v_name, "alibi_slopes"), slopes=3)
     words: dict[str, Any] = {}
     if window_size != (-1, -1):
         if not isinstance(window_size, (tuple, list)) or len(window_size) != 2 or not all(isinstance(side, (int, torch.SymInt)) for side in window_size):

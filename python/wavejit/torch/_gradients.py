@@ -17,7 +17,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .._errors import Unsupported
-from . import _backward_road, _engines
+from . import _backward_road, _engines, _seen
 
 INPUTS = "Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor d_out"
 WORDS_OF_BACKWARD = (
@@ -144,34 +144,6 @@ class WavejitAttention(torch.autograd.Function):
         return None, None, dq, dk, dv, d_sinks, found.get("bias"), None
 
 
-class Plainly(torch.autograd.Function):
-    """`WavejitAttention` of a call whose words are numbers, whose LSE nobody asked for, and which nobody traces: with less around it."""
-
-    @staticmethod
-    def forward(ctx: Any, kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> torch.Tensor:
-        out, lse = kernel(q, k, v, words)
-        ctx.words = words
-        ctx.save_for_backward(q, k, v, out, lse)
-        return out  # type: ignore[no-any-return]
-
-    @staticmethod
-    def backward(ctx: Any, d_out: torch.Tensor) -> Any:
-        inputs, words = (*ctx.saved_tensors, d_out), ctx.words
-        if nothing_traces(d_out) and not torch.is_grad_enabled():
-            return None, *backward_kernel((), inputs, words), None
-        return None, *OPERATORS[()](*inputs, **{name: value for name, value in words.items() if name in WORDS}), None
-
-
-# Autograd's own entry: what stands before it is for transforms, and there are none. Documents are made beside a stand-in for torch,
-# whose Function is no class.
-_plainly: Any = super(torch.autograd.Function, Plainly).apply if isinstance(torch.autograd.Function, type) else None
-
-
-def plainly(kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> torch.Tensor:
-    _check_head_dims(q, v)
-    return _plainly(kernel, q, k, v, words)  # type: ignore[no-any-return]
-
-
 def with_gradients(operator: Any, kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
     check(q, v, words)
     return WavejitAttention.apply(operator, kernel, q, k, v, words.get("sinks"), words.get("bias"), words)  # type: ignore[no-any-return,no-untyped-call]
@@ -208,10 +180,10 @@ def _kernel(extras: tuple[str, ...]) -> Any:
     return torch.compiler.disable(call)
 
 
-def backward_kernel(extras: tuple[str, ...], inputs: tuple[torch.Tensor, ...], words: dict[str, Any]) -> tuple[torch.Tensor, ...]:
+def backward_kernel(extras: tuple[str, ...], inputs: tuple[torch.Tensor, ...], words: dict[str, Any], caller: _seen.Caller | None = None) -> tuple[torch.Tensor, ...]:
     q = inputs[0]
     road = _backward_road.through_copies if q.is_cpu else _backward_road.on_device
-    return road(_engines.of_device(q.device, "q"), inputs, words, extras)
+    return road(_engines.of_device(q.device, "q"), inputs, words, extras, caller)
 
 
 def _operator(extras: tuple[str, ...]) -> Any:

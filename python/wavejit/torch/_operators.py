@@ -19,7 +19,8 @@ import torch
 from torch.autograd import forward_ad
 
 from .._errors import Error, Unsupported
-from . import _engines, _gradients, _roads
+from . import _gradients, _plainly
+from ._faces import Face
 
 # bias: also bool, True where a key is seen. A window of −1 has no limit, a prefix of −1 is none, a length of 0 is not told.
 ARGUMENTS = (
@@ -52,9 +53,27 @@ def without_derivative(*tensors: torch.Tensor | None, names: tuple[str, ...] = N
             raise Unsupported(f"{field}: it has a tangent (forward-mode AD, torch.func.jvp), and there is no derivative yet; accepted: tensors without one")
 
 
-def called(operator: Callable[..., Any], names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> Any:
-    """The operator, for a function that has asked `without_derivative` where tangents are seen. What it refuses is told by the names
-    that callers of the function know."""
+_attend = _plainly.attend
+# Answered by torch.compile itself, where it traces. Other ways to trace have a mode, which is asked for.
+_compiles: Callable[[], bool] = torch.compiler.is_dynamo_compiling
+
+
+def called(names: dict[str, str], face: Face, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> torch.Tensor:
+    """`attention_forward` of a function's own tensors, and out as its caller has it. What is refused is told by the names that callers
+    of the function know."""
+    if not _compiles():
+        try:
+            out = _attend(face.number, q, k, v, words)
+        except Error as error:
+            raise _in_callers_words(error, names) from None
+        if out is not None:
+            return out
+    return face.out.outside(called_by_operator(attention_forward, names, *face.inside(q, k, v), words))  # type: ignore[no-any-return]
+
+
+def called_by_operator(operator: Callable[..., Any], names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> Any:
+    """One of both operators over tensors as they have them, and without it where nobody looks."""
+    without_derivative(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks"), names=tuple([names.get(name, name) for name in NAMES]), slopes=4)
     if torch.compiler.is_compiling():
         return operator(q, k, v, **words)
     try:
@@ -63,21 +82,22 @@ def called(operator: Callable[..., Any], names: dict[str, str], q: torch.Tensor,
                 return operator(q, k, v, **words)
             with_lse = operator is attention_forward_lse
             if _gradients.wanted(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks")):
-                if not with_lse and _gradients.only_numbers(words):
-                    return _gradients.plainly(_both, q, k, v, words)
                 both = _gradients.with_gradients(attention_forward_lse, _lse_kernel, q, k, v, words)
                 return both if with_lse else both[0]
-            return _both(q, k, v, words) if with_lse else _road(q, k, v, False, words)[0]
+            found = _plainly.kernel(q, k, v, with_lse, words)
+            return found if with_lse else found[0]
         _looked_at.by_a_function = True
         try:
             return operator(q, k, v, **words)
         finally:
             _looked_at.by_a_function = False
     except Error as error:
-        field = re.match("[a-z_]*", error.detail)[0]  # type: ignore[index]
-        if field not in names:
-            raise
-        raise type(error)(names[field] + error.detail[len(field) :], error.status) from None
+        raise _in_callers_words(error, names) from None
+
+
+def _in_callers_words(error: Error, names: dict[str, str]) -> Error:
+    field = re.match("[a-z_]*", error.detail)[0]  # type: ignore[index]
+    return type(error)(names[field] + error.detail[len(field) :], error.status) if field in names else error
 
 
 def _check_derivatives(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Any) -> None:
@@ -88,21 +108,12 @@ def _check_derivatives(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words:
         raise Unsupported("torch.ops.wavejit inside torch.func.jvp: there is no derivative yet; accepted: functions of wavejit.torch over tensors without a tangent")
 
 
-def _road(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any]) -> Any:
-    road = _roads.through_copies if q.is_cpu else _roads.on_device
-    return road(_engines.of_device(q.device, "q"), q, k, v, with_lse, words)
-
-
-def _both(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> Any:
-    return _road(q, k, v, True, words)
-
-
 def _attention_forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> torch.Tensor:
-    return _road(q, k, v, False, words)[0]  # type: ignore[no-any-return]
+    return _plainly.kernel(q, k, v, False, words)[0]  # type: ignore[no-any-return]
 
 
 def _attention_forward_lse(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    return _road(q, k, v, True, words)  # type: ignore[no-any-return]
+    return _plainly.kernel(q, k, v, True, words)  # type: ignore[no-any-return]
 
 
 def tensors_only(named: dict[str, Any]) -> None:

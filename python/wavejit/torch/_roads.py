@@ -30,6 +30,7 @@ ELEMENTS = (torch.float16, torch.bfloat16)
 DTYPES = {"alibi": torch.float32, "sinks": torch.float32, **dict.fromkeys(NUMBERS, torch.int32)}
 LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
 READ_AS_THEY_LIE = (True, True, True)
+AS_THEY_ARE: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (lambda tensor: tensor,) * 5  # outputs, for callers of the operators
 
 
 _raw_stream: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
@@ -113,7 +114,7 @@ def bias_of(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 # ---- CPU tensors, copied to a simulated device and back
 
 
-def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words) -> tuple[torch.Tensor, torch.Tensor]:
+def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words, caller: _seen.Caller | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     sizes, lse_sizes = _sizes(q, v)
     out = torch.empty(sizes, dtype=q.dtype)
     lse = torch.empty(lse_sizes if with_lse else 0, dtype=torch.float32)
@@ -133,14 +134,17 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
 # ---- tensors on the device
 
 
-def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any]) -> Any:
-    """out, and LSE or something else behind it."""
+def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any], caller: _seen.Caller | None = None) -> Any:
+    """out, and LSE or something else behind it. With a caller, who has asked whether its call was seen."""
+    if caller is not None:
+        return _on_device(engine, q, k, v, with_lse, words, caller)
     calls = engine._torch_calls.get("forward")
     found = None if calls is None else calls.run(current_stream(q.device), with_lse, (q, k, v), words)
-    return found if found is not None else _on_device(engine, q, k, v, with_lse, words)
+    return found if found is not None else _on_device(engine, q, k, v, with_lse, words, _seen.Caller(with_lse, (q, k, v), AS_THEY_ARE))
 
 
-def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any]) -> tuple[torch.Tensor, Any]:
+def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any],
+               caller: _seen.Caller | None) -> tuple[torch.Tensor, Any]:
     others: dict[str, torch.Tensor] = {}
     key: list[Any] = [with_lse, q.shape, q.stride(), q.dtype, k.shape, k.stride(), k.dtype, k.get_device(), v.shape, v.stride(), v.dtype, v.get_device()]
     for name, value in words.items():  # torch gives those that are not their defaults
@@ -154,15 +158,14 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
     plan: Plan | None = engine._plans.get(shapes)
     if plan is None:
         plan = _planned(engine, shapes, q, k, v, with_lse, {**words, **others})
-    given = q, k, v
     if plan.dense != READ_AS_THEY_LIE:
         q, k, v = (tensor if well else _copy(tensor) for tensor, well in zip((q, k, v), plan.dense))
     if (q.data_ptr() | k.data_ptr() | v.data_ptr()) % ALIGNED:
         q, k, v = (_copy(tensor) if tensor.data_ptr() % ALIGNED else tensor for tensor in (q, k, v))
-        return _on_device(engine, q, k, v, with_lse, words)
+        return _on_device(engine, q, k, v, with_lse, words, None)
     out, lse = _launched(plan, q, k, v, with_lse, others)
-    if plan.call is not None and plan.dense == READ_AS_THEY_LIE and _seen.all_of(others, words):
-        _seen.remember(engine, "forward", with_lse, given, words, plan, "qkv", {"o": out, "lse": lse} if with_lse else {"o": out})
+    if caller is not None and plan.call is not None and plan.dense == READ_AS_THEY_LIE and _seen.all_of(others, words):
+        _seen.remember(engine, "forward", caller, words, plan, "qkv", {"o": out, "lse": lse} if with_lse else {"o": out})
     return out, lse
 
 

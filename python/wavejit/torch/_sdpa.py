@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from ._operators import attention_forward, called, without_derivative, tensors_only
+from ._faces import HEADS_FIRST
+from ._operators import called, tensors_only
 
 # What the operator's words are called here.
 NAMES = {"q": "query", "k": "key", "v": "value", "bias": "attn_mask"}
@@ -51,19 +52,17 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
         tensors_only({"query": query, "key": key, "value": value})
     if attn_mask is not None and not isinstance(attn_mask, torch.Tensor):
         tensors_only({"attn_mask": attn_mask})
-    without_derivative(query, key, value, attn_mask, names=("query", "key", "value", "attn_mask"))
-    if query.ndim != 4 or key.ndim != 4 or value.ndim != 4 or not query.shape[0] == key.shape[0] == value.shape[0]:
+    of_query, of_key, of_value = query.shape, key.shape, value.shape  # torch makes them anew each time
+    if not len(of_query) == len(of_key) == len(of_value) == 4 or not of_query[0] == of_key[0] == of_value[0]:
         return _of_any_shape(query, key, value, attn_mask, is_causal, scale, enable_gqa)
-    heads = query.shape[1]
-    if key.shape[1] != heads or value.shape[1] != heads:
-        _check_heads(heads, key.shape[1], value.shape[1], enable_gqa)
-    q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+    heads = of_query[1]
+    if of_key[1] != heads or of_value[1] != heads:
+        _check_heads(heads, of_key[1], of_value[1], enable_gqa)
     if attn_mask is not None:
-        bias = _bias_of(attn_mask, q.shape[1], k.shape[1])
-        return called(attention_forward, NAMES, q, k, v, {"scale": scale, "bias": bias}).transpose(1, 2)
-    if is_causal and q.shape[1] != k.shape[1]:
-        return called(attention_forward, NAMES, q, k, v, {"scale": scale, "causal": True, "causal_prefix": 0}).transpose(1, 2)
-    return called(attention_forward, NAMES, q, k, v, {"scale": scale, "causal": is_causal}).transpose(1, 2)
+        return called(NAMES, HEADS_FIRST, query, key, value, {"scale": scale, "bias": _bias_of(attn_mask, of_query[2], of_key[2])})
+    if is_causal and of_query[2] != of_key[2]:
+        return called(NAMES, HEADS_FIRST, query, key, value, {"scale": scale, "causal": True, "causal_prefix": 0})
+    return called(NAMES, HEADS_FIRST, query, key, value, {"scale": scale, "causal": is_causal})
 
 
 def _check_mask(mask: torch.Tensor) -> None:

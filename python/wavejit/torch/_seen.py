@@ -6,8 +6,8 @@ PyTorch has all of those from 2.14 on. Before, nothing is remembered here, and t
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import torch
 
@@ -32,15 +32,22 @@ def _torch() -> Any:
 TORCH = _torch()
 
 
+class Caller(NamedTuple):
+    """By which tensors a call is remembered, where the operator has views of them."""
+
+    variant: int
+    tensors: tuple[torch.Tensor, ...]
+    outside: tuple[Callable[[torch.Tensor], torch.Tensor], ...]  # outputs as the caller has them, in their order
+
+
 def all_of(others: Mapping[str, torch.Tensor], words: Mapping[str, Any]) -> bool:
     """Whether the tensors among the words were read as they are. How far the memory behind a bias reaches is in no key: so its rows
     must be whole ones."""
     return all([words[name] is tensor for name, tensor in others.items()]) and ("bias" not in others or others["bias"].shape[-1] % 8 == 0)
 
 
-def remember(engine: Engine, kind: str, variant: int, tensors: tuple[torch.Tensor, ...], words: Mapping[str, Any], plan: Any, names: Any,
-             outputs: dict[str, torch.Tensor]) -> None:
-    """A call that was launched, and its outputs. `names`: of the tensors."""
+def remember(engine: Engine, kind: str, caller: Caller, words: Mapping[str, Any], plan: Any, names: Any, outputs: dict[str, torch.Tensor], zeroed: bool = False) -> None:
+    """A call that was launched, and its outputs, which were zeros before if they are `zeroed`. `names`: of the tensors."""
     if TORCH is None or plan.workspace > LARGEST_WORKSPACE:
         return
     calls = engine._torch_calls.get(kind)
@@ -48,5 +55,6 @@ def remember(engine: Engine, kind: str, variant: int, tensors: tuple[torch.Tenso
         calls = engine._torch_calls[kind] = CALLS[kind](engine._open(), TORCH)
     among = [name for name, value in words.items() if isinstance(value, torch.Tensor)]
     fields = [FIELDS.get(name, name) for name in (*names, *among)]
-    like = torch.empty(0, dtype=torch.float32, device=tensors[0].device) if plan.workspace else None
-    calls.remember(variant, tensors, words, plan.call, fields, list(outputs), tuple(outputs.values()), like, plan.workspace)
+    like = torch.empty(0, dtype=torch.float32, device=caller.tensors[0].device) if plan.workspace else None
+    made = tuple([change(tensor) for change, tensor in zip(caller.outside, outputs.values())])
+    calls.remember(caller.variant, caller.tensors, words, plan.call, fields, list(outputs), made, zeroed, like, plan.workspace)
