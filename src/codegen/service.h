@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The compile service: ORC with one session, in which each kernel spec is a symbol.
+// The compile service: ORC with one session (compile_session.h), in which each kernel spec is a symbol.
 //
 // A lookup of the symbol materialises it: emit IR → compile layer (lowering.h) → object layer (link.h, inspection.h),
 // on a contained thread. The symbol's address is that of the finished compile in this process's memory; nothing is ever
@@ -44,7 +44,6 @@ class Service {
   std::size_t live_symbols() const;
 
  private:
-  class Session;
   struct State;
   std::unique_ptr<State> state_;
 };

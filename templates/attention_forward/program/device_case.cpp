@@ -1,231 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The call of a case, launched whole or in views, and what it wrote.
 #include "templates/attention_forward/program/device_case.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstring>
-#include <span>
 #include <utility>
 
-#include "templates/attention/program/block_lists.h"
 #include "templates/attention_forward/kernel/modifier_fields.h"
 
 namespace wavejit::attention_forward::program {
 
 namespace {
 
-// All bits set: NaN in fp16, bf16 and fp32, and no result of a finite input.
-constexpr int mark = 0xFF;
-constexpr std::uint16_t marked_element = 0xFFFF;
-constexpr std::uint32_t marked_lse = 0xFFFFFFFF;
-
-// The most rows by which a tile may stand beyond the last one.
-constexpr std::int64_t margin_rows = 256;
-constexpr std::size_t staging_bytes = std::size_t{8} << 20;
-
-Result<void> fill_with_mark(const DeviceArray& memory, std::size_t first, std::size_t bytes) {
-  const std::vector<char> marks(std::min(bytes, staging_bytes), static_cast<char>(mark));
-  for (std::size_t done = 0; done < bytes; done += marks.size()) {
-    if (auto copied = memory.copy_in(marks.data(), first + done, std::min(marks.size(), bytes - done)); !copied)
-      return copied;
-  }
-  return {};
-}
-
-template <typename Element>
-Result<DeviceArray> on_device(wavejit_engine* engine, const std::vector<Element>& values) {
-  auto memory = DeviceArray::allocate(engine, values.size() * sizeof(Element));
-  if (!memory) return memory;
-  if (auto copied = memory->copy_in(values.data()); !copied) return std::unexpected(copied.error());
-  return memory;
-}
-
-std::vector<std::int32_t> starts_of(const std::vector<Sequence>& sequences, std::int64_t Sequence::* length) {
-  std::vector<std::int32_t> starts = {0};
-  for (const Sequence& sequence : sequences)
-    starts.push_back(starts.back() + static_cast<std::int32_t>(sequence.*length));
-  return starts;
-}
-
-// Which token of the problem stands at a place in memory, and its number in its sequence; −1: none that counts.
-struct Token {
-  std::int64_t number = 0;
-  std::int64_t position = -1;
-};
-
-std::vector<Token> tokens_in_memory(const Experiment& problem, const std::vector<Sequence>& sequences,
-                                    const PageTable& pages, bool of_queries, std::int64_t places) {
-  std::vector<Token> tokens(static_cast<std::size_t>(places));
-  const bool paged = !of_queries && problem.paged();
-  for (std::size_t b = 0; b < sequences.size(); ++b) {
-    const std::int64_t first = of_queries ? sequences[b].first_query : sequences[b].first_key;
-    for (std::int64_t i = 0; i < (of_queries ? sequences[b].queries : sequences[b].keys); ++i) {
-      std::int64_t place = first + i;
-      if (paged) {
-        const std::int64_t slot = sequences[b].padding + i;
-        const std::int64_t column = static_cast<std::int64_t>(b) * pages.columns + slot / problem.page_size;
-        place = pages.entries[static_cast<std::size_t>(column)] * problem.page_size + slot % problem.page_size;
-      }
-      tokens[static_cast<std::size_t>(place)] = {.number = first + i, .position = i};
-    }
-  }
-  return tokens;
-}
-
-// A head of a page, from rows of `dim` elements to units of 8 dims (K) or of 8 keys (V).
-void vectorise(std::span<std::uint16_t> head, std::size_t dim, bool of_keys, std::int32_t layout) {
-  constexpr std::size_t unit = 8;
-  const std::vector<std::uint16_t> rows(head.begin(), head.end());
-  const std::size_t keys = rows.size() / dim;
-  for (std::size_t key = 0; key < keys; ++key) {
-    for (std::size_t c = 0; c < dim; ++c) {
-      const std::size_t at = of_keys                              ? c / unit * keys * unit + key * unit + c % unit
-                             : layout == WAVEJIT_PAGES_VECTORISED ? c * keys + key
-                                                                  : key / unit * dim * unit + c * unit + key % unit;
-      head[at] = rows[key * dim + c];
-    }
-  }
-}
-
 wavejit_tensor vector_tensor(void* data, std::int64_t batches, std::int64_t heads) {
   return wavejit_dense_tensor(data, WAVEJIT_FP32, batches, heads, 1, 1);
 }
 
 }  // namespace
-
-Result<DeviceCase::Tensor> DeviceCase::make(wavejit_engine* engine, const Placement& placement, std::size_t element) {
-  // A multiple of every alignment that is asked for.
-  const std::size_t row = static_cast<std::size_t>(placement.stride_of_token()) * element;
-  const std::size_t margin = placement.rows() == 0 ? 256 : (margin_rows * row + 255) / 256 * 256;
-  auto memory = DeviceArray::allocate(engine, static_cast<std::size_t>(placement.elements()) * element + 2 * margin);
-  if (!memory) return std::unexpected(memory.error());
-  return Tensor{.placement = placement, .element = element, .margin = margin, .memory = std::move(*memory)};
-}
-
-Result<void> DeviceCase::fill_margins(const Tensor& tensor) {
-  if (auto before = fill_with_mark(tensor.memory, 0, tensor.margin); !before) return before;
-  return fill_with_mark(tensor.memory, tensor.margin + tensor.bytes(), tensor.margin);
-}
-
-Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Inputs& inputs) const {
-  if (auto margins = fill_margins(tensor); !margins) return margins;
-  const Placement& placement = tensor.placement;
-  if (placement.rows() == 0) return {};
-  const auto tokens =
-      tokens_in_memory(problem_, sequences_, pages_, operand == Operand::q, placement.batch * placement.length);
-  const auto dim = static_cast<std::size_t>(placement.head_dim);
-  const auto rows = static_cast<std::size_t>(placement.rows());
-  const auto layout = operand == Operand::q ? static_cast<std::int32_t>(WAVEJIT_PAGES_OF_ROWS) : problem_.page_layout;
-  // Whole heads of pages.
-  const auto granule = static_cast<std::size_t>(layout == WAVEJIT_PAGES_OF_ROWS ? 1 : placement.length);
-  const std::size_t rows_at_once = std::max<std::size_t>(staging_bytes / (dim * 2) / granule, 1) * granule;
-  std::vector<std::uint16_t> staging(std::min(rows, rows_at_once) * dim);
-  for (std::size_t first = 0; first < rows; first += rows_at_once) {
-    const std::size_t count = std::min(rows_at_once, rows - first);
-    constexpr std::size_t chunk = 1024;
-    on_all_cores((count + chunk - 1) / chunk, [&](std::size_t part) {
-      for (std::size_t i = part * chunk; i < std::min(count, (part + 1) * chunk); ++i) {
-        const auto place = static_cast<std::int64_t>(first + i);  // in memory
-        const std::int64_t in_batch = place % (placement.length * placement.heads);
-        const std::int64_t batch = place / (placement.length * placement.heads);
-        const std::int64_t at = batch * placement.length +
-                                (placement.head_first ? in_batch % placement.length : in_batch / placement.heads);
-        const std::int64_t head = placement.head_first ? in_batch / placement.length : in_batch % placement.heads;
-        const Token& token = tokens[static_cast<std::size_t>(at)];
-        const auto row = std::span(staging).subspan(i * dim, dim);
-        if (token.position < 0) {
-          std::ranges::fill(row, marked_element);
-        } else {
-          inputs.fill(operand, token.number * placement.heads + head, token.position, row);
-        }
-      }
-    });
-    if (layout != WAVEJIT_PAGES_OF_ROWS) {
-      on_all_cores(count / granule, [&](std::size_t head) {
-        vectorise(std::span(staging).subspan(head * granule * dim, granule * dim), dim, operand == Operand::k, layout);
-      });
-    }
-    if (auto copied = tensor.memory.copy_in(staging.data(), tensor.margin + first * dim * 2, count * dim * 2); !copied)
-      return copied;
-  }
-  return {};
-}
-
-Result<DeviceArray> DeviceCase::make_bias(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs) {
-  const BiasPlacement bias = bias_of(problem);
-  const std::size_t element = problem.bias_fp32 ? sizeof(float) : sizeof(std::uint16_t);
-  auto memory = DeviceArray::allocate(engine, static_cast<std::size_t>(bias.elements()) * element);
-  if (!memory) return memory;
-  const std::int64_t rows = bias.batches * bias.heads * bias.rows;
-  const std::size_t row_bytes = static_cast<std::size_t>(bias.row_stride) * element;
-  const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(staging_bytes / (row_bytes + 1), 1));
-  for (std::int64_t first = 0; first < rows; first += at_once) {
-    const auto count = static_cast<std::size_t>(std::min(at_once, rows - first));
-    // Padding is NaN: no key may meet it.
-    std::vector<std::uint16_t> staging(count * row_bytes / sizeof(std::uint16_t), marked_element);
-    auto* bytes = reinterpret_cast<unsigned char*>(staging.data());
-    on_all_cores(count, [&](std::size_t i) {
-      for (std::int64_t key = 0; key < bias.columns; ++key) {
-        unsigned char* to = bytes + (i * row_bytes) + (static_cast<std::size_t>(key) * element);
-        const float value = bias_element(problem, inputs, first + static_cast<std::int64_t>(i), key);
-        const std::uint16_t rounded = encode(problem.type, static_cast<double>(value));
-        std::memcpy(to, problem.bias_fp32 ? static_cast<const void*>(&value) : &rounded, element);
-      }
-    });
-    if (auto copied = memory->copy_in(staging.data(), static_cast<std::size_t>(first) * row_bytes, count * row_bytes);
-        !copied)
-      return std::unexpected(copied.error());
-  }
-  return memory;
-}
-
-Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const Experiment& problem,
-                                                 const Inputs& inputs, const HeadValues& head_values) {
-  const std::vector<Sequence> sequences = sequences_of(problem);
-  std::vector<std::int32_t> query_starts;
-  std::vector<std::int32_t> key_starts;
-  std::vector<std::int32_t> key_lengths;
-  if (problem.packed_queries()) query_starts = starts_of(sequences, &Sequence::queries);
-  if (problem.packed_keys()) {
-    key_starts = starts_of(sequences, &Sequence::keys);
-  } else if (problem.paged() || !problem.key_lengths.empty()) {
-    key_lengths.reserve(sequences.size());
-    for (const Sequence& sequence : sequences) key_lengths.push_back(static_cast<std::int32_t>(sequence.keys));
-  }
-  auto device_query_starts = on_device(engine, query_starts);
-  auto device_key_starts = on_device(engine, key_starts);
-  auto device_key_lengths = on_device(engine, key_lengths);
-  std::vector<std::int32_t> first_keys;
-  first_keys.reserve(problem.first_keys.size());
-  for (const std::int64_t first : problem.first_keys) first_keys.push_back(static_cast<std::int32_t>(first));
-  auto device_first_keys = on_device(engine, first_keys);
-  const ListArrays lists = lists_of(problem);
-  auto device_list_counts = on_device(engine, lists.counts);
-  auto device_list_indices = on_device(engine, lists.indices);
-  auto device_table = on_device(engine, page_table_of(problem).entries);
-  for (const auto* made : {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys,
-                           &device_table, &device_list_counts, &device_list_indices})
-    if (!*made) return std::unexpected(made->error());
-  Extra extra{.modifiers = {},
-              .query_starts = std::move(*device_query_starts),
-              .key_starts = std::move(*device_key_starts),
-              .key_lengths = std::move(*device_key_lengths),
-              .first_keys = std::move(*device_first_keys),
-              .block_table = std::move(*device_table),
-              .list_counts = std::move(*device_list_counts),
-              .list_indices = std::move(*device_list_indices),
-              .list_row_blocks = lists.row_blocks,
-              .list_capacity = lists.capacity};
-  for (const ProgramModifier& row : program_modifiers()) {
-    if (row.given == Given::number || !problem.has(row.modifier)) continue;
-    const std::size_t i = index_of(row.modifier);
-    auto made = row.given == Given::scores ? make_bias(engine, problem, inputs) : on_device(engine, head_values[i]);
-    if (!made) return std::unexpected(made.error());
-    extra.modifiers[i].emplace(std::move(*made));
-  }
-  return extra;
-}
 
 DeviceCase::DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra)
     : problem_(problem),
@@ -238,36 +28,6 @@ DeviceCase::DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, 
       lse_(std::move(lse)),
       extra_(std::move(extra)) {
   describe();
-}
-
-Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs,
-                                                const HeadValues& head_values) {
-  // LSE: [B, Hq, Sq], packed [Hq, total].
-  Placement of_lse = queries_of(problem);
-  of_lse.head_dim = 1;
-  of_lse.head_first = true;
-  if (!problem.lse) of_lse.heads = 0;
-  auto q = make(engine, queries_of(problem), 2);
-  auto k = make(engine, stored(problem, keys_of(problem)), 2);
-  auto v = make(engine, stored(problem, values_of(problem)), 2);
-  auto o = make(engine, outputs_of(problem), problem.output_bytes());
-  auto lse = make(engine, of_lse, 4);
-  for (const auto* tensor : {&q, &k, &v, &o, &lse})
-    if (!*tensor) return std::unexpected(tensor->error());
-  auto extra = make_extra(engine, problem, inputs, head_values);
-  if (!extra) return std::unexpected(extra.error());
-  return DeviceCase(problem, std::move(*q), std::move(*k), std::move(*v), std::move(*o), std::move(*lse),
-                    std::move(*extra));
-}
-
-Result<DeviceCase> DeviceCase::prepare(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs,
-                                       const HeadValues& head_values) {
-  auto made = prepare_unfilled(engine, problem, inputs, head_values);
-  if (!made) return made;
-  if (auto filled = made->fill(made->q_, Operand::q, inputs); !filled) return std::unexpected(filled.error());
-  if (auto filled = made->fill(made->k_, Operand::k, inputs); !filled) return std::unexpected(filled.error());
-  if (auto filled = made->fill(made->v_, Operand::v, inputs); !filled) return std::unexpected(filled.error());
-  return made;
 }
 
 wavejit_tensor DeviceCase::described(const Tensor& tensor, wavejit_dtype dtype) const {
@@ -352,11 +112,6 @@ void DeviceCase::describe() {
     call_.lists_alike = problem_.lists_alike ? 1 : 0;
   }
   call_.splits = problem_.splits;
-}
-
-Result<void> DeviceCase::erase() {
-  if (auto done = fill_with_mark(o_.memory, 0, o_.bytes() + 2 * o_.margin); !done) return done;
-  return fill_with_mark(lse_.memory, 0, lse_.bytes() + 2 * lse_.margin);
 }
 
 Result<void> DeviceCase::run(wavejit_engine* engine, wavejit_call_report* report) {
@@ -495,23 +250,6 @@ Result<WrittenRows> DeviceCase::read(const Rows& rows) const {
     }
   }
   return written;
-}
-
-Result<std::string> DeviceCase::broken_fence() const {
-  for (const auto& [name, tensor] : {std::pair("o", &o_), std::pair("lse", &lse_)}) {
-    for (const bool behind : {false, true}) {
-      std::vector<unsigned char> margin(tensor->margin);
-      const std::size_t from = behind ? tensor->margin + tensor->bytes() : 0;
-      if (auto copied = tensor->memory.copy_out(margin.data(), from, margin.size()); !copied)
-        return std::unexpected(copied.error());
-      const auto touched = std::ranges::find_if(margin, [](unsigned char byte) { return byte != mark; });
-      if (touched == margin.end()) continue;
-      const auto at = static_cast<std::size_t>(touched - margin.begin());
-      return behind ? fmt::format("byte {} behind {} was written", at, name)
-                    : fmt::format("byte {} before {} was written", margin.size() - at, name);
-    }
-  }
-  return std::string();
 }
 
 }  // namespace wavejit::attention_forward::program

@@ -45,6 +45,11 @@ class DeviceCase {
   Result<std::string> broken_fence() const;
 
  private:
+  // All bits set: NaN in fp16, bf16 and fp32, and no result of a finite input.
+  static constexpr int mark = 0xFF;
+  static constexpr std::uint16_t marked_element = 0xFFFF;
+  static constexpr std::uint32_t marked_lse = 0xFFFFFFFF;
+
   struct Tensor {
     Placement placement;
     std::size_t element = 0;  // bytes
@@ -76,12 +81,15 @@ class DeviceCase {
 
   DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra);
 
+  // device_case_arrays.cpp.
   static Result<Tensor> make(wavejit_engine* engine, const Placement& placement, std::size_t element);
   static Result<Extra> make_extra(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs,
                                   const HeadValues& head_values);
   static Result<DeviceArray> make_bias(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs);
+  static Result<void> fill_with_mark(const DeviceArray& memory, std::size_t first, std::size_t bytes);
   static Result<void> fill_margins(const Tensor& tensor);
   Result<void> fill(const Tensor& tensor, Operand operand, const Inputs& inputs) const;
+  // device_case.cpp.
   wavejit_tensor described(const Tensor& tensor, wavejit_dtype dtype) const;
   static wavejit_tensor described_lse(const Tensor& tensor);
   wavejit_tensor described_bias(wavejit_dtype dtype) const;
