@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 
 #include "runtime/libraries/codegen_library.h"
 
@@ -21,6 +22,9 @@ struct FakeCodegen {
   std::function<bool()> awaits;         // when set: each compile waits until it answers true (20 s at most)
   std::atomic<std::int32_t> status{0};  // enum wavejit_codegen_status
   std::atomic<std::uint32_t> kernarg_bytes{96};
+  std::function<std::int32_t(std::string_view spec)> judges;  // when set: the status of each kernel
+  std::atomic<int> under_way{0};
+  std::atomic<int> most_under_way{0};
 };
 
 FakeCodegen& fake_codegen();

@@ -81,6 +81,7 @@ hipError_t module_load(hipModule_t* module, const void* image) {
   const std::uint64_t number = ++hip.module_loads;
   *module = numbered<ihipModule_t>(number);
   const std::scoped_lock lock(hip.mutex);
+  hip.loaders.insert(std::this_thread::get_id());
   const auto* bytes = static_cast<const unsigned char*>(image);
   hip.last_image.assign(bytes, bytes + 8);
   return hipSuccess;

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "runtime/libraries/hip_library.h"
@@ -58,6 +60,7 @@ struct FakeHip {
   FakeLaunch last;
   FakeLaunch before_last;
   std::vector<unsigned char> last_image;
+  std::set<std::thread::id> loaders;  // the threads that loaded modules
 };
 
 // The one that fake_hip_functions() speak to. reset() before each test.

@@ -26,9 +26,9 @@ namespace wavejit::runtime {
   const auto wants = call.when_missing();
   const bool waits = wants != families::Call::WhenMissing::make_them && !resolver_.known_failure(shape);
   const bool capturing = !is_sealed && !waits && is_capturing(stream);
-  if (!is_sealed && !waits && !capturing) return resolve_and_tell(shape, line, phases);
+  if (!is_sealed && !waits && !capturing) return resolve_and_tell(shape, line, phases, process_helpers());
   // What no kernel does is told as such, in captures and sealed engines too: preparing it would not help.
-  if (!shape.family->route(shape, target_, toggles_)) return resolve_and_tell(shape, line, phases);
+  if (!shape.family->route(shape, target_, toggles_)) return resolve_and_tell(shape, line, phases, process_helpers());
   if (is_sealed) {
     return refused(statistics_.refused_sealed, WAVEJIT_SEALED,
                    "the engine is sealed and no kernel is loaded for \"" + line +
@@ -58,17 +58,18 @@ void Engine::prepare_behind(const families::Shape& shape, const std::string& lin
     if (sealed() || resolver_.find(shape) != nullptr) return;
     statistics_.prepared.fetch_add(1);
     Phases phases;
-    (void)resolve_and_tell(shape, line, phases);
+    (void)resolve_and_tell(shape, line, phases, process_helpers());
   } catch (const std::exception& error) {  // no memory: a later call asks again
     logger_->write(LogLevel::warning, error.what());
   }
 }
 
-Resolution Engine::resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases) {
-  Resolution resolution = resolver_.resolve(shape, phases);
+Resolution Engine::resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases,
+                                    Helpers& helpers) {
+  Resolution resolution = resolver_.resolve(shape, phases, helpers);
   if (!resolution.worked) return resolution;
-  statistics_.compile_ns.fetch_add(phases.emit_ns + phases.lower_ns + phases.link_ns + phases.inspect_ns);
-  statistics_.load_ns.fetch_add(phases.load_ns);
+  statistics_.compile_ns.fetch_add(resolution.work.compile_ns());
+  statistics_.load_ns.fetch_add(resolution.work.load_ns);
   const auto& kernels = resolution.kernels;
   if (kernels ? resolution.origin == WAVEJIT_ORIGIN_COMPILED : kernels.error().status == WAVEJIT_NO_COMPILER)
     miss_log_.note(shape, line);
@@ -78,7 +79,7 @@ Resolution Engine::resolve_and_tell(const families::Shape& shape, const std::str
                   .descriptor = line,
                   .origin = resolution.origin,
                   .thread = static_cast<std::uint64_t>(::gettid()),
-                  .phases = phases});
+                  .phases = resolution.work});
   }
   if (hooks_.on_compile != nullptr) tell_compile(line, resolution, phases);
   return resolution;

@@ -100,7 +100,7 @@ class Engine {
   Resolution miss(const families::Call& call, hip_abi::hipStream_t stream, Phases& phases);
   // Resolves the shape and counts times; what this thread worked for it notes and tells. `line`: a problem that needs
   // the shape.
-  Resolution resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases);
+  Resolution resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases, Helpers& helpers);
   // For nobody who waits: as a line of prepare().
   void prepare_behind(const families::Shape& shape, const std::string& line) noexcept;
   void tell_compile(const std::string& line, const Resolution& resolution, const Phases& phases);

@@ -144,6 +144,9 @@ Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::
     }
   }
 
+  // Jobs that have no line of their own help those that do.
+  const std::size_t threads = threads_of(jobs);
+  Helpers spare(threads - std::min(threads, wanted.size()));
   const auto make = [&](const Wanted& one) -> Resolution {
     statistics_.prepared.fetch_add(1);
     if (const LoadedKernels* kernels = resolver_.find(one.shape))
@@ -153,7 +156,7 @@ Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::
       return {.kernels = fail(WAVEJIT_SEALED, "the engine is sealed; accepted: wavejit_engine_unseal first")};
     }
     Phases phases;
-    return resolve_and_tell(one.shape, lines[one.lines.front()], phases);
+    return resolve_and_tell(one.shape, lines[one.lines.front()], phases, spare);
   };
   work_off(wanted.size(), jobs, [&](std::size_t i) {
     Resolution outcome{.kernels = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory")};

@@ -71,6 +71,7 @@ Resolver::ShapeOutcome Resolver::without_work(ShapeOutcome outcome) {
   outcome.counted = resolution.kernels ? Counted::memory : Counted::failed;
   resolution.origin = resolution.kernels ? WAVEJIT_ORIGIN_MEMORY : WAVEJIT_ORIGIN_NONE;
   resolution.worked = false;
+  resolution.work = {};
   return outcome;
 }
 
@@ -97,14 +98,15 @@ Outcome Resolver::work_once(std::unique_lock<std::mutex> lock, Where& flights, c
   return outcome;
 }
 
-Resolution Resolver::resolve(const families::Shape& shape, Phases& phases) {
+Resolution Resolver::resolve(const families::Shape& shape, Phases& phases, Helpers& helpers) {
   const auto outcome = [&]() -> ShapeOutcome {
     std::unique_lock lock(mutex_);
     if (const auto failed = shapes_.failures.find(shape); failed != shapes_.failures.end())
       return {.resolution = {.kernels = std::unexpected(failed->second)}};
     if (const LoadedKernels* kernels = table_.find(shape))
       return {.resolution = {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY}, .counted = Counted::memory};
-    return work_once<ShapeOutcome>(std::move(lock), shapes_, shape, [&] { return route_and_load(shape, phases); });
+    return work_once<ShapeOutcome>(std::move(lock), shapes_, shape,
+                                   [&] { return route_and_load(shape, phases, helpers); });
   }();
   count(outcome);
   return outcome.resolution;
@@ -139,7 +141,7 @@ void Resolver::count(const ShapeOutcome& outcome) {
   }
 }
 
-Resolver::ShapeOutcome Resolver::route_and_load(const families::Shape& shape, Phases& phases) {
+Resolver::ShapeOutcome Resolver::route_and_load(const families::Shape& shape, Phases& phases, Helpers& helpers) {
   const auto refused = [&](Failure failure) {
     const std::scoped_lock lock(mutex_);
     if (is_final(failure) && shapes_.failures.size() < max_remembered_failures)
@@ -153,19 +155,25 @@ Resolver::ShapeOutcome Resolver::route_and_load(const families::Shape& shape, Ph
     all.resolution.kernels = refused(shape.family->name_field(shape, target_, std::move(route.error())));
     return all;
   }
-  const std::uint64_t routed = watch.lap();
+  Phases waited = {.route_ns = watch.lap()};
   all.resolution.first = route->kernels.front().spec;
   auto loaded = std::make_unique<LoadedKernels>();
   loaded->shape = shape;
   loaded->kernels.resize(route->kernels.size());
   loaded->specs.resize(route->kernels.size());
+  all.resolution.work = waited;
+  std::vector<Made> made = make_all(*route, helpers, waited);
+  for (const Made& one : made) {
+    all.resolution.worked |= one.outcome.worked;
+    all.resolution.work += one.phases;
+  }
+  // Whose kernels were there, or were made by another thread, has no times to show.
+  if (all.resolution.worked) phases += waited;
   Counted took_most = Counted::memory;
-  // The first kernel last: a process that finds it on disk finds the others, too.
-  for (std::size_t i = route->kernels.size(); i-- > 0;) {
-    KernelOutcome one = load_once(route->kernels[i].spec, phases);
-    all.resolution.worked |= one.worked;
+  // In the order in which they were begun: of several that failed the first is told, whichever ended first.
+  for (std::size_t i = made.size(); i-- > 0;) {
+    KernelOutcome& one = made[i].outcome;
     if (!one.kernel) {
-      if (all.resolution.worked) phases.route_ns += routed;
       // A call that launches nothing has failed, whatever became of the kernels behind its first.
       all.counted = i == 0 ? one.counted : Counted::failed;
       all.resolution.kernels = refused(std::move(one.kernel.error()));
@@ -176,8 +184,6 @@ Resolver::ShapeOutcome Resolver::route_and_load(const families::Shape& shape, Ph
     took_most = std::max(took_most, one.counted);
     all.counted = one.counted;
   }
-  // Whose kernels were there, or were made by another thread, has no times to show.
-  if (all.resolution.worked) phases.route_ns += routed;
   all.resolution.origin = took_most == Counted::compiled ? WAVEJIT_ORIGIN_COMPILED
                           : took_most == Counted::disk   ? WAVEJIT_ORIGIN_DISK
                                                          : WAVEJIT_ORIGIN_MEMORY;
@@ -188,7 +194,36 @@ Resolver::ShapeOutcome Resolver::route_and_load(const families::Shape& shape, Ph
   return all;
 }
 
-Resolver::KernelOutcome Resolver::load_once(const families::KernelSpec& spec, Phases& phases) {
+std::vector<Resolver::Made> Resolver::make_all(const families::Route& route, Helpers& helpers, Phases& waited) {
+  const std::size_t count = route.kernels.size();
+  std::vector<Made> made(count);
+  // Of the calling thread: until now, and until it had helpers, whose own times follow these.
+  Phases mine;
+  Phases before_help;
+  SideBySide crew(count, helpers, [&](std::size_t piece, std::size_t worker) {
+    // The first kernel last: a process that finds it on disk finds the others too, unless one died between two that
+    // were made side by side.
+    const std::size_t i = count - 1 - piece;
+    Made& one = made[i];
+    one.worker = worker;
+    one.outcome = load_once(route.kernels[i].spec, one.phases, [&] {
+      if (!crew.hire(worker)) return;
+      before_help = mine;
+      before_help += one.phases;
+    });
+    if (worker == 0) mine += one.phases;
+    if (!one.outcome.kernel) crew.stop();
+  });
+  crew.run();
+  std::vector<Phases> of_workers(count, before_help);
+  of_workers[0] = {};
+  for (const Made& one : made) of_workers[one.worker] += one.phases;
+  waited += *std::ranges::max_element(of_workers, {}, &Phases::total_ns);
+  return made;
+}
+
+Resolver::KernelOutcome Resolver::load_once(const families::KernelSpec& spec, Phases& phases,
+                                            const BeforeCompile& before_compile) {
   const std::string text = spec.text();
   std::unique_lock lock(mutex_);
   if (const auto failed = specs_.failures.find(text); failed != specs_.failures.end())
@@ -196,7 +231,7 @@ Resolver::KernelOutcome Resolver::load_once(const families::KernelSpec& spec, Ph
   for (const auto& loaded : kernels_)
     if (loaded->spec_text == text) return {.kernel = loaded.get(), .counted = Counted::memory};
   return work_once<KernelOutcome>(std::move(lock), specs_, text, [&] {
-    KernelOutcome outcome = fetch_or_compile(spec, phases);
+    KernelOutcome outcome = fetch_or_compile(spec, phases, before_compile);
     outcome.worked = true;
     if (!outcome.kernel && is_final(outcome.kernel.error())) {
       const std::scoped_lock keeping(mutex_);
@@ -206,7 +241,8 @@ Resolver::KernelOutcome Resolver::load_once(const families::KernelSpec& spec, Ph
   });
 }
 
-Resolver::KernelOutcome Resolver::fetch_or_compile(const families::KernelSpec& spec, Phases& phases) {
+Resolver::KernelOutcome Resolver::fetch_or_compile(const families::KernelSpec& spec, Phases& phases,
+                                                   const BeforeCompile& before_compile) {
   Stopwatch watch;
   auto kernel = std::make_unique<LoadedKernel>();
   kernel->spec = spec;
@@ -230,6 +266,7 @@ Resolver::KernelOutcome Resolver::fetch_or_compile(const families::KernelSpec& s
     binary = source_.from_disk(*key, phases, next_layer);
   }
 
+  before_compile();
   for (;;) {
     auto compiled = source_.compile(spec, *key, phases, wanted);
     if (!compiled) {

@@ -5,6 +5,10 @@
 // family which they are; load_once gets one of them, whoever asks; fetch_or_compile does that work. For a shape and for
 // a kernel alike one thread works while others that need it wait (work_once); different ones proceed in parallel. A
 // compile that failed is remembered: the same call fails at once instead of compiling again.
+//
+// Kernels of one shape compile side by side: from its first compile on, helpers take the others (side_by_side.h). A
+// thread holds one kernel at a time and waits for other threads' only while it holds none, so that shapes which share
+// kernels in any order never wait in a circle.
 #pragma once
 
 #include <condition_variable>
@@ -20,6 +24,7 @@
 #include "runtime/kernels/kernel_source.h"
 #include "runtime/kernels/kernel_table.h"
 #include "runtime/kernels/launch_trail.h"
+#include "runtime/kernels/side_by_side.h"
 #include "runtime/kernels/statistics.h"
 #include "runtime/libraries/hip_library.h"
 
@@ -54,8 +59,11 @@ struct Resolution {
   wavejit_origin origin = WAVEJIT_ORIGIN_NONE;
   // Of the route; empty where there is none, or nobody asked for it.
   families::KernelSpec first = {};  // NOLINT(readability-redundant-member-init): for initializers
-  // This thread looked on disk or compiled, whatever came of it: the phases have times, and there is something to tell.
+  // This thread or a helper of its looked on disk or compiled, whatever came of it: the phases have times, and there is
+  // something to tell.
   bool worked = false;
+  // Of all kernels added up, whichever thread worked. resolve()'s own are what the caller waited.
+  Phases work = {};  // NOLINT(readability-redundant-member-init): for initializers
 };
 
 class Resolver {
@@ -67,7 +75,9 @@ class Resolver {
   Resolver& operator=(const Resolver&) = delete;
 
   const LoadedKernels* find(const families::Shape& shape) const noexcept { return table_.find(shape); }
-  Resolution resolve(const families::Shape& shape, Phases& phases);
+  // To `phases` it adds what the caller waited: of kernels that were made side by side, those of the thread that took
+  // longest.
+  Resolution resolve(const families::Shape& shape, Phases& phases, Helpers& helpers);
   // What resolve() would answer at once, since it failed before and would again.
   std::optional<Failure> known_failure(const families::Shape& shape);
 
@@ -116,9 +126,20 @@ class Resolver {
   template <typename Outcome, typename Where, typename Name, typename Work>
   Outcome work_once(std::unique_lock<std::mutex> lock, Where& flights, const Name& name, Work work);
 
-  ShapeOutcome route_and_load(const families::Shape& shape, Phases& phases);
-  KernelOutcome load_once(const families::KernelSpec& spec, Phases& phases);
-  KernelOutcome fetch_or_compile(const families::KernelSpec& spec, Phases& phases);
+  // One of a shape's kernels, and who made it.
+  struct Made {
+    KernelOutcome outcome;
+    Phases phases;
+    std::size_t worker = 0;
+  };
+  // Called when a kernel is nowhere: from here on it takes long.
+  using BeforeCompile = std::function<void()>;
+
+  ShapeOutcome route_and_load(const families::Shape& shape, Phases& phases, Helpers& helpers);
+  // As many as the route has; a kernel that nobody began has Counted::failed.
+  std::vector<Made> make_all(const families::Route& route, Helpers& helpers, Phases& waited);
+  KernelOutcome load_once(const families::KernelSpec& spec, Phases& phases, const BeforeCompile& before_compile);
+  KernelOutcome fetch_or_compile(const families::KernelSpec& spec, Phases& phases, const BeforeCompile& before_compile);
 
   // The error of HIP, if it refused.
   hip_abi::hipError_t load(LoadedKernel& kernel, KernelBinary binary, Phases& phases);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/settings/failure.h"
+#include "system/blocked_signals.h"
 
 namespace wavejit::runtime {
 
@@ -32,6 +33,11 @@ inline Failure copy_of(const Failure& failure) noexcept {
   }
 }
 
+// Of `jobs` that check_jobs allows; 0: one a core.
+inline std::size_t threads_of(int jobs) {
+  return jobs == 0 ? std::max(1U, std::thread::hardware_concurrency()) : static_cast<std::size_t>(jobs);
+}
+
 // Calls `work(i)`, which must not throw, for every i below `count`, `jobs` at a time (0: all cores). The calling thread
 // is one of them; the system's limit of threads only makes it slower.
 template <typename Work>
@@ -40,10 +46,10 @@ void work_off(std::size_t count, int jobs, const Work& work) {
   const auto run = [&] {
     for (std::size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) work(i);
   };
-  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-  const std::size_t workers = std::min(jobs == 0 ? cores : static_cast<std::size_t>(jobs), count);
+  const std::size_t workers = std::min(threads_of(jobs), count);
   std::vector<std::jthread> pool;
   const auto hire = [&] {
+    const system::BlockedSignals blocked;
     try {
       for (std::size_t i = 1; i < workers; ++i) pool.emplace_back(run);
     } catch (const std::system_error&) {

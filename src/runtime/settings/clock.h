@@ -32,6 +32,21 @@ struct Phases {
   std::uint64_t publish_ns = 0;
   std::uint64_t load_ns = 0;
   std::uint64_t launch_ns = 0;
+
+  std::uint64_t compile_ns() const { return emit_ns + lower_ns + link_ns + inspect_ns; }
+  std::uint64_t total_ns() const { return route_ns + lookup_ns + compile_ns() + publish_ns + load_ns + launch_ns; }
+  Phases& operator+=(const Phases& other) {
+    route_ns += other.route_ns;
+    lookup_ns += other.lookup_ns;
+    emit_ns += other.emit_ns;
+    lower_ns += other.lower_ns;
+    link_ns += other.link_ns;
+    inspect_ns += other.inspect_ns;
+    publish_ns += other.publish_ns;
+    load_ns += other.load_ns;
+    launch_ns += other.launch_ns;
+    return *this;
+  }
 };
 
 }  // namespace wavejit::runtime
