@@ -299,7 +299,8 @@ families::EmittedModule emit(const SoftmaxKernel& spec, const targets::Target& t
                          name(rows_names, spec.rows) + "_" + name(access_names, spec.access) + "_" + spec.target,
                  .threads = threads,
                  .waves_per_simd = waves_per_simd,
-                 .argument_bytes = sizeof(Arguments)});
+                 .argument_bytes = sizeof(Arguments),
+                 .strength_reduction = false});
   // Ids are made where they are first asked for: here, where every block can see them.
   (void)kernel.wave();
   (void)kernel.lane();

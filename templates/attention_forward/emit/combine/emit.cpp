@@ -366,7 +366,8 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const CombineKern
                 {.name = kernel_name(spec),
                  .threads = threads,
                  .waves_per_simd = dims_per_lane(spec) == 2 ? 8 : 4,  // what the outputs on their way leave
-                 .argument_bytes = sizeof(Arguments)});
+                 .argument_bytes = sizeof(Arguments),
+                 .strength_reduction = false});
   Combine(kernel, spec).emit();
   return kernel.finish();
 }
