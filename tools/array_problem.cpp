@@ -101,8 +101,10 @@ class ArrayCase : public Case {
   std::int64_t rows() const override { return problem_.rows; }
 
   Result<void> erase() override {
-    const std::vector<std::byte> marks(output_bytes(problem_) + 2 * margin, mark);
-    return output_->copy_in(marks.data());
+    std::vector<std::byte> bytes(output_bytes(problem_) + 2 * margin, mark);
+    for (const auto& [first, given] : problem_.before)
+      std::ranges::copy(given, bytes.begin() + static_cast<std::ptrdiff_t>(margin + first));
+    return output_->copy_in(bytes.data());
   }
 
   Result<std::unique_ptr<Written>> written() const override {

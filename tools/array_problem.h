@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/family.h"
@@ -35,6 +36,8 @@ struct ArrayProblem {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
   std::optional<HalfType> type = std::nullopt;  // of the output's elements; null: fp32
+  // What stands in the output before a run, for calls that go on with it: byte of the output, and the bytes there.
+  std::vector<std::pair<std::size_t, std::vector<std::byte>>> before = {};
   // Launches on the engine's default stream and does not wait. `report` may be null.
   std::function<Result<void>(wavejit_engine* engine, std::span<void* const> inputs, void* output,
                              wavejit_call_report* report)>

@@ -8,6 +8,7 @@
 #include <format>
 #include <span>
 #include <stdexcept>
+#include <tuple>
 
 #include "support/test_device.h"
 
@@ -97,8 +98,12 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   Memory d_sink(engine, arrays.sinks.size() * static_cast<std::size_t>(arrays.experiment.batch) * sizeof(float));
   const std::size_t bias_element = arrays.d_bias_fp32 ? 4 : 2;
   Memory d_bias(engine, arrays.with_d_bias ? arrays.bias.size() * bias_element : 0);
-  for (const auto& [memory, bits] : {std::pair{&dq, &before.dq}, {&dk, &before.dk}, {&dv, &before.dv}})
+  for (const auto& [memory, bits, sums] : {std::tuple{&dq, &before.dq, &arrays.dq_before},
+                                           {&dk, &before.dk, &arrays.dk_before},
+                                           {&dv, &before.dv, &arrays.dv_before}}) {
+    if (!sums->empty()) std::memcpy(memory->inside().data(), sums->data(), sums->size() * sizeof sums->front());
     if (!bits->empty()) std::memcpy(memory->inside().data(), bits->data(), bits->size() * sizeof bits->front());
+  }
   const auto data = [](const auto& memory) { return memory ? memory->data() : nullptr; };
   const DevicePointers pointers = {.q = data(q),
                                    .k = data(k),
@@ -179,7 +184,8 @@ std::string wrong_gradients(const Arrays& arrays, const BackwardOutput& output) 
       const double got = gradient_of(arrays, bits[i]);
       // Roundings of P and dS, of o (in the magnitude) and of the gradient; f32 costs far less.
       const double of_output = arrays.experiment.output_fp32 ? 0 : unit * std::fabs(exact.values[i]);
-      const double bound = (1.1 * unit * exact.magnitudes[i]) + of_output + (2e-6 * exact.magnitudes[i]) + smallest;
+      const double sums = 2e-6 * (exact.magnitudes[i] + std::fabs(exact.values[i]));
+      const double bound = (1.1 * unit * exact.magnitudes[i]) + of_output + sums + smallest;
       if (!(std::fabs(got - exact.values[i]) <= bound))
         return std::format("{}[{}] (row {}, dim {}) is {} instead of {} ± {}", name, i,
                            i / static_cast<std::size_t>(arrays.experiment.head_dim_qk),

@@ -31,7 +31,7 @@ struct BackwardOutput {
     return dq == other.dq && dk == other.dk && dv == other.dv && d_sink == other.d_sink && d_bias == other.d_bias;
   }
 };
-// What gradients hold before a call; empty: noise.
+// What gradients hold before a call; empty: sums that the arrays have, else noise.
 struct Before {
   std::vector<std::uint32_t> dq, dk, dv;
 };

@@ -155,6 +155,46 @@ TEST_F(RunGradientsTest, OfABiasAndOfSinks) {
   EXPECT_THAT(shape.err, HasSubstr("its shape is [1, 3, 20, 29]; [1 or 1, 4 or 1, 20, 29] is accepted"));
 }
 
+// Keys in two calls: the second goes on with dq where the first stopped, and the bits are those of one call.
+TEST_F(RunGradientsTest, OfPiecesOfTheKeys) {
+  constexpr std::int64_t keys = 40;
+  constexpr std::int64_t cut = 16;
+  save_inputs(keys);
+  ASSERT_EQ(forward({}).code, 0);
+  ASSERT_EQ(gradients({"dq"}, {"--gradients-fp32"}).code, 0);
+  const std::vector<float> whole = floats_of(scratch_ / "dq.npy", "(1, 20, 4, 64)");
+  const auto save_piece = [&](std::int64_t first, std::int64_t end) {
+    for (const auto& [name, seed] : {std::pair{"k.npy", 3}, {"v.npy", 4}}) {
+      const std::vector<float> all = normal_values({1, keys, 2, 64}, static_cast<std::uint64_t>(seed));
+      write_text(scratch_ / name, npy_file({1, end - first, 2, 64},
+                                           {all.begin() + (first * 2 * 64), all.begin() + (end * 2 * 64)}, {}));
+    }
+  };
+  save_piece(0, cut);
+  const Outcome first = gradients({}, {"--gradients-fp32", "--check", "--repeat", "1", "--sums-behind", "dq", "--dq",
+                                       scratch_ / "sums.npy"});
+  ASSERT_EQ(first.code, 0) << first.err << first.out;
+  EXPECT_THAT(first.out, HasSubstr("check    passed"));
+  save_piece(cut, keys);
+  const Outcome second = gradients({"dq"}, {"--gradients-fp32", "--check", "--repeat", "1", "--dq-before",
+                                            scratch_ / "sums.npy"});
+  ASSERT_EQ(second.code, 0) << second.err << second.out;
+  EXPECT_THAT(second.out, HasSubstr("check    passed"));
+  EXPECT_THAT(second.out, HasSubstr("the same bits each time"));
+  EXPECT_EQ(floats_of(scratch_ / "dq.npy", "(1, 20, 4, 64)"), whole);
+
+  const Words sums = {"--dq-before", scratch_ / "sums.npy"};
+  EXPECT_THAT(gradients({"dq"}, sums).err, HasSubstr("--dq-before needs --gradients-fp32"));
+  EXPECT_THAT(gradients({"dk"}, {"--gradients-fp32", "--dk-before", scratch_ / "sums.npy"}).err,
+              HasSubstr("--dk-before alone is not accepted"));
+  EXPECT_THAT(gradients({"dk", "dv"}, {"--gradients-fp32", "--dk-before", scratch_ / "sums.npy", "--dv-before",
+                                       scratch_ / "sums.npy"})
+                  .err,
+              HasSubstr("its shape is [1, 20, 4, 64]; [1, 24, 2, 64] is accepted"));
+  EXPECT_THAT(gradients({"dq"}, {"--gradients-fp32", "--sums-behind", "dk"}).err,
+              HasSubstr("'dk' is not accepted; dq, dk_dv and dq,dk_dv are"));
+}
+
 TEST_F(RunGradientsTest, WhatIsWrongIsOneLine) {
   save_inputs(30);
   save("o.npy", {1, 20, 4, 64}, 5);

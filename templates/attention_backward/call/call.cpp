@@ -216,6 +216,11 @@ std::string BackwardCall::descriptor(Line line) const {
   // The scale is no part of a kernel.
   const bool says_scale = call_.scale != 0 || (call_.flags & WAVEJIT_SCALE_IS_ZERO) != 0;
   if (line == Line::whole && says_scale) descriptor.scale = text_of(call_.scale);
+  // Nor are sums of other calls.
+  if (line == Line::whole) {
+    descriptor.sums_before = call_.sums_before;
+    descriptor.sums_behind = call_.sums_behind;
+  }
   return to_text(descriptor);
 }
 

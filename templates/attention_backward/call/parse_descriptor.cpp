@@ -5,6 +5,7 @@
 
 #include "templates/attention/call/described_words.h"
 #include "templates/attention_backward/call/descriptor.h"
+#include "templates/attention_backward/call/sums.h"
 #include "templates/attention_backward/kernel/words.h"
 
 namespace wavejit::attention_backward {
@@ -41,6 +42,19 @@ Row wide_bias_gradient_word() {
       [](const Said& said) { return std::string(said.d_bias_fp32 ? "fp32" : ""); });
 }
 
+template <typename Field>
+Row sums_word(const std::string& key, Field field) {
+  return families::value_word<Said>(
+      key, "dq|dk_dv|dq,dk_dv",
+      [field](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto sums = sums_of_text(value);
+        if (!sums) return wrong(word, "is not known; accepted behind '=': dq, dk_dv, dq,dk_dv");
+        field(said) = *sums;
+        return {};
+      },
+      [field](const Said& said) { return text_of_sums(field(said)); });
+}
+
 Rows make_rows() {
   Rows rows = {
       attention::operand_type_word<Said>([](auto& said) -> auto& { return said.asked.dtype; }),
@@ -73,6 +87,8 @@ Rows make_rows() {
   for (const auto& word : spec_words<QueryKernel>)
     if (word.described)
       rows.push_back(attention::spec_word<Said>(word, [](auto& said) -> auto& { return said.asked; }));
+  rows.push_back(sums_word("sums_before", [](auto& said) -> auto& { return said.sums_before; }));
+  rows.push_back(sums_word("sums_behind", [](auto& said) -> auto& { return said.sums_behind; }));
   rows.push_back(attention::seed_word<Said>());
   return rows;
 }
@@ -115,6 +131,8 @@ Result<void> finish(const Said& said) {
   if (said.d_bias && said.d_bias_fp32) return bad_line("d_bias beside d_bias=fp32", "one of them");
   if (said.delta && said.asked.output_fp32)
     return bad_line("delta beside o=fp32", "one of them: a delta stands in the place of o");
+  if ((said.sums_before | said.sums_behind) != 0 && !said.asked.gradients_fp32)
+    return bad_line(said.sums_before != 0 ? "sums_before" : "sums_behind", "gradients=fp32 beside it: sums are fp32");
   return {};
 }
 

@@ -18,6 +18,7 @@
 
 #include "templates/attention/program/mask_options.h"
 #include "templates/attention/program/option_texts.h"
+#include "templates/attention_backward/call/sums.h"
 #include "templates/attention_backward/program/device_call.h"
 #include "tools/device_array.h"
 #include "tools/npy.h"
@@ -44,6 +45,7 @@ std::optional<float> parse_positive(const std::string& text) {
 
 struct Files {
   std::string q, k, v, o, d_o, lse, d_lse, alibi, sink, bias;
+  std::string dq_before, dk_before, dv_before;
   std::string dq, dk, dv, d_sink, d_bias;
 };
 
@@ -65,6 +67,7 @@ struct Answer {
   Gradient Gradients::* exact;
   void* DevicePointers::* memory;
   bool fp32 = false;
+  const std::vector<float>* before = nullptr;  // sums that a call goes on with; null or empty: none
   std::int64_t stride = 0;   // elements from row to row in memory; its last size and more
   bool heads_first = false;  // [batch, heads, rows, …], else [batch, rows, heads, …]
   std::vector<std::byte> bytes = {};
@@ -117,6 +120,12 @@ class GradientsCall : public ArrayCall {
         ->capture_default_str();
     command.add_flag("--gradients-fp32", arrays_.experiment.output_fp32,
                      "the kernels write gradients in fp32 and do not round them to --dtype");
+    add_parsed(command, "--sums-behind", sums_behind_, "LIST",
+               "dq, dk_dv or dq,dk_dv: a later call goes on with these sums, so they get no scale yet", sums_of_text,
+               "dq, dk_dv and dq,dk_dv are");
+    file("--dq-before", files_.dq_before, "sums of dq that an earlier call with --sums-behind wrote", false);
+    file("--dk-before", files_.dk_before, "the same of dk, beside --dv-before", false);
+    file("--dv-before", files_.dv_before, "the same of dv, beside --dk-before", false);
   }
 
   Result<void> read(std::vector<std::string>& notes) override {
@@ -129,6 +138,7 @@ class GradientsCall : public ArrayCall {
     if (!files_.d_bias.empty() && files_.bias.empty())
       return failed(ExitCode::usage, "--d-bias needs --bias FILE.npy, the bias of the forward call");
     attention::program::Experiment& of = arrays_.experiment;
+    if (auto asked = read_sums_asked(); !asked) return asked;
     of.type = *parse_half_type(dtype_);
     Shape queries{};
     Shape keys{};
@@ -184,19 +194,23 @@ class GradientsCall : public ArrayCall {
     if (auto read = read_sinks(); !read) return read;
     if (auto read = read_bias(); !read) return read;
     arrays_.estimated = true;  // o and LSE are whatever the files say
+    if (auto read = read_sums("dq-before", files_.dq_before, queries, arrays_.dq_before); !read) return read;
+    if (auto read = read_sums("dk-before", files_.dk_before, keys, arrays_.dk_before); !read) return read;
+    if (auto read = read_sums("dv-before", files_.dv_before, of_values, arrays_.dv_before); !read) return read;
     const auto add = [&](const char* option, const std::string& path, const Shape& shape, Gradient Gradients::* exact,
-                         void* DevicePointers::* memory) {
+                         void* DevicePointers::* memory, const std::vector<float>& before) {
       answers_.push_back({.option = option,
                           .path = &path,
                           .shape = {shape.begin(), shape.end()},
                           .exact = exact,
                           .memory = memory,
                           .fp32 = of.output_fp32,
+                          .before = &before,
                           .stride = shape[3]});
     };
-    add("dq", files_.dq, queries, &Gradients::dq, &DevicePointers::dq);
-    add("dk", files_.dk, keys, &Gradients::dk, &DevicePointers::dk);
-    add("dv", files_.dv, of_values, &Gradients::dv, &DevicePointers::dv);
+    add("dq", files_.dq, queries, &Gradients::dq, &DevicePointers::dq, arrays_.dq_before);
+    add("dk", files_.dk, keys, &Gradients::dk, &DevicePointers::dk, arrays_.dk_before);
+    add("dv", files_.dv, of_values, &Gradients::dv, &DevicePointers::dv, arrays_.dv_before);
     if (!files_.d_sink.empty())
       answers_.push_back({.option = "d-sink",
                           .path = &files_.d_sink,
@@ -227,6 +241,9 @@ class GradientsCall : public ArrayCall {
                   {"lse", files_.lse},
                   {"do", files_.d_o},
                   {"d-lse", files_.d_lse},
+                  {"dq-before", files_.dq_before},
+                  {"dk-before", files_.dk_before},
+                  {"dv-before", files_.dv_before},
                   {"bias", files_.bias},
                   {"alibi", files_.alibi},
                   {"sink", files_.sink}});
@@ -272,6 +289,13 @@ class GradientsCall : public ArrayCall {
   void release() override { memory_.clear(); }
 
   Result<void> launch(wavejit_call_report* report) override {
+    // A call that is repeated begins at the same sums.
+    for (const Answer& answer : answers_)
+      if (answer.before != nullptr && !answer.before->empty())
+        if (auto copied = checked(wavejit_device_copy_in(engine_, pointers_.*answer.memory, answer.before->data(),
+                                                         answer.bytes_in_memory()));
+            !copied)
+          return copied;
     wavejit_attention_backward_arguments call = call_of(arrays_, pointers_);
     call.report = report;
     return checked(wavejit_attention_backward(engine_, &call, nullptr));
@@ -328,6 +352,32 @@ class GradientsCall : public ArrayCall {
     const std::vector<std::int64_t> wanted = {queries[0], queries[2], queries[1]};
     if (numbers->shape != wanted) return bad_shape(field, path, text_of(numbers->shape), text_of(wanted));
     to = std::move(numbers->values);
+    return {};
+  }
+
+  // Before any file is read.
+  Result<void> read_sums_asked() {
+    const bool of_dq = !files_.dq_before.empty();
+    const bool of_dk_dv = !files_.dk_before.empty();
+    if (of_dk_dv != !files_.dv_before.empty())
+      return failed(ExitCode::usage, fmt::format("--{} alone is not accepted; --dk-before and --dv-before together are",
+                                                 of_dk_dv ? "dk-before" : "dv-before"));
+    arrays_.sums_behind = sums_of_text(sums_behind_).value_or(0);
+    arrays_.sums_before = (of_dq ? WAVEJIT_SUMS_OF_DQ : 0U) | (of_dk_dv ? WAVEJIT_SUMS_OF_DK_DV : 0U);
+    if ((arrays_.sums_before | arrays_.sums_behind) != 0 && !arrays_.experiment.output_fp32)
+      return failed(ExitCode::usage, fmt::format("--{} needs --gradients-fp32: sums of several calls are fp32",
+                                                 arrays_.sums_behind != 0 ? "sums-behind"
+                                                 : of_dq                  ? "dq-before"
+                                                                          : "dk-before"));
+    return {};
+  }
+  static Result<void> read_sums(const char* field, const std::string& path, const Shape& shape,
+                                std::vector<float>& to) {
+    if (path.empty()) return {};
+    auto sums = read_npy_floats(field, path);
+    if (!sums) return std::unexpected(sums.error());
+    if (sums->shape != shape) return bad_shape(field, path, to_text(sums->shape), to_text(shape));
+    to = std::move(sums->values);
     return {};
   }
 
@@ -418,6 +468,7 @@ class GradientsCall : public ArrayCall {
   Files files_;
   MaskOptions mask_;
   std::string softcap_;
+  std::string sums_behind_;
   std::string scale_;
   std::string dtype_ = "fp16";
 

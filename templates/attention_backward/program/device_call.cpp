@@ -89,6 +89,8 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
   if (memory.bias != nullptr) call.bias = bias(memory.bias, of.bias_fp32 ? WAVEJIT_FP32 : dtype);
   if (memory.d_bias != nullptr) call.d_bias = bias(memory.d_bias, arrays.d_bias_fp32 ? WAVEJIT_FP32 : dtype);
   call.softcap = of.of(Modifier::softcap).number;
+  call.sums_before = arrays.sums_before;
+  call.sums_behind = arrays.sums_behind;
   return call;
 }
 

@@ -2,13 +2,17 @@
 #include "templates/attention_backward/program/experiment_arrays.h"
 
 #include <cmath>
+#include <format>
 #include <limits>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "templates/attention/program/inputs.h"
+#include "templates/attention_backward/call/sums.h"
 #include "tools/all_cores.h"
+#include "tools/array_problem.h"
 
 namespace wavejit::attention_backward::program {
 namespace {
@@ -72,6 +76,8 @@ Operands operands_of(const Arrays& arrays, const Sequence& sequence, const Part&
   of.keys = sequence.keys;
   of.dims_qk = experiment.head_dim_qk;
   of.dims_v = experiment.head_dim_v;
+  of.dq_unscaled = (arrays.sums_behind & WAVEJIT_SUMS_OF_DQ) != 0;
+  of.dk_unscaled = (arrays.sums_behind & WAVEJIT_SUMS_OF_DK_DV) != 0;
   const std::int64_t group = experiment.group();
   for (std::int64_t in_group = 0; in_group < group; ++in_group) {
     const std::int64_t head = (part.kv_head * group) + in_group;
@@ -156,6 +162,11 @@ void estimate_outputs(Arrays& arrays, const std::vector<Sequence>& sequences, co
   }
 }
 
+// Sums of calls before, which get the factor that this call's terms get.
+void begin_at(Gradient& gradient, const std::vector<float>& before, double factor) {
+  for (std::size_t i = 0; i < before.size(); ++i) gradient.values[i] += factor * static_cast<double>(before[i]);
+}
+
 Gradient zeros(const Placement& placement) {
   const auto count = static_cast<std::size_t>(placement.elements());
   return {.values = std::vector<double>(count), .magnitudes = std::vector<double>(count)};
@@ -180,6 +191,16 @@ void for_each_row(const Experiment& of, const Part& part, const Sequence& sequen
       work((in_group * sequence.queries) + row, sequence.first_query + row, (part.kv_head * of.group()) + in_group);
 }
 
+// What the canonical text says behind `key`.
+std::uint32_t sums_said(const Experiment& experiment, std::string_view key) {
+  const std::string word = std::format(" {}=", key);
+  const std::size_t at = experiment.text.find(word);
+  if (at == std::string::npos) return 0;
+  const std::size_t first = at + word.size();
+  return sums_of_text(std::string_view(experiment.text).substr(first, experiment.text.find(' ', first) - first))
+      .value_or(0);
+}
+
 }  // namespace
 
 bool says(const Experiment& experiment, const std::string& word) {
@@ -190,6 +211,8 @@ void read_words(Arrays& arrays) {
   arrays.with_d_lse = says(arrays.experiment, "d_lse");
   arrays.d_bias_fp32 = says(arrays.experiment, "d_bias=fp32");
   arrays.with_d_bias = arrays.d_bias_fp32 || says(arrays.experiment, "d_bias");
+  arrays.sums_before = sums_said(arrays.experiment, "sums_before");
+  arrays.sums_behind = sums_said(arrays.experiment, "sums_behind");
 }
 
 void compute_outputs(Arrays& arrays) {
@@ -253,19 +276,24 @@ Gradients exact_gradients(const Arrays& arrays) {
       put(exact.dv, places.values, sequence.first_key + key, part.kv_head, gradients.dv, key);
     }
   });
+  const auto scale = static_cast<double>(of.scale);
+  begin_at(exact.dq, arrays.dq_before, (arrays.sums_behind & WAVEJIT_SUMS_OF_DQ) != 0 ? 1 : scale);
+  begin_at(exact.dk, arrays.dk_before, (arrays.sums_behind & WAVEJIT_SUMS_OF_DK_DV) != 0 ? 1 : scale);
+  begin_at(exact.dv, arrays.dv_before, 1);
   return exact;
 }
 
-// Of P and dS twice (their own and o's stand in the magnitude), of the gradient once; f32 sums and exponents cost far
-// less than the storage type's last bit, and everything where gradients are f32.
+// Of P and dS twice (their own and o's stand in the magnitude), of the gradient once if it is rounded; f32 sums, those
+// of calls before among them, and exponents cost far less than the storage type's last bit.
 std::vector<double> bounds_of(const Arrays& arrays, const Gradient& gradient, std::size_t first, std::size_t count) {
   const double unit = arrays.experiment.type == HalfType::bf16 ? 1.0 / 256 : 1.0 / 2048;
   const double smallest = arrays.experiment.type == HalfType::bf16 ? 1e-30 : 1e-7;
   std::vector<double> bounds(count);
   for (std::size_t i = 0; i < count; ++i) {
     const double magnitude = gradient.magnitudes[first + i];
-    bounds[i] =
-        (1.1 * unit * magnitude) + (unit * std::fabs(gradient.values[first + i])) + (2e-6 * magnitude) + smallest;
+    const double value = std::fabs(gradient.values[first + i]);
+    const double of_output = arrays.experiment.output_fp32 ? 0 : unit * value;
+    bounds[i] = (1.1 * unit * magnitude) + of_output + (2e-6 * (magnitude + value)) + smallest;
   }
   return bounds;
 }
@@ -295,7 +323,7 @@ tools::Result<Experiment> parse_problem(const std::string& descriptor) {
   return attention::program::parse_experiment(descriptor);
 }
 
-tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients) {
+tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients, MadeOutputs outputs) {
   auto experiment = parse_problem(descriptor);
   if (!experiment) return std::unexpected(experiment.error());
   Arrays arrays;
@@ -310,7 +338,8 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   arrays.k = filled(inputs, Operand::k, places.keys);
   arrays.v = filled(inputs, Operand::v, places.values);
   arrays.d_o = filled(of_outputs, Operand::q, places.outputs);
-  arrays.estimated = attention::program::multiplications(of) > most_exact_multiplications;
+  arrays.estimated = outputs == MadeOutputs::estimated ||
+                     attention::program::multiplications(of) > most_exact_multiplications;
   arrays.lse.resize(static_cast<std::size_t>(places.queries.rows()));
   if (arrays.with_d_lse) {
     for (std::size_t i = 0; i < arrays.lse.size(); ++i)
@@ -332,6 +361,13 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   }
   if (says(of, "delta")) arrays.delta.resize(arrays.lse.size());
   if (says(of, "o=fp32")) arrays.o_fp32.resize(arrays.d_o.size());
+  const auto before = [&](std::vector<float>& to, std::uint32_t sums, const Placement& placement, std::uint64_t which) {
+    if ((arrays.sums_before & sums) != 0)
+      to = tools::seeded_values(of.seed + which, static_cast<std::size_t>(placement.elements()));
+  };
+  before(arrays.dq_before, WAVEJIT_SUMS_OF_DQ, places.queries, 1);
+  before(arrays.dk_before, WAVEJIT_SUMS_OF_DK_DV, places.keys, 2);
+  before(arrays.dv_before, WAVEJIT_SUMS_OF_DK_DV, places.values, 3);
   // Some above most scores of a row, some below.
   for (std::int64_t head = 0; says(of, "d_sink") && head < of.query_heads; ++head)
     arrays.sinks.push_back(static_cast<float>((head * 7 % 5) - 1));

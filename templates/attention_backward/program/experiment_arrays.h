@@ -32,19 +32,26 @@ struct Arrays {
   bool with_d_bias = false;
   bool d_bias_fp32 = false;
   std::vector<std::int32_t> query_starts, key_starts, key_lengths;
+  // Bits of enum wavejit_gradient_sums, and the sums of calls before, as dq, dk and dv hold them; empty: none.
+  std::uint32_t sums_before = 0;
+  std::uint32_t sums_behind = 0;
+  std::vector<float> dq_before, dk_before, dv_before;
   bool estimated = false;  // o and LSE: gradients are of these, whoever gave them
   Gradients exact;         // rows where the tensors have them; of sinks [batch][query head]; of the bias as it
 
   std::uint64_t multiplications() const;
 };
-// What the words say beside the experiment: d_lse, d_bias and its type.
+// What the words say beside the experiment: d_lse, d_bias and its type, sums of several calls.
 void read_words(Arrays& arrays);
 // Whether it has `word`, as "delta" or "o=fp32".
 bool says(const attention::program::Experiment& experiment, const std::string& word);
 // A line whose arrays can be made.
 tools::Result<attention::program::Experiment> parse_problem(const std::string& descriptor);
-// `with_gradients`: also `exact`.
-tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients = true);
+// `with_gradients`: also `exact`. `outputs`: o and LSE of an exact forward call where that takes no minutes, or made up
+// whatever the size. What compares bits with bits needs no more.
+enum class MadeOutputs : std::uint8_t { exact, estimated };
+tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients = true,
+                                  MadeOutputs outputs = MadeOutputs::exact);
 
 // o and LSE as an exact forward call would have left them.
 void compute_outputs(Arrays& arrays);

@@ -99,6 +99,14 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   const std::size_t sinks_at = bias_at + (answers_bias ? padded(biases) : 0);
   problem.rows = static_cast<std::int64_t>((sinks_at + (answers_sinks ? padded(sinks) : 0)) / columns);
   if (!arrays->experiment.output_fp32) problem.type = arrays->experiment.type;
+  // Where sums of calls before are given, gradients begin at them; what else stands in the answer is not written yet.
+  std::size_t first = 0;
+  for (const auto& [before, elements] : {std::pair{&arrays->dq_before, query_elements},
+                                         {&arrays->dk_before, key_elements},
+                                         {&arrays->dv_before, value_elements}}) {
+    if (!before->empty()) problem.before.emplace_back(first * sizeof(float), bytes_of(*before));
+    first += elements;
+  }
   const auto call_with = [=](std::span<void* const> inputs, void* output) {
     const auto given = [&](std::size_t index, const auto& values) { return values.empty() ? nullptr : inputs[index]; };
     const std::size_t bytes = arrays->experiment.output_bytes();
@@ -181,7 +189,7 @@ class AttentionBackward : public Family {
            "[causal[=<prefix>]] "
            "[window=<left>,<right>] [layout=<bshd|bhsd|packed>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
            "[bias=<bh|b|h|1>] [bias_type=fp32] [alibi=<h|bh>] [softcap=<x>] [d_lse] [d_sink] [d_bias[=fp32]] [delta] "
-           "[o=fp32] [gradients=fp32] [seed=<n>]";
+           "[o=fp32] [gradients=fp32] [sums_before=<dq|dk_dv|dq,dk_dv>] [sums_behind=<dq|dk_dv|dq,dk_dv>] [seed=<n>]";
   }
   std::vector<std::string> run_examples() const override {
     return {

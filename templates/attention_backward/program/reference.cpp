@@ -24,7 +24,7 @@ double dot(const double* a, const double* b, std::int64_t dims) {
 }
 
 // A row's scores behind everything that they pass through, and what each of them has of the derivative by its product
-// q · k; its weights, output and LSE.
+// scale · q · k; its weights, output and LSE.
 struct Row {
   std::int64_t first = 0;
   std::vector<double> weights;  // of the keys from `first` on
@@ -43,7 +43,7 @@ Row row_of(const Operands& of, std::int64_t head, std::int64_t row) {
   double most = rules.sink.value_or(-std::numeric_limits<double>::infinity());
   for (std::int64_t key = first; key < end; ++key) {
     double score = rules.scale * dot(q, at(of.k, key, of.dims_qk), of.dims_qk);
-    double slope = rules.scale;
+    double slope = 1;
     if (rules.softcap != 0) {
       const double share = std::tanh(score / rules.softcap);
       score = rules.softcap * share;
@@ -125,6 +125,9 @@ Gradients backward(const Operands& of) {
         delta_magnitude += std::fabs(term);
       }
       if (!of.d_lse.empty()) delta -= of.d_lse[static_cast<std::size_t>(number)];
+      const double scale = of.rules[static_cast<std::size_t>(head)].scale;
+      const double of_dq = of.dq_unscaled ? 1 : scale;
+      const double of_dk = of.dk_unscaled ? 1 : scale;
       // The sink's share of the row; it gives no value, so its dP is 0.
       if (const auto& sink = of.rules[static_cast<std::size_t>(head)].sink; sink && !std::isinf(one.lse)) {
         const double share = std::exp(*sink - one.lse);
@@ -144,8 +147,8 @@ Gradients backward(const Operands& of) {
           sums.d_bias.magnitudes[element] = weight * (std::fabs(d_weight - delta) + delta_magnitude);
         }
         add(sums.dv, key, weight, weight, d_o, of.dims_v);
-        add(sums.dq, number, d_product, magnitude, at(of.k, key, of.dims_qk), of.dims_qk);
-        add(sums.dk, key, d_product, magnitude, at(of.q, number, of.dims_qk), of.dims_qk);
+        add(sums.dq, number, of_dq * d_product, std::fabs(of_dq) * magnitude, at(of.k, key, of.dims_qk), of.dims_qk);
+        add(sums.dk, key, of_dk * d_product, std::fabs(of_dk) * magnitude, at(of.q, number, of.dims_qk), of.dims_qk);
       }
     }
   return sums;

@@ -29,6 +29,9 @@ struct Operands {
   std::vector<double> d_o;    // the gradient of o
   std::vector<double> d_lse;  // the gradient of LSE [head][row]; empty: 0
   std::vector<double> bias;   // added to scores [head][row][key]; empty: none
+  // Sums that a later call goes on with: the scale comes last.
+  bool dq_unscaled = false;
+  bool dk_unscaled = false;
   // Taken as what the forward call wrote, whatever it would be; empty: computed.
   Outputs given;
 
