@@ -349,6 +349,69 @@ TEST(Cdna3Sums, ProductsWithZeroCutOnlyWhatIsFarBelowTheOtherFactor) {
   EXPECT_EQ(element_of(machine, shape, huge, weights, minus_o, 8), "b1000000");
 }
 
+// Factors of +0 are looked for beforehand, those of −0 are multiplied: but for the sign of a zero in C they come to the
+// same, NaN and infinity of the other factor among it.
+TEST(MatrixSums, OfZerosAreWhatMultiplyingThemGives) {
+  std::mt19937_64 random = random_from(9);
+  const matrix::Summation seeded = matrix::seeded_summation(3);
+  Machine machine("gfx950");
+  for (const matrix::Summation* summation : {static_cast<const matrix::Summation*>(nullptr), &seeded})
+    for (const char* name : {"v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x16_bf16", "v_mfma_f32_16x16x32_f16",
+                             "v_mfma_f32_16x16x16_bf16", "v_mfma_f32_4x4x4_16b_f16"})
+      for (const bool zero_is_a : {true, false})
+        for (const bool has_infinity : {false, true})
+          for (const bool has_minus_zero : {false, true}) {
+            SCOPED_TRACE(name);
+            const matrix::Shape& shape = shape_of(name);
+            machine.wave().summation = summation;
+            const unsigned zeros = zero_is_a ? a_first : b_first;
+            const unsigned others = zero_is_a ? b_first : a_first;
+            for (unsigned lane = 0; lane < lane_places; ++lane)
+              for (unsigned i = 0; i < shape.k_per_lane(); ++i)
+                put(machine, others, lane, 16, i,
+                    has_infinity && lane == 9 && i == 1 ? (shape.a == Element::bf16 ? 0xff80 : 0x7c00)
+                                                        : static_cast<std::uint32_t>(random() & 0xbbff));
+            const unsigned results = shape.results_per_lane();
+            for (unsigned r = 0; r < results; ++r)
+              for (unsigned lane = 0; lane < lane_places; ++lane)
+                machine.v(c_first + r)[lane] = static_cast<std::uint32_t>(random());
+            machine.v(c_first)[3] = 0;
+            machine.v(c_first)[4] = 0x7f800000;
+            machine.v(c_first)[5] = 0xffc12345;
+            machine.v(c_first)[6] = 0x00000001;
+            if (has_minus_zero) machine.v(c_first)[7] = 0x80000000;
+            std::vector<std::uint32_t> got;
+            for (const std::uint32_t zero : {0U, 0x8000U}) {
+              for (unsigned lane = 0; lane < lane_places; ++lane)
+                for (unsigned i = 0; i < shape.k_per_lane(); ++i) put(machine, zeros, lane, 16, i, zero);
+              ASSERT_TRUE(machine.run(text_of(shape)));
+              int infinities = 0;
+              for (unsigned r = 0; r < results; ++r)
+                for (unsigned lane = 0; lane < lane_places; ++lane) {
+                  const std::uint32_t c = machine.v(c_first + r)[lane];
+                  const std::uint32_t d = machine.v(d_first + r)[lane];
+                  if (zero == 0) {
+                    got.push_back(d);
+                    if (c != d && !std::isnan(std::bit_cast<float>(c)) && std::isnan(std::bit_cast<float>(d)))
+                      ++infinities;
+                  } else if (c != 0x80000000) {
+                    ASSERT_EQ(got[(r * lane_places) + lane], d) << "register " << r << " lane " << lane;
+                  }
+                }
+              if (zero == 0) EXPECT_EQ(infinities > 0, has_infinity);
+            }
+          }
+}
+
+TEST(MatrixSums, OfZerosKeepASignBehindNegativeOnesAlone) {
+  Machine machine("gfx950");
+  const matrix::Shape& shape = shape_of("v_mfma_f32_32x32x16_bf16");
+  const std::vector<std::string> zeros(16, "0000");
+  EXPECT_EQ(element_of(machine, shape, zeros, std::vector<std::string>(16, "bf80"), "80000000", 16), "80000000");
+  EXPECT_EQ(element_of(machine, shape, zeros, std::vector<std::string>(16, "3f80"), "80000000", 16), "00000000");
+  EXPECT_EQ(element_of(machine, shape, zeros, std::vector<std::string>(16, "bf80"), "00000000", 16), "00000000");
+}
+
 TEST(SeededSums, ArePermutationsOfTheSeedAlone) {
   for (const std::uint64_t seed : {0ULL, 1ULL, 7ULL}) {
     const matrix::Summation one = matrix::seeded_summation(seed);

@@ -149,6 +149,51 @@ void multiply_f64(const MatrixCall& call) {
   }
 }
 
+// ---- Products that are all zero: of waves without rows, and of tiles beyond the last key
+
+bool is_none(IntRun flags) {
+  std::int32_t any = 0;
+  for (unsigned i = 0; i < run; ++i) any |= flags[i];
+  return any == 0;
+}
+bool all_zero(const std::uint32_t* words, unsigned count) {
+  IntRun any = {};
+  for (unsigned i = 0; i < count; i += run) any |= load_run<IntRun>(words + i);
+  return is_none(any);
+}
+// Of pairs of 16-bit floats: no exponent of ones alone.
+bool all_finite(Element element, const std::uint32_t* words, unsigned count) {
+  const IntRun high = IntRun{} + (element == Element::bf16 ? 0x7f800000 : 0x7c000000);
+  IntRun any = {};
+  for (unsigned i = 0; i < count; i += run) {
+    const auto pairs = load_run<IntRun>(words + i);
+    any |= ((pairs & high) == high) | (((pairs << 16) & high) == high);
+  }
+  return is_none(any);
+}
+
+// D = C, if zeros are all that is added to it, in whatever order. False where a sign would have to be worked out: -0
+// stays -0 behind products of -0 alone.
+bool add_nothing(const MatrixCall& call) {
+  if (call.a != call.b || (call.a != Element::bf16 && call.a != Element::f16)) return false;
+  const unsigned words = call.shape->k_per_lane() / 2 * lane_places;
+  const bool of_a = all_zero(call.a_registers, words) && all_finite(call.b, call.b_registers, words);
+  if (!of_a && !(all_zero(call.b_registers, words) && all_finite(call.a, call.a_registers, words))) return false;
+  const unsigned results = call.shape->results_per_lane();
+  const auto c_of = [&](unsigned r, unsigned lane) { return call.c_registers + (r * call.c_stride) + lane; };
+  const IntRun minus_zero = IntRun{} + static_cast<std::int32_t>(0x80000000u);
+  IntRun any = {};
+  for (unsigned r = 0; r < results; ++r)
+    for (unsigned lane = 0; lane < lane_places; lane += run) any |= load_run<IntRun>(c_of(r, lane)) == minus_zero;
+  if (!is_none(any)) return false;
+  for (unsigned r = 0; r < results; ++r)
+    for (unsigned lane = 0; lane < lane_places; lane += run) {
+      const FloatRun value = settled(load_run<FloatRun>(c_of(r, lane)));
+      __builtin_memcpy(call.d_registers + (r * lane_places) + lane, &value, sizeof(value));
+    }
+  return true;
+}
+
 // 32 vector registers of 16 floats hold 16 sums and what feeds them; 16 registers of 8 floats hold 4.
 #if defined(__AVX512F__)
 constexpr unsigned registers_at_once = 4;
@@ -181,6 +226,7 @@ namespace WAVEJIT_HOST_SET {
 void multiply(const MatrixCall& call) {
   if (call.a == Element::f64) return multiply_f64(call);
   if (call.a == Element::i8) return multiply_as<IntRun, std::int32_t>(call);
+  if (add_nothing(call)) return;
   multiply_as<FloatRun, float>(call);
 }
 }  // namespace WAVEJIT_HOST_SET

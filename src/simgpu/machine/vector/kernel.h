@@ -290,6 +290,17 @@ void run(Call& call) {
 template <typename Nearest, typename Permitted, typename Result, typename A>
 void run_transcendental(Call& call) {
   if (call.transcendentals_key == 0 || call.rounding != 0) return run<Nearest, Result, A>(call);
+  // Waves without rows of their own have one operand in all lanes.
+  if constexpr (same<A, F32> && same<Result, F32>) {
+    const std::uint32_t* const a = call.source[0];
+    std::uint32_t others = 0;
+    for (unsigned lane = 1; lane < lane_places; ++lane) others |= a[lane] ^ a[0];
+    if (others == 0) {
+      const auto value = __builtin_bit_cast(std::uint32_t, apply<Permitted>(call, A::load(a, 0), 0, 0, 0));
+      for (unsigned lane = 0; lane < lane_places; ++lane) call.result[lane] = value;
+      return;
+    }
+  }
   run<Permitted, Result, A>(call);
 }
 
