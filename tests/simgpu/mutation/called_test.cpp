@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What mutation_test.cpp says of dense kernels, for pages, left padding, mixes, softmax_lse, gradients and latent
-// attention, by whole calls: every wait, barrier, wait state and mask is reported when it goes, or makes the result
-// another one, or stands in redundant.txt. The same --all and --print.
+// What mutation_test.cpp says of dense kernels, for pages, left padding, mixes, softmax_lse and gradients, by whole
+// calls: every wait, barrier, wait state and mask is reported when it goes, or makes the result another one, or stands
+// in redundant.txt. The same --all and --print.
 //
 // To add a kernel, add a row to `cases`: its words, and calls that launch it.
 #include "called.h"
@@ -18,7 +18,6 @@
 #include "analysis/kernel_code.h"
 #include "attention/modified.h"
 #include "attention_backward/backward_run.h"
-#include "attention_latent/latent_run.h"
 #include "mutation.h"
 #include "softmax_lse/softmax_run.h"
 
@@ -99,27 +98,6 @@ CallProblem sinks_that_are_none() {
   arrays.sinks = {-std::numeric_limits<float>::infinity()};
   arrays.exact.d_sink = {.values = {0}, .magnitudes = {0}};
   return gradients_of(arrays);
-}
-
-// `lies`: entries that are no page, or lengths, that no answer is defined for.
-CallProblem latent_of(const LatentArrays& arrays, bool lies = false) {
-  return {[arrays, lies](wavejit_engine* engine, bool judges) {
-    const LatentOutput output = run_latent(engine, arrays);
-    CallResult result = result_of(output);
-    result.bits.assign(output.o.begin(), output.o.end());
-    append(result.bits, output.lse);
-    constexpr std::int64_t some_rows = 5;
-    if (judges && !lies && output.status == WAVEJIT_OK) result.wrong = wrong_latent(arrays, output, some_rows);
-    return result;
-  }};
-}
-CallProblem latent(const std::string& words) { return latent_of(latent_arrays(words)); }
-// Cut to the cache, and to what there is of keys.
-CallProblem latent_that_lies(const std::string& words, std::int32_t entry, const Numbers& lengths) {
-  LatentArrays arrays = latent_arrays(words);
-  std::ranges::fill(arrays.table, entry);
-  arrays.key_lengths = lengths;
-  return latent_of(arrays, true);
 }
 
 // Keys grow every three tiles, so that maxima rise and sums are rescaled in the middle of the walk.
@@ -259,37 +237,7 @@ std::vector<Case> cases() {
         gradients("bf16 b1 q700 k20 h2 d64 causal d_sink"),
         gradients("bf16 b3 q33 k40 h2 d64 causal layout=packed q_lengths=33,0,7 k_lengths=40,5,0 d_sink")};
   };
-  constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
-  // Rows that fill no tile, tiles of few keys and of none, several tiles, chunks, a sequence without rows.
-  const std::vector<CallProblem> latent_in_pages = {
-      latent("bf16 b2 q2 k70 h3 d576/512 causal lse layout=paged:16 k_lengths=70,33"),
-      latent("bf16 b3 q3 k130 h9 d576/512 causal lse layout=paged:48 q_lengths=3,0,1 k_lengths=130,5,0 sink"),
-      latent("bf16 b1 q1 k129 h32 d576/512 causal=128 apart layout=paged:16"),
-      latent("bf16 b2 q2 k300 h12 d576/512 causal lse layout=paged:16 k_lengths=300,1"),
-      latent_that_lies("bf16 b2 q1 k90 h2 d576/512 causal layout=paged:16 splits=1", -1, {90, 17}),
-      latent_that_lies("bf16 b2 q1 k90 h2 d576/512 causal layout=paged:16 splits=1", most, {-3, most}),
-      latent("bf16 b1 q1 k2150 h5 d576/512 causal lse layout=paged:48 splits=1"),
-  };
-  const std::vector<CallProblem> latent_dense = {
-      latent("bf16 b1 q1 k70 h40 d576/512 lse"),
-      latent("bf16 b2 q1 k130 h65 d576/512 lse sink k_lengths=130,0"),
-      latent("bf16 b2 q3 k200 h24 d576/512 layout=packed q_lengths=3,1 k_lengths=200,33"),
-      latent("bf16 b1 q1 k64 h64 d576/512 apart"),
-      latent("bf16 b1 q1 k2150 h33 d576/512 lse splits=1"),
-  };
-  const std::vector<CallProblem> latent_merged = {
-      latent("bf16 b2 q1 k1100 h3 d576/512 lse splits=2 k_lengths=1100,7"),
-      latent("bf16 b2 q1 k2100 h2 d576/512 lse sink splits=3 k_lengths=2100,0"),
-      latent("bf16 b2 q2 k1030 h2 d576/512 causal layout=packed q_lengths=2,1 k_lengths=1030,1025 splits=2"),
-  };
   return {
-      {"latent_gfx950",
-       "gfx950",
-       {"attention_latent ", "mask=causal", "rows=32", "pages=granules"},
-       latent_in_pages,
-       true},
-      {"latent_gfx942", "gfx942", {"attention_latent ", "mask=none", "rows=64", "pages=none"}, latent_dense, true},
-      {"latent_combine_gfx942", "gfx942", {"attention_latent_combine "}, latent_merged, true},
       {"dq_gfx950", "gfx950", {"attention_backward_dq "}, of_gradients(" causal"), true},
       {"dkdv_gfx950", "gfx950", {"attention_backward_dkdv "}, of_gradients(" causal"), true, "auto tile_queries=128"},
       {"dkdv_shared_gfx950",
