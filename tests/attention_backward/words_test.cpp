@@ -49,8 +49,8 @@ TEST(BackwardWords, AFlagOfAProblemIsOneRow) {
 // Of sums no kernel knows: they are told at launch.
 TEST(BackwardWords, SumsOfSeveralCallsAreWordsBesideFp32) {
   const std::string wide = std::string(line) + " gradients=fp32";
-  for (const auto& [key, member] : {std::pair{"sums_before", &ProblemDescriptor::sums_before},
-                                    {"sums_behind", &ProblemDescriptor::sums_behind}}) {
+  for (const auto& [key, member] :
+       {std::pair{"sums_before", &ProblemDescriptor::sums_before}, {"sums_behind", &ProblemDescriptor::sums_behind}}) {
     for (const auto& [value, bits] : {std::pair<const char*, std::uint32_t>{"dq", WAVEJIT_SUMS_OF_DQ},
                                       {"dk_dv", WAVEJIT_SUMS_OF_DK_DV},
                                       {"dq,dk_dv", WAVEJIT_SUMS_OF_DQ | WAVEJIT_SUMS_OF_DK_DV}}) {
@@ -64,8 +64,7 @@ TEST(BackwardWords, SumsOfSeveralCallsAreWordsBesideFp32) {
     EXPECT_EQ(to_text(*parse_descriptor(std::format("{} {}=dk_dv,dq", wide, key))),
               std::format("{} {}=dq,dk_dv", wide, key));
     for (const char* wrong : {"", "dk", "dq,", ",dq", "dq,dq", "3", "dq dk_dv"})
-      EXPECT_THAT(parse_descriptor(std::format("{} {}={}", wide, key, wrong)).error().detail,
-                  HasSubstr("accepted"))
+      EXPECT_THAT(parse_descriptor(std::format("{} {}={}", wide, key, wrong)).error().detail, HasSubstr("accepted"))
           << wrong;
     EXPECT_THAT(parse_descriptor(std::format("{} {}=dq", line, key)).error().detail,
                 HasSubstr(std::format("{}; accepted: gradients=fp32 beside it", key)));

@@ -166,18 +166,18 @@ TEST_F(RunGradientsTest, OfPiecesOfTheKeys) {
   const auto save_piece = [&](std::int64_t first, std::int64_t end) {
     for (const auto& [name, seed] : {std::pair{"k.npy", 3}, {"v.npy", 4}}) {
       const std::vector<float> all = normal_values({1, keys, 2, 64}, static_cast<std::uint64_t>(seed));
-      write_text(scratch_ / name, npy_file({1, end - first, 2, 64},
-                                           {all.begin() + (first * 2 * 64), all.begin() + (end * 2 * 64)}, {}));
+      write_text(scratch_ / name,
+                 npy_file({1, end - first, 2, 64}, {all.begin() + (first * 2 * 64), all.begin() + (end * 2 * 64)}, {}));
     }
   };
   save_piece(0, cut);
-  const Outcome first = gradients({}, {"--gradients-fp32", "--check", "--repeat", "1", "--sums-behind", "dq", "--dq",
-                                       scratch_ / "sums.npy"});
+  const Outcome first = gradients(
+      {}, {"--gradients-fp32", "--check", "--repeat", "1", "--sums-behind", "dq", "--dq", scratch_ / "sums.npy"});
   ASSERT_EQ(first.code, 0) << first.err << first.out;
   EXPECT_THAT(first.out, HasSubstr("check    passed"));
   save_piece(cut, keys);
-  const Outcome second = gradients({"dq"}, {"--gradients-fp32", "--check", "--repeat", "1", "--dq-before",
-                                            scratch_ / "sums.npy"});
+  const Outcome second =
+      gradients({"dq"}, {"--gradients-fp32", "--check", "--repeat", "1", "--dq-before", scratch_ / "sums.npy"});
   ASSERT_EQ(second.code, 0) << second.err << second.out;
   EXPECT_THAT(second.out, HasSubstr("check    passed"));
   EXPECT_THAT(second.out, HasSubstr("the same bits each time"));

@@ -169,7 +169,10 @@ int waves_per_simd(const KeyKernel& spec, const targets::Target& /*target*/) {
   if (spec.shared) return 1;  // LDS has room for one workgroup
   return spec.head_dim_qk <= 64 && spec.blocks == 1 && !spec.has(Modifier::bias) ? 2 : 1;
 }
-int waves_per_simd(const BiasKernel& /*spec*/, const targets::Target& /*target*/) { return 1; }
+// Its waves wait for memory most of the time: a second one works meanwhile.
+int waves_per_simd(const BiasKernel& spec, const targets::Target& /*target*/) {
+  return spec.head_dim_qk <= 128 ? 2 : 1;
+}
 int waves_per_simd(const SinkKernel& /*spec*/, const targets::Target& /*target*/) { return 2; }
 
 std::span<const families::KernelKind> own_kernel_kinds() {

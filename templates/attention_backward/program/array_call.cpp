@@ -68,8 +68,8 @@ struct Answer {
   void* DevicePointers::* memory;
   bool fp32 = false;
   const std::vector<float>* before = nullptr;  // sums that a call goes on with; null or empty: none
-  std::int64_t stride = 0;   // elements from row to row in memory; its last size and more
-  bool heads_first = false;  // [batch, heads, rows, …], else [batch, rows, heads, …]
+  std::int64_t stride = 0;                     // elements from row to row in memory; its last size and more
+  bool heads_first = false;                    // [batch, heads, rows, …], else [batch, rows, heads, …]
   std::vector<std::byte> bytes = {};
 
   std::size_t columns() const { return static_cast<std::size_t>(shape.back()); }

@@ -338,8 +338,8 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   arrays.k = filled(inputs, Operand::k, places.keys);
   arrays.v = filled(inputs, Operand::v, places.values);
   arrays.d_o = filled(of_outputs, Operand::q, places.outputs);
-  arrays.estimated = outputs == MadeOutputs::estimated ||
-                     attention::program::multiplications(of) > most_exact_multiplications;
+  arrays.estimated =
+      outputs == MadeOutputs::estimated || attention::program::multiplications(of) > most_exact_multiplications;
   arrays.lse.resize(static_cast<std::size_t>(places.queries.rows()));
   if (arrays.with_d_lse) {
     for (std::size_t i = 0; i < arrays.lse.size(); ++i)
