@@ -39,6 +39,31 @@ class Indexer(unittest.TestCase):
         self.assertTrue(torch.equal(indices, dense))
         self.assertTrue((dense[1, :, 77:] == -1).all() and (dense[1, :, :77] >= 0).all())
 
+    def test_the_operator_is_traced(self):
+        def lists(queries, keys, weights):
+            indices, values = wavejit.torch.sparse_indexer(2 * queries, keys, weights, 16, causal=True, window=(100, None), return_values=True)
+            return indices, values, wavejit.torch.sparse_indexer(queries, keys, weights, 8)
+
+        inputs = self.queries, self.keys, self.weights
+        plain = lists(*inputs)
+        graphs = []
+
+        def keep(graph, _):
+            graphs.append(graph.code)
+            return graph
+
+        for backend in ("aot_eager", keep):
+            for one, other in zip(torch.compile(lists, backend=backend, fullgraph=True)(*inputs), plain):
+                self.assertTrue(torch.equal(one, other))
+        self.assertEqual((len(graphs), graphs[0].count("torch.ops.wavejit.sparse_indexer.default(")), (1, 2))
+        for words in ({}, {"values": True, "causal": True}):
+            told = torch.library.opcheck(torch.ops.wavejit.sparse_indexer.default, (*inputs, 16), words, test_utils=("test_schema", "test_faketensor", "test_autograd_registration"))
+            self.assertEqual(set(told.values()), {"SUCCESS"})
+
+    def test_a_choice_has_no_gradient(self):
+        indices, values = wavejit.torch.sparse_indexer(self.queries.requires_grad_(), self.keys, self.weights.requires_grad_(), 16, return_values=True)
+        self.assertFalse(indices.requires_grad or values.requires_grad)
+
     def test_refusals(self):
         with self.assertRaisesRegex(wavejit.InvalidArgument, "queries and scores are missing"):
             wavejit.torch.sparse_indexer(None, None, None, 4)
