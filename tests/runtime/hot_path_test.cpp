@@ -209,8 +209,15 @@ TEST_F(HotPath, LatentAttentionCostsNoAllocationEither) {
     attention_latent::LatentCall checked(call, *problem, runs, engine_->target_row(), engine_->toggles());
     return engine_->run(checked, nullptr).has_value();
   };
-  for (const std::int32_t splits : {1, 4}) {
+  struct Kind {
+    std::int32_t splits;
+    std::int64_t dims;
+    std::int64_t value_dims;
+  };
+  for (const auto& [splits, dims, value_dims] : {Kind{1, 576, 512}, {4, 576, 512}, {1, 512, 512}, {4, 320, 256}}) {
     call.splits = splits;
+    call.q.sizes[3] = call.k.sizes[3] = dims;
+    call.o.sizes[3] = value_dims;
     ASSERT_TRUE(run());
     counting = true;
     allocations = locks = 0;
@@ -218,8 +225,8 @@ TEST_F(HotPath, LatentAttentionCostsNoAllocationEither) {
     for (int i = 0; i < calls; ++i) good = good && run();
     counting = false;
     EXPECT_TRUE(good);
-    EXPECT_EQ(allocations, 0U) << splits;
-    EXPECT_EQ(locks, 0U) << splits;
+    EXPECT_EQ(allocations, 0U) << splits << ' ' << dims;
+    EXPECT_EQ(locks, 0U) << splits << ' ' << dims;
   }
 }
 

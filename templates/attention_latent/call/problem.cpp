@@ -48,29 +48,29 @@ std::int64_t dims_of(const wavejit_tensor& latent, const wavejit_tensor& rope) {
   return latent.sizes[3] + (rope.data != nullptr ? rope.sizes[3] : 0);
 }
 
-// Which of the pairs (D, Dv) the tensors have.
+// Which of the pairs (D, Dv) the tensors have. On the hot path: texts are made where something is refused.
 Result<Dims> check_dims(const Call& call) {
   const std::int64_t v = call.o.sizes[3];
   const std::int64_t qk = dims_of(call.q, call.q_rope);
-  const auto refused = [&](const Named& tensor, const std::string& accepted) {
-    return std::unexpected(bad_size(tensor, 3, accepted));
-  };
-  std::string known;
   for (const auto& [dims, name] : dims_names) {
     const HeadDims of = head_dims(dims);
-    if (of.qk != qk || of.v != v) {
-      known += (known.empty() ? "" : ", ") + std::to_string(of.qk) + " with o.sizes[3] = " + std::to_string(of.v);
-      continue;
-    }
+    if (of.qk != qk || of.v != v) continue;
     for (const auto& [name_of, latent, rope] : {std::tuple{"q", &call.q, &call.q_rope}, {"k", &call.k, &call.k_rope}}) {
       const bool apart = rope->data != nullptr;
       if (apart && latent->sizes[3] != v)
-        return refused({name_of, latent},
-                       std::to_string(v) + " (o.sizes[3]) beside " + name_of + "_rope, whose columns follow V's");
+        return std::unexpected(
+            bad_size({name_of, latent}, 3,
+                     std::to_string(v) + " (o.sizes[3]) beside " + name_of + "_rope, whose columns follow V's"));
       if (dims_of(*latent, *rope) != qk)
-        return refused({name_of, latent}, std::to_string(qk) + " columns, with " + name_of + "_rope's, as q has");
+        return std::unexpected(
+            bad_size({name_of, latent}, 3, std::to_string(qk) + " columns, with " + name_of + "_rope's, as q has"));
     }
     return dims;
+  }
+  std::string known;
+  for (const auto& [dims, name] : dims_names) {
+    const HeadDims of = head_dims(dims);
+    known += (known.empty() ? "" : ", ") + std::to_string(of.qk) + " with o.sizes[3] = " + std::to_string(of.v);
   }
   return std::unexpected(bad(WAVEJIT_UNSUPPORTED, "q.sizes[3] (with q_rope.sizes[3])",
                              std::to_string(qk) + " with o.sizes[3] = " + std::to_string(v), known));
