@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <format>
 #include <limits>
 #include <ostream>
 #include <string>
@@ -230,6 +231,25 @@ std::vector<Case> cases() {
     all.push_back(starts_that_lie(mask));
     return all;
   };
+  // A bias of each kind of sharing, rows and keys of one tile and of several, tiles that no row sees.
+  const auto of_biases = [] {
+    std::vector<CallProblem> all;
+    for (const char* words :
+         {"bf16 b1 q70 k129 h2/1 d64 causal bias=h d_bias d_lse",
+          "bf16 b3 q140 k190 h2/1 d64 causal layout=packed q_lengths=40,0,140 k_lengths=190,20,5 "
+          "bias=h d_bias",
+          "bf16 b3 q33 k300 h2 d64 causal k_lengths=300,33,0 bias=b d_bias",
+          "bf16 b2 q260 k40 h4/2 d64 causal bias=1 d_bias", "bf16 b1 q64 k64 h1 d64 causal scale=0 bias=h d_bias"})
+      all.push_back(gradients(words));
+    // At the end of a row each element is stored where its key is one: of four neighbours the last that is, in each
+    // place of a tile. Two rows: behind the first stands what nobody may write.
+    for (int place = 0; place < 64; place += 8)
+      for (int last = 1; last < 4; ++last)
+        all.push_back(gradients(std::format("bf16 b1 q2 k{} h1 d64 causal bias=h d_bias", place + last)));
+    all.push_back(lengths_that_lie(" causal bias=h d_bias"));
+    all.push_back(starts_that_lie(" causal bias=h d_bias"));
+    return all;
+  };
   // Chains of no row, of one and of several; sequences without rows, rows that see their sink alone.
   const auto of_sinks = [] {
     return std::vector<CallProblem>{
@@ -249,6 +269,7 @@ std::vector<Case> cases() {
       {"dq_window_gfx942", "gfx942", {"attention_backward_dq "}, of_gradients(" window=40,3"), true},
       {"dkdv_window_gfx942", "gfx942", {"attention_backward_dkdv "}, of_gradients(" window=40,3"), true},
       {"dsink_gfx950", "gfx950", {"attention_backward_dsink "}, of_sinks(), true},
+      {"dbias_gfx950", "gfx950", {"attention_backward_dbias "}, of_biases(), true},
       {"paged_gfx950",
        "gfx950",
        {"attention_forward ", " paged ", "pipeline=generic"},
