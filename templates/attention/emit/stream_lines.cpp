@@ -15,7 +15,7 @@ constexpr int lanes_per_piece = LdsPlan::piece_bytes / dma_bytes;  // that fetch
 constexpr int slot_bytes = LdsPlan::piece_bytes;
 
 // A permuted image (kernel/lds_layout.h): bits of a byte's place that its row changes.
-constexpr int unit_key_mask = 3;   // of the slot, which are the low bits of the key
+constexpr int unit_key_mask = 3;     // of the slot, which are the low bits of the key
 constexpr int unit_key_of_line = 4;  // on odd lines
 
 // The same number in each lane, of which the compiler knows nothing: what is made of it is made here.
@@ -133,8 +133,7 @@ void LineStream::begin_rows(Value* lane_group, Value* first_row_block) {
 void LineStream::enter_rows(int buffer) {
   Value* start = opaque_in_lanes(kernel_, kernel_.ir().CreateAdd(rows_start_, kernel_.constant(at(buffer).offset)));
   for (std::size_t block = 0; block < entered_rows_.size(); ++block)
-    entered_rows_[block] =
-        kernel_.ir().CreateXor(start, kernel_.constant(static_cast<int>(block) * 2 * dma_bytes));
+    entered_rows_[block] = kernel_.ir().CreateXor(start, kernel_.constant(static_cast<int>(block) * 2 * dma_bytes));
 }
 
 void LineStream::enter_transposed(int buffer) {

@@ -23,8 +23,8 @@ class LineStream final : public TileStream {
     };
     int line_bytes;
     std::array<Buffer, 2> buffers;
-    // One image is read both ways: units are permuted, and no padding is needed (kernel/lds_layout.h). Where reads start
-    // then follows from enter_rows and enter_transposed.
+    // One image is read both ways: units are permuted, and no padding is needed (kernel/lds_layout.h). Where reads
+    // start then follows from enter_rows and enter_transposed.
     bool permuted = false;
     // Who reads has waited for the transfers by itself (codegen/language/synchronize.h): the backend, which follows
     // every way through a loop, also those that are never taken, adds no wait in front of reads.

@@ -92,6 +92,12 @@ SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const l
   }
 }
 
+void SwizzledRows::begin_rows(Value* block) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* bytes = ir.CreateMul(block, kernel_.constant(language::wave_shape(kernel_).rows * pitch_));
+  for (Value*& start : read_) start = ir.CreateAdd(start, bytes);
+}
+
 // How far load i stands from the thread's first one: runs of a row, then rows.
 std::pair<int, int> SwizzledRows::place_of(int i) const {
   const int runs = units() / run();
@@ -151,8 +157,7 @@ std::vector<SwizzledStream::Load> SwizzledRows::loads_of(Value* tile, const Tile
         const int number = place_of(i).first / KeyPages::granule_keys;
         auto granule = granules->find(number);
         if (granule == granules->end())
-          granule =
-              granules->emplace(number, pages_->granule(slice_, pitch_, tile, entries, granule_of(number))).first;
+          granule = granules->emplace(number, pages_->granule(slice_, pitch_, tile, entries, granule_of(number))).first;
         Value* at = kernel_.ir().CreateOr(loads_[static_cast<std::size_t>(i)], outside);
         return granule->second.load(unit_bytes, at, kernel_.constant(0));
       });
@@ -162,8 +167,7 @@ std::vector<SwizzledStream::Load> SwizzledRows::loads_of(Value* tile, const Tile
   Value* offset = tile_pages_ ? kernel_.constant(0)
                               : ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys)), slice_.row_stride);
   for (Value* lane_offset : loads_)
-    all.emplace_back(
-        [=, this] { return from.load(width_, kernel_.ir().CreateOr(lane_offset, outside), offset); });
+    all.emplace_back([=, this] { return from.load(width_, kernel_.ir().CreateOr(lane_offset, outside), offset); });
   return all;
 }
 

@@ -75,6 +75,8 @@ class SwizzledRows final : public SwizzledStream {
                const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages);
 
   language::Values fetch_from_pages(language::Value* tile, language::Value* entries) override;
+  // A wave that reads other rows than the tile's first: its blocks of rows count from `block` (uniform) on.
+  void begin_rows(language::Value* block);
   // Of a tile that is walked. `place`, `entries`: as fetch and fetch_from_pages have them. Where `exists` (uniform) is
   // false they read nothing.
   std::vector<Load> loads_of(language::Value* tile, const TilePages::Place& place, language::Value* entries,

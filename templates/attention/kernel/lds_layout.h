@@ -13,10 +13,10 @@
 // lanes × 8) while 8 consecutive lanes read one 128-byte piece of a row. The padding behind each line spreads the eight
 // keys of a fragment read over the banks; V needs more of it because four rows are read together by a transpose read.
 //
-// Permuted lines, where one image is read by rows and transposed: no padding. A unit is 16 bytes; a line has eight slots
-// of eight units. Of key n, with i = n % 8 and j = n / 8, line i has at slot j xor (i / 2 % 2) unit u at
-// u xor 4 (i % 2) xor (j % 4). So the keys of a read by rows have the same unit in all sixteen places of 64 banks, and
-// the four lines of a transpose read have their four units there.
+// Permuted lines, where one image is read by rows and transposed: no padding. A unit is 16 bytes; a line has eight
+// slots of eight units. Of key n, with i = n % 8 and j = n / 8, line i has at slot j xor (i / 2 % 2) unit u at u xor 4
+// (i % 2) xor (j % 4). So the keys of a read by rows have the same unit in all sixteen places of 64 banks, and the four
+// lines of a transpose read have their four units there.
 //
 // Swizzled (everything else). K is row-major, [key][D]; V is stored transposed, [d][64 keys], because nothing
 // transposes it on the way out. No padding, so that two workgroups fit in 64 KB: the 16-byte units of a row are

@@ -32,8 +32,8 @@ class KeyRing {
   virtual language::Values release(int buffer, language::Value* place, const attention::TileWalk& walk,
                                    const language::Values& carried) = 0;
 
-  // What of the next tile is fetched while the walk multiplies scores: operations of one instruction or a few, to be
-  // strung between products. Not all at once: the queue of memory would hold the wave up. Between whole and release.
+  // What of the next tile is fetched while the walk multiplies: operations of one instruction or a few, to be strung
+  // between products. Not all at once: the queue of memory would hold the wave up. Between whole and release.
   virtual std::vector<std::function<void()>> fetches(int buffer, language::Value* place,
                                                      const attention::TileWalk& walk,
                                                      const language::Values& carried) = 0;

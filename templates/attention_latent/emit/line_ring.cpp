@@ -39,7 +39,12 @@ LineRing::LineRing(language::Kernel& kernel, const WalkKernel& spec, const Workg
       plan_(key_ring_plan(spec, kernel.target())),
       latent_blocks_(spec.dims_v() / language::wave_shape(kernel).fragment_k()),
       lds_(kernel, plan_.total_bytes(), regions),
-      scores_(kernel, lds_, score_region, plan_.scores_offset()),
+      scores_(kernel, lds_,
+              {.region = score_region,
+               .offset = plan_.scores_offset(),
+               .row_bytes = plan_.line_bytes,
+               .row_pitch = plan_.line_bytes,
+               .wave_pitch = plan_.wave_score_bytes}),
       pages_(attention::pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       between_products_(!pages_),
@@ -62,18 +67,30 @@ Values LineRing::look_up(Value* place, const TileWalk& walk) const {
   return {found.entry, found.granule, found.live};
 }
 
-std::vector<std::function<void()>> LineRing::transfers(Part part, int buffer, Value* place, const TileWalk& walk,
-                                                       std::span<Value* const> found) {
+LineRing::Transfers LineRing::of_line(std::size_t line, int buffer, Value* place, const TileWalk& walk,
+                                      std::span<Value* const> found) {
   Value* tile = walk.tile_at(walk.at_most_last(place));
   Value* exists = walk.exists(place);
   const TilePages::Place in_page =
       tile_pages_ ? TilePages::Place{.entry = found[0], .granule = found[1], .live = found[2]} : TilePages::Place{};
   Value* entries = pages_ ? found[0] : nullptr;
-  const auto line = static_cast<std::size_t>(part);
-  std::vector<std::function<void()>> all = latent_.transfers_of_line(buffer, tile, in_page, entries, line, exists);
+  Transfers all = latent_.transfers_of_line(buffer, tile, in_page, entries, line, exists);
   if (!rope_) return all;
   for (auto& one : rope_->transfers_of_line(buffer, tile, in_page, entries, line, exists))
     all.push_back(std::move(one));
+  return all;
+}
+
+// Enough that memory has work while waves meet at the tile's beginning. More would fill its queue, in which waves that
+// have products to do would stand. Where addresses are looked up, a whole line, whose lookup is made once.
+std::size_t LineRing::early_count() const {
+  constexpr int few = 4;  // KiB of this wave
+  return static_cast<std::size_t>(between_products_ ? few : transfers_of_line());
+}
+
+LineRing::Transfers LineRing::early(int buffer, Value* place, const TileWalk& walk, std::span<Value* const> found) {
+  Transfers all = of_line(0, buffer, place, walk, found);
+  all.resize(early_count());
   return all;
 }
 
@@ -83,36 +100,43 @@ Values LineRing::start(const TileWalk& walk) {
   const Values first_found = look_up(walk.first(), walk);
   Values found = look_up(second, walk);
   const Values third_found = look_up(walk.ahead(second, 1), walk);
-  for (const Part part : {Part::first, Part::second})
-    for (const auto& transfer : transfers(part, 0, walk.first(), walk, first_found)) transfer();
-  for (const auto& transfer : transfers(Part::first, 1, second, walk, found)) transfer();
+  for (const std::size_t line : {0, 1})
+    for (const auto& transfer : of_line(line, 0, walk.first(), walk, first_found)) transfer();
+  for (const auto& transfer : early(1, second, walk, found)) transfer();
   found.insert(found.end(), third_found.begin(), third_found.end());
   return found;
 }
 
-// Each wave waits for its own transfers into the tile. Younger are those of the next one's first part, which may stay
-// on their way.
+// Each wave waits for its own transfers into the tile. Younger are the next one's early ones, which may stay on their
+// way.
 Values LineRing::whole(int buffer, Value* place, const TileWalk& walk, const Values& carried) {
-  language::wait_for_lds_and_fills(kernel_, transfer_count());
+  language::wait_for_lds_and_fills(kernel_, static_cast<int>(early_count()));
   language::barrier(kernel_);
   latent_.enter_rows(buffer);
   if (rope_) rope_->enter_rows(buffer);
   if (between_products_) return carried;
   // Transfers from lanes' own addresses are flat instructions, which the backend counts as LDS reads, too: between such
   // reads it would wait for too few. So they go before them.
-  for (const auto& transfer : second_part(buffer, place, walk, carried)) transfer();
+  for (const auto& transfer : late(buffer, place, walk, carried)) transfer();
   return carried;
 }
 
 std::vector<std::function<void()>> LineRing::fetches(int buffer, Value* place, const TileWalk& walk,
                                                      const Values& carried) {
-  return between_products_ ? second_part(buffer, place, walk, carried) : std::vector<std::function<void()>>();
+  return between_products_ ? late(buffer, place, walk, carried) : Transfers();
 }
 
-std::vector<std::function<void()>> LineRing::second_part(int buffer, Value* place, const TileWalk& walk,
-                                                         const Values& carried) {
-  return transfers(Part::second, (buffer + 1) % buffers(), walk.ahead(place, 1), walk,
-                   std::span(carried).first(carried.size() / 2));
+LineRing::Transfers LineRing::late(int buffer, Value* place, const TileWalk& walk, const Values& carried) {
+  const int other = (buffer + 1) % buffers();
+  Value* next = walk.ahead(place, 1);
+  const std::span<Value* const> found = std::span(carried).first(carried.size() / 2);
+  Transfers all;
+  if (between_products_) {
+    all = of_line(0, other, next, walk, found);
+    all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(early_count()));
+  }
+  for (auto& one : of_line(1, other, next, walk, found)) all.push_back(std::move(one));
+  return all;
 }
 
 Values LineRing::release(int buffer, Value* place, const TileWalk& walk, const Values& carried) {
@@ -122,7 +146,7 @@ Values LineRing::release(int buffer, Value* place, const TileWalk& walk, const V
   Values found(carried.begin() + static_cast<std::ptrdiff_t>(carried.size() / 2), carried.end());
   // Before the transfers: who waits for what is found here then waits for older ones.
   const Values later = look_up(walk.ahead(next, 1), walk);
-  for (const auto& transfer : transfers(Part::first, buffer, next, walk, found)) transfer();
+  for (const auto& transfer : early(buffer, next, walk, found)) transfer();
   found.insert(found.end(), later.begin(), later.end());
   return found;
 }

@@ -44,17 +44,18 @@ class LineRing final : public KeyRing {
   language::OperandA values(int buffer, int dim_block, int key_block) override;
 
  private:
-  // A wave has two lines of a tile: the first is fetched as soon as a buffer is free, the second between products.
-  enum class Part : std::uint8_t { first, second };
+  using Transfers = std::vector<std::function<void()>>;
   language::Values look_up(language::Value* place, const attention::TileWalk& walk) const;
-  std::vector<std::function<void()>> transfers(Part part, int buffer, language::Value* place,
-                                               const attention::TileWalk& walk,
-                                               std::span<language::Value* const> found);
-  // Of the tile behind the one at `place`, which stands in `buffer`.
-  std::vector<std::function<void()>> second_part(int buffer, language::Value* place, const attention::TileWalk& walk,
-                                                 const language::Values& carried);
-  // Of a part.
-  int transfer_count() const { return (latent_.transfers() + (rope_ ? rope_->transfers() : 0)) / 2; }
+  // Of one of a wave's two lines of a tile.
+  Transfers of_line(std::size_t line, int buffer, language::Value* place, const attention::TileWalk& walk,
+                    std::span<language::Value* const> found);
+  // Those that are begun as soon as a buffer is free, and the others, of the tile behind the one at `place`, which
+  // stands in `buffer`.
+  Transfers early(int buffer, language::Value* place, const attention::TileWalk& walk,
+                  std::span<language::Value* const> found);
+  Transfers late(int buffer, language::Value* place, const attention::TileWalk& walk, const language::Values& carried);
+  int transfers_of_line() const { return (latent_.transfers() + (rope_ ? rope_->transfers() : 0)) / 2; }
+  std::size_t early_count() const;
 
   language::Kernel& kernel_;
   KeyRingPlan plan_;
@@ -63,7 +64,7 @@ class LineRing final : public KeyRing {
   ScoreExchange scores_;
   std::optional<attention::KeyPages> pages_;  // before the streams, which ask for it
   std::optional<attention::TilePages> tile_pages_;
-  bool between_products_;  // the second part is fetched
+  bool between_products_;  // late transfers are begun
   attention::LineStream latent_;
   std::optional<attention::LineStream> rope_;
 };

@@ -16,30 +16,32 @@ constexpr int blocks = 2;
 
 }  // namespace
 
-ScoreExchange::ScoreExchange(language::Kernel& kernel, const language::Lds& lds, int region, int offset)
-    : kernel_(kernel), lds_(lds), region_(region), offset_(offset) {}
+ScoreExchange::ScoreExchange(language::Kernel& kernel, const language::Lds& lds, const Place& place)
+    : kernel_(kernel), lds_(lds), place_(place) {}
 
 Value* ScoreExchange::own_block() const { return kernel_.ir().CreateAnd(kernel_.wave(), kernel_.constant(1)); }
 
-// A wave's place has its quads one behind the other, each of them the 16 bytes of all lanes.
 std::vector<Accumulator> ScoreExchange::exchange(const Accumulator& own) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   const int registers = own.layout.registers();
   const int quads = registers / quad;
-  const int wave_bytes = registers * static_cast<int>(sizeof(float)) * wave_lanes;
+  const int lanes_of_row = place_.row_bytes / quad_bytes;
+  const int quads_apart = wave_lanes / lanes_of_row * place_.row_pitch;
   // Not a constant, which no instruction's offset would hold.
-  Value* begin = language::opaque(kernel_, constant(offset_));
-  Value* lane = ir.CreateMul(kernel_.lane(), constant(quad_bytes));
+  Value* begin = language::opaque(kernel_, constant(place_.offset));
+  Value* lane =
+      ir.CreateAdd(ir.CreateMul(ir.CreateUDiv(kernel_.lane(), constant(lanes_of_row)), constant(place_.row_pitch)),
+                   ir.CreateMul(ir.CreateAnd(kernel_.lane(), constant(lanes_of_row - 1)), constant(quad_bytes)));
   const auto place_of = [&](Value* wave) {
-    return ir.CreateAdd(lane, ir.CreateAdd(begin, ir.CreateMul(wave, constant(wave_bytes))));
+    return ir.CreateAdd(lane, ir.CreateAdd(begin, ir.CreateMul(wave, constant(place_.wave_pitch))));
   };
   Value* dwords = ir.CreateBitCast(own.value, kernel_.vector(kernel_.i32(), registers));
   Value* place = place_of(kernel_.wave());
   for (int each = 0; each < quads; ++each) {
     const int first = each * quad;
-    lds_.write(region_, ir.CreateShuffleVector(dwords, {first, first + 1, first + 2, first + 3}), place,
-               each * quad_bytes * wave_lanes);
+    lds_.write(place_.region, ir.CreateShuffleVector(dwords, {first, first + 1, first + 2, first + 3}), place,
+               each * quads_apart);
   }
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
@@ -50,7 +52,7 @@ std::vector<Accumulator> ScoreExchange::exchange(const Accumulator& own) const {
     Value* from = place_of(block == 0 ? even : ir.CreateAdd(even, constant(block)));
     Value* scores = llvm::PoisonValue::get(own.value->getType());
     for (int each = 0; each < quads; ++each) {
-      Value* four = ir.CreateBitCast(lds_.read(region_, quad_bytes, from, each * quad_bytes * wave_lanes),
+      Value* four = ir.CreateBitCast(lds_.read(place_.region, quad_bytes, from, each * quads_apart),
                                      kernel_.vector(kernel_.f32(), quad));
       for (int r = 0; r < quad; ++r)
         scores = ir.CreateInsertElement(scores, ir.CreateExtractElement(four, static_cast<std::uint64_t>(r)),

@@ -12,8 +12,17 @@ namespace wavejit::attention_latent {
 
 class ScoreExchange {
  public:
-  // In `region`, from byte `offset` on. `lds` must stay.
-  ScoreExchange(language::Kernel& kernel, const language::Lds& lds, int region, int offset);
+  // A lane writes 16 bytes at a time. Those of all lanes stand in so many rows of LDS at equal distances; behind them
+  // the next 16 bytes of each lane, and so on. A wave has a place of its own.
+  struct Place {
+    int region;
+    int offset;      // bytes, of the first wave
+    int row_bytes;   // that are written of a row
+    int row_pitch;   // from row to row
+    int wave_pitch;  // from wave to wave
+  };
+  // `lds` must stay.
+  ScoreExchange(language::Kernel& kernel, const language::Lds& lds, const Place& place);
 
   // Uniform: the wave's own block of 32 keys.
   language::Value* own_block() const;
@@ -24,8 +33,7 @@ class ScoreExchange {
  private:
   language::Kernel& kernel_;
   const language::Lds& lds_;
-  int region_;
-  int offset_;
+  Place place_;
 };
 
 }  // namespace wavejit::attention_latent

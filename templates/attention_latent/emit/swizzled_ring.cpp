@@ -22,6 +22,9 @@ constexpr int region = 0;
 constexpr int unit_bytes = 16;
 constexpr int dword_bytes = 4;
 constexpr int keys_of_fragment = 8;  // of a lane
+// Scores of a wave take 128 bytes of each of the tile's first 32 rows: a pair of blocks of dims, two blocks of keys.
+constexpr int score_row_bytes = 128;
+constexpr int score_key_blocks = 2;
 
 }  // namespace
 
@@ -32,7 +35,14 @@ SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, con
       latent_blocks_(spec.dims_v() / language::wave_shape(kernel).fragment_k()),
       rope_dims_(spec.rope_dims()),
       pitch_(spec.dims_v() * bytes_of(spec.dtype)),
+      pairs_(dims_of_wave(spec) * bytes_of(spec.dtype) / score_row_bytes),
       lds_(kernel, attention::tile_keys * pitch_, 1),
+      scores_(kernel, lds_,
+              {.region = region,
+               .offset = 0,
+               .row_bytes = score_row_bytes,
+               .row_pitch = pitch_,
+               .wave_pitch = pitch_ / waves}),
       rope_slice_(workgroup.k_rope),
       pages_(attention::pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
@@ -40,6 +50,7 @@ SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, con
               tile_pages_) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
+  latent_.begin_rows(scores_.own_block());
   // Lane i of 32 has dims 2i and 2i + 1 of 64, of keys 4h … 4h + 3 (and 8 behind): unit i / 4 of eight, xor key mod 8
   // as SwizzledRows writes it, dword i mod 4.
   Value* in_half = language::row_of_lane(kernel, kernel.lane());
@@ -56,41 +67,40 @@ SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, con
 
 int SwizzledRing::rope_blocks() const { return rope_dims_ / language::wave_shape(kernel_).fragment_k(); }
 
-// 32 keys and 16 dims each, as scores take them: lane i of 32 has key i, its group the first or the last 8 dims.
+// The wave's own 32 keys and 16 dims each, as scores take them: lane i of 32 has key i, its group the first or the last
+// 8 dims.
 Values SwizzledRing::load_rope(Value* tile, Value* entries) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   const targets::WaveShape wave = language::wave_shape(kernel_);
   Values loaded;
-  for (int key_block = 0; key_block < attention::tile_keys / wave.rows; ++key_block) {
-    Value* in_tile = ir.CreateAdd(language::row_of_lane(kernel_, kernel_.lane()), constant(key_block * wave.rows));
-    Value* column = ir.CreateMul(language::group_of_lane(kernel_, kernel_.lane()), constant(wave.operand_bytes));
-    if (pages_) {
-      const KeyPages::KeyPlace place = pages_->place_of_any_key(tile, entries, in_tile);
-      for (int block = 0; block < rope_blocks(); ++block)
-        loaded.push_back(language::load_lanes(
-            kernel_, pages_->row(rope_slice_, place, ir.CreateAdd(column, constant(block * wave.fragment_bytes()))),
-            wave.operand_bytes));
-      continue;
-    }
-    Value* offset = ir.CreateAdd(ir.CreateMul(in_tile, rope_slice_.row_stride), column);
-    const bool in_page = tile_pages_.has_value();
-    const language::Buffer from =
-        in_page ? tile_pages_->rows(rope_slice_, rope_dims_ * targets::bytes_of(matrix_.element()),
-                                    tile_pages_->look_up(tile, attention::TilePages::Way::scalar))
-                : rope_slice_.buffer;
-    Value* tile_offset = in_page
-                             ? constant(0)
-                             : ir.CreateMul(ir.CreateMul(tile, constant(attention::tile_keys)), rope_slice_.row_stride);
+  Value* in_tile = ir.CreateAdd(language::row_of_lane(kernel_, kernel_.lane()),
+                                ir.CreateMul(scores_.own_block(), constant(wave.rows)));
+  Value* column = ir.CreateMul(language::group_of_lane(kernel_, kernel_.lane()), constant(wave.operand_bytes));
+  if (pages_) {
+    const KeyPages::KeyPlace place = pages_->place_of_any_key(tile, entries, in_tile);
     for (int block = 0; block < rope_blocks(); ++block)
-      loaded.push_back(
-          from.load(wave.operand_bytes, ir.CreateAdd(offset, constant(block * wave.fragment_bytes())), tile_offset));
+      loaded.push_back(language::load_lanes(
+          kernel_, pages_->row(rope_slice_, place, ir.CreateAdd(column, constant(block * wave.fragment_bytes()))),
+          wave.operand_bytes));
+    return loaded;
   }
+  Value* offset = ir.CreateAdd(ir.CreateMul(in_tile, rope_slice_.row_stride), column);
+  const bool in_page = tile_pages_.has_value();
+  const language::Buffer from = in_page
+                                    ? tile_pages_->rows(rope_slice_, rope_dims_ * targets::bytes_of(matrix_.element()),
+                                                        tile_pages_->look_up(tile, TilePages::Way::scalar))
+                                    : rope_slice_.buffer;
+  Value* tile_offset =
+      in_page ? constant(0) : ir.CreateMul(ir.CreateMul(tile, constant(attention::tile_keys)), rope_slice_.row_stride);
+  for (int block = 0; block < rope_blocks(); ++block)
+    loaded.push_back(
+        from.load(wave.operand_bytes, ir.CreateAdd(offset, constant(block * wave.fragment_bytes())), tile_offset));
   return loaded;
 }
 
 std::vector<attention::SwizzledStream::Load> SwizzledRing::latent_loads(Value* place, const TileWalk& walk,
-                                                                         Value* entries) {
+                                                                        Value* entries) {
   Value* tile = walk.tile_at(walk.at_most_last(place));
   const TilePages::Place in_page =
       tile_pages_ ? tile_pages_->look_up(tile, TilePages::Way::scalar) : TilePages::Place{};
@@ -151,10 +161,9 @@ Values SwizzledRing::release(int /*buffer*/, Value* place, const TileWalk& walk,
   Values nothing;
   for (Value* value : rope_) nothing.push_back(llvm::PoisonValue::get(value->getType()));
   Value* next = walk.ahead(place, 1);
-  const Values rope =
-      language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, nothing, [&](const Values&) {
-        return load_rope(walk.tile_at(next), pages_ ? carried.front() : nullptr);
-      });
+  const Values rope = language::if_uniform(
+      kernel_, walk.exists(next), language::Likelihood::even, nothing,
+      [&](const Values&) { return load_rope(walk.tile_at(next), pages_ ? carried.front() : nullptr); });
   Values all = next_;
   all.insert(all.end(), carried.begin(), carried.end());
   all.insert(all.end(), rope.begin(), rope.end());
@@ -163,8 +172,34 @@ Values SwizzledRing::release(int /*buffer*/, Value* place, const TileWalk& walk,
 
 OperandA SwizzledRing::keys(int buffer, int key_block, int dim_block) {
   if (dim_block < latent_blocks_) return latent_.rows(buffer, key_block, dim_block);
-  const int block = (key_block * rope_blocks()) + dim_block - latent_blocks_;
-  return matrix_.operand_a(rope_[static_cast<std::size_t>(block)], language::KOrder::contiguous);
+  return matrix_.operand_a(rope_[static_cast<std::size_t>(dim_block - latent_blocks_)], language::KOrder::contiguous);
+}
+
+// Of a wave's share of V's columns the first pair, and where two waves have the share, the one in the middle.
+bool SwizzledRing::stands_in_the_way(int pair, int key_block) const {
+  return key_block < score_key_blocks && pair % (pitch_ / waves / score_row_bytes) == 0;
+}
+
+std::vector<language::Accumulator> SwizzledRing::all_scores(std::vector<language::Accumulator> own) {
+  kept_.clear();
+  for (int key_block = 0; key_block < score_key_blocks; ++key_block)
+    for (int pair = 0; pair < pairs_; ++pair)
+      if (stands_in_the_way(pair, key_block)) kept_[{pair, key_block}] = read_values(pair, key_block);
+  // Nobody reads them, or these keys for scores, any more.
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+  return scores_.exchange(own.front());
+}
+
+Values SwizzledRing::read_values(int pair, int key_block) const {
+  const targets::WaveShape wave = language::wave_shape(kernel_);
+  Values dwords;
+  for (int key = 0; key < keys_of_fragment; ++key) {
+    const int offset = (((key_block * wave.fragment_k()) + (key / 4 * keys_of_fragment)) * pitch_) +
+                       (pair * 2 * wave.rows * targets::bytes_of(matrix_.element()));
+    dwords.push_back(lds_.read(region, dword_bytes, value_starts_[static_cast<std::size_t>(key % 4)], offset));
+  }
+  return dwords;
 }
 
 OperandA SwizzledRing::values(int /*buffer*/, int dim_block, int key_block) {
@@ -173,13 +208,8 @@ OperandA SwizzledRing::values(int /*buffer*/, int dim_block, int key_block) {
   if (pair != read_pair_ || key_block != read_keys_) {
     read_pair_ = pair;
     read_keys_ = key_block;
-    read_.clear();
-    const targets::WaveShape wave = language::wave_shape(kernel_);
-    for (int key = 0; key < keys_of_fragment; ++key) {
-      const int offset = (((key_block * wave.fragment_k()) + (key / 4 * keys_of_fragment)) * pitch_) +
-                         (pair * 2 * wave.rows * targets::bytes_of(matrix_.element()));
-      read_.push_back(lds_.read(region, dword_bytes, value_starts_[static_cast<std::size_t>(key % 4)], offset));
-    }
+    const auto kept = kept_.find({pair, key_block});
+    read_ = kept != kept_.end() ? kept->second : read_values(pair, key_block);
   }
   // Two bytes of one dword behind two of the other: the low halves, or the high ones.
   constexpr std::uint32_t low_halves = 0x05040100;

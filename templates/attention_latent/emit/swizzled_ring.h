@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tiles of keys where nothing transposes on the way out of LDS, and 64 keys of the columns that are V's fill it: one
-// buffer, and the next tile in registers. As soon as a part of a tile has gone from there into LDS, the same part of the
-// next one is asked for, the second half of it between products: memory is never without work.
+// buffer, and the next tile in registers. As soon as a part of a tile has gone from there into LDS, the same part of
+// the next one is asked for, the second half of it between products: memory is never without work.
 //
 //   V's columns      row by row in LDS. Scores read 16 bytes a lane; O reads dwords, two dims of one key, and a byte
 //                    permutation makes two fragments of eight of them
 //   behind them      (the rope) never in LDS: fragments as scores take them, from memory into registers
+//
+// Of waves that share rows each multiplies the scores of half a tile, and the other half comes from its neighbour. LDS
+// has no room for them: they pass where V's columns stand that each wave has read for O before.
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "codegen/language/lds.h"
 #include "templates/attention/emit/streams_swizzled.h"
 #include "templates/attention_latent/emit/key_ring.h"
+#include "templates/attention_latent/emit/score_exchange.h"
 
 namespace wavejit::attention_latent {
 
@@ -33,6 +39,8 @@ class SwizzledRing final : public KeyRing {
                            const language::Values& carried) override;
   std::vector<std::function<void()>> fetches(int buffer, language::Value* place, const attention::TileWalk& walk,
                                              const language::Values& carried) override;
+  int key_blocks_of_wave() const override { return 1; }
+  std::vector<language::Accumulator> all_scores(std::vector<language::Accumulator> own) override;
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values(int buffer, int dim_block, int key_block) override;
 
@@ -44,13 +52,18 @@ class SwizzledRing final : public KeyRing {
   language::Value* entries_of(language::Value* place, const attention::TileWalk& walk) const;
   int entry_values() const { return pages_ ? 2 : 0; }
   int rope_blocks() const;
+  // Eight dwords of a lane: two dims of eight keys, of a pair of blocks of dims.
+  language::Values read_values(int pair, int key_block) const;
+  bool stands_in_the_way(int pair, int key_block) const;
 
   language::Kernel& kernel_;
   const language::MatrixUnit& matrix_;
   int latent_blocks_;  // of 16 dims
   int rope_dims_;
   int pitch_;  // bytes of a row in LDS
+  int pairs_;  // of blocks of dims, of the wave's share
   language::Lds lds_;
+  ScoreExchange scores_;
   attention::Slice rope_slice_;
   std::optional<attention::KeyPages> pages_;  // before the stream, which asks for it
   std::optional<attention::TilePages> tile_pages_;
@@ -65,6 +78,8 @@ class SwizzledRing final : public KeyRing {
   int read_pair_ = -1;
   int read_keys_ = -1;
   language::Values read_;
+  // What was read before scores took its place, by pair and block of 16 keys.
+  std::map<std::pair<int, int>, language::Values> kept_;
 };
 
 }  // namespace wavejit::attention_latent

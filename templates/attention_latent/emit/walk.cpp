@@ -141,14 +141,16 @@ class Walk {
     Value* tile = walk_.tile_at(place);
     end_chunk(state, place);
     ReadAhead keys(key_steps(), [&](const Step& step) { return ring_->keys(buffer, step.keys, step.dims); });
-    std::vector<Accumulator> scores = multiply_keys(keys, ring_->fetches(buffer, place, walk_, state.carried));
+    Fetches fetches(ring_->fetches(buffer, place, walk_, state.carried),
+                    key_steps().size() + (value_steps().size() / 2));
+    std::vector<Accumulator> scores = multiply_keys(keys, fetches);
     // The first of V are read while the softmax runs.
     ring_->begin_values(buffer);
     ReadAhead values(value_steps(), [&](const Step& step) { return ring_->values(buffer, step.dims, step.keys); });
     modifiers_.apply(tile, {}, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     state.softmax = softmax_.weigh(state.softmax, scores);
-    accumulate_values(values, scores, state.outputs);
+    accumulate_values(values, scores, state.outputs, fetches);
     return state;
   }
 
@@ -268,29 +270,43 @@ class Walk {
     std::vector<OperandA> fragments_;
   };
 
-  // Sᵀ = K · Qᵀ: raw scores of the wave's own keys, dims in blocks of 16 from dim 0 upward; then those of all. Between
-  // products, evenly, what is fetched.
-  std::vector<Accumulator> multiply_keys(ReadAhead& reads, const std::vector<std::function<void()>>& fetches) {
+  // What is fetched between products: evenly, over so many of them. Over those of scores and half of those of O: more
+  // in a row would fill memory's queue, and what is begun last must arrive until the next tile.
+  class Fetches {
+   public:
+    Fetches(std::vector<std::function<void()>> all, std::size_t products) : all_(std::move(all)), products_(products) {}
+    void after_product() {
+      ++done_;
+      for (; fetched_ < all_.size() && fetched_ * products_ < done_ * all_.size(); ++fetched_) all_[fetched_]();
+    }
+
+   private:
+    std::vector<std::function<void()>> all_;
+    std::size_t products_;
+    std::size_t done_ = 0;
+    std::size_t fetched_ = 0;
+  };
+
+  // Sᵀ = K · Qᵀ: raw scores of the wave's own keys, dims in blocks of 16 from dim 0 upward; then those of all.
+  std::vector<Accumulator> multiply_keys(ReadAhead& reads, Fetches& fetches) {
     std::vector<Accumulator> scores(static_cast<std::size_t>(ring_->key_blocks_of_wave()), matrix_.zeros());
-    const std::size_t products = key_steps().size();
-    std::size_t done = 0;
-    std::size_t fetched = 0;
     reads.consume([&](const Step& step, const OperandA& keys) {
       Accumulator& sum = scores[static_cast<std::size_t>(step.keys)];
       sum = matrix_.mma(keys, query_[static_cast<std::size_t>(step.dims)], sum);
-      ++done;
-      for (; fetched * products < done * fetches.size(); ++fetched) fetches[fetched]();
+      fetches.after_product();
     });
     return ring_->all_scores(std::move(scores));
   }
 
   // Oᵀ += Vᵀ · Pᵀ, keys in blocks of 16 from key 0 of the tile upward.
-  void accumulate_values(ReadAhead& reads, const std::vector<Accumulator>& weights, std::vector<Accumulator>& outputs) {
+  void accumulate_values(ReadAhead& reads, const std::vector<Accumulator>& weights, std::vector<Accumulator>& outputs,
+                         Fetches& fetches) {
     OperandB packed;
     reads.consume([&](const Step& step, const OperandA& values) {
       if (step.dims == 0) packed = pack_weights(weights, step.keys);
       Accumulator& sum = outputs[static_cast<std::size_t>(step.dims)];
       sum = matrix_.mma(values, packed, sum);
+      fetches.after_product();
     });
   }
 
