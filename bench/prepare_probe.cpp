@@ -3,6 +3,7 @@
 // clock, and of the processor, over all threads.
 //
 //   prepare_probe <target> <cache directory> <jobs> <problem>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -34,7 +35,8 @@ int main(int argc, char** argv) {
   require(wavejit_engine_create(&options, &engine), "engine");
   const unsigned long long begun = now_ns();
   const unsigned long long processor_begun = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-  require(wavejit_prepare(engine, &argv[4], 1, std::atoi(argv[3]), nullptr, nullptr, nullptr), "prepare");
+  const auto jobs = static_cast<std::int32_t>(std::strtol(argv[3], nullptr, 10));
+  require(wavejit_prepare(engine, &argv[4], 1, jobs, nullptr, nullptr, nullptr), "prepare");
   const unsigned long long wall = now_ns() - begun;
   const unsigned long long processor = now_ns(CLOCK_PROCESS_CPUTIME_ID) - processor_begun;
   wavejit_statistics statistics{};

@@ -45,17 +45,18 @@ void SideBySide::work_off(std::size_t worker) noexcept {
 bool SideBySide::hire(std::size_t worker) noexcept {
   if (worker != 0 || !hired_.empty()) return false;
   const std::size_t begun = std::min(next_.load(std::memory_order_relaxed), pieces_);
-  const std::size_t taken = helpers_.take(pieces_ - begun);
-  if (taken == 0) return false;
+  taken_ = helpers_.take(pieces_ - begun);
+  if (taken_ == 0) return false;
   try {
-    hired_.reserve(taken);
+    hired_.reserve(taken_);
     const system::BlockedSignals blocked;
-    while (hired_.size() < taken) hired_.emplace_back([this, number = hired_.size() + 1] { work_off(number); });
-  } catch (const std::system_error&) {  // the process or the machine has too many threads: those that there are do it
+    while (hired_.size() < taken_) hired_.emplace_back([this, number = hired_.size() + 1] { work_off(number); });
+  } catch (const std::system_error&) {
+    return !hired_.empty();  // the process or the machine has too many threads: those that there are do it
   } catch (const std::bad_alloc&) {
+    return !hired_.empty();
   }
-  taken_ = taken;
-  return !hired_.empty();
+  return true;
 }
 
 void SideBySide::dismiss() noexcept {
