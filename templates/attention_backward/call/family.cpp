@@ -196,6 +196,8 @@ class AttentionBackward final : public families::Family {
             shape.many_queries = shape.many_keys = many;
             if (many && query_kernel_of(shape, target, {}).blocks == 1) continue;
             shapes.push_back(shape.shape());
+            shape.few_keys = !many && may_share(shape);
+            if (shape.few_keys) shapes.push_back(shape.shape());
           }
     // Of sinks there is one kernel.
     BackwardShape sinks = {{.head_dim_qk = 64, .head_dim_v = 64, .mask = Mask::causal}};

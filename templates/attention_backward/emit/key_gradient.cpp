@@ -122,7 +122,7 @@ class KeyGradient : private Weaver {
     for (const RowStreamPlan& plan : plans) bytes = std::max(bytes, plan.total_bytes());
     int regions = plans.front().regions();
     if (spec.shared) {
-      bytes += SharedWeights::bytes(plans.front().rows / language::wave_shape(kernel).rows);
+      bytes += SharedWeights::bytes(kernel, plans.front().rows / language::wave_shape(kernel).rows);
       regions += SharedWeights::regions;
     }
     return {kernel, bytes, regions};

@@ -4,6 +4,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/language/convert.h"
+#include "codegen/language/cross_lane.h"
 
 namespace wavejit::attention_backward {
 
@@ -15,10 +16,27 @@ namespace {
 // A lane holds blocks of four dims of its row, its own group's; the other group has the four between.
 constexpr int block = 4;
 
-Value* place_of(Kernel& kernel, const attention::Slice& slice, Value* row, Value* lane_group, int dim_bytes) {
+// `group_dims`: between the first dims of the two groups.
+Value* place_of(Kernel& kernel, const attention::Slice& slice, Value* row, Value* lane_group, int dim_bytes,
+                int group_dims = block) {
   llvm::IRBuilder<>& ir = kernel.ir();
   return ir.CreateAdd(ir.CreateMul(row, slice.row_stride),
-                      ir.CreateMul(lane_group, kernel.constant(block * dim_bytes)));
+                      ir.CreateMul(lane_group, kernel.constant(group_dims * dim_bytes)));
+}
+
+// Two blocks of a lane, packed, and the two between that the other group has: as the eight dims of one that stand side
+// by side, the first block's in one group and the second's in the other.
+Value* side_by_side(Kernel& kernel, Value* first, Value* second) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  constexpr std::uint64_t dwords = 2;
+  Value* eight = llvm::PoisonValue::get(kernel.vector(kernel.i32(), 2 * dwords));
+  for (std::uint64_t i = 0; i < dwords; ++i) {
+    const auto [low, high] =
+        language::swap_halves(kernel, ir.CreateExtractElement(first, i), ir.CreateExtractElement(second, i));
+    eight = ir.CreateInsertElement(eight, low, i);
+    eight = ir.CreateInsertElement(eight, high, dwords + i);
+  }
+  return eight;
 }
 int dim_of(const language::AccumulatorLayout& layout, std::size_t number, int r) {
   return (static_cast<int>(number) * layout.rows) + layout.row_of_register(r);
@@ -30,7 +48,9 @@ void store_rows(Kernel& kernel, const attention::Slice& slice, Value* row, Value
                 bool fp32, std::span<const language::Accumulator> sums, Value* factor) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const int dim_bytes = fp32 ? static_cast<int>(sizeof(float)) : targets::bytes_of(element);
-  Value* place = place_of(kernel, slice, row, lane_group, dim_bytes);
+  // Stores of 16 bytes: an address unit takes as long for half of it.
+  const bool swaps = !fp32 && kernel.target().permlane32_swap && language::wave_shape(kernel).groups() == 2;
+  Value* place = place_of(kernel, slice, row, lane_group, dim_bytes, swaps ? 2 * block : block);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const language::AccumulatorLayout& layout = sums[i].layout;
     // + 0: how many hidden tiles came behind a sum that underflowed to −0 must not show.
@@ -39,11 +59,14 @@ void store_rows(Kernel& kernel, const attention::Slice& slice, Value* row, Value
         ir.CreateIntrinsic(llvm::Intrinsic::fma, {type},
                            {sums[i].value, ir.CreateVectorSplat(static_cast<unsigned>(layout.registers()), factor),
                             llvm::Constant::getNullValue(type)});
-    for (int r = 0; r < layout.registers(); r += block) {
-      Value* dwords = fp32 ? ir.CreateBitCast(ir.CreateShuffleVector(whole, {r, r + 1, r + 2, r + 3}),
-                                              kernel.vector(kernel.i32(), block))
-                           : language::gather_dwords(kernel, language::convert_packed(kernel, whole, r, block, element,
-                                                                                      language::NanInput::kept));
+    const auto block_from = [&](int r) {
+      return fp32 ? ir.CreateBitCast(ir.CreateShuffleVector(whole, {r, r + 1, r + 2, r + 3}),
+                                     kernel.vector(kernel.i32(), block))
+                  : language::gather_dwords(
+                        kernel, language::convert_packed(kernel, whole, r, block, element, language::NanInput::kept));
+    };
+    for (int r = 0; r < layout.registers(); r += swaps ? 2 * block : block) {
+      Value* dwords = swaps ? side_by_side(kernel, block_from(r), block_from(r + block)) : block_from(r);
       const int dim = dim_of(layout, i, r);
       slice.buffer.store(dwords, ir.CreateAdd(place, kernel.constant(dim * dim_bytes)), kernel.constant(0));
     }

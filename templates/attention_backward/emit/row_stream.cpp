@@ -34,12 +34,14 @@ RowStreamPlan plan_row_stream(const targets::Target& target, const KeyKernel& sp
   const int element_bytes = attention::bytes_of(spec.dtype);
   RowStreamPlan plan = {.rows = rows, .q = {}, .d_o = {}};
   const int buffers = spec.shared ? shared_buffers : 2;
+  const int bringing = waves / waves_of_block(spec);
   plan.q = plan_wide_tile(target,
                           {.rows = rows,
                            .dims = spec.head_dim_qk,
                            .element_bytes = element_bytes,
                            .by_columns = makes_keys(sums),
-                           .buffers_of_dma = buffers},
+                           .filled_buffers = buffers,
+                           .filling_waves = bringing},
                           0, 0);
   plan.d_o = plan_wide_tile(target,
                             {.rows = rows,
@@ -47,11 +49,14 @@ RowStreamPlan plan_row_stream(const targets::Target& target, const KeyKernel& sp
                              .element_bytes = element_bytes,
                              .by_columns = makes_values(sums),
                              .by_rows = makes_keys(sums),
-                             .buffers_of_dma = buffers},
+                             .filled_buffers = buffers,
+                             .filling_waves = bringing},
                             plan.q.total_bytes(), plan.q.regions());
   if (spec.shared) {
     plan.shifts = makes_values(sums);
     plan.deltas = makes_keys(sums);
+    plan.brings_q = makes_keys(sums);
+    plan.brings_d_o = makes_values(sums);
   }
   return plan;
 }
@@ -123,10 +128,12 @@ void RowStream::add_fetch(Strand& strand, int buffer, const Step& step, Values& 
         },
         address_slots);
   }
-  queries_.add_fetch(
-      strand, buffer, [=, this] { return rows_of(offsetof(Arguments, q), spec_.head_dim_qk); }, from, in_flight);
-  output_gradients_.add_fetch(
-      strand, buffer, [=, this] { return rows_of(offsetof(Arguments, d_o), spec_.head_dim_v); }, from, in_flight);
+  if (plan_.brings_q)
+    queries_.add_fetch(
+        strand, buffer, [=, this] { return rows_of(offsetof(Arguments, q), spec_.head_dim_qk); }, from, in_flight);
+  if (plan_.brings_d_o)
+    output_gradients_.add_fetch(
+        strand, buffer, [=, this] { return rows_of(offsetof(Arguments, d_o), spec_.head_dim_v); }, from, in_flight);
 }
 
 Values RowStream::fetch(int buffer, const Step& step) {

@@ -32,6 +32,9 @@ struct RowStreamPlan {
   // Which numbers of a row the walk takes.
   bool shifts = true;
   bool deltas = true;
+  // And which matrix its waves bring. Of two that share keys each brings one: an address less to make.
+  bool brings_q = true;
+  bool brings_d_o = true;
   WideTilePlan q;
   WideTilePlan d_o;
 

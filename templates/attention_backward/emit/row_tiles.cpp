@@ -85,7 +85,7 @@ RowTilePlan plan_tile(const targets::Target& target, const RowTileShape& shape, 
   const int bytes = shape.rows * shape.dims * shape.element_bytes;
   return {.shape = shape,
           .transposes = transposes,
-          .buffers = transposes ? shape.buffers_of_dma : 1,
+          .buffers = transposes ? shape.filled_buffers : 1,
           .image_bytes = transposes ? bytes / fill_bytes * fill_stride : bytes,
           .first_byte = first_byte,
           .first_region = first_region};
@@ -152,7 +152,7 @@ Value* RowTile::read_from(Value* place) const {
 }
 
 int RowTile::unit_elements() const { return unit_bytes / plan_.shape.element_bytes; }
-int RowTile::fills_of_wave() const { return plan_.image_bytes / fill_stride / waves; }
+int RowTile::fills_of_wave() const { return plan_.image_bytes / fill_stride / plan_.shape.filling_waves; }
 int RowTile::rows_of_fill() const { return fill_bytes / row_bytes(); }
 
 // Fill i of wave w is number w · fills + i; its lanes write 16 bytes each, one behind the other.
@@ -165,10 +165,12 @@ void RowTile::prepare_fills() {
   Value* line = ir.CreateUDiv(lane, constant(units_of_bank_line));
   Value* in_line = ir.CreateXor(ir.CreateAnd(lane, constant(units_of_bank_line - 1)), key_of_line(kernel_, line));
   Value* row = ir.CreateAdd(ir.CreateMul(line, constant(rows_of_line)), ir.CreateUDiv(in_line, constant(units)));
-  row = ir.CreateAdd(row, ir.CreateMul(kernel_.wave(), constant(fills_of_wave() * rows_of_fill())));
+  Value* wave = kernel_.wave();
+  if (plan_.shape.filling_waves < waves) wave = ir.CreateUDiv(wave, constant(waves / plan_.shape.filling_waves));
+  row = ir.CreateAdd(row, ir.CreateMul(wave, constant(fills_of_wave() * rows_of_fill())));
   Value* unit = ir.CreateAnd(in_line, constant(units - 1));
   offsets_.push_back(ir.CreateAdd(ir.CreateMul(row, row_stride_), ir.CreateMul(unit, constant(unit_bytes))));
-  fill_place_ = ir.CreateMul(kernel_.wave(), constant(fills_of_wave() * fill_stride));
+  fill_place_ = ir.CreateMul(wave, constant(fills_of_wave() * fill_stride));
 }
 
 int RowTile::dims_of_thread() const { return plan_.shape.rows * plan_.shape.dims / (threads * rows_of_thread); }

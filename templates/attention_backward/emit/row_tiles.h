@@ -25,6 +25,7 @@
 #include "codegen/language/matrix.h"
 #include "codegen/language/strand.h"
 #include "templates/attention/emit/tiles.h"
+#include "templates/attention_backward/kernel/spec.h"
 
 namespace wavejit::attention_backward {
 
@@ -34,7 +35,9 @@ struct RowTileShape {
   int element_bytes = 0;
   bool by_columns = false;  // asked for, too
   bool by_rows = true;
-  int buffers_of_dma = 2;
+  // With LDS DMA: buffers, and waves that fill them: all, or every second one, or fewer.
+  int filled_buffers = 2;
+  int filling_waves = waves;
 };
 
 // Where the images of a tile stand.

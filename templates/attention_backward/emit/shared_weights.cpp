@@ -11,19 +11,24 @@ using language::Accumulator;
 using language::Strand;
 using language::Value;
 
+int SharedWeights::bytes_of_block(language::Kernel& kernel) {
+  const int rows = language::wave_shape(kernel).rows;
+  return rows * rows * static_cast<int>(sizeof(float));
+}
+
 // Lanes stand side by side, a quarter of a block behind the other: 16 bytes each, so no two meet in a bank.
 SharedWeights::SharedWeights(language::Kernel& kernel, const language::Lds& lds, int row_blocks, int first_byte,
                              int first_region)
     : kernel_(kernel), lds_(lds), row_blocks_(row_blocks), first_region_(first_region) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* owners = ir.CreateUDiv(kernel.wave(), kernel.constant(sharing_waves));
-  place_ = ir.CreateAdd(
-      ir.CreateMul(kernel.lane(), kernel.constant(part_bytes)),
-      ir.CreateAdd(ir.CreateMul(owners, kernel.constant(row_blocks * block_bytes)), kernel.constant(first_byte)));
+  place_ = ir.CreateAdd(ir.CreateMul(kernel.lane(), kernel.constant(part_bytes)),
+                        ir.CreateAdd(ir.CreateMul(owners, kernel.constant(row_blocks * bytes_of_block(kernel))),
+                                     kernel.constant(first_byte)));
 }
 
 int SharedWeights::at(int buffer, int block, int quarter) const {
-  return (buffer * bytes_of_buffer(row_blocks_)) + (block * block_bytes) +
+  return (buffer * bytes_of_buffer(kernel_, row_blocks_)) + (block * bytes_of_block(kernel_)) +
          (quarter * kernel_.target().wave_size * part_bytes);
 }
 

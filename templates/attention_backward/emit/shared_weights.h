@@ -26,7 +26,9 @@ inline constexpr int taker_lead = 2;
 
 class SharedWeights {
  public:
-  static int bytes(int row_blocks) { return shared_buffers * bytes_of_buffer(row_blocks); }
+  static int bytes(language::Kernel& kernel, int row_blocks) {
+    return shared_buffers * bytes_of_buffer(kernel, row_blocks);
+  }
   static constexpr int regions = shared_buffers;
 
   SharedWeights(language::Kernel& kernel, const language::Lds& lds, int row_blocks, int first_byte, int first_region);
@@ -38,8 +40,10 @@ class SharedWeights {
 
  private:
   static constexpr int part_bytes = 16;  // of a lane: four rows
-  static constexpr int block_bytes = 32 * 32 * static_cast<int>(sizeof(float));
-  static int bytes_of_buffer(int row_blocks) { return waves / sharing_waves * row_blocks * block_bytes; }
+  static int bytes_of_block(language::Kernel& kernel);
+  static int bytes_of_buffer(language::Kernel& kernel, int row_blocks) {
+    return waves / sharing_waves * row_blocks * bytes_of_block(kernel);
+  }
   int at(int buffer, int block, int quarter) const;
 
   language::Kernel& kernel_;

@@ -40,6 +40,7 @@ class Walk {
     turns_ = {{.at = first_columns_, .then = all_.size(), .needs = columns},
               {.at = all_.size(), .then = all_.size() + static_cast<std::size_t>(ladder_.read_ahead)}};
     if (!buffers_.alternate()) turns_.pop_front();
+    write(ladder_.opening);
     for (const schedule::Act& act : schedule_.acts) std::visit([&](const auto& each) { perform(each); }, act);
   }
   // Of the tile in `buffer`, the first that a walk asks for.

@@ -18,11 +18,13 @@ constexpr Ladder one_block = {.idea = "as much as the port has time for",
                               .settling = 1,
                               .read_ahead = 4};
 // Four waves read a fragment for each matrix instruction, and hand weights over: LDS takes half as long again as they.
-constexpr Ladder shared_keys = {.idea = "as much as LDS has time for",
-                                .behind = {12, 12, 12, 12, 12},
+// Memory must be asked early, and not for everything at once: then its queue would hold the wave up.
+constexpr Ladder shared_keys = {.idea = "half of the next tile asked for in front, then as much as LDS has time for",
+                                .behind = {8, 8, 12, 12, 12},
                                 .reading = 3,
-                                .settling = 1,
-                                .read_ahead = 4};
+                                .settling = 2,
+                                .read_ahead = 4,
+                                .opening = 34};
 // Two of depth 8 take a fragment, and hold the port for 1 each.
 constexpr Ladder long_queries = {.idea = "less than half a fragment's, evenly",
                                  .behind = {6, 6, 6, 6, 6},

@@ -18,6 +18,7 @@ struct Ladder {
   int settling = 0;    // matrix instructions until the vector unit sees the last one's result
   int read_ahead = 4;  // fragments read from LDS before the matrix instructions that take them
   int turning = 2;     // fragments left when those behind a barrier are asked for
+  int opening = 0;     // slots in front of a tile's first matrix instruction, whose fragments are on their way
 };
 
 // What it takes to ask memory for something, in slots: a descriptor's scalar work, a load, a fill of LDS, a write.
