@@ -277,6 +277,37 @@ TEST(SampledOnly, SmallLaunchesRunWholeAndAreTimedByTheirDistinctWork) {
     EXPECT_NE(timed.find("\"workgroup\":" + std::to_string(workgroup) + "}"), std::string::npos) << workgroup << timed;
 }
 
+// A kernel that prepares what a later launch goes by, in many workgroups: all of them leave what they make.
+TEST(SampledOnly, LaunchesThatStoreAndMultiplyNothingRunWholeWhereThatIsCheap) {
+  // Workgroup i stores i + 1 at its place; the other one multiplies too.
+  const std::string store =
+      "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_lshl_b32 s6, s2, 2\ns_add_u32 s3, s2, 1\nv_mov_b32 v1, s6\n"
+      "v_mov_b32 v2, s3\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[4:5]\n";
+  const testing::Assembled prepares(store);
+  const testing::Assembled multiplies("v_mfma_f32_32x32x16_f16 v[8:23], v[2:5], v[4:7], v[8:23]\n" + store);
+  const Settings before = Process::instance().settings();
+  Settings settings = before;
+  settings.sampled_only = true;
+  Process::instance().set_settings(settings);
+  ClockLog::instance().set_sample(16);
+  constexpr std::uint32_t workgroups = 4096;
+  const auto stored_by = [&](const testing::Assembled& kernel) {
+    testing::Buffer<std::uint32_t> places(workgroups);
+    for (std::uint32_t i = 0; i < workgroups; ++i) places[i] = 0;
+    EXPECT_EQ(kernel.run({places.address()}, {workgroups, 1, 1}).text, "");
+    std::uint32_t right = 0;
+    for (std::uint32_t i = 0; i < workgroups; ++i) right += places[i] == i + 1 ? 1 : 0;
+    return right;
+  };
+  const std::uint32_t prepared = stored_by(prepares);
+  const std::uint32_t multiplied = stored_by(multiplies);
+  Process::instance().set_settings(before);
+  ClockLog::instance().take(std::numeric_limits<std::size_t>::max());
+  ClockLog::instance().set_sample(0);
+  EXPECT_EQ(prepared, workgroups);
+  EXPECT_EQ(multiplied, 14U);
+}
+
 // A launch of a size that nobody would run whole: what is not sampled does not run, and the time is the same.
 TEST(SampledOnly, RunsTheSampleAndPredictsTheSame) {
   const testing::Assembled kernel("v_mov_b32 v1, 1\nv_exp_f32 v2, v1\nv_exp_f32 v3, v1");

@@ -183,7 +183,8 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
       shared_lines += here.empty() ? 0 : static_cast<double>(request.neighbours.sharers.size()) / here.size();
       ++with_neighbours;
     }
-    const WorkgroupTrace* beside = rows_side_by_side && row != nullptr ? row : next;
+    const WorkgroupTrace* beside = seed.next_is_alike ? next : nullptr;
+    if (rows_side_by_side && row != nullptr && seed.row_is_alike) beside = row;
     if (beside == nullptr) beside = trace;
     for (unsigned r = 0; r < grid.resident; ++r) request.workgroups.push_back(r % 2 == 1 ? beside : trace);
     auto unit = run_compute_unit(program, request);

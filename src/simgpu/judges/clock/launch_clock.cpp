@@ -10,6 +10,8 @@
 #include "simgpu/judges/clock/grid.h"
 #include "simgpu/judges/clock/report.h"
 #include "simgpu/judges/clock/timeline.h"
+#include "simgpu/judges/facts/effects.h"
+#include "simgpu/judges/facts/kind.h"
 #include "simgpu/machine/launch/launch.h"
 #include "simgpu/process/process.h"
 
@@ -116,15 +118,67 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(Launch& launch, std::uint64_t fi
   return clock;
 }
 
+std::uint64_t LaunchClock::workgroups() const {
+  const auto& grid = launch_->workgroups;
+  return std::uint64_t{grid[0]} * grid[1] * grid[2];
+}
+
 std::span<const std::uint64_t> LaunchClock::needed() const {
   constexpr std::uint64_t few = 64;
-  const auto& grid = launch_->workgroups;
-  const bool small = std::uint64_t{grid[0]} * grid[1] * grid[2] <= few;
-  return small ? std::span<const std::uint64_t>() : to_run_;
+  return workgroups() <= few ? std::span<const std::uint64_t>() : to_run_;
+}
+
+// A kernel that stores and multiplies no matrices may prepare what kernels behind it go by, as walks of lists. How many
+// workgroups it has says nothing: what all of them cost decides.
+bool LaunchClock::prepares_cheaply() const {
+  constexpr std::uint64_t most_instructions = 100'000'000;
+  constexpr std::uint64_t most_workgroups = 1'000'000;
+  if (workgroups() > most_workgroups) return false;
+  const std::vector<SampledWork> timed = recorder_->work();
+  std::uint64_t all = 0;
+  if (survey_) {
+    for (std::uint64_t id = 0; id < workgroups(); ++id) all += survey_->work_of(id);
+  } else {
+    for (const SampledWork& each : timed) all += each.instructions * workgroups() / timed.size();
+  }
+  if (all > most_instructions) return false;
+  std::unordered_set<const Instruction*> seen;
+  bool stores = false;
+  for (const WorkgroupTrace& trace : recorder_->traces()) {
+    for (const WaveTrace& wave : trace.waves) {
+      for (const Record& record : wave.records) {
+        const Instruction& instruction = *record.instruction;
+        if (!seen.insert(&instruction).second) continue;
+        if (kind_of(instruction) == Kind::matrix) return false;
+        if (instruction.instruction_class != InstructionClass::memory) continue;
+        const checks::Effects& effects = checks::effects_of(
+            *instruction.function)[static_cast<std::size_t>(&instruction - instruction.function->instructions.data())];
+        const bool of_memory =
+            effects.space == Space::buffer || effects.space == Space::global || effects.space == Space::flat;
+        stores = stores || (effects.stores && of_memory);
+      }
+    }
+  }
+  return stores;
 }
 
 std::vector<std::uint64_t> LaunchClock::widen() {
-  if (recorder_ == nullptr || needed().empty() || surveyed_) return {};
+  if (recorder_ == nullptr || needed().empty() || whole_) return {};
+  if (ran_.empty()) ran_.insert(to_run_.begin(), to_run_.end());
+  if (std::vector<std::uint64_t> more = more_to_time(); !more.empty()) {
+    ran_.insert(more.begin(), more.end());
+    return more;
+  }
+  whole_ = true;
+  if (!prepares_cheaply()) return {};
+  std::vector<std::uint64_t> others;
+  for (std::uint64_t id = 0; id < workgroups(); ++id)
+    if (!ran_.contains(id)) others.push_back(id);
+  return others;
+}
+
+std::vector<std::uint64_t> LaunchClock::more_to_time() {
+  if (surveyed_) return {};
   std::vector<SampledWork> work = recorder_->work();
   if (!survey_) {
     surveyed_ = !Survey::needed(work, recorder_->counted(), launch_->workgroups);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "simgpu/judges/clock/sample.h"
@@ -66,12 +67,16 @@ class LaunchClock final : public Keeper {
   Observer* recorder() override { return recorder_.get(); }
   // Launches of a few workgroups run whole: later ones may need what they leave, as plans and counts of arrivals.
   std::span<const std::uint64_t> needed() const override;
+  // More that are to be timed. When there are none: all others of a launch that prepares for later ones at little cost.
   std::vector<std::uint64_t> widen() override;
   void finish() override;
 
  private:
   LaunchClock(Launch& launch, bool keeps_results) : launch_(&launch), keeps_results_(keeps_results) {}
   void refuse(std::string reason);
+  std::vector<std::uint64_t> more_to_time();
+  bool prepares_cheaply() const;
+  std::uint64_t workgroups() const;
   Launch* launch_;
   bool keeps_results_;
   std::unique_ptr<TraceRecorder> recorder_;
@@ -81,6 +86,8 @@ class LaunchClock final : public Keeper {
   std::vector<std::uint64_t> to_run_;  // both, ascending
   std::optional<Survey> survey_;
   bool surveyed_ = false;  // nothing is left to ask for
+  std::unordered_set<std::uint64_t> ran_;
+  bool whole_ = false;  // all of them have run
   std::string refusal_;
 };
 

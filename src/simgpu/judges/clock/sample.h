@@ -23,6 +23,9 @@ struct Seed {
   std::optional<std::uint64_t> row;
   // The one on the die beside it: what both read is fetched from memory once, and found in the last level cache then.
   std::optional<std::uint64_t> across;
+  // Neighbours of other work share lines, and are not what stands beside the workgroup on its compute unit.
+  bool next_is_alike = true;
+  bool row_is_alike = true;
 };
 
 // Workgroups go round the dies: a die gets the same x again after so many of its own.

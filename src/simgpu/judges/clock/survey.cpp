@@ -269,12 +269,15 @@ std::vector<Seed> Survey::seeds(const boards::Board& target) const {
     const std::uint64_t id = amounts[count == 1 ? 0 : i * (amounts.size() - 1) / (count - 1)];
     Seed seed = with_neighbours(id, grid_, target);
     constexpr double as_neighbour = 1.1;
-    const auto keep = [&](std::optional<std::uint64_t>& neighbour) {
-      if (neighbour && !alike(work_of(*neighbour), work_of(id), as_neighbour)) neighbour.reset();
+    // Units of lists side by side share what they both name, and name a few blocks more or less.
+    constexpr double as_sharer = 1.5;
+    const auto is_within = [&](std::optional<std::uint64_t> neighbour, double most) {
+      return neighbour && alike(work_of(*neighbour), work_of(id), most);
     };
-    keep(seed.next);
-    keep(seed.row);
-    keep(seed.across);
+    seed.next_is_alike = is_within(seed.next, as_neighbour);
+    seed.row_is_alike = is_within(seed.row, as_neighbour);
+    for (std::optional<std::uint64_t>* neighbour : {&seed.next, &seed.row, &seed.across})
+      if (!is_within(*neighbour, as_sharer)) neighbour->reset();
     chosen.push_back(seed);
   }
   return chosen;

@@ -39,8 +39,8 @@ class Survey {
   std::vector<std::uint64_t> next(std::span<const SampledWork> work);
   // Whether what was counted is all alike: the sample says enough.
   bool found_nothing() const;
-  // Those to be timed, when nothing is left to count: least and most work among them. Neighbours that have other work
-  // are none.
+  // Those to be timed, when nothing is left to count: least and most work among them. Neighbours that have quite other
+  // work are none.
   std::vector<Seed> seeds(const boards::Board& target) const;
 
   // Instructions of a workgroup: of the nearest that was counted.
