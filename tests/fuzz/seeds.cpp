@@ -13,6 +13,7 @@
 #include "targets/targets.h"
 #include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/spec.h"
 #include "templates/attention_latent/kernel/spec.h"
 #include "templates/sparse_indexer/kernel/spec.h"
@@ -40,6 +41,8 @@ const char* const descriptors[] = {
     "attention_forward bf16 b64 q2048 k8192 h64/8 d128 causal layout=paged:64 q_rows=2111",
     "attention_forward fp16 b2 q3 k70 h4/2 d64 layout=paged:1 k_lengths=60,70 first_keys=3,9",
     "attention_forward fp16 b2 q3 k70 h4/2 d64 layout=paged:48:vectorised_keys k_lengths=60,70",
+    "attention_forward bf16 b1 q65536 k65536 h24 d128 lists=64x64:alike:10",
+    "attention_forward fp16 b2 q300 k700 h4/2 d64 causal lse lists=128x64:1 layout=paged:64 k_lengths=700,3",
     "attention_backward bf16 b2 q257 k190 h2/1 d64 window=20,7 layout=packed q_lengths=257,70 k_lengths=100,190",
     "attention_backward bf16 b2 q100 k130 h4/2 d128 causal softcap=30 alibi=h scale=-0.1 d_lse gradients=fp32",
     "attention_backward fp16 b1 q130 k200 h2/1 d64 bias=bh d_bias=fp32 layout=bhsd seed=7",
@@ -73,6 +76,10 @@ std::vector<std::string> specs() {
       spec.whole_tiles = false;
       spec.paged = spec.vectorised = true;
       texts.push_back(to_text(spec));
+      spec.paged = spec.vectorised = false;
+      spec.block_lists = true;
+      texts.push_back(to_text(spec));
+      texts.push_back(attention_block_lists::to_text(attention_block_lists::lists_of(spec)));
 
       attention_backward::QueryKernel query_gradient;
       query_gradient.target = target.id;

@@ -35,12 +35,15 @@ class InvarianceCommand : public ::testing::TestWithParam<const char*> {
 // 252 pairs of each dimension of forward calls on each target: 6,048 in all. Few batches of many sequences: a kernel is
 // compiled for what a batch is.
 TEST_P(InvarianceCommand, NoBitDiffersInAnyDimension) {
-  const auto outcome = invariance({"--family", "attention_forward", "--pairs", "252", "--sequences", "51", "--seed",
-                                   "2", "--csv", scratch_ / "pairs.csv"});
-  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   const std::vector<std::string> dimensions = {"alone",      "permuted",  "padded",         "left-padding",
                                                "rechunked",  "splits",    "token-by-token", "pipeline",
                                                "query-tile", "page-size", "hidden",         "page-layout"};
+  std::vector<std::string> words = {
+      "--family", "attention_forward",   "--pairs", "252", "--sequences", "51", "--seed", "2",
+      "--csv",    scratch_ / "pairs.csv"};
+  for (const std::string& dimension : dimensions) words.insert(words.end(), {"--dimension", dimension});
+  const auto outcome = invariance(words);
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr(": of 3024 pairs no bit differs"));
   for (const std::string& dimension : dimensions)
     EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)" + dimension + " +252 +0  "));
@@ -138,6 +141,30 @@ TEST_P(InvarianceCommand, AListOfOtherWeightsIsSeen) {
                                    "--sequences", "20", "--longest", "200"});
   ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.err, ::testing::ContainsRegex("list-other-weights: sparse_indexer [bf]*[fp]*16 b1 q1 k"));
+}
+
+constexpr const char* list_dimensions[] = {"blocks-alone",  "blocks-permuted", "blocks-keys",     "blocks-noise",
+                                           "blocks-ragged", "blocks-whole",    "blocks-heads",    "blocks-finer",
+                                           "blocks-alike",  "blocks-pipeline", "blocks-schedule", "blocks-full"};
+
+// 20 pairs of each dimension of lists of key blocks on each target; ./dev soak has 3,120. One pair of eight that are
+// asked for.
+TEST_P(InvarianceCommand, NoBitOfAListOfKeyBlocksDiffers) {
+  std::vector<std::string> words = {
+      "--family", "attention_forward", "--pairs", "160",   "--sequences",         "10", "--seed",
+      "3",        "--longest",         "1500",    "--csv", scratch_ / "pairs.csv"};
+  for (const char* dimension : list_dimensions) words.insert(words.end(), {"--dimension", dimension});
+  const auto outcome = invariance(words);
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": of 240 pairs no bit differs"));
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 12 * 20);
+}
+
+TEST_P(InvarianceCommand, AnotherBlockIsSeen) {
+  const auto outcome = invariance({"--dimension", "blocks-other", "--pairs", "4", "--sequences", "6"});
+  ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("blocks-other: attention_forward "));
 }
 
 // One sequence of 63,816 keys among short ones.

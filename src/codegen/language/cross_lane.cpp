@@ -36,4 +36,21 @@ std::pair<Value*, Value*> both_halves(Kernel& kernel, Value* value) {
   return {value, ir.CreateBitCast(other, type)};
 }
 
+Value* lanes_where(Kernel& kernel, Value* lane_condition) {
+  return kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_ballot, {kernel.i64()}, {lane_condition});
+}
+
+Value* count_of(Kernel& kernel, Value* lanes) {
+  return kernel.ir().CreateTrunc(kernel.ir().CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, lanes), kernel.i32());
+}
+
+Value* count_below(Kernel& kernel, Value* lanes, Value* more) {
+  constexpr int dword_bits = 32;
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* low = ir.CreateTrunc(lanes, kernel.i32());
+  Value* high = ir.CreateTrunc(ir.CreateLShr(lanes, dword_bits), kernel.i32());
+  Value* of_low = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_lo, {}, {low, more});
+  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {high, of_low});
+}
+
 }  // namespace wavejit::language

@@ -18,4 +18,11 @@ std::pair<Value*, Value*> both_halves(Kernel& kernel, Value* value);
 // v_permlane32_swap: lanes 32–63 of `first` change places with lanes 0–31 of `second`.
 std::pair<Value*, Value*> swap_halves(Kernel& kernel, Value* first, Value* second);
 
+// Sets of lanes, a bit each: i64, uniform.
+Value* lanes_where(Kernel& kernel, Value* lane_condition);
+// How many are in it; i32.
+Value* count_of(Kernel& kernel, Value* lanes);
+// How many of them are below the own lane, and `more` besides.
+Value* count_below(Kernel& kernel, Value* lanes, Value* more);
+
 }  // namespace wavejit::language

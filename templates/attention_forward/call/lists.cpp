@@ -91,10 +91,6 @@ struct WalkSizes {
   std::uint64_t batch_entries = 0;
   std::uint64_t entries = 0;  // of all
   std::uint64_t headers = 0;
-
-  std::uint64_t bytes() const {
-    return headers * sizeof(attention_block_lists::Header) + entries * sizeof(std::uint32_t);
-  }
 };
 WalkSizes sizes_of(const AttentionProblem& problem, std::uint32_t unit_rows, bool pairs) {
   const BlockLists& lists = problem.lists;
@@ -114,8 +110,12 @@ WalkSizes sizes_of(const AttentionProblem& problem, std::uint32_t unit_rows, boo
   return sizes;
 }
 
+// Headers, the order of units, entries.
 constexpr std::uint64_t headers_bytes(const WalkSizes& sizes) {
   return ceil_div(sizes.headers * sizeof(attention_block_lists::Header), 256) * 256;
+}
+constexpr std::uint64_t order_bytes(const WalkSizes& sizes) {
+  return ceil_div(sizes.headers * sizeof(std::uint32_t), 256) * 256;
 }
 
 }  // namespace
@@ -181,7 +181,7 @@ std::optional<std::uint64_t> walk_bytes(const AttentionProblem& problem) {
     if (unit_rows < problem.lists.rows) continue;
     const WalkSizes sizes = sizes_of(problem, unit_rows, true);
     if (sizes.entries >= most_walk_entries || sizes.headers >= most_walk_entries) return std::nullopt;
-    most = std::max(most, headers_bytes(sizes) + sizes.entries * sizeof(std::uint32_t));
+    most = std::max(most, headers_bytes(sizes) + order_bytes(sizes) + sizes.entries * sizeof(std::uint32_t));
   }
   return most;
 }
@@ -195,7 +195,8 @@ WalkPlan plan_walks(const AttentionProblem& problem, const wavejit_attention_for
   const auto shift_of = [](std::uint32_t size) { return static_cast<std::uint32_t>(std::countr_zero(size)); };
   const auto address_of = [](const void* array) { return reinterpret_cast<std::uintptr_t>(array); };
   const std::uint64_t headers = address_of(memory);
-  const std::uint64_t entries = headers + headers_bytes(sizes);
+  const std::uint64_t order = headers + headers_bytes(sizes);
+  const std::uint64_t entries = order + order_bytes(sizes);
   const auto lists_of = [&](const Kind& kind) -> attention_block_lists::Lists {
     return {.indices = address_of(kind.indices),
             .counts = address_of(kind.counts),
@@ -231,13 +232,16 @@ WalkPlan plan_walks(const AttentionProblem& problem, const wavejit_attention_for
                    .pairs = pairs ? 1U : 0U,
                    .unit_entries = static_cast<std::uint32_t>(sizes.unit_entries),
                    .batch_entries = static_cast<std::uint32_t>(sizes.batch_entries),
-                   .most_entries = static_cast<std::uint32_t>(sizes.entries)},
+                   .most_entries = static_cast<std::uint32_t>(sizes.entries),
+                   .descending = problem.shape.mask == Mask::none ? 0U : 1U,
+                   .order = order},
           .walk = {.headers = headers,
                    .entries = entries,
                    .heads = lists.heads,
                    .head_multiplier = kv_head_multiplier(problem.query_heads, lists.heads),
                    .units = static_cast<std::uint32_t>(sizes.units),
-                   .unit_shift = shift_of(unit_rows)}};
+                   .unit_shift = shift_of(unit_rows),
+                   .order = order}};
 }
 
 std::string describe_lists(const AttentionProblem& problem) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/list_walk.h"
 
+#include <bit>
+
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/kernel/marked_tile.h"
 #include "templates/attention_forward/kernel/block_lists/walks.h"
@@ -12,14 +14,38 @@ using attention_block_lists::Header;
 using language::Kernel;
 using language::Value;
 
+namespace {
+
+// The head's units among those of all sequences and heads of the lists.
+Value* first_unit(Kernel& kernel, Value* batch, Value* query_head) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto number = [&](std::size_t field) { return kernel.argument_i32(list_field(field)); };
+  Value* head = divided(kernel, query_head, number(offsetof(ListArguments, head_multiplier)));
+  Value* heads = ir.CreateAdd(ir.CreateMul(batch, number(offsetof(ListArguments, heads))), head);
+  return ir.CreateMul(heads, number(offsetof(ListArguments, units)));
+}
+
+}  // namespace
+
+Value* tile_in_order(Kernel& kernel, const ForwardKernel& spec, Value* batch, Value* query_head, Value* y) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  // A unit has a tile or several.
+  const int tile_bits = std::countr_zero(static_cast<unsigned>(spec.tile_queries));
+  Value* shift =
+      ir.CreateSub(kernel.argument_i32(list_field(offsetof(ListArguments, unit_shift))), kernel.constant(tile_bits));
+  Value* place = ir.CreateLShr(y, shift);
+  Value* number = ir.CreateZExt(ir.CreateAdd(first_unit(kernel, batch, query_head), place), kernel.i64());
+  Value* address = ir.CreateAdd(kernel.argument_i64(list_field(offsetof(ListArguments, order))),
+                                ir.CreateMul(number, ir.getInt64(sizeof(std::uint32_t))));
+  Value* unit = kernel.load_scalar(address, kernel.i32());
+  return ir.CreateAdd(ir.CreateShl(unit, shift), ir.CreateSub(y, ir.CreateShl(place, shift)));
+}
+
 WalkPlace walk_of(Kernel& kernel, Value* batch, Value* query_head, Value* first_row, Value* first_row_of_wave) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto number = [&](std::size_t field) { return kernel.argument_i32(list_field(field)); };
   Value* shift = number(offsetof(ListArguments, unit_shift));
-  Value* head = divided(kernel, query_head, number(offsetof(ListArguments, head_multiplier)));
-  Value* heads = ir.CreateAdd(ir.CreateMul(batch, number(offsetof(ListArguments, heads))), head);
-  Value* unit =
-      ir.CreateAdd(ir.CreateMul(heads, number(offsetof(ListArguments, units))), ir.CreateLShr(first_row, shift));
+  Value* unit = ir.CreateAdd(first_unit(kernel, batch, query_head), ir.CreateLShr(first_row, shift));
   Value* header = ir.CreateAdd(kernel.argument_i64(list_field(offsetof(ListArguments, headers))),
                                ir.CreateMul(ir.CreateZExt(unit, kernel.i64()), ir.getInt64(sizeof(Header))));
   const auto told = [&](std::size_t field) {

@@ -86,13 +86,14 @@ WorkgroupPlace find_place(Kernel& kernel, const ForwardKernel& spec) {
   if (spec.rows == QueriesOf::few) leave_to_others(kernel, sequence.query_length);
   // The grid has the tiles of the longest sequence.
   Value* y = kernel.workgroup_y();
-  Value* query_tile = finds ? found.tile : y;
+  Value* query_tile = finds ? found.tile : spec.block_lists ? tile_in_order(kernel, spec, batch, query_head, y) : y;
   Value* rows = positions.rows(sequence.query_length);
   Value* query_tiles = ir.CreateUDiv(ir.CreateAdd(rows, constant(spec.tile_queries - 1)), constant(spec.tile_queries));
   Value* places = spec.paired_tiles ? ir.CreateLShr(ir.CreateAdd(query_tiles, constant(1)), constant(1)) : query_tiles;
   language::leave_if(kernel, ir.CreateICmpUGE(query_tile, places));
   // With a diagonal the last query tile has the most keys: it starts first, and the short ones fill the end.
-  if (spec.mask != Mask::none) query_tile = ir.CreateSub(ir.CreateSub(query_tiles, constant(1)), query_tile);
+  if (spec.mask != Mask::none && !spec.block_lists)
+    query_tile = ir.CreateSub(ir.CreateSub(query_tiles, constant(1)), query_tile);
   return {.query_head = query_head,
           .kv_head = kv_head,
           .batch = batch,

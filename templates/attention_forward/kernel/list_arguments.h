@@ -17,6 +17,7 @@ struct ListArguments {
   std::uint32_t head_multiplier = 0;  // query head → head of the lists, a multiplier as emit/integers.h divides by
   std::uint32_t units = 1;            // of a head: rows / unit rows
   std::uint32_t unit_shift = 6;       // log2 of a unit's rows
+  std::uint64_t order = 0;            // [batch][heads][units]: which unit has a place
 };
 
 // Where they stand, whatever else the kernel has.
@@ -27,7 +28,7 @@ struct ListedArguments {
 
 constexpr std::size_t list_field(std::size_t offset) { return offsetof(ListedArguments, lists) + offset; }
 
-static_assert(sizeof(ListedArguments) == 392);
+static_assert(sizeof(ListedArguments) == 400);
 static_assert(offsetof(ListedArguments, lists) == sizeof(LimitedArguments));
 
 }  // namespace wavejit::attention_forward

@@ -2,8 +2,10 @@
 #include "templates/attention_forward/program/invariance.h"
 
 #include <algorithm>
+#include <map>
 
 #include "templates/attention_forward/program/invariance_changes.h"
+#include "tools/invariance/scheduled.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
@@ -28,11 +30,15 @@ class AttentionInvariance final : public tools::Invariance {
   Result<void> run(const InvarianceRequest& request, const EngineWith& engine_with,
                    const std::function<void(Pair)>& tell) const override {
     // Dimensions share what ran once.
-    Drawn drawn = {
-        .batch = draw_batch(request.seed, request.batch, {.sequences = request.sequences, .longest = request.longest})};
+    std::map<Base, Drawn> drawn;
     for (const Dimension& dimension : all_dimensions()) {
       if (std::ranges::find(request.dimensions, dimension.told.name) == request.dimensions.end()) continue;
-      if (auto asked = ask(dimension, request, drawn, engine_with, tell); !asked) return asked;
+      auto [known, is_new] = drawn.try_emplace(dimension.base);
+      if (is_new)
+        known->second.batch = draw_batch(
+            request.seed, request.batch,
+            {.sequences = request.sequences, .longest = request.longest, .lists = dimension.base != Base::plain});
+      if (auto asked = ask(dimension, request, known->second, engine_with, tell); !asked) return asked;
     }
     return {};
   }
@@ -52,7 +58,9 @@ class AttentionInvariance final : public tools::Invariance {
     if (!drawn.before) {
       const auto engine = engine_with({});
       if (!engine) return std::unexpected(engine.error());
-      auto before = run_pieces(*engine, batch, all_whole(batch), {});
+      Way way;
+      if (dimension.base == Base::listed) way.lists.emplace();
+      auto before = run_pieces(*engine, batch, all_whole(batch), way);
       if (!before) return std::unexpected(before.error());
       drawn.before = std::move(*before);
       if (!drawn.before) return {};
@@ -62,6 +70,7 @@ class AttentionInvariance final : public tools::Invariance {
       const auto engine = engine_with(change.pipeline);
       if (!engine) return std::unexpected(engine.error());
       if (*engine == nullptr) continue;
+      const tools::Scheduled scheduled(change.schedule);
       const auto after = run_pieces(*engine, batch, change.pieces, change.way);
       if (!after) return std::unexpected(after.error());
       if (!*after) continue;

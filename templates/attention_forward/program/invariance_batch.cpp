@@ -4,8 +4,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace wavejit::attention_forward::program {
+namespace {
+
+// One sequence in three has up to five blocks of rows, and the keys of several blocks.
+void draw_lists(Batch& batch, Draws& draws, const BatchSize& size) {
+  const std::array<std::int64_t, 3> heads = {1, batch.kv_heads, batch.query_heads};
+  batch.list_rows = draws.one_in(2) ? 64 : 128;
+  batch.list_keys = draws.one_in(2) ? 64 : 128;
+  batch.list_heads = heads[static_cast<std::size_t>(batch.number % heads.size())];
+  batch.list_percent = 20 + draws.below(60);
+  for (DrawnSequence& one : batch.sequences) {
+    if (!draws.one_in(3)) continue;
+    one.rows = 60 + draws.below(240);
+    one.keys = std::clamp<std::int64_t>(100 + draws.below(draws.one_in(8) ? 1800 : 500), 1, size.longest);
+    one.q = drawn_halves(batch.type, draws, one.rows * batch.query_heads * batch.dim);
+    one.k = drawn_halves(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
+    one.v = drawn_halves(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
+  }
+}
+
+}  // namespace
+
 std::string Batch::descriptor(const DrawnSequence& of) const {
   std::string text = fmt::format("attention_forward {} b1 q{} k{} h{}", to_text(type), of.rows, of.keys, query_heads);
   if (kv_heads != query_heads) text += fmt::format("/{}", kv_heads);
@@ -16,6 +38,7 @@ std::string Batch::descriptor(const DrawnSequence& of) const {
   if (!alibi.empty()) text += " alibi=h";
   if (!sink.empty()) text += " sink";
   if (softcap != 0) text += fmt::format(" softcap={}", softcap);
+  if (list_rows != 0) text += fmt::format(" lists={}x{}:{}", list_rows, list_keys, list_percent);
   return text;
 }
 
@@ -56,6 +79,7 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
     one.rows = 33 + draws.below(48);
     one.q = drawn_halves(batch.type, draws, one.rows * batch.query_heads * batch.dim);
   }
+  if (size.lists) draw_lists(batch, draws, size);
   return batch;
 }
 

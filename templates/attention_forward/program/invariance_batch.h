@@ -38,6 +38,11 @@ struct Batch {
   std::vector<float> alibi;  // a slope a head, or empty
   std::vector<float> sink;   // a logit a head, or empty
   std::vector<DrawnSequence> sequences;
+  // Lists of key blocks, drawn by these; 0: none. Heads of the lists: 1, the kv heads or the query heads.
+  std::int64_t list_rows = 0;
+  std::int64_t list_keys = 0;
+  std::int64_t list_heads = 1;
+  std::int64_t list_percent = 0;
 
   attention::program::AnswerShape answer_shape() const { return {.type = type, .heads = query_heads, .dim = dim}; }
   std::string descriptor(const DrawnSequence& of) const;
@@ -46,6 +51,7 @@ struct Batch {
 struct BatchSize {
   std::int64_t sequences = 0;
   std::int64_t longest = 0;  // keys of a sequence
+  bool lists = false;        // and sequences of several blocks of rows
 };
 Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size);
 

@@ -54,6 +54,7 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
                                                       std::span<const RowsOf> pieces, const Way& way) {
   const Queries queries = packed_queries(batch, pieces);
   const KeyMemory keys = place_keys(batch, pieces, way.keys);
+  const CallLists lists = way.lists ? call_lists_of(batch, pieces, *way.lists) : CallLists();
   const std::int64_t rows = queries.starts.back();
   const auto numbers = static_cast<std::size_t>(rows * batch.query_heads);
   const auto elements = numbers * static_cast<std::size_t>(batch.dim);
@@ -93,6 +94,22 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   if (!batch.alibi.empty()) call.alibi = per_head(memory.in(batch.alibi), batch);
   if (!batch.sink.empty()) call.sink = per_head(memory.in(batch.sink), batch);
   call.splits = way.splits;
+  if (way.lists) {
+    call.list_indices = memory.in(lists.masked.indices);
+    call.list_counts = memory.in(lists.masked.counts);
+    call.list_starts = memory.in(lists.masked.starts);
+    call.full_indices = memory.in(lists.whole.indices);
+    call.full_counts = memory.in(lists.whole.counts);
+    call.full_starts = memory.in(lists.whole.starts);
+    call.list_capacity = lists.masked.capacity;
+    call.full_capacity = lists.whole.capacity;
+    call.list_rows = static_cast<std::int32_t>(lists.rows);
+    call.list_keys = static_cast<std::int32_t>(lists.keys);
+    call.list_batches = static_cast<std::int32_t>(pieces.size());
+    call.list_heads = static_cast<std::int32_t>(lists.heads);
+    call.list_row_blocks = lists.row_blocks;
+    call.lists_alike = way.lists->alike ? 1 : 0;
+  }
   if (!memory.good()) return std::unexpected(memory.good().error());
 
   const wavejit_status status = wavejit_attention_forward(engine, &call, nullptr);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "templates/attention_forward/program/invariance_keys.h"
+#include "templates/attention_forward/program/invariance_lists.h"
 #include "tools/exit_code.h"
 
 namespace wavejit::attention_forward::program {
@@ -16,6 +17,7 @@ namespace wavejit::attention_forward::program {
 struct Way {
   int splits = 1;
   KeyPlaces keys = {};
+  std::optional<ListForm> lists = std::nullopt;  // of a batch that has lists; none: no lists
 };
 
 using Answer = attention::program::RowAnswer;

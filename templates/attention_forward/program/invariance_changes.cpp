@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 
 namespace wavejit::attention_forward::program {
@@ -239,12 +240,8 @@ std::vector<Change> shifted(const Batch& batch, Draws& draws) {
   return changes;
 }
 
-}  // namespace
-
-std::vector<RowsOf> all_whole(const Batch& batch) { return whole_of_share(batch, 0, 1); }
-
-const std::vector<Dimension>& all_dimensions() {
-  static const std::vector<Dimension> dimensions = {
+std::vector<Dimension> of_plain_calls() {
+  return {
       {.told = {.name = "alone", .changes = "each sequence in a call of its own"}, .changes = alone},
       {.told = {.name = "permuted", .changes = "the sequences in another order"}, .changes = permuted},
       {.told = {.name = "padded", .changes = "dense keys, up to 90 % NaN behind the sequence"}, .changes = padded},
@@ -271,6 +268,18 @@ const std::vector<Dimension>& all_dimensions() {
                 .control = true},
        .changes = shifted},
   };
+}
+
+}  // namespace
+
+std::vector<RowsOf> all_whole(const Batch& batch) { return whole_of_share(batch, 0, 1); }
+
+const std::vector<Dimension>& all_dimensions() {
+  static const std::vector<Dimension> dimensions = [] {
+    std::vector<Dimension> all = of_plain_calls();
+    std::ranges::move(list_dimensions(), std::back_inserter(all));
+    return all;
+  }();
   return dimensions;
 }
 

@@ -2,11 +2,13 @@
 // What each dimension of `wavejit invariance` changes about a batch.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "templates/attention_forward/program/invariance_call.h"
 #include "tools/invariance/invariance.h"
+#include "wavejit/simgpu.h"
 
 namespace wavejit::attention_forward::program {
 
@@ -17,15 +19,27 @@ struct Change {
   Way way = {};
   std::string pipeline = {};
   std::int64_t rows_left_out = 0;  // the last of each sequence: they may differ
+  std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
 };
 
 std::vector<RowsOf> all_whole(const Batch& batch);
+
+// What the changed run is held against: a packed call of the batch.
+enum class Base : std::uint8_t {
+  plain,
+  listed,    // of a batch with lists of key blocks
+  unlisted,  // of the same batch, without them
+  count
+};
 
 struct Dimension {
   tools::InvarianceDimension told;
   // None: the batch has nothing to change.
   std::vector<Change> (*changes)(const Batch& batch, Draws& draws) = nullptr;
+  Base base = Base::plain;
 };
 const std::vector<Dimension>& all_dimensions();
+// Those of lists of key blocks (invariance_list_changes.cpp).
+std::vector<Dimension> list_dimensions();
 
 }  // namespace wavejit::attention_forward::program

@@ -97,6 +97,17 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
   }
   if (const auto& softcap = d.of(attention_forward::Modifier::softcap); softcap.there)
     call.softcap = std::stof(softcap.number);
+  if (d.shape.block_lists) {
+    call.list_indices = static_cast<const std::int32_t*>(fake_address(10));
+    call.list_counts = static_cast<const std::int32_t*>(fake_address(11));
+    call.list_rows = d.lists.rows;
+    call.list_keys = d.lists.keys;
+    call.list_batches = static_cast<std::int32_t>(d.batch);
+    call.list_heads = static_cast<std::int32_t>(d.query_heads);
+    call.list_row_blocks = (d.query_length + d.lists.rows - 1) / d.lists.rows;
+    call.list_capacity = 100;
+    call.lists_alike = d.lists.alike ? 1 : 0;
+  }
   if (d.splits > 0) call.splits = static_cast<std::int32_t>(d.splits);
   return call;
 }

@@ -8,11 +8,13 @@
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/control.h"
+#include "codegen/language/cross_lane.h"
 #include "codegen/language/lds.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention/emit/visible_keys.h"
 #include "templates/attention/kernel/marked_tile.h"
+#include "templates/attention_forward/emit/block_lists/order.h"
 #include "templates/attention_forward/kernel/block_lists/arguments.h"
 #include "templates/attention_forward/kernel/block_lists/walks.h"
 
@@ -63,7 +65,6 @@ class Lister {
         ir_(kernel.ir()),
         spec_(spec),
         lds_(kernel, marks_bytes + spare_bytes, 1),
-        unit_(kernel.workgroup_x()),
         head_(kernel.workgroup_y()),
         batch_(kernel.workgroup_z()) {}
 
@@ -73,6 +74,13 @@ class Lister {
     const attention::Sequence sequence =
         attention::sequence_of(kernel_, sequence_fields, batch_,
                                spec_.first_keys ? attention::KeyStarts::first_rows : attention::KeyStarts::packed);
+    // The first workgroups of a head sort its units, the others make walks.
+    Value* sorters = order_workgroups(kernel_);
+    Value* sorts = ir_.CreateICmpULT(kernel_.workgroup_x(), sorters);
+    language::if_uniform(kernel_, sorts, Likelihood::rarely,
+                         [&] { UnitOrder(kernel_, lds_, sequence.query_length).emit(); });
+    language::leave_if(kernel_, sorts);
+    unit_ = ir_.CreateSub(kernel_.workgroup_x(), sorters);
     Value* unit_shift = number(offsetof(Arguments, unit_shift));
     Value* first_row = ir_.CreateShl(unit_, unit_shift);
     // Nobody has the rows behind a sequence's last.
@@ -302,8 +310,8 @@ class Lister {
     constexpr int whole_bits = ((1 << most_blocks) - 1) << whole_bit;
     marks = ir_.CreateSelect(shown, marks, ir_.CreateAnd(marks, constant(whole_bits)));
     Value* live = ir_.CreateAnd(ir_.CreateICmpNE(marks, constant(0)), ir_.CreateICmpSLT(tile, key_tiles_));
-    Value* all_live = ballot(live);
-    Value* below = lanes_below(all_live);
+    Value* all_live = language::lanes_where(kernel_, live);
+    Value* below = language::count_below(kernel_, all_live, constant(0));
     Value* lane = kernel_.lane();
     // Of the lane's chunk.
     Value* low = ir_.CreateTrunc(all_live, kernel_.i32());
@@ -317,38 +325,26 @@ class Lister {
     Value* begins = ir_.CreateAnd(ir_.CreateAnd(live, is_first), not_the_first);
     Value* in_pairs = ir_.CreateICmpNE(number(offsetof(Arguments, pairs)), constant(0));
     Value* alone = ir_.CreateAnd(ir_.CreateAnd(live, in_pairs), ir_.CreateICmpEQ(of_chunk, own));
-    Value* all_alone = ballot(alone);
-    Value* place = ir_.CreateAdd(ir_.CreateAdd(before[0], below), lanes_below(all_alone));
+    Value* all_alone = language::lanes_where(kernel_, alone);
+    Value* place = language::count_below(kernel_, all_alone, ir_.CreateAdd(before[0], below));
     Value* offset = ir_.CreateShl(place, 2);
     Value* entry = ir_.CreateOr(ir_.CreateOr(tile, marks),
                                 ir_.CreateShl(ir_.CreateZExt(begins, kernel_.i32()), constant(begins_bit)));
     walk.store(entry, ir_.CreateSelect(live, offset, ir_.getInt32(far_outside)), constant(0));
     walk.store(tile, ir_.CreateSelect(alone, ir_.CreateAdd(offset, constant(number_bytes)), ir_.getInt32(far_outside)),
                constant(0));
-    Value* several = ir_.CreateZExt(ir_.CreateICmpNE(ballot(begins), ir_.getInt64(0)), kernel_.i32());
-    Value* count = ir_.CreateAdd(ir_.CreateAdd(before[0], lanes_in(all_live)), lanes_in(all_alone));
+    Value* several =
+        ir_.CreateZExt(ir_.CreateICmpNE(language::lanes_where(kernel_, begins), ir_.getInt64(0)), kernel_.i32());
+    Value* count = ir_.CreateAdd(ir_.CreateAdd(before[0], language::count_of(kernel_, all_live)),
+                                 language::count_of(kernel_, all_alone));
     return {count, ir_.CreateOr(before[1], several)};
-  }
-
-  Value* ballot(Value* lane_condition) {
-    return ir_.CreateIntrinsic(llvm::Intrinsic::amdgcn_ballot, {kernel_.i64()}, {lane_condition});
-  }
-  Value* lanes_in(Value* lanes) {
-    return ir_.CreateTrunc(ir_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, lanes), kernel_.i32());
-  }
-  // Of `lanes`, those below the own one.
-  Value* lanes_below(Value* lanes) {
-    Value* low = ir_.CreateTrunc(lanes, kernel_.i32());
-    Value* high = ir_.CreateTrunc(ir_.CreateLShr(lanes, attention::dword_bits), kernel_.i32());
-    Value* of_low = ir_.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_lo, {}, {low, constant(0)});
-    return ir_.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {high, of_low});
   }
 
   Kernel& kernel_;
   llvm::IRBuilder<>& ir_;
   const BlockListsKernel& spec_;
   language::Lds lds_;
-  Value* unit_;
+  Value* unit_ = nullptr;
   Value* head_;
   Value* batch_;
   // Tiles of the sequence, those that the mask shows some row of the unit, and blocks of keys.

@@ -48,12 +48,13 @@ struct Arguments {
   std::uint32_t unit_entries = 0;
   std::uint32_t batch_entries = 0;  // then, of sequences that share their lists: from one to the next
   std::uint32_t most_entries = 0;   // of all walks: nothing is written beyond
-  std::uint32_t nothing = 0;
+  std::uint32_t descending = 0;     // 1: of units alike in length the last one begins
+  std::uint64_t order = 0;          // int32 [batch][heads][units]: the unit that has a place
 };
 
 static_assert(sizeof(Lists) == 32);
 static_assert(offsetof(Arguments, query_starts) == 80);
 static_assert(offsetof(Arguments, causal_offset) == 120);
-static_assert(sizeof(Arguments) == 184);
+static_assert(sizeof(Arguments) == 192);
 
 }  // namespace wavejit::attention_block_lists

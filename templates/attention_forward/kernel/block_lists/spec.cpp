@@ -6,6 +6,7 @@
 #include "families/kernel/spec_words.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/block_lists/arguments.h"
+#include "templates/attention_forward/kernel/block_lists/walks.h"
 
 namespace wavejit::attention_block_lists {
 namespace {
@@ -41,7 +42,8 @@ BlockListsKernel lists_of(const attention_forward::ForwardKernel& walker) {
 }
 
 attention_forward::LaunchGeometry launch_geometry(std::uint32_t units, std::uint32_t heads, std::uint32_t batch) {
-  return {.grid_x = units, .grid_y = heads, .grid_z = batch, .threads = threads};
+  const std::uint32_t sorters = (units + ordered_units - 1) / ordered_units;
+  return {.grid_x = sorters + units, .grid_y = heads, .grid_z = batch, .threads = threads};
 }
 
 }  // namespace wavejit::attention_block_lists

@@ -42,7 +42,7 @@ std::size_t argument_bytes(const BlockListsKernel& spec);
 // What makes the walks of such a kernel.
 BlockListsKernel lists_of(const attention_forward::ForwardKernel& walker);
 
-// Workgroups: x = unit, y = head of the lists, z = sequence.
+// Workgroups: x = those that sort units, then a unit each; y = head of the lists, z = sequence.
 attention_forward::LaunchGeometry launch_geometry(std::uint32_t units, std::uint32_t heads, std::uint32_t batch);
 
 }  // namespace wavejit::attention_block_lists

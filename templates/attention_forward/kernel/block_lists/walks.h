@@ -26,4 +26,10 @@ static_assert(sizeof(Header) == 16);
 // So many tiles of keys are marked at a time, one dword each in LDS.
 inline constexpr int marked_tiles = 4096;
 
+// Units are walked in an order: the longest first, so that none is left over at the end of a launch. They are sorted by
+// classes of length, and those of a class keep their own order: neighbours share keys. A head's units are sorted in
+// parts of so many.
+inline constexpr int ordered_units = 4096;
+inline constexpr int length_classes = 64;
+
 }  // namespace wavejit::attention_block_lists
