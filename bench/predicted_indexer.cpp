@@ -45,7 +45,7 @@ pages of 64. Index queries and keys hold zeros; lists are made of normal numbers
 |---|---|
 | scores | cycles of the first launch |
 | of memory | the bytes of the index keys, each counted once, over those cycles, beside what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950 and 1,952 on gfx942 |
-| list | cycles of the second launch |
+| list | cycles of the second launch, which has a row a workgroup: a call that keeps its scores in a workspace gives few long rows to several ([docs/sparse-indexer.md](../docs/sparse-indexer.md)), and is no row here |
 | call | both, and what the second loses by its wait for the first: 7,200 cycles, a guess |
 | µs | of the call, at the peak clock |
 

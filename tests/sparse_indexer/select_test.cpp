@@ -144,6 +144,41 @@ TEST_P(SparseSelect, SameListUnderEverySchedule) {
   EXPECT_EQ(wrong_lists(which, outputs.front(), which.scores), "");
 }
 
+// Workgroups that have a part of a row each, and one more that chooses among what they chose: the same list. NaN,
+// equals across the borders of parts, parts that the row does not see, and fewer than k of them.
+TEST_P(SparseSelect, PartsOfALongRowGiveTheSameList) {
+  const auto launches_of = [&](const IndexerCase& which, IndexerOutput& output) {
+    wavejit_simgpu_counters before{};
+    wavejit_simgpu_counters after{};
+    before.size = after.size = sizeof before;
+    wavejit_simgpu_get_counters(&before);
+    output = run(which);
+    wavejit_simgpu_get_counters(&after);
+    return after.launches - before.launches;
+  };
+  constexpr std::int64_t keys = 131'075;
+  IndexerCase which = given_scores(1, 3, keys, 2048, 140);
+  for (std::size_t key = 0; key < keys; ++key) {
+    float& equal = which.scores[keys + key];
+    equal = std::round(equal * 2) / 2;
+  }
+  for (const std::size_t key : {7, 20'000, 131'000}) which.scores[key] = nan;
+  for (std::size_t key = 30'000; key < 90'000; ++key) which.scores[key] = -infinity;
+  which.key_begins = {0, 5, 60'000};
+  which.key_ends = {keys, keys, 61'000};
+  IndexerOutput whole;
+  EXPECT_EQ(launches_of(which, whole), 1U);
+  EXPECT_EQ(wrong_lists(which, whole, which.scores), "");
+  which.workspace_rows = 3;
+  for (const bool values : {true, false}) {
+    which.wants_values = values;
+    IndexerOutput in_parts;
+    EXPECT_EQ(launches_of(which, in_parts), 2U);
+    EXPECT_EQ(wrong_lists(which, in_parts, which.scores), "");
+    EXPECT_EQ(in_parts.indices, whole.indices);
+  }
+}
+
 // The whole step: lists of the scores that the call itself made, in a tensor, in the engine's workspace, and in one of
 // the caller's that holds a few rows at a time.
 TEST_P(SparseSelect, ListsOfTheCallsOwnScores) {

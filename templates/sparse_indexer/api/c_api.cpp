@@ -40,7 +40,13 @@ wavejit_status wavejit_sparse_indexer_workspace(wavejit_engine* engine,
                                                 const wavejit_sparse_indexer_arguments* arguments, size_t* bytes) {
   return asked(engine, arguments, [&](auto&, const auto& problem) -> Result<void> {
     if (auto given = require(bytes, "bytes", "where the number of bytes goes"); !given) return given;
-    *bytes = problem.keeps_scores ? indexer::rounds_of(problem, indexer::most_workspace).workspace_bytes : 0;
+    const auto parts = indexer::parts_of(problem, engine->engine->target_row());
+    const std::uint64_t chosen = indexer::chosen_row_bytes(problem, parts);
+    *bytes = problem.keeps_scores || chosen != 0
+                 ? indexer::rounds_of(problem, parts,
+                                      problem.keeps_scores ? indexer::most_workspace : chosen * problem.rows())
+                       .workspace_bytes
+                 : 0;
     return {};
   });
 }

@@ -56,12 +56,22 @@ IndexerCall::IndexerCall(const wavejit_sparse_indexer_arguments& call, const Ind
       call_(call),
       problem_(problem),
       board_(board),
+      parts_(parts_of(problem, board)),
       rounds_{.sequences = problem.batch, .rows = problem.query_length} {
   report = call.report;
   workspace = call.workspace;
   judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0 && call.key_lengths != nullptr;
-  if (!problem.keeps_scores) return;
-  rounds_ = rounds_of(problem, call.workspace != nullptr ? call.workspace_bytes : most_workspace);
+  const Parts whole = {.count = 1, .keys = problem.key_length};
+  const std::uint64_t reach = call.workspace != nullptr ? call.workspace_bytes : most_workspace;
+  if (!problem.keeps_scores) {
+    // Scores have a tensor: a workspace shortens long rows, and no call needs one.
+    const std::uint64_t all = problem.rows() * chosen_row_bytes(problem, parts_);
+    if (call.workspace == nullptr || reach < all) parts_ = whole;
+    if (parts_.count == 1) return;
+  } else if (reach < score_row_bytes(problem) + chosen_row_bytes(problem, parts_)) {
+    parts_ = whole;
+  }
+  rounds_ = rounds_of(problem, parts_, reach);
   workspace_bytes = rounds_.workspace_bytes;
   rounds = rounds_.count;
 }
@@ -98,7 +108,7 @@ Result<void> IndexerCall::plan(std::span<const families::KernelSpec* const> /*ke
     scores_row_stride_ = stride_bytes(call_.scores, 1, sizeof(float));
   }
   if (problem_.shape.scores) add_scores(rows, plan);
-  if (problem_.shape.selects) add_select(rows, plan);
+  if (problem_.shape.selects) add_select(rows, memory, plan);
   return {};
 }
 
@@ -144,7 +154,7 @@ void IndexerCall::add_scores(const RowArguments& rows, families::LaunchPlan& pla
             .argument_bytes = sizeof scores_arguments_});
 }
 
-void IndexerCall::add_select(const RowArguments& rows, families::LaunchPlan& plan) {
+void IndexerCall::add_select(const RowArguments& rows, const void* memory, families::LaunchPlan& plan) {
   const auto row_stride =
       static_cast<std::uint64_t>(call_.indices_row_stride != 0 ? call_.indices_row_stride : call_.top_k);
   select_arguments_ = {.rows = rows,
@@ -155,12 +165,50 @@ void IndexerCall::add_select(const RowArguments& rows, families::LaunchPlan& pla
                        .scores_batch_stride = scores_batch_stride_,
                        .scores_row_stride = scores_row_stride_,
                        .indices_row_stride = row_stride * sizeof(std::int32_t),
-                       .top_k = problem_.top_k};
-  plan.add({.grid_x = rows.end_row - rows.first_row,
-            .grid_y = sequences_,
-            .threads = select_threads,
-            .arguments = &select_arguments_,
-            .argument_bytes = sizeof select_arguments_});
+                       .top_k = problem_.top_k,
+                       .part_keys = parts_.keys};
+  families::Launch launch = {.grid_x = rows.end_row - rows.first_row,
+                             .grid_y = sequences_,
+                             .grid_z = parts_.count,
+                             .threads = select_threads,
+                             .arguments = &select_arguments_,
+                             .argument_bytes = sizeof select_arguments_};
+  const std::size_t kernel = problem_.shape.scores ? 1 : 0;
+  if (parts_.count == 1) return plan.add(launch, kernel);
+
+  // Behind the scores of the round's rows, as if they began with row 0: what each part chooses, keys and scores.
+  const std::uint64_t part_bytes = std::uint64_t{problem_.top_k} * sizeof(std::int32_t);
+  const std::uint64_t row_bytes = part_bytes * parts_.count;
+  const std::uint64_t round_rows = std::uint64_t{rounds_.sequences} * rounds_.rows;
+  const std::uint64_t of_scores = problem_.keeps_scores ? round_rows * scores_row_stride_ : 0;
+  // Rows are numbered through all sequences, and a round may have the first rows of one only.
+  const std::uint64_t first = (std::uint64_t{rows.first_batch} * problem_.query_length + rows.first_row) * row_bytes;
+  const std::uint64_t keys = address(memory) + of_scores - first;
+  const std::uint64_t values = keys + (round_rows * row_bytes);
+  merge_arguments_ = select_arguments_;
+  select_arguments_.indices = keys;
+  select_arguments_.values = values;
+  select_arguments_.counts = 0;
+  select_arguments_.indices_row_stride = row_bytes;
+  select_arguments_.part_stride = part_bytes;
+  plan.add(launch, kernel);
+
+  const std::uint32_t columns = parts_.count * problem_.top_k;
+  merge_arguments_.rows = {.query_length = problem_.query_length,
+                           .key_length = columns,
+                           .window_left = unlimited_window,
+                           .window_right = unlimited_window,
+                           .first_batch = rows.first_batch,
+                           .first_row = rows.first_row,
+                           .end_row = rows.end_row};
+  merge_arguments_.scores = values;
+  merge_arguments_.scores_batch_stride = row_bytes * problem_.query_length;
+  merge_arguments_.scores_row_stride = row_bytes;
+  merge_arguments_.keys = keys;
+  merge_arguments_.part_keys = columns;
+  launch.grid_z = 1;
+  launch.arguments = &merge_arguments_;
+  plan.add(launch, kernel);
 }
 
 IndexerCall::WhenMissing IndexerCall::when_missing() const { return attention::when_missing(call_.flags); }

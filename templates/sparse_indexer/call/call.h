@@ -32,11 +32,12 @@ class IndexerCall final : public families::Call {
  private:
   RowArguments rows_of_round() const;
   void add_scores(const RowArguments& rows, families::LaunchPlan& plan);
-  void add_select(const RowArguments& rows, families::LaunchPlan& plan);
+  void add_select(const RowArguments& rows, const void* memory, families::LaunchPlan& plan);
 
   const wavejit_sparse_indexer_arguments& call_;
   const IndexerProblem& problem_;
   const boards::Board& board_;
+  Parts parts_;
   Rounds rounds_;
   // Of the round that is planned: the scores as if they began with batch 0, row 0.
   std::uint64_t scores_ = 0;
@@ -45,6 +46,7 @@ class IndexerCall final : public families::Call {
   std::uint32_t sequences_ = 0;
   ScoresArguments scores_arguments_;
   SelectArguments select_arguments_;
+  SelectArguments merge_arguments_;
 };
 
 }  // namespace wavejit::sparse_indexer

@@ -272,9 +272,47 @@ std::uint64_t score_row_bytes(const IndexerProblem& problem) {
   return ((std::uint64_t{problem.key_length} * 4) + line - 1) / line * line;
 }
 
-Rounds rounds_of(const IndexerProblem& problem, std::uint64_t reach) {
-  const auto parts = [](std::uint64_t all, std::uint64_t most) { return (all + most - 1) / most; };
-  const std::uint64_t row = score_row_bytes(problem);
+namespace {
+
+constexpr std::uint64_t parts_in(std::uint64_t all, std::uint64_t most) { return (all + most - 1) / most; }
+
+// Of a workgroup with so many keys, as the clock has it on both targets.
+constexpr std::uint64_t select_cycles(std::uint64_t keys) { return 14'000 + keys + (keys / 5); }
+constexpr std::uint64_t dependent_launch_cycles = 7'200;  // a guess
+
+}  // namespace
+
+Parts parts_of(const IndexerProblem& problem, const boards::Board& board) {
+  constexpr std::uint32_t most_parts = 32;
+  const auto turns = [&](std::uint64_t workgroups) {
+    return parts_in(workgroups, static_cast<std::uint64_t>(board.compute_units));
+  };
+  Parts best = {.count = 1, .keys = problem.key_length};
+  if (!problem.shape.selects) return best;
+  const std::uint64_t whole = turns(problem.rows()) * select_cycles(problem.key_length);
+  std::uint64_t least = whole - (whole / 10);
+  for (std::uint32_t count = 2; count <= most_parts; count *= 2) {
+    // Lines of scores stay whole.
+    constexpr std::uint64_t line_keys = 32;
+    const std::uint64_t keys = parts_in(problem.key_length, count * line_keys) * line_keys;
+    if (keys <= problem.top_k) break;
+    const std::uint64_t all = turns(problem.rows() * count) * select_cycles(keys) + dependent_launch_cycles +
+                              turns(problem.rows()) * select_cycles(std::uint64_t{count} * problem.top_k);
+    if (all >= least) continue;
+    least = all;
+    best = {.count = static_cast<std::uint32_t>(parts_in(problem.key_length, keys)),
+            .keys = static_cast<std::uint32_t>(keys)};
+  }
+  return best;
+}
+
+std::uint64_t chosen_row_bytes(const IndexerProblem& problem, const Parts& parts) {
+  return parts.count == 1 ? 0 : std::uint64_t{parts.count} * problem.top_k * 2 * sizeof(std::int32_t);
+}
+
+Rounds rounds_of(const IndexerProblem& problem, const Parts& chosen, std::uint64_t reach) {
+  const auto parts = parts_in;
+  const std::uint64_t row = (problem.keeps_scores ? score_row_bytes(problem) : 0) + chosen_row_bytes(problem, chosen);
   const std::uint64_t fitting = std::max<std::uint64_t>(reach / row, 1);
   Rounds rounds = {.sequences = problem.batch, .rows = problem.query_length};
   if (fitting >= problem.query_length) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "boards/board.h"
 #include "families/call/family.h"
 #include "templates/attention/call/limits.h"
 #include "templates/attention/call/paging.h"
@@ -65,6 +66,17 @@ Result<IndexerProblem> check(const wavejit_sparse_indexer_arguments* arguments);
 // A row of them.
 std::uint64_t score_row_bytes(const IndexerProblem& problem);
 
+// How a long row's list is made: of parts of its keys by a workgroup each, and then of what those have chosen. The k
+// largest of a row are among the k largest of its parts, and parts lie in the order of their keys: the list is the
+// same.
+struct Parts {
+  std::uint32_t count = 1;
+  std::uint32_t keys = 0;  // of a part
+};
+Parts parts_of(const IndexerProblem& problem, const boards::Board& board);
+// What the parts of a row choose: keys, and behind those of all rows their scores.
+std::uint64_t chosen_row_bytes(const IndexerProblem& problem, const Parts& parts);
+
 // How they go through a workspace: all rows of so many sequences at a time, or so many rows of one.
 struct Rounds {
   std::uint32_t sequences = 0;
@@ -73,7 +85,7 @@ struct Rounds {
   std::uint32_t count = 1;
 };
 // `reach`: bytes of the workspace; at least a row is taken.
-Rounds rounds_of(const IndexerProblem& problem, std::uint64_t reach);
+Rounds rounds_of(const IndexerProblem& problem, const Parts& parts, std::uint64_t reach);
 // What an engine takes on its own.
 inline constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20;
 

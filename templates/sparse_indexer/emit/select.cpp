@@ -6,6 +6,9 @@
 // wave finds the digit in which the k-th largest lies. So the k-th largest number is known after three walks of the
 // row, and how many of its equals belong to the k.
 //
+// Of a long row, workgroups have a part each, and one more the parts' lists, whose scores say which keys they stand
+// for.
+//
 // The fourth walk writes. Waves take neighbouring runs of keys; ballots and one sum over waves tell each key how many
 // before it are chosen, which is its place in the list. Equals are chosen from the lowest key up.
 #include <llvm/IR/IntrinsicsAMDGPU.h>
@@ -28,6 +31,7 @@
 namespace wavejit::sparse_indexer {
 namespace {
 
+using attention::maximum;
 using attention::minimum;
 using language::Buffer;
 using language::Kernel;
@@ -86,22 +90,35 @@ class SelectEmission {
     Value* batch =
         ir().CreateAdd(kernel_.argument_i32(offsetof(SelectArguments, rows.first_batch)), kernel_.workgroup_y());
     seen_ = keys_of_row(kernel_, offsetof(SelectArguments, rows), batch, row);
+    // Of these, a part's.
+    Value* part_keys = kernel_.argument_i32(offsetof(SelectArguments, part_keys));
+    Value* part_first = ir().CreateMul(kernel_.workgroup_z(), part_keys);
+    seen_.begin = maximum(kernel_, seen_.begin, part_first);
+    seen_.end = maximum(kernel_, minimum(kernel_, seen_.end, ir().CreateAdd(part_first, part_keys)), seen_.begin);
     count_ = ir().CreateSub(seen_.end, seen_.begin);
     Value* base = moved(kernel_, argument(offsetof(SelectArguments, scores)), batch,
                         argument(offsetof(SelectArguments, scores_batch_stride)));
     base = moved(kernel_, base, row, argument(offsetof(SelectArguments, scores_row_stride)));
     base = ir().CreateAdd(base, ir().CreateShl(ir().CreateZExt(seen_.begin, kernel_.i64()), 2));
     scores_.emplace(kernel_, base, ir().CreateShl(count_, 2));
+    Value* keys = argument(offsetof(SelectArguments, keys));
+    has_keys_ = ir().CreateIsNotNull(keys);
+    keys = ir().CreateAdd(keys, ir().CreateSub(base, argument(offsetof(SelectArguments, scores))));
+    keys_.emplace(kernel_, keys, ir().CreateShl(count_, 2));
 
     number_ =
         ir().CreateAdd(ir().CreateMul(batch, kernel_.argument_i32(offsetof(SelectArguments, rows.query_length))), row);
     top_k_ = kernel_.argument_i32(offsetof(SelectArguments, top_k));
     Value* bytes = ir().CreateShl(top_k_, 2);
     Value* stride = argument(offsetof(SelectArguments, indices_row_stride));
-    indices_.emplace(kernel_, moved(kernel_, argument(offsetof(SelectArguments, indices)), number_, stride), bytes);
+    const auto list = [&](Value* first) {
+      Value* of_row = moved(kernel_, first, number_, stride);
+      return moved(kernel_, of_row, kernel_.workgroup_z(), argument(offsetof(SelectArguments, part_stride)));
+    };
+    indices_.emplace(kernel_, list(argument(offsetof(SelectArguments, indices))), bytes);
     Value* values = argument(offsetof(SelectArguments, values));
     has_values_ = ir().CreateIsNotNull(values);
-    values_.emplace(kernel_, moved(kernel_, values, number_, stride), bytes);
+    values_.emplace(kernel_, list(values), bytes);
     wave_first_ = ir().CreateMul(kernel_.wave(), kernel_.constant(wave_keys));
     lane_first_ = ir().CreateAdd(wave_first_, ir().CreateShl(kernel_.lane(), 2));
   }
@@ -357,11 +374,25 @@ class SelectEmission {
     return {before, all};
   }
 
+  // That the scores stand for.
+  Values keys_of(const Four& four) {
+    Values keys;
+    for (int each = 0; each < quad_keys; ++each)
+      keys.push_back(ir().CreateAdd(ir().CreateAdd(four.first, seen_.begin), kernel_.constant(each)));
+    return language::if_uniform(kernel_, has_keys_, language::Likelihood::rarely, keys, [&](const Values&) {
+      Value* quad = keys_->load(quad_bytes, ir().CreateShl(four.first, 2), kernel_.constant(0));
+      Values told;
+      for (std::uint64_t each = 0; each < quad_keys; ++each) told.push_back(ir().CreateExtractElement(quad, each));
+      return told;
+    });
+  }
+
   // Ranks are those of the wave's first key of the load. `with_equals`: there may be some in it.
   void write_load(const Four& four, Value* known_least, Value* equals, Value* larger_rank, Value* equal_rank,
                   bool with_equals) {
     // Compared once more: what was compared before would take the scalar registers of a mask each.
     Value* least = language::opaque(kernel_, known_least);
+    const Values keys = keys_of(four);
     for (Value* number : four.numbers) {
       larger_rank = with_lanes_below(ballot(is_larger(number, least)), larger_rank);
       if (with_equals) equal_rank = with_lanes_below(ballot(is_equal(number, least)), equal_rank);
@@ -379,8 +410,7 @@ class SelectEmission {
       }
       language::if_uniform(kernel_, language::any_lane(kernel_, chosen), language::Likelihood::even, [&] {
         Value* offset = ir().CreateSelect(chosen, ir().CreateShl(place, 2), ir().getInt32(nowhere));
-        Value* key = ir().CreateAdd(ir().CreateAdd(four.first, seen_.begin), kernel_.constant(static_cast<int>(each)));
-        indices_->store(key, offset, kernel_.constant(0));
+        indices_->store(keys[each], offset, kernel_.constant(0));
         language::if_uniform(kernel_, has_values_, language::Likelihood::even,
                              [&] { values_->store(four.bits[each], offset, kernel_.constant(0)); });
       });
@@ -419,9 +449,11 @@ class SelectEmission {
   Value* number_ = nullptr;  // of the row among all
   Value* top_k_ = nullptr;
   Value* has_values_ = nullptr;
+  Value* has_keys_ = nullptr;
   Value* wave_first_ = nullptr;
   Value* lane_first_ = nullptr;  // of a step's keys, the lane's first
   std::optional<Buffer> scores_;
+  std::optional<Buffer> keys_;
   std::optional<Buffer> indices_;
   std::optional<Buffer> values_;
 };

@@ -166,11 +166,14 @@ struct SelectArguments {
   std::uint64_t scores_batch_stride = 0;
   std::uint64_t scores_row_stride = 0;
   std::uint64_t indices_row_stride = 0;  // of indices and of values
+  // The keys that the scores stand for, int32, strides as those of scores; null: a score stands at its key.
+  std::uint64_t keys = 0;
+  std::uint64_t part_stride = 0;  // of indices and of values, from one part of a row to the next
   std::uint32_t top_k = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t part_keys = 0;  // a part has the keys from z · part_keys on
 };
-static_assert(sizeof(SelectArguments) == 128);
-// Workgroups: x = row, y = batch.
+static_assert(sizeof(SelectArguments) == 144);
+// Workgroups: x = row, y = batch, z = part of the row.
 
 // A buffer descriptor spans less than 4 GiB: that of a row of scores does.
 inline constexpr std::int64_t max_keys = std::int64_t{1} << 28;
