@@ -59,6 +59,20 @@ std::string short_name(std::string_view spec) {
   return name;
 }
 
+// What misses a level goes on to the next.
+LaunchLines lines_of(const Json& launch) {
+  const Json& memory = launch.at("memory");
+  const auto& grid = launch.at("grid");
+  const double timed = launch.at("sample").size() * launch.at("occupancy").at("resident").get<double>();
+  const double all = grid.at(0).get<double>() * grid.at(1).get<double>() * grid.at(2).get<double>() / timed;
+  const auto of = [&](const char* name) { return memory.at(name).get<double>() * all; };
+  LaunchLines lines;
+  lines.memory = of("memory");
+  lines.last_level = lines.memory + of("last_level_hits");
+  lines.l2 = lines.last_level + of("l2_hits");
+  return lines;
+}
+
 // Launches since the last look: one call.
 Result<LaunchPrediction> of_call(const tools::TimedLaunches& timed) {
   LaunchPrediction prediction;
@@ -71,7 +85,8 @@ Result<LaunchPrediction> of_call(const tools::TimedLaunches& timed) {
     ++prediction.launches;
     prediction.each.push_back({.cycles = cycles,
                                .busy = launch.at("matrix_busy").get<double>(),
-                               .steady_busy = launch.at("steady_matrix_busy").get<double>()});
+                               .steady_busy = launch.at("steady_matrix_busy").get<double>(),
+                               .lines = lines_of(launch)});
     prediction.busy += launch.at("matrix_busy").get<double>() * static_cast<double>(cycles);
     if (cycles <= longest) continue;
     longest = cycles;
@@ -127,7 +142,9 @@ Result<LaunchPrediction> predict(const LaunchTask& task) {
 
 std::string to_line(const LaunchPrediction& prediction) {
   Json each = Json::array();
-  for (const OneLaunch& launch : prediction.each) each.push_back({launch.cycles, launch.busy, launch.steady_busy});
+  for (const OneLaunch& launch : prediction.each)
+    each.push_back({launch.cycles, launch.busy, launch.steady_busy, launch.lines.l2, launch.lines.last_level,
+                    launch.lines.memory});
   return Json({{"kernel", prediction.kernel},
                {"launches", prediction.launches},
                {"cycles", prediction.cycles},
@@ -163,7 +180,10 @@ Result<std::vector<LaunchPrediction>> predict_launches(const std::vector<LaunchT
                               .each = {}};
         for (const Json& launch : json.at("each"))
           predictions[index].each.push_back(
-              {.cycles = launch.at(0), .busy = launch.at(1), .steady_busy = launch.at(2)});
+              {.cycles = launch.at(0),
+               .busy = launch.at(1),
+               .steady_busy = launch.at(2),
+               .lines = {.l2 = launch.at(3), .last_level = launch.at(4), .memory = launch.at(5)}});
         fmt::print(stderr, "[{:3} of {}] {} {}\n", ++done, tasks.size(), tasks[index].target->id,
                    tasks[index].descriptor);
         return {};

@@ -17,10 +17,18 @@ struct LaunchTask {
   bool warm = false;  // timed once more, as it is when the last level cache has all that it reads
 };
 
+// Lines of memory by who has them.
+struct LaunchLines {
+  double l2 = 0;  // that L1 has not got: all of these pass L2
+  double last_level = 0;
+  double memory = 0;
+};
+
 struct OneLaunch {
   std::uint64_t cycles = 0;
   double busy = 0;  // matrix pipes, 0 to 1
   double steady_busy = 0;
+  LaunchLines lines;  // that all workgroups load, if all do as those that were timed
 };
 
 // Of attention_forward or attention_backward.

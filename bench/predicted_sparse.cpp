@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Prints bench/predicted_sparse.md: what the clock predicts for attention by lists of key blocks, beside dense
+// attention on the same clock and beside what others have published.
+//
+//   wavejit_predicted_sparse                 the page
+//   wavejit_predicted_sparse --check <file>  exit 1 when the file differs
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "boards/board.h"
+#include "check_or_print.h"
+#include "isa/matrix.h"
+#include "predicted_launches.h"
+#include "templates/attention/program/block_lists.h"
+#include "templates/attention_forward/program/device_case.h"
+#include "timing/timing.h"
+
+namespace {
+
+using namespace wavejit;
+using bench::LaunchPrediction;
+using bench::LaunchTask;
+
+constexpr const char* command = "./dev bench predicted-sparse";
+
+constexpr std::string_view introduction =
+    R"(# What the clock predicts for lists of key blocks
+
+Made by `./dev bench predicted-sparse`. **Cycles, busy and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+[docs/timing-model.md](../docs/timing-model.md) says how far to trust them. `attention_forward` in bf16, one sequence of 65,536 rows and as many keys, 24 heads of 128 dims, no mask, a tenth of all blocks.
+Lists are those that a descriptor asks for ([docs/sparse.md](../docs/sparse.md)):
+
+- `alike`: windows in three dimensions, as video has them. Keys are a grid of blocks, 16 wide and 8 high. A block of rows sees the 12 × 3 × n blocks around its own place; neighbours along the first dimension share 11 of 12 or more.
+  The call says so (`lists_alike`).
+- `random`: each list draws its blocks for itself, and so does each head.
+
+All launches of a call count: the kernel that makes walks, what the second launch loses by waiting (7,200 cycles, a guess), and the attention kernel. Arrays hold zeros.
+Of a grid as large as these some workgroups are timed, of the least work to the most, and all are handed out.
+
+| column | what it says |
+|---|---|
+| walks | cycles of the kernel that makes walks of lists |
+| call | cycles of all launches, and the wait |
+| busy | matrix pipes of all compute units, the attention launch. Tiles that only some of a workgroup's rows see are in it |
+| of peak | FLOPs that lists ask for (4 D for each row and key that it sees) over what the matrix pipes could do in the call's cycles |
+| of dense | that, beside the same of the dense kernel: what a listed block costs against one of dense attention |
+| bound | the least cycles that the attention launch could take: what matrix pipes, L2, the last level cache or memory need at their rates for what it multiplies and loads. The greatest of the four, and which it is |
+| of bound | that over the attention launch's cycles |
+| GHz to equal | the engine clock at which the call would take as long as the best published one. **Not a clock that anybody saw.** Above the GPU's peak (marked !) the published kernel is faster at any clock |
+
+Published, MI355X, the same lengths, heads and dims, 64 × 64 blocks, 10 % (FastVideo#1860, video sparse attention): 14.40 ms, then 10.68 ms, 367 and 495 TFLOPS of the blocks that lists name, beside 1,218 TFLOPS of dense attention
+there: **40 % of dense**. How its lists lie, it does not say.
+
+What the clock knows of L2: lines that the workgroups dispatched next to each other both read. Random lists of 128 workgroups that run side by side on a die have more in common than two of them do; the clock counts that as reads
+from memory. So rows of random lists are too slow, by as much as a real L2 keeps.
+)";
+
+struct Lists {
+  std::string_view name;
+  std::string_view words;  // of a descriptor; none: dense
+};
+constexpr std::array<Lists, 3> all_lists = {
+    {{"dense", ""}, {"64 × 64 alike", " lists=64x64:alike:10"}, {"64 × 64 random", " lists=64x64:10"}}};
+
+constexpr std::string_view problem_words = "attention_forward bf16 b1 q65536 k65536 h24 d128";
+constexpr double flops_of_pair = 4.0 * 128;  // of a row and a key that it sees
+constexpr double best_published = 495;       // TFLOPS
+
+std::string descriptor_of(const Lists& lists) { return fmt::format("{}{}", problem_words, lists.words); }
+
+// Rows times the keys that each sees, of all heads.
+double pairs_of(const Lists& lists) {
+  const auto problem = attention_forward::program::parse_experiment(descriptor_of(lists));
+  if (!problem) return 0;
+  const auto heads = static_cast<double>(problem->query_heads);
+  if (problem->list_rows == 0)
+    return heads * static_cast<double>(problem->query_length) * static_cast<double>(problem->key_length);
+  const auto made = attention::program::lists_of(*problem);
+  const auto blocks = std::accumulate(made.counts.begin(), made.counts.end(), std::int64_t{0});
+  return static_cast<double>(blocks) * static_cast<double>(problem->list_rows) *
+         static_cast<double>(problem->list_keys);
+}
+
+// 16-bit FLOPs of the whole GPU in a cycle.
+double flops_of_cycle(const boards::Board& target) {
+  const targets::MatrixInstruction& widest = target.matrix.front();
+  const double of_simd = 2.0 * widest.m * widest.n * widest.k / (4 * isa::find_matrix_instruction(widest.id)->passes);
+  return of_simd * target.simds_per_compute_unit * target.compute_units;
+}
+
+struct Bound {
+  std::string_view of;
+  double cycles = 0;
+};
+Bound bound_of(const boards::Board& target, const bench::OneLaunch& launch) {
+  const auto& memory = timing::find_timing(target)->memory;
+  const double line = memory.line.value;
+  const std::array<Bound, 4> bounds = {{{"pipes", launch.busy * static_cast<double>(launch.cycles)},
+                                        {"L2", launch.lines.l2 * line / (memory.l2_rate.value * target.xcds)},
+                                        {"last level", launch.lines.last_level * line / memory.mall_rate.value},
+                                        {"memory", launch.lines.memory * line / memory.memory_rate.value}}};
+  return *std::ranges::max_element(bounds, {}, &Bound::cycles);
+}
+
+std::string row_text(const boards::Board& target, const Lists& lists, const LaunchPrediction& prediction, double pairs,
+                     double dense) {
+  const auto cycles = static_cast<double>(prediction.cycles);
+  const double of_peak = pairs * flops_of_pair / cycles / flops_of_cycle(target);
+  const bench::OneLaunch& attention = prediction.each.back();
+  const Bound bound = bound_of(target, attention);
+  const double ghz = best_published * 1e3 * cycles / (pairs * flops_of_pair);
+  const bool listed = !lists.words.empty();
+  return fmt::format("| {} | {} | {} | {} | {:.1f} % | {:.1f} % | {} | {:.0f} ({}) | {:.0f} % | {} |\n", lists.name,
+                     prediction.kernel, listed ? fmt::format("{}", prediction.each.front().cycles) : "–",
+                     prediction.cycles, 100 * attention.busy, 100 * of_peak,
+                     listed ? fmt::format("{:.0f} %", 100 * of_peak / dense) : "–", bound.cycles, bound.of,
+                     100 * bound.cycles / static_cast<double>(attention.cycles),
+                     listed ? fmt::format("{:.2f}{}", ghz, ghz * 1e6 > target.clock_khz ? " !" : "") : "–");
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  const auto arguments = std::span(values, static_cast<std::size_t>(count)).subspan(1);
+  const bool checks = arguments.size() == 2 && std::string_view(arguments[0]) == "--check";
+  if (!arguments.empty() && !checks) {
+    fmt::print(stderr, "usage: {} [--check <file>]\n", values[0]);
+    return 2;
+  }
+  const boards::Board& target = *boards::find_product("gfx950");
+  std::vector<LaunchTask> tasks;
+  for (const Lists& lists : all_lists)
+    tasks.push_back({.target = &target, .descriptor = descriptor_of(lists), .warm = false});
+  const auto predictions = bench::predict_launches(tasks);
+  if (!predictions) {
+    fmt::print(stderr, "{}\n", predictions.error().what);
+    return 1;
+  }
+  std::array<double, all_lists.size()> pairs{};
+  std::ranges::transform(all_lists, pairs.begin(), pairs_of);
+  std::string text(introduction);
+  text += fmt::format(
+      "\n## {}, {}\n\nPeak: {:.1f} GHz, {} compute units.\n\n| lists | kernel | walks | call | busy | of peak | of "
+      "dense | bound | of bound | GHz to equal |\n|---|---|---|---|---|---|---|---|---|---|\n",
+      target.id, target.product, target.clock_khz / 1e6, target.compute_units);
+  const double dense = pairs[0] * flops_of_pair / static_cast<double>(predictions->front().cycles);
+  for (std::size_t i = 0; i < all_lists.size(); ++i)
+    text += row_text(target, all_lists[i], (*predictions)[i], pairs[i], dense / flops_of_cycle(target));
+  return bench::check_or_print(text, checks ? arguments[1] : nullptr, command);
+}
