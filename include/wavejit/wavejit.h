@@ -585,6 +585,17 @@ struct wavejit_attention_latent_arguments {
   int64_t table_columns;
   int64_t table_row_stride;
   int64_t max_total_keys; /* a hint, which shows in no bit: the keys of all sequences together; 0: nobody said */
+
+  /* Added after that: a list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees
+   * the keys that its list names, each as often as it is named. An entry that names no key which mask and lengths show
+   * (−1, too) counts for nothing, wherever it stands. key_indices null: no lists, and the rest is 0. */
+  const int32_t* key_indices;     /* device memory, [B · Sq, top_k], of packed queries [rows of q, top_k] */
+  const int32_t* key_counts;      /* device memory, [B · Sq]: so many entries of a list count; null: all */
+  int64_t top_k;                  /* 1 … 2^20 */
+  int64_t key_indices_row_stride; /* in entries; 0: top_k */
+  int64_t key_slots; /* 0: an entry is a key's number in its sequence, and block_table says where that stands. 1: it is
+                        a slot of the cache, page · page size + key, of k [pages, page size, 1, D]; without block_table,
+                        lengths, starts and mask */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_latent(wavejit_engine* engine,

@@ -212,11 +212,15 @@ struct Kind<wavejit_attention_latent_arguments> {
       NumberField<A>{"table_columns", &A::table_columns},
       NumberField<A>{"table_row_stride", &A::table_row_stride},
       NumberField<A>{"max_total_keys", &A::max_total_keys},
+      NumberField<A>{"top_k", &A::top_k},
+      NumberField<A>{"key_indices_row_stride", &A::key_indices_row_stride},
+      NumberField<A>{"key_slots", &A::key_slots},
   };
   static constexpr std::array addresses{
       AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
       AddressField<A>{"key_lengths", &A::key_lengths},   AddressField<A>{"block_table", &A::block_table},
-      AddressField<A>{"table_starts", &A::table_starts}, AddressField<A>{"workspace", &A::workspace}};
+      AddressField<A>{"table_starts", &A::table_starts}, AddressField<A>{"workspace", &A::workspace},
+      AddressField<A>{"key_indices", &A::key_indices},   AddressField<A>{"key_counts", &A::key_counts}};
   static constexpr auto launch = wavejit_attention_latent;
   static constexpr auto supported = wavejit_attention_latent_supported;
   static constexpr auto ready = wavejit_attention_latent_ready;

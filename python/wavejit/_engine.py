@@ -378,6 +378,11 @@ class Engine:
             Dv, where neither `out` nor the width of q says it.
         block_table
             k (and k_rope) are pages [pages, page size, 1, columns]: of 1 key, or of 16 n.
+        indices [B, Sq, n] or [B · Sq, n], int32
+            The keys that each query sees, by their number in the sequence, as `sparse_indexer` writes them; with `slots`
+            by their slot in the cache, page · page size + key. −1 and what the row does not see count for nothing.
+        counts [B, Sq]
+            How many entries of each list count; all without it.
 
         causal, causal_prefix, softcap, sinks, lse, splits, query_starts, key_starts, key_lengths, table_starts, lengths, workspace,
         check_lengths, compile, dtype and stream as in `attention_forward`.

@@ -28,7 +28,7 @@ class AttentionLatentCall(AttentionForwardCall):
     _call: _wavejit.AttentionLatentCall  # type: ignore[assignment]
 
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, out: Any = None, *, scale: float, q_rope: Any = None, k_rope: Any = None,
-                 value_dim: int | None = None, causal: bool = False, causal_prefix: int | None = None, softcap: float | None = None, sinks: Any = None,
+                 indices: Any = None, counts: Any = None, slots: bool = False, value_dim: int | None = None, causal: bool = False, causal_prefix: int | None = None, softcap: float | None = None, sinks: Any = None,
                  lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None,
                  table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
@@ -50,6 +50,7 @@ class AttentionLatentCall(AttentionForwardCall):
         told = self._lengths(sequences, queries, keys, query_starts, key_starts, key_lengths, None, block_table is not None, max_query_length,
                              max_key_length, max_total_keys)
         self._table(block_table, table_starts, sequences, told)
+        self._key_lists(queries, indices, counts, slots)
         self._modifiers(queries, None, None, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
         self._mask(causal, None, causal_prefix)
@@ -57,6 +58,47 @@ class AttentionLatentCall(AttentionForwardCall):
         if workspace is not None:
             self._give_workspace(workspace)
         self._scale_and_flags(scale, compile, CHECK_LENGTHS if check_lengths else 0)
+
+    def _key_lists(self, queries: DeviceArray, indices: Any, counts: Any, slots: bool) -> None:
+        """A list of keys for each query, rows side by side or a stride of their own apart."""
+        if indices is None:
+            for field, given in (("counts", counts), ("slots", slots)):
+                if given is not None and given is not False:
+                    raise InvalidArgument(f"{field} without indices; accepted: both, or neither")
+            return
+        rows = queries.shape[0] * queries.shape[1]
+        array = self._int32_at("indices", indices)
+        shape = tuple(size for at, size in enumerate(array.shape) if at == array.ndim - 1 or size != 1)
+        leading = [(size, stride) for size, stride in zip(array.shape[:-1], array.strides[:-1]) if size != 1]
+        in_step = all(stride == behind * below for (_, stride), (behind, below) in zip(leading, leading[1:]))
+        count = 1
+        for size in shape[:-1]:
+            count *= size
+        if array.ndim < 2 or count != rows or array.strides[-1] != 1 or not in_step:
+            raise InvalidArgument(f"indices: shape {array.shape}, strides {array.strides}; accepted: [{queries.shape[0]}, {queries.shape[1]}, keys of a list] "
+                                  f"or [{rows}, keys of a list], rows evenly apart")
+        self._call.set_address("key_indices", array._address)
+        self._call.set_number("top_k", array.shape[-1])
+        if leading:
+            self._call.set_number("key_indices_row_stride", leading[-1][1])
+        self._call.set_number("key_slots", 1 if slots else 0)
+        if counts is None:
+            return
+        numbers = self._int32_at("counts", counts)
+        size = 1
+        for part in numbers.shape:
+            size *= part
+        if size != rows or not numbers._is_dense():
+            raise InvalidArgument(f"counts: shape {numbers.shape}, strides {numbers.strides}; accepted: [{rows}], a number for each query, side by side")
+        self._call.set_address("key_counts", numbers._address)
+
+    def _int32_at(self, field: str, given: Any) -> DeviceArray:
+        kind = str(getattr(given, "dtype", "int32")).removeprefix("torch.")
+        if kind != "int32":
+            raise InvalidArgument(f"{field}: dtype {kind}; accepted: int32")
+        array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT32, copies=True)
+        self._take(array)
+        return array
 
     @staticmethod
     def _value_dim(queries: DeviceArray, q_rope: Any, value_dim: int | None) -> int:

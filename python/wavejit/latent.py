@@ -19,7 +19,7 @@ from ._errors import InvalidArgument, Unsupported
 if TYPE_CHECKING:
     from ._engine import Engine
 
-__all__ = ["flash_mla_with_kvcache", "mla_decode_fwd"]
+__all__ = ["flash_mla_sparse_fwd", "flash_mla_with_kvcache", "mla_decode_fwd"]
 
 
 def _refuse(**words: Any) -> None:
@@ -39,18 +39,58 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
     There is no metadata to make: `tile_scheduler_metadata` and `num_splits` are taken and not looked at. `softmax_scale`
     None is 1 / sqrt(576) there, whatever the model: here it is refused. With `attn_sink` the LSE is without the sink, as
     FlashMLA has it. Further words are those of `Engine.attention_latent`.
+
+    `indices` int32 [B, Sq, topk] are slots of the cache, page · page size + key: −1 and what is outside are hidden, and
+    `block_table` and `cache_seqlens` are not looked at. `topk_length` int32 [B]: so many entries of a sequence's lists count.
     """
-    _refuse(is_fp8_kvcache=is_fp8_kvcache, indices=indices, extra_k_cache=extra_k_cache, extra_indices_in_kvcache=extra_indices_in_kvcache,
-            topk_length=topk_length, extra_topk_length=extra_topk_length)
+    _refuse(is_fp8_kvcache=is_fp8_kvcache, extra_k_cache=extra_k_cache, extra_indices_in_kvcache=extra_indices_in_kvcache, extra_topk_length=extra_topk_length)
     if softmax_scale is None:
         raise InvalidArgument("softmax_scale = None; accepted: the model's, such as 192 ** -0.5: the width of q does not say it")
-    given = {"scale": softmax_scale, "causal": causal, "value_dim": head_dim_v, "block_table": block_table, "key_lengths": cache_seqlens, "lse": True, **words}
+    given = {"scale": softmax_scale, "causal": causal, "value_dim": head_dim_v, "lse": True, **words}
+    if indices is not None:
+        given |= {"indices": indices, "counts": _of_each_query(topk_length, q.shape[1]), "slots": True}
+    elif topk_length is not None:
+        raise InvalidArgument("topk_length without indices; accepted: both, or neither")
+    else:
+        given |= {"block_table": block_table, "key_lengths": cache_seqlens}
     out, lse = engine.attention_latent(q, k_cache, sinks=attn_sink, **given)
     if attn_sink is None:
         return out, lse
     # O has its share of the sink; the LSE without it is that of a call without one.
     _, plain = engine.attention_latent(q, k_cache, **given)
     return out, plain
+
+
+def flash_mla_sparse_fwd(engine: Engine, q: Any, kv: Any, indices: Any, sm_scale: float, d_v: int = 512, attn_sink: Any = None, topk_length: Any = None,
+                         **words: Any) -> tuple[Any, Any, Any]:
+    """FlashMLA's sparse prefill: q [Sq, H, 576], kv [Sk, 1, 576], int32 indices [Sq, 1, topk], of which −1 and those from Sk on
+    are hidden. Returns (out [Sq, H, d_v], None, lse [Sq, H] fp32).
+
+    What differs: no maxima are kept, so that the second value is None; the LSE is of the natural logarithm and, with
+    `attn_sink`, without the sink. `topk_length` int32 [Sq].
+
+    >>> import numpy, wavejit
+    >>> from wavejit import latent
+    >>> engine = wavejit.Engine("sim:gfx950")
+    >>> q, kv = numpy.ones((2, 16, 576), numpy.float16), numpy.ones((100, 1, 576), numpy.float16)
+    >>> out, _, lse = latent.flash_mla_sparse_fwd(engine, q, kv, numpy.array([[[7, -1, 3]], [[-1, 200, 9]]], numpy.int32), 0.0)
+    >>> out.shape, bool(numpy.allclose(lse.numpy()[:, 0], numpy.log([2, 1])))
+    ((2, 16, 512), True)
+    """
+    given = {"scale": sm_scale, "value_dim": d_v, "lse": True, "indices": indices, "counts": topk_length, "slots": True, **words}
+    out, lse = engine.attention_latent(q[None], kv[None], sinks=attn_sink, **given)
+    if attn_sink is not None:
+        _, lse = engine.attention_latent(q[None], kv[None], **given)
+    return out[0], None, lse.permute(0, 2, 1)[0] if hasattr(lse, "permute") else lse[0].T
+
+
+def _of_each_query(lengths: Any, queries: int) -> Any:
+    """A number of each sequence as one of each of its queries."""
+    if lengths is None or queries == 1:
+        return lengths
+    if hasattr(lengths, "repeat_interleave"):
+        return lengths.repeat_interleave(queries)
+    return [int(length) for length in lengths for _ in range(queries)]
 
 
 def mla_decode_fwd(engine: Engine, q: Any, kv_buffer: Any, o: Any, qo_indptr: Any, kv_indptr: Any, kv_indices: Any, kv_last_page_lens: Any, max_seqlen_q: int,

@@ -94,6 +94,8 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
   const auto key_lengths = filled(engine, arrays.key_lengths);
   const auto table = filled(engine, arrays.table);
   const auto table_starts = filled(engine, arrays.table_starts);
+  const auto key_indices = filled(engine, arrays.lists.indices);
+  const auto key_counts = filled(engine, arrays.lists.counts);
   const auto rows = static_cast<std::size_t>(attention::program::queries_of(arrays.experiment).rows());
   Memory o(engine, rows * static_cast<std::size_t>(arrays.latent()) * sizeof(std::uint16_t));
   Memory lse(engine, rows * sizeof(float));
@@ -109,7 +111,9 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
                                    .key_starts = data(key_starts),
                                    .key_lengths = data(key_lengths),
                                    .table = data(table),
-                                   .table_starts = data(table_starts)};
+                                   .table_starts = data(table_starts),
+                                   .key_indices = data(key_indices),
+                                   .key_counts = data(key_counts)};
   wavejit_attention_latent_arguments call = attention_latent::program::call_of(arrays, pointers);
   std::size_t workspace_bytes = 0;
   wavejit_attention_latent_workspace(engine, &call, &workspace_bytes);

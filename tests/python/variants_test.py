@@ -66,7 +66,7 @@ class Variants(unittest.TestCase):
         self.assertIn("'flash' is not known; mha, gqa", told.stderr)
 
     def test_what_is_not_there_says_what_would_do(self):
-        self.assertIn("not there yet. Pages of one key", program("variants", "top-k").stdout)
+        self.assertIn("not there yet. The next families", program("variants", "fp8").stdout)
 
 
 class Choose(unittest.TestCase):

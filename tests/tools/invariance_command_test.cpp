@@ -108,8 +108,8 @@ TEST_P(InvarianceCommand, NoBitOfAListDiffers) {
     EXPECT_THAT(csv, HasSubstr(dimension));
 }
 
-// 5,145 pairs of latent attention on each target, in thirteen dimensions. Few batches: a kernel is compiled for what a
-// batch is.
+// 5,145 pairs of latent attention on each target, in thirteen dimensions, and 147 with lists, in seven. Few batches: a
+// kernel is compiled for what a batch is.
 TEST_P(InvarianceCommand, NoBitOfLatentAttentionDiffers) {
   const auto outcome = invariance({"--family", "attention_latent", "--pairs", "420", "--sequences", "84", "--seed", "2",
                                    "--csv", scratch_ / "pairs.csv"});
@@ -121,7 +121,10 @@ TEST_P(InvarianceCommand, NoBitOfLatentAttentionDiffers) {
         "latent-apart", "latent-splits", "latent-heads", "latent-rechunked", "latent-decode", "latent-repeated"})
     EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)" + std::string(dimension) + " +420 +0  "));
   EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)latent-rounds +105 +0  "));
-  EXPECT_THAT(outcome.out, HasSubstr(": of 5145 pairs no bit differs"));
+  EXPECT_THAT(outcome.out, HasSubstr(": of 5292 pairs no bit differs"));
+  for (const char* dimension : {"latent-list-walk", "latent-list-splits", "latent-list-alone", "latent-list-heads",
+                                "latent-list-pages", "latent-list-slots", "latent-list-schedule"})
+    EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)" + std::string(dimension) + " +21 +0  "));
   for (const char* change :
        {"\"pages of 1 key\",same", "\"pages of 64 keys, in one list", "splits=auto", "ropes of queries",
         "rows of infinity between", "waves in random order", "a workspace of one part in"})

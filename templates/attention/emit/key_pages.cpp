@@ -15,6 +15,7 @@ using language::Value;
 
 constexpr int entry_bytes = 4;
 constexpr int granules_of_tile = 4;
+constexpr int hidden = -1;  // in place of a slot
 
 // Columns beyond the pages that live are outside the buffer, so that what stands there is never read.
 Buffer table_of(Kernel& kernel, const TableRow& row) { return {kernel, row.base, kernel.ir().CreateShl(row.live, 2)}; }
@@ -22,7 +23,8 @@ Buffer table_of(Kernel& kernel, const TableRow& row) { return {kernel, row.base,
 // Granules (pages of one key: slots) up to the last key that lives.
 Value* live_granules(Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors, Value* key_length) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* slots = key_length;
+  // A list may name any key.
+  Value* slots = layout.listed ? tensors.named_keys : key_length;
   if (layout.first_keys) {
     Value* any = ir.CreateICmpSGT(key_length, kernel.constant(0));
     slots = ir.CreateSelect(any, ir.CreateAdd(tensors.first_slot, key_length), kernel.constant(0));
@@ -86,11 +88,15 @@ KeyPages::KeyPages(Kernel& kernel, const KeyLayout& layout, const KeyTensors& te
       last_page_(kernel.ir().CreateSub(kernel.argument_i32(page_field(tensors, offsetof(PageArguments, pages))),
                                        kernel.constant(1))),
       zeros_(zeros_of(kernel)),
-      table_(table_of(kernel, table_row_of(kernel, tensors, live_granules(kernel, layout, tensors, key_length_),
-                                           granules_of_page_, multiplier_))) {}
+      named_keys_(tensors.named_keys) {
+  if (layout.listed) list_.emplace(kernel, tensors.list, kernel.ir().CreateShl(key_length_, 2));
+  if (!layout.paged || layout.listed_slots) return;
+  table_.emplace(table_of(kernel, table_row_of(kernel, tensors, live_granules(kernel, layout, tensors, key_length_),
+                                               granules_of_page_, multiplier_)));
+}
 
 std::optional<KeyPages> pages_of(Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors) {
-  if (!layout.paged || layout.whole_tiles) return std::nullopt;
+  if (!layout.listed && (!layout.paged || layout.whole_tiles)) return std::nullopt;
   return KeyPages(kernel, layout, tensors);
 }
 
@@ -103,12 +109,53 @@ KeyPages::Place KeyPages::place_of(Value* tile, Value* number) const {
 
 Value* KeyPages::entries(Value* tile) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
+  if (list_) return resolved(listed(tile));
   if (by_key_) {
     Value* column = column_of(slot_of(tile, kernel_.lane()));
-    return table_.load(entry_bytes, ir.CreateShl(column, kernel_.constant(2)), kernel_.constant(0));
+    return table_->load(entry_bytes, ir.CreateShl(column, kernel_.constant(2)), kernel_.constant(0));
   }
   const Place place = place_of(tile, ir.CreateLShr(kernel_.lane(), kernel_.constant(4)));
-  return table_.load(entry_bytes, ir.CreateShl(place.page, kernel_.constant(2)), kernel_.constant(0));
+  return table_->load(entry_bytes, ir.CreateShl(place.page, kernel_.constant(2)), kernel_.constant(0));
+}
+
+Value* KeyPages::listed(Value* tile) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* first = ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys));
+  return list_->load(entry_bytes, ir.CreateShl(ir.CreateAdd(first, kernel_.lane()), kernel_.constant(2)),
+                     kernel_.constant(0));
+}
+
+Value* KeyPages::resolved(Value* listed) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  // −1 and what is below it are large as unsigned numbers.
+  Value* is_named = ir.CreateICmpULT(listed, named_keys_);
+  Value* slot = listed;
+  if (table_) {
+    Value* column = column_of(listed);
+    Value* page = table_->load(entry_bytes, ir.CreateShl(column, kernel_.constant(2)), kernel_.constant(0));
+    slot = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, page, last_page_);
+    if (!single_keys_) {
+      Value* keys_of_page = ir.CreateMul(granules_of_page_, kernel_.constant(granule_keys));
+      slot = ir.CreateAdd(listed, ir.CreateMul(ir.CreateSub(slot, column), keys_of_page));
+    }
+  }
+  return ir.CreateSelect(is_named, slot, kernel_.constant(hidden));
+}
+
+Value* KeyPages::named(Value* resolved) const {
+  Value* is_named = kernel_.ir().CreateICmpNE(resolved, kernel_.constant(hidden));
+  return kernel_.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_ballot, {kernel_.i64()}, {is_named});
+}
+
+KeyPages::KeyPlace KeyPages::place_in_list(Value* entry, Value* exists) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  KeyPlace place = {
+      .page = entry, .row = nullptr, .exists = ir.CreateAnd(exists, ir.CreateICmpNE(entry, kernel_.constant(hidden)))};
+  if (single_keys_) return place;
+  place.page = column_of(entry);
+  Value* before = ir.CreateMul(ir.CreateMul(place.page, granules_of_page_), kernel_.constant(granule_keys));
+  place.row = ir.CreateSub(entry, before);
+  return place;
 }
 
 // A page of a head spans less than 4 GiB (call/paging.cpp checks that), the cache need not.
@@ -162,6 +209,7 @@ KeyPages::KeyPlace KeyPages::place_of_key(Value* tile, Value* entries, Value* in
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* entry = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {},
                                     {ir.CreateShl(in_tile, kernel_.constant(2)), entries});
+  if (list_) return place_in_list(entry, is_live(tile, in_tile));
   KeyPlace place = {.page = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, entry, last_page_),
                     .row = nullptr,
                     .exists = is_live(tile, in_tile)};

@@ -14,6 +14,14 @@
 //   places      per lane, of any key of the tile: its entry comes from the lane that has it
 //   row         the address of such a key
 //
+// Keys that a list names are pages of one key, with holes. Looking one up takes two loads, each a tile before what
+// comes of it is needed:
+//
+//   listed      lane l asks for entry l of the tile's part of the list
+//   resolved    where those keys stand, through the block table where there is one; `hidden` for an entry that names
+//               no key that the row sees
+//   entries     both
+//
 // Nothing that the device's arrays say leads outside: entries past the sequence's pages are not read, those that are
 // read are cut to the pages of the cache, and keys past the sequence's length read as zero.
 #pragma once
@@ -50,8 +58,16 @@ class KeyPages {
 
   bool looks_up_each_key() const { return by_key_; }
 
-  // Per lane: the page of granule lane / 16 of the tile, or of key `lane`; any page where no key lives.
+  // Per lane: the page of granule lane / 16 of the tile, or of key `lane`; any page where no key lives. Of listed
+  // keys the slot of key `lane`: page · its keys + row.
   language::Value* entries(language::Value* tile) const;
+
+  bool is_listed() const { return list_.has_value(); }
+  language::Value* listed(language::Value* tile) const;
+  language::Value* resolved(language::Value* listed) const;
+  // Of resolved entries: bit l is set where entry l names a key that the row sees (i64, uniform). Entries behind the
+  // list's last do, too: they are the length's to hide.
+  language::Value* named(language::Value* resolved) const;
 
   // `number`: 0 … 3, uniform. Rows of `row_bytes`; those past the length are outside the buffer.
   language::Buffer granule(const Slice& slice, int row_bytes, language::Value* tile, language::Value* entries,
@@ -86,6 +102,9 @@ class KeyPages {
   language::Value* slot_of(language::Value* tile, language::Value* in_tile) const;
   language::Value* column_of(language::Value* slot) const;
 
+  // The page of a key's entry, its row there, and whether the row sees it.
+  KeyPlace place_in_list(language::Value* entry, language::Value* exists) const;
+
   language::Kernel& kernel_;
   bool by_key_;
   bool single_keys_;
@@ -95,7 +114,9 @@ class KeyPages {
   language::Value* multiplier_;
   language::Value* last_page_;  // of the cache
   language::Value* zeros_;      // address
-  language::Buffer table_;      // of this sequence, as far as its keys live
+  language::Value* named_keys_;
+  std::optional<language::Buffer> list_;
+  std::optional<language::Buffer> table_;  // of this sequence, as far as its keys live
 };
 
 // Nothing for dense keys, and for pages of whole tiles (tile_pages.h).

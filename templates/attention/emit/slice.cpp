@@ -22,6 +22,20 @@ Slice cache_of(Kernel& kernel, const TensorFields& fields, Value* head) {
           .page_stride = kernel.argument_i64(fields.batch_stride)};
 }
 
+Slice pages_of_rows(Kernel& kernel, const TensorFields& fields, Value* batch, Value* head, Value* first_row) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto wide = [&](Value* value) { return ir.CreateZExt(value, kernel.i64()); };
+  Value* row_stride = kernel.argument_i32(fields.row_stride);
+  Value* base = kernel.argument_i64(fields.pointer);
+  base = ir.CreateAdd(base, ir.CreateMul(wide(batch), kernel.argument_i64(fields.batch_stride)));
+  base = ir.CreateAdd(base, ir.CreateMul(wide(head), kernel.argument_i64(fields.head_stride)));
+  base = ir.CreateAdd(base, ir.CreateMul(wide(first_row), wide(row_stride)));
+  return {.buffer = Buffer(kernel, base, kernel.constant(0)),
+          .row_stride = row_stride,
+          .base = base,
+          .page_stride = wide(row_stride)};
+}
+
 Slice slice_of(Kernel& kernel, const TensorFields& fields, Value* batch, Value* head, Value* first_row, Value* rows,
                int row_bytes, Value* group) {
   llvm::IRBuilder<>& ir = kernel.ir();

@@ -12,7 +12,7 @@ struct Slice {
   language::Value* row_stride;  // bytes
   // Of packed heads, else null: the same; low half, slices are below 4 GiB.
   language::Value* head_stride = nullptr;
-  // Of K and V in pages (key_pages.h), else null; `buffer` is then none.
+  // Of K and V in pages, or named by lists (key_pages.h), else null; `buffer` is then none.
   language::Value* base = nullptr;         // i64: the head's first key of page 0
   language::Value* page_stride = nullptr;  // i64, bytes
 };
@@ -25,6 +25,10 @@ struct KeyTensors {
   language::Value* first_slot;  // of keys in pages: where key 0 stands, 0 without first keys
   language::Value* last_key;    // of the sequence; −1 or less: none
   std::size_t page_arguments;   // of keys in pages: where the kernel's arguments hold a PageArguments
+  // Of listed keys, else null: the address of the list, whose last entry is last_key, and how many keys an entry may
+  // name, from 0 on. Both uniform.
+  language::Value* list = nullptr;
+  language::Value* named_keys = nullptr;
 };
 
 // `rows` rows from `first_row` on, of `row_bytes` each. With `group`, of so many heads from `head` on.
@@ -33,6 +37,9 @@ Slice slice_of(language::Kernel& kernel, const TensorFields& fields, language::V
 
 // A head of a cache in pages: the tiles find their rows by the block table (key_pages.h).
 Slice cache_of(language::Kernel& kernel, const TensorFields& fields, language::Value* head);
+// Rows of a tensor from `first_row` on as pages of one key.
+Slice pages_of_rows(language::Kernel& kernel, const TensorFields& fields, language::Value* batch, language::Value* head,
+                    language::Value* first_row);
 
 // What `group` heads span: `bytes` of one head, and the distance to the last one.
 language::Value* bytes_of_heads(language::Kernel& kernel, language::Value* group, language::Value* bytes,

@@ -4,28 +4,25 @@
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/integers.h"
-#include "templates/attention/kernel/canon.h"
 
 namespace wavejit::attention {
 
 using language::Value;
-
-namespace {
-
-// A multiple of a chunk's tiles, and not negative.
-constexpr std::uint32_t whole_chunks = 0x80000000U | static_cast<std::uint32_t>(chunk_tiles - 1);
-
-}  // namespace
 
 Value* TileWalk::last() const { return kernel_.ir().CreateSub(end_, kernel_.constant(1)); }
 Value* TileWalk::ahead(Value* place, int tiles) const { return kernel_.ir().CreateAdd(place, kernel_.constant(tiles)); }
 Value* TileWalk::at_most_last(Value* place) const { return minimum(kernel_, place, last()); }
 Value* TileWalk::exists(Value* place) const { return kernel_.ir().CreateICmpSLT(place, end_); }
 
+// Set in a multiple of a chunk's tiles: no bit; nor is such a number negative.
+std::uint32_t TileInterval::part_of_chunk() const {
+  return 0x80000000U | static_cast<std::uint32_t>(tiles_of_chunk_ - 1);
+}
+
 void TileInterval::prepare_chunks() {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* tiles_before = kernel_.constant(-chunk_tiles);
-  first_border_ = ir.CreateAdd(ir.CreateAnd(first(), tiles_before), kernel_.constant(chunk_tiles));
+  Value* tiles_before = kernel_.constant(-tiles_of_chunk_);
+  first_border_ = ir.CreateAdd(ir.CreateAnd(first(), tiles_before), kernel_.constant(tiles_of_chunk_));
   last_border_ = ir.CreateAnd(last(), tiles_before);
 }
 
@@ -34,7 +31,7 @@ void TileInterval::prepare_chunks() {
 Value* TileInterval::begins_chunk(Value* place) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   place = language::opaque(kernel_, place);
-  return ir.CreateICmpEQ(ir.CreateAnd(ir.CreateSub(place, first_border_), ir.getInt32(whole_chunks)),
+  return ir.CreateICmpEQ(ir.CreateAnd(ir.CreateSub(place, first_border_), ir.getInt32(part_of_chunk())),
                          kernel_.constant(0));
 }
 
@@ -42,12 +39,12 @@ Value* TileInterval::begins_chunk(Value* place) const {
 Value* TileInterval::ends_chunk(Value* place) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* next = ahead(place, 1);
-  return ir.CreateICmpEQ(ir.CreateAnd(ir.CreateSub(last_border_, next), ir.getInt32(whole_chunks)),
+  return ir.CreateICmpEQ(ir.CreateAnd(ir.CreateSub(last_border_, next), ir.getInt32(part_of_chunk())),
                          kernel_.constant(0));
 }
 
 Value* TileInterval::chunk_of(Value* place) const {
-  return kernel_.ir().CreateUDiv(place, kernel_.constant(chunk_tiles));
+  return kernel_.ir().CreateUDiv(place, kernel_.constant(tiles_of_chunk_));
 }
 
 Value* TileInterval::several_chunks() const { return kernel_.ir().CreateICmpSGE(last_border_, first_border_); }

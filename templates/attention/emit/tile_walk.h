@@ -9,7 +9,10 @@
 //   begins      the place begins a chunk (docs/canonical-arithmetic.md), and is not the first that is walked
 #pragma once
 
+#include <cstdint>
+
 #include "codegen/language/kernel.h"
+#include "templates/attention/kernel/canon.h"
 
 namespace wavejit::attention {
 
@@ -52,10 +55,11 @@ class TileWalk {
   language::Value* end_;
 };
 
-// All tiles from one to another.
+// All tiles from one to another. `tiles_of_chunk`: a power of two.
 class TileInterval final : public TileWalk {
  public:
-  TileInterval(language::Kernel& kernel, language::Value* first, language::Value* end) : TileWalk(kernel, first, end) {}
+  TileInterval(language::Kernel& kernel, language::Value* first, language::Value* end, int tiles_of_chunk = chunk_tiles)
+      : TileWalk(kernel, first, end), tiles_of_chunk_(tiles_of_chunk) {}
 
   language::Value* tile_at(language::Value* place) const override { return place; }
   void prepare_chunks() override;
@@ -66,6 +70,9 @@ class TileInterval final : public TileWalk {
   language::Value* last_chunk() const override { return chunk_of(last_border_); }
 
  private:
+  std::uint32_t part_of_chunk() const;
+
+  int tiles_of_chunk_;
   language::Value* first_border_ = nullptr;  // uniform: the first tile that may begin a second chunk …
   language::Value* last_border_ = nullptr;   // … and where the last chunk begins
 };

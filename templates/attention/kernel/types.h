@@ -39,14 +39,16 @@ inline constexpr std::int32_t unlimited_window = 1 << 30;
 
 // Where keys and values stand. Page sizes and strides are arguments of a launch.
 struct KeyLayout {
-  bool paged = false;        // in pages of a cache, which a block table names (page_arguments.h)
-  bool whole_tiles = false;  // pages are whole tiles of keys, and a tile is looked up as one
-  bool single_keys = false;  // pages of one key (a pool of tokens): the table has an entry a key
-  bool vectorised = false;   // 16 bytes of a page are 8 dims of one key of K, 8 keys of one dim of V
-  bool first_keys = false;   // left padding: key 0 stands at a row, or at a slot of pages, that device memory says
+  bool paged = false;         // in pages of a cache, which a block table names (page_arguments.h)
+  bool whole_tiles = false;   // pages are whole tiles of keys, and a tile is looked up as one
+  bool single_keys = false;   // pages of one key (a pool of tokens): the table has an entry a key
+  bool vectorised = false;    // 16 bytes of a page are 8 dims of one key of K, 8 keys of one dim of V
+  bool first_keys = false;    // left padding: key 0 stands at a row, or at a slot of pages, that device memory says
+  bool listed = false;        // a list in device memory names the keys of a tile, in pages or not
+  bool listed_slots = false;  // its entries are slots of a cache, page · keys of a page + key: nothing is looked up
 
   // Neighbouring keys may stand in different pages, whatever the page size: each is looked up by itself.
-  constexpr bool looks_up_each_key() const { return paged && (single_keys || first_keys); }
+  constexpr bool looks_up_each_key() const { return listed || (paged && (single_keys || first_keys)); }
   bool operator==(const KeyLayout&) const = default;
 };
 

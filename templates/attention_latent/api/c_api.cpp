@@ -58,6 +58,11 @@ wavejit_status wavejit_attention_latent_workspace(wavejit_engine* engine, const 
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
     if (auto given = require(bytes, "bytes", "where the number of bytes goes"); !given) return given;
+    Arguments all;
+    if (arguments != nullptr && wavejit::families::is_earlier(*arguments)) {
+      all = wavejit::families::grown(*arguments);
+      arguments = &all;
+    }
     const auto problem = latent::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     *bytes = latent::plan_runs(*problem, engine->engine->target_row(), latent::any_reach).workspace_bytes;

@@ -9,6 +9,7 @@
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/call/tensors.h"
 #include "templates/attention_latent/call/descriptor.h"
+#include "templates/attention_latent/call/key_lists.h"
 
 namespace wavejit::attention_latent {
 namespace {
@@ -78,7 +79,8 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
       .head_multiplier = attention::division_multiplier(problem_.heads),
       .run_chunks = runs_.chunks,
       .scale_log2e = problem_.scale_log2e,
-      .causal = problem_.shape.mask == Mask::causal ? 1U : 0U,
+      .causal = problem_.causal ? 1U : 0U,
+      .list = list_arguments(call_, problem_, std::uint64_t{first} * problem_.query_length),
   };
   if (call_.lse.data != nullptr) {
     arguments_.lse_batch_stride = stride_bytes(call_.lse, 0, sizeof(float));
@@ -90,6 +92,10 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
     attention::set_score_arguments(Modifier::softcap, none, call_.softcap, problem_.scale_log2e, arguments_.scores);
   for (TensorArgument* tensor : {&arguments_.q, &arguments_.q_rope, &arguments_.o})
     tensor->pointer += first * tensor->batch_stride;
+  if (problem_.shape.slots) {
+    if (problem_.shape.pages != Pages::dense) arguments_.pages = attention::page_arguments(paging_of(call_));
+    return;
+  }
   if (problem_.shape.pages == Pages::dense) {
     for (TensorArgument* tensor : {&arguments_.k, &arguments_.k_rope}) tensor->pointer += first * tensor->batch_stride;
     return;
@@ -108,7 +114,8 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
   const std::uint32_t batch = rounds == 1 ? problem_.batch : std::min(problem_.batch - first, runs_.sequences_a_round);
   const std::uint32_t rows = problem_.query_length * problem_.heads;
   const auto tile = static_cast<std::uint32_t>(count_of(spec.rows));
-  const std::uint32_t tiles = (rows + tile - 1) / tile;
+  // Of a sequence; of a list, whose rows are one query's.
+  const std::uint32_t tiles = ((spec.listed ? problem_.heads : rows) + tile - 1) / tile;
   if (tiles > max_grid_yz) [[unlikely]]
     return fail(WAVEJIT_INVALID_ARGUMENT, "q.sizes[1] (length) = " + std::to_string(problem_.query_length) + " needs " +
                                               std::to_string(tiles) + " tiles of rows; accepted: up to " +
@@ -116,13 +123,13 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
   fill(memory, first, batch);
   // Workgroups go to the dies in turn: tiles of one sequence, which share its keys, to one die.
   const auto dies = static_cast<std::uint32_t>(std::max(board_.xcds, 1));
-  const std::uint32_t sequences = tiles > 1 ? (batch + dies - 1) / dies * dies : batch;
-  plan.add({.grid_x = sequences,
+  const std::uint32_t apart = spec.listed ? batch * problem_.query_length : batch;
+  plan.add({.grid_x = tiles > 1 ? (apart + dies - 1) / dies * dies : apart,
             .grid_y = tiles,
             .grid_z = runs_.count,
             .threads = threads,
             .arguments = &arguments_,
-            .argument_bytes = sizeof arguments_});
+            .argument_bytes = argument_bytes_of(spec.listed)});
   if (runs_.count == 1) return {};
   combine_ = arguments_;
   // Modified scores are powers of two already (docs/canonical-arithmetic.md).
@@ -131,26 +138,29 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
             .grid_z = batch,
             .threads = combine_threads,
             .arguments = &combine_,
-            .argument_bytes = sizeof combine_});
+            .argument_bytes = argument_bytes_of(spec.listed)});
   return {};
 }
 
 LatentCall::WhenMissing LatentCall::when_missing() const { return attention::when_missing(call_.flags); }
 
 std::string LatentCall::descriptor(Line line) const {
-  ProblemDescriptor descriptor = {.dtype = problem_.shape.dtype,
-                                  .batch = problem_.batch,
-                                  .query_length = problem_.query_length,
-                                  .key_length = problem_.key_length,
-                                  .heads = problem_.heads,
-                                  .head_dim_qk = problem_.shape.dims_k(),
-                                  .head_dim_v = problem_.shape.dims_v(),
-                                  .mask = attention::words_of(call_.mask, call_.causal_prefix, 0, 0),
-                                  .lse = call_.lse.data != nullptr,
-                                  .apart = call_.k_rope.data != nullptr,
-                                  .packed = problem_.packed_queries,
-                                  .page_size = call_.block_table != nullptr ? call_.k.sizes[1] : 0,
-                                  .splits = problem_.splits};
+  ProblemDescriptor descriptor = {
+      .dtype = problem_.shape.dtype,
+      .batch = problem_.batch,
+      .query_length = problem_.query_length,
+      .key_length = problem_.key_length,
+      .heads = problem_.heads,
+      .head_dim_qk = problem_.shape.dims_k(),
+      .head_dim_v = problem_.shape.dims_v(),
+      .mask = attention::words_of(call_.mask, call_.causal_prefix, 0, 0),
+      .lse = call_.lse.data != nullptr,
+      .apart = call_.k_rope.data != nullptr,
+      .packed = problem_.packed_queries,
+      .page_size = call_.block_table != nullptr || problem_.shape.pages != Pages::dense ? call_.k.sizes[1] : 0,
+      .splits = problem_.splits,
+      .top_k = problem_.top_k,
+      .slots = problem_.shape.slots};
   if (call_.sink.data != nullptr) descriptor.add(Modifier::sink, attention::Extent::none);
   if (call_.softcap != 0) descriptor.add(Modifier::softcap, attention::Extent::none, attention::text_of(call_.softcap));
   if (line == Line::whole) descriptor.scale = attention::text_of(call_.scale);  // no part of a kernel

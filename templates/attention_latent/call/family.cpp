@@ -47,7 +47,8 @@ class Described final : public families::DescribedProblem {
   // A call over the keys that it has at first splits no keys, and a captured one without a workspace never does.
   std::vector<std::unique_ptr<DescribedProblem>> of_single_lengths() const override {
     std::vector<std::unique_ptr<DescribedProblem>> all;
-    if (descriptor_.splits != 0 || descriptor_.key_length <= attention::chunk_keys) return all;
+    const LatentProblem problem = descriptor_.problem();
+    if (descriptor_.splits != 0 || problem.walked_keys() <= problem.chunk_keys()) return all;
     ProblemDescriptor whole = descriptor_;
     whole.splits = 1;
     ProblemDescriptor cut = descriptor_;
@@ -118,6 +119,7 @@ class AttentionLatent final : public families::Family {
       route.kernels.push_back({.label = "combine",
                                .spec = CombineKernel{.dtype = of.dtype,
                                                      .head_dim = of.dims_v(),
+                                                     .listed = of.listed,
                                                      .target = std::string(target.id),
                                                      .lowering = toggles.lowering}});
     return route;
@@ -131,6 +133,7 @@ class AttentionLatent final : public families::Family {
                            " rows and 64 keys, a row being a head of a query; " + std::to_string(waves) + " waves, " +
                            std::to_string(sharing) +
                            " to 32 rows with a share of V's columns each; keys and values one tile in LDS" +
+                           (of.listed ? ", of one query, whose list names the keys" : "") +
                            (of.parts ? ", then the parts of chunks merged" : ""),
             .cost = std::to_string(key_ring_plan(of, target).total_bytes()) +
                     " bytes of LDS, up to 512 VGPRs, 1 workgroup per CU",
@@ -158,6 +161,16 @@ class AttentionLatent final : public families::Family {
                       parts);
               if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
             }
+    // Lists have no word for the mask.
+    for (const auto& [type, type_name] : attention::operand_types)
+      for (const Rows rows : {Rows::r32, Rows::r64})
+        for (const bool slots : {false, true})
+          for (const bool parts : {false, true}) {
+            LatentShape shape = {{.dtype = type, .modifiers = {}, .rows = rows, .listed = true, .slots = slots}};
+            shape.pages = slots ? Pages::dense : Pages::granules;
+            shape.parts = parts;
+            if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
+          }
     return shapes;
   }
 
@@ -169,7 +182,7 @@ class AttentionLatent final : public families::Family {
     return families::supported_words<WalkKernel>(walk_words, plain, has) +
            " sink; LSE on request; 1 to 128 heads; latent and rope as one tensor or apart; queries dense or packed; "
            "keys "
-           "dense, packed or in pages of 1 and of 16 n keys";
+           "dense, packed or in pages of 1 and of 16 n keys; lists of keys for each query, by number or by slot";
   }
 };
 

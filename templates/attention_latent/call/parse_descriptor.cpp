@@ -6,6 +6,7 @@
 
 #include "templates/attention/call/described_words.h"
 #include "templates/attention_latent/call/descriptor.h"
+#include "templates/attention_latent/call/key_lists.h"
 #include "templates/attention_latent/kernel/words.h"
 
 namespace wavejit::attention_latent {
@@ -48,7 +49,34 @@ Row splits_word() {
       [](const Said& said) { return said.splits == 0 ? std::string() : std::to_string(said.splits); });
 }
 
-// Words that have their place and no kernels: 8-bit caches, and keys that lists name.
+// "2048", "2048:slots:mixed"
+Result<void> take_top_k(Said& said, const Word& word, std::string_view value) {
+  const std::string accepted =
+      "top_k=1 to top_k=" + std::to_string(max_top_k) + ", with :slots, with :mixed behind it, in this order";
+  const std::size_t colon = value.find(':');
+  const auto count = families::whole_number(value.substr(0, colon));
+  if (!count || *count < 1 || *count > max_top_k) return wrong(word, "is no length of lists; accepted: " + accepted);
+  said.top_k = *count;
+  std::string_view rest = colon == std::string_view::npos ? std::string_view() : value.substr(colon);
+  const auto has = [&](std::string_view flag) {
+    if (!rest.starts_with(flag)) return false;
+    rest.remove_prefix(flag.size());
+    return true;
+  };
+  said.slots = has(":slots");
+  said.mixed = has(":mixed");
+  if (!rest.empty()) return wrong(word, "is not known; accepted: " + accepted);
+  return {};
+}
+
+Row top_k_word() {
+  return families::value_word<Said>("top_k", "<n>[:slots][:mixed]", take_top_k, [](const Said& said) {
+    if (said.top_k == 0) return std::string();
+    return std::to_string(said.top_k) + (said.slots ? ":slots" : "") + (said.mixed ? ":mixed" : "");
+  });
+}
+
+// Words that have their place and no kernels: 8-bit caches.
 Row later_word(const char* key, const char* values, const char* what) {
   return {.accepted = std::string(key) + values,
           .take = [key, what](Said&, const Word& word) -> families::TakenWord {
@@ -87,7 +115,7 @@ WordRows make_rows() {
       attention::modifier_word<Said>(Modifier::softcap),
       splits_word(),
       later_word("cache", "=fp8", "kernels of 8-bit caches"),
-      later_word("keys_of_list", "=<n>", "kernels of listed keys"),
+      top_k_word(),
       attention::seed_word<Said>(),
   };
   return rows;
@@ -132,6 +160,9 @@ Result<void> finish(Said& said) {
                       "up to k" + std::to_string(attention::max_paged_length));
     said.packed = said.packed || !said.query_lengths.empty();
   }
+  if (said.slots && (said.packed || said.mask.causal || !said.key_lengths.empty()))
+    return bad_line("top_k with :slots",
+                    "neither causal nor packed queries nor lengths beside slots, which have no order");
   if (!said.query_lengths.empty() && !said.packed)
     return bad_line("q_lengths of dense queries", "layout=packed or layout=paged:<n> beside it");
   if (auto good = check_list(said, "q_lengths", said.query_lengths, said.query_length, true); !good) return good;
@@ -154,6 +185,14 @@ LatentProblem ProblemDescriptor::problem() const {
   problem.shape.modifiers.set(Modifier::softcap, of(Modifier::softcap).there);
   problem.shape.rows = rows_for(static_cast<std::uint64_t>(query_length) * static_cast<std::uint64_t>(heads));
   problem.shape.pages = pages_for(page_size);
+  problem.causal = mask.causal;
+  if (top_k != 0) {
+    problem.shape.listed = true;
+    problem.shape.slots = slots;
+    problem.shape.mask = Mask::none;
+    problem.shape.rows = rows_for(static_cast<std::uint64_t>(heads));
+    problem.top_k = static_cast<std::uint32_t>(top_k);
+  }
   problem.batch = static_cast<std::uint32_t>(batch);
   problem.query_length = static_cast<std::uint32_t>(query_length);
   problem.key_length = static_cast<std::uint32_t>(key_length);
@@ -163,8 +202,8 @@ LatentProblem ProblemDescriptor::problem() const {
       query_lengths.empty() ? batch * query_length
                             : std::accumulate(query_lengths.begin(), query_lengths.end(), std::int64_t{0}));
   problem.splits = static_cast<std::uint32_t>(splits);
-  problem.uneven_lengths =
-      attention::may_be_uneven(packed || page_size != 0 || !key_lengths.empty(), batch, key_length, total_keys());
+  problem.uneven_lengths = top_k == 0 && attention::may_be_uneven(packed || page_size != 0 || !key_lengths.empty(),
+                                                                  batch, key_length, total_keys());
   return problem;
 }
 

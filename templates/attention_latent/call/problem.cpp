@@ -15,6 +15,7 @@
 #include "templates/attention/call/mask.h"
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/tensors.h"
+#include "templates/attention_latent/call/key_lists.h"
 #include "templates/attention_latent/kernel/words.h"
 
 namespace wavejit::attention_latent {
@@ -145,7 +146,9 @@ Check check_both_pages(const Call& call, std::int64_t key_length) {
 
 Check check_keys(const Call& call, const Extents& extents) {
   const Named k = {"k", &call.k};
-  const std::int64_t kv_batch = is_paged(call) ? call.k.sizes[0] : call.key_starts != nullptr ? 1 : extents.sequences;
+  const std::int64_t kv_batch = is_paged(call) || names_slots(call) ? call.k.sizes[0]
+                                : call.key_starts != nullptr        ? 1
+                                                                    : extents.sequences;
   const char* kv_batch_from = is_paged(call)               ? "k.sizes[0]"
                               : call.key_starts != nullptr ? "packed keys"
                                                            : extents.sequences_from;
@@ -178,12 +181,15 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
   for (const Named& named : tensors) {
     if (!is_there(named)) continue;
     const bool of_keys = is_of_keys(named);
-    if (auto sizes = check_sizes(named, of_keys, of_keys && paged ? attention::max_pages : max_batch); !sizes)
+    if (auto sizes =
+            check_sizes(named, of_keys, of_keys && (paged || names_slots(call)) ? attention::max_pages : max_batch);
+        !sizes)
       return sizes;
   }
   if (call.q.sizes[2] > max_heads)
     return refuse(bad_size({"q", &call.q}, 2, up_to("1", max_heads), WAVEJIT_UNSUPPORTED));
   Extents extents;
+  if (auto lists = check_list_fields(call); !lists) return lists;
   if (auto sequences = attention::check_sequences(sequences_of(call), extents); !sequences) return sequences;
   if (auto keys = check_keys(call, extents); !keys) return keys;
   if (auto like = check_like({"o", &call.o}, {"q", &call.q}); !like) return like;
@@ -238,7 +244,9 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
   if (mask->mask == attention::Mask::window)
     return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask),
                       "0 (none), or WAVEJIT_MASK_CAUSAL with or without WAVEJIT_MASK_PREFIX"));
-  problem.shape.mask = mask->mask == attention::Mask::causal ? Mask::causal : Mask::none;
+  problem.causal = mask->mask == attention::Mask::causal;
+  problem.shape.mask = problem.causal ? Mask::causal : Mask::none;
+  if (auto lists = take_lists(call, problem); !lists) return lists;
   const attention::ModifierCall modified = {.q = call.q,
                                             .extents = extents,
                                             .packed_queries = problem.packed_queries,
@@ -317,6 +325,7 @@ Result<void> check_device_lengths(families::DeviceMemory& memory, const LatentPr
                            .key_length = problem.key_length,
                            .sequences_from = nullptr};
   const attention::PagingCall pages = paging_of(call);
+  if (auto counts = check_device_counts(memory, problem, call); !counts) return counts;
   return attention::check_device_lengths(memory, extents, sequences_of(call), is_paged(call) ? &pages : nullptr);
 }
 

@@ -32,7 +32,7 @@ struct LatentShape : AskedWords {
   LatentShape of_runs(bool several) const {
     LatentShape shape = *this;
     shape.parts = several;
-    if (!several && pages == Pages::tiles) shape.pages = Pages::granules;
+    if ((!several || listed) && pages == Pages::tiles) shape.pages = Pages::granules;
     return shape;
   }
   static LatentShape of(std::uint64_t code);
@@ -52,9 +52,17 @@ struct LatentProblem {
   std::uint32_t splits = 0;      // 0: the caller did not say
   bool packed_queries = false;
   bool uneven_lengths = false;  // sequences may have fewer keys than key_length
+  bool causal = false;          // whether the diagonal hides keys; kernels of lists have no word for it
+  std::uint32_t top_k = 0;      // entries of each query's list; 0: no lists
+  std::uint32_t slots = 0;      // of the cache, where lists name slots
+
+  // What a row walks, and how much of it is a chunk.
+  std::uint32_t walked_keys() const { return shape.listed ? top_k : key_length; }
+  std::uint32_t chunk_keys() const { return static_cast<std::uint32_t>(shape.chunk_keys()); }
 };
 
-// How many rows a workgroup has, for sequences of so many rows (a head of a query each).
+// How many rows a workgroup has, for sequences of so many rows (a head of a query each); with lists, for a query of so
+// many heads.
 constexpr Rows rows_for(std::uint64_t rows) { return rows <= wave_rows ? Rows::r32 : Rows::r64; }
 constexpr Pages pages_for(std::int64_t page_size) {
   if (page_size == 0) return Pages::dense;

@@ -20,13 +20,16 @@ constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20U;
 // Chunks of a sequence: two million keys. Offsets of records then stay inside a descriptor.
 constexpr std::uint64_t most_chunks = 2048;
 
-std::uint64_t chunks_of(const LatentProblem& problem) { return ceil_div(problem.key_length, attention::chunk_keys); }
+std::uint64_t chunks_of(const LatentProblem& problem) { return ceil_div(problem.walked_keys(), problem.chunk_keys()); }
 
 // Chunks a run, so that the device is full and little of it empty at the end.
 std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequences, const boards::Board& board) {
   const std::uint64_t chunks = chunks_of(problem);
-  const std::uint64_t rows = std::uint64_t{problem.query_length} * problem.heads;
-  const std::uint64_t workgroups = sequences * ceil_div(rows, static_cast<std::uint64_t>(count_of(problem.shape.rows)));
+  // Rows of one list are a workgroup's, or of one sequence.
+  const bool listed = problem.shape.listed;
+  const std::uint64_t tiled = listed ? sequences * problem.query_length : sequences;
+  const std::uint64_t rows = listed ? problem.heads : std::uint64_t{problem.query_length} * problem.heads;
+  const std::uint64_t workgroups = tiled * ceil_div(rows, static_cast<std::uint64_t>(count_of(problem.shape.rows)));
   const auto places = static_cast<std::uint64_t>(board.compute_units);  // two tiles of keys fill the LDS of one
   if (problem.uneven_lengths) {
     const std::uint64_t count = std::clamp<std::uint64_t>(fillings_of_uneven_lengths * places / workgroups, 1, chunks);
@@ -34,8 +37,8 @@ std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequence
   }
   const auto cost = [&](std::uint64_t of_run) {
     const std::uint64_t count = ceil_div(chunks, of_run);
-    const std::uint64_t tiles =
-        std::min(of_run * attention::chunk_tiles, ceil_div(problem.key_length, attention::tile_keys));
+    const std::uint64_t tiles = std::min(of_run * (problem.chunk_keys() / attention::tile_keys),
+                                         ceil_div(problem.walked_keys(), attention::tile_keys));
     return (ceil_div(workgroups * count, places) * (tiles + run_cost)) + (count > 1 ? combine_cost : 0);
   };
   std::uint64_t best = chunks;
@@ -95,12 +98,12 @@ Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::ui
 
 std::string describe(const Runs& runs, const LatentProblem& problem) {
   if (runs.count == 1) {
-    if (chunks_of(problem) <= 1) return "1: the keys are one chunk of " + std::to_string(attention::chunk_keys);
+    if (chunks_of(problem) <= 1) return "1: the keys are one chunk of " + std::to_string(problem.chunk_keys());
     if (problem.splits == 1) return "1: the call says so";
     return "1: tiles of rows fill the device, or parts would not fit";
   }
   return std::to_string(runs.count) + ", each up to " + std::to_string(runs.chunks) +
-         (runs.chunks == 1 ? " chunk of " : " chunks of ") + std::to_string(attention::chunk_keys) + " keys, " +
+         (runs.chunks == 1 ? " chunk of " : " chunks of ") + std::to_string(problem.chunk_keys()) + " keys, " +
          std::to_string(runs.workspace_bytes) + " bytes of workspace" +
          (runs.sequences_a_round != 0 ? " for " + std::to_string(runs.sequences_a_round) + " sequences at a time"
                                       : "") +

@@ -2,12 +2,17 @@
 // How the struct of a call grew: families/call/struct_size.h has the rule.
 #pragma once
 
+#include <array>
+#include <cstddef>
+
 #include "families/call/struct_size.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::families {
 
 template <>
-struct Versions<wavejit_attention_latent_arguments> : OneVersion {};
+struct Versions<wavejit_attention_latent_arguments> {
+  static constexpr std::array earlier = {offsetof(wavejit_attention_latent_arguments, key_indices)};
+};
 
 }  // namespace wavejit::families

@@ -13,6 +13,7 @@
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention/kernel/canon.h"
+#include "templates/attention_latent/emit/listed_keys.h"
 #include "templates/attention_latent/emit/rows.h"
 
 namespace wavejit::attention_latent {
@@ -52,15 +53,11 @@ class Combine {
     Value* query = attention::divided(kernel_, row, kernel_.argument_i32(offsetof(Arguments, head_multiplier)));
     Value* head = ir_.CreateSub(row, ir_.CreateMul(query, heads));
 
-    Value* last_key = ir_.CreateSub(sequence.key_length, kernel_.constant(1));
-    Value* diagonal = ir_.CreateAdd(query, attention::diagonal_offset(kernel_, diagonal_fields, sequence));
-    Value* is_causal = ir_.CreateICmpNE(kernel_.argument_i32(offsetof(Arguments, causal)), kernel_.constant(0));
-    last_key = ir_.CreateSelect(is_causal, attention::minimum(kernel_, diagonal, last_key), last_key);
-    constexpr int chunk_bits = std::countr_zero(static_cast<unsigned>(attention::chunk_keys));
-    last_ = ir_.CreateAShr(last_key, chunk_bits);
+    const int chunk = spec_.listed ? attention::list_chunk_keys : attention::chunk_keys;
+    last_ = ir_.CreateAShr(last_key(sequence, batch, query), std::countr_zero(static_cast<unsigned>(chunk)));
 
-    const Buffer records(kernel_, records_of(kernel_, spec_.head_dim, batch, sequence.query_start, row),
-                         record_stride(kernel_, spec_.head_dim));
+    const Buffer records(kernel_, records_of(kernel_, spec_.head_dim, spec_.listed, batch, sequence.query_start, row),
+                         record_stride(kernel_, spec_.head_dim, spec_.listed));
     Values nothing = {softmax_.initial().maximum, kernel_.constant(0.0F)};
     nothing.resize(nothing.size() + static_cast<std::size_t>(loads()), zero_dims());
     const Values merged = language::if_uniform(kernel_, ir_.CreateICmpSGE(last_, kernel_.constant(0)), Likelihood::even,
@@ -69,6 +66,18 @@ class Combine {
   }
 
  private:
+  // That the row may see; of a list, its last entry. −1 or less: none.
+  Value* last_key(const attention::Sequence& sequence, Value* batch, Value* query) {
+    if (spec_.listed) {
+      Value* count = list_of(kernel_, query_of_all(kernel_, batch, sequence.query_start, query)).count;
+      return ir_.CreateSub(count, kernel_.constant(1));
+    }
+    Value* last = ir_.CreateSub(sequence.key_length, kernel_.constant(1));
+    Value* diagonal = ir_.CreateAdd(query, attention::diagonal_offset(kernel_, diagonal_fields, sequence));
+    Value* is_causal = ir_.CreateICmpNE(kernel_.argument_i32(offsetof(Arguments, causal)), kernel_.constant(0));
+    return ir_.CreateSelect(is_causal, attention::minimum(kernel_, diagonal, last), last);
+  }
+
   int loads() const { return spec_.head_dim / (combine_threads * load_dims); }
   Value* zero_dims() { return llvm::Constant::getNullValue(kernel_.vector(kernel_.f32(), load_dims)); }
 

@@ -19,7 +19,7 @@ families::EmittedModule emit_with(const Spec& spec, const targets::Target& targe
                           {.name = kernel_name(spec),
                            .threads = threads_of_workgroup,
                            .waves_per_simd = waves_per_simd,
-                           .argument_bytes = sizeof(Arguments),
+                           .argument_bytes = static_cast<int>(argument_bytes(spec)),
                            .strength_reduction = false});
   body(kernel, spec);
   return kernel.finish();

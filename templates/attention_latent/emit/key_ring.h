@@ -44,6 +44,8 @@ class KeyRing {
   virtual std::vector<language::Accumulator> all_scores(std::vector<language::Accumulator> own) { return own; }
   // Before the first values of a tile.
   virtual void begin_values(int /*buffer*/) {}
+  // Of listed keys, else null: which of the 64 that `whole` spoke of the rows see, a bit each (i64, uniform).
+  virtual language::Value* named() const = 0;
 
   // 32 keys, 16 dims of all of K's.
   virtual language::OperandA keys(int buffer, int key_block, int dim_block) = 0;

@@ -18,6 +18,11 @@ using language::Values;
 // LDS regions, one alias scope each: V columns and those behind them, of buffer 0, then of buffer 1; scores.
 constexpr int regions = 5;
 constexpr int score_region = 4;
+
+// Of listed keys, what is carried (LineRing::start).
+constexpr std::size_t named_at = 2;
+constexpr std::size_t listed_at = 3;
+
 LineStream::Place latent_in(const KeyRingPlan& plan) {
   return {.line_bytes = plan.line_bytes,
           .buffers = {{{0, plan.latent_offset(0)}, {2, plan.latent_offset(1)}}},
@@ -67,6 +72,9 @@ Values LineRing::look_up(Value* place, const TileWalk& walk) const {
   return {found.entry, found.granule, found.live};
 }
 
+// What is found of one tile: one of the two that are carried.
+std::size_t LineRing::found_values(const Values& carried) const { return is_listed() ? 1 : carried.size() / 2; }
+
 LineRing::Transfers LineRing::of_line(std::size_t line, int buffer, Value* place, const TileWalk& walk,
                                       std::span<Value* const> found) {
   Value* tile = walk.tile_at(walk.at_most_last(place));
@@ -94,16 +102,26 @@ LineRing::Transfers LineRing::early(int buffer, Value* place, const TileWalk& wa
   return all;
 }
 
-// Carried: where the next tile stands, and the one behind it.
+Value* LineRing::listed(Value* place, const TileWalk& walk) const {
+  return pages_->listed(walk.tile_at(walk.at_most_last(place)));
+}
+
+// Carried: where the next tile stands, and the one behind it. Of listed keys then: which of the tile's own are named,
+// and the list's entries of the tile behind those two.
 Values LineRing::start(const TileWalk& walk) {
   Value* second = walk.ahead(walk.first(), 1);
   const Values first_found = look_up(walk.first(), walk);
   Values found = look_up(second, walk);
   const Values third_found = look_up(walk.ahead(second, 1), walk);
+  Value* fourth_listed = is_listed() ? listed(walk.ahead(second, 2), walk) : nullptr;
   for (const std::size_t line : {0, 1})
     for (const auto& transfer : of_line(line, 0, walk.first(), walk, first_found)) transfer();
   for (const auto& transfer : early(1, second, walk, found)) transfer();
   found.insert(found.end(), third_found.begin(), third_found.end());
+  if (is_listed()) {
+    found.push_back(pages_->named(first_found.front()));
+    found.push_back(fourth_listed);
+  }
   return found;
 }
 
@@ -114,6 +132,7 @@ Values LineRing::whole(int buffer, Value* place, const TileWalk& walk, const Val
   language::barrier(kernel_);
   latent_.enter_rows(buffer);
   if (rope_) rope_->enter_rows(buffer);
+  if (is_listed()) named_ = carried[named_at];
   if (between_products_) return carried;
   // Transfers from lanes' own addresses are flat instructions, which the backend counts as LDS reads, too: between such
   // reads it would wait for too few. So they go before them.
@@ -129,7 +148,7 @@ std::vector<std::function<void()>> LineRing::fetches(int buffer, Value* place, c
 LineRing::Transfers LineRing::late(int buffer, Value* place, const TileWalk& walk, const Values& carried) {
   const int other = (buffer + 1) % buffers();
   Value* next = walk.ahead(place, 1);
-  const std::span<Value* const> found = std::span(carried).first(carried.size() / 2);
+  const std::span<Value* const> found = std::span(carried).first(found_values(carried));
   Transfers all;
   if (between_products_) {
     all = of_line(0, other, next, walk, found);
@@ -143,11 +162,17 @@ Values LineRing::release(int buffer, Value* place, const TileWalk& walk, const V
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
   Value* next = walk.ahead(place, buffers());
-  Values found(carried.begin() + static_cast<std::ptrdiff_t>(carried.size() / 2), carried.end());
+  const auto behind = carried.begin() + static_cast<std::ptrdiff_t>(found_values(carried));
+  Values found(behind, behind + static_cast<std::ptrdiff_t>(found_values(carried)));
   // Before the transfers: who waits for what is found here then waits for older ones.
-  const Values later = look_up(walk.ahead(next, 1), walk);
+  const Values later = is_listed() ? Values{pages_->resolved(carried[listed_at])} : look_up(walk.ahead(next, 1), walk);
+  Value* listed_behind = is_listed() ? listed(walk.ahead(next, 2), walk) : nullptr;
   for (const auto& transfer : early(buffer, next, walk, found)) transfer();
   found.insert(found.end(), later.begin(), later.end());
+  if (is_listed()) {
+    found.push_back(pages_->named(carried.front()));
+    found.push_back(listed_behind);
+  }
   return found;
 }
 

@@ -40,6 +40,7 @@ class LineRing final : public KeyRing {
   int key_blocks_of_wave() const override { return 1; }
   std::vector<language::Accumulator> all_scores(std::vector<language::Accumulator> own) override;
   void begin_values(int buffer) override { latent_.enter_transposed(buffer); }
+  language::Value* named() const override { return named_; }
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values(int buffer, int dim_block, int key_block) override;
 
@@ -56,6 +57,9 @@ class LineRing final : public KeyRing {
   Transfers late(int buffer, language::Value* place, const attention::TileWalk& walk, const language::Values& carried);
   int transfers_of_line() const { return (latent_.transfers() + (rope_ ? rope_->transfers() : 0)) / 2; }
   std::size_t early_count() const;
+  language::Value* listed(language::Value* place, const attention::TileWalk& walk) const;
+  std::size_t found_values(const language::Values& carried) const;
+  bool is_listed() const { return pages_ && pages_->is_listed(); }
 
   language::Kernel& kernel_;
   KeyRingPlan plan_;
@@ -64,7 +68,8 @@ class LineRing final : public KeyRing {
   ScoreExchange scores_;
   std::optional<attention::KeyPages> pages_;  // before the streams, which ask for it
   std::optional<attention::TilePages> tile_pages_;
-  bool between_products_;  // late transfers are begun
+  bool between_products_;             // late transfers are begun
+  language::Value* named_ = nullptr;  // of the tile that is worked on
   attention::LineStream latent_;
   std::optional<attention::LineStream> rope_;
 };

@@ -131,15 +131,16 @@ void store_rows(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk
   store_log_sum_exp(kernel, workgroup, end.log_sum_exp);
 }
 
-Value* record_stride(Kernel& kernel, int head_dim) {
+Value* record_stride(Kernel& kernel, int head_dim, bool listed) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  constexpr int chunk = attention::chunk_keys;
-  Value* keys = kernel.argument_i32(offsetof(Arguments, key_length));
+  const int chunk = listed ? attention::list_chunk_keys : attention::chunk_keys;
+  Value* keys = kernel.argument_i32(listed ? offsetof(Arguments, list) + offsetof(ListArguments, length)
+                                           : offsetof(Arguments, key_length));
   Value* chunks = ir.CreateUDiv(ir.CreateAdd(keys, kernel.constant(chunk - 1)), kernel.constant(chunk));
   return ir.CreateMul(chunks, kernel.constant(record_bytes(head_dim)));
 }
 
-Value* records_of(Kernel& kernel, int head_dim, Value* batch, Value* query_start, Value* row) {
+Value* records_of(Kernel& kernel, int head_dim, bool listed, Value* batch, Value* query_start, Value* row) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto wide = [&](Value* value) { return ir.CreateZExt(value, kernel.i64()); };
   // Packed queries are one tensor: they begin at query_start of it, whichever sequence they are of.
@@ -150,7 +151,7 @@ Value* records_of(Kernel& kernel, int head_dim, Value* batch, Value* query_start
   Value* query = ir.CreateAdd(queries_before, wide(query_start));
   Value* rows = ir.CreateAdd(ir.CreateMul(query, wide(kernel.argument_i32(offsetof(Arguments, heads)))), wide(row));
   return ir.CreateAdd(kernel.argument_i64(offsetof(Arguments, workspace)),
-                      ir.CreateMul(rows, wide(record_stride(kernel, head_dim))));
+                      ir.CreateMul(rows, wide(record_stride(kernel, head_dim, listed))));
 }
 
 void store_part(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk, Value* chunk,
@@ -158,8 +159,9 @@ void store_part(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk
   llvm::IRBuilder<>& ir = kernel.ir();
   const Workgroup workgroup = lanes_made_anew(kernel, of_walk);
   const int head_dim = spec.dims_v();
-  Value* stride = record_stride(kernel, head_dim);
-  Value* base = records_of(kernel, head_dim, workgroup.batch, workgroup.query_start, workgroup.first_of_tile);
+  Value* stride = record_stride(kernel, head_dim, spec.listed);
+  Value* base =
+      records_of(kernel, head_dim, spec.listed, workgroup.batch, workgroup.query_start, workgroup.first_of_tile);
   base = ir.CreateAdd(base, ir.CreateZExt(ir.CreateMul(chunk, kernel.constant(record_bytes(head_dim))), kernel.i64()));
   // Rows behind the sequence's last are dropped by the descriptor.
   Value* rows = attention::minimum(kernel, ir.CreateSub(workgroup.rows, workgroup.first_of_tile),

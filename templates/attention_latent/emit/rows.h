@@ -35,9 +35,9 @@ void store_part(language::Kernel& kernel, const WalkKernel& spec, const Workgrou
                 const language::PartStatistics& part, std::span<const language::Accumulator> outputs);
 
 // Where the records of a row begin, i64: those of row `row` of a sequence whose first query is `query_start`.
-language::Value* records_of(language::Kernel& kernel, int head_dim, language::Value* batch,
+language::Value* records_of(language::Kernel& kernel, int head_dim, bool listed, language::Value* batch,
                             language::Value* query_start, language::Value* row);
 // Bytes from the records of a row to those of the next one.
-language::Value* record_stride(language::Kernel& kernel, int head_dim);
+language::Value* record_stride(language::Kernel& kernel, int head_dim, bool listed);
 
 }  // namespace wavejit::attention_latent

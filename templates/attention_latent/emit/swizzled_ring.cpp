@@ -111,6 +111,14 @@ Value* SwizzledRing::entries_of(Value* place, const TileWalk& walk) const {
   return pages_->entries(walk.tile_at(walk.at_most_last(place)));
 }
 
+Values SwizzledRing::entries_behind(Value* place, const TileWalk& walk, Value* listed) const {
+  Value* behind = walk.ahead(place, 1);
+  if (!is_listed()) return {entries_of(behind, walk)};
+  const auto listed_at = [&](Value* at) { return pages_->listed(walk.tile_at(walk.at_most_last(at))); };
+  // The list's entries came a tile ago, so that nobody waits for what is on its way before them.
+  return {pages_->resolved(listed != nullptr ? listed : listed_at(behind)), listed_at(walk.ahead(behind, 1))};
+}
+
 // Of the tile at the place: V's columns, of looked-up keys its entries and those of the next one, the rope.
 Values SwizzledRing::start(const TileWalk& walk) {
   Value* entries = pages_ ? entries_of(walk.first(), walk) : nullptr;
@@ -118,7 +126,7 @@ Values SwizzledRing::start(const TileWalk& walk) {
   for (const auto& load : latent_loads(walk.first(), walk, entries)) carried.push_back(load());
   if (pages_) {
     carried.push_back(entries);
-    carried.push_back(entries_of(walk.ahead(walk.first(), 1), walk));
+    for (Value* value : entries_behind(walk.first(), walk, nullptr)) carried.push_back(value);
   }
   for (Value* value : load_rope(walk.tile_at(walk.first()), entries)) carried.push_back(value);
   return carried;
@@ -129,7 +137,10 @@ Values SwizzledRing::whole(int /*buffer*/, Value* place, const TileWalk& walk, c
   const auto behind = carried.begin() + latent_.loads();
   Value* next = walk.ahead(place, 1);
   Values entries;
-  if (pages_) entries = {*(behind + 1), entries_of(walk.ahead(next, 1), walk)};
+  if (pages_) {
+    entries = entries_behind(next, walk, is_listed() ? *(behind + 2) : nullptr);
+    entries.insert(entries.begin(), *(behind + 1));
+  }
   next_loads_ = latent_loads(next, walk, pages_ ? entries.front() : nullptr);
   next_.clear();
   // Nobody reads the previous tile any more …
@@ -141,6 +152,7 @@ Values SwizzledRing::whole(int /*buffer*/, Value* place, const TileWalk& walk, c
     if (static_cast<int>(next_.size()) < latent_.loads() / 2) next_.push_back(next_loads_[next_.size()]());
   }
   rope_.assign(behind + entry_values(), carried.end());
+  if (is_listed()) named_ = pages_->named(*behind);
   read_pair_ = read_keys_ = -1;
   // … and everybody's part of this one has arrived.
   language::wait_for_lds(kernel_);

@@ -41,6 +41,7 @@ class SwizzledRing final : public KeyRing {
                                              const language::Values& carried) override;
   int key_blocks_of_wave() const override { return 1; }
   std::vector<language::Accumulator> all_scores(std::vector<language::Accumulator> own) override;
+  language::Value* named() const override { return named_; }
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values(int buffer, int dim_block, int key_block) override;
 
@@ -50,7 +51,12 @@ class SwizzledRing final : public KeyRing {
                                                             language::Value* entries);
   language::Values load_rope(language::Value* tile, language::Value* entries);
   language::Value* entries_of(language::Value* place, const attention::TileWalk& walk) const;
-  int entry_values() const { return pages_ ? 2 : 0; }
+  bool is_listed() const { return pages_ && pages_->is_listed(); }
+  // Of looked-up keys: those of a tile, and of the next one; of listed keys the list's of the one behind, too.
+  int entry_values() const { return is_listed() ? 3 : pages_ ? 2 : 0; }
+  // Of the tile behind the one at `place`, which is the next one.
+  language::Values entries_behind(language::Value* place, const attention::TileWalk& walk,
+                                  language::Value* listed) const;
   int rope_blocks() const;
   // Eight dwords of a lane: two dims of eight keys, of a pair of blocks of dims.
   language::Values read_values(int pair, int key_block) const;
@@ -71,6 +77,7 @@ class SwizzledRing final : public KeyRing {
   std::array<language::Value*, 4> value_starts_{};  // per lane: of the keys 4h … 4h + 3 of a block
   // Of the tile that is worked on.
   language::Values rope_;
+  language::Value* named_ = nullptr;
   // Of the next one.
   std::vector<attention::SwizzledStream::Load> next_loads_;
   language::Values next_;

@@ -17,6 +17,7 @@
 #include "templates/attention/emit/query.h"
 #include "templates/attention/emit/tile_walk.h"
 #include "templates/attention_latent/emit/key_ring.h"
+#include "templates/attention_latent/emit/listed_keys.h"
 #include "templates/attention_latent/emit/rows.h"
 #include "templates/attention_latent/emit/workgroup.h"
 
@@ -52,7 +53,7 @@ class Walk {
         modifiers_(kernel, spec.modifiers, spec.dtype, score_fields, workgroup_),
         ring_(make_key_ring(kernel, spec, workgroup_, matrix_)),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
-        walk_(kernel, workgroup_.first_tile, workgroup_.tiles) {
+        walk_(kernel, workgroup_.first_tile, workgroup_.tiles, spec.chunk_keys() / attention::tile_keys) {
     walk_.prepare_chunks();
     // Registers have no room for R: O, and behind it m and l.
     if (!spec.parts) merged_memory_.emplace(kernel, statistics_at() + statistics_bytes);
@@ -148,6 +149,7 @@ class Walk {
     ring_->begin_values(buffer);
     ReadAhead values(value_steps(), [&](const Step& step) { return ring_->values(buffer, step.dims, step.keys); });
     modifiers_.apply(tile, {}, scores);
+    if (Value* named = ring_->named()) hide_unnamed(kernel_, named, workgroup_.lane_group, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     state.softmax = softmax_.weigh(state.softmax, scores);
     accumulate_values(values, scores, state.outputs, fetches);

@@ -6,6 +6,7 @@
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/kernel/canon.h"
+#include "templates/attention_latent/emit/listed_keys.h"
 
 namespace wavejit::attention_latent {
 
@@ -18,6 +19,20 @@ using attention::slice_of;
 using language::Kernel;
 using language::Value;
 
+namespace {
+
+// Of a query by their number: those of its sequence, up to the diagonal where that hides.
+Value* named_keys_of(Kernel& kernel, const attention::Sequence& sequence, Value* query) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* seen = ir.CreateAdd(ir.CreateAdd(query, attention::diagonal_offset(kernel, diagonal_fields, sequence)),
+                             kernel.constant(1));
+  Value* is_causal = ir.CreateICmpNE(kernel.argument_i32(offsetof(Arguments, causal)), kernel.constant(0));
+  Value* keys = ir.CreateSelect(is_causal, minimum(kernel, seen, sequence.key_length), sequence.key_length);
+  return maximum(kernel, keys, kernel.constant(0));
+}
+
+}  // namespace
+
 Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
@@ -27,20 +42,36 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   Value* wave = kernel.wave();
   Value* lane = kernel.lane();
   Value* batch = kernel.workgroup_x();
+  Value* of_list = nullptr;  // the query, where its rows are a workgroup's
+  if (spec.listed) {
+    Value* queries = kernel.argument_i32(offsetof(Arguments, query_length));
+    Value* of_all = batch;
+    batch = kernel.uniform(ir.CreateUDiv(of_all, queries));
+    of_list = ir.CreateSub(of_all, ir.CreateMul(batch, queries));
+  }
   language::leave_if(kernel, ir.CreateICmpUGE(batch, kernel.argument_i32(offsetof(Arguments, batch))));
   const attention::Sequence sequence = attention::sequence_of(kernel, length_fields, batch);
   Value* heads = kernel.argument_i32(offsetof(Arguments, heads));
   Value* multiplier = kernel.argument_i32(offsetof(Arguments, head_multiplier));
   const auto query_of = [&](Value* row) { return divided(kernel, row, multiplier); };
 
-  // The grid has the tiles of the longest sequence. The last tile has the most keys where there is a diagonal.
-  Value* rows = ir.CreateMul(sequence.query_length, heads);
-  Value* row_tiles = ir.CreateUDiv(ir.CreateAdd(rows, constant(tile_rows - 1)), constant(tile_rows));
-  Value* tile = kernel.workgroup_y();
-  language::leave_if(kernel, ir.CreateICmpUGE(tile, row_tiles));
-  if (spec.mask == Mask::causal) tile = ir.CreateSub(ir.CreateSub(row_tiles, constant(1)), tile);
-
-  Value* first = ir.CreateMul(tile, constant(tile_rows));
+  // Rows of the sequence up to the last that the workgroup may have, and its first.
+  Value* rows = nullptr;
+  Value* first = nullptr;
+  if (spec.listed) {
+    language::leave_if(kernel, ir.CreateICmpUGE(of_list, sequence.query_length));
+    Value* of_query = ir.CreateMul(of_list, heads);
+    rows = ir.CreateAdd(of_query, heads);
+    first = ir.CreateAdd(of_query, ir.CreateMul(kernel.workgroup_y(), constant(tile_rows)));
+  } else {
+    // The grid has the tiles of the longest sequence. The last tile has the most keys where there is a diagonal.
+    rows = ir.CreateMul(sequence.query_length, heads);
+    Value* row_tiles = ir.CreateUDiv(ir.CreateAdd(rows, constant(tile_rows - 1)), constant(tile_rows));
+    Value* tile = kernel.workgroup_y();
+    language::leave_if(kernel, ir.CreateICmpUGE(tile, row_tiles));
+    if (spec.mask == Mask::causal) tile = ir.CreateSub(ir.CreateSub(row_tiles, constant(1)), tile);
+    first = ir.CreateMul(tile, constant(tile_rows));
+  }
   const int sharing = waves_of_rows(spec);
   Value* block = sharing == waves ? constant(0) : ir.CreateUDiv(wave, constant(sharing));
   Value* share = sharing == 1 ? constant(0) : ir.CreateAnd(wave, constant(sharing - 1));
@@ -49,6 +80,15 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   Value* query = query_of(of_lane);
 
   Value* last_key = ir.CreateSub(sequence.key_length, constant(1));
+  KeyList list = {.entries = nullptr, .count = nullptr};
+  Value* named_keys = nullptr;
+  if (spec.listed) {
+    // Keys are then counted by their place in the list, and what the sequence and the diagonal hide is not named.
+    named_keys = spec.slots ? kernel.argument_i32(offsetof(Arguments, list) + offsetof(ListArguments, slots))
+                            : named_keys_of(kernel, sequence, of_list);
+    list = list_of(kernel, query_of_all(kernel, batch, sequence.query_start, of_list));
+    last_key = ir.CreateSub(list.count, constant(1));
+  }
   Value* to_limit = spec.mask == Mask::causal ? attention::diagonal_offset(kernel, diagonal_fields, sequence) : nullptr;
   const auto limit_of = [&](Value* of_query) {
     return to_limit != nullptr ? minimum(kernel, ir.CreateAdd(of_query, to_limit), last_key) : last_key;
@@ -59,8 +99,8 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   Value* last_tile = ir.CreateUDiv(ir.CreateSub(keys, constant(1)), constant(attention::tile_keys));
   Value* first_tile = constant(0);
   if (spec.parts) {
-    Value* run_tiles =
-        ir.CreateMul(kernel.argument_i32(offsetof(Arguments, run_chunks)), constant(attention::chunk_tiles));
+    Value* run_tiles = ir.CreateMul(kernel.argument_i32(offsetof(Arguments, run_chunks)),
+                                    constant(spec.chunk_keys() / attention::tile_keys));
     first_tile = ir.CreateMul(kernel.workgroup_z(), run_tiles);
     last_tile = minimum(kernel, last_tile, ir.CreateSub(ir.CreateAdd(first_tile, run_tiles), constant(1)));
     // No row sees a key of the run: nobody reads what would stand in its records.
@@ -72,6 +112,10 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   const int rope_bytes = spec.rope_dims() * bytes_of(spec.dtype);
   Value* zero = constant(0);
   const auto keys_of = [&](std::size_t tensor, int row_bytes) {
+    if (spec.slots && spec.pages == Pages::dense)
+      return attention::pages_of_rows(kernel, tensor_fields(tensor), zero, zero, zero);
+    if (spec.listed && spec.pages == Pages::dense)
+      return attention::pages_of_rows(kernel, tensor_fields(tensor), batch, zero, sequence.key_start);
     return spec.pages != Pages::dense ? cache_of(kernel, tensor_fields(tensor), zero)
                                       : slice_of(kernel, tensor_fields(tensor), batch, zero, sequence.key_start,
                                                  sequence.key_length, row_bytes);
@@ -122,7 +166,9 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
           first,
           first_of_wave,
           of_lane,
-          share};
+          share,
+          list.entries,
+          named_keys};
 }
 
 Workgroup lanes_made_anew(Kernel& kernel, const Workgroup& workgroup) {

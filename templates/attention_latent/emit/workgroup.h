@@ -27,6 +27,9 @@ struct Workgroup : attention::QueryTile {
   language::Value* row_of_lane;
   // Uniform: which of the waves that share 32 rows this is.
   language::Value* share;
+  // Of listed keys, else null: where the query's list begins (i64), and how many keys it may name, uniform.
+  language::Value* list = nullptr;
+  language::Value* named_keys = nullptr;
 
   // `part`: what tiles of it are made of.
   attention::KeyTensors keys(const attention::Slice& part) const {
@@ -35,7 +38,9 @@ struct Workgroup : attention::QueryTile {
             .batch = batch,
             .first_slot = nullptr,
             .last_key = last_key,
-            .page_arguments = offsetof(Arguments, pages)};
+            .page_arguments = offsetof(Arguments, pages),
+            .list = list,
+            .named_keys = named_keys};
   }
 };
 

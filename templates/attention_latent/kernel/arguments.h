@@ -18,6 +18,15 @@ struct TensorArgument {
   std::uint32_t reserved = 0;
 };
 
+// The keys that each query names, where kernels have `listed`.
+struct ListArguments {
+  std::uint64_t indices = 0;     // int32, a row for each query of all sequences
+  std::uint64_t counts = 0;      // int32, one a row: so many entries count; null: all
+  std::uint64_t row_stride = 0;  // bytes
+  std::uint32_t length = 0;      // entries of a row
+  std::uint32_t slots = 0;       // of the cache; of listed slots
+};
+
 struct Arguments {
   // Always in two pieces, wherever they stand: the columns that are V's, and those behind them.
   TensorArgument q;
@@ -43,11 +52,13 @@ struct Arguments {
   std::uint32_t head_multiplier = 0;  // a division by `heads` (emit/integers.h)
   std::uint32_t run_chunks = 0;       // chunks that a workgroup walks, of kernels with `parts`
   float scale_log2e = 0;              // softmax scale · log2 e; may be 0 or negative
-  std::uint32_t causal = 0;           // of the combine kernel: whether the diagonal hides keys
+  std::uint32_t causal = 0;           // of the combine kernel and of listed keys: whether the diagonal hides keys
+  ListArguments list;                 // the last: kernels without lists have none of it
 };
 
 static_assert(sizeof(TensorArgument) == 32);
-static_assert(sizeof(Arguments) == 368);
+static_assert(sizeof(Arguments) == 400);
+constexpr std::size_t argument_bytes_of(bool listed) { return listed ? sizeof(Arguments) : offsetof(Arguments, list); }
 
 constexpr attention::TensorFields tensor_fields(std::size_t offset) {
   return {.pointer = offset + offsetof(TensorArgument, pointer),
@@ -66,6 +77,7 @@ inline constexpr attention::ScoreFields score_fields = {.scores = offsetof(Argum
 // Workgroups of the walk: x = sequence, y = tile of rows (heaviest causal ones first), z = run of chunks. So the tiles
 // of one sequence, which share its keys, are as many workgroups apart as there are sequences: on one die where that is
 // a multiple of the dies (call/call.cpp rounds x up to it).
+// Of listed keys: x = query of all sequences (batch · query_length), y = tile of its heads, z = run of chunks.
 // Of the combine kernel: x = row of its sequence, z = sequence. A row is one head of one query.
 
 }  // namespace wavejit::attention_latent

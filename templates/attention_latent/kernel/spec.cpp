@@ -54,6 +54,11 @@ std::optional<std::string> refusal_of(const WalkKernel& spec) {
   const targets::Target& target = *targets::find_target(spec.target);
   if (spec.pages == Pages::tiles && !spec.parts)
     return "pages=tiles of a walk over all keys; accepted: pages=granules, or parts beside it";
+  if (spec.slots && !spec.listed) return "slots without listed; accepted: both, or neither";
+  if (spec.listed && spec.mask != Mask::none)
+    return "mask=causal of listed keys; accepted: mask=none, since the diagonal is an argument there";
+  if (spec.listed && spec.pages == Pages::tiles)
+    return "pages=tiles of listed keys; accepted: pages=granules, since each key is looked up";
   if (const int bytes = key_ring_plan(spec, target).total_bytes(); bytes > target.lds_bytes_per_workgroup)
     return "tiles of keys take " + std::to_string(bytes) + " bytes of LDS; target=" + spec.target + " has " +
            std::to_string(target.lds_bytes_per_workgroup);
@@ -66,8 +71,8 @@ std::optional<std::string> refusal_of(const CombineKernel& spec) {
   return std::nullopt;
 }
 
-std::size_t argument_bytes(const WalkKernel&) { return sizeof(Arguments); }
-std::size_t argument_bytes(const CombineKernel&) { return sizeof(Arguments); }
+std::size_t argument_bytes(const WalkKernel& spec) { return argument_bytes_of(spec.listed); }
+std::size_t argument_bytes(const CombineKernel& spec) { return argument_bytes_of(spec.listed); }
 
 std::span<const families::KernelKind> own_kernel_kinds() {
   static constexpr std::array kinds = {families::kind_of<WalkKernel, parse_walk_kernel>,

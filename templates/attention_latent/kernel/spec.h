@@ -20,6 +20,7 @@
 #include "families/kernel/names.h"
 #include "families/kernel/spec_words.h"
 #include "targets/targets.h"
+#include "templates/attention/kernel/canon.h"
 #include "templates/attention/kernel/types.h"
 #include "templates/attention/kernel/words.h"
 
@@ -66,6 +67,10 @@ struct AskedWords {
   Modifiers modifiers;  // of which kernels know softcap
   Rows rows = Rows::r32;
   Pages pages = Pages::dense;
+  // Each query has a list of the keys that it sees, by their number in the sequence, or by their slot in the cache
+  // (page · keys of a page + key). The diagonal is then an argument, and rows are those of one query.
+  bool listed = false;
+  bool slots = false;
   bool parts = false;  // leaves the part of each chunk for the combine kernel
   bool operator==(const AskedWords&) const = default;
 
@@ -74,8 +79,13 @@ struct AskedWords {
   int dims_v() const { return head_dims(dims).v; }
   int rope_dims() const { return dims_k() - dims_v(); }
   attention::KeyLayout layout() const {
-    return {.paged = pages != Pages::dense, .whole_tiles = pages == Pages::tiles, .single_keys = pages == Pages::keys};
+    return {.paged = pages != Pages::dense,
+            .whole_tiles = pages == Pages::tiles,
+            .single_keys = pages == Pages::keys || (listed && pages == Pages::dense),
+            .listed = listed,
+            .listed_slots = slots};
   }
+  int chunk_keys() const { return listed ? attention::list_chunk_keys : attention::chunk_keys; }
 };
 
 struct WalkKernel : AskedWords {
@@ -92,6 +102,7 @@ struct CombineKernel {
   static constexpr std::string_view family = family_name;
   DataType dtype = DataType::bf16;  // of O
   int head_dim = 512;
+  bool listed = false;  // parts of lists
   std::string target;
   Lowering lowering = Lowering::llvm;
   bool operator==(const CombineKernel&) const = default;

@@ -53,6 +53,9 @@ inline constexpr auto word_table =
                        return spec.pages == Pages::dense ? std::string()
                                                          : std::string(families::name_in(pages_names, spec.pages));
                      }}),
+            families::flag<&AskedWords::listed, WalkKernel, 1>({.accepted = "listed", .name = "listed"}),
+            families::flag<&AskedWords::slots, WalkKernel, 1>(
+                {.accepted = "slots", .name = "slots", .beside = [](WalkKernel& spec) { spec.listed = true; }}),
             families::flag<&AskedWords::parts, WalkKernel, 1>({.accepted = "parts", .name = "parts"}),
             families::target_word<WalkKernel>(),
             families::lowering_word<WalkKernel>(),
@@ -67,6 +70,7 @@ inline constexpr auto combine_words = families::texts_of(std::tuple{
          .name_of = [](const families::SpecWord<CombineKernel>&,
                        const CombineKernel& spec) { return std::string(attention::to_text(spec.dtype)); }}),
     families::number<&CombineKernel::head_dim, CombineKernel>({.accepted = "d<n>", .missing = "head dim (d<n>)"}),
+    families::flag<&CombineKernel::listed, CombineKernel>({.accepted = "listed", .name = "listed"}),
     families::target_word<CombineKernel>(),
     families::lowering_word<CombineKernel>(),
 });

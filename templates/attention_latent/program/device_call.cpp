@@ -37,8 +37,19 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
     call.sequences = of.batch;
     call.max_query_length = of.query_length;
   }
-  if (of.packed_keys() || of.paged()) call.max_key_length = of.key_length;
-  if (of.paged()) {
+  const KeyLists& lists = arrays.lists;
+  if (lists.top_k != 0) {
+    call.key_indices = static_cast<const std::int32_t*>(memory.key_indices);
+    call.key_counts = static_cast<const std::int32_t*>(memory.key_counts);
+    call.top_k = lists.top_k;
+    call.key_slots = lists.slots ? 1 : 0;
+  }
+  if (lists.slots) {
+    call.key_lengths = nullptr;
+  } else if (of.packed_keys() || of.paged()) {
+    call.max_key_length = of.key_length;
+  }
+  if (of.paged() && !lists.slots) {
     call.block_table = static_cast<const std::int32_t*>(memory.table);
     call.table_columns = arrays.table_columns;
     call.table_starts = static_cast<const std::int32_t*>(memory.table_starts);

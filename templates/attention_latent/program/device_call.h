@@ -21,6 +21,8 @@ struct DevicePointers {
   void* key_lengths = nullptr;
   void* table = nullptr;
   void* table_starts = nullptr;
+  void* key_indices = nullptr;
+  void* key_counts = nullptr;
 };
 wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const DevicePointers& memory);
 

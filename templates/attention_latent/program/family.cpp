@@ -9,7 +9,7 @@
 
 #include "templates/attention_latent/program/array_call.h"
 #include "templates/attention_latent/program/device_call.h"
-#include "templates/attention_latent/program/invariance.h"
+#include "templates/attention_latent/program/list_invariance.h"
 #include "tools/array_problem.h"
 
 namespace wavejit::attention_latent::program {
@@ -58,6 +58,8 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
   optional(made.key_starts);
   optional(made.key_lengths);
   optional(made.table);
+  optional(made.lists.indices);
+  optional(made.lists.counts);
   if (made.experiment.lse) problem.inputs.emplace_back(static_cast<std::size_t>(queries.rows()) * sizeof(float));
   problem.rows = queries.rows();
   problem.columns = made.latent();
@@ -70,12 +72,14 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
                              .k = inputs[2],
                              .k_rope = inputs[3],
                              .o = output,
-                             .lse = arrays->experiment.lse ? inputs[9] : nullptr,
+                             .lse = arrays->experiment.lse ? inputs[11] : nullptr,
                              .sinks = given(4, arrays->sinks),
                              .query_starts = given(5, arrays->query_starts),
                              .key_starts = given(6, arrays->key_starts),
                              .key_lengths = given(7, arrays->key_lengths),
-                             .table = given(8, arrays->table)});
+                             .table = given(8, arrays->table),
+                             .key_indices = given(9, arrays->lists.indices),
+                             .key_counts = given(10, arrays->lists.counts)});
   };
   problem.launch = [call_with](wavejit_engine* engine, std::span<void* const> inputs, void* output,
                                wavejit_call_report* report) {
@@ -124,7 +128,7 @@ class AttentionLatent : public Family {
     return "attention_latent <bf16|fp16> b<batch> q<query length> k<key length> h<heads> d576/512|d512|d320/256 "
            "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] "
            "[scale=<x>] "
-           "[sink] [softcap=<x>] [splits=<n>] [seed=<n>]";
+           "[sink] [softcap=<x>] [splits=<n>] [top_k=<n>[:slots][:mixed]] [seed=<n>]";
   }
   std::string_view example() const override { return "attention_latent bf16 b2 q1 k1500 h16 d576/512 lse"; }
   std::vector<std::string> run_examples() const override {
@@ -136,7 +140,10 @@ class AttentionLatent : public Family {
             "attention_latent bf16 b2 q2 k200 h20 d512 causal k_lengths=200,17 sink",
             "attention_latent bf16 b1 q5 k90 h8 d320/256 causal softcap=20",
             "attention_latent bf16 b2 q1 k1100 h1 d576/512 layout=paged:16 k_lengths=1100,70",
-            "attention_latent fp16 b2 q1 k90 h3 d576/512 layout=paged:1 k_lengths=90,3"};
+            "attention_latent fp16 b2 q1 k90 h3 d576/512 layout=paged:1 k_lengths=90,3",
+            "attention_latent bf16 b2 q2 k300 h16 d576/512 causal lse k_lengths=300,40 top_k=200:mixed",
+            "attention_latent bf16 b1 q1 k900 h8 d576/512 layout=paged:64 top_k=600",
+            "attention_latent fp16 b2 q1 k150 h40 d320/256 top_k=70:slots:mixed"};
   }
   std::vector<std::string> examined() const override {
     return {"attention_latent bf16 b2 q1 k1100 h16 d576/512 lse",
@@ -152,7 +159,7 @@ class AttentionLatent : public Family {
     return std::make_unique<Described>(*std::move(experiment));
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
-  const Invariance* invariance() const override { return &latent_invariance(); }
+  const Invariance* invariance() const override { return &invariance_with_lists(); }
 };
 
 }  // namespace

@@ -90,6 +90,12 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
   arrays.k.assign(static_cast<std::size_t>(slots) * stride, not_a_number);
   if (arrays.apart) arrays.k_rope.assign(static_cast<std::size_t>(slots) * rope, not_a_number);
   const std::vector<Sequence> sequences = attention::program::sequences_of(of);
+  const auto slot_of = [&](std::int64_t b, std::int64_t key) {
+    if (!of.paged()) return sequences[static_cast<std::size_t>(b)].first_key + key;
+    const std::int64_t page = table.entries[static_cast<std::size_t>((b * table.columns) + (key / of.page_size))];
+    return (page * of.page_size) + (key % of.page_size);
+  };
+  arrays.lists = make_key_lists(of, slots, slot_of);
   for (std::size_t b = 0; b < sequences.size(); ++b) {
     const Sequence& sequence = sequences[b];
     const auto count = static_cast<std::size_t>(sequence.keys);
@@ -97,13 +103,7 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
     std::vector<double> compressed;
     std::vector<double> ropes;
     for (std::size_t key = 0; key < count; ++key) {
-      const auto number = static_cast<std::int64_t>(key);
-      const std::int64_t slot =
-          of.paged() ? (static_cast<std::int64_t>(table.entries[(b * static_cast<std::size_t>(table.columns)) +
-                                                                static_cast<std::size_t>(number / of.page_size)]) *
-                        of.page_size) +
-                           (number % of.page_size)
-                     : sequence.first_key + number;
+      const std::int64_t slot = slot_of(static_cast<std::int64_t>(b), static_cast<std::int64_t>(key));
       std::uint16_t* to = arrays.k.data() + (static_cast<std::size_t>(slot) * stride);
       std::uint16_t* behind =
           arrays.apart ? arrays.k_rope.data() + (static_cast<std::size_t>(slot) * rope) : to + latent;
@@ -201,9 +201,16 @@ ExactRow exact_row_of(const LatentArrays& arrays, std::int64_t sequence, std::in
   const auto rope = static_cast<std::size_t>(arrays.rope());
   const LatentRow latent = {.nope = std::span(arrays.nope).subspan(place * nope_dims, nope_dims),
                             .rope = std::span(arrays.q_ropes).subspan(place * rope, rope)};
-  return exact_row(
-      latent, projections_of(arrays, head, through_up_v), arrays.compressed[static_cast<std::size_t>(sequence)],
-      arrays.ropes[static_cast<std::size_t>(sequence)], attention::program::visible_keys(rules, row, at.keys), rules);
+  std::vector<std::int64_t> keys;
+  if (arrays.lists.top_k != 0) {
+    keys = arrays.lists.seen[static_cast<std::size_t>(at.first_query + row)];
+  } else {
+    const attention::program::VisibleKeys visible = attention::program::visible_keys(rules, row, at.keys);
+    for (std::int64_t key = visible.first; key < visible.end; ++key) keys.push_back(key);
+  }
+  return exact_row(latent, projections_of(arrays, head, through_up_v),
+                   arrays.compressed[static_cast<std::size_t>(sequence)],
+                   arrays.ropes[static_cast<std::size_t>(sequence)], keys, rules);
 }
 
 std::vector<double> bounds_of(const LatentArrays& arrays, const ExactRow& exact) {

@@ -22,14 +22,14 @@ double dot(std::span<const double> a, std::span<const double> b) {
 }  // namespace
 
 ExactRow exact_row(const LatentRow& row, const Projections& projections, std::span<const double> compressed,
-                   std::span<const double> ropes, const attention::program::VisibleKeys& keys,
+                   std::span<const double> ropes, std::span<const std::int64_t> keys,
                    const attention::program::ScoreRules& rules) {
   const auto latent = static_cast<std::size_t>(projections.latent);
   const std::size_t rope = row.rope.size();
-  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(keys.end - keys.first, 0));
+  const std::size_t count = keys.size();
   std::vector<double> scores(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t key = static_cast<std::size_t>(keys.first) + i;
+    const auto key = static_cast<std::size_t>(keys[i]);
     const std::vector<double> nope = projected(projections.up_k, compressed.subspan(key * latent, latent));
     double score = rules.scale * (dot(row.nope, nope) + dot(row.rope, ropes.subspan(key * rope, rope)));
     if (rules.softcap != 0) score = rules.softcap * std::tanh(score / rules.softcap);
@@ -47,7 +47,7 @@ ExactRow exact_row(const LatentRow& row, const Projections& projections, std::sp
   }
   exact.lse = maximum + std::log(sum);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t key = static_cast<std::size_t>(keys.first) + i;
+    const auto key = static_cast<std::size_t>(keys[i]);
     const std::vector<double> value = projected(projections.up_v, compressed.subspan(key * latent, latent));
     const double weight = scores[i] / sum;
     for (std::size_t dim = 0; dim < dims; ++dim) {

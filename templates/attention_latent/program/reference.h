@@ -43,9 +43,9 @@ struct ExactRow {
   double lse = 0;
 };
 
-// Keys first … end − 1 of `compressed` [key][latent] and `ropes` [key][rope dims].
+// Those of `keys`, each as often as it is named, of `compressed` [key][latent] and `ropes` [key][rope dims].
 ExactRow exact_row(const LatentRow& row, const Projections& projections, std::span<const double> compressed,
-                   std::span<const double> ropes, const attention::program::VisibleKeys& keys,
+                   std::span<const double> ropes, std::span<const std::int64_t> keys,
                    const attention::program::ScoreRules& rules);
 
 }  // namespace wavejit::attention_latent::program

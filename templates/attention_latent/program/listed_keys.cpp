@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_latent/program/listed_keys.h"
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+
+namespace wavejit::attention_latent::program {
+
+ListWords list_words(const std::string& text) {
+  constexpr std::string_view key = " top_k=";
+  const std::size_t at = text.find(key);
+  if (at == std::string::npos) return {};
+  const std::size_t first = at + key.size();
+  const std::string_view word = std::string_view(text).substr(first, text.find(' ', first) - first);
+  ListWords words;
+  std::from_chars(word.data(), word.data() + word.size(), words.top_k);
+  words.slots = word.contains(":slots");
+  words.mixed = word.contains(":mixed");
+  return words;
+}
+
+ListedRow listed_row(const ListWords& words, std::uint64_t seed, std::int64_t seen_keys, std::int64_t all_keys) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::int64_t bound) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(std::max<std::int64_t>(bound, 1)));
+  };
+  ListedRow row = {.entries = {}, .count = words.top_k};
+  if (!words.mixed) {
+    // Of the keys that are left each is taken with the chance that fills the list.
+    std::int64_t wanted = std::min(words.top_k, seen_keys);
+    for (std::int64_t key = 0; key < seen_keys && wanted > 0; ++key)
+      if (below(seen_keys - key) < wanted) {
+        row.entries.push_back(key);
+        --wanted;
+      }
+    row.entries.resize(static_cast<std::size_t>(words.top_k), -1);
+    return row;
+  }
+  row.count = below(4) == 0 ? below(words.top_k + 1) : words.top_k;
+  for (std::int64_t at = 0; at < words.top_k; ++at) {
+    constexpr std::int64_t kinds = 16;
+    switch (below(kinds)) {
+      case 0:
+      case 1:
+        row.entries.push_back(-1);
+        break;
+      case 2:
+        row.entries.push_back(-1 - below(1000000));
+        break;
+      case 3:
+        row.entries.push_back(seen_keys + below(all_keys));  // what the row does not see, or nothing does
+        break;
+      case 4:
+        row.entries.push_back(at == 0 ? 0 : row.entries.back());
+        break;
+      default:
+        row.entries.push_back(below(seen_keys));
+    }
+  }
+  return row;
+}
+
+}  // namespace wavejit::attention_latent::program

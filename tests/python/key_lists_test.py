@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lists of keys in latent attention against float64, as FlashMLA's users pass them, and what is refused of them."""
+import unittest
+
+import numpy
+from attention_test import ENGINE, Case
+
+import wavejit
+from wavejit import latent
+
+QUERIES, HEADS, PAGE, PAGES, TOP = 2, 5, 32, 6, 40
+SCALE = 192**-0.5
+random = numpy.random.default_rng(29)
+
+
+def drawn(*shape):
+    return random.standard_normal(shape).astype(numpy.float16)
+
+
+def exact(q, rows):
+    """q [H, D] over the rows that its list names, in float64: O and LSE of each head."""
+    if not len(rows):
+        return numpy.zeros((HEADS, 512)), numpy.full(HEADS, -numpy.inf)
+    scores = q.astype(numpy.float64) @ rows.astype(numpy.float64).T * SCALE
+    most = scores.max(axis=1, keepdims=True)
+    weights = numpy.exp(scores - most)
+    total = weights.sum(axis=1, keepdims=True)
+    return weights / total @ rows[:, :512].astype(numpy.float64), (most + numpy.log(total))[:, 0]
+
+
+class KeyLists(Case):
+    def setUp(self):
+        self.q, self.cache = drawn(2, QUERIES, HEADS, 576), drawn(PAGES, PAGE, 1, 576)
+        self.slots = self.cache.reshape(PAGES * PAGE, 576)
+        # Holes, repeats, and entries outside, anywhere.
+        self.indices = random.integers(-20, PAGES * PAGE + 20, (2, QUERIES, TOP)).astype(numpy.int32)
+        self.indices[0, 0, 3:6] = 7
+        self.indices[1, 1] = -1
+
+    def compare(self, out, lse, rows_of):
+        for batch in range(2):
+            for query in range(QUERIES):
+                o, of_rows = exact(self.q[batch, query], rows_of(batch, query))
+                self.close(out.numpy()[batch, query], o)
+                self.assertTrue(numpy.allclose(lse.numpy()[batch, :, query], of_rows, atol=1e-3))
+
+    def named(self, batch, query, count=TOP):
+        entries = self.indices[batch, query, :count]
+        return self.slots[entries[(entries >= 0) & (entries < PAGES * PAGE)]]
+
+    def test_slots_as_flash_mla_has_them(self):
+        out, lse = latent.flash_mla_with_kvcache(ENGINE, self.q, self.cache, None, None, 512, softmax_scale=SCALE, indices=self.indices)
+        self.compare(out, lse, self.named)
+        lengths = numpy.array([13, 40], numpy.int32)
+        out, lse = latent.flash_mla_with_kvcache(ENGINE, self.q, self.cache, None, None, 512, softmax_scale=SCALE, indices=self.indices, topk_length=lengths)
+        self.compare(out, lse, lambda batch, query: self.named(batch, query, lengths[batch]))
+
+    def test_sparse_prefill_as_flash_mla_has_it(self):
+        out, maxima, lse = latent.flash_mla_sparse_fwd(ENGINE, self.q[0], self.slots[:, None], self.indices[0][:, None], SCALE)
+        self.assertIsNone(maxima)
+        for query in range(QUERIES):
+            o, of_rows = exact(self.q[0, query], self.named(0, query))
+            self.close(out.numpy()[query], o)
+            self.assertTrue(numpy.allclose(lse.numpy()[query], of_rows, atol=1e-3))
+
+    def test_numbers_of_keys_through_a_block_table(self):
+        table, lengths = numpy.array([[4, 0, 5], [1, 3, 2]], numpy.int32), numpy.array([90, 33], numpy.int32)
+        out, lse = ENGINE.attention_latent(self.q, self.cache, scale=SCALE, lse=True, indices=self.indices, block_table=table, key_lengths=lengths)
+
+        def rows_of(batch, query):
+            entries = self.indices[batch, query]
+            keys = entries[(entries >= 0) & (entries < lengths[batch])]
+            return self.slots[table[batch][keys // PAGE] * PAGE + keys % PAGE]
+
+        self.compare(out, lse, rows_of)
+        # One row for each query, the rows wider than the lists.
+        rows = numpy.full((2 * QUERIES, TOP + 9), 1, numpy.int32)
+        rows[:, :TOP] = self.indices.reshape(-1, TOP)
+        again = ENGINE.attention_latent(self.q, self.cache, scale=SCALE, indices=rows[:, :TOP], block_table=table, key_lengths=lengths)
+        self.assertTrue(numpy.array_equal(again.numpy(), out.numpy()))
+
+    def test_an_indexers_lists(self):
+        keys = drawn(1, 100, 1, 576)
+        indices, counts = ENGINE.sparse_indexer(drawn(1, 2, 4, 128), drawn(1, 100, 128), random.standard_normal((1, 2, 4)).astype(numpy.float32), 30,
+                                                causal=True, counts=True)
+        out, lse = ENGINE.attention_latent(self.q[:1], keys, scale=SCALE, lse=True, causal=True, indices=indices, counts=counts)
+        for query in range(2):
+            o, of_rows = exact(self.q[0, query], keys[0, indices.numpy()[0, query], 0])
+            self.close(out.numpy()[0, query], o)
+            self.assertTrue(numpy.allclose(lse.numpy()[0, :, query], of_rows, atol=1e-3))
+
+    def test_what_is_refused(self):
+        def refused(pattern, **words):
+            given = {"scale": SCALE, "indices": self.indices, "slots": True, **words}
+            with self.assertRaisesRegex(wavejit.InvalidArgument, pattern):
+                ENGINE.attention_latent(self.q, self.cache, **given)
+
+        refused("indices: dtype int64; accepted: int32", indices=self.indices.astype(numpy.int64))
+        refused(r"indices: shape \(2, 40\)", indices=self.indices[0])
+        refused(r"counts: shape \(3,\)", counts=numpy.array([1, 2, 3], numpy.int32))
+        refused("mask = 1", causal=True)
+        refused("counts without indices", indices=None, slots=False, counts=numpy.array([1, 2, 3, 4], numpy.int32))
+        refused(r"key_counts\[3\] = 41; accepted: 0 to 40", counts=numpy.array([1, 2, 3, 41], numpy.int32), check_lengths=True)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "topk_length without indices"):
+            latent.flash_mla_with_kvcache(ENGINE, self.q, self.cache, [[0], [1]], [3, 4], 512, softmax_scale=SCALE, topk_length=[1, 2])
+        with self.assertRaisesRegex(wavejit.Unsupported, "extra_k_cache"):
+            latent.flash_mla_with_kvcache(ENGINE, self.q, self.cache, None, None, 512, softmax_scale=SCALE, indices=self.indices, extra_k_cache=self.cache)
+
+
+if __name__ == "__main__":
+    unittest.main()
