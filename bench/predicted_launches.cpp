@@ -16,6 +16,7 @@
 #include "templates/attention_backward/program/device_call.h"
 #include "templates/attention_forward/program/device_case.h"
 #include "tools/device_array.h"
+#include "tools/families.h"
 #include "tools/profile/timed_launches.h"
 #include "tools/worker_processes.h"
 
@@ -108,12 +109,29 @@ Result<LaunchPrediction> predict_gradients(wavejit_engine* engine, const tools::
   return of_call(timed);
 }
 
+// Of any family whose profiles need no arrays of numbers.
+Result<LaunchPrediction> predict_problem(wavejit_engine* engine, const tools::SimulatedGpu& gpu,
+                                         const std::string& descriptor) {
+  const auto problem = tools::parse_problem(descriptor);
+  if (!problem) return std::unexpected(problem.error());
+  const auto call = (*problem)->make_case();
+  if (auto ready = call->prepare(engine); !ready) return std::unexpected(ready.error());
+  const tools::TimedLaunches timed(gpu, 0, 1);
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  if (auto ran = call->run(engine, &report); !ran) return std::unexpected(ran.error());
+  auto prediction = of_call(timed);
+  if (prediction) prediction->kernel = short_name(report.kernel_spec);
+  return prediction;
+}
+
 Result<LaunchPrediction> predict(const LaunchTask& task) {
   const auto engine = engine_of(*task.target);
   if (!engine) return std::unexpected(engine.error());
   const auto gpu = tools::SimulatedGpu::resident();
   if (!gpu) return failed(ExitCode::device, "the simulated GPU is not there");
   if (task.descriptor.starts_with("attention_backward ")) return predict_gradients(*engine, *gpu, task.descriptor);
+  if (!task.descriptor.starts_with("attention_forward ")) return predict_problem(*engine, *gpu, task.descriptor);
   const auto problem = attention_forward::program::parse_experiment(task.descriptor);
   if (!problem) return std::unexpected(problem.error());
   const attention_forward::program::Inputs inputs(problem->type, problem->inputs, problem->seed);

@@ -31,7 +31,7 @@ struct OneLaunch {
   LaunchLines lines;  // that all workgroups load, if all do as those that were timed
 };
 
-// Of attention_forward or attention_backward.
+// Of a call of any family.
 struct LaunchPrediction {
   std::string kernel;  // "dualwave 256x64"
   int launches = 0;

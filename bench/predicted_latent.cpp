@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Prints a page: what the clock predicts for whole calls of attention_latent, as a part of what
+// memory delivers and of what matrix pipes do, beside what others have published.
+//
+//   wavejit_predicted_latent            the page
+//   wavejit_predicted_latent <word>…    only calls whose target and descriptor have all words: gfx942 h128
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "boards/board.h"
+#include "isa/matrix.h"
+#include "predicted_launches.h"
+#include "timing/timing.h"
+
+namespace {
+
+using namespace wavejit;
+using bench::LaunchPrediction;
+using bench::LaunchTask;
+
+constexpr std::string_view introduction =
+    R"(# What the clock predicts for latent attention
+
+Printed by `./dev bench predicted-latent`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+[docs/timing-model.md](../docs/timing-model.md) says how far to trust them. `attention_latent`, bf16, 576 columns of which 512 are values, every setting as it is by default,
+the workspace the engine's own. Arrays hold zeros.
+
+| column | what it says |
+|---|---|
+| walk, merge | cycles of the two launches. Where keys are not cut into runs there is one |
+| call | all of them, and 7,200 guessed for the second one's wait |
+| bytes a cycle | the bytes of the keys, each counted once, over the walk's cycles |
+| of memory | that beside what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950 and 1,952 on gfx942. Behind it the same of the whole call |
+| of peak | 2 · rows · keys · (576 + 512) operations over what all matrix pipes do in the call's cycles. Rows that are not there and scores that two waves multiply are no operations |
+| beside | the call's cycles beside those of the row that the title names |
+| busy | matrix pipes in the middle half of a compute unit's time, of the walk, whatever they multiply |
+| goal | what this project set itself |
+
+)";
+
+constexpr std::string_view behind = R"(
+## What others published
+
+None of these was run here.
+
+| figure | source |
+|---|---|
+| bf16, 32 heads, MI355X, B16, 32, 64, 128 × 4k: 34.8, 47.3, 75.8, 130.5 µs; × 16k: 73.5, 126, 231, 429 µs; × 128k: up to 5.96 TB/s, 360 TFLOP/s | ROCm/aiter, pull request 5456 |
+| bf16, 64 heads, q 4, MI355X, B16, 32, 64, 128 × 4k: 79, 121, 204, 335 µs; × 16k: 190, 344, 680, 1,292 µs; at most 924 TFLOP/s, 37 % of peak | the same |
+| bf16, MI300X and MI325X | nothing is published beside 55 µs and 11.5 µs of merging for 16 heads, B64 on MI325X (InferenceX, pull requests 863 and 871) |
+)";
+
+struct Shape {
+  int batch = 64;
+  int queries = 1;
+  int keys = 8192;
+  int heads = 16;
+  std::string_view words = "";
+  std::string_view goal = "";
+  std::string_view target = "";  // "": every one
+
+  std::string descriptor() const {
+    return fmt::format("attention_latent bf16 b{} q{} k{} h{} d576/512{}", batch, queries, keys, heads, words);
+  }
+  bool same_but_for_heads(const Shape& other) const {
+    return batch == other.batch && queries == other.queries && keys == other.keys && other.words.empty();
+  }
+  double key_bytes() const { return double{576} * 2 * batch * keys; }
+  double operations() const { return 2.0 * (576 + 512) * batch * queries * heads * keys; }
+};
+
+struct Block {
+  std::string_view title;
+  std::vector<Shape> shapes;
+};
+
+const std::vector<Block>& blocks() {
+  static const std::vector<Block> all = {
+      {.title = "Decode",
+       .shapes = {{.goal = "≥ 92 % of memory"},
+                  {.batch = 128, .keys = 4096, .goal = "≥ 92 % of memory", .target = "gfx950"},
+                  {.heads = 32, .goal = "≥ 92 % of memory", .target = "gfx950"},
+                  {.keys = 4096, .heads = 128, .goal = "≥ 70 % of memory", .target = "gfx950"},
+                  {.keys = 4096, .heads = 128, .goal = "≥ 1,300 bytes a cycle", .target = "gfx942"}}},
+      {.title = "Four queries a sequence",
+       .shapes = {{.batch = 16, .queries = 4, .keys = 16384, .heads = 64, .goal = "≥ 61 % busy", .target = "gfx950"}}},
+      {.title = "Heads beside the next multiple of 16",
+       .shapes = {{.heads = 12, .goal = "≤ 6 %"}, {.heads = 20, .goal = "≤ 6 %", .target = "gfx950"}}},
+      {.title = "Pages beside the same keys dense",
+       .shapes = {{.words = " layout=paged:64", .goal = "≤ 2 %"}, {.words = " layout=paged:1", .goal = "≤ 6 %"}}}};
+  return all;
+}
+
+struct Task {
+  const boards::Board* target = nullptr;
+  const Block* block = nullptr;
+  const Shape* shape = nullptr;
+};
+
+std::vector<Task> all_tasks() {
+  std::vector<Task> tasks;
+  for (const boards::Board& target : boards::all_products())
+    for (const Block& block : blocks())
+      for (const Shape& shape : block.shapes)
+        if (shape.target.empty() || shape.target == target.id)
+          tasks.push_back({.target = &target, .block = &block, .shape = &shape});
+  return tasks;
+}
+
+// 16-bit operations of the whole GPU in a cycle.
+double operations_of_cycle(const boards::Board& target) {
+  const targets::MatrixInstruction& widest = target.matrix.front();
+  const double of_simd = 2.0 * widest.m * widest.n * widest.k / (4 * isa::find_matrix_instruction(widest.id)->passes);
+  return of_simd * target.simds_per_compute_unit * target.compute_units;
+}
+
+// The row that a figure stands beside: of dense keys, of the next multiple of 16 heads.
+const Task* beside(std::span<const Task> tasks, const Task& task) {
+  const int heads = (task.shape->heads + 15) / 16 * 16;
+  if (task.shape->words.empty() && heads == task.shape->heads) return nullptr;
+  for (const Task& other : tasks)
+    if (other.target == task.target && task.shape->same_but_for_heads(*other.shape) && other.shape->heads == heads)
+      return &other;
+  return nullptr;
+}
+
+std::string row_text(const Task& task, const LaunchPrediction& prediction, const LaunchPrediction* other) {
+  const Shape& shape = *task.shape;
+  const double memory = timing::find_timing(*task.target)->memory.memory_rate.value;
+  const auto walk = static_cast<double>(prediction.each.front().cycles);
+  const auto call = static_cast<double>(prediction.cycles);
+  const double rate = shape.key_bytes() / walk;
+  const std::string merge =
+      prediction.each.size() > 1 ? fmt::format("{}", prediction.each.back().cycles) : std::string("–");
+  const std::string ratio =
+      other == nullptr ? "–" : fmt::format("{:+.1f} %", 100 * (call / static_cast<double>(other->cycles) - 1));
+  return fmt::format(
+      "| B{} × {}, q {}, {} heads{} | {} | {} | {} | {} | {:.0f} | {:.1f} %, {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} | "
+      "{} | {} |\n",
+      shape.batch, shape.keys, shape.queries, shape.heads, shape.words, prediction.kernel,
+      prediction.each.front().cycles, merge, prediction.cycles, rate, 100 * rate / memory,
+      100 * shape.key_bytes() / call / memory, 100 * shape.operations() / call / operations_of_cycle(*task.target),
+      100 * prediction.each.front().steady_busy, call / (static_cast<double>(task.target->clock_khz) / 1000.0), ratio,
+      shape.goal);
+}
+
+std::string page(std::span<const Task> tasks, std::span<const LaunchPrediction> predictions) {
+  std::string text(introduction);
+  const Task* before = nullptr;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Task& task = tasks[i];
+    if (before == nullptr || before->target != task.target)
+      text += fmt::format("## {}, {}\n", task.target->id, task.target->product);
+    if (before == nullptr || before->target != task.target || before->block != task.block)
+      text += fmt::format(
+          "\n{}:\n\n| call | kernel | walk | merge | call | bytes a cycle | of memory | of peak | busy | µs | "
+          "beside | goal |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+          task.block->title);
+    const Task* other = beside(tasks, task);
+    text += row_text(task, predictions[i],
+                     other == nullptr ? nullptr : &predictions[static_cast<std::size_t>(other - tasks.data())]);
+    before = &task;
+    if (i + 1 < tasks.size() && tasks[i + 1].target != task.target) text += "\n";
+  }
+  text += behind;
+  return text;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  const auto words = std::span(values, static_cast<std::size_t>(count)).subspan(1);
+  std::vector<Task> tasks = all_tasks();
+  std::erase_if(tasks, [&](const Task& task) {
+    const std::string line = fmt::format("{} {} ", task.target->id, task.shape->descriptor());
+    return !std::ranges::all_of(words, [&](const char* word) { return line.contains(std::string(word) + " "); });
+  });
+  if (tasks.empty()) {
+    fmt::print(stderr, "no call has all of these words; `{}` prints all calls\n", values[0]);
+    return 2;
+  }
+  std::vector<LaunchTask> launches;
+  launches.reserve(tasks.size());
+  for (const Task& task : tasks)
+    launches.push_back({.target = task.target, .descriptor = task.shape->descriptor(), .warm = false});
+  const auto predictions = bench::predict_launches(launches);
+  if (!predictions) {
+    fmt::print(stderr, "{}\n", predictions.error().what);
+    return 1;
+  }
+  fmt::print("{}", page(tasks, *predictions));
+  return 0;
+}
