@@ -245,9 +245,10 @@ typedef enum wavejit_call_flags {
   WAVEJIT_COMPILE_BEHIND = 16
 } wavejit_call_flags;
 
-/* What a call did, filled when the caller asks for it. Phases that did not happen are 0. A call that splits keys runs
- * two kernels: spec and key are those of the one that walks the keys ("… split=1024 …"); the origin is the later of the
- * two in the order below, and each phase adds up both. */
+/* What a call did, filled when the caller asks for it. Phases that did not happen are 0. A call of several kernels has
+ * spec and key of its first: of one that splits keys, the kernel that walks them ("… split=1024 …"). The origin is the
+ * latest of all in the order below. Kernels are made side by side: the phases are those of the thread that took
+ * longest, so that together they are what the caller waited. */
 struct wavejit_call_report {
   size_t size;
   char kernel_spec[512]; /* canonical text */
