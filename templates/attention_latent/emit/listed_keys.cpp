@@ -50,6 +50,7 @@ Value* query_of_all(Kernel& kernel, Value* batch, Value* query_start, Value* que
 void hide_unnamed(Kernel& kernel, Value* named, Value* lane_group, std::span<Accumulator> scores) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const AccumulatorLayout& layout = scores.front().layout;
+  const auto rows = static_cast<std::uint64_t>(language::wave_shape(kernel).rows);
   Values values;
   for (const Accumulator& part : scores) values.push_back(part.value);
   Value* has_holes = ir.CreateICmpNE(named, llvm::ConstantInt::getSigned(kernel.i64(), -1));
@@ -58,7 +59,7 @@ void hide_unnamed(Kernel& kernel, Value* named, Value* lane_group, std::span<Acc
     Value* minus_infinity = kernel.constant(-std::numeric_limits<float>::infinity());
     Values after;
     for (std::size_t part = 0; part < before.size(); ++part) {
-      Value* half = ir.CreateTrunc(ir.CreateLShr(named, static_cast<std::uint64_t>(part) * 32), kernel.i32());
+      Value* half = ir.CreateTrunc(ir.CreateLShr(named, part * rows), kernel.i32());
       Value* bits = ir.CreateLShr(half, own);
       Value* hidden = before[part];
       for (int r = 0; r < layout.registers(); ++r) {

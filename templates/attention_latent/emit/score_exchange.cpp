@@ -11,7 +11,6 @@ using language::Value;
 
 constexpr int quad = 4;         // registers that a lane writes at once
 constexpr int quad_bytes = 16;  // of a lane
-constexpr int wave_lanes = 64;
 constexpr int blocks = 2;
 
 }  // namespace
@@ -27,7 +26,7 @@ std::vector<Accumulator> ScoreExchange::exchange(const Accumulator& own) const {
   const int registers = own.layout.registers();
   const int quads = registers / quad;
   const int lanes_of_row = place_.row_bytes / quad_bytes;
-  const int quads_apart = wave_lanes / lanes_of_row * place_.row_pitch;
+  const int quads_apart = kernel_.target().wave_size / lanes_of_row * place_.row_pitch;
   // Not a constant, which no instruction's offset would hold.
   Value* begin = language::opaque(kernel_, constant(place_.offset));
   Value* lane =

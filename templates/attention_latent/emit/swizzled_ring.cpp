@@ -13,6 +13,7 @@ namespace wavejit::attention_latent {
 namespace {
 
 using attention::KeyPages;
+using attention::TilePages;
 using attention::TileWalk;
 using language::OperandA;
 using language::Value;
