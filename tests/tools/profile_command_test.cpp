@@ -250,7 +250,7 @@ TEST_F(ProfileCommandTest, CompareShowsEveryKernelOfACall) {
   for (const char* mask : {"", "_causal"})
     EXPECT_THAT(text.out, ::testing::ContainsRegex(std::format(
                               "   attention_backward_dq_bf16_d64{0}_gfx950(  \\(what is compared below\\))?\n"
-                              "   attention_backward_dkdv_bf16_d64{0}_gfx950(  \\(what is compared below\\))?\n",
+                              "   attention_backward_dkdv_bf16_d64{0}_shared_gfx950(  \\(what is compared below\\))?\n",
                               mask)));
   const std::regex one("attention_backward_(dq|dkdv)_\\S+  \\(what is compared below\\)");
   std::vector<std::string> compared;

@@ -63,7 +63,10 @@ struct Change {
   std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
 };
 
-std::int64_t tokens_of(const LatentArrays& arrays) { return attention::program::queries_of(arrays.experiment).rows(); }
+std::int64_t tokens_of(const LatentArrays& arrays) {
+  const attention::program::Placement queries = attention::program::queries_of(arrays.experiment);
+  return queries.batch * queries.length;
+}
 
 // The call of some queries of one sequence, and some of their heads.
 void cut(const LatentArrays& arrays, const Part& part, Call& call) {
