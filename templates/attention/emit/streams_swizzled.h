@@ -63,8 +63,6 @@ class SwizzledStream : public TileStream {
   language::Value* write_ = nullptr;
   // Lane addresses of fragment reads for each value of the swizzled unit bits that a constant cannot express.
   std::vector<language::Value*> read_;
-
- protected:
   const std::optional<TilePages>& tile_pages_;
 };
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "codegen/language/control.h"
+#include "codegen/language/lane_place.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention_latent/kernel/arguments.h"
 

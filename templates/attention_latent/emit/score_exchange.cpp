@@ -53,9 +53,11 @@ std::vector<Accumulator> ScoreExchange::exchange(const Accumulator& own) const {
     for (int each = 0; each < quads; ++each) {
       Value* four = ir.CreateBitCast(lds_.read(place_.region, quad_bytes, from, each * quads_apart),
                                      kernel_.vector(kernel_.f32(), quad));
-      for (int r = 0; r < quad; ++r)
+      for (int r = 0; r < quad; ++r) {
+        const int element = (each * quad) + r;
         scores = ir.CreateInsertElement(scores, ir.CreateExtractElement(four, static_cast<std::uint64_t>(r)),
-                                        static_cast<std::uint64_t>((each * quad) + r));
+                                        static_cast<std::uint64_t>(element));
+      }
     }
     all.push_back({scores, own.layout});
   }

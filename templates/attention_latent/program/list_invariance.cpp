@@ -217,6 +217,7 @@ struct Dimension {
 
 std::vector<Part> each_query(const LatentArrays& arrays) {
   std::vector<Part> parts;
+  parts.reserve(static_cast<std::size_t>(tokens_of(arrays)));
   for (std::int64_t token = 0; token < tokens_of(arrays); ++token)
     parts.push_back({.query = token, .queries = 1, .head = 0, .heads = arrays.experiment.query_heads});
   return parts;
