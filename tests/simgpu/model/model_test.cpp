@@ -65,25 +65,27 @@ bool becomes_zero(Signal& signal) {
   return true;
 }
 
+// Rings and signals stand before the queues that read them: what a queue's thread looks at must outlive it.
 TEST(ModelQueues, TakePacketsThatNobodyRingsFor) {
   SilentRing ring;
+  std::array<Signal, 40> done{};  // around the ring
   Queues queues;
   Queue* const queue = queues.add(model_device(), ring.info(), nullptr, nullptr);
   ASSERT_NE(queue, nullptr);
-  for (std::uint64_t i = 0; i < 40; ++i) {  // around the ring
-    Signal done{.value = 1};
+  for (std::uint64_t i = 0; i < done.size(); ++i) {
+    done[i].value = 1;
     ring.claim();
-    ring.write(i, done);
-    ASSERT_TRUE(becomes_zero(done)) << i;
+    ring.write(i, done[i]);
+    ASSERT_TRUE(becomes_zero(done[i])) << i;
   }
   queues.remove(queue);
 }
 
 TEST(ModelQueues, ComeBackToAPacketThatWasClaimedAndNotWritten) {
   SilentRing ring;
+  Signal done{.value = 1};
   Queues queues;
   ASSERT_NE(queues.add(model_device(), ring.info(), nullptr, nullptr), nullptr);
-  Signal done{.value = 1};
   ring.claim();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   ring.write(0, done);
@@ -92,14 +94,14 @@ TEST(ModelQueues, ComeBackToAPacketThatWasClaimedAndNotWritten) {
 
 TEST(ModelQueues, StopBeforeTheyAreGone) {
   auto ring = std::make_unique<SilentRing>();
+  SilentRing stays;
+  Signal done{.value = 1};
   Queues queues;
   Queue* const queue = queues.add(model_device(), ring->info(), nullptr, nullptr);
-  SilentRing stays;
   ASSERT_NE(queues.add(model_device(), stays.info(), nullptr, nullptr), nullptr);
   queues.remove(queue);
   std::memset(static_cast<void*>(ring.get()), 0xff, sizeof(SilentRing));  // the owner's again: nobody may read it
   ring.reset();
-  Signal done{.value = 1};
   stays.claim();
   stays.write(0, done);
   EXPECT_TRUE(becomes_zero(done));
