@@ -430,6 +430,24 @@ TEST_F(EngineTest, AfterADeviceFaultCallsNameTheKernelsThatMayHaveFailed) {
   EXPECT_EQ(cache_files().size(), entries);
 }
 
+// AMD's HIP may answer a launch with the fault of the very kernel that it has begun.
+TEST_F(EngineTest, AFaultThatReachesItsOwnLaunchIsThatKernels) {
+  const auto engine = make_engine();
+  auto first = good_call();
+  auto second = good_call();
+  second.mask = WAVEJIT_MASK_CAUSAL;
+  reported(*engine, first);
+  const std::string spec_of_second = reported(*engine, second).kernel_spec;
+  ASSERT_TRUE(engine->synchronize());
+  fake_hip().launch_error = hip_abi::hipErrorIllegalAddress;
+  for (const auto* call : {&second, &first}) {
+    const auto outcome = attention_forward::run(*engine, call, nullptr);
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().status, WAVEJIT_DEVICE_ERROR);
+    EXPECT_THAT(outcome.error().detail, HasSubstr("this engine launched " + spec_of_second + " (replays"));
+  }
+}
+
 TEST_F(EngineTest, CacheModesDoWhatTheySay) {
   config_.cache_mode.value = cache::Mode::off;
   reported(*make_engine(), good_call());

@@ -25,7 +25,7 @@ hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel, cons
 
 [[gnu::cold, gnu::noinline]] std::unexpected<Failure> launch_failure(const HipDevice& device, Resolver& resolver,
                                                                      const LoadedKernel& kernel, hipError_t error) {
-  if (is_of_earlier_work(error)) return std::unexpected(resolver.earlier_kernel_failed(error));
+  if (is_of_earlier_work(error)) return std::unexpected(resolver.earlier_kernel_failed(error, &kernel));
   return fail(WAVEJIT_LAUNCH_FAILED,
               "HIP does not launch " + kernel.spec_text + " on " + device.name + ": " + error_text(device.hip, error));
 }

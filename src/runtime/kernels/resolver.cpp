@@ -316,7 +316,7 @@ Failure Resolver::load_failure(const LoadedKernel& kernel, hipError_t error) {
           "HIP does not load " + kernel.spec_text + " on " + device_.name + ": " + error_text(device_.hip, error)};
 }
 
-Failure Resolver::earlier_kernel_failed(hipError_t error) {
+Failure Resolver::earlier_kernel_failed(hipError_t error, const LoadedKernel* refused) {
   constexpr std::size_t enough = 4;
   std::string names;
   std::size_t count = 0;
@@ -326,6 +326,12 @@ Failure Resolver::earlier_kernel_failed(hipError_t error) {
       if (!trail_.may_run(kernel->mark)) continue;
       if (++count <= enough) names += (names.empty() ? "" : "; ") + kernel->spec_text;
     }
+  }
+  if (count == 0 && refused != nullptr) {
+    // Nothing else was on its way, so the fault is this kernel's own; later calls tell it too.
+    trail_.launched(refused->mark);
+    names = refused->spec_text;
+    count = 1;
   }
   if (count > enough) names += "; and " + std::to_string(count - enough) + " more";
   // A graph replays what was launched at its capture without asking anybody.

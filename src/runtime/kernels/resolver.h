@@ -83,7 +83,9 @@ class Resolver {
 
   LaunchTrail& trail() noexcept { return trail_; }
   // What an error is told as that HIP gives for work of earlier calls: with the kernels of this engine that may be it.
-  Failure earlier_kernel_failed(hip_abi::hipError_t error);
+  // `refused`: whose launch got the error, if one did. AMD's HIP may begin a kernel and answer its launch with the
+  // kernel's own fault (docs/simulated-gpu.md, "Where AMD's HIP answers otherwise").
+  Failure earlier_kernel_failed(hip_abi::hipError_t error, const LoadedKernel* refused = nullptr);
 
  private:
   // What became of one kernel. `counted`: as what a call counts it. A kernel that HIP does not load was still found on
