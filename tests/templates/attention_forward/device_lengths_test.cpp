@@ -78,11 +78,11 @@ class TableEntries : public RuntimeTest {
   runtime::Result<void> check() {
     Call call = good_call(2, 1, 16);
     call.k.sizes[0] = call.v.sizes[0] = 5;
-    call.key_lengths = lengths.data();
-    call.block_table = table.data();
-    call.table_starts = starts.empty() ? nullptr : starts.data();
-    call.first_keys = first_keys.empty() ? nullptr : first_keys.data();
-    call.table_columns = starts.empty() ? 3 : std::ssize(table);
+    call.key_lengths = lengths_.data();
+    call.block_table = table_.data();
+    call.table_starts = starts_.empty() ? nullptr : starts_.data();
+    call.first_keys = first_keys_.empty() ? nullptr : first_keys_.data();
+    call.table_columns = starts_.empty() ? 3 : std::ssize(table_);
     attention_forward::AttentionProblem problem;
     problem.batch = 2;
     problem.query_length = 1;
@@ -97,32 +97,32 @@ class TableEntries : public RuntimeTest {
     EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr(detail));
   }
 
-  std::vector<std::int32_t> lengths = {17, 48};
-  std::vector<std::int32_t> table = {4, 0, -7, 1, 2, 3};  // one is past the first sequence's keys
-  std::vector<std::int32_t> starts;
-  std::vector<std::int32_t> first_keys;
+  std::vector<std::int32_t> lengths_ = {17, 48};
+  std::vector<std::int32_t> table_ = {4, 0, -7, 1, 2, 3};  // one is past the first sequence's keys
+  std::vector<std::int32_t> starts_;
+  std::vector<std::int32_t> first_keys_;
 };
 
 TEST_F(TableEntries, ThoseOfLiveKeysAreJudged) {
   const auto right = check();
   EXPECT_TRUE(right) << right.error().detail;
-  table[1] = 5;
+  table_[1] = 5;
   expect_refusal("block_table[1] = 5; accepted: 0 to 4, the pages of the cache");
-  table = {4, 0, -7, 1, 2, -1};
+  table_ = {4, 0, -7, 1, 2, -1};
   expect_refusal("block_table[5] = -1; accepted: 0 to 4");
 }
 
 TEST_F(TableEntries, PaddingTakesPagesToo) {
-  lengths = {17, 40};
-  first_keys = {15, 8};
+  lengths_ = {17, 40};
+  first_keys_ = {15, 8};
   const auto right = check();
   EXPECT_TRUE(right) << right.error().detail;
-  first_keys = {16, 8};  // now the third entry is live
+  first_keys_ = {16, 8};  // now the third entry is live
   expect_refusal("block_table[2] = -7");
-  table[2] = 0;
-  first_keys = {16, 9};
+  table_[2] = 0;
+  first_keys_ = {16, 9};
   expect_refusal("key_lengths[1] = 40; accepted: 0 to 39, the keys of the sequence's 3 pages behind first_keys = 9");
-  first_keys = {-1, 0};
+  first_keys_ = {-1, 0};
   expect_refusal("first_keys[0] = -1; accepted: 0 to 67108864, the slots of its pages");
 }
 
@@ -148,15 +148,15 @@ TEST_F(DeviceLengths, FirstKeysShareTheRowsWithKeys) {
 }
 
 TEST_F(TableEntries, AListsStartsToo) {
-  table = {4, 0, 1, 2, 3};
-  starts = {0, 2, 5};
+  table_ = {4, 0, 1, 2, 3};
+  starts_ = {0, 2, 5};
   const auto right = check();
   EXPECT_TRUE(right) << right.error().detail;
-  starts = {0, 3, 2};
+  starts_ = {0, 3, 2};
   expect_refusal("table_starts[2] = 2; accepted: 3 to 5");
-  starts = {0, 2, 6};
+  starts_ = {0, 2, 6};
   expect_refusal("table_starts[2] = 6; accepted: 2 to 5");
-  starts = {0, 1, 5};
+  starts_ = {0, 1, 5};
   expect_refusal("key_lengths[0] = 17; accepted: 0 to 16, the keys of the sequence's 1 pages");
 }
 
