@@ -13,6 +13,22 @@ if TYPE_CHECKING:
     from ._opened_device import OpenedDevice
 
 
+# Columns of K, and how many of them are V.
+WIDTHS = ((576, 512), (512, 512), (320, 256))
+
+
+def value_dim_of(columns: Any, rope_apart: bool, value_dim: Any) -> Any:
+    """The columns of V: what is said, q's own beside a rope, else what the widths that kernels have say."""
+    if value_dim is not None:
+        return value_dim
+    if rope_apart:
+        return columns
+    for width, dims in WIDTHS:  # not looked up: a width that torch traces has no hash
+        if columns == width:
+            return dims
+    raise InvalidArgument(f"q: {columns} columns; accepted: 576, 512 or 320, or value_dim beside them")
+
+
 class AttentionLatentCall(AttentionForwardCall):
     """softmax(scale · Q·Kᵀ + mask) · V, V being the first columns of K, with its arguments. `out` is the output, `lse` the
     log-sum-exp or None.
@@ -42,7 +58,7 @@ class AttentionLatentCall(AttentionForwardCall):
             if given is not None:
                 self._tensor(field, given, element, shape=BSHD, dimensions=(4,), accepted=alike)
         if out is None:
-            out = _arrays.allocate(engine, (*queries.shape[:3], self._value_dim(queries, q_rope, value_dim)), queries._dtype)
+            out = _arrays.allocate(engine, (*queries.shape[:3], value_dim_of(queries.shape[3], q_rope is not None, value_dim)), queries._dtype)
         self._tensor("out", out, element, shape=BSHD, dimensions=(4,), output=True, accepted=alike)
         self.out = out
 
@@ -99,16 +115,3 @@ class AttentionLatentCall(AttentionForwardCall):
         array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT32, copies=True)
         self._take(array)
         return array
-
-    @staticmethod
-    def _value_dim(queries: DeviceArray, q_rope: Any, value_dim: int | None) -> int:
-        """The columns of V: q's own beside a rope, else what the widths that kernels have say."""
-        if value_dim is not None:
-            return value_dim
-        columns: int = queries.shape[3]
-        if q_rope is not None:
-            return columns
-        known = {576: 512, 512: 512, 320: 256}
-        if columns not in known:
-            raise InvalidArgument(f"q: {columns} columns; accepted: 576, 512 or 320, or value_dim beside them")
-        return known[columns]

@@ -19,7 +19,7 @@ from ._errors import InvalidArgument, Unsupported
 if TYPE_CHECKING:
     from ._engine import Engine
 
-__all__ = ["flash_mla_sparse_fwd", "flash_mla_with_kvcache", "mla_decode_fwd"]
+__all__ = ["flash_mla_sparse_fwd", "flash_mla_with_kvcache", "get_mla_metadata", "mla_decode_fwd"]
 
 
 def _refuse(**words: Any) -> None:
@@ -27,6 +27,16 @@ def _refuse(**words: Any) -> None:
     for name, value in words.items():
         if value is not None and value is not False:
             raise Unsupported(f"{name} is given; accepted: None, since this version has no kernels for it")
+
+
+def get_mla_metadata(*_: Any, **__: Any) -> tuple[None, None]:
+    """FlashMLA's metadata: there is none to make, whatever the lengths.
+
+    >>> from wavejit import latent
+    >>> latent.get_mla_metadata()
+    (None, None)
+    """
+    return None, None
 
 
 def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: Any, cache_seqlens: Any, head_dim_v: int,
@@ -93,21 +103,33 @@ def _of_each_query(lengths: Any, queries: int) -> Any:
     return [int(length) for length in lengths for _ in range(queries)]
 
 
-def mla_decode_fwd(engine: Engine, q: Any, kv_buffer: Any, o: Any, qo_indptr: Any, kv_indptr: Any, kv_indices: Any, kv_last_page_lens: Any, max_seqlen_q: int,
-                   page_size: int = 1, nhead_kv: int = 1, sm_scale: float | None = None, logit_cap: float = 0.0, num_kv_splits: Any = None,
-                   q_scale: Any = None, kv_scale: Any = None, return_lse: bool = False, causal: bool = True, **words: Any) -> tuple[Any, Any]:
-    """AITER's decode call: q [tokens, H, 576], pages kv_buffer [pages, page size, 1, 576], o [tokens, H, 512] which is written,
-    and host lists or numpy arrays qo_indptr [B + 1], kv_indptr [B + 1] (of entries, which are pages), kv_indices,
-    kv_last_page_lens [B]. Returns (None, lse [tokens, H] fp32, or None).
-
-    A sequence has (pages − 1) · page_size + kv_last_page_lens keys. `num_kv_splits` is a hint that shows in no bit.
-    Arrays of the device stay there: then give `key_lengths`, `max_key_length` and None for kv_last_page_lens.
-    """
-    _refuse(q_scale=q_scale, kv_scale=kv_scale)
+def check_aiter_words(nhead_kv: int, sm_scale: float | None, **words: Any) -> None:
+    """Refuses by name what AITER's call takes and this does not."""
+    if words.pop("cp_world_size", 1) != 1:
+        raise Unsupported("cp_world_size is given; accepted: 1, since this version has no kernels over a shared context")
+    _refuse(**words)
     if nhead_kv != 1:
         raise InvalidArgument(f"nhead_kv = {nhead_kv}; accepted: 1, the one latent head")
     if sm_scale is None:
         raise InvalidArgument("sm_scale = None; accepted: the model's, such as 192 ** -0.5: the width of q does not say it")
+
+
+def mla_decode_fwd(engine: Engine, q: Any, kv_buffer: Any, o: Any, qo_indptr: Any, kv_indptr: Any, kv_indices: Any, kv_last_page_lens: Any, max_seqlen_q: int,
+                   page_size: int = 1, nhead_kv: int = 1, sm_scale: float | None = None, logit_cap: float = 0.0, num_kv_splits: Any = None,
+                   num_kv_splits_indptr: Any = None, work_meta_data: Any = None, work_indptr: Any = None, work_info_set: Any = None, reduce_indptr: Any = None,
+                   reduce_final_map: Any = None, reduce_partial_map: Any = None, q_scale: Any = None, kv_scale: Any = None, intra_batch_mode: bool = False,
+                   return_logits: bool = False, return_lse: bool = False, g_kv_indptr: Any = None, cp_world_size: int = 1, cp_rank: int = 0, causal: bool = True,
+                   **words: Any) -> tuple[Any, Any]:
+    """AITER's decode call: q [tokens, H, 576], pages kv_buffer [pages, page size, 1, 576], o [tokens, H, 512] which is written,
+    and host lists or numpy arrays qo_indptr [B + 1], kv_indptr [B + 1] (of entries, which are pages), kv_indices,
+    kv_last_page_lens [B]. Returns (None, lse [tokens, H] fp32, or None).
+
+    A sequence has (pages − 1) · page_size + kv_last_page_lens keys. `num_kv_splits` is a hint that shows in no bit; the work
+    lists beside it are not looked at. Arrays of the device stay there: then give `key_lengths`, `max_key_length` and None for
+    kv_last_page_lens.
+    """
+    check_aiter_words(nhead_kv, sm_scale, q_scale=q_scale, kv_scale=kv_scale, return_logits=return_logits, g_kv_indptr=g_kv_indptr, cp_world_size=cp_world_size)
+    assert sm_scale is not None
     if "key_lengths" not in words:
         pages = [int(after) - int(before) for before, after in zip(kv_indptr[:-1], kv_indptr[1:])]
         lasts = [1] * len(pages) if page_size == 1 else [int(last) for last in kv_last_page_lens]
