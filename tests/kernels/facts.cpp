@@ -402,12 +402,24 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
         spec.dims = rows == latent::Rows::r32 ? latent::Dims::d320 : latent::Dims::d512;
         spec.mask = latent::Mask::none;
         add();
+        // Lists of keys: by number through a table, which looks up most, and by slots of rows.
         spec.dims = latent::Dims::d576;
+        spec.listed = true;
+        spec.pages = latent::Pages::granules;
+        spec.modifiers.add(attention::Modifier::softcap);
+        add();
+        spec.modifiers = {};
+        spec.pages = latent::Pages::dense;
+        spec.slots = true;
+        add();
+        spec.listed = spec.slots = false;
       }
-      for (const int head_dim : {256, 512}) {
-        const latent::CombineKernel combine = {.dtype = dtype, .head_dim = head_dim, .target = std::string(target.id)};
-        if (!refusal_of(spec) && !refusal_of(combine)) specs.emplace_back(combine);
-      }
+      for (const int head_dim : {256, 512})
+        for (const bool listed : {false, true}) {
+          const latent::CombineKernel combine = {
+              .dtype = dtype, .head_dim = head_dim, .listed = listed, .target = std::string(target.id)};
+          if (!refusal_of(spec) && !refusal_of(combine)) specs.emplace_back(combine);
+        }
     }
   return specs;
 }

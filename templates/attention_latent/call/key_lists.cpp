@@ -137,7 +137,7 @@ Result<void> check_device_counts(families::DeviceMemory& memory, const LatentPro
   return {};
 }
 
-ListArguments list_arguments(const Call& call, const LatentProblem& problem, std::uint64_t first) {
+attention::KeyListArguments list_arguments(const Call& call, const LatentProblem& problem, std::uint64_t first) {
   if (!has_lists(call)) return {};
   const std::int64_t row = call.key_indices_row_stride != 0 ? call.key_indices_row_stride : call.top_k;
   const std::uint64_t row_stride = static_cast<std::uint64_t>(row) * sizeof(std::int32_t);
@@ -145,7 +145,9 @@ ListArguments list_arguments(const Call& call, const LatentProblem& problem, std
           .counts = call.key_counts != nullptr ? address(call.key_counts) + (first * sizeof(std::int32_t)) : 0,
           .row_stride = row_stride,
           .length = problem.top_k,
-          .slots = problem.slots};
+          .slots = problem.slots,
+          .causal = problem.causal ? 1U : 0U,
+          .parts = (problem.top_k + attention::list_chunk_keys - 1) / attention::list_chunk_keys};
 }
 
 }  // namespace wavejit::attention_latent

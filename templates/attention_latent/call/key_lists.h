@@ -23,7 +23,7 @@ Result<void> check_device_counts(families::DeviceMemory& memory, const LatentPro
                                  const wavejit_attention_latent_arguments& call);
 
 // Of the queries from `first` on.
-ListArguments list_arguments(const wavejit_attention_latent_arguments& call, const LatentProblem& problem,
-                             std::uint64_t first);
+attention::KeyListArguments list_arguments(const wavejit_attention_latent_arguments& call, const LatentProblem& problem,
+                                           std::uint64_t first);
 
 }  // namespace wavejit::attention_latent

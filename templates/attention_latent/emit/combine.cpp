@@ -4,16 +4,17 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <bit>
+#include <optional>
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/softmax.h"
 #include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention/kernel/canon.h"
-#include "templates/attention_latent/emit/listed_keys.h"
 #include "templates/attention_latent/emit/rows.h"
 
 namespace wavejit::attention_latent {
@@ -53,8 +54,14 @@ class Combine {
     Value* query = attention::divided(kernel_, row, kernel_.argument_i32(offsetof(Arguments, head_multiplier)));
     Value* head = ir_.CreateSub(row, ir_.CreateMul(query, heads));
 
-    const int chunk = spec_.listed ? attention::list_chunk_keys : attention::chunk_keys;
-    last_ = ir_.CreateAShr(last_key(sequence, batch, query), std::countr_zero(static_cast<unsigned>(chunk)));
+    if (spec_.listed) {
+      Value* of_all = attention::query_of_all(kernel_, length_fields, batch, sequence.query_start, query);
+      parts_.emplace(kernel_, offsetof(Arguments, list), of_all);
+      last_ = parts_->last();
+    } else {
+      constexpr unsigned chunk = attention::chunk_keys;
+      last_ = ir_.CreateAShr(last_key(sequence, query), std::countr_zero(chunk));
+    }
 
     const Buffer records(kernel_, records_of(kernel_, spec_.head_dim, spec_.listed, batch, sequence.query_start, row),
                          record_stride(kernel_, spec_.head_dim, spec_.listed));
@@ -66,12 +73,8 @@ class Combine {
   }
 
  private:
-  // That the row may see; of a list, its last entry. −1 or less: none.
-  Value* last_key(const attention::Sequence& sequence, Value* batch, Value* query) {
-    if (spec_.listed) {
-      Value* count = list_of(kernel_, query_of_all(kernel_, batch, sequence.query_start, query)).count;
-      return ir_.CreateSub(count, kernel_.constant(1));
-    }
+  // That the row may see. −1 or less: none.
+  Value* last_key(const attention::Sequence& sequence, Value* query) {
     Value* last = ir_.CreateSub(sequence.key_length, kernel_.constant(1));
     Value* diagonal = ir_.CreateAdd(query, attention::diagonal_offset(kernel_, diagonal_fields, sequence));
     Value* is_causal = ir_.CreateICmpNE(kernel_.argument_i32(offsetof(Arguments, causal)), kernel_.constant(0));
@@ -83,8 +86,8 @@ class Combine {
 
   // m and l, then the lane's dims, of a record; of the last one where `slot` is behind it.
   Values load(const Buffer& records, Value* slot) {
-    Value* record =
-        ir_.CreateMul(attention::minimum(kernel_, slot, last_), kernel_.constant(record_bytes(spec_.head_dim)));
+    Value* part = attention::minimum(kernel_, slot, last_);
+    Value* record = ir_.CreateMul(parts_ ? parts_->place(part) : part, kernel_.constant(record_bytes(spec_.head_dim)));
     Values loaded = {records.load(8, kernel_.constant(spec_.head_dim * 4), record)};
     for (int each = 0; each < loads(); ++each) {
       Value* own = ir_.CreateAdd(ir_.CreateMul(lane_, kernel_.constant(load_bytes)),
@@ -189,7 +192,8 @@ class Combine {
   Value* scale_;  // c > 0
   language::Softmax softmax_;
   Value* lane_ = nullptr;
-  Value* last_ = nullptr;  // chunk of which the row sees a key; −1: none
+  std::optional<attention::ListedParts> parts_;  // of listed keys
+  Value* last_ = nullptr;                        // chunk of which the row sees a key; −1: none
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/kernel/canon.h"
 
 namespace wavejit::attention_latent {
@@ -133,10 +134,13 @@ void store_rows(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk
 
 Value* record_stride(Kernel& kernel, int head_dim, bool listed) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  const int chunk = listed ? attention::list_chunk_keys : attention::chunk_keys;
-  Value* keys = kernel.argument_i32(listed ? offsetof(Arguments, list) + offsetof(ListArguments, length)
-                                           : offsetof(Arguments, key_length));
-  Value* chunks = ir.CreateUDiv(ir.CreateAdd(keys, kernel.constant(chunk - 1)), kernel.constant(chunk));
+  constexpr int chunk = attention::chunk_keys;
+  const auto chunks_of = [&](Value* keys) {
+    return ir.CreateUDiv(ir.CreateAdd(keys, kernel.constant(chunk - 1)), kernel.constant(chunk));
+  };
+  Value* chunks =
+      listed ? attention::list_number(kernel, offsetof(Arguments, list), offsetof(attention::KeyListArguments, parts))
+             : chunks_of(kernel.argument_i32(offsetof(Arguments, key_length)));
   return ir.CreateMul(chunks, kernel.constant(record_bytes(head_dim)));
 }
 
@@ -160,6 +164,9 @@ void store_part(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk
   const Workgroup workgroup = lanes_made_anew(kernel, of_walk);
   const int head_dim = spec.dims_v();
   Value* stride = record_stride(kernel, head_dim, spec.listed);
+  if (spec.listed)
+    chunk = ir.CreateAdd(chunk, attention::list_number(kernel, offsetof(Arguments, list),
+                                                       offsetof(attention::KeyListArguments, first_part)));
   Value* base =
       records_of(kernel, head_dim, spec.listed, workgroup.batch, workgroup.query_start, workgroup.first_of_tile);
   base = ir.CreateAdd(base, ir.CreateZExt(ir.CreateMul(chunk, kernel.constant(record_bytes(head_dim))), kernel.i64()));

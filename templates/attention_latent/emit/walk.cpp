@@ -13,11 +13,11 @@
 #include "codegen/language/matrix.h"
 #include "codegen/language/private_memory.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/modifiers.h"
 #include "templates/attention/emit/query.h"
 #include "templates/attention/emit/tile_walk.h"
 #include "templates/attention_latent/emit/key_ring.h"
-#include "templates/attention_latent/emit/listed_keys.h"
 #include "templates/attention_latent/emit/rows.h"
 #include "templates/attention_latent/emit/workgroup.h"
 
@@ -149,7 +149,7 @@ class Walk {
     ring_->begin_values(buffer);
     ReadAhead values(value_steps(), [&](const Step& step) { return ring_->values(buffer, step.dims, step.keys); });
     modifiers_.apply(tile, {}, scores);
-    if (Value* named = ring_->named()) hide_unnamed(kernel_, named, workgroup_.lane_group, scores);
+    if (Value* named = ring_->named()) attention::hide_unnamed(kernel_, named, workgroup_.lane_group, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     state.softmax = softmax_.weigh(state.softmax, scores);
     accumulate_values(values, scores, state.outputs, fetches);

@@ -4,9 +4,9 @@
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
 #include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/kernel/canon.h"
-#include "templates/attention_latent/emit/listed_keys.h"
 
 namespace wavejit::attention_latent {
 
@@ -18,20 +18,6 @@ using attention::Slice;
 using attention::slice_of;
 using language::Kernel;
 using language::Value;
-
-namespace {
-
-// Of a query by their number: those of its sequence, up to the diagonal where that hides.
-Value* named_keys_of(Kernel& kernel, const attention::Sequence& sequence, Value* query) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* seen = ir.CreateAdd(ir.CreateAdd(query, attention::diagonal_offset(kernel, diagonal_fields, sequence)),
-                             kernel.constant(1));
-  Value* is_causal = ir.CreateICmpNE(kernel.argument_i32(offsetof(Arguments, causal)), kernel.constant(0));
-  Value* keys = ir.CreateSelect(is_causal, minimum(kernel, seen, sequence.key_length), sequence.key_length);
-  return maximum(kernel, keys, kernel.constant(0));
-}
-
-}  // namespace
 
 Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   llvm::IRBuilder<>& ir = kernel.ir();
@@ -80,13 +66,15 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   Value* query = query_of(of_lane);
 
   Value* last_key = ir.CreateSub(sequence.key_length, constant(1));
-  KeyList list = {.entries = nullptr, .count = nullptr};
+  attention::KeyList list = {.entries = nullptr, .count = nullptr};
   Value* named_keys = nullptr;
   if (spec.listed) {
     // Keys are then counted by their place in the list, and what the sequence and the diagonal hide is not named.
-    named_keys = spec.slots ? kernel.argument_i32(offsetof(Arguments, list) + offsetof(ListArguments, slots))
-                            : named_keys_of(kernel, sequence, of_list);
-    list = list_of(kernel, query_of_all(kernel, batch, sequence.query_start, of_list));
+    constexpr std::size_t lists = offsetof(Arguments, list);
+    named_keys = spec.slots ? attention::named_slots_of(kernel, lists)
+                            : attention::named_keys_of(kernel, lists, diagonal_fields, sequence, of_list);
+    list = attention::list_of(kernel, lists,
+                              attention::query_of_all(kernel, length_fields, batch, sequence.query_start, of_list));
     last_key = ir.CreateSub(list.count, constant(1));
   }
   Value* to_limit = spec.mask == Mask::causal ? attention::diagonal_offset(kernel, diagonal_fields, sequence) : nullptr;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "templates/attention/kernel/arguments.h"
+#include "templates/attention/kernel/key_list_arguments.h"
 #include "templates/attention/kernel/page_arguments.h"
 
 namespace wavejit::attention_latent {
@@ -16,15 +17,6 @@ struct TensorArgument {
   std::uint64_t head_stride = 0;
   std::uint32_t row_stride = 0;
   std::uint32_t reserved = 0;
-};
-
-// The keys that each query names, where kernels have `listed`.
-struct ListArguments {
-  std::uint64_t indices = 0;     // int32, a row for each query of all sequences
-  std::uint64_t counts = 0;      // int32, one a row: so many entries count; null: all
-  std::uint64_t row_stride = 0;  // bytes
-  std::uint32_t length = 0;      // entries of a row
-  std::uint32_t slots = 0;       // of the cache; of listed slots
 };
 
 struct Arguments {
@@ -52,12 +44,12 @@ struct Arguments {
   std::uint32_t head_multiplier = 0;  // a division by `heads` (emit/integers.h)
   std::uint32_t run_chunks = 0;       // chunks that a workgroup walks, of kernels with `parts`
   float scale_log2e = 0;              // softmax scale · log2 e; may be 0 or negative
-  std::uint32_t causal = 0;           // of the combine kernel and of listed keys: whether the diagonal hides keys
-  ListArguments list;                 // the last: kernels without lists have none of it
+  std::uint32_t causal = 0;           // of the combine kernel: whether the diagonal hides keys
+  attention::KeyListArguments list;   // the last: kernels without lists have none of it
 };
 
 static_assert(sizeof(TensorArgument) == 32);
-static_assert(sizeof(Arguments) == 400);
+static_assert(sizeof(Arguments) == 440);
 constexpr std::size_t argument_bytes_of(bool listed) { return listed ? sizeof(Arguments) : offsetof(Arguments, list); }
 
 constexpr attention::TensorFields tensor_fields(std::size_t offset) {
