@@ -30,9 +30,17 @@ struct Candidate {
 // "pipeline=dualwave stagger=off"; "default" when nothing is asked for.
 std::string to_text(const Candidate& candidate);
 
-// What the templates read, out of the spec of a kernel that ran.
+// A trial that ran.
+struct Tried {
+  std::string_view target;
+  std::string_view group;
+  std::string_view candidate;    // its text
+  std::string_view kernel_spec;  // of the call's first kernel
+};
+
+// What the templates read, out of a trial.
 struct Choice {
-  std::string text;  // "dualwave, 256 rows, ladder standard"; empty: the spec cannot be read
+  std::string text;  // "dualwave, 256 rows, ladder standard"; empty: the trial cannot be read
   // For the report: {"tile_queries", 256}. The default before gets the same names with "default_" in front.
   std::vector<std::pair<std::string, nlohmann::json>> fields;
   bool operator==(const Choice&) const = default;
@@ -69,7 +77,7 @@ class Tuning {
   virtual std::string group_text(const std::string& group) const = 0;
   virtual std::string_view group_field() const = 0;
 
-  virtual Choice choice_of(const std::string& kernel_spec) const = 0;
+  virtual Choice choice_of(const Tried& tried) const = 0;
   // The comment on top of the table, and a row of it.
   virtual std::string table_comment() const = 0;
   virtual std::string table_row(const std::string& target, const std::string& group, const Choice& choice) const = 0;

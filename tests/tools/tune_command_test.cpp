@@ -126,12 +126,38 @@ TEST_F(Tune, TriesEveryTileOfEachPipeline) {
   EXPECT_EQ(seen, wanted);
 }
 
+// Keys of a workgroup, by how many workgroups there are; of few, two waves share theirs on the target that can.
+TEST_F(Tune, TriesEveryTileOfGradients) {
+  const std::string few = "attention_backward bf16 b1 q128 k128 h1 d64";
+  const Outcome tuned = run_program(
+      {"tune", few, "--target", "gfx950", "--margin", "0", "--json", "--jobs", "2", "--output", path("defaults.inc")});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const Json report = Json::parse(tuned.out);
+  std::set<std::string> candidates;
+  for (const Json& trial : report.at("trials")) {
+    candidates.insert(trial.at("candidate").get<std::string>());
+    EXPECT_GT(trial.at("cycles").get<std::uint64_t>(), 0U) << trial;
+  }
+  EXPECT_EQ(candidates, (std::set<std::string>{"default", "tile_queries=128", "tile_queries=256"}));
+  const Json& decision = report.at("decisions").at(0);
+  EXPECT_EQ(decision.at("workgroups"), "few");
+  EXPECT_EQ(decision.at("default_tile_queries"), 64);
+  const int best = decision.at("tile_queries");
+  EXPECT_TRUE(read_text(path("defaults.inc")).contains("{\"gfx950\", Grid::few, " + std::to_string(best) + "},"))
+      << read_text(path("defaults.inc"));
+  // A line of another family has another table.
+  const Outcome mixed = run_program({"tune", tiny, few, "--target", "gfx950"});
+  EXPECT_EQ(mixed.code, 2);
+  EXPECT_TRUE(mixed.err.contains("another family than")) << mixed.err;
+}
+
 TEST_F(Tune, SaysWhatCanVary) {
   const Outcome listed = run_program({"tune", "--list-parameters"});
   ASSERT_EQ(listed.code, 0) << listed.err;
   for (const char* line : {"pipeline: ", "  gfx942 interleaved\n", "  gfx950 dualwave\n",
                            "  gfx950 generic: 32, 64, 128\n", "  gfx942 interleaved: 128\n", "  gfx950 dualwave: 256\n",
-                           "      standard ", "      fetch_last ", "  gfx950 dualwave: on, off\n", "xcd_swizzle: "}) {
+                           "      standard ", "      fetch_last ", "  gfx950 dualwave: on, off\n",
+                           "xcd_swizzle: ", "attention_backward\ntile_queries: ", "  gfx950: 64, 128, 256\n"}) {
     EXPECT_TRUE(listed.out.contains(line)) << line << listed.out;
   }
   EXPECT_FALSE(listed.out.contains("gfx950 interleaved")) << listed.out;

@@ -72,21 +72,26 @@ Result<std::vector<std::shared_ptr<const Problem>>> read_problems(const Argument
   return problems;
 }
 
-// The first that has anything to tune.
-const Family* usual_family() {
-  const auto families = all_families();
-  const auto found = std::ranges::find_if(families, [](const Family* family) { return family->tuning() != nullptr; });
-  return found == families.end() ? nullptr : *found;
+std::vector<const Family*> families_to_tune() {
+  std::vector<const Family*> some;
+  for (const Family* family : all_families())
+    if (family->tuning() != nullptr) some.push_back(family);
+  return some;
+}
+
+std::string known_families() {
+  std::string names;
+  for (const Family* family : families_to_tune())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", family->name());
+  return names;
 }
 
 // One table is written, so the problems are of one family.
 Result<const Family*> family_to_tune(const std::vector<std::shared_ptr<const Problem>>& problems) {
-  const Family* usual = usual_family();
-  if (usual == nullptr) return failed(ExitCode::usage, "no family has anything to tune");
-  const Family* family = problems.empty() ? usual : family_of(problems.front()->text());
+  const Family* family = family_of(problems.front()->text());
   if (family == nullptr || family->tuning() == nullptr) {
-    return failed(ExitCode::usage, fmt::format("'{}': its family has nothing to tune; {} is accepted",
-                                               problems.front()->text(), usual->name()));
+    return failed(ExitCode::usage, fmt::format("'{}': its family has nothing to tune; accepted: {}",
+                                               problems.front()->text(), known_families()));
   }
   for (const auto& problem : problems) {
     if (family_of(problem->text()) == family) continue;
@@ -185,25 +190,24 @@ Result<void> run_plan(const Tuning& tuning, const Arguments& arguments, Plan& pl
   });
 }
 
+Result<ExitCode> list_parameters(const Arguments& arguments) {
+  const auto targets = read_targets(arguments.targets);
+  if (!targets) return std::unexpected(targets.error());
+  for (const Family* family : families_to_tune())
+    fmt::print("{}\n{}\n", family->name(), tune::list_parameters(*family->tuning(), *targets));
+  return ExitCode::ok;
+}
+
 Result<ExitCode> tune_defaults(const Arguments& arguments) {
-  std::vector<std::shared_ptr<const Problem>> problems;
-  if (!arguments.list_parameters) {
-    auto read = read_problems(arguments);
-    if (!read) return std::unexpected(read.error());
-    problems = std::move(*read);
-  }
-  const auto family = family_to_tune(problems);
+  if (arguments.list_parameters) return list_parameters(arguments);
+  const auto problems = read_problems(arguments);
+  if (!problems) return std::unexpected(problems.error());
+  const auto family = family_to_tune(*problems);
   if (!family) return std::unexpected(family.error());
   const Tuning& tuning = *(*family)->tuning();
   const auto parameters = tune::read_parameters(
       tuning, arguments.with_parameters ? arguments.parameters : std::string(tuning.usual_parameters()));
   if (!parameters) return std::unexpected(parameters.error());
-  if (arguments.list_parameters) {
-    const auto targets = read_targets(arguments.targets);
-    if (!targets) return std::unexpected(targets.error());
-    fmt::print("{}", tune::list_parameters(tuning, *targets));
-    return ExitCode::ok;
-  }
   std::string expected;
   if (!arguments.check.empty()) {
     std::ifstream file(arguments.check, std::ios::binary);
@@ -217,7 +221,7 @@ Result<ExitCode> tune_defaults(const Arguments& arguments) {
 
   Plan plan;
   for (const std::string& target : *targets) {
-    for (const std::shared_ptr<const Problem>& problem : problems) {
+    for (const std::shared_ptr<const Problem>& problem : *problems) {
       Task task{target, problem, {}};
       for (Candidate& candidate : tuning.candidates(*parameters, target, *task.problem)) {
         task.candidate = std::move(candidate);
@@ -257,16 +261,16 @@ void add_tune(CLI::App& program, Chosen& chosen) {
   command->add_option("--target", arguments->targets, "targets, with commas between")
       ->capture_default_str()
       ->type_name("T,…");
-  const Family* usual = usual_family();
+  std::string usual;
+  for (const Family* family : families_to_tune())
+    usual += fmt::format("{}of {} {}", usual.empty() ? "" : "; ", family->name(), family->tuning()->usual_parameters());
   command
-      ->add_option("--parameters", arguments->parameters,
-                   usual == nullptr
-                       ? std::string("what varies, with commas between")
-                       : fmt::format("what varies, with commas between: {} (default: {})",
-                                     tune::known_parameters(*usual->tuning()), usual->tuning()->usual_parameters()))
+      ->add_option(
+          "--parameters", arguments->parameters,
+          fmt::format("what varies, with commas between; --list-parameters says what there is (default: {})", usual))
       ->type_name("P,…");
   command->add_flag("--list-parameters", arguments->list_parameters,
-                    "say what each parameter can be on the targets, and run nothing");
+                    "say what each family's parameters can be on the targets, and run nothing");
   limit(command
             ->add_option("--margin", arguments->margin,
                          "percent of cycles that a candidate must save to become the default: less than the clock's "

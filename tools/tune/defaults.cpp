@@ -36,11 +36,15 @@ Decision decide_one(const Tuning& tuning, const std::string& target, const std::
   }
   std::ranges::stable_sort(decision.scores, {}, &Score::ratio);
   if (usual.empty()) return decision;
-  decision.before = decision.chosen = tuning.choice_of(usual.begin()->second->kernel);
+  const auto choice_of = [&](const Trial& trial) {
+    return tuning.choice_of(
+        {.target = target, .group = group, .candidate = trial.candidate, .kernel_spec = trial.kernel});
+  };
+  decision.before = decision.chosen = choice_of(*usual.begin()->second);
   decision.candidate = default_candidate;
   if (decision.scores.empty() || decision.scores.front().ratio >= 1 - (margin / 100)) return decision;
   decision.candidate = decision.scores.front().candidate;
-  decision.chosen = tuning.choice_of(by_candidate[decision.candidate].begin()->second->kernel);
+  decision.chosen = choice_of(*by_candidate[decision.candidate].begin()->second);
   return decision;
 }
 

@@ -9,6 +9,7 @@
 
 #include "families/call/words.h"
 #include "templates/attention_backward/call/descriptor.h"
+#include "templates/attention_backward/kernel/tiles.h"
 #include "templates/attention_backward/kernel/words.h"
 
 namespace wavejit::attention_backward {
@@ -73,33 +74,26 @@ KernelWords words_of(const BackwardShape& shape, const Target& target, const Tog
   return words;
 }
 
-// As the problem would have it, or as a developer pins it: tile_queries=64, 128 or 256 behind the pipeline's name, for
-// two waves a block of keys, one, or two blocks a wave.
+// As the problem would have it, or as a developer pins it: tile_queries=64, 128 or 256 behind the pipeline's name.
 constexpr std::string_view tile_pin = "tile_queries";
-constexpr int rows_of_block = 32 * waves;
-constexpr int rows_of_shared_block = rows_of_block / sharing_waves;
-bool pins(const Toggles& toggles, int rows) {
-  return families::value_in(toggles.pins, tile_pin) == std::to_string(rows);
-}
-bool wants_two_blocks(bool many, const Toggles& toggles) {
-  if (pins(toggles, most_blocks * rows_of_block)) return true;
-  return many && !pins(toggles, rows_of_block) && !pins(toggles, rows_of_shared_block);
-}
-bool wants_sharing(bool few, const Toggles& toggles) {
-  if (pins(toggles, rows_of_shared_block)) return true;
-  return few && !pins(toggles, rows_of_block) && !pins(toggles, most_blocks * rows_of_block);
+int wanted_tile(Grid grid, const Target& target, const Toggles& toggles) {
+  for (const int tile : tile_sizes)
+    if (families::value_in(toggles.pins, tile_pin) == std::to_string(tile)) return tile;
+  return default_tile(target, grid);
 }
 QueryKernel query_kernel_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
   QueryKernel kernel = {words_of(shape, target, toggles)};
-  kernel.blocks = wants_two_blocks(shape.many_queries, toggles) ? default_query_blocks(kernel, target) : 1;
+  const int tile = wanted_tile(shape.many_queries ? Grid::many : Grid::some, target, toggles);
+  kernel.blocks = tile > rows_of_block ? default_query_blocks(kernel, target) : 1;
   return kernel;
 }
 KeyKernel key_kernel_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
   KeyKernel kernel = {words_of(shape, target, toggles)};
   kernel.output_fp32 = false;  // it reads no o
-  kernel.blocks = wants_two_blocks(shape.many_keys, toggles) ? default_key_blocks(kernel, target) : 1;
+  const int tile = wanted_tile(shape.keys_grid(), target, toggles);
+  kernel.blocks = tile > rows_of_block ? default_key_blocks(kernel, target) : 1;
   kernel.runs = shape.runs;
-  kernel.shared = wants_sharing(shape.few_keys, toggles) && !sharing_refusal(kernel, target);
+  kernel.shared = tile < rows_of_block && !sharing_refusal(kernel, target);
   return kernel;
 }
 

@@ -12,6 +12,7 @@
 #include "templates/attention/kernel/modifiers.h"
 #include "templates/attention_backward/kernel/arguments.h"
 #include "templates/attention_backward/kernel/spec.h"
+#include "templates/attention_backward/kernel/tiles.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_backward {
@@ -37,6 +38,8 @@ struct BackwardShape : AskedWords {
   bool many_keys = false;
   // Whether one block a wave leaves half of a device without keys, and two waves may share them; bits are the same.
   bool few_keys = false;
+  // Of the dK/dV kernel's workgroups.
+  Grid keys_grid() const { return many_keys ? Grid::many : few_keys ? Grid::few : Grid::some; }
 
   bool operator==(const BackwardShape&) const = default;
   families::Shape shape() const;

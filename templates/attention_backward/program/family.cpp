@@ -11,6 +11,7 @@
 #include "templates/attention_backward/program/array_call.h"
 #include "templates/attention_backward/program/device_call.h"
 #include "templates/attention_backward/program/invariance.h"
+#include "templates/attention_backward/program/tuning.h"
 #include "tools/array_problem.h"
 
 namespace wavejit::attention_backward::program {
@@ -226,6 +227,7 @@ class AttentionBackward : public Family {
             "attention_backward bf16 b1 q8192 k8192 h64/8 d128"};
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
+  const Tuning* tuning() const override { return &gradient_tuning(); }
   const Invariance* invariance() const override { return &gradient_invariance(); }
 };
 

@@ -187,8 +187,8 @@ class AttentionTuning : public tools::Tuning {
   std::string group_text(const std::string& group) const override { return fmt::format("queries of {} rows", group); }
   std::string_view group_field() const override { return "query_rows"; }
 
-  tools::Choice choice_of(const std::string& kernel_spec) const override {
-    const auto spec = parse_spec(kernel_spec);
+  tools::Choice choice_of(const tools::Tried& tried) const override {
+    const auto spec = parse_spec(tried.kernel_spec);
     if (!spec) return {};
     const std::string pipeline(to_text(spec->pipeline));
     const std::string ladder = named_ladder(spec->pipeline, spec->ladder);
