@@ -193,9 +193,13 @@ LatentArrays with_lists_reversed(const Batch& batch) {
 Batch draw_batch(const InvarianceRequest& request) {
   Draws draws(request.seed, request.batch);
   constexpr std::array<std::int64_t, 8> heads = {1, 8, 12, 16, 20, 33, 48, 96};
+  // Few queries a batch, over no more keys than lists have places several times over: what is drawn and copied costs
+  // more than what lists read, and batches are of various kernels.
+  constexpr std::int64_t most_queries = 16;
+  constexpr std::int64_t most_keys = 1500;
   const std::int64_t queries = 1 + draws.below(3);
-  const std::int64_t sequences = 1 + draws.below(std::max<std::int64_t>(request.sequences / queries, 1));
-  const std::int64_t keys = queries + draws.below(request.longest);
+  const std::int64_t sequences = std::max<std::int64_t>(std::min(request.sequences, most_queries) / queries, 1);
+  const std::int64_t keys = queries + draws.below(std::min(request.longest, most_keys));
   const std::int64_t top_k = 1 + draws.below(std::min<std::int64_t>(keys * 2, 900));
   std::string words = fmt::format(
       "attention_latent {} b{} q{} k{} h{} d{} lse top_k={}:mixed seed={}", draws.one_in(2) ? "bf16" : "fp16",
