@@ -95,5 +95,42 @@ TEST(BackwardSchedule, OfWavesThatShareKeysIsSeen) {
   EXPECT_EQ(Model(Kernel::taking, 1).run(twice).what, "takes weights twice");
 }
 
+// The same with products of columns of the tile before.
+constexpr Schedule giving_behind = {{Queue{Vector::round, 0, true}, Multiply{Product::scores, 0}, Modify{0},
+                                     Queue{Vector::weigh, 0}, Queue{Vector::give, 0},
+                                     Multiply{Product::values, 0, true}}};
+constexpr Schedule taking_behind = {{Queue{Vector::take, 0, true}, Queue{Vector::differentiate, 0, true},
+                                     Multiply{Product::gradients, 0}, Multiply{Product::keys, 0, true}}};
+std::string_view fault_behind(Kernel kernel, const Schedule& schedule, std::size_t left_out) {
+  Schedule some;
+  for (std::size_t i = 0; i < schedule.acts.size(); ++i)
+    if (i != left_out) some.acts.add(schedule.acts.begin()[i]);
+  return Model(kernel, 1, Sum::of_tile_before).run(some).what;
+}
+
+TEST(BackwardSchedule, OfSumsOfTheTileBeforeIsSeen) {
+  const std::size_t none = giving_behind.acts.size();
+  EXPECT_EQ(fault_behind(Kernel::giving, giving_behind, none), "");
+  EXPECT_EQ(fault_behind(Kernel::giving, giving_behind, 0), "multiplies weights that nobody makes, or twice");
+  EXPECT_EQ(fault_behind(Kernel::giving, giving_behind, 3), "gives weights that nobody makes, or twice");
+  EXPECT_EQ(fault_behind(Kernel::giving, giving_behind, 4), "weights of a block are not handed over");
+  EXPECT_EQ(fault_behind(Kernel::giving, giving_behind, 5), "a block is missing in a sum");
+  EXPECT_EQ(Model(Kernel::giving, 1).run(giving_behind).what, "nothing is left of the tile before");
+
+  EXPECT_EQ(fault_behind(Kernel::taking, taking_behind, none), "");
+  EXPECT_EQ(fault_behind(Kernel::taking, taking_behind, 0), "differentiates before dP is there, or twice");
+  EXPECT_EQ(fault_behind(Kernel::taking, taking_behind, 1), "multiplies gradients that nobody makes, or twice");
+  EXPECT_EQ(fault_behind(Kernel::taking, taking_behind, 2), "a tile leaves too little to the next");
+  EXPECT_EQ(fault_behind(Kernel::taking, taking_behind, 3), "a block is missing in a sum");
+
+  // Of the tile itself what is left to the next.
+  Schedule early = giving_behind;
+  early.acts.begin()[5] = Multiply{Product::values, 0};
+  EXPECT_EQ(fault_behind(Kernel::giving, early, none), "multiplies weights that nobody makes, or twice");
+  early = taking_behind;
+  early.acts.begin()[3] = Multiply{Product::keys, 0};
+  EXPECT_EQ(fault_behind(Kernel::taking, early, none), "multiplies gradients that nobody makes, or twice");
+}
+
 }  // namespace
 }  // namespace wavejit::tests

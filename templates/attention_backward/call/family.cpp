@@ -93,7 +93,7 @@ KeyKernel key_kernel_of(const BackwardShape& shape, const Target& target, const 
   const int tile = wanted_tile(shape.keys_grid(), target, toggles);
   kernel.blocks = tile > rows_of_block ? default_key_blocks(kernel, target) : 1;
   kernel.runs = shape.runs;
-  kernel.shared = tile < rows_of_block && !sharing_refusal(kernel, target);
+  kernel.shared = tile < rows_of_block && !sharing_refusal(kernel);
   return kernel;
 }
 
@@ -138,7 +138,7 @@ class AttentionBackward final : public families::Family {
     const BackwardShape of = BackwardShape::of(shape.code);
     const QueryKernel queries = query_kernel_of(of, target, toggles);
     const KeyKernel keys = key_kernel_of(of, target, toggles);
-    const std::string rows = std::to_string(rows_at_once(keys, target));
+    const std::string rows = std::to_string(rows_of_step(keys, target));
     const bool two_walks = walks_of(keys, target).size() > 1;
     families::Explanation explanation = {
         .description = "dQ by tiles of " + std::to_string(tile_queries_of(queries)) + " rows and " +
@@ -166,7 +166,7 @@ class AttentionBackward final : public families::Family {
     if (const auto refusal = refusal_of(more_keys))
       explanation.refused.push_back({.kernel = "dK and dV", .reason = *refusal});
     if (of.few_keys && !keys.shared)
-      if (const auto refusal = sharing_refusal(keys, target))
+      if (const auto refusal = sharing_refusal(keys))
         explanation.refused.push_back({.kernel = "dK and dV", .reason = *refusal});
     return explanation;
   }

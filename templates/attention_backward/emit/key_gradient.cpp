@@ -8,6 +8,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
@@ -122,8 +123,9 @@ class KeyGradient : private Weaver {
     for (const RowStreamPlan& plan : plans) bytes = std::max(bytes, plan.total_bytes());
     int regions = plans.front().regions();
     if (spec.shared) {
-      bytes += SharedWeights::bytes(kernel, plans.front().rows / language::wave_shape(kernel).rows);
-      regions += SharedWeights::regions;
+      const int buffers = plans.front().q.buffers();
+      bytes += SharedWeights::bytes(kernel, plans.front().rows / language::wave_shape(kernel).rows, buffers);
+      regions += buffers;
     }
     return {kernel, bytes, regions};
   }
@@ -170,6 +172,10 @@ class KeyGradient : private Weaver {
   // From `first`, which is on its way into buffer 0, to the row tile `end`: sums_ are theirs. The first fragments of a
   // tile come from the tile before, and what is on its way in registers.
   void walk(const Step& first, const Values& started, Value* end) {
+    if (sums_trail()) {
+      walk_trailing(first, started, end);
+      return;
+    }
     const Accumulators zeros(sums_of_walk(), matrix_.zeros());
     Values initial = {first.tile, first.head, first.part};
     add(initial, zeros);
@@ -202,12 +208,112 @@ class KeyGradient : private Weaver {
     if (sums_apart()) matrix_.settle(sums_);
     if (is_giver()) language::barrier(kernel_);  // behind which its last weights are taken
   }
+  // Waves that share keys and have one buffer: products of columns are those of the tile before. In front of the first
+  // stand zeros, whose products are zeros.
+  //
+  // Registers bring a tile's rows into LDS when the one before ends. Its columns have two images: they are written
+  // while those of the tile before are read. Memory is asked two tiles ahead. Four tiles are walked in a row, so
+  // registers and images take turns; which part of a row tile each has is known, and the numbers of rows come for all
+  // parts at once. Behind the last tile, which needs one more for its sums, come such whose rows weigh nothing.
+  void walk_trailing(const Step& first, const Values& started, Value* end) {
+    end_ = end;
+    const Accumulators zeros(sums_of_walk(), matrix_.zeros());
+    const Accumulators nothing(static_cast<std::size_t>(row_blocks()), matrix_.zeros());
+    const std::size_t numbers = stream_->numbers();
+    const std::size_t matrices = started.size() - numbers;
+    const Step at_second = stream_->behind(first);
+    const Values second = stream_->fetch(0, clamped(at_second, end));
+    const auto some = [](const Values& values, std::size_t from, std::size_t count) {
+      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(from);
+      return Values(begin, begin + static_cast<std::ptrdiff_t>(count));
+    };
+    Values initial = {first.tile, first.head, at_second.tile, at_second.head, first.tile};
+    const std::size_t sums_at = initial.size();
+    add(initial, zeros);
+    begin_with_nothing(some(started, numbers, matrices));
+    add(initial, begin_reading(first, started));
+    add(initial, nothing);
+    Strand first_deltas;
+    if (is_taker()) add_next_deltas(first_deltas, 0);
+    first_deltas.write_rest();
+    if (is_taker()) initial.push_back(at_.next_deltas);
+    add(initial, some(second, 0, numbers));
+    add(initial, some(started, numbers, matrices));
+    add(initial, some(second, numbers, matrices));
+    // A tile of the state, which becomes the next one's.
+    const auto walk_tile = [&](int phase, const Values& state) {
+      std::size_t at = sums_at;
+      const auto take = [&](std::size_t count) { return some(state, std::exchange(at, at + count), count); };
+      const auto step_of = [&](std::size_t i, int ahead) {
+        return Step{.tile = kernel_.uniform(state[i]),
+                    .head = kernel_.uniform(state[i + 1]),
+                    .part = kernel_.constant((phase + ahead) % parts_of_tile())};
+      };
+      const Step step = step_of(0, 0);
+      const Step next = step_of(2, 1);
+      const Step fetched = stream_->behind(next);
+      at_ = {.step = clamped(step, end), .next = next};
+      at_.fetched = clamped(fetched, end);
+      at_.phase = phase;
+      sums_ = from(take(zeros.size()), 0, zeros.size());
+      const Values fragments = take(static_cast<std::size_t>(ladder_.read_ahead));
+      take_up(from(take(nothing.size()), 0, nothing.size()));
+      if (is_taker()) at_.deltas = take(1).front();
+      at_.numbers = take(numbers);
+      at_.arrived = take(matrices);
+      at_.received = take(matrices);
+      stream_->read_columns_from((phase + 1) % 2);
+      const Fragments ahead = attend(fragments);
+      Values after = {next.tile, next.head, fetched.tile, fetched.head, step.tile};
+      add(after, sums_);
+      add(after, ahead);
+      for (const std::vector<Block>& blocks : blocks_)
+        after.push_back((is_giver() ? blocks.front().scores : blocks.front().gradients).value);
+      if (is_taker()) after.push_back(at_.next_deltas);
+      add(after, at_.numbers_in_flight.empty() ? at_.numbers : at_.numbers_in_flight);
+      add(after, at_.received);
+      add(after, at_.in_flight);
+      return after;
+    };
+    const Values last = language::loop_in_phases(
+        kernel_, 1, initial,
+        [&](int, Values state) {
+          for (int phase = 0; phase < trailing_phases; ++phase) state = walk_tile(phase, state);
+          return state;
+        },
+        [&](const Values& state) { return ir().CreateICmpSLT(state[sums_at - 1], end); });
+    sums_ = from(last, sums_at, zeros.size());
+  }
+  int parts_of_tile() const { return tile_rows / stream_->rows(); }
+  // Whether numbers of the row tile to which the step so many ahead belongs are due: with its first part.
+  bool are_numbers_due(int ahead) const { return (at_.phase + ahead) % parts_of_tile() == 0; }
+  static constexpr int trailing_phases = 4;
+  Step clamped(Step step, Value* end) {
+    step.tile = last_before(step.tile, end);
+    return step;
+  }
+  // What a tile left: weights, or dP − delta.
+  void take_up(const Accumulators& left) {
+    before_.assign(static_cast<std::size_t>(row_blocks()), std::vector<Block>(places_.size()));
+    for (std::size_t block = 0; block < left.size(); ++block)
+      (is_giver() ? before_[block].front().scores : before_[block].front().gradients) = left[block];
+  }
+  // In front of the first tile: no weights, and columns of zeros.
+  void begin_with_nothing(Values matrices) {
+    const Accumulator zeros = matrix_.zeros();
+    for (Value*& value : matrices) value = llvm::Constant::getNullValue(value->getType());
+    Strand strand;
+    for (int block = 0; is_giver() && block < row_blocks(); ++block) shared_->add_give(strand, zeros, 0, block);
+    stream_->add_columns_of_matrices(strand, matrices, 0, 1);
+    strand.write_rest();
+  }
   // Behind the last tile comes that one again: nobody reads it, and no branch is needed.
   Value* last_before(Value* tile, Value* end) {
     return attention::minimum(kernel_, tile, ir().CreateSub(end, kernel_.constant(1)));
   }
   bool is_giver() const { return spec_.shared && makes_values(makes_); }
   bool is_taker() const { return spec_.shared && makes_keys(makes_); }
+  bool sums_trail() const { return spec_.shared && stream_->buffers() == 1; }
   // The tile behind the first, while the wave that gives is at the first.
   void receive_second(const Step& first, Value* end) {
     Step second = stream_->behind(first);
@@ -228,8 +334,8 @@ class KeyGradient : private Weaver {
   int next_buffer() const { return (at_.buffer + 1) % stream_->buffers(); }
   int fetched_buffer() const { return (at_.buffer + (is_taker() ? taker_lead : giver_lead)) % stream_->buffers(); }
   const schedule::Schedule& table() const {
-    if (spec_.shared) return schedule::shared_schedule(makes_);
     const auto order = stream_->buffers() > 1 ? schedule::Order::hiding : schedule::Order::rows_first;
+    if (spec_.shared) return schedule::shared_schedule(order, makes_);
     return schedule::key_schedule(row_blocks(), order, makes_);
   }
 
@@ -252,20 +358,58 @@ class KeyGradient : private Weaver {
 
   Strand fetch() override {
     Strand strand;
-    stream_->add_fetch(strand, fetched_buffer(), at_.next, at_.in_flight);
+    if (sums_trail()) {
+      if (are_numbers_due(2)) stream_->add_fetch_of_numbers(strand, at_.fetched, at_.numbers_in_flight);
+      stream_->add_fetch_of_matrices(strand, 0, at_.fetched, at_.in_flight);
+    } else {
+      stream_->add_fetch(strand, fetched_buffer(), at_.next, at_.in_flight);
+    }
     return strand;
   }
   Strand receive() override {
     Strand strand;
-    stream_->add_rows(strand, fetched_buffer(), at_.next, at_.in_flight);
+    if (sums_trail()) {
+      if (is_taker()) add_trailing_columns(strand);
+      stream_->add_rows_of_matrices(strand, at_.received, 0);
+      if (are_numbers_due(1)) stream_->add_numbers(strand, 0, at_.next, at_.numbers, end_);
+      if (is_taker()) add_next_deltas(strand, at_.phase + 1);
+    } else {
+      stream_->add_rows(strand, fetched_buffer(), at_.next, at_.in_flight);
+    }
     return strand;
   }
   Strand receive_columns() override {
     Strand strand;
-    stream_->add_columns(strand, at_.arrived);
+    if (!sums_trail())
+      stream_->add_columns(strand, at_.arrived);
+    else if (is_giver())
+      add_trailing_columns(strand);
     return strand;
   }
-  void turn() override { stream_->turn(); }
+  // The wave that weighs has time for them while rows are read, the other one while columns are.
+  void add_trailing_columns(Strand& strand) { stream_->add_columns_of_matrices(strand, at_.arrived, 0, at_.phase % 2); }
+  // −delta of the step in `phase`, which products of gradients start from. The numbers are the wave's own: they are
+  // read in front of the barrier.
+  void add_next_deltas(Strand& strand, int phase) {
+    at_.next_deltas = matrix_.zeros().value;
+    const int block = phase % parts_of_tile() * row_blocks();
+    for (int r = 0; r < matrix_.accumulator_layout().registers(); r += 4)
+      strand.add(
+          [=, this] {
+            Value* four = stream_->four_numbers(RowStream::Number::minus_delta, 0, block, r / 4);
+            at_.read_deltas.push_back(four);
+            for (int i = 0; i < 4; ++i)
+              at_.next_deltas = ir().CreateInsertElement(at_.next_deltas,
+                                                         ir().CreateExtractElement(four, static_cast<std::uint64_t>(i)),
+                                                         static_cast<std::uint64_t>(r + i));
+          },
+          load_slots);
+  }
+  void turn() override {
+    // The backend would sink what the next tile alone uses behind the barrier.
+    if (!at_.read_deltas.empty()) language::pin(kernel_, at_.read_deltas);
+    stream_->turn();
+  }
 
   // Nobody reads the run before any more.
   void all_have_read() {
@@ -384,7 +528,10 @@ class KeyGradient : private Weaver {
 
   // ---- A block of rows
 
-  std::vector<Block>& blocks_at(int block) { return blocks_[static_cast<std::size_t>(block)]; }
+  // `before`: of the tile before.
+  std::vector<Block>& blocks_at(int block, bool before = false) {
+    return (before ? before_ : blocks_)[static_cast<std::size_t>(block)];
+  }
 
   // Products of gradients start from −delta. The first shifts are asked for before scores are there.
   void prepare(const schedule::Multiply& multiply) override {
@@ -395,14 +542,15 @@ class KeyGradient : private Weaver {
       while (shifts.size() < quarters_of_half) read_shifts(multiply.block);
     }
     if (multiply.product != Product::gradients) return;
-    const Accumulator minus_delta = {minus_delta_of(multiply.block), matrix_.accumulator_layout()};
+    const Accumulator minus_delta = {sums_trail() ? at_.deltas : minus_delta_of(multiply.block),
+                                     matrix_.accumulator_layout()};
     for (Block& block : blocks_at(multiply.block)) block.gradients = minus_delta;
   }
   void begin(const schedule::Multiply& multiply) override {
     if (is_sum(multiply) && sums_apart()) matrix_.begin_apart();
   }
   void end(const schedule::Multiply& multiply) override {
-    for (Block& block : blocks_at(multiply.block)) {
+    for (Block& block : blocks_at(multiply.block, multiply.before)) {
       if (multiply.product == schedule::Product::values) block.weights.fragments.clear();
       if (multiply.product == schedule::Product::keys) block.d_scores.fragments.clear();
     }
@@ -411,6 +559,10 @@ class KeyGradient : private Weaver {
     return multiply.product == schedule::Product::values || multiply.product == schedule::Product::keys;
   }
 
+  // Where sums trail, LDS has the numbers of all parts of a row tile.
+  int block_of_numbers(int block) const {
+    return sums_trail() ? (at_.phase % parts_of_tile() * row_blocks()) + block : block;
+  }
   Value* minus_delta_of(int block) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const int registers = matrix_.accumulator_layout().registers();
@@ -429,8 +581,8 @@ class KeyGradient : private Weaver {
   static constexpr std::size_t quarters_of_half = 2;
   void read_shifts(int block) {
     Values& shifts = shifts_[static_cast<std::size_t>(block)];
-    shifts.push_back(
-        stream_->four_numbers(RowStream::Number::shift, at_.buffer, block, static_cast<int>(shifts.size())));
+    shifts.push_back(stream_->four_numbers(RowStream::Number::shift, at_.buffer, block_of_numbers(block),
+                                           static_cast<int>(shifts.size())));
   }
   Value* shift(int block, std::size_t keys, int r) {
     Values& shifts = shifts_[static_cast<std::size_t>(block)];
@@ -448,9 +600,9 @@ class KeyGradient : private Weaver {
       case Product::gradients:
         return from_rows(stream_->output_gradients(), multiply.block, &Block::gradients, values_);
       case Product::values:
-        return from_columns(stream_->output_gradients(), multiply.block, &Block::weights, 0);
+        return from_columns(stream_->output_gradients(), multiply, &Block::weights, 0);
       case Product::keys:
-        return from_columns(stream_->queries(), multiply.block, &Block::d_scores, 1);
+        return from_columns(stream_->queries(), multiply, &Block::d_scores, 1);
       case Product::queries:
         break;
     }
@@ -477,8 +629,10 @@ class KeyGradient : private Weaver {
   }
 
   // Columns times what was made of scores, a fragment of rows at a time.
-  std::vector<Multiplication> from_columns(attention::TileStream& tile, int block, Rounded Block::* operands,
-                                           int gradient) {
+  std::vector<Multiplication> from_columns(attention::TileStream& tile, const schedule::Multiply& multiply,
+                                           Rounded Block::* operands, int gradient) {
+    const int block = multiply.block;
+    const bool before = multiply.before;
     std::vector<Multiplication> all;
     for (int rows = 0; rows < fragments_of_block(); ++rows)
       for (int dims = 0; dims < dim_blocks(gradient); ++dims) {
@@ -489,14 +643,15 @@ class KeyGradient : private Weaver {
             .made = rows,
             .is_made =
                 [=, this] {
-                  return std::ranges::all_of(blocks_at(block),
+                  return std::ranges::all_of(blocks_at(block, before),
                                              [=](const Block& each) { return (each.*operands).has(rows); });
                 }};
         for (std::size_t keys = 0; keys < places_.size(); ++keys)
           for (int step = 0; step < matrix_.steps(); ++step)
             one.instructions.emplace_back([=, this](const OperandA& columns) {
               Accumulator& sum = sums_of(gradient, static_cast<int>(keys))[static_cast<std::size_t>(dims)];
-              const OperandB& of_rows = (blocks_at(block)[keys].*operands).fragments[static_cast<std::size_t>(rows)];
+              const OperandB& of_rows =
+                  (blocks_at(block, before)[keys].*operands).fragments[static_cast<std::size_t>(rows)];
               sum = sums_apart() ? matrix_.mma_step_apart(columns, of_rows, sum, step)
                                  : matrix_.mma_step(columns, of_rows, sum, step);
             });
@@ -507,8 +662,9 @@ class KeyGradient : private Weaver {
 
   void modify(const schedule::Modify& modify) override {
     Values unused;
-    for (const std::vector<Block>& blocks : blocks_)
-      for (const Block& block : blocks) add_unused(kernel_, block, unused);
+    for (const auto* tile : {&before_, &blocks_})
+      for (const std::vector<Block>& blocks : *tile)
+        for (const Block& block : blocks) add_unused(kernel_, block, unused);
     if (!unused.empty()) language::pin(kernel_, unused);
     Value* first_row =
         kernel_.ir().CreateAdd(stream_->first_row_of(at_.step), kernel_.constant(wave_.rows * modify.block));
@@ -520,14 +676,18 @@ class KeyGradient : private Weaver {
   }
 
   Strand strand(const schedule::Queue& queue) override {
-    if (queue.vector == schedule::Vector::give || queue.vector == schedule::Vector::take) return handed_over(queue);
+    using schedule::Vector;
+    if (queue.vector == Vector::give || queue.vector == Vector::take) return handed_over(queue);
     Strand strand;
     for (int half = 0; half < fragments_of_block(); ++half)
       for (std::size_t keys = 0; keys < places_.size(); ++keys) {
-        Block& block = blocks_at(queue.block)[keys];
-        if (queue.vector == schedule::Vector::weigh)
+        Block& block = blocks_at(queue.block, queue.before)[keys];
+        if (queue.vector == Vector::weigh)
           score_gradient_.add_weights(
-              strand, block, half, [=, this](int r) { return shift(queue.block, keys, r); }, makes_values(makes_));
+              strand, block, half, [=, this](int r) { return shift(queue.block, keys, r); },
+              makes_values(makes_) && !sums_trail());
+        else if (queue.vector == Vector::round)
+          score_gradient_.add_rounded_weights(strand, block, half);
         else
           score_gradient_.add_d_scores(strand, block, half);
       }
@@ -536,7 +696,7 @@ class KeyGradient : private Weaver {
   // One block of keys, whole.
   Strand handed_over(const schedule::Queue& queue) {
     Strand strand;
-    Block& block = blocks_at(queue.block).front();
+    Block& block = blocks_at(queue.block, queue.before).front();
     if (queue.vector == schedule::Vector::give)
       shared_->add_give(strand, block.scores, at_.buffer, queue.block);
     else
@@ -568,11 +728,23 @@ class KeyGradient : private Weaver {
     int buffer = 0;
     Step step = {};
     Step next = {};
-    Values arrived = {};    // of the step, through registers
+    Values arrived = {};    // of the step, through registers; where sums trail, of the step before
     Values in_flight = {};  // of the next one
+    // Where sums trail, what is in flight is of `fetched`, which is behind the next one, received is of the next one;
+    // and numbers of rows have registers of their own, of the next one and of `fetched`.
+    Step fetched = {};
+    Values received = {};
+    Values numbers = {};
+    Values numbers_in_flight = {};
+    int phase = 0;
+    Value* deltas = nullptr;  // −delta of the step and of the next one, in an accumulator's registers
+    Value* next_deltas = nullptr;
+    Values read_deltas = {};
   } at_;
+  Value* end_ = nullptr;  // of the row tiles, where sums trail
   Accumulators sums_;
   std::vector<std::vector<Block>> blocks_;  // of rows, of keys
+  std::vector<std::vector<Block>> before_;  // the same of the tile before, where sums trail
   std::vector<Values> shifts_;              // of each block of rows, four each
 };
 

@@ -7,6 +7,7 @@
 
 #include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
+#include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/slice.h"
 #include "templates/attention_backward/emit/row_numbers.h"
 #include "templates/attention_backward/emit/shared_weights.h"
@@ -30,27 +31,32 @@ Value* stride_of(Kernel& kernel, std::size_t at) { return kernel.argument_i32(te
 }  // namespace
 
 RowStreamPlan plan_row_stream(const targets::Target& target, const KeyKernel& spec, Sums sums) {
-  const int rows = rows_at_once(spec, target);
+  const int rows = rows_of_step(spec, target);
   const int element_bytes = attention::bytes_of(spec.dtype);
   RowStreamPlan plan = {.rows = rows, .q = {}, .d_o = {}};
   const int buffers = spec.shared ? shared_buffers : 2;
   const int bringing = waves / waves_of_block(spec);
+  // Waves that share keys need all images, whatever the sums of each.
+  const bool all_images = spec.shared && !target.transpose_read;
+  const int column_images = all_images ? 2 : 1;
   plan.q = plan_wide_tile(target,
                           {.rows = rows,
                            .dims = spec.head_dim_qk,
                            .element_bytes = element_bytes,
-                           .by_columns = makes_keys(sums),
+                           .by_columns = all_images || makes_keys(sums),
                            .filled_buffers = buffers,
-                           .filling_waves = bringing},
+                           .filling_waves = bringing,
+                           .column_images = column_images},
                           0, 0);
   plan.d_o = plan_wide_tile(target,
                             {.rows = rows,
                              .dims = spec.head_dim_v,
                              .element_bytes = element_bytes,
-                             .by_columns = makes_values(sums),
-                             .by_rows = makes_keys(sums),
+                             .by_columns = all_images || makes_values(sums),
+                             .by_rows = all_images || makes_keys(sums),
                              .filled_buffers = buffers,
-                             .filling_waves = bringing},
+                             .filling_waves = bringing,
+                             .column_images = column_images},
                             plan.q.total_bytes(), plan.q.regions());
   if (spec.shared) {
     plan.shifts = makes_values(sums);
@@ -104,19 +110,15 @@ Value* RowStream::first_row_of(const Step& step) const {
 
 Value* RowStream::head_of(const Step& step) const { return kernel_.ir().CreateAdd(place_.first_head, step.head); }
 
-// A part of a tile may begin beyond the sequence: then its rows are none.
 void RowStream::add_fetch(Strand& strand, int buffer, const Step& step, Values& in_flight) {
+  add_fetch_of_numbers(strand, step, in_flight);
+  add_fetch_of_matrices(strand, buffer, step, in_flight);
+}
+
+void RowStream::add_fetch_of_numbers(Strand& strand, const Step& step, Values& in_flight) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* head = head_of(step);
   Value* row = first_row_of(step);
-  Value* is_inside = ir.CreateICmpSLT(row, place_.sequence.query_length);
-  Value* rows = ir.CreateSelect(is_inside, place_.sequence.query_length, kernel_.constant(0));
-  Value* from = ir.CreateSelect(is_inside, row, kernel_.constant(0));
-  const auto rows_of = [=, this](std::size_t at, int dims) {
-    return attention::slice_of(kernel_, tensor_fields(at), place_.batch, head, place_.sequence.query_start, rows,
-                               dims * attention::bytes_of(spec_.dtype))
-        .buffer;
-  };
   for (const auto& [at, is_taken] :
        {std::pair{offsetof(Arguments, lse), plan_.shifts}, {offsetof(Arguments, delta), plan_.deltas}}) {
     if (!is_taken) continue;
@@ -128,6 +130,21 @@ void RowStream::add_fetch(Strand& strand, int buffer, const Step& step, Values& 
         },
         address_slots);
   }
+}
+
+// A part of a tile may begin beyond the sequence: then its rows are none.
+void RowStream::add_fetch_of_matrices(Strand& strand, int buffer, const Step& step, Values& in_flight) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* head = head_of(step);
+  Value* row = first_row_of(step);
+  Value* is_inside = ir.CreateICmpSLT(row, place_.sequence.query_length);
+  Value* rows = ir.CreateSelect(is_inside, place_.sequence.query_length, kernel_.constant(0));
+  Value* from = ir.CreateSelect(is_inside, row, kernel_.constant(0));
+  const auto rows_of = [=, this](std::size_t at, int dims) {
+    return attention::slice_of(kernel_, tensor_fields(at), place_.batch, head, place_.sequence.query_start, rows,
+                               dims * attention::bytes_of(spec_.dtype))
+        .buffer;
+  };
   if (plan_.brings_q)
     queries_.add_fetch(
         strand, buffer, [=, this] { return rows_of(offsetof(Arguments, q), spec_.head_dim_qk); }, from, in_flight);
@@ -144,10 +161,18 @@ Values RowStream::fetch(int buffer, const Step& step) {
   return in_flight;
 }
 
-// Rows beyond the sequence weigh nothing. Nothing of a lane's number lives through the products.
 void RowStream::add_rows(Strand& strand, int buffer, const Step& step, const Values& in_flight) {
-  queries_.add_rows(strand, in_flight, plan_.numbers());
-  output_gradients_.add_rows(strand, in_flight, plan_.numbers() + queries_.in_flight());
+  add_rows_of_matrices(strand, in_flight, plan_.numbers());
+  add_numbers(strand, buffer, step, in_flight);
+}
+
+void RowStream::add_rows_of_matrices(Strand& strand, const Values& in_flight, std::size_t first) {
+  if (plan_.brings_q) queries_.add_rows(strand, in_flight, first);
+  if (plan_.brings_d_o) output_gradients_.add_rows(strand, in_flight, first + in_flight_of_q());
+}
+
+// Rows beyond the sequence weigh nothing. Nothing of a lane's number lives through the products.
+void RowStream::add_numbers(Strand& strand, int buffer, const Step& step, const Values& in_flight, Value* end) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto write = [=, this, &ir](Value* lane, Value* number, int at) {
     Value* of_wave = ir.CreateMul(kernel_.wave(), kernel_.constant(plan_.numbers_of_wave()));
@@ -160,7 +185,9 @@ void RowStream::add_rows(Strand& strand, int buffer, const Step& step, const Val
     strand.add(
         [=, this, &in_flight, &ir] {
           Value* lane = attention::lane_made_anew(kernel_);
-          Value* has_row = ir.CreateICmpSLT(ir.CreateAdd(first_row_of(step), lane), place_.sequence.query_length);
+          Value* rows = place_.sequence.query_length;
+          if (end != nullptr) rows = attention::minimum(kernel_, rows, ir.CreateMul(end, kernel_.constant(tile_rows)));
+          Value* has_row = ir.CreateICmpSLT(ir.CreateAdd(first_row_of(step), lane), rows);
           Value* shift = ir.CreateSelect(has_row, shift_of(kernel_, in_flight.front()),
                                          kernel_.constant(-std::numeric_limits<float>::infinity()));
           write(lane, shift, 0);
@@ -175,8 +202,17 @@ void RowStream::add_rows(Strand& strand, int buffer, const Step& step, const Val
 }
 
 void RowStream::add_columns(Strand& strand, const Values& in_flight) {
-  queries_.add_columns(strand, in_flight, plan_.numbers());
-  output_gradients_.add_columns(strand, in_flight, plan_.numbers() + queries_.in_flight());
+  add_columns_of_matrices(strand, in_flight, plan_.numbers());
+}
+
+void RowStream::add_columns_of_matrices(Strand& strand, const Values& in_flight, std::size_t first, int image) {
+  if (plan_.brings_q) queries_.add_columns(strand, in_flight, first, image);
+  if (plan_.brings_d_o) output_gradients_.add_columns(strand, in_flight, first + in_flight_of_q(), image);
+}
+
+void RowStream::read_columns_from(int image) {
+  queries_.read_columns_from(image);
+  output_gradients_.read_columns_from(image);
 }
 
 void RowStream::turn() const {

@@ -69,6 +69,18 @@ class RowStream {
   // The numbers of what was fetched into LDS; and what passes registers: its rows, its columns.
   void add_rows(language::Strand& strand, int buffer, const Step& step, const language::Values& in_flight);
   void add_columns(language::Strand& strand, const language::Values& in_flight);
+  // The same in parts: the numbers, of a whole row tile; the matrices, which stand in `in_flight` from `first` on.
+  void add_fetch_of_numbers(language::Strand& strand, const Step& step, language::Values& in_flight);
+  void add_fetch_of_matrices(language::Strand& strand, int buffer, const Step& step, language::Values& in_flight);
+  // `end`: rows of this tile and of those behind it weigh nothing, too.
+  void add_numbers(language::Strand& strand, int buffer, const Step& step, const language::Values& in_flight,
+                   language::Value* end = nullptr);
+  void add_rows_of_matrices(language::Strand& strand, const language::Values& in_flight, std::size_t first);
+  void add_columns_of_matrices(language::Strand& strand, const language::Values& in_flight, std::size_t first,
+                               int image = 0);
+  // Where there are two images of columns, what is read from here on.
+  void read_columns_from(int image);
+  std::size_t numbers() const { return plan_.numbers(); }
   // What was received may be read by everybody, and what has been read is free.
   void turn() const;
 
@@ -83,6 +95,8 @@ class RowStream {
   const KeyPlace& place_;
   const language::Lds& lds_;
   RowStreamPlan plan_;
+  std::size_t in_flight_of_q() const { return plan_.brings_q ? queries_.in_flight() : 0; }
+
   WideTile queries_;
   WideTile output_gradients_;
   language::Value* numbers_read_ = nullptr;  // per lane group

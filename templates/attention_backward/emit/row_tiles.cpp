@@ -55,15 +55,17 @@ Value* key_of(Kernel& kernel, Value* row) {
 
 // Of the columns' image: the unit of a line of 128 bytes at which unit `unit` of a dim's rows stands. A line is one dim
 // of 64 rows, or two of 32; then bits 1, 2, 3 and 4 of a dim are k0 … k3, and the key k3, k1, k0 ^ k2. So eight
-// neighbouring dims have the same unit in eight places (a read), and every fourth of 32 dims too (a write).
+// neighbouring dims have the same unit in eight places (a read), and every fourth of 32 dims too (a write). Threads of
+// eight dims write every eighth of 64: there the key's k1 is k1 ^ bit 5.
 constexpr int units_of_line = 8;
-Value* unit_in_line(Kernel& kernel, Value* dim, Value* unit, int units) {
+Value* unit_in_line(Kernel& kernel, Value* dim, Value* unit, int units, bool of_eight_dims) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto bits = [&](int from, int mask) {
     return ir.CreateAnd(ir.CreateLShr(dim, kernel.constant(from)), kernel.constant(mask));
   };
   if (units == units_of_line) return ir.CreateXor(unit, ir.CreateXor(bits(0, units - 1), bits(3, units - 1)));
   Value* key = ir.CreateXor(bits(1, 3), bits(3, 1));
+  if (of_eight_dims) key = ir.CreateXor(key, ir.CreateShl(bits(5, 1), kernel.constant(1)));
   key = ir.CreateOr(key, ir.CreateShl(bits(4, 1), kernel.constant(2)));
   return ir.CreateXor(ir.CreateOr(unit, ir.CreateShl(bits(0, 1), kernel.constant(2))), key);
 }
@@ -139,7 +141,7 @@ void RowTile::prepare_reads_of_images() {
         ir.CreateAdd(row_place, ir.CreateMul(ir.CreateXor(unit, constant(bits)), constant(unit_bytes))));
   if (!plan_.shape.by_columns) return;
   const int units = units_of_column();
-  Value* swizzled = unit_in_line(kernel_, row, group, units);
+  Value* swizzled = unit_in_line(kernel_, row, group, units, false);
   Value* dim_place = read_from(line_of(kernel_, row, units));
   for (int bits = 0; bits < units; bits += 2)
     read_columns_.push_back(
@@ -165,15 +167,27 @@ void RowTile::prepare_fills() {
   Value* line = ir.CreateUDiv(lane, constant(units_of_bank_line));
   Value* in_line = ir.CreateXor(ir.CreateAnd(lane, constant(units_of_bank_line - 1)), key_of_line(kernel_, line));
   Value* row = ir.CreateAdd(ir.CreateMul(line, constant(rows_of_line)), ir.CreateUDiv(in_line, constant(units)));
-  Value* wave = kernel_.wave();
-  if (plan_.shape.filling_waves < waves) wave = ir.CreateUDiv(wave, constant(waves / plan_.shape.filling_waves));
+  Value* wave = filling_wave();
   row = ir.CreateAdd(row, ir.CreateMul(wave, constant(fills_of_wave() * rows_of_fill())));
   Value* unit = ir.CreateAnd(in_line, constant(units - 1));
   offsets_.push_back(ir.CreateAdd(ir.CreateMul(row, row_stride_), ir.CreateMul(unit, constant(unit_bytes))));
   fill_place_ = ir.CreateMul(wave, constant(fills_of_wave() * fill_stride));
 }
 
-int RowTile::dims_of_thread() const { return plan_.shape.rows * plan_.shape.dims / (threads * rows_of_thread); }
+int RowTile::filling_threads() const { return threads / waves * plan_.shape.filling_waves; }
+int RowTile::dims_of_thread() const {
+  return plan_.shape.rows * plan_.shape.dims / (filling_threads() * rows_of_thread);
+}
+Value* RowTile::filling_wave() const {
+  Value* wave = kernel_.wave();
+  if (plan_.shape.filling_waves == waves) return wave;
+  return kernel_.ir().CreateUDiv(wave, kernel_.constant(waves / plan_.shape.filling_waves));
+}
+Value* RowTile::filling_thread() const {
+  if (plan_.shape.filling_waves == waves) return kernel_.thread();
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateAdd(ir.CreateMul(filling_wave(), kernel_.constant(kernel_.target().wave_size)), kernel_.lane());
+}
 
 // A thread has a block of four rows and some dims: it can write both images.
 void RowTile::prepare_registers() {
@@ -181,7 +195,7 @@ void RowTile::prepare_registers() {
   const auto constant = [&](int value) { return kernel_.constant(value); };
   const int dims = dims_of_thread();
   const int groups = plan_.shape.dims / dims;
-  Value* thread = kernel_.thread();
+  Value* thread = filling_thread();
   // Of 16 neighbouring threads eight have a group of rows, and eight the one two behind it, at dims eight groups away:
   // so neither the rows that they write nor the columns meet in a bank.
   const auto bits = [&](int from, int mask) {
@@ -190,7 +204,8 @@ void RowTile::prepare_registers() {
   constexpr int neighbour_threads = 16;
   const int more = groups / 8;
   Value* half = bits(3, 1);
-  Value* dim_group = ir.CreateOr(bits(0, 7), ir.CreateShl(ir.CreateXor(bits(4, more - 1), half), constant(3)));
+  Value* dim_group = bits(0, 7);
+  if (more > 1) dim_group = ir.CreateOr(dim_group, ir.CreateShl(ir.CreateXor(bits(4, more - 1), half), constant(3)));
   Value* rest = ir.CreateUDiv(thread, constant(neighbour_threads * more));
   Value* row_group = ir.CreateOr(
       ir.CreateAnd(rest, constant(1)),
@@ -210,10 +225,10 @@ void RowTile::prepare_registers() {
   Value* of_rows = ir.CreateOr(ir.CreateShl(ir.CreateLShr(row_group, constant(2)), constant(1)),
                                ir.CreateAnd(row_group, constant(1)));
   const int units = units_of_column();
-  column_place_ =
-      ir.CreateAdd(line_of(kernel_, dim, units),
-                   ir.CreateAdd(ir.CreateMul(unit_in_line(kernel_, dim, of_rows, units), constant(unit_bytes)),
-                                ir.CreateMul(half, constant(unit_bytes / 2))));
+  column_place_ = ir.CreateAdd(
+      line_of(kernel_, dim, units),
+      ir.CreateAdd(ir.CreateMul(unit_in_line(kernel_, dim, of_rows, units, writes_eight_dims()), constant(unit_bytes)),
+                   ir.CreateMul(half, constant(unit_bytes / 2))));
 }
 
 void RowTile::add_fetch(language::Strand& strand, int buffer, const std::function<language::Buffer()>& from,
@@ -263,7 +278,7 @@ void RowTile::add_rows(language::Strand& strand, const Values& loaded, std::size
 }
 
 // Four rows of dwords, two dims each → for every dim a pair of dwords, four rows.
-void RowTile::add_columns(language::Strand& strand, const Values& loaded, std::size_t first) {
+void RowTile::add_columns(language::Strand& strand, const Values& loaded, std::size_t first, int image) {
   if (!plan_.has_columns()) return;
   const auto dword = [=, this, &loaded](std::size_t row, int dim) {
     Value* four = loaded[first + row];
@@ -290,7 +305,7 @@ void RowTile::add_columns(language::Strand& strand, const Values& loaded, std::s
           Value* place = ir.CreateXor(column_place_, kernel_.constant(unit_change(dim, units) * unit_bytes));
           const int line = units == units_of_line ? dim : dim / 2;
           lds_.write(plan_.first_region, rows, place,
-                     at(0) + plan_.columns_byte() + (line * units_of_line * unit_bytes));
+                     at(0) + plan_.columns_byte() + (image * plan_.image_bytes) + (line * units_of_line * unit_bytes));
         },
         2 + store_slots);
 }
@@ -317,10 +332,10 @@ language::OperandA RowTile::transposed(int buffer, int dim_block, int row_block)
   if (!plan_.transposes) {
     const int units = units_of_column();
     // The key of the block's dims: bits of the block that fall into it, and the unit's own.
-    const int of_block = units == units_of_line ? 4 * dim_block : 0;
+    const int of_block = units == units_of_line ? 4 * dim_block : (writes_eight_dims() ? 2 * dim_block : 0);
     const int bits = (of_block ^ (2 * row_block)) & (units - 1);
-    const int offset =
-        from(buffer) + plan_.columns_byte() + (dim_block * language::wave_shape(kernel_).rows * column_bytes());
+    const int offset = from(buffer) + plan_.columns_byte() + (column_image_ * plan_.image_bytes) +
+                       (dim_block * language::wave_shape(kernel_).rows * column_bytes());
     return matrix_.operand_a(lds_.read(region, unit_bytes, read_columns_[static_cast<std::size_t>(bits / 2)], offset),
                              language::KOrder::accumulator_rows);
   }

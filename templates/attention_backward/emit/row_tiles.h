@@ -35,9 +35,9 @@ struct RowTileShape {
   int element_bytes = 0;
   bool by_columns = false;  // asked for, too
   bool by_rows = true;
-  // With LDS DMA: buffers, and waves that fill them: all, or every second one, or fewer.
-  int filled_buffers = 2;
-  int filling_waves = waves;
+  int filled_buffers = 2;     // with LDS DMA
+  int filling_waves = waves;  // all, or every second one, or fewer
+  int column_images = 1;      // without LDS DMA
 };
 
 // Where the images of a tile stand.
@@ -54,7 +54,9 @@ struct RowTilePlan {
   constexpr bool has_rows() const { return transposes || shape.by_rows; }
   constexpr bool has_columns() const { return !transposes && shape.by_columns; }
   constexpr int columns_byte() const { return has_rows() ? image_bytes : 0; }  // of a buffer
-  constexpr int buffer_bytes() const { return columns_byte() + (has_columns() ? image_bytes : 0); }
+  constexpr int buffer_bytes() const {
+    return columns_byte() + (has_columns() ? shape.column_images * image_bytes : 0);
+  }
   constexpr int total_bytes() const { return buffers * buffer_bytes(); }
   constexpr int regions() const { return buffers; }
 };
@@ -72,7 +74,9 @@ class RowTile final : public attention::TileStream {
   // From registers into the images, piece by piece; `loaded` from `first` on is what add_fetch added. Nothing where LDS
   // was filled.
   void add_rows(language::Strand& strand, const language::Values& loaded, std::size_t first);
-  void add_columns(language::Strand& strand, const language::Values& loaded, std::size_t first);
+  void add_columns(language::Strand& strand, const language::Values& loaded, std::size_t first, int image = 0);
+  // Of several images of columns, the one that is read from here on.
+  void read_columns_from(int image) { column_image_ = image; }
   // How many values they are.
   std::size_t in_flight() const { return plan_.transposes ? 0 : rows_of_thread; }
 
@@ -81,6 +85,7 @@ class RowTile final : public attention::TileStream {
 
  private:
   static constexpr int rows_of_thread = 4;
+  static constexpr int dims_of_unit = 8;
 
   int row_bytes() const { return plan_.shape.dims * plan_.shape.element_bytes; }
   int unit_elements() const;
@@ -94,6 +99,12 @@ class RowTile final : public attention::TileStream {
   int fills_of_wave() const;
   int rows_of_fill() const;
   int dims_of_thread() const;
+  int filling_threads() const;
+  // The number of the wave, or of this thread, among those that fill.
+  language::Value* filling_wave() const;
+  language::Value* filling_thread() const;
+  // Lanes that write columns at once are eight dims apart: the key of 32 rows needs another bit of them.
+  bool writes_eight_dims() const { return dims_of_thread() == dims_of_unit; }
   void prepare_fills();
   void prepare_registers();
   void prepare_reads_of_image();
@@ -107,8 +118,9 @@ class RowTile final : public attention::TileStream {
   std::vector<language::Value*> offsets_;  // in memory: of the first fill of this wave, or of each row of this thread
   std::vector<language::Value*> row_places_;  // where this thread writes its rows
   language::Value* column_place_ = nullptr;   // and the first of its columns
-  language::Value* fill_place_ = nullptr;     // where this wave's fills begin
-  std::vector<language::Value*> read_rows_;   // per lane, by the unit bits that an instruction's offset cannot express
+  int column_image_ = 0;
+  language::Value* fill_place_ = nullptr;    // where this wave's fills begin
+  std::vector<language::Value*> read_rows_;  // per lane, by the unit bits that an instruction's offset cannot express
   std::vector<language::Value*> read_columns_;  // the same
 };
 

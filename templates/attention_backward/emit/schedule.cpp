@@ -65,6 +65,14 @@ constexpr Schedule taking = {{Queue{Vector::take, 0}, Multiply{Product::gradient
                               Queue{Vector::take, 1}, Multiply{Product::gradients, 1}, Queue{Vector::differentiate, 1},
                               Multiply{Product::keys, 0}, Multiply{Product::keys, 1}}};
 
+// The same a tile behind, where rows come first. Weights that the one wave makes under its columns are given before the
+// tile ends; the other one takes them in the next.
+constexpr Schedule giving_behind = {{Queue{Vector::round, 0, true}, Multiply{Product::scores, 0}, Modify{0},
+                                     Queue{Vector::weigh, 0}, Queue{Vector::give, 0},
+                                     Multiply{Product::values, 0, true}}};
+constexpr Schedule taking_behind = {{Queue{Vector::take, 0, true}, Queue{Vector::differentiate, 0, true},
+                                     Multiply{Product::gradients, 0}, Multiply{Product::keys, 0, true}}};
+
 constexpr bool are_rows_first(const Schedule& schedule) {
   bool columns = false;
   for (const Act& act : schedule.acts)
@@ -87,8 +95,8 @@ constexpr Schedule keys_rows_first = rows_first(2, {Product::values, Product::ke
 constexpr Schedule queries_rows_first = rows_first(2, {Product::queries});
 
 // With operands and sums of 64 keys and 128 dims in 384 registers there is room for 2.5 · 2 accumulators and no more.
-constexpr bool holds(const Schedule& schedule, Kernel kernel, int blocks, double most) {
-  Model model(kernel, blocks);
+constexpr bool holds(const Schedule& schedule, Kernel kernel, int blocks, double most, Sum sum = Sum::of_tile) {
+  Model model(kernel, blocks, sum);
   return !model.run(schedule) && model.most_alive() <= most;
 }
 static_assert(holds(keys_1, Kernel::keys, 1, 2.5) && holds(keys_2, Kernel::keys, 2, 3.5));
@@ -99,6 +107,9 @@ static_assert(holds(keys_rows_first, Kernel::keys, 2, 5) && holds(queries_rows_f
 static_assert(holds(values_alone, Kernel::values_alone, 1, 1) && holds(keys_alone, Kernel::keys_alone, 1, 2));
 static_assert(holds(giving, Kernel::giving, 2, 3) && holds(taking, Kernel::taking, 2, 4));
 static_assert(are_rows_first(giving) && are_rows_first(taking));
+static_assert(holds(giving_behind, Kernel::giving, 1, 2, Sum::of_tile_before) &&
+              holds(taking_behind, Kernel::taking, 1, 3, Sum::of_tile_before));
+static_assert(are_rows_first(giving_behind) && are_rows_first(taking_behind));
 static_assert(are_rows_first(values_alone) && are_rows_first(keys_alone));
 static_assert(are_rows_first(keys_1) && are_rows_first(queries_1) && are_rows_first(keys_rows_first) &&
               are_rows_first(queries_rows_first));
@@ -110,7 +121,10 @@ const Schedule& key_schedule(int blocks, Order order, Sums sums) {
   if (blocks == 1) return keys_1;
   return order == Order::hiding ? keys_2 : keys_rows_first;
 }
-const Schedule& shared_schedule(Sums sums) { return makes_values(sums) ? giving : taking; }
+const Schedule& shared_schedule(Order order, Sums sums) {
+  if (order == Order::hiding) return makes_values(sums) ? giving : taking;
+  return makes_values(sums) ? giving_behind : taking_behind;
+}
 const Schedule& query_schedule(int blocks, Order order) {
   if (blocks == 1) return queries_1;
   return order == Order::hiding ? queries_2 : queries_rows_first;

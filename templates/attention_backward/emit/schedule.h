@@ -12,6 +12,7 @@
 //   weigh(b)        P = exp2(S · c + b), and P rounded where a product takes it
 //   gradients(b)    dP − delta
 //   give(b)         P, not rounded, to the wave that shares the keys; take(b) by it, a tile later
+//   round(b)        P of the tile before, which was given then
 //   differentiate   dS = P · (dP − delta), rounded
 //   values(b)       dV += dOᵀ · P
 //   keys(b)         dK += Qᵀ · dS
@@ -31,12 +32,13 @@ using attention::schedule::List;
 
 enum class Product : std::uint8_t { scores, gradients, values, keys, queries };
 inline constexpr int products = 5;
-enum class Vector : std::uint8_t { weigh, differentiate, give, take };
+enum class Vector : std::uint8_t { weigh, differentiate, give, take, round };
 
-// Matrix instructions, with the queue in their shadow.
+// Matrix instructions, with the queue in their shadow. `before`: of the tile before, here and below.
 struct Multiply {
   Product product = Product::scores;
   int block = 0;
+  bool before = false;
 };
 // Raw scores → modified, hidden keys −∞. It branches, so nothing stands beside it.
 struct Modify {
@@ -46,6 +48,7 @@ struct Modify {
 struct Queue {
   Vector vector = Vector::weigh;
   int block = 0;
+  bool before = false;
 };
 
 using Act = std::variant<Multiply, Modify, Queue>;
@@ -60,8 +63,9 @@ constexpr bool reads_rows(Product product) { return product == Product::scores |
 
 // Tiles of one or two blocks. Of one alone of the sums: one block.
 const Schedule& key_schedule(int blocks, Order order, Sums sums = Sums::both);
-// Of waves that share keys: two blocks, one of the sums.
-const Schedule& shared_schedule(Sums sums);
+// Of waves that share keys: one of the sums. Two blocks; or where rows come first, one, and the columns are those of
+// the tile before, so that a tile's vector work has its time.
+const Schedule& shared_schedule(Order order, Sums sums);
 const Schedule& query_schedule(int blocks, Order order);
 
 }  // namespace wavejit::attention_backward::schedule

@@ -15,11 +15,16 @@ namespace wavejit::attention_backward::schedule {
 // The dK/dV kernel also with a walk for each of its sums, and with a wave for each of them: then the one gives weights
 // and the other takes them.
 enum class Kernel : std::uint8_t { queries, keys, values_alone, keys_alone, giving, taking };
+// Whose products of columns a tile of waves that share keys has.
+enum class Sum : std::uint8_t { of_tile, of_tile_before };
 
 class Model {
  public:
   static constexpr int most_blocks = 2;
-  constexpr Model(Kernel kernel, int blocks) : kernel_(kernel), blocks_(blocks) {}
+  constexpr Model(Kernel kernel, int blocks, Sum sum = Sum::of_tile) : kernel_(kernel), blocks_(blocks), sum_(sum) {
+    if (sum != Sum::of_tile_before) return;
+    for (int block = 0; block < blocks; ++block) before_.at(static_cast<std::size_t>(block)) = left_by_a_tile();
+  }
 
   constexpr Fault run(const Schedule& schedule) {
     for (const Act& act : schedule.acts) {
@@ -29,11 +34,13 @@ class Model {
     row_ = "the end";
     for (int block = 0; block < blocks_; ++block) {
       const Block& of = block_of(block);
+      const Block& summed = block_of(block, sum_ == Sum::of_tile_before);
       block_ = block;
-      require(makes(Product::queries) == of.queries && makes(Product::values) == of.values &&
-                  makes(Product::keys) == of.keys,
+      require(makes(Product::queries) == summed.queries && makes(Product::values) == summed.values &&
+                  makes(Product::keys) == summed.keys,
               "a block is missing in a sum");
       require((kernel_ == Kernel::giving) == of.giving, "weights of a block are not handed over");
+      require(sum_ == Sum::of_tile || leaves_what_the_next_sums(of), "a tile leaves too little to the next");
     }
     return fault_;
   }
@@ -45,8 +52,19 @@ class Model {
   struct Block {
     bool scores = false, modified = false, weighing = false, weighed = false, gradients = false,
          differentiating = false, differentiated = false, values = false, keys = false, queries = false, giving = false,
-         given = false;
+         given = false, rounding = false, rounded = false;
   };
+  // What a tile has of the one before.
+  constexpr Block left_by_a_tile() const {
+    Block of;
+    of.scores = of.modified = of.weighing = of.weighed = of.giving = of.given = kernel_ == Kernel::giving;
+    of.gradients = kernel_ == Kernel::taking;
+    return of;
+  }
+  constexpr bool leaves_what_the_next_sums(const Block& of) const {
+    return kernel_ == Kernel::giving ? of.weighing && of.giving && !of.rounding : of.gradients && !of.differentiating;
+  }
+  constexpr bool rounds_late() const { return kernel_ == Kernel::giving && sum_ == Sum::of_tile_before; }
 
   constexpr bool makes(Product sum) const {
     switch (sum) {
@@ -65,14 +83,15 @@ class Model {
   constexpr void require(bool holds, std::string_view what) {
     if (!holds && !fault_) fault_ = {.row = row_, .tile = block_, .what = what};
   }
-  constexpr Block& block_of(int block) {
+  constexpr Block& block_of(int block, bool before = false) {
     require(block >= 0 && block < blocks_, "there is no such block");
-    return all_.at(static_cast<std::size_t>(std::clamp(block, 0, most_blocks - 1)));
+    require(!before || sum_ == Sum::of_tile_before, "nothing is left of the tile before");
+    return (before ? before_ : all_).at(static_cast<std::size_t>(std::clamp(block, 0, most_blocks - 1)));
   }
 
   constexpr void perform(const Multiply& multiply) {
     block_ = multiply.block;
-    Block& of = block_of(multiply.block);
+    Block& of = block_of(multiply.block, multiply.before);
     const bool first = multiply.block == 0;
     switch (multiply.product) {
       case Product::scores:
@@ -89,9 +108,13 @@ class Model {
       case Product::values:
         row_ = "values";
         require(makes(Product::values), "the kernel has no such sum");
-        require(of.weighing && !of.values, "multiplies weights that nobody makes, or twice");
-        require(first || block_of(multiply.block - 1).values, "blocks do not ascend in a sum");
-        drain(of.weighed, Vector::weigh, multiply.block);
+        require((rounds_late() ? of.rounding : of.weighing) && !of.values,
+                "multiplies weights that nobody makes, or twice");
+        require(first || block_of(multiply.block - 1, multiply.before).values, "blocks do not ascend in a sum");
+        if (rounds_late())
+          drain(of.rounded, Vector::round, multiply);
+        else
+          drain(of.weighed, Vector::weigh, multiply);
         of.values = true;
         break;
       case Product::keys:
@@ -101,8 +124,8 @@ class Model {
         require(makes(multiply.product), "the kernel has no such sum");
         bool Block::* done = keys ? &Block::keys : &Block::queries;
         require(of.differentiating && !(of.*done), "multiplies gradients that nobody makes, or twice");
-        require(first || block_of(multiply.block - 1).*done, "blocks do not ascend in a sum");
-        drain(of.differentiated, Vector::differentiate, multiply.block);
+        require(first || block_of(multiply.block - 1, multiply.before).*done, "blocks do not ascend in a sum");
+        drain(of.differentiated, Vector::differentiate, multiply);
         of.*done = true;
         break;
       }
@@ -119,7 +142,7 @@ class Model {
 
   constexpr void perform(const Queue& queue) {
     block_ = queue.block;
-    Block& of = block_of(queue.block);
+    Block& of = block_of(queue.block, queue.before);
     // What is on the queue reads its operands when it is written, which may be at once.
     switch (queue.vector) {
       case Vector::weigh:
@@ -144,6 +167,12 @@ class Model {
         require(!of.weighing, "takes weights twice");
         of.weighing = true;
         break;
+      case Vector::round:
+        row_ = "round";
+        require(rounds_late(), "weights are rounded where they are made");
+        require(of.weighing && !of.rounding, "rounds weights that nobody makes, or twice");
+        of.rounding = true;
+        break;
     }
     queue_.add(queue);
   }
@@ -155,6 +184,8 @@ class Model {
         return of.weighed;
       case Vector::differentiate:
         return of.differentiated;
+      case Vector::round:
+        return of.rounded;
       case Vector::give:
         break;
     }
@@ -162,37 +193,40 @@ class Model {
   }
 
   // The queue is in order: all before a piece is done with it.
-  constexpr void drain(bool done, Vector vector, int block) {
+  constexpr void drain(bool done, Vector vector, const Multiply& multiply) {
     if (done) return;
     for (Queue& piece : queue_) {
-      Block& of = block_of(piece.block);
+      Block& of = block_of(piece.block, piece.before);
       done_by(of, piece.vector) = true;
-      if (piece.vector == vector && piece.block == block) return;
+      if (piece.vector == vector && piece.block == multiply.block && piece.before == multiply.before) return;
     }
   }
 
   // By everybody who takes them as they are.
   constexpr bool weights_are_used(const Block& of) const {
-    if (kernel_ == Kernel::giving) return of.given;
+    if (kernel_ == Kernel::giving) return of.given && (of.rounded || !rounds_late());
     return kernel_ == Kernel::values_alone ? of.weighed : of.differentiated;
   }
 
   // As if the queue were written where it must be at the latest.
   constexpr double alive() const {
     double sum = 0;
-    for (const Block& of : all_) {
-      const bool weights = (of.scores || (kernel_ == Kernel::taking && of.weighing)) && !weights_are_used(of);
-      const bool gradients = of.gradients && !of.differentiated;
-      const bool rounded = makes(Product::values) && of.weighed && !of.values;
-      const bool d_scores = of.differentiated && !of.keys && !of.queries;
-      sum += (weights ? 1 : 0) + (gradients ? 1 : 0) + (rounded ? 0.5 : 0) + (d_scores ? 0.5 : 0);
-    }
+    for (const auto* tile : {&all_, &before_})
+      for (const Block& of : *tile) {
+        const bool weights = (of.scores || (kernel_ == Kernel::taking && of.weighing)) && !weights_are_used(of);
+        const bool gradients = of.gradients && !of.differentiated;
+        const bool rounded = makes(Product::values) && (rounds_late() ? of.rounded : of.weighed) && !of.values;
+        const bool d_scores = of.differentiated && !of.keys && !of.queries;
+        sum += (weights ? 1 : 0) + (gradients ? 1 : 0) + (rounded ? 0.5 : 0) + (d_scores ? 0.5 : 0);
+      }
     return sum;
   }
 
   Kernel kernel_;
   int blocks_;
+  Sum sum_;
   std::array<Block, most_blocks> all_{};
+  std::array<Block, most_blocks> before_{};
   List<Queue, 8> queue_;
   double most_alive_ = 0;
   Fault fault_;

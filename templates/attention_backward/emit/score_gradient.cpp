@@ -84,6 +84,12 @@ void ScoreGradient::add_weights(Strand& strand, Block& block, int fragment, cons
   }
 }
 
+void ScoreGradient::add_rounded_weights(Strand& strand, Block& block, int fragment) const {
+  const int pairs = registers() / 2;
+  for (int pair = fragment * pairs; pair < (fragment + 1) * pairs; ++pair)
+    add_rounding(strand, block.scores, pair, block.weights);
+}
+
 void ScoreGradient::add_d_scores(Strand& strand, Block& block, int fragment) const {
   const int first = fragment * registers();
   const int last = first + registers();

@@ -59,6 +59,8 @@ class ScoreGradient {
   // Scores → weights. `shift(r)`: b of register r's row. `rounds`: also to operands.
   void add_weights(language::Strand& strand, Block& block, int fragment,
                    const std::function<language::Value*(int)>& shift, bool rounds) const;
+  // Weights to operands, which add_weights has not rounded.
+  void add_rounded_weights(language::Strand& strand, Block& block, int fragment) const;
   // Weights and gradients → dS.
   void add_d_scores(language::Strand& strand, Block& block, int fragment) const;
 

@@ -18,6 +18,12 @@
 
 namespace wavejit::attention_backward {
 
+// Where images of rows and columns stand by turns (row_tiles.h), products of columns are those of the tile before, in
+// both waves; two barriers a tile, and one place of weights:
+//
+//   giver   tile t      S of tile t │ P of tile t, given; dV of tile t − 1 │
+//   taker   tile t      P of tile t − 1 taken; dP of tile t │ dK of tile t − 1 │
+
 // Tiles of rows, and of weights, that waves which share keys have in LDS.
 inline constexpr int shared_buffers = 3;
 // How many tiles behind the one that they walk the next one is fetched for: the taker's is the giver's one further.
@@ -26,10 +32,10 @@ inline constexpr int taker_lead = 2;
 
 class SharedWeights {
  public:
-  static int bytes(language::Kernel& kernel, int row_blocks) {
-    return shared_buffers * bytes_of_buffer(kernel, row_blocks);
+  // `buffers`: as many as tiles of rows have, and as many regions.
+  static int bytes(language::Kernel& kernel, int row_blocks, int buffers) {
+    return buffers * bytes_of_buffer(kernel, row_blocks);
   }
-  static constexpr int regions = shared_buffers;
 
   SharedWeights(language::Kernel& kernel, const language::Lds& lds, int row_blocks, int first_byte, int first_region);
 

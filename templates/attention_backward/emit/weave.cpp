@@ -120,6 +120,8 @@ class Walk {
   void perform(const Queue& queue) {
     if (queue_.empty()) settling_ = ladder_.settling;
     push(weaver_.strand(queue));
+    // What other waves take is read before they give again, which they do behind the next barrier.
+    if (queue.vector == schedule::Vector::take && buffers_.alternate()) turns_.front().needs = pushed_;
   }
 
   // Slots that a piece has no use for are the next one's.

@@ -69,9 +69,9 @@ void WideTile::add_rows(language::Strand& strand, const language::Values& loaded
   }
 }
 
-void WideTile::add_columns(language::Strand& strand, const language::Values& loaded, std::size_t first) {
+void WideTile::add_columns(language::Strand& strand, const language::Values& loaded, std::size_t first, int image) {
   for (RowTile& piece : pieces_) {
-    piece.add_columns(strand, loaded, first);
+    piece.add_columns(strand, loaded, first, image);
     first += piece.in_flight();
   }
 }

@@ -28,7 +28,10 @@ class WideTile final : public attention::TileStream {
   void add_fetch(language::Strand& strand, int buffer, const std::function<language::Buffer()>& from,
                  language::Value* first_row, language::Values& loaded);
   void add_rows(language::Strand& strand, const language::Values& loaded, std::size_t first);
-  void add_columns(language::Strand& strand, const language::Values& loaded, std::size_t first);
+  void add_columns(language::Strand& strand, const language::Values& loaded, std::size_t first, int image = 0);
+  void read_columns_from(int image) {
+    for (RowTile& piece : pieces_) piece.read_columns_from(image);
+  }
   std::size_t in_flight() const { return pieces_.size() * pieces_.front().in_flight(); }
 
   language::OperandA rows(int buffer, int row_block, int dim_block) override;

@@ -25,6 +25,12 @@ constexpr Ladder shared_keys = {.idea = "half of the next tile asked for in fron
                                 .settling = 2,
                                 .read_ahead = 4,
                                 .opening = 34};
+// The same of two instructions of depth 8. Weights have a tile's time, and rows are asked for two tiles ahead.
+constexpr Ladder shared_long_keys = {.idea = "as much as a phase has until its barrier",
+                                     .behind = {9, 9, 9, 9, 9},
+                                     .reading = 3,
+                                     .settling = 2,
+                                     .read_ahead = 4};
 // Two of depth 8 take a fragment, and hold the port for 1 each.
 constexpr Ladder long_queries = {.idea = "less than half a fragment's, evenly",
                                  .behind = {6, 6, 6, 6, 6},
@@ -45,7 +51,8 @@ Ladder ladder_of(const QueryKernel& spec, const targets::Target& target) {
   return ladder_of(spec, target, long_queries);
 }
 Ladder ladder_of(const KeyKernel& spec, const targets::Target& target) {
-  return spec.shared ? shared_keys : ladder_of(spec, target, long_keys);
+  if (spec.shared) return target.transpose_read ? shared_keys : shared_long_keys;
+  return ladder_of(spec, target, long_keys);
 }
 
 OperationSlots slots_of(const KernelWords& words, const targets::Target& target) {

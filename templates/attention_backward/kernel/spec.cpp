@@ -91,7 +91,7 @@ std::optional<std::string> refusal_of(const QueryKernel& spec) {
 }
 std::optional<std::string> refusal_of(const KeyKernel& spec) {
   if (auto refusal = words_refusal(spec)) return refusal;
-  if (spec.shared) return sharing_refusal(spec, *targets::find_target(spec.target));
+  if (spec.shared) return sharing_refusal(spec);
   return blocks_refusal(spec);
 }
 std::optional<std::string> refusal_of(const BiasKernel& spec) {
@@ -117,6 +117,10 @@ int rows_at_once(const KernelWords& words, const targets::Target& target) {
   return row_stream_bytes(words, target, tile_rows) <= target.lds_bytes_per_workgroup ? tile_rows : tile_rows / 2;
 }
 
+int rows_of_step(const KeyKernel& spec, const targets::Target& target) {
+  return spec.shared && !target.transpose_read ? tile_rows / 2 : rows_at_once(spec, target);
+}
+
 std::span<const Sums> walks_of(const KernelWords& words, const targets::Target& target) {
   static constexpr std::array one = {Sums::both};
   static constexpr std::array two = {Sums::values, Sums::keys};
@@ -138,13 +142,9 @@ bool may_share(const AskedWords& words) {
   return words.head_dim_qk <= most_shared_dims && !words.has(Modifier::softcap);
 }
 
-// A tile that one wave still sums, one that the other weighs, and one on its way: three buffers, and weights in each.
-std::optional<std::string> sharing_refusal(const KeyKernel& spec, const targets::Target& target) {
-  if (!target.transpose_read)
-    return "keys=shared on " + std::string(target.id) +
-           ": a tile has one buffer there, and waves that share keys need three; accepted: gfx950, or none";
+std::optional<std::string> sharing_refusal(const KeyKernel& spec) {
   if (spec.head_dim_qk > most_shared_dims)
-    return "keys=shared of d" + to_text(spec.head_dims()) + ": LDS has no room for three tiles; accepted: d64, d128";
+    return "keys=shared of d" + to_text(spec.head_dims()) + ": LDS has no room for it; accepted: d64, d128";
   if (spec.has(Modifier::softcap))
     return "keys=shared with softcap: its slopes stay with the wave that makes weights; accepted: none";
   if (spec.blocks != 1) return "keys=shared blocks=" + std::to_string(spec.blocks) + "; accepted: blocks=1";

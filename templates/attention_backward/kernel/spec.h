@@ -137,14 +137,16 @@ inline bool has_fp32_terms(const AskedWords& words) { return words.has(Modifier:
 int default_query_blocks(const KernelWords& words, const targets::Target& target);
 int default_key_blocks(const KernelWords& words, const targets::Target& target);
 
-// Whether there is a target on which two waves share the keys of these words; and why they do not; nothing: they may.
+// Whether two waves may share the keys of these words; and why they do not; nothing: they may.
 bool may_share(const AskedWords& words);
-std::optional<std::string> sharing_refusal(const KeyKernel& spec, const targets::Target& target);
+std::optional<std::string> sharing_refusal(const KeyKernel& spec);
 
 // What LDS has room for. Rows that the dK/dV kernel has there at once: all of a row tile, or half of it. Keys of the dQ
 // kernel: all of a tile, or half of it.
 int rows_at_once(const KernelWords& words, const targets::Target& target);
 int keys_at_once(const KernelWords& words, const targets::Target& target);
+// Half of a row tile, too, where waves share keys and rows have an image beside that of columns.
+int rows_of_step(const KeyKernel& spec, const targets::Target& target);
 // Of LDS that the dK/dV kernel takes with so many rows at once.
 int row_stream_bytes(const KernelWords& words, const targets::Target& target, int rows);
 // Which sums of the dK/dV kernel a walk over the rows makes: those of both, or first those of dV and then, in another

@@ -25,7 +25,7 @@ bool has_tile(const targets::Target& target, int tile) {
   plain.target = target.id;
   if (tile == rows_of_block) return true;
   if (tile == rows_of_block * most_blocks) return default_key_blocks(plain, target) == most_blocks;
-  return tile == rows_of_block / sharing_waves && !sharing_refusal(plain, target);
+  return tile == rows_of_block / sharing_waves && !sharing_refusal(plain);
 }
 
 int default_tile(const targets::Target& target, Grid grid) {
