@@ -29,6 +29,6 @@ for benchmark in $("$program" --benchmark_list_tests --benchmark_filter="$filter
   more=$(count "$benchmark" $many)
   printf '%-44s %6d instructions a call\n' "$benchmark" $(((more - fewer) / (many - few)))
   if ((functions > 0)); then
-    callgrind_annotate --inclusive=no "$folder/$many" | grep 'wavejit::' | head -n "$functions" | cut -c1-160
+    callgrind_annotate --inclusive=no "$folder/$many" | grep 'wavejit::' | sed -n "1,${functions}p" | cut -c1-160
   fi
 done

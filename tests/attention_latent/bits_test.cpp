@@ -97,6 +97,26 @@ TEST_P(LatentBits, ShowNoOtherHeadsAndNoOtherSequences) {
     ASSERT_EQ(row_of(batch, alone, 1, 0, head), row_of(batch, all, 1, 0, head)) << head;
 }
 
+// As `wavejit tune` pins them: 32 and 64, whatever the rows of a sequence, or of a query with a list, are.
+TEST_P(LatentBits, ShowNotHowManyRowsAWorkgroupHas) {
+  for (const char* words :
+       {"bf16 b2 q1 k130 h12 d576/512 lse k_lengths=130,33", "bf16 b1 q3 k1100 h16 d576/512 causal lse splits=2",
+        "fp16 b1 q2 k150 h40 d320/256 lse layout=paged:16 top_k=70:mixed"}) {
+    const LatentArrays arrays = latent_arrays(words);
+    const LatentOutput usual = run(arrays);
+    for (const std::string rows : {"32", "64"}) {
+      const std::string pipeline = "auto tile_queries=" + rows;
+      wavejit_engine_options options{};
+      options.pipeline = pipeline.c_str();
+      const Engine pinned(GetParam(), options);
+      const LatentOutput output = run_latent(pinned.get(), arrays);
+      ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+      EXPECT_TRUE(output.kernel_spec.contains(" rows=" + rows + " ")) << output.kernel_spec;
+      EXPECT_EQ(output, usual) << words << ", " << rows;
+    }
+  }
+}
+
 // Over parts that workgroups leave in any order.
 TEST_P(LatentBits, AreTheSameTwice) {
   const LatentArrays arrays = latent_arrays("fp16 b2 q1 k1100 h16 d576/512 lse");

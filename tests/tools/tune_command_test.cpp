@@ -151,13 +151,37 @@ TEST_F(Tune, TriesEveryTileOfGradients) {
   EXPECT_TRUE(mixed.err.contains("another family than")) << mixed.err;
 }
 
+// Rows of a workgroup, by the rows of a sequence.
+TEST_F(Tune, TriesEveryTileOfLatentAttention) {
+  const Outcome tuned = run_program({"tune", "attention_latent bf16 b1 q1 k70 h4 d576/512",
+                                     "attention_latent bf16 b1 q3 k70 h12 d576/512", "--target", "gfx950", "--margin",
+                                     "0", "--json", "--jobs", "2", "--output", path("defaults.inc")});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const Json report = Json::parse(tuned.out);
+  std::set<std::string> seen;
+  for (const Json& trial : report.at("trials")) {
+    EXPECT_GT(trial.at("cycles").get<std::uint64_t>(), 0U) << trial;
+    const std::string kernel = trial.at("kernel");
+    seen.insert(trial.at("candidate").get<std::string>() + ": " + kernel.substr(kernel.find("rows="), 7));
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"default: rows=32", "tile_queries=64: rows=64", "default: rows=64",
+                                         "tile_queries=32: rows=32"}));
+  const std::string table = read_text(path("defaults.inc"));
+  for (const Json& decision : report.at("decisions"))
+    EXPECT_TRUE(table.contains("{\"gfx950\", RowCount::" + decision.at("sequence_rows").get<std::string>() +
+                               ", Rows::r" + std::to_string(decision.at("tile_queries").get<int>()) + "},"))
+        << table;
+  EXPECT_EQ(report.at("decisions").size(), 2U);
+}
+
 TEST_F(Tune, SaysWhatCanVary) {
   const Outcome listed = run_program({"tune", "--list-parameters"});
   ASSERT_EQ(listed.code, 0) << listed.err;
   for (const char* line : {"pipeline: ", "  gfx942 interleaved\n", "  gfx950 dualwave\n",
                            "  gfx950 generic: 32, 64, 128\n", "  gfx942 interleaved: 128\n", "  gfx950 dualwave: 256\n",
                            "      standard ", "      fetch_last ", "  gfx950 dualwave: on, off\n",
-                           "xcd_swizzle: ", "attention_backward\ntile_queries: ", "  gfx950: 64, 128, 256\n"}) {
+                           "xcd_swizzle: ", "attention_backward\ntile_queries: ", "  gfx950: 64, 128, 256\n",
+                           "attention_latent\ntile_queries: ", "  gfx942: 32, 64\n"}) {
     EXPECT_TRUE(listed.out.contains(line)) << line << listed.out;
   }
   EXPECT_FALSE(listed.out.contains("gfx950 interleaved")) << listed.out;

@@ -31,6 +31,7 @@ wavejit_status asked(wavejit_engine* engine, const Arguments* arguments, Capture
     auto problem = latent::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     const Engine& on = *engine->engine;
+    latent::take_rows(*problem, on.target_row(), on.toggles());
     latent::Runs runs = runs_of(on, *arguments, *problem);
     // A graph may be replayed beside calls that borrow the engine's workspace: without one of its own a call that is
     // captured leaves its keys whole. Slower, and the same bits. Only a call of several runs asks HIP.
@@ -63,9 +64,11 @@ wavejit_status wavejit_attention_latent_workspace(wavejit_engine* engine, const 
       all = wavejit::families::grown(*arguments);
       arguments = &all;
     }
-    const auto problem = latent::check(arguments);
+    auto problem = latent::check(arguments);
     if (!problem) return std::unexpected(problem.error());
-    *bytes = latent::plan_runs(*problem, engine->engine->target_row(), latent::any_reach).workspace_bytes;
+    const Engine& on = *engine->engine;
+    latent::take_rows(*problem, on.target_row(), on.toggles());
+    *bytes = latent::plan_runs(*problem, on.target_row(), latent::any_reach).workspace_bytes;
     return {};
   });
 }

@@ -36,12 +36,12 @@ class Described final : public families::DescribedProblem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
-  Result<families::Shape> shape(const boards::Board& board, const Toggles& /*toggles*/) const override {
-    const LatentProblem problem = descriptor_.problem();
+  Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
+    const LatentProblem problem = problem_on(board, toggles);
     return problem.shape.of_runs(plan_runs(problem, board, any_reach).count > 1).shape();
   }
-  std::vector<families::Note> notes(const boards::Board& board, const Toggles& /*toggles*/) const override {
-    const LatentProblem problem = descriptor_.problem();
+  std::vector<families::Note> notes(const boards::Board& board, const Toggles& toggles) const override {
+    const LatentProblem problem = problem_on(board, toggles);
     return {{.label = "splits", .text = describe(plan_runs(problem, board, any_reach), problem)}};
   }
   // A call over the keys that it has at first splits no keys, and a captured one without a workspace never does.
@@ -88,6 +88,12 @@ class Described final : public families::DescribedProblem {
   }
 
  private:
+  LatentProblem problem_on(const Target& target, const Toggles& toggles) const {
+    LatentProblem problem = descriptor_.problem();
+    take_rows(problem, target, toggles);
+    return problem;
+  }
+
   ProblemDescriptor descriptor_;
 };
 

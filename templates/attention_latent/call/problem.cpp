@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "families/call/refusal.h"
@@ -16,6 +17,7 @@
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/tensors.h"
 #include "templates/attention_latent/call/key_lists.h"
+#include "templates/attention_latent/kernel/rows.h"
 #include "templates/attention_latent/kernel/words.h"
 
 namespace wavejit::attention_latent {
@@ -77,9 +79,11 @@ Result<Dims> check_dims(const Call& call) {
                              std::to_string(qk) + " with o.sizes[3] = " + std::to_string(v), known));
 }
 
-// Sizes of the tensor beside q (of queries) or k (of keys).
+// Sizes of the tensor beside q (of queries) or k (of keys). On the hot path, too.
 Check check_like(const Named& named, const Named& like) {
   for (int d = 0; d < 3; ++d) {
+    if (named.tensor->sizes[d] == like.tensor->sizes[d]) [[likely]]
+      continue;
     const std::string source = std::string(like.name) + ".sizes[" + std::to_string(d) + "]";
     if (auto size = check_size(named, d, like.tensor->sizes[d], source.c_str(), false); !size) return size;
   }
@@ -301,6 +305,15 @@ Result<LatentProblem> check(const Call* arguments) {
   if (auto good = check_into(arguments, *problem); !good) [[unlikely]]
     problem = std::unexpected(std::move(good.error()));
   return problem;
+}
+
+void take_rows(LatentProblem& problem, const targets::Target& target, const families::Toggles& toggles) {
+  Rows& rows = problem.shape.rows;
+  rows = default_rows(target, rows == Rows::r32 ? RowCount::up_to_32 : RowCount::more);
+  if (toggles.pins.empty()) [[likely]]
+    return;
+  const std::string_view pinned = families::value_in(toggles.pins, tile_pin);
+  rows = families::value_in(rows_names, pinned).value_or(rows);
 }
 
 Result<void> check_workspace(const Call& call, std::uint64_t bytes) {

@@ -62,7 +62,7 @@ struct LatentProblem {
 };
 
 // How many rows a workgroup has, for sequences of so many rows (a head of a query each); with lists, for a query of so
-// many heads.
+// many heads. take_rows has the last word.
 constexpr Rows rows_for(std::uint64_t rows) { return rows <= wave_rows ? Rows::r32 : Rows::r64; }
 constexpr Pages pages_for(std::int64_t page_size) {
   if (page_size == 0) return Pages::dense;
@@ -72,6 +72,9 @@ constexpr Pages pages_for(std::int64_t page_size) {
 
 attention::SequenceCall sequences_of(const wavejit_attention_latent_arguments& call);
 attention::PagingCall paging_of(const wavejit_attention_latent_arguments& call);
+
+// As the target has it by default, or as a developer pins it: tile_queries=32 or 64 behind the pipeline's name.
+void take_rows(LatentProblem& problem, const targets::Target& target, const families::Toggles& toggles);
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<LatentProblem> check(const wavejit_attention_latent_arguments* arguments);

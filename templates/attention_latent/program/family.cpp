@@ -10,6 +10,7 @@
 #include "templates/attention_latent/program/array_call.h"
 #include "templates/attention_latent/program/device_call.h"
 #include "templates/attention_latent/program/list_invariance.h"
+#include "templates/attention_latent/program/tuning.h"
 #include "tools/array_problem.h"
 
 namespace wavejit::attention_latent::program {
@@ -159,6 +160,7 @@ class AttentionLatent : public Family {
     return std::make_unique<Described>(*std::move(experiment));
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
+  const Tuning* tuning() const override { return &latent_tuning(); }
   const Invariance* invariance() const override { return &invariance_with_lists(); }
 };
 
