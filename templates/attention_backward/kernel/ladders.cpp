@@ -26,10 +26,10 @@ constexpr Ladder shared_keys = {.idea = "half of the next tile asked for in fron
                                 .read_ahead = 4,
                                 .opening = 34};
 // The same of two instructions of depth 8. Weights have a tile's time, and rows are asked for two tiles ahead.
-constexpr Ladder shared_long_keys = {.idea = "as much as a phase has until its barrier",
-                                     .behind = {9, 9, 9, 9, 9},
+constexpr Ladder shared_long_keys = {.idea = "until a phase's barrier, exponentials close together",
+                                     .behind = {10, 9, 16, 9, 9},
                                      .reading = 3,
-                                     .settling = 2,
+                                     .settling = 1,
                                      .read_ahead = 4};
 // Two of depth 8 take a fragment, and hold the port for 1 each.
 constexpr Ladder long_queries = {.idea = "less than half a fragment's, evenly",
