@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What shows in no bit of a row: splits, rounds, pages, other sequences, other heads, rows a workgroup, where the
 // latent and the rope stand, and whether a query comes alone, among others, or with a prompt.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -122,6 +123,31 @@ TEST_P(LatentBits, AreTheSameTwice) {
   const LatentArrays arrays = latent_arrays("fp16 b2 q1 k1100 h16 d576/512 lse");
   const LatentOutput first = run(arrays);
   for (int again = 0; again < 2; ++again) EXPECT_EQ(run(arrays), first);
+}
+
+// A board of one compute unit, which has no place for more workgroups: they have 128 rows there.
+TEST(LatentRows, OfAWorkgroupShowInNoBit) {
+  const Engine many("gfx950");
+  const Engine one("gfx950@1x1");
+  for (const char* words :
+       {"bf16 b1 q1 k150 h128 d576/512 lse", "fp16 b1 q3 k1100 h48 d576/512 causal lse splits=2",
+        "bf16 b1 q1 k1100 h65 d576/512 lse sink splits=1",
+        "bf16 b2 q2 k90 h96 d512 causal lse layout=paged:16 k_lengths=90,0",
+        "bf16 b1 q9 k100 h20 d320/256 causal lse layout=paged:1", "bf16 b1 q1 k90 h100 d576/512 lse apart top_k=70"}) {
+    SCOPED_TRACE(words);
+    const LatentArrays arrays = latent_arrays(words);
+    const LatentOutput of_64 = run_latent(many.get(), arrays);
+    const LatentOutput of_128 = run_latent(one.get(), arrays);
+    EXPECT_THAT(of_64.kernel_spec, ::testing::HasSubstr(" rows=64 "));
+    EXPECT_THAT(of_128.kernel_spec, ::testing::HasSubstr(" rows=128 "));
+    for (const LatentOutput* output : {&of_64, &of_128}) {
+      ASSERT_EQ(output->status, WAVEJIT_OK) << output->detail << output->reports;
+      EXPECT_EQ(output->reports, "");
+      EXPECT_TRUE(output->fence_intact);
+    }
+    EXPECT_EQ(of_128, of_64);
+    EXPECT_EQ(wrong_latent(arrays, of_128, 13), "");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, LatentBits, ::testing::Values("gfx942", "gfx950"),

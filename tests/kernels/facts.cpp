@@ -395,7 +395,7 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
         add();
         // What takes the most registers.
         spec.pages = latent::Pages::keys;
-        spec.modifiers.add(attention::Modifier::softcap);
+        if (rows != latent::Rows::r128) spec.modifiers.add(attention::Modifier::softcap);
         add();
         spec.modifiers = {};
         spec.pages = rows == latent::Rows::r32 ? latent::Pages::tiles : latent::Pages::granules;
@@ -406,7 +406,7 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
         spec.dims = latent::Dims::d576;
         spec.listed = true;
         spec.pages = latent::Pages::granules;
-        spec.modifiers.add(attention::Modifier::softcap);
+        if (rows != latent::Rows::r128) spec.modifiers.add(attention::Modifier::softcap);
         add();
         spec.modifiers = {};
         spec.pages = latent::Pages::dense;
@@ -416,8 +416,11 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
       }
       for (const int head_dim : {256, 512})
         for (const bool listed : {false, true}) {
-          const latent::CombineKernel combine = {
-              .dtype = dtype, .head_dim = head_dim, .listed = listed, .target = std::string(target.id)};
+          const latent::CombineKernel combine = {.dtype = dtype,
+                                                 .head_dim = head_dim,
+                                                 .few = listed == (head_dim == 256),
+                                                 .listed = listed,
+                                                 .target = std::string(target.id)};
           if (!refusal_of(spec) && !refusal_of(combine)) specs.emplace_back(combine);
         }
     }

@@ -118,6 +118,12 @@ Accumulator MatrixUnit::mma_step_apart(const OperandA& a, const OperandB& b, con
   return result;
 }
 
+Accumulator MatrixUnit::mma_apart(const OperandA& a, const OperandB& b, const Accumulator& c) const {
+  Accumulator result = c;
+  for (int step = 0; step < steps(); ++step) result = mma_step_apart(a, b, result, step);
+  return result;
+}
+
 void MatrixUnit::begin_apart() const {
   kernel_.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_nop, {}, {kernel_.ir().getInt16(1)});
 }

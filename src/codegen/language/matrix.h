@@ -48,6 +48,7 @@ class MatrixUnit {
 
   // As mma_step.
   Accumulator mma_step_apart(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const;
+  Accumulator mma_apart(const OperandA& a, const OperandB& b, const Accumulator& c) const;
   void begin_apart() const;
   // The same accumulators, behind a pause as long as a product. They must be used by nothing else: an accumulator that
   // anything reads from the other half is kept there by the backend throughout.

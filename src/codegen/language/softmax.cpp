@@ -99,7 +99,7 @@ Value* Softmax::accumulated(Value* running, Value* tile_sum) const {
 }
 
 SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const Accumulator> scores,
-                                    std::span<Accumulator> outputs) const {
+                                    std::span<Accumulator> outputs, const Rescale& rescale) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* raised_maximum = raised(state.maximum, scores);
   Value* grows = this->grows(state.maximum, raised_maximum);
@@ -110,7 +110,14 @@ SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const A
   values = if_uniform(kernel_, any_lane(kernel_, grows), Likelihood::rarely, values, [&](const Values& before) {
     Value* factor = rescale_factor(before[0], raised_maximum, grows);
     Values after = {ir.CreateSelect(grows, raised_maximum, before[0])};
-    for (std::size_t index = 1; index < before.size(); ++index) after.push_back(rescaled(before[index], factor));
+    after.insert(after.end(), before.begin() + 1, before.end());
+    const std::span<Value*> all = std::span(after).subspan(1);
+    const std::span<Value*> of_outputs = all.subspan(running_sums);
+    const auto each = [&](std::span<Value*> values) {
+      for (Value*& value : values) value = rescaled(value, factor);
+    };
+    each(rescale ? all.first(running_sums) : all);
+    if (rescale) rescale(of_outputs, factor);
     return after;
   });
   SoftmaxState next{.maximum = values[0], .sums = {}};

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -57,9 +58,11 @@ class Softmax {
   SoftmaxState initial() const;
 
   // Takes a tile's scores into the maximum. Where a row grew by more than the threshold, its sum and its columns of
-  // `outputs` are scaled to the new maximum; all other rows stay as they are, bit for bit.
+  // `outputs` are scaled to the new maximum; all other rows stay as they are, bit for bit. `rescale`: for outputs that
+  // stand where vector instructions do not reach; it calls rescaled() for each.
+  using Rescale = std::function<void(std::span<Value*> outputs, Value* factor)>;
   SoftmaxState raise_maximum(const SoftmaxState& state, std::span<const Accumulator> scores,
-                             std::span<Accumulator> outputs) const;
+                             std::span<Accumulator> outputs, const Rescale& rescale = {}) const;
 
   // scores ← P = exp2(score · c − m · c), and their sum into the state.
   SoftmaxState weigh(const SoftmaxState& state, std::span<Accumulator> scores) const;

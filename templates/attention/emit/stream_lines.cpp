@@ -130,15 +130,16 @@ void LineStream::begin_rows(Value* lane_group, Value* first_row_block) {
 
 // All of a permuted image's bits that a key changes are those of a piece: what stands before a piece is added, and what
 // a block of dims or of rows changes is one more key.
-void LineStream::enter_rows(int buffer) {
-  Value* start = opaque_in_lanes(kernel_, kernel_.ir().CreateAdd(rows_start_, kernel_.constant(at(buffer).offset)));
+void LineStream::enter_rows(Value* image) {
+  Value* at_first = kernel_.ir().CreateAdd(rows_start_, kernel_.constant(at(0).offset));
+  Value* start = opaque_in_lanes(kernel_, kernel_.ir().CreateAdd(at_first, image));
   for (std::size_t block = 0; block < entered_rows_.size(); ++block)
     entered_rows_[block] = kernel_.ir().CreateXor(start, kernel_.constant(static_cast<int>(block) * 2 * dma_bytes));
 }
 
-void LineStream::enter_transposed(int buffer) {
-  Value* start =
-      opaque_in_lanes(kernel_, kernel_.ir().CreateAdd(transposed_start_, kernel_.constant(at(buffer).offset)));
+void LineStream::enter_transposed(Value* image) {
+  Value* at_first = kernel_.ir().CreateAdd(transposed_start_, kernel_.constant(at(0).offset));
+  Value* start = opaque_in_lanes(kernel_, kernel_.ir().CreateAdd(at_first, image));
   for (std::size_t which = 0; which < entered_transposed_.size(); ++which) {
     // As units: half a piece is four, 16 rows are two slots, whose key is two more; the second of them is one more.
     const int units = static_cast<int>(which);
@@ -210,13 +211,15 @@ void LineStream::gather(int buffer, Value* tile, Value* entries) {
   }
 }
 
-std::vector<LineStream::Transfer> LineStream::transfers_of_line(int buffer, Value* tile, const TilePages::Place& place,
-                                                                Value* entries, std::size_t line, Value* exists) {
+std::vector<LineStream::Transfer> LineStream::transfers_of_line(Value* image, Value* tile,
+                                                                const TilePages::Place& place, Value* entries,
+                                                                std::size_t line, Value* exists) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const int first = static_cast<int>(line) * waves_;
   const std::size_t at_first = line * static_cast<std::size_t>(pieces_);
-  const int region = fill_region(buffer);
-  const int offset = at(buffer).offset;
+  const int region = fill_region(0);
+  const int offset = at(0).offset;
+  Value* lds_line = ir.CreateAdd(lds_line_, image);
   std::vector<Transfer> transfers;
   if (pages_) {
     // Per lane where the row begins, or zeros that are read in place of it.
@@ -240,7 +243,7 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(int buffer, Valu
         Value* address = by_key
                              ? pages_->row(slice_, key, column)
                              : pages_->if_live(is_live, here.CreateAdd(start, here.CreateZExt(column, kernel_.i64())));
-        lds_.gather(region, address, dma_bytes, lds_line_, offset + line_offset(piece, first));
+        lds_.gather(region, address, dma_bytes, lds_line, offset + line_offset(piece, first));
       });
     return transfers;
   }
@@ -254,7 +257,7 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(int buffer, Valu
   for (int piece = 0; piece < pieces_; ++piece)
     transfers.emplace_back([=, this] {
       Value* lane_offset = kernel_.ir().CreateAdd(row, kernel_.constant(piece * slot_bytes));
-      lds_.fill(region, from, dma_bytes, lane_offset, tile_offset, lds_line_, offset + line_offset(piece, first));
+      lds_.fill(region, from, dma_bytes, lane_offset, tile_offset, lds_line, offset + line_offset(piece, first));
     });
   return transfers;
 }

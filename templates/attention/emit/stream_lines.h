@@ -43,8 +43,8 @@ class LineStream final : public TileStream {
   void begin_transposed(language::Value* lane_group, language::Value* first_piece);
 
   // Of a permuted image: before the reads of a buffer. Their addresses are made here, and live until the last of them.
-  void enter_rows(int buffer);
-  void enter_transposed(int buffer);
+  void enter_rows(language::Value* image);
+  void enter_transposed(language::Value* image);
 
   // A tile on its way into a buffer, in transfers() DMA instructions of this wave. Keys in pages of whole tiles have a
   // `place`, which was looked up.
@@ -56,7 +56,7 @@ class LineStream final : public TileStream {
   // `entries`: of keys that are looked up in granules or one by one. Where `exists` (uniform) is false they read
   // nothing, and zeros arrive.
   using Transfer = std::function<void()>;
-  std::vector<Transfer> transfers_of_line(int buffer, language::Value* tile, const TilePages::Place& place,
+  std::vector<Transfer> transfers_of_line(language::Value* image, language::Value* tile, const TilePages::Place& place,
                                           language::Value* entries, std::size_t line, language::Value* exists);
   std::size_t lines() const { return static_cast<std::size_t>(LdsPlan::lines_per_piece / waves_); }
   // The same of keys in pages: each lane with its granule's row, or each line with its keys' places.

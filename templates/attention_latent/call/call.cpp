@@ -35,7 +35,7 @@ TensorArgument argument_of(const wavejit_tensor& tensor, std::uint64_t skip = 0)
 
 LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, const Runs& runs,
                        const boards::Board& board, const families::Toggles& toggles)
-    : Call(problem.shape.of_runs(runs.count > 1).shape()),
+    : Call(shape_of(problem, runs).shape()),
       call_(call),
       problem_(problem),
       runs_(runs),
@@ -134,7 +134,11 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
   combine_ = arguments_;
   // Modified scores are powers of two already (docs/canonical-arithmetic.md).
   if (problem_.shape.modifiers.any()) combine_.scale_log2e = 1;
-  plan.add({.grid_x = rows,
+  const std::uint32_t tiled = spec.listed ? problem_.heads : rows;
+  constexpr std::uint32_t of_tile = wave_rows;
+  plan.add({.grid_x = (tiled + of_tile - 1) / of_tile * (spec.listed ? problem_.query_length : 1),
+            .grid_y = static_cast<std::uint32_t>(
+                combine_waves(kernels[1]->get<CombineKernel>(), static_cast<int>(std::min(tiled, of_tile)))),
             .grid_z = batch,
             .threads = combine_threads,
             .arguments = &combine_,

@@ -38,23 +38,31 @@ class Described final : public families::DescribedProblem {
   std::string text() const override { return to_text(descriptor_); }
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
     const LatentProblem problem = problem_on(board, toggles);
-    return problem.shape.of_runs(plan_runs(problem, board, any_reach).count > 1).shape();
+    return shape_of(problem, plan_runs(problem, board, any_reach)).shape();
   }
   std::vector<families::Note> notes(const boards::Board& board, const Toggles& toggles) const override {
     const LatentProblem problem = problem_on(board, toggles);
     return {{.label = "splits", .text = describe(plan_runs(problem, board, any_reach), problem)}};
   }
-  // A call over the keys that it has at first splits no keys, and a captured one without a workspace never does.
+  // A call over the keys that it has at first splits no keys, and a captured one without a workspace never does. A call
+  // of few sequences has fewer rows a workgroup (runs.h).
   std::vector<std::unique_ptr<DescribedProblem>> of_single_lengths() const override {
     std::vector<std::unique_ptr<DescribedProblem>> all;
     const LatentProblem problem = descriptor_.problem();
     if (descriptor_.splits != 0 || problem.walked_keys() <= problem.chunk_keys()) return all;
-    ProblemDescriptor whole = descriptor_;
-    whole.splits = 1;
-    ProblemDescriptor cut = descriptor_;
-    cut.splits = 2;
-    all.push_back(std::make_unique<Described>(std::move(whole)));
-    all.push_back(std::make_unique<Described>(std::move(cut)));
+    const auto add = [&](ProblemDescriptor one) {
+      for (const std::uint32_t splits : {1, 2}) {
+        one.splits = splits;
+        all.push_back(std::make_unique<Described>(one));
+      }
+    };
+    add(descriptor_);
+    if (problem.shape.rows != Rows::r128) return all;
+    ProblemDescriptor few = descriptor_;
+    few.batch = 1;
+    for (auto* lengths : {&few.query_lengths, &few.key_lengths})
+      if (!lengths->empty()) lengths->resize(1);
+    add(std::move(few));
     return all;
   }
   bool has_range() const override { return false; }
@@ -125,6 +133,7 @@ class AttentionLatent final : public families::Family {
       route.kernels.push_back({.label = "combine",
                                .spec = CombineKernel{.dtype = of.dtype,
                                                      .head_dim = of.dims_v(),
+                                                     .few = of.rows == Rows::r32,
                                                      .listed = of.listed,
                                                      .target = std::string(target.id),
                                                      .lowering = toggles.lowering}});
@@ -159,7 +168,7 @@ class AttentionLatent final : public families::Family {
     std::vector<families::Shape> shapes;
     for (const auto& [type, type_name] : attention::operand_types)
       for (const Mask mask : {Mask::none, Mask::causal})
-        for (const Rows rows : {Rows::r32, Rows::r64})
+        for (const auto& [rows, rows_name] : rows_names)
           for (const Pages pages : {Pages::dense, Pages::tiles})
             for (const bool parts : {false, true}) {
               const LatentShape shape =
@@ -169,7 +178,7 @@ class AttentionLatent final : public families::Family {
             }
     // Lists have no word for the mask.
     for (const auto& [type, type_name] : attention::operand_types)
-      for (const Rows rows : {Rows::r32, Rows::r64})
+      for (const auto& [rows, rows_name] : rows_names)
         for (const bool slots : {false, true})
           for (const bool parts : {false, true}) {
             LatentShape shape = {{.dtype = type, .modifiers = {}, .rows = rows, .listed = true, .slots = slots}};

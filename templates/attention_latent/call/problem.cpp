@@ -309,7 +309,7 @@ Result<LatentProblem> check(const Call* arguments) {
 
 void take_rows(LatentProblem& problem, const targets::Target& target, const families::Toggles& toggles) {
   Rows& rows = problem.shape.rows;
-  rows = default_rows(target, rows == Rows::r32 ? RowCount::up_to_32 : RowCount::more);
+  if (rows != Rows::r128) rows = default_rows(target, rows == Rows::r32 ? RowCount::up_to_32 : RowCount::more);
   if (toggles.pins.empty()) [[likely]]
     return;
   const std::string_view pinned = families::value_in(toggles.pins, tile_pin);

@@ -62,8 +62,10 @@ struct LatentProblem {
 };
 
 // How many rows a workgroup has, for sequences of so many rows (a head of a query each); with lists, for a query of so
-// many heads. take_rows has the last word.
-constexpr Rows rows_for(std::uint64_t rows) { return rows <= wave_rows ? Rows::r32 : Rows::r64; }
+// many heads. take_rows and plan_runs (runs.h) have the last word.
+constexpr Rows rows_for(std::uint64_t rows) {
+  return rows <= count_of(Rows::r32) ? Rows::r32 : rows <= count_of(Rows::r64) ? Rows::r64 : Rows::r128;
+}
 constexpr Pages pages_for(std::int64_t page_size) {
   if (page_size == 0) return Pages::dense;
   if (page_size == 1) return Pages::keys;
@@ -74,6 +76,7 @@ attention::SequenceCall sequences_of(const wavejit_attention_latent_arguments& c
 attention::PagingCall paging_of(const wavejit_attention_latent_arguments& call);
 
 // As the target has it by default, or as a developer pins it: tile_queries=32 or 64 behind the pipeline's name.
+// Where more than 64 are at hand, plan_runs chooses.
 void take_rows(LatentProblem& problem, const targets::Target& target, const families::Toggles& toggles);
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.

@@ -22,15 +22,32 @@ constexpr std::uint64_t most_chunks = 2048;
 
 std::uint64_t chunks_of(const LatentProblem& problem) { return ceil_div(problem.walked_keys(), problem.chunk_keys()); }
 
-// Chunks a run, so that the device is full and little of it empty at the end.
-std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequences, const boards::Board& board) {
-  const std::uint64_t chunks = chunks_of(problem);
-  // Rows of one list are a workgroup's, or of one sequence.
+// Tiles of so many rows, of so many sequences. Rows of one list are a workgroup's, or of one sequence.
+std::uint64_t workgroups_of(const LatentProblem& problem, std::uint64_t sequences, Rows rows) {
   const bool listed = problem.shape.listed;
   const std::uint64_t tiled = listed ? sequences * problem.query_length : sequences;
-  const std::uint64_t rows = listed ? problem.heads : std::uint64_t{problem.query_length} * problem.heads;
-  const std::uint64_t workgroups = tiled * ceil_div(rows, static_cast<std::uint64_t>(count_of(problem.shape.rows)));
-  const auto places = static_cast<std::uint64_t>(board.compute_units);  // two tiles of keys fill the LDS of one
+  const std::uint64_t of_tiled = listed ? problem.heads : std::uint64_t{problem.query_length} * problem.heads;
+  return tiled * ceil_div(of_tiled, static_cast<std::uint64_t>(count_of(rows)));
+}
+
+std::uint64_t places_of(const boards::Board& board) {
+  return static_cast<std::uint64_t>(board.compute_units);  // two tiles of keys fill the LDS of one
+}
+
+// Where half as many rows, each chunk a run, leave compute units idle, twice as many workgroups take less time. Beyond
+// that a key is read once for twice the rows.
+Rows rows_of(const LatentProblem& problem, const boards::Board& board) {
+  if (problem.shape.rows != Rows::r128) return problem.shape.rows;
+  const bool has_places = workgroups_of(problem, problem.batch, Rows::r64) * chunks_of(problem) <= places_of(board);
+  return has_places ? Rows::r64 : most_rows(problem.shape, board);
+}
+
+// Chunks a run, so that the device is full and little of it empty at the end.
+std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequences, Rows rows,
+                            const boards::Board& board) {
+  const std::uint64_t chunks = chunks_of(problem);
+  const std::uint64_t workgroups = workgroups_of(problem, sequences, rows);
+  const std::uint64_t places = places_of(board);
   if (problem.uneven_lengths) {
     const std::uint64_t count = std::clamp<std::uint64_t>(fillings_of_uneven_lengths * places / workgroups, 1, chunks);
     return ceil_div(chunks, count);
@@ -56,11 +73,12 @@ std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequence
   return best;
 }
 
-Runs runs_of(const LatentProblem& problem, std::uint64_t of_run, std::uint64_t queries) {
+Runs runs_of(const LatentProblem& problem, Rows rows, std::uint64_t of_run, std::uint64_t queries) {
   const std::uint64_t chunks = chunks_of(problem);
   const std::uint64_t count = ceil_div(chunks, of_run);
-  if (count <= 1) return {};
-  return {.count = static_cast<std::uint32_t>(count),
+  if (count <= 1) return {.rows = rows};
+  return {.rows = rows,
+          .count = static_cast<std::uint32_t>(count),
           .chunks = static_cast<std::uint32_t>(of_run),
           .workspace_bytes =
               queries * problem.heads * chunks * static_cast<std::uint64_t>(record_bytes(problem.shape.dims_v()))};
@@ -70,30 +88,38 @@ Runs runs_of(const LatentProblem& problem, std::uint64_t of_run, std::uint64_t q
 
 Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::uint64_t reach) {
   const std::uint64_t chunks = chunks_of(problem);
-  if (chunks <= 1 || chunks > most_chunks || problem.splits == 1) return {};
+  const Rows rows = rows_of(problem, board);
+  const Runs whole = {.rows = rows};
+  if (chunks <= 1 || chunks > most_chunks || problem.splits == 1) return whole;
   const bool asked = problem.splits > 1;
   const auto chunks_a_run = [&](std::uint64_t sequences) {
     return asked ? ceil_div(chunks, std::min<std::uint64_t>(problem.splits, chunks))
-                 : choose_chunks(problem, sequences, board);
+                 : choose_chunks(problem, sequences, rows, board);
   };
-  const Runs all = runs_of(problem, chunks_a_run(problem.batch), problem.query_rows);
+  const Runs all = runs_of(problem, rows, chunks_a_run(problem.batch), problem.query_rows);
   if (all.count == 1) return all;
   const bool has_workspace = reach != any_reach;
   if (all.workspace_bytes <= (has_workspace ? reach : most_workspace)) return all;
   // Who says how many, and brings too little, is told so.
   if (has_workspace && asked) return all;
-  if (problem.packed_queries) return asked ? all : Runs{};
+  if (problem.packed_queries) return asked ? all : whole;
   const std::uint64_t of_sequence = all.workspace_bytes / problem.batch;
   std::uint64_t fitting =
       std::min<std::uint64_t>((has_workspace ? reach : most_workspace) / of_sequence, problem.batch);
   if (fitting == 0) {
-    if (!asked) return {};
+    if (!asked) return whole;
     fitting = 1;
   }
   const std::uint64_t round = ceil_div(problem.batch, ceil_div(problem.batch, fitting));
-  Runs runs = runs_of(problem, chunks_a_run(round), round * problem.query_length);
+  Runs runs = runs_of(problem, rows, chunks_a_run(round), round * problem.query_length);
   if (runs.count > 1) runs.sequences_a_round = static_cast<std::uint32_t>(round);
   return runs;
+}
+
+LatentShape shape_of(const LatentProblem& problem, const Runs& runs) {
+  LatentShape shape = problem.shape;
+  shape.rows = runs.rows;
+  return shape.of_runs(runs.count > 1);
 }
 
 std::string describe(const Runs& runs, const LatentProblem& problem) {

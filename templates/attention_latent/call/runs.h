@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Into how many runs of whole chunks the keys of each sequence are cut. The number shows in no bit.
+// Into how many runs of whole chunks the keys of each sequence are cut, and how many rows a workgroup has. Neither
+// shows in a bit.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 namespace wavejit::attention_latent {
 
 struct Runs {
+  Rows rows = Rows::r32;     // of a workgroup
   std::uint32_t count = 1;   // 1: a workgroup walks all keys, and leaves no parts
   std::uint32_t chunks = 0;  // of a run
   std::uint64_t workspace_bytes = 0;
@@ -19,6 +21,8 @@ struct Runs {
 inline constexpr std::uint64_t any_reach = ~std::uint64_t{0};
 // `reach`: bytes of the caller's workspace; any_reach: the engine's own.
 Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::uint64_t reach);
+// The kernels of such a call.
+LatentShape shape_of(const LatentProblem& problem, const Runs& runs);
 std::string describe(const Runs& runs, const LatentProblem& problem);
 
 }  // namespace wavejit::attention_latent

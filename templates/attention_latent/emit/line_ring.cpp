@@ -15,9 +15,12 @@ using language::OperandA;
 using language::Value;
 using language::Values;
 
-// LDS regions, one alias scope each: V columns and those behind them, of buffer 0, then of buffer 1; scores.
-constexpr int regions = 5;
-constexpr int score_region = 4;
+// Tiles in LDS.
+constexpr int images = 2;
+
+// LDS regions, one alias scope each: V columns and those behind them, of both tiles; scores.
+constexpr int regions = 3;
+constexpr int score_region = 2;
 
 // Of listed keys, what is carried (LineRing::start).
 constexpr std::size_t named_at = 2;
@@ -25,13 +28,13 @@ constexpr std::size_t listed_at = 3;
 
 LineStream::Place latent_in(const KeyRingPlan& plan) {
   return {.line_bytes = plan.line_bytes,
-          .buffers = {{{0, plan.latent_offset(0)}, {2, plan.latent_offset(1)}}},
+          .buffers = {{{0, plan.latent_offset(0)}, {0, plan.latent_offset(1)}}},
           .permuted = true,
           .waited_for = true};
 }
 LineStream::Place rope_in(const KeyRingPlan& plan) {
   return {.line_bytes = plan.line_bytes,
-          .buffers = {{{1, plan.rope_offset(0)}, {3, plan.rope_offset(1)}}},
+          .buffers = {{{1, plan.rope_offset(0)}, {1, plan.rope_offset(1)}}},
           .permuted = true,
           .waited_for = true};
 }
@@ -52,13 +55,15 @@ LineRing::LineRing(language::Kernel& kernel, const WalkKernel& spec, const Workg
                .wave_pitch = plan_.wave_score_bytes}),
       pages_(attention::pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
+      shares_rows_(waves_of_rows(spec) > 1),
       between_products_(!pages_),
       latent_(kernel, lds_, matrix, workgroup.k, latent_in(plan_), spec.dims_v(), waves, pages_, tile_pages_) {
   if (spec.rope_dims() != 0)
     rope_.emplace(kernel, lds_, matrix, workgroup.k_rope, rope_in(plan_), spec.rope_dims(), waves, pages_, tile_pages_);
   latent_.keep_few_offsets();
-  latent_.begin_rows(workgroup.lane_group, scores_.own_block());
-  if (rope_) rope_->begin_rows(workgroup.lane_group, scores_.own_block());
+  Value* own_block = shares_rows_ ? scores_.own_block() : nullptr;
+  latent_.begin_rows(workgroup.lane_group, own_block);
+  if (rope_) rope_->begin_rows(workgroup.lane_group, own_block);
   const int pieces_of_share = dims_of_wave(spec) / LdsPlan::piece_elements;
   latent_.begin_transposed(workgroup.lane_group,
                            kernel.ir().CreateMul(workgroup.share, kernel.constant(pieces_of_share)));
@@ -72,20 +77,23 @@ Values LineRing::look_up(Value* place, const TileWalk& walk) const {
   return {found.entry, found.granule, found.live};
 }
 
+Value* LineRing::other_image(Value* image) const {
+  return kernel_.ir().CreateSub(kernel_.constant(plan_.latent_offset(1) - plan_.latent_offset(0)), image);
+}
+
 // What is found of one tile: one of the two that are carried.
 std::size_t LineRing::found_values(const Values& carried) const { return is_listed() ? 1 : carried.size() / 2; }
 
-LineRing::Transfers LineRing::of_line(std::size_t line, int buffer, Value* place, const TileWalk& walk,
+LineRing::Transfers LineRing::of_line(std::size_t line, Value* image, Value* place, const TileWalk& walk,
                                       std::span<Value* const> found) {
   Value* tile = walk.tile_at(walk.at_most_last(place));
   Value* exists = walk.exists(place);
   const TilePages::Place in_page =
       tile_pages_ ? TilePages::Place{.entry = found[0], .granule = found[1], .live = found[2]} : TilePages::Place{};
   Value* entries = pages_ ? found[0] : nullptr;
-  Transfers all = latent_.transfers_of_line(buffer, tile, in_page, entries, line, exists);
+  Transfers all = latent_.transfers_of_line(image, tile, in_page, entries, line, exists);
   if (!rope_) return all;
-  for (auto& one : rope_->transfers_of_line(buffer, tile, in_page, entries, line, exists))
-    all.push_back(std::move(one));
+  for (auto& one : rope_->transfers_of_line(image, tile, in_page, entries, line, exists)) all.push_back(std::move(one));
   return all;
 }
 
@@ -96,8 +104,8 @@ std::size_t LineRing::early_count() const {
   return static_cast<std::size_t>(between_products_ ? few : transfers_of_line());
 }
 
-LineRing::Transfers LineRing::early(int buffer, Value* place, const TileWalk& walk, std::span<Value* const> found) {
-  Transfers all = of_line(0, buffer, place, walk, found);
+LineRing::Transfers LineRing::early(Value* image, Value* place, const TileWalk& walk, std::span<Value* const> found) {
+  Transfers all = of_line(0, image, place, walk, found);
   all.resize(early_count());
   return all;
 }
@@ -113,40 +121,43 @@ Values LineRing::start(const TileWalk& walk) {
   const Values first_found = look_up(walk.first(), walk);
   Values found = look_up(second, walk);
   const Values third_found = look_up(walk.ahead(second, 1), walk);
+  Value* first_image = kernel_.constant(0);
   Value* fourth_listed = is_listed() ? listed(walk.ahead(second, 2), walk) : nullptr;
   for (const std::size_t line : {0, 1})
-    for (const auto& transfer : of_line(line, 0, walk.first(), walk, first_found)) transfer();
-  for (const auto& transfer : early(1, second, walk, found)) transfer();
+    for (const auto& transfer : of_line(line, first_image, walk.first(), walk, first_found)) transfer();
+  for (const auto& transfer : early(other_image(first_image), second, walk, found)) transfer();
   found.insert(found.end(), third_found.begin(), third_found.end());
   if (is_listed()) {
     found.push_back(pages_->named(first_found.front()));
     found.push_back(fourth_listed);
   }
+  found.push_back(first_image);
   return found;
 }
 
 // Each wave waits for its own transfers into the tile. Younger are the next one's early ones, which may stay on their
 // way.
-Values LineRing::whole(int buffer, Value* place, const TileWalk& walk, const Values& carried) {
+Values LineRing::whole(int /*buffer*/, Value* place, const TileWalk& walk, const Values& carried) {
   language::wait_for_lds_and_fills(kernel_, static_cast<int>(early_count()));
   language::barrier(kernel_);
-  latent_.enter_rows(buffer);
-  if (rope_) rope_->enter_rows(buffer);
+  image_ = carried.back();
+  latent_.enter_rows(image_);
+  if (rope_) rope_->enter_rows(image_);
   if (is_listed()) named_ = carried[named_at];
   if (between_products_) return carried;
   // Transfers from lanes' own addresses are flat instructions, which the backend counts as LDS reads, too: between such
   // reads it would wait for too few. So they go before them.
-  for (const auto& transfer : late(buffer, place, walk, carried)) transfer();
+  for (const auto& transfer : late(place, walk, carried)) transfer();
   return carried;
 }
 
-std::vector<std::function<void()>> LineRing::fetches(int buffer, Value* place, const TileWalk& walk,
+std::vector<std::function<void()>> LineRing::fetches(int /*buffer*/, Value* place, const TileWalk& walk,
                                                      const Values& carried) {
-  return between_products_ ? late(buffer, place, walk, carried) : Transfers();
+  return between_products_ ? late(place, walk, carried) : Transfers();
 }
 
-LineRing::Transfers LineRing::late(int buffer, Value* place, const TileWalk& walk, const Values& carried) {
-  const int other = (buffer + 1) % buffers();
+LineRing::Transfers LineRing::late(Value* place, const TileWalk& walk, const Values& carried) {
+  Value* other = other_image(image_);
   Value* next = walk.ahead(place, 1);
   const std::span<Value* const> found = std::span(carried).first(found_values(carried));
   Transfers all;
@@ -158,25 +169,29 @@ LineRing::Transfers LineRing::late(int buffer, Value* place, const TileWalk& wal
   return all;
 }
 
-Values LineRing::release(int buffer, Value* place, const TileWalk& walk, const Values& carried) {
+Values LineRing::release(int /*buffer*/, Value* place, const TileWalk& walk, const Values& carried) {
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
-  Value* next = walk.ahead(place, buffers());
+  Value* next = walk.ahead(place, images);
   const auto behind = carried.begin() + static_cast<std::ptrdiff_t>(found_values(carried));
   Values found(behind, behind + static_cast<std::ptrdiff_t>(found_values(carried)));
   // Before the transfers: who waits for what is found here then waits for older ones.
   const Values later = is_listed() ? Values{pages_->resolved(carried[listed_at])} : look_up(walk.ahead(next, 1), walk);
   Value* listed_behind = is_listed() ? listed(walk.ahead(next, 2), walk) : nullptr;
-  for (const auto& transfer : early(buffer, next, walk, found)) transfer();
+  for (const auto& transfer : early(image_, next, walk, found)) transfer();
   found.insert(found.end(), later.begin(), later.end());
   if (is_listed()) {
     found.push_back(pages_->named(carried.front()));
     found.push_back(listed_behind);
   }
+  found.push_back(other_image(image_));
   return found;
 }
 
+int LineRing::key_blocks_of_wave() const { return shares_rows_ ? 1 : KeyRing::key_blocks_of_wave(); }
+
 std::vector<language::Accumulator> LineRing::all_scores(std::vector<language::Accumulator> own) {
+  if (!shares_rows_) return own;
   return scores_.exchange(own.front());
 }
 

@@ -29,7 +29,7 @@ class LineRing final : public KeyRing {
   LineRing(const LineRing&) = delete;
   LineRing& operator=(const LineRing&) = delete;
 
-  int buffers() const override { return 2; }
+  int buffers() const override { return 1; }
   language::Values start(const attention::TileWalk& walk) override;
   language::Values whole(int buffer, language::Value* place, const attention::TileWalk& walk,
                          const language::Values& carried) override;
@@ -37,9 +37,9 @@ class LineRing final : public KeyRing {
                            const language::Values& carried) override;
   std::vector<std::function<void()>> fetches(int buffer, language::Value* place, const attention::TileWalk& walk,
                                              const language::Values& carried) override;
-  int key_blocks_of_wave() const override { return 1; }
+  int key_blocks_of_wave() const override;
   std::vector<language::Accumulator> all_scores(std::vector<language::Accumulator> own) override;
-  void begin_values(int buffer) override { latent_.enter_transposed(buffer); }
+  void begin_values(int /*buffer*/) override { latent_.enter_transposed(image_); }
   language::Value* named() const override { return named_; }
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values(int buffer, int dim_block, int key_block) override;
@@ -48,13 +48,14 @@ class LineRing final : public KeyRing {
   using Transfers = std::vector<std::function<void()>>;
   language::Values look_up(language::Value* place, const attention::TileWalk& walk) const;
   // Of one of a wave's two lines of a tile.
-  Transfers of_line(std::size_t line, int buffer, language::Value* place, const attention::TileWalk& walk,
+  Transfers of_line(std::size_t line, language::Value* image, language::Value* place, const attention::TileWalk& walk,
                     std::span<language::Value* const> found);
-  // Those that are begun as soon as a buffer is free, and the others, of the tile behind the one at `place`, which
-  // stands in `buffer`.
-  Transfers early(int buffer, language::Value* place, const attention::TileWalk& walk,
+  // Those that are begun as soon as an image is free, and the others, of the tile behind the one at `place`, which
+  // stands in image_.
+  Transfers early(language::Value* image, language::Value* place, const attention::TileWalk& walk,
                   std::span<language::Value* const> found);
-  Transfers late(int buffer, language::Value* place, const attention::TileWalk& walk, const language::Values& carried);
+  Transfers late(language::Value* place, const attention::TileWalk& walk, const language::Values& carried);
+  language::Value* other_image(language::Value* image) const;
   int transfers_of_line() const { return (latent_.transfers() + (rope_ ? rope_->transfers() : 0)) / 2; }
   std::size_t early_count() const;
   language::Value* listed(language::Value* place, const attention::TileWalk& walk) const;
@@ -68,8 +69,11 @@ class LineRing final : public KeyRing {
   ScoreExchange scores_;
   std::optional<attention::KeyPages> pages_;  // before the streams, which ask for it
   std::optional<attention::TilePages> tile_pages_;
-  bool between_products_;             // late transfers are begun
-  language::Value* named_ = nullptr;  // of the tile that is worked on
+  bool shares_rows_;       // with a neighbour, who multiplies the scores of the other half of a tile
+  bool between_products_;  // late transfers are begun
+  // Of the tile that is worked on.
+  language::Value* image_ = nullptr;  // where it stands: bytes behind the first tile of LDS, uniform
+  language::Value* named_ = nullptr;
   attention::LineStream latent_;
   std::optional<attention::LineStream> rope_;
 };

@@ -81,27 +81,21 @@ RowEnd end_of_row(Kernel& kernel, const language::Softmax& softmax, const PartSt
   return {.factor = end[0], .log_sum_exp = end[1]};
 }
 
-namespace {
-
-void store_log_sum_exp(Kernel& kernel, const Workgroup& workgroup, Value* log_sum_exp) {
+void store_log_sum_exp(Kernel& kernel, const attention::QueryTile& rows, Value* writes, Value* log_sum_exp) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* pointer = kernel.argument_i64(offsetof(Arguments, lse));
   language::if_uniform(kernel, ir.CreateIsNotNull(pointer), Likelihood::even, [&] {
     const auto wide = [&](Value* value) { return ir.CreateZExt(value, kernel.i64()); };
     Value* base = ir.CreateAdd(
-        pointer, ir.CreateMul(wide(workgroup.batch), kernel.argument_i64(offsetof(Arguments, lse_batch_stride))));
-    base = ir.CreateAdd(base, ir.CreateShl(wide(workgroup.query_start), 2));
+        pointer, ir.CreateMul(wide(rows.batch), kernel.argument_i64(offsetof(Arguments, lse_batch_stride))));
+    base = ir.CreateAdd(base, ir.CreateShl(wide(rows.query_start), 2));
     Value* head_stride = kernel.argument_i32(offsetof(Arguments, lse_head_stride));
-    const Buffer lse(kernel, base,
-                     span_of_heads(kernel, workgroup, ir.CreateShl(workgroup.query_length, 2), head_stride));
-    Value* of_row = ir.CreateAdd(ir.CreateShl(workgroup.row, 2), ir.CreateMul(workgroup.head_in_group, head_stride));
-    Value* writes = ir.CreateAnd(is_writer(kernel, workgroup), workgroup.has_row);
+    const Buffer lse(kernel, base, span_of_heads(kernel, rows, ir.CreateShl(rows.query_length, 2), head_stride));
+    Value* of_row = ir.CreateAdd(ir.CreateShl(rows.row, 2), ir.CreateMul(rows.head_in_group, head_stride));
     lse.store(ir.CreateBitCast(log_sum_exp, kernel.i32()), ir.CreateSelect(writes, of_row, ir.getInt32(nowhere)),
               kernel.constant(0));
   });
 }
-
-}  // namespace
 
 void store_rows(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk, const language::Softmax& softmax,
                 const PartStatistics& row, const language::AccumulatorLayout& layout, language::Element element,
@@ -129,7 +123,7 @@ void store_rows(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk
     workgroup.o.buffer.store(language::gather_dwords(kernel, dwords),
                              ir.CreateAdd(offset, kernel.constant(dim * bytes)), kernel.constant(0));
   });
-  store_log_sum_exp(kernel, workgroup, end.log_sum_exp);
+  store_log_sum_exp(kernel, workgroup, ir.CreateAnd(is_writer(kernel, workgroup), workgroup.has_row), end.log_sum_exp);
 }
 
 Value* record_stride(Kernel& kernel, int head_dim, bool listed) {
@@ -163,38 +157,41 @@ void store_part(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk
   llvm::IRBuilder<>& ir = kernel.ir();
   const Workgroup workgroup = lanes_made_anew(kernel, of_walk);
   const int head_dim = spec.dims_v();
-  Value* stride = record_stride(kernel, head_dim, spec.listed);
   if (spec.listed)
     chunk = ir.CreateAdd(chunk, attention::list_number(kernel, offsetof(Arguments, list),
                                                        offsetof(attention::KeyListArguments, first_part)));
-  Value* base =
-      records_of(kernel, head_dim, spec.listed, workgroup.batch, workgroup.query_start, workgroup.first_of_tile);
-  base = ir.CreateAdd(base, ir.CreateZExt(ir.CreateMul(chunk, kernel.constant(record_bytes(head_dim))), kernel.i64()));
-  // Rows behind the sequence's last are dropped by the descriptor.
-  Value* rows = attention::minimum(kernel, ir.CreateSub(workgroup.rows, workgroup.first_of_tile),
-                                   kernel.constant(count_of(spec.rows)));
-  const Buffer records(kernel, base, language::slice_bytes(kernel, rows, stride, record_bytes(head_dim)));
-  Value* row = ir.CreateMul(ir.CreateSub(workgroup.row_of_lane, workgroup.first_of_tile), stride);
-  Value* dims = ir.CreateAdd(row, ir.CreateShl(first_dim(kernel, spec, workgroup), 2));
+  Value* first_row = kernel.uniform(workgroup.first_of_wave);
+  Value* rows = attention::minimum(kernel, ir.CreateSub(workgroup.rows, first_row), kernel.constant(wave_rows));
+  rows = kernel.uniform(attention::maximum(kernel, rows, kernel.constant(0)));
+  Value* bytes = ir.CreateMul(rows, kernel.constant(record_bytes(head_dim)));
+  Value* base = records_of(kernel, head_dim, spec.listed, workgroup.batch, workgroup.query_start, first_row);
+  base = ir.CreateAdd(base, ir.CreateMul(ir.CreateZExt(chunk, kernel.i64()), ir.CreateZExt(bytes, kernel.i64())));
+  const Buffer record(kernel, base, bytes);
+  Value* row = ir.CreateSub(workgroup.row_of_lane, first_row);
   const language::AccumulatorLayout& layout = outputs.front().layout;
   const Columns columns(kernel, spec, layout);
-  dims = ir.CreateAdd(dims, ir.CreateMul(workgroup.lane_group, kernel.constant(columns.dims_of_group() * 4)));
+  // Four bytes of each row for a dim.
+  Value* of_dim = ir.CreateShl(rows, 2);
+  Value* first = ir.CreateAdd(first_dim(kernel, spec, workgroup),
+                              ir.CreateMul(workgroup.lane_group, kernel.constant(columns.dims_of_group())));
+  Value* place = ir.CreateAdd(ir.CreateMul(first, of_dim), ir.CreateMul(row, kernel.constant(record_load_bytes)));
+  place = ir.CreateSelect(workgroup.has_row, place, ir.getInt32(nowhere));
   const auto quad = [&](int block, int r, int) {
     return ir.CreateShuffleVector(outputs[static_cast<std::size_t>(block)].value, {r, r + 1, r + 2, r + 3});
   };
   columns.for_each(quad, [&](Value* numbers, int dim) {
-    for (int first = 0; first < columns.dims_of_group(); first += 4) {
-      Value* four = ir.CreateShuffleVector(numbers, {first, first + 1, first + 2, first + 3});
-      records.store(ir.CreateBitCast(four, kernel.vector(kernel.i32(), 4)),
-                    ir.CreateAdd(dims, kernel.constant((dim + first) * 4)), kernel.constant(0));
+    for (int within = 0; within < columns.dims_of_group(); within += 4) {
+      Value* four = ir.CreateShuffleVector(numbers, {within, within + 1, within + 2, within + 3});
+      record.store(ir.CreateBitCast(four, kernel.vector(kernel.i32(), 4)), place,
+                   ir.CreateMul(of_dim, kernel.constant(dim + within)));
     }
   });
   Value* statistics = llvm::PoisonValue::get(kernel.vector(kernel.i32(), 2));
   statistics = ir.CreateInsertElement(statistics, ir.CreateBitCast(part.maximum, kernel.i32()), std::uint64_t{0});
   statistics = ir.CreateInsertElement(statistics, ir.CreateBitCast(part.sum, kernel.i32()), std::uint64_t{1});
-  Value* behind = ir.CreateAdd(row, kernel.constant(head_dim * 4));
-  records.store(statistics, ir.CreateSelect(is_writer(kernel, workgroup), behind, ir.getInt32(nowhere)),
-                kernel.constant(0));
+  Value* writes = ir.CreateAnd(is_writer(kernel, workgroup), workgroup.has_row);
+  record.store(statistics, ir.CreateSelect(writes, ir.CreateShl(row, 3), ir.getInt32(nowhere)),
+               ir.CreateMul(of_dim, kernel.constant(head_dim)));
 }
 
 }  // namespace wavejit::attention_latent

@@ -34,10 +34,15 @@ void store_rows(language::Kernel& kernel, const WalkKernel& spec, const Workgrou
 void store_part(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup, language::Value* chunk,
                 const language::PartStatistics& part, std::span<const language::Accumulator> outputs);
 
-// Where the records of a row begin, i64: those of row `row` of a sequence whose first query is `query_start`.
+// LSE of rows, where it is wanted, from lanes that write.
+void store_log_sum_exp(language::Kernel& kernel, const attention::QueryTile& rows, language::Value* writes,
+                       language::Value* log_sum_exp);
+
+// Where the records of a tile begin, i64: that whose first row is `row` of a sequence whose first query is
+// `query_start`.
 language::Value* records_of(language::Kernel& kernel, int head_dim, bool listed, language::Value* batch,
                             language::Value* query_start, language::Value* row);
-// Bytes from the records of a row to those of the next one.
+// Bytes that the records of a tile have for each of its rows.
 language::Value* record_stride(language::Kernel& kernel, int head_dim, bool listed);
 
 }  // namespace wavejit::attention_latent

@@ -61,6 +61,7 @@ class Walk {
 
   void emit() {
     State end = walk_tiles();
+    settle(end.outputs);
     const PartStatistics part = {.maximum = end.softmax.maximum, .sum = softmax_.row_sum(end.softmax)};
     if (spec_.parts) {
       store_part(kernel_, spec_, workgroup_, walk_.chunk_of(walk_.last()), part, end.outputs);
@@ -115,7 +116,7 @@ class Walk {
     const Values latent = attention::load_query(kernel_, spec_.dims_v(), workgroup_.q, workgroup_);
     const Values rope = attention::load_query(kernel_, spec_.rope_dims(), workgroup_.q_rope, workgroup_);
     State start{.place = walk_.first(), .softmax = softmax_.initial(), .outputs = {}, .carried = ring_->start(walk_)};
-    start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
+    start.outputs = no_outputs();
     if (!spec_.parts) begin_merged();
     query_ = attention::query_operands(kernel_, workgroup_, matrix_, latent);
     const std::vector<OperandB> behind = attention::query_operands(kernel_, workgroup_, matrix_, rope);
@@ -150,7 +151,7 @@ class Walk {
     ReadAhead values(value_steps(), [&](const Step& step) { return ring_->values(buffer, step.dims, step.keys); });
     modifiers_.apply(tile, {}, scores);
     if (Value* named = ring_->named()) attention::hide_unnamed(kernel_, named, workgroup_.lane_group, scores);
-    state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
+    state.softmax = raise_maximum(state.softmax, scores, state.outputs);
     state.softmax = softmax_.weigh(state.softmax, scores);
     accumulate_values(values, scores, state.outputs, fetches);
     return state;
@@ -162,6 +163,7 @@ class Walk {
     const Values after = language::if_uniform(
         kernel_, walk_.begins_chunk(place), language::Likelihood::rarely, values, [&](const Values& before) {
           State at = from_values(state, before);
+          settle(at.outputs);
           const PartStatistics part = {.maximum = at.softmax.maximum, .sum = softmax_.row_sum(at.softmax)};
           if (spec_.parts) {
             Value* chunk = kernel_.ir().CreateSub(walk_.chunk_of(place), kernel_.constant(1));
@@ -170,7 +172,7 @@ class Walk {
             merge_into_memory(at, part);
           }
           at.softmax = softmax_.initial();
-          for (Accumulator& output : at.outputs) output = matrix_.zeros();
+          at.outputs = no_outputs();
           return to_values(at);
         });
     state = from_values(state, after);
@@ -307,8 +309,45 @@ class Walk {
     reads.consume([&](const Step& step, const OperandA& values) {
       if (step.dims == 0) packed = pack_weights(weights, step.keys);
       Accumulator& sum = outputs[static_cast<std::size_t>(step.dims)];
-      sum = matrix_.mma(values, packed, sum);
+      sum = stands_apart(static_cast<std::size_t>(step.dims)) ? matrix_.mma_apart(values, packed, sum)
+                                                              : matrix_.mma(values, packed, sum);
       fetches.after_product();
+    });
+  }
+
+  // Where a wave has its rows' whole O, vector registers do not hold it: the last of its blocks stand beside the query,
+  // as many as fit there.
+  std::size_t blocks_apart() const {
+    if (waves_of_rows(spec_) > 1) return 0;
+    const int query_registers = dim_blocks() * wave_.operand_bytes / static_cast<int>(sizeof(float));
+    const int left = (kernel_.target().vgprs_per_simd_lane / 2) - query_registers;
+    return static_cast<std::size_t>(std::min(left / wave_.registers(), output_blocks() / 2));
+  }
+  bool stands_apart(std::size_t block) const {
+    return block + blocks_apart() >= static_cast<std::size_t>(output_blocks());
+  }
+  std::vector<Accumulator> no_outputs() const {
+    std::vector<Accumulator> outputs(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
+    for (std::size_t block = 0; block < outputs.size(); ++block)
+      if (stands_apart(block))
+        outputs[block].value = language::in_accumulation_registers(kernel_, outputs[block].value);
+    return outputs;
+  }
+  // Before anything but a product reads them.
+  void settle(std::vector<Accumulator>& outputs) const {
+    if (blocks_apart() != 0) matrix_.settle(std::span(outputs).last(blocks_apart()));
+  }
+  SoftmaxState raise_maximum(const SoftmaxState& state, const std::vector<Accumulator>& scores,
+                             std::vector<Accumulator>& outputs) const {
+    if (blocks_apart() == 0) return softmax_.raise_maximum(state, scores, outputs);
+    return softmax_.raise_maximum(state, scores, outputs, [&](std::span<Value*> values, Value* factor) {
+      std::vector<Accumulator> at = outputs;
+      for (std::size_t block = 0; block < values.size(); ++block) at[block].value = values[block];
+      settle(at);
+      for (std::size_t block = 0; block < values.size(); ++block) {
+        values[block] = softmax_.rescaled(at[block].value, factor);
+        if (stands_apart(block)) values[block] = language::in_accumulation_registers(kernel_, values[block]);
+      }
     });
   }
 

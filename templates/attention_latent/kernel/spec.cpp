@@ -38,6 +38,11 @@ ColumnOrder column_order(const targets::Target& target) {
   return attention::lds_layout(target) == attention::LdsLayout::lines ? ColumnOrder::in_blocks : ColumnOrder::in_pairs;
 }
 
+Rows most_rows(const AskedWords& words, const targets::Target& target) {
+  const bool lines = attention::lds_layout(target) == attention::LdsLayout::lines;
+  return lines && !words.modifiers.any() ? Rows::r128 : Rows::r64;
+}
+
 KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target) {
   using attention::LdsPlan;
   if (attention::lds_layout(target) == attention::LdsLayout::swizzled)
@@ -46,12 +51,15 @@ KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target
           .line_bytes = LdsPlan::piece_bytes * LdsPlan::lines_per_piece,
           .latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.dtype),
           .rope_bytes = attention::tile_keys * words.rope_dims() * bytes_of(words.dtype),
-          .wave_score_bytes = wave_rows * wave_rows * static_cast<int>(sizeof(float))};
+          .wave_score_bytes = waves_of_rows(words) > 1 ? wave_rows * wave_rows * static_cast<int>(sizeof(float)) : 0};
 }
 
 std::optional<std::string> refusal_of(const WalkKernel& spec) {
   if (auto refusal = target_refusal(spec.target)) return refusal;
   const targets::Target& target = *targets::find_target(spec.target);
+  if (spec.rows > most_rows(spec, target))
+    return "rows=128 of target=" + spec.target + (spec.modifiers.any() ? " with softcap" : "") +
+           ", for which it has not enough registers; accepted: rows=32, rows=64";
   if (spec.pages == Pages::tiles && !spec.parts)
     return "pages=tiles of a walk over all keys; accepted: pages=granules, or parts beside it";
   if (spec.slots && !spec.listed) return "slots without listed; accepted: both, or neither";

@@ -55,9 +55,9 @@ inline constexpr families::Names<Pages, 4> pages_names = {
     {{Pages::dense, "none"}, {Pages::granules, "granules"}, {Pages::tiles, "tiles"}, {Pages::keys, "keys"}}};
 
 // Rows of a workgroup. A row is one head of one query.
-enum class Rows : std::uint8_t { r32, r64 };
-inline constexpr families::Names<Rows, 2> rows_names = {{{Rows::r32, "32"}, {Rows::r64, "64"}}};
-constexpr int count_of(Rows rows) { return rows == Rows::r32 ? 32 : 64; }
+enum class Rows : std::uint8_t { r32, r64, r128 };
+inline constexpr families::Names<Rows, 3> rows_names = {{{Rows::r32, "32"}, {Rows::r64, "64"}, {Rows::r128, "128"}}};
+constexpr int count_of(Rows rows) { return rows == Rows::r32 ? 32 : rows == Rows::r64 ? 64 : 128; }
 
 // What a problem asks for.
 struct AskedWords {
@@ -88,6 +88,10 @@ struct AskedWords {
   int chunk_keys() const { return listed ? attention::list_chunk_keys : attention::chunk_keys; }
 };
 
+// 128: a wave has all columns of O, for which registers have room where keys never stand in them, and scores take no
+// more of them than they are.
+Rows most_rows(const AskedWords& words, const targets::Target& target);
+
 struct WalkKernel : AskedWords {
   static constexpr std::string_view kernel = "attention_latent";
   static constexpr std::string_view family = family_name;
@@ -102,6 +106,7 @@ struct CombineKernel {
   static constexpr std::string_view family = family_name;
   DataType dtype = DataType::bf16;  // of O
   int head_dim = 512;
+  bool few = false;     // parts of walks with 32 rows a workgroup: more waves, each with less of a row
   bool listed = false;  // parts of lists
   std::string target;
   Lowering lowering = Lowering::llvm;
@@ -128,9 +133,21 @@ constexpr int waves_of_rows(const AskedWords& words) { return waves / (count_of(
 constexpr int dims_of_wave(const AskedWords& words) { return words.dims_v() / waves_of_rows(words); }
 inline constexpr int combine_threads = 64;
 
-// A record is what one chunk leaves of one row, in f32: O [head dim], m, l, and nothing up to the next 16 bytes.
-// Records stand [sequence][row][head][chunk]; packed rows follow each other as in q.
+// A record is what one chunk leaves of a tile of up to 32 rows, in f32, as lanes have it, so that lanes beside each
+// other write and read 16 bytes beside each other:
+//
+//   O [head dim / 4][row][4]   (m, l) [row]   nothing [row][2]
+//
+// which are record_bytes() for each row. Records stand [tile][chunk], tiles of a sequence (of a query, where it has a
+// list) in a row, sequences as in q.
 constexpr int record_bytes(int head_dim) { return (head_dim + 4) * 4; }
+inline constexpr int record_load_bytes = 16;
+// Of the merge: what a lane has of a row's O, in such loads; and how many waves have a tile of so many rows.
+constexpr int combine_loads(const CombineKernel& spec) { return spec.few ? 2 : 4; }
+constexpr int combine_waves(const CombineKernel& spec, int rows) {
+  const int of_wave = combine_threads / rows * combine_loads(spec);
+  return ((spec.head_dim * 4 / record_load_bytes) + of_wave - 1) / of_wave;
+}
 
 // How the dims of a wave's share stand in O's blocks of 32: one block after the other; or two blocks have 64 dims in
 // turn, the even ones and the odd ones, since one dword of LDS is two dims of a key (emit/swizzled_ring.h).

@@ -38,9 +38,9 @@ inline constexpr auto word_table =
         },
         softcap_words(),
         std::tuple{
-            families::named<&AskedWords::rows, rows_names, WalkKernel, 1>(
+            families::named<&AskedWords::rows, rows_names, WalkKernel, 2>(
                 {.accepted = "rows=",
-                 .missing = "rows=<32|64>",
+                 .missing = "rows=<32|64|128>",
                  .name_of =
                      [](const families::SpecWord<WalkKernel>&, const WalkKernel& spec) {
                        return "rows" + std::string(families::name_in(rows_names, spec.rows));
@@ -70,6 +70,7 @@ inline constexpr auto combine_words = families::texts_of(std::tuple{
          .name_of = [](const families::SpecWord<CombineKernel>&,
                        const CombineKernel& spec) { return std::string(attention::to_text(spec.dtype)); }}),
     families::number<&CombineKernel::head_dim, CombineKernel>({.accepted = "d<n>", .missing = "head dim (d<n>)"}),
+    families::flag<&CombineKernel::few, CombineKernel>({.accepted = "few", .name = "few"}),
     families::flag<&CombineKernel::listed, CombineKernel>({.accepted = "listed", .name = "listed"}),
     families::target_word<CombineKernel>(),
     families::lowering_word<CombineKernel>(),

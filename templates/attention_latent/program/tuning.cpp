@@ -18,9 +18,12 @@ using tools::Candidate;
 
 constexpr std::string_view help = "rows of a workgroup, a row being a head of a query";
 
+// Whether 128 rows are a workgroup's hangs on how many compute units there are (call/runs.cpp), and is in no table.
+bool is_tried(Rows rows) { return rows != Rows::r128; }
+
 RowCount count_of_rows(const tools::Problem& problem) {
   const auto descriptor = parse_descriptor(problem.text());
-  return descriptor && descriptor->problem().shape.rows == Rows::r64 ? RowCount::more : RowCount::up_to_32;
+  return descriptor && descriptor->problem().shape.rows != Rows::r32 ? RowCount::more : RowCount::up_to_32;
 }
 
 class LatentTuning : public tools::Tuning {
@@ -29,7 +32,8 @@ class LatentTuning : public tools::Tuning {
   std::string_view usual_parameters() const override { return tile_pin; }
   std::string values(std::string_view /*parameter*/, const std::string& target) const override {
     std::string all;
-    for (const auto& [rows, name] : rows_names) all += fmt::format("{}{}", all.empty() ? "" : ", ", name);
+    for (const auto& [rows, name] : rows_names)
+      if (is_tried(rows)) all += fmt::format("{}{}", all.empty() ? "" : ", ", name);
     return fmt::format("  {}: {}\n", target, all);
   }
 
@@ -38,7 +42,7 @@ class LatentTuning : public tools::Tuning {
     std::vector<Candidate> chosen = {{}};
     const Rows usual = default_rows(*targets::find_target(target), count_of_rows(problem));
     for (const auto& [rows, name] : rows_names)
-      if (rows != usual) chosen.push_back({.values = {{std::string(tile_pin), std::string(name)}}});
+      if (rows != usual && is_tried(rows)) chosen.push_back({.values = {{std::string(tile_pin), std::string(name)}}});
     return chosen;
   }
   tools::NamedValues engine_options(const Candidate& candidate) const override {
