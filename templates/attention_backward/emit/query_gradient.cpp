@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_backward/emit/query_gradient.h"
 
-#include <llvm/IR/IntrinsicsAMDGPU.h>
-
 #include <algorithm>
 #include <functional>
 #include <utility>
 
 #include "codegen/language/control.h"
-#include "codegen/language/convert.h"
-#include "codegen/language/cross_lane.h"
-#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/modifiers.h"
-#include "templates/attention/emit/query.h"
-#include "templates/attention/emit/scale.h"
-#include "templates/attention/emit/visible_keys.h"
-#include "templates/attention_backward/emit/fields.h"
-#include "templates/attention_backward/emit/row_numbers.h"
+#include "templates/attention_backward/emit/query_place.h"
+#include "templates/attention_backward/emit/row_operands.h"
 #include "templates/attention_backward/emit/row_store.h"
 #include "templates/attention_backward/emit/schedule.h"
 #include "templates/attention_backward/emit/score_gradient.h"
@@ -30,11 +22,10 @@
 namespace wavejit::attention_backward {
 namespace {
 
-using attention::KeyLimits;
-using attention::maximum;
 using attention::minimum;
 using attention::QueryTile;
 using attention::Slice;
+using attention::tile_keys;
 using language::Accumulator;
 using language::Element;
 using language::Kernel;
@@ -44,87 +35,6 @@ using language::Strand;
 using language::Value;
 using language::Values;
 
-constexpr int tile_keys = attention::tile_keys;
-
-// What the workgroup works on.
-struct Place {
-  attention::Sequence sequence;
-  Value* kv_head;
-  std::vector<QueryTile> queries;  // of each block of the wave
-  Value* first_tile;
-  Value* tiles;
-};
-
-Place find_place(Kernel& kernel, const QueryKernel& spec) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  const auto constant = [&](int value) { return kernel.constant(value); };
-  // Ids are made where they are first asked for: here, where every block can see them.
-  Value* wave = kernel.wave();
-  Value* lane = kernel.lane();
-  Value* head = kernel.workgroup_x();
-  Value* batch = kernel.workgroup_z();
-  Place place = {
-      .sequence = attention::sequence_of(kernel, length_fields, batch),
-      .kv_head = attention::divided(kernel, head, kernel.argument_i32(offsetof(Arguments, kv_head_multiplier))),
-      .queries = {},
-      .first_tile = constant(0),
-      .tiles = nullptr};
-  const attention::Sequence& sequence = place.sequence;
-  // The grid has the tiles of the longest sequence. With a diagonal the last one has the most keys: it starts first.
-  Value* query_tile = kernel.workgroup_y();
-  const int tile_queries = tile_queries_of(spec);
-  Value* query_tiles =
-      ir.CreateUDiv(ir.CreateAdd(sequence.query_length, constant(tile_queries - 1)), constant(tile_queries));
-  language::leave_if(kernel, ir.CreateICmpUGE(query_tile, query_tiles));
-  if (spec.mask != Mask::none) query_tile = ir.CreateSub(ir.CreateSub(query_tiles, constant(1)), query_tile);
-
-  Value* first_row = ir.CreateMul(query_tile, constant(tile_queries));
-  Value* last_row = minimum(kernel, ir.CreateAdd(first_row, constant(tile_queries - 1)),
-                            ir.CreateSub(sequence.query_length, constant(1)));
-  Value* last_key = ir.CreateSub(sequence.key_length, constant(1));
-  const KeyLimits limits =
-      attention::key_limits(kernel, spec.mask, spec.has(Modifier::alibi), diagonal_fields, window_fields, sequence);
-  const auto limit_of = [&](Value* row) {
-    return limits.to_limit ? minimum(kernel, ir.CreateAdd(row, limits.to_limit), last_key) : last_key;
-  };
-  // One tile even if no row sees a key: hidden throughout, it changes nothing.
-  Value* keys = maximum(kernel, ir.CreateAdd(limit_of(last_row), constant(1)), constant(1));
-  Value* last_tile = ir.CreateUDiv(ir.CreateSub(keys, constant(1)), constant(tile_keys));
-  if (limits.to_begin) {
-    Value* first_key = maximum(kernel, ir.CreateAdd(first_row, limits.to_begin), constant(0));
-    place.first_tile = minimum(kernel, ir.CreateUDiv(first_key, constant(tile_keys)), last_tile);
-  }
-  place.tiles = ir.CreateAdd(last_tile, constant(1));
-
-  Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
-  for (int block = 0; block < spec.blocks; ++block) {
-    const int rows = language::wave_shape(kernel).rows;
-    Value* first_of_block = ir.CreateAdd(
-        first_row,
-        ir.CreateMul(ir.CreateAdd(ir.CreateMul(wave, constant(spec.blocks)), constant(block)), constant(rows)));
-    place.queries.push_back({
-        .query_head = head,
-        .batch = batch,
-        .query_start = sequence.query_start,
-        .query_length = sequence.query_length,
-        .scale_log2e = ir.CreateBitCast(attention::positive_scale(kernel, scale), kernel.f32()),
-        .query_sign = attention::query_sign(kernel, scale),
-        .first_row = first_row,
-        .row = ir.CreateAdd(first_of_block, language::row_of_lane(kernel, lane)),
-        .lane_group = language::group_of_lane(kernel, lane),
-        .first_row_of_wave = first_of_block,
-        .limit_offset = limits.to_limit,
-        .last_key = last_key,
-        .wave_limit = limit_of(first_of_block),
-        .begin_offset = limits.to_begin,
-        .wave_begin =
-            limits.to_begin ? ir.CreateAdd(ir.CreateAdd(first_of_block, constant(rows - 1)), limits.to_begin) : nullptr,
-        .diagonal_offset = spec.has(Modifier::alibi) ? limits.diagonal : nullptr,
-    });
-  }
-  return place;
-}
-
 class QueryGradient : private Weaver {
  public:
   QueryGradient(Kernel& kernel, const QueryKernel& spec)
@@ -132,7 +42,8 @@ class QueryGradient : private Weaver {
         spec_(spec),
         wave_(language::wave_shape(kernel)),
         matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
-        place_(find_place(kernel, spec)),
+        place_(find_query_place(kernel, spec)),
+        row_reader_(kernel, spec, place_, matrix_),
         cap_rate_(cap_rate(kernel, spec)),
         step_keys_(keys_at_once(spec, kernel.target())),
         k_plan_(plan_wide_tile(kernel.target(),
@@ -166,7 +77,7 @@ class QueryGradient : private Weaver {
     Value* first = steps(place_.first_tile);
     Value* end_of_steps = steps(place_.tiles);
     const Values started = fetched(0, first);
-    for (const QueryTile& queries : place_.queries) rows_.push_back(load_operands(queries));
+    for (const QueryTile& queries : place_.queries) rows_.push_back(row_reader_.load(queries));
     Values initial = {first};
     add_first_sums(initial);
     const std::size_t count = initial.size() - 1;
@@ -198,7 +109,8 @@ class QueryGradient : private Weaver {
         [&](const Values& state) { return ir.CreateICmpSLT(state[0], end_of_steps); });
     sums_ = sums_from(end, count);
     if (sums_apart()) matrix_.settle(sums_);
-    const Slice dq = rows_of(offsetof(Arguments, dq), spec_.head_dim_qk, gradient_bytes(spec_), ir.getInt32(~0U));
+    const Slice dq =
+        row_reader_.rows_of(offsetof(Arguments, dq), spec_.head_dim_qk, gradient_bytes(spec_), ir.getInt32(~0U));
     for (int block = 0; block < spec_.blocks; ++block) {
       const QueryTile& queries = place_.queries[static_cast<std::size_t>(block)];
       store_rows(kernel_, dq, queries.row, queries.lane_group, matrix_.element(), spec_.gradients_fp32, sums_of(block),
@@ -214,13 +126,6 @@ class QueryGradient : private Weaver {
   // Operands of two blocks and 128 dims are 256 registers.
   bool sums_apart() const { return spec_.blocks == 2 || held_registers(spec_) >= vector_registers; }
 
-  // What a block of rows has throughout.
-  struct Rows {
-    std::vector<OperandB> query, output_gradient;  // a fragment of dims each
-    Value* shift = nullptr;
-    Value* minus_delta = nullptr;
-  };
-
   std::vector<Accumulator> sums_from(const Values& state, std::size_t count) const {
     std::vector<Accumulator> sums;
     sums.reserve(count);
@@ -232,13 +137,6 @@ class QueryGradient : private Weaver {
     return std::span(sums_).subspan(static_cast<std::size_t>(block) * dims, dims);
   }
 
-  // `are`: all bits, or none where there are no such rows.
-  Slice rows_of(std::size_t at, int dims, int element_bytes, Value* are) {
-    return attention::slice_of(kernel_, tensor_fields(at), place_.queries.front().batch,
-                               place_.queries.front().query_head, place_.sequence.query_start,
-                               kernel_.ir().CreateAnd(place_.sequence.query_length, are), dims * element_bytes);
-  }
-
   // Zeros, or what a call before left.
   void add_first_sums(Values& initial) {
     const auto dims = static_cast<std::size_t>(dim_blocks());
@@ -246,8 +144,8 @@ class QueryGradient : private Weaver {
       initial.insert(initial.end(), dims * place_.queries.size(), matrix_.zeros().value);
       return;
     }
-    const Slice before =
-        rows_of(offsetof(Arguments, dq), spec_.head_dim_qk, 4, kernel_.argument_i32(offsetof(Arguments, dq_before)));
+    const Slice before = row_reader_.rows_of(offsetof(Arguments, dq), spec_.head_dim_qk, 4,
+                                             kernel_.argument_i32(offsetof(Arguments, dq_before)));
     for (const QueryTile& queries : place_.queries)
       for (const Accumulator& sum :
            load_rows(kernel_, before, queries.row, queries.lane_group, matrix_.accumulator_layout(), dims))
@@ -314,106 +212,6 @@ class QueryGradient : private Weaver {
     return read_first(*this, table(), ladder_, 0);
   }
 
-  // Q and dO as operands, LSE and delta of the lane's row.
-  Rows load_operands(const QueryTile& queries) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Rows rows;
-    const auto load = [&](std::size_t at, int dims) {
-      return attention::load_query(kernel_, dims, rows_of(at, dims, attention::bytes_of(spec_.dtype), ir.getInt32(~0U)),
-                                   queries);
-    };
-    const Values q = load(offsetof(Arguments, q), spec_.head_dim_qk);
-    const Values d_o = load(offsetof(Arguments, d_o), spec_.head_dim_v);
-    const Values o = load_outputs(queries);
-    const auto numbers = [&](std::size_t at) {
-      return row_numbers(kernel_, at, queries.batch, queries.query_head, place_.sequence);
-    };
-    Value* place = ir.CreateShl(queries.row, 2);
-    const auto number = [&](const language::Buffer& from) {
-      return ir.CreateBitCast(from.load(4, place, kernel_.constant(0)), kernel_.f32());
-    };
-    rows.shift = shift_of(kernel_, number(numbers(offsetof(Arguments, lse))));
-    rows.query = attention::query_operands(kernel_, queries, matrix_, q);
-    for (Value* dwords : d_o) rows.output_gradient.push_back(matrix_.operand_b(dwords, language::KOrder::contiguous));
-
-    Value* delta = delta_of(o, d_o);
-    const auto where_given = [&](std::size_t at, const std::function<Value*(Value * sum, Value * given)>& change) {
-      delta = language::if_uniform(kernel_, is_given(at), language::Likelihood::even, {delta},
-                                   [&](const Values& sum) { return Values{change(sum[0], number(numbers(at)))}; })[0];
-    };
-    where_given(offsetof(Arguments, given_delta), [](Value*, Value* given) { return given; });
-    where_given(offsetof(Arguments, d_lse), [&](Value* sum, Value* given) { return ir.CreateFSub(sum, given); });
-    delta = language::with_short_nan(kernel_, delta);
-    // One lane of the two that own a row writes; the other points far outside and is dropped.
-    Value* writes = ir.CreateICmpEQ(queries.lane_group, kernel_.constant(0));
-    numbers(offsetof(Arguments, delta))
-        .store(ir.CreateBitCast(delta, kernel_.i32()), ir.CreateSelect(writes, place, ir.getInt32(0x80000000)),
-               kernel_.constant(0));
-    rows.minus_delta = ir.CreateFNeg(delta);
-    if (!deltas_made_anew())
-      rows.minus_delta =
-          ir.CreateVectorSplat(static_cast<unsigned>(matrix_.accumulator_layout().registers()), rows.minus_delta);
-    return rows;
-  }
-
-  Value* is_given(std::size_t at) {
-    return kernel_.ir().CreateIsNotNull(kernel_.argument_i64(at + offsetof(RowNumbersArgument, pointer)));
-  }
-
-  // O of the lane's row, as load_query has it; of f32, 8 dims are two loads. With a delta that is given, zeros.
-  Values load_outputs(const QueryTile& queries) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* are = ir.CreateSelect(is_given(offsetof(Arguments, given_delta)), kernel_.constant(0), ir.getInt32(~0U));
-    const DataType type = spec_.output_fp32 ? DataType::fp32 : spec_.dtype;
-    const Slice o = rows_of(offsetof(Arguments, o), spec_.head_dim_v, attention::bytes_of(type), are);
-    if (!spec_.output_fp32) return attention::load_query(kernel_, spec_.head_dim_v, o, queries);
-    constexpr int load_bytes = 16;
-    const int group_bytes = 2 * load_bytes;
-    Value* place = ir.CreateAdd(ir.CreateMul(queries.row, o.row_stride),
-                                ir.CreateMul(queries.lane_group, kernel_.constant(group_bytes)));
-    Values loaded;
-    for (int block = 0; block < spec_.head_dim_v / wave_.fragment_k(); ++block)
-      for (int half = 0; half < 2; ++half) {
-        Value* own = ir.CreateAdd(place, kernel_.constant((block * 2 * group_bytes) + (half * load_bytes)));
-        loaded.push_back(o.buffer.load(load_bytes, own, kernel_.constant(0)));
-      }
-    return loaded;
-  }
-
-  // Of the block's 8 dims that the lane has.
-  Value* output_element(const Values& o, std::size_t block, int index) {
-    if (!spec_.output_fp32) return element(o[block], index);
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* four = o[(2 * block) + static_cast<std::size_t>(index / 4)];
-    return ir.CreateBitCast(ir.CreateExtractElement(four, static_cast<std::uint64_t>(index % 4)), kernel_.f32());
-  }
-
-  Value* element(Value* dwords, int index) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    if (spec_.dtype == DataType::fp16) {
-      Value* halves = ir.CreateBitCast(dwords, kernel_.vector(llvm::Type::getHalfTy(kernel_.context()), 8));
-      return ir.CreateFPExt(ir.CreateExtractElement(halves, static_cast<std::uint64_t>(index)), kernel_.f32());
-    }
-    Value* dword = ir.CreateExtractElement(dwords, static_cast<std::uint64_t>(index / 2));
-    return language::float_of_bf16(kernel_, dword, index % 2);
-  }
-
-  // Σ dO · O: eight chains of dims 8 apart, of this half of the wave; then their tree; then the other half's.
-  Value* delta_of(const Values& o, const Values& d_o) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Values chains(8, kernel_.constant(0.0F));
-    for (std::size_t block = 0; block < d_o.size(); ++block)
-      for (int i = 0; i < 8; ++i) {
-        Value*& chain = chains[static_cast<std::size_t>(i)];
-        chain = ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()},
-                                   {element(d_o[block], i), output_element(o, block, i), chain});
-      }
-    for (std::size_t apart = 4; apart > 0; apart /= 2)
-      for (std::size_t i = 0; i < apart; ++i) chains[i] = ir.CreateFAdd(chains[i], chains[i + apart]);
-    const auto [one, other] = language::both_halves(kernel_, chains[0]);
-    return ir.CreateFAdd(one, other);
-  }
-
   // A tile, with its first fragments; returns the next one's.
   Fragments attend(const Values& before) {
     fetched_.clear();
@@ -443,22 +241,21 @@ class QueryGradient : private Weaver {
   }
 
   // In every register of an accumulator. Two blocks of wide heads have no registers for it: there it is made anew.
-  Value* minus_delta_of(const Rows& rows) {
+  Value* minus_delta_of(const RowOperands& rows) {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    if (!deltas_made_anew()) return rows.minus_delta;
+    if (!deltas_made_anew(spec_)) return rows.minus_delta;
     Value* bits = ir.CreateBitCast(rows.minus_delta, kernel_.i32());
     Value* anew = ir.CreateBitCast(ir.CreateXor(bits, language::opaque(kernel_, kernel_.constant(0))), kernel_.f32());
     return ir.CreateVectorSplat(static_cast<unsigned>(matrix_.accumulator_layout().registers()), anew);
   }
-  bool deltas_made_anew() const { return spec_.blocks == 2 && spec_.head_dim_qk > 128; }
 
   std::vector<Multiplication> multiplications(const schedule::Multiply& multiply) override {
     using schedule::Product;
     switch (multiply.product) {
       case Product::scores:
-        return from_rows(keys_, spec_.head_dim_qk, multiply.block, &Block::scores, &Rows::query);
+        return from_rows(keys_, spec_.head_dim_qk, multiply.block, &Block::scores, &RowOperands::query);
       case Product::gradients:
-        return from_rows(values_, spec_.head_dim_v, multiply.block, &Block::gradients, &Rows::output_gradient);
+        return from_rows(values_, spec_.head_dim_v, multiply.block, &Block::gradients, &RowOperands::output_gradient);
       case Product::queries:
         return from_columns(multiply.block);
       case Product::values:
@@ -470,7 +267,7 @@ class QueryGradient : private Weaver {
 
   // A block of keys times the rows' operands.
   std::vector<Multiplication> from_rows(attention::TileStream& tile, int all_dims, int block, Accumulator Block::* into,
-                                        std::vector<OperandB> Rows::* operands) {
+                                        std::vector<OperandB> RowOperands::* operands) {
     std::vector<Multiplication> all;
     for (int dims = 0; dims < all_dims / wave_.fragment_k(); ++dims) {
       Multiplication one = {.read = [&tile, block, dims](int buffer) { return tile.rows(buffer, block, dims); },
@@ -545,7 +342,8 @@ class QueryGradient : private Weaver {
   const QueryKernel& spec_;
   targets::WaveShape wave_;
   language::MatrixUnit matrix_;
-  Place place_;
+  QueryPlace place_;
+  RowReader row_reader_;
   Value* cap_rate_;
   int step_keys_;
   WideTilePlan k_plan_;
@@ -558,7 +356,7 @@ class QueryGradient : private Weaver {
   Ladder ladder_;
   ScoreGradient score_gradient_;
   std::vector<attention::ScoreModifiers> modifiers_;  // of each block of rows
-  std::vector<Rows> rows_;
+  std::vector<RowOperands> rows_;
   // Of the tile at hand.
   struct {
     int buffer = 0;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "codegen/language/lane_place.h"
 #include "templates/attention_backward/kernel/ladders.h"
 
 namespace wavejit::attention_backward {
