@@ -262,6 +262,22 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(Value* image, Va
   return transfers;
 }
 
+std::vector<LineStream::Transfer> LineStream::transfers_of_rows(Value* image, std::size_t line,
+                                                                const std::function<Value*(Value*)>& begins) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const int first = static_cast<int>(line) * waves_;
+  Value* lds_line = ir.CreateAdd(lds_line_, image);
+  Value* row = ir.CreateAdd(begins(row_of(slot(), first)), ir.CreateMul(unit_of_lane(), kernel_.constant(dma_bytes)));
+  std::vector<Transfer> transfers;
+  for (int piece = 0; piece < pieces_; ++piece)
+    transfers.emplace_back([=, this] {
+      Value* lane_offset = kernel_.ir().CreateAdd(row, kernel_.constant(piece * slot_bytes));
+      lds_.fill(fill_region(0), slice_.buffer, dma_bytes, lane_offset, kernel_.constant(0), lds_line,
+                at(0).offset + line_offset(piece, first));
+    });
+  return transfers;
+}
+
 std::vector<KeyPages::KeyPlace> LineStream::places_of_lines(Value* tile, Value* entries) const {
   Value* of_lane = slot();
   std::vector<KeyPages::KeyPlace> places;

@@ -58,6 +58,9 @@ class LineStream final : public TileStream {
   using Transfer = std::function<void()>;
   std::vector<Transfer> transfers_of_line(language::Value* image, language::Value* tile, const TilePages::Place& place,
                                           language::Value* entries, std::size_t line, language::Value* exists);
+  // The same of rows that stand anywhere in the slice: `begins(row)`, of a lane's row of the image, says where.
+  std::vector<Transfer> transfers_of_rows(language::Value* image, std::size_t line,
+                                          const std::function<language::Value*(language::Value* row)>& begins);
   std::size_t lines() const { return static_cast<std::size_t>(LdsPlan::lines_per_piece / waves_); }
   // The same of keys in pages: each lane with its granule's row, or each line with its keys' places.
   void gather(int buffer, language::Value* tile, language::Value* entries);

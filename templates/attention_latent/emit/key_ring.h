@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tiles of keys on their way from memory through LDS into fragments, of scores and of O. A walk asks in this order:
 //
-//   start     the loads of the first tiles
+//   start     the wave's rows of the query, and the loads of the first tiles
 //   whole     the tile at a place may be read by every wave
 //   keys, all_scores, values
 //   release   the wave is done with it
@@ -26,7 +26,11 @@ class KeyRing {
 
   // Phases of the loop: each reads a buffer of its own.
   virtual int buffers() const = 0;
-  virtual language::Values start(const attention::TileWalk& walk) = 0;
+  struct Start {
+    language::Values query;  // of each 16 dims what a lane has of them as an operand
+    language::Values carried;
+  };
+  virtual Start start(const attention::TileWalk& walk) = 0;
   virtual language::Values whole(int buffer, language::Value* place, const attention::TileWalk& walk,
                                  const language::Values& carried) = 0;
   virtual language::Values release(int buffer, language::Value* place, const attention::TileWalk& walk,

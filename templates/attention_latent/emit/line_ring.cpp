@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_latent/emit/line_ring.h"
 
+#include <utility>
+
 #include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
+#include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/query.h"
+#include "templates/attention/kernel/canon.h"
 
 namespace wavejit::attention_latent {
 namespace {
@@ -44,8 +49,11 @@ LineStream::Place rope_in(const KeyRingPlan& plan) {
 LineRing::LineRing(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
                    const language::MatrixUnit& matrix)
     : kernel_(kernel),
+      workgroup_(workgroup),
+      rows_(count_of(spec.rows)),
       plan_(key_ring_plan(spec, kernel.target())),
       latent_blocks_(spec.dims_v() / language::wave_shape(kernel).fragment_k()),
+      rope_blocks_(spec.rope_dims() / language::wave_shape(kernel).fragment_k()),
       lds_(kernel, plan_.total_bytes(), regions),
       scores_(kernel, lds_,
               {.region = score_region,
@@ -57,7 +65,11 @@ LineRing::LineRing(language::Kernel& kernel, const WalkKernel& spec, const Workg
       tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       shares_rows_(waves_of_rows(spec) > 1),
       between_products_(!pages_),
-      latent_(kernel, lds_, matrix, workgroup.k, latent_in(plan_), spec.dims_v(), waves, pages_, tile_pages_) {
+      latent_(kernel, lds_, matrix, workgroup.k, latent_in(plan_), spec.dims_v(), waves, pages_, tile_pages_),
+      query_(kernel, lds_, matrix, workgroup.q, latent_in(plan_), spec.dims_v(), waves, no_pages_, no_tile_pages_) {
+  if (spec.rope_dims() != 0)
+    query_rope_.emplace(kernel, lds_, matrix, workgroup.q_rope, rope_in(plan_), spec.rope_dims(), waves, no_pages_,
+                        no_tile_pages_);
   if (spec.rope_dims() != 0)
     rope_.emplace(kernel, lds_, matrix, workgroup.k_rope, rope_in(plan_), spec.rope_dims(), waves, pages_, tile_pages_);
   latent_.keep_few_offsets();
@@ -114,17 +126,75 @@ Value* LineRing::listed(Value* place, const TileWalk& walk) const {
   return pages_->listed(walk.tile_at(walk.at_most_last(place)));
 }
 
+// Rows of a lane's own would be lines of their own for each 16 bytes that lanes fetch; a line of LDS is eight lanes to
+// a row.
+void LineRing::fetch_query() {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* image = other_image(kernel_.constant(0));
+  const auto begins_in = [&](const attention::Slice& slice) {
+    return [this, &ir, &slice](Value* row) {
+      Value* of_all = ir.CreateAdd(workgroup_.first_of_tile, row);
+      attention::QueryTile lane = workgroup_;
+      lane.row = attention::divided(kernel_, of_all, kernel_.argument_i32(offsetof(Arguments, head_multiplier)));
+      lane.head_in_group = ir.CreateSub(of_all, ir.CreateMul(lane.row, workgroup_.group));
+      lane.has_row =
+          ir.CreateAnd(ir.CreateICmpULT(of_all, workgroup_.rows), ir.CreateICmpULT(row, kernel_.constant(rows_)));
+      return attention::lane_row_offset(kernel_, lane, lane.row, slice.row_stride, slice.head_stride);
+    };
+  };
+  for (std::size_t line = 0; line < query_.lines(); ++line) {
+    for (const auto& transfer : query_.transfers_of_rows(image, line, begins_in(workgroup_.q))) transfer();
+    if (!query_rope_) continue;
+    for (const auto& transfer : query_rope_->transfers_of_rows(image, line, begins_in(workgroup_.q_rope))) transfer();
+  }
+}
+
+// Behind those transfers `younger` others were begun.
+Values LineRing::read_query(int younger) {
+  language::wait_for_lds_and_fills(kernel_, younger);
+  language::barrier(kernel_);
+  Value* image = other_image(kernel_.constant(0));
+  Value* own_rows = kernel_.ir().CreateUDiv(kernel_.wave(), kernel_.constant(waves * wave_rows / rows_));
+  Values query;
+  const auto read = [&](LineStream& stream, int blocks) {
+    stream.begin_rows(workgroup_.lane_group, own_rows);
+    stream.enter_rows(image);
+    for (int block = 0; block < blocks; ++block) query.push_back(stream.rows(0, 0, block).value);
+  };
+  read(query_, latent_blocks_);
+  if (query_rope_) read(*query_rope_, rope_blocks_);
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+  return query;
+}
+
 // Carried: where the next tile stands, and the one behind it. Of listed keys then: which of the tile's own are named,
 // and the list's entries of the tile behind those two.
-Values LineRing::start(const TileWalk& walk) {
+KeyRing::Start LineRing::start(const TileWalk& walk) {
+  Start start;
+  // On its way before the keys, which it would wait behind. More rows than an image has would have to come in turn.
+  const bool in_image = rows_ <= attention::tile_keys;
+  if (in_image) {
+    fetch_query();
+  } else {
+    const int fragment = language::wave_shape(kernel_).fragment_k();
+    start.query = attention::load_query(kernel_, latent_blocks_ * fragment, workgroup_.q, workgroup_);
+    for (Value* rope : attention::load_query(kernel_, rope_blocks_ * fragment, workgroup_.q_rope, workgroup_))
+      start.query.push_back(rope);
+  }
   Value* second = walk.ahead(walk.first(), 1);
   const Values first_found = look_up(walk.first(), walk);
   Values found = look_up(second, walk);
   const Values third_found = look_up(walk.ahead(second, 1), walk);
   Value* first_image = kernel_.constant(0);
   Value* fourth_listed = is_listed() ? listed(walk.ahead(second, 2), walk) : nullptr;
+  Transfers first_tile;
   for (const std::size_t line : {0, 1})
-    for (const auto& transfer : of_line(line, first_image, walk.first(), walk, first_found)) transfer();
+    for (auto& transfer : of_line(line, first_image, walk.first(), walk, first_found))
+      first_tile.push_back(std::move(transfer));
+  for (const auto& transfer : first_tile) transfer();
+
+  if (in_image) start.query = read_query(static_cast<int>(first_tile.size()));
   for (const auto& transfer : early(other_image(first_image), second, walk, found)) transfer();
   found.insert(found.end(), third_found.begin(), third_found.end());
   if (is_listed()) {
@@ -132,7 +202,8 @@ Values LineRing::start(const TileWalk& walk) {
     found.push_back(fourth_listed);
   }
   found.push_back(first_image);
-  return found;
+  start.carried = std::move(found);
+  return start;
 }
 
 // Each wave waits for its own transfers into the tile. Younger are the next one's early ones, which may stay on their

@@ -30,7 +30,7 @@ class LineRing final : public KeyRing {
   LineRing& operator=(const LineRing&) = delete;
 
   int buffers() const override { return 1; }
-  language::Values start(const attention::TileWalk& walk) override;
+  Start start(const attention::TileWalk& walk) override;
   language::Values whole(int buffer, language::Value* place, const attention::TileWalk& walk,
                          const language::Values& carried) override;
   language::Values release(int buffer, language::Value* place, const attention::TileWalk& walk,
@@ -46,6 +46,9 @@ class LineRing final : public KeyRing {
 
  private:
   using Transfers = std::vector<std::function<void()>>;
+  // The rows of the query pass through the second image, before a tile of keys comes there.
+  void fetch_query();
+  language::Values read_query(int younger);
   language::Values look_up(language::Value* place, const attention::TileWalk& walk) const;
   // Of one of a wave's two lines of a tile.
   Transfers of_line(std::size_t line, language::Value* image, language::Value* place, const attention::TileWalk& walk,
@@ -63,8 +66,11 @@ class LineRing final : public KeyRing {
   bool is_listed() const { return pages_ && pages_->is_listed(); }
 
   language::Kernel& kernel_;
+  const Workgroup& workgroup_;
+  int rows_;  // of the workgroup
   KeyRingPlan plan_;
   int latent_blocks_;  // of 16 dims
+  int rope_blocks_;
   language::Lds lds_;
   ScoreExchange scores_;
   std::optional<attention::KeyPages> pages_;  // before the streams, which ask for it
@@ -76,6 +82,10 @@ class LineRing final : public KeyRing {
   language::Value* named_ = nullptr;
   attention::LineStream latent_;
   std::optional<attention::LineStream> rope_;
+  std::optional<attention::KeyPages> no_pages_;
+  std::optional<attention::TilePages> no_tile_pages_;
+  attention::LineStream query_;
+  std::optional<attention::LineStream> query_rope_;
 };
 
 }  // namespace wavejit::attention_latent

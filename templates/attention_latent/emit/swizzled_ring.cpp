@@ -7,6 +7,7 @@
 #include "codegen/language/convert.h"
 #include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
+#include "templates/attention/emit/query.h"
 #include "templates/attention/kernel/canon.h"
 
 namespace wavejit::attention_latent {
@@ -32,6 +33,7 @@ constexpr int score_key_blocks = 2;
 SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
                            const language::MatrixUnit& matrix)
     : kernel_(kernel),
+      workgroup_(workgroup),
       matrix_(matrix),
       latent_blocks_(spec.dims_v() / language::wave_shape(kernel).fragment_k()),
       rope_dims_(spec.rope_dims()),
@@ -121,7 +123,11 @@ Values SwizzledRing::entries_behind(Value* place, const TileWalk& walk, Value* l
 }
 
 // Of the tile at the place: V's columns, of looked-up keys its entries and those of the next one, the rope.
-Values SwizzledRing::start(const TileWalk& walk) {
+KeyRing::Start SwizzledRing::start(const TileWalk& walk) {
+  // On their way before the keys, which they would wait behind.
+  Values query = attention::load_query(kernel_, latent_blocks_ * language::wave_shape(kernel_).fragment_k(),
+                                       workgroup_.q, workgroup_);
+  for (Value* rope : attention::load_query(kernel_, rope_dims_, workgroup_.q_rope, workgroup_)) query.push_back(rope);
   Value* entries = pages_ ? entries_of(walk.first(), walk) : nullptr;
   Values carried;
   for (const auto& load : latent_loads(walk.first(), walk, entries)) carried.push_back(load());
@@ -130,7 +136,7 @@ Values SwizzledRing::start(const TileWalk& walk) {
     for (Value* value : entries_behind(walk.first(), walk, nullptr)) carried.push_back(value);
   }
   for (Value* value : load_rope(walk.tile_at(walk.first()), entries)) carried.push_back(value);
-  return carried;
+  return {.query = std::move(query), .carried = std::move(carried)};
 }
 
 // Carried until the end of the tile: of looked-up keys the entries of the next one and of the one behind it.

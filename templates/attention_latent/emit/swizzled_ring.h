@@ -32,7 +32,7 @@ class SwizzledRing final : public KeyRing {
   SwizzledRing& operator=(const SwizzledRing&) = delete;
 
   int buffers() const override { return 1; }
-  language::Values start(const attention::TileWalk& walk) override;
+  Start start(const attention::TileWalk& walk) override;
   language::Values whole(int buffer, language::Value* place, const attention::TileWalk& walk,
                          const language::Values& carried) override;
   language::Values release(int buffer, language::Value* place, const attention::TileWalk& walk,
@@ -63,6 +63,7 @@ class SwizzledRing final : public KeyRing {
   bool stands_in_the_way(int pair, int key_block) const;
 
   language::Kernel& kernel_;
+  const Workgroup& workgroup_;
   const language::MatrixUnit& matrix_;
   int latent_blocks_;  // of 16 dims
   int rope_dims_;

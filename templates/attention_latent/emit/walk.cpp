@@ -112,15 +112,11 @@ class Walk {
   }
 
   State walk_tiles() {
-    // On their way before the keys, which they would wait behind.
-    const Values latent = attention::load_query(kernel_, spec_.dims_v(), workgroup_.q, workgroup_);
-    const Values rope = attention::load_query(kernel_, spec_.rope_dims(), workgroup_.q_rope, workgroup_);
-    State start{.place = walk_.first(), .softmax = softmax_.initial(), .outputs = {}, .carried = ring_->start(walk_)};
+    const KeyRing::Start begun = ring_->start(walk_);
+    State start{.place = walk_.first(), .softmax = softmax_.initial(), .outputs = {}, .carried = begun.carried};
     start.outputs = no_outputs();
     if (!spec_.parts) begin_merged();
-    query_ = attention::query_operands(kernel_, workgroup_, matrix_, latent);
-    const std::vector<OperandB> behind = attention::query_operands(kernel_, workgroup_, matrix_, rope);
-    query_.insert(query_.end(), behind.begin(), behind.end());
+    query_ = attention::query_operands(kernel_, workgroup_, matrix_, begun.query);
     for (OperandB& operand : query_) operand.value = language::in_accumulation_registers(kernel_, operand.value);
 
     const Values end = language::loop_in_phases(
