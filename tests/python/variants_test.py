@@ -85,6 +85,28 @@ class Choose(unittest.TestCase):
                 source = text.split("\nPython\n\n")[1].split("\nPyTorch\n")[0]
                 self.assertRegex(printed_by(source), r"^\(\d+, \d+, \d, 128\)$")
 
+    def test_latent_attention(self):
+        compiler = shutil.which("clang++-22") or shutil.which("c++")
+        small = ("--keys", "latent", "--latent-heads", "12", "--key-length", "70")
+        for words, descriptor in ((("--use", "decode", "--cache", "paged", "--page-size", "64", "--lse", "yes"), "bf16 b2 q1 k70 h12 d576/512 lse layout=paged:64"),
+                                  (("--query-length", "3", "--latent-dims", "320/256", "--dtype", "fp16"), "fp16 b2 q3 k70 h12 d320/256 causal")):
+            with self.subTest(words=words):
+                text = self.answer(*small, *words)
+                self.assertIn(f"descriptor  attention_latent {descriptor}\n", text)
+                self.assertEqual(text.count("tiles of "), 2)  # a target each
+                cpp, rest = text.split("\nC++\n\n")[1].split("\nPython\n\n")
+                source, pytorch = rest.split("\nPyTorch\n\n")
+                self.assertRegex(printed_by(source), r"^\(2, \d, 12, (512|256)\)$")
+                compile(pytorch, "example", "exec")
+                compiled = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", f"-I{TREE}/include", "-x", "c++", "-"], input=cpp,
+                                          capture_output=True, text=True)
+                self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        for words, named in ((("--mask", "window"), "latent attention has no windows"), (("--latent-heads", "129"), "'129' is not accepted; 1 to 128 are"),
+                             (("--heads", "16/4"), "the answers before it leave no such question")):
+            told = program("choose", "--usual", "--keys", "latent", *words)
+            self.assertEqual(told.returncode, 2)
+            self.assertIn(named, told.stderr)
+
     def test_every_answer_has_a_route_or_a_reason(self):
         for use in ("prefill", "decode"):
             for cache in ("dense", "paged"):

@@ -115,6 +115,13 @@ TEST_F(Doctor, HoldsWholeCallsAgainstFloat64AndAgainstTheSimulatedBits) {
   EXPECT_EQ(other.findings.at("bits " + decode).at("status"), "DIFFERS");
 }
 
+TEST_F(Doctor, HoldsLatentAttentionAgainstFloat64) {
+  const std::string call = "attention_latent fp16 b1 q4 k130 h24 d576/512 causal layout=paged:64 sink";
+  const Examined examined = examine({"--device", "sim:gfx950", "--only", "call " + call, "--only", "bits " + call});
+  EXPECT_EQ(examined.outcome.code, 0) << examined.outcome.out;
+  EXPECT_EQ(examined.counts.at("as expected"), 2) << examined.outcome.out;
+}
+
 TEST_F(Doctor, PredictsWhatItCannotMeasure) {
   const std::string call = "time attention_forward bf16 b1 q16384 k16384 h16/2 d64 causal";
   const Examined examined = examine({"--device", "sim:gfx950", "--only", call});

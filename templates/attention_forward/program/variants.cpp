@@ -210,6 +210,8 @@ class AttentionVariants final : public Variants {
   std::vector<Branch> decision_tree() const override {
     return {
         {.question = "Do you have scores already, and want weights or their log-sum-exp?", .variant = "softmax"},
+        {.question = "Are values the first columns of keys, one latent for all heads (DeepSeek, Kimi, GLM)?",
+         .variant = "mla"},
         {.question = "Are keys and values in the pages of a cache, and do sequences bring one row each, or up to 32?",
          .variant = "decode"},
         {.question = "In pages, and prompts, pieces and single tokens come in one batch?", .variant = "unified"},

@@ -8,8 +8,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "templates/attention_forward/program/latent_choice.h"
 #include "templates/attention_forward/program/variants.h"
 #include "templates/attention_forward/program/vocabulary.h"
 
@@ -234,11 +236,17 @@ std::string pytorch_of(const Call& call, const Answers& answers) {
 
 std::vector<Question> choice_questions() {
   const auto not_decode = [](const Answers& answers) { return !is_decode(answers); };
-  return {
+  const auto not_latent = [](const Answers& answers) { return !is_latent(answers); };
+  std::vector<Question> questions = {
       {.name = "use",
        .text = "What is computed: a prompt, or one new row of each sequence?",
        .usual = "prefill",
        .accepted = {"prefill", "decode"}},
+      {.name = "keys",
+       .text = "Have keys and values tensors of their own, or are values the first columns of keys (latent attention, "
+               "MLA)?",
+       .usual = "apart",
+       .accepted = {"apart", "latent"}},
       {.name = "cache", .text = "Where do keys and values lie?", .usual = "dense", .accepted = {"dense", "paged"}},
       {.name = "page-size",
        .text = "Keys of a page (1, or a multiple of 16)",
@@ -257,7 +265,8 @@ std::vector<Question> choice_questions() {
        .usual = "equal",
        .accepted = {"equal", "packed", "padded"},
        .problem = nullptr,
-       .is_asked = [](const Answers& answers) { return !is_decode(answers) && !paged(answers); }},
+       .is_asked =
+           [](const Answers& answers) { return !is_decode(answers) && !paged(answers) && !is_latent(answers); }},
       {.name = "batch", .text = "How many sequences?", .usual = "2", .accepted = {}, .problem = count()},
       {.name = "query-length",
        .text = "Query rows of the longest sequence",
@@ -270,11 +279,18 @@ std::vector<Question> choice_questions() {
        .usual = "512",
        .accepted = {},
        .problem = count()},
-      {.name = "heads", .text = "Query heads/kv heads", .usual = "16/4", .accepted = {}, .problem = problem_of_heads},
+      {.name = "heads",
+       .text = "Query heads/kv heads",
+       .usual = "16/4",
+       .accepted = {},
+       .problem = problem_of_heads,
+       .is_asked = not_latent},
       {.name = "head-dim",
        .text = "Head dim (keys/values where they differ)",
        .usual = "128",
-       .accepted = {"64", "128", "192/128", "256"}},
+       .accepted = {"64", "128", "192/128", "256"},
+       .problem = nullptr,
+       .is_asked = not_latent},
       {.name = "dtype", .text = "Data type", .usual = "bf16", .accepted = {"bf16", "fp16"}},
       {.name = "mask",
        .text = "What does a row see?",
@@ -290,9 +306,16 @@ std::vector<Question> choice_questions() {
        .is_asked = [](const Answers& answers) { return said(answers, "mask", "window"); }},
       {.name = "lse", .text = "The log-sum-exp of each row, too?", .usual = "no", .accepted = {"no", "yes"}},
   };
+  for (Question& question : latent_questions()) questions.push_back(std::move(question));
+  return questions;
 }
 
 Result<ChosenCall> chosen_call(const Answers& answers) {
+  if (is_latent(answers)) {
+    if (said(answers, "mask", "window"))
+      return failed(ExitCode::usage, "--mask window: latent attention has no windows; all, causal are accepted");
+    return latent_call(answers);
+  }
   const Call call = call_of(answers);
   return ChosenCall{.variant = call.variant,
                     .descriptor = descriptor_of(call, answers),

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/program/latent_choice.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+
+namespace wavejit::attention_forward::program {
+namespace {
+
+using tools::Answers;
+using tools::ChosenCall;
+using tools::Question;
+
+constexpr std::int64_t most_heads = 128;
+
+// 0: none.
+std::int64_t number(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? value : 0;
+}
+
+struct Call {
+  bool bf16, decode, paged, causal, lse;
+  std::string dims;  // "576/512"
+  std::int64_t batch, rows, keys, heads, columns, value_columns, page;
+
+  std::int64_t pages_of_sequence() const { return (keys + page - 1) / page; }
+  // The model's, before absorption: 128 dims and the rope's 64; without a rope the width.
+  const char* scale() const { return columns == value_columns ? "512 ** -0.5" : "192 ** -0.5"; }
+};
+
+Call call_of(const Answers& answers) {
+  const auto said = [&](const char* name, const char* value) {
+    const auto found = answers.find(name);
+    return found != answers.end() && found->second == value;
+  };
+  const auto count = [&](const char* name) { return number(answers.at(name)); };
+  Call call = {};
+  call.bf16 = said("dtype", "bf16");
+  call.decode = said("use", "decode");
+  call.paged = said("cache", "paged");
+  call.causal = said("mask", "causal");
+  call.lse = said("lse", "yes");
+  call.dims = answers.at("latent-dims");
+  call.batch = count("batch");
+  call.rows = call.decode ? 1 : count("query-length");
+  call.keys = count("key-length");
+  call.heads = count("latent-heads");
+  const std::size_t slash = call.dims.find('/');
+  call.columns = number(call.dims.substr(0, slash));
+  call.value_columns = slash == std::string::npos ? call.columns : number(call.dims.substr(slash + 1));
+  call.page = call.paged ? count("page-size") : 0;
+  return call;
+}
+
+std::string descriptor_of(const Call& call) {
+  std::string text = fmt::format("attention_latent {} b{} q{} k{} h{} d{}", call.bf16 ? "bf16" : "fp16", call.batch,
+                                 call.rows, call.keys, call.heads, call.dims);
+  if (call.causal) text += " causal";
+  if (call.lse) text += " lse";
+  if (call.paged) text += fmt::format(" layout=paged:{}", call.page);
+  return text;
+}
+
+std::string cpp_of(const Call& call) {
+  const char* type = call.bf16 ? "WAVEJIT_BF16" : "WAVEJIT_FP16";
+  std::string parameters = "wavejit::Engine& engine, void* q, void* cache, void* o, ihipStream_t* stream";
+  std::string body = "  wavejit::AttentionLatent call;\n";
+  const auto line = [&](const std::string& what) { body += "  " + what + "\n"; };
+  line(fmt::format("call.q = wavejit::dense(q, {}, {}, {}, {}, {});", type, call.batch, call.rows, call.heads,
+                   call.columns));
+  line(fmt::format("call.k = wavejit::dense(cache, {}, {}, {}, 1, {});", type,
+                   call.paged ? "pages" : std::to_string(call.batch), call.paged ? call.page : call.keys,
+                   call.columns));
+  line(fmt::format("call.o = wavejit::dense(o, {}, {}, {}, {}, {});", type, call.batch, call.rows, call.heads,
+                   call.value_columns));
+  line(fmt::format("call.scale = {};  // {}: the model's, no width of the call says it",
+                   call.columns == call.value_columns ? "0.0441942F" : "0.0721688F", call.scale()));
+  if (call.paged) {
+    parameters += ", std::int64_t pages, const std::int32_t* block_table, const std::int32_t* key_lengths";
+    line("call.block_table = block_table;");
+    line(fmt::format("call.table_columns = {};", call.pages_of_sequence()));
+    line("call.key_lengths = key_lengths;");
+    line(fmt::format("call.max_key_length = {};", call.keys));
+  }
+  if (call.causal) line("call.mask = WAVEJIT_MASK_CAUSAL;");
+  if (call.lse) {
+    parameters += ", float* lse";
+    line(
+        fmt::format("call.lse = wavejit::dense(lse, WAVEJIT_FP32, {}, {}, {}, 1);", call.batch, call.heads, call.rows));
+  }
+  line("engine.attention_latent(call, stream);");
+  return "#include <wavejit/wavejit.hpp>\n\n// q, cache, o and the numbers are device memory; `stream` is a "
+         "hipStream_t.\nvoid attend(" +
+         parameters + ") {\n" + body + "}\n";
+}
+
+std::string python_of(const Call& call) {
+  std::string text = "import numpy, wavejit\n\nengine = wavejit.Engine(\"sim:gfx950\")  # or \"hip\"\n";
+  const auto array = [&](const char* name, std::int64_t outer, std::int64_t length, std::int64_t heads) {
+    text += fmt::format("{} = engine.array(numpy.zeros(({}, {}, {}, {}), {}), dtype=\"{}\")\n", name, outer, length,
+                        heads, call.columns, call.bf16 ? "numpy.uint16" : "numpy.float16", call.bf16 ? "bf16" : "fp16");
+  };
+  array("q", call.batch, call.rows, call.heads);
+  std::string words = fmt::format(", scale={}", call.scale());
+  if (call.causal) words += ", causal=True";
+  if (call.paged) {
+    const std::int64_t columns = call.pages_of_sequence();
+    array("cache", call.batch * columns, call.page, 1);
+    words +=
+        fmt::format(",\n    block_table=numpy.arange({}, dtype=numpy.int32).reshape({}, {}), key_lengths=[{}] * {}",
+                    call.batch * columns, call.batch, columns, call.keys, call.batch);
+  } else {
+    array("cache", call.batch, call.keys, 1);
+  }
+  return text + fmt::format("out{} = engine.attention_latent(q, cache{}{})\nprint(out.shape)\n",
+                            call.lse ? ", lse" : "", words, call.lse ? ", lse=True" : "");
+}
+
+std::string pytorch_of(const Call& call) {
+  const char* causal = call.causal ? ", causal=True" : "";
+  if (call.paged)
+    return fmt::format(
+        "from wavejit.torch import flash_mla_with_kvcache\n\n"
+        "out, lse = flash_mla_with_kvcache(q, cache, block_table, lengths, {}, softmax_scale={}{})\n",
+        call.value_columns, call.scale(), causal);
+  return fmt::format("from wavejit.torch import attention_latent\n\nout{} = attention_latent(q, cache, scale={}{}{})\n",
+                     call.lse ? ", lse" : "", call.scale(), causal, call.lse ? ", return_lse=True" : "");
+}
+
+}  // namespace
+
+bool is_latent(const Answers& answers) {
+  const auto found = answers.find("keys");
+  return found != answers.end() && found->second == "latent";
+}
+
+std::vector<Question> latent_questions() {
+  return {{.name = "latent-heads",
+           .text = "Query heads, all of which read the one latent head",
+           .usual = "16",
+           .accepted = {},
+           .problem =
+               [](const std::string& text) {
+                 const std::int64_t heads = number(text);
+                 return heads >= 1 && heads <= most_heads
+                            ? std::string()
+                            : fmt::format("'{}' is not accepted; 1 to {} are", text, most_heads);
+               },
+           .is_asked = is_latent},
+          {.name = "latent-dims",
+           .text = "Columns of a key, and how many of them are its value",
+           .usual = "576/512",
+           .accepted = {"576/512", "512", "320/256"},
+           .problem = nullptr,
+           .is_asked = is_latent}};
+}
+
+ChosenCall latent_call(const Answers& answers) {
+  const Call call = call_of(answers);
+  return {.variant = "mla",
+          .descriptor = descriptor_of(call),
+          .cpp = cpp_of(call),
+          .python = python_of(call),
+          .pytorch = pytorch_of(call)};
+}
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What `wavejit choose` asks and writes where keys and values are one tensor: latent attention, a family of its own.
+#pragma once
+
+#include <vector>
+
+#include "templates/attention_forward/program/vocabulary.h"
+#include "tools/variants/variants.h"
+
+namespace wavejit::attention_forward::program {
+
+// Whether these answers are of latent attention.
+bool is_latent(const tools::Answers& answers);
+// Behind the question that says so.
+std::vector<tools::Question> latent_questions();
+tools::ChosenCall latent_call(const tools::Answers& answers);
+
+}  // namespace wavejit::attention_forward::program
