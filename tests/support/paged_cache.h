@@ -109,6 +109,7 @@ class PagedCache {
   // Which pages a sequence has: from both ends of the cache, in no order.
   void deal_pages() {
     std::vector<std::int32_t> ids;
+    ids.reserve(static_cast<std::size_t>(used_));
     for (std::int64_t i = 0; i < used_; ++i)
       ids.push_back(static_cast<std::int32_t>(i % 2 == 0 ? total_ - 1 - i / 2 : i / 2));
     if (pages_.at_border) {
