@@ -17,6 +17,7 @@
 #include "templates/attention/emit/tile_softmax.h"
 #include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
+#include "templates/attention_forward/emit/dualwave_state.h"
 #include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
@@ -98,14 +99,6 @@ class Walker {
   }
 
  private:
-  // What lives from one `steady` to the next.
-  struct State {
-    SoftmaxState softmax;
-    std::vector<Accumulator> outputs;      // Oᵀ, a block of dims each
-    Values merged;                         // the chunks before, as far as registers hold them
-    TileWeights weights;                   // of tile t, half done
-    std::vector<TilePages::Place> places;  // of tiles t, t + 1, …; empty where nobody needs it any more
-  };
   // What lives from one act to a later one.
   struct Hand {
     std::vector<OperandA> read;
@@ -138,28 +131,6 @@ class Walker {
   void finish(State& state) {
     finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, state.softmax, state.merged, matrix_.element(),
                 state.outputs, spec_.paired_tiles ? &tiles_ : nullptr);
-  }
-
-  static Values to_values(const State& state) {
-    Values values = {state.softmax.maximum};
-    values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
-    for (const Accumulator& output : state.outputs) values.push_back(output.value);
-    values.insert(values.end(), state.merged.begin(), state.merged.end());
-    values.insert(values.end(), state.weights.values.begin(), state.weights.values.end());
-    for (const TilePages::Place& place : state.places)
-      if (place.entry != nullptr) values.insert(values.end(), {place.entry, place.granule, place.live});
-    return values;
-  }
-  static State from_values(State like, const Values& values) {
-    auto next = values.begin();
-    like.softmax.maximum = *next++;
-    for (Value*& sum : like.softmax.sums) sum = *next++;
-    for (Accumulator& output : like.outputs) output.value = *next++;
-    for (Value*& value : like.merged) value = *next++;
-    for (Value*& weight : like.weights.values) weight = *next++;
-    for (TilePages::Place& place : like.places)
-      if (place.entry != nullptr) place = {.entry = *next++, .granule = *next++, .live = *next++};
-    return like;
   }
 
   // The tiles after the prologue: pairs of `steady`, so that a buffer is code and not an address, then what
@@ -213,13 +184,6 @@ class Walker {
     last_buffer_ = ir.CreateZExt(one_more, kernel_.i32());
     walk(schedule_.drain, end, walk_.last(), 0);
     return end;
-  }
-
-  // Places of tiles that every fetch is past are dropped.
-  static void to_next_tile(State& state) {
-    if (state.places.size() <= 1) return;
-    state.places.erase(state.places.begin());
-    state.places.front() = {};
   }
 
   // `buffer`: that of tile t.

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/emit/dualwave_state.h"
+
+namespace wavejit::attention_forward::dualwave {
+
+using attention::TilePages;
+using language::Accumulator;
+using language::Value;
+using language::Values;
+
+Values to_values(const State& state) {
+  Values values = {state.softmax.maximum};
+  values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
+  for (const Accumulator& output : state.outputs) values.push_back(output.value);
+  values.insert(values.end(), state.merged.begin(), state.merged.end());
+  values.insert(values.end(), state.weights.values.begin(), state.weights.values.end());
+  for (const TilePages::Place& place : state.places)
+    if (place.entry != nullptr) values.insert(values.end(), {place.entry, place.granule, place.live});
+  return values;
+}
+
+State from_values(State like, const Values& values) {
+  auto next = values.begin();
+  like.softmax.maximum = *next++;
+  for (Value*& sum : like.softmax.sums) sum = *next++;
+  for (Accumulator& output : like.outputs) output.value = *next++;
+  for (Value*& value : like.merged) value = *next++;
+  for (Value*& weight : like.weights.values) weight = *next++;
+  for (TilePages::Place& place : like.places)
+    if (place.entry != nullptr) place = {.entry = *next++, .granule = *next++, .live = *next++};
+  return like;
+}
+
+void to_next_tile(State& state) {
+  if (state.places.size() <= 1) return;
+  state.places.erase(state.places.begin());
+  state.places.front() = {};
+}
+
+}  // namespace wavejit::attention_forward::dualwave

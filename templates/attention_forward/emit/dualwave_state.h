@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What lives from one tile of the overlapped walk to the next, and how it goes round a loop.
+#pragma once
+
+#include <vector>
+
+#include "codegen/language/softmax.h"
+#include "templates/attention/emit/tile_pages.h"
+#include "templates/attention/emit/tile_softmax.h"
+
+namespace wavejit::attention_forward::dualwave {
+
+struct State {
+  language::SoftmaxState softmax;
+  std::vector<language::Accumulator> outputs;       // Oᵀ, a block of dims each
+  language::Values merged;                          // the chunks before, as far as registers hold them
+  attention::TileWeights weights;                   // of tile t, half done
+  std::vector<attention::TilePages::Place> places;  // of tiles t, t + 1, …; empty where nobody needs it any more
+};
+
+language::Values to_values(const State& state);
+// `like`: a state with as many values.
+State from_values(State like, const language::Values& values);
+
+// Places of tiles that every fetch is past are dropped.
+void to_next_tile(State& state);
+
+}  // namespace wavejit::attention_forward::dualwave
