@@ -1,63 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_backward/program/array_call.h"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <array>
 #include <bit>
-#include <cmath>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "templates/attention/program/mask_options.h"
-#include "templates/attention/program/option_texts.h"
-#include "templates/attention_backward/call/sums.h"
 #include "templates/attention_backward/program/device_call.h"
+#include "templates/attention_backward/program/gradient_files.h"
 #include "tools/device_array.h"
-#include "tools/npy.h"
 
 namespace wavejit::attention_backward::program {
 namespace {
 
 using namespace tools;
-using attention::Extent;
-using attention::Modifier;
-using attention::program::add_parsed;
-using attention::program::MaskOptions;
-using attention::program::parse_number;
-using attention::program::ToldModifier;
-
-std::optional<float> parse_finite(const std::string& text) {
-  const auto value = parse_number<float>(text);
-  return value && std::isfinite(*value) ? value : std::nullopt;
-}
-std::optional<float> parse_positive(const std::string& text) {
-  const auto value = parse_finite(text);
-  return value && *value > 0 ? value : std::nullopt;
-}
-
-struct Files {
-  std::string q, k, v, o, d_o, lse, d_lse, alibi, sink, bias;
-  std::string dq_before, dk_before, dv_before;
-  std::string dq, dk, dv, d_sink, d_bias;
-};
-
-std::unexpected<Failure> bad_shape(const char* field, const std::string& path, const std::string& shape,
-                                   const std::string& accepted) {
-  return failed(ExitCode::file, fmt::format("--{} {}: its shape is {}; {} is accepted", field, path, shape, accepted));
-}
-std::string text_of(const std::vector<std::int64_t>& shape) {
-  std::string text;
-  for (const std::int64_t size : shape) text += (text.empty() ? "" : ", ") + std::to_string(size);
-  return "[" + text + "]";
-}
 
 // A gradient as the device has it.
 struct Answer {
@@ -91,112 +49,11 @@ struct Answer {
 
 class GradientsCall : public ArrayCall {
  public:
-  void add_options(CLI::App& command) override {
-    const auto file = [&](const char* name, std::string& path, const char* help, bool required = true) {
-      CLI::Option* option = command.add_option(name, path, help)->type_name("FILE.npy");
-      if (required) option->required();
-    };
-    file("--q", files_.q, "queries [batch, length, heads, head dim]");
-    file("--k", files_.k, "keys [batch, length, kv heads, head dim]");
-    file("--v", files_.v, "values, shaped as the keys; their head dim may be another");
-    file("--o", files_.o, "what the forward call gave, shaped as the queries with the values' head dim");
-    file("--lse", files_.lse, "its log-sum-exp [batch, heads, length], float32");
-    file("--do", files_.d_o, "the gradient of O, shaped as it");
-    file("--d-lse", files_.d_lse, "the gradient of the log-sum-exp, shaped as it, float32", false);
-    file("--dq", files_.dq, "the gradient of the queries, shaped as they are, float32", false);
-    file("--dk", files_.dk, "the gradient of the keys, summed over the query heads of a kv head", false);
-    file("--dv", files_.dv, "the gradient of the values, summed in the same way", false);
-    file("--d-sink", files_.d_sink, "the gradient of the sinks, of each sequence by itself [batch, heads]", false);
-    file("--d-bias", files_.d_bias, "the gradient of the bias, shaped as it: summed over what it broadcasts", false);
-    mask_.add_to(command, "query");
-    add_parsed(command, "--softcap", softcap_, "X", "as in the forward call", parse_positive,
-               "finite numbers above 0 are");
-    file("--bias", files_.bias, "as in the forward call [batch or 1, heads or 1, length, keys]", false);
-    file("--alibi", files_.alibi, "slopes as in the forward call [heads] or [batch, heads], float32", false);
-    file("--sink", files_.sink, "sinks as in the forward call [heads], float32: --d-sink needs them", false);
-    add_parsed(command, "--scale", scale_, "NUMBER", "as in the forward call (default: 1 / sqrt(head dim))",
-               parse_finite, "finite numbers are, as 0.125");
-    add_choice(command, "--dtype", dtype_, {"fp16", "bf16"}, "the kernels' type; inputs are rounded to it")
-        ->capture_default_str();
-    command.add_flag("--gradients-fp32", arrays_.experiment.output_fp32,
-                     "the kernels write gradients in fp32 and do not round them to --dtype");
-    add_parsed(command, "--sums-behind", sums_behind_, "LIST",
-               "dq, dk_dv or dq,dk_dv: a later call goes on with these sums, so they get no scale yet", sums_of_text,
-               "dq, dk_dv and dq,dk_dv are");
-    file("--dq-before", files_.dq_before, "sums of dq that an earlier call with --sums-behind wrote", false);
-    file("--dk-before", files_.dk_before, "the same of dk, beside --dv-before", false);
-    file("--dv-before", files_.dv_before, "the same of dv, beside --dk-before", false);
-  }
-
+  void add_options(CLI::App& command) override { files_.add_options(command); }
   Result<void> read(std::vector<std::string>& notes) override {
-    if (outputs().empty())
-      return failed(ExitCode::usage,
-                    "nothing is asked for; --dq, --dk, --dv, --d-sink and --d-bias FILE.npy are accepted, or some of "
-                    "them");
-    if (!files_.d_sink.empty() && files_.sink.empty())
-      return failed(ExitCode::usage, "--d-sink needs --sink FILE.npy, the sinks of the forward call");
-    if (!files_.d_bias.empty() && files_.bias.empty())
-      return failed(ExitCode::usage, "--d-bias needs --bias FILE.npy, the bias of the forward call");
-    attention::program::Experiment& of = arrays_.experiment;
-    if (auto asked = read_sums_asked(); !asked) return asked;
-    of.type = *parse_half_type(dtype_);
-    Shape queries{};
-    Shape keys{};
-    Shape values{};
-    // Headers before elements: a wrong last file is told at once.
-    for (const auto& [field, path, shape] : {std::tuple("q", &files_.q, &queries), std::tuple("k", &files_.k, &keys),
-                                             std::tuple("v", &files_.v, &values)}) {
-      const auto header = read_npy_header(field, *path);
-      if (!header) return std::unexpected(header.error());
-      *shape = header->shape;
-    }
-    if (std::ranges::min(queries) < 1)
-      return bad_shape("q", files_.q, to_text(queries), "[batch, length, heads, head dim], each at least 1,");
-    if (keys[0] != queries[0] || keys[3] != queries[3] || keys[1] < 1 || keys[2] < 1 || queries[2] % keys[2] != 0)
-      return bad_shape(
-          "k", files_.k, to_text(keys),
-          fmt::format("[{}, length, a number of heads that divides {}, {}]", queries[0], queries[2], queries[3]));
-    Shape of_values = keys;
-    of_values[3] = std::max<std::int64_t>(values[3], 1);
-    Shape outputs = queries;
-    outputs[3] = of_values[3];
-    struct Input {
-      const char* field;
-      const std::string* path;
-      const Shape* shape;
-      std::vector<std::uint16_t>* values;
-    };
-    const std::array<Input, 5> inputs = {{{"q", &files_.q, &queries, &arrays_.q},
-                                          {"k", &files_.k, &keys, &arrays_.k},
-                                          {"v", &files_.v, &of_values, &arrays_.v},
-                                          {"o", &files_.o, &outputs, &arrays_.o},
-                                          {"do", &files_.d_o, &outputs, &arrays_.d_o}}};
-    for (const Input& input : inputs) {
-      const auto header = read_npy_header(input.field, *input.path);
-      if (!header) return std::unexpected(header.error());
-      if (header->shape != *input.shape)
-        return bad_shape(input.field, *input.path, to_text(header->shape), to_text(*input.shape));
-    }
-    for (const Input& input : inputs) {
-      auto array = read_npy(input.field, *input.path, of.type);
-      if (!array) return std::unexpected(array.error());
-      if (array->became_infinite > 0)
-        notes.push_back(fmt::format("{} has {} values beyond the range of {}; they became infinite", input.field,
-                                    array->became_infinite, to_text(of.type)));
-      *input.values = std::move(array->values);
-    }
-    if (auto read = read_row_numbers("lse", files_.lse, queries, arrays_.lse); !read) return read;
-    arrays_.with_d_lse = !files_.d_lse.empty();
-    if (arrays_.with_d_lse)
-      if (auto read = read_row_numbers("d-lse", files_.d_lse, queries, arrays_.d_lse); !read) return read;
-    describe(queries, keys, of_values[3]);
-    if (auto read = read_slopes(); !read) return read;
-    if (auto read = read_sinks(); !read) return read;
-    if (auto read = read_bias(); !read) return read;
-    arrays_.estimated = true;  // o and LSE are whatever the files say
-    if (auto read = read_sums("dq-before", files_.dq_before, queries, arrays_.dq_before); !read) return read;
-    if (auto read = read_sums("dk-before", files_.dk_before, keys, arrays_.dk_before); !read) return read;
-    if (auto read = read_sums("dv-before", files_.dv_before, of_values, arrays_.dv_before); !read) return read;
+    if (auto read = files_.read(notes); !read) return read;
+    const attention::program::Experiment& of = arrays().experiment;
+    const GradientFiles::Shapes& shapes = files_.shapes();
     const auto add = [&](const char* option, const std::string& path, const Shape& shape, Gradient Gradients::* exact,
                          void* DevicePointers::* memory, const std::vector<float>& before) {
       answers_.push_back({.option = option,
@@ -208,21 +65,21 @@ class GradientsCall : public ArrayCall {
                           .before = &before,
                           .stride = shape[3]});
     };
-    add("dq", files_.dq, queries, &Gradients::dq, &DevicePointers::dq, arrays_.dq_before);
-    add("dk", files_.dk, keys, &Gradients::dk, &DevicePointers::dk, arrays_.dk_before);
-    add("dv", files_.dv, of_values, &Gradients::dv, &DevicePointers::dv, arrays_.dv_before);
-    if (!files_.d_sink.empty())
+    add("dq", files().dq, shapes.queries, &Gradients::dq, &DevicePointers::dq, arrays().dq_before);
+    add("dk", files().dk, shapes.keys, &Gradients::dk, &DevicePointers::dk, arrays().dk_before);
+    add("dv", files().dv, shapes.values, &Gradients::dv, &DevicePointers::dv, arrays().dv_before);
+    if (!files().d_sink.empty())
       answers_.push_back({.option = "d-sink",
-                          .path = &files_.d_sink,
+                          .path = &files().d_sink,
                           .shape = {of.batch, of.query_heads},
                           .exact = &Gradients::d_sink,
                           .memory = &DevicePointers::d_sink,
                           .fp32 = true,
                           .stride = of.query_heads});
-    if (arrays_.with_d_bias) {
+    if (arrays().with_d_bias) {
       const attention::program::BiasPlacement bias = attention::program::bias_of(of);
       answers_.push_back({.option = "d-bias",
-                          .path = &files_.d_bias,
+                          .path = &files().d_bias,
                           .shape = {bias.batches, bias.heads, bias.rows, bias.columns},
                           .exact = &Gradients::d_bias,
                           .memory = &DevicePointers::d_bias,
@@ -233,28 +90,8 @@ class GradientsCall : public ArrayCall {
     return {};
   }
 
-  std::vector<NamedFile> inputs() const override {
-    return named({{"q", files_.q},
-                  {"k", files_.k},
-                  {"v", files_.v},
-                  {"o", files_.o},
-                  {"lse", files_.lse},
-                  {"do", files_.d_o},
-                  {"d-lse", files_.d_lse},
-                  {"dq-before", files_.dq_before},
-                  {"dk-before", files_.dk_before},
-                  {"dv-before", files_.dv_before},
-                  {"bias", files_.bias},
-                  {"alibi", files_.alibi},
-                  {"sink", files_.sink}});
-  }
-  std::vector<NamedFile> outputs() const override {
-    return named({{"dq", files_.dq},
-                  {"dk", files_.dk},
-                  {"dv", files_.dv},
-                  {"d-sink", files_.d_sink},
-                  {"d-bias", files_.d_bias}});
-  }
+  std::vector<NamedFile> inputs() const override { return files_.inputs(); }
+  std::vector<NamedFile> outputs() const override { return files_.outputs(); }
 
   Result<void> prepare(wavejit_engine* engine) override {
     engine_ = engine;
@@ -273,16 +110,16 @@ class GradientsCall : public ArrayCall {
     const auto input = [&](const auto& values) {
       return values.empty() ? nullptr : put(values.data(), values.size() * sizeof values[0]);
     };
-    pointers_ = {.q = input(arrays_.q),
-                 .k = input(arrays_.k),
-                 .v = input(arrays_.v),
-                 .o = input(arrays_.o),
-                 .d_o = input(arrays_.d_o),
-                 .lse = input(arrays_.lse),
-                 .d_lse = input(arrays_.d_lse),
-                 .sinks = files_.d_sink.empty() ? nullptr : input(arrays_.sinks),
-                 .slopes = input(arrays_.slopes),
-                 .bias = input(bias_bytes(arrays_))};
+    pointers_ = {.q = input(arrays().q),
+                 .k = input(arrays().k),
+                 .v = input(arrays().v),
+                 .o = input(arrays().o),
+                 .d_o = input(arrays().d_o),
+                 .lse = input(arrays().lse),
+                 .d_lse = input(arrays().d_lse),
+                 .sinks = files().d_sink.empty() ? nullptr : input(arrays().sinks),
+                 .slopes = input(arrays().slopes),
+                 .bias = input(bias_bytes(arrays()))};
     for (const Answer& answer : answers_) pointers_.*answer.memory = put(nullptr, answer.bytes_in_memory());
     return good;
   }
@@ -296,7 +133,7 @@ class GradientsCall : public ArrayCall {
                                                          answer.bytes_in_memory()));
             !copied)
           return copied;
-    wavejit_attention_backward_arguments call = call_of(arrays_, pointers_);
+    wavejit_attention_backward_arguments call = call_of(arrays(), pointers_);
     call.report = report;
     return checked(wavejit_attention_backward(engine_, &call, nullptr));
   }
@@ -316,7 +153,7 @@ class GradientsCall : public ArrayCall {
   }
 
   Judgement check() const override {
-    const Gradients exact = exact_gradients(arrays_);
+    const Gradients exact = exact_gradients(arrays());
     BoundJudge judge;
     for (const Answer& answer : answers_) {
       const Gradient& gradient = exact.*answer.exact;
@@ -324,7 +161,7 @@ class GradientsCall : public ArrayCall {
       const std::size_t columns = answer.columns();
       for (std::size_t row = 0; row < answer.rows(); ++row) {
         const std::size_t at = row * static_cast<std::size_t>(answer.stride);
-        const std::vector<double> bounds = bounds_of(arrays_, gradient, at, columns);
+        const std::vector<double> bounds = bounds_of(arrays(), gradient, at, columns);
         judge.row(answer.place(static_cast<std::int64_t>(row)), std::span(gradient.values).subspan(at, columns), bounds,
                   std::span(values).subspan(row * columns, columns));
       }
@@ -340,116 +177,9 @@ class GradientsCall : public ArrayCall {
   }
 
  private:
-  static std::vector<NamedFile> named(std::vector<NamedFile> files) {
-    std::erase_if(files, [](const NamedFile& file) { return file.path.empty(); });
-    return files;
-  }
+  const GradientFiles::Paths& files() const { return files_.paths(); }
+  const Arrays& arrays() const { return files_.arrays(); }
 
-  Result<void> read_row_numbers(const char* field, const std::string& path, const Shape& queries,
-                                std::vector<float>& to) const {
-    auto numbers = read_npy_row_numbers(field, path);
-    if (!numbers) return std::unexpected(numbers.error());
-    const std::vector<std::int64_t> wanted = {queries[0], queries[2], queries[1]};
-    if (numbers->shape != wanted) return bad_shape(field, path, text_of(numbers->shape), text_of(wanted));
-    to = std::move(numbers->values);
-    return {};
-  }
-
-  // Before any file is read.
-  Result<void> read_sums_asked() {
-    const bool of_dq = !files_.dq_before.empty();
-    const bool of_dk_dv = !files_.dk_before.empty();
-    if (of_dk_dv != !files_.dv_before.empty())
-      return failed(ExitCode::usage, fmt::format("--{} alone is not accepted; --dk-before and --dv-before together are",
-                                                 of_dk_dv ? "dk-before" : "dv-before"));
-    arrays_.sums_behind = sums_of_text(sums_behind_).value_or(0);
-    arrays_.sums_before = (of_dq ? WAVEJIT_SUMS_OF_DQ : 0U) | (of_dk_dv ? WAVEJIT_SUMS_OF_DK_DV : 0U);
-    if ((arrays_.sums_before | arrays_.sums_behind) != 0 && !arrays_.experiment.output_fp32)
-      return failed(ExitCode::usage, fmt::format("--{} needs --gradients-fp32: sums of several calls are fp32",
-                                                 arrays_.sums_behind != 0 ? "sums-behind"
-                                                 : of_dq                  ? "dq-before"
-                                                                          : "dk-before"));
-    return {};
-  }
-  static Result<void> read_sums(const char* field, const std::string& path, const Shape& shape,
-                                std::vector<float>& to) {
-    if (path.empty()) return {};
-    auto sums = read_npy_floats(field, path);
-    if (!sums) return std::unexpected(sums.error());
-    if (sums->shape != shape) return bad_shape(field, path, to_text(sums->shape), to_text(shape));
-    to = std::move(sums->values);
-    return {};
-  }
-
-  void describe(const Shape& queries, const Shape& keys, std::int64_t value_dims) {
-    attention::program::Experiment& of = arrays_.experiment;
-    of.batch = queries[0];
-    of.query_length = queries[1];
-    of.key_length = keys[1];
-    of.query_heads = queries[2];
-    of.kv_heads = keys[2];
-    of.head_dim_qk = queries[3];
-    of.head_dim_v = value_dims;
-    const attention::program::CallMask mask = mask_.given();
-    of.mask = mask.bits;
-    of.causal_prefix = mask.causal_prefix;
-    of.window_left = mask.window_left;
-    of.window_right = mask.window_right;
-    of.scale = parse_finite(scale_).value_or(static_cast<float>(1 / std::sqrt(static_cast<double>(queries[3]))));
-    told(Modifier::softcap).number = parse_positive(softcap_).value_or(0.0F);
-  }
-
-  Result<void> read_slopes() {
-    if (files_.alibi.empty()) return {};
-    auto slopes = read_npy_vector("alibi", files_.alibi);
-    if (!slopes) return std::unexpected(slopes.error());
-    const attention::program::Experiment& of = arrays_.experiment;
-    const bool by_batch = slopes->shape == std::vector{of.batch, of.query_heads};
-    if (!by_batch && slopes->shape != std::vector{of.query_heads})
-      return bad_shape("alibi", files_.alibi, text_of(slopes->shape),
-                       fmt::format("[{}] or [{}, {}]", of.query_heads, of.batch, of.query_heads));
-    told(Modifier::alibi).extent = by_batch ? Extent::batch_and_head : Extent::head;
-    arrays_.slopes = std::move(slopes->values);
-    return {};
-  }
-
-  Result<void> read_sinks() {
-    if (files_.sink.empty()) return {};
-    auto sinks = read_npy_vector("sink", files_.sink);
-    if (!sinks) return std::unexpected(sinks.error());
-    const std::int64_t heads = arrays_.experiment.query_heads;
-    if (sinks->shape != std::vector{heads})
-      return bad_shape("sink", files_.sink, text_of(sinks->shape), fmt::format("[{}]", heads));
-    arrays_.sinks = std::move(sinks->values);
-    return {};
-  }
-
-  Result<void> read_bias() {
-    if (files_.bias.empty()) return {};
-    attention::program::Experiment& of = arrays_.experiment;
-    const auto bias = read_npy("bias", files_.bias, of.type);
-    if (!bias) return std::unexpected(bias.error());
-    const Shape& shape = bias->shape;
-    const bool by_batch = shape[0] != 1;
-    const bool by_head = shape[1] != 1;
-    if ((by_batch && shape[0] != of.batch) || (by_head && shape[1] != of.query_heads) || shape[2] != of.query_length ||
-        shape[3] != of.key_length)
-      return bad_shape(
-          "bias", files_.bias, to_text(shape),
-          fmt::format("[{} or 1, {} or 1, {}, {}]", of.batch, of.query_heads, of.query_length, of.key_length));
-    told(Modifier::bias).extent =
-        by_batch ? (by_head ? Extent::batch_and_head : Extent::batch) : (by_head ? Extent::head : Extent::one);
-    const attention::program::BiasPlacement placement = attention::program::bias_of(of);
-    arrays_.bias.resize(static_cast<std::size_t>(placement.elements()));
-    for (std::int64_t i = 0; i < std::ssize(bias->values); ++i)
-      arrays_.bias[static_cast<std::size_t>((i / shape[3] * placement.row_stride) + (i % shape[3]))] =
-          decode(of.type, bias->values[static_cast<std::size_t>(i)]);
-    arrays_.with_d_bias = !files_.d_bias.empty();
-    arrays_.d_bias_fp32 = arrays_.with_d_bias && of.output_fp32;
-    return {};
-  }
-
-  ToldModifier& told(Modifier modifier) { return arrays_.experiment.modifiers[static_cast<std::size_t>(modifier)]; }
   // Without what stands between rows.
   std::vector<float> numbers(const Answer& answer) const {
     const std::size_t bytes = answer.fp32 ? 4 : 2;
@@ -460,19 +190,12 @@ class GradientsCall : public ArrayCall {
         std::uint32_t bits = 0;
         std::memcpy(&bits, &answer.bytes[((row * static_cast<std::size_t>(answer.stride)) + column) * bytes], bytes);
         values.push_back(answer.fp32 ? std::bit_cast<float>(bits)
-                                     : decode(arrays_.experiment.type, static_cast<std::uint16_t>(bits)));
+                                     : decode(arrays().experiment.type, static_cast<std::uint16_t>(bits)));
       }
     return values;
   }
 
-  Files files_;
-  MaskOptions mask_;
-  std::string softcap_;
-  std::string sums_behind_;
-  std::string scale_;
-  std::string dtype_ = "fp16";
-
-  Arrays arrays_;
+  GradientFiles files_;
   wavejit_engine* engine_ = nullptr;
   std::vector<DeviceArray> memory_;
   DevicePointers pointers_;
