@@ -65,15 +65,21 @@ struct Shape {
   std::string_view words = "";
   std::string_view goal = "";
   std::string_view target = "";  // "": every one
+  int top_k = 0;                 // keys that each query's list names; 0: no lists
 
   std::string descriptor() const {
-    return fmt::format("attention_latent bf16 b{} q{} k{} h{} d576/512{}", batch, queries, keys, heads, words);
+    return fmt::format("attention_latent bf16 b{} q{} k{} h{} d576/512{}{}", batch, queries, keys, heads, words,
+                       top_k == 0 ? std::string() : fmt::format(" top_k={}", top_k));
   }
   bool same_but_for_heads(const Shape& other) const {
-    return batch == other.batch && queries == other.queries && keys == other.keys && other.words.empty();
+    return other.top_k == 0 && batch == other.batch && queries == other.queries && keys == other.keys && other.words.empty();
   }
-  double key_bytes() const { return double{576} * 2 * batch * keys; }
-  double operations() const { return 2.0 * (576 + 512) * batch * queries * heads * keys; }
+  // Lists of different queries name different keys.
+  double walked_keys() const { return top_k == 0 ? double{1} * batch * keys : double{1} * batch * queries * top_k; }
+  double key_bytes() const { return double{576} * 2 * walked_keys(); }
+  double operations() const {
+    return 2.0 * (576 + 512) * heads * (top_k == 0 ? queries * walked_keys() : walked_keys());
+  }
 };
 
 struct Block {
@@ -94,7 +100,12 @@ const std::vector<Block>& blocks() {
       {.title = "Heads beside the next multiple of 16",
        .shapes = {{.heads = 12, .goal = "≤ 6 %"}, {.heads = 20, .goal = "≤ 6 %", .target = "gfx950"}}},
       {.title = "Pages beside the same keys dense",
-       .shapes = {{.words = " layout=paged:64", .goal = "≤ 2 %"}, {.words = " layout=paged:1", .goal = "≤ 6 %"}}}};
+       .shapes = {{.words = " layout=paged:64", .goal = "≤ 2 %"}, {.words = " layout=paged:1", .goal = "≤ 6 %"}}},
+      // Of sequences as short as memory of the machine that runs this wants them: no key is read twice in any case.
+      {.title = "Lists of 2,048 keys a query",
+       .shapes = {{.batch = 1, .words = " layout=paged:64", .goal = "≤ 9 µs without the wait", .top_k = 2048},
+                  {.batch = 48, .keys = 4096, .words = " layout=paged:64", .goal = "≥ 80 % of memory", .top_k = 2048},
+                  {.batch = 96, .keys = 4096, .words = " layout=paged:64", .goal = "≥ 80 % of memory", .top_k = 2048}}}};
   return all;
 }
 
@@ -124,7 +135,7 @@ double operations_of_cycle(const boards::Board& target) {
 // The row that a figure stands beside: of dense keys, of the next multiple of 16 heads.
 const Task* beside(std::span<const Task> tasks, const Task& task) {
   const int heads = (task.shape->heads + 15) / 16 * 16;
-  if (task.shape->words.empty() && heads == task.shape->heads) return nullptr;
+  if (task.shape->top_k != 0 || (task.shape->words.empty() && heads == task.shape->heads)) return nullptr;
   for (const Task& other : tasks)
     if (other.target == task.target && task.shape->same_but_for_heads(*other.shape) && other.shape->heads == heads)
       return &other;

@@ -427,6 +427,19 @@ struct wavejit_attention_forward_arguments {
   int32_t list_heads;   /* Hq, Hkv, or 1: all heads have the same */
   int32_t lists_alike;  /* a hint, which shows in no bit: 1 where neighbouring lists share most of their blocks */
   int32_t reserved_lists;
+
+  /* Added after that: a list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees
+   * the keys that its list names, each as often as it is named. An entry that names no key which mask and lengths show
+   * (−1, too) counts for nothing, wherever it stands. Not beside block lists, a window, first_keys, vectorised pages,
+   * bias and alibi. key_indices null: no lists, and the rest is 0. */
+  const int32_t* key_indices;     /* device memory, [B · Sq, key_list_heads, top_k]; packed: [rows of q, …] */
+  const int32_t* key_counts;      /* device memory, [B · Sq, key_list_heads]: entries that count; null: all */
+  int64_t top_k;                  /* 1 … 2^20 */
+  int64_t key_indices_row_stride; /* in entries, from query to query; 0: key_list_heads · top_k */
+  int64_t key_slots; /* 0: an entry is a key's number in its sequence, and block_table says where that stands. 1: it is
+                        a slot of the cache, page · page size + key, of k and v [pages, page size, Hkv, D]; without
+                        block_table, lengths, starts and mask */
+  int64_t key_list_heads; /* lists of a query: Hkv, one for each kv head; 0 and 1: all heads have the same */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
@@ -597,6 +610,14 @@ struct wavejit_attention_latent_arguments {
   int64_t key_slots; /* 0: an entry is a key's number in its sequence, and block_table says where that stands. 1: it is
                         a slot of the cache, page · page size + key, of k [pages, page size, 1, D]; without block_table,
                         lengths, starts and mask */
+
+  /* Added after that: a second list of each query over a second cache (a window beside compressed keys), whose keys
+   * count beside those of the first. Beside key_slots = 1, with k in one tensor. data null: none, and the rest is 0. */
+  struct wavejit_tensor second_k; /* [pages, page size, 1, D]: k's type, page size and columns */
+  const int32_t* second_indices;  /* device memory, [B · Sq, second_top_k]: slots of second_k */
+  const int32_t* second_counts;   /* as key_counts */
+  int64_t second_top_k;
+  int64_t second_indices_row_stride;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_latent(wavejit_engine* engine,

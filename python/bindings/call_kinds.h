@@ -72,6 +72,10 @@ struct Kind<wavejit_attention_forward_arguments> {
       NumberField<A>{"list_batches", &A::list_batches},
       NumberField<A>{"list_heads", &A::list_heads},
       NumberField<A>{"lists_alike", &A::lists_alike},
+      NumberField<A>{"top_k", &A::top_k},
+      NumberField<A>{"key_indices_row_stride", &A::key_indices_row_stride},
+      NumberField<A>{"key_slots", &A::key_slots},
+      NumberField<A>{"key_list_heads", &A::key_list_heads},
   };
   static constexpr std::array addresses{
       AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
@@ -84,6 +88,7 @@ struct Kind<wavejit_attention_forward_arguments> {
       AddressField<A>{"list_counts", &A::list_counts},   AddressField<A>{"list_indices", &A::list_indices},
       AddressField<A>{"list_starts", &A::list_starts},   AddressField<A>{"full_counts", &A::full_counts},
       AddressField<A>{"full_indices", &A::full_indices}, AddressField<A>{"full_starts", &A::full_starts},
+      AddressField<A>{"key_indices", &A::key_indices},   AddressField<A>{"key_counts", &A::key_counts},
   };
   static constexpr auto launch = wavejit_attention_forward;
   static constexpr auto supported = wavejit_attention_forward_supported;

@@ -278,6 +278,10 @@ class Engine:
             A hint that shows in no bit: the keys of all sequences together are this many at most. Found likewise.
         lists
             A `wavejit.BlockLists`: blocks of rows see the blocks of keys that it names.
+        indices, counts, slots
+            int32 [B, Sq, top_k], or [B, Sq, Hkv, top_k]: each query sees the keys that its list names, as often as they are named. −1
+            and what it does not see count for nothing. counts [B, Sq] (, Hkv): so many entries of a list count. With `slots` an entry is
+            page · page size + key of k and v [pages, page size, Hkv, D], else a key's number in its sequence.
         splits, workspace
             Into how many runs keys are cut (0: the engine's choice); device memory for it (call.workspace_bytes()).
         check_lengths

@@ -43,6 +43,8 @@ const char* const descriptors[] = {
     "attention_forward fp16 b2 q3 k70 h4/2 d64 layout=paged:48:vectorised_keys k_lengths=60,70",
     "attention_forward bf16 b1 q65536 k65536 h24 d128 lists=64x64:alike:10",
     "attention_forward fp16 b2 q300 k700 h4/2 d64 causal lse lists=128x64:1 layout=paged:64 k_lengths=700,3",
+    "attention_forward bf16 b48 q1 k131072 h32/8 d128 layout=paged:64 top_k=2048:heads:mixed",
+    "attention_latent bf16 b2 q1 k4096 h16 d576/512 layout=paged:64 top_k=512:slots second_top_k=128",
     "attention_backward bf16 b2 q257 k190 h2/1 d64 window=20,7 layout=packed q_lengths=257,70 k_lengths=100,190",
     "attention_backward bf16 b2 q100 k130 h4/2 d128 causal softcap=30 alibi=h scale=-0.1 d_lse gradients=fp32",
     "attention_backward fp16 b1 q130 k200 h2/1 d64 bias=bh d_bias=fp32 layout=bhsd seed=7",

@@ -149,6 +149,27 @@ void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const target
 
 }  // namespace
 
+// Keys that lists name, by number through a table, which looks up most, and by slots of rows.
+static void add_kernels_of_key_lists(std::vector<families::KernelSpec>& specs, const targets::Target& target,
+                                     DataType dtype, const attention_forward::HeadDims& dims) {
+  for (const int tile : attention_forward::tile_queries(target, Pipeline::generic))
+    for (const int split : {0, attention::list_chunk_keys})
+      for (const bool slots : {false, true}) {
+        if (slots && split == 0) continue;  // time
+        ForwardKernel spec{
+            {.dtype = dtype,
+             .head_dim_qk = dims.qk,
+             .head_dim_v = dims.v,
+             .lse = split == 0,
+             .paged = !slots,
+             .listed = true,
+             .slots = slots},
+            {.split_keys = split, .packed_heads = true, .tile_queries = tile, .target = std::string(target.id)}};
+        if (!slots) spec.modifiers.add(Modifier::softcap);
+        if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+      }
+}
+
 std::vector<families::KernelSpec> split_kernel_specs() {
   std::vector<families::KernelSpec> specs;
   for (const targets::Target& target : targets::all_targets())
@@ -263,9 +284,13 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                                     .target = std::string(target.id)}};
           if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
         }
+        add_kernels_of_key_lists(specs, target, dtype, dims);
         if (dims.qk == dims.v)
           specs.emplace_back(attention_combine::combine_of(
               {{.dtype = dtype, .head_dim_v = dims.v}, {.target = std::string(target.id)}}, false));
+        if (dims.qk == dims.v)
+          specs.emplace_back(attention_combine::combine_of(
+              {{.dtype = dtype, .head_dim_v = dims.v, .listed = true}, {.target = std::string(target.id)}}, false));
         add_kernels_of_mixes(specs, target, dtype, dims);
       }
   for (const targets::Target& target : targets::all_targets())

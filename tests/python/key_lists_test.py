@@ -107,5 +107,53 @@ class KeyLists(Case):
             latent.flash_mla_with_kvcache(ENGINE, self.q, self.cache, None, None, 512, softmax_scale=SCALE, indices=self.indices, extra_k_cache=self.cache)
 
 
+def exact_forward(q, keys, values):
+    """One head's query [D] over the keys that its list names, in float64: O and LSE."""
+    if not len(keys):
+        return numpy.zeros(values.shape[1]), -numpy.inf
+    scores = keys.astype(numpy.float64) @ q.astype(numpy.float64) / 8
+    most = scores.max()
+    weights = numpy.exp(scores - most)
+    return weights / weights.sum() @ values.astype(numpy.float64), most + numpy.log(weights.sum())
+
+
+class ForwardKeyLists(Case):
+    def setUp(self):
+        self.q, self.k, self.v = drawn(2, QUERIES, 6, 64), drawn(2, 90, 3, 64), drawn(2, 90, 3, 64)
+        self.indices = random.integers(-20, 110, (2, QUERIES, 3, TOP)).astype(numpy.int32)
+
+    def compare(self, out, lse, entries_of):
+        for batch in range(2):
+            for query in range(QUERIES):
+                for head in range(6):
+                    entries = entries_of(batch, query, head // 2)
+                    entries = entries[(entries >= 0) & (entries < 90)]
+                    o, of_row = exact_forward(self.q[batch, query, head], self.k[batch, entries, head // 2], self.v[batch, entries, head // 2])
+                    self.close(out.numpy()[batch, query, head], o)
+                    self.assertTrue(numpy.allclose(lse.numpy()[batch, head, query], of_row, atol=1e-3))
+
+    def test_a_list_for_all_heads_and_for_each(self):
+        out, lse = ENGINE.attention_forward(self.q, self.k, self.v, lse=True, indices=self.indices[:, :, 0])
+        self.compare(out, lse, lambda batch, query, head: self.indices[batch, query, 0])
+        counts = numpy.array([[[3, 40, 0]] * QUERIES] * 2, numpy.int32)
+        out, lse = ENGINE.attention_forward(self.q, self.k, self.v, lse=True, indices=self.indices, counts=counts)
+        self.compare(out, lse, lambda batch, query, head: self.indices[batch, query, head, : counts[batch, query, head]])
+
+    def test_slots(self):
+        slots = numpy.where((self.indices[:, :, 0] >= 0) & (self.indices[:, :, 0] < 90), self.indices[:, :, 0] + numpy.array([0, 90])[:, None, None], -1)
+        out, lse = ENGINE.attention_forward(self.q, self.k, self.v, lse=True, indices=slots.astype(numpy.int32), slots=True)
+        self.compare(out, lse, lambda batch, query, head: self.indices[batch, query, 0])
+
+    def test_what_is_refused(self):
+        def refused(kind, pattern, **words):
+            with self.assertRaisesRegex(kind, pattern):
+                ENGINE.attention_forward(self.q, self.k, self.v, **{"indices": self.indices, **words})
+
+        refused(wavejit.InvalidArgument, r"indices: shape \(2, 1, 3, 40\)", indices=self.indices[:, :1])
+        refused(wavejit.InvalidArgument, r"counts: shape \(4,\).*accepted: \[12\]", counts=numpy.zeros(4, numpy.int32))
+        refused(wavejit.Unsupported, "alibi", alibi=numpy.zeros(6, numpy.float32))
+        refused(wavejit.InvalidArgument, "slots without indices", indices=None, slots=True)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -365,6 +365,17 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
     call.list_heads = in.lists->heads;
     call.lists_alike = which.list_form.alike ? 1 : 0;
   }
+  const GivenKeyLists key_lists = which.key_lists.value_or(GivenKeyLists{});
+  const DeviceArray key_indices(engine, key_lists.indices);
+  const DeviceArray key_counts(engine, key_lists.counts);
+  if (which.key_lists) {
+    call.key_indices = key_indices.get();
+    call.key_counts = key_lists.counts.empty() ? nullptr : key_counts.get();
+    call.top_k = key_lists.top_k;
+    call.key_indices_row_stride = key_lists.row_stride;
+    call.key_slots = key_lists.slots ? 1 : 0;
+    call.key_list_heads = key_lists.heads;
+  }
   call.flags |= which.flags;
   call.splits = which.splits;
   std::optional<Workspace> workspace;

@@ -22,6 +22,16 @@ namespace wavejit::tests {
 
 enum class Layout : std::uint8_t { bshd, bhsd, padded };
 
+// Lists of keys as the call gives them (docs/sparse.md).
+struct GivenKeyLists {
+  std::int64_t top_k = 0;
+  std::int64_t heads = 1;  // lists of a query
+  bool slots = false;
+  std::vector<std::int32_t> indices;
+  std::vector<std::int32_t> counts;  // empty: none
+  std::int64_t row_stride = 0;
+};
+
 struct AttentionCase {
   Storage storage = Storage::fp16;
   AttentionInputs inputs;
@@ -49,6 +59,7 @@ struct AttentionCase {
   std::int64_t told_longest_keys = 0;
   // How the call gives the inputs' lists, and the flags that it has beside its own.
   ListForm list_form = {};
+  std::optional<GivenKeyLists> key_lists = {};  // NOLINT(readability-redundant-member-init)
   std::uint32_t flags = 0;
 };
 

@@ -61,9 +61,9 @@ KeyList list_of(Kernel& kernel, std::size_t lists, Value* query, Value* head) {
   return {.entries = entries, .count = count};
 }
 
-Value* query_of_all(Kernel& kernel, const LengthFields& fields, Value* batch, Value* query_start, Value* query) {
+Value* query_of_all(Kernel& kernel, const QueryFields& fields, Value* batch, Value* query_start, Value* query) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* packed = ir.CreateIsNotNull(kernel.argument_i64(fields.sequences + offsetof(SequenceArguments, query_starts)));
+  Value* packed = ir.CreateIsNotNull(kernel.argument_i64(fields.query_starts));
   Value* before =
       ir.CreateMul(ir.CreateSelect(packed, kernel.constant(0), batch), kernel.argument_i32(fields.query_length));
   return ir.CreateAdd(ir.CreateAdd(before, query_start), query);

@@ -24,7 +24,10 @@ KeyList list_of(language::Kernel& kernel, std::size_t lists, language::Value* qu
 
 // Query `query` of sequence `batch` among those of all sequences. Packed ones follow each other as in q, whose first
 // row of the sequence is query_start.
-language::Value* query_of_all(language::Kernel& kernel, const LengthFields& fields, language::Value* batch,
+struct QueryFields {
+  std::size_t query_starts, query_length;
+};
+language::Value* query_of_all(language::Kernel& kernel, const QueryFields& fields, language::Value* batch,
                               language::Value* query_start, language::Value* query);
 
 // How many keys an entry may name: a number, those of the sequence, up to the query's diagonal where that hides; a

@@ -46,6 +46,9 @@ class Tiles {
   virtual language::Values advance(int buffer, language::Value* place, const TileWalk& walk,
                                    const language::Values& in_flight) = 0;
 
+  // Of listed keys, else null: which of the 64 of the tile that advance spoke of are named, a bit each (i64, uniform).
+  virtual language::Value* named() const { return nullptr; }
+
   virtual TileStream& keys() = 0;
   virtual TileStream& values() = 0;
 };

@@ -3,6 +3,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
+#include "templates/attention/emit/entries_ahead.h"
 
 namespace wavejit::attention {
 namespace {
@@ -36,30 +37,31 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
   v_.begin_transposed(lane_group);
 }
 
-void LineTiles::fill_tile(int buffer, Value* tile, const Values& entries) {
+void LineTiles::fill_tile(int buffer, Value* tile, Value* entries) {
   if (!pages_) {
     k_.fetch(buffer, tile);
     v_.fetch(buffer, tile);
     return;
   }
   if (pages_->looks_up_each_key()) {
-    const std::vector<KeyPages::KeyPlace> places = k_.places_of_lines(tile, entries.front());
+    const std::vector<KeyPages::KeyPlace> places = k_.places_of_lines(tile, entries);
     k_.gather(buffer, places);
     v_.gather(buffer, places);
     return;
   }
-  k_.gather(buffer, tile, entries.front());
-  v_.gather(buffer, tile, entries.front());
+  k_.gather(buffer, tile, entries);
+  v_.gather(buffer, tile, entries);
 }
 
 Values LineTiles::start(const TileWalk& walk) {
   Value* tile = walk.tile_at(walk.first());
   if (!pages_) {
-    fill_tile(0, tile, {});
+    fill_tile(0, tile, nullptr);
     return {};
   }
-  fill_tile(0, tile, {pages_->entries(tile)});
-  return {pages_->entries(walk.tile_at(walk.ahead(walk.first(), 1)))};
+  Value* entries = pages_->entries(tile);
+  fill_tile(0, tile, entries);
+  return EntriesAhead::at_start(*pages_, walk, entries);
 }
 
 Values LineTiles::advance(int buffer, Value* place, const TileWalk& walk, const Values& in_flight) {
@@ -69,12 +71,13 @@ Values LineTiles::advance(int buffer, Value* place, const TileWalk& walk, const 
   language::wait_for_lds_fills(kernel_);
   language::barrier(kernel_);
   Value* next = walk.ahead(place, 1);
-  return language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, in_flight,
-                              [&](const Values& entries) -> Values {
-                                fill_tile((buffer + 1) % plan_.buffers, walk.tile_at(next), entries);
-                                if (!pages_) return {};
-                                return {pages_->entries(walk.tile_at(walk.ahead(next, 1)))};
-                              });
+  if (pages_ && pages_->is_listed()) named_ = EntriesAhead::named(in_flight);
+  return language::if_uniform(
+      kernel_, walk.exists(next), language::Likelihood::even, in_flight, [&](const Values& ahead) -> Values {
+        fill_tile((buffer + 1) % plan_.buffers, walk.tile_at(next), pages_ ? EntriesAhead::of_next(ahead) : nullptr);
+        if (!pages_) return {};
+        return EntriesAhead::at(*pages_, walk, next, ahead);
+      });
 }
 
 // [wave][slot][lane]: slots apart by less than an instruction's offset reaches. Made anew where it is used: it would

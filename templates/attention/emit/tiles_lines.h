@@ -22,6 +22,7 @@ class LineTiles final : public Tiles {
   language::Values start(const TileWalk& walk) override;
   language::Values advance(int buffer, language::Value* place, const TileWalk& walk,
                            const language::Values& in_flight) override;
+  language::Value* named() const override { return named_; }
   LineStream& keys() override { return k_; }
   LineStream& values() override { return v_; }
 
@@ -40,8 +41,8 @@ class LineTiles final : public Tiles {
                   language::Value* uniform_offset) const;
 
  private:
-  // `entries`: of the tile, of keys in pages.
-  void fill_tile(int buffer, language::Value* tile, const language::Values& entries);
+  // `entries`: of the tile, of keys that are looked up.
+  void fill_tile(int buffer, language::Value* tile, language::Value* entries);
   int kept_wave_bytes() const { return plan_.merged_slots * plan_.merged_slot_bytes / waves_; }
   int kept_region() const { return 2 * plan_.buffers; }
 
@@ -51,6 +52,7 @@ class LineTiles final : public Tiles {
   int waves_;
   std::optional<KeyPages> pages_;  // before the streams, which ask for it
   std::optional<TilePages> tile_pages_;
+  language::Value* named_ = nullptr;
   LineStream k_;
   LineStream v_;
 };

@@ -3,6 +3,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
+#include "templates/attention/emit/entries_ahead.h"
 
 namespace wavejit::attention {
 namespace {
@@ -31,12 +32,15 @@ Values SwizzledTiles::load(Value* place, const TileWalk& walk, Value* entries) {
   Values loaded = pages_ ? k_.fetch_from_pages(tile, entries) : k_.fetch(tile, {});
   const Values values = pages_ ? v_.fetch_from_pages(tile, entries) : v_.fetch(tile, {});
   loaded.insert(loaded.end(), values.begin(), values.end());
-  if (pages_) loaded.push_back(pages_->entries(walk.tile_at(walk.ahead(place, 1))));
   return loaded;
 }
 
 Values SwizzledTiles::start(const TileWalk& walk) {
-  return load(walk.first(), walk, pages_ ? pages_->entries(walk.tile_at(walk.first())) : nullptr);
+  Value* entries = pages_ ? pages_->entries(walk.tile_at(walk.first())) : nullptr;
+  Values loaded = load(walk.first(), walk, entries);
+  if (pages_)
+    for (Value* ahead : EntriesAhead::at_start(*pages_, walk, entries)) loaded.push_back(ahead);
+  return loaded;
 }
 
 Values SwizzledTiles::advance(int /*buffer*/, Value* place, const TileWalk& walk, const Values& in_flight) {
@@ -46,14 +50,20 @@ Values SwizzledTiles::advance(int /*buffer*/, Value* place, const TileWalk& walk
   const auto values = in_flight.begin() + k_.loads();
   k_.write({in_flight.begin(), values}).write_rest();
   v_.write({values, values + v_.loads()}).write_rest();
+  const Values ahead(values + v_.loads(), in_flight.end());
+  if (pages_ && pages_->is_listed()) named_ = EntriesAhead::named(ahead);
   // … and everybody's part of this one has arrived.
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
   Values nothing;
   for (Value* value : in_flight) nothing.push_back(llvm::PoisonValue::get(value->getType()));
   Value* next = walk.ahead(place, 1);
-  return language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, nothing,
-                              [&](const Values&) { return load(next, walk, in_flight.back()); });
+  return language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, nothing, [&](const Values&) {
+    Values loaded = load(next, walk, pages_ ? EntriesAhead::of_next(ahead) : nullptr);
+    if (pages_)
+      for (Value* further : EntriesAhead::at(*pages_, walk, next, ahead)) loaded.push_back(further);
+    return loaded;
+  });
 }
 
 }  // namespace wavejit::attention

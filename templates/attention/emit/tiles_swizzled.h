@@ -20,6 +20,7 @@ class SwizzledTiles final : public Tiles {
   language::Values start(const TileWalk& walk) override;
   language::Values advance(int buffer, language::Value* place, const TileWalk& walk,
                            const language::Values& in_flight) override;
+  language::Value* named() const override { return named_; }
   SwizzledStream& keys() override { return k_; }
   SwizzledStream& values() override { return v_; }
 
@@ -28,13 +29,14 @@ class SwizzledTiles final : public Tiles {
   TilePages::Place look_up(language::Value* tile, TilePages::Way way) const { return tile_pages_->look_up(tile, way); }
 
  private:
-  // The whole tile at a place; of keys in pages behind it the entries of the next one.
+  // The whole tile at a place, whose keys have `entries` where they are looked up.
   language::Values load(language::Value* place, const TileWalk& walk, language::Value* entries);
 
   language::Kernel& kernel_;
   language::Lds lds_;
   std::optional<KeyPages> pages_;  // before the streams, which ask for it
   std::optional<TilePages> tile_pages_;
+  language::Value* named_ = nullptr;
   SwizzledRows k_;
   SwizzledTransposed v_;
 };

@@ -9,6 +9,7 @@
 
 #include "templates/attention/program/block_lists.h"
 #include "templates/attention/program/inputs.h"
+#include "templates/attention/program/key_lists.h"
 
 namespace wavejit::attention::program {
 
@@ -214,6 +215,9 @@ std::uint64_t device_bytes(const Experiment& problem) {
 
 double multiplications_of_row(const Experiment& problem, const Sequence& sequence, std::int64_t row) {
   const VisibleKeys seen = visible_keys(rules_of(problem, sequence), row, sequence.keys);
+  if (const ListWords lists = list_words(problem.text); lists.top_k != 0)
+    return static_cast<double>(std::min(lists.top_k, seen.end - seen.first)) *
+           static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
   if (problem.list_rows != 0)
     return static_cast<double>(listed_keys(problem, 0, 0, row, seen)) *
            static_cast<double>(problem.head_dim_qk + problem.head_dim_v);

@@ -15,6 +15,7 @@ Reference::Reference(const Experiment& problem, const Inputs& inputs)
     : problem_(problem),
       inputs_(inputs),
       sequences_(sequences_of(problem)),
+      key_lists_(make_key_lists(problem)),
       head_values_(program::head_values(problem, inputs)) {
   for (const ProgramModifier& row : program_modifiers()) {
     if (row.given == Given::heads && row.of_head == nullptr && problem.has(row.modifier))
@@ -70,6 +71,17 @@ ExactRows Reference::attend(std::int64_t sequence, std::int64_t head, const std:
     wanted.bias = [&, others = wanted.bias](std::int64_t row, std::int64_t key) {
       if (!is_listed(problem_, sequence, head, row, key)) return -std::numeric_limits<double>::infinity();
       return others ? others(row, key) : 0.0;
+    };
+  }
+  // A key that is named twice counts twice: as one whose score is larger by ln 2.
+  std::vector<std::vector<std::int64_t>> times;
+  if (key_lists_.top_k != 0) {
+    for (const std::int64_t row : rows)
+      times.push_back(
+          key_lists_.times(static_cast<std::size_t>(lengths.first_query + row), head / problem_.group(), lengths.keys));
+    wanted.bias = [&](std::int64_t row, std::int64_t key) {
+      const auto at = static_cast<std::size_t>(std::ranges::find(rows, row) - rows.begin());
+      return std::log(static_cast<double>(times[at][static_cast<std::size_t>(key)]));
     };
   }
   return exact_rows(wanted);

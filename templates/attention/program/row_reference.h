@@ -9,6 +9,7 @@
 
 #include "templates/attention/program/experiment.h"
 #include "templates/attention/program/inputs.h"
+#include "templates/attention/program/key_lists.h"
 #include "templates/attention/program/modifiers.h"
 #include "templates/attention/program/rows.h"
 
@@ -50,6 +51,7 @@ class Reference {
   const Experiment& problem_;
   const Inputs& inputs_;
   std::vector<Sequence> sequences_;
+  KeyLists key_lists_;
   HeadValues head_values_;
   std::map<HeadOfSequence, std::map<std::int64_t, ReferenceRow>> exact_;
 };

@@ -8,6 +8,7 @@
 #include "templates/attention_forward/call/call_descriptor.h"
 #include "templates/attention_forward/call/checks.h"
 #include "templates/attention_forward/call/kernel_arguments.h"
+#include "templates/attention_forward/call/key_lists.h"
 #include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
@@ -85,7 +86,7 @@ void AttentionCall::plan_combine(const families::KernelSpec& kernel, const Argum
   combine_.few_rows = rows;
   const auto& combine = kernel.get<attention_combine::CombineKernel>();
   plan.add(launch_of(attention_combine::launch_geometry(combine, batch, problem_.query_heads, rows), &combine_,
-                     sizeof combine_));
+                     attention_combine::argument_bytes(combine)));
 }
 
 // Before the kernel that walks them.
@@ -104,6 +105,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   if (splits_.few_rows != 0) [[unlikely]]
     return plan_mixed(kernels, memory, plan);
   const auto& spec = kernels[0]->get<ForwardKernel>();
+  if (spec.listed) [[unlikely]]
+    return plan_key_lists(kernels, memory, plan);
   const std::uint32_t first = round * splits_.sequences_a_round;
   const std::uint32_t batch =
       rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
@@ -121,6 +124,27 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   plan.add(launch_of(geometry, &arguments_, argument_bytes(spec)), 0);
   if (splits_.splits != 1) [[unlikely]]
     plan_combine(*kernels[1], arguments_.all.paged.all, batch, problem_.query_length, plan);
+  return {};
+}
+
+// Workgroups have heads of one query each.
+[[gnu::cold, gnu::noinline]] Result<void> AttentionCall::plan_key_lists(
+    std::span<const families::KernelSpec* const> kernels, const void* memory, families::LaunchPlan& plan) {
+  const auto& spec = kernels[0]->get<ForwardKernel>();
+  const std::uint32_t first = round * splits_.sequences_a_round;
+  const std::uint32_t batch =
+      rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
+  fill(spec, splits_.splits, memory, arguments_.all);
+  listed_ = {.all = arguments_.all.paged,
+             .lists = attention::list_arguments(key_lists_of(call_), problem_.slots, problem_.causal,
+                                                std::uint64_t{first} * problem_.query_length)};
+  if (first != 0) begin_at_sequence(listed_->all, problem_.shape.paged || spec.slots, first);
+  plan.add(launch_of(launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length, splits_.splits,
+                                     problem_.group()),
+                     &*listed_, sizeof *listed_));
+  if (splits_.splits == 1) return {};
+  plan_combine(*kernels[1], listed_->all.all, batch, problem_.query_length, plan);
+  combine_.lists = listed_->lists;
   return {};
 }
 

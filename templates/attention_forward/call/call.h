@@ -9,6 +9,7 @@
 #include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/block_lists/arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
+#include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 
@@ -37,6 +38,8 @@ class AttentionCall final : public families::Call {
   void fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory, LimitedArguments& arguments) const;
   void plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t batch, std::uint32_t rows,
                     families::LaunchPlan& plan);
+  Result<void> plan_key_lists(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                              families::LaunchPlan& plan);
   void plan_lists(const ForwardKernel& spec, const void* memory, families::LaunchPlan& plan);
 
   const wavejit_attention_forward_arguments& call_;
@@ -46,7 +49,8 @@ class AttentionCall final : public families::Call {
   const families::Toggles& toggles_;
   // What launches point to.
   ListedArguments arguments_;
-  std::optional<LimitedArguments> few_;  // of the kernel of few rows
+  std::optional<LimitedArguments> few_;       // of the kernel of few rows
+  std::optional<KeyListedArguments> listed_;  // of listed keys
   attention_combine::Arguments combine_;
   attention_block_lists::Arguments lists_;
 };

@@ -60,6 +60,10 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   }
   if (problem.shape.block_lists)
     descriptor.lists = {.rows = call.list_rows, .keys = call.list_keys, .alike = call.lists_alike != 0};
+  if (problem.shape.listed) {
+    descriptor.top_k = problem.top_k;
+    descriptor.list_each_head = problem.key_list_heads > 1;
+  }
   if (call.max_total_keys > 0) descriptor.total_keys = call.max_total_keys;
   if (call.splits > 0) descriptor.splits = call.splits;
   if (problem.any_bits) descriptor.invariance = "none";

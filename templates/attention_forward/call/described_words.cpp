@@ -11,6 +11,7 @@
 #include "families/kernel/names.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/descriptor_words.h"
+#include "templates/attention_forward/call/key_lists.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/words.h"
 
@@ -182,6 +183,34 @@ std::string lists_text(const Said& said) {
          (lists.percent != 0 ? ":" + std::to_string(lists.percent) : "");
 }
 
+// "2048[:slots][:heads][:mixed]"
+Result<void> take_top_k(Said& said, const Word& word, std::string_view value) {
+  const std::string accepted = "top_k=1 to top_k=" + std::to_string(attention::max_top_k) +
+                               ", with :slots, :heads and :mixed behind it, in this order";
+  const std::size_t colon = value.find(':');
+  const auto count = whole_number(value.substr(0, colon));
+  if (!count || *count < 1 || *count > attention::max_top_k)
+    return wrong(word, "is no length of lists; accepted: " + accepted);
+  std::string_view rest = colon == std::string_view::npos ? std::string_view() : value.substr(colon);
+  const auto has = [&](std::string_view flag) {
+    if (!rest.starts_with(flag)) return false;
+    rest.remove_prefix(flag.size());
+    return true;
+  };
+  said.top_k = *count;
+  said.shape.listed = true;
+  said.shape.slots = has(":slots");
+  said.list_each_head = has(":heads");
+  said.mixed_lists = has(":mixed");
+  if (!rest.empty()) return wrong(word, "is not known; accepted: " + accepted);
+  return {};
+}
+std::string top_k_text(const Said& said) {
+  if (said.top_k == 0) return {};
+  return std::to_string(said.top_k) + (said.shape.slots ? ":slots" : "") + (said.list_each_head ? ":heads" : "") +
+         (said.mixed_lists ? ":mixed" : "");
+}
+
 Row splits_word() {
   return families::value_word<Said>(
       "splits", "<n>|auto",
@@ -270,6 +299,7 @@ Rows make_rows() {
        attention::lengths_word<Said>("k_lengths", max_length, [](auto& said) -> auto& { return said.key_lengths; }),
        total_keys_word(), first_keys_word(),
        families::value_word<Said>("lists", "<rows>x<keys>[:alike][:<percent>]", take_lists, lists_text),
+       families::value_word<Said>("top_k", "<n>[:slots][:heads][:mixed]", take_top_k, top_k_text),
        attention::scale_word<Said>()});
   for (const Modifier modifier : described_modifiers) rows.push_back(attention::modifier_word<Said>(modifier));
   add_flags(rows, true);
@@ -280,6 +310,31 @@ Rows make_rows() {
 const Rows& descriptor_rows() {
   static const Rows rows = make_rows();
   return rows;
+}
+
+// As calls are refused.
+Result<void> finish_key_lists(ProblemDescriptor& said) {
+  const auto refuse_beside = [](const std::string& what, const std::string& accepted) {
+    return fail(WAVEJIT_UNSUPPORTED, "descriptor: top_k beside " + what + "; accepted: " + accepted);
+  };
+  AttentionShape& shape = said.shape;
+  if (shape.mask == Mask::window) return refuse_beside("window", "causal, or no mask");
+  if (shape.first_keys) return refuse_beside("first_keys", "no left padding");
+  if (shape.vectorised) return refuse_beside("vectorised pages", "layout=paged:<n>[:nhd|hnd]");
+  if (shape.block_lists) return refuse_beside("lists", "one of the two");
+  if (said.has_range()) return refuse_beside("a range of lengths", "one length");
+  for (const Modifier modifier : {Modifier::bias, Modifier::alibi})
+    if (said.of(modifier).there)
+      return refuse_beside(std::string(row_of(modifier).word), "no bias and no slopes, which are of key numbers");
+  const bool has_lengths = !said.query_lengths.empty() || !said.key_lengths.empty() || said.query_rows.has_value();
+  if (shape.slots && (said.mask.causal || has_lengths || said.layout == Layout::packed))
+    return fail(WAVEJIT_INVALID_ARGUMENT,
+                "descriptor: top_k with :slots; accepted: neither causal nor packed queries nor lengths beside slots, "
+                "which have no order");
+  shape.mask = Mask::none;
+  shape.whole_tiles = false;
+  shape.set_rows(rows_of_key_lists(static_cast<std::uint32_t>(said.query_heads / said.kv_heads)));
+  return {};
 }
 
 // What the words must say together, and what follows from them.
@@ -298,6 +353,8 @@ Result<void> finish(ProblemDescriptor& said) {
   if (auto lengths = check_lengths(said); !lengths) return lengths;
   const MaskWords& mask = said.mask;
   shape.mask = choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask;
+  if (shape.listed)
+    if (auto good = finish_key_lists(said); !good) return good;
   return check_prefix(mask, said.key_length);
 }
 

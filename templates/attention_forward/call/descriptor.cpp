@@ -61,6 +61,15 @@ ProblemDescriptor alone(ProblemDescriptor one) {
 // a class and of the keys meet both answers, if there are two.
 std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descriptor) {
   std::vector<ProblemDescriptor> each;
+  if (descriptor.shape.listed) {
+    // As one length: whole, and where there is more than a chunk, cut.
+    const bool has_chunks = descriptor.splits <= 0 && descriptor.top_k > list_chunk_keys;
+    each.push_back(descriptor);
+    if (has_chunks)
+      for (const std::int64_t splits : {1, 2}) each.emplace_back(descriptor).splits = splits;
+    if (has_chunks) each.erase(each.begin());
+    return each;
+  }
   const auto take = [&](const ProblemDescriptor& one) {
     if (std::ranges::find(each, one) == each.end()) each.push_back(one);
   };
@@ -133,6 +142,12 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
     lists.row_blocks = (problem.query_length + lists.rows - 1) / lists.rows;
     lists.capacity = (std::uint64_t{problem.key_length} + lists.keys - 1) / lists.keys;
     problem.lists = lists;
+  }
+  if (descriptor.shape.listed) {
+    problem.top_k = static_cast<std::uint32_t>(descriptor.top_k);
+    problem.key_list_heads = descriptor.list_each_head ? problem.kv_heads : 1;
+    problem.causal = descriptor.mask.causal;
+    problem.uneven_lengths = false;
   }
   problem.any_bits = descriptor.invariance == "none";
   return problem;

@@ -55,6 +55,11 @@ struct ProblemDescriptor {
   // With shape.first_keys: one a sequence; empty: the words give no numbers.
   std::vector<std::int64_t> first_keys;
   DescribedLists lists;
+  // "top_k=2048:slots:heads:mixed": entries of each query's list (0: no lists); lists for each kv head; for who makes
+  // lists: in no order, with holes and repeats, of counts of their own. shape.slots: by slot of the cache.
+  std::int64_t top_k = 0;
+  bool list_each_head = false;
+  bool mixed_lists = false;
   MaskWords mask;  // what the words said; shape.mask is what they amount to
   std::array<DescribedModifier, modifier_count> modifiers;
   std::int64_t splits = -1;  // −1: not said, 0: auto

@@ -143,7 +143,10 @@ attention_combine::Arguments combine_arguments(const Arguments& split, const Att
           .query_heads = split.query_heads,
           .o_row_stride = split.o_row_stride,
           // Modified scores are powers of two already (docs/canonical-arithmetic.md).
-          .scale_log2e = shape.modified() ? 1.0F : split.scale_log2e};
+          .scale_log2e = shape.modified() ? 1.0F : split.scale_log2e,
+          .few_rows = 0,
+          .lists = {},
+          .kv_head_multiplier = split.kv_head_multiplier};
 }
 
 }  // namespace wavejit::attention_forward

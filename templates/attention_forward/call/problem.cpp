@@ -16,6 +16,7 @@
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/tensors.h"
 #include "templates/attention_forward/call/checks.h"
+#include "templates/attention_forward/call/key_lists.h"
 #include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -96,6 +97,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   }
 
   const bool paged = is_paged(a);
+  const bool slots = names_slots(a);
   const std::array<Named, 4> tensors = {{{"q", &a.q}, {"k", &a.k}, {"v", &a.v}, {"o", &a.o}}};
   const auto& [q, k, v, o] = tensors;
   if (a.q.dtype != WAVEJIT_FP16 && a.q.dtype != WAVEJIT_BF16) {
@@ -104,12 +106,16 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   }
   for (const Named& named : tensors) {
     const bool of_keys = named.tensor == &a.k || named.tensor == &a.v;
-    if (auto sizes = check_sizes(named, of_keys, of_keys && paged ? max_pages : max_batch); !sizes) return sizes;
+    if (auto sizes = check_sizes(named, of_keys, of_keys && (paged || slots) ? max_pages : max_batch); !sizes)
+      return sizes;
   }
+  if (auto lists = attention::check_list_fields(key_lists_of(a), a.k.sizes[2]); !lists) return lists;
   Extents extents;
   if (auto sequences = check_sequences(sequences_of(a), extents); !sequences) return sequences;
-  const std::int64_t kv_batch = paged ? a.k.sizes[0] : a.key_starts != nullptr ? 1 : extents.sequences;
-  const char* kv_batch_from = paged ? "k.sizes[0]" : a.key_starts != nullptr ? "packed keys" : extents.sequences_from;
+  const std::int64_t kv_batch = paged || slots ? a.k.sizes[0] : a.key_starts != nullptr ? 1 : extents.sequences;
+  const char* kv_batch_from = paged || slots            ? "k.sizes[0]"
+                              : a.key_starts != nullptr ? "packed keys"
+                                                        : extents.sequences_from;
   if (a.k.sizes[0] != kv_batch) return refuse(mismatch(k, 0, kv_batch, kv_batch_from));
   if (a.k.sizes[3] != a.q.sizes[3]) return refuse(mismatch(k, 3, a.q.sizes[3], "q.sizes[3]"));
   if (a.v.sizes[0] != kv_batch) return refuse(mismatch(v, 0, kv_batch, kv_batch_from));
@@ -196,7 +202,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   problem.shape.set_rows(plan_rows(problem.query_length, problem.close_heads ? problem.group() : 1));
   if (problem.shape.block_lists) [[unlikely]]
     problem.shape.set_rows(rows_of_lists(problem.lists, problem.query_length));
-  return {};
+  return take_key_lists(a, problem);
 }
 
 }  // namespace
@@ -212,6 +218,8 @@ Result<void> check_device_lengths(families::DeviceMemory& memory, const Attentio
           attention::check_device_lengths(memory, extents, sequences_of(call), is_paged(call) ? &pages : nullptr);
       !lengths)
     return lengths;
+  if (auto counts = attention::check_device_counts(memory, key_lists_of(call), problem.query_rows); !counts)
+    return counts;
   return check_device_lists(memory, problem, call);
 }
 

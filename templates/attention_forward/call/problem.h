@@ -58,9 +58,18 @@ struct AttentionProblem {
   bool close_heads = true;       // those of a kv head lie within what a descriptor bounds
   // Of the shape's own: nothing: pairs.h decides.
   std::optional<bool> paired_tiles = std::nullopt;
+  // With shape.listed only: entries of a list, lists of a query, slots of the cache where lists name those; and whether
+  // the diagonal hides keys, for which kernels of lists have no word.
+  std::uint32_t top_k = 0;
+  std::uint32_t key_list_heads = 1;
+  std::uint32_t slots = 0;
+  bool causal = false;
   BlockLists lists = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool any_bits = false;  // invariance=none: accepted, and nothing follows from it
 
+  // What a row walks, and how much of it is a chunk.
+  std::uint32_t walked_keys() const { return shape.listed ? top_k : key_length; }
+  std::uint32_t keys_of_chunk() const { return static_cast<std::uint32_t>(shape.keys_of_chunk()); }
   std::uint32_t group() const { return query_heads / kv_heads; }  // query heads of a kv head
 };
 

@@ -18,13 +18,13 @@ std::string name_of(const ForwardKernel& spec) {
 }
 
 bool packs(const AttentionShape& shape, Pipeline pipeline) {
-  return shape.packed_heads && pipeline == Pipeline::generic;
+  return (shape.packed_heads || shape.listed) && pipeline == Pipeline::generic;
 }
 
 // What a problem asks for, in a spec's words.
 ForwardKernel asked_for(const AttentionShape& shape) {
   ForwardKernel spec = {shape, {}};
-  if (shape.split) spec.split_keys = chunk_keys;
+  if (shape.split) spec.split_keys = shape.keys_of_chunk();
   return spec;
 }
 
@@ -57,6 +57,7 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
 
 Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
   if (pins.pipeline) return *pins.pipeline;
+  if (shape.listed) return Pipeline::generic;
   // Workgroups as small as the blocks of lists.
   if (shape.block_lists && shape.query_rows <= QueryRows::up_to_64) return Pipeline::generic;
   if (shape.packed_heads || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;
@@ -70,7 +71,8 @@ int tile_queries_of(const AttentionShape& shape, const targets::Target& target, 
   const int rows = packed_tile_queries(target, shape.query_rows, dims);
   // Pages of one key, where tiles wait in registers: beside the addresses of all their keys and the powers of a
   // soft-cap a single wave is two registers short at 64 dims. Two waves share the keys.
-  const bool crowded = shape.single_keys && shape.has(Modifier::softcap) && lds_layout(target) == LdsLayout::swizzled;
+  const bool crowded =
+      shape.key_layout().single_keys && shape.has(Modifier::softcap) && lds_layout(target) == LdsLayout::swizzled;
   return crowded && dims.qk <= 64 ? std::max(rows, 64) : rows;
 }
 

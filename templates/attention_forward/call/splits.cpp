@@ -28,8 +28,8 @@ constexpr std::uint64_t most_rounds = 8;
 constexpr std::uint64_t rounds_of_uneven_lengths = 16;
 
 std::uint32_t chunks_of(const AttentionProblem& problem) {
-  constexpr std::uint32_t chunk = chunk_keys;
-  return problem.key_length / chunk + (problem.key_length % chunk != 0 ? 1 : 0);
+  const std::uint32_t chunk = problem.keys_of_chunk();
+  return problem.walked_keys() / chunk + (problem.walked_keys() % chunk != 0 ? 1 : 0);
 }
 
 std::uint64_t workgroups_of(const AttentionProblem& problem, const boards::Board& target) {
@@ -38,6 +38,9 @@ std::uint64_t workgroups_of(const AttentionProblem& problem, const boards::Board
   const auto tile = static_cast<std::uint64_t>(tile_queries_of(shape, target, pipeline));
   const std::uint64_t rows = std::uint64_t{problem.query_length} * (shape.packed_heads ? problem.group() : 1);
   const std::uint64_t heads = shape.packed_heads ? problem.kv_heads : problem.query_heads;
+  // A workgroup has rows of one query.
+  if (shape.listed)
+    return std::uint64_t{problem.batch} * problem.query_length * heads * ceil_div(problem.group(), tile);
   return std::max<std::uint64_t>(1, ceil_div(rows, tile) * problem.batch * heads);
 }
 
@@ -52,9 +55,10 @@ SplitPlan fill_device(const AttentionProblem& problem, const boards::Board& targ
   // Who has how many keys only the device knows: many short runs even them out. Those beyond a sequence's end cost.
   if (problem.uneven_lengths)
     return chosen(std::min<std::uint64_t>(rounds_of_uneven_lengths * places / workgroups, chunks));
-  const std::uint64_t tiles = ceil_div(problem.key_length, tile_keys);
+  const std::uint64_t tiles = ceil_div(problem.walked_keys(), tile_keys);
+  const std::uint64_t tiles_of_chunk = problem.keys_of_chunk() / static_cast<std::uint32_t>(tile_keys);
   const auto cost = [&](std::uint64_t splits) {
-    const std::uint64_t run = std::min(ceil_div(chunks, splits) * (chunk_keys / tile_keys), tiles);
+    const std::uint64_t run = std::min(ceil_div(chunks, splits) * tiles_of_chunk, tiles);
     return ceil_div(workgroups * splits, places) * (run + run_cost) + (splits > 1 ? combine_cost : 0);
   };
   std::uint64_t best = 1;
@@ -81,8 +85,8 @@ SplitPlan choose(const AttentionProblem& problem, const boards::Board& target, s
   if (chunks <= 1) return {.reason = Reason::one_chunk};
   if (kv_splits)
     return {.splits = std::min(static_cast<std::uint32_t>(*kv_splits), chunks), .reason = Reason::asked_by_engine};
-  // Longer queries fill the device by themselves, or would leave parts of many rows.
-  if (problem.query_length > longest_packed_query) return {.reason = Reason::whole};
+  // Longer queries fill the device by themselves, or would leave parts of many rows. Of lists a query is as many.
+  if (!problem.shape.listed && problem.query_length > longest_packed_query) return {.reason = Reason::whole};
   return fill_device(problem, target, chunks);
 }
 
@@ -95,6 +99,10 @@ SplitPlan plan_all(const AttentionProblem& problem, const boards::Board& target,
   // Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
   const std::uint64_t heads = problem.query_heads;
   plan.splits = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.splits, 0xFFFFFFFF / (heads * heads)));
+  // They are z of the grid where keys are listed.
+  constexpr std::uint64_t most_of_grid = 0xFFFF;
+  if (problem.shape.listed)
+    plan.splits = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.splits, most_of_grid / problem.kv_heads));
   if (plan.splits <= 1) return {.reason = Reason::beyond_kernels};
   const std::uint32_t slots = chunks_of(problem);
   // A workgroup of packed heads reaches the records of a group's last head by a 32-bit offset.
@@ -144,7 +152,9 @@ SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target
 }  // namespace
 
 bool has_parts_by_sequence(const AttentionProblem& problem) {
-  if (problem.shape.block_lists || !problem.packed_queries || problem.query_length > longest_packed_query) return false;
+  if (problem.shape.block_lists || problem.shape.listed || !problem.packed_queries ||
+      problem.query_length > longest_packed_query)
+    return false;
   const auto bytes = attention_combine::workspace_bytes(problem.query_rows, problem.query_heads, chunks_of(problem),
                                                         problem.shape.head_dim_v);
   return bytes && *bytes > most_workspace;
@@ -217,7 +227,7 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
       case Reason::asked_by_engine:
         return "kv_splits says so";
       case Reason::one_chunk:
-        return "the keys are one chunk of " + std::to_string(chunk_keys);
+        return "the keys are one chunk of " + std::to_string(problem.keys_of_chunk());
       case Reason::whole:
         return "auto leaves the keys of more than " + std::to_string(longest_packed_query) +
                " query rows whole; splits=<n> cuts them, which shows in no bit";
@@ -239,7 +249,7 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
   const std::uint32_t chunks = chunks_of(problem);
   const std::uint32_t run = (chunks + plan.splits - 1) / plan.splits;
   return std::to_string(plan.splits) + ", each up to " + std::to_string(run) +
-         (run == 1 ? " chunk of " : " chunks of ") + std::to_string(chunk_keys) + " keys, " +
+         (run == 1 ? " chunk of " : " chunks of ") + std::to_string(problem.keys_of_chunk()) + " keys, " +
          std::to_string(plan.workspace_bytes) + " bytes of workspace" + rounds_of(plan, problem) + ": " + reason();
 }
 

@@ -16,7 +16,8 @@ struct Versions<wavejit_attention_forward_arguments> {
                                          offsetof(wavejit_attention_forward_arguments, block_table),
                                          offsetof(wavejit_attention_forward_arguments, first_keys),
                                          offsetof(wavejit_attention_forward_arguments, page_layout),
-                                         offsetof(wavejit_attention_forward_arguments, list_counts)};
+                                         offsetof(wavejit_attention_forward_arguments, list_counts),
+                                         offsetof(wavejit_attention_forward_arguments, key_indices)};
 };
 
 }  // namespace wavejit::families

@@ -62,6 +62,7 @@ Result<void> check_workspace(const wavejit_attention_forward_arguments& call, st
         NamedArray{"block_table", call.block_table, table_entries(call, sequences)},
         NamedArray{"list_indices", call.list_indices, 1}, NamedArray{"full_indices", call.full_indices, 1},
         NamedArray{"list_counts", call.list_counts, 1}, NamedArray{"full_counts", call.full_counts, 1},
+        NamedArray{"key_indices", call.key_indices, 1}, NamedArray{"key_counts", call.key_counts, 1},
         NamedArray{"list_starts", call.list_starts, 1}, NamedArray{"full_starts", call.full_starts, 1}})
     if (array.data != nullptr && surely_share(range_of_array(array), workspace)) return taken(array.name);
   return {};

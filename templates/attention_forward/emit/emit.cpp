@@ -10,6 +10,7 @@
 #include "codegen/language/lane_place.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/modifiers.h"
 #include "templates/attention/emit/query.h"
 #include "templates/attention/emit/tiles.h"
@@ -134,6 +135,7 @@ class GenericPipeline {
     ReadAhead values(value_steps(),
                      [&](const Step& step) { return tiles_->values().transposed(buffer, step.dims, step.keys); });
     modifiers_.apply(walk_.marked_at(place), fetched, scores);
+    if (Value* named = tiles_->named()) attention::hide_unnamed(kernel_, named, workgroup_.lane_group, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     state.softmax = softmax_.weigh(state.softmax, scores);
     accumulate_values(values, scores, state.outputs);
@@ -244,7 +246,7 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const ForwardKern
                  .threads = resources->threads,
                  .waves_per_simd = target.vgprs_per_simd_lane / resources->vgpr_budget,
                  .argument_bytes = static_cast<int>(argument_bytes(spec)),
-                 .strength_reduction = !(spec.paged && spec.pipeline == Pipeline::generic)});
+                 .strength_reduction = !((spec.paged || spec.listed) && spec.pipeline == Pipeline::generic)});
   switch (spec.pipeline) {
     case Pipeline::generic:
       GenericPipeline(kernel, spec, plan).emit();

@@ -92,7 +92,8 @@ Value* ListWalk::chunk_of(Value* place) const {
 
 std::unique_ptr<TileWalk> walk_of(Kernel& kernel, const Workgroup& workgroup) {
   if (workgroup.walk) return std::make_unique<ListWalk>(kernel, *workgroup.walk);
-  return std::make_unique<TileInterval>(kernel, workgroup.first_tile, workgroup.tiles);
+  const int tiles_of_chunk = workgroup.list != nullptr ? attention::list_chunk_tiles : attention::chunk_tiles;
+  return std::make_unique<TileInterval>(kernel, workgroup.first_tile, workgroup.tiles, tiles_of_chunk);
 }
 
 }  // namespace wavejit::attention_forward

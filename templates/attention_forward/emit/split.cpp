@@ -5,9 +5,11 @@
 
 #include "codegen/language/buffer.h"
 #include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/listed_keys.h"
 #include "templates/attention_forward/emit/combine/workspace.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
+#include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 
 namespace wavejit::attention_forward {
@@ -31,7 +33,7 @@ GridPlace place_of(Kernel& kernel, const ForwardKernel& spec, Value* grid_x) {
   return {.query_head = ir.CreateSub(grid_x, ir.CreateMul(split, heads)), .split = split};
 }
 
-KeyTiles tiles_of_run(Kernel& kernel, Value* split, Value* key_length) {
+KeyTiles tiles_of_run(Kernel& kernel, Value* split, Value* key_length, int chunk_keys) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* chunk = kernel.constant(chunk_keys);
   Value* splits = kernel.argument_i32(offsetof(Arguments, splits));
@@ -39,7 +41,7 @@ KeyTiles tiles_of_run(Kernel& kernel, Value* split, Value* key_length) {
   const auto ceiling = [&](Value* sum, Value* of) { return ir.CreateSub(ir.CreateAdd(sum, of), one); };
   Value* chunks = ir.CreateUDiv(ceiling(key_length, chunk), chunk);
   Value* chunks_a_run = quotient(kernel, ceiling(chunks, splits), offsetof(Arguments, split_multiplier));
-  Value* tiles = ir.CreateMul(chunks_a_run, kernel.constant(chunk_tiles));
+  Value* tiles = ir.CreateMul(chunks_a_run, kernel.constant(chunk_keys / tile_keys));
   Value* first = ir.CreateMul(split, tiles);
   return {.first = first, .last = ir.CreateSub(ir.CreateAdd(first, tiles), one)};
 }
@@ -55,6 +57,9 @@ language::Buffer records_of(Kernel& kernel, const ForwardKernel& spec, const Wor
                                kernel.constant(spec.tile_queries));
   const int record = attention_combine::record_bytes(spec.head_dim_v);
   Value* bytes = language::slice_bytes(kernel, rows, row_stride, record);
+  if (spec.listed)
+    chunk = ir.CreateAdd(
+        chunk, attention::list_number(kernel, key_lists_at, offsetof(attention::KeyListArguments, first_part)));
   return {kernel, attention_combine::record_address(kernel, place, spec.head_dim_v, chunk),
           span_of_heads(kernel, workgroup, bytes, ir.CreateMul(place.rows_of_head, row_stride))};
 }
@@ -70,7 +75,8 @@ attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const ForwardKer
   llvm::IRBuilder<>& ir = kernel.ir();
   return {
       .workspace = kernel.argument_i64(offsetof(Arguments, workspace)),
-      .slots = attention_combine::slots_of(kernel, kernel.argument_i32(offsetof(Arguments, key_length))),
+      .slots = spec.listed ? attention::list_number(kernel, key_lists_at, offsetof(attention::KeyListArguments, parts))
+                           : attention_combine::slots_of(kernel, kernel.argument_i32(offsetof(Arguments, key_length))),
       .query_heads = kernel.argument_i32(offsetof(Arguments, query_heads)),
       // Packed sequences follow each other as in q, unless longer ones stand between them.
       .batch = spec.shares_call()

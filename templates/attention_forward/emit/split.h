@@ -24,7 +24,7 @@ struct KeyTiles {
   language::Value* first;
   language::Value* last;
 };
-KeyTiles tiles_of_run(language::Kernel& kernel, language::Value* split, language::Value* key_length);
+KeyTiles tiles_of_run(language::Kernel& kernel, language::Value* split, language::Value* key_length, int chunk_keys);
 
 // Where the workgroup's rows leave the part of one chunk: O, m and l as they are, in f32 (combine/workspace.h). A row
 // that sees nothing of it leaves 0, −inf and 0.

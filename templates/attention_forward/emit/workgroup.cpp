@@ -4,6 +4,7 @@
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
 #include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention/emit/visible_keys.h"
@@ -11,6 +12,7 @@
 #include "templates/attention_forward/emit/many_rows.h"
 #include "templates/attention_forward/emit/split.h"
 #include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 
@@ -58,6 +60,39 @@ class Positions {
   Value* group_;
 };
 
+// Of listed keys: which query of which sequence.
+struct ListedQuery {
+  Value* batch = nullptr;
+  Value* query = nullptr;
+};
+ListedQuery listed_query(Kernel& kernel) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* queries = kernel.argument_i32(offsetof(Arguments, query_length));
+  Value* of_all = kernel.workgroup_x();
+  Value* batch = kernel.uniform(ir.CreateUDiv(of_all, queries));
+  return {.batch = batch, .query = ir.CreateSub(of_all, ir.CreateMul(batch, queries))};
+}
+
+// Rows are those of one query. Keys are counted by their place in its list, and what the sequence and the diagonal hide
+// is not named.
+WorkgroupPlace place_in_list(Kernel& kernel, const ForwardKernel& spec, Value* query, WorkgroupPlace place) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  language::leave_if(kernel, ir.CreateICmpUGE(query, place.sequence.query_length));
+  place.first_row = ir.CreateMul(query, place.group);
+  place.rows = ir.CreateAdd(place.first_row, place.group);
+  constexpr attention::QueryFields fields = {
+      .query_starts = offsetof(Arguments, sequences) + offsetof(SequenceArguments, query_starts),
+      .query_length = offsetof(Arguments, query_length)};
+  Value* of_all = attention::query_of_all(kernel, fields, place.batch, place.sequence.query_start, query);
+  const attention::KeyList list = attention::list_of(kernel, key_lists_at, of_all, place.kv_head);
+  place.list = list.entries;
+  place.last_key = ir.CreateSub(list.count, kernel.constant(1));
+  place.named_keys = spec.slots
+                         ? attention::named_slots_of(kernel, key_lists_at)
+                         : attention::named_keys_of(kernel, key_lists_at, diagonal_fields, place.sequence, query);
+  return place;
+}
+
 }  // namespace
 
 WorkgroupPlace find_place(Kernel& kernel, const ForwardKernel& spec) {
@@ -67,7 +102,7 @@ WorkgroupPlace find_place(Kernel& kernel, const ForwardKernel& spec) {
   // Ids are made where they are first asked for: here, where every block can see them.
   static_cast<void>(kernel.wave());
   static_cast<void>(kernel.lane());
-  GridPlace place = {.query_head = kernel.workgroup_x(), .split = nullptr};
+  GridPlace place = {.query_head = spec.listed ? kernel.workgroup_z() : kernel.workgroup_x(), .split = nullptr};
   if (spec.split_keys != 0) place = place_of(kernel, spec, place.query_head);
   Value* group = spec.packed_heads ? kernel.argument_i32(offsetof(Arguments, group)) : nullptr;
   const Positions positions(kernel, group);
@@ -75,13 +110,27 @@ WorkgroupPlace find_place(Kernel& kernel, const ForwardKernel& spec) {
   Value* query_head = spec.packed_heads ? positions.rows(place.query_head) : query_head_of(kernel, place.query_head);
   const bool finds = spec.rows == QueriesOf::many;
   const TilePlace found = finds ? find_tile(kernel, spec) : TilePlace{};
-  Value* batch = finds ? found.sequence : kernel.workgroup_z();
+  const ListedQuery listed = spec.listed ? listed_query(kernel) : ListedQuery{};
+  Value* batch = finds ? found.sequence : spec.listed ? listed.batch : kernel.workgroup_z();
   const KeyStarts starts = !spec.first_keys ? KeyStarts::packed
                            : spec.paged     ? KeyStarts::first_slots
                                             : KeyStarts::first_rows;
   const Sequence sequence = sequence_of(kernel, length_fields, batch, starts);
   Value* kv_head = spec.packed_heads ? place.query_head : kv_head_of(kernel, query_head);
   Value* last_key = ir.CreateSub(sequence.key_length, constant(1));
+
+  if (spec.listed)
+    return place_in_list(kernel, spec, listed.query,
+                         {.query_head = query_head,
+                          .kv_head = kv_head,
+                          .batch = batch,
+                          .split = place.split,
+                          .group = group,
+                          .sequence = sequence,
+                          .rows = nullptr,
+                          .last_key = nullptr,
+                          .query_tile = kernel.workgroup_y(),
+                          .second_tile = nullptr});
 
   if (spec.rows == QueriesOf::few) leave_to_others(kernel, sequence.query_length);
   // The grid has the tiles of the longest sequence.
@@ -118,6 +167,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   Value* key_length = sequence.key_length;
   Value* last_key = place.last_key;
   Value* first = ir.CreateMul(query_tile, constant(spec.tile_queries));
+  if (spec.listed) first = ir.CreateAdd(place.first_row, first);
   Value* first_of_wave = ir.CreateAdd(first, ir.CreateMul(wave, constant(rows_of_wave)));
   Value* of_lane = ir.CreateAdd(first_of_wave, language::row_of_lane(kernel, lane));
   Value* first_row = positions.position(first);
@@ -153,7 +203,8 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
     first_tile = minimum(kernel, first_tile, last_tile);
   }
   if (spec.split_keys != 0) {
-    const KeyTiles run = tiles_of_run(kernel, place.split, key_length);
+    Value* keys_to_split = spec.listed ? ir.CreateAdd(last_key, constant(1)) : key_length;
+    const KeyTiles run = tiles_of_run(kernel, place.split, keys_to_split, spec.keys_of_chunk());
     first_tile = maximum(kernel, first_tile, run.first);
     last_tile = minimum(kernel, last_tile, run.last);
     // No row sees a key of the run: nobody reads what would stand in its slots.
@@ -169,6 +220,9 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   const int v_bytes = spec.head_dim_v * bytes_of(spec.dtype);
   const int o_bytes = spec.output_fp32 ? 2 * v_bytes : v_bytes;
   const auto keys_of = [&](const TensorFields& fields, int row_bytes) {
+    if (spec.listed && !spec.paged)
+      return attention::pages_of_rows(kernel, fields, spec.slots ? constant(0) : place.batch, place.kv_head,
+                                      spec.slots ? constant(0) : sequence.key_start);
     return spec.paged ? cache_of(kernel, fields, place.kv_head)
                       : slice_of(kernel, fields, place.batch, place.kv_head, sequence.key_start, key_length, row_bytes);
   };
@@ -213,7 +267,8 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       .group = positions.group(),
       .block = walk ? walk->block : nullptr,
   };
-  return {queries, q, k, v, o, sequence.key_start, rescale_threshold, first_tile, tiles, walk};
+  return {queries,           q,          k,     v,    o,          sequence.key_start,
+          rescale_threshold, first_tile, tiles, walk, place.list, place.named_keys};
 }
 
 Workgroup begin_workgroup(Kernel& kernel, const ForwardKernel& spec) {

@@ -33,6 +33,9 @@ struct Workgroup : QueryTile {
   language::Value* tiles;
   // Of block lists; the two above are places of it then.
   std::optional<WalkPlace> walk;
+  // Of listed keys, else null (KeyTensors).
+  language::Value* list = nullptr;
+  language::Value* named_keys = nullptr;
 
   // What tiles of K and V are made of.
   KeyTensors keys() const {
@@ -41,7 +44,9 @@ struct Workgroup : QueryTile {
             .batch = batch,
             .first_slot = first_slot,
             .last_key = last_key,
-            .page_arguments = offsetof(PagedArguments, pages)};
+            .page_arguments = offsetof(PagedArguments, pages),
+            .list = list,
+            .named_keys = named_keys};
   }
 };
 
@@ -57,6 +62,10 @@ struct WorkgroupPlace {
   language::Value* last_key;
   language::Value* query_tile;   // its own, of paired tiles the longer one
   language::Value* second_tile;  // of paired tiles, else null; the same as query_tile where a tile has no partner
+  // Of listed keys, else null: the query's first row, its list, and how many keys that may name.
+  language::Value* first_row = nullptr;
+  language::Value* list = nullptr;
+  language::Value* named_keys = nullptr;
 };
 // Workgroups beyond the rows of their sequence end in here.
 WorkgroupPlace find_place(language::Kernel& kernel, const ForwardKernel& spec);

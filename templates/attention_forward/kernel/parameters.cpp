@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
@@ -28,13 +29,15 @@ int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan) {
     return 512;
   // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.
   if (spec.has(Modifier::bias) && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
+  // And addresses of all its keys, which lists name.
+  if (spec.listed && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
   // A bias in f32 takes 16 more: two waves, or one that holds a tile as well.
   if (spec.bias_fp32) return plan.layout == LdsLayout::swizzled ? 512 : 256;
   if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
   if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
   if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more
   // Entries of the block table, and addresses of each lane's own.
-  if (spec.paged) return plan.layout == LdsLayout::lines ? 168 : 256;
+  if (spec.paged || spec.listed) return plan.layout == LdsLayout::lines ? 168 : 256;
   // A tile's bias takes 16, other modifiers a few, and the kernels without them are at their limit.
   if (spec.modified()) return spec.has(Modifier::bias) && plan.layout == LdsLayout::swizzled ? 256 : 168;
   return plan.layout == LdsLayout::lines ? 128 : 168;  // 4 or 3 waves
@@ -178,6 +181,7 @@ std::optional<std::string> refusal_of(const ForwardKernel& spec) {
 }
 
 std::size_t argument_bytes(const ForwardKernel& spec) {
+  if (spec.listed) return sizeof(KeyListedArguments);
   if (spec.block_lists) return sizeof(ListedArguments);
   if (spec.shares_call()) return sizeof(LimitedArguments);
   return spec.paged ? sizeof(PagedArguments) : sizeof(Arguments);
@@ -200,6 +204,9 @@ LaunchGeometry launch_geometry(const ForwardKernel& spec, const targets::Target&
   geometry.grid_y = query_length / rows + (query_length % rows != 0 ? 1 : 0);
   if (spec.paired_tiles) geometry.grid_y -= geometry.grid_y / 2;
   geometry.grid_z = batch;
+  if (spec.listed)
+    geometry = {
+        .grid_x = batch * (query_length / group), .grid_y = (group + rows - 1) / rows, .grid_z = geometry.grid_x};
   geometry.threads = rows / static_cast<std::uint32_t>(targets::wave_shape(target).rows) *
                      static_cast<std::uint32_t>(target.wave_size);
   geometry.dynamic_lds_bytes = 0;  // LDS is a static array: the descriptor in the code object says its size

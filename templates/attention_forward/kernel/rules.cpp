@@ -64,10 +64,12 @@ constexpr SpecRule rules[] = {
        return "tile of " + std::to_string(asked.spec.tile_keys) +
               " keys would change the order of additions; accepted: " + std::to_string(attention::tile_keys);
      }},
-    {[](const Asked& asked) { return asked.spec.split_keys != 0 && asked.spec.split_keys != chunk_keys; },
+    {[](const Asked& asked) {
+       return asked.spec.split_keys != 0 && asked.spec.split_keys != asked.spec.keys_of_chunk();
+     },
      [](const Asked& asked) {
        return "split=" + std::to_string(asked.spec.split_keys) +
-              " would cut keys where no chunk ends; accepted: " + std::to_string(chunk_keys);
+              " would cut keys where no chunk ends; accepted: " + std::to_string(asked.spec.keys_of_chunk());
      }},
     {[](const Asked& asked) {
        return asked.spec.split_keys != 0 && (asked.spec.lse || asked.spec.output_store != OutputStore::scalar);
@@ -168,6 +170,31 @@ constexpr SpecRule rules[] = {
        return std::string(
            "block_lists has walks of its own for each head and block of rows; accepted: no split=, heads=packed, "
            "tiles=paired and rows=");
+     }},
+    {[](const Asked& asked) { return asked.spec.slots && !asked.spec.listed; },
+     [](const Asked&) { return std::string("slots are what lists of keys name; accepted: listed slots"); }},
+    {[](const Asked& asked) {
+       return asked.spec.listed && (asked.spec.pipeline != Pipeline::generic || !asked.spec.packed_heads);
+     },
+     [](const Asked&) {
+       return std::string("listed has heads of one query a workgroup; accepted: pipeline=generic heads=packed");
+     }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return spec.listed &&
+              (spec.mask != Mask::none || spec.vectorised || spec.first_keys || spec.block_lists || spec.shares_call());
+     },
+     [](const Asked&) {
+       return std::string(
+           "listed takes the diagonal as an argument and keys from their sequence's key 0 on; accepted: no causal, "
+           "window, vectorised, first_keys, block_lists and rows=");
+     }},
+    {[](const Asked& asked) {
+       return asked.spec.listed && (asked.spec.has(Modifier::bias) || asked.spec.has(Modifier::alibi));
+     },
+     [](const Asked&) {
+       return std::string(
+           "listed walks places of a list, which a bias and slopes do not know; accepted: no bias and alibi");
      }},
     {[](const Asked& asked) {
        return asked.spec.pipeline != Pipeline::dualwave && (!asked.spec.stagger || !asked.spec.raised_priority);

@@ -59,6 +59,11 @@ struct AskedWords {
   bool first_keys = false;
   // Rows see the tiles of a walk, which attention_block_lists has made of a call's lists (block_lists/walks.h).
   bool block_lists = false;
+  // Each query has a list of the keys that it sees, for all heads or for each kv head, by their number in the sequence
+  // or by their slot in the cache (page · keys of a page + key). The diagonal is then an argument, and a workgroup has
+  // heads of one query. pipeline=generic heads=packed only.
+  bool listed = false;
+  bool slots = false;
   // Of short and long sequences in one call, only those: two kernels share it.
   QueriesOf rows = QueriesOf::all;
 
@@ -71,16 +76,20 @@ struct AskedWords {
   constexpr KeyLayout key_layout() const {
     return {.paged = paged,
             .whole_tiles = whole_tiles,
-            .single_keys = single_keys,
+            .single_keys = single_keys || (listed && !paged),
             .vectorised = vectorised,
-            .first_keys = first_keys};
+            .first_keys = first_keys,
+            .listed = listed,
+            .listed_slots = slots};
   }
+  // Sums begin anew at each.
+  constexpr int keys_of_chunk() const { return listed ? list_chunk_keys : chunk_keys; }
   bool operator==(const AskedWords&) const = default;
 };
 
 // What the route has chosen for it.
 struct ChosenWords {
-  // 0, or chunk_keys: a workgroup walks a run of the chunks and leaves a part of each in the workspace
+  // 0, or keys_of_chunk(): a workgroup walks a run of the chunks and leaves a part of each in the workspace
   // (attention_combine merges them).
   int split_keys = 0;
   // The query heads of a kv head are rows of one tile, position by position: row r is head r mod group of position

@@ -37,7 +37,7 @@ Taken take_split(const SpecWord& row, ForwardKernel& spec, std::string_view word
   const auto value = row.value_of(word);
   if (!value) return std::nullopt;
   const auto keys = positive_number(*value);
-  if (!keys) return refused_word(": split=<keys of a chunk>, split=1024");
+  if (!keys) return refused_word(": split=<keys of a chunk>, split=1024, of listed keys split=256");
   spec.split_keys = *keys;
   return taken_word();
 }

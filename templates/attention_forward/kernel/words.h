@@ -85,6 +85,9 @@ inline constexpr auto word_table = std::tuple_cat(
         asked<&AskedWords::first_keys>({.accepted = "first_keys", .name = "first_keys", .supported = "left padding"}),
         asked<&AskedWords::block_lists>(
             {.accepted = "block_lists", .name = "block_lists", .supported = "lists of key blocks (64, 128)"}),
+        asked<&AskedWords::listed>({.accepted = "listed", .name = "listed", .supported = "lists of keys, one a query"}),
+        asked<&AskedWords::slots>(
+            {.accepted = "slots", .name = "slots", .beside = [](ForwardKernel& spec) { spec.listed = true; }}),
         families::named<&AskedWords::rows, rows_names, ForwardKernel, 2>({.accepted = "rows=few, rows=many",
                                                                           .otherwise = "every sequence has no word",
                                                                           .name_of = word_kinds::rows_name}),

@@ -11,6 +11,7 @@
 
 #include "templates/attention/program/inputs.h"
 #include "templates/attention/program/judge.h"
+#include "templates/attention/program/key_lists.h"
 #include "templates/attention/program/row_reference.h"
 #include "templates/attention/program/sampling.h"
 #include "templates/attention_forward/program/device_case.h"
@@ -80,7 +81,10 @@ const AttentionPlan& own(const Plan& plan) { return static_cast<const AttentionP
 class AttentionCase : public Case {
  public:
   explicit AttentionCase(const Experiment& problem)
-      : problem_(problem), inputs_(problem.type, problem.inputs, problem.seed), work_(multiplications(problem)) {}
+      : problem_(problem),
+        inputs_(problem.type, problem.inputs, problem.seed),
+        work_(multiplications(problem)),
+        has_lists_(problem.list_rows != 0 || list_words(problem.text).top_k != 0) {}
 
   std::uint64_t device_bytes() const override { return program::device_bytes(problem_); }
 
@@ -113,8 +117,8 @@ class AttentionCase : public Case {
   std::unique_ptr<Plan> plan(const std::string& kernel_spec, double limit) const override {
     auto plan = std::make_unique<AttentionPlan>();
     plan->tile_rows = tile_rows_of(kernel_spec).value_or(0);
-    // Rows cannot leave their blocks: lists go whole.
-    if (work_ <= limit || problem_.list_rows != 0) return plan;
+    // Rows cannot leave their blocks, nor the lists of theirs: lists go whole.
+    if (work_ <= limit || has_lists_) return plan;
     if (!workgroups_are_tiles(kernel_spec) || plan->tile_rows == 0) {
       plan->views = choose_views(problem_, limit);
       plan->text = fmt::format("{} run{} of up to 256 rows of a kv head", plan->views.size(),
@@ -137,9 +141,8 @@ class AttentionCase : public Case {
   }
 
   Result<void> run_least(wavejit_engine* engine, double limit, wavejit_call_report* report) override {
-    return work_ <= limit || problem_.list_rows != 0
-               ? device_->run(engine, report)
-               : device_->run(engine, choose_views(problem_, limit).front(), report);
+    return work_ <= limit || has_lists_ ? device_->run(engine, report)
+                                        : device_->run(engine, choose_views(problem_, limit).front(), report);
   }
 
   // Pipelines compute the same bits, also where one of them splits the keys (docs/canonical-arithmetic.md).
@@ -188,6 +191,7 @@ class AttentionCase : public Case {
   const Experiment& problem_;
   Inputs inputs_;
   double work_;  // multiplications of the whole
+  bool has_lists_;
   std::optional<Reference> reference_;
   std::optional<DeviceCase> device_;
 };

@@ -111,6 +111,19 @@ void DeviceCase::describe() {
     call_.list_heads = static_cast<std::int32_t>(problem_.query_heads);
     call_.lists_alike = problem_.lists_alike ? 1 : 0;
   }
+  if (extra_.key_lists.top_k != 0) {
+    const KeyLists& lists = extra_.key_lists;
+    call_.key_indices = static_cast<const std::int32_t*>(extra_.key_indices.data());
+    call_.key_counts = static_cast<const std::int32_t*>(extra_.key_counts.data());
+    call_.top_k = lists.top_k;
+    call_.key_list_heads = lists.heads;
+    call_.key_slots = lists.slots ? 1 : 0;
+    if (lists.slots) {
+      call_.block_table = nullptr;
+      call_.key_lengths = nullptr;
+      call_.table_columns = call_.max_key_length = 0;
+    }
+  }
   call_.splits = problem_.splits;
 }
 

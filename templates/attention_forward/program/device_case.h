@@ -14,6 +14,7 @@
 #include "templates/attention/program/experiment.h"
 #include "templates/attention/program/inputs.h"
 #include "templates/attention/program/judge.h"
+#include "templates/attention/program/key_lists.h"
 #include "templates/attention/program/modifiers.h"
 #include "templates/attention/program/rows.h"
 #include "templates/attention_forward/program/vocabulary.h"
@@ -70,6 +71,8 @@ class DeviceCase {
     std::array<std::optional<DeviceArray>, modifier_count> modifiers;
     DeviceArray query_starts, key_starts, key_lengths, first_keys, block_table;
     DeviceArray list_counts, list_indices;
+    DeviceArray key_indices, key_counts;
+    KeyLists key_lists;  // without the arrays
     std::int64_t list_row_blocks = 0;
     std::int64_t list_capacity = 0;
 

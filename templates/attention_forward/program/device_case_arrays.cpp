@@ -58,6 +58,19 @@ std::vector<Token> tokens_in_memory(const Experiment& problem, const std::vector
   return tokens;
 }
 
+// A slot is a key's place in the cache: in its page, or, of dense keys, in the rows of all sequences.
+KeyLists key_lists_of(const Experiment& problem) {
+  if (list_words(problem.text).top_k == 0) return {};
+  const std::vector<Sequence> sequences = sequences_of(problem);
+  const PageTable pages = page_table_of(problem);
+  const std::int64_t slots = problem.paged() ? pages.pages * problem.page_size : problem.batch * problem.key_length;
+  return make_key_lists(problem, slots, [&](std::int64_t sequence, std::int64_t key) {
+    if (!problem.paged()) return sequences[static_cast<std::size_t>(sequence)].first_key + key;
+    const std::int64_t column = (sequence * pages.columns) + (key / problem.page_size);
+    return (pages.entries[static_cast<std::size_t>(column)] * problem.page_size) + (key % problem.page_size);
+  });
+}
+
 // A head of a page, from rows of `dim` elements to units of 8 dims (K) or of 8 keys (V).
 void vectorise(std::span<std::uint16_t> head, std::size_t dim, bool of_keys, std::int32_t layout) {
   constexpr std::size_t unit = 8;
@@ -193,9 +206,13 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   const ListArrays lists = lists_of(problem);
   auto device_list_counts = on_device(engine, lists.counts);
   auto device_list_indices = on_device(engine, lists.indices);
+  KeyLists key_lists = key_lists_of(problem);
+  auto device_key_indices = on_device(engine, key_lists.indices);
+  auto device_key_counts = on_device(engine, key_lists.counts);
   auto device_table = on_device(engine, page_table_of(problem).entries);
-  for (const auto* made : {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys,
-                           &device_table, &device_list_counts, &device_list_indices})
+  for (const auto* made :
+       {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table,
+        &device_list_counts, &device_list_indices, &device_key_indices, &device_key_counts})
     if (!*made) return std::unexpected(made->error());
   Extra extra{.modifiers = {},
               .query_starts = std::move(*device_query_starts),
@@ -205,6 +222,14 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
               .block_table = std::move(*device_table),
               .list_counts = std::move(*device_list_counts),
               .list_indices = std::move(*device_list_indices),
+              .key_indices = std::move(*device_key_indices),
+              .key_counts = std::move(*device_key_counts),
+              .key_lists = {.top_k = key_lists.top_k,
+                            .slots = key_lists.slots,
+                            .heads = key_lists.heads,
+                            .indices = {},
+                            .counts = {},
+                            .seen = {}},
               .list_row_blocks = lists.row_blocks,
               .list_capacity = lists.capacity};
   for (const ProgramModifier& row : program_modifiers()) {

@@ -127,11 +127,10 @@ class AttentionVariants final : public Variants {
          .peers = {"no", "not causal, blocks of 128"}},
         {.name = "top-k",
          .title = "Top-k keys",
-         .meaning =
-             "Each query names the keys that it sees (DeepSeek V3.2, GLM-5): in latent attention, for 1 to 128 heads. "
-             "With several kv heads pages of one key and a block table of the chosen ones do it for one query a "
-             "sequence.",
-         .descriptor = "attention_latent {type} b48 q1 k131072 h16 d576/512 layout=paged:64 top_k=2048",
+         .meaning = "Each query names the keys that it sees (DeepSeek V3.2, GLM-5), by number or by slot of the cache; "
+                    "a list for "
+                    "all heads or for each kv head. In latent attention, too (attention_latent, with the same word).",
+         .descriptor = attention("b48 q1 k131072 h32/8 d{dim} layout=paged:64 top_k=2048"),
          .instead = {},
          .peers = {"in MLA, decode, fp8", "in MLA and for prefill"}},
         {.name = "indexer",

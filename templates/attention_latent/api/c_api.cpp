@@ -35,7 +35,7 @@ wavejit_status asked(wavejit_engine* engine, const Arguments* arguments, Capture
     latent::Runs runs = runs_of(on, *arguments, *problem);
     // A graph may be replayed beside calls that borrow the engine's workspace: without one of its own a call that is
     // captured leaves its keys whole. Slower, and the same bits. Only a call of several runs asks HIP.
-    if (runs.count > 1 && arguments->workspace == nullptr && captured()) {
+    if (runs.count > 1 && runs.second_count == 0 && arguments->workspace == nullptr && captured()) {
       problem->splits = 1;
       runs = runs_of(on, *arguments, *problem);
     }

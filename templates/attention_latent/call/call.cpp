@@ -80,7 +80,8 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
       .run_chunks = runs_.chunks,
       .scale_log2e = problem_.scale_log2e,
       .causal = problem_.causal ? 1U : 0U,
-      .list = list_arguments(call_, problem_, std::uint64_t{first} * problem_.query_length),
+      .list = attention::list_arguments(lists_of(call_), problem_.slots, problem_.causal,
+                                        std::uint64_t{first} * problem_.query_length),
   };
   if (call_.lse.data != nullptr) {
     arguments_.lse_batch_stride = stride_bytes(call_.lse, 0, sizeof(float));
@@ -107,6 +108,27 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
     arguments_.pages.table += first * arguments_.pages.table_row_stride;
 }
 
+// A second list's chunks count behind the first one's.
+[[gnu::cold, gnu::noinline]] void LatentCall::fill_second(std::uint32_t first) {
+  const std::uint64_t query = std::uint64_t{first} * problem_.query_length;
+  const std::uint32_t first_parts = arguments_.list.parts;
+  const attention::KeyListArguments list =
+      attention::list_arguments(second_list_of(call_), problem_.second_slots, false, query);
+  const std::uint32_t parts = first_parts + list.parts;
+  second_ = arguments_;
+  const std::uint64_t skip = static_cast<std::uint64_t>(problem_.shape.dims_v()) * attention::element_bytes_of(call_.q);
+  second_.k = argument_of(call_.second_k);
+  second_.k_rope = argument_of(call_.second_k, skip);
+  if (problem_.shape.pages != Pages::dense) second_.pages.pages = static_cast<std::uint32_t>(call_.second_k.sizes[0]);
+  second_.list = list;
+  second_.list.first_part = first_parts;
+  arguments_.list.parts = second_.list.parts = parts;
+  combine_ = arguments_;
+  combine_.list.second_counts = list.counts;
+  combine_.list.second_length = list.length;
+  combine_.list.second_first_part = first_parts;
+}
+
 Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                               families::LaunchPlan& plan) {
   const auto& spec = kernels[0]->get<WalkKernel>();
@@ -129,9 +151,19 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
             .grid_z = runs_.count,
             .threads = threads,
             .arguments = &arguments_,
-            .argument_bytes = argument_bytes_of(spec.listed)});
-  if (runs_.count == 1) return {};
+            .argument_bytes = argument_bytes_of(spec.listed)},
+           0);
+  if (!runs_.parts()) return {};
   combine_ = arguments_;
+  if (runs_.second_count != 0) {
+    fill_second(first);
+    // As the first one's but for the keys.
+    families::Launch& second = plan.launches[plan.count];
+    second = plan.launches[plan.count - 1];
+    second.grid_z = runs_.second_count;
+    second.arguments = &second_;
+    ++plan.count;
+  }
   // Modified scores are powers of two already (docs/canonical-arithmetic.md).
   if (problem_.shape.modifiers.any()) combine_.scale_log2e = 1;
   const std::uint32_t tiled = spec.listed ? problem_.heads : rows;
@@ -142,7 +174,8 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
             .grid_z = batch,
             .threads = combine_threads,
             .arguments = &combine_,
-            .argument_bytes = argument_bytes_of(spec.listed)});
+            .argument_bytes = argument_bytes_of(spec.listed)},
+           1);
   return {};
 }
 
@@ -164,7 +197,8 @@ std::string LatentCall::descriptor(Line line) const {
       .page_size = call_.block_table != nullptr || problem_.shape.pages != Pages::dense ? call_.k.sizes[1] : 0,
       .splits = problem_.splits,
       .top_k = problem_.top_k,
-      .slots = problem_.shape.slots};
+      .slots = problem_.shape.slots,
+      .second_top_k = problem_.second_top_k};
   if (call_.sink.data != nullptr) descriptor.add(Modifier::sink, attention::Extent::none);
   if (call_.softcap != 0) descriptor.add(Modifier::softcap, attention::Extent::none, attention::text_of(call_.softcap));
   if (line == Line::whole) descriptor.scale = attention::text_of(call_.scale);  // no part of a kernel

@@ -23,6 +23,7 @@ class LatentCall final : public families::Call {
   families::WorkspaceWords workspace_words() const override;
 
  private:
+  void fill_second(std::uint32_t first);
   void fill(const void* memory, std::uint32_t first, std::uint32_t batch);
 
   const wavejit_attention_latent_arguments& call_;
@@ -32,6 +33,7 @@ class LatentCall final : public families::Call {
   const families::Toggles& toggles_;
   Arguments arguments_;
   Arguments combine_;
+  Arguments second_;  // of a second list
 };
 
 }  // namespace wavejit::attention_latent

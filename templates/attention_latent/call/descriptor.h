@@ -35,10 +35,11 @@ struct ProblemDescriptor {
   std::vector<std::int64_t> key_lengths = {};
   std::string scale = {};
   std::array<attention::DescribedModifier, attention::modifier_count> modifiers = {};
-  std::int64_t splits = 0;  // 0: not said
-  std::int64_t top_k = 0;   // keys that each query's list names; 0: no lists
-  bool slots = false;       // by their slot in the cache
-  bool mixed = false;       // for who makes lists: in no order, with holes and repeats, of counts of their own
+  std::int64_t splits = 0;        // 0: not said
+  std::int64_t top_k = 0;         // keys that each query's list names; 0: no lists
+  bool slots = false;             // by their slot in the cache
+  bool mixed = false;             // for who makes lists: in no order, with holes and repeats, of counts of their own
+  std::int64_t second_top_k = 0;  // of a second list over a cache of its own
   std::string seed = {};
 
   const attention::DescribedModifier& of(Modifier one) const { return modifiers[static_cast<std::size_t>(one)]; }
@@ -59,6 +60,6 @@ inline constexpr std::string_view grammar =
     "attention_latent <bf16|fp16> b<batch> q<query length> k<key length> h<heads> d576/512|d512|d320/256 "
     "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
     "[sink] "
-    "[softcap=<x>] [splits=<n>] [top_k=<n>[:slots][:mixed]] [seed=<n>]";
+    "[softcap=<x>] [splits=<n>] [top_k=<n>[:slots][:mixed]] [second_top_k=<n>] [seed=<n>]";
 
 }  // namespace wavejit::attention_latent

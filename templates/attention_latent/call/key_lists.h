@@ -1,29 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lists of keys, one for each query: the fields of a call, and what kernels read of them.
+// Lists of keys, one for each query: this family's call as attention/call/key_lists.h sees it.
 #pragma once
 
+#include "templates/attention/call/key_lists.h"
 #include "templates/attention_latent/call/problem.h"
-#include "templates/attention_latent/kernel/arguments.h"
 
 namespace wavejit::attention_latent {
 
-inline constexpr std::int64_t max_top_k = std::int64_t{1} << 20;
+using attention::max_top_k;
 
+inline attention::KeyListCall lists_of(const wavejit_attention_latent_arguments& call) {
+  return {.key_indices = call.key_indices,
+          .key_counts = call.key_counts,
+          .top_k = call.top_k,
+          .key_indices_row_stride = call.key_indices_row_stride,
+          .key_slots = call.key_slots,
+          .block_table = call.block_table,
+          .query_starts = call.query_starts,
+          .key_starts = call.key_starts,
+          .key_lengths = call.key_lengths,
+          .mask = call.mask,
+          .k = call.k,
+          .other = call.k_rope};
+}
 inline bool has_lists(const wavejit_attention_latent_arguments& call) { return call.key_indices != nullptr; }
 // k is a cache whose slots are named, whatever the sequences are.
 inline bool names_slots(const wavejit_attention_latent_arguments& call) {
   return call.key_indices != nullptr && call.key_slots != 0;
 }
 
-// The fields by themselves: before sizes are looked at.
-Result<void> check_list_fields(const wavejit_attention_latent_arguments& call);
-// Words and numbers of a problem whose sizes stand in it.
-Result<void> take_lists(const wavejit_attention_latent_arguments& call, LatentProblem& problem);
-Result<void> check_device_counts(families::DeviceMemory& memory, const LatentProblem& problem,
+// The second list, as if it were a call's only one.
+inline attention::KeyListCall second_list_of(const wavejit_attention_latent_arguments& call) {
+  return {.key_indices = call.second_indices,
+          .key_counts = call.second_counts,
+          .top_k = call.second_top_k,
+          .key_indices_row_stride = call.second_indices_row_stride,
+          .key_slots = call.second_indices != nullptr ? 1 : 0,
+          .block_table = nullptr,
+          .query_starts = nullptr,
+          .key_starts = nullptr,
+          .key_lengths = nullptr,
+          .mask = 0,
+          .k = call.second_k,
+          .other = call.k_rope};
+}
+inline bool has_second_list(const wavejit_attention_latent_arguments& call) { return call.second_indices != nullptr; }
+// Before sizes are looked at.
+Result<void> check_second_list(const wavejit_attention_latent_arguments& call);
+
+Result<void> check_second_counts(families::DeviceMemory& memory, const LatentProblem& problem,
                                  const wavejit_attention_latent_arguments& call);
 
-// Of the queries from `first` on.
-attention::KeyListArguments list_arguments(const wavejit_attention_latent_arguments& call, const LatentProblem& problem,
-                                           std::uint64_t first);
+// Words and numbers of a problem whose sizes stand in it.
+Result<void> take_lists(const wavejit_attention_latent_arguments& call, LatentProblem& problem);
 
 }  // namespace wavejit::attention_latent

@@ -76,6 +76,20 @@ Row top_k_word() {
   });
 }
 
+Row second_top_k_word() {
+  return families::value_word<Said>(
+      "second_top_k", "<n>",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto count = families::whole_number(value);
+        if (!count || *count < 1 || *count > max_top_k)
+          return wrong(word,
+                       "is no length of lists; accepted: second_top_k=1 to second_top_k=" + std::to_string(max_top_k));
+        said.second_top_k = *count;
+        return {};
+      },
+      [](const Said& said) { return said.second_top_k == 0 ? std::string() : std::to_string(said.second_top_k); });
+}
+
 // Words that have their place and no kernels: 8-bit caches.
 Row later_word(const char* key, const char* values, const char* what) {
   return {.accepted = std::string(key) + values,
@@ -116,6 +130,7 @@ WordRows make_rows() {
       splits_word(),
       later_word("cache", "=fp8", "kernels of 8-bit caches"),
       top_k_word(),
+      second_top_k_word(),
       attention::seed_word<Said>(),
   };
   return rows;
@@ -160,6 +175,8 @@ Result<void> finish(Said& said) {
                       "up to k" + std::to_string(attention::max_paged_length));
     said.packed = said.packed || !said.query_lengths.empty();
   }
+  if (said.second_top_k != 0 && (!said.slots || said.apart))
+    return bad_line("second_top_k", "top_k=<n>:slots beside it, and no apart");
   if (said.slots && (said.packed || said.mask.causal || !said.key_lengths.empty()))
     return bad_line("top_k with :slots",
                     "neither causal nor packed queries nor lengths beside slots, which have no order");
@@ -192,6 +209,7 @@ LatentProblem ProblemDescriptor::problem() const {
     problem.shape.mask = Mask::none;
     problem.shape.rows = rows_for(static_cast<std::uint64_t>(heads));
     problem.top_k = static_cast<std::uint32_t>(top_k);
+    problem.second_top_k = static_cast<std::uint32_t>(second_top_k);
   }
   problem.batch = static_cast<std::uint32_t>(batch);
   problem.query_length = static_cast<std::uint32_t>(query_length);

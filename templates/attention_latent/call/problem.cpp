@@ -95,8 +95,11 @@ Check check_outputs(const Call& call) {
   const Named lse = {"lse", &call.lse};
   const Range of_o = range_of(call.o, element_bytes_of(call.o));
   if (auto good = check_no_overlap(o, 3, static_cast<std::uint64_t>(call.o.sizes[3])); !good) return good;
-  const std::array<Named, 4> inputs = {
-      {{"q", &call.q}, {"q_rope", &call.q_rope}, {"k", &call.k}, {"k_rope", &call.k_rope}}};
+  const std::array<Named, 5> inputs = {{{"q", &call.q},
+                                        {"q_rope", &call.q_rope},
+                                        {"k", &call.k},
+                                        {"k_rope", &call.k_rope},
+                                        {"second_k", &call.second_k}}};
   for (const Named& input : inputs)
     if (input.tensor->data != nullptr)
       if (auto good = check_apart(o, of_o, input.name, range_of(*input.tensor, element_bytes_of(*input.tensor))); !good)
@@ -193,7 +196,8 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
   if (call.q.sizes[2] > max_heads)
     return refuse(bad_size({"q", &call.q}, 2, up_to("1", max_heads), WAVEJIT_UNSUPPORTED));
   Extents extents;
-  if (auto lists = check_list_fields(call); !lists) return lists;
+  if (auto lists = attention::check_list_fields(lists_of(call), 1); !lists) return lists;
+  if (auto second = check_second_list(call); !second) return second;
   if (auto sequences = attention::check_sequences(sequences_of(call), extents); !sequences) return sequences;
   if (auto keys = check_keys(call, extents); !keys) return keys;
   if (auto like = check_like({"o", &call.o}, {"q", &call.q}); !like) return like;
@@ -323,8 +327,9 @@ Result<void> check_workspace(const Call& call, std::uint64_t bytes) {
                       std::to_string(bytes) + " and more for this call (wavejit_attention_latent_workspace says so)"));
   const auto begin = reinterpret_cast<std::uintptr_t>(call.workspace);
   const Range workspace = {.begin = begin, .end = begin + bytes, .dense = true};
-  for (const Named& named : {Named{"q", &call.q}, Named{"q_rope", &call.q_rope}, Named{"k", &call.k},
-                             Named{"k_rope", &call.k_rope}, Named{"o", &call.o}, Named{"lse", &call.lse}})
+  for (const Named& named :
+       {Named{"q", &call.q}, Named{"q_rope", &call.q_rope}, Named{"k", &call.k}, Named{"k_rope", &call.k_rope},
+        Named{"second_k", &call.second_k}, Named{"o", &call.o}, Named{"lse", &call.lse}})
     if (named.tensor->data != nullptr &&
         surely_share(range_of(*named.tensor, element_bytes_of(*named.tensor)), workspace))
       return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", pointer_text(call.workspace),
@@ -338,7 +343,8 @@ Result<void> check_device_lengths(families::DeviceMemory& memory, const LatentPr
                            .key_length = problem.key_length,
                            .sequences_from = nullptr};
   const attention::PagingCall pages = paging_of(call);
-  if (auto counts = check_device_counts(memory, problem, call); !counts) return counts;
+  if (auto counts = attention::check_device_counts(memory, lists_of(call), problem.query_rows); !counts) return counts;
+  if (auto counts = check_second_counts(memory, problem, call); !counts) return counts;
   return attention::check_device_lengths(memory, extents, sequences_of(call), is_paged(call) ? &pages : nullptr);
 }
 

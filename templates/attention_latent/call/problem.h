@@ -51,10 +51,12 @@ struct LatentProblem {
   std::uint64_t query_rows = 0;  // queries of all sequences
   std::uint32_t splits = 0;      // 0: the caller did not say
   bool packed_queries = false;
-  bool uneven_lengths = false;  // sequences may have fewer keys than key_length
-  bool causal = false;          // whether the diagonal hides keys; kernels of lists have no word for it
-  std::uint32_t top_k = 0;      // entries of each query's list; 0: no lists
-  std::uint32_t slots = 0;      // of the cache, where lists name slots
+  bool uneven_lengths = false;     // sequences may have fewer keys than key_length
+  bool causal = false;             // whether the diagonal hides keys; kernels of lists have no word for it
+  std::uint32_t top_k = 0;         // entries of each query's list; 0: no lists
+  std::uint32_t slots = 0;         // of the cache, where lists name slots
+  std::uint32_t second_top_k = 0;  // of a second list over a cache of so many slots; 0: none
+  std::uint32_t second_slots = 0;
 
   // What a row walks, and how much of it is a chunk.
   std::uint32_t walked_keys() const { return shape.listed ? top_k : key_length; }

@@ -20,7 +20,17 @@ constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20U;
 // Chunks of a sequence: two million keys. Offsets of records then stay inside a descriptor.
 constexpr std::uint64_t most_chunks = 2048;
 
-std::uint64_t chunks_of(const LatentProblem& problem) { return ceil_div(problem.walked_keys(), problem.chunk_keys()); }
+std::uint64_t first_chunks_of(const LatentProblem& problem) {
+  return ceil_div(problem.walked_keys(), problem.chunk_keys());
+}
+std::uint64_t second_chunks_of(const LatentProblem& problem) {
+  return ceil_div(problem.second_top_k, problem.chunk_keys());
+}
+// Of both lists.
+std::uint64_t chunks_of(const LatentProblem& problem) { return first_chunks_of(problem) + second_chunks_of(problem); }
+std::uint64_t keys_of(const LatentProblem& problem) {
+  return std::uint64_t{problem.walked_keys()} + problem.second_top_k;
+}
 
 // Tiles of so many rows, of so many sequences. Rows of one list are a workgroup's, or of one sequence.
 std::uint64_t workgroups_of(const LatentProblem& problem, std::uint64_t sequences, Rows rows) {
@@ -55,7 +65,7 @@ std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequence
   const auto cost = [&](std::uint64_t of_run) {
     const std::uint64_t count = ceil_div(chunks, of_run);
     const std::uint64_t tiles = std::min(of_run * (problem.chunk_keys() / attention::tile_keys),
-                                         ceil_div(problem.walked_keys(), attention::tile_keys));
+                                         ceil_div(keys_of(problem), attention::tile_keys));
     return (ceil_div(workgroups * count, places) * (tiles + run_cost)) + (count > 1 ? combine_cost : 0);
   };
   std::uint64_t best = chunks;
@@ -75,10 +85,12 @@ std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequence
 
 Runs runs_of(const LatentProblem& problem, Rows rows, std::uint64_t of_run, std::uint64_t queries) {
   const std::uint64_t chunks = chunks_of(problem);
-  const std::uint64_t count = ceil_div(chunks, of_run);
-  if (count <= 1) return {.rows = rows};
+  const std::uint64_t count = ceil_div(first_chunks_of(problem), of_run);
+  const std::uint64_t second_count = ceil_div(second_chunks_of(problem), of_run);
+  if (count <= 1 && second_count == 0) return {.rows = rows};
   return {.rows = rows,
           .count = static_cast<std::uint32_t>(count),
+          .second_count = static_cast<std::uint32_t>(second_count),
           .chunks = static_cast<std::uint32_t>(of_run),
           .workspace_bytes =
               queries * problem.heads * chunks * static_cast<std::uint64_t>(record_bytes(problem.shape.dims_v()))};
@@ -90,39 +102,48 @@ Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::ui
   const std::uint64_t chunks = chunks_of(problem);
   const Rows rows = rows_of(problem, board);
   const Runs whole = {.rows = rows};
-  if (chunks <= 1 || chunks > most_chunks || problem.splits == 1) return whole;
-  const bool asked = problem.splits > 1;
+  // A second list is walked by a launch of its own, whose parts are merged with the first one's.
+  const bool second = problem.second_top_k != 0;
+  if (!second && (chunks <= 1 || chunks > most_chunks || problem.splits == 1)) return whole;
+  const bool asked = problem.splits > (second ? 0U : 1U);
+  const std::uint64_t longer = std::max(first_chunks_of(problem), second_chunks_of(problem));
   const auto chunks_a_run = [&](std::uint64_t sequences) {
-    return asked ? ceil_div(chunks, std::min<std::uint64_t>(problem.splits, chunks))
+    return asked ? ceil_div(longer, std::min<std::uint64_t>(problem.splits, longer))
                  : choose_chunks(problem, sequences, rows, board);
   };
   const Runs all = runs_of(problem, rows, chunks_a_run(problem.batch), problem.query_rows);
-  if (all.count == 1) return all;
+  if (!all.parts()) return all;
   const bool has_workspace = reach != any_reach;
   if (all.workspace_bytes <= (has_workspace ? reach : most_workspace)) return all;
   // Who says how many, and brings too little, is told so.
   if (has_workspace && asked) return all;
-  if (problem.packed_queries) return asked ? all : whole;
+  if (problem.packed_queries) return asked || second ? all : whole;
   const std::uint64_t of_sequence = all.workspace_bytes / problem.batch;
   std::uint64_t fitting =
       std::min<std::uint64_t>((has_workspace ? reach : most_workspace) / of_sequence, problem.batch);
   if (fitting == 0) {
-    if (!asked) return whole;
+    if (second && has_workspace) return all;
+    if (!asked && !second) return whole;
     fitting = 1;
   }
   const std::uint64_t round = ceil_div(problem.batch, ceil_div(problem.batch, fitting));
   Runs runs = runs_of(problem, rows, chunks_a_run(round), round * problem.query_length);
-  if (runs.count > 1) runs.sequences_a_round = static_cast<std::uint32_t>(round);
+  if (runs.parts()) runs.sequences_a_round = static_cast<std::uint32_t>(round);
   return runs;
 }
 
 LatentShape shape_of(const LatentProblem& problem, const Runs& runs) {
   LatentShape shape = problem.shape;
   shape.rows = runs.rows;
-  return shape.of_runs(runs.count > 1);
+  return shape.of_runs(runs.parts());
 }
 
 std::string describe(const Runs& runs, const LatentProblem& problem) {
+  if (runs.second_count != 0)
+    return std::to_string(runs.count) + " and, of the second list, " + std::to_string(runs.second_count) +
+           ", each up to " + std::to_string(runs.chunks) + (runs.chunks == 1 ? " chunk of " : " chunks of ") +
+           std::to_string(problem.chunk_keys()) + " keys, " + std::to_string(runs.workspace_bytes) +
+           " bytes of workspace: the parts of two lists are merged";
   if (runs.count == 1) {
     if (chunks_of(problem) <= 1) return "1: the keys are one chunk of " + std::to_string(problem.chunk_keys());
     if (problem.splits == 1) return "1: the call says so";

@@ -12,11 +12,13 @@
 namespace wavejit::attention_latent {
 
 struct Runs {
-  Rows rows = Rows::r32;     // of a workgroup
-  std::uint32_t count = 1;   // 1: a workgroup walks all keys, and leaves no parts
-  std::uint32_t chunks = 0;  // of a run
+  Rows rows = Rows::r32;           // of a workgroup
+  std::uint32_t count = 1;         // 1: a workgroup walks all keys, and leaves no parts unless there is a second list
+  std::uint32_t second_count = 0;  // of a second list
+  std::uint32_t chunks = 0;        // of a run
   std::uint64_t workspace_bytes = 0;
   std::uint32_t sequences_a_round = 0;  // 0: all at once
+  bool parts() const { return count > 1 || second_count != 0; }
 };
 inline constexpr std::uint64_t any_reach = ~std::uint64_t{0};
 // `reach`: bytes of the caller's workspace; any_reach: the engine's own.

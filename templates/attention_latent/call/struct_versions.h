@@ -12,7 +12,8 @@ namespace wavejit::families {
 
 template <>
 struct Versions<wavejit_attention_latent_arguments> {
-  static constexpr std::array earlier = {offsetof(wavejit_attention_latent_arguments, key_indices)};
+  static constexpr std::array earlier = {offsetof(wavejit_attention_latent_arguments, key_indices),
+                                         offsetof(wavejit_attention_latent_arguments, second_k)};
 };
 
 }  // namespace wavejit::families

@@ -80,8 +80,10 @@ class Combine {
     Value* last_query =
         attention::divided(kernel_, ir_.CreateSub(ir_.CreateAdd(first, rows_), kernel_.constant(1)), multiplier);
     if (spec_.listed) {
+      constexpr attention::QueryFields of_queries = {.query_starts = query_starts_at,
+                                                     .query_length = offsetof(Arguments, query_length)};
       Value* of_all =
-          attention::query_of_all(kernel_, length_fields, batch, sequence.query_start, kernel_.uniform(last_query));
+          attention::query_of_all(kernel_, of_queries, batch, sequence.query_start, kernel_.uniform(last_query));
       parts_.emplace(kernel_, offsetof(Arguments, list), of_all);
       last_ = last_of_row_ = parts_->last();
     } else {

@@ -73,8 +73,10 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
     constexpr std::size_t lists = offsetof(Arguments, list);
     named_keys = spec.slots ? attention::named_slots_of(kernel, lists)
                             : attention::named_keys_of(kernel, lists, diagonal_fields, sequence, of_list);
+    constexpr attention::QueryFields of_queries = {.query_starts = query_starts_at,
+                                                   .query_length = offsetof(Arguments, query_length)};
     list = attention::list_of(kernel, lists,
-                              attention::query_of_all(kernel, length_fields, batch, sequence.query_start, of_list));
+                              attention::query_of_all(kernel, of_queries, batch, sequence.query_start, of_list));
     last_key = ir.CreateSub(list.count, constant(1));
   }
   Value* to_limit = spec.mask == Mask::causal ? attention::diagonal_offset(kernel, diagonal_fields, sequence) : nullptr;

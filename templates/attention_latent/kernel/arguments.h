@@ -61,6 +61,8 @@ constexpr attention::TensorFields tensor_fields(std::size_t offset) {
 inline constexpr attention::LengthFields length_fields = {.query_length = offsetof(Arguments, query_length),
                                                           .key_length = offsetof(Arguments, key_length),
                                                           .sequences = offsetof(Arguments, sequences)};
+inline constexpr std::size_t query_starts_at =
+    offsetof(Arguments, sequences) + offsetof(attention::SequenceArguments, query_starts);
 inline constexpr attention::DiagonalFields diagonal_fields = {
     .causal_offset = offsetof(Arguments, causal_offset), .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
 inline constexpr attention::ScoreFields score_fields = {.scores = offsetof(Arguments, scores),

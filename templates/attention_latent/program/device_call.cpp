@@ -37,7 +37,7 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
     call.sequences = of.batch;
     call.max_query_length = of.query_length;
   }
-  const KeyLists& lists = arrays.lists;
+  const attention::program::KeyLists& lists = arrays.lists;
   if (lists.top_k != 0) {
     call.key_indices = static_cast<const std::int32_t*>(memory.key_indices);
     call.key_counts = static_cast<const std::int32_t*>(memory.key_counts);

@@ -129,7 +129,7 @@ class AttentionLatent : public Family {
     return "attention_latent <bf16|fp16> b<batch> q<query length> k<key length> h<heads> d576/512|d512|d320/256 "
            "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] "
            "[scale=<x>] "
-           "[sink] [softcap=<x>] [splits=<n>] [top_k=<n>[:slots][:mixed]] [seed=<n>]";
+           "[sink] [softcap=<x>] [splits=<n>] [top_k=<n>[:slots][:mixed]] [second_top_k=<n>] [seed=<n>]";
   }
   std::string_view example() const override { return "attention_latent bf16 b2 q1 k1500 h16 d576/512 lse"; }
   std::vector<std::string> run_examples() const override {
@@ -157,6 +157,11 @@ class AttentionLatent : public Family {
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
     auto experiment = attention::program::parse_experiment(descriptor);
     if (!experiment) return std::unexpected(experiment.error());
+    if (experiment->text.contains(" second_top_k="))
+      return failed(
+          ExitCode::unsupported,
+          "second_top_k= is a call over two caches, for which this program makes no arrays; explain and prebuild "
+          "take it");
     return std::make_unique<Described>(*std::move(experiment));
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }

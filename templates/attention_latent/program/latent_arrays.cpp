@@ -95,7 +95,7 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
     const std::int64_t page = table.entries[static_cast<std::size_t>((b * table.columns) + (key / of.page_size))];
     return (page * of.page_size) + (key % of.page_size);
   };
-  arrays.lists = make_key_lists(of, slots, slot_of);
+  arrays.lists = attention::program::make_key_lists(of, slots, slot_of);
   for (std::size_t b = 0; b < sequences.size(); ++b) {
     const Sequence& sequence = sequences[b];
     const auto count = static_cast<std::size_t>(sequence.keys);

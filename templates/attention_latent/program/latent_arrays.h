@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "templates/attention/program/experiment.h"
-#include "templates/attention_latent/program/listed_keys.h"
+#include "templates/attention/program/key_lists.h"
 #include "templates/attention_latent/program/reference.h"
 
 namespace wavejit::attention_latent::program {
@@ -30,7 +30,7 @@ struct LatentArrays {
   std::vector<std::int32_t> table_starts;  // empty: the table has a row a sequence
   std::int64_t pages = 0;
   std::int64_t table_columns = 0;
-  KeyLists lists;
+  attention::program::KeyLists lists;
 
   // Before absorption: queries [token][head][nope dims], and rope.
   std::vector<double> nope;

@@ -421,7 +421,7 @@ TEST_F(SplitCallTest, LaunchesTheWalkAndThenTheCombine) {
   EXPECT_EQ(walk.arguments.splits, 3U);
   EXPECT_EQ(walk.arguments.query_heads, 8U);
   const FakeLaunch& combine = fake_hip().last;
-  EXPECT_EQ(combine.argument_bytes, sizeof(attention_combine::Arguments));
+  EXPECT_EQ(combine.argument_bytes, offsetof(attention_combine::Arguments, lists));
   EXPECT_EQ(combine.grid, (std::array<unsigned, 3>{255, 8, 2}));  // a row each
   EXPECT_EQ(combine.combine.workspace, walk.arguments.workspace);
   EXPECT_EQ(combine.combine.o, walk.arguments.o);

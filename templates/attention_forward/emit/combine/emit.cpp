@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <optional>
 #include <span>
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention/emit/visible_keys.h"
@@ -113,7 +116,9 @@ class Combine {
     Value* row_of_head = ir_.CreateAdd(sequence.query_start, row);  // of all sequences where they are packed
     const WorkspacePlace place = {
         .workspace = kernel_.argument_i64(offsetof(Arguments, workspace)),
-        .slots = slots_of(kernel_, kernel_.argument_i32(offsetof(Arguments, key_length))),
+        .slots = spec_.listed ? attention::list_number(kernel_, offsetof(Arguments, lists),
+                                                       offsetof(attention::KeyListArguments, parts))
+                              : slots_of(kernel_, kernel_.argument_i32(offsetof(Arguments, key_length))),
         .query_heads = kernel_.argument_i32(offsetof(Arguments, query_heads)),
         .batch = spec_.of_few_rows()
                      ? batch_
@@ -126,6 +131,11 @@ class Combine {
     };
     const Buffer records(kernel_, record_address(kernel_, place, spec_.head_dim, kernel_.constant(0)),
                          row_bytes(kernel_, place, spec_.head_dim));
+    if (spec_.listed) {
+      find_parts(sequence, row);
+      store(merge(records, {.first = kernel_.constant(0), .last = parts_->last()}), row_of_head);
+      return;
+    }
     Value* offset = attention::diagonal_offset(kernel_, diagonal_fields, sequence);
     const Keys keys = keys_of(sequence, offset, row);
     // Keys that end before they begin may do so within a chunk.
@@ -133,6 +143,18 @@ class Combine {
     store(merge(records, {.first = chunk_of(keys.first),
                           .last = ir_.CreateSelect(none, kernel_.constant(-1), chunk_of(keys.last))}),
           row_of_head);
+  }
+
+  void find_parts(const attention::Sequence& sequence, Value* row) {
+    constexpr attention::QueryFields fields = {.query_starts = offsetof(Arguments, query_starts),
+                                               .query_length = offsetof(Arguments, query_length)};
+    Value* query = attention::query_of_all(kernel_, fields, batch_, sequence.query_start, row);
+    Value* kv_head = attention::divided(kernel_, head_, kernel_.argument_i32(offsetof(Arguments, kv_head_multiplier)));
+    parts_.emplace(kernel_, offsetof(Arguments, lists), query, kv_head);
+  }
+  // Where a slot's record begins among the row's.
+  Value* record_of(Value* slot) {
+    return ir_.CreateMul(parts_ ? parts_->place(slot) : slot, kernel_.constant(record_bytes(spec_.head_dim)));
   }
 
   // Softmax::Softmax's c: what attention_forward takes for it (docs/canonical-arithmetic.md, Scale).
@@ -155,8 +177,7 @@ class Combine {
   Weights weights_of(const Buffer& records, Value* first, Value* last, Value* maximum_before) {
     Value* slot = ir_.CreateAdd(first, kernel_.lane());
     Value* sees = ir_.CreateICmpSLE(slot, last);
-    Value* offset = ir_.CreateAdd(ir_.CreateMul(slot, kernel_.constant(record_bytes(spec_.head_dim))),
-                                  kernel_.constant(spec_.head_dim * 4));
+    Value* offset = ir_.CreateAdd(record_of(slot), kernel_.constant(spec_.head_dim * 4));
     Value* statistics = records.load(8, ir_.CreateSelect(sees, offset, ir_.getInt32(far_outside)), kernel_.constant(0));
     Value* own = ir_.CreateSelect(sees, element(statistics, 0), softmax_.initial().maximum);
     // The largest up to each lane, the row's own maximum included.
@@ -213,7 +234,7 @@ class Combine {
                                      lane_offset, ir_.getInt32(far_outside));
     // Past the last one: that one again, which nobody counts.
     const auto load = [&](Value* slot) {
-      Value* record = ir_.CreateMul(uniform_smaller(slot, chunks.last), kernel_.constant(record_bytes(spec_.head_dim)));
+      Value* record = record_of(uniform_smaller(slot, chunks.last));
       return records.load(dims() * 4, lane_offset, record);
     };
     const auto row_of = [&](Values& state) { return std::span(state).subspan(1, row_values); };
@@ -353,6 +374,7 @@ class Combine {
   Value* head_;
   Value* scale_;  // c > 0
   language::Softmax softmax_;
+  std::optional<attention::ListedParts> parts_;  // of listed keys
 };
 
 }  // namespace
@@ -366,7 +388,7 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const CombineKern
                 {.name = kernel_name(spec),
                  .threads = threads,
                  .waves_per_simd = dims_per_lane(spec) == 2 ? 8 : 4,  // what the outputs on their way leave
-                 .argument_bytes = sizeof(Arguments),
+                 .argument_bytes = static_cast<int>(argument_bytes(spec)),
                  .strength_reduction = false});
   Combine(kernel, spec).emit();
   return kernel.finish();

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "templates/attention/kernel/key_list_arguments.h"
+
 namespace wavejit::attention_combine {
 
 struct Arguments {
@@ -35,9 +37,14 @@ struct Arguments {
   float scale_log2e = 1;  // what turns the stored maxima into powers of two: the kernel takes its absolute value
   // Read only by kernels whose spec has rows=few: sequences of 1 to so many rows, for which the records have room.
   std::uint32_t few_rows = 0;
+  // Read only by kernels whose spec has `listed`, and the last.
+  attention::KeyListArguments lists;
+  std::uint32_t kv_head_multiplier = 0;  // query head → kv head, as attention_forward's
+  std::uint32_t nothing = 0;
 };
 
-static_assert(sizeof(Arguments) == 136);
+static_assert(sizeof(Arguments) == 216);
+static_assert(offsetof(Arguments, lists) == 136);
 static_assert(offsetof(Arguments, query_starts) == 64);
 static_assert(offsetof(Arguments, scale_log2e) == 128);
 

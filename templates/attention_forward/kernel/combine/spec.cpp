@@ -21,6 +21,7 @@ constexpr auto words = families::texts_of(std::tuple{
          .name_of = [](const Word&, const CombineKernel& spec) { return std::string(to_text(spec.dtype)); }}),
     families::number<&CombineKernel::head_dim, CombineKernel>({.accepted = "d<n>", .missing = "head dim (d<n>)"}),
     families::flag<&CombineKernel::first_keys, CombineKernel>({.accepted = "first_keys", .name = "first_keys"}),
+    families::flag<&CombineKernel::listed, CombineKernel>({.accepted = "listed", .name = "listed"}),
     families::named<&CombineKernel::rows, rows_names, CombineKernel>(
         {.accepted = "rows=few",
          .otherwise = "every sequence has no word",
@@ -42,6 +43,7 @@ CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool out
   return {.dtype = output_fp32 ? DataType::fp32 : split.dtype,
           .head_dim = split.head_dim_v,
           .first_keys = split.first_keys && !split.paged,
+          .listed = split.listed,
           .rows = split.rows == QueriesOf::few ? QueriesOf::few : QueriesOf::all,
           .target = split.target,
           .lowering = split.lowering};

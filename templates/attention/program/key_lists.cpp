@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_latent/program/listed_keys.h"
+#include "templates/attention/program/key_lists.h"
 
 #include <algorithm>
 #include <charconv>
 #include <random>
 
-namespace wavejit::attention_latent::program {
+namespace wavejit::attention::program {
 
 ListWords list_words(const std::string& text) {
   constexpr std::string_view key = " top_k=";
@@ -16,8 +16,21 @@ ListWords list_words(const std::string& text) {
   ListWords words;
   std::from_chars(word.data(), word.data() + word.size(), words.top_k);
   words.slots = word.contains(":slots");
+  words.heads = word.contains(":heads");
   words.mixed = word.contains(":mixed");
   return words;
+}
+
+std::vector<std::int64_t> KeyLists::times(std::size_t token, std::int64_t kv_head, std::int64_t keys) const {
+  std::vector<std::int64_t> named(static_cast<std::size_t>(keys));
+  const std::size_t list =
+      (token * static_cast<std::size_t>(heads)) + static_cast<std::size_t>(heads > 1 ? kv_head : 0);
+  for (const std::int64_t key : seen[list]) ++named[static_cast<std::size_t>(key)];
+  return named;
+}
+
+KeyLists make_key_lists(const Experiment& experiment) {
+  return make_key_lists(experiment, 0, [](std::int64_t, std::int64_t key) { return key; });
 }
 
 ListedRow listed_row(const ListWords& words, std::uint64_t seed, std::int64_t seen_keys, std::int64_t all_keys) {
@@ -61,4 +74,4 @@ ListedRow listed_row(const ListWords& words, std::uint64_t seed, std::int64_t se
   return row;
 }
 
-}  // namespace wavejit::attention_latent::program
+}  // namespace wavejit::attention::program

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lists of keys, one for each query (docs/sparse.md): the fields of a call, and what kernels read of them. Every family
+// that has them names its fields so.
+#pragma once
+
+#include <cstdint>
+
+#include "families/call/family.h"
+#include "templates/attention/kernel/canon.h"
+#include "templates/attention/kernel/key_list_arguments.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::attention {
+
+inline constexpr std::int64_t max_top_k = std::int64_t{1} << 20;
+
+struct KeyListCall {
+  const std::int32_t* key_indices;
+  const std::int32_t* key_counts;
+  std::int64_t top_k;
+  std::int64_t key_indices_row_stride;
+  std::int64_t key_slots;
+  std::int64_t key_list_heads = 0;  // lists of a query; 0: one
+  // What slots make senseless.
+  const std::int32_t* block_table;
+  const std::int32_t* query_starts;
+  const std::int32_t* key_starts;
+  const std::int32_t* key_lengths;
+  std::int32_t mask;
+  // The cache: both tensors of which a key is.
+  const wavejit_tensor& k;
+  const wavejit_tensor& other;
+
+  bool has_lists() const { return key_indices != nullptr; }
+  bool names_slots() const { return key_indices != nullptr && key_slots != 0; }
+  std::int64_t lists_of_query() const { return key_list_heads > 0 ? key_list_heads : 1; }
+};
+
+// The fields by themselves: before sizes are looked at. `kv_heads`: lists that a query may have beside one.
+families::Result<void> check_list_fields(const KeyListCall& call, std::int64_t kv_heads);
+
+// How the keys stand that entries name.
+struct NamedKeys {
+  std::uint32_t slots = 0;  // of the cache, where lists name slots
+  // Pages follow each other without gaps, so that a slot is a row.
+  bool in_rows = false;
+};
+// `queries`: of all sequences, counted as the grid has them.
+families::Result<NamedKeys> check_named_keys(const KeyListCall& call, std::uint64_t batch, std::uint64_t queries);
+
+// WAVEJIT_CHECK_LENGTHS: counts beyond the entries. `rows`: of counts.
+families::Result<void> check_device_counts(families::DeviceMemory& memory, const KeyListCall& call,
+                                           std::uint64_t queries);
+
+// Of the queries from `first` on.
+KeyListArguments list_arguments(const KeyListCall& call, std::uint32_t slots, bool causal, std::uint64_t first);
+constexpr std::uint32_t parts_of_list(std::uint64_t entries) {
+  return static_cast<std::uint32_t>((entries + list_chunk_keys - 1) / list_chunk_keys);
+}
+
+}  // namespace wavejit::attention

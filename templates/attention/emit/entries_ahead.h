@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a walk of tiles carries round its loop of entries that it looks up ahead (key_pages.h): those of the next tile.
+// Of listed keys behind them which of the tile's own keys are named, and what the list says of the tile behind the
+// next.
+#pragma once
+
+#include "templates/attention/emit/key_pages.h"
+#include "templates/attention/emit/tile_walk.h"
+
+namespace wavejit::attention {
+
+class EntriesAhead {
+ public:
+  // `carried`: what the others returned.
+  static language::Value* of_next(const language::Values& carried) { return carried.front(); }
+  static language::Value* named(const language::Values& carried) { return carried[named_at]; }
+
+  // Of a walk whose first tile has `entries`.
+  static language::Values at_start(const KeyPages& pages, const TileWalk& walk, language::Value* entries) {
+    language::Value* second = walk.ahead(walk.first(), 1);
+    if (!pages.is_listed()) return {pages.entries(walk.tile_at(second))};
+    return {pages.resolved(pages.listed(walk.tile_at(second))), pages.named(entries),
+            pages.listed(walk.tile_at(walk.ahead(second, 1)))};
+  }
+  // Of the tile at `place`, from what the one before it had.
+  static language::Values at(const KeyPages& pages, const TileWalk& walk, language::Value* place,
+                             const language::Values& before) {
+    language::Value* next = walk.ahead(place, 1);
+    if (!pages.is_listed()) return {pages.entries(walk.tile_at(next))};
+    return {pages.resolved(before[listed_at]), pages.named(of_next(before)),
+            pages.listed(walk.tile_at(walk.ahead(next, 1)))};
+  }
+
+ private:
+  static constexpr std::size_t named_at = 1;
+  static constexpr std::size_t listed_at = 2;
+};
+
+}  // namespace wavejit::attention
