@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SelectKernel → IR.
 //
-// A workgroup has one row. Scores become 32-bit numbers that ascend with them (ordered): a digit of 11, 11 and 10 bits
-// at a time, all waves count in LDS how often each digit occurs among the scores that are still candidates, and one
-// wave finds the digit in which the k-th largest lies. So the k-th largest number is known after three walks of the
+// A workgroup has one row. Scores become 32-bit numbers that ascend with them (row_scores.h): a digit of 11, 11 and 10
+// bits at a time, all waves count in LDS how often each digit occurs among the scores that are still candidates, and
+// one wave finds the digit in which the k-th largest lies. So the k-th largest number is known after three walks of the
 // row, and how many of its equals belong to the k.
 //
 // Of a long row, workgroups have a part each, and one more the parts' lists, whose scores say which keys they stand
@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <optional>
 #include <utility>
 
@@ -27,6 +26,7 @@
 #include "templates/sparse_indexer/emit/emit.h"
 #include "templates/sparse_indexer/emit/histogram.h"
 #include "templates/sparse_indexer/emit/row_keys.h"
+#include "templates/sparse_indexer/emit/row_scores.h"
 
 namespace wavejit::sparse_indexer {
 namespace {
@@ -37,13 +37,6 @@ using language::Buffer;
 using language::Kernel;
 using language::Value;
 using language::Values;
-
-constexpr int quad_keys = 4;  // of a lane's load
-constexpr int quad_bytes = 16;
-constexpr int loads = 2;  // of a lane at a time
-constexpr int load_keys = select_lanes * quad_keys;
-constexpr int wave_keys = load_keys * loads;
-constexpr int walk_keys = wave_keys * select_waves;
 
 constexpr std::array<Digit, 3> digits = {
     {{.shift = 21, .bits = 11, .zero_is_none = true}, {.shift = 10, .bits = 11}, {.shift = 0, .bits = 10}}};
@@ -59,11 +52,6 @@ enum Region : std::uint8_t { digit_counts, found, totals, regions };
 
 // Two counts of up to 2¹⁵ in a dword: larger ones, and equals.
 constexpr int count_bits = 16;
-
-constexpr int magnitude_bits = 31;
-constexpr std::uint32_t nan_number = 0xFFFFFFFF;
-// Of llvm.is.fpclass: both kinds of NaN, and −∞.
-constexpr int nan_or_minus_infinity = 7;
 
 class SelectEmission {
  public:
@@ -100,7 +88,7 @@ class SelectEmission {
                         argument(offsetof(SelectArguments, scores_batch_stride)));
     base = moved(kernel_, base, row, argument(offsetof(SelectArguments, scores_row_stride)));
     base = ir().CreateAdd(base, ir().CreateShl(ir().CreateZExt(seen_.begin, kernel_.i64()), 2));
-    scores_.emplace(kernel_, base, ir().CreateShl(count_, 2));
+    const Buffer scores(kernel_, base, ir().CreateShl(count_, 2));
     Value* keys = argument(offsetof(SelectArguments, keys));
     has_keys_ = ir().CreateIsNotNull(keys);
     keys = ir().CreateAdd(keys, ir().CreateSub(base, argument(offsetof(SelectArguments, scores))));
@@ -119,8 +107,7 @@ class SelectEmission {
     Value* values = argument(offsetof(SelectArguments, values));
     has_values_ = ir().CreateIsNotNull(values);
     values_.emplace(kernel_, list(values), bytes);
-    wave_first_ = ir().CreateMul(kernel_.wave(), kernel_.constant(wave_keys));
-    lane_first_ = ir().CreateAdd(wave_first_, ir().CreateShl(kernel_.lane(), 2));
+    row_.emplace(kernel_, scores, count_);
   }
 
   void clear() {
@@ -142,89 +129,6 @@ class SelectEmission {
     language::barrier(kernel_);
   }
 
-  // Scores of load `load` of a lane, from key `first` of the walk on: as f32 bits and as numbers that ascend with them.
-  struct Four {
-    Value* first;  // key of the row's
-    std::array<Value*, quad_keys> bits;
-    std::array<Value*, quad_keys> numbers;
-  };
-  Value* first_of(Value* first, int load) {
-    return ir().CreateAdd(lane_first_, ir().CreateAdd(first, kernel_.constant(load * load_keys)));
-  }
-  Values read(Value* first) {
-    Values quads;
-    for (int load = 0; load < loads; ++load)
-      quads.push_back(scores_->load(quad_bytes, ir().CreateShl(first_of(first, load), 2), kernel_.constant(0)));
-    return quads;
-  }
-  Four ordered(Value* quad, Value* first, int load) {
-    Four four{};
-    four.first = first_of(first, load);
-    Values numbers;
-    Value* rare = ir().getFalse();
-    for (std::size_t each = 0; each < quad_keys; ++each) {
-      Value* bits = ir().CreateExtractElement(quad, each);
-      Value* score = ir().CreateBitCast(bits, kernel_.f32());
-      // −0 is +0.
-      Value* same = ir().CreateBitCast(ir().CreateFAdd(score, kernel_.constant(0.0F)), kernel_.i32());
-      numbers.push_back(
-          ir().CreateXor(same, ir().CreateOr(ir().CreateAShr(same, magnitude_bits), ir().getInt32(0x80000000))));
-      Value* is_special = ir().CreateIntrinsic(llvm::Intrinsic::is_fpclass, {kernel_.f32()},
-                                               {score, kernel_.constant(nan_or_minus_infinity)});
-      rare = ir().CreateOr(rare, is_special);
-      four.bits[each] = bits;
-    }
-    // The row's end, and scores that have a place of their own: everybody else does without these compares.
-    Value* cut = ir().CreateICmpSGT(ir().CreateAdd(first, kernel_.constant(walk_keys)), count_);
-    const Values fixed = language::if_uniform(
-        kernel_, ir().CreateOr(language::any_lane(kernel_, rare), cut), language::Likelihood::even, numbers,
-        [&](const Values& flipped) {
-          Values all;
-          for (std::size_t each = 0; each < quad_keys; ++each) {
-            Value* score = ir().CreateBitCast(four.bits[each], kernel_.f32());
-            Value* number =
-                ir().CreateSelect(ir().CreateFCmpUNO(score, score), ir().getInt32(nan_number), flipped[each]);
-            Value* key = ir().CreateAdd(four.first, kernel_.constant(static_cast<int>(each)));
-            Value* exists = ir().CreateAnd(ir().CreateICmpSLT(key, count_),
-                                           ir().CreateICmpNE(four.bits[each], ir().getInt32(minus_infinity_bits)));
-            all.push_back(ir().CreateSelect(exists, number, kernel_.constant(0)));
-          }
-          return all;
-        });
-    std::ranges::copy(fixed, four.numbers.begin());
-    return four;
-  }
-
-  // body(first key of the walk's step, its loads, state) over the row. The next step's loads are on their way
-  // meanwhile; those behind the row read zeros.
-  Values walk(const Values& initial, const std::function<Values(Value*, const Values&, const Values&)>& body) {
-    Values state = {kernel_.constant(0)};
-    state.insert(state.end(), initial.begin(), initial.end());
-    const auto behind = static_cast<std::ptrdiff_t>(state.size());
-    const Values end = language::if_uniform(kernel_, ir().CreateICmpSGT(count_, kernel_.constant(0)),
-                                            language::Likelihood::even, state, [&](const Values& start) {
-                                              Values at_start = start;
-                                              const Values quads = read(start[0]);
-                                              at_start.insert(at_start.end(), quads.begin(), quads.end());
-                                              Values all = language::loop_in_phases(
-                                                  kernel_, 1, at_start,
-                                                  [&](int, const Values& at) {
-                                                    Value* following =
-                                                        ir().CreateAdd(at[0], kernel_.constant(walk_keys));
-                                                    const Values next_quads = read(following);
-                                                    Values next = body(at[0], Values(at.begin() + behind, at.end()),
-                                                                       Values(at.begin() + 1, at.begin() + behind));
-                                                    next.insert(next.begin(), following);
-                                                    next.insert(next.end(), next_quads.begin(), next_quads.end());
-                                                    return next;
-                                                  },
-                                                  [&](const Values& at) { return ir().CreateICmpSLT(at[0], count_); });
-                                              all.resize(static_cast<std::size_t>(behind));
-                                              return all;
-                                            });
-    return {end.begin() + 1, end.end()};
-  }
-
   // state: the number's digits so far, how many of its equals are wanted, whether there are as many. Walks once a
   // digit.
   Values narrow(std::size_t digit, const Values& state) {
@@ -235,7 +139,7 @@ class SelectEmission {
 
   void count_step(std::size_t which, const Histogram& histogram, Value* first, const Values& quads, Value* known) {
     for (int load = 0; load < loads; ++load) {
-      const Four four = ordered(quads[static_cast<std::size_t>(load)], first, load);
+      const RowScores::Four four = row_->ordered(quads[static_cast<std::size_t>(load)], first, load);
       if (which == 0) {
         // What does not exist has the number 0, a digit that no score has.
         for (Value* number : four.numbers) histogram.add(number);
@@ -256,9 +160,9 @@ class SelectEmission {
   Values count(std::size_t which, const Values& state) {
     const Digit digit = digits[which];
     const Histogram histogram(kernel_, lds_, digit_counts, static_cast<int>(which) * Histogram::bytes, digit);
-    walk({}, [&](Value* first, const Values& quads, const Values&) {
+    row_->walk({}, [&](Value* first, const Values& quads, const Values&) {
       // Waves that have no key of the row any more leave it to the others.
-      Value* has_keys = ir().CreateICmpSLT(ir().CreateAdd(first, wave_first_), count_);
+      Value* has_keys = ir().CreateICmpSLT(ir().CreateAdd(first, row_->wave_first()), count_);
       language::if_uniform(kernel_, has_keys, language::Likelihood::even,
                            [&] { count_step(which, histogram, first, quads, state[0]); });
       return Values{};
@@ -307,9 +211,9 @@ class SelectEmission {
   // Writes the list; how many are in it.
   Value* write(Value* least, Value* equals) {
     Value* zero = kernel_.constant(0);
-    const Values end = walk({zero, zero, zero}, [&](Value* first, const Values& quads, const Values& at) {
+    const Values end = row_->walk({zero, zero, zero}, [&](Value* first, const Values& quads, const Values& at) {
       // Of the wave: those before each load, and all.
-      std::array<Four, loads> fours{};
+      std::array<RowScores::Four, loads> fours{};
       std::array<Value*, loads> larger_before{};
       std::array<Value*, loads> equal_before{};
       std::array<Value*, loads> chosen_here{};  // or perhaps
@@ -317,7 +221,7 @@ class SelectEmission {
       Value* larger_here = zero;
       Value* equal_here = zero;
       for (std::size_t load = 0; load < loads; ++load) {
-        fours[load] = ordered(quads[load], first, static_cast<int>(load));
+        fours[load] = row_->ordered(quads[load], first, static_cast<int>(load));
         larger_before[load] = larger_here;
         equal_before[load] = equal_here;
         for (Value* number : fours[load].numbers) {
@@ -375,7 +279,7 @@ class SelectEmission {
   }
 
   // That the scores stand for.
-  Values keys_of(const Four& four) {
+  Values keys_of(const RowScores::Four& four) {
     Values keys;
     for (int each = 0; each < quad_keys; ++each)
       keys.push_back(ir().CreateAdd(ir().CreateAdd(four.first, seen_.begin), kernel_.constant(each)));
@@ -388,7 +292,7 @@ class SelectEmission {
   }
 
   // Ranks are those of the wave's first key of the load. `with_equals`: there may be some in it.
-  void write_load(const Four& four, Value* known_least, Value* equals, Value* larger_rank, Value* equal_rank,
+  void write_load(const RowScores::Four& four, Value* known_least, Value* equals, Value* larger_rank, Value* equal_rank,
                   bool with_equals) {
     // Compared once more: what was compared before would take the scalar registers of a mask each.
     Value* least = language::opaque(kernel_, known_least);
@@ -450,9 +354,7 @@ class SelectEmission {
   Value* top_k_ = nullptr;
   Value* has_values_ = nullptr;
   Value* has_keys_ = nullptr;
-  Value* wave_first_ = nullptr;
-  Value* lane_first_ = nullptr;  // of a step's keys, the lane's first
-  std::optional<Buffer> scores_;
+  std::optional<RowScores> row_;
   std::optional<Buffer> keys_;
   std::optional<Buffer> indices_;
   std::optional<Buffer> values_;
