@@ -247,6 +247,7 @@ class Expected {
   void add_act(const schedule::LookUp& look) {
     if (spec_.paged && look.way == schedule::LookUp::Way::vector) add("look up");
   }
+  void add_act(const schedule::ReadWalk&) {}
   void add_act(const schedule::LoadModifiers&) {
     if (spec_.modifiers.has(Modifier::bias)) add("load 8 bytes", 8);
   }

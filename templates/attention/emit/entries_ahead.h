@@ -16,19 +16,18 @@ class EntriesAhead {
   static language::Value* named(const language::Values& carried) { return carried[named_at]; }
 
   // Of a walk whose first tile has `entries`.
-  static language::Values at_start(const KeyPages& pages, const TileWalk& walk, language::Value* entries) {
-    language::Value* second = walk.ahead(walk.first(), 1);
-    if (!pages.is_listed()) return {pages.entries(walk.tile_at(second))};
-    return {pages.resolved(pages.listed(walk.tile_at(second))), pages.named(entries),
-            pages.listed(walk.tile_at(walk.ahead(second, 1)))};
+  static language::Values at_start(const KeyPages& pages, const TileWalk& walk, const Stops& stops,
+                                   language::Value* entries) {
+    if (!pages.is_listed()) return {pages.entries(walk.tile_at(stops[1]))};
+    return {pages.resolved(pages.listed(walk.tile_at(stops[1]))), pages.named(entries),
+            pages.listed(walk.tile_at(stops[2]))};
   }
-  // Of the tile at `place`, from what the one before it had.
-  static language::Values at(const KeyPages& pages, const TileWalk& walk, language::Value* place,
+  // Of the tile behind stops[0], from what that one had.
+  static language::Values at(const KeyPages& pages, const TileWalk& walk, const Stops& stops,
                              const language::Values& before) {
-    language::Value* next = walk.ahead(place, 1);
-    if (!pages.is_listed()) return {pages.entries(walk.tile_at(next))};
+    if (!pages.is_listed()) return {pages.entries(walk.tile_at(stops[2]))};
     return {pages.resolved(before[listed_at]), pages.named(of_next(before)),
-            pages.listed(walk.tile_at(walk.ahead(next, 1)))};
+            pages.listed(walk.tile_at(walk.ahead(stops[2].place, 1)))};
   }
 
  private:

@@ -16,17 +16,18 @@ using language::Kernel;
 using language::Value;
 using language::Values;
 
-// Where `needed`, a uniform condition, holds: scores of keys for which `edge hides key` become −inf. `edge` is per lane
-// and counts from the first key of the lane's own group: one register, compared with a constant per score. Thresholds
-// up to 64 are inline constants. Where lanes own keys, rows take the keys' part.
-void hide(Kernel& kernel, Value* needed, const std::function<Value*()>& edge, llvm::CmpInst::Predicate hides,
-          std::span<Accumulator> scores, std::size_t first_part) {
+// Where `compares`, a uniform condition, holds: scores of keys for which `edge hides key` become −inf. `edge` is per
+// lane and counts from the first key of the lane's own group: one register, compared with a constant per score.
+// Thresholds up to 64 are inline constants. Where lanes own keys, rows take the keys' part. `seen`, uniform: all become
+// −inf unless it holds, without a comparison. Null: it holds.
+void hide(Kernel& kernel, Value* compares, Value* seen, const std::function<Value*()>& edge,
+          llvm::CmpInst::Predicate hides, std::span<Accumulator> scores, std::size_t first_part) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Values values;
   for (const Accumulator& part : scores) values.push_back(part.value);
-  values = language::if_uniform(kernel, needed, language::Likelihood::even, values, [&](const Values& before) {
-    const language::AccumulatorLayout& layout = scores.front().layout;
-    Value* bound = edge();
+  const language::AccumulatorLayout& layout = scores.front().layout;
+  // `is_hidden`: of a key of the tile.
+  const auto hide_where = [&](const Values& before, const auto& is_hidden) {
     Value* hidden = kernel.constant(-std::numeric_limits<float>::infinity());
     Values after;
     for (std::size_t part = 0; part < before.size(); ++part) {
@@ -34,13 +35,29 @@ void hide(Kernel& kernel, Value* needed, const std::function<Value*()>& edge, ll
       for (int r = 0; r < layout.registers(); ++r) {
         const int key = static_cast<int>(first_part + part) * layout.rows + layout.row_of_register(r);
         Value* score = ir.CreateExtractElement(before[part], r);
-        Value* is_hidden = ir.CreateICmp(hides, bound, kernel.constant(key));
-        masked = ir.CreateInsertElement(masked, ir.CreateSelect(is_hidden, hidden, score), r);
+        masked = ir.CreateInsertElement(masked, ir.CreateSelect(is_hidden(key), hidden, score), r);
       }
       after.push_back(masked);
     }
     return after;
-  });
+  };
+  const auto compared = [&](const Values& before) {
+    Value* bound = edge();
+    return hide_where(before, [&](int key) { return ir.CreateICmp(hides, bound, kernel.constant(key)); });
+  };
+  if (seen == nullptr) {
+    values = language::if_uniform(kernel, compares, language::Likelihood::even, values, compared);
+  } else {
+    // One branch where nothing is hidden.
+    Value* unseen = ir.CreateNot(seen);
+    Value* needed = ir.CreateOr(compares, unseen);
+    values = language::if_uniform(kernel, needed, language::Likelihood::even, values, [&](const Values& before) {
+      const Values shown =
+          language::if_uniform(kernel, unseen, language::Likelihood::even, before,
+                               [&](const Values& all) { return hide_where(all, [&](int) { return unseen; }); });
+      return language::if_uniform(kernel, seen, language::Likelihood::even, shown, compared);
+    });
+  }
   for (std::size_t part = 0; part < scores.size(); ++part) scores[part].value = values[part];
 }
 
@@ -88,15 +105,18 @@ void apply_mask(Kernel& kernel, const QueryTile& queries, Value* marked, std::sp
       Value* of_mask = minimum(kernel, ir.CreateAdd(place.row, queries.limit_offset), row_limit);
       row_limit = marks.whole ? ir.CreateSelect(marks.whole, row_limit, of_mask) : of_mask;
     }
-    if (marks.sees) row_limit = ir.CreateSelect(marks.sees, row_limit, kernel.constant(-1));
+    if (marks.sees && !queries.unseen_tiles) row_limit = ir.CreateSelect(marks.sees, row_limit, kernel.constant(-1));
     return in_group(place, ir.CreateSub(row_limit, first_key));
   };
+  // Whether a wave sees a tile is a branch of its own where many are unseen, else a limit that nothing reaches.
+  Value* seen = queries.unseen_tiles ? marks.sees : nullptr;
   Value* reaches_past = ir.CreateICmpSGT(last_key, queries.wave_limit);
   if (marks.sees) {
     Value* wave_limit = ir.CreateSelect(marks.whole, queries.last_key, queries.wave_limit);
-    reaches_past = ir.CreateOr(ir.CreateICmpSGT(last_key, wave_limit), ir.CreateNot(marks.sees));
+    reaches_past = ir.CreateICmpSGT(last_key, wave_limit);
+    if (!queries.unseen_tiles) reaches_past = ir.CreateOr(reaches_past, ir.CreateNot(marks.sees));
   }
-  hide(kernel, reaches_past, limit, llvm::CmpInst::ICMP_SLT, scores, first_part);
+  hide(kernel, reaches_past, seen, limit, llvm::CmpInst::ICMP_SLT, scores, first_part);
   if (queries.begin_offset) {
     const auto begin = [&] {
       const LanePlace place = lane_place(kernel, queries);
@@ -104,7 +124,7 @@ void apply_mask(Kernel& kernel, const QueryTile& queries, Value* marked, std::sp
     };
     Value* begins_before = ir.CreateICmpSLT(first_key, queries.wave_begin);
     if (marks.whole) begins_before = ir.CreateAnd(begins_before, ir.CreateNot(marks.whole));
-    hide(kernel, begins_before, begin, llvm::CmpInst::ICMP_SGT, scores, first_part);
+    hide(kernel, begins_before, nullptr, begin, llvm::CmpInst::ICMP_SGT, scores, first_part);
   }
 }
 
@@ -120,14 +140,14 @@ void hide_rows(Kernel& kernel, const KeyLimits& limits, Value* first_key, Value*
   // Rows before the first that sees the key. All rows see it where the last key of the block is seen by the first row.
   if (limits.to_limit) {
     Value* last_key = ir.CreateAdd(first_key, kernel.constant(scores.layout.columns - 1));
-    hide(kernel, ir.CreateICmpSGT(ir.CreateSub(last_key, limits.to_limit), first_row), edge_of(limits.to_limit),
-         llvm::CmpInst::ICMP_SGT, {&scores, 1}, 0);
+    hide(kernel, ir.CreateICmpSGT(ir.CreateSub(last_key, limits.to_limit), first_row), nullptr,
+         edge_of(limits.to_limit), llvm::CmpInst::ICMP_SGT, {&scores, 1}, 0);
   }
   // And behind the last.
   if (limits.to_begin) {
     Value* last_row = ir.CreateAdd(first_row, kernel.constant(scores.layout.rows - 1));
-    hide(kernel, ir.CreateICmpSLT(ir.CreateSub(first_key, limits.to_begin), last_row), edge_of(limits.to_begin),
-         llvm::CmpInst::ICMP_SLT, {&scores, 1}, 0);
+    hide(kernel, ir.CreateICmpSLT(ir.CreateSub(first_key, limits.to_begin), last_row), nullptr,
+         edge_of(limits.to_begin), llvm::CmpInst::ICMP_SLT, {&scores, 1}, 0);
   }
 }
 

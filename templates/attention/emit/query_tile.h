@@ -47,6 +47,7 @@ struct QueryTile {
   // Of a walk of marked tiles (kernel/marked_tile.h), else null: the block of the unit that the wave's rows are,
   // uniform. Marked tiles then stand where numbers of tiles do.
   language::Value* block = nullptr;
+  bool unseen_tiles = false;  // of a walk of marked tiles: a wave meets many that its rows do not see
 };
 
 // The lane's number in a register of its own from here on: none has held it, or what follows from it, through a loop.

@@ -28,23 +28,22 @@ void TileInterval::prepare_chunks() {
 
 // A multiple of a chunk's tiles away from the first border, and not before it: one subtraction, one mask. Made anew for
 // each branch: kept for a second one it would pass through a vector register, whose port the partner wave needs.
-Value* TileInterval::begins_chunk(Value* place) const {
+Value* TileInterval::begins_chunk(const Stop& stop) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  place = language::opaque(kernel_, place);
+  Value* place = language::opaque(kernel_, stop.place);
   return ir.CreateICmpEQ(ir.CreateAnd(ir.CreateSub(place, first_border_), ir.getInt32(part_of_chunk())),
                          kernel_.constant(0));
 }
 
-// The next tile begins a chunk, at the last border at the latest.
-Value* TileInterval::ends_chunk(Value* place) const {
+// At the last border at the latest.
+Value* TileInterval::exists_and_begins_chunk(const Stop& stop) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* next = ahead(place, 1);
-  return ir.CreateICmpEQ(ir.CreateAnd(ir.CreateSub(last_border_, next), ir.getInt32(part_of_chunk())),
+  return ir.CreateICmpEQ(ir.CreateAnd(ir.CreateSub(last_border_, stop.place), ir.getInt32(part_of_chunk())),
                          kernel_.constant(0));
 }
 
-Value* TileInterval::chunk_of(Value* place) const {
-  return kernel_.ir().CreateUDiv(place, kernel_.constant(tiles_of_chunk_));
+Value* TileInterval::chunk_of(const Stop& stop) const {
+  return kernel_.ir().CreateUDiv(stop.place, kernel_.constant(tiles_of_chunk_));
 }
 
 Value* TileInterval::several_chunks() const { return kernel_.ir().CreateICmpSGE(last_border_, first_border_); }

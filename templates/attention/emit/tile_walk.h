@@ -7,14 +7,29 @@
 //   first       the first place. There is at least one
 //   ahead       a place some tiles further, or the last one
 //   begins      the place begins a chunk (docs/canonical-arithmetic.md), and is not the first that is walked
+//
+// What stands in memory takes its time. A pipeline that knows tiles ahead where it goes reads there, carries what it
+// read, and asks by a Stop.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "codegen/language/kernel.h"
 #include "templates/attention/kernel/canon.h"
 
 namespace wavejit::attention {
+
+// A place, and what stands there as far as it is known: where it is not, asking may read it.
+struct Stop {
+  // Of a place alone, which is all that there is of an interval.
+  Stop(language::Value* number, language::Value* read = nullptr) : place(number), entry(read) {}
+
+  language::Value* place;
+  language::Value* entry;  // TileWalk::read
+};
+// A tile, the next one, and the one behind it.
+using Stops = std::array<Stop, 3>;
 
 class TileWalk {
  public:
@@ -28,17 +43,21 @@ class TileWalk {
   // Uniform: the place is no further than the last.
   language::Value* exists(language::Value* place) const;
 
+  // What stands at a place, behind the last what stands there, on its way from memory; null: nothing stands in memory.
+  virtual language::Value* read(language::Value* /*place*/) const { return nullptr; }
+
   // The tile at a place that is walked: its keys are tile · tile_keys and on.
-  virtual language::Value* tile_at(language::Value* place) const = 0;
+  virtual language::Value* tile_at(const Stop& stop) const = 0;
   // The same with its marks, if it has any: what modifiers and masks are asked with.
-  virtual language::Value* marked_at(language::Value* place) const { return tile_at(place); }
+  virtual language::Value* marked_at(const Stop& stop) const { return tile_at(stop); }
 
   // Chunks are prepared once, in a block that all questions about them come behind.
   virtual void prepare_chunks() = 0;
-  // Uniform, of places that are walked: the place begins a chunk, and is not the first; the next one does.
-  virtual language::Value* begins_chunk(language::Value* place) const = 0;
-  virtual language::Value* ends_chunk(language::Value* place) const = 0;
-  virtual language::Value* chunk_of(language::Value* place) const = 0;
+  // Uniform: the place, which is walked, begins a chunk, and is not the first.
+  virtual language::Value* begins_chunk(const Stop& stop) const = 0;
+  // Uniform: the same of a place that may be behind the last, and then does not.
+  virtual language::Value* exists_and_begins_chunk(const Stop& stop) const = 0;
+  virtual language::Value* chunk_of(const Stop& stop) const = 0;
   // More than one is walked, and which is the last.
   virtual language::Value* several_chunks() const = 0;
   virtual language::Value* last_chunk() const = 0;
@@ -61,11 +80,11 @@ class TileInterval final : public TileWalk {
   TileInterval(language::Kernel& kernel, language::Value* first, language::Value* end, int tiles_of_chunk = chunk_tiles)
       : TileWalk(kernel, first, end), tiles_of_chunk_(tiles_of_chunk) {}
 
-  language::Value* tile_at(language::Value* place) const override { return place; }
+  language::Value* tile_at(const Stop& stop) const override { return stop.place; }
   void prepare_chunks() override;
-  language::Value* begins_chunk(language::Value* place) const override;
-  language::Value* ends_chunk(language::Value* place) const override;
-  language::Value* chunk_of(language::Value* place) const override;
+  language::Value* begins_chunk(const Stop& stop) const override;
+  language::Value* exists_and_begins_chunk(const Stop& stop) const override;
+  language::Value* chunk_of(const Stop& stop) const override;
   language::Value* several_chunks() const override;
   language::Value* last_chunk() const override { return chunk_of(last_border_); }
 

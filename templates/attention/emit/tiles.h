@@ -38,13 +38,16 @@ class Tiles {
   virtual ~Tiles() = default;
 
   // Begins the loads of the first tile; returns what is in flight in registers.
-  virtual language::Values start(const TileWalk& walk) = 0;
+  virtual language::Values start(const Stops& stops, const TileWalk& walk) = 0;
 
-  // After this call the tile at `place` may be read from `buffer` by every wave, and the next one is on its way if
-  // there is one. All barriers of the kernel are in here: the reads of the tile before have returned before anything
+  // After this call the first tile of `stops` may be read from `buffer` by every wave, and the next one is on its way
+  // if there is one. All barriers of the kernel are in here: the reads of the tile before have returned before anything
   // overwrites them, and what was written is complete before anything reads it.
-  virtual language::Values advance(int buffer, language::Value* place, const TileWalk& walk,
+  virtual language::Values advance(int buffer, const Stops& stops, const TileWalk& walk,
                                    const language::Values& in_flight) = 0;
+  // Of tiles whose keys and values come apart (TileShape::apart) `advance` is of keys alone. From here on values may be
+  // read, too.
+  virtual void advance_values(int /*buffer*/, const Stops& /*stops*/, const TileWalk& /*walk*/) {}
 
   // Of listed keys, else null: which of the 64 of the tile that advance spoke of are named, a bit each (i64, uniform).
   virtual language::Value* named() const { return nullptr; }

@@ -29,6 +29,7 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
       plan_(plan),
       lds_(kernel, plan.total_bytes(), 2 * plan.buffers + (plan.merged_slots != 0 ? 1 : 0)),
       waves_(shape.waves),
+      apart_(shape.apart),
       pages_(pages_of(kernel, shape.layout, tensors)),
       tile_pages_(tile_pages_of(kernel, shape.layout, tensors)),
       k_(kernel, lds_, matrix, tensors.k, keys_in(plan), shape.dims_k, shape.waves, pages_, tile_pages_),
@@ -53,31 +54,53 @@ void LineTiles::fill_tile(int buffer, Value* tile, Value* entries) {
   v_.gather(buffer, tile, entries);
 }
 
-Values LineTiles::start(const TileWalk& walk) {
-  Value* tile = walk.tile_at(walk.first());
+Values LineTiles::start(const Stops& stops, const TileWalk& walk) {
+  Value* tile = walk.tile_at(stops[0]);
   if (!pages_) {
     fill_tile(0, tile, nullptr);
     return {};
   }
   Value* entries = pages_->entries(tile);
   fill_tile(0, tile, entries);
-  return EntriesAhead::at_start(*pages_, walk, entries);
+  return EntriesAhead::at_start(*pages_, walk, stops, entries);
 }
 
-Values LineTiles::advance(int buffer, Value* place, const TileWalk& walk, const Values& in_flight) {
+Values LineTiles::advance(int buffer, const Stops& stops, const TileWalk& walk, const Values& in_flight) {
+  if (apart_) {
+    // Younger than its keys: this tile's values.
+    language::wait_for_lds_and_fills(kernel_, v_.transfers());
+    language::barrier(kernel_);
+    language::if_uniform(kernel_, walk.exists(stops[1].place), language::Likelihood::even,
+                         [&] { k_.fetch((buffer + 1) % plan_.buffers, walk.tile_at(stops[1])); });
+    return in_flight;
+  }
   // Before the barrier every wave has its own share of this tile in LDS and its reads of the previous tile behind it;
   // after it, this tile is whole and the other buffer is free. A wave that runs ahead is held by the next barrier, one
   // tile later, before it could touch either.
   language::wait_for_lds_fills(kernel_);
   language::barrier(kernel_);
-  Value* next = walk.ahead(place, 1);
   if (pages_ && pages_->is_listed()) named_ = EntriesAhead::named(in_flight);
-  return language::if_uniform(
-      kernel_, walk.exists(next), language::Likelihood::even, in_flight, [&](const Values& ahead) -> Values {
-        fill_tile((buffer + 1) % plan_.buffers, walk.tile_at(next), pages_ ? EntriesAhead::of_next(ahead) : nullptr);
-        if (!pages_) return {};
-        return EntriesAhead::at(*pages_, walk, next, ahead);
-      });
+  return language::if_uniform(kernel_, walk.exists(stops[1].place), language::Likelihood::even, in_flight,
+                              [&](const Values& ahead) -> Values {
+                                fill_tile((buffer + 1) % plan_.buffers, walk.tile_at(stops[1]),
+                                          pages_ ? EntriesAhead::of_next(ahead) : nullptr);
+                                if (!pages_) return {};
+                                return EntriesAhead::at(*pages_, walk, stops, ahead);
+                              });
+}
+
+// As advance: the other buffer's values were read a tile ago.
+void LineTiles::advance_values(int buffer, const Stops& stops, const TileWalk& walk) {
+  if (!apart_) return;
+  // Younger than this tile's values: the next one's keys, if there is one.
+  Value* follows = walk.exists(stops[1].place);
+  language::if_uniform(kernel_, follows, language::Likelihood::even,
+                       [&] { language::wait_for_lds_and_fills(kernel_, k_.transfers()); });
+  language::if_uniform(kernel_, kernel_.ir().CreateNot(follows), language::Likelihood::rarely,
+                       [&] { language::wait_for_lds_fills(kernel_); });
+  language::barrier(kernel_);
+  language::if_uniform(kernel_, follows, language::Likelihood::even,
+                       [&] { v_.fetch((buffer + 1) % plan_.buffers, walk.tile_at(stops[1])); });
 }
 
 // [wave][slot][lane]: slots apart by less than an instruction's offset reaches. Made anew where it is used: it would

@@ -19,10 +19,11 @@ class LineTiles final : public Tiles {
   LineTiles(const LineTiles&) = delete;
   LineTiles& operator=(const LineTiles&) = delete;
 
-  language::Values start(const TileWalk& walk) override;
-  language::Values advance(int buffer, language::Value* place, const TileWalk& walk,
+  language::Values start(const Stops& stops, const TileWalk& walk) override;
+  language::Values advance(int buffer, const Stops& stops, const TileWalk& walk,
                            const language::Values& in_flight) override;
   language::Value* named() const override { return named_; }
+  void advance_values(int buffer, const Stops& stops, const TileWalk& walk) override;
   LineStream& keys() override { return k_; }
   LineStream& values() override { return v_; }
 
@@ -50,6 +51,7 @@ class LineTiles final : public Tiles {
   LdsPlan plan_;
   language::Lds lds_;
   int waves_;
+  bool apart_;
   std::optional<KeyPages> pages_;  // before the streams, which ask for it
   std::optional<TilePages> tile_pages_;
   language::Value* named_ = nullptr;

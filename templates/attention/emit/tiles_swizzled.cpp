@@ -27,23 +27,23 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const TileShape& shape, c
       v_(kernel, lds_, matrix, tensors.v, v_region, plan.v_offset(0), shape.dims_v,
          shape.waves * kernel.target().wave_size, lane_group, pages_, tile_pages_) {}
 
-Values SwizzledTiles::load(Value* place, const TileWalk& walk, Value* entries) {
-  Value* tile = walk.tile_at(place);
+Values SwizzledTiles::load(const Stop& stop, const TileWalk& walk, Value* entries) {
+  Value* tile = walk.tile_at(stop);
   Values loaded = pages_ ? k_.fetch_from_pages(tile, entries) : k_.fetch(tile, {});
   const Values values = pages_ ? v_.fetch_from_pages(tile, entries) : v_.fetch(tile, {});
   loaded.insert(loaded.end(), values.begin(), values.end());
   return loaded;
 }
 
-Values SwizzledTiles::start(const TileWalk& walk) {
-  Value* entries = pages_ ? pages_->entries(walk.tile_at(walk.first())) : nullptr;
-  Values loaded = load(walk.first(), walk, entries);
+Values SwizzledTiles::start(const Stops& stops, const TileWalk& walk) {
+  Value* entries = pages_ ? pages_->entries(walk.tile_at(stops[0])) : nullptr;
+  Values loaded = load(stops[0], walk, entries);
   if (pages_)
-    for (Value* ahead : EntriesAhead::at_start(*pages_, walk, entries)) loaded.push_back(ahead);
+    for (Value* ahead : EntriesAhead::at_start(*pages_, walk, stops, entries)) loaded.push_back(ahead);
   return loaded;
 }
 
-Values SwizzledTiles::advance(int /*buffer*/, Value* place, const TileWalk& walk, const Values& in_flight) {
+Values SwizzledTiles::advance(int /*buffer*/, const Stops& stops, const TileWalk& walk, const Values& in_flight) {
   // Nobody reads the previous tile any more …
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
@@ -57,13 +57,14 @@ Values SwizzledTiles::advance(int /*buffer*/, Value* place, const TileWalk& walk
   language::barrier(kernel_);
   Values nothing;
   for (Value* value : in_flight) nothing.push_back(llvm::PoisonValue::get(value->getType()));
-  Value* next = walk.ahead(place, 1);
-  return language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, nothing, [&](const Values&) {
-    Values loaded = load(next, walk, pages_ ? EntriesAhead::of_next(ahead) : nullptr);
-    if (pages_)
-      for (Value* further : EntriesAhead::at(*pages_, walk, next, ahead)) loaded.push_back(further);
-    return loaded;
-  });
+  return language::if_uniform(kernel_, walk.exists(stops[1].place), language::Likelihood::even, nothing,
+                              [&](const Values&) {
+                                Values loaded = load(stops[1], walk, pages_ ? EntriesAhead::of_next(ahead) : nullptr);
+                                if (pages_)
+                                  for (Value* further : EntriesAhead::at(*pages_, walk, stops, ahead))
+                                    loaded.push_back(further);
+                                return loaded;
+                              });
 }
 
 }  // namespace wavejit::attention

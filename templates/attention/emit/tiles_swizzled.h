@@ -17,8 +17,8 @@ class SwizzledTiles final : public Tiles {
   SwizzledTiles(const SwizzledTiles&) = delete;
   SwizzledTiles& operator=(const SwizzledTiles&) = delete;
 
-  language::Values start(const TileWalk& walk) override;
-  language::Values advance(int buffer, language::Value* place, const TileWalk& walk,
+  language::Values start(const Stops& stops, const TileWalk& walk) override;
+  language::Values advance(int buffer, const Stops& stops, const TileWalk& walk,
                            const language::Values& in_flight) override;
   language::Value* named() const override { return named_; }
   SwizzledStream& keys() override { return k_; }
@@ -30,7 +30,7 @@ class SwizzledTiles final : public Tiles {
 
  private:
   // The whole tile at a place, whose keys have `entries` where they are looked up.
-  language::Values load(language::Value* place, const TileWalk& walk, language::Value* entries);
+  language::Values load(const Stop& stop, const TileWalk& walk, language::Value* entries);
 
   language::Kernel& kernel_;
   language::Lds lds_;

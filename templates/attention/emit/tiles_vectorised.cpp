@@ -63,10 +63,10 @@ void LineUnits::fill(int buffer, Value* tile, Value* entries) {
   gather(pages_.value_lines(tile, entries), v_region(buffer), v_line_, plan_.v_offset(buffer), plan_.v_line_bytes);
 }
 
-Values LineUnits::start(const TileWalk& walk) {
-  Value* tile = walk.tile_at(walk.first());
+Values LineUnits::start(const Stops& stops, const TileWalk& walk) {
+  Value* tile = walk.tile_at(stops[0]);
   fill(0, tile, pages_.entries(tile));
-  return {pages_.entries(walk.tile_at(walk.ahead(walk.first(), 1)))};
+  return {pages_.entries(walk.tile_at(stops[1]))};
 }
 
 void LineUnits::cut_values(int buffer, Value* tile) {
@@ -82,19 +82,18 @@ void LineUnits::cut_values(int buffer, Value* tile) {
   language::wait_for_lds(kernel_);
 }
 
-Values LineUnits::advance(int buffer, Value* place, const TileWalk& walk, const Values& in_flight) {
-  Value* tile = walk.tile_at(place);
+Values LineUnits::advance(int buffer, const Stops& stops, const TileWalk& walk, const Values& in_flight) {
+  Value* tile = walk.tile_at(stops[0]);
   // As LineTiles: before the barrier a wave's own share of the tile is in LDS as it is meant to be, and its reads of
   // the tile before have returned.
   language::wait_for_lds_fills(kernel_);
   language::if_uniform(kernel_, pages_.ends_inside_unit(tile), language::Likelihood::rarely,
                        [&] { cut_values(buffer, tile); });
   language::barrier(kernel_);
-  Value* next = walk.ahead(place, 1);
-  return language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, in_flight,
+  return language::if_uniform(kernel_, walk.exists(stops[1].place), language::Likelihood::even, in_flight,
                               [&](const Values& entries) -> Values {
-                                fill((buffer + 1) % plan_.buffers, walk.tile_at(next), entries.front());
-                                return {pages_.entries(walk.tile_at(walk.ahead(next, 1)))};
+                                fill((buffer + 1) % plan_.buffers, walk.tile_at(stops[1]), entries.front());
+                                return {pages_.entries(walk.tile_at(stops[2]))};
                               });
 }
 
@@ -137,19 +136,19 @@ RegisterUnits::RegisterUnits(language::Kernel& kernel, const TileShape& shape, c
                          ir.CreateMul(language::row_of_lane(kernel, kernel.lane()), constant(Units::unit_bytes)));
 }
 
-Values RegisterUnits::load(Value* place, const TileWalk& walk, Value* entries) {
-  Value* tile = walk.tile_at(place);
+Values RegisterUnits::load(const Stop& stop, const Stop& next, const TileWalk& walk, Value* entries) {
+  Value* tile = walk.tile_at(stop);
   Values loaded;
   for (Value* address : pages_.key_lines(tile, entries))
     loaded.push_back(language::load_lanes(kernel_, address, Units::unit_bytes));
   for (Value* address : pages_.value_lines(tile, entries))
     loaded.push_back(language::load_lanes(kernel_, address, Units::unit_bytes));
-  loaded.push_back(pages_.entries(walk.tile_at(walk.ahead(place, 1))));
+  loaded.push_back(pages_.entries(walk.tile_at(next)));
   return loaded;
 }
 
-Values RegisterUnits::start(const TileWalk& walk) {
-  return load(walk.first(), walk, pages_.entries(walk.tile_at(walk.first())));
+Values RegisterUnits::start(const Stops& stops, const TileWalk& walk) {
+  return load(stops[0], stops[1], walk, pages_.entries(walk.tile_at(stops[0])));
 }
 
 void RegisterUnits::write(const Values& loaded) {
@@ -166,8 +165,8 @@ void RegisterUnits::write(const Values& loaded) {
   }
 }
 
-Values RegisterUnits::advance(int /*buffer*/, Value* place, const TileWalk& walk, const Values& in_flight) {
-  Value* tile = walk.tile_at(place);
+Values RegisterUnits::advance(int /*buffer*/, const Stops& stops, const TileWalk& walk, const Values& in_flight) {
+  Value* tile = walk.tile_at(stops[0]);
   const auto first_value = in_flight.begin() + pages_.k_lines();
   const Values keys(in_flight.begin(), first_value);
   const Values values = language::if_uniform(kernel_, pages_.ends_inside_unit(tile), language::Likelihood::rarely,
@@ -184,9 +183,8 @@ Values RegisterUnits::advance(int /*buffer*/, Value* place, const TileWalk& walk
   language::barrier(kernel_);
   Values nothing;
   for (Value* value : in_flight) nothing.push_back(llvm::PoisonValue::get(value->getType()));
-  Value* next = walk.ahead(place, 1);
-  return language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, nothing,
-                              [&](const Values&) { return load(next, walk, in_flight.back()); });
+  return language::if_uniform(kernel_, walk.exists(stops[1].place), language::Likelihood::even, nothing,
+                              [&](const Values&) { return load(stops[1], stops[2], walk, in_flight.back()); });
 }
 
 language::OperandA RegisterUnits::key_rows(int /*buffer*/, int key_block, int dim_block) {

@@ -52,8 +52,8 @@ class LineUnits final : public Tiles {
   LineUnits(const LineUnits&) = delete;
   LineUnits& operator=(const LineUnits&) = delete;
 
-  language::Values start(const TileWalk& walk) override;
-  language::Values advance(int buffer, language::Value* place, const TileWalk& walk,
+  language::Values start(const Stops& stops, const TileWalk& walk) override;
+  language::Values advance(int buffer, const Stops& stops, const TileWalk& walk,
                            const language::Values& in_flight) override;
   TileStream& keys() override { return k_stream_; }
   TileStream& values() override { return v_stream_; }
@@ -90,8 +90,8 @@ class RegisterUnits final : public Tiles {
   RegisterUnits(const RegisterUnits&) = delete;
   RegisterUnits& operator=(const RegisterUnits&) = delete;
 
-  language::Values start(const TileWalk& walk) override;
-  language::Values advance(int buffer, language::Value* place, const TileWalk& walk,
+  language::Values start(const Stops& stops, const TileWalk& walk) override;
+  language::Values advance(int buffer, const Stops& stops, const TileWalk& walk,
                            const language::Values& in_flight) override;
   TileStream& keys() override { return k_stream_; }
   TileStream& values() override { return v_stream_; }
@@ -103,7 +103,7 @@ class RegisterUnits final : public Tiles {
   static constexpr int v_region = 1;
 
   // K, V, and the entries of the next tile.
-  language::Values load(language::Value* place, const TileWalk& walk, language::Value* entries);
+  language::Values load(const Stop& stop, const Stop& next, const TileWalk& walk, language::Value* entries);
   void write(const language::Values& loaded);
   int v_group_bytes() const { return head_dim_v_ * VectorisedPages::unit_bytes; }
 

@@ -60,6 +60,9 @@ struct TileShape {
   DataType v_type = DataType::bf16;
   int waves = 0;  // of the workgroup
   KeyLayout layout = {};
+  // K and V of a tile are waited for one after the other, and fetched so: a tile of one or the other is always on its
+  // way.
+  bool apart = false;
 };
 
 }  // namespace wavejit::attention

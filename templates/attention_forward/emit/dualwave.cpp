@@ -62,7 +62,12 @@ class Walker {
         tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, ladder_.by_cycles ? cycle_slots : OperationSlots{}) {}
 
   void emit() {
-    State state{.softmax = softmax_.initial(), .outputs = {}, .merged = merged_.start(), .weights = {}, .places = {}};
+    State state{.softmax = softmax_.initial(),
+                .outputs = {},
+                .merged = merged_.start(),
+                .weights = {},
+                .places = {},
+                .entries = {}};
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
@@ -76,7 +81,12 @@ class Walker {
   Values emit_in_pair(const WorkgroupPlace& place, Value* tile, const Values& loaded) {
     const SecondQuery second(kernel_, spec_, place, workgroup_, tiles_, tile);
     second_ = &second;
-    State state{.softmax = softmax_.initial(), .outputs = {}, .merged = merged_.start(), .weights = {}, .places = {}};
+    State state{.softmax = softmax_.initial(),
+                .outputs = {},
+                .merged = merged_.start(),
+                .weights = {},
+                .places = {},
+                .entries = {}};
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
     llvm::IRBuilder<>& ir = kernel_.ir();
     Value* is_first = ir.CreateICmpEQ(tile, place.query_tile);
@@ -118,6 +128,7 @@ class Walker {
     query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
     // t is one less.
     state.places.insert(state.places.begin(), TilePages::Place{});
+    if (spec_.block_lists) state.entries.insert(state.entries.begin(), nullptr);
     // From here on the second group is one barrier short: it runs one cluster behind.
     if (spec_.stagger) barrier_of_group(1);
     walk(schedule_.prologue, state, walk_.ahead(walk_.first(), -1), 1);
@@ -214,17 +225,32 @@ class Walker {
     for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each, state, place); }, act);
   }
 
+  // Of tile t + `ahead`.
+  Stop stop(const State& state, const Place& place, int ahead, bool may_be_past_the_end = false) const {
+    Value* there = walk_.ahead(place.walked, ahead);
+    const auto index = static_cast<std::size_t>(ahead);
+    // Behind the last stands what stands there.
+    if (index < state.entries.size()) return {there, state.entries[index]};
+    return may_be_past_the_end ? walk_.at_most_last(there) : there;
+  }
+  void read_entries(State& state, const Place& place, int last_ahead) const {
+    while (std::ssize(state.entries) <= last_ahead)
+      state.entries.push_back(walk_.read(walk_.ahead(place.walked, static_cast<int>(state.entries.size()))));
+  }
+
   void perform(const LookUp& look, State& state, const Place& place) {
     if (!spec_.paged) return;
     const auto ahead = static_cast<std::size_t>(look.ahead);
     state.places.resize(std::max(state.places.size(), ahead + 1));
-    state.places[ahead] = tiles_.look_up(walk_.tile_at(walk_.at_most_last(walk_.ahead(place.walked, look.ahead))));
+    state.places[ahead] = tiles_.look_up(walk_.tile_at(stop(state, place, look.ahead, true)));
+  }
+
+  void perform(const ReadWalk& read, State& state, const Place& place) const {
+    if (spec_.block_lists) read_entries(state, place, read.ahead);
   }
 
   void perform(const Fetch& fetch, State& state, const Place& place) {
-    Value* wanted = walk_.ahead(place.walked, fetch.tile.ahead);
-    if (fetch.may_be_past_the_end) wanted = walk_.at_most_last(wanted);
-    wanted = walk_.tile_at(wanted);
+    Value* wanted = walk_.tile_at(stop(state, place, fetch.tile.ahead, fetch.may_be_past_the_end));
     const TilePages::Place found =
         spec_.paged ? state.places[static_cast<std::size_t>(fetch.tile.ahead)] : TilePages::Place{};
     const int into = (place.buffer + fetch.tile.ahead) % 2;
@@ -246,8 +272,8 @@ class Walker {
     }
   }
 
-  void perform(const Modify& modify, State& /*state*/, const Place& place) {
-    modifiers_.apply(walk_.marked_at(walk_.ahead(place.walked, modify.ahead)), hand_.modifiers, hand_.scores);
+  void perform(const Modify& modify, State& state, const Place& place) {
+    modifiers_.apply(walk_.marked_at(stop(state, place, modify.ahead)), hand_.modifiers, hand_.scores);
   }
 
   void perform(const Wait& wait, State& /*state*/, const Place& /*place*/) {
@@ -309,8 +335,8 @@ class Walker {
     pin(overlap, state);
   }
 
-  void perform(const LoadModifiers& load, State& /*state*/, const Place& place) {
-    hand_.modifiers = modifiers_.fetch(walk_.tile_at(walk_.ahead(place.walked, load.ahead)));
+  void perform(const LoadModifiers& load, State& state, const Place& place) {
+    hand_.modifiers = modifiers_.fetch(walk_.tile_at(stop(state, place, load.ahead)));
   }
 
   // Chunks have an even number of tiles. Without a window or lists the first tile walked begins one, so that in half
@@ -324,18 +350,20 @@ class Walker {
     constexpr int ahead = 1;
     tile_softmax_.rescale(hand_.growth, state.softmax, state.outputs, [&]() -> Value* {
       if (!may_begin_chunk(place, ahead)) return kernel_.ir().getFalse();
-      return walk_.begins_chunk(walk_.ahead(place.walked, ahead));
+      return walk_.begins_chunk(stop(state, place, ahead));
     });
   }
 
   void perform(const EndPart& end, State& state, const Place& place) {
     if (!may_begin_chunk(place, end.ahead + 1)) return;
-    merged_.end_part(walk_.ahead(place.walked, end.ahead), state.softmax, state.merged);
+    const Stop tile = stop(state, place, end.ahead);
+    const Stop next(walk_.ahead(tile.place, 1), stop(state, place, end.ahead + 1).entry);
+    merged_.end_part(tile, next, state.softmax, state.merged);
   }
 
   void perform(const Merge& merge, State& state, const Place& place) {
     if (!may_begin_chunk(place, 0)) return;
-    merged_.merge(merge.half, merge.apart, place.walked, state.softmax, state.outputs, state.merged);
+    merged_.merge(merge.half, merge.apart, stop(state, place, 0), state.softmax, state.outputs, state.merged);
   }
 
   // What an Overlap made stays in it: without a use here the backend would sink operations towards their first one,

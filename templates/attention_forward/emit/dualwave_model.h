@@ -136,6 +136,9 @@ class Model {
     }
   }
 
+  // Asking for a tile reads what was not read.
+  constexpr void perform(const ReadWalk&) {}
+
   constexpr void perform(const LoadModifiers& load) {
     require(!modifiers_, "reads modifiers over those that are still needed");
     modifiers_ = tile_ + load.ahead;

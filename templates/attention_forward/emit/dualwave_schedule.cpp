@@ -13,17 +13,18 @@ using schedule::values;
 
 constexpr Schedule usual = {
     // Keys first: tile 0's are awaited while its values and tile 1's keys stay on their way.
-    .start = {Memory{
-        "fill", {LookUp{0}, LookUp{1}, LookUp{2}, Fetch{keys(0)}, Fetch{values(0)}, Fetch{keys(1), true}, Wait{2}}}},
+    .start = {Memory{"fill",
+                     {ReadWalk{2}, LookUp{0}, LookUp{1}, LookUp{2}, Fetch{keys(0)}, Fetch{values(0)},
+                      Fetch{keys(1), true}, Wait{2}}}},
     // t = −1.
-    .prologue = {Memory{"keys", {Read{keys(1)}, Wait{Wait::all}}},
+    .prologue = {Memory{"keys", {ReadWalk{4}, Read{keys(1)}, Wait{Wait::all}}},
                  Compute{"scores", {Overlap{Product::scores}, LoadModifiers{1}}},
                  Memory{"values", {LookUp{4}, Fetch{keys(3), true}, Modify{1}, Wait{1}}},
                  Compute{"output", {Overlap{.softmax = Softmax::begin}, EndPart{1}}, true}},
     // A part that ends is merged where no fragments, scores and bias are in registers, in two clusters of its own: one
     // group's R is on its way while the other multiplies, and they merge in turn. Merged within the clusters that are
     // there, a border takes twice as long: each group waits for its R while the other waits for it (predicted).
-    .steady = {Memory{"keys", {Merge{Half::both, true}, Fetch{values(1)}, Read{keys(1)}, Wait{2}}},
+    .steady = {Memory{"keys", {Merge{Half::both, true}, ReadWalk{4}, Fetch{values(1)}, Read{keys(1)}, Wait{2}}},
                // The registers of the keys are free then, those of the values not taken yet. The next cluster takes
                // what is loaded here and so waits for the fetches before it, too.
                Compute{"scores", {Overlap{Product::scores, Softmax::finish}, LoadModifiers{1}}},
@@ -34,7 +35,7 @@ constexpr Schedule usual = {
               Compute{"output", {Overlap{Product::output}}, true}},
 };
 
-// The same rows with the acts of their memory clusters in another order.
+// The same rows with the acts of their memory clusters in another order. The start has one order only.
 template <typename... Acts>
 constexpr Schedule reordered(Schedule schedule) {
   const auto reorder = [](auto& rows) {
@@ -50,16 +51,15 @@ constexpr Schedule reordered(Schedule schedule) {
       *row = sorted;
     }
   };
-  reorder(schedule.start);
   reorder(schedule.prologue);
   reorder(schedule.steady);
   reorder(schedule.drain);
   return schedule;
 }
 
-constexpr Schedule fetch_last = reordered<Merge, LookUp, Read, Fetch, Modify, Wait>(usual);
-constexpr Schedule modify_first = reordered<Merge, LookUp, Fetch, Modify, Read, Wait>(usual);
-constexpr Schedule modify_first_fetch_last = reordered<Merge, LookUp, Modify, Read, Fetch, Wait>(usual);
+constexpr Schedule fetch_last = reordered<Merge, ReadWalk, LookUp, Read, Fetch, Modify, Wait>(usual);
+constexpr Schedule modify_first = reordered<Merge, ReadWalk, LookUp, Fetch, Modify, Read, Wait>(usual);
+constexpr Schedule modify_first_fetch_last = reordered<Merge, ReadWalk, LookUp, Modify, Read, Fetch, Wait>(usual);
 
 // Past the third tile a walk only repeats itself.
 constexpr int tiles_replayed = 6;

@@ -32,6 +32,9 @@
 //                 fetched before V(t + 1) and K(t + 3): 2.
 //   borders       A Merge apart is two more clusters for every wave, in which no tile is touched: whatever was complete
 //                 stays so.
+//   walks         What a walk in memory has at a tile is read a tile before the first fetch, or look-up, that needs it,
+//                 by a scalar load behind the LDS reads: in front of them it would hold them up, since they are counted
+//                 with it.
 //   look-ups      Of keys in pages the table's entry of a tile is loaded one tile before the first fetch that needs it,
 //                 by a scalar load, for which the memory cluster's lgkmcnt(0) waits.
 //   the end       Past the last tile the last one is fetched once more, into a buffer that nobody reads again: counting
@@ -57,6 +60,7 @@ using schedule::LookUp;
 using schedule::Merge;
 using schedule::Modify;
 using schedule::Product;
+using schedule::ReadWalk;
 using schedule::Rescale;
 using schedule::Softmax;
 using schedule::Stream;
@@ -71,12 +75,12 @@ struct Wait {
   static constexpr int all = std::numeric_limits<int>::max();  // no fetch is waited for
   int fetches_left = all;
 };
-using MemoryAct = std::variant<Merge, LookUp, Fetch, Read, Modify, Wait>;
+using MemoryAct = std::variant<Merge, LookUp, Fetch, Read, Modify, Wait, ReadWalk>;
 
 // Moves data while the partner wave computes.
 struct Memory {
   std::string_view name;
-  schedule::List<MemoryAct, 7> acts;
+  schedule::List<MemoryAct, 8> acts;
 };
 
 // Matrix instructions with a softmax in their shadow, along a ladder.

@@ -16,6 +16,7 @@ Values to_values(const State& state) {
   values.insert(values.end(), state.weights.values.begin(), state.weights.values.end());
   for (const TilePages::Place& place : state.places)
     if (place.entry != nullptr) values.insert(values.end(), {place.entry, place.granule, place.live});
+  values.insert(values.end(), state.entries.begin(), state.entries.end());
   return values;
 }
 
@@ -28,10 +29,12 @@ State from_values(State like, const Values& values) {
   for (Value*& weight : like.weights.values) weight = *next++;
   for (TilePages::Place& place : like.places)
     if (place.entry != nullptr) place = {.entry = *next++, .granule = *next++, .live = *next++};
+  for (Value*& entry : like.entries) entry = *next++;
   return like;
 }
 
 void to_next_tile(State& state) {
+  if (!state.entries.empty()) state.entries.erase(state.entries.begin());
   if (state.places.size() <= 1) return;
   state.places.erase(state.places.begin());
   state.places.front() = {};

@@ -16,13 +16,14 @@ struct State {
   language::Values merged;                          // the chunks before, as far as registers hold them
   attention::TileWeights weights;                   // of tile t, half done
   std::vector<attention::TilePages::Place> places;  // of tiles t, t + 1, …; empty where nobody needs it any more
+  language::Values entries;                         // of a walk that stands in memory: of tiles t, t + 1, …
 };
 
 language::Values to_values(const State& state);
 // `like`: a state with as many values.
 State from_values(State like, const language::Values& values);
 
-// Places of tiles that every fetch is past are dropped.
+// Places of tiles that every fetch is past are dropped, and what stood at tile t.
 void to_next_tile(State& state);
 
 }  // namespace wavejit::attention_forward::dualwave

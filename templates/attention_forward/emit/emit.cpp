@@ -66,8 +66,14 @@ class GenericPipeline {
   }
 
  private:
+  // Of a walk in memory: of the tile, and of the next. Keys in pages leave no scalar registers for them: there a tile
+  // is read where it is asked for.
+  static constexpr std::size_t entries_carried = 2;
+  bool reads_ahead() const { return spec_.block_lists && !spec_.paged; }
+
   struct State {
     Value* place = nullptr;  // of the tile in the walk
+    Values entries;          // what stands there and at the next place, where it is read ahead
     SoftmaxState softmax;
     std::vector<Accumulator> outputs;  // Oᵀ, a block of dims each
     Values merged;                     // the chunks before, as far as registers hold them
@@ -84,6 +90,7 @@ class GenericPipeline {
     values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
     for (const Accumulator& output : state.outputs) values.push_back(output.value);
     values.insert(values.end(), state.merged.begin(), state.merged.end());
+    values.insert(values.end(), state.entries.begin(), state.entries.end());
     values.insert(values.end(), state.in_flight.begin(), state.in_flight.end());
     return values;
   }
@@ -94,16 +101,22 @@ class GenericPipeline {
     for (Value*& sum : like.softmax.sums) sum = *next++;
     for (Accumulator& output : like.outputs) output.value = *next++;
     for (Value*& value : like.merged) value = *next++;
+    for (Value*& entry : like.entries) entry = *next++;
     like.in_flight.assign(next, values.end());
     return like;
   }
 
   State walk_tiles() {
     State start{.place = walk_.first(),
+                .entries = {},
                 .softmax = softmax_.initial(),
                 .outputs = {},
                 .merged = merged_.start(),
-                .in_flight = tiles_->start(walk_)};
+                .in_flight = {}};
+    if (reads_ahead())
+      for (std::size_t ahead = 0; ahead < entries_carried; ++ahead)
+        start.entries.push_back(walk_.read(walk_.ahead(walk_.first(), static_cast<int>(ahead))));
+    start.in_flight = tiles_->start(stops_at(start, walk_.first()), walk_);
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
     query_ =
         query_operands(kernel_, workgroup_, matrix_, load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_));
@@ -116,8 +129,11 @@ class GenericPipeline {
           // registers, where a buffer instruction cannot take them from.
           Value* place = kernel_.uniform(state.place);
           state.place = walk_.ahead(state.place, 1);
-          state.in_flight = tiles_->advance(buffer, place, walk_, state.in_flight);
-          return to_values(attend(state, buffer, place));
+          if (reads_ahead()) state.entries.push_back(walk_.read(walk_.ahead(place, entries_carried)));
+          const Stops stops = stops_at(state, place);
+          if (reads_ahead()) state.entries.erase(state.entries.begin());
+          state.in_flight = tiles_->advance(buffer, stops, walk_, state.in_flight);
+          return to_values(attend(state, buffer, stops));
         },
         [&](const Values& values) { return has_tile(from_values(start, values)); });
     return from_values(start, end);
@@ -125,12 +141,22 @@ class GenericPipeline {
 
   Value* has_tile(const State& state) { return walk_.exists(state.place); }
 
-  State attend(State state, int buffer, Value* place) {
+  Stops stops_at(const State& state, Value* place) const {
+    Value* next = walk_.ahead(place, 1);
+    Stops stops = {place, next, walk_.ahead(next, 1)};
+    for (std::size_t ahead = 0; ahead < state.entries.size() && ahead < stops.size(); ++ahead)
+      stops[ahead].entry = state.entries[ahead];
+    return stops;
+  }
+
+  State attend(State state, int buffer, const Stops& stops) {
+    const Stop& place = stops.front();
     Value* tile = walk_.tile_at(place);
     merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
     const Values fetched = modifiers_.fetch(tile);
     ReadAhead keys(key_steps(), [&](const Step& step) { return tiles_->keys().rows(buffer, step.keys, step.dims); });
     std::vector<Accumulator> scores = multiply_keys(keys);
+    tiles_->advance_values(buffer, stops, walk_);
     // The first of V are read while the softmax runs.
     ReadAhead values(value_steps(),
                      [&](const Step& step) { return tiles_->values().transposed(buffer, step.dims, step.keys); });

@@ -66,7 +66,8 @@ class Walker {
                 .merged = merged_.start(),
                 .weights = {},
                 .places = {},
-                .values_in_flight = {}};
+                .values_in_flight = {},
+                .entries = {}};
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
@@ -74,6 +75,7 @@ class Walker {
     query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
     // t is one less.
     state.places.insert(state.places.begin(), TilePages::Place{});
+    if (spec_.block_lists) state.entries.insert(state.entries.begin(), nullptr);
     walk(schedule_.prologue, state, walk_.ahead(walk_.first(), -1));
     to_next_tile(state);
     state = walk_tiles(state);
@@ -92,6 +94,7 @@ class Walker {
     TileWeights weights;                   // of tile t, partly done
     std::vector<TilePages::Place> places;  // of tiles t, t + 1, …; empty where nobody needs it any more
     Values values_in_flight;               // V(t), this thread's part
+    Values entries;                        // of a walk that stands in memory: of tiles t, t + 1, …
   };
 
   static Values to_values(const State& state) {
@@ -102,6 +105,7 @@ class Walker {
     values.insert(values.end(), state.weights.values.begin(), state.weights.values.end());
     for (const TilePages::Place& place : state.places)
       if (place.entry != nullptr) values.insert(values.end(), {place.entry, place.granule, place.live});
+    values.insert(values.end(), state.entries.begin(), state.entries.end());
     values.insert(values.end(), state.values_in_flight.begin(), state.values_in_flight.end());
     return values;
   }
@@ -114,6 +118,7 @@ class Walker {
     for (Value*& weight : like.weights.values) weight = *next++;
     for (TilePages::Place& place : like.places)
       if (place.entry != nullptr) place = {.entry = *next++, .granule = *next++, .live = *next++};
+    for (Value*& entry : like.entries) entry = *next++;
     like.values_in_flight.assign(next, values.end());
     return like;
   }
@@ -143,8 +148,9 @@ class Walker {
     return state_of(values);
   }
 
-  // Places of tiles that every fetch is past are dropped.
+  // Places of tiles that every fetch is past are dropped, and what stood at tile t.
   void to_next_tile(State& state) {
+    if (!state.entries.empty()) state.entries.erase(state.entries.begin());
     if (!spec_.paged) return;
     // Nobody waits: one of a vector load came before keys that are in LDS by now.
     state.places.back().entry = kernel_.uniform(state.places.back().entry);
@@ -161,17 +167,31 @@ class Walker {
     }
   }
 
+  // Of tile t + `ahead`.
+  Stop stop(const State& state, Value* place, int ahead, bool may_be_past_the_end = false) const {
+    Value* there = walk_.ahead(place, ahead);
+    const auto index = static_cast<std::size_t>(ahead);
+    // Behind the last stands what stands there.
+    if (index < state.entries.size()) return {there, state.entries[index]};
+    return may_be_past_the_end ? walk_.at_most_last(there) : there;
+  }
+  void read_entries(State& state, Value* place, int last_ahead) const {
+    while (std::ssize(state.entries) <= last_ahead)
+      state.entries.push_back(walk_.read(walk_.ahead(place, static_cast<int>(state.entries.size()))));
+  }
+
   void perform(const LookUp& look, State& state, Value* place) {
+    // The table is asked for a tile whose number has arrived.
+    if (spec_.block_lists) read_entries(state, place, look.ahead);
     if (!spec_.paged) return;
     const auto ahead = static_cast<std::size_t>(look.ahead);
     state.places.resize(std::max(state.places.size(), ahead + 1));
-    state.places[ahead] = tiles_.look_up(walk_.tile_at(walk_.at_most_last(walk_.ahead(place, look.ahead))), look.way);
+    state.places[ahead] = tiles_.look_up(walk_.tile_at(stop(state, place, look.ahead, true)), look.way);
+    if (spec_.block_lists) read_entries(state, place, look.ahead + 1);
   }
 
   void perform(const Fetch& fetch, State& state, Value* place) {
-    Value* wanted = walk_.ahead(place, fetch.tile.ahead);
-    if (fetch.may_be_past_the_end) wanted = walk_.at_most_last(wanted);
-    wanted = walk_.tile_at(wanted);
+    Value* wanted = walk_.tile_at(stop(state, place, fetch.tile.ahead, fetch.may_be_past_the_end));
     const TilePages::Place found =
         spec_.paged ? state.places[static_cast<std::size_t>(fetch.tile.ahead)] : TilePages::Place{};
     if (fetch.tile.stream == Stream::keys) {
@@ -185,8 +205,8 @@ class Walker {
     products_ = read.tile.stream == Stream::keys ? multiply_keys() : multiply_values(state.outputs);
   }
 
-  void perform(const Modify& modify, State& /*state*/, Value* place) {
-    modifiers_.apply(walk_.marked_at(walk_.ahead(place, modify.ahead)), modifiers_in_flight_, scores_);
+  void perform(const Modify& modify, State& state, Value* place) {
+    modifiers_.apply(walk_.marked_at(stop(state, place, modify.ahead)), modifiers_in_flight_, scores_);
   }
 
   void perform(const Overlap& overlap, State& state, Value* /*place*/) {
@@ -207,21 +227,23 @@ class Walker {
     pin(overlap, state);
   }
 
-  void perform(const LoadModifiers& load, State& /*state*/, Value* place) {
-    modifiers_in_flight_ = modifiers_.fetch(walk_.tile_at(walk_.ahead(place, load.ahead)));
+  void perform(const LoadModifiers& load, State& state, Value* place) {
+    modifiers_in_flight_ = modifiers_.fetch(walk_.tile_at(stop(state, place, load.ahead)));
   }
 
   void perform(const Rescale& /*act*/, State& state, Value* place) {
     tile_softmax_.rescale(growth_, state.softmax, state.outputs,
-                          [&] { return walk_.begins_chunk(walk_.ahead(place, 1)); });
+                          [&] { return walk_.begins_chunk(stop(state, place, 1)); });
   }
 
   void perform(const EndPart& end, State& state, Value* place) {
-    merged_.end_part(walk_.ahead(place, end.ahead), state.softmax, state.merged);
+    const Stop tile = stop(state, place, end.ahead);
+    const Stop next(walk_.ahead(tile.place, 1), stop(state, place, end.ahead + 1).entry);
+    merged_.end_part(tile, next, state.softmax, state.merged);
   }
 
   void perform(const Merge& merge, State& state, Value* place) {
-    merged_.merge(merge.half, merge.apart, place, state.softmax, state.outputs, state.merged);
+    merged_.merge(merge.half, merge.apart, stop(state, place, 0), state.softmax, state.outputs, state.merged);
   }
 
   // Products in order, each with its fragment, which is read some fragments earlier. The first are read at

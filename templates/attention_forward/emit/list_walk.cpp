@@ -10,6 +10,7 @@
 
 namespace wavejit::attention_forward {
 
+using attention::Stop;
 using attention_block_lists::Header;
 using language::Kernel;
 using language::Value;
@@ -65,29 +66,30 @@ ListWalk::ListWalk(Kernel& kernel, const WalkPlace& place)
     : TileWalk(kernel, kernel.constant(0), place.count), place_(place) {}
 
 // Places behind the last have its entry: those who look ahead may ask for them.
-Value* ListWalk::entry(Value* place) const {
+Value* ListWalk::read(Value* place) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* index = maximum(kernel_, at_most_last(place), kernel_.constant(0));
-  return kernel_.load_scalar(ir.CreateAdd(place_.entries, ir.CreateShl(ir.CreateZExt(index, kernel_.i64()), 2)),
-                             kernel_.i32());
+  // In 32 bits, which a scalar load adds to its address by itself.
+  Value* offset = ir.CreateShl(at_most_last(place), kernel_.constant(2), "", true);
+  return kernel_.load_scalar(ir.CreateAdd(place_.entries, ir.CreateZExt(offset, kernel_.i64())), kernel_.i32());
 }
 
-Value* ListWalk::tile_at(Value* place) const {
-  return kernel_.ir().CreateAnd(entry(place), kernel_.ir().getInt32(marked_tile_number));
+Value* ListWalk::entry(const Stop& stop) const { return stop.entry != nullptr ? stop.entry : read(stop.place); }
+
+Value* ListWalk::tile_at(const Stop& stop) const {
+  return kernel_.ir().CreateAnd(entry(stop), kernel_.ir().getInt32(marked_tile_number));
 }
 
-Value* ListWalk::begins_chunk(Value* place) const {
+Value* ListWalk::begins_chunk(const Stop& stop) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  return ir.CreateICmpNE(ir.CreateAnd(entry(place), kernel_.constant(1 << begins_bit)), kernel_.constant(0));
+  return ir.CreateICmpNE(ir.CreateAnd(entry(stop), kernel_.constant(1 << begins_bit)), kernel_.constant(0));
 }
 
-Value* ListWalk::ends_chunk(Value* place) const {
-  Value* next = ahead(place, 1);
-  return kernel_.ir().CreateAnd(exists(next), begins_chunk(next));
+Value* ListWalk::exists_and_begins_chunk(const Stop& stop) const {
+  return kernel_.ir().CreateAnd(exists(stop.place), begins_chunk(stop));
 }
 
-Value* ListWalk::chunk_of(Value* place) const {
-  return kernel_.ir().CreateUDiv(tile_at(place), kernel_.constant(attention::chunk_tiles));
+Value* ListWalk::chunk_of(const Stop& stop) const {
+  return kernel_.ir().CreateUDiv(tile_at(stop), kernel_.constant(attention::chunk_tiles));
 }
 
 std::unique_ptr<TileWalk> walk_of(Kernel& kernel, const Workgroup& workgroup) {

@@ -21,17 +21,18 @@ class ListWalk final : public TileWalk {
  public:
   ListWalk(language::Kernel& kernel, const WalkPlace& place);
 
-  language::Value* tile_at(language::Value* place) const override;
-  language::Value* marked_at(language::Value* place) const override { return entry(place); }
+  language::Value* read(language::Value* place) const override;
+  language::Value* tile_at(const attention::Stop& stop) const override;
+  language::Value* marked_at(const attention::Stop& stop) const override { return entry(stop); }
   void prepare_chunks() override {}
-  language::Value* begins_chunk(language::Value* place) const override;
-  language::Value* ends_chunk(language::Value* place) const override;
-  language::Value* chunk_of(language::Value* place) const override;
+  language::Value* begins_chunk(const attention::Stop& stop) const override;
+  language::Value* exists_and_begins_chunk(const attention::Stop& stop) const override;
+  language::Value* chunk_of(const attention::Stop& stop) const override;
   language::Value* several_chunks() const override { return place_.several_chunks; }
   language::Value* last_chunk() const override { return chunk_of(last()); }
 
  private:
-  language::Value* entry(language::Value* place) const;
+  language::Value* entry(const attention::Stop& stop) const;
 
   WalkPlace place_;
 };

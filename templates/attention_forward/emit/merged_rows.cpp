@@ -132,9 +132,9 @@ MergedRows::Blocks MergedRows::blocks_of(Half half) const {
   return {.first = half == Half::second ? middle : 0, .end = half == Half::first ? middle : output_blocks()};
 }
 
-void MergedRows::end_part(Value* tile, SoftmaxState& state, Values& carried) const {
+void MergedRows::end_part(const Stop& tile, const Stop& next, SoftmaxState& state, Values& carried) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* ends = walk_.ends_chunk(tile);
+  Value* ends = walk_.exists_and_begins_chunk(next);
   Values values = {state.maximum};
   const bool in_registers = plan_.place == MergedRowsPlan::Place::registers;
   if (in_registers) values.push_back(carried[aside_place]);
@@ -153,7 +153,7 @@ void MergedRows::end_part(Value* tile, SoftmaxState& state, Values& carried) con
   if (in_registers) carried[aside_place] = values[1];
 }
 
-void MergedRows::merge(Half half, bool apart, Value* tile, SoftmaxState& state, std::span<Accumulator> outputs,
+void MergedRows::merge(Half half, bool apart, const Stop& tile, SoftmaxState& state, std::span<Accumulator> outputs,
                        Values& carried) const {
   Values values(state.sums.begin(), state.sums.end());
   for (const Accumulator& output : outputs) values.push_back(output.value);
@@ -179,7 +179,8 @@ void MergedRows::merge(Half half, bool apart, Value* tile, SoftmaxState& state, 
   give(values, state, outputs, carried);
 }
 
-void MergedRows::end_chunk(Value* tile, SoftmaxState& state, std::span<Accumulator> outputs, Values& carried) const {
+void MergedRows::end_chunk(const Stop& tile, SoftmaxState& state, std::span<Accumulator> outputs,
+                           Values& carried) const {
   Values values = {state.maximum};
   values.insert(values.end(), state.sums.begin(), state.sums.end());
   for (const Accumulator& output : outputs) values.push_back(output.value);
@@ -251,7 +252,7 @@ void MergedRows::store_part(Half half, Value* chunk, Value* maximum, Value* sum,
   for (std::size_t block = blocks.first; block < blocks.end; ++block) records.store_output(block, outputs[block]);
 }
 
-void MergedRows::absorb(Half half, bool apart, Value* tile, Value* maximum, SoftmaxState& state,
+void MergedRows::absorb(Half half, bool apart, const Stop& tile, Value* maximum, SoftmaxState& state,
                         std::span<Accumulator> outputs, Values& carried) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const Blocks blocks = blocks_of(half);

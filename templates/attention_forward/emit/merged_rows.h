@@ -34,14 +34,14 @@ class MergedRows {
   // What the loop carries at its beginning, and from then on: a pipeline adds it to its own state.
   language::Values start() const;
 
-  // `tile`: the place of one in the walk, here and below. If the tile, whose maximum is in `state`, is the last of its
-  // chunk and another follows: m is put aside.
-  void end_part(language::Value* tile, language::SoftmaxState& state, language::Values& carried) const;
+  // If the tile, whose maximum is in `state`, is the last of its chunk and another follows: m is put aside. `next`: the
+  // one behind it, if there is one.
+  void end_part(const Stop& tile, const Stop& next, language::SoftmaxState& state, language::Values& carried) const;
   // If the tile begins a chunk: the chunk before it, whose m was put aside, joins R.
-  void merge(schedule::Half half, bool apart, language::Value* tile, language::SoftmaxState& state,
+  void merge(schedule::Half half, bool apart, const Stop& tile, language::SoftmaxState& state,
              std::span<language::Accumulator> outputs, language::Values& carried) const;
   // Both at once, for a walk that has not begun the tile.
-  void end_chunk(language::Value* tile, language::SoftmaxState& state, std::span<language::Accumulator> outputs,
+  void end_chunk(const Stop& tile, language::SoftmaxState& state, std::span<language::Accumulator> outputs,
                  language::Values& carried) const;
 
   // Behind the last tile: the whole row, or (split keys) nothing, and the last part is in the workspace.
@@ -71,7 +71,7 @@ class MergedRows {
   Blocks blocks_of(schedule::Half half) const;
 
   // `maximum` is the part's, or null where it was put aside.
-  void absorb(schedule::Half half, bool apart, language::Value* tile, language::Value* maximum,
+  void absorb(schedule::Half half, bool apart, const Stop& tile, language::Value* maximum,
               language::SoftmaxState& state, std::span<language::Accumulator> outputs, language::Values& carried) const;
   void store_part(schedule::Half half, language::Value* chunk, language::Value* maximum, language::Value* sum,
                   std::span<const language::Accumulator> outputs) const;

@@ -30,6 +30,11 @@ enum class Softmax : std::uint8_t {
 struct LoadModifiers {
   int ahead = 0;
 };
+// What a walk in memory has at a place is on its way, a scalar load: a wait for LDS reads waits for it, too. What was
+// not read ahead is read where it is asked for. Nothing where a walk does not stand in memory.
+struct ReadWalk {
+  int ahead = 0;
+};
 // A tile's scores pass their modifiers and the mask.
 struct Modify {
   int ahead = 0;

@@ -266,6 +266,8 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       .has_row = has_row,
       .group = positions.group(),
       .block = walk ? walk->block : nullptr,
+      // Small workgroups have one list, or two.
+      .unseen_tiles = walk && spec.pipeline != Pipeline::generic,
   };
   return {queries,           q,          k,     v,    o,          sequence.key_start,
           rescale_threshold, first_tile, tiles, walk, place.list, place.named_keys};

@@ -14,7 +14,9 @@ constexpr TileShape tile_shape(const ForwardKernel& spec, const targets::Target&
           .k_type = spec.dtype,
           .v_type = spec.dtype,
           .waves = spec.tile_queries / targets::wave_shape(target).rows,
-          .layout = spec.key_layout()};
+          .layout = spec.key_layout(),
+          // Workgroups of a few rows whose lists differ live on what memory delivers.
+          .apart = spec.block_lists && !spec.paged && spec.pipeline == Pipeline::generic};
 }
 
 constexpr LdsPlan lds_plan(const ForwardKernel& spec, const targets::Target& target) {

@@ -24,6 +24,9 @@ int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan) {
   if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
   // A wave or two that hold a whole tile of 128 dims. LDS leaves no more than one wave a SIMD anyway.
   if (plan.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.head_dim_qk > 64) return 512;
+  // Of lists a chunk may have a tile or two: what is merged stands in registers. LDS leaves workgroups of 64 rows no
+  // more than one wave here, either. Keys in pages have no scalar registers to spare for it.
+  if (spec.block_lists && !spec.paged && spec.tile_queries < 128 && spec.head_dim_v > 64) return 512;
   // The same where each key has an address of its own: 25 more than two waves leave, at 64 dims.
   if (plan.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.key_layout().looks_up_each_key())
     return 512;

@@ -25,6 +25,9 @@ std::string tile_text(const Tile& tile) {
 std::string text_of(const schedule::LookUp& act) {
   return std::format("look up the page of {}", number_text(act.ahead));
 }
+std::string text_of(const schedule::ReadWalk& act) {
+  return std::format("read the walk at {}", number_text(act.ahead));
+}
 std::string text_of(const schedule::Fetch& act) {
   return std::format("fetch {}{}", tile_text(act.tile), act.may_be_past_the_end ? " or the last tile" : "");
 }
@@ -67,10 +70,11 @@ std::string text_of(const interleaved::Overlap& act) {
   return text;
 }
 
-// What a kernel without a bias, or without pages, does not do is left out.
+// What a kernel without a bias, without lists or without pages does not do is left out.
 template <typename Act>
 bool is_done(const Act& /*act*/, const ForwardKernel& spec) {
   if (std::is_same_v<Act, schedule::LoadModifiers>) return spec.has(Modifier::bias);
+  if (std::is_same_v<Act, schedule::ReadWalk>) return spec.block_lists;
   return !std::is_same_v<Act, schedule::LookUp> || spec.paged;
 }
 

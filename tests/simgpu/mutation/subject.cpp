@@ -243,7 +243,8 @@ struct Subject::Data {
                                                                            : attention_forward::unlimited_window,
             .query_heads = a.query_heads,
             .o_row_stride = a.o_row_stride,
-            .scale_log2e = a.scale_log2e};
+            .scale_log2e = a.scale_log2e,
+            .lists = {}};
   }
 
   double scale() const { return size.zero_scale ? 0 : 1 / std::sqrt(static_cast<double>(spec.head_dim_qk)); }
