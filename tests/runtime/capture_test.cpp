@@ -265,6 +265,111 @@ TEST_P(CaptureTest, GraphsOfPagedDecodeFollowTablesOnTheDevice) {
   EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
 }
 
+// What a launch of a graph leaves in `array`, after `values` went into `input`.
+template <typename Input, typename Output>
+std::vector<Output> replayed(hipGraphExec_t graph, hipStream_t stream, DeviceBuffer& input,
+                             const std::vector<Input>& values, DeviceBuffer& array, const std::vector<Output>& before) {
+  input.write(values);
+  array.write(before);
+  EXPECT_EQ(hipGraphLaunch(graph, stream), hipSuccess);
+  EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
+  return array.read<Output>();
+}
+
+// Walks, and the order in which they are gone through, are made of the counts that a launch finds: no host has read
+// them before.
+TEST_P(CaptureTest, AGraphGoesThroughTheListsThatItFinds) {
+  constexpr std::int64_t rows = 192;
+  const std::vector<std::int32_t> few = {1, 2, 3, 3, 1, 2};
+  const std::vector<std::int32_t> more = {3, 1, 1, 2, 3, 1};
+  const std::int64_t numbers = rows * heads * head_dim;
+  const DeviceBuffer q(engine_, pattern(1, numbers));
+  const DeviceBuffer k(engine_, pattern(2, numbers));
+  const DeviceBuffer v(engine_, pattern(3, numbers));
+  DeviceBuffer o(engine_, pattern(4, numbers));
+  const DeviceBuffer indices(engine_, std::vector<std::int32_t>{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2});
+  DeviceBuffer counts(engine_, few);
+  AttentionForward call;
+  const auto tensor = [](const DeviceBuffer& buffer) { return dense(buffer, WAVEJIT_FP16, 1, rows, heads, head_dim); };
+  call.q = tensor(q);
+  call.k = tensor(k);
+  call.v = tensor(v);
+  call.o = tensor(o);
+  call.scale = 0.125F;
+  call.list_indices = static_cast<const std::int32_t*>(indices.data());
+  call.list_counts = static_cast<const std::int32_t*>(counts.data());
+  call.list_capacity = call.list_row_blocks = 3;
+  call.list_rows = call.list_keys = 64;
+  call.list_batches = 1;
+  call.list_heads = heads;
+  const std::size_t bytes = engine_.attention_forward_workspace(call);
+  const DeviceBuffer workspace(engine_, bytes);
+  call.workspace = workspace.data();
+  call.workspace_bytes = bytes;
+  std::vector<std::vector<std::uint16_t>> direct;
+  for (const auto& each : {few, more}) {
+    counts.write(each);
+    engine_.attention_forward(call, stream_);
+    ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+    direct.push_back(o.read<std::uint16_t>());
+  }
+  ASSERT_NE(direct[0], direct[1]);
+
+  engine_.seal();
+  ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
+  engine_.attention_forward(call, stream_);
+  hipGraph_t graph = nullptr;
+  ASSERT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
+  hipGraphExec_t executable = nullptr;
+  ASSERT_EQ(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0), hipSuccess);
+  EXPECT_EQ(replayed(executable, stream_, counts, few, o, pattern(4, numbers)), direct[0]);
+  EXPECT_EQ(replayed(executable, stream_, counts, more, o, pattern(4, numbers)), direct[1]);
+  EXPECT_EQ(hipGraphExecDestroy(executable), hipSuccess);
+  EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
+}
+
+// The same of an indexer that is sealed: cold it names its problem, warm its graph chooses among the scores that it
+// finds.
+TEST_P(CaptureTest, AGraphChoosesAmongTheScoresThatItFinds) {
+  constexpr std::int64_t keys = 300;
+  constexpr std::int64_t top_k = 3;
+  std::vector<float> rising(keys);
+  for (std::size_t key = 0; key < rising.size(); ++key) rising[key] = static_cast<float>(key);
+  const std::vector<float> falling(rising.rbegin(), rising.rend());
+  DeviceBuffer scores(engine_, rising);
+  const std::vector<std::int32_t> none(top_k, -7);
+  DeviceBuffer indices(engine_, none);
+  SparseIndexer call;
+  call.scores = dense(scores, WAVEJIT_FP32, 1, 1, 1, keys);
+  call.indices = static_cast<std::int32_t*>(indices.data());
+  call.top_k = top_k;
+  ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
+  try {
+    engine_.sparse_indexer(call, stream_);
+    ADD_FAILURE() << "a cold call in a capture";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), WAVEJIT_NOT_READY);
+    EXPECT_THAT(error.what(), HasSubstr("sparse_indexer"));
+  }
+  EXPECT_EQ(status(), hipStreamCaptureStatusActive);
+  hipGraph_t graph = nullptr;
+  ASSERT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
+  EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
+
+  engine_.sparse_indexer(call, stream_);
+  ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+  engine_.seal();
+  ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
+  engine_.sparse_indexer(call, stream_);
+  ASSERT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
+  hipGraphExec_t executable = nullptr;
+  ASSERT_EQ(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0), hipSuccess);
+  EXPECT_EQ(replayed(executable, stream_, scores, rising, indices, none), (std::vector<std::int32_t>{297, 298, 299}));
+  EXPECT_EQ(replayed(executable, stream_, scores, falling, indices, none), (std::vector<std::int32_t>{0, 1, 2}));
+  EXPECT_EQ(hipGraphExecDestroy(executable), hipSuccess);
+  EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, CaptureTest,
                          ::testing::Values(hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal,
                                            hipStreamCaptureModeRelaxed));
