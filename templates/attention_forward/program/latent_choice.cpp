@@ -17,13 +17,13 @@ using tools::Question;
 constexpr std::int64_t most_heads = 128;
 
 // 0: none.
-std::int64_t number(const std::string& text) {
+std::int64_t number_or_zero(const std::string& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? value : 0;
 }
 
-struct Call {
+struct LatentCall {
   bool bf16, decode, paged, causal, lse;
   std::string dims;  // "576/512"
   std::int64_t batch, rows, keys, heads, columns, value_columns, page;
@@ -33,13 +33,13 @@ struct Call {
   const char* scale() const { return columns == value_columns ? "512 ** -0.5" : "192 ** -0.5"; }
 };
 
-Call call_of(const Answers& answers) {
+LatentCall latent_call_of(const Answers& answers) {
   const auto said = [&](const char* name, const char* value) {
     const auto found = answers.find(name);
     return found != answers.end() && found->second == value;
   };
-  const auto count = [&](const char* name) { return number(answers.at(name)); };
-  Call call = {};
+  const auto count = [&](const char* name) { return number_or_zero(answers.at(name)); };
+  LatentCall call = {};
   call.bf16 = said("dtype", "bf16");
   call.decode = said("use", "decode");
   call.paged = said("cache", "paged");
@@ -51,13 +51,13 @@ Call call_of(const Answers& answers) {
   call.keys = count("key-length");
   call.heads = count("latent-heads");
   const std::size_t slash = call.dims.find('/');
-  call.columns = number(call.dims.substr(0, slash));
-  call.value_columns = slash == std::string::npos ? call.columns : number(call.dims.substr(slash + 1));
+  call.columns = number_or_zero(call.dims.substr(0, slash));
+  call.value_columns = slash == std::string::npos ? call.columns : number_or_zero(call.dims.substr(slash + 1));
   call.page = call.paged ? count("page-size") : 0;
   return call;
 }
 
-std::string descriptor_of(const Call& call) {
+std::string descriptor_of(const LatentCall& call) {
   std::string text = fmt::format("attention_latent {} b{} q{} k{} h{} d{}", call.bf16 ? "bf16" : "fp16", call.batch,
                                  call.rows, call.keys, call.heads, call.dims);
   if (call.causal) text += " causal";
@@ -66,7 +66,7 @@ std::string descriptor_of(const Call& call) {
   return text;
 }
 
-std::string cpp_of(const Call& call) {
+std::string cpp_of(const LatentCall& call) {
   const char* type = call.bf16 ? "WAVEJIT_BF16" : "WAVEJIT_FP16";
   std::string parameters = "wavejit::Engine& engine, void* q, void* cache, void* o, ihipStream_t* stream";
   std::string body = "  wavejit::AttentionLatent call;\n";
@@ -99,7 +99,7 @@ std::string cpp_of(const Call& call) {
          parameters + ") {\n" + body + "}\n";
 }
 
-std::string python_of(const Call& call) {
+std::string python_of(const LatentCall& call) {
   std::string text = "import numpy, wavejit\n\nengine = wavejit.Engine(\"sim:gfx950\")  # or \"hip\"\n";
   const auto array = [&](const char* name, std::int64_t outer, std::int64_t length, std::int64_t heads) {
     text += fmt::format("{} = engine.array(numpy.zeros(({}, {}, {}, {}), {}), dtype=\"{}\")\n", name, outer, length,
@@ -121,7 +121,7 @@ std::string python_of(const Call& call) {
                             call.lse ? ", lse" : "", words, call.lse ? ", lse=True" : "");
 }
 
-std::string pytorch_of(const Call& call) {
+std::string pytorch_of(const LatentCall& call) {
   const char* causal = call.causal ? ", causal=True" : "";
   if (call.paged)
     return fmt::format(
@@ -146,7 +146,7 @@ std::vector<Question> latent_questions() {
            .accepted = {},
            .problem =
                [](const std::string& text) {
-                 const std::int64_t heads = number(text);
+                 const std::int64_t heads = number_or_zero(text);
                  return heads >= 1 && heads <= most_heads
                             ? std::string()
                             : fmt::format("'{}' is not accepted; 1 to {} are", text, most_heads);
@@ -161,7 +161,7 @@ std::vector<Question> latent_questions() {
 }
 
 ChosenCall latent_call(const Answers& answers) {
-  const Call call = call_of(answers);
+  const LatentCall call = latent_call_of(answers);
   return {.variant = "mla",
           .descriptor = descriptor_of(call),
           .cpp = cpp_of(call),
