@@ -72,7 +72,8 @@ struct Shape {
                        top_k == 0 ? std::string() : fmt::format(" top_k={}", top_k));
   }
   bool same_but_for_heads(const Shape& other) const {
-    return other.top_k == 0 && batch == other.batch && queries == other.queries && keys == other.keys && other.words.empty();
+    return other.top_k == 0 && batch == other.batch && queries == other.queries && keys == other.keys &&
+           other.words.empty();
   }
   // Lists of different queries name different keys.
   double walked_keys() const { return top_k == 0 ? double{1} * batch * keys : double{1} * batch * queries * top_k; }
@@ -103,9 +104,10 @@ const std::vector<Block>& blocks() {
        .shapes = {{.words = " layout=paged:64", .goal = "≤ 2 %"}, {.words = " layout=paged:1", .goal = "≤ 6 %"}}},
       // Of sequences as short as memory of the machine that runs this wants them: no key is read twice in any case.
       {.title = "Lists of 2,048 keys a query",
-       .shapes = {{.batch = 1, .words = " layout=paged:64", .goal = "≤ 9 µs without the wait", .top_k = 2048},
-                  {.batch = 48, .keys = 4096, .words = " layout=paged:64", .goal = "≥ 80 % of memory", .top_k = 2048},
-                  {.batch = 96, .keys = 4096, .words = " layout=paged:64", .goal = "≥ 80 % of memory", .top_k = 2048}}}};
+       .shapes = {
+           {.batch = 1, .words = " layout=paged:64", .goal = "≤ 9 µs without the wait", .top_k = 2048},
+           {.batch = 48, .keys = 4096, .words = " layout=paged:64", .goal = "≥ 80 % of memory", .top_k = 2048},
+           {.batch = 96, .keys = 4096, .words = " layout=paged:64", .goal = "≥ 80 % of memory", .top_k = 2048}}}};
   return all;
 }
 

@@ -58,7 +58,7 @@ void SharedWeights::add_take(Strand& strand, Accumulator& weights, language::Acc
           for (int i = 0; i < 4; ++i)
             weights.value =
                 ir.CreateInsertElement(weights.value, ir.CreateExtractElement(four, static_cast<std::uint64_t>(i)),
-                                       static_cast<std::uint64_t>(r + i));
+                                       static_cast<std::uint64_t>(r) + static_cast<std::uint64_t>(i));
         },
         load_slots);
 }

@@ -34,7 +34,6 @@ using language::Kernel;
 using language::Likelihood;
 using language::OperandA;
 using language::OperandB;
-using language::SoftmaxState;
 using language::Strand;
 using language::Value;
 using language::Values;
