@@ -269,6 +269,7 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_rows(Value* image, st
   Value* lds_line = ir.CreateAdd(lds_line_, image);
   Value* row = ir.CreateAdd(begins(row_of(slot(), first)), ir.CreateMul(unit_of_lane(), kernel_.constant(dma_bytes)));
   std::vector<Transfer> transfers;
+  transfers.reserve(static_cast<std::size_t>(pieces_));
   for (int piece = 0; piece < pieces_; ++piece)
     transfers.emplace_back([=, this] {
       Value* lane_offset = kernel_.ir().CreateAdd(row, kernel_.constant(piece * slot_bytes));

@@ -280,7 +280,7 @@ class KeyGradient : private KeyTile {
   }
   void store(int gradient, Value* factor) {
     const std::size_t first = first_of(gradient) - first_of_walk();
-    const auto count = static_cast<std::size_t>(spec_.blocks * dim_blocks(gradient));
+    const std::size_t count = static_cast<std::size_t>(spec_.blocks) * static_cast<std::size_t>(dim_blocks(gradient));
     tensors_.store(gradient, std::span(sums_).subspan(first, count), first_of(gradient), factor);
   }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention_backward/emit/schedule.h"
 #include "templates/attention_backward/kernel/canon.h"
@@ -164,7 +165,7 @@ void KeyTile::add_next_deltas(Strand& strand, int phase) {
           for (int i = 0; i < 4; ++i)
             at_.next_deltas = ir().CreateInsertElement(at_.next_deltas,
                                                        ir().CreateExtractElement(four, static_cast<std::uint64_t>(i)),
-                                                       static_cast<std::uint64_t>(r + i));
+                                                       static_cast<std::uint64_t>(r) + static_cast<std::uint64_t>(i));
         },
         load_slots);
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "targets/wave_shape.h"
 #include "templates/attention_backward/emit/key_place.h"
 #include "templates/attention_backward/emit/row_modifiers.h"
 #include "templates/attention_backward/emit/row_stream.h"

@@ -40,7 +40,7 @@ constexpr Ladder long_queries = {.idea = "less than half a fragment's, evenly",
 constexpr Ladder long_keys = {
     .idea = "half a fragment's", .behind = {7, 7, 7, 7, 7}, .reading = 3, .settling = 2, .read_ahead = 3};
 
-const Ladder& ladder_of(const KernelWords& words, const targets::Target& target, const Ladder& otherwise) {
+Ladder ladder_of(const KernelWords& words, const targets::Target& target, const Ladder& otherwise) {
   if (!target.transpose_read) return otherwise;
   return words.blocks == 1 ? one_block : two_blocks;
 }

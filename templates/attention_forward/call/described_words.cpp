@@ -40,9 +40,9 @@ Row later_type_word() {
 
 // "q7", "q1..4096".
 template <typename Least, typename Most>
-Row range_word(char letter, std::string missing, std::int64_t least, Least from, Most to) {
+Row range_word(char letter, const std::string& missing, std::int64_t least, Least from, Most to) {
   return {.accepted = std::string(1, letter) + "<n>[..<n>]",
-          .missing = std::move(missing),
+          .missing = missing,
           .take = [letter, least, from, to](Said& said, const Word& word) -> TakenWord {
             const auto digits = families::behind_letter(word, letter);
             if (!digits) return std::nullopt;

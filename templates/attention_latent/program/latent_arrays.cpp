@@ -12,7 +12,6 @@ namespace wavejit::attention_latent::program {
 namespace {
 
 using attention::program::Experiment;
-using attention::program::Placement;
 using attention::program::Sequence;
 using tools::decode;
 using tools::encode;
@@ -218,6 +217,7 @@ std::vector<double> bounds_of(const LatentArrays& arrays, const ExactRow& exact)
   const double half_ulp = arrays.experiment.type == tools::HalfType::bf16 ? 0x1p-8 : 0x1p-11;
   constexpr double of_scores = 1e-4;  // sums of 576 products in f32, as a share of a weight
   std::vector<double> bounds;
+  bounds.reserve(exact.o.size());
   for (std::size_t dim = 0; dim < exact.o.size(); ++dim)
     bounds.push_back((half_ulp * std::abs(exact.o[dim])) + ((half_ulp + of_scores) * exact.magnitudes[dim]) + 1e-5);
   return bounds;

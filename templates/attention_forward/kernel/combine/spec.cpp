@@ -9,7 +9,6 @@ namespace wavejit::attention_combine {
 namespace {
 
 using attention_forward::QueriesOf;
-using families::WordRow;
 using Word = families::SpecWord<CombineKernel>;
 
 constexpr families::Names<QueriesOf, 1> rows_names = {{{QueriesOf::few, "few"}}};
