@@ -88,7 +88,14 @@ typedef enum wavejit_dtype {
   WAVEJIT_DTYPE_NONE = 0,
   WAVEJIT_FP16 = 1,
   WAVEJIT_BF16 = 2,
-  WAVEJIT_FP32 = 3
+  WAVEJIT_FP32 = 3,
+  /* 8 bits: sign, exponent of 4 or 5, mantissa of 3 or 2. What frameworks call float8_e4m3fn
+   * and float8_e5m2, which gfx950 reads; and float8_e4m3fnuz and float8_e5m2fnuz, which gfx942 reads. A byte of the
+   * latter is half of what it is in the former, and 0x80 is NaN. */
+  WAVEJIT_E4M3 = 4,
+  WAVEJIT_E5M2 = 5,
+  WAVEJIT_E4M3_FNUZ = 6,
+  WAVEJIT_E5M2_FNUZ = 7
 } wavejit_dtype;
 
 /* A tensor in device memory. Logical order is always [batch, length, heads, head dim], whatever the strides say about

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention/call/data_type.h"
+
 namespace wavejit::attention_forward {
 namespace {
 
@@ -58,6 +60,28 @@ std::string join(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
+}
+
+TEST(DataTypes, HaveANumberANameASizeAndATargetThatReadsThem) {
+  std::size_t narrow = 0;
+  for (const auto& [type, name] : data_types) {
+    EXPECT_EQ(type_of(told_type(type)), type) << name;
+    EXPECT_EQ(to_text(type), name);
+    EXPECT_EQ(wide_type_of(told_type(type)).has_value(), !is_narrow(type)) << name;
+    if (!is_narrow(type)) {
+      EXPECT_EQ(encoding_of(type), targets::Fp8::none) << name;
+      continue;
+    }
+    ++narrow;
+    EXPECT_EQ(bytes_of(type), 1) << name;
+    EXPECT_EQ(encoding_of(type) == targets::Fp8::fnuz, name.ends_with("_fnuz")) << name;
+    EXPECT_TRUE(std::ranges::any_of(targets::all_targets(), [&](const targets::Target& target) {
+      return target.fp8 == encoding_of(type);
+    })) << name;
+  }
+  EXPECT_EQ(narrow, 4U);
+  EXPECT_EQ(type_of(0), std::nullopt);
+  EXPECT_EQ(type_of(WAVEJIT_E5M2_FNUZ + 1), std::nullopt);
 }
 
 const ForwardKernel plain{{.dtype = DataType::fp16, .mask = Mask::causal, .lse = true},

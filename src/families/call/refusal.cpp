@@ -38,6 +38,14 @@ std::string dtype_text(std::int32_t dtype) {
       return "2 (bf16)";
     case WAVEJIT_FP32:
       return "3 (fp32)";
+    case WAVEJIT_E4M3:
+      return "4 (e4m3)";
+    case WAVEJIT_E5M2:
+      return "5 (e5m2)";
+    case WAVEJIT_E4M3_FNUZ:
+      return "6 (e4m3_fnuz)";
+    case WAVEJIT_E5M2_FNUZ:
+      return "7 (e5m2_fnuz)";
     default:
       return std::to_string(dtype);
   }

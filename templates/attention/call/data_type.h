@@ -18,12 +18,41 @@ constexpr std::optional<DataType> type_of(std::int32_t dtype) {
       return DataType::bf16;
     case WAVEJIT_FP32:
       return DataType::fp32;
+    case WAVEJIT_E4M3:
+      return DataType::e4m3;
+    case WAVEJIT_E5M2:
+      return DataType::e5m2;
+    case WAVEJIT_E4M3_FNUZ:
+      return DataType::e4m3_fnuz;
+    case WAVEJIT_E5M2_FNUZ:
+      return DataType::e5m2_fnuz;
     default:
       return std::nullopt;
   }
 }
+// Of tensors that kernels compute with and write.
+constexpr std::optional<DataType> wide_type_of(std::int32_t dtype) {
+  const std::optional<DataType> type = type_of(dtype);
+  return type && !is_narrow(*type) ? type : std::nullopt;
+}
 constexpr std::int32_t told_type(DataType type) {
-  return type == DataType::fp32 ? WAVEJIT_FP32 : type == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+  switch (type) {
+    case DataType::bf16:
+      return WAVEJIT_BF16;
+    case DataType::fp16:
+      return WAVEJIT_FP16;
+    case DataType::fp32:
+      return WAVEJIT_FP32;
+    case DataType::e4m3:
+      return WAVEJIT_E4M3;
+    case DataType::e5m2:
+      return WAVEJIT_E5M2;
+    case DataType::e4m3_fnuz:
+      return WAVEJIT_E4M3_FNUZ;
+    case DataType::e5m2_fnuz:
+      break;
+  }
+  return WAVEJIT_E5M2_FNUZ;
 }
 // Of a tensor whose type was checked.
 constexpr std::uint64_t element_bytes_of(const wavejit_tensor& tensor) {

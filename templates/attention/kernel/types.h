@@ -8,16 +8,36 @@
 #include <string_view>
 
 #include "families/kernel/names.h"
+#include "targets/targets.h"
 
 namespace wavejit::attention {
 
-enum class DataType : std::uint8_t { bf16, fp16, fp32 };
-inline constexpr families::Names<DataType, 3> data_types = {
+// A name says a format to the bit: e4m3 and e5m2 are those of the Open Compute Project, _fnuz those without infinities
+// and −0, whose one NaN is 0x80. A byte of theirs is half of what it is in the other.
+enum class DataType : std::uint8_t { bf16, fp16, fp32, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz };
+inline constexpr families::Names<DataType, 7> data_types = {{{DataType::bf16, "bf16"},
+                                                             {DataType::fp16, "fp16"},
+                                                             {DataType::fp32, "fp32"},
+                                                             {DataType::e4m3, "e4m3"},
+                                                             {DataType::e5m2, "e5m2"},
+                                                             {DataType::e4m3_fnuz, "e4m3_fnuz"},
+                                                             {DataType::e5m2_fnuz, "e5m2_fnuz"}}};
+// Of 16 bits and more.
+inline constexpr families::Names<DataType, 3> wide_types = {
     {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}}};
 // Those that matrix instructions multiply.
 inline constexpr families::Names<DataType, 2> operand_types = {{{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}}};
 inline std::string_view to_text(DataType dtype) { return families::name_in(data_types, dtype); }
-constexpr int bytes_of(DataType dtype) { return dtype == DataType::fp32 ? 4 : 2; }
+constexpr int bytes_of(DataType dtype) {
+  return dtype == DataType::fp32 ? 4 : dtype == DataType::bf16 || dtype == DataType::fp16 ? 2 : 1;
+}
+constexpr bool is_narrow(DataType dtype) { return bytes_of(dtype) == 1; }
+// Which encodings of 8 bits these are: one target's instructions read those of one kind.
+constexpr targets::Fp8 encoding_of(DataType dtype) {
+  return dtype == DataType::e4m3 || dtype == DataType::e5m2             ? targets::Fp8::ocp
+         : dtype == DataType::e4m3_fnuz || dtype == DataType::e5m2_fnuz ? targets::Fp8::fnuz
+                                                                        : targets::Fp8::none;
+}
 
 // Of q and k, of v and o.
 struct HeadDims {

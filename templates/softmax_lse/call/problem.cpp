@@ -98,7 +98,8 @@ Check check_no_overlap(const Tensor& output, int inner_dimension) {
 Check check_scores(const Tensor& scores) {
   const wavejit_tensor& t = scores.tensor;
   static constexpr std::array<std::int64_t, 4> most = {max_batch, max_heads, max_length, max_length};
-  if (!type_of(t.dtype)) return refused(scores.field("dtype"), dtype_text(t.dtype), "1 (fp16), 2 (bf16), 3 (fp32)");
+  if (!attention::wide_type_of(t.dtype))
+    return refused(scores.field("dtype"), dtype_text(t.dtype), "1 (fp16), 2 (bf16), 3 (fp32)");
   for (int d = 0; d < 4; ++d)
     if (t.sizes[d] < 1 || t.sizes[d] > most[static_cast<std::size_t>(d)])
       return refused(scores.field("sizes", d), std::to_string(t.sizes[d]),
@@ -110,7 +111,8 @@ Check check_scores(const Tensor& scores) {
 
 Check check_weights(const Tensor& weights, const Tensor& scores) {
   const wavejit_tensor& t = weights.tensor;
-  if (!type_of(t.dtype)) return refused(weights.field("dtype"), dtype_text(t.dtype), "1 (fp16), 2 (bf16), 3 (fp32)");
+  if (!attention::wide_type_of(t.dtype))
+    return refused(weights.field("dtype"), dtype_text(t.dtype), "1 (fp16), 2 (bf16), 3 (fp32)");
   const int bytes = bytes_of(*type_of(t.dtype));
   if (auto kind = check_kind(weights, static_cast<std::uintptr_t>(bytes)); !kind) return kind;
   if (auto sizes = check_same_sizes(weights, scores.tensor, scores.tensor.sizes[3], "as scores"); !sizes) return sizes;

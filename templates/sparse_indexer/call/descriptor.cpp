@@ -20,7 +20,7 @@ using WordTable = families::DescriptorWords<ProblemDescriptor>;
 // 8-bit queries and keys have their place here, and are refused by their names.
 Row type_word() {
   Row row = families::name_word<ProblemDescriptor>(
-      "bf16, fp16, fp32 (scores are given)", "a data type (bf16, fp16, or fp32 of given scores)", attention::data_types,
+      "bf16, fp16, fp32 (scores are given)", "a data type (bf16, fp16, or fp32 of given scores)", attention::wide_types,
       [](auto& said) -> auto& { return said.type; });
   row.take = [take = std::move(row.take)](ProblemDescriptor& said, const Word& word) -> TakenWord {
     if (word.text == "fp8" || word.text == "fp8_e4m3" || word.text == "fp8_e5m2")

@@ -14,7 +14,7 @@ using Word = families::SpecWord<CombineKernel>;
 constexpr families::Names<QueriesOf, 1> rows_names = {{{QueriesOf::few, "few"}}};
 
 constexpr auto words = families::texts_of(std::tuple{
-    families::named<&CombineKernel::dtype, attention::data_types, CombineKernel>(
+    families::named<&CombineKernel::dtype, attention::wide_types, CombineKernel>(
         {.accepted = "bf16, fp16, fp32",
          .missing = "data type (bf16, fp16 or fp32)",
          .name_of = [](const Word&, const CombineKernel& spec) { return std::string(to_text(spec.dtype)); }}),
