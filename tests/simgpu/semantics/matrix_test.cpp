@@ -315,6 +315,26 @@ TEST(MatrixInstructions, AgreeWithAFloat64ProductHoweverTheyAdd) {
   }
 }
 
+// Each operand of f8f6f4 has a format of its own, named by cbsz and blgp; the number of its registers follows.
+TEST(MatrixInstructions, OfMixedFormatsAgreeForEveryPairHoweverTheyAdd) {
+  constexpr Type formats[] = {Type::fp8, Type::bf8, Type::fp6, Type::bf6, Type::fp4};  // 0 to 4 of cbsz and blgp
+  const matrix::Summation seeded = matrix::seeded_summation(9);
+  const matrix::Summation* const summations[] = {nullptr, &seeded};
+  std::uint64_t seed = 200;
+  for (std::size_t a = 0; a < std::size(formats); ++a) {
+    for (std::size_t b = 0; b < std::size(formats); ++b) {
+      const std::string modifiers = "cbsz:" + std::to_string(a) + " blgp:" + std::to_string(b);
+      for (const matrix::Summation* summation : summations) {
+        check("gfx950", {"gfx950", "v_mfma_f32_32x32x64_f8f6f4", 32, 64, 1, formats[a], formats[b], modifiers.c_str()},
+              seed++, summation);
+        check("gfx950",
+              {"gfx950", "v_mfma_f32_16x16x128_f8f6f4", 16, 128, 1, formats[a], formats[b], modifiers.c_str()}, seed++,
+              summation);
+      }
+    }
+  }
+}
+
 TEST(MatrixInstructions, EveryRegisteredShapeIsTested) {
   for (const matrix::Shape& shape : matrix::shapes()) {
     bool tested = false;
