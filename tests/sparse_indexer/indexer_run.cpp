@@ -228,7 +228,8 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
   put_ints(ends, which.key_ends);
   put_ints(table, places.table);
   for (std::int64_t batch = 0; batch <= which.batch; ++batch)
-    starts.put(size(batch) * 4, static_cast<std::int32_t>(size(batch) * places.columns));
+    starts.put(size(batch) * 4, which.table_starts.empty() ? static_cast<std::int32_t>(size(batch) * places.columns)
+                                                           : which.table_starts[size(batch)]);
   for (Fenced* memory : {&queries, &keys, &scales, &weights, &scores, &indices, &values, &counts, &lengths, &begins,
                          &ends, &table, &starts, &workspace})
     memory->in();

@@ -25,10 +25,22 @@ struct CallResult {
   std::string wrong;                // against float64, where that was asked for
 };
 
+// What every family's output has.
+template <typename Output>
+CallResult result_of(const Output& output) {
+  CallResult result;
+  result.status = output.status;
+  result.reports = output.status != WAVEJIT_OK && output.reports.empty() ? output.detail : output.reports;
+  result.fence_intact = output.fence_intact;
+  return result;
+}
+
 struct CallProblem {
   // `judges`: against float64, too. Lengths and tables that lie have no exact answer: wrong stays empty.
   std::function<CallResult(wavejit_engine* engine, bool judges)> run;
 };
+// Made where they run, not where tests are listed.
+using Problems = std::function<std::vector<CallProblem>()>;
 
 class CalledKernel {
  public:

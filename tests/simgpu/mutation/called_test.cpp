@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What mutation_test.cpp says of dense kernels, for pages, left padding, mixes, softmax_lse and gradients, by whole
-// calls: every wait, barrier, wait state and mask is reported when it goes, or makes the result another one, or stands
-// in redundant.txt. The same --all and --print.
+// What mutation_test.cpp says of dense kernels, by whole calls for those of pages, left padding, mixes, softmax_lse,
+// gradients and the sparse indexer: every wait, barrier, wait state and mask is reported when it goes, or makes the
+// result another one, or stands in redundant.txt. The same --all and --print.
 //
 // To add a kernel, add a row to `cases`: its words, and calls that launch it.
 #include "called.h"
@@ -14,11 +14,13 @@
 #include <limits>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/kernel_code.h"
 #include "attention/modified.h"
 #include "attention_backward/backward_run.h"
+#include "indexer_problems.h"
 #include "mutation.h"
 #include "softmax_lse/softmax_run.h"
 
@@ -31,16 +33,6 @@ using Numbers = std::vector<std::int32_t>;
 
 void append(std::vector<std::uint32_t>& bits, const std::vector<std::uint32_t>& more) {
   bits.insert(bits.end(), more.begin(), more.end());
-}
-
-template <typename Output>
-CallResult result_of(const Output& output) {
-  CallResult result;
-  result.status = output.status;
-  result.reports = output.reports;
-  result.fence_intact = output.fence_intact;
-  if (output.status != WAVEJIT_OK && result.reports.empty()) result.reports = output.detail;
-  return result;
 }
 
 CallProblem forward(const AttentionCase& which, bool lies = false) {
@@ -187,11 +179,15 @@ SoftmaxCase scores_with_lengths(const Numbers& lengths, std::int64_t keys) {
 
 // ---- Kernels
 
+Problems these(std::vector<CallProblem> problems) {
+  return [problems = std::move(problems)] { return problems; };
+}
+
 struct Case {
   std::string name;
   std::string target;
   std::vector<std::string> words;
-  std::vector<CallProblem> problems;
+  Problems problems;
   bool in_soak = false;  // alone: compiling its calls' kernels costs more than a sample says
   std::string pipeline = "auto";
 };
@@ -258,59 +254,69 @@ std::vector<Case> cases() {
         gradients("bf16 b3 q33 k40 h2 d64 causal layout=packed q_lengths=33,0,7 k_lengths=40,5,0 d_sink")};
   };
   return {
-      {"dq_gfx950", "gfx950", {"attention_backward_dq "}, of_gradients(" causal"), true},
-      {"dkdv_gfx950", "gfx950", {"attention_backward_dkdv "}, of_gradients(" causal"), true, "auto tile_queries=128"},
+      {"dq_gfx950", "gfx950", {"attention_backward_dq "}, [=] { return of_gradients(" causal"); }, true},
+      {"dkdv_gfx950",
+       "gfx950",
+       {"attention_backward_dkdv "},
+       [=] { return of_gradients(" causal"); },
+       true,
+       "auto tile_queries=128"},
       {"dkdv_shared_gfx950",
        "gfx950",
        {"attention_backward_dkdv ", "keys=shared"},
-       of_gradients(" causal"),
+       [=] { return of_gradients(" causal"); },
        true,
        "auto tile_queries=64"},
-      {"dq_window_gfx942", "gfx942", {"attention_backward_dq "}, of_gradients(" window=40,3"), true},
+      {"dq_window_gfx942", "gfx942", {"attention_backward_dq "}, [=] { return of_gradients(" window=40,3"); }, true},
       {"dkdv_window_gfx942",
        "gfx942",
        {"attention_backward_dkdv "},
-       of_gradients(" window=40,3"),
+       [=] { return of_gradients(" window=40,3"); },
        true,
        "auto tile_queries=128"},
-      {"dsink_gfx950", "gfx950", {"attention_backward_dsink "}, of_sinks(), true},
-      {"dbias_gfx950", "gfx950", {"attention_backward_dbias "}, of_biases(), true},
+      {"dsink_gfx950", "gfx950", {"attention_backward_dsink "}, of_sinks, true},
+      {"dbias_gfx950", "gfx950", {"attention_backward_dbias "}, of_biases, true},
       {"paged_gfx950",
        "gfx950",
        {"attention_forward ", " paged ", "pipeline=generic"},
-       pages({.size = 16}, {.size = 48, .list = true}, false)},
+       [=] { return pages({.size = 16}, {.size = 48, .list = true}, false); }},
       {"paged_window_gfx942",
        "gfx942",
        {"attention_forward ", " paged ", "pipeline=generic", "window"},
-       pages({.size = 16}, {.size = 48, .list = true}, true)},
+       [=] { return pages({.size = 16}, {.size = 48, .list = true}, true); }},
       {"vectorised_gfx942",
        "gfx942",
        {"attention_forward ", " vectorised "},
-       pages({.size = 16, .layout = WAVEJIT_PAGES_VECTORISED},
-             {.size = 48, .list = true, .layout = WAVEJIT_PAGES_VECTORISED_KEYS}, false)},
+       [=] {
+         return pages({.size = 16, .layout = WAVEJIT_PAGES_VECTORISED},
+                      {.size = 48, .list = true, .layout = WAVEJIT_PAGES_VECTORISED_KEYS}, false);
+       }},
       {"first_keys_gfx950",
        "gfx950",
        {"attention_forward ", " first_keys "},
-       {forward(padded(70, {70, 33, 1}, {0, 37, 69}, 1)), forward(with_sink(padded(40, {300, 0}, {5, 305}, 2))),
-        forward(padded(40, {3, 0}, {2, 5}, 5, 2)), forward(without_scale(padded(33, {33}, {4}, 6, 2))),
-        forward(padded(126, {126}, {3}, 4, 2)), forward(padded(36, {2150}, {3}, 3, 2))}},
+       these({forward(padded(70, {70, 33, 1}, {0, 37, 69}, 1)), forward(with_sink(padded(40, {300, 0}, {5, 305}, 2))),
+              forward(padded(40, {3, 0}, {2, 5}, 5, 2)), forward(without_scale(padded(33, {33}, {4}, 6, 2))),
+              forward(padded(126, {126}, {3}, 4, 2)), forward(padded(36, {2150}, {3}, 3, 2))})},
       {"many_rows_gfx942",
        "gfx942",
        {"attention_forward ", "rows=many"},
        // Two kernels share a call only where a sequence has more than a chunk of keys.
-       {forward(sequences({1, 140, 0, 8, 9, 1, 3, 1}, {1030, 300, 7, 25, 11, 0, 2, 20}, 1)),
-        forward(sequences({1, 158, 1, 1, 1, 1}, {1030, 203, 1, 2, 1, 1}, 3, 2)),
-        forward(sequences({1, 70, 1, 1, 1, 1}, {1030, 5, 1, 2, 1, 1}, 5, 2)),
-        forward(without_scale(sequences({1, 70, 1, 1, 1, 1}, {1030, 70, 1, 2, 1, 1}, 4, 2))),
-        forward(sequences({1, 40, 1, 1, 1, 1}, {3, 2150, 1, 2, 1, 1}, 6, 2)),
-        forward(with_sink(
-            sequences({1, 1, 130, 70, 1, 2, 1, 1, 1, 1, 1}, {1030, 24, 60, 80, 3, 5, 6, 7, 8, 1, 1}, 2, 2)))}},
+       these({forward(sequences({1, 140, 0, 8, 9, 1, 3, 1}, {1030, 300, 7, 25, 11, 0, 2, 20}, 1)),
+              forward(sequences({1, 158, 1, 1, 1, 1}, {1030, 203, 1, 2, 1, 1}, 3, 2)),
+              forward(sequences({1, 70, 1, 1, 1, 1}, {1030, 5, 1, 2, 1, 1}, 5, 2)),
+              forward(without_scale(sequences({1, 70, 1, 1, 1, 1}, {1030, 70, 1, 2, 1, 1}, 4, 2))),
+              forward(sequences({1, 40, 1, 1, 1, 1}, {3, 2150, 1, 2, 1, 1}, 6, 2)),
+              forward(with_sink(
+                  sequences({1, 1, 130, 70, 1, 2, 1, 1, 1, 1, 1}, {1030, 24, 60, 80, 3, 5, 6, 7, 8, 1, 1}, 2, 2)))})},
       {"softmax_lse_gfx950",
        "gfx950",
        {"softmax_lse bf16 "},
-       {softmax(scores(5, 130, 1)), softmax(scores(3, 62, 2)), softmax(scores_in_window(40, 300, 20, 7)),
-        softmax(scores_with_lengths({0, 1, 200, 64, 63}, 200)), softmax(rising_scores(3, 700)),
-        softmax(without_scale(scores(2, 70, 7))), softmax(scores(2, 2150, 5))}},
+       these({softmax(scores(5, 130, 1)), softmax(scores(3, 62, 2)), softmax(scores_in_window(40, 300, 20, 7)),
+              softmax(scores_with_lengths({0, 1, 200, 64, 63}, 200)), softmax(rising_scores(3, 700)),
+              softmax(without_scale(scores(2, 70, 7))), softmax(scores(2, 2150, 5))})},
+      {"indexer_scores_gfx942", "gfx942@1x1", {"sparse_scores "}, dense_scores},
+      {"indexer_scores_paged_gfx950", "gfx950@1x1", {"sparse_scores ", " paged "}, paged_scores},
+      {"indexer_select_gfx950", "gfx950", {"sparse_select "}, lists_of_scores},
   };
 }
 
@@ -319,7 +325,7 @@ class CalledMutations : public ::testing::TestWithParam<Case> {};
 TEST_P(CalledMutations, AreNoticed) {
   const Case& which = GetParam();
   if (which.in_soak && !extent().all_of_them) return;
-  const CalledKernel kernel(which.target, which.pipeline, which.words, which.problems);
+  const CalledKernel kernel(which.target, which.pipeline, which.words, which.problems());
   ASSERT_EQ(kernel.problem(), "");
   auto mutations = mutations_of(kernel.code_object());
   ASSERT_TRUE(mutations) << mutations.error();
