@@ -447,6 +447,15 @@ struct wavejit_attention_forward_arguments {
                         a slot of the cache, page · page size + key, of k and v [pages, page size, Hkv, D]; without
                         block_table, lengths, starts and mask */
   int64_t key_list_heads; /* lists of a query: Hkv, one for each kv head; 0 and 1: all heads have the same */
+
+  /* Added after that: a second list of each query over a second cache (a window beside compressed keys), whose keys
+   * count beside those of the first. Beside key_slots = 1. data null: none, and the rest is 0. */
+  struct wavejit_tensor second_k; /* [pages, page size, Hkv, D]: k's type, page size, heads and head dim */
+  struct wavejit_tensor second_v; /* v's, with as many pages */
+  const int32_t* second_indices;  /* device memory, [B · Sq, key_list_heads, second_top_k]: slots of second_k */
+  const int32_t* second_counts;   /* as key_counts */
+  int64_t second_top_k;
+  int64_t second_indices_row_stride; /* as key_indices_row_stride */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,

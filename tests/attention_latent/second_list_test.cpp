@@ -10,32 +10,13 @@
 
 #include "attention/schedules.h"
 #include "attention_latent/latent_run.h"
+#include "support/device_values.h"
 #include "templates/attention/kernel/canon.h"
 
 namespace wavejit::tests {
 namespace {
 
 using ::testing::HasSubstr;
-
-// On a device, as long as a test.
-class Kept {
- public:
-  template <typename Element>
-  Kept(wavejit_engine* engine, const std::vector<Element>& values) : engine_(engine) {
-    if (wavejit_device_allocate(engine, std::max<std::size_t>(values.size() * sizeof(Element), 256), &memory_) !=
-            WAVEJIT_OK ||
-        wavejit_device_copy_in(engine, memory_, values.data(), values.size() * sizeof(Element)) != WAVEJIT_OK)
-      throw std::runtime_error(wavejit_last_detail());
-  }
-  ~Kept() { wavejit_device_free(engine_, memory_); }
-  Kept(const Kept&) = delete;
-  Kept& operator=(const Kept&) = delete;
-  void* data() const { return memory_; }
-
- private:
-  wavejit_engine* engine_;
-  void* memory_ = nullptr;
-};
 
 class LatentSecondList : public ::testing::TestWithParam<const char*> {
  protected:
@@ -84,8 +65,8 @@ class LatentSecondList : public ::testing::TestWithParam<const char*> {
     cut.lists.counts.clear();
     cut.lists.top_k = first;
     cut.lists.indices = of_first;
-    const Kept cache(engine_.get(), turned);
-    const Kept indices(engine_.get(), of_second);
+    const DeviceValues cache(engine_.get(), turned);
+    const DeviceValues indices(engine_.get(), of_second);
     EXPECT_EQ(run(cut,
                   [&](wavejit_attention_latent_arguments& call) {
                     call.second_k = call.k;
@@ -122,12 +103,12 @@ TEST_P(LatentSecondList, ShowsNoOrderOfWaves) {
 // Counts of both lists: a row whose lists are empty sees nothing, and a row of one of them that one.
 TEST_P(LatentSecondList, HasCountsOfItsOwn) {
   const LatentArrays arrays = latent_arrays("bf16 b4 q1 k100 h12 d576/512 lse top_k=70:slots");
-  const Kept cache(engine_.get(), arrays.k);
-  const Kept indices(engine_.get(), arrays.lists.indices);
+  const DeviceValues cache(engine_.get(), arrays.k);
+  const DeviceValues indices(engine_.get(), arrays.lists.indices);
   const auto with_counts = [&](const std::vector<std::int32_t>& first, const std::vector<std::int32_t>& second) {
     LatentArrays counted = arrays;
     counted.lists.counts = first;
-    const Kept counts(engine_.get(), second);
+    const DeviceValues counts(engine_.get(), second);
     return run(counted, [&](wavejit_attention_latent_arguments& call) {
       call.second_k = call.k;
       call.second_k.data = cache.data();

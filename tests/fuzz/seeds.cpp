@@ -44,6 +44,7 @@ const char* const descriptors[] = {
     "attention_forward bf16 b1 q65536 k65536 h24 d128 lists=64x64:alike:10",
     "attention_forward fp16 b2 q300 k700 h4/2 d64 causal lse lists=128x64:1 layout=paged:64 k_lengths=700,3",
     "attention_forward bf16 b48 q1 k131072 h32/8 d128 layout=paged:64 top_k=2048:heads:mixed",
+    "attention_forward fp16 b2 q1 k4096 h16/2 d64 layout=paged:16 top_k=512:slots:heads second_top_k=128",
     "attention_latent bf16 b2 q1 k4096 h16 d576/512 layout=paged:64 top_k=512:slots second_top_k=128",
     "attention_backward bf16 b2 q257 k190 h2/1 d64 window=20,7 layout=packed q_lengths=257,70 k_lengths=100,190",
     "attention_backward bf16 b2 q100 k130 h4/2 d128 causal softcap=30 alibi=h scale=-0.1 d_lse gradients=fp32",

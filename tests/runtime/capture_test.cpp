@@ -2,6 +2,8 @@
 // The public interface and stream capture on the simulated GPU: cold calls leave a capture alone, warm calls become
 // nodes, and a graph that is launched computes the same bits. Engines on devices of their own, called from any thread's
 // device.
+#include "runtime/capture.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,35 +13,10 @@
 #include <vector>
 #include <wavejit/wavejit.hpp>
 
-#include "hip_abi/hip_functions.h"
-#include "support/test_device.h"
-
 namespace wavejit::tests {
 namespace {
 
-using namespace hip_abi;
 using ::testing::HasSubstr;
-
-constexpr std::int64_t length = 40;
-constexpr std::int64_t heads = 2;
-constexpr std::int64_t head_dim = 64;
-
-EngineOptions on(const std::string& device) {
-  EngineOptions options;
-  options.device = device;
-  options.cache_mode = "off";
-  return options;
-}
-
-// fp16 numbers between 0.5 and 2, so that outputs differ from row to row.
-std::vector<std::uint16_t> pattern(std::uint32_t seed, std::int64_t count = length * heads * head_dim) {
-  std::vector<std::uint16_t> values(static_cast<std::size_t>(count));
-  for (std::uint16_t& value : values) {
-    seed = seed * 1664525U + 1013904223U;
-    value = static_cast<std::uint16_t>(0x3800U + (seed >> 21U));
-  }
-  return values;
-}
 
 // One problem with its memory on an engine's device.
 struct Problem {
@@ -62,31 +39,6 @@ struct Problem {
 };
 
 constexpr const char* line = "attention_forward fp16 b1 q40 k40 h2 d64";
-
-// Ordinals depend on what a process has opened before.
-int device_of(const DeviceBuffer& buffer) {
-  hipPointerAttribute_t attributes = {};
-  EXPECT_EQ(hipPointerGetAttributes(&attributes, buffer.data()), hipSuccess);
-  return attributes.device;
-}
-
-class CaptureTest : public ::testing::TestWithParam<hipStreamCaptureMode> {
- protected:
-  void SetUp() override {
-    ASSERT_EQ(hipSetDevice(device_of(engine_.allocate(16))), hipSuccess);
-    ASSERT_EQ(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking), hipSuccess);
-  }
-  void TearDown() override { EXPECT_EQ(hipStreamDestroy(stream_), hipSuccess); }
-
-  hipStreamCaptureStatus status() const {
-    auto status = hipStreamCaptureStatusInvalidated;
-    EXPECT_EQ(hipStreamIsCapturing(stream_, &status), hipSuccess);
-    return status;
-  }
-
-  Engine engine_{on(test_device(a_target()))};  // before the stream: it makes the device
-  hipStream_t stream_ = nullptr;
-};
 
 TEST_P(CaptureTest, ColdIsRefusedWarmIsCapturedAndReplaysTheSameBits) {
   Problem problem(engine_);
@@ -263,17 +215,6 @@ TEST_P(CaptureTest, GraphsOfPagedDecodeFollowTablesOnTheDevice) {
   }
   EXPECT_EQ(hipGraphExecDestroy(executable), hipSuccess);
   EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
-}
-
-// What a launch of a graph leaves in `array`, after `values` went into `input`.
-template <typename Input, typename Output>
-std::vector<Output> replayed(hipGraphExec_t graph, hipStream_t stream, DeviceBuffer& input,
-                             const std::vector<Input>& values, DeviceBuffer& array, const std::vector<Output>& before) {
-  input.write(values);
-  array.write(before);
-  EXPECT_EQ(hipGraphLaunch(graph, stream), hipSuccess);
-  EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
-  return array.read<Output>();
 }
 
 // Walks, and the order in which they are gone through, are made of the counts that a launch finds: no host has read

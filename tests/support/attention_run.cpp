@@ -263,7 +263,7 @@ std::vector<float> output_in_fp32(const AttentionOutput& output) {
   return values;
 }
 
-AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which) {
+AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which, const ChangeForwardCall& change) {
   const AttentionInputs& in = which.inputs;
   const Placement queries = place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.head_dim);
   const bool padded = !which.first_keys.empty() && !which.pages;
@@ -378,6 +378,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   }
   call.flags |= which.flags;
   call.splits = which.splits;
+  if (change) change(call);
   std::optional<Workspace> workspace;
   if ((which.splits > 1 && !which.engine_workspace) || which.own_workspace)
     workspace.emplace(engine, call, which.withheld_workspace);

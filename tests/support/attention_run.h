@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,7 +82,9 @@ struct AttentionOutput {
 // O of a call that had it in f32.
 std::vector<float> output_in_fp32(const AttentionOutput& output);
 
-AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which);
+// `change`: what the call has otherwise.
+using ChangeForwardCall = std::function<void(wavejit_attention_forward_arguments&)>;
+AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which, const ChangeForwardCall& change = {});
 
 // An engine on one simulated device, closed at the end of the scope. Without a directory its kernels come from what the
 // build's tests keep (support/kept.h), or are compiled.

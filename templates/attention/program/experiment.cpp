@@ -208,15 +208,19 @@ std::uint64_t device_bytes(const Experiment& problem) {
   const std::int64_t elements = queries_of(problem).elements() + stored(problem, keys_of(problem)).elements() +
                                 stored(problem, values_of(problem)).elements() +
                                 (bias_of(problem).elements() * (problem.bias_fp32 ? 2 : 1));
+  const std::int64_t second =
+      second_list_words(problem.text).top_k == 0
+          ? 0
+          : stored(problem, keys_of(problem)).elements() + stored(problem, values_of(problem)).elements();
   const std::int64_t lse = problem.lse ? queries_of(problem).rows() : 0;
-  return static_cast<std::uint64_t>(elements) * 2 + static_cast<std::uint64_t>(lse) * 4 +
+  return static_cast<std::uint64_t>(elements + second) * 2 + static_cast<std::uint64_t>(lse) * 4 +
          static_cast<std::uint64_t>(outputs_of(problem).elements()) * problem.output_bytes();
 }
 
 double multiplications_of_row(const Experiment& problem, const Sequence& sequence, std::int64_t row) {
   const VisibleKeys seen = visible_keys(rules_of(problem, sequence), row, sequence.keys);
   if (const ListWords lists = list_words(problem.text); lists.top_k != 0)
-    return static_cast<double>(std::min(lists.top_k, seen.end - seen.first)) *
+    return static_cast<double>(std::min(lists.top_k + second_list_words(problem.text).top_k, seen.end - seen.first)) *
            static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
   if (problem.list_rows != 0)
     return static_cast<double>(listed_keys(problem, 0, 0, row, seen)) *

@@ -7,17 +7,35 @@
 
 namespace wavejit::attention::program {
 
-ListWords list_words(const std::string& text) {
-  constexpr std::string_view key = " top_k=";
+namespace {
+
+// What stands behind " key=".
+std::string_view behind(const std::string& text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == std::string::npos) return {};
   const std::size_t first = at + key.size();
-  const std::string_view word = std::string_view(text).substr(first, text.find(' ', first) - first);
-  ListWords words;
-  std::from_chars(word.data(), word.data() + word.size(), words.top_k);
-  words.slots = word.contains(":slots");
-  words.heads = word.contains(":heads");
-  words.mixed = word.contains(":mixed");
+  return std::string_view(text).substr(first, text.find(' ', first) - first);
+}
+
+std::int64_t number_at(std::string_view word) {
+  std::int64_t number = 0;
+  std::from_chars(word.data(), word.data() + word.size(), number);
+  return number;
+}
+
+}  // namespace
+
+ListWords list_words(const std::string& text) {
+  const std::string_view word = behind(text, " top_k=");
+  return {.top_k = number_at(word),
+          .slots = word.contains(":slots"),
+          .heads = word.contains(":heads"),
+          .mixed = word.contains(":mixed")};
+}
+
+ListWords second_list_words(const std::string& text) {
+  ListWords words = list_words(text);
+  words.top_k = number_at(behind(text, " second_top_k="));
   return words;
 }
 
@@ -30,7 +48,12 @@ std::vector<std::int64_t> KeyLists::times(std::size_t token, std::int64_t kv_hea
 }
 
 KeyLists make_key_lists(const Experiment& experiment) {
-  return make_key_lists(experiment, 0, [](std::int64_t, std::int64_t key) { return key; });
+  const auto number = [](std::int64_t, std::int64_t key) { return key; };
+  KeyLists lists = make_key_lists(experiment, 0, number);
+  const KeyLists second = make_second_lists(experiment, 0, number);
+  for (std::size_t list = 0; list < second.seen.size(); ++list)
+    lists.seen[list].insert(lists.seen[list].end(), second.seen[list].begin(), second.seen[list].end());
+  return lists;
 }
 
 ListedRow listed_row(const ListWords& words, std::uint64_t seed, std::int64_t seen_keys, std::int64_t all_keys) {

@@ -5,8 +5,12 @@
 // Plain ones are what an indexer writes: keys that the query sees, ascending, −1 behind the last. Mixed ones are in no
 // order, with −1 and entries outside the keys anywhere, keys named twice, and a count a row; behind it stand numbers
 // that would be read if it were not.
+//
+// A second list ("second_top_k=128" behind it) is one more of the same kind, over a cache that has the same keys in the
+// opposite order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,7 +36,10 @@ struct KeyLists {
 // `slot_of(sequence, key)`: in the cache. `slots`: of all of it.
 template <typename SlotOf>
 KeyLists make_key_lists(const Experiment& experiment, std::int64_t slots, SlotOf slot_of);
-// Those of keys of which an entry is the number.
+// The second ones; `slot_of`: in the second cache.
+template <typename SlotOf>
+KeyLists make_second_lists(const Experiment& experiment, std::int64_t slots, SlotOf slot_of);
+// Those of keys of which an entry is the number. What they name, second lists name beside it.
 KeyLists make_key_lists(const Experiment& experiment);
 
 // What the words of a line say; the rest is empty.
@@ -43,6 +50,7 @@ struct ListWords {
   bool mixed = false;
 };
 ListWords list_words(const std::string& text);
+ListWords second_list_words(const std::string& text);
 
 // The keys of one query by their number, and where the row sees them.
 struct ListedRow {
@@ -52,8 +60,8 @@ struct ListedRow {
 ListedRow listed_row(const ListWords& words, std::uint64_t seed, std::int64_t seen_keys, std::int64_t all_keys);
 
 template <typename SlotOf>
-KeyLists make_key_lists(const Experiment& experiment, std::int64_t slots, SlotOf slot_of) {
-  const ListWords words = list_words(experiment.text);
+KeyLists make_lists(const Experiment& experiment, const ListWords& words, std::uint64_t seed, std::int64_t slots,
+                    SlotOf slot_of) {
   KeyLists lists = {.top_k = words.top_k,
                     .slots = words.slots,
                     .heads = words.heads ? experiment.kv_heads : 1,
@@ -73,7 +81,7 @@ KeyLists make_key_lists(const Experiment& experiment, std::int64_t slots, SlotOf
     for (std::int64_t row = 0; row < sequence.queries * lists.heads; ++row) {
       const auto list = static_cast<std::size_t>((sequence.first_query * lists.heads) + row);
       const std::int64_t sees = std::max<std::int64_t>(visible_keys(rules, row / lists.heads, sequence.keys).end, 0);
-      const ListedRow listed = listed_row(words, experiment.seed + 7 + list, sees, sequence.keys);
+      const ListedRow listed = listed_row(words, seed + list, sees, sequence.keys);
       for (std::size_t at = 0; at < listed.entries.size(); ++at) {
         const std::int64_t key = listed.entries[at];
         const bool is_key = key >= 0 && key < sees;
@@ -89,6 +97,16 @@ KeyLists make_key_lists(const Experiment& experiment, std::int64_t slots, SlotOf
     ++number;
   }
   return lists;
+}
+
+template <typename SlotOf>
+KeyLists make_key_lists(const Experiment& experiment, std::int64_t slots, SlotOf slot_of) {
+  return make_lists(experiment, list_words(experiment.text), experiment.seed + 7, slots, slot_of);
+}
+template <typename SlotOf>
+KeyLists make_second_lists(const Experiment& experiment, std::int64_t slots, SlotOf slot_of) {
+  constexpr std::uint64_t further = 1'000'003;  // lists of their own
+  return make_lists(experiment, second_list_words(experiment.text), experiment.seed + further, slots, slot_of);
 }
 
 }  // namespace wavejit::attention::program

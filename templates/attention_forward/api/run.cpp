@@ -104,7 +104,7 @@ Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_argume
   if (!problem) return std::unexpected(problem.error());
   const SplitPlan splits = plan_of(engine, *arguments, *problem);
   if (splits.workspace_bytes != 0) [[unlikely]] {
-    if (splits.splits != 1 && arguments->workspace == nullptr && engine.is_capturing(stream))
+    if (splits.may_go_whole() && arguments->workspace == nullptr && engine.is_capturing(stream))
       return run_whole(engine, *arguments, stream);
     if (arguments->workspace != nullptr) {
       if (auto workspace = check_workspace(*arguments, problem->batch, splits.workspace_bytes); !workspace)
@@ -112,7 +112,7 @@ Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_argume
     }
   }
   AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
-  if (splits.splits != 1 && !engine.is_loaded(call)) [[unlikely]]
+  if (splits.may_go_whole() && !engine.is_loaded(call)) [[unlikely]]
     return run_cold(engine, call, splits, stream);
   return engine.run(call, stream);
 }
@@ -128,7 +128,7 @@ Result<void> is_ready(const runtime::Engine& engine, const wavejit_attention_for
   return asked<void>(engine, arguments, [&](AttentionCall& call, const SplitPlan& splits) -> Result<void> {
     if (auto workspace = check_given_workspace(call, splits); !workspace) return workspace;
     Result<void> ready = engine.is_ready(call);
-    if (ready || splits.splits == 1 || ready.error().status != WAVEJIT_NOT_READY) return ready;
+    if (ready || !splits.may_go_whole() || ready.error().status != WAVEJIT_NOT_READY) return ready;
     // As run_cold.
     if (asked_whole<void>(engine, call.arguments(), [&](AttentionCall& whole) { return engine.is_ready(whole); }))
       return {};

@@ -80,13 +80,15 @@ void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const 
     set_units(all, call_);
 }
 
-void AttentionCall::plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t batch,
-                                 std::uint32_t rows, families::LaunchPlan& plan) {
+void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> kernels, std::size_t number,
+                                 const Arguments& split, std::uint32_t batch, std::uint32_t rows,
+                                 families::LaunchPlan& plan) {
   combine_ = combine_arguments(split, problem_.shape);
   combine_.few_rows = rows;
-  const auto& combine = kernel.get<attention_combine::CombineKernel>();
+  const auto& combine = kernels[number]->get<attention_combine::CombineKernel>();
   plan.add(launch_of(attention_combine::launch_geometry(combine, batch, problem_.query_heads, rows), &combine_,
-                     attention_combine::argument_bytes(combine)));
+                     attention_combine::argument_bytes(combine)),
+           number);
 }
 
 // Before the kernel that walks them.
@@ -123,7 +125,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
     arguments_.all.rows.few_rows = problem_.query_length;
   plan.add(launch_of(geometry, &arguments_, argument_bytes(spec)), 0);
   if (splits_.splits != 1) [[unlikely]]
-    plan_combine(*kernels[1], arguments_.all.paged.all, batch, problem_.query_length, plan);
+    plan_combine(kernels, 1, arguments_.all.paged.all, batch, problem_.query_length, plan);
   return {};
 }
 
@@ -142,10 +144,34 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   plan.add(launch_of(launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length, splits_.splits,
                                      problem_.group()),
                      &*listed_, sizeof *listed_));
-  if (splits_.splits == 1) return {};
-  plan_combine(*kernels[1], listed_->all.all, batch, problem_.query_length, plan);
+  if (!splits_.parts()) return {};
+  if (splits_.second_splits != 0) {
+    fill_second(std::uint64_t{first} * problem_.query_length);
+    plan.add(launch_of(launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
+                                       splits_.second_splits, problem_.group()),
+                       &*second_, sizeof *second_),
+             0);
+  }
+  plan_combine(kernels, 1, listed_->all.all, batch, problem_.query_length, plan);
   combine_.lists = listed_->lists;
+  if (splits_.second_splits == 0) return {};
+  combine_.lists.second_counts = second_->lists.counts;
+  combine_.lists.second_length = second_->lists.length;
+  combine_.lists.second_first_part = second_->lists.first_part;
   return {};
+}
+
+// As the first list's walk but for the cache, the list and the number of runs. Its chunks count behind the first one's.
+[[gnu::cold, gnu::noinline]] void AttentionCall::fill_second(std::uint64_t first_query) {
+  second_ = listed_;
+  Arguments& all = second_->all.all;
+  set_keys(all, call_.second_k, call_.second_v, static_cast<std::uint64_t>(bytes_of(problem_.shape.dtype)));
+  all.splits = splits_.second_splits;
+  all.split_multiplier = division_multiplier(splits_.second_splits);
+  if (problem_.shape.paged) second_->all.pages.pages = static_cast<std::uint32_t>(call_.second_k.sizes[0]);
+  second_->lists = attention::list_arguments(second_list_of(call_), problem_.second_slots, false, first_query);
+  second_->lists.first_part = listed_->lists.parts;
+  listed_->lists.parts = second_->lists.parts += listed_->lists.parts;
 }
 
 Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
@@ -164,7 +190,7 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   plan.add(launch_of(
       launch_geometry(few, target_, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()),
       &*few_, sizeof *few_));
-  if (splits_.splits != 1) plan_combine(*kernels[2], few_->paged.all, problem_.batch, few_rows, plan);
+  if (splits_.splits != 1) plan_combine(kernels, 2, few_->paged.all, problem_.batch, few_rows, plan);
   return {};
 }
 
@@ -196,6 +222,7 @@ families::WorkspaceWords AttentionCall::workspace_words() const {
     return {.reason = "lists of key blocks",
             .captured = "walks are made of lists of key blocks",
             .instead = "lists with less room (list_capacity)"};
+  if (splits_.second_splits != 0) return attention::words_of_two_lists();
   const std::string count = std::to_string(splits_.splits);
   return {
       .reason = "splits = " + count, .captured = "keys are split (" + count + " splits)", .instead = "fewer splits"};

@@ -36,10 +36,11 @@ class AttentionCall final : public families::Call {
   Result<void> plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
                           families::LaunchPlan& plan);
   void fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory, LimitedArguments& arguments) const;
-  void plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t batch, std::uint32_t rows,
-                    families::LaunchPlan& plan);
+  void plan_combine(std::span<const families::KernelSpec* const> kernels, std::size_t number, const Arguments& split,
+                    std::uint32_t batch, std::uint32_t rows, families::LaunchPlan& plan);
   Result<void> plan_key_lists(std::span<const families::KernelSpec* const> kernels, const void* memory,
                               families::LaunchPlan& plan);
+  void fill_second(std::uint64_t first_query);
   void plan_lists(const ForwardKernel& spec, const void* memory, families::LaunchPlan& plan);
 
   const wavejit_attention_forward_arguments& call_;
@@ -51,6 +52,7 @@ class AttentionCall final : public families::Call {
   ListedArguments arguments_;
   std::optional<LimitedArguments> few_;       // of the kernel of few rows
   std::optional<KeyListedArguments> listed_;  // of listed keys
+  std::optional<KeyListedArguments> second_;  // of a second list
   attention_combine::Arguments combine_;
   attention_block_lists::Arguments lists_;
 };

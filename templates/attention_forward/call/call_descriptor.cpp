@@ -63,6 +63,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   if (problem.shape.listed) {
     descriptor.top_k = problem.top_k;
     descriptor.list_each_head = problem.key_list_heads > 1;
+    descriptor.second_top_k = problem.second_top_k;
   }
   if (call.max_total_keys > 0) descriptor.total_keys = call.max_total_keys;
   if (call.splits > 0) descriptor.splits = call.splits;

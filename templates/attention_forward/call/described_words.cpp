@@ -12,6 +12,7 @@
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/descriptor_words.h"
 #include "templates/attention_forward/call/key_lists.h"
+#include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/words.h"
 
@@ -211,6 +212,20 @@ std::string top_k_text(const Said& said) {
          (said.mixed_lists ? ":mixed" : "");
 }
 
+Row second_top_k_word() {
+  return families::value_word<Said>(
+      "second_top_k", "<n>",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto count = whole_number(value);
+        if (!count || *count < 1 || *count > attention::max_top_k)
+          return wrong(word, "is no length of lists; accepted: second_top_k=1 to second_top_k=" +
+                                 std::to_string(attention::max_top_k));
+        said.second_top_k = *count;
+        return {};
+      },
+      [](const Said& said) { return said.second_top_k == 0 ? std::string() : std::to_string(said.second_top_k); });
+}
+
 Row splits_word() {
   return families::value_word<Said>(
       "splits", "<n>|auto",
@@ -299,7 +314,7 @@ Rows make_rows() {
        attention::lengths_word<Said>("k_lengths", max_length, [](auto& said) -> auto& { return said.key_lengths; }),
        total_keys_word(), first_keys_word(),
        families::value_word<Said>("lists", "<rows>x<keys>[:alike][:<percent>]", take_lists, lists_text),
-       families::value_word<Said>("top_k", "<n>[:slots][:heads][:mixed]", take_top_k, top_k_text),
+       families::value_word<Said>("top_k", "<n>[:slots][:heads][:mixed]", take_top_k, top_k_text), second_top_k_word(),
        attention::scale_word<Said>()});
   for (const Modifier modifier : described_modifiers) rows.push_back(attention::modifier_word<Said>(modifier));
   add_flags(rows, true);
@@ -331,6 +346,15 @@ Result<void> finish_key_lists(ProblemDescriptor& said) {
     return fail(WAVEJIT_INVALID_ARGUMENT,
                 "descriptor: top_k with :slots; accepted: neither causal nor packed queries nor lengths beside slots, "
                 "which have no order");
+  if (said.second_top_k != 0 && !shape.slots)
+    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: second_top_k=" + std::to_string(said.second_top_k) +
+                                              "; accepted: top_k=<n>:slots beside it");
+  if (said.second_top_k != 0)
+    if (const AttentionProblem problem = problem_of(said); parts_of_lists(problem) > most_parts_of_lists(problem))
+      return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: second_top_k=" + std::to_string(said.second_top_k) +
+                                                "; accepted: both lists of up to " +
+                                                std::to_string(most_parts_of_lists(problem)) + " chunks of " +
+                                                std::to_string(list_chunk_keys) + " entries together");
   shape.mask = Mask::none;
   shape.whole_tiles = false;
   shape.set_rows(rows_of_key_lists(static_cast<std::uint32_t>(said.query_heads / said.kv_heads)));
@@ -355,6 +379,9 @@ Result<void> finish(ProblemDescriptor& said) {
   shape.mask = choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask;
   if (shape.listed)
     if (auto good = finish_key_lists(said); !good) return good;
+  if (!shape.listed && said.second_top_k != 0)
+    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: second_top_k=" + std::to_string(said.second_top_k) +
+                                              "; accepted: top_k=<n>:slots beside it");
   return check_prefix(mask, said.key_length);
 }
 

@@ -63,7 +63,8 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
   std::vector<ProblemDescriptor> each;
   if (descriptor.shape.listed) {
     // As one length: whole, and where there is more than a chunk, cut.
-    const bool has_chunks = descriptor.splits <= 0 && descriptor.top_k > list_chunk_keys;
+    const bool has_chunks =
+        descriptor.splits <= 0 && descriptor.top_k > list_chunk_keys && descriptor.second_top_k == 0;
     each.push_back(descriptor);
     if (has_chunks)
       for (const std::int64_t splits : {1, 2}) each.emplace_back(descriptor).splits = splits;
@@ -147,6 +148,7 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
     problem.top_k = static_cast<std::uint32_t>(descriptor.top_k);
     problem.key_list_heads = descriptor.list_each_head ? problem.kv_heads : 1;
     problem.causal = descriptor.mask.causal;
+    problem.second_top_k = static_cast<std::uint32_t>(descriptor.second_top_k);
     problem.uneven_lengths = false;
   }
   problem.any_bits = descriptor.invariance == "none";

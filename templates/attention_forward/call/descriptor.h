@@ -60,7 +60,8 @@ struct ProblemDescriptor {
   std::int64_t top_k = 0;
   bool list_each_head = false;
   bool mixed_lists = false;
-  MaskWords mask;  // what the words said; shape.mask is what they amount to
+  std::int64_t second_top_k = 0;  // of a second list over a cache of its own
+  MaskWords mask;                 // what the words said; shape.mask is what they amount to
   std::array<DescribedModifier, modifier_count> modifiers;
   std::int64_t splits = -1;  // −1: not said, 0: auto
   std::string scale;         // as written: one text, one problem; empty: 1 / sqrt(head dim)

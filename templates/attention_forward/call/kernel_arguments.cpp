@@ -30,21 +30,14 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
   const auto bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.dtype));
   const std::uint64_t o_bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.output_type()));
   arguments.q = address(call.q.data);
-  arguments.k = address(call.k.data);
-  arguments.v = address(call.v.data);
   arguments.o = address(call.o.data);
   arguments.q_batch_stride = stride(call.q, 0, bytes);
-  arguments.k_batch_stride = stride(call.k, 0, bytes);
-  arguments.v_batch_stride = stride(call.v, 0, bytes);
   arguments.o_batch_stride = stride(call.o, 0, o_bytes);
   arguments.q_head_stride = stride(call.q, 2, bytes);
-  arguments.k_head_stride = stride(call.k, 2, bytes);
-  arguments.v_head_stride = stride(call.v, 2, bytes);
   arguments.o_head_stride = stride(call.o, 2, o_bytes);
   arguments.q_row_stride = row_bytes(call.q, bytes);
-  arguments.k_row_stride = row_bytes(call.k, bytes);
-  arguments.v_row_stride = row_bytes(call.v, bytes);
   arguments.o_row_stride = row_bytes(call.o, o_bytes);
+  set_keys(arguments, call.k, call.v, bytes);
   if (problem.shape.lse) {
     arguments.lse = address(call.lse.data);
     arguments.lse_batch_stride = stride(call.lse, 0, lse_element_bytes);
@@ -82,6 +75,17 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
     set_score_arguments(fields.modifier, fields.tensor != nullptr ? call.*fields.tensor : none,
                         fields.number != nullptr ? call.*fields.number : 0, problem.scale_log2e, arguments.scores);
   }
+}
+
+void set_keys(Arguments& arguments, const wavejit_tensor& k, const wavejit_tensor& v, std::uint64_t bytes) {
+  arguments.k = address(k.data);
+  arguments.v = address(v.data);
+  arguments.k_batch_stride = stride(k, 0, bytes);
+  arguments.v_batch_stride = stride(v, 0, bytes);
+  arguments.k_head_stride = stride(k, 2, bytes);
+  arguments.v_head_stride = stride(v, 2, bytes);
+  arguments.k_row_stride = row_bytes(k, bytes);
+  arguments.v_row_stride = row_bytes(v, bytes);
 }
 
 void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call) {

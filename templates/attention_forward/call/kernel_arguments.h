@@ -15,6 +15,9 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, const boards::Board& target,
                     const families::Toggles& toggles);
 
+// Where keys and values stand, `bytes` an element.
+void set_keys(Arguments& arguments, const wavejit_tensor& k, const wavejit_tensor& v, std::uint64_t bytes);
+
 // Rows of vectorised pages, over what fill_arguments has made of strides.
 void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call);
 

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/key_lists.h"
 
+#include <array>
 #include <string>
 
 #include "families/call/refusal.h"
+#include "families/call/tensor_memory.h"
+#include "templates/attention/call/data_type.h"
+#include "templates/attention_forward/call/splits.h"
 
 namespace wavejit::attention_forward {
 namespace {
 
 using refusal::bad;
+using refusal::Named;
 using refusal::refuse;
 
 // What goes with no list.
@@ -37,7 +42,38 @@ Result<void> check_beside(const wavejit_attention_forward_arguments& call, const
   return {};
 }
 
+// Of a problem that has all of the first list's.
+Result<void> take_second_list(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
+  const auto named = attention::check_second_keys(second_list_of(call), problem.batch,
+                                                  std::uint64_t{problem.batch} * problem.query_length);
+  if (!named) return std::unexpected(named.error());
+  for (const auto& [output, element] : {std::pair{Named{"o", &call.o}, attention::element_bytes_of(call.o)},
+                                        {Named{"lse", &call.lse}, std::uint64_t{sizeof(float)}}}) {
+    if (output.tensor->data == nullptr) continue;
+    for (const Named& cache : {Named{"second_k", &call.second_k}, Named{"second_v", &call.second_v}})
+      if (auto apart = attention::check_apart(output, families::range_of(*output.tensor, element), cache.name,
+                                              families::range_of(*cache.tensor, attention::element_bytes_of(call.q)));
+          !apart)
+        return apart;
+  }
+  // One kernel walks both.
+  if (!named->in_rows) problem.shape.paged = true;
+  problem.second_top_k = static_cast<std::uint32_t>(call.second_top_k);
+  problem.second_slots = named->slots;
+  if (const std::uint64_t most = most_parts_of_lists(problem); parts_of_lists(problem) > most)
+    return attention::refuse_parts(second_list_of(call), most);
+  return {};
+}
+
 }  // namespace
+
+Result<void> check_key_list_fields(const wavejit_attention_forward_arguments& call) {
+  const attention::KeyListCall lists = key_lists_of(call);
+  if (auto good = attention::check_list_fields(lists, call.k.sizes[2]); !good) return good;
+  const std::array<attention::SecondTensor, 2> tensors = {
+      {{{"second_k", &call.second_k}, {"k", &call.k}}, {{"second_v", &call.second_v}, {"v", &call.v}}}};
+  return attention::check_second_list(lists, second_list_of(call), tensors, call.k.sizes[2], call.q.dtype);
+}
 
 Result<void> take_key_lists(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
   if (call.key_indices == nullptr) [[likely]]
@@ -58,8 +94,10 @@ Result<void> take_key_lists(const wavejit_attention_forward_arguments& call, Att
   problem.uneven_lengths = false;
   if (!shape.slots) return {};
   shape.paged = !named->in_rows;
-  shape.single_keys = shape.paged && call.k.sizes[1] == 1;
   problem.slots = problem.key_length = named->slots;
+  if (call.second_indices != nullptr)
+    if (auto second = take_second_list(call, problem); !second) return second;
+  shape.single_keys = shape.paged && call.k.sizes[1] == 1;
   return {};
 }
 

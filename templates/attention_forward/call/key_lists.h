@@ -3,7 +3,7 @@
 // a problem.
 #pragma once
 
-#include "templates/attention/call/key_lists.h"
+#include "templates/attention/call/second_list.h"
 #include "templates/attention_forward/call/problem.h"
 
 namespace wavejit::attention_forward {
@@ -26,6 +26,14 @@ inline attention::KeyListCall key_lists_of(const wavejit_attention_forward_argum
 inline bool names_slots(const wavejit_attention_forward_arguments& call) {
   return call.key_indices != nullptr && call.key_slots != 0;
 }
+
+// The second list, as if it were a call's only one.
+inline attention::KeyListCall second_list_of(const wavejit_attention_forward_arguments& call) {
+  return attention::second_list_of(key_lists_of(call), call.second_indices, call.second_counts, call.second_top_k,
+                                   call.second_indices_row_stride, call.second_k, call.second_v);
+}
+// Fields by themselves, before sizes are looked at.
+Result<void> check_key_list_fields(const wavejit_attention_forward_arguments& call);
 
 // A tile of the heads that share a kv head, of one query.
 inline RowPlan rows_of_key_lists(std::uint32_t group) { return {.rows = query_rows(group), .packed_heads = true}; }

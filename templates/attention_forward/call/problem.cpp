@@ -109,7 +109,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     if (auto sizes = check_sizes(named, of_keys, of_keys && (paged || slots) ? max_pages : max_batch); !sizes)
       return sizes;
   }
-  if (auto lists = attention::check_list_fields(key_lists_of(a), a.k.sizes[2]); !lists) return lists;
+  if (auto lists = check_key_list_fields(a); !lists) return lists;
   Extents extents;
   if (auto sequences = check_sequences(sequences_of(a), extents); !sequences) return sequences;
   const std::int64_t kv_batch = paged || slots ? a.k.sizes[0] : a.key_starts != nullptr ? 1 : extents.sequences;
@@ -219,6 +219,8 @@ Result<void> check_device_lengths(families::DeviceMemory& memory, const Attentio
       !lengths)
     return lengths;
   if (auto counts = attention::check_device_counts(memory, key_lists_of(call), problem.query_rows); !counts)
+    return counts;
+  if (auto counts = attention::check_second_counts(memory, second_list_of(call), problem.query_rows); !counts)
     return counts;
   return check_device_lists(memory, problem, call);
 }

@@ -63,6 +63,8 @@ struct AttentionProblem {
   std::uint32_t top_k = 0;
   std::uint32_t key_list_heads = 1;
   std::uint32_t slots = 0;
+  std::uint32_t second_top_k = 0;  // of a second list over a cache of so many slots; 0: none
+  std::uint32_t second_slots = 0;
   bool causal = false;
   BlockLists lists = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool any_bits = false;  // invariance=none: accepted, and nothing follows from it

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "templates/attention/call/key_lists.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/call/mix.h"
@@ -26,6 +27,8 @@ constexpr std::uint64_t run_cost = 1;
 constexpr std::uint64_t combine_cost = 4;
 constexpr std::uint64_t most_rounds = 8;
 constexpr std::uint64_t rounds_of_uneven_lengths = 16;
+// A workgroup of packed heads reaches the records of a group's last head by a 32-bit offset.
+constexpr std::uint64_t reach_of_records = std::uint64_t{1} << 31;
 
 std::uint32_t chunks_of(const AttentionProblem& problem) {
   const std::uint32_t chunk = problem.keys_of_chunk();
@@ -90,26 +93,30 @@ SplitPlan choose(const AttentionProblem& problem, const boards::Board& target, s
   return fill_device(problem, target, chunks);
 }
 
+// Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
+std::uint64_t most_splits(std::uint64_t heads) { return 0xFFFFFFFF / (heads * heads); }
+// They are z of the grid where keys are listed.
+std::uint64_t most_listed_splits(const AttentionProblem& problem) {
+  constexpr std::uint64_t most_of_grid = 0xFFFF;
+  return std::min(most_splits(problem.query_heads), most_of_grid / problem.kv_heads);
+}
+
 // Of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after those of
 // the one before.
 SplitPlan plan_all(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits,
                    std::uint64_t rows_of_head) {
   SplitPlan plan = choose(problem, target, kv_splits);
   if (plan.splits == 1) return plan;
-  // Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
   const std::uint64_t heads = problem.query_heads;
-  plan.splits = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.splits, 0xFFFFFFFF / (heads * heads)));
-  // They are z of the grid where keys are listed.
-  constexpr std::uint64_t most_of_grid = 0xFFFF;
+  plan.splits = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.splits, most_splits(heads)));
   if (problem.shape.listed)
-    plan.splits = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.splits, most_of_grid / problem.kv_heads));
+    plan.splits = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.splits, most_listed_splits(problem)));
   if (plan.splits <= 1) return {.reason = Reason::beyond_kernels};
   const std::uint32_t slots = chunks_of(problem);
-  // A workgroup of packed heads reaches the records of a group's last head by a 32-bit offset.
-  constexpr std::uint64_t reach = std::uint64_t{1} << 31;
   if (problem.shape.packed_heads &&
       rows_of_head * problem.group() * slots >=
-          reach / static_cast<std::uint64_t>(attention_combine::record_bytes(problem.shape.head_dim_v))) [[unlikely]]
+          reach_of_records / static_cast<std::uint64_t>(attention_combine::record_bytes(problem.shape.head_dim_v)))
+      [[unlikely]]
     return {.reason = Reason::beyond_kernels};
   const auto bytes = attention_combine::workspace_bytes(problem.query_rows, heads, slots, problem.shape.head_dim_v);
   if (slots > attention_combine::max_slots || !bytes) [[unlikely]]
@@ -149,7 +156,61 @@ SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target
   return of_round;
 }
 
+// Of two lists: chunks a run as one list of all of them would have, and as many runs of each as that makes.
+SplitPlan runs_of_lists(const AttentionProblem& problem, const boards::Board& target,
+                        std::optional<std::int32_t> kv_splits) {
+  const std::uint64_t first = attention::parts_of_list(problem.top_k);
+  const std::uint64_t second = attention::parts_of_list(problem.second_top_k);
+  std::uint64_t of_run = 1;
+  if (const std::uint32_t asked =
+          problem.splits > 0 ? problem.splits : static_cast<std::uint32_t>(kv_splits.value_or(0));
+      asked > 0) {
+    of_run = ceil_div(std::max(first, second), std::uint64_t{asked});
+  } else {
+    AttentionProblem both = problem;
+    both.top_k = static_cast<std::uint32_t>((first + second) * problem.keys_of_chunk());
+    of_run = ceil_div(first + second, std::uint64_t{choose(both, target, kv_splits).splits});
+  }
+  const auto splits = [&](std::uint64_t chunks) {
+    return static_cast<std::uint32_t>(std::min(ceil_div(chunks, of_run), most_listed_splits(problem)));
+  };
+  return {.splits = splits(first), .second_splits = splits(second), .reason = Reason::two_lists};
+}
+
+// As plan_walk, of two lists: their parts are merged, whatever a workspace has room for.
+SplitPlan plan_two_lists(const AttentionProblem& problem, const boards::Board& target,
+                         std::optional<std::int32_t> kv_splits, std::uint64_t reach) {
+  const std::uint64_t of_query = parts_of_lists(problem) * problem.query_heads *
+                                 static_cast<std::uint64_t>(attention_combine::record_bytes(problem.shape.head_dim_v));
+  const bool has_workspace = reach != any_reach;
+  const std::uint64_t limit = has_workspace ? reach : most_workspace;
+  SplitPlan all = runs_of_lists(problem, target, kv_splits);
+  all.workspace_bytes = of_query * problem.query_rows;
+  const std::uint64_t of_sequence = of_query * problem.query_length;
+  // Who brings too little for one sequence is told what all of them take.
+  if (all.workspace_bytes <= limit || problem.packed_queries || (has_workspace && reach < of_sequence)) return all;
+  const std::uint64_t fitting = std::clamp<std::uint64_t>(limit / of_sequence, 1, problem.batch);
+  AttentionProblem round = problem;
+  round.batch = static_cast<std::uint32_t>(ceil_div(problem.batch, ceil_div(problem.batch, fitting)));
+  round.query_rows = std::uint64_t{round.batch} * problem.query_length;
+  SplitPlan of_round = runs_of_lists(round, target, kv_splits);
+  of_round.workspace_bytes = of_query * round.query_rows;
+  of_round.sequences_a_round = round.batch;
+  return of_round;
+}
+
 }  // namespace
+
+std::uint64_t parts_of_lists(const AttentionProblem& problem) {
+  return std::uint64_t{attention::parts_of_list(problem.top_k)} + attention::parts_of_list(problem.second_top_k);
+}
+
+std::uint64_t most_parts_of_lists(const AttentionProblem& problem) {
+  const std::uint64_t rows = problem.packed_queries ? problem.query_rows : problem.query_length;
+  const std::uint64_t of_part =
+      rows * problem.group() * static_cast<std::uint64_t>(attention_combine::record_bytes(problem.shape.head_dim_v));
+  return std::min<std::uint64_t>(attention_combine::max_slots, (reach_of_records - 1) / of_part);
+}
 
 bool has_parts_by_sequence(const AttentionProblem& problem) {
   if (problem.shape.block_lists || problem.shape.listed || !problem.packed_queries ||
@@ -164,6 +225,8 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
                       std::optional<std::int32_t> kv_splits, bool pinned, std::uint64_t reach) {
   if (problem.shape.block_lists) [[unlikely]]
     return {.workspace_bytes = walk_bytes(problem).value_or(0), .reason = Reason::lists};
+  if (problem.second_top_k != 0) [[unlikely]]
+    return plan_two_lists(problem, target, kv_splits, reach);
   const bool one_walk = pinned || problem.splits > 1 || kv_splits.value_or(1) > 1;
   std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
   if (few_rows == 0) [[likely]]
@@ -185,7 +248,7 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
 
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target) {
   if (plan.few_rows == 0) [[likely]] {
-    if (plan.splits != 1) {
+    if (plan.parts()) {
       AttentionShape shape = problem.shape.of_split_kernel();
       if (has_parts_by_sequence(problem)) [[unlikely]]
         shape.rows = QueriesOf::few;
@@ -242,9 +305,14 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
         return "the call's workspace has no room for the parts of one sequence, or of one row of each";
       case Reason::beyond_kernels:
         return "more chunks, heads or rows than kernels of split keys count";
+      case Reason::two_lists:
+        return "the parts of two lists are merged";
     }
     return {};
   };
+  if (plan.second_splits != 0)
+    return std::to_string(plan.splits) + " and, of the second list, " + std::to_string(plan.second_splits) + ", " +
+           std::to_string(plan.workspace_bytes) + " bytes of workspace" + rounds_of(plan, problem) + ": " + reason();
   if (plan.splits == 1) return "1: " + reason();
   const std::uint32_t chunks = chunks_of(problem);
   const std::uint32_t run = (chunks + plan.splits - 1) / plan.splits;

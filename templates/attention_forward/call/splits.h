@@ -23,14 +23,21 @@ struct SplitPlan {
     beyond_kernels,    // more chunks, heads or rows than kernels count
     lists,             // walks of lists are not cut
     beyond_workspace,  // there is one, and it has no room for the parts of one sequence
+    two_lists,         // each walked by a launch of its own: parts are merged, however many splits there are
   };
-  std::uint32_t splits = 1;           // 1: the kernel that does not split
+  std::uint32_t splits = 1;           // 1: the kernel that does not split, unless there is a second list
+  std::uint32_t second_splits = 0;    // of a second list; 0: there is none
   std::uint64_t workspace_bytes = 0;  // of one round; of lists: their walks
   // 0: all sequences at once. Else so many at a time, one round after the other over the same workspace.
   std::uint32_t sequences_a_round = 0;
   Reason reason = Reason::whole;
   // Not 0: sequences of up to so many query rows have a kernel of their own (mix.h), and only its keys are split.
   std::uint32_t few_rows = 0;
+
+  // Kernels leave parts, which another one merges.
+  bool parts() const { return splits != 1 || second_splits != 0; }
+  // There are as good kernels that leave none.
+  bool may_go_whole() const { return splits != 1 && second_splits == 0; }
 };
 
 inline constexpr std::uint64_t any_reach = ~std::uint64_t{0};
@@ -51,6 +58,10 @@ inline constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20;
 bool has_parts_by_sequence(const AttentionProblem& problem);
 SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& target,
                       std::optional<std::int32_t> kv_splits, bool pinned = false, std::uint64_t reach = any_reach);
+
+// Chunks of both lists of a query, and how many kernels can merge.
+std::uint64_t parts_of_lists(const AttentionProblem& problem);
+std::uint64_t most_parts_of_lists(const AttentionProblem& problem);
 
 // What the kernels that walk the keys are asked for.
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target);

@@ -50,7 +50,8 @@ Result<void> check_workspace(const wavejit_attention_forward_arguments& call, st
                       std::string("memory that ") + name + " does not use"));
   };
   for (const Named& named :
-       {Named{"q", &call.q}, Named{"k", &call.k}, Named{"v", &call.v}, Named{"o", &call.o}, Named{"lse", &call.lse}})
+       {Named{"q", &call.q}, Named{"k", &call.k}, Named{"v", &call.v}, Named{"second_k", &call.second_k},
+        Named{"second_v", &call.second_v}, Named{"o", &call.o}, Named{"lse", &call.lse}})
     if (named.tensor->data != nullptr &&
         surely_share(range_of(*named.tensor, named.tensor->dtype == WAVEJIT_FP32 ? 4 : 2), workspace))
       return taken(named.name);
@@ -63,6 +64,7 @@ Result<void> check_workspace(const wavejit_attention_forward_arguments& call, st
         NamedArray{"list_indices", call.list_indices, 1}, NamedArray{"full_indices", call.full_indices, 1},
         NamedArray{"list_counts", call.list_counts, 1}, NamedArray{"full_counts", call.full_counts, 1},
         NamedArray{"key_indices", call.key_indices, 1}, NamedArray{"key_counts", call.key_counts, 1},
+        NamedArray{"second_indices", call.second_indices, 1}, NamedArray{"second_counts", call.second_counts, 1},
         NamedArray{"list_starts", call.list_starts, 1}, NamedArray{"full_starts", call.full_starts, 1}})
     if (array.data != nullptr && surely_share(range_of_array(array), workspace)) return taken(array.name);
   return {};

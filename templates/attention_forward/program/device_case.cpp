@@ -17,13 +17,15 @@ wavejit_tensor vector_tensor(void* data, std::int64_t batches, std::int64_t head
 
 }  // namespace
 
-DeviceCase::DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra)
+DeviceCase::DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, SecondCache second, Tensor o,
+                       Tensor lse, Extra extra)
     : problem_(problem),
       sequences_(sequences_of(problem)),
       pages_(page_table_of(problem)),
       q_(std::move(q)),
       k_(std::move(k)),
       v_(std::move(v)),
+      second_(std::move(second)),
       o_(std::move(o)),
       lse_(std::move(lse)),
       extra_(std::move(extra)) {
@@ -122,6 +124,13 @@ void DeviceCase::describe() {
       call_.block_table = nullptr;
       call_.key_lengths = nullptr;
       call_.table_columns = call_.max_key_length = 0;
+    }
+    if (extra_.second_top_k != 0) {
+      call_.second_k = described(second_.k, dtype);
+      call_.second_v = described(second_.v, dtype);
+      call_.second_indices = static_cast<const std::int32_t*>(extra_.second_indices.data());
+      call_.second_counts = static_cast<const std::int32_t*>(extra_.second_counts.data());
+      call_.second_top_k = extra_.second_top_k;
     }
   }
   call_.splits = problem_.splits;

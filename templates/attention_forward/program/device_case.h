@@ -73,6 +73,8 @@ class DeviceCase {
     DeviceArray list_counts, list_indices;
     DeviceArray key_indices, key_counts;
     KeyLists key_lists;  // without the arrays
+    DeviceArray second_indices, second_counts;
+    std::int64_t second_top_k = 0;
     std::int64_t list_row_blocks = 0;
     std::int64_t list_capacity = 0;
 
@@ -82,7 +84,13 @@ class DeviceCase {
     }
   };
 
-  DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra);
+  // The second cache, without rows where there is none.
+  struct SecondCache {
+    Tensor k, v;
+  };
+
+  DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, SecondCache second, Tensor o, Tensor lse,
+             Extra extra);
 
   // device_case_arrays.cpp.
   static Result<Tensor> make(wavejit_engine* engine, const Placement& placement, std::size_t element);
@@ -91,7 +99,8 @@ class DeviceCase {
   static Result<DeviceArray> make_bias(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs);
   static Result<void> fill_with_mark(const DeviceArray& memory, std::size_t first, std::size_t bytes);
   static Result<void> fill_margins(const Tensor& tensor);
-  Result<void> fill(const Tensor& tensor, Operand operand, const Inputs& inputs) const;
+  // `turned`: places from the last to the first.
+  Result<void> fill(const Tensor& tensor, Operand operand, const Inputs& inputs, bool turned = false) const;
   // device_case.cpp.
   wavejit_tensor described(const Tensor& tensor, wavejit_dtype dtype) const;
   static wavejit_tensor described_lse(const Tensor& tensor);
@@ -104,6 +113,7 @@ class DeviceCase {
   Tensor q_;
   Tensor k_;
   Tensor v_;
+  SecondCache second_;
   Tensor o_;
   Tensor lse_;  // without rows if it is not wanted
   Extra extra_;

@@ -59,16 +59,24 @@ std::vector<Token> tokens_in_memory(const Experiment& problem, const std::vector
 }
 
 // A slot is a key's place in the cache: in its page, or, of dense keys, in the rows of all sequences.
-KeyLists key_lists_of(const Experiment& problem) {
+struct BothLists {
+  KeyLists first, second;
+};
+// Slots of the second cache are counted from its end.
+BothLists key_lists_of(const Experiment& problem) {
   if (list_words(problem.text).top_k == 0) return {};
   const std::vector<Sequence> sequences = sequences_of(problem);
   const PageTable pages = page_table_of(problem);
   const std::int64_t slots = problem.paged() ? pages.pages * problem.page_size : problem.batch * problem.key_length;
-  return make_key_lists(problem, slots, [&](std::int64_t sequence, std::int64_t key) {
+  const auto slot_of = [&](std::int64_t sequence, std::int64_t key) {
     if (!problem.paged()) return sequences[static_cast<std::size_t>(sequence)].first_key + key;
     const std::int64_t column = (sequence * pages.columns) + (key / problem.page_size);
     return (pages.entries[static_cast<std::size_t>(column)] * problem.page_size) + (key % problem.page_size);
-  });
+  };
+  return {.first = make_key_lists(problem, slots, slot_of),
+          .second = make_second_lists(problem, slots, [&](std::int64_t sequence, std::int64_t key) {
+            return slots - 1 - slot_of(sequence, key);
+          })};
 }
 
 // A head of a page, from rows of `dim` elements to units of 8 dims (K) or of 8 keys (V).
@@ -111,12 +119,13 @@ Result<void> DeviceCase::fill_margins(const Tensor& tensor) {
   return fill_with_mark(tensor.memory, tensor.margin + tensor.bytes(), tensor.margin);
 }
 
-Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Inputs& inputs) const {
+Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Inputs& inputs, bool turned) const {
   if (auto margins = fill_margins(tensor); !margins) return margins;
   const Placement& placement = tensor.placement;
   if (placement.rows() == 0) return {};
-  const auto tokens =
+  auto tokens =
       tokens_in_memory(problem_, sequences_, pages_, operand == Operand::q, placement.batch * placement.length);
+  if (turned) std::ranges::reverse(tokens);
   const auto dim = static_cast<std::size_t>(placement.head_dim);
   const auto rows = static_cast<std::size_t>(placement.rows());
   const auto layout = operand == Operand::q ? static_cast<std::int32_t>(WAVEJIT_PAGES_OF_ROWS) : problem_.page_layout;
@@ -206,13 +215,15 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   const ListArrays lists = lists_of(problem);
   auto device_list_counts = on_device(engine, lists.counts);
   auto device_list_indices = on_device(engine, lists.indices);
-  KeyLists key_lists = key_lists_of(problem);
+  const auto [key_lists, second_lists] = key_lists_of(problem);
   auto device_key_indices = on_device(engine, key_lists.indices);
   auto device_key_counts = on_device(engine, key_lists.counts);
+  auto device_second_indices = on_device(engine, second_lists.indices);
+  auto device_second_counts = on_device(engine, second_lists.counts);
   auto device_table = on_device(engine, page_table_of(problem).entries);
-  for (const auto* made :
-       {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table,
-        &device_list_counts, &device_list_indices, &device_key_indices, &device_key_counts})
+  for (const auto* made : {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys,
+                           &device_table, &device_list_counts, &device_list_indices, &device_key_indices,
+                           &device_key_counts, &device_second_indices, &device_second_counts})
     if (!*made) return std::unexpected(made->error());
   Extra extra{.modifiers = {},
               .query_starts = std::move(*device_query_starts),
@@ -230,6 +241,9 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
                             .indices = {},
                             .counts = {},
                             .seen = {}},
+              .second_indices = std::move(*device_second_indices),
+              .second_counts = std::move(*device_second_counts),
+              .second_top_k = second_lists.top_k,
               .list_row_blocks = lists.row_blocks,
               .list_capacity = lists.capacity};
   for (const ProgramModifier& row : program_modifiers()) {
@@ -252,13 +266,21 @@ Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Ex
   auto q = make(engine, queries_of(problem), 2);
   auto k = make(engine, stored(problem, keys_of(problem)), 2);
   auto v = make(engine, stored(problem, values_of(problem)), 2);
+  const bool second = second_list_words(problem.text).top_k != 0;
+  const auto of_second = [&](Placement placement) {
+    if (!second) placement.heads = 0;
+    return placement;
+  };
+  auto second_k = make(engine, of_second(stored(problem, keys_of(problem))), 2);
+  auto second_v = make(engine, of_second(stored(problem, values_of(problem))), 2);
   auto o = make(engine, outputs_of(problem), problem.output_bytes());
   auto lse = make(engine, of_lse, 4);
-  for (const auto* tensor : {&q, &k, &v, &o, &lse})
+  for (const auto* tensor : {&q, &k, &v, &second_k, &second_v, &o, &lse})
     if (!*tensor) return std::unexpected(tensor->error());
   auto extra = make_extra(engine, problem, inputs, head_values);
   if (!extra) return std::unexpected(extra.error());
-  return DeviceCase(problem, std::move(*q), std::move(*k), std::move(*v), std::move(*o), std::move(*lse),
+  return DeviceCase(problem, std::move(*q), std::move(*k), std::move(*v),
+                    {.k = std::move(*second_k), .v = std::move(*second_v)}, std::move(*o), std::move(*lse),
                     std::move(*extra));
 }
 
@@ -269,6 +291,10 @@ Result<DeviceCase> DeviceCase::prepare(wavejit_engine* engine, const Experiment&
   if (auto filled = made->fill(made->q_, Operand::q, inputs); !filled) return std::unexpected(filled.error());
   if (auto filled = made->fill(made->k_, Operand::k, inputs); !filled) return std::unexpected(filled.error());
   if (auto filled = made->fill(made->v_, Operand::v, inputs); !filled) return std::unexpected(filled.error());
+  if (auto filled = made->fill(made->second_.k, Operand::k, inputs, true); !filled)
+    return std::unexpected(filled.error());
+  if (auto filled = made->fill(made->second_.v, Operand::v, inputs, true); !filled)
+    return std::unexpected(filled.error());
   return made;
 }
 

@@ -117,7 +117,8 @@ std::vector<std::string> published_list() {
        {"bf16 b2 q1 k300 h16/2 d128 lse top_k=200:mixed", "fp16 b1 q3 k130 h12 d64 causal lse top_k=90:heads:mixed",
         "bf16 b2 q2 k400 h48/1 d128 lse layout=paged:16 k_lengths=400,67 top_k=300:mixed",
         "fp16 b2 q4 k90 h10/5 d64 causal lse layout=packed q_lengths=4,1 k_lengths=33,90 top_k=40:mixed",
-        "bf16 b1 q1 k1500 h128/2 d64 lse top_k=700 splits=2", "bf16 b2 q1 k160 h6/3 d192/128 lse top_k=70:slots:mixed"})
+        "bf16 b1 q1 k1500 h128/2 d64 lse top_k=700 splits=2", "bf16 b2 q1 k160 h6/3 d192/128 lse top_k=70:slots:mixed",
+        "fp16 b2 q1 k300 h40/2 d64 lse layout=paged:16 top_k=260:slots:mixed second_top_k=90"})
     lines.push_back(fmt::format("attention_forward {}", words));
   return lines;
 }

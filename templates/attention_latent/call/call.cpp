@@ -210,6 +210,7 @@ Result<void> LatentCall::judge(families::DeviceMemory& memory) const {
 }
 
 families::WorkspaceWords LatentCall::workspace_words() const {
+  if (runs_.second_count != 0) return attention::words_of_two_lists();
   const std::string count = std::to_string(runs_.count);
   return {.reason = "splits = " + count, .captured = "keys are split (" + count + " runs)", .instead = "fewer splits"};
 }

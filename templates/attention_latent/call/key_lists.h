@@ -2,7 +2,7 @@
 // Lists of keys, one for each query: this family's call as attention/call/key_lists.h sees it.
 #pragma once
 
-#include "templates/attention/call/key_lists.h"
+#include "templates/attention/call/second_list.h"
 #include "templates/attention_latent/call/problem.h"
 
 namespace wavejit::attention_latent {
@@ -31,25 +31,12 @@ inline bool names_slots(const wavejit_attention_latent_arguments& call) {
 
 // The second list, as if it were a call's only one.
 inline attention::KeyListCall second_list_of(const wavejit_attention_latent_arguments& call) {
-  return {.key_indices = call.second_indices,
-          .key_counts = call.second_counts,
-          .top_k = call.second_top_k,
-          .key_indices_row_stride = call.second_indices_row_stride,
-          .key_slots = call.second_indices != nullptr ? 1 : 0,
-          .block_table = nullptr,
-          .query_starts = nullptr,
-          .key_starts = nullptr,
-          .key_lengths = nullptr,
-          .mask = 0,
-          .k = call.second_k,
-          .other = call.k_rope};
+  return attention::second_list_of(lists_of(call), call.second_indices, call.second_counts, call.second_top_k,
+                                   call.second_indices_row_stride, call.second_k, call.k_rope);
 }
 inline bool has_second_list(const wavejit_attention_latent_arguments& call) { return call.second_indices != nullptr; }
 // Before sizes are looked at.
 Result<void> check_second_list(const wavejit_attention_latent_arguments& call);
-
-Result<void> check_second_counts(families::DeviceMemory& memory, const LatentProblem& problem,
-                                 const wavejit_attention_latent_arguments& call);
 
 // Words and numbers of a problem whose sizes stand in it.
 Result<void> take_lists(const wavejit_attention_latent_arguments& call, LatentProblem& problem);

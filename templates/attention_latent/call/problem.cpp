@@ -344,7 +344,8 @@ Result<void> check_device_lengths(families::DeviceMemory& memory, const LatentPr
                            .sequences_from = nullptr};
   const attention::PagingCall pages = paging_of(call);
   if (auto counts = attention::check_device_counts(memory, lists_of(call), problem.query_rows); !counts) return counts;
-  if (auto counts = check_second_counts(memory, problem, call); !counts) return counts;
+  if (auto counts = attention::check_second_counts(memory, second_list_of(call), problem.query_rows); !counts)
+    return counts;
   return attention::check_device_lengths(memory, extents, sequences_of(call), is_paged(call) ? &pages : nullptr);
 }
 

@@ -22,6 +22,8 @@ using attention::max_batch;
 using attention::max_length;
 inline constexpr std::int64_t max_heads = 128;
 using families::max_splits;
+// Chunks of a row whose parts are merged: two million keys. Offsets of records then stay inside a descriptor.
+inline constexpr std::uint64_t most_chunks = 2048;
 
 // Everything of a call that changes code.
 struct LatentShape : AskedWords {

@@ -17,8 +17,6 @@ constexpr std::uint64_t combine_cost = 2;
 constexpr std::uint64_t most_fillings = 8;
 constexpr std::uint64_t fillings_of_uneven_lengths = 4;
 constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20U;
-// Chunks of a sequence: two million keys. Offsets of records then stay inside a descriptor.
-constexpr std::uint64_t most_chunks = 2048;
 
 std::uint64_t first_chunks_of(const LatentProblem& problem) {
   return ceil_div(problem.walked_keys(), problem.chunk_keys());

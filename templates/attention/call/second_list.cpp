@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/call/second_list.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "families/call/refusal.h"
+#include "templates/attention/call/limits.h"
+
+namespace wavejit::attention {
+namespace {
+
+using families::Failure;
+using families::Result;
+using families::refusal::bad;
+using families::refusal::pointer_text;
+using families::refusal::refuse;
+
+// The checks of a list name the first one's fields.
+Failure renamed(Failure failure) {
+  for (const auto& [first, second] :
+       {std::pair<std::string_view, std::string_view>{"key_indices_row_stride", "second_indices_row_stride"},
+        {"key_indices", "second_indices"},
+        {"key_counts", "second_counts"},
+        {"top_k", "second_top_k"},
+        {"k.sizes", "second_k.sizes"}})
+    if (failure.detail.starts_with(first)) {
+      failure.detail.replace(0, first.size(), second);
+      break;
+    }
+  return failure;
+}
+
+[[gnu::cold]] std::unexpected<Failure> refuse_number(const char* field, std::int64_t value,
+                                                     const std::string& accepted) {
+  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, field, std::to_string(value), accepted));
+}
+
+[[gnu::cold, gnu::noinline]] Result<void> refuse_rest(const KeyListCall& list, std::span<const SecondTensor> tensors) {
+  const std::string without = " without second_indices";
+  for (const auto& [second, first] : tensors)
+    if (second.tensor->data != nullptr)
+      return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(second.name) + ".data", pointer_text(second.tensor->data),
+                        "null" + without));
+  if (list.key_counts != nullptr)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "second_counts", pointer_text(list.key_counts), "null" + without));
+  if (list.top_k != 0) return refuse_number("second_top_k", list.top_k, "0" + without);
+  if (list.key_indices_row_stride != 0)
+    return refuse_number("second_indices_row_stride", list.key_indices_row_stride, "0" + without);
+  return {};
+}
+
+}  // namespace
+
+// Hot: without a second list nothing is looked at twice.
+Result<void> check_second_list(const KeyListCall& first, const KeyListCall& second,
+                               std::span<const SecondTensor> tensors, std::int64_t kv_heads, std::int32_t dtype) {
+  if (!second.has_lists()) [[likely]] {
+    bool nothing = second.key_counts == nullptr && (second.top_k | second.key_indices_row_stride) == 0;
+    for (const SecondTensor& each : tensors) nothing = nothing && each.second.tensor->data == nullptr;
+    return nothing ? Result<void>() : refuse_rest(second, tensors);
+  }
+  if (!first.names_slots())
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "second_indices", pointer_text(second.key_indices),
+                      "null, or slots beside key_indices with key_slots = 1"));
+  if (auto fields = check_list_fields(second, kv_heads); !fields) return std::unexpected(renamed(fields.error()));
+  for (const auto& [named, like] : tensors) {
+    if (named.tensor->data == nullptr)
+      return refuse(
+          bad(WAVEJIT_INVALID_ARGUMENT, std::string(named.name) + ".data", "null", "the cache of second_indices"));
+    if (auto sizes = check_sizes(named, true, max_pages); !sizes) return sizes;
+    for (const int dimension : {1, 2, 3}) {
+      const std::string source = std::string(like.name) + ".sizes[" + std::to_string(dimension) + "]";
+      if (auto size = check_size(named, dimension, like.tensor->sizes[dimension], source.c_str(), false); !size)
+        return size;
+    }
+    if (auto pages = check_size(named, 0, tensors.front().second.tensor->sizes[0], "second_k.sizes[0]", false); !pages)
+      return pages;
+    if (auto tensor = check_tensor(named, {.dtype = dtype}); !tensor) return tensor;
+  }
+  return {};
+}
+
+Result<NamedKeys> check_second_keys(const KeyListCall& second, std::uint64_t batch, std::uint64_t queries) {
+  auto named = check_named_keys(second, batch, queries);
+  if (!named) return std::unexpected(renamed(named.error()));
+  return named;
+}
+
+Result<void> check_second_counts(families::DeviceMemory& memory, const KeyListCall& second, std::uint64_t queries) {
+  auto counts = check_device_counts(memory, second, queries);
+  if (!counts) return std::unexpected(renamed(counts.error()));
+  return {};
+}
+
+std::unexpected<Failure> refuse_parts(const KeyListCall& second, std::uint64_t most) {
+  return refuse_number("second_top_k", second.top_k,
+                       "entries of which, with those of the first list, kernels can merge the parts: up to " +
+                           std::to_string(most) + " chunks of " + std::to_string(list_chunk_keys) + " in all");
+}
+
+}  // namespace wavejit::attention
