@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which kernels of attention_forward have golden facts.
+#include "kernels/facts.h"
+#include "targets/targets.h"
+#include "templates/attention_forward/kernel/block_lists/spec.h"
+#include "templates/attention_forward/kernel/combine/spec.h"
+#include "templates/attention_forward/kernel/parameters.h"
+
+namespace wavejit::tests {
+
+using attention_forward::DataType;
+using attention_forward::ForwardKernel;
+using attention_forward::Mask;
+using attention_forward::Modifier;
+using attention_forward::Modifiers;
+using attention_forward::OutputStore;
+using attention_forward::Pipeline;
+
+attention_forward::Modifiers all_code_modifiers() {
+  Modifiers all;
+  for (const auto& row : attention_forward::modifier_rows)
+    if (row.in_code) all.add(row.modifier);
+  return all;
+}
+
+namespace {
+
+// Each alone, and all together, which takes the most registers.
+void add_modified_kernels(std::vector<ForwardKernel>& specs) {
+  struct Variant {
+    Mask mask = Mask::none;
+    bool lse = false;
+    Modifiers modifiers = {};
+  };
+  const Variant variants[] = {
+      {.mask = Mask::window, .lse = true, .modifiers = {}},
+      {.modifiers = {Modifier::softcap}},
+      {.mask = Mask::window, .modifiers = {Modifier::softcap}},
+      {.modifiers = {Modifier::bias}},
+      {.mask = Mask::causal, .lse = true, .modifiers = {Modifier::alibi}},
+      {.mask = Mask::window, .lse = true, .modifiers = all_code_modifiers()},
+  };
+  for (const targets::Target& target : targets::all_targets())
+    for (const Pipeline pipeline : attention_forward::all_pipelines)
+      for (const int rows : attention_forward::tile_queries(target, pipeline))
+        for (const int head_dim : {64, 128})
+          for (const Variant& variant : variants) {
+            const ForwardKernel spec{{.dtype = DataType::bf16,
+                                      .head_dim_qk = head_dim,
+                                      .head_dim_v = head_dim,
+                                      .mask = variant.mask,
+                                      .lse = variant.lse,
+                                      .modifiers = variant.modifiers},
+                                     {.pipeline = pipeline,
+                                      .tile_queries = rows,
+                                      .output_store = attention_forward::default_output_store(target),
+                                      .target = std::string(target.id)}};
+            if (attention_forward::resources_of(spec)) specs.push_back(spec);
+          }
+}
+
+// O in f32: one kernel of each pipeline, and the combine kernel.
+void add_fp32_outputs(std::vector<families::KernelSpec>& specs) {
+  for (const targets::Target& target : targets::all_targets()) {
+    for (const Pipeline pipeline : attention_forward::all_pipelines) {
+      const ForwardKernel spec{{.dtype = DataType::bf16, .mask = Mask::causal, .lse = true, .output_fp32 = true},
+                               {.pipeline = pipeline,
+                                .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                                .target = std::string(target.id)}};
+      if (!attention_forward::resources_of(spec)) continue;
+      specs.emplace_back(spec);
+    }
+    specs.emplace_back(attention_combine::combine_of({{}, {.target = std::string(target.id)}}, true));
+  }
+}
+
+}  // namespace
+
+std::vector<ForwardKernel> all_kernel_specs() {
+  std::vector<ForwardKernel> specs;
+  for (const targets::Target& target : targets::all_targets())
+    for (const Pipeline pipeline : attention_forward::all_pipelines)
+      for (const int rows : attention_forward::tile_queries(target, pipeline))
+        for (const OutputStore store : {OutputStore::scalar, OutputStore::permlane})
+          for (const DataType dtype : {DataType::fp16, DataType::bf16})
+            for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims())
+              for (const Mask mask : {Mask::none, Mask::causal})
+                for (const bool lse : {false, true}) {
+                  const ForwardKernel spec{
+                      {.dtype = dtype, .head_dim_qk = dims.qk, .head_dim_v = dims.v, .mask = mask, .lse = lse},
+                      {.pipeline = pipeline,
+                       .tile_queries = rows,
+                       .output_store = store,
+                       .target = std::string(target.id)}};
+                  // Of the larger head dims one mask will do: time.
+                  if (dims.qk > 128 && (mask == Mask::none || !lse)) continue;
+                  if (attention_forward::resources_of(spec)) specs.push_back(spec);
+                }
+  add_modified_kernels(specs);
+  return specs;
+}
+
+namespace {
+
+// Two kernels that share a call: the one for long sequences with all that takes registers, the one for short ones as
+// decode has it.
+void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const targets::Target& target, DataType dtype,
+                          const attention_forward::HeadDims& dims) {
+  if (dims.qk > 128) return;  // time
+  for (const Pipeline pipeline : attention_forward::all_pipelines) {
+    const ForwardKernel many{{.dtype = dtype,
+                              .head_dim_qk = dims.qk,
+                              .head_dim_v = dims.v,
+                              .mask = Mask::window,
+                              .lse = true,
+                              .modifiers = all_code_modifiers(),
+                              .paged = true,
+                              .whole_tiles = pipeline != Pipeline::generic,
+                              .rows = attention_forward::QueriesOf::many},
+                             {.pipeline = pipeline,
+                              .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                              .output_store = attention_forward::default_output_store(target),
+                              .target = std::string(target.id)}};
+    if (attention_forward::resources_of(many)) specs.emplace_back(many);
+  }
+  if (dims != attention_forward::HeadDims{128, 128}) return;
+  const ForwardKernel few{
+      {.dtype = dtype, .mask = Mask::causal, .paged = true, .rows = attention_forward::QueriesOf::few},
+      {.split_keys = attention_forward::chunk_keys,
+       .packed_heads = true,
+       .tile_queries = 32,
+       .target = std::string(target.id)}};
+  specs.emplace_back(few);
+  specs.emplace_back(attention_combine::combine_of(few, false));
+}
+
+}  // namespace
+
+// Keys that lists name, by number through a table, which looks up most, and by slots of rows.
+static void add_kernels_of_key_lists(std::vector<families::KernelSpec>& specs, const targets::Target& target,
+                                     DataType dtype, const attention_forward::HeadDims& dims) {
+  for (const int tile : attention_forward::tile_queries(target, Pipeline::generic))
+    for (const int split : {0, attention::list_chunk_keys})
+      for (const bool slots : {false, true}) {
+        if (slots && split == 0) continue;  // time
+        ForwardKernel spec{
+            {.dtype = dtype,
+             .head_dim_qk = dims.qk,
+             .head_dim_v = dims.v,
+             .lse = split == 0,
+             .paged = !slots,
+             .listed = true,
+             .slots = slots},
+            {.split_keys = split, .packed_heads = true, .tile_queries = tile, .target = std::string(target.id)}};
+        if (!slots) spec.modifiers.add(Modifier::softcap);
+        if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+      }
+}
+
+std::vector<families::KernelSpec> split_kernel_specs() {
+  std::vector<families::KernelSpec> specs;
+  for (const targets::Target& target : targets::all_targets())
+    for (const DataType dtype : {DataType::fp16, DataType::bf16})
+      for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims()) {
+        for (const Pipeline pipeline : attention_forward::all_pipelines)
+          for (const Mask mask : {Mask::none, Mask::causal, Mask::window}) {
+            if (dims.qk > 128 && mask != Mask::causal) continue;  // time
+            const bool modified = mask == Mask::window;
+            const ForwardKernel spec{{.dtype = dtype,
+                                      .head_dim_qk = dims.qk,
+                                      .head_dim_v = dims.v,
+                                      .mask = mask,
+                                      .modifiers = modified ? all_code_modifiers() : Modifiers{}},
+                                     {.split_keys = attention_forward::chunk_keys,
+                                      .pipeline = pipeline,
+                                      .tile_queries = attention_forward::default_tile_queries(
+                                          target, pipeline, attention_forward::QueryRows::more, dims),
+                                      .target = std::string(target.id)}};
+            if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+          }
+        // Keys in pages of whole tiles.
+        for (const Pipeline pipeline : {Pipeline::dualwave, Pipeline::interleaved})
+          for (const int split : {0, attention_forward::chunk_keys})
+            for (const Mask mask : {Mask::causal, Mask::window}) {
+              const bool modified = mask == Mask::window;
+              const ForwardKernel spec{{.dtype = dtype,
+                                        .head_dim_qk = dims.qk,
+                                        .head_dim_v = dims.v,
+                                        .mask = mask,
+                                        .lse = split == 0,
+                                        .modifiers = modified ? all_code_modifiers() : Modifiers{},
+                                        .paged = true,
+                                        .whole_tiles = true},
+                                       {.split_keys = split,
+                                        .pipeline = pipeline,
+                                        .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                                        .target = std::string(target.id)}};
+              if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+            }
+        // Two query tiles a workgroup: plain, with all that a score may pass through, with left padding.
+        for (const bool modified : {false, true})
+          for (const bool first_keys : {false, true}) {
+            const ForwardKernel spec{{.dtype = dtype,
+                                      .head_dim_qk = dims.qk,
+                                      .head_dim_v = dims.v,
+                                      .mask = Mask::causal,
+                                      .lse = true,
+                                      .modifiers = modified ? all_code_modifiers() : Modifiers{},
+                                      .first_keys = first_keys},
+                                     {.paired_tiles = true,
+                                      .pipeline = Pipeline::dualwave,
+                                      .tile_queries = 256,
+                                      .output_store = attention_forward::default_output_store(target),
+                                      .target = std::string(target.id)}};
+            if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+          }
+        // Left padding, and keys that are looked up granule by granule or one by one.
+        if (dims.qk == dims.v && dims.qk <= 128 && dims.qk % 64 == 0) {
+          struct Lookup {
+            bool paged, single_keys, first_keys, vectorised;
+          };
+          for (const Pipeline pipeline : attention_forward::all_pipelines)
+            for (const Lookup& keys : {Lookup{false, false, true, false}, Lookup{true, false, false, false},
+                                       Lookup{true, true, false, false}, Lookup{true, false, true, false},
+                                       Lookup{true, false, false, true}}) {
+              const bool packed = keys.paged && !keys.first_keys;  // as decode has them
+              const ForwardKernel spec{
+                  {.dtype = dtype,
+                   .head_dim_qk = dims.qk,
+                   .head_dim_v = dims.v,
+                   .mask = Mask::causal,
+                   .lse = true,
+                   .paged = keys.paged,
+                   .single_keys = keys.single_keys,
+                   .vectorised = keys.vectorised,
+                   .first_keys = keys.first_keys},
+                  {.packed_heads = packed,
+                   .pipeline = pipeline,
+                   .tile_queries = packed ? 32 : attention_forward::tile_queries(target, pipeline).back(),
+                   .target = std::string(target.id)}};
+              if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+            }
+        }
+        // Packed heads, whole and split, in their smallest tile and in their largest.
+        for (const int tile : attention_forward::tile_queries(target, Pipeline::generic))
+          for (const int split : {0, attention_forward::chunk_keys}) {
+            const bool modified = tile != 32;
+            const ForwardKernel spec{
+                {.dtype = dtype,
+                 .head_dim_qk = dims.qk,
+                 .head_dim_v = dims.v,
+                 .mask = modified ? Mask::window : Mask::causal,
+                 .lse = split == 0,
+                 .modifiers = modified ? all_code_modifiers() : Modifiers{}},
+                {.split_keys = split, .packed_heads = true, .tile_queries = tile, .target = std::string(target.id)}};
+            if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+          }
+        // Lists of key blocks, in workgroups as small as blocks and as large as there are.
+        for (const Pipeline pipeline : attention_forward::all_pipelines) {
+          const ForwardKernel spec{{.dtype = dtype,
+                                    .head_dim_qk = dims.qk,
+                                    .head_dim_v = dims.v,
+                                    .mask = Mask::causal,
+                                    .lse = true,
+                                    .block_lists = true},
+                                   {.pipeline = pipeline,
+                                    .tile_queries = pipeline == Pipeline::generic && dims.qk <= 128
+                                                        ? 64
+                                                        : attention_forward::tile_queries(target, pipeline).back(),
+                                    .output_store = attention_forward::default_output_store(target),
+                                    .target = std::string(target.id)}};
+          if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+        }
+        add_kernels_of_key_lists(specs, target, dtype, dims);
+        if (dims.qk == dims.v)
+          specs.emplace_back(attention_combine::combine_of(
+              {{.dtype = dtype, .head_dim_v = dims.v}, {.target = std::string(target.id)}}, false));
+        if (dims.qk == dims.v)
+          specs.emplace_back(attention_combine::combine_of(
+              {{.dtype = dtype, .head_dim_v = dims.v, .listed = true}, {.target = std::string(target.id)}}, false));
+        add_kernels_of_mixes(specs, target, dtype, dims);
+      }
+  for (const targets::Target& target : targets::all_targets())
+    specs.emplace_back(attention_block_lists::lists_of({{}, {.target = std::string(target.id)}}));
+  add_fp32_outputs(specs);
+  return specs;
+}
+
+}  // namespace wavejit::tests
