@@ -218,6 +218,13 @@ class Workspace {
     };
     return intact(0) && intact(fence_bytes + bytes_);
   }
+  std::vector<std::uint16_t> contents() const {
+    std::vector<std::uint16_t> left(bytes_ / 2);
+    if (memory_ != nullptr)
+      require(wavejit_device_copy_out(engine_, left.data(), static_cast<char*>(memory_) + fence_bytes, bytes_),
+              "copy out");
+    return left;
+  }
 
  private:
   static constexpr std::size_t fence_bytes = 4096;
@@ -412,76 +419,15 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
       out.fence_intact = out.fence_intact && std::ranges::all_of(lse_host, [&](float x) { return x == sentinel; });
     }
   }
-  if (out.status == WAVEJIT_OK && workspace) out.fence_intact = out.fence_intact && workspace->fence_intact();
+  if (out.status == WAVEJIT_OK && workspace) {
+    out.fence_intact = out.fence_intact && workspace->fence_intact();
+    if (which.own_workspace) out.workspace = workspace->contents();
+  }
   if (lse_memory != nullptr) wavejit_device_free(engine, lse_memory);
   Outputs noted(out.status);
   noted.add(out.o);
   noted.add(out.lse);
   return out;
-}
-
-Engine::Engine(const std::string& target, const char* cache_directory, const char* output_store, const char* lowering) {
-  const std::string device = test_device(target);
-  wavejit_engine_options options{};
-  options.size = sizeof options;
-  options.device = device.c_str();
-  options.cache_directory = cache_directory != nullptr ? cache_directory : kept_kernels();
-  options.cache_mode = options.cache_directory == nullptr ? "off" : "rw";
-  options.output_store = output_store;
-  options.lowering = lowering;
-  require(wavejit_engine_create(&options, &engine_), "engine");
-}
-
-Engine::Engine(const std::string& target, wavejit_engine_options options) {
-  const std::string device = test_device(target);
-  options.size = sizeof options;
-  options.device = device.c_str();
-  options.cache_directory = kept_kernels();
-  options.cache_mode = options.cache_directory == nullptr ? "off" : "rw";
-  require(wavejit_engine_create(&options, &engine_), "engine");
-}
-
-Engine::~Engine() { wavejit_engine_destroy(engine_); }
-
-namespace {
-
-// Every test begins with the settings that the process began with: one that chose a schedule leaves the checks of the
-// next as they were.
-class SettingsOfTheProcess : public ::testing::EmptyTestEventListener {
-  void OnTestProgramStart(const ::testing::UnitTest& /*program*/) override {
-    settings_.size = sizeof settings_;
-    wavejit_simgpu_get_settings(&settings_);
-  }
-  void OnTestStart(const ::testing::TestInfo& /*test*/) override { wavejit_simgpu_set_settings(&settings_); }
-
-  wavejit_simgpu_settings settings_{};
-};
-
-[[maybe_unused]] const bool listens = [] {
-  ::testing::UnitTest::GetInstance()->listeners().Append(new SettingsOfTheProcess);
-  return true;
-}();
-
-}  // namespace
-
-void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed) {
-  wavejit_simgpu_settings settings{};
-  settings.size = sizeof settings;
-  wavejit_simgpu_get_settings(&settings);
-  settings.schedule = schedule;
-  settings.seed = seed;
-  const bool checks = schedule == WAVEJIT_SIMGPU_REVERSE;
-  settings.checks = checks ? WAVEJIT_SIMGPU_CHECK_ALL : 0;
-  settings.arrival = checks ? WAVEJIT_SIMGPU_ARRIVES_LATE : WAVEJIT_SIMGPU_ARRIVES_EARLY;
-  if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("the simulated GPU refused its settings");
-}
-
-void leave_out(wavejit_simgpu_check check) {
-  wavejit_simgpu_settings settings{};
-  settings.size = sizeof settings;
-  wavejit_simgpu_get_settings(&settings);
-  settings.checks &= ~static_cast<std::uint32_t>(check);
-  if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("the simulated GPU refused its settings");
 }
 
 tools::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output) {

@@ -77,6 +77,8 @@ struct AttentionOutput {
   bool fence_intact = true;  // nothing outside the described elements of O and LSE was written
   std::string reports;       // what the simulated GPU found wrong
   std::string kernel_spec;   // what ran
+  // What a call with a workspace of its own left there, as 16-bit words.
+  std::vector<std::uint16_t> workspace = {};  // NOLINT(readability-redundant-member-init)
 };
 
 // O of a call that had it in f32.

@@ -57,6 +57,7 @@ struct ListForm {
   bool counts = true;   // false: −1 stands behind a list's last entry
   bool noise = false;   // entries twice, −1, outside the keys, in no order; and behind those that count
   bool alike = false;
+  bool lies = false;  // counts and starts below 0 and beyond all entries
 };
 
 // One kind of list as arrays of a call.
@@ -86,6 +87,10 @@ inline ListArrays arrays_of(const std::vector<std::vector<std::int32_t>>& lists,
       arrays.starts.push_back(std::int32_t(arrays.indices.size()));
     }
     arrays.capacity = std::int64_t(arrays.indices.size());
+    if (form.lies) {
+      arrays.starts.front() = -5;
+      std::fill(arrays.starts.begin() + std::ptrdiff_t(arrays.starts.size() / 2), arrays.starts.end(), INT32_MAX);
+    }
     if (arrays.indices.empty()) arrays.indices.push_back(0);
     return arrays;
   }
@@ -93,6 +98,8 @@ inline ListArrays arrays_of(const std::vector<std::vector<std::int32_t>>& lists,
   for (const auto& list : told) {
     if (form.counts) arrays.counts.push_back(std::int32_t(list.size()));
     arrays.indices.insert(arrays.indices.end(), list.begin(), list.end());
+    if (form.lies && &list == &told.front()) arrays.counts.back() = INT32_MAX;
+    if (form.lies && &list == &told.back()) arrays.counts.back() = -3;
     // Blocks that nobody names.
     arrays.indices.insert(arrays.indices.end(), std::size_t(arrays.capacity) - list.size(), form.counts ? 0 : -1);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What mutation_test.cpp says of dense kernels, by whole calls for those of pages, left padding, mixes, softmax_lse,
-// gradients and the sparse indexer: every wait, barrier, wait state and mask is reported when it goes, or makes the
-// result another one, or stands in redundant.txt. The same --all and --print.
+// What mutation_test.cpp says of dense kernels, by whole calls for those of pages, left padding, mixes, lists, latent
+// attention, softmax_lse, gradients and the sparse indexer: every wait, barrier, wait state and mask is reported when
+// it goes, or makes the result another one, or stands in redundant.txt. The same --all and --print.
 //
 // To add a kernel, add a row to `cases`: its words, and calls that launch it.
 #include "called.h"
@@ -18,9 +18,11 @@
 #include <vector>
 
 #include "analysis/kernel_code.h"
-#include "attention/modified.h"
 #include "attention_backward/backward_run.h"
+#include "forward_problems.h"
 #include "indexer_problems.h"
+#include "latent_problems.h"
+#include "list_problems.h"
 #include "mutation.h"
 #include "softmax_lse/softmax_run.h"
 
@@ -30,22 +32,6 @@ namespace {
 using Numbers = std::vector<std::int32_t>;
 
 // ---- Problems
-
-void append(std::vector<std::uint32_t>& bits, const std::vector<std::uint32_t>& more) {
-  bits.insert(bits.end(), more.begin(), more.end());
-}
-
-CallProblem forward(const AttentionCase& which, bool lies = false) {
-  return {[which, lies](wavejit_engine* engine, bool judges) {
-    const AttentionOutput output = run_attention(engine, which);
-    CallResult result = result_of(output);
-    result.bits.assign(output.o.begin(), output.o.end());
-    append(result.bits, bits_of(output.lse));
-    if (judges && !lies && output.status == WAVEJIT_OK)
-      result.wrong = judge(which, attention_reference(which.inputs), output).wrong();
-    return result;
-  }};
-}
 
 CallProblem softmax(const SoftmaxCase& which) {
   return {[which](wavejit_engine* engine, bool judges) {
@@ -93,60 +79,6 @@ CallProblem sinks_that_are_none() {
   return gradients_of(arrays);
 }
 
-// Keys grow every three tiles, so that maxima rise and sums are rescaled in the middle of the walk.
-void grow(AttentionCase& which) {
-  AttentionInputs& in = which.inputs;
-  const std::size_t row = std::size_t(in.kv_heads) * in.head_dim;
-  for (std::size_t i = 0; i < in.k.size(); ++i) {
-    const int key = static_cast<int>(i / row) % in.key_length;
-    const int step = key / 192;
-    const float grown = in.k[i] * (1.0F + (2 * static_cast<float>(step)));
-    in.k[i] = from_storage(which.storage, to_storage(which.storage, grown));
-  }
-}
-
-// Packed queries of these lengths, and so many keys of each sequence; two query heads a kv head.
-AttentionCase sequences(const Numbers& queries, const Numbers& keys, std::uint64_t seed, int heads = 4) {
-  AttentionCase which = make_case(Storage::bf16, static_cast<int>(keys.size()), 1, std::ranges::max(keys), heads,
-                                  heads / 2, 64, true, seed);
-  grow(which);
-  AttentionInputs& in = which.inputs;
-  in.key_lengths = keys;
-  in.query_starts = {0};
-  for (const std::int32_t length : queries) in.query_starts.push_back(in.query_starts.back() + length);
-  in.query_length = std::ranges::max(queries);
-  in.q = normal_values(which.storage, std::size_t(in.query_rows()) * in.query_heads * in.head_dim, 1.0, seed + 77);
-  return which;
-}
-
-AttentionCase in_pages(AttentionCase which, const Pages& pages) {
-  which.pages = pages;
-  return which;
-}
-AttentionCase in_window(AttentionCase which, int left, int right) {
-  which.inputs.causal = false;
-  which.inputs.window = true;
-  which.inputs.window_left = left;
-  which.inputs.window_right = right;
-  return which;
-}
-AttentionCase without_scale(AttentionCase which) {
-  which.inputs.scale = 0;
-  return which;
-}
-AttentionCase with_sink(AttentionCase which) {
-  add_sink(which, 0.5);
-  return which;
-}
-// `queries` dense rows a sequence behind so much padding.
-AttentionCase padded(int queries, const Numbers& keys, const Numbers& firsts, std::uint64_t seed, int heads = 4) {
-  AttentionCase which = make_case(Storage::bf16, static_cast<int>(keys.size()), queries, std::ranges::max(keys), heads,
-                                  heads / 2, 64, true, seed);
-  grow(which);
-  which.inputs.key_lengths = keys;
-  which.first_keys = firsts;
-  return which;
-}
 SoftmaxCase scores(std::int64_t rows, std::int64_t keys, std::uint64_t seed) {
   return softmax_case(softmax_lse::DataType::bf16, softmax_lse::DataType::bf16, rows, keys, seed, 3, 1, 2);
 }
@@ -314,6 +246,16 @@ std::vector<Case> cases() {
        these({softmax(scores(5, 130, 1)), softmax(scores(3, 62, 2)), softmax(scores_in_window(40, 300, 20, 7)),
               softmax(scores_with_lengths({0, 1, 200, 64, 63}, 200)), softmax(rising_scores(3, 700)),
               softmax(without_scale(scores(2, 70, 7))), softmax(scores(2, 2150, 5))})},
+      {"key_lists_gfx950",
+       "gfx950",
+       {"attention_forward ", " lse ", " tile=32x64 "},
+       [] { return lists_of_keys({}, false); }},
+      {"block_lists_gfx950",
+       "gfx950",
+       {"attention_forward ", " tile=64x64 "},
+       [] { return lists_of_blocks(64, 64, false); }},
+      {"block_walks_gfx950", "gfx950", {"attention_block_lists "}, [] { return lists_of_blocks(64, 128, true, true); }},
+      {"latent_gfx950", "gfx950", {"attention_latent ", " rows=64 "}, [] { return latent_dense(0); }, true},
       {"indexer_scores_gfx942", "gfx942@1x1", {"sparse_scores "}, dense_scores},
       {"indexer_scores_paged_gfx950", "gfx950@1x1", {"sparse_scores ", " paged "}, paged_scores},
       {"indexer_select_gfx950", "gfx950", {"sparse_select "}, lists_of_scores},

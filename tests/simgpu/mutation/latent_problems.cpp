@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "latent_problems.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "attention_latent/latent_run.h"
+#include "support/storage_types.h"
+
+namespace wavejit::tests {
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+
+// `lies`: lengths or starts that no answer is defined for.
+CallProblem latent_of(const LatentArrays& arrays, bool lies = false) {
+  return {[arrays, lies](wavejit_engine* engine, bool judges) {
+    const LatentOutput output = run_latent(engine, arrays);
+    CallResult result = result_of(output);
+    result.bits.assign(output.o.begin(), output.o.end());
+    result.bits.insert(result.bits.end(), output.lse.begin(), output.lse.end());
+    constexpr std::int64_t some_rows = 5;
+    if (judges && !lies && output.status == WAVEJIT_OK) result.wrong = wrong_latent(arrays, output, some_rows);
+    return result;
+  }};
+}
+CallProblem latent(const std::string& words) { return latent_of(latent_arrays(words)); }
+// Cut to what there is of keys and of rows.
+CallProblem latent_that_lies(const std::string& words, const Numbers& lengths, const Numbers& query_starts = {},
+                             const Numbers& key_starts = {}) {
+  LatentArrays arrays = latent_arrays(words);
+  if (!arrays.key_lengths.empty()) arrays.key_lengths = lengths;
+  if (!query_starts.empty()) arrays.query_starts = query_starts;
+  if (!key_starts.empty()) arrays.key_starts = key_starts;
+  return latent_of(arrays, true);
+}
+// Rows of the cache, twice as large every three tiles.
+CallProblem latent_that_grows(const std::string& words) {
+  LatentArrays arrays = latent_arrays(words);
+  const auto columns = static_cast<std::size_t>(arrays.experiment.head_dim_qk);
+  constexpr std::uint16_t doubling = 0x80;
+  for (std::size_t i = 0; i < arrays.k.size(); ++i)
+    if (std::isfinite(from_storage(Storage::bf16, arrays.k[i])))
+      arrays.k[i] = static_cast<std::uint16_t>(arrays.k[i] + (doubling * (i / columns / 192 % 4)));
+  return latent_of(arrays, true);
+}
+// The first two heads have queries that are NaN and infinite.
+CallProblem latent_of_nan(const std::string& words) {
+  LatentArrays arrays = latent_arrays(words);
+  const auto columns = static_cast<std::size_t>(arrays.experiment.head_dim_qk);
+  arrays.q[0] = 0x7FA5;
+  arrays.q[columns] = 0x7F80;
+  return latent_of(arrays, true);
+}
+
+CallProblem latent_of_lying_counts(const std::string& words) {
+  LatentArrays arrays = latent_arrays(words);
+  arrays.lists.counts = {-3, most, 0, 1};
+  return latent_of(arrays, true);
+}
+
+// A sequence for each number of entries of three tiles; behind them stand numbers of keys.
+CallProblem latent_of_each_count(const std::string& words) {
+  LatentArrays arrays = latent_arrays(words);
+  std::ranges::generate(arrays.lists.counts, [count = 0]() mutable { return ++count; });
+  return latent_of(arrays, true);
+}
+// Two queries: no key in the first chunk of one's list, none at all in the other's.
+CallProblem latent_with_holes(const std::string& words) {
+  LatentArrays arrays = latent_arrays(words);
+  std::vector<std::int32_t>& indices = arrays.lists.indices;
+  std::fill_n(indices.begin(), 300, -1);
+  std::fill_n(indices.rbegin(), arrays.lists.top_k, -1);
+  return latent_of(arrays, true);
+}
+
+// A sequence for each number of keys of a tile.
+std::string each_length() {
+  std::string lengths = "1";
+  for (int keys = 2; keys <= 64; ++keys) lengths += "," + std::to_string(keys);
+  return lengths;
+}
+
+}  // namespace
+
+std::vector<CallProblem> latent_dense(int more) {
+  const auto heads = [&](int count) { return " h" + std::to_string(count + more) + " "; };
+  return {
+      latent("bf16 b1 q1 k70" + heads(40) + "d576/512 lse"),
+      latent("bf16 b2 q1 k130" + heads(63) + "d576/512 lse sink k_lengths=130,0"),
+      latent("bf16 b2 q3 k200" + heads(35) + "d576/512 layout=packed q_lengths=3,1 k_lengths=200,33"),
+      latent("bf16 b1 q1 k64" + heads(64) + "d576/512 apart"),
+      latent("bf16 b2 q1 k70" + heads(34) + "d576/512 lse k_lengths=70,0"),
+      latent("bf16 b1 q" + std::to_string(more + 40) + " k70 h1 d576/512 lse"),
+      latent("bf16 b1 q1 k70" + heads(36) + "d576/512 scale=0"),
+      latent_of_nan("bf16 b1 q1 k70" + heads(40) + "d576/512 lse"),
+      latent("bf16 b64 q1 k64" + heads(33) + "d576/512 lse k_lengths=" + each_length()),
+      latent_that_lies("bf16 b2 q1 k90" + heads(34) + "d576/512 k_lengths=90,17 splits=1", {-3, most}),
+      latent_that_lies("bf16 b4 q9 k40" + heads(33) + "d576/512 layout=packed q_lengths=9,0,9,2 k_lengths=40,9,20,2",
+                       {}, {-5, 9, most, 8, 8}, {-5, 60, most, 20, 30}),
+      latent_that_grows("bf16 b1 q1 k2150" + heads(33) + "d576/512 lse splits=1"),
+      latent("bf16 b1 q1 k1090" + heads(34) + "d576/512 lse sink splits=1"),
+  };
+}
+
+std::vector<CallProblem> latent_paged(const std::string& page) {
+  const std::string layout = " layout=paged:" + page;
+  return {
+      latent("bf16 b2 q1 k130 h40 d576/512 lse k_lengths=130,0" + layout),
+      latent("bf16 b2 q3 k200 h24 d576/512 causal lse q_lengths=3,1 k_lengths=200,33" + layout),
+      latent("bf16 b1 q5 k70 h12 d576/512 causal apart sink" + layout),
+      latent_of_nan("bf16 b1 q2 k70 h40 d576/512 causal lse" + layout),
+      latent("bf16 b64 q1 k64 h33 d576/512 causal lse k_lengths=" + each_length() + layout),
+      latent_that_lies("bf16 b2 q2 k90 h34 d576/512 causal k_lengths=90,17 splits=1" + layout, {-3, most}),
+      latent_that_grows("bf16 b1 q2 k2150 h33 d576/512 causal lse splits=1" + layout),
+      latent("bf16 b1 q2 k1090 h34 d576/512 causal lse sink splits=1" + layout),
+  };
+}
+
+std::vector<CallProblem> latent_listed(const std::string& words) {
+  return {
+      latent("bf16 b1 q1 k200 h40 d576/512 lse top_k=130:mixed" + words),
+      latent("bf16 b2 q3 k90 h36 d576/512 causal lse sink top_k=70:mixed k_lengths=90,1" + words),
+      latent_of_nan("bf16 b1 q1 k70 h40 d576/512 lse top_k=50" + words),
+      latent_of_each_count("bf16 b192 q1 k64 h33 d576/512 top_k=192:mixed" + words),
+      latent_of_lying_counts("bf16 b4 q1 k90 h34 d576/512 top_k=70:mixed" + words),
+      latent_that_lies("bf16 b2 q1 k90 h34 d576/512 top_k=70:mixed k_lengths=90,17" + words, {-3, most}),
+      latent_that_grows("bf16 b1 q2 k1500 h33 d576/512 lse top_k=700 splits=1" + words),
+      latent("bf16 b1 q1 k700 h34 d576/512 lse sink top_k=600:mixed splits=1" + words),
+      latent_with_holes("bf16 b1 q2 k700 h34 d576/512 lse top_k=600 splits=1" + words),
+      latent("bf16 b1 q1 k70 h48 d576/512 scale=0 top_k=65" + words),
+  };
+}
+
+std::vector<CallProblem> latent_in_runs() {
+  return {
+      latent("bf16 b1 q2 k2150 h33 d576/512 causal lse sink splits=3"),
+      latent_that_grows("bf16 b1 q1 k4200 h40 d576/512 lse splits=4"),
+      latent("bf16 b2 q1 k1090 h34 d576/512 lse k_lengths=1090,3 splits=2"),
+  };
+}
+
+}  // namespace wavejit::tests

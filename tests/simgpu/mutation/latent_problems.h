@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Calls of latent attention for the mutations of its kernels: rows that fill no tile, each number of keys of a tile,
+// several tiles and chunks, sequences without rows or keys, lengths and starts that lie.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "called.h"
+
+namespace wavejit::tests {
+
+// Dense and packed, of more than 32 + `more` heads.
+std::vector<CallProblem> latent_dense(int more);
+// Keys in pages of so many, behind the causal mask.
+std::vector<CallProblem> latent_paged(const std::string& page);
+// Keys that a list of each query names. `words`: where they stand.
+std::vector<CallProblem> latent_listed(const std::string& words);
+// Keys of a sequence cut into runs, whose parts are merged.
+std::vector<CallProblem> latent_in_runs();
+
+}  // namespace wavejit::tests

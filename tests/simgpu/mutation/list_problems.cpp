@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "list_problems.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+
+#include "forward_problems.h"
+#include "support/block_lists.h"
+
+namespace wavejit::tests {
+namespace {
+
+constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+
+// So many entries a query: keys in no order, some of them named twice, with holes and entries outside; the first list
+// counts in full.
+AttentionCase listed(AttentionCase which, std::int64_t top_k, std::uint64_t seed, std::int64_t lists = 1) {
+  const AttentionInputs& in = which.inputs;
+  std::mt19937_64 random(seed);
+  GivenKeyLists given = {.top_k = top_k, .heads = lists, .slots = false, .indices = {}, .counts = {}, .row_stride = 0};
+  const auto queries =
+      static_cast<std::size_t>((in.query_starts.empty() ? in.batch * in.query_length : in.query_rows()) * lists);
+  for (std::size_t list = 0; list < queries; ++list) {
+    for (std::int64_t at = 0; at < top_k; ++at) {
+      const auto key = static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(in.key_length));
+      constexpr std::int32_t outside[] = {-1, -7, 1 << 20, most, std::numeric_limits<std::int32_t>::min()};
+      given.indices.push_back(random() % 8 == 0 ? outside[random() % std::size(outside)] : key);
+    }
+    given.counts.push_back(list == 0 ? static_cast<std::int32_t>(top_k)
+                                     : static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(top_k + 1)));
+  }
+  which.key_lists = given;
+  return which;
+}
+AttentionCase with_counts(AttentionCase which, const std::vector<std::int32_t>& counts) {
+  which.key_lists->counts = counts;
+  return which;
+}
+
+}  // namespace
+
+std::vector<CallProblem> lists_of_keys(const std::optional<Pages>& pages, bool slots) {
+  std::vector<CallProblem> all;
+  const auto add = [&](AttentionCase which) {
+    if (pages) {
+      which.pages = pages;
+      if (which.inputs.key_lengths.empty())
+        which.inputs.key_lengths.assign(static_cast<std::size_t>(which.inputs.batch), which.inputs.key_length);
+    }
+    which.key_lists->slots = slots;
+    all.push_back(forward(which, true));
+  };
+  const auto make = [](int batch, int queries, int keys, int heads, int kv_heads, std::uint64_t seed) {
+    AttentionCase which = make_case(Storage::bf16, batch, queries, keys, heads, kv_heads, 64, false, seed);
+    grow(which);
+    return which;
+  };
+  add(listed(make(2, 2, 208, 8, 2, 1), 130, 11));
+  add(listed(make(1, 2, 96, 40, 1, 2), 33, 12));
+  add(listed(with_sink(make(1, 2, 96, 6, 2, 3)), 70, 13, 2));
+  add(listed(without_scale(make(1, 1, 64, 4, 2, 4)), 64, 14));
+  AttentionCase causal = listed(make(2, 3, 96, 2, 2, 10), 80, 20);
+  causal.inputs.causal = true;
+  add(causal);
+  // Chunks without a key before one that has some, and one without any.
+  AttentionCase holes = listed(make(1, 2, 96, 4, 2, 11), 900, 21);
+  std::fill_n(holes.key_lists->indices.begin(), 600, -1);
+  std::fill(holes.key_lists->indices.begin() + 900, holes.key_lists->indices.end(), -1);
+  holes.splits = 1;
+  add(with_counts(holes, {900, 900}));
+  add(with_counts(listed(make(1, 2, 96, 4, 2, 12), 80, 22), {}));
+  // Each number of entries of three tiles.
+  std::vector<std::int32_t> counts;
+  for (std::int32_t count = 0; count <= 195; ++count) counts.push_back(count);
+  add(with_counts(listed(make(1, 196, 80, 2, 1, 5), 195, 15), counts));
+  add(with_counts(listed(make(1, 5, 80, 4, 2, 6), 70, 16), {-3, most, 71, 0, 1}));
+  AttentionCase lengths = listed(make(3, 1, 80, 4, 2, 7), 70, 17);
+  lengths.inputs.key_lengths = {-3, most, 20};
+  lengths.told_key_lengths = lengths.inputs.key_lengths;
+  lengths.inputs.key_lengths = {0, 80, 20};
+  if (!slots) add(lengths);
+  if (!pages && !slots) {
+    AttentionCase packed = sequences({2, 0, 3, 1}, {70, 10, 33, 64}, 9);
+    packed.inputs.key_starts = {0, 70, 80, 113, 177};
+    packed.inputs.batch = 4;
+    const std::size_t rows = 177;
+    packed.inputs.k.resize(rows * 2 * 64);
+    packed.inputs.v.resize(rows * 2 * 64);
+    packed.inputs.key_lengths.clear();
+    packed = listed(packed, 50, 19);
+    add(packed);
+    packed.query_starts = {-5, 3, most, 2, 2};
+    packed.key_starts = {-5, 100, most, 20, 90};
+    add(packed);
+  }
+  AttentionCase long_lists = listed(make(1, 2, 704, 8, 2, 8), 600, 18);
+  for (const int splits : {1, 2}) {
+    long_lists.splits = splits;
+    add(long_lists);
+  }
+  return all;
+}
+
+std::vector<CallProblem> lists_of_blocks(int rows, int keys, bool causal, bool walks) {
+  std::vector<CallProblem> all;
+  const auto make = [&](int batch, int queries, int length, int heads, int kv_heads, std::uint64_t seed) {
+    AttentionCase which = make_case(Storage::bf16, batch, queries, length, heads, kv_heads, 64, causal, seed);
+    grow(which);
+    which.own_workspace = true;
+    return which;
+  };
+  const auto lists = [&](AttentionCase which, int batches, int heads, double density, double whole,
+                         std::uint64_t seed) {
+    which.inputs.lists = random_lists(rows, keys, batches, heads, which.inputs.query_length, which.inputs.key_length,
+                                      density, whole, seed);
+    return which;
+  };
+  // What a walk is made of is looked at where it stands, in the workspace.
+  const auto add = [&](const AttentionCase& which, bool lies = false) {
+    if (!walks) return all.push_back(forward(which, lies));
+    all.push_back({[which](wavejit_engine* engine, bool /*judges*/) {
+      const AttentionOutput output = run_attention(engine, which);
+      CallResult result = result_of(output);
+      result.bits.assign(output.workspace.begin(), output.workspace.end());
+      result.bits.insert(result.bits.end(), output.o.begin(), output.o.end());
+      return result;
+    }});
+  };
+  AttentionCase noisy = lists(make(2, 150, 500, 4, 2, 1), 2, 4, 0.3, 0.4, 11);
+  noisy.list_form.noise = true;
+  add(noisy);
+  noisy.list_form.alike = true;
+  add(noisy);
+  AttentionCase ragged = lists(make(1, 150, 400, 2, 1, 2), 1, 1, 0.5, 0.2, 12);
+  ragged.list_form.ragged = true;
+  ragged.inputs.lists->masked.front().clear();
+  ragged.inputs.lists->whole.front().clear();
+  add(ragged);
+  AttentionCase ended = lists(make(1, 40, 300, 2, 2, 3), 1, 2, 0.5, 0.5, 13);
+  ended.list_form.counts = false;
+  add(ended);
+  add(lists(with_sink(make(1, 70, 33, 2, 1, 4)), 1, 1, 0.4, 0.5, 14));
+  add(lists(make(1, 70, 2200, 2, 1, 5), 1, 1, 0.3, 0.5, 15));
+  add(lists(without_scale(make(1, 64, 64, 2, 1, 6)), 1, 1, 2, 0, 16));
+  AttentionCase packed = make(1, 200, 300, 2, 1, 7);
+  packed.inputs.batch = 2;
+  packed.inputs.query_starts = {0, 130, 200};
+  packed.inputs.key_starts = {0, 100, 300};
+  packed.inputs.query_length = 130;
+  packed.inputs.key_length = 200;
+  packed = lists(packed, 2, 1, 0.6, 0.2, 17);
+  add(packed);
+  packed.query_starts = {-5, 60, most};
+  packed.key_starts = {-5, 126, most};
+  add(packed, true);
+  packed.query_starts = {-5, 150, most};
+  packed.key_starts = {-5, most, 20};
+  add(packed, true);
+  AttentionCase lengths = lists(make(2, 100, 300, 2, 1, 8), 2, 1, 0.6, 0.2, 18);
+  lengths.inputs.key_lengths = {300, 130};
+  add(lengths);
+  lengths.told_key_lengths = {-300, most};
+  add(lengths, true);
+  // Each number of keys of a walk's first tile and of its second.
+  for (const std::int32_t before : {0, 64}) {
+    AttentionCase each = lists(make(64, 33, before + 64, 2, 1, 10), 1, 1, 2, 0, 20);
+    for (std::int32_t length = 1; length <= 64; ++length) each.inputs.key_lengths.push_back(before + length);
+    add(each);
+  }
+  // Chunks of which a row sees some: the second, the third, none but the last.
+  AttentionCase chunks = lists(make(1, 200, 4200, 2, 2, 11), 1, 2, 2, 0.5, 21);
+  for (std::size_t list = 0; list < chunks.inputs.lists->masked.size(); ++list)
+    for (auto* const blocks : {&chunks.inputs.lists->masked[list], &chunks.inputs.lists->whole[list]})
+      std::erase_if(*blocks, [&](std::int32_t block) {
+        const int chunk = block * keys / 1024;
+        const bool first_two = block * keys % 1024 < 128;
+        return list % 4 == 0   ? chunk != 4
+               : list % 4 == 1 ? chunk == 0 || !first_two
+               : list % 4 == 2 ? chunk < 2 || !first_two
+                               : chunk == 2 || chunk == 3 || !first_two;
+      });
+  add(chunks);
+  for (const bool is_ragged : {false, true}) {
+    AttentionCase lying = lists(make(1, 400, 300, 2, 1, 9), 1, 2, 0.6, 0.2, 19);
+    lying.list_form.ragged = is_ragged;
+    lying.list_form.lies = true;
+    add(lying, true);
+  }
+  return all;
+}
+
+}  // namespace wavejit::tests
