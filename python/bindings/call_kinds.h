@@ -76,6 +76,8 @@ struct Kind<wavejit_attention_forward_arguments> {
       NumberField<A>{"key_indices_row_stride", &A::key_indices_row_stride},
       NumberField<A>{"key_slots", &A::key_slots},
       NumberField<A>{"key_list_heads", &A::key_list_heads},
+      NumberField<A>{"second_top_k", &A::second_top_k},
+      NumberField<A>{"second_indices_row_stride", &A::second_indices_row_stride},
   };
   static constexpr std::array addresses{
       AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
@@ -84,11 +86,14 @@ struct Kind<wavejit_attention_forward_arguments> {
       AddressField<A>{"workspace", &A::workspace},
   };
   // launch_over leaves them as they are.
+  static constexpr std::array kept_tensors{TensorField<A>{"second_k", &A::second_k},
+                                           TensorField<A>{"second_v", &A::second_v}};
   static constexpr std::array kept_addresses{
-      AddressField<A>{"list_counts", &A::list_counts},   AddressField<A>{"list_indices", &A::list_indices},
-      AddressField<A>{"list_starts", &A::list_starts},   AddressField<A>{"full_counts", &A::full_counts},
-      AddressField<A>{"full_indices", &A::full_indices}, AddressField<A>{"full_starts", &A::full_starts},
-      AddressField<A>{"key_indices", &A::key_indices},   AddressField<A>{"key_counts", &A::key_counts},
+      AddressField<A>{"list_counts", &A::list_counts},       AddressField<A>{"list_indices", &A::list_indices},
+      AddressField<A>{"list_starts", &A::list_starts},       AddressField<A>{"full_counts", &A::full_counts},
+      AddressField<A>{"full_indices", &A::full_indices},     AddressField<A>{"full_starts", &A::full_starts},
+      AddressField<A>{"key_indices", &A::key_indices},       AddressField<A>{"key_counts", &A::key_counts},
+      AddressField<A>{"second_indices", &A::second_indices}, AddressField<A>{"second_counts", &A::second_counts},
   };
   static constexpr auto launch = wavejit_attention_forward;
   static constexpr auto supported = wavejit_attention_forward_supported;
@@ -199,9 +204,9 @@ struct Kind<wavejit_attention_latent_arguments> {
   using A = wavejit_attention_latent_arguments;
   static constexpr const char* class_name = "AttentionLatentCall";
   static constexpr std::array tensors{
-      TensorField<A>{"q", &A::q},       TensorField<A>{"q_rope", &A::q_rope}, TensorField<A>{"k", &A::k},
-      TensorField<A>{"o", &A::o},       TensorField<A>{"k_rope", &A::k_rope}, TensorField<A>{"lse", &A::lse},
-      TensorField<A>{"sink", &A::sink},
+      TensorField<A>{"q", &A::q},       TensorField<A>{"q_rope", &A::q_rope},     TensorField<A>{"k", &A::k},
+      TensorField<A>{"o", &A::o},       TensorField<A>{"k_rope", &A::k_rope},     TensorField<A>{"lse", &A::lse},
+      TensorField<A>{"sink", &A::sink}, TensorField<A>{"second_k", &A::second_k},
   };
   static constexpr std::array numbers{
       NumberField<A>{"scale", &A::scale},
@@ -220,12 +225,15 @@ struct Kind<wavejit_attention_latent_arguments> {
       NumberField<A>{"top_k", &A::top_k},
       NumberField<A>{"key_indices_row_stride", &A::key_indices_row_stride},
       NumberField<A>{"key_slots", &A::key_slots},
+      NumberField<A>{"second_top_k", &A::second_top_k},
+      NumberField<A>{"second_indices_row_stride", &A::second_indices_row_stride},
   };
   static constexpr std::array addresses{
-      AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
-      AddressField<A>{"key_lengths", &A::key_lengths},   AddressField<A>{"block_table", &A::block_table},
-      AddressField<A>{"table_starts", &A::table_starts}, AddressField<A>{"workspace", &A::workspace},
-      AddressField<A>{"key_indices", &A::key_indices},   AddressField<A>{"key_counts", &A::key_counts}};
+      AddressField<A>{"query_starts", &A::query_starts},     AddressField<A>{"key_starts", &A::key_starts},
+      AddressField<A>{"key_lengths", &A::key_lengths},       AddressField<A>{"block_table", &A::block_table},
+      AddressField<A>{"table_starts", &A::table_starts},     AddressField<A>{"workspace", &A::workspace},
+      AddressField<A>{"key_indices", &A::key_indices},       AddressField<A>{"key_counts", &A::key_counts},
+      AddressField<A>{"second_indices", &A::second_indices}, AddressField<A>{"second_counts", &A::second_counts}};
   static constexpr auto launch = wavejit_attention_latent;
   static constexpr auto supported = wavejit_attention_latent_supported;
   static constexpr auto ready = wavejit_attention_latent_ready;

@@ -61,13 +61,19 @@ class Call {
 
   void set_tensor(const std::string& name, std::uintptr_t address, std::int32_t dtype,
                   const std::array<std::int64_t, 4>& sizes, const std::array<std::int64_t, 4>& strides) {
-    wavejit_tensor& tensor = arguments_.*field_named(Of::tensors, name).member;
+    wavejit_tensor& tensor = tensor_named(name);
     tensor.data = pointer_at<void*>(address);
     tensor.dtype = dtype;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       tensor.sizes[i] = sizes[i];
       tensor.strides[i] = strides[i];
     }
+  }
+  wavejit_tensor& tensor_named(const std::string& name) {
+    if constexpr (requires { Of::kept_tensors; })
+      for (const auto& field : Of::kept_tensors)
+        if (name == field.name) return arguments_.*field.member;
+    return arguments_.*field_named(Of::tensors, name).member;
   }
   void set_number(const std::string& name, const nb::object& value) {
     std::visit(

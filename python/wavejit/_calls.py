@@ -324,8 +324,9 @@ class AttentionForwardCall(SequencesCall):
                  alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None,
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
-                 lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, workspace: DeviceArray | None = None,
-                 check_lengths: bool = False, compile: str = "wait", dtype: Any = None, stream: object = None) -> None:
+                 lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_v: Any = None,
+                 second_indices: Any = None, second_counts: Any = None, workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait",
+                 dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
         queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
@@ -347,7 +348,8 @@ class AttentionForwardCall(SequencesCall):
         self._table(block_table, table_starts, sequences, told)
         if lists is not None:
             self._lists(lists)
-        self._key_lists(queries, indices, counts, slots, keys.shape[2])
+        list_heads = self._key_lists(queries, indices, counts, slots, keys.shape[2])
+        self._second_list(queries, {"second_k": second_k, "second_v": second_v}, second_indices, second_counts, list_heads, element, alike)
         self._modifiers(queries, bias, alibi, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
         self._mask(causal, window, causal_prefix)
@@ -428,49 +430,73 @@ class AttentionForwardCall(SequencesCall):
                               ("list_keys", lists.keys), ("lists_alike", 1 if lists.alike else 0)):
             self._call.set_number(field, number)
 
-    def _key_lists(self, queries: DeviceArray, indices: Any, counts: Any, slots: bool, kv_heads: int = 1) -> None:
-        """A list of keys for each query, rows side by side or a stride of their own apart; or one for each of its kv heads."""
+    def _key_lists(self, queries: DeviceArray, indices: Any, counts: Any, slots: bool, kv_heads: int = 1) -> int:
+        """A list of keys for each query, or one for each of its kv heads. How many lists a query has."""
         if indices is None:
             for field, given in (("counts", counts), ("slots", slots)):
                 if given is not None and given is not False:
                     raise InvalidArgument(f"{field} without indices; accepted: both, or neither")
-            return
-        rows = queries.shape[0] * queries.shape[1]
+            return 1
         array = self._int32_at("indices", indices)
         heads = kv_heads if array.ndim == 4 and kv_heads > 1 and array.shape[2] == kv_heads else 1
         if heads > 1:
-            if array.shape[:2] != queries.shape[:2] or not array._is_dense():
-                raise InvalidArgument(f"indices: shape {array.shape}, strides {array.strides}; accepted: [{queries.shape[0]}, {queries.shape[1]}, {heads} (kv heads), "
-                                      "keys of a list], dense")
             self._call.set_number("key_list_heads", heads)
-            self._set_key_lists(array, None, counts, slots, rows * heads)
-            return
-        shape = tuple(size for at, size in enumerate(array.shape) if at == array.ndim - 1 or size != 1)
-        leading = [(size, stride) for size, stride in zip(array.shape[:-1], array.strides[:-1]) if size != 1]
-        in_step = all(stride == behind * below for (_, stride), (behind, below) in zip(leading, leading[1:]))
-        count = 1
-        for size in shape[:-1]:
-            count *= size
-        if array.ndim < 2 or count != rows or array.strides[-1] != 1 or not in_step:
-            raise InvalidArgument(f"indices: shape {array.shape}, strides {array.strides}; accepted: [{queries.shape[0]}, {queries.shape[1]}, keys of a list] "
-                                  f"or [{rows}, keys of a list], rows evenly apart")
-        self._set_key_lists(array, leading[-1][1] if leading else None, counts, slots, rows)
-
-    def _set_key_lists(self, array: DeviceArray, row_stride: int | None, counts: Any, slots: bool, lists: int) -> None:
-        self._call.set_address("key_indices", array._address)
-        self._call.set_number("top_k", array.shape[-1])
-        if row_stride is not None:
-            self._call.set_number("key_indices_row_stride", row_stride)
+        self._set_key_lists("indices", ("key_indices", "top_k", "key_indices_row_stride"), array, queries, heads)
+        self._set_counts("counts", "key_counts", counts, queries, heads)
         self._call.set_number("key_slots", 1 if slots else 0)
+        return heads
+
+    def _second_list(self, queries: DeviceArray, caches: dict[str, Any], indices: Any, counts: Any, heads: int, element: DType | None,
+                     alike: tuple[DType, ...]) -> None:
+        """A second list of each query, over a cache of its own."""
+        if indices is None:
+            for field, given in (*caches.items(), ("second_counts", counts)):
+                if given is not None:
+                    raise InvalidArgument(f"{field} without second_indices; accepted: both, or neither")
+            return
+        for field, given in caches.items():
+            if given is None:
+                raise InvalidArgument(f"second_indices without {field}; accepted: both, or neither")
+            self._tensor(field, given, element, shape="[pages, page size, heads, head dim]", dimensions=(4,), accepted=alike)
+        array = self._int32_at("second_indices", indices)
+        self._set_key_lists("second_indices", ("second_indices", "second_top_k", "second_indices_row_stride"), array, queries, heads)
+        self._set_counts("second_counts", "second_counts", counts, queries, heads)
+
+    def _set_key_lists(self, field: str, c_names: tuple[str, str, str], array: DeviceArray, queries: DeviceArray, heads: int) -> None:
+        """Rows side by side or a stride of their own apart."""
+        rows = queries.shape[0] * queries.shape[1]
+        address, top_k, row_stride = c_names
+        stride = None
+        if heads > 1:
+            if array.ndim != 4 or array.shape[:3] != (*queries.shape[:2], heads) or not array._is_dense():
+                raise InvalidArgument(f"{field}: shape {array.shape}, strides {array.strides}; accepted: [{queries.shape[0]}, {queries.shape[1]}, {heads} (kv heads), "
+                                      "keys of a list], dense")
+        else:
+            leading = [(size, stride) for size, stride in zip(array.shape[:-1], array.strides[:-1]) if size != 1]
+            in_step = all(stride == behind * below for (_, stride), (behind, below) in zip(leading, leading[1:]))
+            count = 1
+            for size, _ in leading:
+                count *= size
+            if array.ndim < 2 or count != rows or array.strides[-1] != 1 or not in_step:
+                raise InvalidArgument(f"{field}: shape {array.shape}, strides {array.strides}; accepted: [{queries.shape[0]}, {queries.shape[1]}, keys of a list] "
+                                      f"or [{rows}, keys of a list], rows evenly apart")
+            stride = leading[-1][1] if leading else None
+        self._call.set_address(address, array._address)
+        self._call.set_number(top_k, array.shape[-1])
+        if stride is not None:
+            self._call.set_number(row_stride, stride)
+
+    def _set_counts(self, field: str, c_name: str, counts: Any, queries: DeviceArray, heads: int) -> None:
         if counts is None:
             return
-        numbers = self._int32_at("counts", counts)
+        lists = queries.shape[0] * queries.shape[1] * heads
+        numbers = self._int32_at(field, counts)
         size = 1
         for part in numbers.shape:
             size *= part
         if size != lists or not numbers._is_dense():
-            raise InvalidArgument(f"counts: shape {numbers.shape}, strides {numbers.strides}; accepted: [{lists}], a number for each list, side by side")
-        self._call.set_address("key_counts", numbers._address)
+            raise InvalidArgument(f"{field}: shape {numbers.shape}, strides {numbers.strides}; accepted: [{lists}], a number for each list, side by side")
+        self._call.set_address(c_name, numbers._address)
 
     def _int32_at(self, field: str, given: Any) -> DeviceArray:
         kind = str(getattr(given, "dtype", "int32")).removeprefix("torch.")

@@ -282,6 +282,8 @@ class Engine:
             int32 [B, Sq, top_k], or [B, Sq, Hkv, top_k]: each query sees the keys that its list names, as often as they are named. −1
             and what it does not see count for nothing. counts [B, Sq] (, Hkv): so many entries of a list count. With `slots` an entry is
             page · page size + key of k and v [pages, page size, Hkv, D], else a key's number in its sequence.
+        second_k, second_v, second_indices, second_counts
+            Beside `slots`: one more list of each query, of slots of a cache of its own, whose pages are as large as the first one's.
         splits, workspace
             Into how many runs keys are cut (0: the engine's choice); device memory for it (call.workspace_bytes()).
         check_lengths
@@ -387,6 +389,8 @@ class Engine:
             by their slot in the cache, page · page size + key. −1 and what the row does not see count for nothing.
         counts [B, Sq]
             How many entries of each list count; all without it.
+        second_k, second_indices, second_counts
+            Beside `slots`: one more list of each query, of slots of a cache of its own, whose pages are as large as the first one's.
 
         causal, causal_prefix, softcap, sinks, lse, splits, query_starts, key_starts, key_lengths, table_starts, lengths, workspace,
         check_lengths, compile, dtype and stream as in `attention_forward`.

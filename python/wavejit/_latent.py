@@ -44,7 +44,7 @@ class AttentionLatentCall(AttentionForwardCall):
     _call: _wavejit.AttentionLatentCall  # type: ignore[assignment]
 
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, out: Any = None, *, scale: float, q_rope: Any = None, k_rope: Any = None,
-                 indices: Any = None, counts: Any = None, slots: bool = False, value_dim: int | None = None, causal: bool = False, causal_prefix: int | None = None, softcap: float | None = None, sinks: Any = None,
+                 indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_indices: Any = None, second_counts: Any = None, value_dim: int | None = None, causal: bool = False, causal_prefix: int | None = None, softcap: float | None = None, sinks: Any = None,
                  lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None,
                  table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
@@ -67,6 +67,7 @@ class AttentionLatentCall(AttentionForwardCall):
                              max_key_length, max_total_keys)
         self._table(block_table, table_starts, sequences, told)
         self._key_lists(queries, indices, counts, slots)
+        self._second_list(queries, {"second_k": second_k}, second_indices, second_counts, 1, element, alike)
         self._modifiers(queries, None, None, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
         self._mask(causal, None, causal_prefix)

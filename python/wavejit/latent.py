@@ -52,15 +52,25 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
 
     `indices` int32 [B, Sq, topk] are slots of the cache, page · page size + key: −1 and what is outside are hidden, and
     `block_table` and `cache_seqlens` are not looked at. `topk_length` int32 [B]: so many entries of a sequence's lists count.
+    `extra_indices_in_kvcache` [B, Sq, extra topk] are a second list, slots of `extra_k_cache`, whose pages are as large as those of
+    `k_cache`; `extra_topk_length` int32 [B].
     """
-    _refuse(is_fp8_kvcache=is_fp8_kvcache, extra_k_cache=extra_k_cache, extra_indices_in_kvcache=extra_indices_in_kvcache, extra_topk_length=extra_topk_length)
+    _refuse(is_fp8_kvcache=is_fp8_kvcache)
     if softmax_scale is None:
         raise InvalidArgument("softmax_scale = None; accepted: the model's, such as 192 ** -0.5: the width of q does not say it")
     given = {"scale": softmax_scale, "causal": causal, "value_dim": head_dim_v, "lse": True, **words}
     if indices is not None:
         given |= {"indices": indices, "counts": _of_each_query(topk_length, q.shape[1]), "slots": True}
+        if (extra_k_cache is None) != (extra_indices_in_kvcache is None):
+            raise InvalidArgument("extra_k_cache and extra_indices_in_kvcache: one of the two; accepted: both, or neither")
+        if extra_k_cache is not None:
+            given |= {"second_k": extra_k_cache, "second_indices": extra_indices_in_kvcache, "second_counts": _of_each_query(extra_topk_length, q.shape[1])}
+        elif extra_topk_length is not None:
+            raise InvalidArgument("extra_topk_length without extra_indices_in_kvcache; accepted: both, or neither")
     elif topk_length is not None:
         raise InvalidArgument("topk_length without indices; accepted: both, or neither")
+    elif extra_k_cache is not None or extra_indices_in_kvcache is not None or extra_topk_length is not None:
+        raise InvalidArgument("extra_k_cache, extra_indices_in_kvcache or extra_topk_length without indices; accepted: beside them")
     else:
         given |= {"block_table": block_table, "key_lengths": cache_seqlens}
     out, lse = engine.attention_latent(q, k_cache, sinks=attn_sink, **given)

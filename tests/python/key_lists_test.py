@@ -103,8 +103,34 @@ class KeyLists(Case):
         refused(r"key_counts\[3\] = 41; accepted: 0 to 40", counts=numpy.array([1, 2, 3, 41], numpy.int32), check_lengths=True)
         with self.assertRaisesRegex(wavejit.InvalidArgument, "topk_length without indices"):
             latent.flash_mla_with_kvcache(ENGINE, self.q, self.cache, [[0], [1]], [3, 4], 512, softmax_scale=SCALE, topk_length=[1, 2])
-        with self.assertRaisesRegex(wavejit.Unsupported, "extra_k_cache"):
-            latent.flash_mla_with_kvcache(ENGINE, self.q, self.cache, None, None, 512, softmax_scale=SCALE, indices=self.indices, extra_k_cache=self.cache)
+        for pattern, words in (("extra_k_cache and extra_indices_in_kvcache: one of the two", {"extra_k_cache": self.cache}),
+                               ("extra_topk_length without extra_indices_in_kvcache", {"extra_topk_length": [3, 4]}),
+                               ("extra_k_cache, extra_indices_in_kvcache or extra_topk_length without indices", {"indices": None, "extra_k_cache": self.cache})):
+            with self.assertRaisesRegex(wavejit.InvalidArgument, pattern):
+                latent.flash_mla_with_kvcache(ENGINE, self.q, self.cache, None, None, 512, softmax_scale=SCALE, **{"indices": self.indices, **words})
+        second = {"second_k": self.cache, "second_indices": self.indices}
+        refused("second_k without second_indices", second_k=self.cache)
+        refused("second_indices without second_k", second_indices=self.indices)
+        refused("second_indices = ", slots=False, **second)
+        refused(r"second_indices: shape \(2, 40\)", **{**second, "second_indices": self.indices[0]})
+        refused(r"second_k.sizes\[1\] = 16", **{**second, "second_k": self.cache[:, :16]})
+        refused(r"second_counts\[3\] = 41; accepted: 0 to 40", second_counts=numpy.array([1, 2, 3, 41], numpy.int32), check_lengths=True, **second)
+
+    def test_a_second_list_over_a_second_cache(self):
+        others = drawn(4, PAGE, 1, 576)
+        of_others = random.integers(-9, 4 * PAGE + 9, (2, QUERIES, 17)).astype(numpy.int32)
+
+        def rows_of(batch, query, first=TOP, second=17):
+            entries = of_others[batch, query, :second]
+            return numpy.concatenate([self.named(batch, query, first), others.reshape(4 * PAGE, 576)[entries[(entries >= 0) & (entries < 4 * PAGE)]]])
+
+        out, lse = latent.flash_mla_with_kvcache(ENGINE, self.q, self.cache, None, None, 512, softmax_scale=SCALE, indices=self.indices, extra_k_cache=others,
+                                                 extra_indices_in_kvcache=of_others)
+        self.compare(out, lse, rows_of)
+        first, second = numpy.array([13, 0], numpy.int32), numpy.array([0, 11], numpy.int32)
+        out, lse = latent.flash_mla_with_kvcache(ENGINE, self.q, self.cache, None, None, 512, softmax_scale=SCALE, indices=self.indices, topk_length=first,
+                                                 extra_k_cache=others, extra_indices_in_kvcache=of_others, extra_topk_length=second)
+        self.compare(out, lse, lambda batch, query: rows_of(batch, query, first[batch], second[batch]))
 
 
 def exact_forward(q, keys, values):
@@ -144,6 +170,31 @@ class ForwardKeyLists(Case):
         out, lse = ENGINE.attention_forward(self.q, self.k, self.v, lse=True, indices=slots.astype(numpy.int32), slots=True)
         self.compare(out, lse, lambda batch, query, head: self.indices[batch, query, 0])
 
+    def test_a_second_list_over_a_second_cache(self):
+        keys, values = drawn(5, 16, 3, 64), drawn(5, 16, 3, 64)
+        pages = [array.reshape(-1, 30, 3, 64) for array in (self.k, self.v)]
+        # Pages of 30 keys are rows side by side; pages of another size are no second cache of them.
+        with self.assertRaisesRegex(wavejit.InvalidArgument, r"second_k.sizes\[1\] = 16"):
+            ENGINE.attention_forward(self.q, *pages, indices=self.indices, slots=True, second_k=keys, second_v=values, second_indices=self.indices)
+        keys, values = drawn(2, 30, 3, 64), drawn(2, 30, 3, 64)
+        others = random.integers(-20, 80, (2, QUERIES, 3, 9)).astype(numpy.int32)
+        for heads in (1, 3):
+            first, second = self.indices[:, :, :heads], others[:, :, :heads]
+            given = [array[:, :, 0] if heads == 1 else array for array in (first, second)]
+            out, lse = ENGINE.attention_forward(self.q, *pages, lse=True, indices=given[0], slots=True, second_k=keys, second_v=values, second_indices=given[1])
+            for batch in range(2):
+                for query in range(QUERIES):
+                    for head in range(6):
+                        rows = [[], []]
+                        for entries, cache in ((first, [array.reshape(-1, 3, 64) for array in pages]), (second, (keys.reshape(-1, 3, 64), values.reshape(-1, 3, 64)))):
+                            named = entries[batch, query, head // 2 if heads > 1 else 0]
+                            named = named[(named >= 0) & (named < len(cache[0]))]
+                            for to, array in zip(rows, cache):
+                                to.append(array[named, head // 2])
+                        o, of_row = exact_forward(self.q[batch, query, head], *map(numpy.concatenate, rows))
+                        self.close(out.numpy()[batch, query, head], o)
+                        self.assertTrue(numpy.allclose(lse.numpy()[batch, head, query], of_row, atol=1e-3))
+
     def test_what_is_refused(self):
         def refused(kind, pattern, **words):
             with self.assertRaisesRegex(kind, pattern):
@@ -153,6 +204,10 @@ class ForwardKeyLists(Case):
         refused(wavejit.InvalidArgument, r"counts: shape \(4,\).*accepted: \[12\]", counts=numpy.zeros(4, numpy.int32))
         refused(wavejit.Unsupported, "alibi", alibi=numpy.zeros(6, numpy.float32))
         refused(wavejit.InvalidArgument, "slots without indices", indices=None, slots=True)
+        second = {"second_k": self.k, "second_v": self.v, "second_indices": self.indices}
+        refused(wavejit.InvalidArgument, "second_v without second_indices", second_v=self.v)
+        refused(wavejit.InvalidArgument, "second_indices without second_v", slots=True, **{**second, "second_v": None})
+        refused(wavejit.InvalidArgument, r"second_indices: shape \(2, 2, 40\)", slots=True, **{**second, "second_indices": self.indices[:, :, 0]})
 
 
 if __name__ == "__main__":

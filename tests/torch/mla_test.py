@@ -81,6 +81,26 @@ class FlashMla(Case):
         out, lse = wavejit.torch.flash_mla_with_kvcache(self.q, pages, None, None, 512, softmax_scale=SCALE, indices=torch.from_numpy(slots), topk_length=counts)
         self.close(out, lse)
 
+    def test_a_second_list_over_a_second_cache(self):
+        # The sequences' keys in two caches, those behind the 40th in the second one.
+        first, second = torch.zeros(2, 64, 1, self.q.shape[-1]).to(self.q.dtype), torch.zeros(len(self.lengths) + 1, 64, 1, self.q.shape[-1]).to(self.q.dtype)
+        counts, others = [], []
+        for b, length in enumerate(self.lengths):
+            cache = torch.from_numpy(self.caches[b])[:length]
+            before = min(length, 40)
+            first.view(128, -1)[40 * b : 40 * b + before] = cache[:before]
+            second[b + 1, : length - before, 0] = cache[before:]
+            counts.append(before)
+            others.append(length - before)
+        slots = int32(numpy.arange(40) + 40 * numpy.arange(len(self.lengths))[:, None, None] + numpy.zeros((1, 2, 1)))
+        of_second = int32(numpy.arange(64) + 64 * (1 + numpy.arange(len(self.lengths)))[:, None, None] + numpy.zeros((1, 2, 1)))
+        out, lse = wavejit.torch.flash_mla_with_kvcache(self.q, first, None, None, 512, softmax_scale=SCALE, indices=slots, topk_length=int32(counts),
+                                                        extra_k_cache=second, extra_indices_in_kvcache=of_second, extra_topk_length=int32(others))
+        self.close(out, lse)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "extra_k_cache: dtype torch.float32"):
+            wavejit.torch.flash_mla_with_kvcache(self.q, first, None, None, 512, softmax_scale=SCALE, indices=slots, extra_k_cache=second.float(),
+                                                 extra_indices_in_kvcache=of_second)
+
     def test_sparse_prefill(self):
         cache = self.caches[0]
         indices = int32(numpy.stack([numpy.random.default_rng(5).permutation(120)] * 2)[:, None])  # 20 of them are behind the keys

@@ -16,6 +16,7 @@ from ._operators import LIBRARY, _in_callers_words, tensors_only
 
 def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: torch.Tensor | None = None, k_rope: torch.Tensor | None = None,
                      out: torch.Tensor | None = None, indices: torch.Tensor | None = None, counts: torch.Tensor | None = None, slots: bool = False,
+                     second_k: torch.Tensor | None = None, second_indices: torch.Tensor | None = None, second_counts: torch.Tensor | None = None,
                      value_dim: int | None = None, causal: bool = False, causal_prefix: int | None = None, softcap: float | None = None,
                      sinks: torch.Tensor | None = None, query_starts: torch.Tensor | None = None, key_starts: torch.Tensor | None = None,
                      key_lengths: torch.Tensor | None = None, block_table: torch.Tensor | None = None, table_starts: torch.Tensor | None = None,
@@ -48,7 +49,8 @@ def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: 
     if max_key_length is None and block_table is not None and table_starts is None and block_table.ndim == 2 and k.ndim == 4:
         max_key_length = block_table.shape[1] * k.shape[1]
     table = None if block_table is None else _int32("block_table", block_table, 2 if table_starts is None else 1)
-    words: dict[str, Any] = {"q_rope": q_rope, "k_rope": k_rope, "indices": indices, "counts": counts, "slots": slots or None, "value_dim": value_dim, "causal": causal or None,
+    words: dict[str, Any] = {"q_rope": q_rope, "k_rope": k_rope, "indices": indices, "counts": counts, "slots": slots or None, "second_k": second_k,
+                             "second_indices": second_indices, "second_counts": second_counts, "value_dim": value_dim, "causal": causal or None,
                              "causal_prefix": causal_prefix, "softcap": softcap, "sinks": sinks, "query_starts": _starts("query_starts", query_starts),
                              "key_starts": _starts("key_starts", key_starts), "key_lengths": _starts("key_lengths", key_lengths), "block_table": table,
                              "table_starts": _starts("table_starts", table_starts), "max_query_length": max_query_length, "max_key_length": max_key_length,
@@ -68,7 +70,7 @@ def _starts(field: str, given: torch.Tensor | None) -> torch.Tensor | None:
 
 # What Engine.attention_latent's words are called there.
 FLASH_MLA = {"k": "k_cache", "key_lengths": "cache_seqlens", "max_key_length": "block_table", "scale": "softmax_scale", "sinks": "attn_sink", "counts": "topk_length",
-             "value_dim": "head_dim_v"}
+             "second_k": "extra_k_cache", "second_indices": "extra_indices_in_kvcache", "second_counts": "extra_topk_length", "value_dim": "head_dim_v"}
 FLASH_MLA_SPARSE = {"k": "kv", "scale": "sm_scale", "sinks": "attn_sink", "counts": "topk_length", "value_dim": "d_v"}
 AITER = {"k": "kv_buffer", "out": "o", "query_starts": "qo_indptr", "table_starts": "kv_indptr", "block_table": "kv_indices", "key_lengths": "kv_last_page_lens",
          "max_query_length": "max_seqlen_q", "scale": "sm_scale", "softcap": "logit_cap", "splits": "num_kv_splits"}
@@ -175,7 +177,8 @@ def mla_decode_fwd(q: torch.Tensor, kv_buffer: torch.Tensor, o: torch.Tensor, qo
 # ---- The operators
 
 ARGUMENTS = (
-    "Tensor q, Tensor k, *, float scale, Tensor? q_rope=None, Tensor? k_rope=None, Tensor? indices=None, Tensor? counts=None, bool slots=False, SymInt value_dim=0, "
+    "Tensor q, Tensor k, *, float scale, Tensor? q_rope=None, Tensor? k_rope=None, Tensor? indices=None, Tensor? counts=None, bool slots=False, "
+    "Tensor? second_k=None, Tensor? second_indices=None, Tensor? second_counts=None, SymInt value_dim=0, "
     "bool causal=False, SymInt causal_prefix=-1, float softcap=0.0, Tensor? sinks=None, Tensor? query_starts=None, Tensor? key_starts=None, Tensor? key_lengths=None, "
     "Tensor? block_table=None, Tensor? table_starts=None, SymInt max_query_length=0, SymInt max_key_length=0, SymInt max_total_keys=0, int splits=0"
 )

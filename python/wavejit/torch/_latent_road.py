@@ -19,9 +19,9 @@ from . import _roads
 from ._roads import Plan, Words
 
 NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts")
-LISTS = ("indices", "counts")
-ROPES = ("q_rope", "k_rope")
-OF_TENSORS = frozenset((*NUMBERS, *LISTS, *ROPES, "sinks"))
+LISTS = ("indices", "counts", "second_indices", "second_counts")
+LIKE_K = ("q_rope", "k_rope", "second_k")
+OF_TENSORS = frozenset((*NUMBERS, *LISTS, *LIKE_K, "sinks"))
 DTYPES = {"sinks": torch.float32, **dict.fromkeys((*NUMBERS, *LISTS), torch.int32)}
 # What a word that is not given says, where it is not what the engine takes for that.
 UNSAID = {"causal_prefix": -1, "softcap": 0.0, "value_dim": 0, "max_query_length": 0, "max_key_length": 0, "max_total_keys": 0}
@@ -53,7 +53,7 @@ def _check_dtypes(q: torch.Tensor, k: torch.Tensor, out: torch.Tensor | None, wo
     """In torch's names: what the engine says, it says in its own."""
     if q.dtype not in _roads.ELEMENTS:
         raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, _roads.ELEMENTS))}")
-    for field, tensor in (("k", k), ("out", out), *((name, words.get(name)) for name in ROPES)):
+    for field, tensor in (("k", k), ("out", out), *((name, words.get(name)) for name in LIKE_K)):
         if tensor is not None and tensor.dtype is not q.dtype:
             raise InvalidArgument(f"{field}: dtype {tensor.dtype}; accepted: {q.dtype}, q's")
     for field, dtype in DTYPES.items():
@@ -108,7 +108,7 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, out: torch.Tens
     address = {name: tensor.data_ptr() for name, tensor in others.items()}
     # In the order of launch_over: wavejit.h's tensors, and its device numbers.
     tensors = (q.data_ptr(), address.get("q_rope", 0), k.data_ptr(), out.data_ptr(), address.get("k_rope", 0), 0 if lse is None else lse.data_ptr(),
-               address.get("sinks", 0))
+               address.get("sinks", 0), address.get("second_k", 0))
     numbers = (*(address.get(name, 0) for name in NUMBERS), 0 if workspace is None else workspace.data_ptr(), *(address.get(name, 0) for name in LISTS))
     plan.launch(_roads.current_stream(q.device), tensors, numbers, 0 if workspace is None else workspace.numel() * workspace.element_size())
     return out, lse
@@ -135,7 +135,9 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, out:
         known, launch = call._call, call._call.launch_over
         if call.supported():  # else the launch says why not
             workspace = call.workspace_bytes()
-    plan = Plan(known, launch, sizes, lse_sizes, _roads.READ_AS_THEY_LIE, workspace, workspace if words.get("splits", 0) > 1 else _roads.LEAST_WORKSPACE)
+    # Parts of two lists are merged, whatever there is room for.
+    needed = words.get("splits", 0) > 1 or words.get("second_indices") is not None
+    plan = Plan(known, launch, sizes, lse_sizes, _roads.READ_AS_THEY_LIE, workspace, workspace if needed else _roads.LEAST_WORKSPACE)
     if len(engine._plans) >= _roads.SHAPES:
         engine._plans.clear()
     engine._plans[shapes] = plan
