@@ -108,7 +108,7 @@ TEST_P(InvarianceCommand, NoBitOfAListDiffers) {
     EXPECT_THAT(csv, HasSubstr(dimension));
 }
 
-// 5,145 pairs of latent attention on each target, in thirteen dimensions, and 147 with lists, in seven. Few batches: a
+// 5,145 pairs of latent attention on each target, in thirteen dimensions, and 168 with lists, in eight. Few batches: a
 // kernel is compiled for what a batch is.
 TEST_P(InvarianceCommand, NoBitOfLatentAttentionDiffers) {
   const auto outcome = invariance({"--family", "attention_latent", "--pairs", "420", "--sequences", "84", "--seed", "2",
@@ -121,9 +121,9 @@ TEST_P(InvarianceCommand, NoBitOfLatentAttentionDiffers) {
         "latent-apart", "latent-splits", "latent-heads", "latent-rechunked", "latent-decode", "latent-repeated"})
     EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)" + std::string(dimension) + " +420 +0  "));
   EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)latent-rounds +105 +0  "));
-  EXPECT_THAT(outcome.out, HasSubstr(": of 5292 pairs no bit differs"));
+  EXPECT_THAT(outcome.out, HasSubstr(": of 5313 pairs no bit differs"));
   for (const char* dimension : {"latent-list-walk", "latent-list-splits", "latent-list-alone", "latent-list-heads",
-                                "latent-list-pages", "latent-list-slots", "latent-list-schedule"})
+                                "latent-list-pages", "latent-list-slots", "latent-list-second", "latent-list-schedule"})
     EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)" + std::string(dimension) + " +21 +0  "));
   for (const char* change :
        {"\"pages of 1 key\",same", "\"pages of 64 keys, in one list", "splits=auto", "ropes of queries",
@@ -162,6 +162,32 @@ TEST_P(InvarianceCommand, NoBitOfAListOfKeyBlocksDiffers) {
   EXPECT_THAT(outcome.out, HasSubstr(": of 240 pairs no bit differs"));
   const std::string csv = read_text(scratch_ / "pairs.csv");
   EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 12 * 20);
+}
+
+constexpr const char* key_list_dimensions[] = {"key-list-walk",   "key-list-splits",  "key-list-alone",
+                                               "key-list-heads",  "key-list-pages",   "key-list-slots",
+                                               "key-list-second", "key-list-schedule"};
+
+// 200 pairs of each dimension of lists of keys on each target. One pair of eight that are asked for.
+TEST_P(InvarianceCommand, NoBitOfAListOfKeysDiffers) {
+  std::vector<std::string> words = {
+      "--family", "attention_forward",   "--pairs", "1600", "--sequences", "16", "--seed", "4",
+      "--csv",    scratch_ / "pairs.csv"};
+  for (const char* dimension : key_list_dimensions) words.insert(words.end(), {"--dimension", dimension});
+  const auto outcome = invariance(words);
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  for (const char* dimension : key_list_dimensions)
+    EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)" + std::string(dimension) + " +200 +0  "));
+  EXPECT_THAT(outcome.out, HasSubstr(": of 1600 pairs no bit differs"));
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  for (const char* change : {"pages of 1\",same", "slots of pages of", "and a second list, pages of", "splits=3"})
+    EXPECT_TRUE(csv.contains(change)) << change;
+}
+
+TEST_P(InvarianceCommand, AListFromItsEndIsSeen) {
+  const auto outcome = invariance({"--dimension", "key-list-order", "--pairs", "8", "--sequences", "8"});
+  ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("key-list-order: attention_forward [bf]*[fp]*16 b[0-9]+ q[1-3] k"));
 }
 
 TEST_P(InvarianceCommand, AnotherBlockIsSeen) {

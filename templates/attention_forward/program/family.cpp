@@ -8,10 +8,12 @@
 #include "templates/attention_forward/program/attention_case.h"
 #include "templates/attention_forward/program/examined_list.h"
 #include "templates/attention_forward/program/invariance.h"
+#include "templates/attention_forward/program/key_list_invariance.h"
 #include "templates/attention_forward/program/published_list.h"
 #include "templates/attention_forward/program/schedule_text.h"
 #include "templates/attention_forward/program/tuning.h"
 #include "templates/attention_forward/program/variants.h"
+#include "tools/invariance/joined.h"
 #include "tools/targets.h"
 
 namespace wavejit::attention_forward::program {
@@ -56,7 +58,10 @@ class AttentionForward : public tools::Family {
   std::vector<std::string> examined_for_time() const override { return timed_list(); }
   std::unique_ptr<tools::ArrayCall> make_call() const override { return make_array_call(); }
   const tools::Tuning* tuning() const override { return &attention_tuning(); }
-  const tools::Invariance* invariance() const override { return &attention_invariance(); }
+  const tools::Invariance* invariance() const override {
+    static const tools::JoinedInvariance both = {&attention_invariance(), &key_list_invariance()};
+    return &both;
+  }
   const tools::Variants* variants() const override { return &attention_variants(); }
 };
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "templates/attention_latent/program/invariance.h"
 #include "tools/invariance/call_memory.h"
 #include "tools/invariance/draws.h"
+#include "tools/invariance/joined.h"
 #include "tools/invariance/scheduled.h"
 
 namespace wavejit::attention_latent::program {
@@ -60,6 +62,7 @@ struct Change {
   std::vector<Part> parts = {Part{}};
   std::int32_t splits = 0;
   bool dense_walks = false;
+  std::int64_t first_entries = 0;  // of slots: what stands behind them is a second list over a second cache
   std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
 };
 
@@ -98,6 +101,56 @@ void cut(const LatentArrays& arrays, const Part& part, Call& call) {
   call.k.sizes[1] -= (call.mask & WAVEJIT_MASK_CAUSAL) != 0 ? of_sequence - (row + part.queries) : 0;
 }
 
+// Lists of slots, cut behind so many entries. The second cache has the first one's slots from the last to the first.
+class SecondList {
+ public:
+  SecondList(tools::CallMemory& memory, const LatentArrays& arrays, std::int64_t first_entries)
+      : entries_(first_entries) {
+    const std::int64_t top_k = arrays.lists.top_k;
+    const auto columns = static_cast<std::ptrdiff_t>(arrays.latent() + arrays.rope());
+    const std::ptrdiff_t slots = std::ssize(arrays.k) / columns;
+    std::vector<std::uint16_t> turned;
+    for (std::ptrdiff_t slot = slots; slot-- > 0;)
+      turned.insert(turned.end(), arrays.k.begin() + (slot * columns), arrays.k.begin() + ((slot + 1) * columns));
+    std::vector<std::int32_t> first;
+    std::vector<std::int32_t> second;
+    std::vector<std::int32_t> first_counts;
+    std::vector<std::int32_t> second_counts;
+    for (std::size_t list = 0; list < arrays.lists.counts.size(); ++list) {
+      const auto at = arrays.lists.indices.begin() + (static_cast<std::ptrdiff_t>(list) * top_k);
+      first.insert(first.end(), at, at + first_entries);
+      std::transform(at + first_entries, at + top_k, std::back_inserter(second),
+                     [&](std::int32_t slot) { return slot < 0 ? -1 : static_cast<std::int32_t>(slots - 1 - slot); });
+      const std::int32_t count = arrays.lists.counts[list];
+      first_counts.push_back(std::min(count, static_cast<std::int32_t>(first_entries)));
+      second_counts.push_back(std::max(count - static_cast<std::int32_t>(first_entries), 0));
+    }
+    cache_ = memory.in(turned);
+    first_ = memory.in(first);
+    first_counts_ = memory.in(first_counts);
+    second_ = memory.in(second);
+    second_counts_ = memory.in(second_counts);
+  }
+  void describe(Call& call) const {
+    call.second_k = call.k;
+    call.second_k.data = cache_;
+    call.second_indices = second_;
+    call.second_counts = second_counts_;
+    call.second_top_k = call.top_k - entries_;
+    call.key_indices = first_;
+    call.key_counts = first_counts_;
+    call.top_k = entries_;
+  }
+
+ private:
+  std::int64_t entries_;
+  std::uint16_t* cache_;
+  std::int32_t* first_;
+  std::int32_t* first_counts_;
+  std::int32_t* second_;
+  std::int32_t* second_counts_;
+};
+
 // What all queries get of the calls of these parts.
 Result<std::vector<Query>> run_parts(wavejit_engine* engine, const LatentArrays& arrays, const Change& change) {
   tools::CallMemory memory(engine);
@@ -118,9 +171,12 @@ Result<std::vector<Query>> run_parts(wavejit_engine* engine, const LatentArrays&
                                    .table = memory.in(arrays.table),
                                    .key_indices = memory.in(arrays.lists.indices),
                                    .key_counts = memory.in(arrays.lists.counts)};
+  std::optional<SecondList> second;
+  if (change.first_entries != 0) second.emplace(memory, arrays, change.first_entries);
   if (!memory.good()) return std::unexpected(memory.good().error());
   for (const Part& part : change.parts) {
     Call call = call_of(arrays, pointers);
+    if (second) second->describe(call);
     if (change.splits != 0) call.splits = change.splits;
     cut(arrays, part, call);
     memory.keep(checked(wavejit_attention_latent(engine, &call, nullptr)));
@@ -268,6 +324,20 @@ const std::vector<Dimension>& all_dimensions() {
         .changes = "lists of slots in place of keys' numbers, without mask and lengths",
         .one_in = 20},
        [](const Batch&, Draws&) { return std::vector{Change{.arrays = with_slots}}; }},
+      {{.name = "latent-list-second",
+        .changes = "lists of slots, cut behind a chunk into two lists over two caches",
+        .one_in = 20},
+       [](const Batch& batch, Draws& draws) {
+         constexpr std::int64_t chunk = attention::list_chunk_keys;
+         const std::int64_t top_k = batch.arrays.lists.top_k;
+         if (top_k <= chunk) return std::vector<Change>{};
+         const std::int64_t first = chunk * (1 + draws.below((top_k - 1) / chunk));
+         const auto splits = static_cast<std::int32_t>(draws.below(3));
+         return std::vector{Change{.text = fmt::format("{} entries, and a second list, splits={}", first, splits),
+                                   .arrays = with_slots,
+                                   .splits = splits,
+                                   .first_entries = first}};
+       }},
       {{.name = "latent-list-schedule", .changes = "the order in which waves run (simulated GPUs)", .one_in = 20},
        [](const Batch&, Draws&) { return std::vector{Change{.text = "reverse", .schedule = WAVEJIT_SIMGPU_REVERSE}}; }},
       {{.name = "latent-list-order", .changes = "lists from their end, without counts: shows", .control = true},
@@ -335,36 +405,12 @@ class ListInvariance final : public tools::Invariance {
   }
 };
 
-class Both final : public tools::Invariance {
- public:
-  std::vector<InvarianceDimension> dimensions() const override {
-    std::vector<InvarianceDimension> told = latent_invariance().dimensions();
-    for (const InvarianceDimension& one : lists_.dimensions()) told.push_back(one);
-    return told;
-  }
-
-  // Each draws batches of its own: only where one of its dimensions is asked for.
-  Result<void> run(const InvarianceRequest& request, const EngineWith& engine_with,
-                   const std::function<void(Pair)>& tell) const override {
-    for (const tools::Invariance* part : {&latent_invariance(), static_cast<const tools::Invariance*>(&lists_)}) {
-      const bool asked = std::ranges::any_of(part->dimensions(), [&](const InvarianceDimension& one) {
-        return std::ranges::contains(request.dimensions, one.name);
-      });
-      if (!asked) continue;
-      if (auto ran = part->run(request, engine_with, tell); !ran) return ran;
-    }
-    return {};
-  }
-
- private:
-  ListInvariance lists_;
-};
-
 }  // namespace
 
 const tools::Invariance& invariance_with_lists() {
-  static const Both only;
-  return only;
+  static const ListInvariance lists;
+  static const tools::JoinedInvariance both = {&latent_invariance(), &lists};
+  return both;
 }
 
 }  // namespace wavejit::attention_latent::program
