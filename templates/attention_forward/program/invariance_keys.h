@@ -15,6 +15,7 @@
 namespace wavejit::attention_forward::program {
 
 using attention::program::Garbage;
+using attention::program::garbage_count;
 
 // Pages of a cache: shuffled, with a few that nobody has, and garbage in the table's entries that no sequence has.
 struct Paging {
