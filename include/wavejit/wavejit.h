@@ -713,9 +713,9 @@ WAVEJIT_API wavejit_status wavejit_softmax_lse_describe(wavejit_engine* engine,
  *   values      the scores of the list, −∞ behind it, rows as indices; null: not wanted
  *   counts      [B · Sq], how many keys the list has; null: not wanted
  *
- * A row sees the keys that mask, key_lengths, key_begins and key_ends all let it see. A key that it does not see is
- * never read for it, and is in no list. Outputs share memory with no other tensor. An example, one decode step over a
- * cache in pages of 64:
+ * A row sees the keys that mask, key_lengths, key_begins and key_ends all let it see. A key that it does not see shows
+ * in nothing and is in no list. It is not read, unless it lies between keys that the row and its three neighbours see.
+ * Outputs share memory with no other tensor. An example, one decode step over a cache in pages of 64:
  *
  *   struct wavejit_sparse_indexer_arguments call = {sizeof call};
  *   call.queries = wavejit_dense_tensor(q, WAVEJIT_BF16, 48, 1, 64, 128);

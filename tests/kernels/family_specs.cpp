@@ -92,11 +92,16 @@ std::vector<families::KernelSpec> indexer_kernel_specs() {
     for (const auto& [type, type_name] : attention::operand_types)
       for (const auto& [blocks, heads] : sparse_indexer::head_names)
         for (const bool cut : {false, true})
-          for (const bool paged : {false, true}) {
-            const sparse_indexer::ScoresKernel scores = {
-                .type = type, .blocks = blocks, .cut = cut, .paged = paged, .target = std::string(target.id)};
-            if (!refusal_of(scores)) specs.emplace_back(scores);
-          }
+          for (const bool paged : {false, true})
+            for (const bool shared : {false, true}) {
+              const sparse_indexer::ScoresKernel scores = {.type = type,
+                                                           .blocks = blocks,
+                                                           .cut = cut,
+                                                           .paged = paged,
+                                                           .shared = shared,
+                                                           .target = std::string(target.id)};
+              if (!refusal_of(scores)) specs.emplace_back(scores);
+            }
     const sparse_indexer::SelectKernel select = {.target = std::string(target.id)};
     if (!refusal_of(select)) specs.emplace_back(select);
   }

@@ -14,18 +14,32 @@
 namespace wavejit::tests {
 namespace {
 
-class SparseScores : public ::testing::TestWithParam<const char*> {
+// Of rows that read their keys each for itself, and of four that share them.
+struct Readers {
+  const char* target;
+  const char* rows;
+};
+Engine engine_of(const Readers& readers) {
+  const std::string pin = std::string("auto tile_queries=") + readers.rows;
+  wavejit_engine_options options{};
+  options.size = sizeof options;
+  options.pipeline = pin.c_str();
+  return Engine(readers.target, options);
+}
+
+class SparseScores : public ::testing::TestWithParam<Readers> {
  protected:
   IndexerOutput run(const IndexerCase& which) {
     IndexerOutput output = run_indexer(engine_.get(), which);
     EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
     EXPECT_EQ(output.reports, "");
     EXPECT_TRUE(output.fence_intact) << "something outside the outputs was written";
+    EXPECT_EQ(output.kernel_spec.contains(" shared "), std::string(GetParam().rows) == "4") << output.kernel_spec;
     return output;
   }
   void matches(const IndexerCase& which) { EXPECT_EQ(wrong_scores(which, run(which)), ""); }
 
-  Engine engine_{GetParam()};
+  Engine engine_ = engine_of(GetParam());
 };
 
 std::vector<float> some_scales(std::int64_t count) {
@@ -172,7 +186,60 @@ TEST_P(SparseScores, BitsOfARowAreItsOwn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, SparseScores, ::testing::Values("gfx942", "gfx950"),
+INSTANTIATE_TEST_SUITE_P(Targets, SparseScores,
+                         ::testing::Values(Readers{"gfx942", "1"}, Readers{"gfx942", "4"}, Readers{"gfx950", "1"},
+                                           Readers{"gfx950", "4"}),
+                         [](const auto& info) { return std::string(info.param.target) + "_rows_" + info.param.rows; });
+
+class SharedKeys : public ::testing::TestWithParam<const char*> {
+ protected:
+  std::vector<std::uint32_t> bits(const char* rows, const IndexerCase& which) {
+    const Engine engine = engine_of({GetParam(), rows});
+    const IndexerOutput output = run_indexer(engine.get(), which);
+    EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+    EXPECT_EQ(output.reports, "");
+    EXPECT_TRUE(output.fence_intact);
+    return score_bits(output.scores);
+  }
+  void show_in_no_bit(const IndexerCase& which) { EXPECT_EQ(bits("4", which), bits("1", which)); }
+};
+
+// Whether rows share keys shows in no bit: with masks, with pages, of rows that see nothing in common, and where a key
+// or a scale is not a number.
+TEST_P(SharedKeys, ShowInNoBit) {
+  IndexerCase which = indexer_case(Storage::bf16, 2, 7, 700, 96, 0, 150);
+  which.causal = true;
+  which.key_scales = some_scales(1400);
+  for (const std::size_t key : {3, 200, 650})
+    which.key_vectors[(key * 128) + 5] = std::numeric_limits<float>::infinity();
+  which.key_scales[77] = std::numeric_limits<float>::quiet_NaN();
+  show_in_no_bit(which);
+  which.page = 48;
+  which.key_lengths = {700, 3};
+  show_in_no_bit(which);
+  which.causal = false;
+  which.key_lengths.clear();
+  which.key_begins = {0, 650, 64, 10, 5, 700, 0, 1, 2, 3, 4, 690, 31, 33};
+  which.key_ends = {30, 700, 65, 10, 4, 700, 700, 40, 41, 400, 4, 699, 32, 66};
+  show_in_no_bit(which);
+}
+
+// Runs of keys by several workgroups, all numbers of heads, and a prompt from its first row on.
+TEST_P(SharedKeys, ShowInNoBitOfPrompts) {
+  std::uint64_t seed = 160;
+  for (const std::int64_t heads : {20, 64, 128}) {
+    SCOPED_TRACE(heads);
+    IndexerCase which = indexer_case(Storage::fp16, 1, 33, 800, heads, 0, seed++);
+    which.causal = true;
+    which.prefix = 0;
+    show_in_no_bit(which);
+    which.page = 1;
+    which.window = {300, 0};
+    show_in_no_bit(which);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, SharedKeys, ::testing::Values("gfx942", "gfx950"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

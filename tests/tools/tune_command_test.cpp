@@ -174,6 +174,29 @@ TEST_F(Tune, TriesEveryTileOfLatentAttention) {
   EXPECT_EQ(report.at("decisions").size(), 2U);
 }
 
+// Rows of the indexer that share their keys, and rows that do not.
+TEST_F(Tune, TriesWhetherRowsOfTheIndexerShareKeys) {
+  const Outcome tuned =
+      run_program({"tune", "sparse_indexer bf16 b1 q1 k70 h8", "sparse_indexer bf16 b1 q5 k70 h8 top=9", "--target",
+                   "gfx942", "--margin", "0", "--json", "--jobs", "2", "--output", path("defaults.inc")});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const Json report = Json::parse(tuned.out);
+  std::set<std::string> seen;
+  for (const Json& trial : report.at("trials")) {
+    EXPECT_GT(trial.at("cycles").get<std::uint64_t>(), 0U) << trial;
+    const bool shared = trial.at("kernel").get<std::string>().contains(" shared ");
+    seen.insert(trial.at("candidate").get<std::string>() + (shared ? ": shared" : ": own"));
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"default: own", "tile_queries=4: shared", "default: shared",
+                                         "tile_queries=1: own"}));
+  const std::string table = read_text(path("defaults.inc"));
+  for (const Json& decision : report.at("decisions"))
+    EXPECT_TRUE(table.contains("{\"gfx942\", RowCount::" + decision.at("sequence_rows").get<std::string>() +
+                               (decision.at("tile_queries") == 4 ? ", true}," : ", false},")))
+        << table;
+  EXPECT_EQ(report.at("decisions").size(), 2U);
+}
+
 TEST_F(Tune, SaysWhatCanVary) {
   const Outcome listed = run_program({"tune", "--list-parameters"});
   ASSERT_EQ(listed.code, 0) << listed.err;
@@ -181,7 +204,8 @@ TEST_F(Tune, SaysWhatCanVary) {
                            "  gfx950 generic: 32, 64, 128\n", "  gfx942 interleaved: 128\n", "  gfx950 dualwave: 256\n",
                            "      standard ", "      fetch_last ", "  gfx950 dualwave: on, off\n",
                            "xcd_swizzle: ", "attention_backward\ntile_queries: ", "  gfx950: 64, 128, 256\n",
-                           "attention_latent\ntile_queries: ", "  gfx942: 32, 64\n"}) {
+                           "attention_latent\ntile_queries: ", "  gfx942: 32, 64\n",
+                           "sparse_indexer\ntile_queries: ", "  gfx950: 1, 4\n"}) {
     EXPECT_TRUE(listed.out.contains(line)) << line << listed.out;
   }
   EXPECT_FALSE(listed.out.contains("gfx950 interleaved")) << listed.out;

@@ -20,9 +20,11 @@ wavejit_status asked(wavejit_engine* engine, const wavejit_sparse_indexer_argume
       all = wavejit::families::grown(*arguments);
       arguments = &all;
     }
-    const auto problem = indexer::check(arguments);
+    auto problem = indexer::check(arguments);
     if (!problem) return std::unexpected(problem.error());
-    indexer::IndexerCall call(*arguments, *problem, engine->engine->target_row());
+    const Engine& on = *engine->engine;
+    indexer::take_rows(*problem, on.target_row(), on.toggles());
+    indexer::IndexerCall call(*arguments, *problem, on.target_row());
     return ask(call, *problem);
   });
 }

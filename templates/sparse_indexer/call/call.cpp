@@ -25,7 +25,8 @@ constexpr std::uint64_t parts(std::uint64_t all, std::uint64_t most) { return (a
 
 Geometry geometry_of(const IndexerProblem& problem, std::uint32_t sequences, std::uint32_t rows,
                      const boards::Board& board) {
-  Geometry geometry = {.rows_shift = rows >= 4 ? 2U : rows >= 2 ? 1U : 0U};
+  constexpr std::uint32_t all_waves = shared_rows_shift;
+  Geometry geometry = {.rows_shift = problem.shape.shared || rows >= scores_waves ? all_waves : rows >= 2 ? 1U : 0U};
   const std::uint64_t tiles = parts(problem.key_length, tile_keys);
   const std::uint64_t places =
       static_cast<std::uint64_t>(board.compute_units * scores_waves_per_simd(problem.shape.blocks));

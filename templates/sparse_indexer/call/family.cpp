@@ -6,6 +6,7 @@
 
 #include "templates/attention/call/data_type.h"
 #include "templates/sparse_indexer/call/descriptor.h"
+#include "templates/sparse_indexer/kernel/rows.h"
 
 namespace wavejit::sparse_indexer {
 namespace {
@@ -18,6 +19,7 @@ ScoresKernel scores_of(const IndexerShape& shape, const Target& target, const To
           .blocks = shape.blocks,
           .cut = shape.cut,
           .paged = shape.paged,
+          .shared = shape.shared,
           .target = std::string(target.id),
           .lowering = toggles.lowering};
 }
@@ -26,8 +28,10 @@ class Described final : public families::DescribedProblem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
-  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
-    return descriptor_.shape().shape();
+  Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
+    IndexerShape shape = descriptor_.shape();
+    shape.shared = shape.scores && sharing_of(board, toggles, descriptor_.query_length);
+    return shape.shape();
   }
   wavejit_problem told(const std::string& text) const override {
     wavejit_problem told{};
@@ -87,8 +91,10 @@ class SparseIndexer final : public families::Family {
     const IndexerShape of = IndexerShape::of(shape.code);
     families::Explanation explanation;
     if (of.scores) {
-      explanation.description =
-          "scores: a wave has a row and a run of keys, tiles of " + std::to_string(tile_keys) + ", two ahead";
+      const std::string tiles = "tiles of " + std::to_string(tile_keys);
+      explanation.description = of.shared ? "scores: a workgroup has " + std::to_string(scores_waves) +
+                                                " rows and a run of keys, " + tiles + " in LDS, three ahead"
+                                          : "scores: a wave has a row and a run of keys, " + tiles + ", two ahead";
       explanation.cost = std::to_string(scores_threads) + " threads, up to " +
                          std::to_string(512 / scores_waves_per_simd(of.blocks)) + " VGPRs";
     }
@@ -106,7 +112,8 @@ class SparseIndexer final : public families::Family {
     for (const auto& [type, name] : attention::operand_types)
       for (const auto& [blocks, heads] : head_names)
         for (const bool paged : {false, true})
-          shapes.push_back(IndexerShape{.type = type, .blocks = blocks, .paged = paged}.shape());
+          for (const bool shared : {false, true})
+            shapes.push_back(IndexerShape{.type = type, .blocks = blocks, .paged = paged, .shared = shared}.shape());
     return shapes;
   }
 

@@ -15,6 +15,7 @@
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/call/tensors.h"
 #include "templates/sparse_indexer/call/struct_versions.h"
+#include "templates/sparse_indexer/kernel/rows.h"
 
 namespace wavejit::sparse_indexer {
 namespace {
@@ -32,7 +33,8 @@ using refusal::up_to;
 using ShapeBits =
     families::BitFields<families::Bits<&IndexerShape::scores, 1>, families::Bits<&IndexerShape::selects, 1>,
                         families::Bits<&IndexerShape::type, 2>, families::Bits<&IndexerShape::blocks, 3>,
-                        families::Bits<&IndexerShape::cut, 1>, families::Bits<&IndexerShape::paged, 1>>;
+                        families::Bits<&IndexerShape::cut, 1>, families::Bits<&IndexerShape::paged, 1>,
+                        families::Bits<&IndexerShape::shared, 1>>;
 
 constexpr std::uintptr_t workspace_alignment = 256;
 
@@ -255,6 +257,10 @@ families::Shape IndexerShape::shape() const {
   return {.family = &family(), .code = families::code_of<ShapeBits>(*this)};
 }
 IndexerShape IndexerShape::of(std::uint64_t code) { return families::shape_of_code<ShapeBits, IndexerShape>(code); }
+
+void take_rows(IndexerProblem& problem, const targets::Target& target, const families::Toggles& toggles) {
+  problem.shape.shared = problem.shape.scores && sharing_of(target, toggles, problem.query_length);
+}
 
 attention::PagingCall paging_of(const Call& call) {
   return {.k = call.keys,

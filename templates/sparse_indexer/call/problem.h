@@ -26,6 +26,7 @@ struct IndexerShape {
   int blocks = 0;  // of heads; 0 where scores are given
   bool cut = false;
   bool paged = false;
+  bool shared = false;  // rows share keys (kernel/rows.h)
   bool operator==(const IndexerShape&) const = default;
 
   // With so many heads.
@@ -60,6 +61,8 @@ attention::PagingCall paging_of(const wavejit_sparse_indexer_arguments& call);
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<IndexerProblem> check(const wavejit_sparse_indexer_arguments* arguments);
+// Whether its rows share keys: what the target's table says, or a developer.
+void take_rows(IndexerProblem& problem, const targets::Target& target, const families::Toggles& toggles);
 
 // ---- Scores that no tensor takes
 

@@ -2,6 +2,7 @@
 // What the two kernels of sparse_indexer are, and their texts (the cache keys):
 //
 //   sparse_scores bf16 heads=64 paged target=gfx950 lowering=llvm
+//   sparse_scores bf16 heads=64 paged shared target=gfx950 lowering=llvm
 //   sparse_select target=gfx950 lowering=llvm
 //
 // Rows, keys, k, masks, page sizes and addresses are arguments of a launch. No LLVM in this header.
@@ -52,6 +53,7 @@ struct ScoresKernel {
   int blocks = 0;                  // of heads
   bool cut = false;                // heads of the last block are missing
   bool paged = false;              // keys lie in pages, which a block table names
+  bool shared = false;             // a workgroup has rows that share keys in LDS; else each wave reads its own
   std::string target;
   Lowering lowering = Lowering::llvm;
 
@@ -69,6 +71,7 @@ inline constexpr auto scores_words = std::tuple{
     families::flag<&ScoresKernel::cut, ScoresKernel>({.accepted = "cut", .name = "cut"}),
     families::flag<&ScoresKernel::paged, ScoresKernel>(
         {.accepted = "paged", .name = "paged", .supported = "keys dense or in pages of 1 and of 16 n"}),
+    families::flag<&ScoresKernel::shared, ScoresKernel>({.accepted = "shared", .name = "shared"}),
     families::target_word<ScoresKernel>(),
     families::lowering_word<ScoresKernel>(),
 };
@@ -101,6 +104,9 @@ std::size_t argument_bytes(const SelectKernel& spec);
 constexpr int scores_waves_per_simd(int blocks) { return blocks <= 2 ? 2 : 1; }
 inline constexpr int scores_waves = 4;
 inline constexpr int scores_threads = 256;
+// Rows of a workgroup that share keys: one a wave.
+inline constexpr int shared_rows_shift = 2;
+static_assert(scores_waves == 1 << shared_rows_shift);
 
 inline constexpr int select_waves = 16;
 inline constexpr int select_threads = 1024;

@@ -16,6 +16,7 @@
 #include "templates/attention/program/score_rules.h"
 #include "templates/sparse_indexer/program/invariance.h"
 #include "templates/sparse_indexer/program/reference.h"
+#include "templates/sparse_indexer/program/tuning.h"
 #include "tools/array_problem.h"
 
 namespace wavejit::sparse_indexer::program {
@@ -254,6 +255,7 @@ class SparseIndexer : public Family {
   }
 
   const Invariance* invariance() const override { return &indexer_invariance(); }
+  const Tuning* tuning() const override { return &indexer_tuning(); }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
     auto said = std::make_shared<Said>();

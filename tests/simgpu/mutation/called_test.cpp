@@ -256,8 +256,13 @@ std::vector<Case> cases() {
        [] { return lists_of_blocks(64, 64, false); }},
       {"block_walks_gfx950", "gfx950", {"attention_block_lists "}, [] { return lists_of_blocks(64, 128, true, true); }},
       {"latent_gfx950", "gfx950", {"attention_latent ", " rows=64 "}, [] { return latent_dense(0); }, true},
-      {"indexer_scores_gfx942", "gfx942@1x1", {"sparse_scores "}, dense_scores},
-      {"indexer_scores_paged_gfx950", "gfx950@1x1", {"sparse_scores ", " paged "}, paged_scores},
+      {"indexer_scores_gfx942", "gfx942@1x1", {"sparse_scores "}, dense_scores, false, "auto tile_queries=1"},
+      {"indexer_scores_paged_gfx950",
+       "gfx950@1x1",
+       {"sparse_scores ", " paged "},
+       paged_scores,
+       false,
+       "auto tile_queries=1"},
       {"indexer_select_gfx950", "gfx950", {"sparse_select "}, lists_of_scores},
   };
 }
