@@ -41,6 +41,13 @@ class KeyRing {
   virtual std::vector<std::function<void()>> fetches(int buffer, language::Value* place,
                                                      const attention::TileWalk& walk,
                                                      const language::Values& carried) = 0;
+  // The same of what takes the place of something that scores read: between the products of O. Where there is some, all
+  // others are begun before.
+  virtual std::vector<std::function<void()>> fetches_behind_scores(language::Value* /*place*/,
+                                                                   const attention::TileWalk& /*walk*/,
+                                                                   const language::Values& /*carried*/) {
+    return {};
+  }
 
   // Blocks of 32 keys of which a wave multiplies scores: all, or its own, which are then block 0 of `keys`.
   virtual int key_blocks_of_wave() const { return attention::tile_keys / wave_rows; }
@@ -55,6 +62,8 @@ class KeyRing {
   virtual language::OperandA keys(int buffer, int key_block, int dim_block) = 0;
   // 32 dims of the wave's own share of V's, in the order of kernel/spec.h (ColumnOrder); 16 keys.
   virtual language::OperandA values(int buffer, int dim_block, int key_block) = 0;
+  // Vector instructions that this takes beside reads.
+  virtual int slots_of_values() const { return 0; }
 };
 
 std::unique_ptr<KeyRing> make_key_ring(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,

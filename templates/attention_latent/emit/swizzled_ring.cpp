@@ -3,6 +3,9 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <memory>
+#include <utility>
+
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/lane_place.h"
@@ -72,21 +75,25 @@ int SwizzledRing::rope_blocks() const { return rope_dims_ / language::wave_shape
 
 // The wave's own 32 keys and 16 dims each, as scores take them: lane i of 32 has key i, its group the first or the last
 // 8 dims.
-Values SwizzledRing::load_rope(Value* tile, Value* entries) {
+std::vector<attention::SwizzledStream::Load> SwizzledRing::rope_loads(Value* tile, Value* entries) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   const targets::WaveShape wave = language::wave_shape(kernel_);
-  Values loaded;
+  std::vector<attention::SwizzledStream::Load> loads;
+  if (rope_dims_ == 0) return loads;
   Value* in_tile = ir.CreateAdd(language::row_of_lane(kernel_, kernel_.lane()),
                                 ir.CreateMul(scores_.own_block(), constant(wave.rows)));
   Value* column = ir.CreateMul(language::group_of_lane(kernel_, kernel_.lane()), constant(wave.operand_bytes));
   if (pages_) {
-    const KeyPages::KeyPlace place = pages_->place_of_any_key(tile, entries, in_tile);
+    // Found where the first load asks for it: before the others, on the same path.
+    const auto found = std::make_shared<std::optional<KeyPages::KeyPlace>>();
     for (int block = 0; block < rope_blocks(); ++block)
-      loaded.push_back(language::load_lanes(
-          kernel_, pages_->row(rope_slice_, place, ir.CreateAdd(column, constant(block * wave.fragment_bytes()))),
-          wave.operand_bytes));
-    return loaded;
+      loads.emplace_back([=, this] {
+        if (!found->has_value()) *found = pages_->place_of_any_key(tile, entries, in_tile);
+        Value* at = kernel_.ir().CreateAdd(column, kernel_.constant(block * wave.fragment_bytes()));
+        return language::load_lanes(kernel_, pages_->row(rope_slice_, **found, at), wave.operand_bytes);
+      });
+    return loads;
   }
   Value* offset = ir.CreateAdd(ir.CreateMul(in_tile, rope_slice_.row_stride), column);
   const bool in_page = tile_pages_.has_value();
@@ -97,9 +104,11 @@ Values SwizzledRing::load_rope(Value* tile, Value* entries) {
   Value* tile_offset =
       in_page ? constant(0) : ir.CreateMul(ir.CreateMul(tile, constant(attention::tile_keys)), rope_slice_.row_stride);
   for (int block = 0; block < rope_blocks(); ++block)
-    loaded.push_back(
-        from.load(wave.operand_bytes, ir.CreateAdd(offset, constant(block * wave.fragment_bytes())), tile_offset));
-  return loaded;
+    loads.emplace_back([=, this] {
+      Value* at = kernel_.ir().CreateAdd(offset, kernel_.constant(block * wave.fragment_bytes()));
+      return from.load(wave.operand_bytes, at, tile_offset);
+    });
+  return loads;
 }
 
 std::vector<attention::SwizzledStream::Load> SwizzledRing::latent_loads(Value* place, const TileWalk& walk,
@@ -135,7 +144,7 @@ KeyRing::Start SwizzledRing::start(const TileWalk& walk) {
     carried.push_back(entries);
     for (Value* value : entries_behind(walk.first(), walk, nullptr)) carried.push_back(value);
   }
-  for (Value* value : load_rope(walk.tile_at(walk.first()), entries)) carried.push_back(value);
+  for (const auto& load : rope_loads(walk.tile_at(walk.first()), entries)) carried.push_back(load());
   return {.query = std::move(query), .carried = std::move(carried)};
 }
 
@@ -175,17 +184,31 @@ std::vector<std::function<void()>> SwizzledRing::fetches(int /*buffer*/, Value* 
   return rest;
 }
 
-// The rope's registers are free now.
+// Into the registers of the rope that has been multiplied. Behind the last tile it is read once more, so that nothing
+// branches.
+std::vector<std::function<void()>> SwizzledRing::fetches_behind_scores(Value* place, const TileWalk& walk,
+                                                                       const Values& carried) {
+  next_rope_.clear();
+  std::vector<std::function<void()>> all;
+  // Listed keys leave no registers for another tile's rope beside the products of O.
+  if (is_listed()) return all;
+  next_rope_loads_ = next_rope_loads(place, walk, carried);
+  for (std::size_t load = 0; load < next_rope_loads_.size(); ++load)
+    all.emplace_back([this, load] { next_rope_.push_back(next_rope_loads_[load]()); });
+  return all;
+}
+
+std::vector<attention::SwizzledStream::Load> SwizzledRing::next_rope_loads(Value* place, const TileWalk& walk,
+                                                                           const Values& carried) const {
+  return rope_loads(walk.tile_at(walk.at_most_last(walk.ahead(place, 1))), pages_ ? carried.front() : nullptr);
+}
+
 Values SwizzledRing::release(int /*buffer*/, Value* place, const TileWalk& walk, const Values& carried) {
-  Values nothing;
-  for (Value* value : rope_) nothing.push_back(llvm::PoisonValue::get(value->getType()));
-  Value* next = walk.ahead(place, 1);
-  const Values rope = language::if_uniform(
-      kernel_, walk.exists(next), language::Likelihood::even, nothing,
-      [&](const Values&) { return load_rope(walk.tile_at(next), pages_ ? carried.front() : nullptr); });
+  if (is_listed())
+    for (const auto& load : next_rope_loads(place, walk, carried)) next_rope_.push_back(load());
   Values all = next_;
   all.insert(all.end(), carried.begin(), carried.end());
-  all.insert(all.end(), rope.begin(), rope.end());
+  all.insert(all.end(), next_rope_.begin(), next_rope_.end());
   return all;
 }
 
@@ -221,14 +244,25 @@ Values SwizzledRing::read_values(int pair, int key_block) const {
   return dwords;
 }
 
+Values SwizzledRing::kept_or_read(int pair, int key_block) const {
+  const auto kept = kept_.find({pair, key_block});
+  return kept != kept_.end() ? kept->second : read_values(pair, key_block);
+}
+
+int SwizzledRing::slots_of_values() const { return keys_of_fragment / 2; }
+
 OperandA SwizzledRing::values(int /*buffer*/, int dim_block, int key_block) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const int pair = dim_block / 2;
   if (pair != read_pair_ || key_block != read_keys_) {
+    // A permutation waits for what it permutes: the pair that comes next is on its way before. Listed keys leave no
+    // registers for it.
+    read_ = read_pair_ < 0 || is_listed() ? kept_or_read(pair, key_block) : std::move(read_ahead_);
     read_pair_ = pair;
     read_keys_ = key_block;
-    const auto kept = kept_.find({pair, key_block});
-    read_ = kept != kept_.end() ? kept->second : read_values(pair, key_block);
+    const int behind = pair + 1 < pairs_ ? key_block : key_block + 1;
+    const int key_blocks = attention::tile_keys / language::wave_shape(kernel_).fragment_k();
+    if (behind < key_blocks && !is_listed()) read_ahead_ = kept_or_read(pair + 1 < pairs_ ? pair + 1 : 0, behind);
   }
   // Two bytes of one dword behind two of the other: the low halves, or the high ones.
   constexpr std::uint32_t low_halves = 0x05040100;

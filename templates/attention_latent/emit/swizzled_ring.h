@@ -39,17 +39,22 @@ class SwizzledRing final : public KeyRing {
                            const language::Values& carried) override;
   std::vector<std::function<void()>> fetches(int buffer, language::Value* place, const attention::TileWalk& walk,
                                              const language::Values& carried) override;
+  std::vector<std::function<void()>> fetches_behind_scores(language::Value* place, const attention::TileWalk& walk,
+                                                           const language::Values& carried) override;
   int key_blocks_of_wave() const override { return 1; }
   std::vector<language::Accumulator> all_scores(std::vector<language::Accumulator> own) override;
   language::Value* named() const override { return named_; }
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values(int buffer, int dim_block, int key_block) override;
+  int slots_of_values() const override;
 
  private:
   // A tile on its way: the thread's part of V's columns, the lane's fragments of those behind them.
   std::vector<attention::SwizzledStream::Load> latent_loads(language::Value* place, const attention::TileWalk& walk,
                                                             language::Value* entries);
-  language::Values load_rope(language::Value* tile, language::Value* entries);
+  std::vector<attention::SwizzledStream::Load> rope_loads(language::Value* tile, language::Value* entries) const;
+  std::vector<attention::SwizzledStream::Load> next_rope_loads(language::Value* place, const attention::TileWalk& walk,
+                                                               const language::Values& carried) const;
   language::Value* entries_of(language::Value* place, const attention::TileWalk& walk) const;
   bool is_listed() const { return pages_ && pages_->is_listed(); }
   // Of looked-up keys: those of a tile, and of the next one; of listed keys the list's of the one behind, too.
@@ -60,6 +65,7 @@ class SwizzledRing final : public KeyRing {
   int rope_blocks() const;
   // Eight dwords of a lane: two dims of eight keys, of a pair of blocks of dims.
   language::Values read_values(int pair, int key_block) const;
+  language::Values kept_or_read(int pair, int key_block) const;
   bool stands_in_the_way(int pair, int key_block) const;
 
   language::Kernel& kernel_;
@@ -82,10 +88,13 @@ class SwizzledRing final : public KeyRing {
   // Of the next one.
   std::vector<attention::SwizzledStream::Load> next_loads_;
   language::Values next_;
+  std::vector<attention::SwizzledStream::Load> next_rope_loads_;
+  language::Values next_rope_;
   // The last dwords that `values` read, of a pair of blocks.
   int read_pair_ = -1;
   int read_keys_ = -1;
   language::Values read_;
+  language::Values read_ahead_;  // of the pair behind it
   // What was read before scores took its place, by pair and block of 16 keys.
   std::map<std::pair<int, int>, language::Values> kept_;
 };

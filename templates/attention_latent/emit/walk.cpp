@@ -19,6 +19,7 @@
 #include "templates/attention/emit/tile_walk.h"
 #include "templates/attention_latent/emit/key_ring.h"
 #include "templates/attention_latent/emit/rows.h"
+#include "templates/attention_latent/emit/tile_weights.h"
 #include "templates/attention_latent/emit/workgroup.h"
 
 namespace wavejit::attention_latent {
@@ -139,15 +140,26 @@ class Walk {
     Value* tile = walk_.tile_at(place);
     end_chunk(state, place);
     ReadAhead keys(key_steps(), [&](const Step& step) { return ring_->keys(buffer, step.keys, step.dims); });
-    Fetches fetches(ring_->fetches(buffer, place, walk_, state.carried),
-                    key_steps().size() + (value_steps().size() / 2));
-    std::vector<Accumulator> scores = multiply_keys(keys, fetches);
+    const std::size_t of_values = value_steps().size() / 2;
+    auto behind_scores = ring_->fetches_behind_scores(place, walk_, state.carried);
+    const bool in_two = !behind_scores.empty();
+    Fetches early(ring_->fetches(buffer, place, walk_, state.carried), key_steps().size() + (in_two ? 0 : of_values));
+    Fetches late(std::move(behind_scores), of_values);
+    std::vector<Accumulator> scores = multiply_keys(keys, early);
+    Fetches& fetches = in_two ? late : early;
     // The first of V are read while the softmax runs.
     ring_->begin_values(buffer);
     ReadAhead values(value_steps(), [&](const Step& step) { return ring_->values(buffer, step.dims, step.keys); });
     modifiers_.apply(tile, {}, scores);
     if (Value* named = ring_->named()) attention::hide_unnamed(kernel_, named, workgroup_.lane_group, scores);
     state.softmax = raise_maximum(state.softmax, scores, state.outputs);
+    // Where 16 keys are one product, memory is what walks wait for (bench/predicted_latent.md), and a wave that has its
+    // rows' whole O has no registers for weights of which some are scores yet. Nor have walks that look up
+    // each key.
+    if (matrix_.steps() > 1 && !spec_.layout().single_keys) {
+      accumulate_while_weighing(values, scores, state, fetches);
+      return state;
+    }
     state.softmax = softmax_.weigh(state.softmax, scores);
     accumulate_values(values, scores, state.outputs, fetches);
     return state;
@@ -309,6 +321,25 @@ class Walk {
                                                               : matrix_.mma(values, packed, sum);
       fetches.after_product();
     });
+  }
+
+  // The same of scores.
+  void accumulate_while_weighing(ReadAhead& reads, const std::vector<Accumulator>& scores, State& state,
+                                 Fetches& fetches) {
+    constexpr int slots_of_shadow = 6;  // of a product
+    TileWeights weights(kernel_, softmax_, matrix_, state.softmax, scores);
+    OperandB packed;
+    reads.consume([&](const Step& step, const OperandA& values) {
+      if (step.dims == 0) packed = weights.of(step.keys);
+      Accumulator& sum = state.outputs[static_cast<std::size_t>(step.dims)];
+      for (int product = 0; product < matrix_.steps(); ++product) {
+        sum = matrix_.mma_step(values, packed, sum, product);
+        const bool last = product + 1 == matrix_.steps();
+        weights.write(last ? slots_of_shadow - ring_->slots_of_values() : slots_of_shadow);
+      }
+      fetches.after_product();
+    });
+    state.softmax = weights.finish();
   }
 
   // Where a wave has its rows' whole O, vector registers do not hold it: the last of its blocks stand beside the query,
