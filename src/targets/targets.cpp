@@ -51,6 +51,7 @@ constexpr std::array<Target, 2> table = {{
         .permlane32_swap = true,
         .packed_bf16_convert = true,
         .packed_f16_convert_rne = true,
+        .byte_matrix = true,
         .kernarg_preload = true,
         .fp8 = Fp8::ocp,
         .buffer_descriptor_word3 = 0x00027000,

@@ -74,6 +74,19 @@ Value* Lds::read_transposed(int region, Value* offset, int constant_offset) cons
   return ir.CreateBitCast(read, dwords);
 }
 
+Value* Lds::read_transposed_bytes(int region, Value* offset, int constant_offset) const {
+  llvm::Type* dwords = kernel_.vector(kernel_.i32(), 2);
+  if (!kernel_.target().byte_matrix) {
+    kernel_.refuse("transposed LDS reads of bytes need ds_read_b64_tr_b8, which " + std::string(kernel_.target().id) +
+                   " does not have");
+    return llvm::PoisonValue::get(dwords);
+  }
+  llvm::CallInst* read = kernel_.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_read_tr8_b64, {dwords},
+                                                      {address(offset, constant_offset)});
+  mark(read, region);
+  return read;
+}
+
 // The backend cannot select a width that the target lacks and aborts; 8 bytes exist nowhere.
 bool Lds::has_dma_of(int bytes) const {
   if (bytes <= kernel_.target().lds_dma_bytes && (bytes == 4 || bytes == 12 || bytes == widest_bytes)) return true;

@@ -29,6 +29,8 @@ class Lds {
   // ds_read_b64_tr_b16: in each group of 16 lanes, lane i points at 8 bytes of a 4 × 16 block of 16-bit elements (lanes
   // 4k … 4k+3 supply row k); lane j receives the four elements of column j, as <2 x i32>.
   Value* read_transposed(int region, Value* offset, int constant_offset) const;
+  // ds_read_b64_tr_b8: the same of an 8 × 16 block of bytes (lanes 2k, 2k+1 supply row k).
+  Value* read_transposed_bytes(int region, Value* offset, int constant_offset) const;
   // buffer load straight into LDS: lane l's `bytes` go to `offset` + bytes · l. `offset` is uniform. Out-of-range lanes
   // write zeros. Counts on the vector memory counter of the issuing wave.
   void fill(int region, const Buffer& from, int bytes, Value* lane_offset, Value* uniform_offset, Value* offset,

@@ -15,6 +15,12 @@ namespace {
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
+// Of weights in 8 bits, in powers of two. The largest is below 8 + 0.75 and what f32 adds to it: 430.5 of 448.
+constexpr float byte_offset = 8;
+constexpr float most_byte_growth = 0.75F;
+// m · c and the shift are rounded, each by 2⁻²⁴ of m · c at most; so much is taken off that no weight is larger for it.
+constexpr float byte_margin = -0x1p-22F;
+
 }  // namespace
 
 // Register r of accumulator a holds key 32a + 8⌊r / 4⌋ + 4h + r mod 4.
@@ -28,8 +34,20 @@ std::vector<std::vector<Addition>> sum_tree(int registers) {
   return levels;
 }
 
+// Thresholds are not negative, so that their bits ascend with them: uniform numbers stay in scalar registers.
+Softmax::Softmax(Kernel& kernel, Value* scale_log2e, Value* rescale_threshold, WeightType weights)
+    : kernel_(kernel), scale_(scale_log2e), rescale_threshold_(rescale_threshold), weights_(weights) {
+  if (weights != WeightType::bytes) return;
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto bits = [&](Value* value) { return ir.CreateBitCast(value, kernel.i32()); };
+  rescale_threshold_ = ir.CreateBitCast(
+      ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, bits(rescale_threshold), bits(kernel.constant(most_byte_growth))),
+      kernel.f32());
+}
+
 SoftmaxState Softmax::initial() const {
-  SoftmaxState state{.maximum = kernel_.constant(minus_infinity), .sums = {}};
+  SoftmaxState state{.maximum = kernel_.constant(minus_infinity),
+                     .sums = RunningSums(weights_ == WeightType::bytes ? 1 : running_sums)};
   state.sums.fill(kernel_.constant(0.0F));
   return state;
 }
@@ -73,8 +91,16 @@ Value* Softmax::grows(Value* maximum, Value* raised) const {
 // Where the row saw no key, every score is −inf, and any finite shift leaves it so; ∞ would not.
 Value* Softmax::shift(Value* maximum) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  return ir.CreateBinaryIntrinsic(llvm::Intrinsic::minnum, ir.CreateFNeg(ir.CreateFMul(maximum, scale_)),
-                                  kernel_.constant(std::numeric_limits<float>::max()));
+  Value* largest = kernel_.constant(std::numeric_limits<float>::max());
+  Value* scaled = ir.CreateFMul(maximum, scale_);
+  if (weights_ == WeightType::wide)
+    return ir.CreateBinaryIntrinsic(llvm::Intrinsic::minnum, ir.CreateFNeg(scaled), largest);
+  // Of m = −inf a NaN, in whose place the largest number comes.
+  Value* magnitude = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, scaled);
+  Value* above = ir.CreateFSub(kernel_.constant(byte_offset), scaled);
+  Value* shift =
+      ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {magnitude, kernel_.constant(byte_margin), above});
+  return ir.CreateBinaryIntrinsic(llvm::Intrinsic::minnum, shift, largest);
 }
 
 Value* Softmax::exponent(Value* score, Value* shift) const {
@@ -112,21 +138,23 @@ SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const A
     Values after = {ir.CreateSelect(grows, raised_maximum, before[0])};
     after.insert(after.end(), before.begin() + 1, before.end());
     const std::span<Value*> all = std::span(after).subspan(1);
-    const std::span<Value*> of_outputs = all.subspan(running_sums);
+    const std::size_t sums = state.sums.size();
+    const std::span<Value*> of_outputs = all.subspan(sums);
     const auto each = [&](std::span<Value*> values) {
       for (Value*& value : values) value = rescaled(value, factor);
     };
-    each(rescale ? all.first(running_sums) : all);
+    each(rescale ? all.first(sums) : all);
     if (rescale) rescale(of_outputs, factor);
     return after;
   });
-  SoftmaxState next{.maximum = values[0], .sums = {}};
-  std::copy_n(values.begin() + 1, running_sums, next.sums.begin());
-  for (std::size_t index = 0; index < outputs.size(); ++index) outputs[index].value = values[index + 1 + running_sums];
+  SoftmaxState next{.maximum = values[0], .sums = state.sums};
+  std::copy_n(values.begin() + 1, state.sums.size(), next.sums.begin());
+  for (std::size_t index = 0; index < outputs.size(); ++index)
+    outputs[index].value = values[index + 1 + state.sums.size()];
   return next;
 }
 
-SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> scores) const {
+void Softmax::to_weights(const SoftmaxState& state, std::span<Accumulator> scores) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   // Register pairs: one packed multiply-add each, the same operation per element. All of a part before its first exp2,
   // which would wait for a neighbour.
@@ -145,6 +173,11 @@ SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> sc
     }
     part.value = weights;
   }
+}
+
+SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> scores) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  to_weights(state, scores);
   // sum_tree, a running sum at a time, so that few sums are in registers beside the weights: bit 5 of the key, then
   // bit 1, then bit 0.
   SoftmaxState next = state;
@@ -164,6 +197,7 @@ SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> sc
 
 // Bit 4 of the key, then bit 3, then bit 2, which is the other half's.
 Value* Softmax::row_sum(const SoftmaxState& state) const {
+  if (weights_ == WeightType::bytes) return state.sums[0];
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* half = ir.CreateFAdd(ir.CreateFAdd(state.sums[0], state.sums[2]), ir.CreateFAdd(state.sums[1], state.sums[3]));
   const auto [one, other] = both_halves(kernel_, half);
@@ -203,11 +237,16 @@ Value* Softmax::log_sum_exp(const PartStatistics& row) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   // log2(0) is −inf and m of an empty row is −inf with c > 0: −inf comes out by itself.
   Value* log2_sum = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_log, {kernel_.f32()}, {row.sum});
-  Value* log2 = ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {row.maximum, scale_, log2_sum});
+  Value* log2 = weights_ == WeightType::wide
+                    ? ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {row.maximum, scale_, log2_sum})
+                    : ir.CreateFSub(log2_sum, shift(row.maximum));
   return ir.CreateFMul(log2, kernel_.constant(std::numbers::ln2_v<float>));
 }
 
-Value* Softmax::scaled_maximum(Value* maximum) const { return kernel_.ir().CreateFMul(maximum, scale_); }
+Value* Softmax::scaled_maximum(Value* maximum) const {
+  if (weights_ == WeightType::bytes) return kernel_.ir().CreateFNeg(shift(maximum));
+  return kernel_.ir().CreateFMul(maximum, scale_);
+}
 
 RowEnd end_with_sink(Kernel& kernel, Value* scaled_maximum, Value* row_sum, Value* sink) {
   llvm::IRBuilder<>& ir = kernel.ir();

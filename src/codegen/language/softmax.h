@@ -8,6 +8,7 @@
 // ends.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <span>
@@ -17,13 +18,33 @@
 
 namespace wavejit::language {
 
-// Of one lane.
+// Of one lane, where the vector unit adds up.
 inline constexpr std::size_t running_sums = 4;
+
+// What a lane carries of l: [j] has the keys of its half whose bits 4 and 3 are j. Or one number, the whole row's,
+// where the matrix unit adds up.
+class RunningSums {
+ public:
+  RunningSums() = default;
+  explicit RunningSums(std::size_t count) : count_(count) {}
+  auto begin() { return values_.begin(); }
+  auto begin() const { return values_.begin(); }
+  auto end() { return values_.begin() + static_cast<std::ptrdiff_t>(count_); }
+  auto end() const { return values_.begin() + static_cast<std::ptrdiff_t>(count_); }
+  std::size_t size() const { return count_; }
+  Value*& operator[](std::size_t j) { return values_[j]; }
+  Value* operator[](std::size_t j) const { return values_[j]; }
+  void fill(Value* value) { std::fill(begin(), end(), value); }
+
+ private:
+  std::array<Value*, running_sums> values_{};
+  std::size_t count_ = running_sums;
+};
 
 // Per-lane state of the rows, carried round the tile loop.
 struct SoftmaxState {
-  Value* maximum = nullptr;                 // m: raw scores, −inf until the row has seen a key of the chunk
-  std::array<Value*, running_sums> sums{};  // l of this lane's half: [j] has the keys whose bits 4 and 3 are j
+  Value* maximum = nullptr;  // m: raw scores, −inf until the row has seen a key of the chunk
+  RunningSums sums;
 };
 
 // One addition of a tile's sum: term `into` becomes itself plus term `other`.
@@ -49,11 +70,14 @@ struct MergeWeights {
   Value* later;
 };
 
+// What weights are rounded to. In 8 bits they are 2⁸ times as large, so that what is 2⁻¹⁷ of the largest is no zero,
+// and a maximum is raised as soon as one could pass 448. l is the sum of the rounded ones.
+enum class WeightType : std::uint8_t { wide, bytes };
+
 class Softmax {
  public:
   // `scale_log2e` is c > 0; a maximum is raised when it grows by more than `rescale_threshold` powers of two. Uniform.
-  Softmax(Kernel& kernel, Value* scale_log2e, Value* rescale_threshold)
-      : kernel_(kernel), scale_(scale_log2e), rescale_threshold_(rescale_threshold) {}
+  Softmax(Kernel& kernel, Value* scale_log2e, Value* rescale_threshold, WeightType weights = WeightType::wide);
 
   SoftmaxState initial() const;
 
@@ -66,6 +90,8 @@ class Softmax {
 
   // scores ← P = exp2(score · c − m · c), and their sum into the state.
   SoftmaxState weigh(const SoftmaxState& state, std::span<Accumulator> scores) const;
+  // P alone, where the matrix unit adds up.
+  void to_weights(const SoftmaxState& state, std::span<Accumulator> scores) const;
 
   // The same in single operations, for pipelines that string them between matrix instructions. They add up weights
   // along sum_tree. They rescale the running sums after one tile's addition to them and before the next one's, O
@@ -74,7 +100,7 @@ class Softmax {
   Value* larger(Value* a, Value* b, Value* c) const;            // one instruction
   Value* whole_row(Value* tile_maximum, Value* maximum) const;  // over both halves, and the maximum so far
   Value* grows(Value* maximum, Value* raised) const;            // per lane: the row's maximum is to be raised
-  Value* shift(Value* maximum) const;                           // −m · c, finite also where m is −inf
+  Value* shift(Value* maximum) const;                           // −m · c (+ 8), finite also where m is −inf
   Value* exponent(Value* score, Value* shift) const;
   // 1 exactly for rows that do not grow.
   Value* rescale_factor(Value* maximum, Value* raised, Value* grows) const;
@@ -96,7 +122,7 @@ class Softmax {
   Value* inverse(Value* row_sum) const;
   // Natural log of the row's sum of exponentials; −inf for a row that saw no key.
   Value* log_sum_exp(const PartStatistics& row) const;
-  // m in powers of two.
+  // What the row's sum is relative to, in powers of two: m.
   Value* scaled_maximum(Value* maximum) const;
 
  private:
@@ -105,6 +131,7 @@ class Softmax {
   Kernel& kernel_;
   Value* scale_;
   Value* rescale_threshold_;
+  WeightType weights_;
 };
 
 // The end of a row whose softmax has one more logit without a value, the sink: what O is multiplied with, and LSE.

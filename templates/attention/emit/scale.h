@@ -18,11 +18,14 @@ inline language::Value* positive_scale(language::Kernel& kernel, language::Value
                                   ir.getInt32(0x00800000));
 }
 
-// For a dword of two elements of Q, by xor: both sign bits where the scale is negative, else 0.
-inline language::Value* query_sign(language::Kernel& kernel, language::Value* scale) {
+// For a dword of elements of Q, by xor: all their sign bits where the scale is negative, else 0.
+inline constexpr std::uint32_t signs_of_two = 0x80008000;
+inline constexpr std::uint32_t signs_of_four = 0x80808080;
+inline language::Value* query_sign(language::Kernel& kernel, language::Value* scale,
+                                   std::uint32_t signs = signs_of_two) {
   constexpr int sign_bit = 31;
   llvm::IRBuilder<>& ir = kernel.ir();
-  return ir.CreateAnd(ir.CreateAShr(scale, kernel.constant(sign_bit)), ir.getInt32(0x80008000));
+  return ir.CreateAnd(ir.CreateAShr(scale, kernel.constant(sign_bit)), ir.getInt32(signs));
 }
 
 }  // namespace wavejit::attention

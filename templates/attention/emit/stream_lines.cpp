@@ -174,6 +174,21 @@ void LineStream::begin_transposed(Value* lane_group) {
   transposed_start_ = ir.CreateAdd(start, ir.CreateMul(ir.CreateAnd(lane, constant(3)), constant(8)));
 }
 
+// Eight rows of 16 bytes: those of lane group h are rows 4h … 4h + 3 of two neighbouring slots; lanes 2r and 2r + 1 of
+// 16 supply row r.
+void LineStream::begin_transposed_bytes(Value* lane_group) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  const auto bits = [&](int from, int mask) {
+    return ir.CreateAnd(ir.CreateLShr(kernel_.lane(), constant(from)), constant(mask));
+  };
+  Value* line = ir.CreateAdd(ir.CreateMul(lane_group, constant(4)), bits(1, 3));
+  Value* start =
+      ir.CreateAdd(ir.CreateMul(line, constant(place_.line_bytes)), ir.CreateMul(bits(3, 1), constant(slot_bytes)));
+  start = ir.CreateAdd(start, ir.CreateMul(bits(4, 1), constant(targets::transpose_lanes)));
+  transposed_start_ = ir.CreateAdd(start, ir.CreateMul(bits(0, 1), constant(dma_bytes / 2)));
+}
+
 void LineStream::begin_transposed(Value* lane_group, Value* first_piece) {
   begin_transposed(lane_group);
   llvm::IRBuilder<>& ir = kernel_.ir();
@@ -320,6 +335,25 @@ language::OperandA LineStream::transposed(int buffer, int dim_block, int row_blo
                              language::KOrder::accumulator_rows);
   }
   return transposed_at(at(buffer).region, transposed_start_, at(buffer).offset, dim_block, row_block);
+}
+
+Value* LineStream::transposed_bytes(int buffer, int dim_block, int row_block) {
+  return transposed_bytes_at(at(buffer).region, transposed_start_, at(buffer).offset, dim_block, row_block);
+}
+
+Value* LineStream::transposed_bytes(Value* start, int dim_block, int row_block) {
+  return transposed_bytes_at(language::Lds::any_region, start, at(0).offset, dim_block, row_block);
+}
+
+// 32 rows are four slots, two a read.
+Value* LineStream::transposed_bytes_at(int region, Value* start, int buffer_offset, int dim_block, int row_block) {
+  const int block_bytes = language::wave_shape(kernel_).rows;
+  const int blocks_per_piece = LdsPlan::piece_bytes / block_bytes;
+  const int offset = buffer_offset + line_offset(dim_block / blocks_per_piece, 0) +
+                     (row_block * row_block_bytes(kernel_)) + (dim_block % blocks_per_piece * block_bytes);
+  Value* first = lds_.read_transposed_bytes(region, start, offset);
+  Value* second = lds_.read_transposed_bytes(region, start, offset + (2 * slot_bytes));
+  return kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3});
 }
 
 Value* LineStream::transposed_start(Value* buffer) {

@@ -39,6 +39,8 @@ class LineStream final : public TileStream {
   // begins at block `first_row_block` (uniform).
   void begin_rows(language::Value* lane_group, language::Value* first_row_block = nullptr);
   void begin_transposed(language::Value* lane_group);
+  // Of bytes, in place of it.
+  void begin_transposed_bytes(language::Value* lane_group);
   // The same of a wave whose dims begin with piece `first_piece` (uniform) of a row: dim blocks count from there.
   void begin_transposed(language::Value* lane_group, language::Value* first_piece);
 
@@ -69,6 +71,8 @@ class LineStream final : public TileStream {
 
   language::OperandA rows(int buffer, int row_block, int dim_block) override;
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
+  language::Value* transposed_bytes(int buffer, int dim_block, int row_block) override;
+  language::Value* transposed_bytes(language::Value* start, int dim_block, int row_block);
   // The same from a buffer that is known at run time only: where a lane's reads start in it, and the reads. These wait
   // for every transfer that is in flight.
   language::Value* transposed_start(language::Value* buffer);
@@ -84,6 +88,7 @@ class LineStream final : public TileStream {
   int line_offset(int piece, int line) const;
   // The pieces' offsets of the wave's lines in turn.
   std::vector<language::Value*> offsets_of_line(std::size_t line) const;
+  language::Value* transposed_bytes_at(int region, language::Value* start, int offset, int dim_block, int row_block);
   language::OperandA transposed_at(int region, language::Value* start, int offset, int dim_block, int row_block);
 
   language::Kernel& kernel_;

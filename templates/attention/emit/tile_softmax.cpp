@@ -93,9 +93,8 @@ void TileSoftmax::rescale(const Growth& growth, SoftmaxState& state, std::span<A
                                   return language::if_uniform(kernel_, kernel_.ir().CreateNot(begins_chunk()),
                                                               language::Likelihood::even, before, onto_new_maximum);
                                 });
-  std::copy_n(values.begin(), language::running_sums, state.sums.begin());
-  for (std::size_t index = 0; index < outputs.size(); ++index)
-    outputs[index].value = values[index + language::running_sums];
+  std::copy_n(values.begin(), state.sums.size(), state.sums.begin());
+  for (std::size_t index = 0; index < outputs.size(); ++index) outputs[index].value = values[index + state.sums.size()];
 }
 
 Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vector<language::OperandB>& packed) const {
@@ -167,6 +166,34 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
                             language::KOrder::accumulator_rows));
     }
   });
+  return strand;
+}
+
+Strand TileSoftmax::finish(TileWeights& weights, const language::ByteMatrix& bytes,
+                           language::ByteOperand& packed) const {
+  constexpr int in_dword = 4;
+  const int all = 2 * registers();
+  auto dwords =
+      std::make_shared<Values>(static_cast<std::size_t>(all / in_dword), llvm::PoisonValue::get(kernel_.i32()));
+  const auto weight = [&weights](int index) -> Value*& { return weights.values[static_cast<std::size_t>(index)]; };
+  Strand strand;
+  for (int index = 0; index < all + lag; ++index) {
+    if (index >= weighed_ && index < all)
+      strand.add([=, this] { weight(index) = softmax_.exp2(weight(index)); }, slots_.exp2);
+    const int ready = index - lag;
+    if (ready < 0 || ready % 2 == 0) continue;
+    strand.add(
+        [=, &bytes] {
+          Value*& dword = (*dwords)[static_cast<std::size_t>(ready / in_dword)];
+          dword = bytes.rounded(weight(ready - 1), weight(ready), dword, ready % in_dword / 2);
+        },
+        slots_.convert);
+  }
+  strand.add(
+      [=, this, &packed] {
+        packed = {.value = language::gather_dwords(kernel_, *dwords), .k_order = language::KOrder::accumulator_rows};
+      },
+      0);
   return strand;
 }
 

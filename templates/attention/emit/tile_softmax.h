@@ -6,6 +6,7 @@
 
 #include <span>
 
+#include "codegen/language/byte_matrix.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
 #include "codegen/language/strand.h"
@@ -56,6 +57,8 @@ class TileSoftmax {
   // The rest of step 4, step 5 and 6: weights → four operand fragments of 16 keys.
   language::Strand finish(TileWeights& weights, language::SoftmaxState& state,
                           std::vector<language::OperandB>& packed) const;
+  // The same of weights in 8 bits: one operand, which the matrix unit adds up.
+  language::Strand finish(TileWeights& weights, const language::ByteMatrix& bytes, language::ByteOperand& packed) const;
 
  private:
   // Of one score accumulator.

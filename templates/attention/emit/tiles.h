@@ -30,6 +30,8 @@ class TileStream {
   virtual language::OperandA rows(int buffer, int row_block, int dim_block) = 0;
   // Dims of block dim_block; rows of fragment row_block, in the order in which accumulators hold them.
   virtual language::OperandA transposed(int buffer, int dim_block, int row_block) = 0;
+  // The same of bytes: 16 of a lane, of 32 rows. Null where tiles do not stand so that this can be read.
+  virtual language::Value* transposed_bytes(int /*buffer*/, int /*dim_block*/, int /*row_block*/) { return nullptr; }
 };
 
 // K and V of a walk over keys, one tile after the other.

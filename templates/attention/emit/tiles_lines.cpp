@@ -13,6 +13,11 @@ using language::Values;
 
 constexpr int kept_lane_bytes = 16;
 
+// A stream counts in elements of operands: two bytes are one.
+int stream_dims(int dims, DataType type, const language::MatrixUnit& matrix) {
+  return dims * bytes_of(type) / targets::bytes_of(matrix.element());
+}
+
 // LDS regions, one alias scope each: K0, V0, K1, V1.
 LineStream::Place keys_in(const LdsPlan& plan) {
   return {.line_bytes = plan.k_line_bytes, .buffers = {{{0, plan.k_offset(0)}, {2, plan.k_offset(1)}}}};
@@ -32,10 +37,16 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
       apart_(shape.apart),
       pages_(pages_of(kernel, shape.layout, tensors)),
       tile_pages_(tile_pages_of(kernel, shape.layout, tensors)),
-      k_(kernel, lds_, matrix, tensors.k, keys_in(plan), shape.dims_k, shape.waves, pages_, tile_pages_),
-      v_(kernel, lds_, matrix, tensors.v, values_in(plan), shape.dims_v, shape.waves, pages_, tile_pages_) {
+      k_(kernel, lds_, matrix, tensors.k, keys_in(plan), stream_dims(shape.dims_k, shape.k_type, matrix), shape.waves,
+         pages_, tile_pages_),
+      v_(kernel, lds_, matrix, tensors.v, values_in(plan), stream_dims(shape.dims_v, shape.v_type, matrix), shape.waves,
+         pages_, tile_pages_) {
   k_.begin_rows(lane_group);
-  v_.begin_transposed(lane_group);
+  if (is_narrow(shape.v_type)) {
+    v_.begin_transposed_bytes(lane_group);
+  } else {
+    v_.begin_transposed(lane_group);
+  }
 }
 
 void LineTiles::fill_tile(int buffer, Value* tile, Value* entries) {

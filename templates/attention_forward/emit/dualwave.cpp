@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "templates/attention/emit/query.h"
 #include "templates/attention/emit/tile_softmax.h"
 #include "templates/attention/emit/tiles_lines.h"
+#include "templates/attention_forward/emit/byte_products.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/dualwave_state.h"
 #include "templates/attention_forward/emit/list_walk.h"
@@ -52,13 +54,17 @@ class Walker {
         workgroup_(workgroup),
         modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
         tiles_(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group, matrix_),
-        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
+        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold,
+                 spec.narrow_queries ? language::WeightType::bytes : language::WeightType::wide),
         own_walk_(walk_of(kernel, workgroup_)),
         walk_(*own_walk_),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_, &tiles_),
         ladder_(*find_ladder(Pipeline::dualwave, spec.ladder)),
         schedule_(schedule_in(order_of(spec))),
-        tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, ladder_.by_cycles ? cycle_slots : OperationSlots{}) {}
+        tile_softmax_(kernel, softmax_, matrix_, spec.narrow_queries ? ladder_.weighed_bytes : ladder_.weighed,
+                      ladder_.by_cycles ? cycle_slots : OperationSlots{}) {
+    if (spec.narrow_queries) bytes_.emplace(kernel, spec);
+  }
 
   void emit() {
     State state{.softmax = softmax_.initial(),
@@ -69,7 +75,7 @@ class Walker {
                 .entries = {}};
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
 
-    const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
+    const Values loaded = load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_);
     walk(schedule_.start, state, walk_.first(), 0);
     state = walk_started(std::move(state), loaded);
     finish(state);
@@ -90,7 +96,7 @@ class Walker {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Value* is_first = ir.CreateICmpEQ(tile, place.query_tile);
     const Values query = language::if_uniform(kernel_, is_first, Likelihood::even, loaded, [&](const Values&) {
-      Values own = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
+      Values own = load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_);
       walk(schedule_.start, state, walk_.first(), 0);
       return own;
     });
@@ -114,6 +120,8 @@ class Walker {
     std::vector<Accumulator> scores;
     Values modifiers;  // what those of the scores read from memory, on its way
     std::vector<OperandB> packed;
+    std::vector<language::ByteOperand> read_bytes;
+    language::ByteOperand packed_bytes;
     Growth growth;
   };
   // Where the walk is: at tile t, and its buffer.
@@ -124,7 +132,11 @@ class Walker {
 
   // From the prologue to the drain.
   State walk_started(State state, const Values& loaded) {
-    query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
+    if (bytes_) {
+      query_bytes_ = bytes_->query(loaded, workgroup_.query_sign);
+    } else {
+      query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
+    }
     // t is one less.
     state.places.insert(state.places.begin(), TilePages::Place{});
     if (spec_.block_lists) state.entries.insert(state.entries.begin(), nullptr);
@@ -297,11 +309,15 @@ class Walker {
 
   // In the order in which the products take them: see scores() and output().
   void read_keys(int buffer) {
+    if (bytes_)
+      return read_bytes(bytes_->key_steps(), [&](int step) { return bytes_->keys(tiles_.keys(), buffer, step); });
     hand_.read.clear();
     for (int dims = 0; dims < spec_.head_dim_qk / wave_.fragment_k(); ++dims)
       for (int keys = 0; keys < 2; ++keys) hand_.read.push_back(tiles_.keys().rows(buffer, keys, dims));
   }
   void read_values(int buffer) {
+    if (bytes_)
+      return read_bytes(bytes_->value_steps(), [&](int step) { return bytes_->values(tiles_.values(), buffer, step); });
     hand_.read.clear();
     for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
       for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims)
@@ -309,26 +325,39 @@ class Walker {
   }
 
   void read_last_values() {
-    hand_.read.clear();
     Value* from = tiles_.values().transposed_start(last_buffer_);
+    if (bytes_)
+      return read_bytes(bytes_->value_steps(), [&](int step) { return bytes_->values(tiles_.values(), from, step); });
+    hand_.read.clear();
     for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
       for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims)
         hand_.read.push_back(tiles_.values().transposed(from, dims, keys));
   }
 
+  template <typename ReadStep>
+  void read_bytes(int steps, const ReadStep& read) {
+    hand_.read_bytes.clear();
+    for (int step = 0; step < steps; ++step) hand_.read_bytes.push_back(read(step));
+  }
+
   void perform(const Overlap& overlap, State& state, const Place& /*place*/) {
     Strand matrix;
     if (overlap.product == Product::scores) matrix = multiply_keys();
-    if (overlap.product == Product::output) matrix = multiply_values(state.outputs);
+    if (overlap.product == Product::output) matrix = multiply_values(state);
     Strand vector;
     if (overlap.softmax == Softmax::begin)
       vector = tile_softmax_.begin(hand_.scores, state.softmax, state.weights, hand_.growth);
-    if (overlap.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, hand_.packed);
+    if (overlap.softmax == Softmax::finish)
+      vector = bytes_ ? tile_softmax_.finish(state.weights, bytes_->matrix(), hand_.packed_bytes)
+                      : tile_softmax_.finish(state.weights, state.softmax, hand_.packed);
     // Without a product there is nothing to stand between.
     if (overlap.product != Product::none) {
       const Shadow& shadow = overlap.softmax == Softmax::begin ? ladder_.begin : ladder_.finish;
       vector.write(shadow.lead);
-      language::interleave(matrix, vector, spec_.head_dim_v == 64 ? shadow.rungs_64 : shadow.rungs_128);
+      language::interleave(matrix, vector,
+                           bytes_                   ? shadow.rungs_bytes
+                           : spec_.head_dim_v == 64 ? shadow.rungs_64
+                                                    : shadow.rungs_128);
     }
     vector.write_rest();
     pin(overlap, state);
@@ -373,7 +402,11 @@ class Walker {
       for (const Accumulator& part : hand_.scores) made.push_back(part.value);
     if (overlap.softmax == Softmax::finish) {
       for (const OperandB& part : hand_.packed) made.push_back(part.value);
-      made.insert(made.end(), state.softmax.sums.begin(), state.softmax.sums.end());
+      if (bytes_) {
+        made.push_back(hand_.packed_bytes.value);
+      } else {
+        made.insert(made.end(), state.softmax.sums.begin(), state.softmax.sums.end());
+      }
     }
     if (overlap.softmax == Softmax::begin) {
       made.insert(made.end(), state.weights.values.begin(), state.weights.values.end());
@@ -386,6 +419,13 @@ class Walker {
   Strand multiply_keys() {
     hand_.scores.assign(2, matrix_.zeros());
     Strand strand;
+    if (bytes_) {
+      for (int step = 0; step < bytes_->key_steps(); ++step)
+        strand.add([this, step] {
+          bytes_->multiply_keys(hand_.read_bytes[static_cast<std::size_t>(step)], query_bytes_, hand_.scores, step);
+        });
+      return strand;
+    }
     for (std::size_t step = 0; step < hand_.read.size(); ++step) {
       strand.add([this, step] {
         Accumulator& sum = hand_.scores[step % 2];
@@ -395,8 +435,27 @@ class Walker {
     return strand;
   }
 
+  // The sum of the weights first: it is there when the last product is.
+  Strand multiply_value_bytes(State& state) {
+    Strand strand;
+    auto sums = std::make_shared<Accumulator>();
+    strand.add([this, sums] { *sums = bytes_->matrix().column_sums(hand_.packed_bytes); });
+    for (std::size_t step = 0; step < state.outputs.size(); ++step) {
+      strand.add([this, step, sums, &state] {
+        Accumulator& output = state.outputs[step];
+        output = bytes_->matrix().mma(hand_.read_bytes[step], hand_.packed_bytes, output);
+        if (step + 1 != state.outputs.size()) return;
+        Value* sum = bytes_->matrix().of_columns(*sums);
+        state.softmax.sums[0] = softmax_.accumulated(state.softmax.sums[0], sum);
+      });
+    }
+    return strand;
+  }
+
   // Oᵀ += Vᵀ · Pᵀ: keys in blocks of 16 upward.
-  Strand multiply_values(std::vector<Accumulator>& outputs) {
+  Strand multiply_values(State& state) {
+    if (bytes_) return multiply_value_bytes(state);
+    std::vector<Accumulator>& outputs = state.outputs;
     Strand strand;
     for (std::size_t step = 0; step < hand_.read.size(); ++step) {
       strand.add([this, step, &outputs] {
@@ -430,6 +489,8 @@ class Walker {
   const Schedule& schedule_;
   TileSoftmax tile_softmax_;
   std::vector<OperandB> query_;
+  std::optional<ByteProducts> bytes_;  // of Q, K and V in 8 bits
+  std::vector<language::ByteOperand> query_bytes_;
   Hand hand_;
   const SecondQuery* second_ = nullptr;  // of paired tiles
   bool fetches_query_ = false;           // behind the next cluster
@@ -442,8 +503,9 @@ void emit_pair(Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan) {
   const WorkgroupPlace place = find_place(kernel, spec);
   // The tile, or −1 behind the last; Q.
   Values first = {place.query_tile};
-  first.resize(1 + static_cast<std::size_t>(spec.head_dim_qk / language::wave_shape(kernel).fragment_k()),
-               llvm::PoisonValue::get(kernel.vector(kernel.i32(), 4)));
+  first.resize(
+      1 + static_cast<std::size_t>(ByteProducts::loaded_dims(spec) / language::wave_shape(kernel).fragment_k()),
+      llvm::PoisonValue::get(kernel.vector(kernel.i32(), 4)));
   language::loop_in_phases(
       kernel, 1, first,
       [&](int, const Values& at) -> Values {

@@ -14,6 +14,7 @@
 #include "templates/attention/emit/modifiers.h"
 #include "templates/attention/emit/query.h"
 #include "templates/attention/emit/tiles.h"
+#include "templates/attention_forward/emit/byte_products.h"
 #include "templates/attention_forward/emit/dualwave.h"
 #include "templates/attention_forward/emit/interleaved.h"
 #include "templates/attention_forward/emit/list_walk.h"
@@ -55,10 +56,13 @@ class GenericPipeline {
         modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
         tiles_(make_tiles(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group,
                           matrix_)),
-        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
+        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold,
+                 spec.narrow_queries ? language::WeightType::bytes : language::WeightType::wide),
         own_walk_(walk_of(kernel, workgroup_)),
         walk_(*own_walk_),
-        merged_(kernel, spec, plan, workgroup_, walk_, softmax_) {}
+        merged_(kernel, spec, plan, workgroup_, walk_, softmax_) {
+    if (spec.narrow_queries) bytes_.emplace(kernel, spec);
+  }
 
   void emit() {
     State end = walk_tiles();
@@ -118,8 +122,12 @@ class GenericPipeline {
         start.entries.push_back(walk_.read(walk_.ahead(walk_.first(), static_cast<int>(ahead))));
     start.in_flight = tiles_->start(stops_at(start, walk_.first()), walk_);
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
-    query_ =
-        query_operands(kernel_, workgroup_, matrix_, load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_));
+    const Values query = load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_);
+    if (bytes_) {
+      query_bytes_ = bytes_->query(query, workgroup_.query_sign);
+    } else {
+      query_ = query_operands(kernel_, workgroup_, matrix_, query);
+    }
 
     const Values end = language::loop_in_phases(
         kernel_, plan_.buffers, to_values(start),
@@ -150,6 +158,7 @@ class GenericPipeline {
   }
 
   State attend(State state, int buffer, const Stops& stops) {
+    if (bytes_) return attend_bytes(std::move(state), buffer, stops);
     const Stop& place = stops.front();
     Value* tile = walk_.tile_at(place);
     merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
@@ -165,6 +174,29 @@ class GenericPipeline {
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     state.softmax = softmax_.weigh(state.softmax, scores);
     accumulate_values(values, scores, state.outputs);
+    return state;
+  }
+
+  // The same of bytes: an operand is half a tile and 64 dims, or a whole one and 32.
+  State attend_bytes(State state, int buffer, const Stops& stops) {
+    const Stop& place = stops.front();
+    merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
+    const Values fetched = modifiers_.fetch(walk_.tile_at(place));
+    std::vector<Accumulator> scores(2, matrix_.zeros());
+    for (int step = 0; step < bytes_->key_steps(); ++step)
+      bytes_->multiply_keys(bytes_->keys(tiles_->keys(), buffer, step), query_bytes_, scores, step);
+    tiles_->advance_values(buffer, stops, walk_);
+    modifiers_.apply(walk_.marked_at(place), fetched, scores);
+    if (Value* named = tiles_->named()) attention::hide_unnamed(kernel_, named, workgroup_.lane_group, scores);
+    state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
+    softmax_.to_weights(state.softmax, scores);
+    const language::ByteOperand weights = bytes_->matrix().rounded(scores[0], scores[1]);
+    Value*& sum = state.softmax.sums[0];
+    sum = softmax_.accumulated(sum, bytes_->matrix().of_columns(bytes_->matrix().column_sums(weights)));
+    for (int step = 0; step < bytes_->value_steps(); ++step) {
+      Accumulator& output = state.outputs[static_cast<std::size_t>(step)];
+      output = bytes_->matrix().mma(bytes_->values(tiles_->values(), buffer, step), weights, output);
+    }
     return state;
   }
 
@@ -255,6 +287,8 @@ class GenericPipeline {
   TileWalk& walk_;
   MergedRows merged_;
   std::vector<OperandB> query_;
+  std::optional<ByteProducts> bytes_;  // of Q, K and V in 8 bits
+  std::vector<language::ByteOperand> query_bytes_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "codegen/language/lane_place.h"
 #include "templates/attention/emit/tiles_lines.h"
+#include "templates/attention_forward/emit/byte_products.h"
 #include "templates/attention_forward/emit/workgroup.h"
 
 namespace wavejit::attention_forward {
@@ -34,7 +35,7 @@ class SecondQuery {
 
  private:
   language::Value* lane_offset() const;
-  int blocks() const { return spec_.head_dim_qk / language::wave_shape(kernel_).fragment_k(); }
+  int blocks() const { return ByteProducts::loaded_dims(spec_) / language::wave_shape(kernel_).fragment_k(); }
 
   language::Kernel& kernel_;
   const ForwardKernel& spec_;

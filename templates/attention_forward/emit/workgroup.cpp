@@ -213,12 +213,12 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   Value* wave_limit = limit_of(first_row_of_wave);
 
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
-  Value* sign = query_sign(kernel, scale);
+  Value* sign = query_sign(kernel, scale, is_narrow(spec.query_type()) ? signs_of_four : signs_of_two);
   Value* magnitude = positive_scale(kernel, scale);
 
-  const int qk_bytes = spec.head_dim_qk * bytes_of(spec.dtype);
-  const int v_bytes = spec.head_dim_v * bytes_of(spec.dtype);
-  const int o_bytes = spec.output_fp32 ? 2 * v_bytes : v_bytes;
+  const int qk_bytes = spec.head_dim_qk * bytes_of(spec.query_type());
+  const int v_bytes = spec.head_dim_v * bytes_of(spec.query_type());
+  const int o_bytes = spec.head_dim_v * bytes_of(spec.output_type());
   const auto keys_of = [&](const TensorFields& fields, int row_bytes) {
     if (spec.listed && !spec.paged)
       return attention::pages_of_rows(kernel, fields, spec.slots ? constant(0) : place.batch, place.kv_head,

@@ -21,6 +21,11 @@ constexpr Rungs<1> finish_64 = {{{.matrix = 8, .vector = 11}}};
 constexpr Rungs<1> begin_64 = {{{.matrix = 8, .vector = 12}}};
 constexpr Rungs<2> full_128 = {{{.matrix = 15, .vector = 6}, {.matrix = 1, .vector = 0}}};
 
+// Of 8 bits it takes 64 cycles, and fourteen slots are free. `finish` is 80 slots less two for each weight of `begin`,
+// which has 66 and those: more than fits.
+constexpr Rungs<2> finish_bytes = {{{.matrix = 3, .vector = 16}, {.matrix = 1, .vector = 14}}};
+constexpr Rungs<2> begin_bytes = {{{.matrix = 4, .vector = 16}, {.matrix = 1, .vector = 14}}};
+
 constexpr Rungs<1> early_64 = {{{.matrix = 8, .vector = 13}}};
 constexpr Rungs<1> early_128 = {{{.matrix = 16, .vector = 7}}};
 
@@ -39,8 +44,9 @@ constexpr Ladder usual = {
     .pipeline = Pipeline::dualwave,
     .name = attention_forward::standard_ladder,
     .idea = "12 weights under Vᵀ·Pᵀ; all that fits behind a matrix instruction, nothing behind the last",
-    .finish = {.rungs_64 = finish_64, .rungs_128 = full_128},
-    .begin = {.rungs_64 = begin_64, .rungs_128 = full_128},
+    .finish = {.rungs_64 = finish_64, .rungs_128 = full_128, .rungs_bytes = finish_bytes},
+    .begin = {.rungs_64 = begin_64, .rungs_128 = full_128, .rungs_bytes = begin_bytes},
+    .weighed_bytes = 8,
     .weighed = 12,
     .by_cycles = true};
 
@@ -57,13 +63,14 @@ constexpr Rungs<1> finish_128 = {{{.matrix = 32, .vector = 5}}};
 constexpr Rungs<2> begin_64 = {{{.matrix = 4, .vector = 8}, {.matrix = 12, .vector = 12}}};
 constexpr Rungs<2> begin_128 = {{{.matrix = 8, .vector = 5}, {.matrix = 24, .vector = 6}}};
 
-constexpr Ladder usual = {.pipeline = Pipeline::interleaved,
-                          .name = attention_forward::standard_ladder,
-                          .idea = "26 weights under Vᵀ·Pᵀ; rounding and V's writes fill K·Qᵀ",
-                          .finish = {.lead = 8, .rungs_64 = finish_64, .rungs_128 = finish_128, .write_after = 130},
-                          .begin = {.lead = 4, .rungs_64 = begin_64, .rungs_128 = begin_128, .write_after = 150},
-                          .weighed = 26,
-                          .read_ahead = 4};
+constexpr Ladder usual = {
+    .pipeline = Pipeline::interleaved,
+    .name = attention_forward::standard_ladder,
+    .idea = "26 weights under Vᵀ·Pᵀ; rounding and V's writes fill K·Qᵀ",
+    .finish = {.lead = 8, .rungs_64 = finish_64, .rungs_128 = finish_128, .rungs_bytes = {}, .write_after = 130},
+    .begin = {.lead = 4, .rungs_64 = begin_64, .rungs_128 = begin_128, .rungs_bytes = {}, .write_after = 150},
+    .weighed = 26,
+    .read_ahead = 4};
 
 }  // namespace interleaved
 
@@ -97,8 +104,11 @@ constexpr std::array dualwave_ladders = {
               ladder.by_cycles = false;
               ladder.weighed = 16;
               ladder.finish = {.rungs_64 = dualwave::operations_finish_64,
-                               .rungs_128 = dualwave::operations_finish_128};
-              ladder.begin = {.rungs_64 = dualwave::operations_begin_64, .rungs_128 = dualwave::operations_begin_128};
+                               .rungs_128 = dualwave::operations_finish_128,
+                               .rungs_bytes = dualwave::finish_bytes};
+              ladder.begin = {.rungs_64 = dualwave::operations_begin_64,
+                              .rungs_128 = dualwave::operations_begin_128,
+                              .rungs_bytes = dualwave::begin_bytes};
             }),
     changed(dualwave::usual, "weights_8", "8 weights under Vᵀ·Pᵀ, 24 under K·Qᵀ",
             [](Ladder& ladder) { ladder.weighed = 8; }),

@@ -32,6 +32,7 @@ struct Shadow {
   int lead = 0;                    // slots of it before the first matrix instruction
   std::span<const Rung> rungs_64;  // head dim 64
   std::span<const Rung> rungs_128;
+  std::span<const Rung> rungs_bytes;  // dualwave: of Q, K and V in 8 bits, head dim 128
   // Interleaved: slots of it before the writes of a tile into LDS begin, which it carries, too.
   int write_after = 0;
 };
@@ -42,6 +43,7 @@ struct Ladder {
   std::string_view idea;  // what it changes of the standard one, for people
   Shadow finish;          // under K·Qᵀ: the end of the softmax of the tile before
   Shadow begin;           // under Vᵀ·Pᵀ: the beginning of the next tile's
+  int weighed_bytes = 0;  // as `weighed`, of weights in 8 bits
   int weighed = 0;        // of a lane's 32 weights, those that `begin` makes; `finish` makes the others
   int read_ahead = 0;     // interleaved: fragments read from LDS ahead of the matrix instructions that take them
   // Dualwave: a slot is four cycles. Six fit beside a matrix instruction of 32 cycles, and exp2 takes two. Else a slot

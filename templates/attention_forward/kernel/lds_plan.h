@@ -11,8 +11,8 @@ namespace wavejit::attention_forward {
 constexpr TileShape tile_shape(const ForwardKernel& spec, const targets::Target& target) {
   return {.dims_k = spec.head_dim_qk,
           .dims_v = spec.head_dim_v,
-          .k_type = spec.dtype,
-          .v_type = spec.dtype,
+          .k_type = spec.query_type(),
+          .v_type = spec.query_type(),
           .waves = spec.tile_queries / targets::wave_shape(target).rows,
           .layout = spec.key_layout(),
           // Workgroups of a few rows whose lists differ live on what memory delivers.

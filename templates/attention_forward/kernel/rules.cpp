@@ -59,6 +59,34 @@ constexpr SpecRule rules[] = {
        return "head dim " + to_text(asked.head_dims()) + " is no multiple of " +
               std::to_string(LdsPlan::piece_elements) + ", the piece in which tiles stand in LDS";
      }},
+    {[](const Asked& asked) { return asked.spec.narrow_queries && !asked.target.byte_matrix; },
+     [](const Asked& asked) {
+       return "queries=e4m3 needs v_mfma_f32_32x32x64_f8f6f4 and ds_read_b64_tr_b8, products of e4m3 whose weights "
+              "stay "
+              "in their lanes, which " +
+              asked.target_name() + " does not have; accepted: Q in bf16 or fp16";
+     }},
+    {[](const Asked& asked) {
+       return asked.spec.narrow_queries &&
+              (asked.spec.head_dim_qk % LdsPlan::piece_bytes != 0 || asked.spec.head_dim_v % LdsPlan::piece_bytes != 0);
+     },
+     [](const Asked& asked) {
+       return "queries=e4m3 has no kernel for head dim " + to_text(asked.head_dims()) +
+              ": tiles stand in LDS in pieces of " + std::to_string(LdsPlan::piece_bytes) +
+              " bytes; accepted: 128, 256";
+     }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return spec.narrow_queries && (spec.split_keys != 0 || spec.vectorised || spec.listed || spec.block_lists);
+     },
+     [](const Asked&) {
+       return std::string(
+           "queries=e4m3 is for prompts; accepted: no split=, vectorised, listed and block_lists, for which Q is in "
+           "bf16 "
+           "or fp16");
+     }},
+    {[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.has(Modifier::bias); },
+     [](const Asked&) { return std::string("queries=e4m3 has no kernel with a bias; accepted: no bias"); }},
     {[](const Asked& asked) { return asked.spec.tile_keys != attention::tile_keys; },
      [](const Asked& asked) {
        return "tile of " + std::to_string(asked.spec.tile_keys) +

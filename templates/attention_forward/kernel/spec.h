@@ -39,6 +39,8 @@ struct AskedWords {
   int head_dim_qk = 128;
   int head_dim_v = 128;
   Mask mask = Mask::none;
+  // Q, too, is of the type of K and V in memory, e4m3: weights are rounded to it. `dtype` is that of O.
+  bool narrow_queries = false;
   bool lse = false;
   bool output_fp32 = false;  // O is f32, each row as it was before rounding to `dtype`
   // What scores pass through before the mask: rows of modifiers.h that change code.
@@ -67,6 +69,7 @@ struct AskedWords {
   // Of short and long sequences in one call, only those: two kernels share it.
   QueriesOf rows = QueriesOf::all;
 
+  constexpr DataType query_type() const { return narrow_queries ? DataType::e4m3 : dtype; }
   DataType output_type() const { return output_fp32 ? DataType::fp32 : dtype; }
   DataType bias_type() const { return bias_fp32 ? DataType::fp32 : dtype; }
   // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
