@@ -99,7 +99,10 @@ const std::vector<Block>& blocks() {
       {.title = "Four queries a sequence",
        .shapes = {{.batch = 16, .queries = 4, .keys = 16384, .heads = 64, .goal = "≥ 61 % busy", .target = "gfx950"}}},
       {.title = "Heads beside the next multiple of 16",
-       .shapes = {{.heads = 12, .goal = "≤ 6 %"}, {.heads = 20, .goal = "≤ 6 %", .target = "gfx950"}}},
+       .shapes = {{.heads = 8, .goal = "≤ 6 %", .target = "gfx950"},
+                  {.heads = 12, .goal = "≤ 6 %"},
+                  {.heads = 20, .goal = "≤ 6 %", .target = "gfx950"},
+                  {.heads = 24, .goal = "≤ 6 %", .target = "gfx950"}}},
       {.title = "Pages beside the same keys dense",
        .shapes = {{.words = " layout=paged:64", .goal = "≤ 2 %"}, {.words = " layout=paged:1", .goal = "≤ 6 %"}}},
       // Of sequences as short as memory of the machine that runs this wants them: no key is read twice in any case.
