@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Sparse attention beyond 4 GiB: caches, scores and lists whose rows lie so far apart that an offset of 32 bits wraps, of
-// the indexer and of the calls that read its lists. The bits are those of tensors that lie together. Memory that nobody
-// touches is none of the host's.
+// Sparse attention beyond 4 GiB: caches, scores and lists whose rows lie so far apart that an offset of 32 bits wraps,
+// of the indexer and of the calls that read its lists. The bits are those of tensors that lie together. Memory that
+// nobody touches is none of the host's.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -112,7 +112,8 @@ TEST_P(SparseBeyond4GiB, TheIndexerHasTheBitsOfTensorsThatLieTogether) {
       queries.write(bf16_numbers(2 * rows * heads * dims, 1));
       weights.write(numbers(2 * rows * heads, 2));
       std::vector<std::int32_t> entries;
-      for (std::int32_t entry = 0; entry < outer; ++entry) entries.push_back(static_cast<std::int32_t>(outer) - 1 - entry);
+      for (std::int32_t entry = 0; entry < outer; ++entry)
+        entries.push_back(static_cast<std::int32_t>(outer) - 1 - entry);
       table.write(entries);
       const auto run = [&](std::int64_t apart, std::int64_t of_lists, Written& written) {
         const auto stride = [](std::int64_t bytes, std::int64_t elements, std::size_t size) {
