@@ -50,6 +50,17 @@ CallProblem latent_that_grows(const std::string& words) {
       arrays.k[i] = static_cast<std::uint16_t>(arrays.k[i] + (doubling * (i / columns / 192 % 4)));
   return latent_of(arrays, true);
 }
+// Every score is below 0.
+CallProblem latent_below_zero(const std::string& words) {
+  LatentArrays arrays = latent_arrays(words);
+  const auto columns = static_cast<std::size_t>(arrays.experiment.head_dim_qk);
+  constexpr std::uint16_t sign = 0x8000;
+  constexpr std::uint16_t minus_two = 0xC000;
+  for (std::size_t i = 0; i < arrays.q.size(); ++i) arrays.q[i] = i % columns == 0 ? minus_two : std::uint16_t{0};
+  for (std::size_t i = 0; i < arrays.k.size(); i += columns)
+    arrays.k[i] = static_cast<std::uint16_t>((arrays.k[i] & ~sign) | 0x3000);
+  return latent_of(arrays, true);
+}
 // The first two heads have queries that are NaN and infinite.
 CallProblem latent_of_nan(const std::string& words) {
   LatentArrays arrays = latent_arrays(words);
@@ -109,23 +120,29 @@ std::vector<CallProblem> latent_dense(int more) {
   };
 }
 
-std::vector<CallProblem> latent_paged(const std::string& page) {
+std::vector<CallProblem> latent_paged(const std::string& page, const std::string& smaller_page) {
   const std::string layout = " layout=paged:" + page;
+  const std::string smaller = " layout=paged:" + smaller_page;
   return {
-      latent("bf16 b2 q1 k130 h40 d576/512 lse k_lengths=130,0" + layout),
+      latent("bf16 b2 q1 k130 h40 d576/512 causal lse k_lengths=130,0" + layout),
       latent("bf16 b2 q3 k200 h24 d576/512 causal lse q_lengths=3,1 k_lengths=200,33" + layout),
-      latent("bf16 b1 q5 k70 h12 d576/512 causal apart sink" + layout),
+      latent("bf16 b1 q5 k70 h12 d576/512 causal apart lse sink" + layout),
       latent_of_nan("bf16 b1 q2 k70 h40 d576/512 causal lse" + layout),
-      latent("bf16 b64 q1 k64 h33 d576/512 causal lse k_lengths=" + each_length() + layout),
-      latent_that_lies("bf16 b2 q2 k90 h34 d576/512 causal k_lengths=90,17 splits=1" + layout, {-3, most}),
+      latent("bf16 b64 q1 k64 h33 d576/512 causal lse k_lengths=" + each_length() + smaller),
+      latent("bf16 b1 q40 k150 h1 d576/512 causal lse" + smaller),
+      latent("bf16 b1 q2 k65 h33 d576/512 causal lse" + smaller),
+      latent("bf16 b1 q2 k70 h36 d576/512 causal scale=0" + smaller),
+      latent_that_lies("bf16 b2 q2 k90 h34 d576/512 causal k_lengths=90,17 splits=1" + layout, {-300, most}),
+      latent_that_lies("bf16 b4 q9 k40 h8 d576/512 causal q_lengths=9,0,9,2 k_lengths=40,9,20,2" + layout,
+                       {40, 9, 20, 2}, {-5, 9, most, 8, 8}),
       latent_that_grows("bf16 b1 q2 k2150 h33 d576/512 causal lse splits=1" + layout),
-      latent("bf16 b1 q2 k1090 h34 d576/512 causal lse sink splits=1" + layout),
+      latent("bf16 b1 q2 k1090 h34 d576/512 causal lse sink splits=1" + smaller),
   };
 }
 
 std::vector<CallProblem> latent_listed(const std::string& words) {
   return {
-      latent("bf16 b1 q1 k200 h40 d576/512 lse top_k=130:mixed" + words),
+      latent("bf16 b1 q3 k200 h40 d576/512 lse top_k=130:mixed" + words),
       latent("bf16 b2 q3 k90 h36 d576/512 causal lse sink top_k=70:mixed k_lengths=90,1" + words),
       latent_of_nan("bf16 b1 q1 k70 h40 d576/512 lse top_k=50" + words),
       latent_of_each_count("bf16 b192 q1 k64 h33 d576/512 top_k=192:mixed" + words),
@@ -141,8 +158,15 @@ std::vector<CallProblem> latent_listed(const std::string& words) {
 std::vector<CallProblem> latent_in_runs() {
   return {
       latent("bf16 b1 q2 k2150 h33 d576/512 causal lse sink splits=3"),
-      latent_that_grows("bf16 b1 q1 k4200 h40 d576/512 lse splits=4"),
-      latent("bf16 b2 q1 k1090 h34 d576/512 lse k_lengths=1090,3 splits=2"),
+      latent("bf16 b2 q1 k1090 h35 d576/512 lse k_lengths=1090,3 splits=2"),
+      latent("bf16 b1 q40 k1050 h2 d576/512 causal splits=2"),
+      latent("bf16 b1 q40 k1050 h1 d576/512 lse splits=2"),
+      latent("bf16 b1 q40 k1050 h1 d576/512 causal lse splits=2"),
+      latent_below_zero("bf16 b1 q1 k2150 h33 d576/512 lse splits=3"),
+      latent_that_lies("bf16 b2 q1 k1100 h34 d576/512 k_lengths=1100,17 splits=2", {-300, most}),
+      latent_that_lies("bf16 b3 q9 k1100 h8 d576/512 layout=packed q_lengths=9,0,9 k_lengths=1100,9,1050 splits=2", {},
+                       {-5, 9, most, 7}, {-5, 60, most, 30}),
+      latent_that_grows("bf16 b1 q1 k9300 h33 d576/512 lse splits=5"),
   };
 }
 

@@ -12,8 +12,8 @@ namespace wavejit::tests {
 
 // Dense and packed, of more than 32 + `more` heads.
 std::vector<CallProblem> latent_dense(int more);
-// Keys in pages of so many, behind the causal mask.
-std::vector<CallProblem> latent_paged(const std::string& page);
+// Keys in pages of two sizes, behind the causal mask.
+std::vector<CallProblem> latent_paged(const std::string& page, const std::string& smaller_page);
 // Keys that a list of each query names. `words`: where they stand.
 std::vector<CallProblem> latent_listed(const std::string& words);
 // Keys of a sequence cut into runs, whose parts are merged.
