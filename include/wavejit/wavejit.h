@@ -274,7 +274,8 @@ struct wavejit_call_report {
 
 /* O = softmax(scale · Q·Kᵀ + mask) · V for every batch and head; LSE = ln Σ exp(scale · q·k + mask).
  *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], o [B, Sq, Hq, Dv]: one dtype, fp16 or bf16; `wavejit
- *   supported` lists the head dims. o may be fp32: what is rounded otherwise, not rounded
+ *   supported` lists the head dims. o may be fp32: what is rounded otherwise, not rounded. k and v may both be of one
+ *   type of 8 bits, with strides that are multiples of 16: they are widened exactly (docs/low-precision.md)
  *   Hq a multiple of Hkv: query head h reads kv head h / (Hq / Hkv)
  *   Sq ≥ 1, Sk ≥ 0, equal or not; causal: row i sees keys 0 … i + Sk − Sq
  *   lse: data null for none; else fp32 aligned to 4 bytes, sizes [B, Hq, Sq, 1], stride of Sq 1, those of B and Hq any
@@ -456,6 +457,12 @@ struct wavejit_attention_forward_arguments {
   const int32_t* second_counts;   /* as key_counts */
   int64_t second_top_k;
   int64_t second_indices_row_stride; /* as key_indices_row_stride */
+
+  /* Added after that: scales of a cache of 8 bits (k and v of WAVEJIT_E4M3 and its like; docs/low-precision.md): fp32
+   * in device memory, [B or 1, 1, Hkv or 1, 1], any strides. A key counts k_scale times, a value v_scale times what its
+   * bytes say. data null: 1. */
+  struct wavejit_tensor k_scale;
+  struct wavejit_tensor v_scale;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
@@ -939,6 +946,8 @@ struct wavejit_problem {
   int32_t list_keys;
   int32_t list_percent; /* of all blocks, so many are in generated lists */
   int32_t lists_alike;  /* neighbouring lists share most of their blocks */
+  int32_t cache_dtype;  /* enum wavejit_dtype, of k and v: that of q, or one of 8 bits */
+  int32_t cache_scales; /* enum wavejit_extent, of k_scale and v_scale; 0: none */
 };
 /* `problem` and what it points to are valid during the call only. */
 typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);

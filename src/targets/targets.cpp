@@ -52,6 +52,7 @@ constexpr std::array<Target, 2> table = {{
         .packed_bf16_convert = true,
         .packed_f16_convert_rne = true,
         .byte_matrix = true,
+        .byte_convert_16 = true,
         .kernarg_preload = true,
         .fp8 = Fp8::ocp,
         .buffer_descriptor_word3 = 0x00027000,

@@ -11,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "support/byte_floats.h"
 #include "support/judged_rows.h"
 #include "support/kept.h"
 #include "support/normal_numbers.h"
@@ -28,7 +29,9 @@ struct Placement {
   std::size_t total;  // elements of the whole allocation
 };
 
-Placement place(Layout layout, std::int64_t batch, std::int64_t length, std::int64_t heads, std::int64_t head_dim) {
+// `granule`: what strides are multiples of.
+Placement place(Layout layout, std::int64_t batch, std::int64_t length, std::int64_t heads, std::int64_t head_dim,
+                std::int64_t granule = 8) {
   Placement p{.sizes = {batch, length, heads, head_dim}, .strides = {0, 0, 0, 1}, .lead = 64, .total = 0};
   const std::int64_t extra_rows = 67;  // more than a key tile, so that a tile's overrun stays inside the fence
   switch (layout) {
@@ -43,9 +46,9 @@ Placement place(Layout layout, std::int64_t batch, std::int64_t length, std::int
       p.strides[0] = heads * p.strides[2];
       break;
     case Layout::padded:
-      p.strides[2] = head_dim + 8;
-      p.strides[1] = heads * p.strides[2] + 24;
-      p.strides[0] = (length + extra_rows) * p.strides[1] + 40;
+      p.strides[2] = head_dim + granule;
+      p.strides[1] = heads * p.strides[2] + 3 * granule;
+      p.strides[0] = (length + extra_rows) * p.strides[1] + 5 * granule;
       break;
   }
   p.total = p.lead + std::size_t(batch) * p.strides[0] + 128 * std::size_t(head_dim);
@@ -70,18 +73,23 @@ void require(wavejit_status status, const char* what) {
 // Device memory holding a tensor inside its fence; freed at the end of the scope.
 class DeviceTensor {
  public:
-  // `words`: of 16 bits an element; two: f32, which begins without values.
-  DeviceTensor(wavejit_engine* engine, const Placement& placement, Storage storage, const std::vector<float>* values,
-               std::size_t words = 1)
-      : engine_(engine), placement_(placement), words_(words), host_(placement.total * words, fence_pattern) {
+  DeviceTensor(wavejit_engine* engine, const Placement& placement, wavejit_dtype dtype,
+               const std::vector<float>* values = nullptr)
+      : engine_(engine),
+        placement_(placement),
+        element_bytes_(dtype == WAVEJIT_FP32                            ? 4
+                       : dtype == WAVEJIT_FP16 || dtype == WAVEJIT_BF16 ? 2
+                                                                        : 1),
+        host_(placement.total * element_bytes_) {
+    for (std::size_t at = 0; at < host_.size(); ++at)
+      host_[at] = element_bytes_ == 1 ? byte_format(dtype).nan : fence_byte(at);
     if (values != nullptr) {
-      for_each_element(placement_,
-                       [&](std::size_t dense, std::size_t at) { host_[at] = to_storage(storage, (*values)[dense]); });
+      for_each_element(placement_, [&](std::size_t dense, std::size_t at) { put(dtype, at, (*values)[dense]); });
     }
-    require(wavejit_device_allocate(engine_, host_.size() * 2, &memory_), "allocate");
-    require(wavejit_device_copy_in(engine_, memory_, host_.data(), host_.size() * 2), "copy in");
-    descriptor_.data = static_cast<std::uint16_t*>(memory_) + (placement_.lead * words_);
-    descriptor_.dtype = words_ == 2 ? WAVEJIT_FP32 : storage == Storage::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
+    require(wavejit_device_allocate(engine_, host_.size(), &memory_), "allocate");
+    require(wavejit_device_copy_in(engine_, memory_, host_.data(), host_.size()), "copy in");
+    descriptor_.data = static_cast<char*>(memory_) + (placement_.lead * element_bytes_);
+    descriptor_.dtype = dtype;
     std::ranges::copy(placement_.sizes, descriptor_.sizes);
     std::ranges::copy(placement_.strides, descriptor_.strides);
   }
@@ -91,27 +99,40 @@ class DeviceTensor {
 
   const wavejit_tensor& descriptor() const { return descriptor_; }
 
-  // The tensor's elements, dense; says whether everything around them still is as it was.
+  // The tensor's elements, dense, in words of 16 bits; says whether everything around them still is as it was.
   std::vector<std::uint16_t> read_back(bool* fence_intact) {
-    std::vector<std::uint16_t> after(host_.size());
-    require(wavejit_device_copy_out(engine_, after.data(), memory_, after.size() * 2), "copy out");
+    std::vector<std::uint8_t> after(host_.size());
+    require(wavejit_device_copy_out(engine_, after.data(), memory_, after.size()), "copy out");
     std::vector<std::uint16_t> dense(placement_.sizes[0] * placement_.sizes[1] * placement_.sizes[2] *
-                                     placement_.sizes[3] * words_);
+                                     placement_.sizes[3] * (element_bytes_ / 2));
     for_each_element(placement_, [&](std::size_t index, std::size_t at) {
-      for (std::size_t word = 0; word < words_; ++word) {
-        dense[(index * words_) + word] = after[(at * words_) + word];
-        after[(at * words_) + word] = fence_pattern;
-      }
+      std::memcpy(reinterpret_cast<char*>(dense.data()) + (index * element_bytes_), &after[at * element_bytes_],
+                  element_bytes_);
+      for (std::size_t byte = 0; byte < element_bytes_; ++byte)
+        after[(at * element_bytes_) + byte] = fence_byte((at * element_bytes_) + byte);
     });
-    *fence_intact = std::ranges::all_of(after, [](std::uint16_t x) { return x == fence_pattern; });
+    *fence_intact = true;
+    for (std::size_t at = 0; at < after.size(); ++at) *fence_intact &= after[at] == fence_byte(at);
     return dense;
   }
 
  private:
+  static std::uint8_t fence_byte(std::size_t at) {
+    return static_cast<std::uint8_t>(at % 2 == 0 ? fence_pattern & 0xFF : fence_pattern >> 8);
+  }
+  void put(wavejit_dtype dtype, std::size_t at, float value) {
+    if (element_bytes_ == 1) {
+      host_[at] = nearest_byte(byte_format(dtype), value);
+      return;
+    }
+    const std::uint16_t bits = to_storage(dtype == WAVEJIT_FP16 ? Storage::fp16 : Storage::bf16, value);
+    std::memcpy(&host_[at * 2], &bits, sizeof bits);
+  }
+
   wavejit_engine* engine_;
   Placement placement_;
-  std::size_t words_;
-  std::vector<std::uint16_t> host_;
+  std::size_t element_bytes_;
+  std::vector<std::uint8_t> host_;
   void* memory_ = nullptr;
   wavejit_tensor descriptor_{};
 };
@@ -141,6 +162,41 @@ wavejit_tensor numbers_per_head(float* data, std::int64_t batches, std::int64_t 
   if (data == nullptr) return {};
   return {
       .data = data, .dtype = WAVEJIT_FP32, .reserved = 0, .sizes = {batches, heads, 1, 1}, .strides = {heads, 1, 1, 1}};
+}
+
+wavejit_tensor numbers_per_kv_head(float* data, const StoredBytes& scales) {
+  if (data == nullptr) return {};
+  return {.data = data,
+          .dtype = WAVEJIT_FP32,
+          .reserved = 0,
+          .sizes = {scales.batches, 1, scales.heads, 1},
+          .strides = {scales.heads, 1, 1, 1}};
+}
+
+// Visits each element of K or V with its scale.
+template <typename Visit>
+void for_each_scaled(const AttentionInputs& in, int dims, const StoredBytes& bytes, const std::vector<float>& scales,
+                     Visit visit) {
+  for (int b = 0; b < in.batch; ++b) {
+    const int keys = in.packed_keys() ? in.keys(b) : in.key_length;
+    for (int j = 0; j < keys; ++j)
+      for (int h = 0; h < in.kv_heads; ++h) {
+        const std::size_t of_scale =
+            (std::size_t(bytes.batches == 1 ? 0 : b) * bytes.heads) + (bytes.heads == 1 ? 0 : h);
+        const float scale = scales.empty() ? 1.0F : scales[of_scale];
+        const std::size_t row = ((std::size_t(in.first_key(b) + j) * in.kv_heads) + h) * dims;
+        for (int c = 0; c < dims; ++c) visit(row + c, scale);
+      }
+  }
+}
+
+// The case with what its bytes say in place of what they count for.
+AttentionCase with_stored_values(AttentionCase which) {
+  AttentionInputs& in = which.inputs;
+  const StoredBytes& bytes = *which.bytes;
+  for_each_scaled(in, in.head_dim, bytes, bytes.k_scale, [&](std::size_t at, float scale) { in.k[at] /= scale; });
+  for_each_scaled(in, in.value_dim(), bytes, bytes.v_scale, [&](std::size_t at, float scale) { in.v[at] /= scale; });
+  return which;
 }
 
 // Rows padded to eight elements with NaN, and nothing behind the last one.
@@ -264,6 +320,20 @@ AttentionCase make_case(Storage storage, int batch, int query_length, int key_le
   return c;
 }
 
+AttentionCase stored_in_bytes(AttentionCase which, StoredBytes bytes) {
+  const ByteFormat& format = byte_format(bytes.type);
+  AttentionInputs& in = which.inputs;
+  const auto round = [&](std::vector<float>& values, int dims, const std::vector<float>& scales) {
+    for_each_scaled(in, dims, bytes, scales, [&](std::size_t at, float scale) {
+      values[at] = value_of_byte(format, nearest_byte(format, values[at] / scale)) * scale;
+    });
+  };
+  round(in.k, in.head_dim, bytes.k_scale);
+  round(in.v, in.value_dim(), bytes.v_scale);
+  which.bytes = std::move(bytes);
+  return which;
+}
+
 std::vector<float> output_in_fp32(const AttentionOutput& output) {
   std::vector<float> values(output.o.size() / 2);
   std::memcpy(values.data(), output.o.data(), output.o.size() * sizeof output.o.front());
@@ -274,14 +344,21 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   const AttentionInputs& in = which.inputs;
   const Placement queries = place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.head_dim);
   const bool padded = !which.first_keys.empty() && !which.pages;
-  const PaddedKeys behind = padded ? padded_keys(which) : PaddedKeys{.rows = in.key_rows(), .k = {}, .v = {}};
-  const Placement keys = place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.head_dim);
-  const DeviceTensor q(engine, queries, which.storage, &in.q);
-  const DeviceTensor k(engine, keys, which.storage, padded ? &behind.k : &in.k);
-  const Placement values = place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.value_dim());
+  const AttentionCase stored = which.bytes ? with_stored_values(which) : which;
+  const PaddedKeys behind = padded ? padded_keys(stored) : PaddedKeys{.rows = in.key_rows(), .k = {}, .v = {}};
+  const std::int64_t granule = which.bytes ? 16 : 8;
+  const wavejit_dtype dtype = which.storage == Storage::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
+  const wavejit_dtype key_type = which.bytes ? which.bytes->type : dtype;
+  const Placement keys = place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.head_dim, granule);
+  const DeviceTensor q(engine, queries, dtype, &in.q);
+  const DeviceTensor k(engine, keys, key_type, padded ? &behind.k : &stored.inputs.k);
+  const Placement values = place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.value_dim(), granule);
   const Placement results = place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.value_dim());
-  const DeviceTensor v(engine, values, which.storage, padded ? &behind.v : &in.v);
-  DeviceTensor o(engine, results, which.storage, nullptr, which.output_fp32 ? 2 : 1);
+  const DeviceTensor v(engine, values, key_type, padded ? &behind.v : &stored.inputs.v);
+  DeviceTensor o(engine, results, which.output_fp32 ? WAVEJIT_FP32 : dtype);
+  const StoredBytes scales = which.bytes.value_or(StoredBytes{});
+  const DeviceArray k_scale(engine, scales.k_scale);
+  const DeviceArray v_scale(engine, scales.v_scale);
   const DeviceArray query_starts(engine, which.query_starts.value_or(in.query_starts));
   const DeviceArray key_starts(engine, which.key_starts.value_or(in.key_starts));
   const bool all_count = padded && behind.end_together;
@@ -324,7 +401,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   if (in.packed_queries()) call.max_query_length = in.query_length;
   if (in.packed_keys()) call.max_key_length = in.key_length;
   std::optional<PagedCache> cache;
-  if (which.pages) cache.emplace(engine, in, which.storage, *which.pages, which.first_keys).describe(call);
+  if (which.pages) cache.emplace(engine, stored.inputs, key_type, *which.pages, which.first_keys).describe(call);
   if (which.told_longest_keys != 0) call.max_key_length = which.told_longest_keys;
   call.softcap = static_cast<float>(in.softcap);
   if (!in.bias.empty()) {
@@ -337,6 +414,8 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   }
   call.alibi = numbers_per_head(alibi.get(), std::ssize(in.alibi) / in.query_heads, in.query_heads);
   call.sink = numbers_per_head(sink.get(), 1, in.query_heads);
+  call.k_scale = numbers_per_kv_head(k_scale.get(), scales);
+  call.v_scale = numbers_per_kv_head(v_scale.get(), scales);
   if (which.lse) {
     require(wavejit_device_allocate(engine, lse_host.size() * 4, &lse_memory), "allocate");
     require(wavejit_device_copy_in(engine, lse_memory, lse_host.data(), lse_host.size() * 4), "copy in");

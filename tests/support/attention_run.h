@@ -33,6 +33,15 @@ struct GivenKeyLists {
   std::int64_t row_stride = 0;
 };
 
+// K and V of 8 bits. The case's inputs are what they count for: bytes times scales, exactly.
+struct StoredBytes {
+  wavejit_dtype type = WAVEJIT_E4M3;
+  int batches = 1;  // of the scales: 1, or the case's
+  int heads = 1;
+  std::vector<float> k_scale = {};  // [batches][heads], or empty: none
+  std::vector<float> v_scale = {};
+};
+
 struct AttentionCase {
   Storage storage = Storage::fp16;
   AttentionInputs inputs;
@@ -62,11 +71,20 @@ struct AttentionCase {
   ListForm list_form = {};
   std::optional<GivenKeyLists> key_lists = {};  // NOLINT(readability-redundant-member-init)
   std::uint32_t flags = 0;
+  std::optional<StoredBytes> bytes = {};  // NOLINT(readability-redundant-member-init)
 };
 
 // Inputs rounded to the storage type, normal with the given spread, from a seed.
 AttentionCase make_case(Storage storage, int batch, int query_length, int key_length, int query_heads, int kv_heads,
                         int head_dim, bool causal, std::uint64_t seed, double spread = 1.0, int head_dim_v = 0);
+
+// The case with K and V rounded to bytes under these scales.
+AttentionCase stored_in_bytes(AttentionCase which, StoredBytes bytes);
+// The same values in the storage type, without bytes: of scales that are powers of two.
+inline AttentionCase widened(AttentionCase which) {
+  which.bytes.reset();
+  return which;
+}
 
 struct AttentionOutput {
   wavejit_status status = WAVEJIT_OK;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/attention_reference.h"
+#include "support/byte_floats.h"
 #include "support/storage_types.h"
 #include "wavejit/wavejit.h"
 
@@ -34,19 +35,24 @@ struct Pages {
 class PagedCache {
  public:
   // `first_keys`: slots before the keys of each sequence, or empty.
-  PagedCache(wavejit_engine* engine, const AttentionInputs& inputs, Storage storage, const Pages& pages,
+  PagedCache(wavejit_engine* engine, const AttentionInputs& inputs, wavejit_dtype type, const Pages& pages,
              const std::vector<std::int32_t>& first_keys = {})
-      : engine_(engine), inputs_(inputs), storage_(storage), pages_(pages), first_keys_(first_keys) {
+      : engine_(engine),
+        inputs_(inputs),
+        type_(type),
+        element_bytes_(type == WAVEJIT_FP16 || type == WAVEJIT_BF16 ? 2 : 1),
+        pages_(pages),
+        first_keys_(first_keys) {
     count_pages();
     const std::size_t k_page = page_elements(inputs.head_dim);
     const std::size_t v_page = page_elements(inputs.value_dim());
     if (pages.in_turn) {
-      k_memory_ = allocate((k_page + v_page) * total_ * 2);
+      k_memory_ = allocate((k_page + v_page) * total_ * element_bytes_);
       k_ = tensor(k_memory_, inputs.head_dim, k_page + v_page);
-      v_ = tensor(static_cast<std::uint16_t*>(k_memory_) + k_page, inputs.value_dim(), k_page + v_page);
+      v_ = tensor(static_cast<char*>(k_memory_) + (k_page * element_bytes_), inputs.value_dim(), k_page + v_page);
     } else {
-      k_memory_ = allocate(k_page * total_ * 2);
-      v_memory_ = allocate(v_page * total_ * 2);
+      k_memory_ = allocate(k_page * total_ * element_bytes_);
+      v_memory_ = allocate(v_page * total_ * element_bytes_);
       k_ = tensor(k_memory_, inputs.head_dim, k_page);
       v_ = tensor(v_memory_, inputs.value_dim(), v_page);
     }
@@ -115,7 +121,8 @@ class PagedCache {
     if (pages_.at_border) {
       const auto base = reinterpret_cast<std::uintptr_t>(k_.data);
       const std::uint64_t border = ((base >> 32) + 1) << 32;
-      const auto first = static_cast<std::int64_t>((border - base) / (static_cast<std::uint64_t>(k_.strides[0]) * 2));
+      const auto first =
+          static_cast<std::int64_t>((border - base) / (static_cast<std::uint64_t>(k_.strides[0]) * element_bytes_));
       if (first < used_ / 2 || first + used_ >= total_) throw std::runtime_error("no border within the cache");
       for (std::int64_t i = 0; i < used_; ++i) ids[i] = static_cast<std::int32_t>(first - used_ / 2 + i);
     }
@@ -128,8 +135,7 @@ class PagedCache {
   }
 
   wavejit_tensor tensor(void* data, int head_dim, std::size_t page_stride) const {
-    wavejit_tensor made = wavejit_dense_tensor(data, storage_ == Storage::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16, total_,
-                                               pages_.size, inputs_.kv_heads, head_dim);
+    wavejit_tensor made = wavejit_dense_tensor(data, type_, total_, pages_.size, inputs_.kv_heads, head_dim);
     made.strides[0] = static_cast<std::int64_t>(page_stride);
     if (pages_.heads_first) {
       made.strides[1] = head_dim;
@@ -161,14 +167,24 @@ class PagedCache {
   }
 
   void copy_page(const wavejit_tensor& to, std::int64_t id, const std::vector<std::uint16_t>& page) const {
-    require(wavejit_device_copy_in(engine_, static_cast<std::uint16_t*>(to.data) + id * to.strides[0], page.data(),
-                                   page.size() * 2));
+    char* at = static_cast<char*>(to.data) + (id * to.strides[0] * static_cast<std::int64_t>(element_bytes_));
+    if (element_bytes_ == 2) {
+      require(wavejit_device_copy_in(engine_, at, page.data(), page.size() * 2));
+      return;
+    }
+    const std::vector<std::uint8_t> bytes(page.begin(), page.end());
+    require(wavejit_device_copy_in(engine_, at, bytes.data(), bytes.size()));
+  }
+  std::uint16_t bits_of_element(float value) const {
+    if (element_bytes_ == 1) return nearest_byte(byte_format(type_), value);
+    return to_storage(type_ == WAVEJIT_FP16 ? Storage::fp16 : Storage::bf16, value);
   }
 
   // A large cache keeps the zeros that it has where no page is used.
   void fill(const wavejit_tensor& to, const std::vector<float>& values) const {
     const std::size_t dims = static_cast<std::size_t>(to.sizes[3]);
-    const std::vector<std::uint16_t> empty(page_elements(static_cast<int>(dims)), unused);
+    const std::vector<std::uint16_t> empty(page_elements(static_cast<int>(dims)),
+                                           element_bytes_ == 1 ? byte_format(type_).nan : unused);
     if (pages_.total == 0)
       for (std::int64_t id = 0; id < total_; ++id) copy_page(to, id, empty);
     for (int b = 0; b < inputs_.batch; ++b) {
@@ -180,7 +196,7 @@ class PagedCache {
           for (int h = 0; h < inputs_.kv_heads; ++h) {
             const std::size_t from = (std::size_t(inputs_.first_key(b) + key) * inputs_.kv_heads + h) * dims;
             for (std::size_t c = 0; c < dims; ++c)
-              page[place(to, i, h, static_cast<std::int64_t>(c))] = to_storage(storage_, values[from + c]);
+              page[place(to, i, h, static_cast<std::int64_t>(c))] = bits_of_element(values[from + c]);
           }
         }
         copy_page(to, ids_[b][p], page);
@@ -217,7 +233,8 @@ class PagedCache {
 
   wavejit_engine* engine_;
   const AttentionInputs& inputs_;
-  Storage storage_;
+  wavejit_dtype type_;
+  std::size_t element_bytes_;
   Pages pages_;
   std::vector<std::int32_t> first_keys_;
   std::int64_t used_ = 0;

@@ -31,7 +31,7 @@ void Buffer::store(Value* dwords, Value* lane_offset, Value* uniform_offset) con
 
 Value* load_lanes(Kernel& kernel, Value* lane_address, int bytes) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  return ir.CreateAlignedLoad(kernel.vector(kernel.i32(), bytes / 4),
+  return ir.CreateAlignedLoad(bytes == 4 ? kernel.i32() : kernel.vector(kernel.i32(), bytes / 4),
                               ir.CreateIntToPtr(lane_address, ir.getPtrTy(global_space)),
                               llvm::Align(static_cast<std::uint64_t>(bytes)));
 }

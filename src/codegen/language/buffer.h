@@ -27,8 +27,8 @@ class Buffer {
   Value* descriptor_;
 };
 
-// Memory without a descriptor: 8 or 16 bytes a lane (as Buffer::load) from each lane's own address (i64, a multiple of
-// `bytes`), which must be the device's.
+// Memory without a descriptor: 4, 8 or 16 bytes a lane (as Buffer::load) from each lane's own address (i64, a multiple
+// of `bytes`), which must be the device's.
 Value* load_lanes(Kernel& kernel, Value* lane_address, int bytes);
 
 // Bytes that `rows` rows of `row_bytes` take at distance `row_stride`: (rows − 1) · row_stride + row_bytes, 0 for none.

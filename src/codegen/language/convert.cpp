@@ -66,6 +66,40 @@ Value* float_of_bf16(Kernel& kernel, Value* dword, int half) {
   return ir.CreateBitCast(bits, kernel.f32());
 }
 
+Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteFloat type, Element element) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  if (!kernel.target().byte_convert_16) {
+    const auto [first, second] = floats_of_bytes(kernel, dword, half, type);
+    return pack_exact(kernel, first, second, element);
+  }
+  const bool wide = type == ByteFloat::e5m2;
+  const llvm::Intrinsic::ID instruction =
+      element == Element::bf16
+          ? (wide ? llvm::Intrinsic::amdgcn_cvt_scalef32_pk_bf16_bf8 : llvm::Intrinsic::amdgcn_cvt_scalef32_pk_bf16_fp8)
+          : (wide ? llvm::Intrinsic::amdgcn_cvt_scalef32_pk_f16_bf8 : llvm::Intrinsic::amdgcn_cvt_scalef32_pk_f16_fp8);
+  Value* pair = ir.CreateIntrinsic(instruction, {}, {dword, kernel.constant(1.0F), ir.getInt1(half != 0)});
+  return ir.CreateBitCast(pair, kernel.i32());
+}
+
+std::array<Value*, 2> floats_of_bytes(Kernel& kernel, Value* dword, int half, ByteFloat type) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const llvm::Intrinsic::ID instruction =
+      type == ByteFloat::e5m2 ? llvm::Intrinsic::amdgcn_cvt_pk_f32_bf8 : llvm::Intrinsic::amdgcn_cvt_pk_f32_fp8;
+  Value* pair = ir.CreateIntrinsic(instruction, {}, {dword, ir.getInt1(half != 0)});
+  return {ir.CreateExtractElement(pair, std::uint64_t{0}), ir.CreateExtractElement(pair, std::uint64_t{1})};
+}
+
+Value* pack_exact(Kernel& kernel, Value* first, Value* second, Element element) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  if (element == Element::fp16)
+    return ir.CreateBitCast(ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_cvt_pkrtz, {}, {first, second}), kernel.i32());
+  // The upper halves. v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
+  constexpr std::uint32_t high_halves = 0x07060302;
+  return ir.CreateIntrinsic(
+      llvm::Intrinsic::amdgcn_perm, {},
+      {ir.CreateBitCast(second, kernel.i32()), ir.CreateBitCast(first, kernel.i32()), ir.getInt32(high_halves)});
+}
+
 Value* gather_dwords(Kernel& kernel, std::span<Value* const> dwords) {
   Value* vector = llvm::PoisonValue::get(kernel.vector(kernel.i32(), static_cast<int>(dwords.size())));
   for (std::size_t index = 0; index < dwords.size(); ++index)

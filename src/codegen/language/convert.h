@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// f32 → 16-bit, round to nearest even, packed two to a dword; and bf16 → f32, which is exact.
+// f32 → 16-bit, round to nearest even, packed two to a dword; and what is exact: bf16 → f32, floats of 8 bits → all.
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "codegen/language/fragment.h"
@@ -26,6 +27,17 @@ std::vector<Value*> convert_packed(Kernel& kernel, Value* registers, int first, 
 
 // The bf16 in the low (0) or high (1) half of a dword.
 Value* float_of_bf16(Kernel& kernel, Value* dword, int half);
+
+// Floats of 8 bits as the target encodes them (Target::fp8): an exponent of 4 bits, or of 5. All of their values are
+// values of bf16 and fp16, infinities and NaN included.
+enum class ByteFloat : std::uint8_t { e4m3, e5m2 };
+
+// Of the four in a dword two, in its low (0) or high (1) half: to a dword of `element`.
+Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteFloat type, Element element);
+// The same to f32.
+std::array<Value*, 2> floats_of_bytes(Kernel& kernel, Value* dword, int half, ByteFloat type);
+// Two f32 that are values of `element`, to a dword with the first in its low half.
+Value* pack_exact(Kernel& kernel, Value* first, Value* second, Element element);
 
 // Dwords → <n x i32>.
 Value* gather_dwords(Kernel& kernel, std::span<Value* const> dwords);

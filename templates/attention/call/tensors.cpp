@@ -39,7 +39,9 @@ Failure bad_row_stride(const Named& named, int dimension, std::span<const HeadDi
   const auto head_dim = static_cast<int>(named.tensor->sizes[3]);
   const auto has = [&](const HeadDims& dims) { return dims.qk == head_dim || dims.v == head_dim; };
   if (head_dims.empty() || std::ranges::any_of(head_dims, has))
-    return bad_stride(named, dimension, "positive multiples of 8 elements (copy the tensor otherwise)");
+    return bad_stride(named, dimension,
+                      "positive multiples of " + std::to_string(stride_granule(element_bytes_of(*named.tensor))) +
+                          " elements (copy the tensor otherwise)");
   std::string known;
   for (const HeadDims& dims : head_dims) known += (known.empty() ? "" : ", ") + to_text(dims);
   return bad_size(named, 3, known + ", of which `wavejit supported` lists those of a target", WAVEJIT_UNSUPPORTED);

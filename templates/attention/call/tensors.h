@@ -35,7 +35,8 @@ inline families::Result<void> check_sizes(const Named& named, bool may_have_no_r
   return {};
 }
 
-constexpr std::int64_t stride_granule = 8;
+// Elements: 16 bytes, also of f32 twice that.
+constexpr std::int64_t stride_granule(std::uint64_t element_bytes) { return element_bytes == 1 ? 16 : 8; }
 constexpr std::uintptr_t tensor_alignment = 16;
 // Beyond this a stride alone passes the slice limit, and below it no product here overflows.
 constexpr std::int64_t max_slice_stride = std::int64_t{1} << 31;
@@ -72,7 +73,7 @@ inline families::Result<void> check_tensor(const Named& named, const TensorRules
   if (empty) return {};
   for (int d = 0; d < 3; ++d) {
     if (t.sizes[d] == 1) continue;
-    if (t.strides[d] <= 0 || t.strides[d] % stride_granule != 0) [[unlikely]]
+    if (t.strides[d] <= 0 || t.strides[d] % stride_granule(bytes) != 0) [[unlikely]]
       return refuse(bad_row_stride(named, d, rules.head_dims));
   }
   if (t.sizes[3] != 1 && t.strides[3] != 1) [[unlikely]]

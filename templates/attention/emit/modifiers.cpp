@@ -9,6 +9,7 @@
 
 #include "codegen/language/convert.h"
 #include "templates/attention/emit/bias.h"
+#include "templates/attention/emit/cache_scale.h"
 #include "templates/attention/emit/mask.h"
 
 namespace wavejit::attention {
@@ -62,8 +63,9 @@ ScoreModifiers::ScoreModifiers(Kernel& kernel, const Modifiers& modifiers, DataT
   if (modifiers.has(Modifier::softcap)) {
     // The magnitude of the rate, whatever its sign: scores carry the sign of the scale (query_sign). Finite, so that a
     // score of 0 gives 0.
-    Value* rate =
-        ir.CreateAnd(kernel.argument_i32(field(offsetof(ScoreArguments, softcap_rate))), ir.getInt32(0x7FFFFFFF));
+    Value* rate = kernel.argument_i32(field(offsetof(ScoreArguments, softcap_rate)));
+    if (queries.key_scale != nullptr) rate = with_key_scale(kernel, rate, queries.key_scale);
+    rate = ir.CreateAnd(rate, ir.getInt32(0x7FFFFFFF));
     rate = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, rate, ir.getInt32(0x7F7FFFFF));
     cap_rate_ = ir.CreateBitCast(rate, kernel.f32());
     cap_ = kernel.argument_f32(field(offsetof(ScoreArguments, softcap_log2e)));

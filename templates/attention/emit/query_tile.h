@@ -44,6 +44,7 @@ struct QueryTile {
   language::Value* head_in_group = nullptr;
   language::Value* has_row = nullptr;
   language::Value* group = nullptr;
+  language::Value* key_scale = nullptr;  // of a cache of 8 bits, else null: c has it already
   // Of a walk of marked tiles (kernel/marked_tile.h), else null: the block of the unit that the wave's rows are,
   // uniform. Marked tiles then stand where numbers of tiles do.
   language::Value* block = nullptr;

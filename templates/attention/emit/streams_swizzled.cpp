@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <memory>
@@ -24,15 +25,18 @@ int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(power)); 
 }  // namespace
 
 SwizzledStream::SwizzledStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
-                               const Slice& slice, int region, int offset, int row_bytes, int threads,
-                               const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages)
+                               const Slice& slice, int region, int offset, int dims, int threads,
+                               const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,
+                               CacheType cache)
     : kernel_(kernel),
       lds_(lds),
       matrix_(matrix),
       slice_(slice),
       region_(region),
       offset_(offset),
-      pitch_(row_bytes),
+      cache_(cache),
+      pitch_(dims * targets::bytes_of(matrix.element())),
+      memory_pitch_(cache == CacheType::as_queries ? pitch_ : dims),
       threads_(threads),
       pages_(pages),
       tile_pages_(tile_pages) {}
@@ -44,8 +48,22 @@ Values SwizzledStream::fetch(Value* tile, const TilePages::Place& place) {
     for (Value* lane_offset : loads_) loaded.push_back(from.load(width_, lane_offset, offset));
     return loaded;
   };
-  if (tile_pages_) return load(tile_pages_->rows(slice_, pitch_, place), kernel_.constant(0));
+  if (tile_pages_) return load(tile_pages_->rows(slice_, memory_pitch_, place), kernel_.constant(0));
   return load(slice_.buffer, ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys)), slice_.row_stride));
+}
+
+std::array<Value*, 2> SwizzledStream::widened(Value* loaded, int dword) const {
+  Value* bytes = loaded->getType()->isVectorTy()
+                     ? kernel_.ir().CreateExtractElement(loaded, static_cast<std::uint64_t>(dword))
+                     : loaded;
+  return {language::widen_bytes(kernel_, bytes, 0, byte_float(), matrix_.element()),
+          language::widen_bytes(kernel_, bytes, 1, byte_float(), matrix_.element())};
+}
+
+Value* SwizzledStream::widened_unit(Value* loaded, int half) const {
+  const std::array<Value*, 2> first = widened(loaded, 2 * half);
+  const std::array<Value*, 2> second = widened(loaded, (2 * half) + 1);
+  return language::gather_dwords(kernel_, std::array{first[0], first[1], second[0], second[1]});
 }
 
 void SwizzledStream::refuse(const char* way) const {
@@ -55,32 +73,44 @@ void SwizzledStream::refuse(const char* way) const {
 // ---- Rows
 // ------------------------------------------------------------------------------------------------------------
 
-SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
-                           const Slice& slice, int region, int offset, int dims, int threads, Value* lane_group,
-                           const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages)
-    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * targets::bytes_of(matrix.element()), threads,
-                     pages, tile_pages) {
+RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
+                   int region, int offset, int dims, int threads, const std::optional<KeyPages>& pages,
+                   const std::optional<TilePages>& tile_pages, CacheType cache)
+    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* thread = kernel.thread();
-  Value* lane = kernel.lane();
-  width_ = unit_bytes;
+  width_ = std::min(unit_bytes, memory_pitch_ * tile_keys / threads);
 
-  // In: consecutive threads take consecutive units of a row. The rows that one thread handles differ by a multiple of
-  // 8, so their swizzle is the same; by 4 where one wave takes rows of 16 units (write).
-  Value* unit = ir.CreateAnd(thread, constant(run() - 1));
-  Value* key = ir.CreateLShr(thread, constant(log2_of(run())));
+  // Consecutive threads take consecutive units of a row. The rows that one thread handles differ by a multiple of 8, so
+  // their swizzle is the same; by 4 where one wave takes rows of 16 units (write).
+  first_unit_ = ir.CreateAnd(thread, constant(run() - 1));
+  first_row_ = ir.CreateLShr(thread, constant(log2_of(run())));
   const int count = units() * tile_keys / threads_;
   for (int i = 0; i < count; ++i) {
     const auto [rows, units] = place_of(i);
-    Value* row = rows == 0 ? key : ir.CreateAdd(key, constant(rows));
+    Value* row = rows == 0 ? first_row_ : ir.CreateAdd(first_row_, constant(rows));
     if (looks_up_each_key()) keys_.push_back(row);
     if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
-    Value* column = ir.CreateMul(units == 0 ? unit : ir.CreateAdd(unit, constant(units)), constant(unit_bytes));
+    Value* column =
+        ir.CreateMul(units == 0 ? first_unit_ : ir.CreateAdd(first_unit_, constant(units)), constant(width_));
     loads_.push_back(looks_up_each_key() ? column : ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column));
   }
-  Value* swizzled = ir.CreateXor(unit, ir.CreateAnd(key, constant(units_swizzled - 1)));
-  write_ = ir.CreateAdd(ir.CreateMul(key, constant(pitch_)), ir.CreateMul(swizzled, constant(unit_bytes)));
+}
+
+SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
+                           const Slice& slice, int region, int offset, int dims, int threads, Value* lane_group,
+                           const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,
+                           CacheType cache)
+    : RowLoads(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto constant = [&](int value) { return kernel.constant(value); };
+  Value* lane = kernel.lane();
+
+  // In: of 8 bits a unit is two of LDS, and the second one's place is the first one's xor 1.
+  Value* unit = widens() ? ir.CreateShl(first_unit_, 1) : first_unit_;
+  Value* swizzled = ir.CreateXor(unit, ir.CreateAnd(first_row_, constant(units_swizzled - 1)));
+  write_ = ir.CreateAdd(ir.CreateMul(first_row_, constant(pitch_)), ir.CreateMul(swizzled, constant(unit_bytes)));
 
   // Out: unit 2 · dim block + lane group, xor row % 8. Bits 1 and 2 of the unit go through the xor, bit 3 is plain.
   Value* fragment_row = language::row_of_lane(kernel, lane);
@@ -99,14 +129,14 @@ void SwizzledRows::begin_rows(Value* block) {
 }
 
 // How far load i stands from the thread's first one: runs of a row, then rows.
-std::pair<int, int> SwizzledRows::place_of(int i) const {
+std::pair<int, int> RowLoads::place_of(int i) const {
   const int runs = units() / run();
   return {i / runs * rows_apart(), i % runs * run()};
 }
 
 // A wave's part of a load is a few neighbouring rows, and those of all waves begin rows_apart() apart: a granule's
 // descriptor serves the wave's loads in it.
-Values SwizzledRows::fetch_from_pages(Value* tile, Value* entries) {
+Values RowLoads::fetch_from_pages(Value* tile, Value* entries) {
   if (looks_up_each_key()) return fetch_single(tile, entries);
   llvm::IRBuilder<>& ir = kernel_.ir();
   const int rows_of_wave = kernel_.target().wave_size / run();
@@ -121,16 +151,16 @@ Values SwizzledRows::fetch_from_pages(Value* tile, Value* entries) {
     auto granule = granules.find(number);
     if (granule == granules.end()) {
       Value* place = ir.CreateAdd(of_wave, kernel_.constant(number));
-      granule = granules.emplace(number, pages_->granule(slice_, pitch_, tile, entries, place)).first;
+      granule = granules.emplace(number, pages_->granule(slice_, memory_pitch_, tile, entries, place)).first;
     }
-    loaded.push_back(granule->second.load(unit_bytes, loads_[static_cast<std::size_t>(i)], kernel_.constant(0)));
+    loaded.push_back(granule->second.load(width_, loads_[static_cast<std::size_t>(i)], kernel_.constant(0)));
   }
   return loaded;
 }
 
 // Values are made where the first load asks for them: before all others, on the same path.
-std::vector<SwizzledStream::Load> SwizzledRows::loads_of(Value* tile, const TilePages::Place& place, Value* entries,
-                                                         Value* exists) {
+std::vector<SwizzledStream::Load> RowLoads::loads_of(Value* tile, const TilePages::Place& place, Value* entries,
+                                                     Value* exists) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   std::vector<Load> all;
   if (looks_up_each_key()) {
@@ -143,7 +173,7 @@ std::vector<SwizzledStream::Load> SwizzledRows::loads_of(Value* tile, const Tile
           key.exists = kernel_.ir().CreateAnd(key.exists, exists);
           found = places->emplace(keys_[i], key).first;
         }
-        return language::load_lanes(kernel_, pages_->row(slice_, found->second, loads_[i]), unit_bytes);
+        return language::load_lanes(kernel_, pages_->row(slice_, found->second, loads_[i]), width_);
       });
     return all;
   }
@@ -157,13 +187,14 @@ std::vector<SwizzledStream::Load> SwizzledRows::loads_of(Value* tile, const Tile
         const int number = place_of(i).first / KeyPages::granule_keys;
         auto granule = granules->find(number);
         if (granule == granules->end())
-          granule = granules->emplace(number, pages_->granule(slice_, pitch_, tile, entries, granule_of(number))).first;
+          granule = granules->emplace(number, pages_->granule(slice_, memory_pitch_, tile, entries, granule_of(number)))
+                        .first;
         Value* at = kernel_.ir().CreateOr(loads_[static_cast<std::size_t>(i)], outside);
-        return granule->second.load(unit_bytes, at, kernel_.constant(0));
+        return granule->second.load(width_, at, kernel_.constant(0));
       });
     return all;
   }
-  const language::Buffer from = tile_pages_ ? tile_pages_->rows(slice_, pitch_, place) : slice_.buffer;
+  const language::Buffer from = tile_pages_ ? tile_pages_->rows(slice_, memory_pitch_, place) : slice_.buffer;
   Value* offset = tile_pages_ ? kernel_.constant(0)
                               : ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys)), slice_.row_stride);
   for (Value* lane_offset : loads_)
@@ -171,7 +202,7 @@ std::vector<SwizzledStream::Load> SwizzledRows::loads_of(Value* tile, const Tile
   return all;
 }
 
-Value* SwizzledRows::granule_of(int number) const {
+Value* RowLoads::granule_of(int number) const {
   Value* of_wave = kernel_.constant(0);
   const int rows_of_wave = kernel_.target().wave_size / run();
   if (rows_apart() > KeyPages::granule_keys)
@@ -180,13 +211,13 @@ Value* SwizzledRows::granule_of(int number) const {
   return kernel_.ir().CreateAdd(of_wave, kernel_.constant(number));
 }
 
-Values SwizzledRows::fetch_single(Value* tile, Value* entries) {
+Values RowLoads::fetch_single(Value* tile, Value* entries) {
   Values loaded;
   std::map<Value*, KeyPages::KeyPlace> places;  // runs of one row have one
   for (std::size_t i = 0; i < loads_.size(); ++i) {
     auto place = places.find(keys_[i]);
     if (place == places.end()) place = places.emplace(keys_[i], pages_->place_of_key(tile, entries, keys_[i])).first;
-    loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, place->second, loads_[i]), unit_bytes));
+    loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, place->second, loads_[i]), width_));
   }
   return loaded;
 }
@@ -194,13 +225,20 @@ Values SwizzledRows::fetch_single(Value* tile, Value* entries) {
 language::Strand SwizzledRows::write(const Values& loaded) {
   language::Strand strand;
   for (int i = 0; i < loads(); ++i) {
-    strand.add([=, this] {
+    const auto write_to = [this, i](Value* dwords, int half) {
       const auto [rows, units] = place_of(i);
       // Keys below 4, and rows that are multiples of 4: the swizzle changes by xor.
-      const int swizzle = rows % units_swizzled * unit_bytes;
+      const int swizzle = (rows % units_swizzled ^ half) * unit_bytes;
       Value* place = swizzle == 0 ? write_ : kernel_.ir().CreateXor(write_, kernel_.constant(swizzle));
-      lds_.write(region_, loaded[static_cast<std::size_t>(i)], place, offset_ + rows * pitch_ + units * unit_bytes);
-    });
+      lds_.write(region_, dwords, place, offset_ + rows * pitch_ + (widens() ? 2 : 1) * units * unit_bytes);
+    };
+    Value* dwords = loaded[static_cast<std::size_t>(i)];
+    if (!widens()) {
+      strand.add([=] { write_to(dwords, 0); });
+      continue;
+    }
+    // Four conversions, or four of two instructions, and an address.
+    for (const int half : {0, 1}) strand.add([=, this] { write_to(widened_unit(dwords, half), half); }, 6);
   }
   return strand;
 }
@@ -224,15 +262,14 @@ language::OperandA SwizzledRows::transposed(int /*buffer*/, int /*dim_block*/, i
 SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
                                        const Slice& slice, int region, int offset, int dims, int threads,
                                        Value* lane_group, const std::optional<KeyPages>& pages,
-                                       const std::optional<TilePages>& tile_pages)
-    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * targets::bytes_of(matrix.element()), threads,
-                     pages, tile_pages),
+                                       const std::optional<TilePages>& tile_pages, CacheType cache)
+    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache),
       dims_per_thread_(dims * tile_keys / (pass_threads * transposed_rows_per_thread)) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* thread = kernel.thread();
   Value* lane = kernel.lane();
-  width_ = dims_per_thread_ * targets::bytes_of(matrix.element());
+  width_ = dims_per_thread_ * memory_pitch_ / dims;
 
   // In: 16 dim groups × 16 row groups. The 16 lanes that write to LDS together are 8 dim groups, whose swizzles fill
   // all units of a row, × 2 row groups, which stand in the two halves of a unit (bit 1 of the row group, see below):
@@ -286,7 +323,7 @@ Values SwizzledTransposed::fetch_from_pages(Value* tile, Value* entries) {
   const int waves = threads_ / kernel_.target().wave_size;
   for (int pass = 0; pass < passes(); ++pass) {
     Value* number = kernel_.ir().CreateAdd(kernel_.wave(), kernel_.constant(pass * waves));
-    const language::Buffer granule = pages_->granule(slice_, pitch_, tile, entries, number);
+    const language::Buffer granule = pages_->granule(slice_, memory_pitch_, tile, entries, number);
     for (int i = 0; i < transposed_rows_per_thread; ++i)
       loaded.push_back(granule.load(
           width_, loads_[(static_cast<std::size_t>(pass) * transposed_rows_per_thread) + static_cast<std::size_t>(i)],
@@ -295,19 +332,35 @@ Values SwizzledTransposed::fetch_from_pages(Value* tile, Value* entries) {
   return loaded;
 }
 
-// Four rows of dwords, two dims each → for every dim a pair of dwords, four keys.
+// Two rows of dwords, two dims each → of one dim a dword, two keys.
+Value* SwizzledTransposed::pair_of(const Values& loaded, int row, int dim) const {
+  if (widens()) return pair_of_bytes(loaded, row, dim);
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  constexpr std::uint32_t low_halves = 0x05040100;
+  constexpr std::uint32_t high_halves = 0x07060302;
+  const auto dword = static_cast<std::uint64_t>(dim / 2);
+  Value* low = ir.CreateExtractElement(loaded[static_cast<std::size_t>(row)], dword);
+  Value* high = ir.CreateExtractElement(loaded[static_cast<std::size_t>(row) + 1], dword);
+  // v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
+  Value* selector = ir.getInt32(dim % 2 == 0 ? low_halves : high_halves);
+  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {high, low, selector});
+}
+
+// The same of four dims a dword. As f32 two dims come at once: who asks for the second finds the first one's
+// conversion, which the compiler makes once.
+Value* SwizzledTransposed::pair_of_bytes(const Values& loaded, int row, int dim) const {
+  const auto of_row = [&](int each) {
+    Value* bytes = loaded[static_cast<std::size_t>(each)];
+    if (bytes->getType()->isVectorTy())
+      bytes = kernel_.ir().CreateExtractElement(bytes, static_cast<std::uint64_t>(dim / 4));
+    return language::floats_of_bytes(kernel_, bytes, dim % 4 / 2, byte_float())[static_cast<std::size_t>(dim % 2)];
+  };
+  return language::pack_exact(kernel_, of_row(row), of_row(row + 1), matrix_.element());
+}
+
+// Four rows → for every dim a pair of dwords, four keys.
 language::Strand SwizzledTransposed::write(const Values& loaded) {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  const auto pair = [=, &ir](int row, int dim) {
-    constexpr std::uint32_t low_halves = 0x05040100;
-    constexpr std::uint32_t high_halves = 0x07060302;
-    const auto dword = static_cast<std::uint64_t>(dim / 2);
-    Value* low = ir.CreateExtractElement(loaded[static_cast<std::size_t>(row)], dword);
-    Value* high = ir.CreateExtractElement(loaded[static_cast<std::size_t>(row) + 1], dword);
-    // v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
-    Value* selector = ir.getInt32(dim % 2 == 0 ? low_halves : high_halves);
-    return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {high, low, selector});
-  };
   language::Strand strand;
   for (int i = 0; i < passes() * dims_per_thread_; ++i) {
     const int dim = i % dims_per_thread_;
@@ -315,14 +368,14 @@ language::Strand SwizzledTransposed::write(const Values& loaded) {
     // The first dim of a thread is a multiple of its dim count, and the first unit of its rows one of the passes that
     // come before: the low bits of the swizzle change by xor.
     const int units = dim ^ (i / dims_per_thread_ * units_swizzled / passes());
-    // Two permutes and, but for the first, an address.
+    // Two permutes, of every other dim conversions of four rows, and, but for the first, an address.
     strand.add(
         [=, this, &ir] {
-          Value* const dwords[] = {pair(first_row, dim), pair(first_row + 2, dim)};
+          Value* const dwords[] = {pair_of(loaded, first_row, dim), pair_of(loaded, first_row + 2, dim)};
           Value* place = units == 0 ? write_ : ir.CreateXor(write_, kernel_.constant(units * unit_bytes));
           lds_.write(region_, language::gather_dwords(kernel_, dwords), place, offset_ + dim * transposed_row_bytes());
         },
-        3);
+        widens() && dim % 2 == 0 ? 7 : 3);
   }
   return strand;
 }

@@ -9,13 +9,18 @@
 // bytes touch all banks once per eight lanes, writes of the transposed image (8 bytes) once per sixteen.
 //
 // A pass over a tile is what 256 threads do at once. Fewer threads make several, and hold more of the tile in flight.
+//
+// Where memory holds 8 bits (CacheType) they are in flight as they came, and widened on their way into LDS: the images
+// are the same.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "codegen/language/convert.h"
 #include "codegen/language/strand.h"
 #include "templates/attention/emit/key_pages.h"
 #include "templates/attention/emit/tile_pages.h"
@@ -39,10 +44,19 @@ class SwizzledStream : public TileStream {
  protected:
   // The image stands at `offset` in LDS, in a region of its own. `pages` must stay.
   SwizzledStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
-                 int region, int offset, int row_bytes, int threads, const std::optional<KeyPages>& pages,
-                 const std::optional<TilePages>& tile_pages);
+                 int region, int offset, int dims, int threads, const std::optional<KeyPages>& pages,
+                 const std::optional<TilePages>& tile_pages, CacheType cache);
   static constexpr int pass_threads = 256;
   static constexpr int unit_bytes = 16;
+  bool widens() const { return cache_ != CacheType::as_queries; }
+  language::ByteFloat byte_float() const {
+    return cache_ == CacheType::e5m2 || cache_ == CacheType::e5m2_fnuz ? language::ByteFloat::e5m2
+                                                                       : language::ByteFloat::e4m3;
+  }
+  // Four of the 16 bytes of a load, from `dword` on: what they are in LDS.
+  std::array<language::Value*, 2> widened(language::Value* loaded, int dword) const;
+  // The first or the second half of them: 16 bytes of LDS.
+  language::Value* widened_unit(language::Value* loaded, int half) const;
   int passes() const { return pass_threads / threads_; }
   bool looks_up_each_key() const { return pages_ && pages_->looks_up_each_key(); }
   void refuse(const char* way) const;
@@ -53,7 +67,9 @@ class SwizzledStream : public TileStream {
   Slice slice_;
   int region_;
   int offset_;
-  int pitch_;  // bytes from row to row, in memory
+  CacheType cache_;
+  int pitch_;         // bytes of a row in LDS, where rows follow one another
+  int memory_pitch_;  // and of one in memory
   int threads_;
   const std::optional<KeyPages>& pages_;
   int width_ = 0;                        // bytes of a lane's load
@@ -66,39 +82,56 @@ class SwizzledStream : public TileStream {
   const std::optional<TilePages>& tile_pages_;
 };
 
-class SwizzledRows final : public SwizzledStream {
+// Loads of 16 bytes along rows, whatever image they go to; of 8 where a tile has no more for each thread.
+class RowLoads : public SwizzledStream {
  public:
-  SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
-               int region, int offset, int dims, int threads, language::Value* lane_group,
-               const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages);
-
   language::Values fetch_from_pages(language::Value* tile, language::Value* entries) override;
-  // A wave that reads other rows than the tile's first: its blocks of rows count from `block` (uniform) on.
-  void begin_rows(language::Value* block);
   // Of a tile that is walked. `place`, `entries`: as fetch and fetch_from_pages have them. Where `exists` (uniform) is
   // false they read nothing.
   std::vector<Load> loads_of(language::Value* tile, const TilePages::Place& place, language::Value* entries,
                              language::Value* exists);
-  language::Strand write(const language::Values& loaded) override;
-  language::OperandA rows(int buffer, int row_block, int dim_block) override;
-  language::OperandA transposed(int buffer, int dim_block, int row_block) override;
+
+ protected:
+  RowLoads(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
+           int region, int offset, int dims, int threads, const std::optional<KeyPages>& pages,
+           const std::optional<TilePages>& tile_pages, CacheType cache);
+
+  // Of load i, counted from the thread's first: rows, and units in memory.
+  std::pair<int, int> place_of(int i) const;
+  int rows_apart() const { return threads_ / run(); }
+  // The row and the unit of the thread's first load.
+  language::Value* first_row_ = nullptr;
+  language::Value* first_unit_ = nullptr;
 
  private:
   language::Values fetch_single(language::Value* tile, language::Value* entries);
   // Granule `number` of a tile, counted from the first one of this wave's loads.
   language::Value* granule_of(int number) const;
-  std::pair<int, int> place_of(int i) const;  // rows, units
-  // Loads are runs of so many units of a row: all of them, or 8 where a row is no power of two.
-  int units() const { return pitch_ / unit_bytes; }
+  // Loads are runs of so many units of a row: all of them, or 8 (4) where a row is no power of two.
+  int units() const { return memory_pitch_ / width_; }
   int run() const { return units() & -units(); }
-  int rows_apart() const { return threads_ / run(); }
+};
+
+class SwizzledRows final : public RowLoads {
+ public:
+  SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
+               int region, int offset, int dims, int threads, language::Value* lane_group,
+               const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,
+               CacheType cache = CacheType::as_queries);
+
+  // A wave that reads other rows than the tile's first: its blocks of rows count from `block` (uniform) on.
+  void begin_rows(language::Value* block);
+  language::Strand write(const language::Values& loaded) override;
+  language::OperandA rows(int buffer, int row_block, int dim_block) override;
+  language::OperandA transposed(int buffer, int dim_block, int row_block) override;
 };
 
 class SwizzledTransposed final : public SwizzledStream {
  public:
   SwizzledTransposed(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
                      const Slice& slice, int region, int offset, int dims, int threads, language::Value* lane_group,
-                     const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages);
+                     const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,
+                     CacheType cache = CacheType::as_queries);
 
   language::Values fetch_from_pages(language::Value* tile, language::Value* entries) override;
   language::Strand write(const language::Values& loaded) override;
@@ -108,6 +141,9 @@ class SwizzledTransposed final : public SwizzledStream {
  private:
   // The keys of a tile, of one dim.
   int transposed_row_bytes() const { return tile_keys * targets::bytes_of(matrix_.element()); }
+  // What stands at two neighbouring rows of `loaded` in a dim, as a dword.
+  language::Value* pair_of(const language::Values& loaded, int row, int dim) const;
+  language::Value* pair_of_bytes(const language::Values& loaded, int row, int dim) const;
 
   int dims_per_thread_;  // a thread transposes a block of 4 rows × this many dims, in each pass
 };

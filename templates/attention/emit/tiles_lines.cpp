@@ -47,6 +47,11 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
   } else {
     v_.begin_transposed(lane_group);
   }
+  if (shape.cache == CacheType::as_queries) return;
+  narrow_k_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.k, keys_in(plan), shape.dims_k, shape.waves,
+                                            pages_, tile_pages_, shape.cache);
+  narrow_v_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.v, values_in(plan), shape.dims_v, shape.waves,
+                                            pages_, tile_pages_, shape.cache);
 }
 
 void LineTiles::fill_tile(int buffer, Value* tile, Value* entries) {

@@ -2,10 +2,12 @@
 // Tiles in lines (lds_layout.h), filled by 16-byte LDS DMA, two buffers; V transposed by the read.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "templates/attention/emit/key_pages.h"
 #include "templates/attention/emit/stream_lines.h"
+#include "templates/attention/emit/streams_narrow.h"
 #include "templates/attention/emit/tile_pages.h"
 #include "templates/attention/emit/tiles.h"
 
@@ -24,6 +26,9 @@ class LineTiles final : public Tiles {
                            const language::Values& in_flight) override;
   language::Value* named() const override { return named_; }
   void advance_values(int buffer, const Stops& stops, const TileWalk& walk) override;
+  // Of a cache of 8 bits, else null: what is read of the streams comes through registers, which the pipeline moves.
+  NarrowLines* narrow_keys() const { return narrow_k_.get(); }
+  NarrowLines* narrow_values() const { return narrow_v_.get(); }
   LineStream& keys() override { return k_; }
   LineStream& values() override { return v_; }
 
@@ -57,6 +62,8 @@ class LineTiles final : public Tiles {
   language::Value* named_ = nullptr;
   LineStream k_;
   LineStream v_;
+  std::unique_ptr<NarrowLines> narrow_k_;
+  std::unique_ptr<NarrowLines> narrow_v_;
 };
 
 }  // namespace wavejit::attention

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/emit/tiles_swizzled.h"
 
+#include <utility>
+
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/entries_ahead.h"
+#include "templates/attention/emit/streams_narrow.h"
 
 namespace wavejit::attention {
 namespace {
@@ -21,16 +24,32 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const TileShape& shape, c
     : kernel_(kernel),
       lds_(kernel, plan.total_bytes(), 2),
       pages_(pages_of(kernel, shape.layout, tensors)),
-      tile_pages_(tile_pages_of(kernel, shape.layout, tensors)),
-      k_(kernel, lds_, matrix, tensors.k, k_region, plan.k_offset(0), shape.dims_k,
-         shape.waves * kernel.target().wave_size, lane_group, pages_, tile_pages_),
-      v_(kernel, lds_, matrix, tensors.v, v_region, plan.v_offset(0), shape.dims_v,
-         shape.waves * kernel.target().wave_size, lane_group, pages_, tile_pages_) {}
+      tile_pages_(tile_pages_of(kernel, shape.layout, tensors)) {
+  const int threads = shape.waves * kernel.target().wave_size;
+  if (plan.layout == LdsLayout::swizzled) {
+    k_ = std::make_unique<SwizzledRows>(kernel, lds_, matrix, tensors.k, k_region, plan.k_offset(0), shape.dims_k,
+                                        threads, lane_group, pages_, tile_pages_, shape.cache);
+    v_ = std::make_unique<SwizzledTransposed>(kernel, lds_, matrix, tensors.v, v_region, plan.v_offset(0), shape.dims_v,
+                                              threads, lane_group, pages_, tile_pages_, shape.cache);
+    return;
+  }
+  const auto lines = [&](const Slice& slice, int region, int line_bytes, int offset, int dims) {
+    const LineStream::Place place = {.line_bytes = line_bytes, .buffers = {{{region, offset}, {region, offset}}}};
+    return std::make_unique<NarrowLines>(kernel, lds_, matrix, slice, place, dims, shape.waves, pages_, tile_pages_,
+                                         shape.cache);
+  };
+  auto keys = lines(tensors.k, k_region, plan.k_line_bytes, plan.k_offset(0), shape.dims_k);
+  auto values = lines(tensors.v, v_region, plan.v_line_bytes, plan.v_offset(0), shape.dims_v);
+  keys->begin_rows(lane_group);
+  values->begin_transposed(lane_group);
+  k_ = std::move(keys);
+  v_ = std::move(values);
+}
 
 Values SwizzledTiles::load(const Stop& stop, const TileWalk& walk, Value* entries) {
   Value* tile = walk.tile_at(stop);
-  Values loaded = pages_ ? k_.fetch_from_pages(tile, entries) : k_.fetch(tile, {});
-  const Values values = pages_ ? v_.fetch_from_pages(tile, entries) : v_.fetch(tile, {});
+  Values loaded = pages_ ? k_->fetch_from_pages(tile, entries) : k_->fetch(tile, {});
+  const Values values = pages_ ? v_->fetch_from_pages(tile, entries) : v_->fetch(tile, {});
   loaded.insert(loaded.end(), values.begin(), values.end());
   return loaded;
 }
@@ -47,10 +66,10 @@ Values SwizzledTiles::advance(int /*buffer*/, const Stops& stops, const TileWalk
   // Nobody reads the previous tile any more …
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
-  const auto values = in_flight.begin() + k_.loads();
-  k_.write({in_flight.begin(), values}).write_rest();
-  v_.write({values, values + v_.loads()}).write_rest();
-  const Values ahead(values + v_.loads(), in_flight.end());
+  const auto values = in_flight.begin() + k_->loads();
+  k_->write({in_flight.begin(), values}).write_rest();
+  v_->write({values, values + v_->loads()}).write_rest();
+  const Values ahead(values + v_->loads(), in_flight.end());
   if (pages_ && pages_->is_listed()) named_ = EntriesAhead::named(ahead);
   // … and everybody's part of this one has arrived.
   language::wait_for_lds(kernel_);

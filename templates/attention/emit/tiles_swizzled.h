@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Swizzled tiles (lds_layout.h): K by rows and V transposed, one buffer each, through registers.
+// Tiles through registers, one buffer each: swizzled (lds_layout.h), K by rows and V transposed; or, of caches of 8
+// bits, in lines where the target has those.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "templates/attention/emit/streams_swizzled.h"
@@ -21,8 +23,8 @@ class SwizzledTiles final : public Tiles {
   language::Values advance(int buffer, const Stops& stops, const TileWalk& walk,
                            const language::Values& in_flight) override;
   language::Value* named() const override { return named_; }
-  SwizzledStream& keys() override { return k_; }
-  SwizzledStream& values() override { return v_; }
+  SwizzledStream& keys() override { return *k_; }
+  SwizzledStream& values() override { return *v_; }
 
   // For a pipeline that places waits and barriers itself: its streams, and of keys in pages of whole tiles the look-up
   // of a tile that they fetch.
@@ -37,8 +39,8 @@ class SwizzledTiles final : public Tiles {
   std::optional<KeyPages> pages_;  // before the streams, which ask for it
   std::optional<TilePages> tile_pages_;
   language::Value* named_ = nullptr;
-  SwizzledRows k_;
-  SwizzledTransposed v_;
+  std::unique_ptr<SwizzledStream> k_;
+  std::unique_ptr<SwizzledStream> v_;
 };
 
 }  // namespace wavejit::attention

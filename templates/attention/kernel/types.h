@@ -39,6 +39,43 @@ constexpr targets::Fp8 encoding_of(DataType dtype) {
                                                                         : targets::Fp8::none;
 }
 
+// What memory holds of K and V: elements of the queries' type, or 8 bits, which are widened to it as they are read.
+enum class CacheType : std::uint8_t { as_queries, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz };
+inline constexpr families::Names<CacheType, 4> cache_types = {{{CacheType::e4m3, "e4m3"},
+                                                               {CacheType::e5m2, "e5m2"},
+                                                               {CacheType::e4m3_fnuz, "e4m3_fnuz"},
+                                                               {CacheType::e5m2_fnuz, "e5m2_fnuz"}}};
+constexpr DataType type_in(CacheType cache, DataType queries) {
+  switch (cache) {
+    case CacheType::e4m3:
+      return DataType::e4m3;
+    case CacheType::e5m2:
+      return DataType::e5m2;
+    case CacheType::e4m3_fnuz:
+      return DataType::e4m3_fnuz;
+    case CacheType::e5m2_fnuz:
+      return DataType::e5m2_fnuz;
+    case CacheType::as_queries:
+      break;
+  }
+  return queries;
+}
+// The other way round; wide types are the queries'.
+constexpr CacheType cache_type_of(DataType type) {
+  switch (type) {
+    case DataType::e4m3:
+      return CacheType::e4m3;
+    case DataType::e5m2:
+      return CacheType::e5m2;
+    case DataType::e4m3_fnuz:
+      return CacheType::e4m3_fnuz;
+    case DataType::e5m2_fnuz:
+      return CacheType::e5m2_fnuz;
+    default:
+      return CacheType::as_queries;
+  }
+}
+
 // Of q and k, of v and o.
 struct HeadDims {
   int qk = 0;
@@ -76,10 +113,13 @@ struct KeyLayout {
 struct TileShape {
   int dims_k = 0;
   int dims_v = 0;
-  DataType k_type = DataType::bf16;
+  DataType k_type = DataType::bf16;  // as they stand in LDS
   DataType v_type = DataType::bf16;
   int waves = 0;  // of the workgroup
+  CacheType cache = CacheType::as_queries;
   KeyLayout layout = {};
+  // What a cache of 8 bits is widened to goes into the other of two buffers, as DMA would.
+  bool two_buffers = false;
   // K and V of a tile are waited for one after the other, and fetched so: a tile of one or the other is always on its
   // way.
   bool apart = false;

@@ -19,11 +19,24 @@ namespace wavejit::attention {
 // Of Q, K and V: "bf16".
 template <auto field, typename Spec>
 constexpr auto operand_type_word() {
-  return families::named<field, operand_types, Spec, 2>(
+  return families::named<field, operand_types, Spec, 1>(
       {.accepted = "bf16, fp16",
        .missing = "data type (bf16 or fp16)",
        .supported = "dtypes",
        .name_of = [](const families::SpecWord<Spec>&, const Spec& spec) { return std::string(to_text(spec.*field)); }});
+}
+
+// Of K and V, where it is not that of Q.
+template <auto field, typename Spec>
+constexpr auto cache_type_word() {
+  return families::named<field, cache_types, Spec, 3>(
+      {.accepted = "cache=",
+       .otherwise = "the type of Q has no word",
+       .supported = "K and V of 8 bits",
+       .name_of = [](const families::SpecWord<Spec>&, const Spec& spec) {
+         return spec.*field == CacheType::as_queries ? std::string()
+                                                     : std::string(families::name_in(cache_types, spec.*field));
+       }});
 }
 
 // One modifier of a set, as a bit of a shape's code.

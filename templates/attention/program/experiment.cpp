@@ -77,6 +77,9 @@ void take(void* context, const wavejit_problem* from) {
   to.total_keys = from->total_keys;
   to.first_keys = lengths(from->first_keys);
   if (from->has_first_keys != 0 && to.first_keys.empty()) to.first_keys = drawn_first_keys(to);
+  const bool has_bytes = from->cache_dtype >= WAVEJIT_E4M3;
+  to.cache_dtype = has_bytes ? from->cache_dtype : std::int32_t{WAVEJIT_DTYPE_NONE};
+  to.cache_scales = static_cast<Extent>(from->cache_scales);
   to.scale = from->scale;
   for (const ModifierRow& row : modifier_rows) {
     ToldModifier& told = to.modifiers[static_cast<std::size_t>(row.modifier)];
@@ -205,15 +208,14 @@ float bias_element(const Experiment& problem, const Inputs& inputs, std::int64_t
 }
 
 std::uint64_t device_bytes(const Experiment& problem) {
-  const std::int64_t elements = queries_of(problem).elements() + stored(problem, keys_of(problem)).elements() +
-                                stored(problem, values_of(problem)).elements() +
-                                (bias_of(problem).elements() * (problem.bias_fp32 ? 2 : 1));
-  const std::int64_t second =
-      second_list_words(problem.text).top_k == 0
-          ? 0
-          : stored(problem, keys_of(problem)).elements() + stored(problem, values_of(problem)).elements();
+  const std::int64_t elements =
+      queries_of(problem).elements() + (bias_of(problem).elements() * (problem.bias_fp32 ? 2 : 1));
+  const std::int64_t caches = second_list_words(problem.text).top_k == 0 ? 1 : 2;
+  const std::int64_t of_keys =
+      (stored(problem, keys_of(problem)).elements() + stored(problem, values_of(problem)).elements()) * caches;
   const std::int64_t lse = problem.lse ? queries_of(problem).rows() : 0;
-  return static_cast<std::uint64_t>(elements + second) * 2 + static_cast<std::uint64_t>(lse) * 4 +
+  return static_cast<std::uint64_t>(elements) * 2 + static_cast<std::uint64_t>(of_keys) * problem.key_bytes() +
+         static_cast<std::uint64_t>(lse) * 4 +
          static_cast<std::uint64_t>(outputs_of(problem).elements()) * problem.output_bytes();
 }
 

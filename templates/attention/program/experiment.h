@@ -48,6 +48,9 @@ struct Experiment {
   std::vector<std::int64_t> key_lengths;
   std::int64_t total_keys = 0;           // the most that all sequences have together; 0: not said
   std::vector<std::int64_t> first_keys;  // left padding, one a sequence, or empty: none
+  // What memory holds of K and V, 0: `type`. Scales of 8 bits: for whom there are numbers of their own.
+  std::int32_t cache_dtype = WAVEJIT_DTYPE_NONE;
+  Extent cache_scales = Extent::none;
   float scale = 1;
   std::array<ToldModifier, modifier_count> modifiers = {};
   // Lists of key blocks, one for each head and block of rows; 0: none. block_lists.h makes them.
@@ -59,6 +62,14 @@ struct Experiment {
   std::uint64_t seed = 0;
   std::string inputs;
 
+  bool has_bytes() const { return cache_dtype != WAVEJIT_DTYPE_NONE; }
+  std::size_t key_bytes() const { return has_bytes() ? 1 : 2; }  // of an element
+  std::int64_t scale_batches() const {
+    return cache_scales == Extent::batch || cache_scales == Extent::batch_and_head ? batch : 1;
+  }
+  std::int64_t scale_heads() const {
+    return cache_scales == Extent::head || cache_scales == Extent::batch_and_head ? kv_heads : 1;
+  }
   std::size_t output_bytes() const { return output_fp32 ? 4 : 2; }  // of an element
   std::int64_t group() const { return query_heads / kv_heads; }
   bool paged() const { return layout == WAVEJIT_LAYOUT_PAGED; }

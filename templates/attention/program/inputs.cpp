@@ -136,6 +136,21 @@ void Inputs::fill(Operand operand, std::int64_t row, std::int64_t position, std:
   }
 }
 
+void Inputs::keep_in_bytes(tools::ByteType type, RowScale scale) {
+  scale_ = std::move(scale);
+  values_.clear();
+  for (int byte = 0; byte < 0x100; ++byte) values_.push_back(tools::decode(type, static_cast<std::uint8_t>(byte)));
+  nearest_.clear();
+  nearest_.reserve(decoded_.size());
+  for (const float value : decoded_) nearest_.push_back(tools::encode(type, value));
+}
+
+void Inputs::fill(Operand operand, std::int64_t row, std::int64_t position, std::span<std::uint8_t> bytes) const {
+  std::vector<std::uint16_t> stored(bytes.size());
+  fill(operand, row, position, std::span<std::uint16_t>(stored));
+  for (std::size_t column = 0; column < bytes.size(); ++column) bytes[column] = nearest_[stored[column]];
+}
+
 void Inputs::fill(Operand operand, std::int64_t row, std::int64_t position, std::span<float> elements) const {
   constexpr std::size_t chunk = 256;
   std::array<std::uint16_t, chunk> bits;
@@ -146,6 +161,12 @@ void Inputs::fill(Operand operand, std::int64_t row, std::int64_t position, std:
     stored = more;
   }
   fill(operand, row, position, stored);
+  if (!values_.empty() && (operand == Operand::k || operand == Operand::v)) {
+    const float scale = scale_(operand, row);
+    for (std::size_t column = 0; column < elements.size(); ++column)
+      elements[column] = values_[nearest_[stored[column]]] * scale;
+    return;
+  }
   for (std::size_t column = 0; column < elements.size(); ++column) elements[column] = decoded_[stored[column]];
 }
 

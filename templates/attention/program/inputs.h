@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "templates/attention/program/vocabulary.h"
+#include "tools/byte_float.h"
 #include "tools/half.h"
 
 namespace wavejit::attention::program {
@@ -22,6 +24,13 @@ class Inputs {
   static std::string accepted();
   // Of a known distribution.
   Inputs(HalfType type, const std::string& distribution, std::uint64_t seed);
+
+  // K and V stand in memory as 8 bits. From here on their numbers are those of the nearest bytes, times what `scale`
+  // says of a row.
+  using RowScale = std::function<float(Operand operand, std::int64_t row)>;
+  void keep_in_bytes(tools::ByteType type, RowScale scale);
+  // Of K and V kept so: the bytes.
+  void fill(Operand operand, std::int64_t row, std::int64_t position, std::span<std::uint8_t> bytes) const;
 
   // Row `row` (token · heads + head) of a tensor; `position` is the token's number in its sequence.
   void fill(Operand operand, std::int64_t row, std::int64_t position, std::span<std::uint16_t> elements) const;
@@ -43,6 +52,10 @@ class Inputs {
   std::uint64_t seed_;
   const std::vector<std::uint16_t>& table_;  // 2^16 values of the distribution, equally likely
   const std::vector<float>& decoded_;        // of every bit pattern of the type
+  // Of K and V in 8 bits, else empty: of every bit pattern of the type the nearest byte, and of every byte its value.
+  std::vector<std::uint8_t> nearest_;
+  std::vector<float> values_;
+  RowScale scale_;
 };
 
 }  // namespace wavejit::attention::program

@@ -2,6 +2,7 @@
 #include "templates/attention_forward/call/call.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "templates/attention/call/flags.h"
@@ -80,11 +81,29 @@ void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const 
     set_units(all, call_);
 }
 
+families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const families::Launch& launch,
+                                            std::optional<CacheArguments>& kept) const {
+  if (spec.cache == CacheType::as_queries) [[likely]]
+    return launch;
+  CacheArguments& arguments = kept.emplace();
+  std::memcpy(arguments.others.data(), launch.arguments, std::min(launch.argument_bytes, arguments.others.size()));
+  arguments.scales = cache_scales(call_, first_sequence());
+  families::Launch with = launch;
+  with.arguments = &arguments;
+  with.argument_bytes = sizeof arguments;
+  return with;
+}
+
 void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> kernels, std::size_t number,
                                  const Arguments& split, std::uint32_t batch, std::uint32_t rows,
                                  families::LaunchPlan& plan) {
   combine_ = combine_arguments(split, problem_.shape);
   combine_.few_rows = rows;
+  if (problem_.shape.cache != CacheType::as_queries) [[unlikely]] {
+    combine_.scales = cache_scales(call_, first_sequence());
+    // Modified scores are powers of two already, and have K's scale.
+    if (problem_.shape.modified()) combine_.scales.k = {};
+  }
   const auto& combine = kernels[number]->get<attention_combine::CombineKernel>();
   plan.add(launch_of(attention_combine::launch_geometry(combine, batch, problem_.query_heads, rows), &combine_,
                      attention_combine::argument_bytes(combine)),
@@ -109,7 +128,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   const auto& spec = kernels[0]->get<ForwardKernel>();
   if (spec.listed) [[unlikely]]
     return plan_key_lists(kernels, memory, plan);
-  const std::uint32_t first = round * splits_.sequences_a_round;
+  const std::uint32_t first = first_sequence();
   const std::uint32_t batch =
       rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
   const LaunchGeometry geometry = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
@@ -123,7 +142,9 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
     begin_at_sequence(arguments_.all.paged, problem_.shape.paged, first);
   if (spec.shares_call()) [[unlikely]]
     arguments_.all.rows.few_rows = problem_.query_length;
-  plan.add(launch_of(geometry, &arguments_, argument_bytes(spec)), 0);
+  plan.add(
+      with_scales(spec, launch_of(geometry, &arguments_, std::min(argument_bytes(spec), sizeof arguments_)), cached_),
+      0);
   if (splits_.splits != 1) [[unlikely]]
     plan_combine(kernels, 1, arguments_.all.paged.all, batch, problem_.query_length, plan);
   return {};
@@ -133,7 +154,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
 [[gnu::cold, gnu::noinline]] Result<void> AttentionCall::plan_key_lists(
     std::span<const families::KernelSpec* const> kernels, const void* memory, families::LaunchPlan& plan) {
   const auto& spec = kernels[0]->get<ForwardKernel>();
-  const std::uint32_t first = round * splits_.sequences_a_round;
+  const std::uint32_t first = first_sequence();
   const std::uint32_t batch =
       rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
   fill(spec, splits_.splits, memory, arguments_.all);
@@ -141,16 +162,15 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
              .lists = attention::list_arguments(key_lists_of(call_), problem_.slots, problem_.causal,
                                                 std::uint64_t{first} * problem_.query_length)};
   if (first != 0) begin_at_sequence(listed_->all, problem_.shape.paged || spec.slots, first);
-  plan.add(launch_of(launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length, splits_.splits,
-                                     problem_.group()),
-                     &*listed_, sizeof *listed_));
+  const LaunchGeometry geometry = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
+                                                  splits_.splits, problem_.group());
+  plan.add(with_scales(spec, launch_of(geometry, &*listed_, sizeof *listed_), cached_));
   if (!splits_.parts()) return {};
   if (splits_.second_splits != 0) {
     fill_second(std::uint64_t{first} * problem_.query_length);
-    plan.add(launch_of(launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
-                                       splits_.second_splits, problem_.group()),
-                       &*second_, sizeof *second_),
-             0);
+    const LaunchGeometry of_second = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
+                                                     splits_.second_splits, problem_.group());
+    plan.add(with_scales(spec, launch_of(of_second, &*second_, sizeof *second_), other_cached_), 0);
   }
   plan_combine(kernels, 1, listed_->all.all, batch, problem_.query_length, plan);
   combine_.lists = listed_->lists;
@@ -165,7 +185,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
 [[gnu::cold, gnu::noinline]] void AttentionCall::fill_second(std::uint64_t first_query) {
   second_ = listed_;
   Arguments& all = second_->all.all;
-  set_keys(all, call_.second_k, call_.second_v, static_cast<std::uint64_t>(bytes_of(problem_.shape.dtype)));
+  set_keys(all, call_.second_k, call_.second_v, static_cast<std::uint64_t>(bytes_of(problem_.shape.key_type())));
   all.splits = splits_.second_splits;
   all.split_multiplier = division_multiplier(splits_.second_splits);
   if (problem_.shape.paged) second_->all.pages.pages = static_cast<std::uint32_t>(call_.second_k.sizes[0]);
@@ -184,12 +204,12 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
     return too_many_tiles(problem_.query_length, geometry.grid_y);
   fill(tall, 1, nullptr, arguments_.all);
   arguments_.all.rows = {.few_rows = few_rows, .sequences = problem_.batch, .tiles_of_z = geometry.grid_y};
-  plan.add(launch_of(geometry, &arguments_, sizeof arguments_.all));
+  plan.add(with_scales(tall, launch_of(geometry, &arguments_, sizeof arguments_.all), cached_));
   fill(few, splits_.splits, memory, few_.emplace());
   few_->rows.few_rows = few_rows;
-  plan.add(launch_of(
-      launch_geometry(few, target_, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()),
-      &*few_, sizeof *few_));
+  const LaunchGeometry of_few =
+      launch_geometry(few, target_, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group());
+  plan.add(with_scales(few, launch_of(of_few, &*few_, sizeof *few_), other_cached_));
   if (splits_.splits != 1) plan_combine(kernels, 2, few_->paged.all, problem_.batch, few_rows, plan);
   return {};
 }

@@ -58,6 +58,17 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
       descriptor.add(fields.modifier, extent_of(row_of(fields.modifier), call.*fields.tensor));
     }
   }
+  for (const wavejit_tensor* scale : {&call.k_scale, &call.v_scale}) {
+    if (scale->data == nullptr) continue;
+    const bool by_batch = scale->sizes[0] > 1 || descriptor.cache_scales == Extent::batch ||
+                          descriptor.cache_scales == Extent::batch_and_head;
+    const bool by_head = scale->sizes[2] > 1 || descriptor.cache_scales == Extent::head ||
+                         descriptor.cache_scales == Extent::batch_and_head;
+    descriptor.cache_scales = by_batch && by_head ? Extent::batch_and_head
+                              : by_batch          ? Extent::batch
+                              : by_head           ? Extent::head
+                                                  : Extent::one;
+  }
   if (problem.shape.block_lists)
     descriptor.lists = {.rows = call.list_rows, .keys = call.list_keys, .alike = call.lists_alike != 0};
   if (problem.shape.listed) {

@@ -29,6 +29,9 @@ inline SequenceCall sequences_of(const wavejit_attention_forward_arguments& call
 Result<void> check_device_lengths(families::DeviceMemory& memory, const AttentionProblem& problem,
                                   const wavejit_attention_forward_arguments& call);
 
+// Scales of a cache of 8 bits, and that no other call has them. Outputs stand elsewhere.
+Result<void> check_cache_scales(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem);
+
 // The splits, the flags and what else is this family's own. Fills the problem's fields; the shape stands in it already.
 Result<void> check_choices(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
 

@@ -54,6 +54,8 @@ struct ProblemDescriptor {
   std::optional<std::int64_t> total_keys;
   // With shape.first_keys: one a sequence; empty: the words give no numbers.
   std::vector<std::int64_t> first_keys;
+  // Of K and V of 8 bits (shape.cache): for whom k_scale and v_scale have numbers of their own; none: no scales.
+  attention::Extent cache_scales = attention::Extent::none;
   DescribedLists lists;
   // "top_k=2048:slots:heads:mixed": entries of each query's list (0: no lists); lists for each kv head; for who makes
   // lists: in no order, with holes and repeats, of counts of their own. shape.slots: by slot of the cache.

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "families/call/refusal.h"
+#include "templates/attention/call/data_type.h"
 #include "templates/attention_forward/call/call.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/lists.h"
@@ -154,7 +156,16 @@ class AttentionForward final : public families::Family {
 
   Failure name_field(const families::Shape& asked, const targets::Target& target, Failure failure) const override {
     const AttentionShape shape = AttentionShape::of_code(asked.code);
-    // Without anything forced, only the head dim can stand in the way.
+    // Without anything forced, only the head dim can stand in the way, or the type of K and V.
+    if (shape.cache != CacheType::as_queries && encoding_of(shape.key_type()) != target.fp8) {
+      failure.detail =
+          "k.dtype = " + families::refusal::dtype_text(attention::told_type(shape.key_type())) + ": " + failure.detail;
+      return failure;
+    }
+    if (shape.cache != CacheType::as_queries && shape.vectorised) {
+      failure.detail = "page_layout beside k of 8 bits: " + failure.detail;
+      return failure;
+    }
     if (!choose_kernel(shape, target, {}))
       failure.detail = "q.sizes[3] (head dim) = " + std::to_string(shape.head_dim_qk) + ": " + failure.detail;
     return failure;

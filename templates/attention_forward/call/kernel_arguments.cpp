@@ -28,6 +28,7 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, const boards::Board& target,
                     const families::Toggles& toggles) {
   const auto bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.dtype));
+  const auto key_bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.key_type()));
   const std::uint64_t o_bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.output_type()));
   arguments.q = address(call.q.data);
   arguments.o = address(call.o.data);
@@ -37,7 +38,7 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
   arguments.o_head_stride = stride(call.o, 2, o_bytes);
   arguments.q_row_stride = row_bytes(call.q, bytes);
   arguments.o_row_stride = row_bytes(call.o, o_bytes);
-  set_keys(arguments, call.k, call.v, bytes);
+  set_keys(arguments, call.k, call.v, key_bytes);
   if (problem.shape.lse) {
     arguments.lse = address(call.lse.data);
     arguments.lse_batch_stride = stride(call.lse, 0, lse_element_bytes);
@@ -120,6 +121,18 @@ void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequ
   step(all.v, all.v_batch_stride);
 }
 
+CacheScales cache_scales(const wavejit_attention_forward_arguments& call, std::uint32_t first_sequence) {
+  const auto scale_of = [&](const wavejit_tensor& tensor) {
+    if (tensor.data == nullptr) return attention::CacheScale{};
+    const auto step = [&](int dimension) {
+      return tensor.sizes[dimension] > 1 ? stride_bytes(tensor, dimension, sizeof(float)) : 0;
+    };
+    return attention::CacheScale{
+        .numbers = address(tensor.data) + (first_sequence * step(0)), .batch_stride = step(0), .head_stride = step(2)};
+  };
+  return {.k = scale_of(call.k_scale), .v = scale_of(call.v_scale)};
+}
+
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape) {
   const bool has_window = shape.mask == Mask::window;
   return {.workspace = split.workspace,
@@ -150,7 +163,9 @@ attention_combine::Arguments combine_arguments(const Arguments& split, const Att
           .scale_log2e = shape.modified() ? 1.0F : split.scale_log2e,
           .few_rows = 0,
           .lists = {},
-          .kv_head_multiplier = split.kv_head_multiplier};
+          .kv_head_multiplier = split.kv_head_multiplier,
+          .nothing = 0,
+          .scales = {}};
 }
 
 }  // namespace wavejit::attention_forward

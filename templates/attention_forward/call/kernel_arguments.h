@@ -5,6 +5,7 @@
 #include "boards/board.h"
 #include "families/kernel/toggles.h"
 #include "templates/attention_forward/call/problem.h"
+#include "templates/attention_forward/kernel/cache_arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"
 
@@ -23,6 +24,9 @@ void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& 
 
 // The arguments as if the call's sequences began with this one. Packed tensors have no batch stride.
 void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequence);
+
+// Of the scales of a cache of 8 bits, from this sequence on.
+CacheScales cache_scales(const wavejit_attention_forward_arguments& call, std::uint32_t first_sequence);
 
 // What the kernel is given that merges the parts that one of this shape leaves, with these arguments.
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape);

@@ -72,7 +72,7 @@ Result<void> check_key_list_fields(const wavejit_attention_forward_arguments& ca
   if (auto good = attention::check_list_fields(lists, call.k.sizes[2]); !good) return good;
   const std::array<attention::SecondTensor, 2> tensors = {
       {{{"second_k", &call.second_k}, {"k", &call.k}}, {{"second_v", &call.second_v}, {"v", &call.v}}}};
-  return attention::check_second_list(lists, second_list_of(call), tensors, call.k.sizes[2], call.q.dtype);
+  return attention::check_second_list(lists, second_list_of(call), tensors, call.k.sizes[2], call.k.dtype);
 }
 
 Result<void> take_key_lists(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {

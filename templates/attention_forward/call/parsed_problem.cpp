@@ -70,6 +70,8 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
     if (row.told_extent != nullptr) problem.*row.told_extent = static_cast<std::int32_t>(described.extent);
   }
   problem.bias_dtype = shape.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : problem.dtype;
+  problem.cache_dtype = told_type(shape.key_type());
+  problem.cache_scales = static_cast<std::int32_t>(descriptor.cache_scales);
   problem.list_rows = descriptor.lists.rows;
   problem.list_keys = descriptor.lists.keys;
   problem.list_percent = descriptor.lists.percent;

@@ -36,6 +36,11 @@ using refusal::refuse;
 
 using Check = Result<void>;
 
+bool is_narrow_type(std::int32_t dtype) {
+  const std::optional<DataType> type = attention::type_of(dtype);
+  return type && is_narrow(*type);
+}
+
 // What outputs may not share memory with.
 struct NamedRange {
   const char* name;
@@ -130,6 +135,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   if (query_heads % kv_heads != 0) {
     return refuse(bad_size(k, 2, "divisors of q.sizes[2] = " + std::to_string(a.q.sizes[2])));
   }
+  const bool narrow = is_narrow_type(a.k.dtype);
   const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;
   // Of vectorised pages a head of a page is one row, since nothing stands between its elements.
   std::array<wavejit_tensor, 2> flat;
@@ -141,7 +147,10 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const wavejit_tensor& values = vectorised ? flat[1] : a.v;
   const std::array<Named, 4> in_rows = {{{"q", &a.q}, {"k", &keys}, {"v", &values}, {"o", &a.o}}};
   for (const Named& named : in_rows) {
-    const TensorRules rules = {.dtype = a.q.dtype, .may_be_fp32 = named.tensor == &a.o, .head_dims = all_head_dims()};
+    const bool of_keys = named.tensor == &keys || named.tensor == &values;
+    const TensorRules rules = {.dtype = of_keys && narrow ? a.k.dtype : a.q.dtype,
+                               .may_be_fp32 = named.tensor == &a.o,
+                               .head_dims = all_head_dims()};
     if (auto tensor = check_tensor(named, rules); !tensor) return tensor;
   }
   if (paged) [[unlikely]] {
@@ -159,6 +168,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
       .shape = {{.dtype = a.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
                  .head_dim_qk = static_cast<int>(a.q.sizes[3]),
                  .head_dim_v = static_cast<int>(a.v.sizes[3]),
+                 .cache = narrow ? attention::cache_type_of(*attention::type_of(a.k.dtype)) : CacheType::as_queries,
                  .lse = lse,
                  .output_fp32 = a.o.dtype == WAVEJIT_FP32,
                  .paged = paged,
@@ -196,6 +206,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     const Range bias = range_of(a.bias, element_bytes_of(a.bias));
     if (auto apart = check_apart(o, range_of(a.o, element_bytes_of(a.o)), "bias", bias); !apart) return apart;
   }
+  if (auto scales = check_cache_scales(a, problem); !scales) return scales;
   if (auto choices = check_choices(a, problem); !choices) return choices;
   if (auto lists = check_lists(a, problem); !lists) return lists;
   problem.close_heads = heads_stand_close(a, problem);

@@ -15,6 +15,7 @@
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/modifiers.h"
 #include "templates/attention/emit/query.h"
+#include "templates/attention/emit/streams_narrow.h"
 #include "templates/attention/emit/tile_softmax.h"
 #include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/byte_products.h"
@@ -44,6 +45,9 @@ using language::Values;
 // maximum one.
 constexpr OperationSlots cycle_slots = {.exp2 = 2, .first_maximum = 3, .swap = 8, .grows = 3, .choose = 2, .shift = 2};
 
+// Slots of a softmax before a tile of 8 bits is widened: its loads have had this much longer.
+constexpr int widen_after = 30;
+
 class Walker {
  public:
   Walker(Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan, const Workgroup& workgroup)
@@ -72,7 +76,9 @@ class Walker {
                 .merged = merged_.start(),
                 .weights = {},
                 .places = {},
-                .entries = {}};
+                .entries = {},
+                .keys_in_flight = {},
+                .values_in_flight = {}};
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_);
@@ -91,7 +97,9 @@ class Walker {
                 .merged = merged_.start(),
                 .weights = {},
                 .places = {},
-                .entries = {}};
+                .entries = {},
+                .keys_in_flight = {},
+                .values_in_flight = {}};
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
     llvm::IRBuilder<>& ir = kernel_.ir();
     Value* is_first = ir.CreateICmpEQ(tile, place.query_tile);
@@ -265,11 +273,35 @@ class Walker {
     const TilePages::Place found =
         spec_.paged ? state.places[static_cast<std::size_t>(fetch.tile.ahead)] : TilePages::Place{};
     const int into = (place.buffer + fetch.tile.ahead) % 2;
+    if (tiles_.narrow_keys() != nullptr) {
+      fetch_narrow(fetch, into, wanted, found, state, place);
+      return;
+    }
     if (fetch.tile.stream == Stream::keys) {
       tiles_.keys().fetch(into, wanted, found);
     } else {
       tiles_.values().fetch(into, wanted, found);
     }
+  }
+
+  // A fetch of a cache of 8 bits: what waits in registers goes where DMA would have put it, and the stream's next tile
+  // takes its place. So LDS is written sooner than the schedule says, and never after a wait for it. It was widened
+  // between matrix instructions: here the partner has the vector unit.
+  void fetch_narrow(const Fetch& fetch, int into, Value* wanted, const TilePages::Place& found, State& state,
+                    const Place& place) {
+    const bool keys = fetch.tile.stream == Stream::keys;
+    NarrowLines& stream = keys ? *tiles_.narrow_keys() : *tiles_.narrow_values();
+    State::InFlight& in_flight = keys ? state.keys_in_flight : state.values_in_flight;
+    if (in_flight.loaded.empty() && in_flight.units.empty()) in_flight.loaded = stream.fetch(wanted, found);
+    if (in_flight.units.empty()) {
+      stream.write(into, in_flight.loaded).write_rest();
+    } else {
+      stream.write_units(into, std::exchange(in_flight.units, {}));
+    }
+    const int next = fetch.tile.ahead + 1;
+    const auto at = static_cast<std::size_t>(next);
+    in_flight.loaded = stream.fetch(walk_.tile_at(stop(state, place, next, true)),
+                                    spec_.paged ? state.places[at] : TilePages::Place{});
   }
 
   void perform(const Read& read, State& /*state*/, const Place& place) {
@@ -288,7 +320,8 @@ class Walker {
   }
 
   void perform(const Wait& wait, State& /*state*/, const Place& /*place*/) {
-    if (wait.fetches_left == Wait::all) {
+    // Registers are waited for where they are used.
+    if (wait.fetches_left == Wait::all || tiles_.narrow_keys() != nullptr) {
       language::wait_for_lds(kernel_);
     } else {
       int left = wait.fetches_left * tiles_.keys().transfers();
@@ -350,6 +383,14 @@ class Walker {
     if (overlap.softmax == Softmax::finish)
       vector = bytes_ ? tile_softmax_.finish(state.weights, bytes_->matrix(), hand_.packed_bytes)
                       : tile_softmax_.finish(state.weights, state.softmax, hand_.packed);
+    // Three clusters after they were asked for, one before they go into LDS.
+    State::InFlight* widened = nullptr;
+    if (tiles_.narrow_keys() != nullptr && overlap.product == Product::scores) widened = &state.keys_in_flight;
+    if (tiles_.narrow_keys() != nullptr && overlap.softmax == Softmax::begin) widened = &state.values_in_flight;
+    if (widened != nullptr) {
+      const NarrowLines& stream = widened == &state.keys_in_flight ? *tiles_.narrow_keys() : *tiles_.narrow_values();
+      vector.insert(widen_after, stream.widen(widened->loaded, widened->units));
+    }
     // Without a product there is nothing to stand between.
     if (overlap.product != Product::none) {
       const Shadow& shadow = overlap.softmax == Softmax::begin ? ladder_.begin : ladder_.finish;
@@ -360,6 +401,10 @@ class Walker {
                                                     : shadow.rungs_128);
     }
     vector.write_rest();
+    if (widened != nullptr) {
+      widened->loaded.clear();
+      language::pin(kernel_, widened->units);
+    }
     pin(overlap, state);
   }
 

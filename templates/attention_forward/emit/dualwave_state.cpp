@@ -17,6 +17,10 @@ Values to_values(const State& state) {
   for (const TilePages::Place& place : state.places)
     if (place.entry != nullptr) values.insert(values.end(), {place.entry, place.granule, place.live});
   values.insert(values.end(), state.entries.begin(), state.entries.end());
+  for (const State::InFlight* stream : {&state.keys_in_flight, &state.values_in_flight}) {
+    values.insert(values.end(), stream->loaded.begin(), stream->loaded.end());
+    values.insert(values.end(), stream->units.begin(), stream->units.end());
+  }
   return values;
 }
 
@@ -30,6 +34,10 @@ State from_values(State like, const Values& values) {
   for (TilePages::Place& place : like.places)
     if (place.entry != nullptr) place = {.entry = *next++, .granule = *next++, .live = *next++};
   for (Value*& entry : like.entries) entry = *next++;
+  for (State::InFlight* stream : {&like.keys_in_flight, &like.values_in_flight}) {
+    for (Value*& dwords : stream->loaded) dwords = *next++;
+    for (Value*& dwords : stream->units) dwords = *next++;
+  }
   return like;
 }
 

@@ -17,6 +17,13 @@ struct State {
   attention::TileWeights weights;                   // of tile t, half done
   std::vector<attention::TilePages::Place> places;  // of tiles t, t + 1, …; empty where nobody needs it any more
   language::Values entries;                         // of a walk that stands in memory: of tiles t, t + 1, …
+  // Of a cache of 8 bits: this thread's part of the tiles that go into LDS next, as loaded or widened.
+  struct InFlight {
+    language::Values loaded;
+    language::Values units;
+  };
+  InFlight keys_in_flight = {};
+  InFlight values_in_flight = {};
 };
 
 language::Values to_values(const State& state);

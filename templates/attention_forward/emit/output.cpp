@@ -46,6 +46,7 @@ void finish_rows(language::Kernel& kernel, const ForwardKernel& spec, const Work
                                    language::end_with_sink(kernel, softmax.scaled_maximum(row.maximum), row.sum, sink);
                                return spec.lse ? language::Values{factor, log_sum_exp} : language::Values{factor};
                              });
+  if (workgroup.value_scale != nullptr) end.front() = ir.CreateFMul(end.front(), workgroup.value_scale);
   if (lines != nullptr && spec.output_store == OutputStore::permlane) {
     store_output_by_lines(kernel, spec, workgroup, *lines, element, outputs, end.front());
   } else {

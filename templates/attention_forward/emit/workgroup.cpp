@@ -3,6 +3,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
+#include "templates/attention/emit/cache_scale.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/scale.h"
@@ -12,6 +13,7 @@
 #include "templates/attention_forward/emit/many_rows.h"
 #include "templates/attention_forward/emit/split.h"
 #include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/cache_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/row_limits.h"
@@ -213,11 +215,20 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   Value* wave_limit = limit_of(first_row_of_wave);
 
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
+  Value* key_scale = nullptr;
+  Value* value_scale = nullptr;
+  if (spec.cache != CacheType::as_queries) {
+    key_scale = attention::cache_scale(kernel, cache_scales_at + offsetof(CacheScales, k), place.batch, place.kv_head);
+    value_scale =
+        attention::cache_scale(kernel, cache_scales_at + offsetof(CacheScales, v), place.batch, place.kv_head);
+    scale = attention::with_key_scale(kernel, scale, key_scale);
+  }
   Value* sign = query_sign(kernel, scale, is_narrow(spec.query_type()) ? signs_of_four : signs_of_two);
   Value* magnitude = positive_scale(kernel, scale);
 
-  const int qk_bytes = spec.head_dim_qk * bytes_of(spec.query_type());
-  const int v_bytes = spec.head_dim_v * bytes_of(spec.query_type());
+  const int q_bytes = spec.head_dim_qk * bytes_of(spec.query_type());
+  const int k_bytes = spec.head_dim_qk * bytes_of(spec.key_type());
+  const int v_bytes = spec.head_dim_v * bytes_of(spec.key_type());
   const int o_bytes = spec.head_dim_v * bytes_of(spec.output_type());
   const auto keys_of = [&](const TensorFields& fields, int row_bytes) {
     if (spec.listed && !spec.paged)
@@ -230,8 +241,8 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
     return slice_of(kernel, fields, place.batch, place.query_head, sequence.query_start, query_length, row_bytes,
                     positions.group());
   };
-  const Slice q = rows_of(q_fields, qk_bytes);
-  const Slice k = keys_of(k_fields, qk_bytes);
+  const Slice q = rows_of(q_fields, q_bytes);
+  const Slice k = keys_of(k_fields, k_bytes);
   const Slice v = keys_of(v_fields, v_bytes);
   const Slice o = rows_of(o_fields, o_bytes);
   Value* scale_log2e = ir.CreateBitCast(magnitude, kernel.f32());
@@ -265,12 +276,14 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       .head_in_group = head_in_group,
       .has_row = has_row,
       .group = positions.group(),
+      .key_scale = key_scale,
       .block = walk ? walk->block : nullptr,
       // Small workgroups have one list, or two.
       .unseen_tiles = walk && spec.pipeline != Pipeline::generic,
   };
   return {queries,           q,          k,     v,    o,          sequence.key_start,
-          rescale_threshold, first_tile, tiles, walk, place.list, place.named_keys};
+          rescale_threshold, first_tile, tiles, walk, place.list, place.named_keys,
+          value_scale};
 }
 
 Workgroup begin_workgroup(Kernel& kernel, const ForwardKernel& spec) {

@@ -36,6 +36,8 @@ struct Workgroup : QueryTile {
   // Of listed keys, else null (KeyTensors).
   language::Value* list = nullptr;
   language::Value* named_keys = nullptr;
+  // Of a cache of 8 bits, else null: what values are multiplied with, uniform.
+  language::Value* value_scale = nullptr;
 
   // What tiles of K and V are made of.
   KeyTensors keys() const {

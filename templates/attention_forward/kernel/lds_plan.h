@@ -14,7 +14,9 @@ constexpr TileShape tile_shape(const ForwardKernel& spec, const targets::Target&
           .k_type = spec.query_type(),
           .v_type = spec.query_type(),
           .waves = spec.tile_queries / targets::wave_shape(target).rows,
+          .cache = spec.cache,
           .layout = spec.key_layout(),
+          .two_buffers = spec.pipeline == Pipeline::dualwave,
           // Workgroups of a few rows whose lists differ live on what memory delivers.
           .apart = spec.block_lists && !spec.paged && spec.pipeline == Pipeline::generic};
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "templates/attention_forward/kernel/cache_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
@@ -21,29 +22,30 @@ namespace {
 // fragments in flight, addresses and (swizzled) the tile that waits in registers the rest. What the compiler used
 // stands in tests/kernels/golden.txt.
 int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan) {
+  // A tile waits in registers where LDS is swizzled, and where 8 bits are widened.
+  const bool waits = plan.layout == LdsLayout::swizzled || spec.cache != CacheType::as_queries;
   if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
   // A wave or two that hold a whole tile of 128 dims. LDS leaves no more than one wave a SIMD anyway.
-  if (plan.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.head_dim_qk > 64) return 512;
+  if (waits && spec.tile_queries < 128 && spec.head_dim_qk > 64) return 512;
   // Of lists a chunk may have a tile or two: what is merged stands in registers. LDS leaves workgroups of 64 rows no
   // more than one wave here, either. Keys in pages have no scalar registers to spare for it.
   if (spec.block_lists && !spec.paged && spec.tile_queries < 128 && spec.head_dim_v > 64) return 512;
   // The same where each key has an address of its own: 25 more than two waves leave, at 64 dims.
-  if (plan.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.key_layout().looks_up_each_key())
-    return 512;
+  if (waits && spec.tile_queries < 128 && spec.key_layout().looks_up_each_key()) return 512;
   // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.
-  if (spec.has(Modifier::bias) && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
+  if (spec.has(Modifier::bias) && spec.head_dim_qk > 128 && waits) return 512;
   // And addresses of all its keys, which lists name.
-  if (spec.listed && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
+  if (spec.listed && spec.head_dim_qk > 128 && waits) return 512;
   // A bias in f32 takes 16 more: two waves, or one that holds a tile as well.
-  if (spec.bias_fp32) return plan.layout == LdsLayout::swizzled ? 512 : 256;
+  if (spec.bias_fp32) return waits ? 512 : 256;
   if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
   if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
   if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more
   // Entries of the block table, and addresses of each lane's own.
-  if (spec.paged || spec.listed) return plan.layout == LdsLayout::lines ? 168 : 256;
+  if (spec.paged || spec.listed) return waits ? 256 : 168;
   // A tile's bias takes 16, other modifiers a few, and the kernels without them are at their limit.
-  if (spec.modified()) return spec.has(Modifier::bias) && plan.layout == LdsLayout::swizzled ? 256 : 168;
-  return plan.layout == LdsLayout::lines ? 128 : 168;  // 4 or 3 waves
+  if (spec.modified()) return spec.has(Modifier::bias) && waits ? 256 : 168;
+  return waits ? 168 : 128;  // 4 or 3 waves
 }
 
 constexpr std::array<HeadDims, 4> head_dims = {{{64, 64}, {128, 128}, {192, 128}, {256, 256}}};
@@ -184,6 +186,7 @@ std::optional<std::string> refusal_of(const ForwardKernel& spec) {
 }
 
 std::size_t argument_bytes(const ForwardKernel& spec) {
+  if (spec.cache != CacheType::as_queries) return sizeof(CacheArguments);
   if (spec.listed) return sizeof(KeyListedArguments);
   if (spec.block_lists) return sizeof(ListedArguments);
   if (spec.shares_call()) return sizeof(LimitedArguments);

@@ -78,12 +78,15 @@ int packed_tile_queries(const targets::Target& target, QueryRows rows, const Hea
 std::string default_ladder(const targets::Target& target, Pipeline pipeline, QueryRows rows);
 
 // A bias and the next tile are too many registers at once beside 128 dims, where products and softmax overlap; where a
-// wave overlaps itself, the limits of a window and a soft-cap are, too.
+// wave overlaps itself, the limits of a window and a soft-cap are, too, and where tiles of a cache of 8 bits wait,
+// those of a window or what is looked up of pages.
 inline bool registers_are_short(const ForwardKernel& spec) {
   if (spec.pipeline == Pipeline::generic || spec.head_dim_v <= 64) return false;
   const bool capped_window =
       spec.pipeline == Pipeline::interleaved && spec.mask == Mask::window && spec.has(Modifier::softcap);
-  return spec.has(Modifier::bias) || capped_window;
+  const bool waits = spec.pipeline == Pipeline::dualwave && spec.cache != CacheType::as_queries &&
+                     (spec.mask == Mask::window || spec.paged);
+  return spec.has(Modifier::bias) || capped_window || waits;
 }
 
 // Sizes for one launch of a kernel with this spec, whose target it is; `splits` is 1 unless it splits keys. `group`

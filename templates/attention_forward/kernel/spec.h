@@ -41,6 +41,7 @@ struct AskedWords {
   Mask mask = Mask::none;
   // Q, too, is of the type of K and V in memory, e4m3: weights are rounded to it. `dtype` is that of O.
   bool narrow_queries = false;
+  CacheType cache = CacheType::as_queries;  // what memory holds of K and V
   bool lse = false;
   bool output_fp32 = false;  // O is f32, each row as it was before rounding to `dtype`
   // What scores pass through before the mask: rows of modifiers.h that change code.
@@ -70,6 +71,7 @@ struct AskedWords {
   QueriesOf rows = QueriesOf::all;
 
   constexpr DataType query_type() const { return narrow_queries ? DataType::e4m3 : dtype; }
+  constexpr DataType key_type() const { return narrow_queries ? query_type() : type_in(cache, dtype); }
   DataType output_type() const { return output_fp32 ? DataType::fp32 : dtype; }
   DataType bias_type() const { return bias_fp32 ? DataType::fp32 : dtype; }
   // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "templates/attention/program/cache_bytes.h"
 #include "templates/attention/program/inputs.h"
 #include "templates/attention/program/judge.h"
 #include "templates/attention/program/key_lists.h"
@@ -82,7 +83,7 @@ class AttentionCase : public Case {
  public:
   explicit AttentionCase(const Experiment& problem)
       : problem_(problem),
-        inputs_(problem.type, problem.inputs, problem.seed),
+        inputs_(inputs_of(problem)),
         work_(multiplications(problem)),
         has_lists_(problem.list_rows != 0 || list_words(problem.text).top_k != 0) {}
 

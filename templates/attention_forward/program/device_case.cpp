@@ -15,6 +15,11 @@ wavejit_tensor vector_tensor(void* data, std::int64_t batches, std::int64_t head
   return wavejit_dense_tensor(data, WAVEJIT_FP32, batches, heads, 1, 1);
 }
 
+wavejit_tensor scale_tensor(const Experiment& problem, void* data) {
+  if (problem.cache_scales == attention::Extent::none) return {};
+  return wavejit_dense_tensor(data, WAVEJIT_FP32, problem.scale_batches(), 1, problem.scale_heads(), 1);
+}
+
 }  // namespace
 
 DeviceCase::DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, SecondCache second, Tensor o,
@@ -60,8 +65,11 @@ void DeviceCase::describe() {
   const wavejit_dtype dtype = problem_.type == HalfType::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
   call_.size = sizeof call_;
   call_.q = described(q_, dtype);
-  call_.k = described(k_, dtype);
-  call_.v = described(v_, dtype);
+  const auto key_type = problem_.has_bytes() ? static_cast<wavejit_dtype>(problem_.cache_dtype) : dtype;
+  call_.k = described(k_, key_type);
+  call_.v = described(v_, key_type);
+  call_.k_scale = scale_tensor(problem_, extra_.k_scale.data());
+  call_.v_scale = scale_tensor(problem_, extra_.v_scale.data());
   call_.o = described(o_, problem_.output_fp32 ? WAVEJIT_FP32 : dtype);
   if (problem_.page_layout != WAVEJIT_PAGES_OF_ROWS) {
     constexpr std::int64_t unit = 8;
@@ -126,8 +134,8 @@ void DeviceCase::describe() {
       call_.table_columns = call_.max_key_length = 0;
     }
     if (extra_.second_top_k != 0) {
-      call_.second_k = described(second_.k, dtype);
-      call_.second_v = described(second_.v, dtype);
+      call_.second_k = described(second_.k, key_type);
+      call_.second_v = described(second_.v, key_type);
       call_.second_indices = static_cast<const std::int32_t*>(extra_.second_indices.data());
       call_.second_counts = static_cast<const std::int32_t*>(extra_.second_counts.data());
       call_.second_top_k = extra_.second_top_k;
@@ -171,6 +179,12 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
     cut(call.k, k_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
     cut(call.v, v_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
     call.key_lengths = call.first_keys = nullptr;
+  }
+  for (wavejit_tensor* scale : {&call.k_scale, &call.v_scale}) {
+    if (scale->data == nullptr) continue;
+    const std::int64_t of_batch = problem_.scale_batches() == 1 ? 0 : view.sequence * scale->strides[0];
+    const std::int64_t of_head = problem_.scale_heads() == 1 ? 0 : view.kv_head * scale->strides[2];
+    cut(*scale, static_cast<char*>(scale->data) + ((of_batch + of_head) * std::int64_t{sizeof(float)}), 1, 1);
   }
   if (problem_.lse) cut(call.lse, lse_.pointer(query, head), group, view.rows);
   call.query_starts = call.key_starts = nullptr;

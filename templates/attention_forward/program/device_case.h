@@ -71,6 +71,7 @@ class DeviceCase {
     std::array<std::optional<DeviceArray>, modifier_count> modifiers;
     DeviceArray query_starts, key_starts, key_lengths, first_keys, block_table;
     DeviceArray list_counts, list_indices;
+    DeviceArray k_scale, v_scale;
     DeviceArray key_indices, key_counts;
     KeyLists key_lists;  // without the arrays
     DeviceArray second_indices, second_counts;
@@ -97,8 +98,8 @@ class DeviceCase {
   static Result<Extra> make_extra(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs,
                                   const HeadValues& head_values);
   static Result<DeviceArray> make_bias(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs);
-  static Result<void> fill_with_mark(const DeviceArray& memory, std::size_t first, std::size_t bytes);
-  static Result<void> fill_margins(const Tensor& tensor);
+  static Result<void> fill_with_mark(const DeviceArray& memory, std::size_t first, std::size_t bytes, int byte = mark);
+  static Result<void> fill_margins(const Tensor& tensor, int byte = mark);
   // `turned`: places from the last to the first.
   Result<void> fill(const Tensor& tensor, Operand operand, const Inputs& inputs, bool turned = false) const;
   // device_case.cpp.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "templates/attention/program/block_lists.h"
+#include "templates/attention/program/cache_bytes.h"
 #include "templates/attention_forward/program/device_case.h"
 
 namespace wavejit::attention_forward::program {
@@ -96,8 +97,8 @@ void vectorise(std::span<std::uint16_t> head, std::size_t dim, bool of_keys, std
 
 }  // namespace
 
-Result<void> DeviceCase::fill_with_mark(const DeviceArray& memory, std::size_t first, std::size_t bytes) {
-  const std::vector<char> marks(std::min(bytes, staging_bytes), static_cast<char>(mark));
+Result<void> DeviceCase::fill_with_mark(const DeviceArray& memory, std::size_t first, std::size_t bytes, int byte) {
+  const std::vector<char> marks(std::min(bytes, staging_bytes), static_cast<char>(byte));
   for (std::size_t done = 0; done < bytes; done += marks.size()) {
     if (auto copied = memory.copy_in(marks.data(), first + done, std::min(marks.size(), bytes - done)); !copied)
       return copied;
@@ -114,13 +115,15 @@ Result<DeviceCase::Tensor> DeviceCase::make(wavejit_engine* engine, const Placem
   return Tensor{.placement = placement, .element = element, .margin = margin, .memory = std::move(*memory)};
 }
 
-Result<void> DeviceCase::fill_margins(const Tensor& tensor) {
-  if (auto before = fill_with_mark(tensor.memory, 0, tensor.margin); !before) return before;
-  return fill_with_mark(tensor.memory, tensor.margin + tensor.bytes(), tensor.margin);
+Result<void> DeviceCase::fill_margins(const Tensor& tensor, int byte) {
+  if (auto before = fill_with_mark(tensor.memory, 0, tensor.margin, byte); !before) return before;
+  return fill_with_mark(tensor.memory, tensor.margin + tensor.bytes(), tensor.margin, byte);
 }
 
 Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Inputs& inputs, bool turned) const {
-  if (auto margins = fill_margins(tensor); !margins) return margins;
+  const auto byte_type = tools::byte_type_of(problem_.cache_dtype);
+  const std::uint8_t nan_byte = byte_type ? tools::nan_of(*byte_type) : std::uint8_t{0};
+  if (auto margins = fill_margins(tensor, tensor.element == 1 ? nan_byte : mark); !margins) return margins;
   const Placement& placement = tensor.placement;
   if (placement.rows() == 0) return {};
   auto tokens =
@@ -131,8 +134,11 @@ Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Input
   const auto layout = operand == Operand::q ? static_cast<std::int32_t>(WAVEJIT_PAGES_OF_ROWS) : problem_.page_layout;
   // Whole heads of pages.
   const auto granule = static_cast<std::size_t>(layout == WAVEJIT_PAGES_OF_ROWS ? 1 : placement.length);
+  const bool in_bytes = tensor.element == 1;
   const std::size_t rows_at_once = std::max<std::size_t>(staging_bytes / (dim * 2) / granule, 1) * granule;
   std::vector<std::uint16_t> staging(std::min(rows, rows_at_once) * dim);
+  // Of 8 bits, two an element of the other.
+  const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(staging.data()), in_bytes ? staging.size() : 0);
   for (std::size_t first = 0; first < rows; first += rows_at_once) {
     const std::size_t count = std::min(rows_at_once, rows - first);
     constexpr std::size_t chunk = 1024;
@@ -145,6 +151,15 @@ Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Input
                                 (placement.head_first ? in_batch % placement.length : in_batch / placement.heads);
         const std::int64_t head = placement.head_first ? in_batch / placement.length : in_batch % placement.heads;
         const Token& token = tokens[static_cast<std::size_t>(at)];
+        if (in_bytes) {
+          const auto row = bytes.subspan(i * dim, dim);
+          if (token.position < 0) {
+            std::ranges::fill(row, nan_byte);
+          } else {
+            inputs.fill(operand, token.number * placement.heads + head, token.position, row);
+          }
+          continue;
+        }
         const auto row = std::span(staging).subspan(i * dim, dim);
         if (token.position < 0) {
           std::ranges::fill(row, marked_element);
@@ -158,7 +173,10 @@ Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Input
         vectorise(std::span(staging).subspan(head * granule * dim, granule * dim), dim, operand == Operand::k, layout);
       });
     }
-    if (auto copied = tensor.memory.copy_in(staging.data(), tensor.margin + first * dim * 2, count * dim * 2); !copied)
+    const std::size_t element = tensor.element;
+    if (auto copied =
+            tensor.memory.copy_in(staging.data(), tensor.margin + (first * dim * element), count * dim * element);
+        !copied)
       return copied;
   }
   return {};
@@ -221,9 +239,12 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   auto device_second_indices = on_device(engine, second_lists.indices);
   auto device_second_counts = on_device(engine, second_lists.counts);
   auto device_table = on_device(engine, page_table_of(problem).entries);
-  for (const auto* made : {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys,
-                           &device_table, &device_list_counts, &device_list_indices, &device_key_indices,
-                           &device_key_counts, &device_second_indices, &device_second_counts})
+  auto device_k_scale = on_device(engine, cache_scales_of(problem, Operand::k));
+  auto device_v_scale = on_device(engine, cache_scales_of(problem, Operand::v));
+  for (const auto* made :
+       {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table,
+        &device_list_counts, &device_list_indices, &device_key_indices, &device_key_counts, &device_second_indices,
+        &device_second_counts, &device_k_scale, &device_v_scale})
     if (!*made) return std::unexpected(made->error());
   Extra extra{.modifiers = {},
               .query_starts = std::move(*device_query_starts),
@@ -233,6 +254,8 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
               .block_table = std::move(*device_table),
               .list_counts = std::move(*device_list_counts),
               .list_indices = std::move(*device_list_indices),
+              .k_scale = std::move(*device_k_scale),
+              .v_scale = std::move(*device_v_scale),
               .key_indices = std::move(*device_key_indices),
               .key_counts = std::move(*device_key_counts),
               .key_lists = {.top_k = key_lists.top_k,
@@ -264,15 +287,15 @@ Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Ex
   of_lse.head_first = true;
   if (!problem.lse) of_lse.heads = 0;
   auto q = make(engine, queries_of(problem), 2);
-  auto k = make(engine, stored(problem, keys_of(problem)), 2);
-  auto v = make(engine, stored(problem, values_of(problem)), 2);
+  auto k = make(engine, stored(problem, keys_of(problem)), problem.key_bytes());
+  auto v = make(engine, stored(problem, values_of(problem)), problem.key_bytes());
   const bool second = second_list_words(problem.text).top_k != 0;
   const auto of_second = [&](Placement placement) {
     if (!second) placement.heads = 0;
     return placement;
   };
-  auto second_k = make(engine, of_second(stored(problem, keys_of(problem))), 2);
-  auto second_v = make(engine, of_second(stored(problem, values_of(problem))), 2);
+  auto second_k = make(engine, of_second(stored(problem, keys_of(problem))), problem.key_bytes());
+  auto second_v = make(engine, of_second(stored(problem, values_of(problem))), problem.key_bytes());
   auto o = make(engine, outputs_of(problem), problem.output_bytes());
   auto lse = make(engine, of_lse, 4);
   for (const auto* tensor : {&q, &k, &v, &second_k, &second_v, &o, &lse})

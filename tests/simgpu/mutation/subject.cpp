@@ -244,7 +244,8 @@ struct Subject::Data {
             .query_heads = a.query_heads,
             .o_row_stride = a.o_row_stride,
             .scale_log2e = a.scale_log2e,
-            .lists = {}};
+            .lists = {},
+            .scales = {}};
   }
 
   double scale() const { return size.zero_scale ? 0 : 1 / std::sqrt(static_cast<double>(spec.head_dim_qk)); }

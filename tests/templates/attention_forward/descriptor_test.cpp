@@ -170,7 +170,7 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
     EXPECT_THAT(parse_descriptor(line + " " + text).error().detail, HasSubstr("says again"));
     ++described;
   }
-  EXPECT_EQ(flags, 14);
+  EXPECT_EQ(flags, 15);
   EXPECT_EQ(described, 3);
 }
 

@@ -13,6 +13,7 @@
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/cache_scale.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/scale.h"
@@ -160,7 +161,14 @@ class Combine {
   // Softmax::Softmax's c: what attention_forward takes for it (docs/canonical-arithmetic.md, Scale).
   Value* positive_scale() {
     Value* scale = kernel_.argument_i32(offsetof(Arguments, scale_log2e));
+    if (spec_.scaled)
+      scale = attention::with_key_scale(kernel_, scale, scale_of_cache(offsetof(attention::CacheScales, k)));
     return ir_.CreateBitCast(attention::positive_scale(kernel_, scale), kernel_.f32());
+  }
+
+  Value* scale_of_cache(std::size_t of_tensor) {
+    Value* kv_head = attention::divided(kernel_, head_, kernel_.argument_i32(offsetof(Arguments, kv_head_multiplier)));
+    return attention::cache_scale(kernel_, offsetof(Arguments, scales) + of_tensor, batch_, kv_head);
   }
 
   int dims() const { return dims_per_lane(spec_); }
@@ -314,7 +322,8 @@ class Combine {
     return dwords;
   }
 
-  // As attention_forward ends a row (output.cpp): fma(O, factor, +0), the sink counted once.
+  // As attention_forward ends a row (output.cpp): fma(O, factor, +0), the sink counted once, the cache's scale behind
+  // it.
   void store(const Merged& row, Value* row_of_head) {
     Value* sinks = kernel_.argument_i64(offsetof(Arguments, sink));
     const Values end = language::if_uniform(
@@ -328,6 +337,7 @@ class Combine {
           return Values{factor, log_sum};
         });
     Value* factor = end[0];
+    if (spec_.scaled) factor = ir_.CreateFMul(factor, scale_of_cache(offsetof(attention::CacheScales, v)));
     Value* numbers = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), dims()));
     for (std::size_t dim = 0; dim < row.outputs.size(); ++dim)
       numbers = ir_.CreateInsertElement(numbers, fused(row.outputs[dim], factor, kernel_.constant(0.0F)), dim);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "templates/attention/kernel/cache_scale_arguments.h"
 #include "templates/attention/kernel/key_list_arguments.h"
 
 namespace wavejit::attention_combine {
@@ -37,13 +38,17 @@ struct Arguments {
   float scale_log2e = 1;  // what turns the stored maxima into powers of two: the kernel takes its absolute value
   // Read only by kernels whose spec has rows=few: sequences of 1 to so many rows, for which the records have room.
   std::uint32_t few_rows = 0;
-  // Read only by kernels whose spec has `listed`, and the last.
+  // Read only by kernels whose spec has `listed`.
   attention::KeyListArguments lists;
-  std::uint32_t kv_head_multiplier = 0;  // query head → kv head, as attention_forward's
+  // Of those and of kernels whose spec has `scaled`: query head → kv head, as attention_forward's.
+  std::uint32_t kv_head_multiplier = 0;
   std::uint32_t nothing = 0;
+  // Read only by kernels whose spec has `scaled`, and the last. Without k where scores are powers of two.
+  attention::CacheScales scales;
 };
 
-static_assert(sizeof(Arguments) == 216);
+static_assert(sizeof(Arguments) == 264);
+static_assert(offsetof(Arguments, scales) == 216);
 static_assert(offsetof(Arguments, lists) == 136);
 static_assert(offsetof(Arguments, query_starts) == 64);
 static_assert(offsetof(Arguments, scale_log2e) == 128);

@@ -25,7 +25,8 @@ std::optional<std::uint64_t> workspace_bytes(std::uint64_t rows, std::uint64_t q
 int dims_per_lane(const CombineKernel& spec) { return spec.head_dim > 2 * threads ? 4 : 2; }
 
 std::size_t argument_bytes(const CombineKernel& spec) {
-  return spec.listed ? sizeof(Arguments) : offsetof(Arguments, lists);
+  if (spec.scaled) return sizeof(Arguments);
+  return spec.listed ? offsetof(Arguments, scales) : offsetof(Arguments, lists);
 }
 
 std::optional<std::string> refusal_of(const CombineKernel& spec) {

@@ -21,6 +21,7 @@ constexpr auto words = families::texts_of(std::tuple{
     families::number<&CombineKernel::head_dim, CombineKernel>({.accepted = "d<n>", .missing = "head dim (d<n>)"}),
     families::flag<&CombineKernel::first_keys, CombineKernel>({.accepted = "first_keys", .name = "first_keys"}),
     families::flag<&CombineKernel::listed, CombineKernel>({.accepted = "listed", .name = "listed"}),
+    families::flag<&CombineKernel::scaled, CombineKernel>({.accepted = "scaled", .name = "scaled"}),
     families::named<&CombineKernel::rows, rows_names, CombineKernel>(
         {.accepted = "rows=few",
          .otherwise = "every sequence has no word",
@@ -43,6 +44,7 @@ CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool out
           .head_dim = split.head_dim_v,
           .first_keys = split.first_keys && !split.paged,
           .listed = split.listed,
+          .scaled = split.cache != attention::CacheType::as_queries,
           .rows = split.rows == QueriesOf::few ? QueriesOf::few : QueriesOf::all,
           .target = split.target,
           .lowering = split.lowering};

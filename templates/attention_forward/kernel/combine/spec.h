@@ -29,6 +29,7 @@ struct CombineKernel {
   int head_dim = 128;               // of V and O
   bool first_keys = false;          // of the split kernel's dense keys: they say how many a sequence has
   bool listed = false;              // parts of listed keys
+  bool scaled = false;              // of a cache of 8 bits, which has scales
   attention_forward::QueriesOf rows = attention_forward::QueriesOf::all;  // the split kernel's: all, or few
   std::string target;                                                     // processor name: a row of the target table
   Lowering lowering = Lowering::llvm;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One tensor's tiles of 8 bits where LDS has lines (lds_layout.h): loaded into registers as rows, widened, and written
+// to the places where DMA would have put them. They are read as lines are.
+#pragma once
+
+#include <optional>
+
+#include "templates/attention/emit/stream_lines.h"
+#include "templates/attention/emit/streams_swizzled.h"
+
+namespace wavejit::attention {
+
+class NarrowLines final : public RowLoads {
+ public:
+  NarrowLines(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
+              const LineStream::Place& place, int dims, int waves, const std::optional<KeyPages>& pages,
+              const std::optional<TilePages>& tile_pages, CacheType cache);
+
+  // How it is read (LineStream): once, before the first read.
+  void begin_rows(language::Value* lane_group) { image_.begin_rows(lane_group); }
+  void begin_transposed(language::Value* lane_group) { image_.begin_transposed(lane_group); }
+
+  language::Strand write(const language::Values& loaded) override { return write(0, loaded); }
+  language::Strand write(int buffer, const language::Values& loaded);
+  // The two halves of it, for who widens where it has time and writes elsewhere: `units` become what stands in LDS, 16
+  // bytes each, in operations of about one issue slot; they and `loaded` must stay until the last of them.
+  language::Strand widen(const language::Values& loaded, language::Values& units) const;
+  void write_units(int buffer, const language::Values& units);
+  language::OperandA rows(int buffer, int row_block, int dim_block) override {
+    return image_.rows(buffer, row_block, dim_block);
+  }
+  language::OperandA transposed(int buffer, int dim_block, int row_block) override {
+    return image_.transposed(buffer, dim_block, row_block);
+  }
+
+ private:
+  void write_unit(int buffer, int load, int half, language::Value* unit);
+  // A load is so many elements of a row, in LDS twice as many bytes of one of its pieces.
+  int loads_of_piece() const { return LdsPlan::piece_bytes / (2 * width_); }
+  // LDS holds so many units of a load.
+  int units_of_load() const { return 2 * width_ / unit_bytes; }
+
+  LineStream::Place place_;
+  LineStream image_;
+};
+
+}  // namespace wavejit::attention

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/program/cache_bytes.h"
+
+#include <algorithm>
+
+namespace wavejit::attention::program {
+
+std::vector<float> cache_scales_of(const Experiment& problem, Operand operand) {
+  if (problem.cache_scales == Extent::none) return {};
+  std::vector<float> scales;
+  for (std::int64_t batch = 0; batch < problem.scale_batches(); ++batch)
+    for (std::int64_t head = 0; head < problem.scale_heads(); ++head) {
+      const auto place = static_cast<float>(((batch * 3) + head) % 4);
+      scales.push_back(operand == Operand::k ? 0.75F + (0.125F * place) : 1.5F - (0.25F * place));
+    }
+  return scales;
+}
+
+Inputs inputs_of(const Experiment& problem) {
+  Inputs inputs(problem.type, problem.inputs, problem.seed);
+  const auto type = tools::byte_type_of(problem.cache_dtype);
+  if (!type) return inputs;
+  // Tokens are counted through the batch.
+  std::vector<std::int64_t> firsts;
+  for (const Sequence& sequence : sequences_of(problem)) firsts.push_back(sequence.first_key - sequence.padding);
+  inputs.keep_in_bytes(
+      *type, [of_k = cache_scales_of(problem, Operand::k), of_v = cache_scales_of(problem, Operand::v),
+              firsts = std::move(firsts), problem_heads = problem.kv_heads, scale_heads = problem.scale_heads(),
+              scale_batches = problem.scale_batches(), packed = problem.packed_keys(),
+              length = problem.key_length](Operand operand, std::int64_t row) {
+        const std::vector<float>& scales = operand == Operand::k ? of_k : of_v;
+        if (scales.empty()) return 1.0F;
+        const std::int64_t token = row / problem_heads;
+        const std::int64_t head = scale_heads == 1 ? 0 : row % problem_heads;
+        std::int64_t batch = 0;
+        if (scale_batches > 1)
+          batch = packed ? std::ranges::upper_bound(firsts, token) - firsts.begin() - 1 : token / length;
+        return scales[static_cast<std::size_t>((batch * scale_heads) + head)];
+      });
+  return inputs;
+}
+
+}  // namespace wavejit::attention::program

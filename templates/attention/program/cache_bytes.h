@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// K and V of 8 bits as a run has them: which byte stands for which input, and the scales that the call gives.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "templates/attention/program/experiment.h"
+#include "templates/attention/program/inputs.h"
+
+namespace wavejit::attention::program {
+
+// The problem's inputs; of K and V of 8 bits rounded to them, times their scales.
+Inputs inputs_of(const Experiment& problem);
+
+// [scale_batches][scale_heads]; empty without scales. No powers of two, and products with bytes that f32 holds.
+std::vector<float> cache_scales_of(const Experiment& problem, Operand operand);
+
+}  // namespace wavejit::attention::program

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Floats of 8 bits by their definitions (OCP 8-bit Floating Point Specification, revision 1.0; the FNUZ forms of
+// CDNA3's ISA document), sharing nothing with the simulated GPU or the kernels.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "wavejit/wavejit.h"
+
+namespace wavejit::tests {
+
+struct ByteFormat {
+  wavejit_dtype dtype;
+  const char* name;
+  int mantissa_bits;
+  int bias;
+  bool fnuz;
+  std::uint8_t nan;
+};
+inline constexpr std::array<ByteFormat, 4> byte_formats = {{{WAVEJIT_E4M3, "e4m3", 3, 7, false, 0x7F},
+                                                            {WAVEJIT_E5M2, "e5m2", 2, 15, false, 0x7F},
+                                                            {WAVEJIT_E4M3_FNUZ, "e4m3_fnuz", 3, 8, true, 0x80},
+                                                            {WAVEJIT_E5M2_FNUZ, "e5m2_fnuz", 2, 16, true, 0x80}}};
+inline const ByteFormat& byte_format(wavejit_dtype dtype) {
+  for (const ByteFormat& format : byte_formats)
+    if (format.dtype == dtype) return format;
+  return byte_formats.front();
+}
+
+inline float value_of_byte(const ByteFormat& format, std::uint8_t byte) {
+  const int mantissa_steps = 1 << format.mantissa_bits;
+  const int mantissa = byte % mantissa_steps;
+  const int exponent = byte % 0x80 / mantissa_steps;
+  const int largest_exponent = 0x80 / mantissa_steps - 1;
+  const float sign = byte >= 0x80 ? -1.0F : 1.0F;
+  if (format.fnuz) {
+    if (byte == 0x80) return std::numeric_limits<float>::quiet_NaN();
+  } else if (format.dtype == WAVEJIT_E5M2) {
+    if (exponent == largest_exponent)
+      return mantissa == 0 ? sign * std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+  } else if (byte % 0x80 == 0x7F) {
+    return std::numeric_limits<float>::quiet_NaN();
+  }
+  const int whole = exponent == 0 ? mantissa : mantissa_steps + mantissa;
+  return sign *
+         std::ldexp(static_cast<float>(whole), (exponent == 0 ? 1 : exponent) - format.bias - format.mantissa_bits);
+}
+
+// The byte whose value is nearest, of two the one with the even mantissa; the largest finite one beyond it. NaN is NaN,
+// and an infinity one where there is one.
+inline std::uint8_t nearest_byte(const ByteFormat& format, float value) {
+  if (std::isnan(value)) return format.nan;
+  constexpr std::uint8_t infinity = 0x7C;  // of e5m2
+  if (std::isinf(value) && std::isinf(value_of_byte(format, infinity))) return std::signbit(value) ? 0xFC : infinity;
+  // Positive bytes ascend with their values: a search for the first that is not below.
+  const float magnitude = std::fabs(value);
+  const auto at = [&](int byte) { return value_of_byte(format, static_cast<std::uint8_t>(byte)); };
+  int low = 0;
+  int high = 0x7F;
+  while (!std::isfinite(at(high))) --high;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (at(middle) <= magnitude ? low : high) = middle;
+  }
+  const float below = magnitude - at(low);
+  const float above = at(high) - magnitude;
+  const int nearest = below < above || (below == above && low % 2 == 0) ? low : high;
+  const bool negative = std::signbit(value) && (nearest != 0 || !format.fnuz);  // FNUZ has no −0
+  return static_cast<std::uint8_t>(nearest + (negative ? 0x80 : 0));
+}
+
+}  // namespace wavejit::tests

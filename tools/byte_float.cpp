@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/byte_float.h"
+
+#include <cmath>
+#include <limits>
+
+#include "wavejit/wavejit.h"
+
+namespace wavejit::tools {
+namespace {
+
+struct Format {
+  int fraction_bits;
+  int bias;
+  bool fnuz;            // 0x80 is its one NaN, and it has neither −0 nor infinities
+  std::uint8_t finite;  // the largest one
+};
+constexpr Format format_of(ByteType type) {
+  switch (type) {
+    case ByteType::e4m3:
+      return {.fraction_bits = 3, .bias = 7, .fnuz = false, .finite = 0x7E};
+    case ByteType::e5m2:
+      return {.fraction_bits = 2, .bias = 15, .fnuz = false, .finite = 0x7B};
+    case ByteType::e4m3_fnuz:
+      return {.fraction_bits = 3, .bias = 8, .fnuz = true, .finite = 0x7F};
+    case ByteType::e5m2_fnuz:
+      break;
+  }
+  return {.fraction_bits = 2, .bias = 16, .fnuz = true, .finite = 0x7F};
+}
+
+constexpr std::uint8_t sign_bit = 0x80;
+constexpr std::uint8_t infinity_of_e5m2 = 0x7C;
+
+}  // namespace
+
+std::optional<ByteType> byte_type_of(std::int32_t dtype) {
+  switch (dtype) {
+    case WAVEJIT_E4M3:
+      return ByteType::e4m3;
+    case WAVEJIT_E5M2:
+      return ByteType::e5m2;
+    case WAVEJIT_E4M3_FNUZ:
+      return ByteType::e4m3_fnuz;
+    case WAVEJIT_E5M2_FNUZ:
+      return ByteType::e5m2_fnuz;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::uint8_t nan_of(ByteType type) { return format_of(type).fnuz ? 0x80 : 0x7F; }
+
+float decode(ByteType type, std::uint8_t byte) {
+  const Format format = format_of(type);
+  const int magnitude = byte & (sign_bit - 1);
+  const float sign = (byte & sign_bit) != 0 ? -1.0F : 1.0F;
+  if (format.fnuz && byte == sign_bit) return std::numeric_limits<float>::quiet_NaN();
+  if (magnitude > format.finite)
+    return type == ByteType::e5m2 && magnitude == infinity_of_e5m2 ? sign * std::numeric_limits<float>::infinity()
+                                                                   : std::numeric_limits<float>::quiet_NaN();
+  const int steps = 1 << format.fraction_bits;
+  const int exponent = magnitude / steps;
+  const int fraction = exponent == 0 ? magnitude : steps + magnitude % steps;
+  return sign *
+         std::ldexp(static_cast<float>(fraction), (exponent == 0 ? 1 : exponent) - format.bias - format.fraction_bits);
+}
+
+std::uint8_t encode(ByteType type, float value) {
+  const Format format = format_of(type);
+  if (std::isnan(value)) return nan_of(type);
+  const std::uint8_t sign = std::signbit(value) ? sign_bit : 0;
+  if (std::isinf(value) && type == ByteType::e5m2) return sign | infinity_of_e5m2;
+  const float magnitude = std::fabs(value);
+  const int exponent = magnitude == 0 ? 1 - format.bias : std::max(std::ilogb(magnitude), 1 - format.bias);
+  // The default rounding mode of the host is to nearest even; scaling by a power of two is exact here.
+  const float fraction = std::isinf(magnitude) ? std::numeric_limits<float>::infinity()
+                                               : std::nearbyint(std::ldexp(magnitude, format.fraction_bits - exponent));
+  const float steps = std::ldexp(1.0F, format.fraction_bits);
+  // Carries into the exponent by itself.
+  const float code = (static_cast<float>(exponent - 1 + format.bias) * steps) + fraction;
+  const auto byte = code >= static_cast<float>(format.finite) ? format.finite : static_cast<std::uint8_t>(code);
+  if (byte == 0 && format.fnuz) return 0;
+  return sign | byte;
+}
+
+}  // namespace wavejit::tools
