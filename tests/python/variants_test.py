@@ -79,11 +79,35 @@ class Choose(unittest.TestCase):
         small = ("--heads", "4/2", "--query-length", "40", "--key-length", "70")
         for words in (("--lengths", "packed", *small, "--lse", "yes"), ("--lengths", "padded", *small, "--dtype", "fp16"),
                       ("--cache", "paged", "--page-size", "64", *small), ("--mask", "window", "--window", "9", *small),
+                      ("--lists", "keys", "--top-k", "9", "--lengths", "packed", *small), ("--lists", "keys", "--top-k", "30", "--lengths", "padded", "--mask", "all", *small),
                       ("--use", "decode", "--heads", "8/2", "--key-length", "70", "--head-dim", "192/128")):
             with self.subTest(words=words):
                 text = self.answer(*words)
                 source = text.split("\nPython\n\n")[1].split("\nPyTorch\n")[0]
                 self.assertRegex(printed_by(source), r"^\(\d+, \d+, \d, 128\)$")
+
+    def test_lists_of_keys(self):
+        compiler = shutil.which("clang++-22") or shutil.which("c++")
+        small = ("--lists", "keys", "--top-k", "40", "--key-length", "70", "--lse", "yes")
+        for words, descriptor in ((("--use", "decode", "--cache", "paged", "--heads", "12/4"), "attention_forward bf16 b2 q1 k70 h12/4 d128 lse layout=paged:16 top_k=40"),
+                                  (("--query-length", "3", "--heads", "4", "--dtype", "fp16"), "attention_forward fp16 b2 q3 k70 h4 d128 causal lse top_k=40"),
+                                  (("--keys", "latent", "--use", "decode", "--cache", "paged"), "attention_latent bf16 b2 q1 k70 h16 d576/512 lse layout=paged:16 top_k=40")):
+            with self.subTest(words=words):
+                text = self.answer(*small, *words)
+                self.assertIn(f"descriptor  {descriptor}\n", text)
+                self.assertNotIn("refused", text)
+                cpp, rest = text.split("\nC++\n\n")[1].split("\nPython\n\n")
+                source, pytorch = rest.split("\nPyTorch\n\n")
+                self.assertRegex(printed_by(source), r"^\(2, \d, \d+, (512|128)\)$")
+                compile(pytorch, "example", "exec")
+                compiled = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", f"-I{TREE}/include", "-x", "c++", "-"], input=cpp,
+                                          capture_output=True, text=True)
+                self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        for words, named in ((("--lists", "keys", "--mask", "window"), "lists of keys have no windows"), (("--lists", "keys", "--top-k", "0"), "'0' is not accepted"),
+                             (("--top-k", "9"), "the answers before it leave no such question")):
+            told = program("choose", "--usual", *words)
+            self.assertEqual(told.returncode, 2)
+            self.assertIn(named, told.stderr)
 
     def test_latent_attention(self):
         compiler = shutil.which("clang++-22") or shutil.which("c++")

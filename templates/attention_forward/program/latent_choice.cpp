@@ -26,7 +26,7 @@ std::int64_t number_or_zero(const std::string& text) {
 struct LatentCall {
   bool bf16, decode, paged, causal, lse;
   std::string dims;  // "576/512"
-  std::int64_t batch, rows, keys, heads, columns, value_columns, page;
+  std::int64_t batch, rows, keys, heads, columns, value_columns, page, top_k;
 
   std::int64_t pages_of_sequence() const { return (keys + page - 1) / page; }
   // The model's, before absorption: 128 dims and the rope's 64; without a rope the width.
@@ -54,6 +54,7 @@ LatentCall latent_call_of(const Answers& answers) {
   call.columns = number_or_zero(call.dims.substr(0, slash));
   call.value_columns = slash == std::string::npos ? call.columns : number_or_zero(call.dims.substr(slash + 1));
   call.page = call.paged ? count("page-size") : 0;
+  call.top_k = said("lists", "keys") ? count("top-k") : 0;
   return call;
 }
 
@@ -63,6 +64,7 @@ std::string descriptor_of(const LatentCall& call) {
   if (call.causal) text += " causal";
   if (call.lse) text += " lse";
   if (call.paged) text += fmt::format(" layout=paged:{}", call.page);
+  if (call.top_k != 0) text += fmt::format(" top_k={}", call.top_k);
   return text;
 }
 
@@ -86,6 +88,11 @@ std::string cpp_of(const LatentCall& call) {
     line(fmt::format("call.table_columns = {};", call.pages_of_sequence()));
     line("call.key_lengths = key_lengths;");
     line(fmt::format("call.max_key_length = {};", call.keys));
+  }
+  if (call.top_k != 0) {
+    parameters += ", const std::int32_t* indices";
+    line(fmt::format("call.key_indices = indices;  // [rows of q][{}]", call.top_k));
+    line(fmt::format("call.top_k = {};", call.top_k));
   }
   if (call.causal) line("call.mask = WAVEJIT_MASK_CAUSAL;");
   if (call.lse) {
@@ -117,19 +124,24 @@ std::string python_of(const LatentCall& call) {
   } else {
     array("cache", call.batch, call.keys, 1);
   }
+  if (call.top_k != 0)
+    words += fmt::format(",\n    indices=numpy.zeros(({}, {}, {}), numpy.int32)", call.batch, call.rows, call.top_k);
   return text + fmt::format("out{} = engine.attention_latent(q, cache{}{})\nprint(out.shape)\n",
                             call.lse ? ", lse" : "", words, call.lse ? ", lse=True" : "");
 }
 
 std::string pytorch_of(const LatentCall& call) {
-  const char* causal = call.causal ? ", causal=True" : "";
-  if (call.paged)
+  std::string words = call.causal ? ", causal=True" : "";
+  if (call.paged && call.top_k == 0)
     return fmt::format(
         "from wavejit.torch import flash_mla_with_kvcache\n\n"
         "out, lse = flash_mla_with_kvcache(q, cache, block_table, lengths, {}, softmax_scale={}{})\n",
-        call.value_columns, call.scale(), causal);
+        call.value_columns, call.scale(), words);
+  // FlashMLA's lists are of slots.
+  if (call.paged) words += fmt::format(", block_table=block_table, key_lengths=lengths, max_key_length={}", call.keys);
+  if (call.top_k != 0) words += ", indices=indices";
   return fmt::format("from wavejit.torch import attention_latent\n\nout{} = attention_latent(q, cache, scale={}{}{})\n",
-                     call.lse ? ", lse" : "", call.scale(), causal, call.lse ? ", return_lse=True" : "");
+                     call.lse ? ", lse" : "", call.scale(), words, call.lse ? ", return_lse=True" : "");
 }
 
 }  // namespace

@@ -128,8 +128,8 @@ class AttentionVariants final : public Variants {
         {.name = "top-k",
          .title = "Top-k keys",
          .meaning = "Each query names the keys that it sees (DeepSeek V3.2, GLM-5), by number or by slot of the cache; "
-                    "a list for "
-                    "all heads or for each kv head. In latent attention, too (attention_latent, with the same word).",
+                    "a list for all heads or for each kv head, and a second one over a second cache (DeepSeek V4). In "
+                    "latent attention, too (attention_latent, with the same words).",
          .descriptor = attention("b48 q1 k131072 h32/8 d{dim} layout=paged:64 top_k=2048"),
          .instead = {},
          .peers = {"in MLA, decode, fp8", "in MLA and for prefill"}},
@@ -211,6 +211,8 @@ class AttentionVariants final : public Variants {
         {.question = "Do you have scores already, and want weights or their log-sum-exp?", .variant = "softmax"},
         {.question = "Are values the first columns of keys, one latent for all heads (DeepSeek, Kimi, GLM)?",
          .variant = "mla"},
+        {.question = "Does a list name the keys that each row sees?", .variant = "top-k"},
+        {.question = "Do lists name blocks of keys, for blocks of rows?", .variant = "block-sparse"},
         {.question = "Are keys and values in the pages of a cache, and do sequences bring one row each, or up to 32?",
          .variant = "decode"},
         {.question = "In pages, and prompts, pieces and single tokens come in one batch?", .variant = "unified"},

@@ -47,12 +47,13 @@ bool said(const Answers& answers, const std::string& name, const std::string& va
 bool paged(const Answers& answers) { return said(answers, "cache", "paged"); }
 bool is_decode(const Answers& answers) { return said(answers, "use", "decode"); }
 bool is_packed(const Answers& answers) { return said(answers, "lengths", "packed"); }
+bool has_key_lists(const Answers& answers) { return said(answers, "lists", "keys"); }
 
 // What the answers say, in numbers and words.
 struct Call {
   std::string type;
   std::string dims;
-  std::int64_t batch, rows, keys, heads, kv_heads, head_dim, head_dim_v, page;
+  std::int64_t batch, rows, keys, heads, kv_heads, head_dim, head_dim_v, page, top_k;
   bool causal, is_paged, is_packed, lse;
   std::string window;
   std::string variant;
@@ -75,13 +76,15 @@ Call call_of(const Answers& answers) {
                .head_dim = number(dims.substr(0, dims_slash)).value_or(64),
                .head_dim_v = number(dims_slash == std::string::npos ? dims : dims.substr(dims_slash + 1)).value_or(64),
                .page = paged(answers) ? number_of(answers, "page-size") : 0,
+               .top_k = has_key_lists(answers) ? number_of(answers, "top-k") : 0,
                .causal = said(answers, "mask", "causal") || said(answers, "mask", "window"),
                .is_paged = paged(answers),
                .is_packed = is_packed(answers),
                .lse = said(answers, "lse", "yes"),
                .window = said(answers, "mask", "window") ? answers.at("window") : "",
                .variant = {}};
-  call.variant = is_decode(answers)                   ? "decode"
+  call.variant = call.top_k != 0                      ? "top-k"
+                 : is_decode(answers)                 ? "decode"
                  : call.is_paged                      ? "paged"
                  : call.is_packed                     ? "packed"
                  : said(answers, "lengths", "padded") ? "padded"
@@ -106,6 +109,7 @@ std::string descriptor_of(const Call& call, const Answers& answers) {
     text += " k_lengths=";
     for (std::int64_t b = 0; b < call.batch; ++b) text += fmt::format("{}{}", b == 0 ? "" : ",", call.keys);
   }
+  if (call.top_k != 0) text += fmt::format(" top_k={}", call.top_k);
   return text;
 }
 
@@ -152,6 +156,11 @@ std::string cpp_of(const Call& call, const Answers& answers) {
     line("call.key_lengths = key_lengths;");
   }
   if (call.is_paged || rows_packed) line(fmt::format("call.max_key_length = {};", call.keys));
+  if (call.top_k != 0) {
+    parameters += ", const std::int32_t* indices";
+    line(fmt::format("call.key_indices = indices;  // [rows of q][{}]", call.top_k));
+    line(fmt::format("call.top_k = {};", call.top_k));
+  }
   if (!call.window.empty()) {
     line("call.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW;");
     line(fmt::format("call.window_left = {};", call.window));
@@ -201,6 +210,8 @@ std::string python_of(const Call& call, const Answers& answers) {
                     call.batch * columns, call.batch, columns, call.keys, call.batch);
   else if (said(answers, "lengths", "padded"))
     words += fmt::format(", key_lengths=[{}] * {}", call.keys, call.batch);
+  if (call.top_k != 0)
+    words += fmt::format(",\n    indices=numpy.zeros(({}, {}, {}), numpy.int32)", batch, rows, call.top_k);
   text += fmt::format("out{} = engine.attention_forward(q, k, v{}{})\n", call.lse ? ", lse" : "", words,
                       call.lse ? ", lse=True" : "");
   return text + "print(out.shape)\n";
@@ -209,6 +220,17 @@ std::string python_of(const Call& call, const Answers& answers) {
 std::string pytorch_of(const Call& call, const Answers& answers) {
   std::string words = call.causal ? ", causal=True" : "";
   if (!call.window.empty()) words += fmt::format(", window_size=({}, 0)", call.window);
+  if (call.top_k != 0) {
+    if (call.is_packed)
+      words += ", query_starts=cu_seqlens_q" + std::string(call.is_paged ? "" : ", key_starts=cu_seqlens_k");
+    if (call.is_packed) words += fmt::format(", max_query_length={}", call.rows);
+    if (call.is_paged) words += ", block_table=block_table";
+    if (call.is_paged || said(answers, "lengths", "padded")) words += ", key_lengths=lengths";
+    if (call.is_paged || call.is_packed) words += fmt::format(", max_key_length={}", call.keys);
+    return "# The engine takes torch's tensors as they lie; indices is int32.\nimport wavejit.torch\n\n" +
+           fmt::format("out{} = wavejit.torch.engine(q.device).attention_forward(q, k, v, indices=indices{}{})\n",
+                       call.lse ? ", lse" : "", words, call.lse ? ", lse=True" : "");
+  }
   if (call.is_paged && call.is_packed)
     return "# Packed queries over a paged cache: flash_attn_varlen_func with block_table.\n"
            "from wavejit.torch import flash_attn_varlen_func\n\n" +
@@ -304,6 +326,16 @@ std::vector<Question> choice_questions() {
        .accepted = {},
        .problem = count(),
        .is_asked = [](const Answers& answers) { return said(answers, "mask", "window"); }},
+      {.name = "lists",
+       .text = "Does a row see all keys that the mask shows, or those that a list of its own names (top-k)?",
+       .usual = "none",
+       .accepted = {"none", "keys"}},
+      {.name = "top-k",
+       .text = "Entries of a list",
+       .usual = "2048",
+       .accepted = {},
+       .problem = count(),
+       .is_asked = has_key_lists},
       {.name = "lse", .text = "The log-sum-exp of each row, too?", .usual = "no", .accepted = {"no", "yes"}},
   };
   for (Question& question : latent_questions()) questions.push_back(std::move(question));
@@ -316,6 +348,8 @@ Result<ChosenCall> chosen_call(const Answers& answers) {
       return failed(ExitCode::usage, "--mask window: latent attention has no windows; all, causal are accepted");
     return latent_call(answers);
   }
+  if (has_key_lists(answers) && said(answers, "mask", "window"))
+    return failed(ExitCode::usage, "--mask window: lists of keys have no windows; all, causal are accepted");
   const Call call = call_of(answers);
   return ChosenCall{.variant = call.variant,
                     .descriptor = descriptor_of(call, answers),
