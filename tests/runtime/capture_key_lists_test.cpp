@@ -172,6 +172,64 @@ TEST_P(CaptureKeyListsTest, TwoListsOfLatentAttentionAskForAWorkspace) {
   expect_a_workspace_for_two_lists(latent(q, cache, o), o);
 }
 
+// What a call's own line prepares is all that a sealed engine needs, of one list and of two, and is counted.
+class SealedKeyListsTest : public CaptureKeyListsTest {
+ protected:
+  template <typename Call>
+  void expect_prepared(Call call, bool two) {
+    const DeviceBuffer indices(engine_, named(7));
+    call.key_indices = static_cast<const std::int32_t*>(indices.data());
+    call.top_k = top_k;
+    call.key_slots = 1;
+    call.splits = 2;  // else kernels of whole lists are loaded behind the call, and counted when they are there
+    if (two) {
+      give_second(call);
+      call.second_indices = call.key_indices;
+      call.second_top_k = 30;
+    }
+    const wavejit_statistics before = engine_.statistics();
+    const std::string line = engine_.describe(call);
+    EXPECT_THAT(line, HasSubstr(two ? " top_k=600:slots second_top_k=30" : " top_k=600:slots"));
+    engine_.seal();
+    try {
+      engine_.run(call, stream_);
+      ADD_FAILURE() << "a cold call of a sealed engine";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), WAVEJIT_SEALED);
+      EXPECT_THAT(error.what(), HasSubstr("top_k=600:slots"));
+    }
+    engine_.unseal();
+    const std::vector<Prepared> prepared = engine_.prepare({line});
+    EXPECT_EQ(prepared[0].status, WAVEJIT_OK) << prepared[0].failure;
+    engine_.seal();
+    engine_.run(call, stream_);
+    EXPECT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+    engine_.unseal();
+    const wavejit_statistics after = engine_.statistics();
+    EXPECT_EQ(after.refused_sealed, before.refused_sealed + 1);
+    EXPECT_EQ(after.prepared, before.prepared + 1);
+    EXPECT_EQ(after.memory_hits, before.memory_hits + 1);
+    EXPECT_EQ(after.calls + after.prepared, after.memory_hits + after.disk_hits + after.misses);
+  }
+};
+
+TEST_P(SealedKeyListsTest, NeedWhatTheirLinesPrepare) {
+  const DeviceBuffer q(engine_, pattern(1, query_heads * columns));
+  const DeviceBuffer cache(engine_, pattern(2, slots * columns));
+  const DeviceBuffer o(engine_, pattern(4, query_heads * 512));
+  expect_prepared(forward(q, cache, o), false);
+  expect_prepared(latent(q, cache, o), false);
+}
+
+TEST_P(SealedKeyListsTest, OfTwoListsNeedWhatTheirLinesPrepare) {
+  const DeviceBuffer q(engine_, pattern(1, query_heads * columns));
+  const DeviceBuffer cache(engine_, pattern(2, slots * columns));
+  const DeviceBuffer o(engine_, pattern(4, query_heads * 512));
+  expect_prepared(forward(q, cache, o), true);
+  expect_prepared(latent(q, cache, o), true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Once, SealedKeyListsTest, ::testing::Values(hipStreamCaptureModeGlobal));
 INSTANTIATE_TEST_SUITE_P(Modes, CaptureKeyListsTest,
                          ::testing::Values(hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal,
                                            hipStreamCaptureModeRelaxed));

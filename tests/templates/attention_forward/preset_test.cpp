@@ -108,6 +108,27 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
     call.list_capacity = 100;
     call.lists_alike = d.lists.alike ? 1 : 0;
   }
+  if (d.top_k != 0) {
+    call.key_indices = static_cast<const std::int32_t*>(fake_address(12));
+    call.top_k = d.top_k;
+    call.key_list_heads = d.list_each_head ? d.kv_heads : 1;
+    call.key_slots = d.shape.slots ? 1 : 0;
+    if (d.shape.slots) {
+      call.block_table = call.key_lengths = nullptr;
+      call.table_columns = call.max_key_length = 0;
+      // Slots of pages that stand apart: as rows they would have another kernel.
+      if (paged)
+        for (auto* tensor : {&call.k, &call.v}) tensor->strides[0] += tensor->strides[1];
+    }
+  }
+  if (d.second_top_k != 0) {
+    call.second_k = call.k;
+    call.second_v = call.v;
+    call.second_k.data = fake_address(13);
+    call.second_v.data = fake_address(14);
+    call.second_indices = static_cast<const std::int32_t*>(fake_address(15));
+    call.second_top_k = d.second_top_k;
+  }
   if (d.splits > 0) call.splits = static_cast<std::int32_t>(d.splits);
   return call;
 }
