@@ -105,13 +105,16 @@ void Lds::fill(int region, const Buffer& from, int bytes, Value* lane_offset, Va
        region);
 }
 
-void Lds::gather(int region, Value* lane_address, int bytes, Value* offset, int constant_offset) const {
+// The instruction's offset moves both addresses.
+void Lds::gather(int region, Value* lane_address, int bytes, Value* offset, int constant_offset,
+                 int address_offset) const {
   if (!has_dma_of(bytes)) return;
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* zero = kernel_.constant(0);
   Value* pointer = ir.CreateIntToPtr(lane_address, ir.getPtrTy(device_space));
   mark(ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_global_load_lds, {},
-                          {pointer, address(offset, constant_offset), kernel_.constant(bytes), zero, zero}),
+                          {pointer, address(offset, constant_offset - address_offset), kernel_.constant(bytes),
+                           kernel_.constant(address_offset), zero}),
        region);
 }
 

@@ -35,8 +35,11 @@ class Lds {
   // write zeros. Counts on the vector memory counter of the issuing wave.
   void fill(int region, const Buffer& from, int bytes, Value* lane_offset, Value* uniform_offset, Value* offset,
             int constant_offset) const;
-  // The same from an address (i64) of each lane's own. Nothing bounds it.
-  void gather(int region, Value* lane_address, int bytes, Value* offset, int constant_offset) const;
+  // The same from an address (i64) of each lane's own, and `address_offset` bytes behind it, which the instruction
+  // adds: no more than largest_gather_offset. Nothing bounds it.
+  static constexpr int largest_gather_offset = 4095;
+  void gather(int region, Value* lane_address, int bytes, Value* offset, int constant_offset,
+              int address_offset = 0) const;
 
  private:
   bool has_dma_of(int bytes) const;

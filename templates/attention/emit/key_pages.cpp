@@ -33,15 +33,17 @@ Value* live_granules(Kernel& kernel, const KeyLayout& layout, const KeyTensors& 
   return granules_up_to(kernel, slots);
 }
 
-// 16 bytes of zeros in the code object.
-Value* zeros_of(Kernel& kernel) {
+// Zeros in the code object.
+Value* zeros_of(Kernel& kernel, int bytes) {
   constexpr unsigned constant_space = 4;
-  constexpr int zeros_bytes = 16;
-  llvm::Type* type = kernel.vector(kernel.i32(), 4);
+  constexpr int dword_bytes = 4;
+  llvm::Type* type = kernel.vector(kernel.i32(), KeyPages::transfer_bytes / dword_bytes);
+  if (bytes > KeyPages::transfer_bytes)
+    type = llvm::ArrayType::get(kernel.i32(), static_cast<std::uint64_t>(bytes / dword_bytes));
   auto* zeros = new llvm::GlobalVariable(kernel.module(), type, true, llvm::GlobalValue::InternalLinkage,
                                          llvm::Constant::getNullValue(type), "zeros", nullptr,
                                          llvm::GlobalValue::NotThreadLocal, constant_space);
-  zeros->setAlignment(llvm::Align(zeros_bytes));
+  zeros->setAlignment(llvm::Align(KeyPages::transfer_bytes));
   return kernel.ir().CreatePtrToInt(zeros, kernel.i64());
 }
 
@@ -77,7 +79,7 @@ TableRow table_row_of(Kernel& kernel, const KeyTensors& tensors, Value* granules
   return {.base = base, .live = minimum(kernel, live, present)};
 }
 
-KeyPages::KeyPages(Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors)
+KeyPages::KeyPages(Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors, int zero_bytes)
     : kernel_(kernel),
       by_key_(layout.looks_up_each_key()),
       single_keys_(layout.single_keys),
@@ -87,7 +89,8 @@ KeyPages::KeyPages(Kernel& kernel, const KeyLayout& layout, const KeyTensors& te
       multiplier_(kernel.argument_i32(page_field(tensors, offsetof(PageArguments, page_multiplier)))),
       last_page_(kernel.ir().CreateSub(kernel.argument_i32(page_field(tensors, offsetof(PageArguments, pages))),
                                        kernel.constant(1))),
-      zeros_(zeros_of(kernel)),
+      zero_bytes_(zero_bytes),
+      zeros_(zeros_of(kernel, zero_bytes)),
       named_keys_(tensors.named_keys) {
   if (layout.listed) list_.emplace(kernel, tensors.list, kernel.ir().CreateShl(key_length_, 2));
   if (!layout.paged || layout.listed_slots) return;
@@ -95,9 +98,9 @@ KeyPages::KeyPages(Kernel& kernel, const KeyLayout& layout, const KeyTensors& te
                                                granules_of_page_, multiplier_)));
 }
 
-std::optional<KeyPages> pages_of(Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors) {
+std::optional<KeyPages> pages_of(Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors, int zero_bytes) {
   if (!layout.listed && (!layout.paged || layout.whole_tiles)) return std::nullopt;
-  return KeyPages(kernel, layout, tensors);
+  return KeyPages(kernel, layout, tensors, zero_bytes);
 }
 
 KeyPages::Place KeyPages::place_of(Value* tile, Value* number) const {
@@ -125,18 +128,24 @@ Value* KeyPages::listed(Value* tile) const {
                      kernel_.constant(0));
 }
 
-Value* KeyPages::resolved(Value* listed) const {
+Value* KeyPages::looked_up(Value* listed) const {
+  if (!table_) return listed;
+  Value* column = column_of(listed);
+  return table_->load(entry_bytes, kernel_.ir().CreateShl(column, kernel_.constant(2)), kernel_.constant(0));
+}
+
+Value* KeyPages::resolved(Value* listed) const { return resolved(listed, looked_up(listed)); }
+
+Value* KeyPages::resolved(Value* listed, Value* looked_up) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   // −1 and what is below it are large as unsigned numbers.
   Value* is_named = ir.CreateICmpULT(listed, named_keys_);
   Value* slot = listed;
   if (table_) {
-    Value* column = column_of(listed);
-    Value* page = table_->load(entry_bytes, ir.CreateShl(column, kernel_.constant(2)), kernel_.constant(0));
-    slot = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, page, last_page_);
+    slot = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, looked_up, last_page_);
     if (!single_keys_) {
       Value* keys_of_page = ir.CreateMul(granules_of_page_, kernel_.constant(granule_keys));
-      slot = ir.CreateAdd(listed, ir.CreateMul(ir.CreateSub(slot, column), keys_of_page));
+      slot = ir.CreateAdd(listed, ir.CreateMul(ir.CreateSub(slot, column_of(listed)), keys_of_page));
     }
   }
   return ir.CreateSelect(is_named, slot, kernel_.constant(hidden));

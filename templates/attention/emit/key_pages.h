@@ -54,9 +54,13 @@ class KeyPages {
  public:
   static constexpr int granule_keys = 16;
 
-  KeyPages(language::Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors);
+  // Zeros stand in place of so many bytes of a row that is not there.
+  static constexpr int transfer_bytes = 16;
+  KeyPages(language::Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors,
+           int zero_bytes = transfer_bytes);
 
   bool looks_up_each_key() const { return by_key_; }
+  int zero_bytes() const { return zero_bytes_; }
 
   // Per lane: the page of granule lane / 16 of the tile, or of key `lane`; any page where no key lives. Of listed
   // keys the slot of key `lane`: page · its keys + row.
@@ -65,6 +69,10 @@ class KeyPages {
   bool is_listed() const { return list_.has_value(); }
   language::Value* listed(language::Value* tile) const;
   language::Value* resolved(language::Value* listed) const;
+  // The same in two steps, between which the block table answers: what it has for such entries, on its way from memory
+  // (without a table the entries themselves), and where their keys stand.
+  language::Value* looked_up(language::Value* listed) const;
+  language::Value* resolved(language::Value* listed, language::Value* looked_up) const;
   // Of resolved entries: bit l is set where entry l names a key that the row sees (i64, uniform). Entries behind the
   // list's last do, too: they are the length's to hide.
   language::Value* named(language::Value* resolved) const;
@@ -75,7 +83,7 @@ class KeyPages {
 
   // Per lane: the address (i64) of the first row of granule lane / 16.
   language::Value* lane_rows(const Slice& slice, language::Value* tile, language::Value* entries) const;
-  // Per lane: `address` if key `in_tile` of the tile lives, else that of 16 bytes of zeros.
+  // Per lane: `address` if key `in_tile` of the tile lives, else that of zeros.
   language::Value* if_live(language::Value* is_live, language::Value* address) const;
   language::Value* is_live(language::Value* tile, language::Value* in_tile) const;
 
@@ -113,13 +121,15 @@ class KeyPages {
   language::Value* granules_of_page_;
   language::Value* multiplier_;
   language::Value* last_page_;  // of the cache
-  language::Value* zeros_;      // address
+  int zero_bytes_;
+  language::Value* zeros_;  // address
   language::Value* named_keys_;
   std::optional<language::Buffer> list_;
   std::optional<language::Buffer> table_;  // of this sequence, as far as its keys live
 };
 
 // Nothing for dense keys, and for pages of whole tiles (tile_pages.h).
-std::optional<KeyPages> pages_of(language::Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors);
+std::optional<KeyPages> pages_of(language::Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors,
+                                 int zero_bytes = KeyPages::transfer_bytes);
 
 }  // namespace wavejit::attention

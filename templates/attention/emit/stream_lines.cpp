@@ -251,6 +251,15 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(Value* image, Va
       is_live = ir.CreateAnd(pages_->is_live(tile, in_tile), exists);
     }
     Value* row = opaque_in_lanes(kernel_, lane_offsets_[at_first]);
+    // Zeros as long as a row: pieces are told apart by the instruction's offset.
+    if (by_key && pages_->zero_bytes() >= row_bytes_) {
+      Value* address = pages_->row(slice_, key, row);
+      for (int piece = 0; piece < pieces_; ++piece)
+        transfers.emplace_back([=, this] {
+          lds_.gather(region, address, dma_bytes, lds_line, offset + line_offset(piece, first), piece * slot_bytes);
+        });
+      return transfers;
+    }
     for (int piece = 0; piece < pieces_; ++piece)
       transfers.emplace_back([=, this] {
         llvm::IRBuilder<>& here = kernel_.ir();

@@ -26,15 +26,19 @@ class KeyRing {
 
   // Phases of the loop: each reads a buffer of its own.
   virtual int buffers() const = 0;
-  struct Start {
-    language::Values query;  // of each 16 dims what a lane has of them as an operand
-    language::Values carried;
-  };
-  virtual Start start(const attention::TileWalk& walk) = 0;
+  // `take`: emitted once, of each 16 dims of the query what a lane has of them as an operand, while keys are on their
+  // way.
+  using TakeQuery = std::function<void(const language::Values& query)>;
+  virtual language::Values start(const attention::TileWalk& walk, const TakeQuery& take) = 0;
+  // What start waits for first, of what is already emitted: loads by lanes.
+  virtual language::Values first_loads() const { return {}; }
   virtual language::Values whole(int buffer, language::Value* place, const attention::TileWalk& walk,
                                  const language::Values& carried) = 0;
   virtual language::Values release(int buffer, language::Value* place, const attention::TileWalk& walk,
                                    const language::Values& carried) = 0;
+
+  // The last tile need not be released: what is carried is the same before and behind it.
+  virtual bool may_end_unreleased() const { return false; }
 
   // What of the next tile is fetched while the walk multiplies: operations of one instruction or a few, to be strung
   // between products. Not all at once: the queue of memory would hold the wave up. Between whole and release.

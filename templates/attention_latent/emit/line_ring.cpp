@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_latent/emit/line_ring.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "codegen/language/lane_place.h"
@@ -28,8 +29,15 @@ constexpr int regions = 3;
 constexpr int score_region = 2;
 
 // Of listed keys, what is carried (LineRing::start).
-constexpr std::size_t named_at = 2;
-constexpr std::size_t listed_at = 3;
+constexpr std::size_t entry_at = 1;
+constexpr std::size_t looked_up_at = 2;
+constexpr std::size_t named_at = 3;
+constexpr std::size_t listed_at = 4;
+
+// Late transfers of keys that are looked up: so many of a wave's when the tile before is whole, the others when scores
+// have been multiplied. All of them at once would fill memory's queue, in which waves would stand that have products to
+// do.
+constexpr std::size_t late_when_whole = 2;
 
 LineStream::Place latent_in(const KeyRingPlan& plan) {
   return {.line_bytes = plan.line_bytes,
@@ -61,8 +69,11 @@ LineRing::LineRing(language::Kernel& kernel, const WalkKernel& spec, const Workg
                .row_bytes = plan_.line_bytes,
                .row_pitch = plan_.line_bytes,
                .wave_pitch = plan_.wave_score_bytes}),
-      pages_(attention::pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
+      pages_(attention::pages_of(
+          kernel, spec.layout(), workgroup.keys(workgroup.k),
+          spec.listed ? spec.dims_v() * bytes_of(spec.dtype) : attention::KeyPages::transfer_bytes)),
       tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
+      first_entries_(first_entries(kernel, workgroup, pages_)),
       shares_rows_(waves_of_rows(spec) > 1),
       between_products_(!pages_),
       latent_(kernel, lds_, matrix, workgroup.k, latent_in(plan_), spec.dims_v(), waves, pages_, tile_pages_),
@@ -122,6 +133,20 @@ LineRing::Transfers LineRing::early(Value* image, Value* place, const TileWalk& 
   return all;
 }
 
+Values LineRing::first_entries(language::Kernel& kernel, const Workgroup& workgroup,
+                               const std::optional<attention::KeyPages>& pages) {
+  Values entries;
+  if (!pages || !pages->is_listed()) return entries;
+  const attention::TileInterval walk(kernel, workgroup.first_tile, workgroup.tiles);
+  for (int tile = 0; tile < entries_ahead; ++tile)
+    entries.push_back(pages->listed(walk.tile_at(walk.at_most_last(walk.ahead(walk.first(), tile)))));
+  return entries;
+}
+
+Value* LineRing::resolved(const Values& carried) const {
+  return pages_->resolved(carried[entry_at], carried[looked_up_at]);
+}
+
 Value* LineRing::listed(Value* place, const TileWalk& walk) const {
   return pages_->listed(walk.tile_at(walk.at_most_last(place)));
 }
@@ -168,42 +193,60 @@ Values LineRing::read_query(int younger) {
   return query;
 }
 
-// Carried: where the next tile stands, and the one behind it. Of listed keys then: which of the tile's own are named,
-// and the list's entries of the tile behind those two.
-KeyRing::Start LineRing::start(const TileWalk& walk) {
-  Start start;
+// Carried: where the next tile stands, and the one behind it. Of listed keys: where the next tile stands; of the one
+// behind it the list's entries and what the block table has for them, still on its way; which of the tile's own are
+// named; and the list's entries of the tile behind those.
+Values LineRing::start(const TileWalk& walk, const TakeQuery& take) {
   // On its way before the keys, which it would wait behind. More rows than an image has would have to come in turn.
   const bool in_image = rows_ <= attention::tile_keys;
+  Values query;
   if (in_image) {
     fetch_query();
   } else {
     const int fragment = language::wave_shape(kernel_).fragment_k();
-    start.query = attention::load_query(kernel_, latent_blocks_ * fragment, workgroup_.q, workgroup_);
+    query = attention::load_query(kernel_, latent_blocks_ * fragment, workgroup_.q, workgroup_);
     for (Value* rope : attention::load_query(kernel_, rope_blocks_ * fragment, workgroup_.q_rope, workgroup_))
-      start.query.push_back(rope);
+      query.push_back(rope);
   }
   Value* second = walk.ahead(walk.first(), 1);
-  const Values first_found = look_up(walk.first(), walk);
-  Values found = look_up(second, walk);
-  const Values third_found = look_up(walk.ahead(second, 1), walk);
+  Value* third = walk.ahead(second, 1);
   Value* first_image = kernel_.constant(0);
-  Value* fourth_listed = is_listed() ? listed(walk.ahead(second, 2), walk) : nullptr;
-  Transfers first_tile;
-  for (const std::size_t line : {0, 1})
-    for (auto& transfer : of_line(line, first_image, walk.first(), walk, first_found))
-      first_tile.push_back(std::move(transfer));
-  for (const auto& transfer : first_tile) transfer();
-
-  if (in_image) start.query = read_query(static_cast<int>(first_tile.size()));
+  Values first_found;
+  Values found;
+  Values third_found;
+  if (is_listed()) {
+    Values looked_up;
+    for (std::size_t tile = 0; tile < entries_ahead - 1; ++tile)
+      looked_up.push_back(pages_->looked_up(first_entries_[tile]));
+    first_found = {pages_->resolved(first_entries_[0], looked_up[0])};
+    found = {pages_->resolved(first_entries_[1], looked_up[1])};
+    third_found = {first_entries_[2], looked_up[2]};
+  } else {
+    first_found = look_up(walk.first(), walk);
+    found = look_up(second, walk);
+    third_found = look_up(third, walk);
+  }
+  Transfers first_line = of_line(0, first_image, walk.first(), walk, first_found);
+  // A walk of a list is short, and its query is there before its first keys: what memory's queue has no room for waits
+  // until registers have the query.
+  if (!is_listed())
+    for (auto& transfer : of_line(1, first_image, walk.first(), walk, first_found))
+      first_line.push_back(std::move(transfer));
+  for (const auto& transfer : first_line) transfer();
+  if (in_image) query = read_query(static_cast<int>(first_line.size()));
+  if (is_listed()) {
+    take(query);
+    for (const auto& transfer : of_line(1, first_image, walk.first(), walk, first_found)) transfer();
+  }
   for (const auto& transfer : early(other_image(first_image), second, walk, found)) transfer();
+  if (!is_listed()) take(query);
   found.insert(found.end(), third_found.begin(), third_found.end());
   if (is_listed()) {
     found.push_back(pages_->named(first_found.front()));
-    found.push_back(fourth_listed);
+    found.push_back(first_entries_[entries_ahead - 1]);
   }
   found.push_back(first_image);
-  start.carried = std::move(found);
-  return start;
+  return found;
 }
 
 // Each wave waits for its own transfers into the tile. Younger are the next one's early ones, which may stay on their
@@ -218,8 +261,17 @@ Values LineRing::whole(int /*buffer*/, Value* place, const TileWalk& walk, const
   if (between_products_) return carried;
   // Transfers from lanes' own addresses are flat instructions, which the backend counts as LDS reads, too: between such
   // reads it would wait for too few. So they go before them.
-  for (const auto& transfer : late(place, walk, carried)) transfer();
+  late_ = late(place, walk, carried);
+  std::ranges::reverse(late_);
+  begin_late(shares_rows_ && is_listed() ? late_when_whole : late_.size());
   return carried;
+}
+
+void LineRing::begin_late(std::size_t most) {
+  for (; most != 0 && !late_.empty(); --most) {
+    late_.back()();
+    late_.pop_back();
+  }
 }
 
 std::vector<std::function<void()>> LineRing::fetches(int /*buffer*/, Value* place, const TileWalk& walk,
@@ -244,17 +296,23 @@ Values LineRing::release(int /*buffer*/, Value* place, const TileWalk& walk, con
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
   Value* next = walk.ahead(place, images);
+  if (is_listed()) {
+    // Before the transfers: who waits for what is found here then waits for older ones. What the table answers is
+    // looked at when the tile behind has passed.
+    Value* found = resolved(carried);
+    Value* entry = carried[listed_at];
+    Value* looked_up = pages_->looked_up(entry);
+    Value* listed_behind = listed(walk.ahead(next, 2), walk);
+    const Values of_next = {found};
+    for (const auto& transfer : early(image_, next, walk, of_next)) transfer();
+    return {found, entry, looked_up, pages_->named(carried.front()), listed_behind, other_image(image_)};
+  }
   const auto behind = carried.begin() + static_cast<std::ptrdiff_t>(found_values(carried));
   Values found(behind, behind + static_cast<std::ptrdiff_t>(found_values(carried)));
   // Before the transfers: who waits for what is found here then waits for older ones.
-  const Values later = is_listed() ? Values{pages_->resolved(carried[listed_at])} : look_up(walk.ahead(next, 1), walk);
-  Value* listed_behind = is_listed() ? listed(walk.ahead(next, 2), walk) : nullptr;
+  const Values later = look_up(walk.ahead(next, 1), walk);
   for (const auto& transfer : early(image_, next, walk, found)) transfer();
   found.insert(found.end(), later.begin(), later.end());
-  if (is_listed()) {
-    found.push_back(pages_->named(carried.front()));
-    found.push_back(listed_behind);
-  }
   found.push_back(other_image(image_));
   return found;
 }
@@ -263,7 +321,7 @@ int LineRing::key_blocks_of_wave() const { return shares_rows_ ? 1 : KeyRing::ke
 
 std::vector<language::Accumulator> LineRing::all_scores(std::vector<language::Accumulator> own) {
   if (!shares_rows_) return own;
-  return scores_.exchange(own.front());
+  return scores_.exchange(own.front(), [&] { begin_late(late_.size()); });
 }
 
 OperandA LineRing::keys(int buffer, int key_block, int dim_block) {

@@ -30,7 +30,9 @@ class LineRing final : public KeyRing {
   LineRing& operator=(const LineRing&) = delete;
 
   int buffers() const override { return 1; }
-  Start start(const attention::TileWalk& walk) override;
+  language::Values start(const attention::TileWalk& walk, const TakeQuery& take) override;
+  bool may_end_unreleased() const override { return true; }
+  language::Values first_loads() const override { return first_entries_; }
   language::Values whole(int buffer, language::Value* place, const attention::TileWalk& walk,
                          const language::Values& carried) override;
   language::Values release(int buffer, language::Value* place, const attention::TileWalk& walk,
@@ -46,6 +48,10 @@ class LineRing final : public KeyRing {
 
  private:
   using Transfers = std::vector<std::function<void()>>;
+  // Of listed keys, of a walk's first tiles: asked for as early as their addresses are known.
+  static constexpr int entries_ahead = 4;
+  static language::Values first_entries(language::Kernel& kernel, const Workgroup& workgroup,
+                                        const std::optional<attention::KeyPages>& pages);
   // The rows of the query pass through the second image, before a tile of keys comes there.
   void fetch_query();
   language::Values read_query(int younger);
@@ -63,6 +69,10 @@ class LineRing final : public KeyRing {
   std::size_t early_count() const;
   language::Value* listed(language::Value* place, const attention::TileWalk& walk) const;
   std::size_t found_values(const language::Values& carried) const;
+  // Of listed keys, of the tile behind the next one: where they stand, as the table has answered since.
+  language::Value* resolved(const language::Values& carried) const;
+  // Late transfers that are still to be begun, up to so many.
+  void begin_late(std::size_t most);
   bool is_listed() const { return pages_ && pages_->is_listed(); }
 
   language::Kernel& kernel_;
@@ -75,11 +85,13 @@ class LineRing final : public KeyRing {
   ScoreExchange scores_;
   std::optional<attention::KeyPages> pages_;  // before the streams, which ask for it
   std::optional<attention::TilePages> tile_pages_;
+  language::Values first_entries_;
   bool shares_rows_;       // with a neighbour, who multiplies the scores of the other half of a tile
   bool between_products_;  // late transfers are begun
   // Of the tile that is worked on.
   language::Value* image_ = nullptr;  // where it stands: bytes behind the first tile of LDS, uniform
   language::Value* named_ = nullptr;
+  Transfers late_;  // still to be begun, the last one first
   attention::LineStream latent_;
   std::optional<attention::LineStream> rope_;
   std::optional<attention::KeyPages> no_pages_;

@@ -20,7 +20,7 @@ ScoreExchange::ScoreExchange(language::Kernel& kernel, const language::Lds& lds,
 
 Value* ScoreExchange::own_block() const { return kernel_.ir().CreateAnd(kernel_.wave(), kernel_.constant(1)); }
 
-std::vector<Accumulator> ScoreExchange::exchange(const Accumulator& own) const {
+std::vector<Accumulator> ScoreExchange::exchange(const Accumulator& own, const std::function<void()>& meanwhile) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   const int registers = own.layout.registers();
@@ -44,6 +44,7 @@ std::vector<Accumulator> ScoreExchange::exchange(const Accumulator& own) const {
   }
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
+  if (meanwhile) meanwhile();
 
   Value* even = ir.CreateAnd(kernel_.wave(), constant(~1));
   std::vector<Accumulator> all;

@@ -3,6 +3,7 @@
 // 0 … 31 and the odd one those of keys 32 … 63. Afterwards both have all, bit for bit as if each had multiplied them.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "codegen/language/lds.h"
@@ -27,8 +28,9 @@ class ScoreExchange {
   // Uniform: the wave's own block of 32 keys.
   language::Value* own_block() const;
   // Behind a barrier of its own. Before the next exchange another one must stand, for which waves have waited for their
-  // reads of LDS.
-  std::vector<language::Accumulator> exchange(const language::Accumulator& own) const;
+  // reads of LDS. `meanwhile`: emitted behind that barrier, where no read of LDS is under way.
+  std::vector<language::Accumulator> exchange(const language::Accumulator& own,
+                                              const std::function<void()>& meanwhile = {}) const;
 
  private:
   language::Kernel& kernel_;

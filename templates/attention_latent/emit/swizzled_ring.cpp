@@ -132,7 +132,7 @@ Values SwizzledRing::entries_behind(Value* place, const TileWalk& walk, Value* l
 }
 
 // Of the tile at the place: V's columns, of looked-up keys its entries and those of the next one, the rope.
-KeyRing::Start SwizzledRing::start(const TileWalk& walk) {
+Values SwizzledRing::start(const TileWalk& walk, const TakeQuery& take) {
   // On their way before the keys, which they would wait behind.
   Values query = attention::load_query(kernel_, latent_blocks_ * language::wave_shape(kernel_).fragment_k(),
                                        workgroup_.q, workgroup_);
@@ -145,7 +145,8 @@ KeyRing::Start SwizzledRing::start(const TileWalk& walk) {
     for (Value* value : entries_behind(walk.first(), walk, nullptr)) carried.push_back(value);
   }
   for (const auto& load : rope_loads(walk.tile_at(walk.first()), entries)) carried.push_back(load());
-  return {.query = std::move(query), .carried = std::move(carried)};
+  take(query);
+  return carried;
 }
 
 // Carried until the end of the tile: of looked-up keys the entries of the next one and of the one behind it.

@@ -32,7 +32,7 @@ class SwizzledRing final : public KeyRing {
   SwizzledRing& operator=(const SwizzledRing&) = delete;
 
   int buffers() const override { return 1; }
-  Start start(const attention::TileWalk& walk) override;
+  language::Values start(const attention::TileWalk& walk, const TakeQuery& take) override;
   language::Values whole(int buffer, language::Value* place, const attention::TileWalk& walk,
                          const language::Values& carried) override;
   language::Values release(int buffer, language::Value* place, const attention::TileWalk& walk,

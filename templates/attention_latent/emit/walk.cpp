@@ -10,6 +10,7 @@
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/lane_place.h"
+#include "codegen/language/loads_first.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/private_memory.h"
 #include "codegen/language/softmax.h"
@@ -112,13 +113,36 @@ class Walk {
     return like;
   }
 
-  State walk_tiles() {
-    const KeyRing::Start begun = ring_->start(walk_);
-    State start{.place = walk_.first(), .softmax = softmax_.initial(), .outputs = {}, .carried = begun.carried};
-    start.outputs = no_outputs();
-    if (!spec_.parts) begin_merged();
-    query_ = attention::query_operands(kernel_, workgroup_, matrix_, begun.query);
+  // The query as operands, in registers of accumulation.
+  void take_query(const Values& loaded) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Values query = loaded;
+    // Of a short walk: a scale is seldom negative, and a query has 144 registers whose signs would be changed by 0.
+    if (spec_.listed) {
+      Value* changes = ir.CreateICmpNE(workgroup_.query_sign, kernel_.constant(0));
+      query = language::if_uniform(kernel_, changes, language::Likelihood::rarely, query, [&](const Values& before) {
+        Values changed;
+        for (const OperandB& operand : attention::query_operands(kernel_, workgroup_, matrix_, before))
+          changed.push_back(operand.value);
+        return changed;
+      });
+      for (Value* value : query) query_.push_back(matrix_.operand_b(value, KOrder::contiguous));
+    } else {
+      query_ = attention::query_operands(kernel_, workgroup_, matrix_, query);
+    }
     for (OperandB& operand : query_) operand.value = language::in_accumulation_registers(kernel_, operand.value);
+  }
+
+  State walk_tiles() {
+    std::vector<Accumulator> outputs;
+    const Values carried = ring_->start(walk_, [&](const Values& query) {
+      outputs = no_outputs();
+      if (!spec_.parts) begin_merged();
+      take_query(query);
+    });
+    const State start{.place = walk_.first(), .softmax = softmax_.initial(), .outputs = outputs, .carried = carried};
+    // A walk of a list is a few thousand cycles.
+    if (spec_.listed) language::loads_first(kernel_, ring_->first_loads());
 
     const Values end = language::loop_in_phases(
         kernel_, ring_->buffers(), to_values(start),
@@ -129,7 +153,13 @@ class Walk {
           state.carried = ring_->whole(buffer, place, walk_, state.carried);
           state = attend(std::move(state), buffer, place);
           state.place = walk_.ahead(place, 1);
-          state.carried = ring_->release(buffer, place, walk_, state.carried);
+          // Behind the last tile of a short walk nothing is fetched.
+          if (spec_.listed && ring_->may_end_unreleased())
+            state.carried = language::if_uniform(
+                kernel_, walk_.exists(state.place), language::Likelihood::even, state.carried,
+                [&](const Values& carried) { return ring_->release(buffer, place, walk_, carried); });
+          else
+            state.carried = ring_->release(buffer, place, walk_, state.carried);
           return to_values(state);
         },
         [&](const Values& values) { return walk_.exists(from_values(start, values).place); });
