@@ -13,9 +13,6 @@
 namespace wavejit::language {
 namespace {
 
-// LLVM's AMDGPU address spaces.
-constexpr unsigned constant_space = 4;
-
 // Without these the backend adds 256 bytes of hidden arguments, the dispatch and queue pointers and packed work-item
 // ids. The code generator alone infers none of them; in a clang build the middle-end does.
 constexpr const char* not_needed[] = {

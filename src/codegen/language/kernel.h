@@ -34,6 +34,9 @@ using llvm::Value;
 // Values that travel together: through a branch, or round a loop.
 using Values = std::vector<Value*>;
 
+// LLVM's AMDGPU address space of what no kernel writes; kernel arguments lie in it.
+inline constexpr unsigned constant_space = 4;
+
 struct KernelOptions {
   std::string name;
   int threads = 0;         // exact workgroup size

@@ -19,8 +19,6 @@ using llvm::BasicBlock;
 using llvm::Instruction;
 using llvm::LoadInst;
 
-constexpr unsigned constant_space = 4;
-
 bool is_scalar_load(const Instruction& instruction) {
   const auto* load = llvm::dyn_cast<LoadInst>(&instruction);
   return load != nullptr && !load->isVolatile() && load->getPointerAddressSpace() == constant_space;

@@ -19,7 +19,7 @@ using families::range_of;
 using refusal::bad;
 using refusal::refuse;
 
-Result<void> check_scale(const Named& named, const wavejit_attention_forward_arguments& call,
+Result<void> check_scale_tensor(const Named& named, const wavejit_attention_forward_arguments& call,
                          const AttentionProblem& problem) {
   const wavejit_tensor& t = *named.tensor;
   if (t.data == nullptr) return {};
@@ -50,8 +50,8 @@ Result<void> check_scale(const Named& named, const wavejit_attention_forward_arg
 Result<void> check_cache_scales(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem) {
   if (call.k_scale.data == nullptr && call.v_scale.data == nullptr) [[likely]]
     return {};
-  if (auto good = check_scale({"k_scale", &call.k_scale}, call, problem); !good) return good;
-  return check_scale({"v_scale", &call.v_scale}, call, problem);
+  if (auto good = check_scale_tensor({"k_scale", &call.k_scale}, call, problem); !good) return good;
+  return check_scale_tensor({"v_scale", &call.v_scale}, call, problem);
 }
 
 }  // namespace wavejit::attention_forward
