@@ -20,7 +20,7 @@ using refusal::bad;
 using refusal::refuse;
 
 Result<void> check_scale_tensor(const Named& named, const wavejit_attention_forward_arguments& call,
-                         const AttentionProblem& problem) {
+                                const AttentionProblem& problem) {
   const wavejit_tensor& t = *named.tensor;
   if (t.data == nullptr) return {};
   if (problem.shape.cache == CacheType::as_queries)

@@ -104,7 +104,9 @@ constexpr SpecRule rules[] = {
     {[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.has(Modifier::bias); },
      [](const Asked&) { return std::string("queries=e4m3 has no kernel with a bias; accepted: no bias"); }},
     {[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.cache != CacheType::as_queries; },
-     [](const Asked&) { return std::string("queries=e4m3 is of K and V, too; accepted: queries=e4m3 without cache="); }},
+     [](const Asked&) {
+       return std::string("queries=e4m3 is of K and V, too; accepted: queries=e4m3 without cache=");
+     }},
     {[](const Asked& asked) {
        return asked.spec.cache != CacheType::as_queries && encoding_of(asked.spec.key_type()) != asked.target.fp8;
      },
