@@ -50,7 +50,8 @@ language::Strand NarrowLines::write(int buffer, const Values& loaded) {
 language::Strand NarrowLines::widen(const Values& loaded, Values& units) const {
   language::Strand strand;
   llvm::Type* unit_type = kernel_.vector(kernel_.i32(), unit_bytes / 4);
-  units.assign(static_cast<std::size_t>(loads() * units_of_load()), llvm::PoisonValue::get(unit_type));
+  units.assign(static_cast<std::size_t>(loads()) * static_cast<std::size_t>(units_of_load()),
+               llvm::PoisonValue::get(unit_type));
   for (std::size_t unit = 0; unit < units.size(); ++unit)
     for (int pair = 0; pair < 2; ++pair)
       strand.add(
@@ -69,7 +70,9 @@ language::Strand NarrowLines::widen(const Values& loaded, Values& units) const {
 void NarrowLines::write_units(int buffer, const Values& units) {
   for (int i = 0; i < loads(); ++i)
     for (int half = 0; half < units_of_load(); ++half)
-      write_unit(buffer, i, half, units[static_cast<std::size_t>((i * units_of_load()) + half)]);
+      write_unit(buffer, i, half,
+                 units[(static_cast<std::size_t>(i) * static_cast<std::size_t>(units_of_load())) +
+                       static_cast<std::size_t>(half)]);
 }
 
 void NarrowLines::write_unit(int buffer, int load, int half, Value* unit) {

@@ -28,8 +28,8 @@ Geometry geometry_of(const IndexerProblem& problem, std::uint32_t sequences, std
   constexpr std::uint32_t all_waves = shared_rows_shift;
   Geometry geometry = {.rows_shift = problem.shape.shared || rows >= scores_waves ? all_waves : rows >= 2 ? 1U : 0U};
   const std::uint64_t tiles = parts(problem.key_length, tile_keys);
-  const std::uint64_t places =
-      static_cast<std::uint64_t>(board.compute_units * scores_waves_per_simd(problem.shape.blocks));
+  const std::uint64_t places = static_cast<std::uint64_t>(board.compute_units) *
+                               static_cast<std::uint64_t>(scores_waves_per_simd(problem.shape.blocks));
   const std::uint64_t groups =
       sequences * ((std::uint64_t{rows} + (1U << geometry.rows_shift) - 1) >> geometry.rows_shift);
   const std::uint64_t runs_of_group = std::uint64_t{scores_waves} >> geometry.rows_shift;
