@@ -121,6 +121,14 @@ void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> ke
            1);
 }
 
+// Units of block lists are walked in an order of their own, and the last one, which may lack tiles, anywhere in it: the
+// grid has all tiles of every unit.
+std::uint32_t AttentionCall::rows_of_grid(const ForwardKernel& spec) const {
+  if (!spec.block_lists) [[likely]]
+    return problem_.query_length;
+  return (problem_.query_length + problem_.lists.rows - 1) / problem_.lists.rows * problem_.lists.rows;
+}
+
 Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                                  families::LaunchPlan& plan) {
   if (splits_.few_rows != 0) [[unlikely]]
@@ -131,8 +139,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   const std::uint32_t first = first_sequence();
   const std::uint32_t batch =
       rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
-  const LaunchGeometry geometry = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
-                                                  splits_.splits, problem_.group());
+  const LaunchGeometry geometry =
+      launch_geometry(spec, target_, batch, problem_.query_heads, rows_of_grid(spec), splits_.splits, problem_.group());
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
   fill(spec, splits_.splits, memory, arguments_.all);

@@ -46,6 +46,7 @@ class AttentionCall final : public families::Call {
   families::Launch with_scales(const ForwardKernel& spec, const families::Launch& launch,
                                std::optional<CacheArguments>& kept) const;
   std::uint32_t first_sequence() const { return round * splits_.sequences_a_round; }
+  std::uint32_t rows_of_grid(const ForwardKernel& spec) const;
   void plan_lists(const ForwardKernel& spec, const void* memory, families::LaunchPlan& plan);
 
   const wavejit_attention_forward_arguments& call_;
