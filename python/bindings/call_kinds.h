@@ -45,7 +45,8 @@ struct Kind<wavejit_attention_forward_arguments> {
   static constexpr std::array tensors{
       TensorField<A>{"q", &A::q},       TensorField<A>{"k", &A::k},         TensorField<A>{"v", &A::v},
       TensorField<A>{"o", &A::o},       TensorField<A>{"lse", &A::lse},     TensorField<A>{"bias", &A::bias},
-      TensorField<A>{"sink", &A::sink}, TensorField<A>{"alibi", &A::alibi},
+      TensorField<A>{"sink", &A::sink}, TensorField<A>{"alibi", &A::alibi}, TensorField<A>{"k_scale", &A::k_scale},
+      TensorField<A>{"v_scale", &A::v_scale},
   };
   static constexpr std::array numbers{
       NumberField<A>{"scale", &A::scale},

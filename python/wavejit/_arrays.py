@@ -72,7 +72,7 @@ class DeviceArray:
 
     @property
     def dtype(self) -> str:
-        """ "fp16", "bf16", "fp32" or "int32"."""
+        """ "fp16", "bf16", "fp32", "int32", or of 8 bits "e4m3", "e5m2", "e4m3_fnuz", "e5m2_fnuz"."""
         return self._dtype.name
 
     @property
@@ -184,23 +184,24 @@ class DeviceArray:
         """A copy in host memory, once the device has done all its work.
 
         bf16 becomes ml_dtypes' bfloat16 if that is installed. Without it: `numpy("float32")` widens exactly,
-        `numpy("uint16")` gives the bits.
+        `numpy("uint16")` gives the bits. Floats of 8 bits likewise, with `numpy("uint8")`.
         """
         import numpy
 
         self._require("array")
         wanted = None if dtype is None else numpy.dtype(dtype)
-        if wanted is None and self._dtype is _dtypes.BF16:
-            wanted = _bfloat16()
+        foreign = self._dtype is _dtypes.BF16 or self._dtype in _dtypes.EIGHT_BITS
+        if wanted is None and foreign:
+            wanted = _of_ml_dtypes(self._dtype)
             if wanted is None:
-                raise InvalidArgument('numpy(): numpy has no bf16 without ml_dtypes; accepted: numpy("float32"), numpy("uint16")')
+                raise InvalidArgument(f'numpy(): numpy has no {self.dtype} without ml_dtypes; accepted: numpy("float32"), numpy("{self._dtype.host}")')
         bits = self._host_elements()
         if wanted is None or wanted == bits.dtype:
             return bits
-        if self._dtype is _dtypes.BF16:
-            if wanted.name == "bfloat16":
+        if foreign:
+            if wanted.name in self._dtype.aliases:
                 return bits.view(wanted)
-            bits = (bits.astype(numpy.uint32) << 16).view(numpy.float32)
+            bits = (bits.astype(numpy.uint32) << 16).view(numpy.float32) if self._dtype is _dtypes.BF16 else _dtypes.widened(bits, self._dtype)
         return bits.astype(wanted)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
@@ -266,14 +267,14 @@ class DeviceArray:
                                       list(self._strides), _device.ROCM, self._engine.ordinal, versioned)
 
 
-def _bfloat16() -> Any:
+def _of_ml_dtypes(dtype: DType) -> Any:
     import numpy
 
     try:
         import ml_dtypes  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         return None
-    return numpy.dtype(ml_dtypes.bfloat16)
+    return numpy.dtype(getattr(ml_dtypes, dtype.aliases[0]))
 
 
 def allocate(engine: OpenedDevice, shape: Sequence[int], dtype: DType) -> DeviceArray:
@@ -311,7 +312,7 @@ def upload(engine: OpenedDevice, elements: numpy.ndarray, dtype: DType, row_mult
 def host_elements(given: Any, field: str, dtype: DType | None) -> numpy.ndarray | None:
     """What lies in host memory, in the type that numpy has for it; None: it is no array of the host's.
 
-    `dtype` says what 16-bit integers mean (the bits of bf16 or fp16).
+    `dtype` says what integers of 8 and 16 bits mean (the bits of bf16 or fp16, of e4m3 and its like).
     """
     found = _host_elements(given, field, dtype)
     return None if found is None else found[0]
@@ -327,6 +328,8 @@ def _host_elements(given: Any, field: str, dtype: DType | None, accepted: Sequen
             raise InvalidArgument(f"{field}: dtype {given.dtype} in foreign byte order; accepted: the machine's own")
         if dtype is not None and given.dtype in (numpy.uint16, numpy.int16) and dtype.bits == 16:
             return given.view(dtype.host), dtype
+        if dtype in _dtypes.EIGHT_BITS and given.dtype in (numpy.uint8, numpy.int8):
+            return given.view(numpy.uint8), dtype
         if dtype is _dtypes.INT32 and given.dtype.kind in "iu":
             return _integers(given, field), dtype
         if given.dtype in (numpy.uint16, numpy.int16) and _dtypes.BF16 in accepted:
@@ -340,7 +343,7 @@ def _host_elements(given: Any, field: str, dtype: DType | None, accepted: Sequen
     code, bits, lanes = tensor.dtype
     if dtype is _dtypes.INT32 and (code, bits, lanes) == (0, 64, 1):
         return _integers(_over(tensor, "int64"), field), dtype
-    kind = _dtypes.of_dlpack(*tensor.dtype, field, accepted)
+    kind = _dtypes.of_dlpack(*tensor.dtype, field, accepted if dtype is None else (dtype,))
     _same_type(field, kind, dtype)
     return _over(tensor, kind.host), kind
 

@@ -205,24 +205,28 @@ class Call:
 # What Python calls otherwise than C.
 _C_NAMES = {"out": "o", "sinks": "sink", "d_out": "d_o", "d_sinks": "d_sink"}
 BSHD = "[batch, length, heads, head dim]"
-VECTORISED_K = "[pages, heads, head dim / 8, page size, 8]"
-VECTORISED_V = "[pages, heads, head dim, page size], or [pages, heads, page size / 8, head dim, 8]"
-UNIT = 8
+UNIT_BYTES = 16
+
+
+def _vectorised(field: str, unit: int) -> str:
+    if field == "k":
+        return f"[pages, heads, head dim / {unit}, page size, {unit}]"
+    return f"[pages, heads, head dim, page size], or [pages, heads, page size / {unit}, head dim, {unit}]"
 
 
 def _units(field: str, array: DeviceArray) -> Order:
     """Vectorised pages as the C call describes them: [pages, page size, heads, head dim], and the strides inside 16 bytes."""
     shape, strides = array.shape, array.strides
-    within = (shape[3], 1) if array.ndim == 4 else (UNIT * shape[3], UNIT, 1)
-    if strides[2:] != within or shape[4:] not in ((), (UNIT,)):
-        raise InvalidArgument(f"{field}: shape {shape}, strides {strides}; accepted: {VECTORISED_K if field == 'k' else VECTORISED_V}, "
-                              "a head's part of a page dense")
+    unit = UNIT_BYTES // array._dtype.bytes
+    within = (shape[3], 1) if array.ndim == 4 else (unit * shape[3], unit, 1)
+    if strides[2:] != within or shape[4:] not in ((), (unit,)):
+        raise InvalidArgument(f"{field}: shape {shape}, strides {strides}; accepted: {_vectorised(field, unit)}, a head's part of a page dense")
     if field == "k":
-        keys, dims, steps = shape[3], UNIT * shape[2], (UNIT, 1)
+        keys, dims, steps = shape[3], unit * shape[2], (unit, 1)
     elif array.ndim == 4:
         keys, dims, steps = shape[3], shape[2], (1, shape[3])
     else:
-        keys, dims, steps = UNIT * shape[2], shape[3], (1, UNIT)
+        keys, dims, steps = unit * shape[2], shape[3], (1, unit)
     return (shape[0], keys, shape[1], dims), (strides[0], steps[0], strides[1], steps[1])
 
 
@@ -325,13 +329,14 @@ class AttentionForwardCall(SequencesCall):
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_v: Any = None,
-                 second_indices: Any = None, second_counts: Any = None, workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait",
-                 dtype: Any = None, stream: object = None) -> None:
+                 second_indices: Any = None, second_counts: Any = None, k_scale: Any = None, v_scale: Any = None, workspace: DeviceArray | None = None,
+                 check_lengths: bool = False, compile: str = "wait", dtype: Any = None, cache_dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
         queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
         alike = (queries._dtype,)
-        keys, value_dim = self._keys_and_values(k, v, element, block_table is not None, alike)
+        cache = _cache_type(k, element, cache_dtype, queries._dtype)
+        keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (*alike, *_dtypes.EIGHT_BITS))
         sizes = (*queries.shape[:3], value_dim)
         if out is None or isinstance(out, str):
             given_out = _arrays.allocate(engine, sizes, queries._dtype if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)))
@@ -349,7 +354,9 @@ class AttentionForwardCall(SequencesCall):
         if lists is not None:
             self._lists(lists)
         list_heads = self._key_lists(queries, indices, counts, slots, keys.shape[2])
-        self._second_list(queries, {"second_k": second_k, "second_v": second_v}, second_indices, second_counts, list_heads, element, alike)
+        self._second_list(queries, {"second_k": second_k, "second_v": second_v}, second_indices, second_counts, list_heads, cache, (keys._dtype,))
+        self._cache_scale("k_scale", k_scale)
+        self._cache_scale("v_scale", v_scale)
         self._modifiers(queries, bias, alibi, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
         self._mask(causal, window, causal_prefix)
@@ -362,9 +369,10 @@ class AttentionForwardCall(SequencesCall):
         """k, and the head dim of v. Pages of 5 dimensions are vectorised, and those of v say in which order."""
         if not paged or len(getattr(k, "shape", ())) != 5:
             keys = self._tensor("k", k, element, shape=BSHD, dimensions=(4,), accepted=alike)
-            return keys, self._tensor("v", v, element, shape=BSHD, dimensions=(4,), accepted=alike).shape[3]
-        keys = self._tensor("k", k, element, shape=VECTORISED_K, dimensions=(5,), order=_units, accepted=alike)
-        values = self._tensor("v", v, element, shape=VECTORISED_V, dimensions=(4, 5), order=_units, accepted=alike)
+            return keys, self._tensor("v", v, element, shape=BSHD, dimensions=(4,), accepted=(keys._dtype,)).shape[3]
+        unit = UNIT_BYTES // (element or _dtypes.FP16).bytes
+        keys = self._tensor("k", k, element, shape=_vectorised("k", unit), dimensions=(5,), order=_units, accepted=alike)
+        values = self._tensor("v", v, element, shape=_vectorised("v", unit), dimensions=(4, 5), order=_units, accepted=(keys._dtype,))
         self._call.set_number("page_layout", values.ndim - 3)
         return keys, values.shape[values.ndim - 2]
 
@@ -517,6 +525,19 @@ class AttentionForwardCall(SequencesCall):
         self._call.set_address(field, array._address)
         return array
 
+    def _cache_scale(self, field: str, given: Any) -> None:
+        """A number, one element, [heads], [batch, heads], or what C has: [batch or 1, 1, heads or 1, 1]."""
+        if given is None:
+            return
+        array = _scale_array(self._engine, field, given, self._stream)
+        if array.size == 1:
+            array = array._view(array._address, (1, 1, 1, 1), (1, 1, 1, 1))
+        elif array.ndim == 1:
+            array = array[None, None, :, None]
+        elif array.ndim == 2:
+            array = array[:, None, :, None]
+        self._tensor(field, array, _dtypes.FP32, shape="[heads], [batch, heads] or [batch or 1, 1, heads or 1, 1]", dimensions=(4,))
+
     def _modifiers(self, queries: DeviceArray, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
         if bias is not None:
             self._bias(queries, bias, element)
@@ -529,6 +550,23 @@ class AttentionForwardCall(SequencesCall):
 
     def _lse(self, queries: DeviceArray, lse: Any) -> Any:
         return _row_sums(self, lse, (queries.shape[0], queries.shape[2], queries.shape[1]))
+
+
+def _cache_type(k: Any, element: DType | None, cache_dtype: Any, of_queries: DType) -> DType | None:
+    """Of k and v: what the caller says, what k says of 8 bits, else q's."""
+    if cache_dtype is not None:
+        return _dtypes.named(cache_dtype, "cache_dtype", (of_queries, *_dtypes.EIGHT_BITS))
+    return _dtypes.eight_bits(k) or element
+
+
+def _scale_array(engine: OpenedDevice, field: str, given: Any, stream: int) -> DeviceArray:
+    """On the device. Numbers of the host are copied there, whatever the device; an array says fp32."""
+    import numpy
+
+    if isinstance(given, (int, float, numpy.floating, list, tuple)):
+        given = numpy.asarray(given, numpy.float32)
+    array, _ = _arrays.on_device(engine, given, field, stream, _dtypes.FP32, copies=True)
+    return array
 
 
 def _bias_type(bias: Any, element: DType | None) -> DType | None:

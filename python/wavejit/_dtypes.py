@@ -27,14 +27,21 @@ FP16 = DType("fp16", 1, 2, 16, "float16", ("float16", "half"))
 BF16 = DType("bf16", 2, 4, 16, "uint16", ("bfloat16",))
 FP32 = DType("fp32", 3, 2, 32, "float32", ("float32", "float"))
 INT32 = DType("int32", 0, 0, 32, "int32")
-ALL = (FP16, BF16, FP32, INT32)
+# Elements of caches of 8 bits. The same byte is another number in another of them: nothing takes one for the other.
+E4M3 = DType("e4m3", 4, 10, 8, "uint8", ("float8_e4m3fn",))
+E5M2 = DType("e5m2", 5, 12, 8, "uint8", ("float8_e5m2",))
+E4M3_FNUZ = DType("e4m3_fnuz", 6, 11, 8, "uint8", ("float8_e4m3fnuz",))
+E5M2_FNUZ = DType("e5m2_fnuz", 7, 13, 8, "uint8", ("float8_e5m2fnuz",))
+EIGHT_BITS = (E4M3, E5M2, E4M3_FNUZ, E5M2_FNUZ)
+ALL = (FP16, BF16, FP32, INT32, *EIGHT_BITS)
 ELEMENTS = (FP16, BF16, FP32)
 NARROW = (FP16, BF16)  # of q, k and v
+UINT8, INT8 = (1, 8, 1), (0, 8, 1)  # DLPack's
 _BY_NAME = {name: dtype for dtype in ALL for name in (dtype.name, *dtype.aliases)}
 _BY_CODE = {(dtype.code, dtype.bits): dtype for dtype in ALL}
-# What DLPack calls types of 8 bits and fewer (dlpack.h); nothing here takes them.
-_OF_DLPACK_ONLY = {7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz", 12: "float8_e5m2",
-           13: "float8_e5m2fnuz", 14: "float8_e8m0fnu", 15: "float6_e2m3fn", 16: "float6_e3m2fn", 17: "float4_e2m1fn"}  # fmt: skip
+# What else DLPack has a name for (dlpack.h); nothing here takes them.
+_OF_DLPACK_ONLY = {7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 14: "float8_e8m0fnu", 15: "float6_e2m3fn", 16: "float6_e3m2fn",
+                   17: "float4_e2m1fn"}
 
 
 def names_of(dtypes: Iterable[DType]) -> str:
@@ -53,8 +60,40 @@ def named(given: Any, field: str = "dtype", accepted: Iterable[DType] = ALL) -> 
     return found
 
 
+def widened(bits: Any, dtype: DType) -> Any:
+    """Elements of 8 bits in fp32, exactly: numpy's uint8 → float32."""
+    import numpy
+
+    mantissa_bits = 3 if dtype in (E4M3, E4M3_FNUZ) else 2
+    bytes_ = numpy.arange(256)
+    mantissa, exponent = bytes_ & ((1 << mantissa_bits) - 1), (bytes_ & 0x7F) >> mantissa_bits
+    fnuz = dtype in (E4M3_FNUZ, E5M2_FNUZ)
+    bias = (1 << (6 - mantissa_bits)) - (0 if fnuz else 1)
+    values = numpy.ldexp(mantissa + ((exponent > 0) << mantissa_bits), numpy.maximum(exponent, 1) - bias - mantissa_bits)
+    if fnuz:
+        values[0x80] = numpy.nan
+    elif dtype is E4M3:
+        values[[0x7F, 0xFF]] = numpy.nan
+    else:
+        top = exponent == 31
+        values[top] = numpy.where(mantissa[top] == 0, numpy.inf, numpy.nan)
+    return numpy.where(bytes_ < 0x80, values, -values).astype(numpy.float32)[bits]
+
+
+def eight_bits(given: Any) -> DType | None:
+    """The type of 8 bits that an array says it has, numpy's with ml_dtypes, torch's, a DeviceArray's; None: another type, or none."""
+    told = getattr(given, "dtype", "")
+    name = told if isinstance(told, str) else getattr(told, "name", None) or str(told)
+    found = _BY_NAME.get(name.removeprefix("torch."))
+    return found if found in EIGHT_BITS else None
+
+
 def of_dlpack(code: int, bits: int, lanes: int, field: str, accepted: Iterable[DType] = ALL) -> DType:
     found = _BY_CODE.get((code, bits)) if lanes == 1 else None
+    if (code, bits, lanes) in (UINT8, INT8):
+        accepted = tuple(accepted)
+        if len(accepted) == 1 and accepted[0] in EIGHT_BITS:  # the caller says what the bytes are
+            return accepted[0]
     if found is None:
         kinds = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat", 5: "complex", 6: "bool"}
         name = _OF_DLPACK_ONLY.get(code) or f"{kinds.get(code, f'kind {code} of ')}{bits}"

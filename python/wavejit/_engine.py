@@ -249,10 +249,15 @@ class Engine:
         before this returns.
 
         q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], out [B, Sq, Hq, Dv]
-            fp16 or bf16, all alike. Hq is a multiple of Hkv. Another order of dimensions is a view (`permute`).
+            fp16 or bf16, all alike; k and v may be e4m3 or e5m2 on gfx950, e4m3_fnuz or e5m2_fnuz on gfx942. Hq is a multiple of Hkv. Another order of dimensions is a view (`permute`).
             out may be fp32, "fp32" for a new one: each element as it is before rounding.
         dtype
             "bf16": 16-bit integers of numpy are the bits of bf16.
+        cache_dtype
+            "e4m3": 8-bit integers of k and v, numpy's or another library's, are the bits of e4m3; and so on.
+        k_scale, v_scale
+            Of k and v of 8 bits: a number, or fp32 [Hkv], [B, Hkv] or [B or 1, 1, Hkv or 1, 1] on the device, which kernels read there.
+            A key counts k_scale times, a value v_scale times what its bits say.
         scale
             1 / sqrt(D) by default.
         causal, window, causal_prefix
@@ -270,7 +275,7 @@ class Engine:
         block_table [B, columns], table_starts [B + 1]
             k and v are pages [pages, page size, Hkv, D]; key n of b is in page block_table[b][n // page size]. With
             table_starts the table is one list. Needs key_lengths. Vectorised pages are k [pages, Hkv, D / 8, page size, 8]
-            with v [pages, Hkv, Dv, page size] or [pages, Hkv, page size / 8, Dv, 8].
+            with v [pages, Hkv, Dv, page size] or [pages, Hkv, page size / 8, Dv, 8]: 16 bytes, so 16 in place of 8 where k and v have 8 bits.
         max_query_length, max_key_length
             The longest sequence: of packed rows and of pages, where the numbers lie on the device. Numbers that are given
             as lists or numpy arrays are copied to the device, and the longest is found.

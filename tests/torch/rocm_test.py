@@ -197,6 +197,23 @@ class Road(Case):
             self.close(host(out)[b], exact)
             self.close(host(lse)[b], exact_lse)
 
+    def test_caches_of_8_bits_are_read_as_they_lie(self):
+        formats = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}
+        shapes = len(ENGINE._plans)
+        for dtype, name in formats.items():
+            for _ in range(2):
+                q, (k, v) = draw(2, 1, 4, 64), (RANDOM.integers(0, 0x48, (2, 45, 2, 64), numpy.uint8) for _ in range(2))
+                scales = RANDOM.uniform(0.5, 2, (2, 2)).astype(numpy.float32)
+                arrays = [ENGINE.array(each, name) for each in (k, v)]
+                exact = ENGINE.attention_forward(ENGINE.array(q), *arrays, causal=True, k_scale=ENGINE.array(scales), v_scale=ENGINE.array(scales[0]))
+                cache, of_q, of_scales = [tensor_of(each) for each in arrays], rocm(q), [rocm(scales), rocm(scales[0])]
+                self.assertEqual(cache[0].dtype, dtype)
+                clones = mock.Mock(side_effect=AssertionError("copied"))
+                with mock.patch.object(torch.Tensor, "contiguous", clones), mock.patch.object(torch.Tensor, "clone", clones):
+                    out = wavejit.torch.flash_attn_with_kvcache(of_q, *cache, causal=True, k_descale=of_scales[0], v_descale=of_scales[1])
+                self.assertTrue(numpy.array_equal(host(out).view(numpy.uint16), exact.numpy().view(numpy.uint16)))
+        self.assertEqual(len(ENGINE._plans), shapes + 2)
+
     def test_a_shape_seen_before_reads_other_memory(self):
         shapes = len(ENGINE._plans)
         for _ in range(3):

@@ -142,8 +142,10 @@ class Refused(Case):
         for other in (torch.float32, torch.float64, torch.float8_e4m3fn, torch.int32):
             each = q.to(other)
             self.refuses(rf"^query: dtype {other}; accepted: torch\.float16, torch\.bfloat16$", each, each, each)
-            self.refuses(rf"^key: dtype {other}; accepted: torch\.float16, q's$", q, each, q)
-        self.refuses(r"^value: dtype torch\.bfloat16; accepted: torch\.float16, q's$", q, q, q.bfloat16())
+            if other is not torch.float8_e4m3fn:
+                self.refuses(rf"^key: dtype {other}; accepted: torch\.float16, q's, torch\.float8_e4m3fn, ", q, each, q)
+        for key, other in ((q, torch.bfloat16), (q, torch.float8_e4m3fn), (q.to(torch.float8_e4m3fn), torch.float16)):
+            self.refuses(rf"^value: dtype {other}; accepted: {key.dtype}, k's$", q, key, q.to(other))
         for others in ((q.numpy(), q, q), (q, q.numpy(), q), (q, q, [1.0])):
             self.refuses("^(query|key|value): a (numpy.ndarray|builtins.list); accepted: a torch tensor", *others, error=TypeError)
         self.refuses("^attn_mask: a numpy.ndarray; accepted: a torch tensor", q, q, q, attn_mask=q.numpy(), error=TypeError)

@@ -11,7 +11,7 @@ from . import _faces
 from ._operators import attention_forward_lse, called, called_by_operator, tensors_only
 
 # What the operators' words are called here.
-DENSE = {"scale": "softmax_scale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
+DENSE = {"scale": "softmax_scale", "k_scale": "k_descale", "v_scale": "v_descale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
 PACKED = {**DENSE, "query_starts": "cu_seqlens_q", "key_starts": "cu_seqlens_k", "key_lengths": "cu_seqlens_k", "max_query_length": "max_seqlen_q",
           "max_key_length": "max_seqlen_k"}
 DENSE_QKV = {**DENSE, "q": "qkv", "k": "qkv", "v": "qkv"}
@@ -24,11 +24,12 @@ CACHE = {**DENSE, "k": "k_cache", "v": "v_cache", "key_lengths": "cache_seqlens"
 
 def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
                     window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None, deterministic: bool = False,
-                    return_attn_probs: bool = False) -> Any:
+                    return_attn_probs: bool = False, q_descale: torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
+                    v_descale: float | torch.Tensor | None = None) -> Any:
     """softmax(scale · q·kᵀ + mask) · v of sequences that are alike in length.
 
     q [B, Sq, Hq, D], k and v [B, Sk, Hkv, D] → [B, Sq, Hq, D]
-        fp16 or bf16; Hq is a multiple of Hkv.
+        fp16 or bf16; Hq is a multiple of Hkv. k and v may be float8: e4m3fn and e5m2 on gfx950, e4m3fnuz and e5m2fnuz on gfx942.
     dropout_p
         0: there is none here.
     causal, window_size
@@ -41,6 +42,9 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
         Every call is.
     return_attn_probs
         (out, LSE [B, Hq, Sq] fp32, None): of dropout's probabilities there are none. A row that sees no key is 0, its LSE −∞.
+    k_descale, v_descale
+        Of k and v in float8: what their bits count, a number, or fp32 of one element, [Hkv] or [B, Hkv] on q's device, which kernels
+        read there. A number becomes a tensor in each call. q_descale is refused: q has 16 bits.
 
     >>> import torch, wavejit.torch
     >>> engine = wavejit.torch.use("sim:gfx950")
@@ -49,14 +53,16 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
     >>> out.shape, out.max().item()
     (torch.Size([1, 16, 2, 64]), 1.0)
     """
-    words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes)
+    words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes) | _descales(q, q_descale, k_descale, v_descale)
     return _dense(DENSE, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 
 def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor, max_seqlen_q: int,
                            max_seqlen_k: int, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
                            window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
-                           deterministic: bool = False, return_attn_probs: bool = False, block_table: torch.Tensor | None = None) -> Any:
+                           deterministic: bool = False, return_attn_probs: bool = False, block_table: torch.Tensor | None = None,
+                           q_descale: torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
+                           v_descale: float | torch.Tensor | None = None) -> Any:
     """Sequences one after the other: b has rows cu_seqlens_q[b] … cu_seqlens_q[b + 1] − 1 of q, and the like of k and v.
 
     q [total, Hq, D], k and v [total, Hkv, D] → [total, Hq, D]
@@ -76,7 +82,7 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     >>> wavejit.torch.flash_attn_varlen_func(rows, rows, rows, starts, starts, 15, 15, causal=True).shape
     torch.Size([20, 2, 64])
     """
-    words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes)
+    words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes) | _descales(q, q_descale, k_descale, v_descale)
     words["query_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1)
     starts = _int32("cu_seqlens_k", cu_seqlens_k, 1)
     words |= {"max_query_length": max_seqlen_q, "max_key_length": max_seqlen_k}
@@ -165,12 +171,15 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
                             cache_seqlens: int | torch.Tensor | None = None, cache_batch_idx: torch.Tensor | None = None,
                             cache_leftpad: torch.Tensor | None = None, block_table: torch.Tensor | None = None, softmax_scale: float | None = None,
                             causal: bool = False, window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, rotary_interleaved: bool = True,
-                            alibi_slopes: torch.Tensor | None = None, num_splits: int = 0, return_softmax_lse: bool = False) -> Any:
+                            alibi_slopes: torch.Tensor | None = None, num_splits: int = 0, return_softmax_lse: bool = False,
+                            q_descale: torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
+                            v_descale: float | torch.Tensor | None = None) -> Any:
     """Queries over a cache that has their keys already: decode, or the next piece of a prompt.
 
     q [B, Sq, Hq, D] → [B, Sq, Hq, D]
     k_cache, v_cache [B, S, Hkv, D]; with block_table pages [pages, page size, Hkv, D]
-        Read, never written. New keys come there before the call: k, v, rotary_cos and rotary_sin are refused.
+        Read, never written. New keys come there before the call: k, v, rotary_cos and rotary_sin are refused. In float8 half as large,
+        with k_descale and v_descale as in `flash_attn_func`: q's type is not the cache's.
     cache_seqlens
         How many keys each sequence has: a number, or [B] int32 on q's device. None: all of a dense cache.
     cache_leftpad [B] int32
@@ -191,13 +200,16 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     >>> lengths = torch.tensor([7, 48], dtype=torch.int32)
     >>> wavejit.torch.flash_attn_with_kvcache(q, cache, cache, cache_seqlens=lengths, causal=True).shape
     torch.Size([2, 1, 4, 64])
+    >>> bytes_ = cache.to(torch.float8_e4m3fn)    # gfx950's; gfx942 has torch.float8_e4m3fnuz
+    >>> wavejit.torch.flash_attn_with_kvcache(q, bytes_, bytes_, cache_seqlens=lengths, causal=True, k_descale=0.5, v_descale=2.0).max().item()
+    2.0
     """
     for field, given in (("k", k), ("v", v), ("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)):
         if given is not None:
             raise InvalidArgument(f"{field}: given; accepted: None. New keys are rotated and written to the cache before the call")
     if cache_batch_idx is not None:
         raise InvalidArgument("cache_batch_idx: given; accepted: None, with k_cache and v_cache in the order of q")
-    words = _words(q, k_cache, v_cache, 0.0, window_size, softcap, alibi_slopes, "k_cache", "v_cache")
+    words = _words(q, k_cache, v_cache, 0.0, window_size, softcap, alibi_slopes, "k_cache", "v_cache") | _descales(q, q_descale, k_descale, v_descale)
     words |= {"scale": softmax_scale, "causal": causal, "splits": num_splits}
     if block_table is not None:
         if cache_seqlens is None:
@@ -265,6 +277,23 @@ def _words(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float, 
         words["softcap"] = softcap
     if alibi_slopes is not None:
         words["alibi"] = alibi_slopes.to(torch.float32).contiguous()
+    return words
+
+
+def _descales(q: torch.Tensor, q_descale: Any, k_descale: Any, v_descale: Any) -> dict[str, Any]:
+    """The operator's words for what k and v in float8 are multiplied by."""
+    if q_descale is None and k_descale is None and v_descale is None:
+        return {}
+    if q_descale is not None:
+        raise InvalidArgument("q_descale: given; accepted: None, q has 16 bits")
+    words = {}
+    for word, field, given in (("k_scale", "k_descale", k_descale), ("v_scale", "v_descale", v_descale)):
+        if given is None:
+            continue
+        if isinstance(given, (int, float)):
+            given = torch.full((1,), given, dtype=torch.float32, device=q.device)
+        tensors_only({field: given})
+        words[word] = given
     return words
 
 

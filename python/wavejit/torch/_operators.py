@@ -19,14 +19,15 @@ import torch
 from torch.autograd import forward_ad
 
 from .._errors import Error, Unsupported
-from . import _gradients, _plainly
+from . import _gradients, _plainly, _roads
 from ._faces import Face
 
 # bias: also bool, True where a key is seen. A window of −1 has no limit, a prefix of −1 is none, a length of 0 is not told.
 ARGUMENTS = (
     "Tensor q, Tensor k, Tensor v, *, float? scale=None, bool causal=False, SymInt window_left=-1, SymInt window_right=-1, SymInt causal_prefix=-1, "
     "float softcap=0.0, Tensor? bias=None, Tensor? alibi=None, Tensor? sinks=None, Tensor? query_starts=None, Tensor? key_starts=None, "
-    "Tensor? key_lengths=None, Tensor? first_keys=None, Tensor? block_table=None, SymInt max_query_length=0, SymInt max_key_length=0, int splits=0"
+    "Tensor? key_lengths=None, Tensor? first_keys=None, Tensor? block_table=None, SymInt max_query_length=0, SymInt max_key_length=0, int splits=0, "
+    "Tensor? k_scale=None, Tensor? v_scale=None"
 )
 LIBRARY: Any = torch.library.Library("wavejit", "DEF")  # type: ignore[no-untyped-call,unused-ignore]
 LIBRARY.define(f"attention_forward({ARGUMENTS}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
@@ -37,15 +38,16 @@ LIBRARY.define(f"attention_forward_lse({ARGUMENTS}) -> (Tensor, Tensor)", tags=(
 _looked_at = threading.local()
 
 
-NAMES = ("q", "k", "v", "bias", "alibi", "sinks")
+NAMES = ("q", "k", "v", "bias", "alibi", "sinks", "k_scale", "v_scale")
+CONSTANTS = frozenset(("alibi", "k_scale", "v_scale"))
 
 
-def without_derivative(*tensors: torch.Tensor | None, names: tuple[str, ...] = NAMES, slopes: int | None = None) -> None:
-    """Refuses what has no derivative where one is wanted: it would be zeros, silently. Slopes have none, and stand in place `slopes`.
+def without_derivative(*tensors: torch.Tensor | None, names: tuple[str, ...] = NAMES) -> None:
+    """Refuses what has no derivative where one is wanted: it would be zeros, silently. Slopes and the scales of a cache have none.
     Nothing has a derivative of forward mode."""
-    constant = None if slopes is None else tensors[slopes]
-    if slopes is not None and constant is not None and constant.requires_grad and torch.is_grad_enabled():
-        raise Unsupported(_gradients.SLOPES.format(names[slopes]))
+    for known, field, tensor in zip(NAMES, names, tensors):
+        if tensor is not None and known in CONSTANTS and tensor.requires_grad and torch.is_grad_enabled():
+            raise Unsupported((_gradients.SLOPES if known == "alibi" else _gradients.SCALES).format(field))
     if forward_ad._current_level < 0:
         return
     for field, tensor in zip(names, tensors):
@@ -73,7 +75,7 @@ def called(names: dict[str, str], face: Face, q: torch.Tensor, k: torch.Tensor, 
 
 def called_by_operator(operator: Callable[..., Any], names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> Any:
     """One of both operators over tensors as they have them, and without it where nobody looks."""
-    without_derivative(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks"), names=tuple([names.get(name, name) for name in NAMES]), slopes=4)
+    without_derivative(q, k, v, *[words.get(name) for name in NAMES[3:]], names=tuple([names.get(name, name) for name in NAMES]))
     if torch.compiler.is_compiling():
         return operator(q, k, v, **words)
     try:
@@ -101,7 +103,7 @@ def _in_callers_words(error: Error, names: dict[str, str]) -> Error:
 
 
 def _check_derivatives(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Any) -> None:
-    without_derivative(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks"), slopes=4)
+    without_derivative(q, k, v, *[words.get(name) for name in NAMES[3:]])
     from torch._functorch import eager_transforms
 
     if getattr(eager_transforms, "JVP_NESTING", 0) and forward_ad._current_level >= 0 and not getattr(_looked_at, "by_a_function", False):
@@ -146,7 +148,8 @@ torch.library.register_fake("wavejit::attention_forward_lse", _traced_lse, lib=L
 
 
 def _in_dtype(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    return tensor.to(dtype) if tensor.is_floating_point() and tensor.dtype not in (dtype, torch.float64) else tensor
+    kept = (dtype, torch.float64, *_roads.EIGHT_BITS)  # a cache of 8 bits is widened by the kernel
+    return tensor.to(dtype) if tensor.is_floating_point() and tensor.dtype not in kept else tensor
 
 
 def _under_autocast(name: str, device_type: str, key: str) -> Callable[..., Any]:

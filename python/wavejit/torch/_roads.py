@@ -20,14 +20,16 @@ from . import _seen
 
 Words = Mapping[str, Any]
 # In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
-TENSORS = ("bias", "sinks", "alibi")
+TENSORS = ("bias", "sinks", "alibi", "k_scale", "v_scale")
 NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts", "first_keys")
+NO_TENSORS = (0,) * len(TENSORS)
 OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
 # Shapes that are remembered for an engine; then they are forgotten all at once. Decoding makes one for each length.
 SHAPES = 4096
 ALIGNED = 16  # bytes
 ELEMENTS = (torch.float16, torch.bfloat16)
-DTYPES = {"alibi": torch.float32, "sinks": torch.float32, **dict.fromkeys(NUMBERS, torch.int32)}
+EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)  # of k and v
+DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, **dict.fromkeys(NUMBERS, torch.int32)}
 LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
 READ_AS_THEY_LIE = (True, True, True)
 AS_THEY_ARE: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (lambda tensor: tensor,) * 5  # outputs, for callers of the operators
@@ -58,7 +60,7 @@ def current_stream(device: torch.device) -> int:
 
 def engine_words(words: Words) -> dict[str, Any]:
     """What `Engine.attention_forward` takes, from what the operators take."""
-    given = {name: words[name] for name in ("scale", "causal", "splits", "bias", "alibi", "sinks", *NUMBERS) if words.get(name) is not None}
+    given = {name: words[name] for name in ("scale", "causal", "splits", *TENSORS, *NUMBERS) if words.get(name) is not None}
     left, right = words.get("window_left", -1), words.get("window_right", -1)
     if left != -1 or right != -1:
         given["window"] = tuple(None if side == -1 else side for side in (left, right))
@@ -85,9 +87,10 @@ def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Word
     """In torch's names: what the engine says, it says in its own."""
     if q.dtype not in ELEMENTS:
         raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, ELEMENTS))}")
-    for field, tensor in (("k", k), ("v", v)):
-        if tensor.dtype is not q.dtype:
-            raise InvalidArgument(f"{field}: dtype {tensor.dtype}; accepted: {q.dtype}, q's")
+    if k.dtype is not q.dtype and k.dtype not in EIGHT_BITS:
+        raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {q.dtype}, q's, {', '.join(map(str, EIGHT_BITS))}")
+    if v.dtype is not k.dtype:
+        raise InvalidArgument(f"v: dtype {v.dtype}; accepted: {k.dtype}, k's")
     for field, dtype in DTYPES.items():
         tensor = words.get(field)
         if tensor is not None and tensor.dtype is not dtype:
@@ -127,6 +130,9 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
     given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
     if "bias" in given and given["bias"].dtype is not bias_type(given["bias"], q.dtype):
         given["bias"] = bias_of(given["bias"], q.dtype)
+    if k.dtype in EIGHT_BITS:  # as bits, which every DLPack has
+        given["cache_dtype"] = _dtypes.named(k.dtype)
+        k, v = k.view(torch.uint8), v.view(torch.uint8)
     engine.attention_forward(q.detach(), k.detach(), v.detach(), out, lse=lse if with_lse else False, **given)
     return out, lse
 
@@ -184,7 +190,7 @@ def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, wit
         numbers = *[others[name].data_ptr() if name in others else 0 for name in NUMBERS], 0
         plan.launch(current_stream(device), tensors, numbers, 0)
     else:
-        plan.launch(current_stream(device), (*tensors, 0, 0, 0), (0, 0, 0, 0, 0, 0, 0), 0)
+        plan.launch(current_stream(device), (*tensors, *NO_TENSORS), (0, 0, 0, 0, 0, 0, 0), 0)
     return out, lse
 
 
@@ -228,7 +234,8 @@ def _lies_well(tensor: torch.Tensor) -> bool:
     if 0 in tensor.shape:
         return True
     steps = [stride for size, stride in zip(tensor.shape[:-1], tensor.stride()) if size > 1]
-    return (tensor.shape[-1] < 2 or tensor.stride(-1) == 1) and all(step > 0 and step % 8 == 0 for step in steps)
+    granule = max(8, ALIGNED // tensor.element_size())
+    return (tensor.shape[-1] < 2 or tensor.stride(-1) == 1) and all(step > 0 and step % granule == 0 for step in steps)
 
 
 def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words) -> Plan:

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Caches of 8 bits: every way in, scales, bits beside those of the widened cache, and what is refused."""
+import sys
+import unittest
+from unittest import mock
+
+import numpy
+import reference
+from attention_test import ENGINE, Case, draw, wide
+
+import wavejit
+
+OTHER = wavejit.Engine("sim:gfx942")
+NATIVE = ((ENGINE, "e4m3"), (ENGINE, "e5m2"), (OTHER, "e4m3_fnuz"), (OTHER, "e5m2_fnuz"))
+DLPACK = {"e4m3": 10, "e4m3_fnuz": 11, "e5m2": 12, "e5m2_fnuz": 13}
+RANDOM = numpy.random.default_rng(30)
+
+
+def value(byte, format):
+    """What a byte says, by the format's definition; None: NaN."""
+    mantissa_bits = 3 if format.startswith("e4m3") else 2
+    sign = -1.0 if byte & 0x80 else 1.0
+    exponent, mantissa = (byte & 0x7F) >> mantissa_bits, byte % (1 << mantissa_bits)
+    bias = {"e4m3": 7, "e5m2": 15, "e4m3_fnuz": 8, "e5m2_fnuz": 16}[format]
+    if format.endswith("fnuz"):
+        if byte == 0x80:
+            return None
+    elif format == "e4m3" and byte & 0x7F == 0x7F:
+        return None
+    elif format == "e5m2" and exponent == 31:
+        return None if mantissa else sign * numpy.inf
+    if exponent == 0:
+        return sign * mantissa * 2.0 ** (1 - bias - mantissa_bits)
+    return sign * (1 + mantissa / (1 << mantissa_bits)) * 2.0 ** (exponent - bias)
+
+
+TABLES = {format: numpy.array([numpy.nan if value(byte, format) is None else value(byte, format) for byte in range(256)]) for format in DLPACK}
+
+
+def bytes_of(format, *shape):
+    """Bytes of values between −4 and 4."""
+    calm = numpy.flatnonzero(numpy.abs(numpy.nan_to_num(TABLES[format], nan=9, posinf=9, neginf=9)) < 4).astype(numpy.uint8)
+    return RANDOM.choice(calm, shape)
+
+
+class Tensor:
+    """Device memory as another library would hand it over."""
+
+    def __init__(self, array, code, bits=8):
+        self.array, self.code, self.bits = array, code, bits
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        shape, strides = list(self.array.shape), list(self.array.strides)
+        return wavejit._wavejit.export_dlpack(self.array, self.array.data_ptr, self.code, self.bits, shape, strides, *self.__dlpack_device__(), True)
+
+
+class Formats(Case):
+    def test_widened_without_ml_dtypes(self):
+        every = numpy.arange(256, dtype=numpy.uint8)
+        for format, table in TABLES.items():
+            array = ENGINE.array(every, format)
+            self.assertEqual((array.dtype, array.nbytes), (format, 256))
+            numpy.testing.assert_array_equal(array.numpy("float32").astype(float), table)
+            self.assertTrue(numpy.array_equal(numpy.signbit(array.numpy("float32"))[TABLES[format] == 0], every[TABLES[format] == 0] >= 0x80))
+            self.assertTrue(numpy.array_equal(array.numpy("uint8"), every))
+
+    def test_every_way_in_has_the_bits_of_the_widened_cache(self):
+        for engine, format in NATIVE:
+            with self.subTest(format=format):
+                q, k, v = draw(2, 5, 4, 64), bytes_of(format, 2, 45, 2, 64), bytes_of(format, 2, 45, 2, 64)
+                table = TABLES[format].astype(numpy.float16)
+                out, lse = engine.attention_forward(q, table[k], table[v], causal=True, lse=True)
+                of_engine = [engine.array(each, format) for each in (k, v)]
+                given = {
+                    "numpy's bytes": ((k, v.view(numpy.int8)), {"cache_dtype": format}),
+                    "arrays": (of_engine, {}),
+                    "DLPack": ([Tensor(each, DLPACK[format]) for each in of_engine], {}),
+                    "DLPack's bytes": ([Tensor(each, 1) for each in of_engine], {"cache_dtype": format}),
+                    "both": (of_engine, {"cache_dtype": format, "k_scale": 1.0, "v_scale": numpy.ones((2, 2), numpy.float32)}),
+                }
+                for way, (cache, words) in given.items():
+                    with self.subTest(way=way):
+                        found, found_lse = engine.attention_forward(q, *cache, causal=True, lse=True, **words)
+                        self.assertTrue(numpy.array_equal(found.numpy().view(numpy.uint16), out.numpy().view(numpy.uint16)))
+                        self.assertTrue(numpy.array_equal(found_lse.numpy().view(numpy.uint32), lse.numpy().view(numpy.uint32)))
+                call = engine.attention_forward_call(q, *of_engine, k_scale=2.0, v_scale=[1.0, 3.0])
+                self.assertIn(f" cache={format} cache_scales=h", call.describe())
+
+    def test_nothing_is_copied(self):
+        k = ENGINE.array(bytes_of("e4m3", 1, 40, 2, 64), "e4m3")
+        q, k_scale = ENGINE.array(draw(1, 3, 4, 64)), ENGINE.array(numpy.ones(1, numpy.float32))
+        call = ENGINE.attention_forward_call(q, Tensor(k, 10), k, k_scale=k_scale)
+        first = call.run().numpy()
+        k.copy_from(bytes_of("e4m3", 1, 40, 2, 64))
+        self.assertFalse(numpy.array_equal(call.run().numpy(), first))  # what stands there then
+        second = call.run().numpy()
+        k_scale.copy_from(numpy.array([0.25], numpy.float32))
+        self.assertFalse(numpy.array_equal(call.run().numpy(), second))  # scales too
+
+
+class Scales(Case):
+    def test_of_a_tensor_of_heads_and_of_sequences(self):
+        q, k, v = draw(3, 7, 4, 64), bytes_of("e4m3", 3, 40, 2, 64), bytes_of("e4m3", 3, 40, 2, 64)
+        of_all = RANDOM.uniform(0.3, 1.8, (3, 2)).astype(numpy.float32)
+        strided = ENGINE.array(RANDOM.uniform(0.3, 1.8, (2, 3, 2)).astype(numpy.float32))[0].permute(1, 0)
+        for k_scale, v_scale in ((0.37, None), (None, 1.7), (numpy.float32(0.5), of_all[0]), (of_all[:1], [1.5, 0.3]), (of_all, of_all[::-1].copy()),
+                                 (of_all.reshape(3, 1, 2, 1), of_all[:, :1].reshape(3, 1, 1, 1)), (strided.permute(1, 0), 2)):  # fmt: skip
+            with self.subTest(k_scale=k_scale, v_scale=v_scale):
+                out, lse = ENGINE.attention_forward(q, k, v, cache_dtype="e4m3", k_scale=k_scale, v_scale=v_scale, lse=True, causal=True)
+                ks, vs = (self.broadcast(each) for each in (k_scale, v_scale))
+                for b in range(3):
+                    keys, values = (TABLES["e4m3"][each[b]] * scale[b][None, :, None] for each, scale in ((k, ks), (v, vs)))
+                    exact, exact_lse = reference.attention(wide(q[b]), keys, values, causal=True)
+                    self.close(out.numpy()[b], exact)
+                    self.close(lse.numpy()[b], exact_lse)
+
+    @staticmethod
+    def broadcast(scale):
+        """[3 sequences, 2 heads]"""
+        if scale is None:
+            return numpy.ones((3, 2))
+        scale = scale.numpy() if isinstance(scale, wavejit.DeviceArray) else numpy.asarray(scale)
+        return numpy.broadcast_to(scale[:, 0, :, 0] if scale.ndim == 4 else scale, (3, 2))
+
+    def test_pages_and_lists_of_keys(self):
+        q, cache, nan = draw(2, 1, 4, 64), bytes_of("e4m3", 6, 16, 2, 64), 0x7F
+        table, lengths = [[4, 1], [5, 3]], [20, 32]
+        cache[[0, 2]], cache[1, 4:] = nan, nan
+        out = ENGINE.attention_forward(q, cache, cache, cache_dtype="e4m3", block_table=table, key_lengths=lengths, k_scale=0.5)
+        for b in range(2):
+            keys = TABLES["e4m3"][cache[table[b]].reshape(32, 2, 64)[: lengths[b]]]
+            self.close(out.numpy()[b], reference.attention(wide(q[b]), keys * 0.5, keys)[0])
+        slots = numpy.array([[[4 * 16 + 3, 17, 4 * 16 + 15, -1]], [[80, 48, 49, 95]]], numpy.int32)
+        out = ENGINE.attention_forward(q, cache, cache, cache_dtype="e4m3", indices=slots, slots=True, v_scale=[0.5, 2.0])
+        for b in range(2):
+            keys = TABLES["e4m3"][cache.reshape(96, 2, 64)[slots[b, 0][slots[b, 0] >= 0]]]
+            self.close(out.numpy()[b], reference.attention(wide(q[b]), keys, keys * numpy.array([0.5, 2.0])[:, None])[0])
+
+
+class Refused(Case):
+    def test_by_name(self):
+        q, k = draw(1, 3, 4, 64), bytes_of("e4m3", 1, 40, 2, 64)
+        bad, unsupported = wavejit.InvalidArgument, wavejit.Unsupported
+        on_device, other = ENGINE.array(k, "e4m3"), ENGINE.array(k, "e5m2")
+        for kind, pattern, engine, given, words in (
+            (unsupported, r"k\.dtype = 6 \(e4m3_fnuz\).* cache=e4m3_fnuz: gfx950 .*accepted: e4m3, e5m2", ENGINE, (q, k, k), {"cache_dtype": "e4m3_fnuz"}),
+            (unsupported, r"k\.dtype = 4 \(e4m3\).* gfx942 .*accepted: e4m3_fnuz, e5m2_fnuz", OTHER, (q, k, k), {"cache_dtype": "e4m3"}),
+            (bad, "v: dtype e5m2; accepted: e4m3$", ENGINE, (q, on_device, other), {}),
+            (bad, "k: dtype e4m3; accepted: e5m2$", ENGINE, (q, on_device, on_device), {"cache_dtype": "e5m2"}),
+            (bad, "k: dtype uint8; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz$", ENGINE, (q, k, k), {}),
+            (bad, "k: dtype float8_e4m3; accepted", ENGINE, (q, Tensor(on_device, 8), on_device), {}),
+            (bad, "cache_dtype: dtype fp8; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz$", ENGINE, (q, k, k), {"cache_dtype": "fp8"}),
+            (bad, "q: dtype e4m3; accepted: fp16, bf16$", ENGINE, (ENGINE.array(bytes_of("e4m3", 1, 3, 4, 64), "e4m3"), k, k), {}),
+            (bad, "k_scale.* scales are of caches of 8 bits", ENGINE, (q, draw(1, 40, 2, 64), draw(1, 40, 2, 64)), {"k_scale": 0.5}),
+            (bad, "k_scale: dtype float64; accepted: fp32", ENGINE, (q, on_device, on_device), {"k_scale": numpy.ones(2)}),
+            (bad, r"v_scale\.sizes\[2\] = 3; accepted: 1 or 2", ENGINE, (q, on_device, on_device), {"v_scale": [1.0, 2.0, 3.0]}),
+            (bad, r"v_scale: shape \(2, 2, 2\); accepted: \[heads\], \[batch, heads\]", ENGINE, (q, on_device, on_device), {"v_scale": numpy.ones((2, 2, 2), numpy.float32)}),
+        ):
+            with self.subTest(pattern=pattern), self.assertRaisesRegex(kind, pattern):
+                engine.attention_forward(*given, **words)
+        # None in sys.modules: importing it is an ImportError, whether it is installed or not.
+        with mock.patch.dict(sys.modules, {"ml_dtypes": None}), self.assertRaisesRegex(bad, r'numpy has no e4m3 without ml_dtypes; accepted: numpy\("float32"\), numpy\("uint8"\)'):
+            on_device.numpy()
+
+
+if __name__ == "__main__":
+    unittest.main()
