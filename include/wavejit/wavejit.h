@@ -102,7 +102,7 @@ typedef enum wavejit_dtype {
  * where things lie (BSHD, BHSD and anything between). Strides are in elements. The last stride is 1; the others are
  * positive multiples of 8; `data` is 16-byte aligned. One batch slice must span less than 4 GiB (256 rows of tile
  * overrun included), the tensor may be larger. The stride of a dimension with one element is never used and may be
- * anything. */
+ * anything. wavejit_attention_forward takes more: see there. */
 struct wavejit_tensor {
   void* data;
   int32_t dtype; /* enum wavejit_dtype */
@@ -232,6 +232,14 @@ typedef enum wavejit_page_layout {
   WAVEJIT_PAGES_VECTORISED_KEYS = 2 /* K by 8 dims, V by 8 keys */
 } wavejit_page_layout;
 
+/* Bits of wavejit_problem::transposed. */
+typedef enum wavejit_transposed {
+  WAVEJIT_TRANSPOSED_Q = 1,
+  WAVEJIT_TRANSPOSED_K = 2,
+  WAVEJIT_TRANSPOSED_V = 4,
+  WAVEJIT_TRANSPOSED_O = 8
+} wavejit_transposed;
+
 /* Bits of wavejit_attention_forward_arguments::flags. */
 typedef enum wavejit_call_flags {
   /* Debugging: copy query_starts, key_starts, key_lengths, first_keys, table_starts, the live entries of block_table
@@ -276,6 +284,10 @@ struct wavejit_call_report {
  *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], o [B, Sq, Hq, Dv]: one dtype, fp16 or bf16; `wavejit
  *   supported` lists the head dims. o may be fp32: what is rounded otherwise, not rounded. k and v may both be of one
  *   type of 8 bits, with strides that are multiples of 16: they are widened exactly (docs/low-precision.md)
+ *   strides: where dims of a row do not stand side by side, as in [B, H, D, S], or rows begin at no multiple of 16
+ *   bytes, any positive ones of which that of length or that of head dim is 1; `data` is then aligned to an element,
+ *   and a batch slice spans less than 2 GiB. Each of q, k, v and o by itself, dense or packed, of 16 bits (o also of
+ *   32): bits are those of other strides. Elements are moved one by one, which takes longer; no pages, no lists
  *   Hq a multiple of Hkv: query head h reads kv head h / (Hq / Hkv)
  *   Sq ≥ 1, Sk ≥ 0, equal or not; causal: row i sees keys 0 … i + Sk − Sq
  *   lse: data null for none; else fp32 aligned to 4 bytes, sizes [B, Hq, Sq, 1], stride of Sq 1, those of B and Hq any
@@ -948,6 +960,7 @@ struct wavejit_problem {
   int32_t lists_alike;  /* neighbouring lists share most of their blocks */
   int32_t cache_dtype;  /* enum wavejit_dtype, of k and v: that of q, or one of 8 bits */
   int32_t cache_scales; /* enum wavejit_extent, of k_scale and v_scale; 0: none */
+  int32_t transposed;   /* bits of enum wavejit_transposed: rows of these stand side by side, not the dims of a row */
 };
 /* `problem` and what it points to are valid during the call only. */
 typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);

@@ -102,6 +102,26 @@ std::vector<ForwardKernel> all_kernel_specs() {
 
 namespace {
 
+// Elements at any distances: all tensors, and K or V alone, where the other passes through registers as well.
+void add_scattered_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
+  const auto add = [&](const attention_forward::HeadDims& dims, ForwardKernel spec) {
+    spec.dtype = DataType::bf16;
+    spec.head_dim_qk = dims.qk;
+    spec.head_dim_v = dims.v;
+    spec.mask = Mask::causal;
+    spec.lse = true;
+    spec.tile_queries = attention_forward::tile_queries(target, Pipeline::generic).back();
+    spec.target = target.id;
+    if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+  };
+  for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims())
+    add(dims, {{.trans_q = true, .trans_k = true, .trans_v = true, .trans_o = true}, {}});
+  add({128, 128}, {{.trans_k = true}, {}});
+  add({128, 128}, {{.trans_v = true, .modifiers = all_code_modifiers()}, {.packed_heads = true}});
+  add({64, 64}, {{.trans_q = true, .trans_o = true, .output_fp32 = true}, {}});
+  specs.emplace_back(attention_combine::combine_of({{}, {.target = std::string(target.id)}}, false, true));
+}
+
 // Two kernels that share a call: the one for long sequences with all that takes registers, the one for short ones as
 // decode has it.
 void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const targets::Target& target, DataType dtype,
@@ -280,6 +300,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
               {{.dtype = dtype, .head_dim_v = dims.v, .listed = true}, {.target = std::string(target.id)}}, false));
         add_kernels_of_mixes(specs, target, dtype, dims);
       }
+  for (const targets::Target& target : targets::all_targets()) add_scattered_kernels(specs, target);
   for (const targets::Target& target : targets::all_targets())
     specs.emplace_back(attention_block_lists::lists_of({{}, {.target = std::string(target.id)}}));
   add_fp32_outputs(specs);

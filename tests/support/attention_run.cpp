@@ -55,6 +55,28 @@ Placement place(Layout layout, std::int64_t batch, std::int64_t length, std::int
   return p;
 }
 
+// `place`: where it would stand else.
+Placement scatter(Scattered how, const Placement& place) {
+  if (how == Scattered::no) return place;
+  Placement p = place;
+  const auto& [batch, length, heads, dims] = p.sizes;
+  p.lead = 65;
+  const std::int64_t extra = length % 2 == 0 ? 3 : 4;
+  if (how == Scattered::rows_inside) {
+    p.strides[1] = 1;
+    p.strides[3] = length + extra;
+    p.strides[2] = (dims * p.strides[3]) + 2;
+    p.strides[0] = (heads * p.strides[2]) + 1;
+  } else {
+    p.strides[3] = 1;
+    p.strides[2] = dims + 1;
+    p.strides[1] = (heads * p.strides[2]) + extra;
+    p.strides[0] = ((length + 67) * p.strides[1]) + 1;
+  }
+  p.total = p.lead + (std::size_t(batch) * p.strides[0]) + (128 * std::size_t(dims));
+  return p;
+}
+
 template <typename Visit>
 void for_each_element(const Placement& p, Visit visit) {
   std::size_t dense = 0;
@@ -62,7 +84,7 @@ void for_each_element(const Placement& p, Visit visit) {
     for (std::int64_t s = 0; s < p.sizes[1]; ++s)
       for (std::int64_t h = 0; h < p.sizes[2]; ++h) {
         const std::size_t base = p.lead + b * p.strides[0] + s * p.strides[1] + h * p.strides[2];
-        for (std::int64_t c = 0; c < p.sizes[3]; ++c) visit(dense++, base + c);
+        for (std::int64_t c = 0; c < p.sizes[3]; ++c) visit(dense++, base + (c * p.strides[3]));
       }
 }
 
@@ -342,18 +364,23 @@ std::vector<float> output_in_fp32(const AttentionOutput& output) {
 
 AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which, const ChangeForwardCall& change) {
   const AttentionInputs& in = which.inputs;
-  const Placement queries = place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.head_dim);
+  const ScatteredTensors& scattered = which.scattered;
+  const Placement queries =
+      scatter(scattered.q, place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.head_dim));
   const bool padded = !which.first_keys.empty() && !which.pages;
   const AttentionCase stored = which.bytes ? with_stored_values(which) : which;
   const PaddedKeys behind = padded ? padded_keys(stored) : PaddedKeys{.rows = in.key_rows(), .k = {}, .v = {}};
   const std::int64_t granule = which.bytes ? 16 : 8;
   const wavejit_dtype dtype = which.storage == Storage::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
   const wavejit_dtype key_type = which.bytes ? which.bytes->type : dtype;
-  const Placement keys = place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.head_dim, granule);
+  const Placement keys =
+      scatter(scattered.k, place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.head_dim, granule));
   const DeviceTensor q(engine, queries, dtype, &in.q);
   const DeviceTensor k(engine, keys, key_type, padded ? &behind.k : &stored.inputs.k);
-  const Placement values = place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.value_dim(), granule);
-  const Placement results = place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.value_dim());
+  const Placement values =
+      scatter(scattered.v, place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.value_dim(), granule));
+  const Placement results =
+      scatter(scattered.o, place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.value_dim()));
   const DeviceTensor v(engine, values, key_type, padded ? &behind.v : &stored.inputs.v);
   DeviceTensor o(engine, results, which.output_fp32 ? WAVEJIT_FP32 : dtype);
   const StoredBytes scales = which.bytes.value_or(StoredBytes{});

@@ -23,6 +23,16 @@ namespace wavejit::tests {
 
 enum class Layout : std::uint8_t { bshd, bhsd, padded };
 
+// Tensors whose elements do not stand as kernels move them: rows side by side instead of dims, or dims side by side in
+// rows that begin anywhere. With odd distances, behind an odd number of elements.
+enum class Scattered : std::uint8_t { no, rows_inside, odd_rows };
+struct ScatteredTensors {
+  Scattered q = Scattered::no;
+  Scattered k = Scattered::no;
+  Scattered v = Scattered::no;
+  Scattered o = Scattered::no;
+};
+
 // Lists of keys as the call gives them (docs/sparse.md).
 struct GivenKeyLists {
   std::int64_t top_k = 0;
@@ -72,6 +82,7 @@ struct AttentionCase {
   std::optional<GivenKeyLists> key_lists = {};  // NOLINT(readability-redundant-member-init)
   std::uint32_t flags = 0;
   std::optional<StoredBytes> bytes = {};  // NOLINT(readability-redundant-member-init)
+  ScatteredTensors scattered = {};        // NOLINT(readability-redundant-member-init)
 };
 
 // Inputs rounded to the storage type, normal with the given spread, from a seed.

@@ -29,6 +29,22 @@ void Buffer::store(Value* dwords, Value* lane_offset, Value* uniform_offset) con
                                 {dwords, descriptor_, lane_offset, uniform_offset, kernel_->constant(0)});
 }
 
+Value* Buffer::load_element(int bytes, Value* lane_offset, Value* uniform_offset) const {
+  constexpr unsigned bits_of_byte = 8;
+  llvm::IRBuilder<>& ir = kernel_->ir();
+  Value* element = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_raw_ptr_buffer_load,
+                                      {ir.getIntNTy(bits_of_byte * static_cast<unsigned>(bytes))},
+                                      {descriptor_, lane_offset, uniform_offset, kernel_->constant(0)});
+  return ir.CreateZExt(element, kernel_->i32());
+}
+
+void Buffer::store_element(int bytes, Value* element, Value* lane_offset, Value* uniform_offset) const {
+  constexpr unsigned bits_of_byte = 8;
+  llvm::IRBuilder<>& ir = kernel_->ir();
+  store(ir.CreateTrunc(element, ir.getIntNTy(bits_of_byte * static_cast<unsigned>(bytes))), lane_offset,
+        uniform_offset);
+}
+
 Value* load_lanes(Kernel& kernel, Value* lane_address, int bytes) {
   llvm::IRBuilder<>& ir = kernel.ir();
   return ir.CreateAlignedLoad(bytes == 4 ? kernel.i32() : kernel.vector(kernel.i32(), bytes / 4),

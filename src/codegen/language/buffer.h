@@ -19,6 +19,10 @@ class Buffer {
   // `bytes` a lane: 4, 8 or 16, as i32, <2 x i32> or <4 x i32>. Offsets are bytes, i32.
   Value* load(int bytes, Value* lane_offset, Value* uniform_offset) const;
   void store(Value* dwords, Value* lane_offset, Value* uniform_offset) const;
+  // One element of 1, 2 or 4 bytes a lane, at any multiple of its size: the low bits of an i32, zeros above them.
+  Value* load_element(int bytes, Value* lane_offset, Value* uniform_offset) const;
+  // The low bits of an i32.
+  void store_element(int bytes, Value* element, Value* lane_offset, Value* uniform_offset) const;
 
   Value* descriptor() const { return descriptor_; }
 

@@ -16,13 +16,11 @@ struct Dimension {
 };
 
 // Sorted by stride, each stride must pass what the dimensions inside it span: then no two elements share an address.
-inline bool elements_overlap(std::array<Dimension, 3> dimensions, std::uint64_t inner) {
-  const auto order = [&](int a, int b) {
-    if (dimensions[a].stride > dimensions[b].stride) std::swap(dimensions[a], dimensions[b]);
-  };
-  order(0, 1);
-  order(1, 2);
-  order(0, 1);
+template <std::size_t count>
+bool elements_overlap(std::array<Dimension, count> dimensions, std::uint64_t inner) {
+  for (std::size_t from = 0; from < count; ++from)
+    for (std::size_t at = 0; at + 1 < count - from; ++at)
+      if (dimensions[at].stride > dimensions[at + 1].stride) std::swap(dimensions[at], dimensions[at + 1]);
   std::uint64_t span = inner;
   for (const Dimension& dimension : dimensions) {
     if (dimension.size <= 1) continue;
@@ -40,6 +38,15 @@ inline bool elements_overlap(const wavejit_tensor& t, int rows, std::uint64_t in
                      counts ? static_cast<std::uint64_t>(t.strides[d]) : 0};
   }
   return elements_overlap(dimensions, inner);
+}
+
+// Of a tensor of which no dimension need be the innermost.
+inline bool elements_overlap(const wavejit_tensor& t) {
+  std::array<Dimension, 4> dimensions{};
+  for (std::size_t d = 0; d < dimensions.size(); ++d)
+    dimensions[d] = {static_cast<std::uint64_t>(t.sizes[d]),
+                     t.sizes[d] > 1 ? static_cast<std::uint64_t>(t.strides[d]) : 0};
+  return elements_overlap(dimensions, 1);
 }
 
 // A tensor's bytes, first to last. `dense`: every byte between belongs to it.

@@ -8,7 +8,7 @@
 
 namespace wavejit::attention {
 
-inline constexpr std::int64_t max_head_dim = 0xFFFF;
+inline constexpr std::int64_t max_head_dim = 0xFFF;  // fits the bits of its word (kernel/head_dims.h)
 // Heads are the x, batches the z dimension of the grid: HIP takes 65,535 in z, and a head is divided by multiplication
 // (emit/integers.h), which is exact below 65,536 heads.
 inline constexpr std::int64_t max_heads = 0xFFFF;
@@ -17,6 +17,8 @@ inline constexpr std::int64_t max_batch = 0xFFFF;
 inline constexpr std::int64_t max_length = 0x7FFFFFFF - 4096;
 // A buffer descriptor spans less than 4 GiB.
 inline constexpr std::uint64_t slice_limit_bytes = std::uint64_t{1} << 32;
+// Of tensors whose elements are read one by one: where lanes without a row point must stay outside (emit/scattered.h).
+inline constexpr std::uint64_t scattered_limit_bytes = std::uint64_t{1} << 31;
 // The most rows by which a tile, or a tile fetched ahead, stands beyond the last row.
 inline constexpr std::uint64_t tile_overrun_rows = 256;
 // Guess: device addresses have 48 bits on every GPU of the table; a tensor that spans more is a wrong stride.

@@ -82,6 +82,31 @@ Failure bad_batch_stride(const Named& named) {
   return bad_stride(named, 0, "tensors that span less than 2^48 bytes");
 }
 
+Result<void> check_scattered(const Named& named, const TensorRules& rules) {
+  const wavejit_tensor& t = *named.tensor;
+  const std::uint64_t bytes = element_bytes_of(t);
+  if (t.data == nullptr || !is_aligned(t, bytes)) return refuse(bad_pointer(named, bytes));
+  for (int d = 0; d < 4; ++d) {
+    if (t.sizes[d] == 1) continue;
+    if (t.strides[d] <= 0) return refuse(bad_row_stride(named, d, rules.head_dims));
+    if (d != 0 && t.strides[d] >= max_slice_stride) return refuse(bad_far_stride(named, d));
+  }
+  if (t.sizes[3] != 1 && t.strides[3] != 1 && t.sizes[1] != 1 && t.strides[1] != 1)
+    return refuse(bad_stride(named, 3, "1, or 1 for strides[1] (copy the tensor otherwise)"));
+  std::uint64_t span = 1;
+  for (int d = 1; d < 4; ++d)
+    if (t.sizes[d] > 1) span += static_cast<std::uint64_t>(t.sizes[d] - 1) * static_cast<std::uint64_t>(t.strides[d]);
+  if (span * bytes >= scattered_limit_bytes)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(named.name) + ": bytes that one batch slice spans",
+                      std::to_string(span * bytes),
+                      "less than 2147483648 (2 GiB) where dims or rows do not stand at multiples of 16 bytes"));
+  if (t.sizes[0] > 1 && (t.strides[0] >= max_batch_stride || static_cast<std::uint64_t>(t.sizes[0] - 1) *
+                                                                     static_cast<std::uint64_t>(t.strides[0]) * bytes >=
+                                                                 tensor_limit_bytes))
+    return refuse(bad_batch_stride(named));
+  return {};
+}
+
 Failure wrong_kind(const Named& named, std::int32_t dtype, std::uintptr_t alignment) {
   const wavejit_tensor& t = *named.tensor;
   if (t.reserved != 0) return bad_reserved(named);

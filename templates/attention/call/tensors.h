@@ -47,7 +47,20 @@ struct TensorRules {
   // That kernels have: strides follow from one, and a refusal names them. Empty: it speaks of the stride.
   std::span<const HeadDims> head_dims = {};
   bool by_head = false;  // a kernel bounds a slice of one head, not of all heads of a batch
+  bool may_be_scattered = false;
 };
+// Whether kernels that move 16 bytes of a row at a time cannot have it: dims do not stand side by side, or rows begin
+// at other places than their multiples. Of a tensor whose strides are positive; one without rows has none.
+inline bool is_scattered(const wavejit_tensor& t) {
+  if (t.sizes[1] == 0) return false;
+  const std::int64_t granule = 16 / static_cast<std::int64_t>(element_bytes_of(t));
+  bool scattered = t.sizes[3] != 1 && t.strides[3] != 1;
+  for (int d = 0; d < 3; ++d) scattered = scattered || (t.sizes[d] != 1 && t.strides[d] % granule != 0);
+  return scattered;
+}
+// Of such a tensor, in place of check_tensor: strides are positive, that of rows or that of dims is 1, and a batch
+// slice is below 2 GiB (emit/scattered.h).
+families::Result<void> check_scattered(const Named& named, const TensorRules& rules);
 [[gnu::cold]] families::Failure bad_reserved(const Named& named);
 [[gnu::cold]] families::Failure bad_dtype(const Named& named, const TensorRules& rules);
 [[gnu::cold]] families::Failure bad_alignment(const Named& named);
@@ -67,8 +80,11 @@ inline families::Result<void> check_tensor(const Named& named, const TensorRules
   if (t.dtype != rules.dtype && !(rules.may_be_fp32 && t.dtype == WAVEJIT_FP32)) [[unlikely]]
     return refuse(bad_dtype(named, rules));
   const std::uint64_t bytes = element_bytes_of(t);
+  if (rules.may_be_scattered && is_scattered(t)) [[unlikely]]
+    return check_scattered(named, rules);
   const bool empty = t.sizes[1] == 0;
-  if (reinterpret_cast<std::uintptr_t>(t.data) % tensor_alignment != 0 || (t.data == nullptr && !empty)) [[unlikely]]
+  const std::uintptr_t alignment = rules.may_be_scattered && empty ? bytes : tensor_alignment;
+  if (reinterpret_cast<std::uintptr_t>(t.data) % alignment != 0 || (t.data == nullptr && !empty)) [[unlikely]]
     return refuse(bad_alignment(named));
   if (empty) return {};
   for (int d = 0; d < 3; ++d) {

@@ -15,6 +15,12 @@ struct Slice {
   // Of K and V in pages, or named by lists (key_pages.h), else null; `buffer` is then none.
   language::Value* base = nullptr;         // i64: the head's first key of page 0
   language::Value* page_stride = nullptr;  // i64, bytes
+  // Of a tensor whose dims need not stand side by side (scattered.h), else null: how far apart they are, in bytes, and
+  // how many rows there are. Beyond them stands memory of other rows, which no descriptor keeps away.
+  language::Value* dim_stride = nullptr;
+  language::Value* rows = nullptr;
+  int element_bytes = 0;
+  bool scattered() const { return dim_stride != nullptr; }
 };
 
 // K and V of a workgroup, and how far their keys go.
@@ -34,6 +40,12 @@ struct KeyTensors {
 // `rows` rows from `first_row` on, of `row_bytes` each. With `group`, of so many heads from `head` on.
 Slice slice_of(language::Kernel& kernel, const TensorFields& fields, language::Value* batch, language::Value* head,
                language::Value* first_row, language::Value* rows, int row_bytes, language::Value* group = nullptr);
+
+// The same of elements at any distances: rows of `dims` elements, whose distance stands at `dim_stride` in the
+// arguments.
+Slice scattered_slice_of(language::Kernel& kernel, const TensorFields& fields, std::size_t dim_stride,
+                         language::Value* batch, language::Value* head, language::Value* first_row,
+                         language::Value* rows, int dims, int element_bytes, language::Value* group = nullptr);
 
 // A head of a cache in pages: the tiles find their rows by the block table (key_pages.h).
 Slice cache_of(language::Kernel& kernel, const TensorFields& fields, language::Value* head);

@@ -31,11 +31,17 @@ NarrowLines::NarrowLines(language::Kernel& kernel, language::Lds& lds, const lan
   write_ =
       ir.CreateAdd(ir.CreateMul(line, constant(place_.line_bytes)), ir.CreateMul(slot, constant(LdsPlan::piece_bytes)));
   write_ = ir.CreateAdd(write_, ir.CreateMul(piece, constant(LdsPlan::lines_per_piece * place_.line_bytes)));
-  write_ = ir.CreateAdd(write_, ir.CreateMul(in_piece, constant(2 * width_)));
+  write_ = ir.CreateAdd(write_, ir.CreateMul(in_piece, constant(bytes_of_load())));
 }
 
-language::Strand NarrowLines::write(int buffer, const Values& loaded) {
+language::Strand NarrowLines::write(int buffer, const Values& in_flight) {
   language::Strand strand;
+  const Values loaded = packed(in_flight);
+  if (!widens()) {
+    for (int i = 0; i < loads(); ++i)
+      strand.add([=, this, unit = loaded[static_cast<std::size_t>(i)]] { write_unit(buffer, i, 0, unit); });
+    return strand;
+  }
   for (int i = 0; i < loads(); ++i)
     for (int half = 0; half < units_of_load(); ++half)
       // Four conversions and a write.
@@ -80,7 +86,8 @@ void NarrowLines::write_unit(int buffer, int load, int half, Value* unit) {
   const LineStream::Place::Buffer& to = place_.buffers[static_cast<std::size_t>(buffer)];
   lds_.write(to.region, unit, write_,
              to.offset + (rows / LdsPlan::lines_per_piece * LdsPlan::piece_bytes) +
-                 (units / loads_of_piece() * LdsPlan::lines_per_piece * place_.line_bytes) + (half * unit_bytes));
+                 (units / loads_of_piece() * LdsPlan::lines_per_piece * place_.line_bytes) +
+                 (units % loads_of_piece() * bytes_of_load()) + (half * unit_bytes));
 }
 
 }  // namespace wavejit::attention

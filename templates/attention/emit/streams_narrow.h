@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One tensor's tiles of 8 bits where LDS has lines (lds_layout.h): loaded into registers as rows, widened, and written
-// to the places where DMA would have put them. They are read as lines are.
+// One tensor's tiles of 8 bits, or of scattered elements, where LDS has lines (lds_layout.h): loaded into registers,
+// widened or packed, and written to the places where DMA would have put them. They are read as lines are.
 #pragma once
 
 #include <optional>
@@ -35,10 +35,11 @@ class NarrowLines final : public RowLoads {
 
  private:
   void write_unit(int buffer, int load, int half, language::Value* unit);
-  // A load is so many elements of a row, in LDS twice as many bytes of one of its pieces.
-  int loads_of_piece() const { return LdsPlan::piece_bytes / (2 * width_); }
+  // A load is so many bytes in LDS, where what is widened has twice as many, of one piece of a row.
+  int bytes_of_load() const { return (widens() ? 2 : 1) * width_; }
+  int loads_of_piece() const { return LdsPlan::piece_bytes / bytes_of_load(); }
   // LDS holds so many units of a load.
-  int units_of_load() const { return 2 * width_ / unit_bytes; }
+  int units_of_load() const { return bytes_of_load() / unit_bytes; }
 
   LineStream::Place place_;
   LineStream image_;

@@ -10,6 +10,7 @@
 
 #include "codegen/language/convert.h"
 #include "codegen/language/lane_place.h"
+#include "templates/attention/emit/scattered.h"
 
 namespace wavejit::attention {
 namespace {
@@ -41,7 +42,30 @@ SwizzledStream::SwizzledStream(language::Kernel& kernel, language::Lds& lds, con
       pages_(pages),
       tile_pages_(tile_pages) {}
 
+Values SwizzledStream::fetch_scattered(Value* tile) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* first = ir.CreateMul(tile, kernel_.constant(tile_keys));
+  Value* offset = ir.CreateMul(first, slice_.row_stride);
+  Values loaded;
+  for (std::size_t i = 0; i < loads_.size(); ++i) {
+    Value* exists = ir.CreateICmpULT(ir.CreateAdd(first, rows_[i]), slice_.rows);
+    load_scattered(slice_, kernel_, scattered_row(kernel_, slice_, exists, loads_[i]), offset, 0, elements_of_load(),
+                   loaded);
+  }
+  return loaded;
+}
+
+Values SwizzledStream::packed(const Values& loaded) const {
+  if (!slice_.scattered()) return loaded;
+  const auto count = static_cast<std::size_t>(elements_of_load());
+  Values whole;
+  for (std::size_t first = 0; first < loaded.size(); first += count)
+    whole.push_back(pack_scattered(kernel_, std::span(loaded).subspan(first, count), slice_.element_bytes));
+  return whole;
+}
+
 Values SwizzledStream::fetch(Value* tile, const TilePages::Place& place) {
+  if (slice_.scattered()) return fetch_scattered(tile);
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto load = [&](const language::Buffer& from, Value* offset) {
     Values loaded;
@@ -87,6 +111,19 @@ RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language:
   first_unit_ = ir.CreateAnd(thread, constant(run() - 1));
   first_row_ = ir.CreateLShr(thread, constant(log2_of(run())));
   const int count = units() * tile_keys / threads_;
+  if (by_rows_of_lanes()) {
+    if (kernel.target().wave_size != tile_keys) kernel.refuse("waves that are no tile of rows wide");
+    first_row_ = kernel.lane();
+    first_unit_ = kernel.wave();
+    Value* row_offset = ir.CreateMul(first_row_, slice_.row_stride);
+    Value* unit_stride = ir.CreateMul(slice_.dim_stride, constant(elements_of_load()));
+    for (int i = 0; i < count; ++i) {
+      rows_.push_back(first_row_);
+      Value* unit = ir.CreateAdd(first_unit_, constant(place_of(i).second));
+      loads_.push_back(ir.CreateAdd(row_offset, ir.CreateMul(unit, unit_stride)));
+    }
+    return;
+  }
   for (int i = 0; i < count; ++i) {
     const auto [rows, units] = place_of(i);
     Value* row = rows == 0 ? first_row_ : ir.CreateAdd(first_row_, constant(rows));
@@ -130,6 +167,7 @@ void SwizzledRows::begin_rows(Value* block) {
 
 // How far load i stands from the thread's first one: runs of a row, then rows.
 std::pair<int, int> RowLoads::place_of(int i) const {
+  if (by_rows_of_lanes()) return {0, i * threads_ / kernel_.target().wave_size};
   const int runs = units() / run();
   return {i / runs * rows_apart(), i % runs * run()};
 }
@@ -222,15 +260,19 @@ Values RowLoads::fetch_single(Value* tile, Value* entries) {
   return loaded;
 }
 
-language::Strand SwizzledRows::write(const Values& loaded) {
+language::Strand SwizzledRows::write(const Values& in_flight) {
   language::Strand strand;
+  const Values loaded = packed(in_flight);
   for (int i = 0; i < loads(); ++i) {
     const auto write_to = [this, i](Value* dwords, int half) {
-      const auto [rows, units] = place_of(i);
-      // Keys below 4, and rows that are multiples of 4: the swizzle changes by xor.
-      const int swizzle = (rows % units_swizzled ^ half) * unit_bytes;
+      const auto [rows, units_apart] = place_of(i);
+      const int units = (widens() ? 2 : 1) * units_apart;
+      // Keys below 4, and rows that are multiples of 4: the swizzle changes by xor. So it does with the units of a lane
+      // that has one row, of which the first is the number of a wave.
+      const int swizzle = (rows % units_swizzled ^ units % units_swizzled ^ half) * unit_bytes;
       Value* place = swizzle == 0 ? write_ : kernel_.ir().CreateXor(write_, kernel_.constant(swizzle));
-      lds_.write(region_, dwords, place, offset_ + rows * pitch_ + (widens() ? 2 : 1) * units * unit_bytes);
+      lds_.write(region_, dwords, place,
+                 offset_ + rows * pitch_ + units / units_swizzled * units_swizzled * unit_bytes);
     };
     Value* dwords = loaded[static_cast<std::size_t>(i)];
     if (!widens()) {
@@ -287,6 +329,10 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
     if (looks_up_each_key()) keys_.push_back(row);
     if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
     Value* column = ir.CreateMul(dim_group, constant(width_));
+    if (slice_.scattered()) {
+      rows_.push_back(row);
+      column = ir.CreateMul(ir.CreateMul(dim_group, constant(dims_per_thread_)), slice_.dim_stride);
+    }
     loads_.push_back(looks_up_each_key() ? column : ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column));
   }
   // Row group g = 4s + q stands in unit 2s + q % 2, upper half for q ≥ 2. The swizzle of the thread's first dim; the
@@ -359,8 +405,9 @@ Value* SwizzledTransposed::pair_of_bytes(const Values& loaded, int row, int dim)
 }
 
 // Four rows → for every dim a pair of dwords, four keys.
-language::Strand SwizzledTransposed::write(const Values& loaded) {
+language::Strand SwizzledTransposed::write(const Values& in_flight) {
   llvm::IRBuilder<>& ir = kernel_.ir();
+  const Values loaded = packed(in_flight);
   language::Strand strand;
   for (int i = 0; i < passes() * dims_per_thread_; ++i) {
     const int dim = i % dims_per_thread_;

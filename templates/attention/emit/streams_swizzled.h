@@ -11,7 +11,8 @@
 // A pass over a tile is what 256 threads do at once. Fewer threads make several, and hold more of the tile in flight.
 //
 // Where memory holds 8 bits (CacheType) they are in flight as they came, and widened on their way into LDS: the images
-// are the same.
+// are the same. Of tensors whose dims need not stand side by side (scattered.h) elements are loaded one by one and
+// packed on that way; lanes then own neighbouring rows, which may stand side by side instead.
 #pragma once
 
 #include <array>
@@ -40,6 +41,8 @@ class SwizzledStream : public TileStream {
   // Loads of the thread's part one by one, for who puts other work between them.
   using Load = std::function<language::Value*()>;
   int loads() const { return static_cast<int>(loads_.size()); }
+  // Registers, or tuples of them, that fetch returns.
+  int values_in_flight() const { return loads() * elements_of_load(); }
 
  protected:
   // The image stands at `offset` in LDS, in a region of its own. `pages` must stay.
@@ -57,6 +60,11 @@ class SwizzledStream : public TileStream {
   std::array<language::Value*, 2> widened(language::Value* loaded, int dword) const;
   // The first or the second half of them: 16 bytes of LDS.
   language::Value* widened_unit(language::Value* loaded, int half) const;
+  // Of a tensor whose dims need not stand side by side a load is so many, one an element.
+  int elements_of_load() const { return slice_.scattered() ? width_ / slice_.element_bytes : 1; }
+  language::Values fetch_scattered(language::Value* tile);
+  // What is in flight as whole loads.
+  language::Values packed(const language::Values& loaded) const;
   int passes() const { return pass_threads / threads_; }
   bool looks_up_each_key() const { return pages_ && pages_->looks_up_each_key(); }
   void refuse(const char* way) const;
@@ -76,6 +84,7 @@ class SwizzledStream : public TileStream {
   std::vector<language::Value*> loads_;  // per lane, where each begins
   // Of keys that are looked up one by one: which keys of the tile these are; loads_ then are places in a row.
   std::vector<language::Value*> keys_;
+  std::vector<language::Value*> rows_;  // of scattered elements: the row of the tile that a load is of
   language::Value* write_ = nullptr;
   // Lane addresses of fragment reads for each value of the swizzled unit bits that a constant cannot express.
   std::vector<language::Value*> read_;
@@ -108,6 +117,7 @@ class RowLoads : public SwizzledStream {
   // Granule `number` of a tile, counted from the first one of this wave's loads.
   language::Value* granule_of(int number) const;
   // Loads are runs of so many units of a row: all of them, or 8 (4) where a row is no power of two.
+  bool by_rows_of_lanes() const { return slice_.scattered(); }
   int units() const { return memory_pitch_ / width_; }
   int run() const { return units() & -units(); }
 };

@@ -13,7 +13,7 @@ std::unique_ptr<Tiles> make_tiles(language::Kernel& kernel, const TileShape& sha
   if (shape.layout.vectorised && plan.layout == LdsLayout::lines)
     return std::make_unique<LineUnits>(kernel, shape, plan, tensors, lane_group, matrix);
   if (shape.layout.vectorised) return std::make_unique<RegisterUnits>(kernel, shape, plan, tensors, lane_group, matrix);
-  if (plan.layout == LdsLayout::lines && shape.cache == CacheType::as_queries)
+  if (plan.layout == LdsLayout::lines && !shape.through_registers())
     return std::make_unique<LineTiles>(kernel, shape, plan, tensors, lane_group, matrix);
   return std::make_unique<SwizzledTiles>(kernel, shape, plan, tensors, lane_group, matrix);
 }

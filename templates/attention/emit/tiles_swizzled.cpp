@@ -66,10 +66,10 @@ Values SwizzledTiles::advance(int /*buffer*/, const Stops& stops, const TileWalk
   // Nobody reads the previous tile any more …
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
-  const auto values = in_flight.begin() + k_->loads();
+  const auto values = in_flight.begin() + k_->values_in_flight();
   k_->write({in_flight.begin(), values}).write_rest();
-  v_->write({values, values + v_->loads()}).write_rest();
-  const Values ahead(values + v_->loads(), in_flight.end());
+  v_->write({values, values + v_->values_in_flight()}).write_rest();
+  const Values ahead(values + v_->values_in_flight(), in_flight.end());
   if (pages_ && pages_->is_listed()) named_ = EntriesAhead::named(ahead);
   // … and everybody's part of this one has arrived.
   language::wait_for_lds(kernel_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tiles through registers, one buffer each: swizzled (lds_layout.h), K by rows and V transposed; or, of caches of 8
-// bits, in lines where the target has those.
+// bits and of scattered elements, in lines where the target has those.
 #pragma once
 
 #include <memory>

@@ -68,8 +68,8 @@ constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& targe
   plan.layout = lds_layout(target);
   if (plan.layout == LdsLayout::lines) {
     constexpr int line = LdsPlan::piece_bytes * LdsPlan::lines_per_piece;
-    // What is widened waits in registers, and more workgroups have room.
-    plan.buffers = shape.cache == CacheType::as_queries || shape.two_buffers ? 2 : 1;
+    // What is widened or packed waits in registers, and more workgroups have room.
+    plan.buffers = !shape.through_registers() || shape.two_buffers ? 2 : 1;
     plan.k_line_bytes = line + 16;
     // Of vectorised pages half a turn of the banks. Of bytes eight rows are read together, four lines of either lane
     // group with two slots each.

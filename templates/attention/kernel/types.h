@@ -120,6 +120,10 @@ struct TileShape {
   KeyLayout layout = {};
   // What a cache of 8 bits is widened to goes into the other of two buffers, as DMA would.
   bool two_buffers = false;
+  // Elements of K and V need not stand side by side.
+  bool scattered = false;
+  // DMA neither widens nor turns.
+  constexpr bool through_registers() const { return cache != CacheType::as_queries || scattered; }
   // K and V of a tile are waited for one after the other, and fetched so: a tile of one or the other is always on its
   // way.
   bool apart = false;

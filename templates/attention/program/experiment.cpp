@@ -36,6 +36,13 @@ Placement placement(const Experiment& problem, bool of_queries, std::int64_t hea
           .head_first = false};
 }
 
+Placement placed(const Experiment& problem, bool of_queries, std::int64_t heads, std::int64_t head_dim,
+                 bool transposed) {
+  Placement made = placement(problem, of_queries, heads, head_dim);
+  made.transposed = transposed;
+  return made;
+}
+
 // For descriptors without numbers: paddings of no round size, as far as dense rows leave room.
 std::vector<std::int64_t> drawn_first_keys(const Experiment& problem) {
   std::vector<std::int64_t> firsts;
@@ -63,6 +70,10 @@ void take(void* context, const wavejit_problem* from) {
   to.window_left = from->window_left;
   to.window_right = from->window_right;
   to.lse = from->lse != 0;
+  to.trans_q = (from->transposed & WAVEJIT_TRANSPOSED_Q) != 0;
+  to.trans_k = (from->transposed & WAVEJIT_TRANSPOSED_K) != 0;
+  to.trans_v = (from->transposed & WAVEJIT_TRANSPOSED_V) != 0;
+  to.trans_o = (from->transposed & WAVEJIT_TRANSPOSED_O) != 0;
   to.output_fp32 = from->output_dtype == WAVEJIT_FP32;
   to.bias_fp32 = from->bias_dtype == WAVEJIT_FP32;
   to.layout = from->layout;
@@ -140,16 +151,16 @@ ScoreRules rules_of(const Experiment& problem, const Sequence& sequence) {
 }
 
 Placement queries_of(const Experiment& problem) {
-  return placement(problem, true, problem.query_heads, problem.head_dim_qk);
+  return placed(problem, true, problem.query_heads, problem.head_dim_qk, problem.trans_q);
 }
 Placement keys_of(const Experiment& problem) {
-  return placement(problem, false, problem.kv_heads, problem.head_dim_qk);
+  return placed(problem, false, problem.kv_heads, problem.head_dim_qk, problem.trans_k);
 }
 Placement values_of(const Experiment& problem) {
-  return placement(problem, false, problem.kv_heads, problem.head_dim_v);
+  return placed(problem, false, problem.kv_heads, problem.head_dim_v, problem.trans_v);
 }
 Placement outputs_of(const Experiment& problem) {
-  return placement(problem, true, problem.query_heads, problem.head_dim_v);
+  return placed(problem, true, problem.query_heads, problem.head_dim_v, problem.trans_o);
 }
 
 PageTable page_table_of(const Experiment& problem) {

@@ -38,6 +38,11 @@ struct Experiment {
   std::int32_t window_left = 0;
   std::int32_t window_right = 0;
   bool lse = false;
+  // Rows of the tensor stand side by side instead of the dims of a row.
+  bool trans_q = false;
+  bool trans_k = false;
+  bool trans_v = false;
+  bool trans_o = false;
   bool output_fp32 = false;  // O in f32, not in `type`
   bool bias_fp32 = false;    // the same of the bias
   std::int32_t layout = WAVEJIT_LAYOUT_BSHD;
@@ -110,12 +115,14 @@ struct Placement {
   std::int64_t heads = 1;
   std::int64_t head_dim = 1;
   bool head_first = false;
+  bool transposed = false;  // [batch][head][dim][token]
 
   std::int64_t rows() const { return batch * length * heads; }
   std::int64_t elements() const { return rows() * head_dim; }
   std::int64_t stride_of_batch() const { return length * heads * head_dim; }
-  std::int64_t stride_of_token() const { return head_first ? head_dim : heads * head_dim; }
-  std::int64_t stride_of_head() const { return head_first ? length * head_dim : head_dim; }
+  std::int64_t stride_of_token() const { return transposed ? 1 : head_first ? head_dim : heads * head_dim; }
+  std::int64_t stride_of_head() const { return transposed || head_first ? length * head_dim : head_dim; }
+  std::int64_t stride_of_dim() const { return transposed ? length : 1; }
   std::int64_t offset(std::int64_t token, std::int64_t head) const {
     return token / length * stride_of_batch() + token % length * stride_of_token() + head * stride_of_head();
   }

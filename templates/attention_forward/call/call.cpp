@@ -82,15 +82,17 @@ void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const 
 }
 
 families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const families::Launch& launch,
-                                            std::optional<CacheArguments>& kept) const {
-  if (spec.cache == CacheType::as_queries) [[likely]]
+                                            std::optional<StridedArguments>& kept) const {
+  if (spec.cache == CacheType::as_queries && !spec.trans_any()) [[likely]]
     return launch;
-  CacheArguments& arguments = kept.emplace();
-  std::memcpy(arguments.others.data(), launch.arguments, std::min(launch.argument_bytes, arguments.others.size()));
-  arguments.scales = cache_scales(call_, first_sequence());
+  StridedArguments& arguments = kept.emplace();
+  CacheArguments& cached = arguments.others;
+  std::memcpy(cached.others.data(), launch.arguments, std::min(launch.argument_bytes, cached.others.size()));
+  cached.scales = cache_scales(call_, first_sequence());
+  arguments.dims = dim_strides(call_);
   families::Launch with = launch;
   with.arguments = &arguments;
-  with.argument_bytes = sizeof arguments;
+  with.argument_bytes = argument_bytes(spec);
   return with;
 }
 
@@ -104,6 +106,8 @@ void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> ke
     // Modified scores are powers of two already, and have K's scale.
     if (problem_.shape.modified()) combine_.scales.k = {};
   }
+  if (problem_.shape.trans_o) [[unlikely]]
+    combine_.o_dim_stride = dim_strides(call_).o;
   const auto& combine = kernels[number]->get<attention_combine::CombineKernel>();
   plan.add(launch_of(attention_combine::launch_geometry(combine, batch, problem_.query_heads, rows), &combine_,
                      attention_combine::argument_bytes(combine)),

@@ -107,7 +107,8 @@ Result<families::Route> mixed_route(const AttentionShape& shape, const targets::
   families::Route route = {
       .kernels = {{.label = "spec", .spec = tall->spec}, {.label = "few rows", .spec = few->spec}}};
   if (few->spec.split_keys != 0)
-    route.kernels.push_back({.label = "combine", .spec = attention_combine::combine_of(few->spec, shape.output_fp32)});
+    route.kernels.push_back(
+        {.label = "combine", .spec = attention_combine::combine_of(few->spec, shape.output_fp32, shape.trans_o)});
   return route;
 }
 
@@ -133,7 +134,7 @@ class AttentionForward final : public families::Family {
     // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
     if (chosen->spec.split_keys != 0)
       route.kernels.push_back(
-          {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output_fp32)});
+          {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output_fp32, shape.trans_o)});
     return route;
   }
 
@@ -202,7 +203,9 @@ class AttentionForward final : public families::Family {
         "lengths: queries 1 or more, keys 0 or more, equal or not, dense or packed, key lengths and first keys (left "
         "padding) in device memory; "
         "keys in pages of 1 or 16 n keys up to 8192, by a block table or a list (CSR), caches beyond 4 GiB; "
-        "heads MHA, GQA, MQA; strides positive multiples of 8 (BSHD, BHSD and between); batch slices below 4 GiB"};
+        "heads MHA, GQA, MQA; strides positive multiples of 8 (BSHD, BHSD and between), or any positive ones of which "
+        "that of length or of "
+        "head dim is 1; batch slices below 4 GiB"};
   }
 };
 

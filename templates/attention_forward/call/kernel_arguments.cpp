@@ -133,6 +133,14 @@ CacheScales cache_scales(const wavejit_attention_forward_arguments& call, std::u
   return {.k = scale_of(call.k_scale), .v = scale_of(call.v_scale)};
 }
 
+DimStrides dim_strides(const wavejit_attention_forward_arguments& call) {
+  const auto of = [](const wavejit_tensor& tensor) {
+    const auto elements = static_cast<std::uint64_t>(tensor.sizes[3] > 1 ? tensor.strides[3] : 1);
+    return static_cast<std::uint32_t>(elements * element_bytes_of(tensor));
+  };
+  return {.q = of(call.q), .k = of(call.k), .v = of(call.v), .o = of(call.o)};
+}
+
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape) {
   const bool has_window = shape.mask == Mask::window;
   return {.workspace = split.workspace,
@@ -164,7 +172,7 @@ attention_combine::Arguments combine_arguments(const Arguments& split, const Att
           .few_rows = 0,
           .lists = {},
           .kv_head_multiplier = split.kv_head_multiplier,
-          .nothing = 0,
+          .o_dim_stride = 0,
           .scales = {}};
 }
 

@@ -8,6 +8,7 @@
 #include "templates/attention_forward/kernel/cache_arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"
+#include "templates/attention_forward/kernel/strided_arguments.h"
 
 namespace wavejit::attention_forward {
 
@@ -27,6 +28,9 @@ void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequ
 
 // Of the scales of a cache of 8 bits, from this sequence on.
 CacheScales cache_scales(const wavejit_attention_forward_arguments& call, std::uint32_t first_sequence);
+
+// How far apart the dims of a row stand.
+DimStrides dim_strides(const wavejit_attention_forward_arguments& call);
 
 // What the kernel is given that merges the parts that one of this shape leaves, with these arguments.
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape);

@@ -57,7 +57,11 @@ Check check_outputs(const wavejit_attention_forward_arguments& a, const wavejit_
                     const wavejit_tensor& values, bool lse) {
   const Named o = {"o", &a.o};
   const Named l = {"lse", &a.lse};
-  if (auto apart = check_no_overlap(o, 3, static_cast<std::uint64_t>(a.o.sizes[3])); !apart) return apart;
+  if (attention::is_scattered(a.o)) {
+    if (families::elements_overlap(a.o)) return refuse(attention::overlapping(o));
+  } else if (auto apart = check_no_overlap(o, 3, static_cast<std::uint64_t>(a.o.sizes[3])); !apart) {
+    return apart;
+  }
   const NamedRange of_q = {"q", range_of(a.q, element_bytes_of(a.q))};
   const NamedRange of_k = {"k", range_of(keys, element_bytes_of(keys))};
   const NamedRange of_v = {"v", range_of(values, element_bytes_of(values))};
@@ -145,12 +149,15 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   }
   const wavejit_tensor& keys = vectorised ? flat[0] : a.k;
   const wavejit_tensor& values = vectorised ? flat[1] : a.v;
+  // What finds its rows one by one, or in units, moves whole ones.
+  const bool may_be_scattered = !paged && !slots && !narrow && !has_lists(a) && a.key_indices == nullptr;
   const std::array<Named, 4> in_rows = {{{"q", &a.q}, {"k", &keys}, {"v", &values}, {"o", &a.o}}};
   for (const Named& named : in_rows) {
     const bool of_keys = named.tensor == &keys || named.tensor == &values;
     const TensorRules rules = {.dtype = of_keys && narrow ? a.k.dtype : a.q.dtype,
                                .may_be_fp32 = named.tensor == &a.o,
-                               .head_dims = all_head_dims()};
+                               .head_dims = all_head_dims(),
+                               .may_be_scattered = may_be_scattered};
     if (auto tensor = check_tensor(named, rules); !tensor) return tensor;
   }
   if (paged) [[unlikely]] {
@@ -170,6 +177,10 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                  .head_dim_v = static_cast<int>(a.v.sizes[3]),
                  .cache = narrow ? attention::cache_type_of(*attention::type_of(a.k.dtype)) : CacheType::as_queries,
                  .lse = lse,
+                 .trans_q = may_be_scattered && attention::is_scattered(a.q),
+                 .trans_k = may_be_scattered && attention::is_scattered(a.k),
+                 .trans_v = may_be_scattered && attention::is_scattered(a.v),
+                 .trans_o = may_be_scattered && attention::is_scattered(a.o),
                  .output_fp32 = a.o.dtype == WAVEJIT_FP32,
                  .paged = paged,
                  .whole_tiles = paged && !vectorised && holds_whole_tiles(a.k.sizes[1], a.first_keys != nullptr),

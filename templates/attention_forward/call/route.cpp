@@ -31,7 +31,7 @@ ForwardKernel asked_for(const AttentionShape& shape) {
 ForwardKernel candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
                         const Pins& pins, Pipeline pipeline, OutputStore store) {
   ForwardKernel spec = asked_for(shape);
-  if (shape.split) spec.output_fp32 = false;  // parts are f32 in every case
+  if (shape.split) spec.output_fp32 = spec.trans_o = false;  // parts are f32 in every case, dims side by side
   spec.packed_heads = packs(shape, pipeline);
   // The generic pipeline looks up granules: one kernel for every page size.
   if (pipeline == Pipeline::generic) spec.whole_tiles = false;
@@ -57,7 +57,7 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
 
 Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
   if (pins.pipeline) return *pins.pipeline;
-  if (shape.listed) return Pipeline::generic;
+  if (shape.listed || shape.trans_any()) return Pipeline::generic;
   // Workgroups as small as the blocks of lists.
   if (shape.block_lists && shape.query_rows <= QueryRows::up_to_64) return Pipeline::generic;
   if (shape.packed_heads || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;
@@ -66,6 +66,7 @@ Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target,
 
 int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline) {
   const HeadDims dims = {shape.head_dim_qk, shape.head_dim_v};
+  if (shape.trans_k || shape.trans_v) return tile_queries(target, pipeline).back();
   if (shape.block_lists && pipeline == Pipeline::generic) return packed_tile_queries(target, shape.query_rows, dims);
   if (!packs(shape, pipeline)) return default_tile_queries(target, pipeline, shape.query_rows, dims);
   const int rows = packed_tile_queries(target, shape.query_rows, dims);
@@ -83,7 +84,8 @@ Result<ChosenKernel> choose_kernel(const AttentionShape& shape, const targets::T
   // A split kernel leaves partial results, and O to another kernel.
   const OutputStore store =
       shape.split ? OutputStore::scalar
-                  : pins.output_store.value_or(shape.output_fp32 ? OutputStore::scalar : default_output_store(target));
+                  : pins.output_store.value_or(shape.output_fp32 || shape.trans_o ? OutputStore::scalar
+                                                                                  : default_output_store(target));
   ChosenKernel route;
   route.spec = candidate(shape, target, toggles, pins, pipeline, store);
   auto resources = resources_of(route.spec);

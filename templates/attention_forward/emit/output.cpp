@@ -8,6 +8,7 @@
 #include "codegen/language/cross_lane.h"
 #include "codegen/language/lane_place.h"
 #include "templates/attention/emit/modifiers.h"
+#include "templates/attention/emit/scattered.h"
 #include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/kernel/arguments.h"
 
@@ -101,6 +102,14 @@ void store_output(language::Kernel& kernel, const ForwardKernel& spec, const Wor
   const int group_bytes =
       spec.output_store == OutputStore::permlane || spec.output_fp32 ? store_bytes : store_bytes / 2;
   const LanePlace place = lane_place(kernel, workgroup);
+  if (workgroup.o.scattered()) {
+    Value* first_dim = ir.CreateMul(place.lane_group, kernel.constant(group_bytes / dim_bytes));
+    Value* at = attention::scattered_query_row(kernel, workgroup, workgroup.o, place.row, first_dim);
+    for_each_piece(kernel, spec, element, outputs, factor, [&](Value* dwords, int dim) {
+      attention::store_scattered(kernel, workgroup.o, dwords, dim_bytes, at, dim);
+    });
+    return;
+  }
   Value* row =
       ir.CreateAdd(lane_row_offset(kernel, workgroup, place.row, workgroup.o.row_stride, workgroup.o.head_stride),
                    ir.CreateMul(place.lane_group, kernel.constant(group_bytes)));

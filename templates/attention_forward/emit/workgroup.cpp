@@ -17,6 +17,7 @@
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/row_limits.h"
+#include "templates/attention_forward/kernel/strided_arguments.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -230,7 +231,13 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   const int k_bytes = spec.head_dim_qk * bytes_of(spec.key_type());
   const int v_bytes = spec.head_dim_v * bytes_of(spec.key_type());
   const int o_bytes = spec.head_dim_v * bytes_of(spec.output_type());
+  const auto dims_at = [](std::size_t of_tensor) { return dim_strides_at + of_tensor; };
   const auto keys_of = [&](const TensorFields& fields, int row_bytes) {
+    const bool of_k = fields.pointer == k_fields.pointer;
+    if (of_k ? spec.trans_k : spec.trans_v)
+      return attention::scattered_slice_of(
+          kernel, fields, dims_at(of_k ? offsetof(DimStrides, k) : offsetof(DimStrides, v)), place.batch, place.kv_head,
+          sequence.key_start, key_length, of_k ? spec.head_dim_qk : spec.head_dim_v, bytes_of(spec.key_type()));
     if (spec.listed && !spec.paged)
       return attention::pages_of_rows(kernel, fields, spec.slots ? constant(0) : place.batch, place.kv_head,
                                       spec.slots ? constant(0) : sequence.key_start);
@@ -238,6 +245,12 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
                       : slice_of(kernel, fields, place.batch, place.kv_head, sequence.key_start, key_length, row_bytes);
   };
   const auto rows_of = [&](const TensorFields& fields, int row_bytes) {
+    const bool of_q = fields.pointer == q_fields.pointer;
+    if (of_q ? spec.trans_q : spec.trans_o)
+      return attention::scattered_slice_of(
+          kernel, fields, dims_at(of_q ? offsetof(DimStrides, q) : offsetof(DimStrides, o)), place.batch,
+          place.query_head, sequence.query_start, query_length, of_q ? spec.head_dim_qk : spec.head_dim_v,
+          bytes_of(of_q ? spec.query_type() : spec.output_type()), positions.group());
     return slice_of(kernel, fields, place.batch, place.query_head, sequence.query_start, query_length, row_bytes,
                     positions.group());
   };

@@ -17,6 +17,7 @@ constexpr TileShape tile_shape(const ForwardKernel& spec, const targets::Target&
           .cache = spec.cache,
           .layout = spec.key_layout(),
           .two_buffers = spec.pipeline == Pipeline::dualwave,
+          .scattered = spec.trans_k || spec.trans_v,
           // Workgroups of a few rows whose lists differ live on what memory delivers.
           .apart = spec.block_lists && !spec.paged && spec.pipeline == Pipeline::generic};
 }

@@ -14,6 +14,7 @@
 #include "templates/attention_forward/kernel/list_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/rules.h"
+#include "templates/attention_forward/kernel/strided_arguments.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -24,6 +25,8 @@ namespace {
 int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan) {
   // A tile waits in registers where LDS is swizzled, and where 8 bits are widened.
   const bool waits = plan.layout == LdsLayout::swizzled || spec.cache != CacheType::as_queries;
+  // Elements of two tiles, each in a register of its own.
+  if (spec.trans_k || spec.trans_v) return spec.head_dim_qk > 64 ? 512 : 256;
   if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
   // A wave or two that hold a whole tile of 128 dims. LDS leaves no more than one wave a SIMD anyway.
   if (waits && spec.tile_queries < 128 && spec.head_dim_qk > 64) return 512;
@@ -186,6 +189,7 @@ std::optional<std::string> refusal_of(const ForwardKernel& spec) {
 }
 
 std::size_t argument_bytes(const ForwardKernel& spec) {
+  if (spec.trans_any()) return sizeof(StridedArguments);
   if (spec.cache != CacheType::as_queries) return sizeof(CacheArguments);
   if (spec.listed) return sizeof(KeyListedArguments);
   if (spec.block_lists) return sizeof(ListedArguments);

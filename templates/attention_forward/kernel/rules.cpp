@@ -128,6 +128,35 @@ constexpr SpecRule rules[] = {
      [](const Asked&) {
        return std::string("cache= has no kernel for vectorised pages; accepted: paged without vectorised");
      }},
+    {[](const Asked& asked) { return asked.spec.trans_any() && overlaps(asked); },
+     [](const Asked& asked) {
+       return asked.pipeline() +
+              " moves rows whose dims stand side by side; trans_q, trans_k, trans_v and trans_o need not; accepted: "
+              "auto, generic";
+     }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return spec.trans_any() && (spec.narrow_queries || spec.cache != CacheType::as_queries || spec.paged ||
+                                   spec.listed || spec.block_lists);
+     },
+     [](const Asked&) {
+       return std::string(
+           "trans_q, trans_k, trans_v and trans_o are of dense and packed tensors of 16 bits; accepted: no cache=, "
+           "queries=e4m3, pages and lists beside them");
+     }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return (spec.trans_k || spec.trans_v) && spec.tile_queries != tiles_of(asked).back();
+     },
+     [](const Asked& asked) {
+       return "tile of " + std::to_string(asked.spec.tile_queries) +
+              " queries: a few waves have no registers for the elements of a tile of trans_k or trans_v; accepted: " +
+              std::to_string(tiles_of(asked).back());
+     }},
+    {[](const Asked& asked) { return asked.spec.trans_o && asked.spec.output_store != OutputStore::scalar; },
+     [](const Asked&) {
+       return std::string("trans_o stores elements one by one: there is nothing to swap; accepted: auto, scalar");
+     }},
     {[](const Asked& asked) { return asked.spec.tile_keys != attention::tile_keys; },
      [](const Asked& asked) {
        return "tile of " + std::to_string(asked.spec.tile_keys) +

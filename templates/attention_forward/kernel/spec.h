@@ -43,6 +43,12 @@ struct AskedWords {
   bool narrow_queries = false;
   CacheType cache = CacheType::as_queries;  // what memory holds of K and V
   bool lse = false;
+  // Elements of the tensor may stand at any distances, of which arguments have two (strided_arguments.h): the dims of a
+  // row need not stand side by side. pipeline=generic only.
+  bool trans_q = false;
+  bool trans_k = false;
+  bool trans_v = false;
+  bool trans_o = false;
   bool output_fp32 = false;  // O is f32, each row as it was before rounding to `dtype`
   // What scores pass through before the mask: rows of modifiers.h that change code.
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
@@ -76,6 +82,7 @@ struct AskedWords {
   DataType bias_type() const { return bias_fp32 ? DataType::fp32 : dtype; }
   // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
   bool modified() const { return modifiers.any(); }
+  constexpr bool trans_any() const { return trans_q || trans_k || trans_v || trans_o; }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
   bool shares_call() const { return rows != QueriesOf::all; }
   constexpr KeyLayout key_layout() const {

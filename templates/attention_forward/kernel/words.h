@@ -61,6 +61,14 @@ inline constexpr auto word_table = std::tuple_cat(
                                          .otherwise = "the type of Q, K and V has no word",
                                          .supported = "O in fp32 on request",
                                          .described = true}),
+        asked<&AskedWords::trans_q>(
+            {.accepted = "trans_q", .name = "trans_q", .supported = "trans_q", .described = true}),
+        asked<&AskedWords::trans_k>(
+            {.accepted = "trans_k", .name = "trans_k", .supported = "trans_k", .described = true}),
+        asked<&AskedWords::trans_v>(
+            {.accepted = "trans_v", .name = "trans_v", .supported = "trans_v", .described = true}),
+        asked<&AskedWords::trans_o>(
+            {.accepted = "trans_o", .name = "trans_o", .supported = "trans_o", .described = true}),
     },
     attention::modifier_words<&AskedWords::modifiers, ForwardKernel>(),
     std::tuple{

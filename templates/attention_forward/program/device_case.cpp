@@ -44,6 +44,7 @@ wavejit_tensor DeviceCase::described(const Tensor& tensor, wavejit_dtype dtype) 
   made.strides[0] = p.stride_of_batch();
   made.strides[1] = p.stride_of_token();
   made.strides[2] = p.stride_of_head();
+  made.strides[3] = p.stride_of_dim();
   return made;
 }
 
@@ -221,6 +222,18 @@ Result<std::uint64_t> DeviceCase::workspace_bytes(wavejit_engine* engine) const 
   return bytes;
 }
 
+std::vector<std::uint16_t> DeviceCase::row_in(const std::vector<std::uint16_t>& outputs, std::int64_t token,
+                                              std::int64_t head) const {
+  const auto words = static_cast<std::int64_t>(o_.element / sizeof outputs.front());
+  std::vector<std::uint16_t> row;
+  row.reserve(static_cast<std::size_t>(words * problem_.head_dim_v));
+  for (std::int64_t dim = 0; dim < problem_.head_dim_v; ++dim) {
+    const std::int64_t at = o_.placement.offset(token, head) + (dim * o_.placement.stride_of_dim());
+    row.insert(row.end(), outputs.begin() + (words * at), outputs.begin() + (words * (at + 1)));
+  }
+  return row;
+}
+
 Result<Rows> DeviceCase::written() const {
   std::vector<std::uint32_t> lse;
   std::vector<std::uint16_t> output;
@@ -235,10 +248,8 @@ Result<Rows> DeviceCase::written() const {
   }
   const auto is_written = [&](std::int64_t token, std::int64_t head) {
     if (problem_.lse) return lse[static_cast<std::size_t>(lse_.placement.offset(token, head))] != marked_lse;
-    const auto words = static_cast<std::int64_t>(o_.element / sizeof output.front());
-    const auto first = output.begin() + words * o_.placement.offset(token, head);
-    return std::any_of(first, first + words * problem_.head_dim_v,
-                       [](std::uint16_t bits) { return bits != marked_element; });
+    const std::vector<std::uint16_t> row = row_in(output, token, head);
+    return std::ranges::any_of(row, [](std::uint16_t bits) { return bits != marked_element; });
   };
   Rows rows;
   for (std::int64_t b = 0; b < problem_.batch; ++b) {
@@ -255,10 +266,10 @@ Result<Rows> DeviceCase::written() const {
 
 Result<WrittenRows> DeviceCase::read(const Rows& rows) const {
   const auto dim = static_cast<std::size_t>(problem_.head_dim_v);
-  // One copy where most of it is wanted.
+  // One copy where most of it is wanted, or where rows do not lie in one piece.
   std::vector<std::uint16_t> whole;
   const std::size_t words = o_.element / sizeof whole.front();
-  if (4 * count_of(rows) >= o_.placement.rows()) {
+  if (4 * count_of(rows) >= o_.placement.rows() || o_.placement.transposed) {
     whole.resize(o_.bytes() / sizeof whole.front());
     if (auto copied = o_.memory.copy_out(whole.data(), o_.margin, o_.bytes()); !copied)
       return std::unexpected(copied.error());
@@ -276,8 +287,7 @@ Result<WrittenRows> DeviceCase::read(const Rows& rows) const {
       WrittenRow& to = of_head[row];
       to.output.resize(dim * words);
       if (!whole.empty()) {
-        const auto first = static_cast<std::int64_t>(words) * o_.placement.offset(token, head.head);
-        std::copy_n(whole.begin() + first, dim * words, to.output.begin());
+        to.output = row_in(whole, token, head.head);
       } else if (auto copied = o_.memory.copy_out(to.output.data(), o_.at(token, head.head), dim * o_.element);
                  !copied) {
         return std::unexpected(copied.error());

@@ -102,7 +102,11 @@ class DeviceCase {
   static Result<void> fill_margins(const Tensor& tensor, int byte = mark);
   // `turned`: places from the last to the first.
   Result<void> fill(const Tensor& tensor, Operand operand, const Inputs& inputs, bool turned = false) const;
+  Result<void> fill_transposed(const Tensor& tensor, Operand operand, const Inputs& inputs) const;
   // device_case.cpp.
+  // A row of O, of which `outputs` is all.
+  std::vector<std::uint16_t> row_in(const std::vector<std::uint16_t>& outputs, std::int64_t token,
+                                    std::int64_t head) const;
   wavejit_tensor described(const Tensor& tensor, wavejit_dtype dtype) const;
   static wavejit_tensor described_lse(const Tensor& tensor);
   wavejit_tensor described_bias(wavejit_dtype dtype) const;

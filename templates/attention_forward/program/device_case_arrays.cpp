@@ -108,7 +108,7 @@ Result<void> DeviceCase::fill_with_mark(const DeviceArray& memory, std::size_t f
 
 Result<DeviceCase::Tensor> DeviceCase::make(wavejit_engine* engine, const Placement& placement, std::size_t element) {
   // A multiple of every alignment that is asked for.
-  const std::size_t row = static_cast<std::size_t>(placement.stride_of_token()) * element;
+  const std::size_t row = static_cast<std::size_t>(std::max(placement.stride_of_token(), placement.head_dim)) * element;
   const std::size_t margin = placement.rows() == 0 ? 256 : (margin_rows * row + 255) / 256 * 256;
   auto memory = DeviceArray::allocate(engine, static_cast<std::size_t>(placement.elements()) * element + 2 * margin);
   if (!memory) return std::unexpected(memory.error());
@@ -120,12 +120,45 @@ Result<void> DeviceCase::fill_margins(const Tensor& tensor, int byte) {
   return fill_with_mark(tensor.memory, tensor.margin + tensor.bytes(), tensor.margin, byte);
 }
 
+// A head at a time: its rows are made, and stand as columns. Its dims are few, its rows may be many.
+Result<void> DeviceCase::fill_transposed(const Tensor& tensor, Operand operand, const Inputs& inputs) const {
+  const Placement& placement = tensor.placement;
+  const auto tokens =
+      tokens_in_memory(problem_, sequences_, pages_, operand == Operand::q, placement.batch * placement.length);
+  const auto dim = static_cast<std::size_t>(placement.head_dim);
+  const auto length = static_cast<std::size_t>(placement.length);
+  std::vector<std::uint16_t> columns(length * dim);
+  for (std::int64_t batch = 0; batch < placement.batch; ++batch)
+    for (std::int64_t head = 0; head < placement.heads; ++head) {
+      constexpr std::size_t chunk = 1024;
+      on_all_cores((length + chunk - 1) / chunk, [&](std::size_t part) {
+        std::vector<std::uint16_t> row(dim);
+        for (std::size_t at = part * chunk; at < std::min(length, (part + 1) * chunk); ++at) {
+          const Token& token = tokens[(static_cast<std::size_t>(batch) * length) + at];
+          if (token.position < 0) {
+            std::ranges::fill(row, marked_element);
+          } else {
+            inputs.fill(operand, token.number * placement.heads + head, token.position, std::span(row));
+          }
+          for (std::size_t c = 0; c < dim; ++c) columns[(c * length) + at] = row[c];
+        }
+      });
+      const auto first = static_cast<std::size_t>(placement.offset(batch * placement.length, head));
+      if (auto copied = tensor.memory.copy_in(columns.data(), tensor.margin + (first * tensor.element),
+                                              columns.size() * tensor.element);
+          !copied)
+        return copied;
+    }
+  return {};
+}
+
 Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Inputs& inputs, bool turned) const {
   const auto byte_type = tools::byte_type_of(problem_.cache_dtype);
   const std::uint8_t nan_byte = byte_type ? tools::nan_of(*byte_type) : std::uint8_t{0};
   if (auto margins = fill_margins(tensor, tensor.element == 1 ? nan_byte : mark); !margins) return margins;
   const Placement& placement = tensor.placement;
   if (placement.rows() == 0) return {};
+  if (placement.transposed) return fill_transposed(tensor, operand, inputs);
   auto tokens =
       tokens_in_memory(problem_, sequences_, pages_, operand == Operand::q, placement.batch * placement.length);
   if (turned) std::ranges::reverse(tokens);

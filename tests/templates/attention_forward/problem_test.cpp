@@ -240,10 +240,8 @@ std::vector<BadCall> bad_calls() {
     for (int d = 0; d < 3; ++d) {
       const std::string field = name + ".strides[" + std::to_string(d) + "]";
       const std::string suffix = "_stride" + std::to_string(d);
-      for (const auto& [what, value] : {std::pair{"_zero", std::int64_t{0}},
-                                        {"_negative", std::int64_t{-1024}},
-                                        {"_odd", std::int64_t{1028}},
-                                        {"_least", least}}) {
+      for (const auto& [what, value] :
+           {std::pair{"_zero", std::int64_t{0}}, {"_negative", std::int64_t{-1024}}, {"_least", least}}) {
         add(name + suffix + what, [=](Call& c) { (c.*tensor).strides[d] = value; }, invalid, field);
       }
       add(name + suffix + "_overflowing", [=](Call& c) { (c.*tensor).strides[d] = huge - 7; }, invalid, field);
@@ -323,14 +321,14 @@ std::vector<BadCall> bad_calls() {
         for (wavejit_tensor* t : {&c.q, &c.k, &c.v, &c.o}) t->sizes[3] = 96;
       },
       WAVEJIT_UNSUPPORTED, "q.sizes[3] (head dim) = 96");
-  // Its strides are no multiples of 8 either, but the head dim is what to change.
+  // Its strides are no multiples of 8 either, which elements that are read one by one need not have.
   add(
       "head_dim_100",
       [](Call& c) {
         for (wavejit_tensor* t : {&c.q, &c.k, &c.v, &c.o})
           *t = wavejit_dense_tensor(t->data, WAVEJIT_FP16, t->sizes[0], t->sizes[1], t->sizes[2], 100);
       },
-      WAVEJIT_UNSUPPORTED, "q.sizes[3] (head dim) = 100; accepted: 64, 128, 192/128, 256");
+      WAVEJIT_UNSUPPORTED, "q.sizes[3] (head dim) = 100: no kernel for attention_forward");
   return list;
 }
 
@@ -581,8 +579,8 @@ TEST_F(Problem, EveryShapeHasItsOwnCode) {
     for (const auto mask :
          {attention_forward::Mask::none, attention_forward::Mask::causal, attention_forward::Mask::window})
       for (const bool lse : {false, true})
-        for (const int qk : {1, 64, 128, 65535})
-          for (const int v : {1, 64, 128, 65535}) {
+        for (const int qk : {1, 64, 128, 4095})
+          for (const int v : {1, 64, 128, 4095}) {
             for (const bool flag : {false, true}) {
               for (const auto& modifier : attention_forward::modifier_rows) {
                 attention_forward::AttentionShape shape = {

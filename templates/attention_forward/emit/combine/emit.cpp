@@ -17,6 +17,7 @@
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/scale.h"
+#include "templates/attention/emit/scattered.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention/emit/visible_keys.h"
 #include "templates/attention_forward/emit/combine/workspace.h"
@@ -347,10 +348,14 @@ class Combine {
     Value* row_stride = kernel_.argument_i32(offsetof(Arguments, o_row_stride));
     Value* o = slice(offsetof(Arguments, o), offsetof(Arguments, o_batch_stride), offsetof(Arguments, o_head_stride));
     o = ir_.CreateAdd(o, ir_.CreateMul(wide(row_of_head), wide(row_stride)));
-    // Lanes without dims are past its end.
-    const Buffer outputs(kernel_, o, kernel_.constant(spec_.head_dim * dim_bytes));
-    outputs.store(dwords.size() == 1 ? dwords.front() : language::gather_dwords(kernel_, dwords),
-                  ir_.CreateMul(kernel_.lane(), kernel_.constant(dims() * dim_bytes)), kernel_.constant(0));
+    Value* packed = dwords.size() == 1 ? dwords.front() : language::gather_dwords(kernel_, dwords);
+    if (spec_.trans_o) {
+      store_scattered(o, packed);
+    } else {
+      // Lanes without dims are past its end.
+      const Buffer outputs(kernel_, o, kernel_.constant(spec_.head_dim * dim_bytes));
+      outputs.store(packed, ir_.CreateMul(kernel_.lane(), kernel_.constant(dims() * dim_bytes)), kernel_.constant(0));
+    }
 
     // One lane writes the LSE; the others point far outside. Without LSE the slice is empty.
     Value* lse =
@@ -361,6 +366,21 @@ class Combine {
     Value* writes = ir_.CreateICmpEQ(kernel_.lane(), kernel_.constant(0));
     log_sums.store(ir_.CreateBitCast(end[1], kernel_.i32()),
                    ir_.CreateSelect(writes, kernel_.constant(0), ir_.getInt32(far_outside)), kernel_.constant(0));
+  }
+
+  void store_scattered(Value* row, Value* packed) {
+    const int dim_bytes = bytes_of(spec_.dtype);
+    Value* dim_stride = kernel_.argument_i32(offsetof(Arguments, o_dim_stride));
+    Value* bytes =
+        ir_.CreateAdd(ir_.CreateMul(dim_stride, kernel_.constant(spec_.head_dim - 1)), kernel_.constant(dim_bytes));
+    const attention::Slice outputs = {.buffer = Buffer(kernel_, row, bytes),
+                                      .row_stride = kernel_.constant(0),
+                                      .dim_stride = dim_stride,
+                                      .element_bytes = dim_bytes};
+    Value* has_dims = ir_.CreateICmpULT(kernel_.lane(), kernel_.constant(spec_.head_dim / dims()));
+    Value* first = ir_.CreateMul(ir_.CreateMul(kernel_.lane(), kernel_.constant(dims())), dim_stride);
+    attention::store_scattered(kernel_, outputs, packed, dim_bytes,
+                               attention::scattered_row(kernel_, outputs, has_dims, first), 0);
   }
 
   Value* slice(std::size_t pointer, std::size_t batch_stride, std::size_t head_stride) {

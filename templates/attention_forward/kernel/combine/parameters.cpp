@@ -26,7 +26,7 @@ int dims_per_lane(const CombineKernel& spec) { return spec.head_dim > 2 * thread
 
 std::size_t argument_bytes(const CombineKernel& spec) {
   if (spec.scaled) return sizeof(Arguments);
-  return spec.listed ? offsetof(Arguments, scales) : offsetof(Arguments, lists);
+  return spec.listed || spec.trans_o ? offsetof(Arguments, scales) : offsetof(Arguments, lists);
 }
 
 std::optional<std::string> refusal_of(const CombineKernel& spec) {

@@ -22,6 +22,7 @@ constexpr auto words = families::texts_of(std::tuple{
     families::flag<&CombineKernel::first_keys, CombineKernel>({.accepted = "first_keys", .name = "first_keys"}),
     families::flag<&CombineKernel::listed, CombineKernel>({.accepted = "listed", .name = "listed"}),
     families::flag<&CombineKernel::scaled, CombineKernel>({.accepted = "scaled", .name = "scaled"}),
+    families::flag<&CombineKernel::trans_o, CombineKernel>({.accepted = "trans_o", .name = "trans_o"}),
     families::named<&CombineKernel::rows, rows_names, CombineKernel>(
         {.accepted = "rows=few",
          .otherwise = "every sequence has no word",
@@ -39,12 +40,13 @@ std::expected<CombineKernel, std::string> parse_spec(std::string_view text) {
 }
 std::string kernel_name(const CombineKernel& spec) { return families::name_of_kernel(words, spec); }
 
-CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool output_fp32) {
+CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool output_fp32, bool trans_o) {
   return {.dtype = output_fp32 ? DataType::fp32 : split.dtype,
           .head_dim = split.head_dim_v,
           .first_keys = split.first_keys && !split.paged,
           .listed = split.listed,
           .scaled = split.cache != attention::CacheType::as_queries,
+          .trans_o = trans_o,
           .rows = split.rows == QueriesOf::few ? QueriesOf::few : QueriesOf::all,
           .target = split.target,
           .lowering = split.lowering};

@@ -30,6 +30,7 @@ struct CombineKernel {
   bool first_keys = false;          // of the split kernel's dense keys: they say how many a sequence has
   bool listed = false;              // parts of listed keys
   bool scaled = false;              // of a cache of 8 bits, which has scales
+  bool trans_o = false;             // dims of a row of O need not stand side by side
   attention_forward::QueriesOf rows = attention_forward::QueriesOf::all;  // the split kernel's: all, or few
   std::string target;                                                     // processor name: a row of the target table
   Lowering lowering = Lowering::llvm;
@@ -52,8 +53,9 @@ std::optional<std::string> refusal_of(const CombineKernel& spec);
 // Of the argument struct that a launch hands over (arguments.h).
 std::size_t argument_bytes(const CombineKernel& spec);
 
-// The kernel that merges what a split kernel leaves, to an O of that kernel's data type or of f32.
-CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool output_fp32);
+// The kernel that merges what a split kernel leaves, to an O of that kernel's data type or of f32, whose dims stand
+// side by side or not.
+CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool output_fp32, bool trans_o = false);
 
 using attention::bytes_of;
 
