@@ -177,5 +177,42 @@ TEST_P(Corpus, string_search) {
   expect_same(places, expected, "place");
 }
 
+TEST_P(Corpus, last_block_adds) {
+  constexpr std::uint32_t blocks = 5;
+  constexpr std::uint32_t threads = 256;
+  const auto in = random_ints(3001, -1000, 1000);
+  Buffer<int> from(in);
+  Buffer<std::uint32_t> arrived(1, 0);
+  std::vector<int> expected(threads);
+  for (std::size_t i = 0; i < in.size(); ++i) expected[(i % threads) ^ 64U] += in[i];
+  for (const std::uint32_t each_thread : {0U, 1U}) {
+    for (int again = 0; again < 2; ++again) {
+      Buffer<int> parts(blocks * threads, 0xff);
+      Buffer<int> out(threads, 0xff);
+      launch("collective", "last_block_adds", {blocks}, {threads}, 0, from.get(), static_cast<std::uint32_t>(in.size()),
+             parts.get(), arrived.get(), out.get(), each_thread);
+      expect_same(out.read(), expected, "sum");
+      EXPECT_EQ(arrived.read()[0], 0U);
+    }
+  }
+}
+
+TEST_P(Corpus, sums_in_turn) {
+  constexpr std::uint32_t blocks = 9;
+  constexpr std::uint32_t threads = 64;
+  const auto in = random_ints(blocks * threads, -1000, 1000);
+  Buffer<int> from(in);
+  Buffer<int> sums(blocks, 0xff);
+  Buffer<std::uint32_t> done(blocks, 0);
+  launch("collective", "sums_in_turn", {blocks}, {threads}, 0, from.get(), sums.get(), done.get());
+  std::vector<int> expected;
+  int sum = 0;
+  for (std::uint32_t i = 0; i < blocks * threads; ++i) {
+    sum += in[i];
+    if (i % threads == threads - 1) expected.push_back(sum);
+  }
+  expect_same(sums.read(), expected, "sum");
+}
+
 }  // namespace
 }  // namespace wavejit::hip_kernels

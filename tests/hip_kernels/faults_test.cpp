@@ -63,11 +63,15 @@ class Faults : public ::testing::TestWithParam<FaultBuild> {
 
   template <typename... Arguments>
   Reported run(const char* kernel, Arguments... arguments) {
+    return run_blocks(1, kernel, arguments...);
+  }
+  template <typename... Arguments>
+  Reported run_blocks(std::uint32_t blocks, const char* kernel, Arguments... arguments) {
     void* pointers[] = {static_cast<void*>(&arguments)...};
     hipFunction_t function = nullptr;
     EXPECT_EQ(hipModuleGetFunction(&function, module_, kernel), hipSuccess) << kernel;
     ::testing::internal::CaptureStderr();
-    EXPECT_EQ(hipModuleLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, nullptr, pointers, nullptr), hipSuccess);
+    EXPECT_EQ(hipModuleLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, nullptr, pointers, nullptr), hipSuccess);
     EXPECT_NE(hipDeviceSynchronize(), hipSuccess) << kernel;
     Reported reported{.findings = {}, .errors = ::testing::internal::GetCapturedStderr()};
     std::string text(wavejit_simgpu_take_findings(nullptr, 0) + 1, 0);
@@ -122,6 +126,22 @@ TEST_P(Faults, RacesThroughAPointerThatAFunctionGot) {
   // Names as they were written; the parameters stand once a line.
   EXPECT_THAT(reported.errors, AllOf(HasSubstr("kernel void faults::races<float>(float*): "), Not(HasSubstr("_Z")),
                                      HasSubstr("of load (faults.hip:")));
+}
+TEST_P(Faults, WhatAnotherBlockDidNotRelease) {
+  void* parts = nullptr;
+  EXPECT_EQ(hipMalloc(&parts, 2 * threads * sizeof(float)), hipSuccess);
+  EXPECT_EQ(hipMemset(in_, 0, threads * sizeof(float)), hipSuccess);
+  const Reported reported = run_blocks(2, "_ZN6faults9unorderedILb0EEEvPjS1_S1_", parts, in_, out_);
+  expect(reported, "races", "unordered");
+  EXPECT_THAT(reported.errors, HasSubstr("no buffer_wbl2 sc1 behind it was waited for"));
+}
+TEST_P(Faults, WhatABlockDidNotAcquire) {
+  void* parts = nullptr;
+  EXPECT_EQ(hipMalloc(&parts, 2 * threads * sizeof(float)), hipSuccess);
+  EXPECT_EQ(hipMemset(in_, 0, threads * sizeof(float)), hipSuccess);
+  const Reported reported = run_blocks(2, "_ZN6faults9unorderedILb1EEEvPjS1_S1_", parts, in_, out_);
+  expect(reported, "races", "unordered");
+  EXPECT_THAT(reported.errors, HasSubstr("no buffer_inv sc1 lies between"));
 }
 TEST_P(Faults, LdsThatWasNeverWritten) {
   const Reported reported = run("_ZN6faults13uninitialisedIfEEvPT_", out_);

@@ -207,3 +207,41 @@ KERNEL void string_search(const char* text, uint32_t length, const char* pattern
   while (i < pattern_length && text[start + i] == pattern[i]) ++i;
   if (i == pattern_length) found[atomic_add(count, 1U)] = start;
 }
+
+// The block that arrives last adds up what each has left in memory, and puts the counter back. `each_thread`: releases
+// what it has left by itself, and acquires by itself; else the one that counts does so for all.
+KERNEL void last_block_adds(const int* in, uint32_t n, int* parts, uint32_t* arrived, int* out, uint32_t each_thread) {
+  SHARED static uint32_t ticket;
+  const uint32_t width = block_size(0);
+  int part = 0;
+  for (uint32_t i = global_x(); i < n; i += width * grid_size(0)) part += in[i];
+  parts[global_x()] = part;
+  if (each_thread != 0) __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  barrier();
+  if (thread_x() == 0) {
+    ticket = each_thread != 0 ? __hip_atomic_fetch_add(arrived, 1U, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)
+                              : __hip_atomic_fetch_add(arrived, 1U, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+  }
+  barrier();
+  if (ticket != grid_size(0) - 1) return;
+  if (each_thread != 0) __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  int sum = 0;
+  for (uint32_t block = 0; block < grid_size(0); ++block) sum += parts[block * width + (thread_x() ^ 64U)];
+  out[thread_x()] = sum;
+  if (thread_x() == 0) *arrived = 0;
+}
+
+// Sums of everything before, a block each: a block waits for the one before it, whose sum it finds beside its flag.
+KERNEL void sums_in_turn(const int* in, int* sums, uint32_t* done) {
+  if (thread_x() != 0) return;
+  int sum = 0;
+  for (uint32_t i = 0; i < block_size(0); ++i) sum += in[block_x() * block_size(0) + i];
+  if (block_x() != 0) {
+    while (__hip_atomic_load(&done[block_x() - 1], __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM) == 0) {
+      __builtin_amdgcn_s_sleep(1);
+    }
+    sum += sums[block_x() - 1];
+  }
+  sums[block_x()] = sum;
+  __hip_atomic_store(&done[block_x()], 1U, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
+}

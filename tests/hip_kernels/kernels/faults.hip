@@ -47,6 +47,18 @@ GLOBAL void uninitialised_memory(const float* in, float* out) {
   out[thread_x()] = in[thread_x()];  // fault: uninitialised_memory
 }
 
+// The second of two blocks to arrive reads what the first one has not released, or acquires nothing.
+template <bool releases>
+GLOBAL void unordered(uint32_t* parts, uint32_t* arrived, uint32_t* out) {
+  parts[global_x()] = thread_x();
+  if (releases) __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  barrier();
+  const uint32_t ticket = __hip_atomic_fetch_add(arrived, 1U, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  if (!releases) __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  if (ticket < block_size(0)) return;
+  out[thread_x()] = parts[(1 - block_x()) * block_size(0) + thread_x()];  // fault: unordered
+}
+
 GLOBAL void waits(float* out) {
   SHARED static float shared[128];
   float* volatile generic = shared;
@@ -100,6 +112,8 @@ GLOBAL void reads_behind(const float* in, float* out, uint32_t distance) {
 }
 
 template GLOBAL void races<float>(float*);
+template GLOBAL void unordered<true>(uint32_t*, uint32_t*, uint32_t*);
+template GLOBAL void unordered<false>(uint32_t*, uint32_t*, uint32_t*);
 template GLOBAL void uninitialised<float>(float*);
 
 }  // namespace faults

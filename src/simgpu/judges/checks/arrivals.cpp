@@ -32,11 +32,13 @@ std::string name_of_registers(const Registers& range, unsigned offset) {
 
 }  // namespace
 
-void Arrivals::prepare(std::uint32_t checks, Arrival arrival, std::uint64_t seed, LdsShadow& lds) {
+void Arrivals::prepare(std::uint32_t checks, Arrival arrival, std::uint64_t seed, LdsShadow& lds,
+                       WorkgroupOrder& order) {
   checks_ = checks;
   arrival_ = arrival;
   random_ = Random(seed);
   lds_ = &lds;
+  order_ = &order;
   for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
     std::ranges::move(*queue, std::back_inserter(spare_));
     queue->clear();
@@ -143,6 +145,12 @@ std::unique_ptr<Arrivals::Operation> Arrivals::fresh() {
   return operation;
 }
 
+void Arrivals::execute(Wave& wave, Operation& operation) const {
+  const Instruction& instruction = *operation.instruction;
+  if (operation.order.kind != OrderTicket::Kind::synchronises) return instruction.execute(wave, instruction);
+  order_->make(operation.order, [&] { instruction.execute(wave, instruction); });
+}
+
 void Arrivals::deliver(Wave& wave, Operation& operation) {
   if (operation.delivered) return;
   operation.delivered = true;
@@ -197,7 +205,7 @@ void Arrivals::deliver(Wave& wave, Operation& operation) {
     }
   };
   exchange(false);
-  instruction.execute(wave, instruction);
+  execute(wave, operation);
   exchange(true);
   wave.set_exec(exec_now);
   wave.sgpr[sgpr_m0] = m0_now;
@@ -237,6 +245,7 @@ void Arrivals::complete(Wave& wave, Queue& queue, std::size_t index) {
   Operation& operation = *queue[index];
   deliver(wave, operation);
   if (operation.lds_access != no_access) lds_->complete(operation.lds_access, wave.index);
+  if (operation.order.kind != OrderTicket::Kind::none) order_->complete(wave.index, operation.order);
   if (!operation.silenced) forget(operation);
   spare_.push_back(std::move(queue[index]));
   queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(index));
@@ -284,6 +293,16 @@ void Arrivals::wait(Wave& wave, Counts counts) {
   if (counts.local < most_local) wait_local(wave, counts.local);
 }
 
+void Arrivals::pass_barrier() {
+  for (const auto& operation : vector_queue_) operation->before_barrier = true;
+}
+
+void Arrivals::deliver_from_before_barrier(Wave& wave) {
+  for (const auto& operation : vector_queue_) {
+    if (operation->before_barrier) deliver(wave, *operation);
+  }
+}
+
 void Arrivals::finish(Wave& wave) {
   wait_vector(wave, 0);
   wait_local(wave, 0);
@@ -308,7 +327,7 @@ void Arrivals::maybe_deliver(Wave& wave) {
 }
 
 void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access,
-                     AccessId memory_access, std::uint64_t arrives) {
+                     AccessId memory_access, std::uint64_t arrives, OrderTicket* ticket) {
   const bool is_vector = effects.counts_vector;
   const bool is_scalar = effects.space == Space::scalar || effects.space == Space::scalar_buffer;
   Queue& queue = is_vector ? vector_queue_ : (is_scalar ? scalar_queue_ : local_queue_);
@@ -326,8 +345,10 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
   operation.lds_access = lds_access;
   operation.memory_access = memory_access;
   operation.flat = effects.space == Space::flat;
-  operation.vector_done = operation.local_done = operation.silenced = false;
+  operation.vector_done = operation.local_done = operation.silenced = operation.before_barrier = false;
   operation.delivered = true;
+  operation.order.kind = OrderTicket::Kind::none;
+  if (ticket != nullptr) std::swap(operation.order, *ticket);
   bool later = arrival_ != Arrival::early && !effects.atomic && !effects.opaque;
   // LDS takes its bytes when an instruction issues.
   if (arrival_ == Arrival::timed && !is_vector && !is_scalar) later = false;
@@ -339,7 +360,7 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
     // In order with what the same wave issued before, as the memory pipeline does it.
     deliver_all(wave, queue);
     if (wave.state == WaveState::faulted) return;
-    instruction.execute(wave, instruction);
+    execute(wave, operation);
   } else {
     operation.delivered = false;
     next_arrival_ = std::min(next_arrival_, arrives);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "simgpu/judges/checks/lds_shadow.h"
+#include "simgpu/judges/checks/workgroup_order.h"
 #include "simgpu/judges/facts/effects.h"
 #include "simgpu/judges/facts/register_set.h"
 #include "simgpu/machine/numerics/noise.h"
@@ -22,7 +23,7 @@ namespace wavejit::simgpu::checks {
 
 class Arrivals {
  public:
-  void prepare(std::uint32_t checks, Arrival arrival, std::uint64_t seed, LdsShadow& lds);
+  void prepare(std::uint32_t checks, Arrival arrival, std::uint64_t seed, LdsShadow& lds, WorkgroupOrder& order);
 
   // Reports registers that the instruction reads or overwrites before their results are certain to be there.
   void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
@@ -31,9 +32,10 @@ class Arrivals {
   }
 
   // Executes a memory instruction, now or later, and notes that it is on its way.
-  // `arrives`: when its result is there, where time is kept.
+  // `arrives`: when its result is there, where time is kept. `ticket`: of an instruction that orders workgroups, or
+  // null.
   void issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access,
-             AccessId memory_access, std::uint64_t arrives = 0);
+             AccessId memory_access, std::uint64_t arrives, OrderTicket* ticket);
   // What is there by then becomes visible, where time is kept.
   void pass(Wave& wave, std::uint64_t time) {
     if (time >= next_arrival_) deliver_until(wave, time);
@@ -42,6 +44,9 @@ class Arrivals {
   std::uint64_t there_by(Counts counts) const;
   // s_waitcnt.
   void wait(Wave& wave, Counts counts);
+  // A barrier was passed; later, another wave of the workgroup writes back what was issued before it.
+  void pass_barrier();
+  void deliver_from_before_barrier(Wave& wave);
   // The end of the wave: everything arrives.
   void finish(Wave& wave);
   // Nothing is late for ever: called between slices.
@@ -72,8 +77,10 @@ class Arrivals {
     bool vector_done = false;
     bool local_done = false;
     bool delivered = true;
+    bool before_barrier = false;
     bool silenced = false;  // reported: its registers raise no further reports
-    Snapshot snapshot;      // while it is not delivered
+    OrderTicket order;
+    Snapshot snapshot;  // while it is not delivered
   };
   using Queue = std::vector<std::unique_ptr<Operation>>;  // oldest first; never more than what the counters hold
 
@@ -83,6 +90,7 @@ class Arrivals {
   void deliver_until(Wave& wave, std::uint64_t time);
   std::unique_ptr<Operation> fresh();
   void deliver(Wave& wave, Operation& operation);
+  void execute(Wave& wave, Operation& operation) const;
   void deliver_all(Wave& wave, Queue& queue);
   void complete(Wave& wave, Queue& queue, std::size_t index);
   void wait_vector(Wave& wave, unsigned count);
@@ -97,6 +105,7 @@ class Arrivals {
   Arrival arrival_ = Arrival::early;
   Random random_{0};
   LdsShadow* lds_ = nullptr;
+  WorkgroupOrder* order_ = nullptr;
   std::uint64_t next_arrival_ = ~std::uint64_t{0};  // of what is not delivered, where time is kept
   Queue vector_queue_;                              // vector memory, flat included
   Queue local_queue_;                               // LDS

@@ -20,6 +20,21 @@ const char* verb(bool reads, bool writes) {
   return writes ? "writes" : "reads";
 }
 
+// Of two workgroups. `past_caches`: the earlier access left nothing in the L2.
+const char* words_of(WorkgroupOrder::Missing missing, bool past_caches) {
+  switch (missing) {
+    case WorkgroupOrder::Missing::release:
+      return past_caches
+                 ? "in the same launch: it was not waited for before the atomic that this wave saw"
+                 : "in the same launch: no buffer_wbl2 sc1 behind it was waited for before the atomic that this "
+                   "wave saw";
+    case WorkgroupOrder::Missing::acquire:
+      return "in the same launch: no buffer_inv sc1 lies between the atomic that this wave saw and this access";
+    default:
+      return "in the same launch: nothing orders the two";
+  }
+}
+
 }  // namespace
 
 MemoryShadow::MemoryShadow(const Launch& launch, bool several_threads)
@@ -66,8 +81,9 @@ void WorkgroupMemory::prepare(Launch& launch, std::uint64_t workgroup, unsigned 
   launch_ = &launch;
   shadow_ = workgroup < most_workgroups ? static_cast<MemoryShadow*>(launch.shared_by_judges.get()) : nullptr;
   workgroup_ = workgroup + 1;
-  last_ = 0;
+  last_ = before_barrier_ = 0;
   safe_.assign(waves, 0);
+  order_.prepare(shadow_ == nullptr ? nullptr : &shadow_->order(), workgroup_, waves);
   allocation_ = nullptr;
   cells_ = {};
 }
@@ -76,13 +92,31 @@ void WorkgroupMemory::barrier(const std::vector<AccessId>& oldest) {
   for (std::size_t wave = 0; wave < safe_.size(); ++wave) {
     safe_[wave] = oldest[wave] == no_access ? last_ : oldest[wave] - 1;
   }
+  before_barrier_ = last_;
+  if (!order_.follows()) return;
+  order_.barrier();
+  for (unsigned wave = 0; wave < safe_.size(); ++wave) safe_[wave] = std::max(safe_[wave], order_.over(wave));
 }
 
-bool WorkgroupMemory::races(const Access& access, Who other, std::uint32_t bytes) const {
+WorkgroupOrder::Missing WorkgroupMemory::missing(const Access& access, Who other, bool other_reads) const {
+  const Who mine{access.who};
+  return order_.missing(mine.wave(),
+                        {.workgroup = static_cast<std::uint32_t>(other.workgroup()),
+                         .wave = other.wave(),
+                         .id = other.id(),
+                         .is_plain_write = !other_reads && !other.atomic()},
+                        !access.writes && !mine.atomic());
+}
+
+bool WorkgroupMemory::races(const Access& access, Who other, bool other_reads, std::uint32_t bytes) const {
   if (other.bits == 0 || (other.bytes() & bytes) == 0) return false;
-  if (other.atomic() && Who{access.who}.atomic()) return false;
-  if (other.workgroup() != workgroup_) return true;
-  return other.wave() != Who{access.who}.wave() && other.id() > safe_[other.wave()];
+  const Who mine{access.who};
+  if (other.workgroup() != workgroup_) {
+    if (other.atomic() && mine.atomic()) return false;
+    return missing(access, other, other_reads) != WorkgroupOrder::Missing::nothing;
+  }
+  if (other.atomic_in_workgroup() && mine.atomic_in_workgroup()) return false;
+  return other.wave() != mine.wave() && other.id() > safe_[other.wave()];
 }
 
 std::uint32_t WorkgroupMemory::kept_bytes(const Access& access, Who before) const {
@@ -152,6 +186,7 @@ void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const
   Site site{.instruction = place, .wave = static_cast<int>(other.who.wave())};
   const bool is_ours = other.who.workgroup() == workgroup_;
   std::string whose = std::format("wave {}", other.who.wave());
+  const char* order = "with no barrier in between that it was waited for before";
   if (!is_ours) {
     std::uint64_t rest = other.who.workgroup() - 1;
     std::array<std::uint32_t, 3> id{};
@@ -161,13 +196,12 @@ void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const
     }
     site.workgroup = id;
     whose = std::format("workgroup ({}, {}, {})", id[0], id[1], id[2]);
+    order = words_of(missing(access, other.who, other_reads), other_reads || other.who.atomic());
   }
   report(wave, instruction, Check::races, static_cast<int>(lane),
          std::format("{} byte {:#x} of device memory, which {} {}{} {}", verb(access.reads, access.writes), address,
                      whose, verb(other_reads || other.who.atomic(), !other_reads),
-                     place == nullptr ? std::string() : " by " + name_instruction(*place),
-                     is_ours ? "with no barrier in between that it was waited for before"
-                             : "in the same launch: nothing orders the two"),
+                     place == nullptr ? std::string() : " by " + name_instruction(*place), order),
          site);
 }
 
@@ -175,7 +209,7 @@ void WorkgroupMemory::look_at_writer(Wave& wave, const Instruction& instruction,
                                      std::uint64_t offset, std::uint32_t bytes, unsigned lane) const {
   const MemoryShadow::Writer& cell = cells_.writers[offset / 4];
   const Mark writer = look(cell.who, cell.place);
-  if (!races(access, writer.who, bytes)) return;
+  if (!races(access, writer.who, false, bytes)) return;
   complain(wave, instruction, access, writer, false, allocation_->base + offset, lane);
 }
 
@@ -194,7 +228,7 @@ void WorkgroupMemory::write_dword(Wave& wave, const Instruction& instruction, co
   MemoryShadow::Line& line = cells_.lines[offset / MemoryShadow::line_bytes];
   const Mark writer = mark_written(access, cells_.writers[offset / 4], bytes);
   raise(line.written);
-  if (races(access, writer.who, bytes)) complain(wave, instruction, access, writer, false, address, lane);
+  if (races(access, writer.who, false, bytes)) complain(wave, instruction, access, writer, false, address, lane);
   const MemoryShadow::Readers& own = cells_.readers[offset / 4];
   const MemoryShadow::Readers& together = line.readers;
   bool several = false;
@@ -203,13 +237,14 @@ void WorkgroupMemory::write_dword(Wave& wave, const Instruction& instruction, co
     if (readers == &own && line.parts_read.load(in_order) == 0) continue;
     for (const MemoryShadow::Party party : {last, other}) {
       const Mark reader = look(readers->who[party], readers->place[party]);
-      if (races(access, reader.who, bytes)) {
+      if (races(access, reader.who, true, bytes)) {
         return complain(wave, instruction, access, reader, true, address, lane);
       }
       several = several || (party == last && reader.who.several());
     }
   }
-  if (!several || !worth_reporting(wave, instruction, Check::races)) return;
+  // Which ones is not known: a wave that has seen others' atomics may have waited for them.
+  if (!several || order_.has_seen_others(wave.index) || !worth_reporting(wave, instruction, Check::races)) return;
   report(wave, instruction, Check::races, static_cast<int>(lane),
          std::format("writes byte {:#x} of device memory, which other workgroups read in the same launch: nothing "
                      "orders them",
@@ -267,10 +302,9 @@ AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, con
   if (shadow_ == nullptr || last_ >= most_accesses || effects.space == Space::scratch) return no_access;
   const AccessId id = ++last_;
   // Loads and stores of a scope beyond the wave are what compilers make of atomic loads and stores (LLVM, "Memory Model
-  // gfx942": sc0, sc1); plain ones have neither bit.
-  const bool atomic = effects.atomic || instruction.sc0 || instruction.sc1;
-  const Access access{.who = (workgroup_ << 40) | (std::uint64_t{wave.index} << 36) | (std::uint64_t{id} << 6) |
-                             (atomic ? 1u << 4 : 0u),
+  // gfx942": sc0, the workgroup; sc1, the agent); plain ones have neither bit.
+  const std::uint64_t atomic = effects.atomic || instruction.sc1 ? 1u << 4 : instruction.sc0 ? 1u << 6 : 0u;
+  const Access access{.who = (workgroup_ << 40) | (std::uint64_t{wave.index} << 36) | (std::uint64_t{id} << 7) | atomic,
                       .place = shadow_->place(instruction),
                       .reads = effects.loads,
                       .writes = effects.stores};

@@ -2,8 +2,9 @@
 // What is known about each dword of device memory while a launch runs: who wrote it last and who read it last. For one
 // launch only: launches of a stream are ordered, and those of different streams are not compared.
 //
-// Nothing orders workgroups. Within a workgroup barriers do, as in LDS: an access is over for the others when it was
-// waited for before a barrier. Atomics, loads and stores of a scope among them, do not race with atomics. Two accesses
+// Workgroups are ordered by what one releases and the other acquires (workgroup_order.h). Within a workgroup barriers
+// order waves, as in LDS: an access is over for the others when it was waited for before a barrier. Atomics, loads and
+// stores of a scope among them, do not race with atomics: those of workgroup scope within their workgroup. Two accesses
 // that overlap in bytes, at least one of them a write, with nothing that orders them, are a race.
 //
 // A dword remembers one writer and two readers, so that of three parties to a race two may be named. Pieces of a dword
@@ -18,7 +19,9 @@
 #include <span>
 #include <vector>
 
+#include "simgpu/judges/checks/launch_order.h"
 #include "simgpu/judges/checks/lds_shadow.h"
+#include "simgpu/judges/checks/workgroup_order.h"
 #include "simgpu/judges/facts/addresses.h"
 #include "simgpu/judges/facts/effects.h"
 #include "simgpu/machine/launch/seats.h"
@@ -70,6 +73,7 @@ class MemoryShadow final : public SharedByJudges {
   const Instruction* instruction(std::uint32_t place) const;
   std::uint32_t place(const Instruction& instruction) const;
   bool several_threads() const { return several_threads_; }
+  LaunchOrder& order() { return order_; }
 
  private:
   struct Block {
@@ -79,6 +83,7 @@ class MemoryShadow final : public SharedByJudges {
   const Launch& launch_;
   bool several_threads_;
   std::vector<Block> blocks_;  // as MemoryView::allocations
+  LaunchOrder order_;
   std::mutex mutex_;
 };
 
@@ -91,6 +96,11 @@ class WorkgroupMemory {
   // All waves passed a barrier. Per wave, its oldest access not yet waited for.
   void barrier(const std::vector<AccessId>& oldest);
 
+  WorkgroupOrder& order() { return order_; }
+  WorkgroupOrder::State state(AccessId oldest) const {
+    return {.last = last_, .oldest = oldest, .safe = safe_, .before_barrier = before_barrier_};
+  }
+
  private:
   struct Access {
     std::uint64_t who;
@@ -98,14 +108,15 @@ class WorkgroupMemory {
     bool reads;
     bool writes;
   };
-  // Its bits: workgroup + 1, wave, number of the access in the workgroup, whether other workgroups read it as well,
-  // whether it is atomic, and the bytes.
+  // Its bits: workgroup + 1, wave, number of the access in the workgroup, whether it is atomic for its workgroup alone,
+  // whether other workgroups read it as well, whether it is atomic for all, and the bytes.
   struct Who {
     std::uint64_t bits = 0;
     std::uint32_t bytes() const { return bits & 15; }
     bool atomic() const { return ((bits >> 4) & 1) != 0; }
     bool several() const { return ((bits >> 5) & 1) != 0; }
-    AccessId id() const { return (bits >> 6) & ((1u << 30) - 1); }
+    bool atomic_in_workgroup() const { return atomic() || ((bits >> 6) & 1) != 0; }
+    AccessId id() const { return (bits >> 7) & ((1u << 29) - 1); }
     unsigned wave() const { return (bits >> 36) & 15; }
     std::uint64_t workgroup() const { return bits >> 40; }
   };
@@ -113,7 +124,7 @@ class WorkgroupMemory {
     Who who;
     std::uint32_t place = 0;
   };
-  static constexpr AccessId most_accesses = (1u << 30) - 1;
+  static constexpr AccessId most_accesses = (1u << 29) - 1;
   static constexpr std::uint64_t most_workgroups = (1u << 24) - 2;
 
   bool enter(const Run& run);
@@ -126,7 +137,9 @@ class WorkgroupMemory {
                    std::uint32_t bytes, unsigned lane);
   void look_at_writer(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
                       std::uint32_t bytes, unsigned lane) const;
-  bool races(const Access& access, Who other, std::uint32_t bytes) const;
+  // `other_reads`: and does not write.
+  bool races(const Access& access, Who other, bool other_reads, std::uint32_t bytes) const;
+  WorkgroupOrder::Missing missing(const Access& access, Who other, bool other_reads) const;
   static Mark look(const MemoryShadow::WhoBits& who, const MemoryShadow::Place& place);
   // Leaves the mark that `next` makes of the one before, which it returns.
   template <typename Next>
@@ -143,7 +156,9 @@ class WorkgroupMemory {
   MemoryShadow* shadow_ = nullptr;
   std::uint64_t workgroup_ = 0;  // + 1
   AccessId last_ = 0;
+  AccessId before_barrier_ = 0;
   std::vector<AccessId> safe_;  // per wave: its accesses up to here are over, and behind a barrier
+  WorkgroupOrder order_;
   const Allocation* allocation_ = nullptr;
   MemoryShadow::Cells cells_{};  // of `allocation_`
 };

@@ -126,7 +126,7 @@ void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, std::uint64_
   memory_.prepare(launch, workgroup.linear_id, count);
   for (unsigned i = 0; i < count; ++i) {
     WaveChecks& wave = *waves_[i];
-    wave.arrivals.prepare(checks_, launch.settings.arrival, mix(seed + i), lds_);
+    wave.arrivals.prepare(checks_, launch.settings.arrival, mix(seed + i), lds_, memory_.order());
     wave.function = nullptr;
     wave.last_allocation = nullptr;
     wave.data_allocation = nullptr;
@@ -151,7 +151,8 @@ void WorkgroupChecks::barrier() {
   const Wave* ended = nullptr;
   Wave* waiting = nullptr;
   for (Wave* wave : workgroup_->waves) {
-    const WaveChecks& state = *waves_[wave->index];
+    WaveChecks& state = *waves_[wave->index];
+    state.arrivals.pass_barrier();
     oldest_local_.push_back(state.arrivals.oldest_local());
     oldest_dma_.push_back(state.arrivals.oldest_dma());
     oldest_memory_.push_back(state.arrivals.oldest_memory());
@@ -360,7 +361,13 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
   if (definedness) checks.definedness.after_memory(wave, instruction, effects, loaded);
   if (undefined != 0) checks.definedness.after_scalar_load(instruction, effects, undefined);
   const std::uint64_t arrives = keeps_time_ ? pace_.issue(wave, instruction) : 0;
-  checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access, arrives);
+  if (effects.action == Action::write_back && instruction.sc1) {
+    for (Wave* other : workgroup_->waves) waves_[other->index]->arrivals.deliver_from_before_barrier(*other);
+  }
+  OrderTicket* const ticket = memory_.order().begin(
+      wave.index, instruction, effects, is_vector_memory ? &device : nullptr, memory_access,
+      [&] { return memory_.state(checks.arrivals.oldest_memory()); }, checks.ticket);
+  checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access, arrives, ticket);
 }
 
 bool WorkgroupChecks::waits_for_time(Wave& wave, WaveChecks& checks, const Instruction& instruction, Counts counts) {
@@ -397,6 +404,9 @@ void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& in
       checks.arrivals.finish(wave);
       if (wave.state == WaveState::faulted) return;
       break;
+    case Action::invalidate:
+      if (instruction.sc1) memory_.order().invalidate(wave.index);
+      break;
     case Action::read_first_lane:
       if (on(Check::uniform)) check_uniform(wave, checks, instruction);
       break;
@@ -425,6 +435,7 @@ void WorkgroupChecks::run_slice(Wave& wave, std::int64_t instructions) {
     if (instruction.function != checks.function) {
       checks.function = instruction.function;
       checks.effects = &effects_of(*instruction.function);
+      memory_.order().enter(*checks.effects);
       checks.first_instruction = instruction.function->instructions.data();
     }
     const bool again = std::exchange(checks.waits_at, nullptr) == &instruction;

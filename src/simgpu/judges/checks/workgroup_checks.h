@@ -44,6 +44,7 @@ class WorkgroupChecks final : public Judge {
     Arrivals arrivals;
     Definedness definedness;
     Hazards hazards;
+    OrderTicket ticket;  // of the instruction at hand
     const Function* function = nullptr;
     const FunctionEffects* effects = nullptr;
     const Instruction* first_instruction = nullptr;

@@ -195,7 +195,12 @@ Effects describe(const Instruction& instruction) { return Describer(instruction)
 
 FunctionEffects::FunctionEffects(const Function& function) {
   effects_.reserve(function.instructions.size());
-  for (const Instruction& instruction : function.instructions) effects_.push_back(describe(instruction));
+  for (const Instruction& instruction : function.instructions) {
+    const Effects& effects = effects_.emplace_back(describe(instruction));
+    const bool controls = effects.action == Action::write_back || effects.action == Action::invalidate;
+    const bool is_access = effects.counts_vector && !effects.atomic && (effects.loads || effects.stores);
+    orders_workgroups_ = orders_workgroups_ || (instruction.sc1 && (controls || is_access));
+  }
 }
 
 const FunctionEffects& effects_of(const Function& function) {

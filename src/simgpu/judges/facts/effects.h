@@ -65,9 +65,12 @@ class FunctionEffects {
  public:
   explicit FunctionEffects(const Function& function);
   const Effects& operator[](std::size_t index) const { return effects_[index]; }
+  // Whether some instruction is there for what other workgroups see: cache control, loads and stores of agent scope.
+  bool orders_workgroups() const { return orders_workgroups_; }
 
  private:
   std::vector<Effects> effects_;
+  bool orders_workgroups_ = false;
 };
 
 // Made at the first call, kept with the function.

@@ -74,6 +74,8 @@ enum class Action : std::uint8_t {
   swap,
   lane_swap,  // v_permlane16/32_swap: works on all lanes
   transpose_read,
+  write_back,  // buffer_wbl2: what the L2 holds goes to memory
+  invalidate,  // buffer_inv: what caches hold is forgotten
 };
 
 // How bytes that hold nothing travel from sources to results (checks/definedness*.cpp).

@@ -250,10 +250,9 @@ void register_control(Registry& registry) {
         "s_incperflevel", "s_decperflevel", "s_ttracedata", "s_setkill", "s_sendmsg", "s_code_end"}) {
     add(name, nothing, internal);
   }
-  add("buffer_wbl2", nothing, {.kind = IssueKind::store, .counts_vector = true});
-  for (const std::string_view name : {"buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol"}) {
-    add(name, nothing, cache_control);
-  }
+  add("buffer_wbl2", nothing, {.kind = IssueKind::store, .action = Action::write_back, .counts_vector = true});
+  add("buffer_inv", nothing, {.kind = IssueKind::store, .action = Action::invalidate});
+  for (const std::string_view name : {"buffer_wbinvl1", "buffer_wbinvl1_vol"}) add(name, nothing, cache_control);
   add("ds_nop", nothing, {.kind = IssueKind::lds_write});
 }
 
