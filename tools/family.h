@@ -208,6 +208,12 @@ class Family {
   // `explain --isa`: what a kernel of this spec does when, for people, in whole lines; empty: nothing to tell.
   virtual std::string schedule(const std::string& /*kernel_spec*/) const { return {}; }
 
+  // `prebuild --kv fp8`: a descriptor with its keys and values in the target's 8 bits; as it is where there is no such
+  // thing.
+  virtual std::string with_8_bit_cache(const std::string& descriptor, std::string_view /*target*/) const {
+    return descriptor;
+  }
+
   // Why a setting of the command line ("stagger") means nothing to a kernel of this spec: "it is of pipeline=dualwave".
   // Empty: it does, or the family does not know it.
   virtual std::string without_setting(const std::string& /*kernel_spec*/, std::string_view /*name*/) const {

@@ -66,7 +66,7 @@ class Variants(unittest.TestCase):
         self.assertIn("'flash' is not known; mha, gqa", told.stderr)
 
     def test_what_is_not_there_says_what_would_do(self):
-        self.assertIn("not there yet. The next families", program("variants", "fp8").stdout)
+        self.assertIn("not there yet. The next families", program("variants", "int8").stdout)
 
 
 class Choose(unittest.TestCase):
@@ -108,6 +108,32 @@ class Choose(unittest.TestCase):
             told = program("choose", "--usual", *words)
             self.assertEqual(told.returncode, 2)
             self.assertIn(named, told.stderr)
+
+    def test_keys_and_values_of_8_bits(self):
+        compiler = shutil.which("clang++-22") or shutil.which("c++")
+        small = ("--heads", "4/2", "--key-length", "70", "--query-length", "3")
+        for words, descriptor, refusing in (
+            (("--kv-dtype", "e4m3"), "attention_forward bf16 b2 q3 k70 h4/2 d128 causal cache=e4m3 cache_scales=1", "gfx942"),
+            (("--kv-dtype", "e5m2_fnuz", "--kv-scales", "bh", "--dtype", "fp16", "--lengths", "packed"),
+             "attention_forward fp16 b2 q3 k70 h4/2 d128 causal layout=packed cache=e5m2_fnuz cache_scales=bh", "gfx950"),
+            (("--kv-dtype", "e4m3", "--kv-scales", "h", "--cache", "paged", "--lists", "keys", "--top-k", "40"),
+             "attention_forward bf16 b2 q3 k70 h4/2 d128 causal layout=paged:16 cache=e4m3 cache_scales=h top_k=40", "gfx942"),
+            (("--kv-dtype", "e5m2", "--kv-scales", "none"), "attention_forward bf16 b2 q3 k70 h4/2 d128 causal cache=e5m2", "gfx942"),
+        ):
+            with self.subTest(words=words):
+                text = self.answer(*small, *words)
+                self.assertIn(f"variant     fp8\ndescriptor  {descriptor}\n", text)
+                self.assertRegex(text, rf"\n{refusing} +refused: cache=")
+                self.assertNotRegex(text, rf"prebuild .*--target .*{refusing}")
+                cpp, rest = text.split("\nC++\n\n")[1].split("\nPython\n\n")
+                source, pytorch = rest.split("\nPyTorch\n\n")
+                self.assertRegex(printed_by(source), r"^\(\d, \d, 4, 128\)$")
+                compile(pytorch, "example", "exec")
+                compiled = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", f"-I{TREE}/include", "-x", "c++", "-"], input=cpp,
+                                          capture_output=True, text=True)
+                self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        told = program("choose", "--usual", "--kv-scales", "h")
+        self.assertEqual(told.returncode, 2)
 
     def test_latent_attention(self):
         compiler = shutil.which("clang++-22") or shutil.which("c++")
@@ -152,7 +178,7 @@ class Choose(unittest.TestCase):
                               text=True) as asked:
             os.close(its)
             # The use, wrong and then right; the rest as usual.
-            os.write(mine, b"training\nprefill\n" + b"\n" * 12)
+            os.write(mine, b"training\nprefill\n" + b"\n" * 13)
             out, err = asked.communicate(timeout=30)
         os.close(mine)
         self.assertEqual(asked.returncode, 0)

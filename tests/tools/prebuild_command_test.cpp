@@ -55,6 +55,36 @@ TEST(PrebuildCommandTest, ListsThatCannotBeReadOrAreEmpty) {
   EXPECT_THAT(empty.err, HasSubstr("no descriptors"));
 }
 
+// The formats are the targets' own; what has 8 bits already, and what no cache belongs to, stays as it is.
+TEST(PrebuildCommandTest, KeysAndValuesOf8Bits) {
+  const ScratchDirectory scratch;
+  const std::vector<std::string> lines = {"attention_forward bf16 b64 q1 k8192 h64/8 d128",
+                                          "attention_forward bf16 b1 q512 k512 h4 d64 cache=e5m2",
+                                          "softmax_lse fp32 b1 h1 q1 k64"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"prebuild", "--kv", "fp8"});
+    words.insert(words.end(), lines.begin(), lines.end());
+    return run_program(scratch, words);
+  };
+  const Outcome printed = with({"--target", "gfx950,gfx942", "--print-list"});
+  EXPECT_EQ(printed.out, lines[0] + " cache=e4m3\n" + lines[1] + "\n" + lines[2] + "\n" + lines[0] +
+                             " cache=e4m3_fnuz\n" + lines[1] + "\n" + lines[2] + "\n")
+      << printed.err;
+  const Outcome built = with({"--target", "gfx950", "--jobs", "2"});
+  EXPECT_EQ(built.code, 0) << built.err;
+  EXPECT_THAT(built.out, HasSubstr("5 kernels: 5 compiled"));  // the long row's combine among them
+  EXPECT_THAT(built.err, HasSubstr("attention_forward bf16 cache=e4m3 d128 split="));
+  expect_one_line_error(with({}), 2);
+  expect_one_line_error(with({"--target", "all", "--output", scratch / "all.wavejit-archive"}), 2);
+  expect_one_line_error(run_program(scratch, {"prebuild", "--kv", "fp8", "--target", "gfx950"}), 2);
+  expect_one_line_error(run_program(scratch, {"prebuild", "--kv", "int8", "--target", "gfx950", lines[0]}), 2);
+  // A preset's calls over 8 bits, on both targets.
+  const Outcome preset =
+      run_program(scratch, {"prebuild", "--kv", "fp8", "--preset", "llama-3-70b", "--target", "all", "--print-list"});
+  EXPECT_THAT(preset.out, HasSubstr("attention_forward bf16 b64 q1 k8192 h64/8 d128 cache=e4m3_fnuz\n"));
+  EXPECT_THAT(preset.out, HasSubstr("attention_forward bf16 b64 q1 k8192 h64/8 d128 lse cache=e4m3\n"));
+}
+
 // Asked before anything is compiled: nothing is in the cache afterwards.
 TEST(PrebuildCommandTest, AnOutputThatCannotBeWrittenCostsNothing) {
   const ScratchDirectory scratch;

@@ -40,6 +40,7 @@ struct Arguments {
   std::vector<std::string> descriptors;
   std::string shard;
   std::string output;
+  std::string kv;
   std::int32_t jobs = 0;
   bool verify = false;
   bool on_device = false;
@@ -163,6 +164,25 @@ std::string size_text(const std::string& path) {
   return error ? error.message() : fmt::format("{} bytes", bytes);
 }
 
+// The targets that were named, in the table's order where all were.
+std::vector<std::string> targets_of(const std::string& given) {
+  if (given == "all") return known_targets();
+  std::vector<std::string> targets;
+  for (std::size_t at = 0; at <= given.size();) {
+    const std::size_t comma = std::min(given.find(',', at), given.size());
+    targets.push_back(given.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return targets;
+}
+
+// Lines with keys and values in 8 bits of the target, where their family has such.
+std::vector<Source> in_8_bits(std::vector<Source> sources, const std::string& target) {
+  for (Source& source : sources)
+    if (const Family* family = family_of(source.text)) source.text = family->with_8_bit_cache(source.text, target);
+  return sources;
+}
+
 Result<ExitCode> print_presets() {
   const auto presets = find_presets();
   if (!presets) return std::unexpected(presets.error());
@@ -224,10 +244,38 @@ Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>&
                             refused.front(), unwritten));
 }
 
+// Formats are a target's own, so that each target has a list of its own.
+Result<ExitCode> prebuild_in_8_bits(const Arguments& arguments, const std::vector<Source>& sources) {
+  if (arguments.targets.empty())
+    return failed(ExitCode::usage, "--kv: formats of 8 bits are a target's; accepted with --target: all, " +
+                                       joined(known_targets(), ","));
+  const std::vector<std::string> targets = targets_of(arguments.targets);
+  if (targets.size() > 1 && arguments.archive() && !arguments.print_list)
+    return failed(ExitCode::usage,
+                  fmt::format("--kv {}: an archive holds the list of one target; accepted with one --target, or with a "
+                              "folder as --output",
+                              arguments.kv));
+  for (const std::string& target : targets) {
+    Arguments of_target = arguments;
+    of_target.targets = target;
+    const std::vector<Source> lines = in_8_bits(sources, target);
+    if (arguments.print_list) {
+      for (const Source& source : lines) fmt::print("{}\n", source.text);
+      continue;
+    }
+    if (targets.size() > 1) fmt::print("{}: ", target);
+    if (const auto done = run_list(of_target, lines); !done || *done != ExitCode::ok) return done;
+  }
+  return ExitCode::ok;
+}
+
 Result<ExitCode> prebuild(const Arguments& arguments) {
   if (arguments.list_presets) return print_presets();
   const auto sources = gather(arguments);
   if (!sources) return std::unexpected(sources.error());
+  if (!arguments.kv.empty() && sources->empty())
+    return failed(ExitCode::usage, "--kv: there are no lines to change; accepted with descriptors, --list or --preset");
+  if (!arguments.kv.empty()) return prebuild_in_8_bits(arguments, *sources);
   if (arguments.print_list) {
     if (sources->empty())
       return failed(ExitCode::usage,
@@ -264,6 +312,12 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
                   "input; several times")
       ->allow_extra_args(false)
       ->type_name("FILE");
+  limit(command.add_option("--kv", arguments.kv,
+                           "fp8: keys and values of these lines in 8 bits, e4m3 as each target reads it; scales are "
+                           "arguments of a call and change no kernel"),
+        "fp8", [](const std::string& given) {
+          return given == "fp8" ? std::string() : fmt::format("'{}' is not accepted; fp8 is", given);
+        });
   limit(
       command.add_option("--shard", arguments.shard,
                          "part P of N of the kernels, for several machines: the parts share none and are together all"),

@@ -16,8 +16,13 @@ namespace {
 
 constexpr const char* not_there = "not there yet";
 
-std::string descriptor_of(const Variant& variant, const std::string& type, const std::string& dim) {
-  return with(with(variant.descriptor, "type", type), "dim", dim);
+std::string descriptor_of(const Variants& variants, const Variant& variant, const std::string& target,
+                          const std::string& type, const std::string& dim) {
+  return with(with(with(variant.descriptor, "type", type), "dim", dim), "format", variants.format_of(target));
+}
+std::string example_of(const Variants& variants, const Variant& variant) {
+  return descriptor_of(variants, variant, known_targets().back(), variants.types().front(),
+                       variants.head_dims().front());
 }
 
 // Reasons of refusals, numbered: a table says "refused (1)", and they stand below it.
@@ -57,7 +62,7 @@ std::vector<Way> ways_of(const Variants& variants, const Variant& variant, const
   for (const std::string& dim : variants.head_dims()) {
     // Families without head dims have one way.
     if (variant.descriptor.find("{dim}") == std::string::npos && !ways.empty()) break;
-    RouteAnswer route = route_of(descriptor_of(variant, type, dim), target);
+    RouteAnswer route = route_of(descriptor_of(variants, variant, target, type, dim), target);
     const auto same = std::ranges::find_if(ways, [&](const Way& way) {
       return way.route.found == route.found && way.route.text == route.text && way.route.reason == route.reason;
     });
@@ -115,8 +120,7 @@ std::string text_of(const Variants& variants, const Variant& variant) {
   if (variant.descriptor.empty()) {
     text += fmt::format("  {}. {}\n", not_there, variant.instead);
   } else {
-    text += fmt::format("  as a descriptor  {}\n",
-                        descriptor_of(variant, variants.types().front(), variants.head_dims().front()));
+    text += fmt::format("  as a descriptor  {}\n", example_of(variants, variant));
     for (const std::string& target : known_targets())
       text += fmt::format("  {:<16} {}\n", target, support_text(variants, variant, target));
   }
@@ -250,8 +254,7 @@ Result<std::string> variants_page(const Variants& variants) {
   for (const Variant& variant : variants.all()) {
     text += fmt::format("**{}** (`{}`). {}", variant.title, variant.name, variant.meaning);
     text += variant.descriptor.empty() ? fmt::format(" {}: {}\n\n", "Not there yet", variant.instead)
-                                       : fmt::format("\n\n    {}\n\n", descriptor_of(variant, variants.types().front(),
-                                                                                     variants.head_dims().front()));
+                                       : fmt::format("\n\n    {}\n\n", example_of(variants, variant));
   }
   text += fmt::format(
       "## Layouts and modifiers\n\nWhich pipeline a call takes, of `{}`. All of these words go together.\n\n",
@@ -266,12 +269,14 @@ Result<std::string> variants_page(const Variants& variants) {
 
 std::string chosen_text(const ChosenCall& chosen) {
   std::string text = fmt::format("variant     {}\ndescriptor  {}\n", chosen.variant, chosen.descriptor);
+  std::vector<std::string> found;
   for (const std::string& target : known_targets()) {
     const RouteAnswer route = route_of(chosen.descriptor, target);
     text += fmt::format("{:<11} {}\n", target, route.found ? route.text : "refused: " + route.reason);
+    if (route.found) found.push_back(target);
   }
-  text += fmt::format("prebuild    wavejit prebuild \"{}\" --target {}\n", chosen.descriptor,
-                      fmt::join(known_targets(), ","));
+  if (!found.empty())
+    text += fmt::format("prebuild    wavejit prebuild \"{}\" --target {}\n", chosen.descriptor, fmt::join(found, ","));
   return text + fmt::format("\nC++\n\n{}\nPython\n\n{}\nPyTorch\n\n{}", chosen.cpp, chosen.python, chosen.pytorch);
 }
 

@@ -17,7 +17,7 @@ struct Variant {
   std::string name;   // a word for the command line: "gqa"
   std::string title;  // "Grouped queries (GQA)"
   std::string meaning;
-  // A descriptor with {type} and {dim} in it; empty: not there yet.
+  // A descriptor with {type} and {dim} in it, and {format} of 8 bits; empty: not there yet.
   std::string descriptor;
   std::string instead;             // of one that is not there: what does for it today
   std::vector<std::string> peers;  // what others have, in the order of Variants::peers
@@ -68,6 +68,8 @@ class Variants {
   virtual std::vector<std::string> peers() const = 0;
   virtual std::vector<std::string> types() const = 0;
   virtual std::vector<std::string> head_dims() const = 0;
+  // What {format} is on a target.
+  virtual std::string format_of(const std::string& target) const = 0;
   // Descriptor of the grid, with {layout}, {modifier} and {type}.
   virtual std::string grid_descriptor() const = 0;
   virtual std::vector<GridWord> layouts() const = 0;

@@ -176,10 +176,11 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   if (first != 0) begin_at_sequence(listed_->all, problem_.shape.paged || spec.slots, first);
   const LaunchGeometry geometry = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
                                                   splits_.splits, problem_.group());
+  // First of all: both walks count the chunks of both lists, and a launch over 8 bits has a copy of its arguments.
+  if (splits_.second_splits != 0) fill_second(std::uint64_t{first} * problem_.query_length);
   plan.add(with_scales(spec, launch_of(geometry, &*listed_, sizeof *listed_), cached_));
   if (!splits_.parts()) return {};
   if (splits_.second_splits != 0) {
-    fill_second(std::uint64_t{first} * problem_.query_length);
     const LaunchGeometry of_second = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
                                                      splits_.second_splits, problem_.group());
     plan.add(with_scales(spec, launch_of(of_second, &*second_, sizeof *second_), other_cached_), 0);

@@ -6,6 +6,7 @@
 
 #include "templates/attention_forward/program/array_call.h"
 #include "templates/attention_forward/program/attention_case.h"
+#include "templates/attention_forward/program/cache_formats.h"
 #include "templates/attention_forward/program/examined_list.h"
 #include "templates/attention_forward/program/invariance.h"
 #include "templates/attention_forward/program/key_list_invariance.h"
@@ -57,6 +58,9 @@ class AttentionForward : public tools::Family {
   std::vector<std::string> examined() const override { return examined_list(); }
   std::vector<std::string> examined_for_time() const override { return timed_list(); }
   std::unique_ptr<tools::ArrayCall> make_call() const override { return make_array_call(); }
+  std::string with_8_bit_cache(const std::string& descriptor, std::string_view target) const override {
+    return with_cache_of(target, descriptor);
+  }
   const tools::Tuning* tuning() const override { return &attention_tuning(); }
   const tools::Invariance* invariance() const override {
     static const tools::JoinedInvariance both = {&attention_invariance(), &key_list_invariance()};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "templates/attention_forward/kernel/modifier_fields.h"
+#include "templates/attention_forward/program/cache_formats.h"
 #include "templates/attention_forward/program/vocabulary.h"
 
 namespace wavejit::attention_forward::program {
@@ -143,9 +144,11 @@ class AttentionVariants final : public Variants {
          .peers = {"no", "in fp8; which of equal scores is open"}},
         {.name = "fp8",
          .title = "fp8",
-         .meaning = "Q, K and V, or the cache alone, in 8-bit floats with scales.",
-         .descriptor = {},
-         .instead = next_families,
+         .meaning =
+             "Keys and values in 8-bit floats, half as large in memory, under queries of 16 bits: e4m3 and e5m2, on "
+             "gfx942 their FNUZ forms. Widened exactly; scales for all, for kv heads and for sequences.",
+         .descriptor = attention("b64 q1 k8192 h64/8 d{dim} cache={format} cache_scales=h"),
+         .instead = {},
          .peers = {"gfx950, head dim 128; caches", "head dims 128 and 256; caches"}},
         {.name = "int8",
          .title = "int8",
@@ -171,6 +174,7 @@ class AttentionVariants final : public Variants {
 
   std::vector<std::string> peers() const override { return {"FlyDSL (2026-08-21)", "AITER (2026-08-22)"}; }
   std::vector<std::string> types() const override { return {"bf16", "fp16"}; }
+  std::string format_of(const std::string& target) const override { return e4m3_of(target); }
   std::vector<std::string> head_dims() const override { return {"64", "128", "192/128", "256"}; }
 
   std::string grid_descriptor() const override {

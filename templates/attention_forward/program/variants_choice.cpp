@@ -2,7 +2,9 @@
 // The questions of `wavejit choose`, and the call that their answers describe: its descriptor, and code that makes it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <functional>
@@ -11,9 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention_forward/program/cache_formats.h"
 #include "templates/attention_forward/program/latent_choice.h"
 #include "templates/attention_forward/program/variants.h"
 #include "templates/attention_forward/program/vocabulary.h"
+#include "tools/targets.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
@@ -48,6 +52,9 @@ bool paged(const Answers& answers) { return said(answers, "cache", "paged"); }
 bool is_decode(const Answers& answers) { return said(answers, "use", "decode"); }
 bool is_packed(const Answers& answers) { return said(answers, "lengths", "packed"); }
 bool has_key_lists(const Answers& answers) { return said(answers, "lists", "keys"); }
+bool has_eight_bits(const Answers& answers) {
+  return answers.contains("kv-dtype") && !said(answers, "kv-dtype", "as-queries");
+}
 
 // What the answers say, in numbers and words.
 struct Call {
@@ -55,6 +62,8 @@ struct Call {
   std::string dims;
   std::int64_t batch, rows, keys, heads, kv_heads, head_dim, head_dim_v, page, top_k;
   bool causal, is_paged, is_packed, lse;
+  std::string cache;   // a format of 8 bits; empty: q's type
+  std::string scales;  // "bh"; empty: none
   std::string window;
   std::string variant;
 };
@@ -81,9 +90,12 @@ Call call_of(const Answers& answers) {
                .is_paged = paged(answers),
                .is_packed = is_packed(answers),
                .lse = said(answers, "lse", "yes"),
+               .cache = has_eight_bits(answers) ? answers.at("kv-dtype") : "",
+               .scales = has_eight_bits(answers) && !said(answers, "kv-scales", "none") ? answers.at("kv-scales") : "",
                .window = said(answers, "mask", "window") ? answers.at("window") : "",
                .variant = {}};
-  call.variant = call.top_k != 0                      ? "top-k"
+  call.variant = !call.cache.empty()                  ? "fp8"
+                 : call.top_k != 0                    ? "top-k"
                  : is_decode(answers)                 ? "decode"
                  : call.is_paged                      ? "paged"
                  : call.is_packed                     ? "packed"
@@ -109,12 +121,23 @@ std::string descriptor_of(const Call& call, const Answers& answers) {
     text += " k_lengths=";
     for (std::int64_t b = 0; b < call.batch; ++b) text += fmt::format("{}{}", b == 0 ? "" : ",", call.keys);
   }
+  if (!call.cache.empty()) text += fmt::format(" cache={}", call.cache);
+  if (!call.scales.empty()) text += fmt::format(" cache_scales={}", call.scales);
   if (call.top_k != 0) text += fmt::format(" top_k={}", call.top_k);
   return text;
 }
 
+// "WAVEJIT_E4M3_FNUZ"
+std::string c_name(std::string format) {
+  std::ranges::transform(format, format.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return "WAVEJIT_" + format;
+}
+std::int64_t scale_batches(const Call& call) { return call.scales.starts_with('b') ? call.batch : 1; }
+std::int64_t scale_heads(const Call& call) { return call.scales.ends_with('h') ? call.kv_heads : 1; }
+
 std::string cpp_of(const Call& call, const Answers& answers) {
-  const std::string dtype = call.type == "bf16" ? "WAVEJIT_BF16" : "WAVEJIT_FP16";
+  const std::string dtype = c_name(call.type);
+  const std::string key_dtype = call.cache.empty() ? dtype : c_name(call.cache);
   const bool rows_packed = call.is_packed;
   const std::int64_t q_batch = rows_packed ? 1 : call.batch;
   const std::string rows = rows_packed ? "total_rows" : std::to_string(call.rows);
@@ -127,15 +150,21 @@ std::string cpp_of(const Call& call, const Answers& answers) {
   line(fmt::format("call.q = wavejit::dense(q, {}, {}, {}, {}, {});", dtype, q_batch, rows, call.heads, call.head_dim));
   const auto keys_of = [&](const char* name, std::int64_t dim) {
     if (call.is_paged)
-      return fmt::format("call.{0} = wavejit::dense({0}, {1}, pages, {2}, {3}, {4});", name, dtype, call.page,
+      return fmt::format("call.{0} = wavejit::dense({0}, {1}, pages, {2}, {3}, {4});", name, key_dtype, call.page,
                          call.kv_heads, dim);
-    return fmt::format("call.{0} = wavejit::dense({0}, {1}, {2}, {3}, {4}, {5});", name, dtype, q_batch,
+    return fmt::format("call.{0} = wavejit::dense({0}, {1}, {2}, {3}, {4}, {5});", name, key_dtype, q_batch,
                        rows_packed ? "total_keys" : std::to_string(call.keys), call.kv_heads, dim);
   };
   line(keys_of("k", call.head_dim));
   line(keys_of("v", call.head_dim_v));
   line(fmt::format("call.o = wavejit::dense(o, {}, {}, {}, {}, {});", dtype, q_batch, rows, call.heads,
                    call.head_dim_v));
+  if (!call.scales.empty()) {
+    parameters += ", float* k_scale, float* v_scale";
+    for (const char* name : {"k_scale", "v_scale"})
+      line(fmt::format("call.{0} = wavejit::dense({0}, WAVEJIT_FP32, {1}, 1, {2}, 1);", name, scale_batches(call),
+                       scale_heads(call)));
+  }
   if (rows_packed) {
     parameters += ", std::int64_t total_rows, const std::int32_t* query_starts";
     line("call.query_starts = query_starts;");
@@ -179,17 +208,28 @@ std::string cpp_of(const Call& call, const Answers& answers) {
 
 std::string numpy_type(const Call& call) { return call.type == "bf16" ? "numpy.uint16" : "numpy.float16"; }
 
+// One whose instructions read the cache's format.
+std::string simulated_target(const Call& call) {
+  std::vector<std::string> targets = tools::known_targets();
+  std::ranges::reverse(targets);
+  for (const std::string& target : targets)
+    if (call.cache.ends_with("fnuz") == e4m3_of(target).ends_with("fnuz")) return target;
+  return targets.front();
+}
+
 std::string python_of(const Call& call, const Answers& answers) {
   const bool rows_packed = call.is_packed;
-  std::string text = "import numpy, wavejit\n\nengine = wavejit.Engine(\"sim:gfx950\")  # or \"hip\"\n";
+  std::string text = fmt::format("import numpy, wavejit\n\nengine = wavejit.Engine(\"sim:{}\")  # or \"hip\"\n",
+                                 simulated_target(call));
   const std::int64_t rows = rows_packed ? call.batch * call.rows : call.rows;
   const std::int64_t keys = rows_packed ? call.batch * call.keys : call.keys;
   const std::int64_t batch = rows_packed ? 1 : call.batch;
   const std::int64_t columns = call.is_paged ? (call.keys + call.page - 1) / call.page : 0;
   const auto array = [&](const std::string& name, std::int64_t outer, std::int64_t length, std::int64_t heads,
                          std::int64_t dim) {
+    const bool narrow = name != "q" && !call.cache.empty();
     text += fmt::format("{} = engine.array(numpy.zeros(({}, {}, {}, {}), {}), dtype=\"{}\")\n", name, outer, length,
-                        heads, dim, numpy_type(call), call.type);
+                        heads, dim, narrow ? "numpy.uint8" : numpy_type(call), narrow ? call.cache : call.type);
   };
   array("q", batch, rows, call.heads, call.head_dim);
   if (call.is_paged) {
@@ -200,6 +240,11 @@ std::string python_of(const Call& call, const Answers& answers) {
     array("v", batch, keys, call.kv_heads, call.head_dim_v);
   }
   std::string words;
+  if (!call.scales.empty()) {
+    text += fmt::format("k_scale = v_scale = engine.array(numpy.ones(({}, {}), numpy.float32))\n", scale_batches(call),
+                        scale_heads(call));
+    words += ", k_scale=k_scale, v_scale=v_scale";
+  }
   if (call.causal) words += ", causal=True";
   if (!call.window.empty()) words += fmt::format(", window=({}, 0)", call.window);
   if (rows_packed) words += fmt::format(",\n    query_starts=list(range(0, {}, {}))", rows + 1, call.rows);
@@ -219,6 +264,8 @@ std::string python_of(const Call& call, const Answers& answers) {
 
 std::string pytorch_of(const Call& call, const Answers& answers) {
   std::string words = call.causal ? ", causal=True" : "";
+  if (!call.scales.empty())
+    words += call.top_k == 0 ? ", k_descale=k_scale, v_descale=v_scale" : ", k_scale=k_scale, v_scale=v_scale";
   if (!call.window.empty()) words += fmt::format(", window_size=({}, 0)", call.window);
   if (call.top_k != 0) {
     if (call.is_packed)
@@ -314,6 +361,18 @@ std::vector<Question> choice_questions() {
        .problem = nullptr,
        .is_asked = not_latent},
       {.name = "dtype", .text = "Data type", .usual = "bf16", .accepted = {"bf16", "fp16"}},
+      {.name = "kv-dtype",
+       .text = "Do keys and values have the queries' type, or 8 bits (gfx942 has the FNUZ forms)?",
+       .usual = "as-queries",
+       .accepted = {"as-queries", "e4m3", "e5m2", "e4m3_fnuz", "e5m2_fnuz"},
+       .problem = nullptr,
+       .is_asked = not_latent},
+      {.name = "kv-scales",
+       .text = "Scales of keys and values: none, one for all, or for kv heads (h), sequences (b), or both?",
+       .usual = "1",
+       .accepted = {"none", "1", "h", "b", "bh"},
+       .problem = nullptr,
+       .is_asked = has_eight_bits},
       {.name = "mask",
        .text = "What does a row see?",
        .usual = "causal",

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which formats of 8 bits keys and values may have on a target, for those who name targets and not formats.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace wavejit::attention_forward::program {
+
+// "e4m3" or "e4m3_fnuz", the one that the target's instructions read; empty: neither.
+std::string e4m3_of(std::string_view target);
+
+// A descriptor of this family with its keys and values in e4m3 of the target, or as it is where they have 8 bits
+// already or the target has none.
+std::string with_cache_of(std::string_view target, const std::string& descriptor);
+
+}  // namespace wavejit::attention_forward::program
