@@ -71,6 +71,10 @@ constexpr const char* machine_store = "GLOBAL_STORE_DWORD_SADDR v1, v16, s[6:7],
 constexpr const char* overwrite = "v_mov_b32 v16, 0";
 constexpr const char* machine_overwrite = "v16 = V_MOV_B32_e32 0 +lanes";
 
+constexpr const char* into_accumulators = "v_mfma_f32_32x32x16_f16 a[16:31], v[0:3], v[4:7], a[16:31]";
+constexpr const char* machine_into_accumulators =
+    "a[16:31] = V_MFMA_F32_32X32X16_F16_e64 v[0:3], v[4:7], a[16:31], 0, 0, 0 +float";
+
 const Case cases[] = {
     {"MatrixToVector950", "gfx950", wide, 12, add, machine_wide, machine_add},
     {"MatrixToVector942", "gfx942", older, 11, add, machine_older, machine_add},
@@ -80,6 +84,13 @@ const Case cases[] = {
      "v[16:19] = V_MFMA_F32_4X4X4F16_vgprcd_e64 v[0:1], v[4:5], 0, 0, 0, 0 +float", machine_add},
     {"MatrixToStore", "gfx950", wide, 12, "ds_write_b32 v0, v31", machine_wide,
      "DS_WRITE_B32_gfx9 v0, v31, 0, 0 +lanes"},
+    {"MatrixToAccumulatorRead", "gfx950", into_accumulators, 12, "v_accvgpr_read_b32 v8, a31",
+     machine_into_accumulators, "v8 = V_ACCVGPR_READ_B32_e64 a31 +lanes"},
+    {"MatrixToAccumulatorWrite", "gfx950", into_accumulators, 12, "v_accvgpr_write_b32 a20, v8",
+     machine_into_accumulators, "a20 = V_ACCVGPR_WRITE_B32_e64 v8 +lanes"},
+    {"MatrixToAccumulatorRead942", "gfx942", "v_mfma_f32_32x32x8_f16 a[16:31], v[0:1], v[4:5], a[16:31]", 11,
+     "v_accvgpr_read_b32 v8, a16", "a[16:31] = V_MFMA_F32_32X32X8F16_e64 v[0:1], v[4:5], a[16:31], 0, 0, 0 +float",
+     "v8 = V_ACCVGPR_READ_B32_e64 a16 +lanes"},
     {"MatrixOverwritten", "gfx950", wide, 12, "v_mov_b32 v20, 0", machine_wide, "v20 = V_MOV_B32_e32 0 +lanes"},
     {"MatrixToA", "gfx950", wide, 12, "v_mfma_f32_32x32x16_f16 v[32:47], v[16:19], v[4:7], 0", machine_wide,
      "v[32:47] = V_MFMA_F32_32X32X16_F16_vgprcd_e64 v[16:19], v[4:7], 0, 0, 0, 0 +float"},
@@ -207,15 +218,15 @@ TEST_P(Hazard, EnoughOfThemAreSilent) {
   EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
 }
 
-// v8 → $vgpr8, v[8:9] → $vgpr8_vgpr9, likewise s.
+// v8 → $vgpr8, v[8:9] → $vgpr8_vgpr9, likewise a and s.
 std::string machine_ir(std::string text) {
   const auto replace = [&](const std::string& from, const std::string& to) {
     if (const std::size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
   };
   replace(" +lanes", ", implicit $exec");
   replace(" +float", ", implicit $mode, implicit $exec");
-  static const std::regex one(R"(\b([vs])(\d+)\b(?!\[))");
-  static const std::regex several(R"(\b([vs])\[(\d+):(\d+)\])");
+  static const std::regex one(R"(\b([vas])(\d+)\b(?!\[))");
+  static const std::regex several(R"(\b([vas])\[(\d+):(\d+)\])");
   std::string result;
   for (std::smatch match; std::regex_search(text, match, several); text = match.suffix()) {
     result += std::regex_replace(match.prefix().str(), one, "$$$1gpr$2");

@@ -58,14 +58,14 @@ CallProblem gradients_of(const Arrays& arrays, bool lies = false) {
 CallProblem gradients(const std::string& words) { return gradients_of(backward_arrays(words)); }
 
 // Cut to what there is of rows and keys.
-CallProblem lengths_that_lie(const std::string& mask) {
-  Arrays arrays = backward_arrays("bf16 b3 q70 k100 h1 d64 k_lengths=100,70,33" + mask);
+CallProblem lengths_that_lie(const std::string& words) {
+  Arrays arrays = backward_arrays("bf16 b3 q70 k100 h1 k_lengths=100,70,33" + words);
   arrays.key_lengths = {-7, std::numeric_limits<std::int32_t>::max(), 100};
   return gradients_of(arrays, true);
 }
 // The first is before the first row, the third behind the last, and the fourth comes before it.
-CallProblem starts_that_lie(const std::string& mask) {
-  Arrays arrays = backward_arrays("bf16 b3 q70 k100 h1 d64 layout=packed q_lengths=40,0,70 k_lengths=100,20,5" + mask);
+CallProblem starts_that_lie(const std::string& words) {
+  Arrays arrays = backward_arrays("bf16 b3 q70 k100 h1 layout=packed q_lengths=40,0,70 k_lengths=100,20,5" + words);
   constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
   arrays.query_starts = {-5, 60, most, 20};
   arrays.key_starts = {-5, 100, most, 20};
@@ -148,15 +148,15 @@ std::vector<Case> cases() {
     return all;
   };
   // Rows and keys of one tile and of several, none, more rows than keys, a group, lengths on the device.
-  const auto of_gradients = [](const std::string& mask) {
+  const auto of_gradients = [](const std::string& mask, const std::string& dims = " d64") {
     std::vector<CallProblem> all;
-    for (const char* words : {"bf16 b1 q70 k129 h2/1 d64 d_lse",
-                              "bf16 b3 q140 k190 h2/1 d64 layout=packed q_lengths=40,0,140 k_lengths=190,20,5",
-                              "bf16 b3 q33 k300 h1 d64 k_lengths=300,33,0 d_lse", "bf16 b1 q300 k40 h1 d64 delta",
-                              "bf16 b1 q64 k64 h1 d64 scale=0", "bf16 b1 q260 k200 h4/2 d64 layout=bhsd"})
-      all.push_back(gradients(words + mask));
-    all.push_back(lengths_that_lie(mask));
-    all.push_back(starts_that_lie(mask));
+    for (const char* words :
+         {"bf16 b1 q70 k129 h2/1 d_lse", "bf16 b3 q140 k190 h2/1 layout=packed q_lengths=40,0,140 k_lengths=190,20,5",
+          "bf16 b3 q33 k300 h1 k_lengths=300,33,0 d_lse", "bf16 b1 q300 k40 h1 delta", "bf16 b1 q64 k64 h1 scale=0",
+          "bf16 b1 q260 k200 h4/2 layout=bhsd"})
+      all.push_back(gradients(words + dims + mask));
+    all.push_back(lengths_that_lie(dims + mask));
+    all.push_back(starts_that_lie(dims + mask));
     return all;
   };
   // A bias of each kind of sharing, rows and keys of one tile and of several, tiles that no row sees.
@@ -174,8 +174,8 @@ std::vector<Case> cases() {
     for (int place = 0; place < 64; place += 8)
       for (int last = 1; last < 4; ++last)
         all.push_back(gradients(std::format("bf16 b1 q2 k{} h1 d64 causal bias=h d_bias", place + last)));
-    all.push_back(lengths_that_lie(" causal bias=h d_bias"));
-    all.push_back(starts_that_lie(" causal bias=h d_bias"));
+    all.push_back(lengths_that_lie(" d64 causal bias=h d_bias"));
+    all.push_back(starts_that_lie(" d64 causal bias=h d_bias"));
     return all;
   };
   // Chains of no row, of one and of several; sequences without rows, rows that see their sink alone.
@@ -206,6 +206,18 @@ std::vector<Case> cases() {
        [=] { return of_gradients(" window=40,3"); },
        true,
        "auto tile_queries=128"},
+      {"dkdv_shared_gfx942",
+       "gfx942",
+       {"attention_backward_dkdv ", "keys=shared"},
+       [=] { return of_gradients(" causal"); },
+       true,
+       "auto tile_queries=64"},
+      {"dkdv_wide_gfx942",
+       "gfx942",
+       {"attention_backward_dkdv "},
+       [=] { return of_gradients(" causal", " d256"); },
+       true},
+      {"dq_wide_gfx942", "gfx942", {"attention_backward_dq "}, [=] { return of_gradients(" causal", " d256"); }, true},
       {"dsink_gfx950", "gfx950", {"attention_backward_dsink "}, of_sinks, true},
       {"dbias_gfx950", "gfx950", {"attention_backward_dbias "}, of_biases, true},
       {"paged_gfx950",
@@ -250,18 +262,54 @@ std::vector<Case> cases() {
        "gfx950",
        {"attention_forward ", " lse ", " tile=32x64 "},
        [] { return lists_of_keys({}, false); }},
+      {"key_lists_paged_gfx942",
+       "gfx942",
+       {"attention_forward ", " lse ", " tile=32x64 "},
+       [] { return lists_of_keys({{.size = 16, .heads_first = true}, {.size = 48, .list = true}}, false); },
+       true},
+      {"key_lists_combine_gfx950", "gfx950", {"attention_combine "}, lists_of_keys_in_runs, true},
+      {"block_lists_gfx942",
+       "gfx942",
+       {"attention_forward ", " tile=64x64 "},
+       [] { return lists_of_blocks(64, 64, false); },
+       true},
+      {"block_lists_interleaved_gfx942",
+       "gfx942",
+       {"attention_forward ", " pipeline=interleaved "},
+       [] {
+         std::vector<CallProblem> all = lists_of_blocks(128, 64, true);
+         std::ranges::copy(lists_of_blocks(128, 128, true), std::back_inserter(all));
+         return all;
+       },
+       true},
       {"block_lists_gfx950",
        "gfx950",
        {"attention_forward ", " tile=64x64 "},
        [] { return lists_of_blocks(64, 64, false); }},
       {"block_walks_gfx950", "gfx950", {"attention_block_lists "}, [] { return lists_of_blocks(64, 128, true, true); }},
       {"latent_gfx950", "gfx950", {"attention_latent ", " rows=64 "}, [] { return latent_dense(0); }, true},
+      {"latent_rows128_gfx950",
+       "gfx950@1x1",
+       {"attention_latent ", " rows=128 "},
+       [] { return latent_dense(64); },
+       true},
+      {"latent_gfx942", "gfx942", {"attention_latent ", " rows=64 "}, [] { return latent_dense(0); }, true},
+      {"latent_paged_gfx942",
+       "gfx942",
+       {"attention_latent ", " mask=causal ", " pages=granules "},
+       [] { return latent_paged("64", "16"); },
+       true},
       {"latent_paged_gfx950",
        "gfx950",
        {"attention_latent ", " mask=causal ", " pages=granules "},
        [] { return latent_paged("64", "16"); },
        true},
       {"latent_listed_gfx950", "gfx950", {"attention_latent ", " rows=64 "}, [] { return latent_listed(""); }, true},
+      {"latent_listed_gfx942",
+       "gfx942",
+       {"attention_latent ", " rows=64 "},
+       [] { return latent_listed(" layout=paged:16"); },
+       true},
       {"latent_combine_gfx950", "gfx950", {"attention_latent_combine "}, latent_in_runs, true},
       {"indexer_scores_gfx942", "gfx942@1x1", {"sparse_scores "}, dense_scores, false, "auto tile_queries=1"},
       {"indexer_scores_paged_gfx950",
@@ -270,6 +318,18 @@ std::vector<Case> cases() {
        paged_scores,
        false,
        "auto tile_queries=1"},
+      {"indexer_scores_shared_gfx950",
+       "gfx950@1x1",
+       {"sparse_scores ", " shared "},
+       dense_scores,
+       true,
+       "auto tile_queries=4"},
+      {"indexer_scores_shared_paged_gfx942",
+       "gfx942@1x1",
+       {"sparse_scores ", " paged ", " shared "},
+       paged_scores,
+       true,
+       "auto tile_queries=4"},
       {"indexer_select_gfx950", "gfx950", {"sparse_select "}, lists_of_scores},
   };
 }

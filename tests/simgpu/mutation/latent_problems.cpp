@@ -141,6 +141,10 @@ std::vector<CallProblem> latent_paged(const std::string& page, const std::string
 }
 
 std::vector<CallProblem> latent_listed(const std::string& words) {
+  const bool paged = !words.empty();
+  const std::string packed = "bf16 b4 q3 k90 h34 d576/512 lse top_k=70:mixed q_lengths=3,0,2,1 k_lengths=90,9,60,2" +
+                             (paged ? words : " layout=packed");
+  const Numbers key_starts = paged ? Numbers() : Numbers{-5, 100, most, 20, 90};
   return {
       latent("bf16 b1 q3 k200 h40 d576/512 lse top_k=130:mixed" + words),
       latent("bf16 b2 q3 k90 h36 d576/512 causal lse sink top_k=70:mixed k_lengths=90,1" + words),
@@ -148,6 +152,9 @@ std::vector<CallProblem> latent_listed(const std::string& words) {
       latent_of_each_count("bf16 b192 q1 k64 h33 d576/512 top_k=192:mixed" + words),
       latent_of_lying_counts("bf16 b4 q1 k90 h34 d576/512 top_k=70:mixed" + words),
       latent_that_lies("bf16 b2 q1 k90 h34 d576/512 top_k=70:mixed k_lengths=90,17" + words, {-3, most}),
+      latent_that_lies("bf16 b2 q1 k90 h34 d576/512 top_k=70:mixed k_lengths=90,17" + words, {most, -3}),
+      latent(packed),
+      latent_that_lies(packed, {90, 9, 60, 2}, {-5, 3, most, 2, 2}, key_starts),
       latent_that_grows("bf16 b1 q2 k1500 h33 d576/512 lse top_k=700 splits=1" + words),
       latent("bf16 b1 q1 k700 h34 d576/512 lse sink top_k=600:mixed splits=1" + words),
       latent_with_holes("bf16 b1 q2 k700 h34 d576/512 lse top_k=600 splits=1" + words),

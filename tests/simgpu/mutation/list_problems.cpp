@@ -9,6 +9,8 @@
 
 #include "forward_problems.h"
 #include "support/block_lists.h"
+#include "support/device_values.h"
+#include "templates/attention/kernel/canon.h"
 
 namespace wavejit::tests {
 namespace {
@@ -42,11 +44,11 @@ AttentionCase with_counts(AttentionCase which, const std::vector<std::int32_t>& 
 
 }  // namespace
 
-std::vector<CallProblem> lists_of_keys(const std::optional<Pages>& pages, bool slots) {
+std::vector<CallProblem> lists_of_keys(const std::vector<Pages>& pages, bool slots) {
   std::vector<CallProblem> all;
   const auto add = [&](AttentionCase which) {
-    if (pages) {
-      which.pages = pages;
+    if (!pages.empty()) {
+      which.pages = pages[all.size() % pages.size()];
       if (which.inputs.key_lengths.empty())
         which.inputs.key_lengths.assign(static_cast<std::size_t>(which.inputs.batch), which.inputs.key_length);
     }
@@ -82,18 +84,20 @@ std::vector<CallProblem> lists_of_keys(const std::optional<Pages>& pages, bool s
   lengths.told_key_lengths = lengths.inputs.key_lengths;
   lengths.inputs.key_lengths = {0, 80, 20};
   if (!slots) add(lengths);
-  if (!pages && !slots) {
+  if (!slots) {
     AttentionCase packed = sequences({2, 0, 3, 1}, {70, 10, 33, 64}, 9);
-    packed.inputs.key_starts = {0, 70, 80, 113, 177};
     packed.inputs.batch = 4;
-    const std::size_t rows = 177;
-    packed.inputs.k.resize(rows * 2 * 64);
-    packed.inputs.v.resize(rows * 2 * 64);
-    packed.inputs.key_lengths.clear();
+    if (pages.empty()) {
+      constexpr std::size_t rows = 177;
+      packed.inputs.key_starts = {0, 70, 80, 113, rows};
+      packed.inputs.k.resize(rows * 2 * 64);
+      packed.inputs.v.resize(rows * 2 * 64);
+      packed.inputs.key_lengths.clear();
+    }
     packed = listed(packed, 50, 19);
     add(packed);
     packed.query_starts = {-5, 3, most, 2, 2};
-    packed.key_starts = {-5, 100, most, 20, 90};
+    if (pages.empty()) packed.key_starts = {-5, 100, most, 20, 90};
     add(packed);
   }
   AttentionCase long_lists = listed(make(1, 2, 704, 8, 2, 8), 600, 18);
@@ -101,6 +105,90 @@ std::vector<CallProblem> lists_of_keys(const std::optional<Pages>& pages, bool s
     long_lists.splits = splits;
     add(long_lists);
   }
+  return all;
+}
+
+std::vector<CallProblem> lists_of_keys_in_runs() {
+  std::vector<CallProblem> all;
+  const auto make = [](int batch, int queries, int keys, int heads, int kv_heads, std::uint64_t seed) {
+    AttentionCase which = make_case(Storage::bf16, batch, queries, keys, heads, kv_heads, 64, false, seed);
+    grow(which);
+    which.splits = 2;
+    return which;
+  };
+  const auto add = [&](const AttentionCase& which) { all.push_back(forward(which, true)); };
+  add(listed(make(2, 2, 704, 8, 2, 1), 600, 1));
+  add(listed(with_sink(make(1, 2, 704, 6, 2, 2)), 600, 2, 2));
+  add(listed(without_scale(make(1, 1, 300, 4, 2, 3)), 300, 3));
+  add(with_counts(listed(make(1, 5, 300, 4, 2, 4), 600, 4), {-300, most, 601, 0, 257}));
+  add(with_counts(listed(make(1, 2, 300, 4, 2, 5), 520, 5), {}));
+  AttentionCase holes = listed(make(1, 2, 96, 4, 2, 6), 900, 6);
+  std::fill_n(holes.key_lists->indices.begin(), 600, -1);
+  std::fill(holes.key_lists->indices.begin() + 900, holes.key_lists->indices.end(), -1);
+  add(with_counts(holes, {900, 900}));
+  // Every score is below 0, and the parts are a whole group.
+  AttentionCase below_zero = listed(make(1, 2, 300, 4, 2, 14), 1020, 14);
+  for (std::size_t i = 0; i < below_zero.inputs.q.size(); ++i) below_zero.inputs.q[i] = i % 64 == 0 ? -2.0F : 0.0F;
+  for (std::size_t i = 0; i < below_zero.inputs.k.size(); i += 64) below_zero.inputs.k[i] = 1.0F;
+  add(with_counts(below_zero, {1020, 1020}));
+  AttentionCase without_lse = listed(make(1, 2, 300, 4, 2, 15), 520, 15);
+  without_lse.lse = false;
+  add(without_lse);
+  // Parts of a group, of a turn and of several turns, one more and one fewer.
+  const auto parts = [](std::initializer_list<int> numbers) {
+    std::vector<std::int32_t> counts;
+    for (const int number : numbers) counts.push_back((number * attention::list_chunk_keys) - 5);
+    return counts;
+  };
+  add(with_counts(listed(make(1, 12, 704, 2, 1, 7), 37 * attention::list_chunk_keys, 7),
+                  parts({3, 4, 5, 15, 16, 17, 24, 27, 29, 31, 32, 37})));
+  // More than 64 parts, of which the last counts for most, the first, or any.
+  for (const int order : {1, -1, 0}) {
+    constexpr int keys = 66 * attention::list_chunk_keys;
+    AttentionCase ordered = listed(make(1, 1, keys, 2, 1, 8), keys, 8);
+    for (std::int32_t at = 0; order != 0 && at < keys; ++at)
+      ordered.key_lists->indices[static_cast<std::size_t>(at)] = order > 0 ? at : keys - 1 - at;
+    add(with_counts(ordered, {}));
+  }
+  // Second lists over the same cache, with counts of their own.
+  const auto add_second = [&](AttentionCase first, std::int64_t top_k, const std::vector<std::int32_t>& counts) {
+    first.key_lists->slots = true;
+    const GivenKeyLists second = *listed(first, top_k, 77).key_lists;
+    all.push_back({[first, second, counts](wavejit_engine* engine, bool /*judges*/) {
+      const DeviceValues indices(engine, second.indices);
+      const DeviceValues of_each(engine, counts);
+      const AttentionOutput output = run_attention(engine, first, [&](wavejit_attention_forward_arguments& call) {
+        call.second_k = call.k;
+        call.second_v = call.v;
+        call.second_indices = static_cast<const std::int32_t*>(indices.data());
+        if (!counts.empty()) call.second_counts = static_cast<const std::int32_t*>(of_each.data());
+        call.second_top_k = second.top_k;
+      });
+      CallResult result = result_of(output);
+      result.bits.assign(output.o.begin(), output.o.end());
+      append(result.bits, bits_of(output.lse));
+      return result;
+    }});
+  };
+  add_second(listed(make(1, 4, 704, 4, 2, 9), 520, 9), 300, {300, 1, 0, 257});
+  add_second(with_counts(listed(make(1, 4, 704, 4, 2, 10), 300, 10), {-300, most, 0, 257}), 600, {most, -300, 0, 600});
+  add_second(with_counts(listed(make(1, 1, 704, 2, 1, 11), 9 * attention::list_chunk_keys, 11), {}),
+             14 * attention::list_chunk_keys, {});
+  // The second list begins at each place of a turn.
+  add_second(with_counts(listed(make(1, 19, 704, 2, 1, 13), 19 * attention::list_chunk_keys, 13),
+                         parts({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19})),
+             3 * attention::list_chunk_keys, {});
+  AttentionCase packed = sequences({2, 0, 3, 1}, {700, 10, 330, 640}, 12);
+  packed.inputs.key_starts = {0, 700, 710, 1040, 1680};
+  packed.inputs.batch = 4;
+  for (std::vector<float>* rows : {&packed.inputs.k, &packed.inputs.v}) rows->resize(std::size_t{1680} * 2 * 64);
+  packed.inputs.key_lengths.clear();
+  packed.splits = 2;
+  packed = listed(packed, 560, 12);
+  add(packed);
+  packed.query_starts = {-5, 3, most, 2, 2};
+  packed.key_starts = {-5, 1000, most, 20, 90};
+  add(packed);
   return all;
 }
 
@@ -143,6 +231,7 @@ std::vector<CallProblem> lists_of_blocks(int rows, int keys, bool causal, bool w
   ended.list_form.counts = false;
   add(ended);
   add(lists(with_sink(make(1, 70, 33, 2, 1, 4)), 1, 1, 0.4, 0.5, 14));
+  if (rows > 64) add(lists(with_sink(make(1, 200, 300, 2, 1, 12)), 1, 1, 0.6, 0.5, 22));
   add(lists(make(1, 70, 2200, 2, 1, 5), 1, 1, 0.3, 0.5, 15));
   add(lists(without_scale(make(1, 64, 64, 2, 1, 6)), 1, 1, 2, 0, 16));
   AttentionCase packed = make(1, 200, 300, 2, 1, 7);

@@ -3,7 +3,6 @@
 // and repeats, entries and counts that lie, lists of one chunk and of several, and of nothing.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "called.h"
@@ -11,8 +10,11 @@
 
 namespace wavejit::tests {
 
-std::vector<CallProblem> lists_of_keys(const std::optional<Pages>& pages, bool slots);
+// `pages`: of one problem after another; none where keys are dense.
+std::vector<CallProblem> lists_of_keys(const std::vector<Pages>& pages, bool slots);
 // Blocks of so many rows and keys. `walks`: what they are made of is looked at, too, in the order of the workgroups.
+// For the kernel that merges what their walks leave.
+std::vector<CallProblem> lists_of_keys_in_runs();
 std::vector<CallProblem> lists_of_blocks(int rows, int keys, bool causal, bool walks = false);
 
 }  // namespace wavejit::tests
