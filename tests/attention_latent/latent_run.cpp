@@ -96,6 +96,9 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
   const auto table_starts = filled(engine, arrays.table_starts);
   const auto key_indices = filled(engine, arrays.lists.indices);
   const auto key_counts = filled(engine, arrays.lists.counts);
+  const auto second_k = filled(engine, arrays.second_k);
+  const auto second_indices = filled(engine, arrays.second_lists.indices);
+  const auto second_counts = filled(engine, arrays.second_lists.counts);
   const auto rows = static_cast<std::size_t>(attention::program::queries_of(arrays.experiment).rows());
   Memory o(engine, rows * static_cast<std::size_t>(arrays.latent()) * sizeof(std::uint16_t));
   Memory lse(engine, rows * sizeof(float));
@@ -113,7 +116,10 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
                                    .table = data(table),
                                    .table_starts = data(table_starts),
                                    .key_indices = data(key_indices),
-                                   .key_counts = data(key_counts)};
+                                   .key_counts = data(key_counts),
+                                   .second_k = data(second_k),
+                                   .second_indices = data(second_indices),
+                                   .second_counts = data(second_counts)};
   wavejit_attention_latent_arguments call = attention_latent::program::call_of(arrays, pointers);
   std::size_t workspace_bytes = 0;
   wavejit_attention_latent_workspace(engine, &call, &workspace_bytes);

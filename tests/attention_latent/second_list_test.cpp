@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A second list of each query over a second cache: bit against bit with one list over both caches, in which the second
-// one's entries begin a chunk of their own.
+// A second list of each query over a second cache: against float64, and bit against bit with one list over both caches,
+// in which the second one's entries begin a chunk of their own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,6 +83,16 @@ class LatentSecondList : public ::testing::TestWithParam<const char*> {
 
   Engine engine_{GetParam()};
 };
+
+TEST_P(LatentSecondList, MatchesFloat64) {
+  for (const char* words : {"bf16 b2 q2 k200 h24 d576/512 lse sink top_k=70:slots:mixed second_top_k=130",
+                            "fp16 b1 q1 k700 h9 d512 lse top_k=300:slots second_top_k=280 splits=2",
+                            "bf16 b2 q1 k90 h40 d320/256 lse layout=paged:16 top_k=20:slots:mixed second_top_k=50"}) {
+    const LatentArrays arrays = latent_arrays(words);
+    constexpr std::int64_t some_rows = 3;
+    EXPECT_EQ(wrong_latent(arrays, run(arrays), some_rows), "") << words;
+  }
+}
 
 TEST_P(LatentSecondList, BeginsAChunk) {
   for (const int splits : {0, 1, 3}) {

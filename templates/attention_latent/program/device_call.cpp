@@ -44,6 +44,12 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
     call.top_k = lists.top_k;
     call.key_slots = lists.slots ? 1 : 0;
   }
+  if (arrays.second_lists.top_k != 0) {
+    call.second_k = wavejit_dense_tensor(memory.second_k, type, key_batch, key_rows, 1, columns);
+    call.second_indices = static_cast<const std::int32_t*>(memory.second_indices);
+    call.second_counts = static_cast<const std::int32_t*>(memory.second_counts);
+    call.second_top_k = arrays.second_lists.top_k;
+  }
   if (lists.slots) {
     call.key_lengths = nullptr;
   } else if (of.packed_keys() || of.paged()) {

@@ -23,6 +23,9 @@ struct DevicePointers {
   void* table_starts = nullptr;
   void* key_indices = nullptr;
   void* key_counts = nullptr;
+  void* second_k = nullptr;
+  void* second_indices = nullptr;
+  void* second_counts = nullptr;
 };
 wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const DevicePointers& memory);
 

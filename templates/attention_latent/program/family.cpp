@@ -47,7 +47,7 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
   problem.text = made.experiment.text;
   const auto queries = attention::program::queries_of(made.experiment);
   // Gigabytes of keys: gone before the next is copied.
-  for (std::vector<std::uint16_t>* tensor : {&made.q, &made.q_rope, &made.k, &made.k_rope}) {
+  for (std::vector<std::uint16_t>* tensor : {&made.q, &made.q_rope, &made.k, &made.k_rope, &made.second_k}) {
     problem.inputs.push_back(tensor->empty() ? std::vector<std::byte>(4) : tools::bytes_of(*tensor));
     *tensor = {};
   }
@@ -61,6 +61,8 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
   optional(made.table);
   optional(made.lists.indices);
   optional(made.lists.counts);
+  optional(made.second_lists.indices);
+  optional(made.second_lists.counts);
   if (made.experiment.lse) problem.inputs.emplace_back(static_cast<std::size_t>(queries.rows()) * sizeof(float));
   problem.rows = queries.rows();
   problem.columns = made.latent();
@@ -73,14 +75,17 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
                              .k = inputs[2],
                              .k_rope = inputs[3],
                              .o = output,
-                             .lse = arrays->experiment.lse ? inputs[11] : nullptr,
-                             .sinks = given(4, arrays->sinks),
-                             .query_starts = given(5, arrays->query_starts),
-                             .key_starts = given(6, arrays->key_starts),
-                             .key_lengths = given(7, arrays->key_lengths),
-                             .table = given(8, arrays->table),
-                             .key_indices = given(9, arrays->lists.indices),
-                             .key_counts = given(10, arrays->lists.counts)});
+                             .lse = arrays->experiment.lse ? inputs[14] : nullptr,
+                             .sinks = given(5, arrays->sinks),
+                             .query_starts = given(6, arrays->query_starts),
+                             .key_starts = given(7, arrays->key_starts),
+                             .key_lengths = given(8, arrays->key_lengths),
+                             .table = given(9, arrays->table),
+                             .key_indices = given(10, arrays->lists.indices),
+                             .key_counts = given(11, arrays->lists.counts),
+                             .second_k = inputs[4],
+                             .second_indices = given(12, arrays->second_lists.indices),
+                             .second_counts = given(13, arrays->second_lists.counts)});
   };
   problem.launch = [call_with](wavejit_engine* engine, std::span<void* const> inputs, void* output,
                                wavejit_call_report* report) {
@@ -136,15 +141,18 @@ class AttentionLatent : public Family {
     return {"attention_latent --q q.npy --k cache.npy --out out.npy --scale 0.0721688 --causal --check"};
   }
   std::vector<std::string> listed() const override {
-    return {"attention_latent bf16 b2 q1 k100 h16 d576/512 lse",
-            "attention_latent fp16 b1 q3 k130 h12 d576/512 causal lse apart",
-            "attention_latent bf16 b2 q2 k200 h20 d512 causal k_lengths=200,17 sink",
-            "attention_latent bf16 b1 q5 k90 h8 d320/256 causal softcap=20",
-            "attention_latent bf16 b2 q1 k1100 h1 d576/512 layout=paged:16 k_lengths=1100,70",
-            "attention_latent fp16 b2 q1 k90 h3 d576/512 layout=paged:1 k_lengths=90,3",
-            "attention_latent bf16 b2 q2 k300 h16 d576/512 causal lse k_lengths=300,40 top_k=200:mixed",
-            "attention_latent bf16 b1 q1 k900 h8 d576/512 layout=paged:64 top_k=600",
-            "attention_latent fp16 b2 q1 k150 h40 d320/256 top_k=70:slots:mixed"};
+    return {
+        "attention_latent bf16 b2 q1 k100 h16 d576/512 lse",
+        "attention_latent fp16 b1 q3 k130 h12 d576/512 causal lse apart",
+        "attention_latent bf16 b2 q2 k200 h20 d512 causal k_lengths=200,17 sink",
+        "attention_latent bf16 b1 q5 k90 h8 d320/256 causal softcap=20",
+        "attention_latent bf16 b2 q1 k1100 h1 d576/512 layout=paged:16 k_lengths=1100,70",
+        "attention_latent fp16 b2 q1 k90 h3 d576/512 layout=paged:1 k_lengths=90,3",
+        "attention_latent bf16 b2 q2 k300 h16 d576/512 causal lse k_lengths=300,40 top_k=200:mixed",
+        "attention_latent bf16 b1 q1 k900 h8 d576/512 layout=paged:64 top_k=600",
+        "attention_latent fp16 b2 q1 k150 h40 d320/256 top_k=70:slots:mixed",
+        "attention_latent bf16 b2 q2 k200 h24 d576/512 lse layout=paged:16 sink top_k=70:slots:mixed second_top_k=130",
+        "attention_latent fp16 b1 q1 k700 h16 d512 splits=2 top_k=300:slots second_top_k=280"};
   }
   std::vector<std::string> examined() const override {
     return {"attention_latent bf16 b2 q1 k1100 h16 d576/512 lse",
@@ -157,11 +165,6 @@ class AttentionLatent : public Family {
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
     auto experiment = attention::program::parse_experiment(descriptor);
     if (!experiment) return std::unexpected(experiment.error());
-    if (experiment->text.contains(" second_top_k="))
-      return failed(
-          ExitCode::unsupported,
-          "second_top_k= is a call over two caches, for which this program makes no arrays; explain and prebuild "
-          "take it");
     return std::make_unique<Described>(*std::move(experiment));
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -95,6 +96,8 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
     return (page * of.page_size) + (key % of.page_size);
   };
   arrays.lists = attention::program::make_key_lists(of, slots, slot_of);
+  arrays.second_lists = attention::program::make_second_lists(
+      of, slots, [&](std::int64_t b, std::int64_t key) { return slots - 1 - slot_of(b, key); });
   for (std::size_t b = 0; b < sequences.size(); ++b) {
     const Sequence& sequence = sequences[b];
     const auto count = static_cast<std::size_t>(sequence.keys);
@@ -115,6 +118,10 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
     arrays.compressed.push_back(std::move(compressed));
     arrays.ropes.push_back(std::move(ropes));
   }
+  if (arrays.second_lists.top_k == 0) return;
+  const auto columns = static_cast<std::ptrdiff_t>(stride);
+  for (auto slot = arrays.k.end(); slot != arrays.k.begin(); slot -= columns)
+    arrays.second_k.insert(arrays.second_k.end(), slot - columns, slot);
 }
 
 void fill_lengths(LatentArrays& arrays) {
@@ -202,7 +209,9 @@ ExactRow exact_row_of(const LatentArrays& arrays, std::int64_t sequence, std::in
                             .rope = std::span(arrays.q_ropes).subspan(place * rope, rope)};
   std::vector<std::int64_t> keys;
   if (arrays.lists.top_k != 0) {
-    keys = arrays.lists.seen[static_cast<std::size_t>(at.first_query + row)];
+    const auto query = static_cast<std::size_t>(at.first_query + row);
+    keys = arrays.lists.seen[query];
+    if (arrays.second_lists.top_k != 0) std::ranges::copy(arrays.second_lists.seen[query], std::back_inserter(keys));
   } else {
     const attention::program::VisibleKeys visible = attention::program::visible_keys(rules, row, at.keys);
     for (std::int64_t key = visible.first; key < visible.end; ++key) keys.push_back(key);

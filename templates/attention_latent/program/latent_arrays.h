@@ -25,12 +25,14 @@ struct LatentArrays {
   // As device memory has them. Together: all columns in q and k; apart: V's there, and the others in the ropes'. What
   // no sequence names (slots of pages, keys behind key_lengths) is NaN.
   std::vector<std::uint16_t> q, q_rope, k, k_rope;
+  std::vector<std::uint16_t> second_k;  // of second lists: k's slots in the opposite order
   std::vector<float> sinks;
   std::vector<std::int32_t> query_starts, key_starts, key_lengths, table;
   std::vector<std::int32_t> table_starts;  // empty: the table has a row a sequence
   std::int64_t pages = 0;
   std::int64_t table_columns = 0;
   attention::program::KeyLists lists;
+  attention::program::KeyLists second_lists;
 
   // Before absorption: queries [token][head][nope dims], and rope.
   std::vector<double> nope;
