@@ -593,7 +593,7 @@ WAVEJIT_API wavejit_status wavejit_attention_backward_describe(
 
 /* Attention whose keys and values are one tensor: V is the first Dv columns of K (multi-head latent attention,
  * absorbed: DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5). All query heads read the one kv head. O = softmax(scale · Q·Kᵀ +
- * mask) · V. q   [B, Sq, H, D], k [B, Sk, 1, D], o [B, Sq, H, Dv]: fp16 or bf16, all of one type. (D, Dv) is (576,
+ * mask) · V. q   [B, Sq, H, D], k [B, Sk, 1, D], o [B, Sq, H, Dv]: fp16 or bf16, all of one type, k of 8 bits, too. (D, Dv) is (576,
  * 512), (512, 512) or (320, 256). H from 1 to 128; no number of heads is padded or refused q_rope, k_rope   data null:
  * q and k have all D columns. Else q and k have the first Dv columns, and these the D − Dv behind them: [B, Sq, H, 64]
  * and [B, Sk, 1, 64]. Each of the two may be apart by itself lse [B, H, Sq, 1]: data null: none; fp32, natural
@@ -653,6 +653,11 @@ struct wavejit_attention_latent_arguments {
   const int32_t* second_counts;   /* as key_counts */
   int64_t second_top_k;
   int64_t second_indices_row_stride;
+
+  /* Added after that: the scale of a cache of 8 bits (k, k_rope and second_k of WAVEJIT_E4M3 and its like beside q of 16
+   * bits; docs/low-precision.md): fp32 in device memory, [B or 1, 1, 1, 1]. Keys and values are so many times what their
+   * bytes say. data null: 1. */
+  struct wavejit_tensor k_scale;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_latent(wavejit_engine* engine,

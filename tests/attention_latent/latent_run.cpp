@@ -86,8 +86,10 @@ LatentArrays latent_arrays(const std::string& words) {
 LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, const ChangeLatentCall& change) {
   const auto q = filled(engine, arrays.q);
   const auto q_rope = filled(engine, arrays.q_rope);
-  const auto k = filled(engine, arrays.k);
-  const auto k_rope = filled(engine, arrays.k_rope);
+  const bool in_bytes = arrays.experiment.has_bytes();
+  const auto k = in_bytes ? filled(engine, arrays.k_bytes) : filled(engine, arrays.k);
+  const auto k_rope = in_bytes ? filled(engine, arrays.k_rope_bytes) : filled(engine, arrays.k_rope);
+  const auto k_scale = filled(engine, arrays.k_scales);
   const auto sinks = filled(engine, arrays.sinks);
   const auto query_starts = filled(engine, arrays.query_starts);
   const auto key_starts = filled(engine, arrays.key_starts);
@@ -96,7 +98,7 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
   const auto table_starts = filled(engine, arrays.table_starts);
   const auto key_indices = filled(engine, arrays.lists.indices);
   const auto key_counts = filled(engine, arrays.lists.counts);
-  const auto second_k = filled(engine, arrays.second_k);
+  const auto second_k = in_bytes ? filled(engine, arrays.second_k_bytes) : filled(engine, arrays.second_k);
   const auto second_indices = filled(engine, arrays.second_lists.indices);
   const auto second_counts = filled(engine, arrays.second_lists.counts);
   const auto rows = static_cast<std::size_t>(attention::program::queries_of(arrays.experiment).rows());
@@ -109,6 +111,7 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
                                    .k_rope = data(k_rope),
                                    .o = o.data(),
                                    .lse = arrays.experiment.lse ? lse.data() : nullptr,
+                                   .k_scale = data(k_scale),
                                    .sinks = data(sinks),
                                    .query_starts = data(query_starts),
                                    .key_starts = data(key_starts),

@@ -157,14 +157,42 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
         add();
         spec.listed = spec.slots = false;
       }
+      // Caches of 8 bits.
+      spec.dims = latent::Dims::d576;
+      for (const auto& [cache, cache_name] : attention::cache_types) {
+        spec.cache = cache;
+        const bool fewer = cache == attention::CacheType::e5m2 || cache == attention::CacheType::e5m2_fnuz;
+        for (const auto& [rows, rows_name] : latent::rows_names) {
+          if (fewer && rows != latent::Rows::r32) continue;
+          spec.rows = rows;
+          spec.mask = latent::Mask::causal;
+          spec.pages = latent::Pages::dense;
+          add();
+          spec.pages = latent::Pages::keys;
+          if (rows != latent::Rows::r128) spec.modifiers.add(attention::Modifier::softcap);
+          add();
+          spec.mask = latent::Mask::none;
+          spec.listed = true;
+          spec.pages = latent::Pages::granules;
+          add();
+          spec.modifiers = {};
+          spec.listed = false;
+        }
+      }
+      spec.cache = attention::CacheType::as_queries;
       for (const int head_dim : {256, 512})
         for (const bool listed : {false, true}) {
           const latent::CombineKernel combine = {.dtype = dtype,
                                                  .head_dim = head_dim,
                                                  .few = listed == (head_dim == 256),
                                                  .listed = listed,
+                                                 .scaled = false,
                                                  .target = std::string(target.id)};
-          if (!refusal_of(spec) && !refusal_of(combine)) specs.emplace_back(combine);
+          if (refusal_of(combine)) continue;
+          specs.emplace_back(combine);
+          latent::CombineKernel scaled = combine;
+          scaled.scaled = true;
+          specs.emplace_back(scaled);
         }
     }
   return specs;

@@ -12,6 +12,7 @@
 #include "families/kernel/spec_words.h"
 #include "templates/attention/call/limits.h"
 #include "templates/attention/call/mask_words.h"
+#include "templates/attention/kernel/modifiers.h"
 #include "templates/attention/kernel/types.h"
 
 namespace wavejit::attention {
@@ -23,6 +24,45 @@ using families::TakenWord;
 template <typename Described, typename Field>
 DescriptorWord<Described> operand_type_word(Field field) {
   return families::name_word<Described>("fp16, bf16", "a data type (fp16, bf16)", operand_types, field);
+}
+
+// "cache=e4m3", "cache_scales=bh". `extents`: which scales the family has.
+template <typename Described, typename Field>
+DescriptorWord<Described> cache_word(Field field) {
+  return families::value_word<Described>(
+      "cache", families::all_of(cache_types, {}),
+      [field](Described& described, const families::Word& word, std::string_view value) -> families::Result<void> {
+        const auto type = families::value_in(cache_types, value);
+        if (!type) return wrong(word, "is no type of K and V; accepted: " + families::all_of(cache_types, "cache="));
+        field(described) = *type;
+        return {};
+      },
+      [field](const Described& described) {
+        return field(described) == CacheType::as_queries
+                   ? std::string()
+                   : std::string(families::name_in(cache_types, field(described)));
+      });
+}
+template <typename Described, std::size_t count>
+DescriptorWord<Described> cache_scales_word(const families::Names<Extent, count>& extents, std::string_view accepted) {
+  return families::value_word<Described>(
+      "cache_scales", accepted,
+      [&extents](Described& described, const families::Word& word, std::string_view value) -> families::Result<void> {
+        const auto extent = families::value_in(extents, value);
+        if (!extent) return wrong(word, "is not known; accepted: " + families::all_of(extents, "cache_scales="));
+        described.cache_scales = *extent;
+        return {};
+      },
+      [&extents](const Described& described) {
+        return described.cache_scales == Extent::none ? std::string()
+                                                      : std::string(families::name_in(extents, described.cache_scales));
+      });
+}
+inline families::Result<void> check_cache_words(CacheType cache, Extent scales) {
+  if (scales == Extent::none || cache != CacheType::as_queries) return {};
+  return families::fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: cache_scales without cache; accepted: cache=" +
+                                                      std::string(cache_types.front().second) +
+                                                      " or its like beside it");
 }
 
 template <typename Described>

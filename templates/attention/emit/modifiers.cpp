@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "codegen/language/convert.h"
+#include "codegen/language/synchronize.h"
 #include "templates/attention/emit/bias.h"
 #include "templates/attention/emit/cache_scale.h"
 #include "templates/attention/emit/mask.h"
@@ -67,6 +68,7 @@ ScoreModifiers::ScoreModifiers(Kernel& kernel, const Modifiers& modifiers, DataT
     if (queries.key_scale != nullptr) rate = with_key_scale(kernel, rate, queries.key_scale);
     rate = ir.CreateAnd(rate, ir.getInt32(0x7FFFFFFF));
     rate = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, rate, ir.getInt32(0x7F7FFFFF));
+    if (queries.scales_in_lanes) rate = language::opaque_in_lanes(kernel, rate);
     cap_rate_ = ir.CreateBitCast(rate, kernel.f32());
     cap_ = kernel.argument_f32(field(offsetof(ScoreArguments, softcap_log2e)));
     minus_two_cap_ = ir.CreateFMul(cap_, kernel.constant(-2.0F));

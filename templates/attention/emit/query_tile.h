@@ -45,6 +45,7 @@ struct QueryTile {
   language::Value* has_row = nullptr;
   language::Value* group = nullptr;
   language::Value* key_scale = nullptr;  // of a cache of 8 bits, else null: c has it already
+  bool scales_in_lanes = false;          // where scalar registers are short, what has it is the lanes'
   // Of a walk of marked tiles (kernel/marked_tile.h), else null: the block of the unit that the wave's rows are,
   // uniform. Marked tiles then stand where numbers of tiles do.
   language::Value* block = nullptr;

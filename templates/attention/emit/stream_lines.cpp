@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/emit/stream_lines.h"
 
-#include <llvm/IR/InlineAsm.h>
+#include <bit>
 
 #include "codegen/language/lane_place.h"
+#include "codegen/language/synchronize.h"
 
 namespace wavejit::attention {
 namespace {
@@ -11,38 +12,35 @@ namespace {
 using language::Value;
 
 constexpr int dma_bytes = 16;                                      // per lane
-constexpr int lanes_per_piece = LdsPlan::piece_bytes / dma_bytes;  // that fetch one piece of a row
 constexpr int slot_bytes = LdsPlan::piece_bytes;
 
 // A permuted image (kernel/lds_layout.h): bits of a byte's place that its row changes.
 constexpr int unit_key_mask = 3;     // of the slot, which are the low bits of the key
 constexpr int unit_key_of_line = 4;  // on odd lines
 
-// The same number in each lane, of which the compiler knows nothing: what is made of it is made here.
-Value* opaque_in_lanes(language::Kernel& kernel, Value* value) {
-  llvm::FunctionType* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
-  llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=v,0", true), {value});
-  call->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
-  return call;
-}
+}  // namespace
 
 // Keys 32 further.
-int row_block_bytes(const language::Kernel& kernel) {
-  return language::wave_shape(kernel).rows / LdsPlan::lines_per_piece * slot_bytes;
+int LineStream::row_block_bytes() const {
+  return language::wave_shape(kernel_).rows / lines_of_piece() * piece_bytes();
 }
 
-// What is changed of the slot of a row on line `line`, and of the unit of a row at slot `slot` of it.
-Value* slot_bit_of(language::Kernel& kernel, Value* line) {
-  return kernel.ir().CreateAnd(kernel.ir().CreateLShr(line, kernel.constant(1)), kernel.constant(1));
-}
-Value* unit_key_of(language::Kernel& kernel, Value* line, Value* slot) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* odd = ir.CreateAnd(line, kernel.constant(1));
-  return ir.CreateXor(ir.CreateMul(odd, kernel.constant(unit_key_of_line)),
-                      ir.CreateAnd(slot, kernel.constant(unit_key_mask)));
+Value* LineStream::slot_bit_of(Value* line) const {
+  if (piece_bytes() < slot_bytes) return kernel_.constant(0);
+  return kernel_.ir().CreateAnd(kernel_.ir().CreateLShr(line, kernel_.constant(1)), kernel_.constant(1));
 }
 
-}  // namespace
+Value* LineStream::unit_key_of(Value* line, Value* slot) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  if (piece_bytes() < slot_bytes) return line;
+  Value* odd = ir.CreateMul(ir.CreateAnd(line, constant(1)), constant(unit_key_of_line));
+  if (!place_.bytes) return ir.CreateXor(odd, ir.CreateAnd(slot, constant(unit_key_mask)));
+  // Two slots, which one transposed read of bytes has, are two units apart.
+  Value* turned = ir.CreateOr(ir.CreateShl(ir.CreateAnd(slot, constant(1)), 1),
+                              ir.CreateAnd(ir.CreateLShr(slot, constant(1)), constant(1)));
+  return ir.CreateXor(odd, turned);
+}
 
 // Wave w fills lines w, w + waves, …: lane l fetches 16 bytes of row 8 · (l / 8) + line, so that the line is 64 lanes ·
 // 16 bytes as the DMA writes them.
@@ -54,8 +52,8 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
       matrix_(matrix),
       slice_(slice),
       place_(place),
-      row_bytes_(dims * targets::bytes_of(matrix.element())),
-      pieces_(row_bytes_ / LdsPlan::piece_bytes),
+      row_bytes_(dims * (place.bytes ? 1 : targets::bytes_of(matrix.element()))),
+      pieces_(row_bytes_ / piece_bytes()),
       waves_(waves),
       pages_(pages),
       tile_pages_(tile_pages),
@@ -65,20 +63,20 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
   if (place.permuted && waves % (unit_key_mask + 1) != 0) kernel.refuse("a permuted image is filled by waves in fours");
   Value* of_lane = slot();
   // 16 lanes fetch rows of one granule.
-  if (pages_) of_lane = ir.CreateAnd(of_lane, constant(1));
+  if (pages_) of_lane = ir.CreateAnd(of_lane, constant((KeyPages::granule_keys / lines_of_piece()) - 1));
   Value* column = ir.CreateMul(unit_of_lane(), constant(dma_bytes));
   const bool by_key = pages_ && pages_->looks_up_each_key();
-  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_) {
+  for (int line = 0; line < lines_of_piece(); line += waves_) {
     Value* row = by_key ? column : ir.CreateAdd(ir.CreateMul(row_of(of_lane, line), slice_.row_stride), column);
     // The piece is added here and not as the instruction's offset, which would move the LDS address along.
     for (int piece = 0; piece < pieces_; ++piece)
-      lane_offsets_.push_back(piece == 0 ? row : ir.CreateAdd(row, constant(piece * slot_bytes)));
+      lane_offsets_.push_back(piece == 0 ? row : ir.CreateAdd(row, constant(piece * piece_bytes())));
   }
 }
 
 Value* LineStream::row_of(Value* slot, int line) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  return ir.CreateAdd(ir.CreateMul(slot, kernel_.constant(LdsPlan::lines_per_piece)),
+  return ir.CreateAdd(ir.CreateMul(slot, kernel_.constant(lines_of_piece())),
                       ir.CreateAdd(kernel_.wave(), kernel_.constant(line)));
 }
 
@@ -86,27 +84,28 @@ std::vector<Value*> LineStream::offsets_of_line(std::size_t line) const {
   const auto first = lane_offsets_.begin() + static_cast<std::ptrdiff_t>(line * static_cast<std::size_t>(pieces_));
   std::vector<Value*> offsets(first, first + pieces_);
   if (!few_offsets_) return offsets;
-  Value* row = opaque_in_lanes(kernel_, offsets.front());
+  Value* row = language::opaque_in_lanes(kernel_, offsets.front());
   for (int piece = 0; piece < pieces_; ++piece)
     offsets[static_cast<std::size_t>(piece)] =
-        piece == 0 ? row : kernel_.ir().CreateAdd(row, kernel_.constant(piece * slot_bytes));
+        piece == 0 ? row : kernel_.ir().CreateAdd(row, kernel_.constant(piece * piece_bytes()));
   return offsets;
 }
 
 // Which slot of a line this lane fills, and which unit of its row it fetches. In a permuted image a wave's lines are
 // alike: their numbers differ by multiples of four.
 Value* LineStream::slot() const {
-  Value* at = kernel_.ir().CreateLShr(kernel_.lane(), kernel_.constant(3));
-  return place_.permuted ? kernel_.ir().CreateXor(at, slot_bit_of(kernel_, kernel_.wave())) : at;
+  const int lane_bits = std::countr_zero(static_cast<unsigned>(piece_bytes() / dma_bytes));
+  Value* at = kernel_.ir().CreateLShr(kernel_.lane(), kernel_.constant(lane_bits));
+  return place_.permuted ? kernel_.ir().CreateXor(at, slot_bit_of(kernel_.wave())) : at;
 }
 
 Value* LineStream::unit_of_lane() const {
-  Value* at = kernel_.ir().CreateAnd(kernel_.lane(), kernel_.constant(lanes_per_piece - 1));
-  return place_.permuted ? kernel_.ir().CreateXor(at, unit_key_of(kernel_, kernel_.wave(), slot())) : at;
+  Value* at = kernel_.ir().CreateAnd(kernel_.lane(), kernel_.constant((piece_bytes() / dma_bytes) - 1));
+  return place_.permuted ? kernel_.ir().CreateXor(at, unit_key_of(kernel_.wave(), slot())) : at;
 }
 
 int LineStream::line_offset(int piece, int line) const {
-  return (piece * LdsPlan::lines_per_piece + line) * place_.line_bytes;
+  return (piece * lines_of_piece() + line) * place_.line_bytes;
 }
 
 // Row = lane % 32 stands on line row % 8 at slot row / 8; a lane group starts 8 elements in.
@@ -114,33 +113,42 @@ void LineStream::begin_rows(Value* lane_group, Value* first_row_block) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   Value* row = language::row_of_lane(kernel_, kernel_.lane());
-  Value* line = ir.CreateAnd(row, constant(7));
-  Value* at = ir.CreateLShr(row, constant(3));
-  Value* unit = lane_group;
+  Value* line = ir.CreateAnd(row, constant(lines_of_piece() - 1));
+  Value* at = ir.CreateLShr(row, constant(std::countr_zero(static_cast<unsigned>(lines_of_piece()))));
+  // Of bytes a unit is the dims of both lane groups.
+  Value* unit = place_.bytes ? constant(0) : lane_group;
   if (place_.permuted) {
-    unit = ir.CreateXor(unit, unit_key_of(kernel_, line, at));
-    at = ir.CreateXor(at, slot_bit_of(kernel_, line));
+    unit = ir.CreateXor(unit, unit_key_of(line, at));
+    at = ir.CreateXor(at, slot_bit_of(line));
   }
   rows_start_ = ir.CreateMul(line, constant(place_.line_bytes));
-  rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(at, constant(slot_bytes)));
+  rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(at, constant(piece_bytes())));
   rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(unit, constant(dma_bytes)));
+  if (place_.bytes) rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(lane_group, constant(dma_bytes / 2)));
   if (first_row_block != nullptr)
-    rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(first_row_block, constant(row_block_bytes(kernel_))));
+    rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(first_row_block, constant(row_block_bytes())));
 }
 
 // All of a permuted image's bits that a key changes are those of a piece: what stands before a piece is added, and what
 // a block of dims or of rows changes is one more key.
 void LineStream::enter_rows(Value* image) {
   Value* at_first = kernel_.ir().CreateAdd(rows_start_, kernel_.constant(at(0).offset));
-  Value* start = opaque_in_lanes(kernel_, kernel_.ir().CreateAdd(at_first, image));
-  for (std::size_t block = 0; block < entered_rows_.size(); ++block)
-    entered_rows_[block] = kernel_.ir().CreateXor(start, kernel_.constant(static_cast<int>(block) * 2 * dma_bytes));
+  Value* start = language::opaque_in_lanes(kernel_, kernel_.ir().CreateAdd(at_first, image));
+  const int block_bytes = place_.bytes ? dma_bytes : 2 * dma_bytes;
+  for (int block = 0; block < piece_bytes() / block_bytes; ++block)
+    entered_rows_[static_cast<std::size_t>(block)] =
+        kernel_.ir().CreateXor(start, kernel_.constant(block * block_bytes));
 }
 
 void LineStream::enter_transposed(Value* image) {
   Value* at_first = kernel_.ir().CreateAdd(transposed_start_, kernel_.constant(at(0).offset));
-  Value* start = opaque_in_lanes(kernel_, kernel_.ir().CreateAdd(at_first, image));
+  Value* start = language::opaque_in_lanes(kernel_, kernel_.ir().CreateAdd(at_first, image));
   for (std::size_t which = 0; which < entered_transposed_.size(); ++which) {
+    if (place_.bytes) {
+      // A quarter of a piece is two units; the next 16 rows are two slots, whose key is one more.
+      entered_transposed_[which] = kernel_.ir().CreateXor(start, kernel_.constant(static_cast<int>(which) * dma_bytes));
+      continue;
+    }
     // As units: half a piece is four, 16 rows are two slots, whose key is two more; the second of them is one more.
     const int units = static_cast<int>(which);
     entered_transposed_[which] =
@@ -159,9 +167,9 @@ void LineStream::begin_transposed(Value* lane_group) {
     Value* line = ir.CreateAdd(ir.CreateMul(lane_group, constant(4)), ir.CreateLShr(in_sixteen, constant(2)));
     const auto bit = [&](int of) { return ir.CreateAnd(ir.CreateLShr(lane, constant(of)), constant(1)); };
     Value* unit = ir.CreateAdd(ir.CreateMul(bit(4), constant(2)), bit(1));
-    unit = ir.CreateXor(unit, unit_key_of(kernel_, line, constant(0)));
+    unit = ir.CreateXor(unit, unit_key_of(line, constant(0)));
     transposed_start_ = ir.CreateAdd(ir.CreateMul(line, constant(place_.line_bytes)),
-                                     ir.CreateMul(slot_bit_of(kernel_, line), constant(slot_bytes)));
+                                     ir.CreateMul(slot_bit_of(line), constant(slot_bytes)));
     transposed_start_ = ir.CreateAdd(transposed_start_, ir.CreateMul(unit, constant(dma_bytes)));
     transposed_start_ = ir.CreateAdd(transposed_start_, ir.CreateMul(bit(0), constant(dma_bytes / 2)));
     return;
@@ -183,6 +191,15 @@ void LineStream::begin_transposed_bytes(Value* lane_group) {
     return ir.CreateAnd(ir.CreateLShr(kernel_.lane(), constant(from)), constant(mask));
   };
   Value* line = ir.CreateAdd(ir.CreateMul(lane_group, constant(4)), bits(1, 3));
+  if (place_.permuted) {
+    Value* at = bits(3, 1);
+    Value* unit = ir.CreateXor(bits(4, 1), unit_key_of(line, at));
+    transposed_start_ = ir.CreateAdd(ir.CreateMul(line, constant(place_.line_bytes)),
+                                     ir.CreateMul(ir.CreateXor(at, slot_bit_of(line)), constant(slot_bytes)));
+    transposed_start_ = ir.CreateAdd(transposed_start_, ir.CreateMul(unit, constant(dma_bytes)));
+    transposed_start_ = ir.CreateAdd(transposed_start_, ir.CreateMul(bits(0, 1), constant(dma_bytes / 2)));
+    return;
+  }
   Value* start =
       ir.CreateAdd(ir.CreateMul(line, constant(place_.line_bytes)), ir.CreateMul(bits(3, 1), constant(slot_bytes)));
   start = ir.CreateAdd(start, ir.CreateMul(bits(4, 1), constant(targets::transpose_lanes)));
@@ -195,13 +212,22 @@ void LineStream::begin_transposed(Value* lane_group, Value* first_piece) {
   transposed_start_ = ir.CreateAdd(transposed_start_, ir.CreateMul(first_piece, kernel_.constant(line_offset(1, 0))));
 }
 
+void LineStream::begin_narrow_transposed(Value* lane_group, Value* first_dim) {
+  begin_transposed_bytes(lane_group);
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* piece = ir.CreateUDiv(first_dim, kernel_.constant(slot_bytes));
+  transposed_start_ = ir.CreateAdd(transposed_start_, ir.CreateMul(piece, kernel_.constant(line_offset(1, 0))));
+  // A unit further is one more key.
+  transposed_start_ = ir.CreateXor(transposed_start_, ir.CreateAnd(first_dim, kernel_.constant(slot_bytes - 1)));
+}
+
 void LineStream::fetch(int buffer, Value* tile, const TilePages::Place& place) {
   const bool in_page = tile_pages_.has_value();
   const language::Buffer from = in_page ? tile_pages_->rows(slice_, row_bytes_, place) : slice_.buffer;
   Value* tile_row = kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys));
   Value* tile_offset = in_page ? kernel_.constant(0) : kernel_.ir().CreateMul(tile_row, slice_.row_stride);
   std::size_t of_wave = 0;
-  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_) {
+  for (int line = 0; line < lines_of_piece(); line += waves_) {
     const std::vector<Value*> offsets = offsets_of_line(of_wave++);
     for (int piece = 0; piece < pieces_; ++piece)
       lds_.fill(fill_region(buffer), from, dma_bytes, offsets[static_cast<std::size_t>(piece)], tile_offset, lds_line_,
@@ -215,7 +241,7 @@ void LineStream::gather(int buffer, Value* tile, Value* entries) {
   Value* rows = pages_->lane_rows(slice_, tile, entries);
   Value* of_lane = slot();
   std::size_t of_wave = 0;
-  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_) {
+  for (int line = 0; line < lines_of_piece(); line += waves_) {
     Value* is_live = pages_->is_live(tile, row_of(of_lane, line));
     const std::vector<Value*> offsets = offsets_of_line(of_wave++);
     for (int piece = 0; piece < pieces_; ++piece) {
@@ -246,24 +272,29 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(Value* image, Va
     if (by_key) {
       key = pages_->place_of_key(tile, entries, in_tile);
       key.exists = ir.CreateAnd(key.exists, exists);
+      // Half a piece has lanes of its own, and a lookup, which must not wait behind the other's transfers: the backend
+      // counts these as LDS reads.
+      if (piece_bytes() < LdsPlan::piece_bytes) key.page = language::opaque_in_lanes(kernel_, key.page);
     } else {
       start = pages_->lane_rows(slice_, tile, entries);
       is_live = ir.CreateAnd(pages_->is_live(tile, in_tile), exists);
     }
-    Value* row = opaque_in_lanes(kernel_, lane_offsets_[at_first]);
+    Value* row = language::opaque_in_lanes(kernel_, lane_offsets_[at_first]);
     // Zeros as long as a row: pieces are told apart by the instruction's offset.
     if (by_key && pages_->zero_bytes() >= row_bytes_) {
       Value* address = pages_->row(slice_, key, row);
+      // Made here: scalar registers have no room for what would choose between keys and zeros later.
+      if (place_.bytes) address = language::opaque_in_lanes(kernel_, address);
       for (int piece = 0; piece < pieces_; ++piece)
         transfers.emplace_back([=, this] {
-          lds_.gather(region, address, dma_bytes, lds_line, offset + line_offset(piece, first), piece * slot_bytes);
+          lds_.gather(region, address, dma_bytes, lds_line, offset + line_offset(piece, first), piece * piece_bytes());
         });
       return transfers;
     }
     for (int piece = 0; piece < pieces_; ++piece)
       transfers.emplace_back([=, this] {
         llvm::IRBuilder<>& here = kernel_.ir();
-        Value* column = here.CreateAdd(row, kernel_.constant(piece * slot_bytes));
+        Value* column = here.CreateAdd(row, kernel_.constant(piece * piece_bytes()));
         Value* address = by_key
                              ? pages_->row(slice_, key, column)
                              : pages_->if_live(is_live, here.CreateAdd(start, here.CreateZExt(column, kernel_.i64())));
@@ -277,10 +308,10 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(Value* image, Va
       in_page ? kernel_.constant(0) : ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys)), slice_.row_stride);
   // Far outside the descriptor where there is no such tile.
   Value* outside = ir.CreateSelect(exists, kernel_.constant(0), ir.getInt32(0x80000000));
-  Value* row = opaque_in_lanes(kernel_, ir.CreateOr(lane_offsets_[at_first], outside));
+  Value* row = language::opaque_in_lanes(kernel_, ir.CreateOr(lane_offsets_[at_first], outside));
   for (int piece = 0; piece < pieces_; ++piece)
     transfers.emplace_back([=, this] {
-      Value* lane_offset = kernel_.ir().CreateAdd(row, kernel_.constant(piece * slot_bytes));
+      Value* lane_offset = kernel_.ir().CreateAdd(row, kernel_.constant(piece * piece_bytes()));
       lds_.fill(region, from, dma_bytes, lane_offset, tile_offset, lds_line, offset + line_offset(piece, first));
     });
   return transfers;
@@ -296,7 +327,7 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_rows(Value* image, st
   transfers.reserve(static_cast<std::size_t>(pieces_));
   for (int piece = 0; piece < pieces_; ++piece)
     transfers.emplace_back([=, this] {
-      Value* lane_offset = kernel_.ir().CreateAdd(row, kernel_.constant(piece * slot_bytes));
+      Value* lane_offset = kernel_.ir().CreateAdd(row, kernel_.constant(piece * piece_bytes()));
       lds_.fill(fill_region(0), slice_.buffer, dma_bytes, lane_offset, kernel_.constant(0), lds_line,
                 at(0).offset + line_offset(piece, first));
     });
@@ -306,7 +337,7 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_rows(Value* image, st
 std::vector<KeyPages::KeyPlace> LineStream::places_of_lines(Value* tile, Value* entries) const {
   Value* of_lane = slot();
   std::vector<KeyPages::KeyPlace> places;
-  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_)
+  for (int line = 0; line < lines_of_piece(); line += waves_)
     places.push_back(pages_->place_of_key(tile, entries, row_of(of_lane, line)));
   return places;
 }
@@ -323,7 +354,7 @@ void LineStream::gather(int buffer, const std::vector<KeyPages::KeyPlace>& place
 language::OperandA LineStream::rows(int buffer, int row_block, int dim_block) {
   const targets::WaveShape wave = language::wave_shape(kernel_);
   const int blocks_per_piece = LdsPlan::piece_bytes / wave.fragment_bytes();
-  const int in_image = line_offset(dim_block / blocks_per_piece, 0) + (row_block * row_block_bytes(kernel_));
+  const int in_image = line_offset(dim_block / blocks_per_piece, 0) + (row_block * row_block_bytes());
   const int in_piece = dim_block % blocks_per_piece;
   if (place_.permuted)
     return matrix_.operand_a(
@@ -331,6 +362,20 @@ language::OperandA LineStream::rows(int buffer, int row_block, int dim_block) {
         language::KOrder::contiguous);
   const int offset = at(buffer).offset + in_image + (in_piece * wave.fragment_bytes());
   return matrix_.operand_a(lds_.read(at(buffer).region, dma_bytes, rows_start_, offset), language::KOrder::contiguous);
+}
+
+Value* LineStream::narrow_rows(int buffer, int row_block, int dim_block) {
+  const int blocks_per_piece = piece_bytes() / dma_bytes;
+  const int in_image = line_offset(dim_block / blocks_per_piece, 0) + (row_block * row_block_bytes());
+  return lds_.read(at(buffer).region, dma_bytes / 2,
+                   entered_rows_[static_cast<std::size_t>(dim_block % blocks_per_piece)], in_image);
+}
+
+Value* LineStream::narrow_transposed(int buffer, int dim_block, int row_block) {
+  constexpr int blocks_per_piece = 4;
+  const int offset = line_offset(dim_block / blocks_per_piece, 0) + (2 * row_block * slot_bytes);
+  const auto key = static_cast<std::size_t>((dim_block % blocks_per_piece * 2) + (row_block % 2));
+  return lds_.read_transposed_bytes(at(buffer).region, entered_transposed_[key], offset);
 }
 
 language::OperandA LineStream::transposed(int buffer, int dim_block, int row_block) {
@@ -359,7 +404,7 @@ Value* LineStream::transposed_bytes_at(int region, Value* start, int buffer_offs
   const int block_bytes = language::wave_shape(kernel_).rows;
   const int blocks_per_piece = LdsPlan::piece_bytes / block_bytes;
   const int offset = buffer_offset + line_offset(dim_block / blocks_per_piece, 0) +
-                     (row_block * row_block_bytes(kernel_)) + (dim_block % blocks_per_piece * block_bytes);
+                     (row_block * row_block_bytes()) + (dim_block % blocks_per_piece * block_bytes);
   Value* first = lds_.read_transposed_bytes(region, start, offset);
   Value* second = lds_.read_transposed_bytes(region, start, offset + (2 * slot_bytes));
   return kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3});

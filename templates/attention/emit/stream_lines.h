@@ -26,6 +26,8 @@ class LineStream final : public TileStream {
     // One image is read both ways: units are permuted, and no padding is needed (kernel/lds_layout.h). Where reads
     // start then follows from enter_rows and enter_transposed.
     bool permuted = false;
+    // Memory and LDS hold bytes, which whoever reads them widens: keys_of_bytes and transposed_keys read them.
+    bool bytes = false;
     // Who reads has waited for the transfers by itself (codegen/language/synchronize.h): the backend, which follows
     // every way through a loop, also those that are never taken, adds no wait in front of reads.
     bool waited_for = false;
@@ -43,6 +45,8 @@ class LineStream final : public TileStream {
   void begin_transposed_bytes(language::Value* lane_group);
   // The same of a wave whose dims begin with piece `first_piece` (uniform) of a row: dim blocks count from there.
   void begin_transposed(language::Value* lane_group, language::Value* first_piece);
+  // The same of a permuted image of bytes, by the first dim.
+  void begin_narrow_transposed(language::Value* lane_group, language::Value* first_dim);
 
   // Of a permuted image: before the reads of a buffer. Their addresses are made here, and live until the last of them.
   void enter_rows(language::Value* image);
@@ -51,7 +55,7 @@ class LineStream final : public TileStream {
   // A tile on its way into a buffer, in transfers() DMA instructions of this wave. Keys in pages of whole tiles have a
   // `place`, which was looked up.
   void fetch(int buffer, language::Value* tile, const TilePages::Place& place = {});
-  int transfers() const { return LdsPlan::lines_per_piece / waves_ * pieces_; }
+  int transfers() const { return lines_of_piece() / waves_ * pieces_; }
   // Where registers are short: a lane keeps one offset a line, and makes those of the pieces anew for each tile.
   void keep_few_offsets() { few_offsets_ = true; }
   // The transfers of one of the wave's lines (0 … lines() − 1) one by one, for who puts other work between them.
@@ -63,11 +67,15 @@ class LineStream final : public TileStream {
   // The same of rows that stand anywhere in the slice: `begins(row)`, of a lane's row of the image, says where.
   std::vector<Transfer> transfers_of_rows(language::Value* image, std::size_t line,
                                           const std::function<language::Value*(language::Value* row)>& begins);
-  std::size_t lines() const { return static_cast<std::size_t>(LdsPlan::lines_per_piece / waves_); }
+  std::size_t lines() const { return static_cast<std::size_t>(lines_of_piece() / waves_); }
   // The same of keys in pages: each lane with its granule's row, or each line with its keys' places.
   void gather(int buffer, language::Value* tile, language::Value* entries);
   std::vector<KeyPages::KeyPlace> places_of_lines(language::Value* tile, language::Value* entries) const;
   void gather(int buffer, const std::vector<KeyPages::KeyPlace>& places);
+
+  // Of a permuted image of bytes: what `rows` and `transposed` have, 8 bytes a lane (<2 x i32>), not widened.
+  language::Value* narrow_rows(int buffer, int row_block, int dim_block);
+  language::Value* narrow_transposed(int buffer, int dim_block, int row_block);
 
   language::OperandA rows(int buffer, int row_block, int dim_block) override;
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
@@ -82,6 +90,13 @@ class LineStream final : public TileStream {
   // Row of lane `slot`'s 16 bytes on line `line` of this wave: of the tile, or of its granule.
   language::Value* row_of(language::Value* slot, int line) const;
   language::Value* slot() const;
+  // Of bytes a row may be half a piece: sixteen of them then stand on each of four lines.
+  int piece_bytes() const { return row_bytes_ < LdsPlan::piece_bytes ? row_bytes_ : LdsPlan::piece_bytes; }
+  int lines_of_piece() const { return LdsPlan::lines_per_piece * piece_bytes() / LdsPlan::piece_bytes; }
+  int row_block_bytes() const;
+  // What a row on line `line` changes of its slot, and one at slot `slot` of it of its units.
+  language::Value* slot_bit_of(language::Value* line) const;
+  language::Value* unit_key_of(language::Value* line, language::Value* slot) const;
   language::Value* unit_of_lane() const;
   int fill_region(int buffer) const { return place_.waited_for ? language::Lds::any_region : at(buffer).region; }
   const Place::Buffer& at(int buffer) const { return place_.buffers[static_cast<std::size_t>(buffer)]; }
@@ -107,8 +122,8 @@ class LineStream final : public TileStream {
   language::Value* rows_start_ = nullptr;       // per lane: where its fragments start
   language::Value* transposed_start_ = nullptr;
   // Of a permuted image, in the buffer that was entered: for each block of dims in a piece; and for each half of a
-  // piece, block of rows mod 2 and half of the block.
-  std::array<language::Value*, 4> entered_rows_{};
+  // piece, block of rows mod 2 and half of the block. Of bytes the latter for each quarter and block mod 2.
+  std::array<language::Value*, 8> entered_rows_{};
   std::array<language::Value*, 8> entered_transposed_{};
 };
 

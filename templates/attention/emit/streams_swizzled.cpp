@@ -25,6 +25,15 @@ int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(power)); 
 
 }  // namespace
 
+Value* widened_fragment(language::Kernel& kernel, Value* bytes, CacheType cache, language::Element element) {
+  Values dwords;
+  for (const std::uint64_t dword : {0, 1})
+    for (const int half : {0, 1})
+      dwords.push_back(language::widen_bytes(kernel, kernel.ir().CreateExtractElement(bytes, dword), half,
+                                             byte_float_of(cache), element));
+  return language::gather_dwords(kernel, dwords);
+}
+
 SwizzledStream::SwizzledStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
                                const Slice& slice, int region, int offset, int dims, int threads,
                                const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,

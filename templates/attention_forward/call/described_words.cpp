@@ -123,42 +123,10 @@ Row first_keys_word() {
               }};
 }
 
-// "cache=e4m3", "cache_scales=bh".
-Row cache_word() {
-  return families::value_word<Said>(
-      "cache", families::all_of(attention::cache_types, {}),
-      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
-        const auto type = families::value_in(attention::cache_types, value);
-        if (!type)
-          return wrong(word, "is no type of K and V; accepted: " + families::all_of(attention::cache_types, "cache="));
-        said.shape.cache = *type;
-        return {};
-      },
-      [](const Said& said) {
-        return said.shape.cache == CacheType::as_queries
-                   ? std::string()
-                   : std::string(families::name_in(attention::cache_types, said.shape.cache));
-      });
-}
 constexpr families::Names<attention::Extent, 4> scale_extents = {{{attention::Extent::one, "1"},
                                                                   {attention::Extent::head, "h"},
                                                                   {attention::Extent::batch, "b"},
                                                                   {attention::Extent::batch_and_head, "bh"}}};
-Row cache_scales_word() {
-  return families::value_word<Said>(
-      "cache_scales", "1|h|b|bh",
-      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
-        const auto extent = families::value_in(scale_extents, value);
-        if (!extent) return wrong(word, "is not known; accepted: " + families::all_of(scale_extents, "cache_scales="));
-        said.cache_scales = *extent;
-        return {};
-      },
-      [](const Said& said) {
-        return said.cache_scales == attention::Extent::none
-                   ? std::string()
-                   : std::string(families::name_in(scale_extents, said.cache_scales));
-      });
-}
 
 Row rows_of_queries_word() {
   return families::value_word<Said>(
@@ -349,7 +317,8 @@ Rows make_rows() {
        attention::lengths_word<Said>("q_lengths", max_length, [](auto& said) -> auto& { return said.query_lengths; }),
        rows_of_queries_word(),
        attention::lengths_word<Said>("k_lengths", max_length, [](auto& said) -> auto& { return said.key_lengths; }),
-       total_keys_word(), first_keys_word(), cache_word(), cache_scales_word(),
+       total_keys_word(), first_keys_word(), attention::cache_word<Said>([](auto& said) -> auto& { return said.shape.cache; }),
+       attention::cache_scales_word<Said>(scale_extents, "1|h|b|bh"),
        families::value_word<Said>("lists", "<rows>x<keys>[:alike][:<percent>]", take_lists, lists_text),
        families::value_word<Said>("top_k", "<n>[:slots][:heads][:mixed]", take_top_k, top_k_text), second_top_k_word(),
        attention::scale_word<Said>()});
@@ -411,10 +380,7 @@ Result<void> finish(ProblemDescriptor& said) {
   if (shape.bias_fp32 && !said.of(Modifier::bias).there)
     return fail(WAVEJIT_INVALID_ARGUMENT,
                 "descriptor: bias_type=fp32 without a bias; accepted: bias=bh|b|h|1 beside it");
-  if (said.cache_scales != attention::Extent::none && shape.cache == CacheType::as_queries)
-    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: cache_scales without cache; accepted: cache=" +
-                                              std::string(attention::cache_types.front().second) +
-                                              " or its like beside it");
+  if (auto words = attention::check_cache_words(shape.cache, said.cache_scales); !words) return words;
   if (auto lengths = check_lengths(said); !lengths) return lengths;
   const MaskWords& mask = said.mask;
   shape.mask = choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/kernel_arguments.h"
 
+#include "templates/attention/call/cache_scales.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/numbers.h"
@@ -122,15 +123,8 @@ void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequ
 }
 
 CacheScales cache_scales(const wavejit_attention_forward_arguments& call, std::uint32_t first_sequence) {
-  const auto scale_of = [&](const wavejit_tensor& tensor) {
-    if (tensor.data == nullptr) return attention::CacheScale{};
-    const auto step = [&](int dimension) {
-      return tensor.sizes[dimension] > 1 ? stride_bytes(tensor, dimension, sizeof(float)) : 0;
-    };
-    return attention::CacheScale{
-        .numbers = address(tensor.data) + (first_sequence * step(0)), .batch_stride = step(0), .head_stride = step(2)};
-  };
-  return {.k = scale_of(call.k_scale), .v = scale_of(call.v_scale)};
+  return {.k = attention::cache_scale_argument(call.k_scale, first_sequence),
+          .v = attention::cache_scale_argument(call.v_scale, first_sequence)};
 }
 
 DimStrides dim_strides(const wavejit_attention_forward_arguments& call) {

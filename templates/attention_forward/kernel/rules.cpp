@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "templates/attention/kernel/cache_encoding.h"
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -49,22 +50,6 @@ std::span<const int> tiles_of(const Asked& asked) { return tile_queries(asked.ta
 
 bool overlaps(const Asked& asked) { return asked.spec.pipeline != Pipeline::generic; }
 
-// Of a cache whose bytes are another target's.
-std::string other_encoding(const Asked& asked) {
-  std::string accepted;
-  for (const auto& [cache, name] : attention::cache_types)
-    if (encoding_of(type_in(cache, asked.spec.dtype)) == asked.target.fp8)
-      accepted += (accepted.empty() ? "" : ", ") + std::string(name);
-  const bool is_fnuz = encoding_of(asked.spec.key_type()) == targets::Fp8::fnuz;
-  const std::string_view name = to_text(asked.spec.key_type());
-  const std::string reads = asked.target.fp8 == targets::Fp8::none ? " has no instructions for floats of 8 bits"
-                            : is_fnuz
-                                ? " reads the encoding of the Open Compute Project, in which a byte is twice as much"
-                                : " reads the FNUZ encoding, in which a byte is half as much, and 0x80 is NaN";
-  return "cache=" + std::string(name) + ": " + asked.target_name() + reads +
-         "; accepted: " + (accepted.empty() ? std::string("no cache=") : accepted);
-}
-
 constexpr SpecRule rules[] = {
     {[](const Asked& asked) { return !std::ranges::contains(all_head_dims(), asked.head_dims()); },
      [](const Asked& asked) {
@@ -110,7 +95,7 @@ constexpr SpecRule rules[] = {
     {[](const Asked& asked) {
        return asked.spec.cache != CacheType::as_queries && encoding_of(asked.spec.key_type()) != asked.target.fp8;
      },
-     [](const Asked& asked) { return other_encoding(asked); }},
+     [](const Asked& asked) { return attention::other_encoding(asked.spec.cache, asked.target); }},
     {[](const Asked& asked) { return asked.spec.cache != CacheType::as_queries && asked.spec.paired_tiles; },
      [](const Asked&) {
        return std::string(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "templates/attention/call/cache_scales.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
 #include "templates/attention/call/modifiers.h"
@@ -31,6 +32,11 @@ TensorArgument argument_of(const wavejit_tensor& tensor, std::uint64_t skip = 0)
           .row_stride = static_cast<std::uint32_t>(static_cast<std::uint64_t>(attention::row_stride(tensor)) * bytes)};
 }
 
+attention::Extent scales_of(const wavejit_tensor& scale) {
+  if (scale.data == nullptr) return attention::Extent::none;
+  return scale.sizes[0] > 1 ? attention::Extent::batch : attention::Extent::one;
+}
+
 }  // namespace
 
 LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, const Runs& runs,
@@ -48,9 +54,15 @@ LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const Lat
   judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0;
 }
 
+// To the columns behind V's.
+std::uint64_t LatentCall::skip_of_keys() const {
+  return static_cast<std::uint64_t>(problem_.shape.dims_v()) * attention::element_bytes_of(call_.k);
+}
+
 // Of `batch` sequences from `first` on.
 void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t batch) {
   const std::uint64_t skip = static_cast<std::uint64_t>(problem_.shape.dims_v()) * attention::element_bytes_of(call_.q);
+  const std::uint64_t skip_k = skip_of_keys();
   const auto numbers = [&](const std::int32_t* array) {
     return array != nullptr ? address(array) + (std::uint64_t{first} * sizeof(std::int32_t)) : 0;
   };
@@ -58,7 +70,7 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
       .q = argument_of(call_.q),
       .q_rope = call_.q_rope.data != nullptr ? argument_of(call_.q_rope) : argument_of(call_.q, skip),
       .k = argument_of(call_.k),
-      .k_rope = call_.k_rope.data != nullptr ? argument_of(call_.k_rope) : argument_of(call_.k, skip),
+      .k_rope = call_.k_rope.data != nullptr ? argument_of(call_.k_rope) : argument_of(call_.k, skip_k),
       .o = argument_of(call_.o),
       .lse = address(call_.lse.data),
       .sink = address(call_.sink.data),
@@ -82,7 +94,13 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
       .causal = problem_.causal ? 1U : 0U,
       .list = attention::list_arguments(lists_of(call_), problem_.slots, problem_.causal,
                                         std::uint64_t{first} * problem_.query_length),
+      .cache_scales = {},
   };
+  if (call_.k_scale.data != nullptr) {
+    const attention::CacheScale scale = attention::cache_scale_argument(call_.k_scale, first);
+    arguments_.cache_scales.of_scores = arguments_.cache_scales.of_values = {.numbers = scale.numbers,
+                                                                             .batch_stride = scale.batch_stride};
+  }
   if (call_.lse.data != nullptr) {
     arguments_.lse_batch_stride = stride_bytes(call_.lse, 0, sizeof(float));
     arguments_.lse_head_stride = stride_bytes(call_.lse, 1, sizeof(float));
@@ -116,9 +134,8 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
       attention::list_arguments(second_list_of(call_), problem_.second_slots, false, query);
   const std::uint32_t parts = first_parts + list.parts;
   second_ = arguments_;
-  const std::uint64_t skip = static_cast<std::uint64_t>(problem_.shape.dims_v()) * attention::element_bytes_of(call_.q);
   second_.k = argument_of(call_.second_k);
-  second_.k_rope = argument_of(call_.second_k, skip);
+  second_.k_rope = argument_of(call_.second_k, skip_of_keys());
   if (problem_.shape.pages != Pages::dense) second_.pages.pages = static_cast<std::uint32_t>(call_.second_k.sizes[0]);
   second_.list = list;
   second_.list.first_part = first_parts;
@@ -151,7 +168,7 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
             .grid_z = runs_.count,
             .threads = threads,
             .arguments = &arguments_,
-            .argument_bytes = argument_bytes_of(spec.listed)},
+            .argument_bytes = argument_bytes_of(spec.listed, spec.widens())},
            0);
   if (!runs_.parts()) return {};
   combine_ = arguments_;
@@ -165,7 +182,10 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
     ++plan.count;
   }
   // Modified scores are powers of two already (docs/canonical-arithmetic.md).
-  if (problem_.shape.modifiers.any()) combine_.scale_log2e = 1;
+  if (problem_.shape.modifiers.any()) {
+    combine_.scale_log2e = 1;
+    combine_.cache_scales.of_scores = {};
+  }
   const std::uint32_t tiled = spec.listed ? problem_.heads : rows;
   constexpr std::uint32_t of_tile = wave_rows;
   plan.add({.grid_x = (tiled + of_tile - 1) / of_tile * (spec.listed ? problem_.query_length : 1),
@@ -174,7 +194,7 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
             .grid_z = batch,
             .threads = combine_threads,
             .arguments = &combine_,
-            .argument_bytes = argument_bytes_of(spec.listed)},
+            .argument_bytes = argument_bytes_of(spec.listed, spec.widens())},
            1);
   return {};
 }
@@ -184,6 +204,8 @@ LatentCall::WhenMissing LatentCall::when_missing() const { return attention::whe
 std::string LatentCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = {
       .dtype = problem_.shape.dtype,
+      .cache = problem_.shape.cache,
+      .cache_scales = scales_of(call_.k_scale),
       .batch = problem_.batch,
       .query_length = problem_.query_length,
       .key_length = problem_.key_length,

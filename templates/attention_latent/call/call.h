@@ -23,6 +23,7 @@ class LatentCall final : public families::Call {
   families::WorkspaceWords workspace_words() const override;
 
  private:
+  std::uint64_t skip_of_keys() const;
   void fill_second(std::uint32_t first);
   void fill(const void* memory, std::uint32_t first, std::uint32_t batch);
 

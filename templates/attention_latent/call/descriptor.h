@@ -19,6 +19,8 @@ namespace wavejit::attention_latent {
 // Texts stay as they were said; empty: not said.
 struct ProblemDescriptor {
   DataType dtype = DataType::bf16;
+  CacheType cache = CacheType::as_queries;
+  attention::Extent cache_scales = attention::Extent::none;  // of keys and values: one, or one a sequence
   std::int64_t batch = 1;
   std::int64_t query_length = 1;
   std::int64_t key_length = 1;
@@ -60,6 +62,7 @@ inline constexpr std::string_view grammar =
     "attention_latent <bf16|fp16> b<batch> q<query length> k<key length> h<heads> d576/512|d512|d320/256 "
     "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
     "[sink] "
+    "[cache=e4m3|e5m2|e4m3_fnuz|e5m2_fnuz] [cache_scales=1|b] "
     "[softcap=<x>] [splits=<n>] [top_k=<n>[:slots][:mixed]] [second_top_k=<n>] [seed=<n>]";
 
 }  // namespace wavejit::attention_latent

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "families/call/refusal.h"
+#include "templates/attention/call/data_type.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention_latent/call/descriptor.h"
 #include "templates/attention_latent/call/runs.h"
@@ -72,6 +74,8 @@ class Described final : public families::DescribedProblem {
     told.text = text.c_str();
     told.dtype = descriptor_.dtype == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
     told.output_dtype = told.dtype;
+    told.cache_dtype = attention::told_type(attention::type_in(descriptor_.cache, descriptor_.dtype));
+    told.cache_scales = static_cast<std::int32_t>(descriptor_.cache_scales);
     told.layout = descriptor_.page_size != 0 ? WAVEJIT_LAYOUT_PAGED
                   : descriptor_.packed       ? WAVEJIT_LAYOUT_PACKED
                                              : WAVEJIT_LAYOUT_BSHD;
@@ -135,6 +139,7 @@ class AttentionLatent final : public families::Family {
                                                      .head_dim = of.dims_v(),
                                                      .few = of.rows == Rows::r32,
                                                      .listed = of.listed,
+                                                     .scaled = of.widens(),
                                                      .target = std::string(target.id),
                                                      .lowering = toggles.lowering}});
     return route;
@@ -155,9 +160,13 @@ class AttentionLatent final : public families::Family {
             .refused = {}};
   }
 
-  Failure name_field(const families::Shape& shape, const Target& /*target*/, Failure failure) const override {
+  Failure name_field(const families::Shape& shape, const Target& target, Failure failure) const override {
     const LatentShape of = LatentShape::of(shape.code);
-    if (failure.status == WAVEJIT_UNSUPPORTED)
+    if (failure.status == WAVEJIT_UNSUPPORTED && of.widens() &&
+        attention::encoding_of(of.key_type()) != target.fp8)
+      failure.detail = "k.dtype = " + families::refusal::dtype_text(attention::told_type(of.key_type())) + ": " +
+                       failure.detail;
+    else if (failure.status == WAVEJIT_UNSUPPORTED)
       failure.detail = "q.sizes[3] = " + std::to_string(of.dims_k()) + ", o.sizes[3] = " + std::to_string(of.dims_v()) +
                        ": " + failure.detail;
     return failure;
@@ -176,6 +185,16 @@ class AttentionLatent final : public families::Family {
                       parts);
               if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
             }
+    // Caches of 8 bits that the target reads.
+    for (const auto& [type, type_name] : attention::operand_types)
+      for (const auto& [cache, cache_name] : attention::cache_types)
+        for (const auto& [rows, rows_name] : rows_names)
+          for (const bool parts : {false, true}) {
+            const LatentShape shape =
+                LatentShape{{.dtype = type, .cache = cache, .modifiers = {}, .rows = rows, .pages = Pages::tiles}}
+                    .of_runs(parts);
+            if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
+          }
     // Lists have no word for the mask.
     for (const auto& [type, type_name] : attention::operand_types)
       for (const auto& [rows, rows_name] : rows_names)
@@ -197,7 +216,8 @@ class AttentionLatent final : public families::Family {
     return families::supported_words<WalkKernel>(walk_words, plain, has) +
            " sink; LSE on request; 1 to 128 heads; latent and rope as one tensor or apart; queries dense or packed; "
            "keys "
-           "dense, packed or in pages of 1 and of 16 n keys; lists of keys for each query, by number or by slot";
+           "dense, packed or in pages of 1 and of 16 n keys; lists of keys for each query, by number or by slot; "
+           "caches of 8 bits with a scale for all keys or for each sequence";
   }
 };
 

@@ -33,7 +33,7 @@ Result<void> take_second_list(const Call& call, LatentProblem& problem) {
 Result<void> check_second_list(const Call& call) {
   const families::refusal::Named k = {"k", &call.k};
   const std::array<attention::SecondTensor, 1> tensors = {{{{"second_k", &call.second_k}, k}}};
-  if (auto good = attention::check_second_list(lists_of(call), second_list_of(call), tensors, 1, call.q.dtype); !good)
+  if (auto good = attention::check_second_list(lists_of(call), second_list_of(call), tensors, 1, call.k.dtype); !good)
     return good;
   if (has_second_list(call) && call.k_rope.data != nullptr)
     return refuse(bad(WAVEJIT_UNSUPPORTED, "k_rope.data", pointer_text(call.k_rope.data),

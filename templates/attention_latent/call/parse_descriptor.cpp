@@ -90,17 +90,8 @@ Row second_top_k_word() {
       [](const Said& said) { return said.second_top_k == 0 ? std::string() : std::to_string(said.second_top_k); });
 }
 
-// Words that have their place and no kernels: 8-bit caches.
-Row later_word(const char* key, const char* values, const char* what) {
-  return {.accepted = std::string(key) + values,
-          .take = [key, what](Said&, const Word& word) -> families::TakenWord {
-            if (!families::behind_key(word, key)) return std::nullopt;
-            return fail(WAVEJIT_UNSUPPORTED, "descriptor: word " + std::to_string(word.number) + " '" +
-                                                 std::string(word.text) + "': this version has no " + what +
-                                                 "; accepted: no such word");
-          },
-          .text = [](const Said&) { return std::string(); }};
-}
+constexpr families::Names<attention::Extent, 2> scale_extents = {
+    {{attention::Extent::one, "1"}, {attention::Extent::batch, "b"}}};
 
 WordRows make_rows() {
   WordRows rows = {
@@ -128,7 +119,8 @@ WordRows make_rows() {
       attention::modifier_word<Said>(Modifier::sink),
       attention::modifier_word<Said>(Modifier::softcap),
       splits_word(),
-      later_word("cache", "=fp8", "kernels of 8-bit caches"),
+      attention::cache_word<Said>([](auto& said) -> auto& { return said.cache; }),
+      attention::cache_scales_word<Said>(scale_extents, "1|b"),
       top_k_word(),
       second_top_k_word(),
       attention::seed_word<Said>(),
@@ -169,6 +161,7 @@ Result<void> finish(Said& said) {
   if (said.apart && said.head_dim_qk == said.head_dim_v)
     return bad_line("apart of d" + std::to_string(said.head_dim_qk), "head dims with columns behind V's");
   if (auto good = attention::check_prefix(said.mask, said.key_length); !good) return good;
+  if (auto good = attention::check_cache_words(said.cache, said.cache_scales); !good) return good;
   if (said.page_size != 0) {
     if (said.key_length > attention::max_paged_length)
       return bad_line("k" + std::to_string(said.key_length) + " in pages",
@@ -196,6 +189,7 @@ std::int64_t ProblemDescriptor::total_keys() const {
 LatentProblem ProblemDescriptor::problem() const {
   LatentProblem problem;
   problem.shape.dtype = dtype;
+  problem.shape.cache = cache;
   for (const auto& [dims, name] : dims_names)
     if (head_dims(dims).qk == head_dim_qk && head_dims(dims).v == head_dim_v) problem.shape.dims = dims;
   problem.shape.mask = mask.causal ? Mask::causal : Mask::none;

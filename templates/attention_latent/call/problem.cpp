@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "families/call/refusal.h"
 #include "families/call/struct_size.h"
 #include "families/call/tensor_memory.h"
+#include "templates/attention/call/cache_scales.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/device_lengths.h"
 #include "templates/attention/call/flags.h"
@@ -179,6 +181,8 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
     return refuse(bad(call.q.dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, "q.dtype",
                       dtype_text(call.q.dtype), "1 (fp16), 2 (bf16)"));
   const bool paged = is_paged(call);
+  const std::optional<DataType> key_type = attention::type_of(call.k.dtype);
+  const bool narrow = key_type && is_narrow(*key_type);
   const std::array<Named, 5> tensors = {
       {{"q", &call.q}, {"k", &call.k}, {"o", &call.o}, {"q_rope", &call.q_rope}, {"k_rope", &call.k_rope}}};
   const auto is_there = [&](const Named& named) {
@@ -207,7 +211,8 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
   if (!dims) return std::unexpected(dims.error());
   for (const Named& named : tensors) {
     if (!is_there(named)) continue;
-    if (auto tensor = check_tensor(named, {.dtype = call.q.dtype}); !tensor) return tensor;
+    const std::int32_t dtype = is_of_keys(named) && narrow ? call.k.dtype : call.q.dtype;
+    if (auto tensor = check_tensor(named, {.dtype = dtype}); !tensor) return tensor;
   }
   if (paged)
     if (auto pages = check_both_pages(call, extents.key_length); !pages) return pages;
@@ -229,6 +234,7 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
         {"q", &call.q}, 1,
         up_to("1", ((std::int64_t{1} << 32) / heads / heads) - 1) + " with " + std::to_string(heads) + " heads"));
   problem = {.shape = {{.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
+                        .cache = narrow ? attention::cache_type_of(*key_type) : CacheType::as_queries,
                         .dims = *dims,
                         .modifiers = {},
                         .rows = rows_for(rows),
@@ -267,6 +273,14 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
     if (auto softcap = attention::check_modifier(Modifier::softcap, modified, none, call.softcap); !softcap)
       return softcap;
     problem.shape.modifiers.add(Modifier::softcap);
+  }
+  if (call.k_scale.data != nullptr) {
+    const attention::CacheScaleCall scale = {.k = call.k,
+                                             .o = call.o,
+                                             .lse = call.lse.data != nullptr ? &call.lse : nullptr,
+                                             .batch = extents.sequences,
+                                             .kv_heads = 1};
+    if (auto good = attention::check_cache_scale({"k_scale", &call.k_scale}, scale); !good) return good;
   }
   return check_choices(call);
 }

@@ -12,6 +12,7 @@
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/cache_scale.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/query_tile.h"
@@ -19,6 +20,7 @@
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention_latent/emit/rows.h"
+#include "templates/attention_latent/emit/workgroup.h"
 
 namespace wavejit::attention_latent {
 namespace {
@@ -41,8 +43,7 @@ class Combine {
       : kernel_(kernel),
         ir_(kernel.ir()),
         spec_(spec),
-        scale_(ir_.CreateBitCast(
-            attention::positive_scale(kernel, kernel.argument_i32(offsetof(Arguments, scale_log2e))), kernel.f32())),
+        scale_(positive_scale()),
         // Nothing is rescaled here.
         softmax_(kernel, scale_, kernel.constant(0.0F)),
         loads_(combine_loads(spec)) {}
@@ -105,6 +106,12 @@ class Combine {
   }
 
  private:
+  Value* positive_scale() {
+    Value* scale = kernel_.argument_i32(offsetof(Arguments, scale_log2e));
+    if (spec_.scaled) scale = attention::with_key_scale(kernel_, scale, cache_scale(kernel_, score_scale_at, kernel_.workgroup_z()));
+    return ir_.CreateBitCast(attention::positive_scale(kernel_, scale), kernel_.f32());
+  }
+
   // Of the sequence: the tile's first row, and the one behind the last of those that tiles are cut from.
   std::pair<Value*, Value*> rows_of_tile(const attention::Sequence& sequence, Value* heads) {
     Value* tile = kernel_.workgroup_x();
@@ -208,8 +215,9 @@ class Combine {
   }
 
   void store(const Values& merged, const attention::QueryTile& tile) {
-    const RowEnd end = end_of_row(kernel_, softmax_, {.maximum = merged[0], .sum = merged[1]},
-                                  [&](Value* sinks) { return attention::number_of_head(kernel_, tile, sinks); });
+    RowEnd end = end_of_row(kernel_, softmax_, {.maximum = merged[0], .sum = merged[1]},
+                            [&](Value* sinks) { return attention::number_of_head(kernel_, tile, sinks); });
+    if (spec_.scaled) end.factor = ir_.CreateFMul(end.factor, cache_scale(kernel_, value_scale_at, tile.batch));
     const int bytes = bytes_of(spec_.dtype);
     const attention::Slice o =
         attention::slice_of(kernel_, tensor_fields(offsetof(Arguments, o)), tile.batch, kernel_.constant(0),

@@ -66,6 +66,9 @@ class KeyRing {
   virtual language::OperandA keys(int buffer, int key_block, int dim_block) = 0;
   // 32 dims of the wave's own share of V's, in the order of kernel/spec.h (ColumnOrder); 16 keys.
   virtual language::OperandA values(int buffer, int dim_block, int key_block) = 0;
+  // What those two gave, as products take it. Asked for in front of the product: what it takes stands in the shadow of
+  // the one before.
+  virtual language::OperandA widened(const language::OperandA& read) { return read; }
   // Vector instructions that this takes beside reads.
   virtual int slots_of_values() const { return 0; }
 };

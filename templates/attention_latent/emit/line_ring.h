@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tiles of keys in permuted lines (attention/kernel/lds_layout.h), filled by 16-byte LDS DMA: two buffers in turn. A
-// staged tile is read by rows for the scores, and transposed by the read for O: its columns that are V's stand in LDS
-// once. While a tile is worked on, the next one is on its way, and from the end of the work two are.
+// Tiles of keys in permuted lines (attention/kernel/lds_layout.h), filled by 16-byte LDS DMA: two buffers in turn, of
+// bytes up to four. A staged tile is read by rows for the scores, and transposed by the read for O: its columns that are
+// V's stand in LDS once. While a tile is worked on, the others are on their way, and from the end of the work one more.
+//
+// Bytes stand in LDS as they came. Who multiplies them widens them, in the shadow of the product before.
 //
 // Of waves that share rows each multiplies the scores of half a tile, and the other half comes from its neighbour.
 #pragma once
@@ -45,6 +47,7 @@ class LineRing final : public KeyRing {
   language::Value* named() const override { return named_; }
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values(int buffer, int dim_block, int key_block) override;
+  language::OperandA widened(const language::OperandA& read) override;
 
  private:
   using Transfers = std::vector<std::function<void()>>;
@@ -52,8 +55,14 @@ class LineRing final : public KeyRing {
   static constexpr int entries_ahead = 4;
   static language::Values first_entries(language::Kernel& kernel, const Workgroup& workgroup,
                                         const std::optional<attention::KeyPages>& pages);
-  // The rows of the query pass through the second image, before a tile of keys comes there.
+  // The rows of the query pass through the last half of the images, or all of them, before a tile of keys comes there.
+  language::Values start_along(const attention::TileWalk& walk, const TakeQuery& take, language::Values query);
   void fetch_query();
+  void fetch_query(int part);
+  // Where so many of its rows as a tile has keys stand, bytes.
+  int query_place(int part) const {
+    return query_images_ == 1 ? plan_.query_offset() : part * plan_.latent_offset(plan_.buffers) / query_images_;
+  }
   language::Values read_query(int younger);
   language::Values look_up(language::Value* place, const attention::TileWalk& walk) const;
   // Of one of a wave's two lines of a tile.
@@ -64,8 +73,12 @@ class LineRing final : public KeyRing {
   Transfers early(language::Value* image, language::Value* place, const attention::TileWalk& walk,
                   std::span<language::Value* const> found);
   Transfers late(language::Value* place, const attention::TileWalk& walk, const language::Values& carried);
-  language::Value* other_image(language::Value* image) const;
-  int transfers_of_line() const { return (latent_.transfers() + (rope_ ? rope_->transfers() : 0)) / 2; }
+  // So many tiles further.
+  language::Value* image_behind(language::Value* image, int tiles) const;
+  int transfers() const { return latent_.transfers() + (rope_ ? rope_->transfers() : 0); }
+  int transfers_of_first_line() const {
+    return (latent_.transfers() / 2) + (rope_ && rope_->lines() > 1 ? rope_->transfers() / 2 : 0);
+  }
   std::size_t early_count() const;
   language::Value* listed(language::Value* place, const attention::TileWalk& walk) const;
   std::size_t found_values(const language::Values& carried) const;
@@ -77,6 +90,8 @@ class LineRing final : public KeyRing {
 
   language::Kernel& kernel_;
   const Workgroup& workgroup_;
+  const language::MatrixUnit& matrix_;
+  attention::CacheType cache_;
   int rows_;  // of the workgroup
   KeyRingPlan plan_;
   int latent_blocks_;  // of 16 dims
@@ -88,6 +103,9 @@ class LineRing final : public KeyRing {
   language::Values first_entries_;
   bool shares_rows_;       // with a neighbour, who multiplies the scores of the other half of a tile
   bool between_products_;  // late transfers are begun
+  int images_;             // tiles that stand in LDS or are on their way there
+  std::size_t found_tiles_;  // of so many, from the last of them on, it is carried where they stand
+  int query_images_;         // through which the query comes, each of as many rows as a tile has keys
   // Of the tile that is worked on.
   language::Value* image_ = nullptr;  // where it stands: bytes behind the first tile of LDS, uniform
   language::Value* named_ = nullptr;

@@ -102,8 +102,9 @@ void store_rows(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk
                 const std::function<Value*(int, int, int)>& quad) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const Workgroup workgroup = lanes_made_anew(kernel, of_walk);
-  const RowEnd end = end_of_row(kernel, softmax, row,
-                                [&](Value* sinks) { return attention::number_of_head(kernel, workgroup, sinks); });
+  RowEnd end = end_of_row(kernel, softmax, row,
+                          [&](Value* sinks) { return attention::number_of_head(kernel, workgroup, sinks); });
+  if (workgroup.key_scale != nullptr) end.factor = ir.CreateFMul(end.factor, workgroup.key_scale);
   const int bytes = bytes_of(spec.dtype);
   const Columns columns(kernel, spec, layout);
   Value* offset =

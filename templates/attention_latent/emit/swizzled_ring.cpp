@@ -52,8 +52,9 @@ SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, con
       rope_slice_(workgroup.k_rope),
       pages_(attention::pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
+      cache_(spec.cache),
       latent_(kernel, lds_, matrix, workgroup.k, region, 0, spec.dims_v(), threads, workgroup.lane_group, pages_,
-              tile_pages_) {
+              tile_pages_, spec.cache) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   latent_.begin_rows(scores_.own_block());
@@ -83,30 +84,34 @@ std::vector<attention::SwizzledStream::Load> SwizzledRing::rope_loads(Value* til
   if (rope_dims_ == 0) return loads;
   Value* in_tile = ir.CreateAdd(language::row_of_lane(kernel_, kernel_.lane()),
                                 ir.CreateMul(scores_.own_block(), constant(wave.rows)));
-  Value* column = ir.CreateMul(language::group_of_lane(kernel_, kernel_.lane()), constant(wave.operand_bytes));
+  // Of bytes half as much.
+  const int narrower = cache_ == attention::CacheType::as_queries ? 1 : 2;
+  const int lane_bytes = wave.operand_bytes / narrower;
+  const int block_bytes = wave.fragment_bytes() / narrower;
+  Value* column = ir.CreateMul(language::group_of_lane(kernel_, kernel_.lane()), constant(lane_bytes));
   if (pages_) {
     // Found where the first load asks for it: before the others, on the same path.
     const auto found = std::make_shared<std::optional<KeyPages::KeyPlace>>();
     for (int block = 0; block < rope_blocks(); ++block)
       loads.emplace_back([=, this] {
         if (!found->has_value()) *found = pages_->place_of_any_key(tile, entries, in_tile);
-        Value* at = kernel_.ir().CreateAdd(column, kernel_.constant(block * wave.fragment_bytes()));
-        return language::load_lanes(kernel_, pages_->row(rope_slice_, **found, at), wave.operand_bytes);
+        Value* at = kernel_.ir().CreateAdd(column, kernel_.constant(block * block_bytes));
+        return language::load_lanes(kernel_, pages_->row(rope_slice_, **found, at), lane_bytes);
       });
     return loads;
   }
   Value* offset = ir.CreateAdd(ir.CreateMul(in_tile, rope_slice_.row_stride), column);
   const bool in_page = tile_pages_.has_value();
   const language::Buffer from = in_page
-                                    ? tile_pages_->rows(rope_slice_, rope_dims_ * targets::bytes_of(matrix_.element()),
+                                    ? tile_pages_->rows(rope_slice_, rope_dims_ * targets::bytes_of(matrix_.element()) / narrower,
                                                         tile_pages_->look_up(tile, TilePages::Way::scalar))
                                     : rope_slice_.buffer;
   Value* tile_offset =
       in_page ? constant(0) : ir.CreateMul(ir.CreateMul(tile, constant(attention::tile_keys)), rope_slice_.row_stride);
   for (int block = 0; block < rope_blocks(); ++block)
     loads.emplace_back([=, this] {
-      Value* at = kernel_.ir().CreateAdd(offset, kernel_.constant(block * wave.fragment_bytes()));
-      return from.load(wave.operand_bytes, at, tile_offset);
+      Value* at = kernel_.ir().CreateAdd(offset, kernel_.constant(block * block_bytes));
+      return from.load(lane_bytes, at, tile_offset);
     });
   return loads;
 }
@@ -215,7 +220,10 @@ Values SwizzledRing::release(int /*buffer*/, Value* place, const TileWalk& walk,
 
 OperandA SwizzledRing::keys(int buffer, int key_block, int dim_block) {
   if (dim_block < latent_blocks_) return latent_.rows(buffer, key_block, dim_block);
-  return matrix_.operand_a(rope_[static_cast<std::size_t>(dim_block - latent_blocks_)], language::KOrder::contiguous);
+  Value* rope = rope_[static_cast<std::size_t>(dim_block - latent_blocks_)];
+  if (cache_ != attention::CacheType::as_queries)
+    rope = attention::widened_fragment(kernel_, rope, cache_, matrix_.element());
+  return matrix_.operand_a(rope, language::KOrder::contiguous);
 }
 
 // Of a wave's share of V's columns the first pair, and where two waves have the share, the one in the middle.

@@ -80,6 +80,7 @@ class SwizzledRing final : public KeyRing {
   attention::Slice rope_slice_;
   std::optional<attention::KeyPages> pages_;  // before the stream, which asks for it
   std::optional<attention::TilePages> tile_pages_;
+  attention::CacheType cache_;
   attention::SwizzledRows latent_;
   std::array<language::Value*, 4> value_starts_{};  // per lane: of the keys 4h … 4h + 3 of a block
   // Of the tile that is worked on.

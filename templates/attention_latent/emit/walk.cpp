@@ -334,7 +334,7 @@ class Walk {
     std::vector<Accumulator> scores(static_cast<std::size_t>(ring_->key_blocks_of_wave()), matrix_.zeros());
     reads.consume([&](const Step& step, const OperandA& keys) {
       Accumulator& sum = scores[static_cast<std::size_t>(step.keys)];
-      sum = matrix_.mma(keys, query_[static_cast<std::size_t>(step.dims)], sum);
+      sum = matrix_.mma(ring_->widened(keys), query_[static_cast<std::size_t>(step.dims)], sum);
       fetches.after_product();
     });
     return ring_->all_scores(std::move(scores));
@@ -344,8 +344,9 @@ class Walk {
   void accumulate_values(ReadAhead& reads, const std::vector<Accumulator>& weights, std::vector<Accumulator>& outputs,
                          Fetches& fetches) {
     OperandB packed;
-    reads.consume([&](const Step& step, const OperandA& values) {
+    reads.consume([&](const Step& step, const OperandA& read) {
       if (step.dims == 0) packed = pack_weights(weights, step.keys);
+      const OperandA values = ring_->widened(read);
       Accumulator& sum = outputs[static_cast<std::size_t>(step.dims)];
       sum = stands_apart(static_cast<std::size_t>(step.dims)) ? matrix_.mma_apart(values, packed, sum)
                                                               : matrix_.mma(values, packed, sum);

@@ -3,6 +3,8 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
+#include "codegen/language/synchronize.h"
+#include "templates/attention/emit/cache_scale.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/scale.h"
@@ -18,6 +20,22 @@ using attention::Slice;
 using attention::slice_of;
 using language::Kernel;
 using language::Value;
+
+Value* cache_scale(Kernel& kernel, std::size_t at, Value* batch) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  // Not among the arguments that a walk of a list reads at its entry (loads_first.h), which its scalar registers would
+  // have no room for.
+  Value* arguments = language::opaque(kernel, kernel.argument_address());
+  const auto argument = [&](std::size_t offset) {
+    return kernel.load_scalar(ir.CreateAdd(arguments, ir.getInt64(at + offset)), kernel.i64());
+  };
+  Value* numbers = argument(offsetof(CacheScale, numbers));
+  Value* stride = argument(offsetof(CacheScale, batch_stride));
+  Value* own = ir.CreateAdd(numbers, ir.CreateMul(ir.CreateZExt(batch, kernel.i64()), stride));
+  constexpr std::size_t none_at = offsetof(Arguments, cache_scales) + offsetof(CacheScales, none);
+  Value* none = ir.CreateAdd(arguments, ir.getInt64(none_at));
+  return kernel.load_scalar(ir.CreateSelect(ir.CreateIsNull(numbers), none, own), kernel.f32());
+}
 
 Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   llvm::IRBuilder<>& ir = kernel.ir();
@@ -98,8 +116,15 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   }
 
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
+  Value* key_scale = nullptr;
+  const bool in_lanes = spec.widens() && spec.listed && spec.has(Modifier::softcap) && spec.rows == Rows::r32;
+  if (spec.widens()) {
+    key_scale = cache_scale(kernel, score_scale_at, batch);
+    scale = attention::with_key_scale(kernel, scale, key_scale);
+  }
   const int v_bytes = spec.dims_v() * bytes_of(spec.dtype);
   const int rope_bytes = spec.rope_dims() * bytes_of(spec.dtype);
+  const int key_bytes = bytes_of(spec.key_type());
   Value* zero = constant(0);
   const auto keys_of = [&](std::size_t tensor, int row_bytes) {
     if (spec.slots && spec.pages == Pages::dense)
@@ -115,17 +140,19 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
                     heads);
   };
   const Slice q = rows_of(offsetof(Arguments, q), v_bytes);
-  const Slice k = keys_of(offsetof(Arguments, k), v_bytes);
+  const Slice k = keys_of(offsetof(Arguments, k), spec.dims_v() * key_bytes);
   const Slice q_rope = rope_bytes != 0 ? rows_of(offsetof(Arguments, q_rope), rope_bytes) : q;
-  const Slice k_rope = rope_bytes != 0 ? keys_of(offsetof(Arguments, k_rope), rope_bytes) : k;
+  const Slice k_rope = rope_bytes != 0 ? keys_of(offsetof(Arguments, k_rope), spec.rope_dims() * key_bytes) : k;
   const Slice o = rows_of(offsetof(Arguments, o), v_bytes);
   Value* first_query_of_wave = query_of(first_of_wave);
+  Value* positive_scale = attention::positive_scale(kernel, scale);
+  if (in_lanes) positive_scale = language::opaque_in_lanes(kernel, positive_scale);
   const attention::QueryTile queries = {
       .query_head = zero,
       .batch = batch,
       .query_start = sequence.query_start,
       .query_length = sequence.query_length,
-      .scale_log2e = ir.CreateBitCast(attention::positive_scale(kernel, scale), kernel.f32()),
+      .scale_log2e = ir.CreateBitCast(positive_scale, kernel.f32()),
       .query_sign = attention::query_sign(kernel, scale),
       .first_row = query_of(first),
       .row = query,
@@ -140,6 +167,8 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
       .head_in_group = ir.CreateSub(of_lane, ir.CreateMul(query, heads)),
       .has_row = ir.CreateICmpULT(of_lane, rows),
       .group = heads,
+      .key_scale = key_scale,
+      .scales_in_lanes = in_lanes,
   };
   Value* rescale_threshold =
       kernel.argument_f32(offsetof(Arguments, scores) + offsetof(attention::ScoreArguments, rescale_threshold));

@@ -47,6 +47,9 @@ struct Workgroup : attention::QueryTile {
 // The same with everything that lanes have of their own made anew: none of it lives through the loop before.
 Workgroup lanes_made_anew(language::Kernel& kernel, const Workgroup& workgroup);
 
+// The scale of a cache of 8 bits, of a sequence: f32, uniform. `at`: where the arguments have a CacheScale.
+language::Value* cache_scale(language::Kernel& kernel, std::size_t at, language::Value* batch);
+
 // Workgroups beyond the sequences, their rows or their keys end in here.
 Workgroup begin_workgroup(language::Kernel& kernel, const WalkKernel& spec);
 

@@ -19,6 +19,18 @@ struct TensorArgument {
   std::uint32_t reserved = 0;
 };
 
+// Of a cache of 8 bits, which has one scale: f32 in device memory, for all sequences (a stride of 0) or for each.
+struct CacheScale {
+  std::uint64_t numbers = 0;  // null: 1
+  std::uint64_t batch_stride = 0;
+};
+struct CacheScales {
+  CacheScale of_scores;  // of the combine kernel none where scores are powers of two already
+  CacheScale of_values;
+  float none = 1;  // what is read where there are no numbers, so that nothing branches
+  std::uint32_t reserved = 0;
+};
+
 struct Arguments {
   // Always in two pieces, wherever they stand: the columns that are V's, and those behind them.
   TensorArgument q;
@@ -45,12 +57,16 @@ struct Arguments {
   std::uint32_t run_chunks = 0;       // chunks that a workgroup walks, of kernels with `parts`
   float scale_log2e = 0;              // softmax scale · log2 e; may be 0 or negative
   std::uint32_t causal = 0;           // of the combine kernel: whether the diagonal hides keys
-  attention::KeyListArguments list;   // the last: kernels without lists have none of it
+  attention::KeyListArguments list;   // kernels without lists have none of it
+  CacheScales cache_scales;           // the last: only kernels of caches of 8 bits have them
 };
 
 static_assert(sizeof(TensorArgument) == 32);
-static_assert(sizeof(Arguments) == 440);
-constexpr std::size_t argument_bytes_of(bool listed) { return listed ? sizeof(Arguments) : offsetof(Arguments, list); }
+static_assert(offsetof(Arguments, cache_scales) == 440);
+constexpr std::size_t argument_bytes_of(bool listed, bool scaled) {
+  if (scaled) return sizeof(Arguments);
+  return listed ? offsetof(Arguments, cache_scales) : offsetof(Arguments, list);
+}
 
 constexpr attention::TensorFields tensor_fields(std::size_t offset) {
   return {.pointer = offset + offsetof(TensorArgument, pointer),
@@ -61,6 +77,8 @@ constexpr attention::TensorFields tensor_fields(std::size_t offset) {
 inline constexpr attention::LengthFields length_fields = {.query_length = offsetof(Arguments, query_length),
                                                           .key_length = offsetof(Arguments, key_length),
                                                           .sequences = offsetof(Arguments, sequences)};
+inline constexpr std::size_t score_scale_at = offsetof(Arguments, cache_scales) + offsetof(CacheScales, of_scores);
+inline constexpr std::size_t value_scale_at = offsetof(Arguments, cache_scales) + offsetof(CacheScales, of_values);
 inline constexpr std::size_t query_starts_at =
     offsetof(Arguments, sequences) + offsetof(attention::SequenceArguments, query_starts);
 inline constexpr attention::DiagonalFields diagonal_fields = {

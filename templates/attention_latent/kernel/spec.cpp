@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "templates/attention/kernel/cache_encoding.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention/kernel/lds_layout.h"
 #include "templates/attention_latent/kernel/arguments.h"
@@ -47,16 +48,19 @@ KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target
   using attention::LdsPlan;
   if (attention::lds_layout(target) == attention::LdsLayout::swizzled)
     return {.buffers = 1, .latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.dtype)};
-  return {.buffers = 2,
+  return {.buffers = words.widens() ? 4 : 2,
           .line_bytes = LdsPlan::piece_bytes * LdsPlan::lines_per_piece,
-          .latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.dtype),
-          .rope_bytes = attention::tile_keys * words.rope_dims() * bytes_of(words.dtype),
-          .wave_score_bytes = waves_of_rows(words) > 1 ? wave_rows * wave_rows * static_cast<int>(sizeof(float)) : 0};
+          .latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.key_type()),
+          .rope_bytes = attention::tile_keys * words.rope_dims() * bytes_of(words.key_type()),
+          .wave_score_bytes = waves_of_rows(words) > 1 ? wave_rows * wave_rows * static_cast<int>(sizeof(float)) : 0,
+          .query_latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.dtype)};
 }
 
 std::optional<std::string> refusal_of(const WalkKernel& spec) {
   if (auto refusal = target_refusal(spec.target)) return refusal;
   const targets::Target& target = *targets::find_target(spec.target);
+  if (spec.widens() && attention::encoding_of(spec.key_type()) != target.fp8)
+    return attention::other_encoding(spec.cache, target);
   if (spec.rows > most_rows(spec, target))
     return "rows=128 of target=" + spec.target + (spec.modifiers.any() ? " with softcap" : "") +
            ", for which it has not enough registers; accepted: rows=32, rows=64";
@@ -79,8 +83,8 @@ std::optional<std::string> refusal_of(const CombineKernel& spec) {
   return std::nullopt;
 }
 
-std::size_t argument_bytes(const WalkKernel& spec) { return argument_bytes_of(spec.listed); }
-std::size_t argument_bytes(const CombineKernel& spec) { return argument_bytes_of(spec.listed); }
+std::size_t argument_bytes(const WalkKernel& spec) { return argument_bytes_of(spec.listed, spec.widens()); }
+std::size_t argument_bytes(const CombineKernel& spec) { return argument_bytes_of(spec.listed, spec.scaled); }
 
 std::span<const families::KernelKind> own_kernel_kinds() {
   static constexpr std::array kinds = {families::kind_of<WalkKernel, parse_walk_kernel>,

@@ -30,6 +30,7 @@ using families::Lowering;
 using families::to_text;
 
 using attention::bytes_of;
+using attention::CacheType;
 using attention::DataType;
 using attention::HeadDims;
 using attention::Modifier;
@@ -62,6 +63,7 @@ constexpr int count_of(Rows rows) { return rows == Rows::r32 ? 32 : rows == Rows
 // What a problem asks for.
 struct AskedWords {
   DataType dtype = DataType::bf16;
+  CacheType cache = CacheType::as_queries;  // what memory holds of keys
   Dims dims = Dims::d576;
   Mask mask = Mask::none;
   Modifiers modifiers;  // of which kernels know softcap
@@ -78,6 +80,8 @@ struct AskedWords {
   int dims_k() const { return head_dims(dims).qk; }
   int dims_v() const { return head_dims(dims).v; }
   int rope_dims() const { return dims_k() - dims_v(); }
+  bool widens() const { return cache != CacheType::as_queries; }
+  DataType key_type() const { return attention::type_in(cache, dtype); }
   attention::KeyLayout layout() const {
     return {.paged = pages != Pages::dense,
             .whole_tiles = pages == Pages::tiles,
@@ -108,6 +112,7 @@ struct CombineKernel {
   int head_dim = 512;
   bool few = false;     // parts of walks with 32 rows a workgroup: more waves, each with less of a row
   bool listed = false;  // parts of lists
+  bool scaled = false;  // of a cache of 8 bits, which has a scale
   std::string target;
   Lowering lowering = Lowering::llvm;
   bool operator==(const CombineKernel&) const = default;
@@ -154,15 +159,19 @@ constexpr int combine_waves(const CombineKernel& spec, int rows) {
 enum class ColumnOrder : std::uint8_t { in_blocks, in_pairs };
 ColumnOrder column_order(const targets::Target& target);
 
-// LDS of a walk (attention/kernel/lds_layout.h). Lines: two tiles of keys, each as its V columns and those behind them,
-// then scores that waves hand each other. Swizzled: one tile's V columns.
+// LDS of a walk (attention/kernel/lds_layout.h). Lines: two tiles of keys, of bytes four, each as its V columns and
+// those behind them, then scores that waves hand each other. Swizzled: one tile's V columns.
 struct KeyRingPlan {
   int buffers = 1;
   int line_bytes = 0;
   int latent_bytes = 0;  // of a tile
   int rope_bytes = 0;
   int wave_score_bytes = 0;  // 0: each wave multiplies all scores of its rows
-  constexpr int latent_offset(int buffer) const { return buffer * (latent_bytes + rope_bytes); }
+  int query_latent_bytes = 0;  // V's columns of as many rows of the query as a tile has keys, which pass through LDS
+  constexpr int image_bytes() const { return latent_bytes + rope_bytes; }
+  constexpr int latent_offset(int buffer) const { return buffer * image_bytes(); }
+  // In the place of the last tiles.
+  constexpr int query_offset() const { return latent_offset(buffers) / 2; }
   constexpr int rope_offset(int buffer) const { return latent_offset(buffer) + latent_bytes; }
   constexpr int scores_offset() const { return latent_offset(buffers); }
   constexpr int total_bytes() const { return scores_offset() + (waves * wave_score_bytes); }

@@ -18,6 +18,7 @@ inline constexpr auto word_table =
     std::tuple_cat(
         std::tuple{
             attention::operand_type_word<&AskedWords::dtype, WalkKernel>(),
+            attention::cache_type_word<&AskedWords::cache, WalkKernel>(),
             families::named<&AskedWords::dims, dims_names, WalkKernel, 2>(
                 {.accepted = "d<n>[/<n>]",
                  .missing = "head dims (d576/512, d512 or d320/256)",
@@ -72,6 +73,7 @@ inline constexpr auto combine_words = families::texts_of(std::tuple{
     families::number<&CombineKernel::head_dim, CombineKernel>({.accepted = "d<n>", .missing = "head dim (d<n>)"}),
     families::flag<&CombineKernel::few, CombineKernel>({.accepted = "few", .name = "few"}),
     families::flag<&CombineKernel::listed, CombineKernel>({.accepted = "listed", .name = "listed"}),
+    families::flag<&CombineKernel::scaled, CombineKernel>({.accepted = "scaled", .name = "scaled"}),
     families::target_word<CombineKernel>(),
     families::lowering_word<CombineKernel>(),
 });

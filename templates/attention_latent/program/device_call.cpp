@@ -17,11 +17,12 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
   wavejit_attention_latent_arguments call{};
   call.size = sizeof call;
   call.q = wavejit_dense_tensor(memory.q, type, queries.batch, queries.length, of.query_heads, columns);
-  call.k = wavejit_dense_tensor(memory.k, type, key_batch, key_rows, 1, columns);
+  const auto key_type = of.has_bytes() ? static_cast<wavejit_dtype>(of.cache_dtype) : type;
+  call.k = wavejit_dense_tensor(memory.k, key_type, key_batch, key_rows, 1, columns);
   if (arrays.apart) {
     call.q_rope =
         wavejit_dense_tensor(memory.q_rope, type, queries.batch, queries.length, of.query_heads, arrays.rope());
-    call.k_rope = wavejit_dense_tensor(memory.k_rope, type, key_batch, key_rows, 1, arrays.rope());
+    call.k_rope = wavejit_dense_tensor(memory.k_rope, key_type, key_batch, key_rows, 1, arrays.rope());
   }
   call.o = wavejit_dense_tensor(memory.o, type, queries.batch, queries.length, of.query_heads, arrays.latent());
   if (memory.lse != nullptr)
@@ -45,7 +46,7 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
     call.key_slots = lists.slots ? 1 : 0;
   }
   if (arrays.second_lists.top_k != 0) {
-    call.second_k = wavejit_dense_tensor(memory.second_k, type, key_batch, key_rows, 1, columns);
+    call.second_k = wavejit_dense_tensor(memory.second_k, key_type, key_batch, key_rows, 1, columns);
     call.second_indices = static_cast<const std::int32_t*>(memory.second_indices);
     call.second_counts = static_cast<const std::int32_t*>(memory.second_counts);
     call.second_top_k = arrays.second_lists.top_k;
@@ -60,6 +61,8 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
     call.table_columns = arrays.table_columns;
     call.table_starts = static_cast<const std::int32_t*>(memory.table_starts);
   }
+  if (memory.k_scale != nullptr)
+    call.k_scale = wavejit_dense_tensor(memory.k_scale, WAVEJIT_FP32, std::ssize(arrays.k_scales), 1, 1, 1);
   if (memory.sinks != nullptr) call.sink = wavejit_dense_tensor(memory.sinks, WAVEJIT_FP32, 1, of.query_heads, 1, 1);
   call.softcap = of.of(attention::Modifier::softcap).number;
   call.splits = of.splits;

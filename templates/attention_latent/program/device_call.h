@@ -15,6 +15,7 @@ struct DevicePointers {
   void* k_rope = nullptr;
   void* o = nullptr;
   void* lse = nullptr;
+  void* k_scale = nullptr;
   void* sinks = nullptr;
   void* query_starts = nullptr;
   void* key_starts = nullptr;

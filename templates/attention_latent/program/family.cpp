@@ -47,9 +47,16 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
   problem.text = made.experiment.text;
   const auto queries = attention::program::queries_of(made.experiment);
   // Gigabytes of keys: gone before the next is copied.
-  for (std::vector<std::uint16_t>* tensor : {&made.q, &made.q_rope, &made.k, &made.k_rope, &made.second_k}) {
-    problem.inputs.push_back(tensor->empty() ? std::vector<std::byte>(4) : tools::bytes_of(*tensor));
-    *tensor = {};
+  const auto take = [&](auto& tensor) {
+    problem.inputs.push_back(tensor.empty() ? std::vector<std::byte>(4) : tools::bytes_of(tensor));
+    tensor = {};
+  };
+  for (std::vector<std::uint16_t>* tensor : {&made.q, &made.q_rope}) take(*tensor);
+  if (made.experiment.has_bytes()) {
+    made.k = made.k_rope = made.second_k = {};
+    for (std::vector<std::uint8_t>* tensor : {&made.k_bytes, &made.k_rope_bytes, &made.second_k_bytes}) take(*tensor);
+  } else {
+    for (std::vector<std::uint16_t>* tensor : {&made.k, &made.k_rope, &made.second_k}) take(*tensor);
   }
   const auto optional = [&](const auto& values) {
     problem.inputs.push_back(values.empty() ? std::vector<std::byte>(4) : tools::bytes_of(values));
@@ -63,6 +70,7 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
   optional(made.lists.counts);
   optional(made.second_lists.indices);
   optional(made.second_lists.counts);
+  optional(made.k_scales);
   if (made.experiment.lse) problem.inputs.emplace_back(static_cast<std::size_t>(queries.rows()) * sizeof(float));
   problem.rows = queries.rows();
   problem.columns = made.latent();
@@ -75,7 +83,8 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
                              .k = inputs[2],
                              .k_rope = inputs[3],
                              .o = output,
-                             .lse = arrays->experiment.lse ? inputs[14] : nullptr,
+                             .lse = arrays->experiment.lse ? inputs[15] : nullptr,
+                             .k_scale = given(14, arrays->k_scales),
                              .sinks = given(5, arrays->sinks),
                              .query_starts = given(6, arrays->query_starts),
                              .key_starts = given(7, arrays->key_starts),
@@ -134,7 +143,7 @@ class AttentionLatent : public Family {
     return "attention_latent <bf16|fp16> b<batch> q<query length> k<key length> h<heads> d576/512|d512|d320/256 "
            "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] "
            "[scale=<x>] "
-           "[sink] [softcap=<x>] [splits=<n>] [top_k=<n>[:slots][:mixed]] [second_top_k=<n>] [seed=<n>]";
+           "[cache=e4m3|e5m2|e4m3_fnuz|e5m2_fnuz] [cache_scales=1|b] [sink] [softcap=<x>] [splits=<n>] [top_k=<n>[:slots][:mixed]] [second_top_k=<n>] [seed=<n>]";
   }
   std::string_view example() const override { return "attention_latent bf16 b2 q1 k1500 h16 d576/512 lse"; }
   std::vector<std::string> run_examples() const override {

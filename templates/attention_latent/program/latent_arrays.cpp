@@ -7,7 +7,9 @@
 #include <limits>
 #include <utility>
 
+#include "templates/attention/program/cache_bytes.h"
 #include "tools/array_problem.h"
+#include "tools/byte_float.h"
 
 namespace wavejit::attention_latent::program {
 namespace {
@@ -77,6 +79,22 @@ void fill_queries(LatentArrays& arrays, bool with_exact) {
   }
 }
 
+double scale_of_sequence(const LatentArrays& arrays, std::size_t sequence) {
+  if (arrays.k_scales.empty()) return 1;
+  return static_cast<double>(arrays.k_scales[arrays.k_scales.size() == 1 ? 0 : sequence]);
+}
+
+void fill_second_keys(LatentArrays& arrays) {
+  const auto columns =
+      static_cast<std::ptrdiff_t>(arrays.apart ? arrays.latent() : arrays.latent() + arrays.rope());
+  const auto turn = [columns](const auto& from, auto& to) {
+    to.clear();
+    for (auto slot = from.end(); slot != from.begin(); slot -= columns) to.insert(to.end(), slot - columns, slot);
+  };
+  turn(arrays.k, arrays.second_k);
+  turn(arrays.k_bytes, arrays.second_k_bytes);
+}
+
 void fill_keys(LatentArrays& arrays, bool with_exact) {
   const Experiment& of = arrays.experiment;
   const auto table = of.paged() ? attention::program::page_table_of(of) : attention::program::PageTable{};
@@ -89,6 +107,12 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
   const std::size_t stride = arrays.apart ? latent : latent + rope;
   arrays.k.assign(static_cast<std::size_t>(slots) * stride, not_a_number);
   if (arrays.apart) arrays.k_rope.assign(static_cast<std::size_t>(slots) * rope, not_a_number);
+  const auto byte_type = tools::byte_type_of(of.cache_dtype);
+  if (byte_type) {
+    arrays.k_bytes.assign(arrays.k.size(), tools::nan_of(*byte_type));
+    arrays.k_rope_bytes.assign(arrays.k_rope.size(), tools::nan_of(*byte_type));
+    arrays.k_scales = attention::program::cache_scales_of(of, attention::program::Operand::k);
+  }
   const std::vector<Sequence> sequences = attention::program::sequences_of(of);
   const auto slot_of = [&](std::int64_t b, std::int64_t key) {
     if (!of.paged()) return sequences[static_cast<std::size_t>(b)].first_key + key;
@@ -110,18 +134,25 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
       std::uint16_t* behind =
           arrays.apart ? arrays.k_rope.data() + (static_cast<std::size_t>(slot) * rope) : to + latent;
       for (std::size_t dim = 0; dim < latent + rope; ++dim) {
-        const std::uint16_t bits = encode(of.type, static_cast<double>(values[(key * (latent + rope)) + dim]));
-        (dim < latent ? to[dim] : behind[dim - latent]) = bits;
-        if (with_exact) (dim < latent ? compressed : ropes).push_back(static_cast<double>(decode(of.type, bits)));
+        std::uint16_t& element = dim < latent ? to[dim] : behind[dim - latent];
+        double value = static_cast<double>(values[(key * (latent + rope)) + dim]);
+        if (byte_type) {
+          const std::uint8_t byte = tools::encode(*byte_type, static_cast<float>(value));
+          const auto place = static_cast<std::size_t>(&element - (dim < latent || !arrays.apart ? arrays.k.data()
+                                                                                               : arrays.k_rope.data()));
+          (dim < latent || !arrays.apart ? arrays.k_bytes : arrays.k_rope_bytes)[place] = byte;
+          value = static_cast<double>(tools::decode(*byte_type, byte));
+        }
+        element = encode(of.type, value);
+        if (with_exact)
+          (dim < latent ? compressed : ropes)
+              .push_back(static_cast<double>(decode(of.type, element)) * scale_of_sequence(arrays, b));
       }
     }
     arrays.compressed.push_back(std::move(compressed));
     arrays.ropes.push_back(std::move(ropes));
   }
-  if (arrays.second_lists.top_k == 0) return;
-  const auto columns = static_cast<std::ptrdiff_t>(stride);
-  for (auto slot = arrays.k.end(); slot != arrays.k.begin(); slot -= columns)
-    arrays.second_k.insert(arrays.second_k.end(), slot - columns, slot);
+  if (arrays.second_lists.top_k != 0) fill_second_keys(arrays);
 }
 
 void fill_lengths(LatentArrays& arrays) {
@@ -173,6 +204,34 @@ LatentArrays with_page_list(LatentArrays arrays) {
     arrays.table_starts.push_back(static_cast<std::int32_t>(arrays.table.size()));
   }
   arrays.table_columns = std::ssize(arrays.table);
+  return arrays;
+}
+
+LatentArrays widened(LatentArrays arrays) {
+  const Experiment& of = arrays.experiment;
+  const std::vector<Sequence> sequences = attention::program::sequences_of(of);
+  const std::size_t stride = static_cast<std::size_t>(arrays.apart ? arrays.latent() : arrays.latent() + arrays.rope());
+  for (std::size_t b = 0; b < sequences.size(); ++b)
+    for (std::int64_t key = 0; key < sequences[b].keys; ++key) {
+      std::int64_t slot = sequences[b].first_key + key;
+      if (of.paged()) {
+        const std::int64_t column = (static_cast<std::int64_t>(b) * arrays.table_columns) + (key / of.page_size);
+        slot = (arrays.table[static_cast<std::size_t>(column)] * of.page_size) + (key % of.page_size);
+      }
+      const auto scale = [&](std::vector<std::uint16_t>& elements, std::size_t columns) {
+        for (std::size_t dim = 0; dim < columns; ++dim) {
+          std::uint16_t& element = elements[(static_cast<std::size_t>(slot) * columns) + dim];
+          element = encode(of.type, static_cast<double>(decode(of.type, element)) * scale_of_sequence(arrays, b));
+        }
+      };
+      scale(arrays.k, stride);
+      if (arrays.apart) scale(arrays.k_rope, static_cast<std::size_t>(arrays.rope()));
+    }
+  arrays.k_bytes.clear();
+  arrays.k_rope_bytes.clear();
+  if (arrays.second_lists.top_k != 0) fill_second_keys(arrays);
+  arrays.k_scales.clear();
+  arrays.experiment.cache_dtype = WAVEJIT_DTYPE_NONE;
   return arrays;
 }
 

@@ -26,6 +26,10 @@ struct LatentArrays {
   // no sequence names (slots of pages, keys behind key_lengths) is NaN.
   std::vector<std::uint16_t> q, q_rope, k, k_rope;
   std::vector<std::uint16_t> second_k;  // of second lists: k's slots in the opposite order
+  // Of a cache of 8 bits what memory has in place of k, k_rope and second_k, which are then the same values widened; and their
+  // scales, for all keys or a sequence each; empty: 1.
+  std::vector<std::uint8_t> k_bytes, k_rope_bytes, second_k_bytes;
+  std::vector<float> k_scales;
   std::vector<float> sinks;
   std::vector<std::int32_t> query_starts, key_starts, key_lengths, table;
   std::vector<std::int32_t> table_starts;  // empty: the table has a row a sequence
@@ -50,6 +54,9 @@ tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bo
 
 // The same pages as one list (CSR): what rows of the table have behind a sequence's last page is gone.
 LatentArrays with_page_list(LatentArrays arrays);
+
+// The same call over a cache in the queries' type: each value is its byte's, times the sequence's scale.
+LatentArrays widened(LatentArrays arrays);
 
 // A head's. `through_up_v`: O behind its up-projection of values, of 128 dims; else as kernels leave it, by the
 // identity.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/call/cache_scales.h"
+
+#include "families/call/tensor_memory.h"
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/call/numbers.h"
+#include "templates/attention/call/tensors.h"
+
+namespace wavejit::attention {
+namespace refusal = families::refusal;
+
+families::Result<void> check_cache_scale(const Named& named, const CacheScaleCall& call) {
+  const wavejit_tensor& t = *named.tensor;
+  if (t.data == nullptr) return {};
+  const auto type = type_of(call.k.dtype);
+  if (!type || !is_narrow(*type))
+    return refusal::refuse(
+        refusal::bad(WAVEJIT_INVALID_ARGUMENT, refusal::field(named, "data"), refusal::pointer_text(t.data),
+                     "null beside k of " + refusal::dtype_text(call.k.dtype) + ": scales are of caches of 8 bits"));
+  if (auto kind = check_kind(named, WAVEJIT_FP32, alignof(float)); !kind) return kind;
+  if (auto batch = check_size(named, 0, call.batch, "sequences", true); !batch) return batch;
+  if (auto length = check_size(named, 1, 1, "one for all keys", false); !length) return length;
+  if (auto heads = check_size(named, 2, call.kv_heads, "k.sizes[2]", true); !heads) return heads;
+  if (auto one = check_size(named, 3, 1, "always", false); !one) return one;
+  for (const int dimension : {0, 2}) {
+    if (t.sizes[dimension] > 1 && (t.strides[dimension] < 0 || t.strides[dimension] >= max_slice_stride))
+      return refusal::refuse(refusal::bad_stride(named, dimension, "0 (one for all) and positive, below 2^31"));
+  }
+  const families::Range range = families::range_of(t, sizeof(float));
+  if (auto apart =
+          check_apart({"o", &call.o}, families::range_of(call.o, element_bytes_of(call.o)), named.name, range);
+      !apart)
+    return apart;
+  if (call.lse == nullptr) return {};
+  return check_apart({"lse", call.lse}, families::range_of(*call.lse, sizeof(float)), named.name, range);
+}
+
+CacheScale cache_scale_argument(const wavejit_tensor& scale, std::uint32_t first) {
+  if (scale.data == nullptr) return {};
+  const auto step = [&](int dimension) { return stride_bytes(scale, dimension, sizeof(float)); };
+  return {.numbers = address(scale.data) + (first * step(0)), .batch_stride = step(0), .head_stride = step(2)};
+}
+
+}  // namespace wavejit::attention
