@@ -90,8 +90,8 @@ TEST(LatentInterface, DescribesACall) {
 TEST(LatentInterface, NamesWordsOfCachesThatAreNotKnown) {
   for (const char* word : {"cache=fp8", "cache_scales=h"}) {
     const std::string line = "attention_latent bf16 b1 q1 k70 h16 d576/512 " + std::string(word);
-    EXPECT_EQ(wavejit_problem_parse(line.c_str(), [](void*, const wavejit_problem*) {}, nullptr),
-              WAVEJIT_INVALID_ARGUMENT);
+    EXPECT_EQ(
+        wavejit_problem_parse(line.c_str(), [](void*, const wavejit_problem*) {}, nullptr), WAVEJIT_INVALID_ARGUMENT);
     EXPECT_THAT(wavejit_last_detail(), HasSubstr(word));
   }
 }

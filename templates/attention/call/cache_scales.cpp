@@ -27,8 +27,7 @@ families::Result<void> check_cache_scale(const Named& named, const CacheScaleCal
       return refusal::refuse(refusal::bad_stride(named, dimension, "0 (one for all) and positive, below 2^31"));
   }
   const families::Range range = families::range_of(t, sizeof(float));
-  if (auto apart =
-          check_apart({"o", &call.o}, families::range_of(call.o, element_bytes_of(call.o)), named.name, range);
+  if (auto apart = check_apart({"o", &call.o}, families::range_of(call.o, element_bytes_of(call.o)), named.name, range);
       !apart)
     return apart;
   if (call.lse == nullptr) return {};

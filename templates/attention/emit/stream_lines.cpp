@@ -11,7 +11,7 @@ namespace {
 
 using language::Value;
 
-constexpr int dma_bytes = 16;                                      // per lane
+constexpr int dma_bytes = 16;  // per lane
 constexpr int slot_bytes = LdsPlan::piece_bytes;
 
 // A permuted image (kernel/lds_layout.h): bits of a byte's place that its row changes.
@@ -104,9 +104,7 @@ Value* LineStream::unit_of_lane() const {
   return place_.permuted ? kernel_.ir().CreateXor(at, unit_key_of(kernel_.wave(), slot())) : at;
 }
 
-int LineStream::line_offset(int piece, int line) const {
-  return (piece * lines_of_piece() + line) * place_.line_bytes;
-}
+int LineStream::line_offset(int piece, int line) const { return (piece * lines_of_piece() + line) * place_.line_bytes; }
 
 // Row = lane % 32 stands on line row % 8 at slot row / 8; a lane group starts 8 elements in.
 void LineStream::begin_rows(Value* lane_group, Value* first_row_block) {
@@ -403,8 +401,8 @@ Value* LineStream::transposed_bytes(Value* start, int dim_block, int row_block) 
 Value* LineStream::transposed_bytes_at(int region, Value* start, int buffer_offset, int dim_block, int row_block) {
   const int block_bytes = language::wave_shape(kernel_).rows;
   const int blocks_per_piece = LdsPlan::piece_bytes / block_bytes;
-  const int offset = buffer_offset + line_offset(dim_block / blocks_per_piece, 0) +
-                     (row_block * row_block_bytes()) + (dim_block % blocks_per_piece * block_bytes);
+  const int offset = buffer_offset + line_offset(dim_block / blocks_per_piece, 0) + (row_block * row_block_bytes()) +
+                     (dim_block % blocks_per_piece * block_bytes);
   Value* first = lds_.read_transposed_bytes(region, start, offset);
   Value* second = lds_.read_transposed_bytes(region, start, offset + (2 * slot_bytes));
   return kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3});

@@ -98,8 +98,8 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
   };
   if (call_.k_scale.data != nullptr) {
     const attention::CacheScale scale = attention::cache_scale_argument(call_.k_scale, first);
-    arguments_.cache_scales.of_scores = arguments_.cache_scales.of_values = {.numbers = scale.numbers,
-                                                                             .batch_stride = scale.batch_stride};
+    arguments_.cache_scales.of_scores =
+        arguments_.cache_scales.of_values = {.numbers = scale.numbers, .batch_stride = scale.batch_stride};
   }
   if (call_.lse.data != nullptr) {
     arguments_.lse_batch_stride = stride_bytes(call_.lse, 0, sizeof(float));

@@ -162,10 +162,9 @@ class AttentionLatent final : public families::Family {
 
   Failure name_field(const families::Shape& shape, const Target& target, Failure failure) const override {
     const LatentShape of = LatentShape::of(shape.code);
-    if (failure.status == WAVEJIT_UNSUPPORTED && of.widens() &&
-        attention::encoding_of(of.key_type()) != target.fp8)
-      failure.detail = "k.dtype = " + families::refusal::dtype_text(attention::told_type(of.key_type())) + ": " +
-                       failure.detail;
+    if (failure.status == WAVEJIT_UNSUPPORTED && of.widens() && attention::encoding_of(of.key_type()) != target.fp8)
+      failure.detail =
+          "k.dtype = " + families::refusal::dtype_text(attention::told_type(of.key_type())) + ": " + failure.detail;
     else if (failure.status == WAVEJIT_UNSUPPORTED)
       failure.detail = "q.sizes[3] = " + std::to_string(of.dims_k()) + ", o.sizes[3] = " + std::to_string(of.dims_v()) +
                        ": " + failure.detail;

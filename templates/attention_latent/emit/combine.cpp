@@ -108,7 +108,8 @@ class Combine {
  private:
   Value* positive_scale() {
     Value* scale = kernel_.argument_i32(offsetof(Arguments, scale_log2e));
-    if (spec_.scaled) scale = attention::with_key_scale(kernel_, scale, cache_scale(kernel_, score_scale_at, kernel_.workgroup_z()));
+    if (spec_.scaled)
+      scale = attention::with_key_scale(kernel_, scale, cache_scale(kernel_, score_scale_at, kernel_.workgroup_z()));
     return ir_.CreateBitCast(attention::positive_scale(kernel_, scale), kernel_.f32());
   }
 

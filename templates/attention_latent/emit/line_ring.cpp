@@ -225,8 +225,8 @@ Values LineRing::read_query(int younger) {
 }
 
 // Carried: where the tile stands of which some transfers are begun, and those behind it. Of listed keys: where the next
-// tile stands; of the one behind it the list's entries and what the block table has for them, still on its way; which of
-// the tile's own are named; and the list's entries of the tile behind those.
+// tile stands; of the one behind it the list's entries and what the block table has for them, still on its way; which
+// of the tile's own are named; and the list's entries of the tile behind those.
 Values LineRing::start(const TileWalk& walk, const TakeQuery& take) {
   // On its way before the keys, which it would wait behind. More rows than an image has would have to come in turn; of
   // bytes all images have room for them.

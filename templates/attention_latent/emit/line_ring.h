@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tiles of keys in permuted lines (attention/kernel/lds_layout.h), filled by 16-byte LDS DMA: two buffers in turn, of
-// bytes up to four. A staged tile is read by rows for the scores, and transposed by the read for O: its columns that are
-// V's stand in LDS once. While a tile is worked on, the others are on their way, and from the end of the work one more.
+// bytes up to four. A staged tile is read by rows for the scores, and transposed by the read for O: its columns that
+// are V's stand in LDS once. While a tile is worked on, the others are on their way, and from the end of the work one
+// more.
 //
 // Bytes stand in LDS as they came. Who multiplies them widens them, in the shadow of the product before.
 //
@@ -101,9 +102,9 @@ class LineRing final : public KeyRing {
   std::optional<attention::KeyPages> pages_;  // before the streams, which ask for it
   std::optional<attention::TilePages> tile_pages_;
   language::Values first_entries_;
-  bool shares_rows_;       // with a neighbour, who multiplies the scores of the other half of a tile
-  bool between_products_;  // late transfers are begun
-  int images_;             // tiles that stand in LDS or are on their way there
+  bool shares_rows_;         // with a neighbour, who multiplies the scores of the other half of a tile
+  bool between_products_;    // late transfers are begun
+  int images_;               // tiles that stand in LDS or are on their way there
   std::size_t found_tiles_;  // of so many, from the last of them on, it is carried where they stand
   int query_images_;         // through which the query comes, each of as many rows as a tile has keys
   // Of the tile that is worked on.

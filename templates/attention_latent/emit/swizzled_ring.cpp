@@ -102,10 +102,10 @@ std::vector<attention::SwizzledStream::Load> SwizzledRing::rope_loads(Value* til
   }
   Value* offset = ir.CreateAdd(ir.CreateMul(in_tile, rope_slice_.row_stride), column);
   const bool in_page = tile_pages_.has_value();
-  const language::Buffer from = in_page
-                                    ? tile_pages_->rows(rope_slice_, rope_dims_ * targets::bytes_of(matrix_.element()) / narrower,
-                                                        tile_pages_->look_up(tile, TilePages::Way::scalar))
-                                    : rope_slice_.buffer;
+  const language::Buffer from =
+      in_page ? tile_pages_->rows(rope_slice_, rope_dims_ * targets::bytes_of(matrix_.element()) / narrower,
+                                  tile_pages_->look_up(tile, TilePages::Way::scalar))
+              : rope_slice_.buffer;
   Value* tile_offset =
       in_page ? constant(0) : ir.CreateMul(ir.CreateMul(tile, constant(attention::tile_keys)), rope_slice_.row_stride);
   for (int block = 0; block < rope_blocks(); ++block)

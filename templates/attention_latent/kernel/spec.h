@@ -166,7 +166,7 @@ struct KeyRingPlan {
   int line_bytes = 0;
   int latent_bytes = 0;  // of a tile
   int rope_bytes = 0;
-  int wave_score_bytes = 0;  // 0: each wave multiplies all scores of its rows
+  int wave_score_bytes = 0;    // 0: each wave multiplies all scores of its rows
   int query_latent_bytes = 0;  // V's columns of as many rows of the query as a tile has keys, which pass through LDS
   constexpr int image_bytes() const { return latent_bytes + rope_bytes; }
   constexpr int latent_offset(int buffer) const { return buffer * image_bytes(); }

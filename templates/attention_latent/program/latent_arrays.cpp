@@ -138,8 +138,8 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
         double value = static_cast<double>(values[(key * (latent + rope)) + dim]);
         if (byte_type) {
           const std::uint8_t byte = tools::encode(*byte_type, static_cast<float>(value));
-          const auto place = static_cast<std::size_t>(&element - (dim < latent || !arrays.apart ? arrays.k.data()
-                                                                                               : arrays.k_rope.data()));
+          const auto place = static_cast<std::size_t>(
+              &element - (dim < latent || !arrays.apart ? arrays.k.data() : arrays.k_rope.data()));
           (dim < latent || !arrays.apart ? arrays.k_bytes : arrays.k_rope_bytes)[place] = byte;
           value = static_cast<double>(tools::decode(*byte_type, byte));
         }
