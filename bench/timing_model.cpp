@@ -55,6 +55,8 @@ repositories.
 | AITER (ROCm), README of its attention programs | MI300X, MI355X | throughput of its assembly kernels: the same file |
 | attn-dsl-bench | MI300X | MfmaUtil counters of AITER's and Triton's attention, causal |
 | a profile of latent-key attention | MI355X | cycles that a phase with one barrier loses; counted bank conflicts of transpose reads |
+| fences of agent scope in a loop, and a message from die to die | MI300X | 115 to 317 ns a fence, 703 ns from a release to the poll that sees it: with this model's fences, atomic and load 1.04 µs, where 0.9 to 1.0 was measured |
+| a kernel of 256 workgroups that meet again and again | MI355X | 13.20 µs a meeting, 5.55 without `buffer_wbl2`; its cost does not follow the bytes that are written back |
 | a pointer chase and BabelStream | MI300X | latencies of L2, last level cache and memory; 4.1 TB/s |
 | published paged decode | MI355X | 6.0 TB/s, the most that anybody reports of device memory |
 | Chips and Cheese | MI300X | 11.9 TB/s of the last level cache |
@@ -85,12 +87,20 @@ repositories.
 * **Stores.** What is written stays in L2, as far as the compute unit's part of L2 reaches. It goes back to memory when memory has nothing else to do. Writes beyond that
   part wait. No workgroup takes less time than memory needs for its reads and writes, and a launch ends when all is written. Atomics read and write at memory's
   rate, because all dies see them.
+* **Workgroups that merge.** A `buffer_wbl2` of agent scope keeps the die's L2 busy for a fixed time, however little is written. The L2 serves its workgroups one after the
+  other, and the model has them come together: each waits for as many as compute units of its die work. `buffer_inv` empties L1 and the part of L2, and what follows
+  comes from the last level cache or memory, as what a second launch reads does. Loads and stores with `sc1` go past L1 and L2. A launch with such instructions runs whole, its workgroups one after
+  the other, and up to 256 of them are timed: the one that merges comes last, and ends when its own work and the merge are done.
 * **Cold and warm.** A launch finds the last level cache empty, as a program's first launch does. After `wavejit_simgpu_set_warm` a launch finds there all that it reads,
   as the second of two equal launches does. [predicted_decode.md](../bench/predicted_decode.md) has both.
 * **Barriers, jumps, ends.** A barrier releases everybody a fixed time after the last arrival. A jump empties the wave's instruction buffer. Code is there unless it was
   displaced. A wave ends when its stores have arrived.
 * **Beginnings.** A launch begins cold: its code arrives, then its arguments. Launches of one call wait for each other. `predicted_cycles` of `wavejit profile` adds a
   guess for each launch that waits.
+* **One launch or two.** Both forms are on one footing. A second launch costs `launch.dependent`, code and arguments that arrive cold, and the merge's own time. A merge
+  within the launch costs the release of each workgroup, an atomic's way to memory and back, an acquire, and the merge's own time. 8 workgroups on 8 dies of gfx950 release in 574 cycles; 256 in
+  18,368, which is more than the 7,200 between two launches. So a merge within the launch pays where few workgroups share a die. What a release costs was measured by others; the 7,200 cycles are a
+  guess.
 * **A whole launch.** Four workgroups are sampled, with up to three neighbours each. Each is timed with as many others beside it as registers and LDS admit. Then all
   workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first.
 * **Workgroups that differ.** The first and the last workgroup are counted beside the sample. More are counted when these two differ from what the sample says, or when all

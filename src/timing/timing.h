@@ -94,6 +94,8 @@ struct MemoryRules {
   Figure memory_latency;  // cycles
   Figure scalar_latency;  // cycles of a scalar load
   Figure cold_arguments;  // the same, of the first that reads a launch's arguments
+  Figure write_back;      // cycles of a die's L2 for one buffer_wbl2; those of several workgroups go one by one
+  Figure invalidate;      // cycles of one buffer_inv
 };
 
 // Launches of one stream.

@@ -33,6 +33,29 @@ TEST(MemoryPath, LatencyIsThatOfTheLevelThatHasTheLine) {
   EXPECT_NEAR(path.load(later, line, 0) - later, 545, 10);
 }
 
+TEST(MemoryPath, ADieWritesBackForOneWorkgroupAfterTheOther) {
+  for (const unsigned units : {1U, 8U}) {
+    const Neighbours neighbours{.compute_units = 8 * units, .compute_units_of_die = units, .sharers = {}, .dies = {}};
+    MemoryPath path(rules(), neighbours);
+    EXPECT_EQ(path.release(100), 100 + (666 * units));
+    // Another one of this compute unit waits for the first round.
+    EXPECT_EQ(path.release(100), 100 + (2 * 666 * units));
+  }
+}
+
+TEST(MemoryPath, WhatIsInvalidatedComesFromTheLastLevelCacheAgain) {
+  const Neighbours alone;
+  MemoryPath path(rules(), alone);
+  const std::array<std::uint64_t, 1> line = {77};
+  path.load(0, line, 0);
+  EXPECT_NEAR(path.load(10000, line, 0) - 10000, 125, 10);
+  EXPECT_EQ(path.acquire(20000), 20242);
+  EXPECT_NEAR(path.load(30000, line, 0) - 30000, 545, 10);
+  // Loads of agent scope never look into caches.
+  EXPECT_NEAR(path.coherent_load(40000, line) - 40000, 545, 10);
+  EXPECT_NEAR(path.coherent_store(50000, line) - 50000, 545, 10);
+}
+
 TEST(MemoryPath, RatesAreSharedWithTheOtherComputeUnits) {
   const auto last = [](unsigned units, unsigned of_die) {
     const Neighbours neighbours{.compute_units = units, .compute_units_of_die = of_die, .sharers = {}, .dies = {}};

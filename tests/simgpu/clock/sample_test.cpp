@@ -308,6 +308,46 @@ TEST(SampledOnly, LaunchesThatStoreAndMultiplyNothingRunWholeWhereThatIsCheap) {
   EXPECT_EQ(multiplied, 14U);
 }
 
+// Workgroups that count how many have come, the last of which works for all: each runs, once and in turn, and the last
+// one is timed.
+TEST(SampledOnly, LaunchesWhoseWorkgroupsWaitForEachOtherRunWhole) {
+  const auto counts = [](const std::string& release) {
+    return testing::Assembled(
+        "v_mfma_f32_32x32x16_f16 v[8:23], v[2:5], v[4:7], v[8:23]\ns_load_dwordx2 s[6:7], s[0:1], 0x0\nv_mov_b32 v1, "
+        "0\n"
+        "v_mov_b32 v2, 1\ns_mov_b64 exec, 1\n"
+        "s_waitcnt lgkmcnt(0)\n" +
+        release +
+        "s_waitcnt vmcnt(0)\nglobal_atomic_add v3, v1, v2, s[6:7] sc0\ns_waitcnt vmcnt(0)\nv_readfirstlane_b32 s8, v3\n"
+        "s_cmp_lg_u32 s8, 199\ns_cbranch_scc1 2f\ns_movk_i32 s9, 1000\n1:\nv_exp_f32 v4, v4\nv_exp_f32 v5, v5\n"
+        "s_sub_u32 s9, s9, 1\ns_cmp_lg_u32 s9, 0\ns_cbranch_scc1 1b\n2:");
+  };
+  const Settings before = Process::instance().settings();
+  Settings settings = before;
+  settings.sampled_only = true;
+  Process::instance().set_settings(settings);
+  ClockLog::instance().set_sample(16);
+  const auto time_of = [&](const testing::Assembled& kernel) {
+    testing::Buffer<std::uint32_t> counter(1, 0);
+    EXPECT_EQ(kernel.run({counter.address()}, {200, 1, 1}).text, "");
+    const std::string json = ClockLog::instance().take(std::numeric_limits<std::size_t>::max());
+    return std::pair(counter[0], nlohmann::json::parse(json).at("cycles").get<double>());
+  };
+  const testing::Assembled releasing = counts("buffer_wbl2 sc1\n");
+  const auto [all, cycles] = time_of(releasing);
+  const auto [all_again, cycles_again] = time_of(releasing);
+  const auto [few, without] = time_of(counts(""));
+  Process::instance().set_settings(before);
+  ClockLog::instance().set_sample(0);
+  EXPECT_EQ(all, 200U);
+  EXPECT_EQ(all_again, 200U);
+  EXPECT_EQ(cycles, cycles_again);
+  EXPECT_LT(few, 200U);
+  // 25 workgroups of a die release one after the other, then the last one works.
+  EXPECT_GT(cycles, (25 * 574) + (1000 * 36));
+  EXPECT_LT(without, 10000);
+}
+
 // A launch of a size that nobody would run whole: what is not sampled does not run, and the time is the same.
 TEST(SampledOnly, RunsTheSampleAndPredictsTheSame) {
   const testing::Assembled kernel("v_mov_b32 v1, 1\nv_exp_f32 v2, v1\nv_exp_f32 v3, v1");

@@ -168,8 +168,14 @@ void ComputeUnit::issue_memory(RunningWave& wave, const Step& step, const Record
                         .instance = wave.slot->instance,
                         .store = step.kind == Kind::store,
                         .atomic = step.instruction->record->atomic,
-                        .ticket = {.counter = &wave.vector_counter, .entry = wave.vector_counter.issue({})}};
-  if (request.store) {
+                        .past_caches = step.instruction->sc1,
+                        .releases = step.effects.action == Action::write_back && step.instruction->sc1,
+                        .acquires = step.effects.action == Action::invalidate,
+                        .ticket = {}};
+  if (!request.acquires) {
+    request.ticket = {.counter = &wave.vector_counter, .entry = wave.vector_counter.issue({})};
+  }
+  if (request.store && !request.acquires) {
     wave.has_stored = true;
     wave.last_store = request.ticket.entry;
   }

@@ -93,7 +93,7 @@ std::string ClockLog::take(std::size_t capacity) {
 
 std::unique_ptr<LaunchClock> LaunchClock::begin(Launch& launch, std::uint64_t first, std::uint64_t step,
                                                 std::uint64_t count) {
-  const std::uint32_t sample = ClockLog::instance().sample();
+  std::uint32_t sample = ClockLog::instance().sample();
   if (sample == 0) return nullptr;
   std::unique_ptr<LaunchClock> clock(new LaunchClock(launch, ClockLog::instance().keeps_results()));
   const timing::Timing* timing = timing::find_timing(*launch.target);
@@ -106,10 +106,19 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(Launch& launch, std::uint64_t fi
   } else if (launch.observer != nullptr) {
     clock->refusal_ = "the launch has an observer of its own";
   } else {
+    // Which of them merge what others left shows in none of the grid's dimensions.
+    constexpr std::uint32_t most_that_differ = 256;
+    clock->orders_workgroups_ =
+        launch.entry != nullptr && checks::effects_of(*launch.entry->function).orders_workgroups();
+    if (clock->orders_workgroups_) sample = std::max(sample, most_that_differ);
     const auto& grid = launch.workgroups;
     const bool whole = first == 0 && step == 1 && count == std::uint64_t{grid[0]} * grid[1] * grid[2];
     clock->seeds_ =
         whole ? choose_sample(grid, sample, *launch.target) : choose_sample(first, step, count, sample, *launch.target);
+    const std::uint64_t last = clock->workgroups() - 1;
+    if (clock->orders_workgroups_ && whole && !std::ranges::contains(clock->seeds_, last, &Seed::workgroup)) {
+      clock->seeds_.push_back(with_neighbours(last, grid, *launch.target));
+    }
     clock->sample_ = workgroups_of(clock->seeds_);
     if (whole) clock->ends_ = Survey::ends(grid, clock->sample_);
     std::ranges::set_union(clock->sample_, clock->ends_, std::back_inserter(clock->to_run_));
@@ -125,7 +134,7 @@ std::uint64_t LaunchClock::workgroups() const {
 
 std::span<const std::uint64_t> LaunchClock::needed() const {
   constexpr std::uint64_t few = 64;
-  return workgroups() <= few ? std::span<const std::uint64_t>() : to_run_;
+  return workgroups() <= few || orders_workgroups_ ? std::span<const std::uint64_t>() : to_run_;
 }
 
 // A kernel that stores and multiplies no matrices may prepare what kernels behind it go by, as walks of lists. How many
@@ -226,8 +235,9 @@ void LaunchClock::finish() {
       Survey::needed(recorder_->work(), recorder_->counted(), launch_->workgroups)) {
     grid->doubt = std::format(
         "the launch ran whole and its workgroups differ: {} of {} were timed, and the work of others is guessed from "
-        "theirs; `wavejit profile` and `run --cycles` look for those that differ",
-        grid->units.size(), grid->workgroups);
+        "theirs{}",
+        grid->units.size(), grid->workgroups,
+        orders_workgroups_ ? "" : "; `wavejit profile` and `run --cycles` look for those that differ");
   }
   launch_->time = {.cycles = grid->cycles,
                    .dependent_cycles = static_cast<std::uint64_t>(program.timing().launch.dependent.cycles())};

@@ -65,10 +65,12 @@ class LaunchClock final : public Keeper {
   static std::unique_ptr<LaunchClock> begin(Launch& launch, std::uint64_t first, std::uint64_t step,
                                             std::uint64_t count);
   Observer* recorder() override { return recorder_.get(); }
-  // Launches of a few workgroups run whole: later ones may need what they leave, as plans and counts of arrivals.
+  // Launches of a few workgroups run whole: later ones may need what they leave, as plans and counts of arrivals. So do
+  // those whose workgroups release and acquire: one that counts arrivals has to count all of them.
   std::span<const std::uint64_t> needed() const override;
   // More that are to be timed. When there are none: all others of a launch that prepares for later ones at little cost.
   std::vector<std::uint64_t> widen() override;
+  bool in_turn() const override { return orders_workgroups_; }
   void finish() override;
 
  private:
@@ -79,6 +81,7 @@ class LaunchClock final : public Keeper {
   std::uint64_t workgroups() const;
   Launch* launch_;
   bool keeps_results_;
+  bool orders_workgroups_ = false;
   std::unique_ptr<TraceRecorder> recorder_;
   std::vector<Seed> seeds_;
   std::vector<std::uint64_t> sample_;

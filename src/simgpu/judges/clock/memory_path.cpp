@@ -40,6 +40,8 @@ bool Cache::touch(std::uint64_t line) {
   return false;
 }
 
+void Cache::clear() { std::ranges::fill(storage_, Way{}); }
+
 MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours)
     : rules_(&rules),
       neighbours_(&neighbours),
@@ -50,6 +52,7 @@ MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neigh
   l2_rate_.cycles_a_line = line * neighbours.compute_units_of_die / rules.l2_rate.value;
   mall_rate_.cycles_a_line = line * neighbours.compute_units / rules.mall_rate.value;
   memory_rate_.cycles_a_line = line * neighbours.compute_units / rules.memory_rate.value;
+  release_rate_.cycles_a_line = rules.write_back.value * neighbours.compute_units_of_die;
   room_for_writes_ = static_cast<double>(lines_of(rules.l2_bytes, rules)) / neighbours.compute_units_of_die;
 }
 
@@ -147,6 +150,33 @@ double MemoryPath::atomic(double start, std::span<const std::uint64_t> lines) {
     done = std::max(done, write_back(there));
   }
   return done + rules_->memory_latency.value;
+}
+
+double MemoryPath::coherent_load(double start, std::span<const std::uint64_t> lines) {
+  double done = start;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    ++counts_.lines;
+    ++counts_.mall_hits;
+    done = mall_rate_.take(l2_rate_.take(l1_rate_.take(start)));
+  }
+  return done + rules_->mall_latency.value;
+}
+
+double MemoryPath::coherent_store(double start, std::span<const std::uint64_t> lines) {
+  double done = start;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    ++counts_.lines;
+    done = std::max(done, write_back(mall_rate_.take(l2_rate_.take(start))));
+  }
+  return done + rules_->mall_latency.value;
+}
+
+double MemoryPath::release(double start) { return release_rate_.take(start); }
+
+double MemoryPath::acquire(double start) {
+  l1_.clear();
+  l2_.clear();
+  return start + rules_->invalidate.value;
 }
 
 double MemoryPath::memory_cycles() const {

@@ -18,6 +18,7 @@ class Cache {
   Cache(std::uint64_t lines, unsigned ways);
   // Whether the line is there; it is afterwards.
   bool touch(std::uint64_t line);
+  void clear();
 
  private:
   struct Way {
@@ -65,6 +66,14 @@ class MemoryPath {
   double store(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
   // An atomic reads and writes where all dies see it.
   double atomic(double start, std::span<const std::uint64_t> lines);
+  // Of agent scope (sc1): past L1 and L2.
+  double coherent_load(double start, std::span<const std::uint64_t> lines);
+  double coherent_store(double start, std::span<const std::uint64_t> lines);
+  // buffer_wbl2. The die's L2 serves its workgroups one after the other, and they come together: with equal work they
+  // are abreast, and the last of them is waited for.
+  double release(double start);
+  // buffer_inv: what caches hold is forgotten.
+  double acquire(double start);
   // Cycles that memory takes for what is still to be written back: the launch has ended when all is.
   double write_back_cycles(double end);
   // What memory needs at its rate for all that was read from it and is written back to it.
@@ -98,6 +107,7 @@ class MemoryPath {
   Rate l2_rate_;
   Rate mall_rate_;
   Rate memory_rate_;
+  Rate release_rate_;                                           // a buffer_wbl2
   std::unordered_map<unsigned, std::uint64_t> shared_touches_;  // by the number of sharers
   std::unordered_map<unsigned, std::uint64_t> die_touches_;     // by the number of dies
   double room_for_writes_ = 0;                                  // lines

@@ -24,6 +24,9 @@ struct MemoryRequest {
   std::uint64_t instance = 0;  // tells workgroups apart that replay one trace
   bool store = false;
   bool atomic = false;
+  bool past_caches = false;  // of agent scope
+  bool releases = false;     // buffer_wbl2
+  bool acquires = false;     // buffer_inv, which no counter counts
   Ticket ticket;
   // LDS DMA: cycles that its data keeps the banks busy, and the port that it passes. 0: data goes to registers.
   double lds_cycles = 0;

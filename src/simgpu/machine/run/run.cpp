@@ -90,11 +90,12 @@ Status run(Launch& launch) {
   launch.shared_by_judges = shared_by_judges(launch, threads > 1 && count > 1);
   const std::unique_ptr<Keeper> keeper = seat_keeper(launch, settings.workgroup_first, step, count);
   if (keeper != nullptr && keeper->recorder() != nullptr) launch.observer = keeper->recorder();
+  const unsigned workers = keeper != nullptr && keeper->in_turn() ? 1 : threads;
   Counters& counters = Process::instance().counters();
   counters.launches.fetch_add(1, std::memory_order_relaxed);
   const auto run_some = [&](std::uint64_t number, std::span<const std::uint64_t> ids) {
     const auto id_of = [&](std::uint64_t i) { return ids.empty() ? settings.workgroup_first + (i * step) : ids[i]; };
-    WorkerPool::instance().run(number, threads,
+    WorkerPool::instance().run(number, workers,
                                [&](WorkgroupRunner& runner, std::uint64_t i, const WorkerPool::Take& take) {
                                  return run_in_turns(launch, runner, i, take, id_of);
                                });
