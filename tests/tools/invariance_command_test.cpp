@@ -61,6 +61,33 @@ TEST_P(InvarianceCommand, NoBitDiffersInAnyDimension) {
     EXPECT_THAT(csv, HasSubstr("\"pages of " + std::string(pages) + ", " + overlapped + "\",same"));
 }
 
+// 1,224 pairs of caches of 8 bits on each target, each held against the 16-bit kernel over the same numbers. ./dev soak
+// has 30,000.
+TEST_P(InvarianceCommand, NoBitOfACacheOf8BitsDiffers) {
+  std::vector<std::string> words = {
+      "--family", "attention_forward",   "--pairs", "816", "--sequences", "51", "--seed", "2",
+      "--csv",    scratch_ / "pairs.csv"};
+  const std::vector<std::string> dimensions = {"alone",      "permuted",  "padded",      "left",
+                                               "rechunked",  "tokens",    "splits",      "pipeline",
+                                               "query-tile", "page-size", "page-layout", "hidden"};
+  for (const std::string& dimension : dimensions) words.insert(words.end(), {"--dimension", "cache-" + dimension});
+  const auto outcome = invariance(words);
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": of 1224 pairs no bit differs"));
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 1224);
+  for (const char* change : {"alone (e4m3)", "alone (e5m2, scaled)", "pages of 528 keys (e4m3)", "a token at a time",
+                             "splits=", "padding in front (e5m2, scaled)", " rows of NaN between sequences"})
+    EXPECT_TRUE(csv.contains(change)) << change;
+}
+
+TEST_P(InvarianceCommand, OtherScalesOfACacheAreSeen) {
+  const auto outcome = invariance({"--family", "attention_forward", "--dimension", "cache-other", "--pairs", "20",
+                                   "--sequences", "20", "--longest", "200"});
+  ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("cache-other: attention_forward [bf]*[fp]*16 b1 q"));
+}
+
 // 5,064 pairs of gradients on each target. What takes a call a pair, or several, is asked of 78 sequences, the rest of
 // 740 more that have one tile; rows in pieces of runs take seconds a pair, and one target has one.
 TEST_P(InvarianceCommand, NoBitOfAGradientDiffers) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "templates/attention_forward/program/invariance_cache.h"
 #include "templates/attention_forward/program/invariance_changes.h"
 #include "tools/invariance/scheduled.h"
 
@@ -34,10 +35,12 @@ class AttentionInvariance final : public tools::Invariance {
     for (const Dimension& dimension : all_dimensions()) {
       if (std::ranges::find(request.dimensions, dimension.told.name) == request.dimensions.end()) continue;
       auto [known, is_new] = drawn.try_emplace(dimension.base);
-      if (is_new)
-        known->second.batch = draw_batch(
-            request.seed, request.batch,
-            {.sequences = request.sequences, .longest = request.longest, .lists = dimension.base != Base::plain});
+      if (is_new) {
+        const bool lists = dimension.base == Base::listed || dimension.base == Base::unlisted;
+        known->second.batch = draw_batch(request.seed, request.batch,
+                                         {.sequences = request.sequences, .longest = request.longest, .lists = lists});
+        if (dimension.base == Base::cached) make_cached(known->second.batch);
+      }
       if (auto asked = ask(dimension, request, known->second, engine_with, tell); !asked) return asked;
     }
     return {};
@@ -53,7 +56,8 @@ class AttentionInvariance final : public tools::Invariance {
                           const EngineWith& engine_with, const std::function<void(Pair)>& tell) {
     const Batch& batch = drawn.batch;
     Draws draws(~request.seed ^ request.batch);
-    const std::vector<Change> changes = dimension.changes(batch, draws);
+    std::vector<Change> changes = dimension.changes(batch, draws);
+    if (dimension.base == Base::cached) over_8_bits(batch, changes);
     if (changes.empty()) return {};
     if (!drawn.before) {
       const auto engine = engine_with({});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,20 @@ struct DrawnSequence {
   std::vector<std::uint16_t> v;
 };
 
+struct Batch;
+
+// Powers of two of one sequence's scales, for each kv head.
+struct CacheScales {
+  std::vector<int> k;
+  std::vector<int> v;
+};
+// Of a batch whose K and V 8 bits hold (invariance_cache.h).
+struct DrawnCache {
+  bool e5m2 = false;
+  std::vector<CacheScales> scales;      // of each sequence, or empty
+  std::shared_ptr<const Batch> stored;  // K and V without their scales
+};
+
 // Sequences and what they share.
 struct Batch {
   std::uint64_t number = 0;  // of the seed
@@ -43,6 +58,7 @@ struct Batch {
   std::int64_t list_keys = 0;
   std::int64_t list_heads = 1;
   std::int64_t list_percent = 0;
+  DrawnCache cache = {};
 
   attention::program::AnswerShape answer_shape() const { return {.type = type, .heads = query_heads, .dim = dim}; }
   std::string descriptor(const DrawnSequence& of) const;

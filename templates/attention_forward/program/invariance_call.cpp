@@ -2,7 +2,9 @@
 #include "templates/attention_forward/program/invariance_call.h"
 
 #include <algorithm>
+#include <string>
 
+#include "templates/attention_forward/program/invariance_cache.h"
 #include "tools/invariance/call_memory.h"
 #include "wavejit/wavejit.h"
 
@@ -48,12 +50,32 @@ wavejit_tensor per_head(void* data, const Batch& batch) {
           .strides = {batch.query_heads, 1, 1, 1}};
 }
 
+template <typename Element>
+void give_keys(wavejit_attention_forward_arguments& call, Element* elements, const KeyMemory& keys) {
+  call.k.data = elements + keys.first_k;
+  call.v.data = elements + keys.first_v;
+}
+
+void give_bytes(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
+                std::span<const RowsOf> pieces, const KeyMemory& keys, const std::string& target, bool other_scales) {
+  const wavejit_dtype format = cache_format(batch, target);
+  call.k.dtype = call.v.dtype = format;
+  give_keys(call, memory.in(cache_bytes(batch, format, keys.elements)), keys);
+  PieceScales scales = scales_of(batch, pieces);
+  if (other_scales)
+    for (float& scale : scales.k) scale *= 2;
+  if (scales.k.empty()) return;
+  const auto count = static_cast<std::int64_t>(pieces.size());
+  call.k_scale = wavejit_dense_tensor(memory.in(scales.k), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
+  call.v_scale = wavejit_dense_tensor(memory.in(scales.v), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
+}
+
 }  // namespace
 
 Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
                                                       std::span<const RowsOf> pieces, const Way& way) {
   const Queries queries = packed_queries(batch, pieces);
-  const KeyMemory keys = place_keys(batch, pieces, way.keys);
+  const KeyMemory keys = place_keys(way.eight_bits ? *batch.cache.stored : batch, pieces, way.keys);
   const CallLists lists = way.lists ? call_lists_of(batch, pieces, *way.lists) : CallLists();
   const std::int64_t rows = queries.starts.back();
   const auto numbers = static_cast<std::size_t>(rows * batch.query_heads);
@@ -68,10 +90,11 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   call.o = wavejit_dense_tensor(device_o, type, 1, rows, batch.query_heads, batch.dim);
   call.k = keys.k;
   call.v = keys.v;
-  std::uint16_t* const key_elements = memory.in(keys.elements);
+  if (way.eight_bits)
+    give_bytes(call, memory, batch, pieces, keys, wavejit_engine_target(engine), way.other_scales);
+  else
+    give_keys(call, memory.in(keys.elements), keys);
   if (!memory.good()) return std::unexpected(memory.good().error());
-  call.k.data = key_elements + keys.first_k;
-  call.v.data = key_elements + keys.first_v;
   call.lse = {.data = device_lse,
               .dtype = WAVEJIT_FP32,
               .reserved = 0,

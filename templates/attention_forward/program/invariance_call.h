@@ -17,6 +17,8 @@ namespace wavejit::attention_forward::program {
 struct Way {
   int splits = 1;
   KeyPlaces keys = {};
+  bool other_scales = false;  // of 8 bits: K's are twice what they are
+  bool eight_bits = false;    // of a batch whose keys and values 8 bits hold: bytes and scales in place of 16 bits
   std::optional<ListForm> lists = std::nullopt;  // of a batch that has lists; none: no lists
 };
 

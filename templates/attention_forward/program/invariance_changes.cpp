@@ -277,7 +277,9 @@ std::vector<RowsOf> all_whole(const Batch& batch) { return whole_of_share(batch,
 const std::vector<Dimension>& all_dimensions() {
   static const std::vector<Dimension> dimensions = [] {
     std::vector<Dimension> all = of_plain_calls();
+    std::vector<Dimension> cached = cache_dimensions(all);
     std::ranges::move(list_dimensions(), std::back_inserter(all));
+    std::ranges::move(cached, std::back_inserter(all));
     return all;
   }();
   return dimensions;

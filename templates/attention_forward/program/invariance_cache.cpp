@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/program/invariance_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+
+#include "templates/attention_forward/program/cache_formats.h"
+#include "tools/byte_float.h"
+
+namespace wavejit::attention_forward::program {
+namespace {
+
+using tools::ByteType;
+
+// Of e4m3 in the encoding that has fewer.
+constexpr float largest = 240;
+
+// A value that both encodings have: those without −0 have 0.
+std::uint16_t rounded(const Batch& batch, std::uint16_t half) {
+  const float value = std::clamp(tools::decode(batch.type, half), -largest, largest);
+  const ByteType type = batch.cache.e5m2 ? ByteType::e5m2 : ByteType::e4m3;
+  const float of_byte = tools::decode(type, tools::encode(type, value));
+  return tools::encode(batch.type, of_byte == 0 ? 0.0 : of_byte);
+}
+
+void scale(const Batch& batch, std::vector<std::uint16_t>& elements, std::span<const int> exponents) {
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const std::size_t head = i / static_cast<std::size_t>(batch.dim) % exponents.size();
+    elements[i] = tools::encode(batch.type, std::ldexp(tools::decode(batch.type, elements[i]), exponents[head]));
+  }
+}
+
+ByteType byte_type(wavejit_dtype format) { return *tools::byte_type_of(format); }
+
+}  // namespace
+
+void make_cached(Batch& batch) {
+  Draws draws(batch.number + 30);
+  batch.cache.e5m2 = batch.number % 2 != 0;
+  const bool scaled = batch.number % 3 != 0;
+  for (DrawnSequence& one : batch.sequences) {
+    for (std::vector<std::uint16_t>* elements : {&one.k, &one.v})
+      for (std::uint16_t& element : *elements) element = rounded(batch, element);
+    if (!scaled) continue;
+    CacheScales& exponents = batch.cache.scales.emplace_back();
+    for (std::int64_t head = 0; head < batch.kv_heads; ++head) {
+      exponents.k.push_back(static_cast<int>(draws.below(5)) - 2);
+      exponents.v.push_back(static_cast<int>(draws.below(5)) - 2);
+    }
+  }
+  const auto stored = std::make_shared<Batch>(batch);
+  for (DrawnSequence& one : stored->sequences) one.q = {};
+  for (std::size_t i = 0; i < batch.cache.scales.size(); ++i) {
+    scale(batch, batch.sequences[i].k, batch.cache.scales[i].k);
+    scale(batch, batch.sequences[i].v, batch.cache.scales[i].v);
+  }
+  batch.cache.stored = stored;
+}
+
+wavejit_dtype cache_format(const Batch& batch, const std::string& target) {
+  const bool fnuz = e4m3_of(target).ends_with("fnuz");
+  if (batch.cache.e5m2) return fnuz ? WAVEJIT_E5M2_FNUZ : WAVEJIT_E5M2;
+  return fnuz ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3;
+}
+
+std::vector<std::uint8_t> cache_bytes(const Batch& batch, wavejit_dtype format,
+                                      std::span<const std::uint16_t> elements) {
+  const ByteType type = byte_type(format);
+  std::vector<std::uint8_t> of_half(std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1, tools::nan_of(type));
+  for (unsigned byte = 0; byte <= std::numeric_limits<std::uint8_t>::max(); ++byte) {
+    const float value = tools::decode(type, static_cast<std::uint8_t>(byte));
+    if (std::isfinite(value)) of_half[tools::encode(batch.type, value)] = static_cast<std::uint8_t>(byte);
+  }
+  std::vector<std::uint8_t> bytes(elements.size());
+  std::ranges::transform(elements, bytes.begin(), [&](std::uint16_t half) { return of_half[half]; });
+  return bytes;
+}
+
+PieceScales scales_of(const Batch& batch, std::span<const RowsOf> pieces) {
+  PieceScales scales;
+  if (batch.cache.scales.empty()) return scales;
+  for (const RowsOf& piece : pieces) {
+    const CacheScales& of = batch.cache.scales[piece.sequence];
+    for (const int exponent : of.k) scales.k.push_back(std::ldexp(1.0F, exponent));
+    for (const int exponent : of.v) scales.v.push_back(std::ldexp(1.0F, exponent));
+  }
+  return scales;
+}
+
+std::string cache_text(const Batch& batch) {
+  return std::string(batch.cache.e5m2 ? "e5m2" : "e4m3") + (batch.cache.scales.empty() ? "" : ", scaled");
+}
+
+}  // namespace wavejit::attention_forward::program
