@@ -43,9 +43,15 @@ struct Kind<wavejit_attention_forward_arguments> {
   using A = wavejit_attention_forward_arguments;
   static constexpr const char* class_name = "AttentionForwardCall";
   static constexpr std::array tensors{
-      TensorField<A>{"q", &A::q},       TensorField<A>{"k", &A::k},         TensorField<A>{"v", &A::v},
-      TensorField<A>{"o", &A::o},       TensorField<A>{"lse", &A::lse},     TensorField<A>{"bias", &A::bias},
-      TensorField<A>{"sink", &A::sink}, TensorField<A>{"alibi", &A::alibi}, TensorField<A>{"k_scale", &A::k_scale},
+      TensorField<A>{"q", &A::q},
+      TensorField<A>{"k", &A::k},
+      TensorField<A>{"v", &A::v},
+      TensorField<A>{"o", &A::o},
+      TensorField<A>{"lse", &A::lse},
+      TensorField<A>{"bias", &A::bias},
+      TensorField<A>{"sink", &A::sink},
+      TensorField<A>{"alibi", &A::alibi},
+      TensorField<A>{"k_scale", &A::k_scale},
       TensorField<A>{"v_scale", &A::v_scale},
   };
   static constexpr std::array numbers{
@@ -205,9 +211,15 @@ struct Kind<wavejit_attention_latent_arguments> {
   using A = wavejit_attention_latent_arguments;
   static constexpr const char* class_name = "AttentionLatentCall";
   static constexpr std::array tensors{
-      TensorField<A>{"q", &A::q},       TensorField<A>{"q_rope", &A::q_rope},     TensorField<A>{"k", &A::k},
-      TensorField<A>{"o", &A::o},       TensorField<A>{"k_rope", &A::k_rope},     TensorField<A>{"lse", &A::lse},
-      TensorField<A>{"sink", &A::sink}, TensorField<A>{"second_k", &A::second_k},
+      TensorField<A>{"q", &A::q},
+      TensorField<A>{"q_rope", &A::q_rope},
+      TensorField<A>{"k", &A::k},
+      TensorField<A>{"o", &A::o},
+      TensorField<A>{"k_rope", &A::k_rope},
+      TensorField<A>{"lse", &A::lse},
+      TensorField<A>{"sink", &A::sink},
+      TensorField<A>{"second_k", &A::second_k},
+      TensorField<A>{"k_scale", &A::k_scale},
   };
   static constexpr std::array numbers{
       NumberField<A>{"scale", &A::scale},

@@ -383,6 +383,12 @@ class Engine:
             fp16 or bf16, all alike; (D, Dv) is (576, 512), (512, 512) or (320, 256), H from 1 to 128.
         q_rope [B, Sq, H, 64], k_rope [B, Sk, 1, 64]
             The columns behind V's, of queries or keys that have them apart.
+            k (and k_rope) may be e4m3 or e5m2 on gfx950, e4m3_fnuz or e5m2_fnuz on gfx942.
+        cache_dtype
+            "e4m3": 8-bit integers of k are the bits of e4m3; and so on.
+        k_scale
+            Of k of 8 bits: a number, or fp32 of one element or [B] as [B, 1] on the device. Keys and values count so many times what
+            their bits say.
         scale
             The model's: there is no default. 192 ** -0.5 for 128 + 64 dims before absorption.
         value_dim

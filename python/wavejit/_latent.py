@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _dtypes, _wavejit
 from ._arrays import DeviceArray
-from ._calls import BSHD, CHECK_LENGTHS, AttentionForwardCall, Call
+from ._calls import BSHD, CHECK_LENGTHS, AttentionForwardCall, Call, _cache_type
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -45,18 +45,20 @@ class AttentionLatentCall(AttentionForwardCall):
 
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, out: Any = None, *, scale: float, q_rope: Any = None, k_rope: Any = None,
                  indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_indices: Any = None, second_counts: Any = None, value_dim: int | None = None, causal: bool = False, causal_prefix: int | None = None, softcap: float | None = None, sinks: Any = None,
-                 lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None,
+                 k_scale: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None,
                  table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
-                 stream: object = None) -> None:
+                 cache_dtype: Any = None, stream: object = None) -> None:
         Call.__init__(self, engine, _wavejit.AttentionLatentCall(engine._open()), stream)  # type: ignore[arg-type]
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
         queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
         alike = (queries._dtype,)
-        keys = self._tensor("k", k, element, shape="[batch, length, 1, columns], in pages [pages, page size, 1, columns]", dimensions=(4,), accepted=alike)
-        for field, given in (("q_rope", q_rope), ("k_rope", k_rope)):
+        cache = _cache_type(k, element, cache_dtype, queries._dtype)
+        keys = self._tensor("k", k, cache, shape="[batch, length, 1, columns], in pages [pages, page size, 1, columns]", dimensions=(4,),
+                            accepted=(*alike, *_dtypes.EIGHT_BITS))
+        for field, given, of_field, accepted in (("q_rope", q_rope, element, alike), ("k_rope", k_rope, cache, (keys._dtype,))):
             if given is not None:
-                self._tensor(field, given, element, shape=BSHD, dimensions=(4,), accepted=alike)
+                self._tensor(field, given, of_field, shape=BSHD, dimensions=(4,), accepted=accepted)
         if out is None:
             out = _arrays.allocate(engine, (*queries.shape[:3], value_dim_of(queries.shape[3], q_rope is not None, value_dim)), queries._dtype)
         self._tensor("out", out, element, shape=BSHD, dimensions=(4,), output=True, accepted=alike)
@@ -67,7 +69,8 @@ class AttentionLatentCall(AttentionForwardCall):
                              max_key_length, max_total_keys)
         self._table(block_table, table_starts, sequences, told)
         self._key_lists(queries, indices, counts, slots)
-        self._second_list(queries, {"second_k": second_k}, second_indices, second_counts, 1, element, alike)
+        self._second_list(queries, {"second_k": second_k}, second_indices, second_counts, 1, cache, (keys._dtype,))
+        self._cache_scale("k_scale", k_scale)
         self._modifiers(queries, None, None, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
         self._mask(causal, None, causal_prefix)

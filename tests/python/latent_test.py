@@ -168,12 +168,47 @@ class OtherArgumentLists(Case):
         call = (ENGINE, self.q, pages, table, list(self.lengths), 512)
         with self.assertRaisesRegex(wavejit.InvalidArgument, "softmax_scale = None"):
             latent.flash_mla_with_kvcache(*call)
-        with self.assertRaisesRegex(wavejit.Unsupported, "is_fp8_kvcache"):
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "is_fp8_kvcache: k_cache says no type of 8 bits"):
             latent.flash_mla_with_kvcache(*call, softmax_scale=SCALE, is_fp8_kvcache=True)
+        rows = numpy.zeros((2, 64, 1, 656), numpy.uint8)
+        with self.assertRaisesRegex(wavejit.Unsupported, "rows of 656 bytes"):
+            latent.flash_mla_with_kvcache(ENGINE, self.q, rows, *call[3:], softmax_scale=SCALE, is_fp8_kvcache=True, cache_dtype="e4m3")
         with self.assertRaisesRegex(wavejit.Unsupported, "q_scale"):
             latent.mla_decode_fwd(ENGINE, self.q[:, 0], pages, None, [0, 1, 2], [0, 2, 3], [0, 1, 2], [36, 33], 1, page_size=64, sm_scale=SCALE, q_scale=1.0)
         with self.assertRaisesRegex(wavejit.InvalidArgument, "nhead_kv = 2"):
             latent.mla_decode_fwd(ENGINE, self.q[:, 0], pages, None, [0, 1, 2], [0, 2, 3], [0, 1, 2], [36, 33], 1, page_size=64, sm_scale=SCALE, nhead_kv=2)
+
+
+class EightBits(Case):
+    """What a byte says, times the scale, in the queries' type: the bits of the call on that."""
+
+    def setUp(self):
+        random = numpy.random.default_rng(8)
+        self.bytes = random.integers(0x20, 0x48, (3, 64, 1, LATENT + ROPE), numpy.uint8) | (random.integers(0, 2, (3, 64, 1, LATENT + ROPE), numpy.uint8) << 7)
+        self.wide = wavejit._dtypes.widened(self.bytes, wavejit._dtypes.E4M3)
+        self.q = halves(3, 1, 12, LATENT + ROPE)
+
+    def test_have_the_bits_of_the_widened_cache(self):
+        scales = numpy.array([0.5, 2, 1], numpy.float32)
+        out, lse = ENGINE.attention_latent(self.q, self.bytes, scale=SCALE, lse=True, cache_dtype="e4m3", k_scale=scales[:, None])
+        expected, expected_lse = ENGINE.attention_latent(self.q, (self.wide * scales[:, None, None, None]).astype(numpy.float16), scale=SCALE, lse=True)
+        self.same(out.numpy(), expected.numpy())
+        self.same(lse.numpy(), expected_lse.numpy())
+
+    def test_come_in_pages_with_the_words_of_flash_mla(self):
+        lengths = ([[2, 0], [1, 1], [0, 2]], [100, 64, 1], 512)
+        given = {"softmax_scale": SCALE}
+        out, lse = latent.flash_mla_with_kvcache(ENGINE, self.q, self.bytes, *lengths, is_fp8_kvcache=True, cache_dtype="e4m3", k_scale=4.0, **given)
+        expected, expected_lse = latent.flash_mla_with_kvcache(ENGINE, self.q, (self.wide * 4).astype(numpy.float16), *lengths, **given)
+        self.same(out.numpy(), expected.numpy())
+        self.same(lse.numpy(), expected_lse.numpy())
+
+    def test_refusals(self):
+        for pattern, words in (("k_scale.sizes", {"cache_dtype": "e4m3", "k_scale": [1.0, 2.0]}), ("k.dtype = 6|e4m3_fnuz", {"cache_dtype": "e4m3_fnuz"}),
+                               ("k_scale.data", {"k_scale": 1.0, "wide": True})):
+            with self.subTest(pattern), self.assertRaisesRegex(wavejit.Error, pattern):
+                keys = self.wide.astype(numpy.float16) if words.pop("wide", False) else self.bytes
+                ENGINE.attention_latent(self.q, keys, scale=SCALE, **words)
 
 
 class Refusals(Case):

@@ -113,8 +113,10 @@ def flash_mla_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, block_table: 
     (torch.Size([1, 1, 16, 512]), torch.Size([1, 16, 1]))
     """
     tensors_only({"q": q, "k_cache": k_cache})
+    if is_fp8_kvcache:
+        raise Unsupported("is_fp8_kvcache is given; accepted: False, or wavejit.latent.flash_mla_with_kvcache")
     return _in_words_of(FLASH_MLA, lambda: latent.flash_mla_with_kvcache(  # type: ignore[no-any-return]
-        _Tensors(), q, k_cache, block_table, cache_seqlens, head_dim_v, tile_scheduler_metadata, num_splits, softmax_scale, causal, is_fp8_kvcache, indices, attn_sink,
+        _Tensors(), q, k_cache, block_table, cache_seqlens, head_dim_v, tile_scheduler_metadata, num_splits, softmax_scale, causal, False, indices, attn_sink,
         extra_k_cache, extra_indices_in_kvcache, topk_length, extra_topk_length))
 
 

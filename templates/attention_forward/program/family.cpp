@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "templates/attention/program/cache_formats.h"
 #include "templates/attention_forward/program/array_call.h"
 #include "templates/attention_forward/program/attention_case.h"
-#include "templates/attention_forward/program/cache_formats.h"
 #include "templates/attention_forward/program/examined_list.h"
 #include "templates/attention_forward/program/invariance.h"
 #include "templates/attention_forward/program/key_list_invariance.h"
@@ -59,7 +59,7 @@ class AttentionForward : public tools::Family {
   std::vector<std::string> examined_for_time() const override { return timed_list(); }
   std::unique_ptr<tools::ArrayCall> make_call() const override { return make_array_call(); }
   std::string with_8_bit_cache(const std::string& descriptor, std::string_view target) const override {
-    return with_cache_of(target, descriptor);
+    return attention::program::with_cache_of(target, descriptor);
   }
   const tools::Tuning* tuning() const override { return &attention_tuning(); }
   const tools::Invariance* invariance() const override {

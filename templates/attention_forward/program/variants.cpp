@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention/program/cache_formats.h"
 #include "templates/attention_forward/kernel/modifier_fields.h"
-#include "templates/attention_forward/program/cache_formats.h"
 #include "templates/attention_forward/program/vocabulary.h"
 
 namespace wavejit::attention_forward::program {
@@ -174,7 +174,7 @@ class AttentionVariants final : public Variants {
 
   std::vector<std::string> peers() const override { return {"FlyDSL (2026-08-21)", "AITER (2026-08-22)"}; }
   std::vector<std::string> types() const override { return {"bf16", "fp16"}; }
-  std::string format_of(const std::string& target) const override { return e4m3_of(target); }
+  std::string format_of(const std::string& target) const override { return attention::program::e4m3_of(target); }
   std::vector<std::string> head_dims() const override { return {"64", "128", "192/128", "256"}; }
 
   std::string grid_descriptor() const override {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "templates/attention_forward/program/cache_formats.h"
+#include "templates/attention/program/cache_formats.h"
 #include "templates/attention_forward/program/latent_choice.h"
 #include "templates/attention_forward/program/variants.h"
 #include "templates/attention_forward/program/vocabulary.h"
@@ -213,7 +213,7 @@ std::string simulated_target(const Call& call) {
   std::vector<std::string> targets = tools::known_targets();
   std::ranges::reverse(targets);
   for (const std::string& target : targets)
-    if (call.cache.ends_with("fnuz") == e4m3_of(target).ends_with("fnuz")) return target;
+    if (call.cache.ends_with("fnuz") == attention::program::e4m3_of(target).ends_with("fnuz")) return target;
   return targets.front();
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "templates/attention/program/cache_formats.h"
 #include "templates/attention_latent/program/array_call.h"
 #include "templates/attention_latent/program/device_call.h"
 #include "templates/attention_latent/program/list_invariance.h"
@@ -178,6 +179,9 @@ class AttentionLatent : public Family {
     return std::make_unique<Described>(*std::move(experiment));
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
+  std::string with_8_bit_cache(const std::string& descriptor, std::string_view target) const override {
+    return attention::program::with_cache_of(target, descriptor);
+  }
   const Tuning* tuning() const override { return &latent_tuning(); }
   const Invariance* invariance() const override { return &invariance_with_lists(); }
 };

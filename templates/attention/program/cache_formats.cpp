@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/cache_formats.h"
+#include "templates/attention/program/cache_formats.h"
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 #include "targets/targets.h"
 #include "templates/attention/kernel/types.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 std::string e4m3_of(std::string_view target) {
   const targets::Target* found = targets::find_target(target);
@@ -24,4 +24,4 @@ std::string with_cache_of(std::string_view target, const std::string& descriptor
   return format.empty() || has_eight_bits ? descriptor : descriptor + " cache=" + format;
 }
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program
