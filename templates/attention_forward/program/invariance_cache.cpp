@@ -8,7 +8,7 @@
 #include <limits>
 #include <memory>
 
-#include "templates/attention_forward/program/cache_formats.h"
+#include "templates/attention/program/cache_formats.h"
 #include "tools/byte_float.h"
 
 namespace wavejit::attention_forward::program {
@@ -62,7 +62,7 @@ void make_cached(Batch& batch) {
 }
 
 wavejit_dtype cache_format(const Batch& batch, const std::string& target) {
-  const bool fnuz = e4m3_of(target).ends_with("fnuz");
+  const bool fnuz = attention::program::e4m3_of(target).ends_with("fnuz");
   if (batch.cache.e5m2) return fnuz ? WAVEJIT_E5M2_FNUZ : WAVEJIT_E5M2;
   return fnuz ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3;
 }
