@@ -48,8 +48,9 @@ A few workgroups are timed, and all are handed out.
 | times bf16 | cycles of bf16 over those of e4m3 |
 
 What keeps 8 bits from twice the speed: a tile of a wave is 576 cycles of matrix pipe, and 584 of the vector port beside them (32 exponentials of 8 cycles, 32 fused multiply-adds, 16 roundings of two weights, the maximum), which are no fewer
-than bf16 has. So the port and not the pipe sets the pace. The rest stands between clusters: of 1,743 cycles a tile and both waves of a SIMD 1,312 are the port's, about a hundred are lost at each of four barriers. Tried without gain: 0, 4, 12, 16 weights under the second
-product in place of 8 (455,000 to 466,000 cycles at 8,192 rows), other ladders, raised priority under both products; the generic kernel with 128 rows takes 625,000.
+than bf16 has. So the port and not the pipe sets the pace: it is busy for 83 % of the time. A tile is two clusters over three LDS buffers, and what does not fit under its products is computed behind the barrier, beside the partner's. A row is one sum:
+merging chunks of 1,024 keys took 20,000 of 225,000 cycles of a workgroup. The goal is 1.60. Tried without gain at 8,192 rows: four clusters a tile over two buffers 446,000; two clusters with all of a softmax before the barrier and merged chunks 451,000; one barrier a tile without a stagger, where one wave
+of a SIMD runs ahead and waits, 499,000; no raised priority 415,000; 4 or 6 weights under the second product in place of 8 414,500, and 14 538,600. A compute cluster is 728 cycles of a wave that issues one instruction at a time, and its port 656.
 
 Published for MI355X: 1.70 times bf16 by assembly (1 sequence of 75,600 rows and keys, 5 heads, no mask: 2,028 and 1,196 TFLOPS; AITER#3495).
 

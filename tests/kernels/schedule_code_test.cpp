@@ -255,6 +255,7 @@ class Expected {
     if (spec_.modifiers.has(Modifier::bias) && spec_.pipeline == Pipeline::dualwave) add("automatic wait");
     add("scalar branch");
   }
+  void add_act(const dualwave::Rest&) {}
   void add_act(const schedule::Rescale&) { add("vector branch"); }
   // At a row's end and at its beginning: branches that are not told from the walk's own, see events_in. The models and
   // the bits say that they are there.

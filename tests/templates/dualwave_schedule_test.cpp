@@ -25,7 +25,7 @@ constexpr std::array orders = {Order::usual, Order::fetch_last, Order::modify_fi
 template <typename Row, typename Act>
 concept Holds = requires(Row row, Act act) { row.acts.add(act); };
 static_assert(Holds<Memory, Fetch> && Holds<Memory, Read> && Holds<Memory, Modify> && Holds<Memory, Wait>);
-static_assert(!Holds<Compute, Fetch> && !Holds<Compute, Read> && !Holds<Compute, Modify> && !Holds<Compute, Wait>);
+static_assert(!Holds<Compute, Fetch> && !Holds<Compute, Read> && !Holds<Compute, Wait>);
 static_assert(Holds<Compute, Overlap> && Holds<Compute, LoadModifiers> && Holds<Compute, Rescale>);
 static_assert(!Holds<Memory, Overlap> && !Holds<Memory, LoadModifiers> && !Holds<Memory, Rescale>);
 

@@ -56,9 +56,9 @@ class Strand {
 };
 
 // Writes both along a ladder. Its rungs are `matrix` matrix instructions, each followed by operations of `vector`
-// slots. What does not fit on it comes at the end: nothing is lost, only late.
+// slots. What of `vector` does not fit on it is left.
 template <typename Ladder>
-void interleave(Strand& matrix, Strand& vector, const Ladder& ladder) {
+void interleave_what_fits(Strand& matrix, Strand& vector, const Ladder& ladder) {
   for (const auto& rung : ladder) {
     for (int index = 0; index < rung.matrix; ++index) {
       matrix.write(1);
@@ -66,6 +66,12 @@ void interleave(Strand& matrix, Strand& vector, const Ladder& ladder) {
     }
   }
   matrix.write_rest();
+}
+
+// The same, and what does not fit comes at the end: nothing is lost, only late.
+template <typename Ladder>
+void interleave(Strand& matrix, Strand& vector, const Ladder& ladder) {
+  interleave_what_fits(matrix, vector, ladder);
   vector.write_rest();
 }
 

@@ -220,6 +220,13 @@ void LineStream::begin_narrow_transposed(Value* lane_group, Value* first_dim) {
 }
 
 void LineStream::fetch(int buffer, Value* tile, const TilePages::Place& place) {
+  fill(lds_line_, buffer, tile, place);
+}
+void LineStream::fetch(Value* image, Value* tile, const TilePages::Place& place) {
+  fill(kernel_.ir().CreateAdd(lds_line_, image), 0, tile, place);
+}
+
+void LineStream::fill(Value* lds_line, int buffer, Value* tile, const TilePages::Place& place) {
   const bool in_page = tile_pages_.has_value();
   const language::Buffer from = in_page ? tile_pages_->rows(slice_, row_bytes_, place) : slice_.buffer;
   Value* tile_row = kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys));
@@ -228,7 +235,7 @@ void LineStream::fetch(int buffer, Value* tile, const TilePages::Place& place) {
   for (int line = 0; line < lines_of_piece(); line += waves_) {
     const std::vector<Value*> offsets = offsets_of_line(of_wave++);
     for (int piece = 0; piece < pieces_; ++piece)
-      lds_.fill(fill_region(buffer), from, dma_bytes, offsets[static_cast<std::size_t>(piece)], tile_offset, lds_line_,
+      lds_.fill(fill_region(buffer), from, dma_bytes, offsets[static_cast<std::size_t>(piece)], tile_offset, lds_line,
                 at(buffer).offset + line_offset(piece, line));
   }
 }
@@ -376,6 +383,16 @@ Value* LineStream::narrow_transposed(int buffer, int dim_block, int row_block) {
   return lds_.read_transposed_bytes(at(buffer).region, entered_transposed_[key], offset);
 }
 
+Value* LineStream::rows_start(Value* image) const { return kernel_.ir().CreateAdd(rows_start_, image); }
+
+language::OperandA LineStream::rows(Value* start, int row_block, int dim_block) {
+  const targets::WaveShape wave = language::wave_shape(kernel_);
+  const int blocks_per_piece = LdsPlan::piece_bytes / wave.fragment_bytes();
+  const int offset = at(0).offset + line_offset(dim_block / blocks_per_piece, 0) +
+                     (row_block * row_block_bytes()) + (dim_block % blocks_per_piece * wave.fragment_bytes());
+  return matrix_.operand_a(lds_.read(read_region(), dma_bytes, start, offset), language::KOrder::contiguous);
+}
+
 language::OperandA LineStream::transposed(int buffer, int dim_block, int row_block) {
   if (place_.permuted) {
     constexpr int blocks_per_piece = 2;
@@ -394,7 +411,7 @@ Value* LineStream::transposed_bytes(int buffer, int dim_block, int row_block) {
 }
 
 Value* LineStream::transposed_bytes(Value* start, int dim_block, int row_block) {
-  return transposed_bytes_at(language::Lds::any_region, start, at(0).offset, dim_block, row_block);
+  return transposed_bytes_at(read_region(), start, at(0).offset, dim_block, row_block);
 }
 
 // 32 rows are four slots, two a read.
@@ -413,8 +430,12 @@ Value* LineStream::transposed_start(Value* buffer) {
   return ir.CreateAdd(transposed_start_, ir.CreateMul(buffer, kernel_.constant(at(1).offset - at(0).offset)));
 }
 
+Value* LineStream::transposed_start_in(Value* image) const {
+  return kernel_.ir().CreateAdd(transposed_start_, image);
+}
+
 language::OperandA LineStream::transposed(Value* start, int dim_block, int row_block) {
-  return transposed_at(language::Lds::any_region, start, at(0).offset, dim_block, row_block);
+  return transposed_at(read_region(), start, at(0).offset, dim_block, row_block);
 }
 
 language::OperandA LineStream::transposed_at(int region, Value* start, int buffer_offset, int dim_block,

@@ -55,6 +55,8 @@ class LineStream final : public TileStream {
   // A tile on its way into a buffer, in transfers() DMA instructions of this wave. Keys in pages of whole tiles have a
   // `place`, which was looked up.
   void fetch(int buffer, language::Value* tile, const TilePages::Place& place = {});
+  // The same into the image that begins `image` bytes (uniform) behind the first buffer.
+  void fetch(language::Value* image, language::Value* tile, const TilePages::Place& place = {});
   int transfers() const { return lines_of_piece() / waves_ * pieces_; }
   // Where registers are short: a lane keeps one offset a line, and makes those of the pieces anew for each tile.
   void keep_few_offsets() { few_offsets_ = true; }
@@ -78,12 +80,17 @@ class LineStream final : public TileStream {
   language::Value* narrow_transposed(int buffer, int dim_block, int row_block);
 
   language::OperandA rows(int buffer, int row_block, int dim_block) override;
+  // Where a lane's reads by rows start in an image that begins `image` bytes behind the first buffer, and the reads.
+  language::Value* rows_start(language::Value* image) const;
+  language::OperandA rows(language::Value* start, int row_block, int dim_block);
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
   language::Value* transposed_bytes(int buffer, int dim_block, int row_block) override;
   language::Value* transposed_bytes(language::Value* start, int dim_block, int row_block);
   // The same from a buffer that is known at run time only: where a lane's reads start in it, and the reads. These wait
   // for every transfer that is in flight.
   language::Value* transposed_start(language::Value* buffer);
+  // The same of an image.
+  language::Value* transposed_start_in(language::Value* image) const;
   language::OperandA transposed(language::Value* start, int dim_block, int row_block);
 
  private:
@@ -98,7 +105,10 @@ class LineStream final : public TileStream {
   language::Value* slot_bit_of(language::Value* line) const;
   language::Value* unit_key_of(language::Value* line, language::Value* slot) const;
   language::Value* unit_of_lane() const;
+  // For reads from a buffer that is known at run time only.
+  int read_region() const { return place_.waited_for ? at(0).region : language::Lds::any_region; }
   int fill_region(int buffer) const { return place_.waited_for ? language::Lds::any_region : at(buffer).region; }
+  void fill(language::Value* lds_line, int buffer, language::Value* tile, const TilePages::Place& place);
   const Place::Buffer& at(int buffer) const { return place_.buffers[static_cast<std::size_t>(buffer)]; }
   int line_offset(int piece, int line) const;
   // The pieces' offsets of the wave's lines in turn.

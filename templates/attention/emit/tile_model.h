@@ -4,7 +4,7 @@
 //
 // Two ways of staging, as tiles.h has them:
 //
-//   BufferedTiles   LDS DMA into the other of two buffers. A fetch is counted; a wait retires the oldest. A buffer may
+//   BufferedTiles   LDS DMA into the other of two buffers, or the next of three. A fetch is counted; a wait retires the oldest. A buffer may
 //                   be read, and filled again, when all waves have come far enough
 //   WrittenTiles    loads into registers, written to the one buffer, which a barrier makes whole
 //
@@ -46,7 +46,8 @@ class BufferedTiles {
  public:
   // `groups_apart`: a second group of waves runs one cluster behind the first, so that a wave knows of the others what
   // they did up to two clusters before its own.
-  constexpr BufferedTiles(int tiles, bool groups_apart) : tiles_(tiles), groups_apart_(groups_apart) {}
+  constexpr BufferedTiles(int tiles, bool groups_apart, int buffers = 2)
+      : tiles_(tiles), groups_apart_(groups_apart), buffers_(buffers) {}
 
   // `tile`: that of the walk.
   constexpr std::string_view fetch(int now, int tile, const Fetch& fetch) {
@@ -105,7 +106,7 @@ class BufferedTiles {
 
   static constexpr std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
   static constexpr std::size_t of(Stream stream) { return stream == Stream::keys ? 0 : 1; }
-  constexpr Contents& buffer(Stream stream, int tile) { return contents_[of(stream)][index_of(tile) % 2]; }
+  constexpr Contents& buffer(Stream stream, int tile) { return contents_[of(stream)][index_of(tile % buffers_)]; }
   // The latest cluster that all waves, of either group, have left when some wave is in cluster `n`.
   constexpr int left_by_all(int n) const { return groups_apart_ ? std::max(n - 2, 0) : n - 1; }
   constexpr bool ready_in(const Batch& batch, int n) const {
@@ -114,10 +115,11 @@ class BufferedTiles {
 
   int tiles_;
   bool groups_apart_;
+  int buffers_;
   LookUps look_ups_;
   std::vector<Batch> batches_;  // in order; the first `retired_` have landed
   int retired_ = 0;
-  std::array<std::array<Contents, 2>, 2> contents_{};  // of each stream, tile t in buffer t mod 2
+  std::array<std::array<Contents, 3>, 2> contents_{};  // of each stream, tile t in buffer t mod their number
 };
 
 // ---- One buffer, through registers

@@ -18,12 +18,17 @@ int stream_dims(int dims, DataType type, const language::MatrixUnit& matrix) {
   return dims * bytes_of(type) / targets::bytes_of(matrix.element());
 }
 
-// LDS regions, one alias scope each: K0, V0, K1, V1.
+// LDS regions, one alias scope each: K0, V0, K1, V1. Of more buffers than two a tile's is known at run time only, and
+// the pipeline waits.
 LineStream::Place keys_in(const LdsPlan& plan) {
-  return {.line_bytes = plan.k_line_bytes, .buffers = {{{0, plan.k_offset(0)}, {2, plan.k_offset(1)}}}};
+  return {.line_bytes = plan.k_line_bytes,
+          .buffers = {{{0, plan.k_offset(0)}, {2, plan.k_offset(1)}}},
+          .waited_for = plan.buffers > 2};
 }
 LineStream::Place values_in(const LdsPlan& plan) {
-  return {.line_bytes = plan.v_line_bytes, .buffers = {{{1, plan.v_offset(0)}, {3, plan.v_offset(1)}}}};
+  return {.line_bytes = plan.v_line_bytes,
+          .buffers = {{{1, plan.v_offset(0)}, {3, plan.v_offset(1)}}},
+          .waited_for = plan.buffers > 2};
 }
 
 }  // namespace

@@ -49,10 +49,15 @@ struct LdsPlan {
   int merged_slots = 0;
   int merged_slot_bytes = 0;  // of all lanes
 
-  // Regions stand in the order K0, V0, K1, V1.
+  // Regions stand in the order K0, V0, K1, V1, …
   constexpr int k_offset(int buffer) const { return buffer * (k_tile_bytes + v_tile_bytes); }
   constexpr int v_offset(int buffer) const { return k_offset(buffer) + k_tile_bytes; }
-  constexpr int merged_offset() const { return k_offset(buffers); }
+  // Lanes find their places in it by xor.
+  static constexpr int merged_alignment = 256;
+  constexpr int merged_offset() const {
+    const int tiles = k_offset(buffers);
+    return merged_slots == 0 ? tiles : (tiles + merged_alignment - 1) / merged_alignment * merged_alignment;
+  }
   constexpr int total_bytes() const { return merged_offset() + (merged_slots * merged_slot_bytes); }
 };
 
@@ -69,7 +74,7 @@ constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& targe
   if (plan.layout == LdsLayout::lines) {
     constexpr int line = LdsPlan::piece_bytes * LdsPlan::lines_per_piece;
     // What is widened or packed waits in registers, and more workgroups have room.
-    plan.buffers = !shape.through_registers() || shape.two_buffers ? 2 : 1;
+    plan.buffers = shape.three_buffers ? 3 : !shape.through_registers() || shape.two_buffers ? 2 : 1;
     plan.k_line_bytes = line + 16;
     // Of vectorised pages half a turn of the banks. Of bytes eight rows are read together, four lines of either lane
     // group with two slots each.

@@ -124,6 +124,8 @@ struct TileShape {
   bool scattered = false;
   // DMA neither widens nor turns.
   constexpr bool through_registers() const { return cache != CacheType::as_queries || scattered; }
+  // Of LDS DMA, in place of two.
+  bool three_buffers = false;
   // K and V of a tile are waited for one after the other, and fetched so: a tile of one or the other is always on its
   // way.
   bool apart = false;

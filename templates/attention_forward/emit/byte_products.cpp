@@ -27,6 +27,13 @@ ByteOperand ByteProducts::keys(TileStream& stream, int buffer, int step) const {
                          KOrder::contiguous);
 }
 
+ByteOperand ByteProducts::keys(LineStream& stream, Value* start, int step) const {
+  const int fragment = step / 2 * ByteMatrix::fragments;
+  const int block = step % 2;
+  return matrix_.operand(stream.rows(start, block, fragment).value, stream.rows(start, block, fragment + 1).value,
+                         KOrder::contiguous);
+}
+
 void ByteProducts::multiply_keys(const ByteOperand& keys, const std::vector<ByteOperand>& query,
                                  std::vector<Accumulator>& scores, int step) const {
   Accumulator& sum = scores[static_cast<std::size_t>(step % 2)];

@@ -25,6 +25,8 @@ class ByteProducts {
   // Operands of a K tile: both blocks of 32 keys for each 64 dims.
   int key_steps() const { return 2 * spec_.head_dim_qk / language::ByteMatrix::k_block; }
   language::ByteOperand keys(TileStream& stream, int buffer, int step) const;
+  // From an image that is known at run time only (LineStream::rows_start).
+  language::ByteOperand keys(LineStream& stream, language::Value* start, int step) const;
   void multiply_keys(const language::ByteOperand& keys, const std::vector<language::ByteOperand>& query,
                      std::vector<language::Accumulator>& scores, int step) const;
 

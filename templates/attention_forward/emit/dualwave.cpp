@@ -67,7 +67,9 @@ class Walker {
         schedule_(schedule_in(order_of(spec))),
         tile_softmax_(kernel, softmax_, matrix_, spec.narrow_queries ? ladder_.weighed_bytes : ladder_.weighed,
                       ladder_.by_cycles ? cycle_slots : OperationSlots{}) {
-    if (spec.narrow_queries) bytes_.emplace(kernel, spec);
+    if (!spec.narrow_queries) return;
+    bytes_.emplace(kernel, spec);
+    for (int buffer = 0; buffer < plan.buffers; ++buffer) images_.push_back(kernel.constant(plan.k_offset(buffer)));
   }
 
   void emit() {
@@ -128,9 +130,11 @@ class Walker {
     std::vector<Accumulator> scores;
     Values modifiers;  // what those of the scores read from memory, on its way
     std::vector<OperandB> packed;
-    std::vector<language::ByteOperand> read_bytes;
+    std::vector<language::ByteOperand> key_bytes;
+    std::vector<language::ByteOperand> value_bytes;
     language::ByteOperand packed_bytes;
     Growth growth;
+    Strand rest;  // of a softmax: what is left for behind the barrier
   };
   // Where the walk is: at tile t, and its buffer.
   struct Place {
@@ -146,6 +150,10 @@ class Walker {
       query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
     }
     // t is one less.
+    if (bytes_) {
+      state.images = {images_.back(), images_[0], images_[1]};
+      make_read_starts(state, 1);
+    }
     state.places.insert(state.places.begin(), TilePages::Place{});
     if (spec_.block_lists) state.entries.insert(state.entries.begin(), nullptr);
     // From here on the second group is one barrier short: it runs one cluster behind.
@@ -213,6 +221,7 @@ class Walker {
     State end = state_of(values);
     last_buffer_ = ir.CreateZExt(one_more, kernel_.i32());
     walk(schedule_.drain, end, walk_.last(), 0);
+    end.images.clear();  // another tile starts where the first one did
     return end;
   }
 
@@ -242,6 +251,7 @@ class Walker {
 
   void take(const Compute& cluster, State& state, const Place& place) {
     for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each, state, place); }, act);
+    if (bytes_) make_read_starts(state, 2);
   }
 
   // Of tile t + `ahead`.
@@ -272,6 +282,13 @@ class Walker {
     Value* wanted = walk_.tile_at(stop(state, place, fetch.tile.ahead, fetch.may_be_past_the_end));
     const TilePages::Place found =
         spec_.paged ? state.places[static_cast<std::size_t>(fetch.tile.ahead)] : TilePages::Place{};
+    if (bytes_) {
+      // In the start tile t is 0.
+      const auto ahead = static_cast<std::size_t>(fetch.tile.ahead) % images_.size();
+      LineStream& stream = fetch.tile.stream == Stream::keys ? tiles_.keys() : tiles_.values();
+      stream.fetch(state.images.empty() ? images_[ahead] : state.images[ahead], wanted, found);
+      return;
+    }
     const int into = (place.buffer + fetch.tile.ahead) % 2;
     if (tiles_.narrow_keys() != nullptr) {
       fetch_narrow(fetch, into, wanted, found, state, place);
@@ -304,7 +321,11 @@ class Walker {
                                     spec_.paged ? state.places[at] : TilePages::Place{});
   }
 
-  void perform(const Read& read, State& /*state*/, const Place& place) {
+  void perform(const Read& read, State& state, const Place& place) {
+    if (bytes_) {
+      read_bytes(read.tile, state.read_starts[read.tile.stream == Stream::keys ? 0 : 1]);
+      return;
+    }
     const int buffer = (place.buffer + read.tile.ahead) % 2;
     if (read.tile.stream == Stream::keys) {
       read_keys(buffer);
@@ -337,20 +358,17 @@ class Walker {
   // K(t + 3), fetched behind it.
   void fetch_query(Value* tile) {
     second_->fetch(tile);
-    waits_past_query_ = 2;
+    // Of three buffers: the next one is for what was fetched before it, the one after that for what was fetched with it.
+    waits_past_query_ = bytes_ ? 1 : 2;
   }
 
   // In the order in which the products take them: see scores() and output().
   void read_keys(int buffer) {
-    if (bytes_)
-      return read_bytes(bytes_->key_steps(), [&](int step) { return bytes_->keys(tiles_.keys(), buffer, step); });
     hand_.read.clear();
     for (int dims = 0; dims < spec_.head_dim_qk / wave_.fragment_k(); ++dims)
       for (int keys = 0; keys < 2; ++keys) hand_.read.push_back(tiles_.keys().rows(buffer, keys, dims));
   }
   void read_values(int buffer) {
-    if (bytes_)
-      return read_bytes(bytes_->value_steps(), [&](int step) { return bytes_->values(tiles_.values(), buffer, step); });
     hand_.read.clear();
     for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
       for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims)
@@ -359,18 +377,29 @@ class Walker {
 
   void read_last_values() {
     Value* from = tiles_.values().transposed_start(last_buffer_);
-    if (bytes_)
-      return read_bytes(bytes_->value_steps(), [&](int step) { return bytes_->values(tiles_.values(), from, step); });
     hand_.read.clear();
     for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
       for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims)
         hand_.read.push_back(tiles_.values().transposed(from, dims, keys));
   }
 
-  template <typename ReadStep>
-  void read_bytes(int steps, const ReadStep& read) {
-    hand_.read_bytes.clear();
-    for (int step = 0; step < steps; ++step) hand_.read_bytes.push_back(read(step));
+  // Of the next memory cluster where the walk is `ahead` − 1 tiles further then: in it the partner has the vector unit.
+  void make_read_starts(State& state, std::size_t ahead) {
+    const auto image = [&](std::size_t tile) { return state.images[tile % images_.size()]; };
+    state.read_starts = {tiles_.keys().rows_start(image(ahead)), tiles_.values().transposed_start_in(image(ahead - 1))};
+    language::pin(kernel_, state.read_starts);
+  }
+
+  void read_bytes(const Tile& tile, Value* start) {
+    if (tile.stream == Stream::keys) {
+      hand_.key_bytes.clear();
+      for (int step = 0; step < bytes_->key_steps(); ++step)
+        hand_.key_bytes.push_back(bytes_->keys(tiles_.keys(), start, step));
+    } else {
+      hand_.value_bytes.clear();
+      for (int step = 0; step < bytes_->value_steps(); ++step)
+        hand_.value_bytes.push_back(bytes_->values(tiles_.values(), start, step));
+    }
   }
 
   void perform(const Overlap& overlap, State& state, const Place& /*place*/) {
@@ -395,17 +424,27 @@ class Walker {
     if (overlap.product != Product::none) {
       const Shadow& shadow = overlap.softmax == Softmax::begin ? ladder_.begin : ladder_.finish;
       vector.write(shadow.lead);
-      language::interleave(matrix, vector,
+      language::interleave_what_fits(matrix, vector,
                            bytes_                   ? shadow.rungs_bytes
                            : spec_.head_dim_v == 64 ? shadow.rungs_64
                                                     : shadow.rungs_128);
     }
-    vector.write_rest();
+    // The partner begins meanwhile.
+    if (bytes_ && overlap.softmax == Softmax::begin) {
+      hand_.rest = std::move(vector);
+    } else {
+      vector.write_rest();
+    }
     if (widened != nullptr) {
       widened->loaded.clear();
       language::pin(kernel_, widened->units);
     }
     pin(overlap, state);
+  }
+  // What began in the shadow of products and did not fit.
+  void perform(const Rest& /*rest*/, State& state, const Place& /*place*/) {
+    hand_.rest.write_rest();
+    pin_begun(state);
   }
 
   void perform(const LoadModifiers& load, State& state, const Place& place) {
@@ -415,6 +454,7 @@ class Walker {
   // Chunks have an even number of tiles. Without a window or lists the first tile walked begins one, so that in half
   // of the copies of `steady` none begins. In the drain nobody knows.
   bool may_begin_chunk(const Place& place, int ahead) const {
+    if (!spec_.has_chunks()) return false;
     return spec_.mask == Mask::window || spec_.block_lists || last_buffer_ != nullptr ||
            (place.buffer + ahead) % 2 == 0;
   }
@@ -453,10 +493,14 @@ class Walker {
         made.insert(made.end(), state.softmax.sums.begin(), state.softmax.sums.end());
       }
     }
-    if (overlap.softmax == Softmax::begin) {
-      made.insert(made.end(), state.weights.values.begin(), state.weights.values.end());
-      made.push_back(state.softmax.maximum);
-    }
+    // Else a wait for the product behind the barrier.
+    if (bytes_ && overlap.product == Product::output) made.push_back(state.softmax.sums[0]);
+    language::pin(kernel_, made);
+    if (overlap.softmax == Softmax::begin && !bytes_) pin_begun(state);
+  }
+  void pin_begun(const State& state) {
+    Values made = state.weights.values;
+    made.push_back(state.softmax.maximum);
     language::pin(kernel_, made);
   }
 
@@ -467,7 +511,7 @@ class Walker {
     if (bytes_) {
       for (int step = 0; step < bytes_->key_steps(); ++step)
         strand.add([this, step] {
-          bytes_->multiply_keys(hand_.read_bytes[static_cast<std::size_t>(step)], query_bytes_, hand_.scores, step);
+          bytes_->multiply_keys(hand_.key_bytes[static_cast<std::size_t>(step)], query_bytes_, hand_.scores, step);
         });
       return strand;
     }
@@ -488,7 +532,7 @@ class Walker {
     for (std::size_t step = 0; step < state.outputs.size(); ++step) {
       strand.add([this, step, sums, &state] {
         Accumulator& output = state.outputs[step];
-        output = bytes_->matrix().mma(hand_.read_bytes[step], hand_.packed_bytes, output);
+        output = bytes_->matrix().mma(hand_.value_bytes[step], hand_.packed_bytes, output);
         if (step + 1 != state.outputs.size()) return;
         Value* sum = bytes_->matrix().of_columns(*sums);
         state.softmax.sums[0] = softmax_.accumulated(state.softmax.sums[0], sum);
@@ -536,6 +580,7 @@ class Walker {
   std::vector<OperandB> query_;
   std::optional<ByteProducts> bytes_;  // of Q, K and V in 8 bits
   std::vector<language::ByteOperand> query_bytes_;
+  Values images_;  // where its buffers begin
   Hand hand_;
   const SecondQuery* second_ = nullptr;  // of paired tiles
   bool fetches_query_ = false;           // behind the next cluster

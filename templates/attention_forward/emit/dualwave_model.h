@@ -28,17 +28,19 @@ using schedule::no_tile;
 struct RowState {
   std::string_view row;
   int tile = 0;
-  std::array<BufferState, 2> keys;  // tile t in buffer t mod 2
-  std::array<BufferState, 2> values;
+  std::array<BufferState, 3> keys;  // tile t in buffer t mod their number
+  std::array<BufferState, 3> values;
   int fetches_in_flight = 0;
 };
 
 class Model {
  public:
   constexpr Model(int tiles, bool stagger, const schedule::Chunks& chunks = {})
-      : tiles_(tiles), chunks_(chunks, tiles), staged_(tiles, stagger) {}
+      : tiles_(tiles), stagger_(stagger), chunks_(chunks, tiles), staged_(tiles, stagger) {}
 
   constexpr schedule::Fault run(const Schedule& schedule) {
+    staged_ = schedule::BufferedTiles(tiles_, stagger_, schedule.buffers);
+    buffers_ = static_cast<std::size_t>(schedule.buffers);
     schedule::for_each_row(schedule, tiles_, [&](const Cluster& cluster, int tile) {
       if (fault_) return;
       row_ = name_of(cluster);
@@ -77,8 +79,11 @@ class Model {
   constexpr void perform(const LookUp& look) { right(staged_.look_up(now_, tile_, look)); }
   constexpr void perform(const Read& read) {
     right(staged_.read(now_, tile_, read.tile));
-    require(!read_, "reads over fragments that are still needed");
-    read_ = read.tile;
+    std::optional<Tile>& into = fragments(read.tile.stream);
+    require(!into, "reads over fragments that are still needed");
+    // Two buffers are of kernels whose registers hold one tile.
+    require(buffers_ > 2 || (!keys_read_ && !values_read_), "reads over fragments that are still needed");
+    into = read.tile;
   }
 
   constexpr void perform(const Modify& modify) {
@@ -99,11 +104,13 @@ class Model {
   constexpr void take(const Compute& cluster) {
     for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each); }, act);
     for (const ComputeAct& act : cluster.behind) {
-      require(std::holds_alternative<Rescale>(act) || std::holds_alternative<EndPart>(act),
+      require(std::holds_alternative<Rescale>(act) || std::holds_alternative<EndPart>(act) ||
+                  std::holds_alternative<Rest>(act),
               "does more behind its barrier than a wave does for itself");
       std::visit([&](const auto& each) { perform(each); }, act);
     }
-    require(!read_, "leaves fragments that were read");
+    require(!keys_read_ && !values_read_, "leaves fragments that were read");
+    require(!rest_, "leaves operations of a softmax");
     require(!grown_ || tile_ < 0, "leaves O and l on the old maximum");
     grown_ = false;
   }
@@ -115,11 +122,11 @@ class Model {
       finished_ = tile_;
     }
     if (overlap.product == Product::output) {
-      require(read_ && read_->stream == Stream::values && read_->ahead == 0, "multiplies other values");
+      require(values_read_ && values_read_->ahead == 0, "multiplies other values");
       require(finished_ == tile_ && outputs_ == tile_, "weights are not packed, or O is not at this tile");
       right(chunks_.output(tile_));
       outputs_ = tile_ + 1;
-      read_.reset();
+      values_read_.reset();
     }
     if (overlap.softmax == Softmax::begin) {
       require(modified_ == tile_ + 1 && begun_ == tile_, "begins without modified scores");
@@ -127,12 +134,13 @@ class Model {
       require(outputs_ == tile_ + 1 && finished_ == tile_, "begins before O and l hold the tile before");
       begun_ = tile_ + 1;
       grown_ = true;
+      rest_ = buffers_ > 2;
     }
     if (overlap.product == Product::scores) {
-      require(read_ && read_->stream == Stream::keys && read_->ahead == 1, "multiplies other keys");
+      require(keys_read_ && keys_read_->ahead == 1, "multiplies other keys");
       require(scores_ == tile_ && begun_ == tile_, "scores of the tile before are still needed");
       scores_ = tile_ + 1;
-      read_.reset();
+      keys_read_.reset();
     }
   }
 
@@ -142,6 +150,11 @@ class Model {
   constexpr void perform(const LoadModifiers& load) {
     require(!modifiers_, "reads modifiers over those that are still needed");
     modifiers_ = tile_ + load.ahead;
+  }
+
+  constexpr void perform(const Rest&) {
+    require(rest_, "has no operations of a softmax left");
+    rest_ = false;
   }
 
   constexpr void perform(const Rescale&) {
@@ -158,9 +171,13 @@ class Model {
     if (chunks_.begins_at(tile_)) now_ += 2;
   }
 
+  constexpr std::optional<Tile>& fragments(Stream stream) {
+    return stream == Stream::keys ? keys_read_ : values_read_;
+  }
+
   constexpr void keep_state() {
     RowState state{.row = row_, .tile = tile_, .keys = {}, .values = {}, .fetches_in_flight = staged_.in_flight()};
-    for (std::size_t each = 0; each < 2; ++each) {
+    for (std::size_t each = 0; each < buffers_; ++each) {
       state.keys[each] = staged_.state(now_, Stream::keys, each);
       state.values[each] = staged_.state(now_, Stream::values, each);
     }
@@ -168,6 +185,8 @@ class Model {
   }
 
   int tiles_;
+  bool stagger_;
+  std::size_t buffers_ = 2;
   schedule::ChunkModel chunks_;
   schedule::BufferedTiles staged_;
   schedule::Fault fault_;
@@ -177,7 +196,10 @@ class Model {
   int tile_ = 0;
   bool first_act_ = false;  // of a memory row
   bool waited_ = false;
-  std::optional<Tile> read_;
+  // Fragments in registers.
+  std::optional<Tile> keys_read_;
+  std::optional<Tile> values_read_;
+  bool rest_ = false;  // of three buffers: what a softmax began is not all written
   std::optional<int> modifiers_;  // of which tile's scores they are on their way
   // The arithmetic: the last tile that has come so far.
   int scores_ = -1;

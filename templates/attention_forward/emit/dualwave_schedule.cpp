@@ -35,6 +35,26 @@ constexpr Schedule usual = {
               Compute{"output", {Overlap{Product::output}}, true}},
 };
 
+constexpr Schedule bytes = {
+    .start = {Memory{"fill",
+                     {LookUp{0}, LookUp{1}, LookUp{2}, Fetch{keys(0)}, Fetch{values(0)}, Fetch{keys(1), true}, Wait{2}}}},
+    // t = −1.
+    .prologue = {Memory{"tiles", {LookUp{4}, Fetch{keys(3), true}, Fetch{values(2), true}, Read{keys(1)}, Wait{2}}},
+                 Compute{"products",
+                         {Overlap{Product::scores}, LoadModifiers{1}, Modify{1}, Overlap{.softmax = Softmax::begin}},
+                         true,
+                         {Rest{}}}},
+    .steady = {Memory{"tiles",
+                      {LookUp{4}, Fetch{keys(3), true}, Fetch{values(2), true}, Read{keys(1)}, Read{values(0)},
+                       Wait{2}}},
+               Compute{"products",
+                       {Overlap{Product::scores, Softmax::finish}, LoadModifiers{1}, Modify{1}, Overlap{Product::output, Softmax::begin}},
+                       true,
+                       {Rest{}, Rescale{}}}},
+    .drain = {Memory{"values", {Read{values(0)}, Wait{0}}},
+              Compute{"output", {Overlap{.softmax = Softmax::finish}, Overlap{Product::output}}, true}},
+    .buffers = 3};
+
 // The same rows with the acts of their memory clusters in another order. The start has one order only.
 template <typename... Acts>
 constexpr Schedule reordered(Schedule schedule) {
@@ -72,6 +92,7 @@ template <const Schedule& table>
 constexpr bool right = right_in_one_chunk<table> && right_in_chunks<table, 2, 0> && right_in_chunks<table, 2, 1> &&
                        right_in_chunks<table, 3, 0> && right_in_chunks<table, 3, 2>;
 static_assert(right<usual>);
+static_assert(right_in_one_chunk<bytes>);
 static_assert(right<fetch_last>);
 static_assert(right<modify_first>);
 static_assert(right<modify_first_fetch_last>);
@@ -79,6 +100,7 @@ static_assert(right<modify_first_fetch_last>);
 }  // namespace
 
 Order order_of(const ForwardKernel& spec) {
+  if (spec.narrow_queries) return Order::bytes;
   const Ladder* ladder = find_ladder(Pipeline::dualwave, spec.ladder);
   const bool fetch_last = ladder != nullptr && ladder->fetch_last;
   if (registers_are_short(spec)) return fetch_last ? Order::modify_first_fetch_last : Order::modify_first;
@@ -93,6 +115,8 @@ const Schedule& schedule_in(Order order) {
       return modify_first;
     case Order::modify_first_fetch_last:
       return modify_first_fetch_last;
+    case Order::bytes:
+      return bytes;
     case Order::usual:
       break;
   }

@@ -16,6 +16,11 @@
 //
 // Any T ≥ 1: start, prologue and drain need no other tile than 0.
 //
+// Q, K and V in 8 bits are read in half as many registers, so that keys and values of a step stand in them together: two
+// clusters a tile over three buffers. K(t + 3) and V(t + 2) are fetched where K(t + 1) and V(t) are read, into the
+// buffers that the cluster before the last one read, and awaited in the next memory cluster, one before they are read.
+// What of a softmax does not fit under its products comes behind the barrier, beside the partner's (Rest).
+//
 // Why two buffers and these waits are enough, however far a wave runs ahead. Let a wave be in its cluster n. The
 // barrier that it passed last was passed by every wave of its own group at the end of its cluster n − 1, and by the
 // waves of the other group at the end of n − 2 or of n. So:
@@ -88,11 +93,13 @@ struct Overlap {
   Product product = Product::none;
   Softmax softmax = Softmax::none;
 };
-using ComputeAct = std::variant<Overlap, LoadModifiers, Rescale, EndPart>;
+// The operations of a softmax that its ladder did not place.
+struct Rest {};
+using ComputeAct = std::variant<Overlap, LoadModifiers, Modify, Rescale, EndPart, Rest>;
 
 struct Compute {
   std::string_view name;
-  schedule::List<ComputeAct, 2> acts;
+  schedule::List<ComputeAct, 4> acts;
   // The computing wave issues before its partner: raised before the barrier that opens the cluster, lowered behind the
   // one that closes it. The pipe stands still from the last product of one wave to the first of its partner, and every
   // instruction there is lost.
@@ -112,6 +119,8 @@ struct Schedule {
   schedule::List<Cluster, 4> prologue;
   schedule::List<Cluster, 4> steady;
   schedule::List<Cluster, 4> drain;
+  // In LDS of each stream, tile t in buffer t mod their number.
+  int buffers = 2;
 };
 
 // Orders that kernels have: of a memory cluster's acts.
@@ -120,6 +129,7 @@ enum class Order : std::uint8_t {
   fetch_last,               // a ladder's wish: DMA behind the LDS reads
   modify_first,             // scores are modified before values are read: registers are short
   modify_first_fetch_last,  // both
+  bytes,                    // two clusters a tile over three buffers: of Q, K and V in 8 bits
 };
 Order order_of(const ForwardKernel& spec);
 const Schedule& schedule_in(Order order);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/dualwave_state.h"
 
+#include <algorithm>
+
 namespace wavejit::attention_forward::dualwave {
 
 using attention::TilePages;
@@ -21,6 +23,8 @@ Values to_values(const State& state) {
     values.insert(values.end(), stream->loaded.begin(), stream->loaded.end());
     values.insert(values.end(), stream->units.begin(), stream->units.end());
   }
+  values.insert(values.end(), state.images.begin(), state.images.end());
+  values.insert(values.end(), state.read_starts.begin(), state.read_starts.end());
   return values;
 }
 
@@ -38,11 +42,14 @@ State from_values(State like, const Values& values) {
     for (Value*& dwords : stream->loaded) dwords = *next++;
     for (Value*& dwords : stream->units) dwords = *next++;
   }
+  for (Value*& image : like.images) image = *next++;
+  for (Value*& start : like.read_starts) start = *next++;
   return like;
 }
 
 void to_next_tile(State& state) {
   if (!state.entries.empty()) state.entries.erase(state.entries.begin());
+  if (!state.images.empty()) std::ranges::rotate(state.images, state.images.begin() + 1);
   if (state.places.size() <= 1) return;
   state.places.erase(state.places.begin());
   state.places.front() = {};

@@ -133,6 +133,7 @@ MergedRows::Blocks MergedRows::blocks_of(Half half) const {
 }
 
 void MergedRows::end_part(const Stop& tile, const Stop& next, SoftmaxState& state, Values& carried) const {
+  if (is_one_chunk()) return;
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* ends = walk_.exists_and_begins_chunk(next);
   Values values = {state.maximum};
@@ -155,6 +156,7 @@ void MergedRows::end_part(const Stop& tile, const Stop& next, SoftmaxState& stat
 
 void MergedRows::merge(Half half, bool apart, const Stop& tile, SoftmaxState& state, std::span<Accumulator> outputs,
                        Values& carried) const {
+  if (is_one_chunk()) return;
   Values values(state.sums.begin(), state.sums.end());
   for (const Accumulator& output : outputs) values.push_back(output.value);
   values.insert(values.end(), carried.begin(), carried.end());
@@ -181,6 +183,7 @@ void MergedRows::merge(Half half, bool apart, const Stop& tile, SoftmaxState& st
 
 void MergedRows::end_chunk(const Stop& tile, SoftmaxState& state, std::span<Accumulator> outputs,
                            Values& carried) const {
+  if (is_one_chunk()) return;
   Values values = {state.maximum};
   values.insert(values.end(), state.sums.begin(), state.sums.end());
   for (const Accumulator& output : outputs) values.push_back(output.value);
@@ -301,6 +304,7 @@ void MergedRows::absorb(Half half, bool apart, const Stop& tile, Value* maximum,
 std::optional<PartStatistics> MergedRows::finish(const SoftmaxState& state, std::span<Accumulator> outputs,
                                                  const Values& carried) const {
   Value* sum = softmax_.row_sum(state);
+  if (is_one_chunk()) return PartStatistics{.maximum = state.maximum, .sum = sum};
   if (plan_.place == MergedRowsPlan::Place::workspace) {
     store_part(Half::both, walk_.last_chunk(), state.maximum, sum, outputs);
     return std::nullopt;

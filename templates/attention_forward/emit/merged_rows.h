@@ -62,6 +62,7 @@ class MergedRows {
     std::size_t end;
   };
 
+  bool is_one_chunk() const { return plan_.place == MergedRowsPlan::Place::nowhere; }
   bool in_memory() const { return plan_.place == MergedRowsPlan::Place::memory; }
   // What one block of code sees of R in memory.
   class Memory;

@@ -18,6 +18,7 @@ constexpr TileShape tile_shape(const ForwardKernel& spec, const targets::Target&
           .layout = spec.key_layout(),
           .two_buffers = spec.pipeline == Pipeline::dualwave,
           .scattered = spec.trans_k || spec.trans_v,
+          .three_buffers = spec.pipeline == Pipeline::dualwave && spec.narrow_queries,
           // Workgroups of a few rows whose lists differ live on what memory delivers.
           .apart = spec.block_lists && !spec.paged && spec.pipeline == Pipeline::generic};
 }

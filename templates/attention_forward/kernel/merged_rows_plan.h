@@ -14,8 +14,8 @@ namespace wavejit::attention_forward {
 // In memory R is slots of 16 bytes a lane: one of statistics (m, l, the maximum put aside, and nothing), then O, four
 // dims each. The first of them stand in LDS as far as tiles leave room, the rest in private memory.
 struct MergedRowsPlan {
-  // workspace: kernels that split keys leave each part there.
-  enum class Place : std::uint8_t { registers, memory, workspace };
+  // workspace: kernels that split keys leave each part there. nowhere: a row is one chunk.
+  enum class Place : std::uint8_t { registers, memory, workspace, nowhere };
   static constexpr int slot_bytes = 16;
 
   Place place = Place::memory;
@@ -24,6 +24,7 @@ struct MergedRowsPlan {
 };
 
 constexpr MergedRowsPlan merged_rows_plan(const ForwardKernel& spec, int vgpr_budget, const LdsPlan& lds) {
+  if (!spec.has_chunks()) return {.place = MergedRowsPlan::Place::nowhere};
   if (spec.split_keys != 0) return {.place = MergedRowsPlan::Place::workspace};
   // Half the dims, m, l and one maximum more. Of 64 dims that leaves two waves a SIMD what they need. Where another
   // workgroup works meanwhile, private memory is as fast, and a row of one chunk has nothing to begin with.
