@@ -219,9 +219,7 @@ void LineStream::begin_narrow_transposed(Value* lane_group, Value* first_dim) {
   transposed_start_ = ir.CreateXor(transposed_start_, ir.CreateAnd(first_dim, kernel_.constant(slot_bytes - 1)));
 }
 
-void LineStream::fetch(int buffer, Value* tile, const TilePages::Place& place) {
-  fill(lds_line_, buffer, tile, place);
-}
+void LineStream::fetch(int buffer, Value* tile, const TilePages::Place& place) { fill(lds_line_, buffer, tile, place); }
 void LineStream::fetch(Value* image, Value* tile, const TilePages::Place& place) {
   fill(kernel_.ir().CreateAdd(lds_line_, image), 0, tile, place);
 }
@@ -388,8 +386,8 @@ Value* LineStream::rows_start(Value* image) const { return kernel_.ir().CreateAd
 language::OperandA LineStream::rows(Value* start, int row_block, int dim_block) {
   const targets::WaveShape wave = language::wave_shape(kernel_);
   const int blocks_per_piece = LdsPlan::piece_bytes / wave.fragment_bytes();
-  const int offset = at(0).offset + line_offset(dim_block / blocks_per_piece, 0) +
-                     (row_block * row_block_bytes()) + (dim_block % blocks_per_piece * wave.fragment_bytes());
+  const int offset = at(0).offset + line_offset(dim_block / blocks_per_piece, 0) + (row_block * row_block_bytes()) +
+                     (dim_block % blocks_per_piece * wave.fragment_bytes());
   return matrix_.operand_a(lds_.read(read_region(), dma_bytes, start, offset), language::KOrder::contiguous);
 }
 
@@ -430,9 +428,7 @@ Value* LineStream::transposed_start(Value* buffer) {
   return ir.CreateAdd(transposed_start_, ir.CreateMul(buffer, kernel_.constant(at(1).offset - at(0).offset)));
 }
 
-Value* LineStream::transposed_start_in(Value* image) const {
-  return kernel_.ir().CreateAdd(transposed_start_, image);
-}
+Value* LineStream::transposed_start_in(Value* image) const { return kernel_.ir().CreateAdd(transposed_start_, image); }
 
 language::OperandA LineStream::transposed(Value* start, int dim_block, int row_block) {
   return transposed_at(read_region(), start, at(0).offset, dim_block, row_block);

@@ -4,7 +4,8 @@
 //
 // Two ways of staging, as tiles.h has them:
 //
-//   BufferedTiles   LDS DMA into the other of two buffers, or the next of three. A fetch is counted; a wait retires the oldest. A buffer may
+//   BufferedTiles   LDS DMA into the other of two buffers, or the next of three. A fetch is counted; a wait retires the
+//   oldest. A buffer may
 //                   be read, and filled again, when all waves have come far enough
 //   WrittenTiles    loads into registers, written to the one buffer, which a barrier makes whole
 //

@@ -48,7 +48,8 @@ bool pairs_tiles(const AttentionProblem& problem, const boards::Board& target) {
   const std::int64_t longest = last_limit(problem);
   const std::int64_t mean_keys = (longest + std::max<std::int64_t>(longest - problem.query_length, 0)) / 2;
   const std::int64_t single = tile_cost + (mean_keys / attention::tile_keys);
-  const std::int64_t pair = (2 * single) - (longest <= chunk_keys || !problem.shape.has_chunks() ? saving_in_one_chunk : 0);
+  const std::int64_t pair =
+      (2 * single) - (longest <= chunk_keys || !problem.shape.has_chunks() ? saving_in_one_chunk : 0);
   const std::int64_t rounds = rounded_up(heads * (tiles / 2), units);
   const std::int64_t middle_rounds = tiles % 2 == 0 ? 0 : rounded_up(heads, units);
   // As double: products of limits do not fit.

@@ -358,7 +358,8 @@ class Walker {
   // K(t + 3), fetched behind it.
   void fetch_query(Value* tile) {
     second_->fetch(tile);
-    // Of three buffers: the next one is for what was fetched before it, the one after that for what was fetched with it.
+    // Of three buffers: the next one is for what was fetched before it, the one after that for what was fetched with
+    // it.
     waits_past_query_ = bytes_ ? 1 : 2;
   }
 
@@ -425,9 +426,9 @@ class Walker {
       const Shadow& shadow = overlap.softmax == Softmax::begin ? ladder_.begin : ladder_.finish;
       vector.write(shadow.lead);
       language::interleave_what_fits(matrix, vector,
-                           bytes_                   ? shadow.rungs_bytes
-                           : spec_.head_dim_v == 64 ? shadow.rungs_64
-                                                    : shadow.rungs_128);
+                                     bytes_                   ? shadow.rungs_bytes
+                                     : spec_.head_dim_v == 64 ? shadow.rungs_64
+                                                              : shadow.rungs_128);
     }
     // The partner begins meanwhile.
     if (bytes_ && overlap.softmax == Softmax::begin) {

@@ -171,9 +171,7 @@ class Model {
     if (chunks_.begins_at(tile_)) now_ += 2;
   }
 
-  constexpr std::optional<Tile>& fragments(Stream stream) {
-    return stream == Stream::keys ? keys_read_ : values_read_;
-  }
+  constexpr std::optional<Tile>& fragments(Stream stream) { return stream == Stream::keys ? keys_read_ : values_read_; }
 
   constexpr void keep_state() {
     RowState state{.row = row_, .tile = tile_, .keys = {}, .values = {}, .fetches_in_flight = staged_.in_flight()};
@@ -199,7 +197,7 @@ class Model {
   // Fragments in registers.
   std::optional<Tile> keys_read_;
   std::optional<Tile> values_read_;
-  bool rest_ = false;  // of three buffers: what a softmax began is not all written
+  bool rest_ = false;             // of three buffers: what a softmax began is not all written
   std::optional<int> modifiers_;  // of which tile's scores they are on their way
   // The arithmetic: the last tile that has come so far.
   int scores_ = -1;

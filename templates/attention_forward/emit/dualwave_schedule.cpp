@@ -36,19 +36,20 @@ constexpr Schedule usual = {
 };
 
 constexpr Schedule bytes = {
-    .start = {Memory{"fill",
-                     {LookUp{0}, LookUp{1}, LookUp{2}, Fetch{keys(0)}, Fetch{values(0)}, Fetch{keys(1), true}, Wait{2}}}},
+    .start = {Memory{
+        "fill", {LookUp{0}, LookUp{1}, LookUp{2}, Fetch{keys(0)}, Fetch{values(0)}, Fetch{keys(1), true}, Wait{2}}}},
     // t = −1.
     .prologue = {Memory{"tiles", {LookUp{4}, Fetch{keys(3), true}, Fetch{values(2), true}, Read{keys(1)}, Wait{2}}},
                  Compute{"products",
                          {Overlap{Product::scores}, LoadModifiers{1}, Modify{1}, Overlap{.softmax = Softmax::begin}},
                          true,
                          {Rest{}}}},
-    .steady = {Memory{"tiles",
-                      {LookUp{4}, Fetch{keys(3), true}, Fetch{values(2), true}, Read{keys(1)}, Read{values(0)},
-                       Wait{2}}},
+    .steady = {Memory{
+                   "tiles",
+                   {LookUp{4}, Fetch{keys(3), true}, Fetch{values(2), true}, Read{keys(1)}, Read{values(0)}, Wait{2}}},
                Compute{"products",
-                       {Overlap{Product::scores, Softmax::finish}, LoadModifiers{1}, Modify{1}, Overlap{Product::output, Softmax::begin}},
+                       {Overlap{Product::scores, Softmax::finish}, LoadModifiers{1}, Modify{1},
+                        Overlap{Product::output, Softmax::begin}},
                        true,
                        {Rest{}, Rescale{}}}},
     .drain = {Memory{"values", {Read{values(0)}, Wait{0}}},

@@ -16,8 +16,8 @@
 //
 // Any T ≥ 1: start, prologue and drain need no other tile than 0.
 //
-// Q, K and V in 8 bits are read in half as many registers, so that keys and values of a step stand in them together: two
-// clusters a tile over three buffers. K(t + 3) and V(t + 2) are fetched where K(t + 1) and V(t) are read, into the
+// Q, K and V in 8 bits are read in half as many registers, so that keys and values of a step stand in them together:
+// two clusters a tile over three buffers. K(t + 3) and V(t + 2) are fetched where K(t + 1) and V(t) are read, into the
 // buffers that the cluster before the last one read, and awaited in the next memory cluster, one before they are read.
 // What of a softmax does not fit under its products comes behind the barrier, beside the partner's (Rest).
 //

@@ -15,8 +15,7 @@ SecondQuery::SecondQuery(language::Kernel& kernel, const ForwardKernel& spec, co
     : kernel_(kernel), spec_(spec), workgroup_(workgroup), tiles_(tiles), second_tile_(place.second_tile) {
   llvm::IRBuilder<>& ir = kernel.ir();
   follows_ = ir.CreateICmpSGT(tile, second_tile_);
-  Value* one_chunk =
-      spec.has_chunks() ? ir.CreateICmpSLE(workgroup.tiles, kernel.constant(chunk_tiles)) : ir.getTrue();
+  Value* one_chunk = spec.has_chunks() ? ir.CreateICmpSLE(workgroup.tiles, kernel.constant(chunk_tiles)) : ir.getTrue();
   ahead_ = ir.CreateSelect(ir.CreateAnd(follows_, one_chunk), kernel.constant(blocks()), kernel.constant(0));
 }
 
