@@ -254,8 +254,8 @@ constexpr MemoryRules cdna3_memory = {
     .scalar_latency = guessed(200, "others measured it on RDNA3"),
     .cold_arguments = guessed(740, as_gfx950),
     .write_back =
-        measured(666, "317 ns, the dearer of two fences of agent scope, L2 empty, GPU otherwise idle, MI300X"),
-    .invalidate = measured(242, "115 ns, the cheaper of two fences of agent scope, GPU otherwise idle, MI300X"),
+        measured(666, "317 ns, the most that a fence of agent scope took, L2 empty, GPU otherwise idle, MI300X"),
+    .invalidate = guessed(242, "115 ns, the least that a fence of agent scope took; which of the two is not said"),
 };
 
 constexpr MemoryRules cdna4_memory = [] {
