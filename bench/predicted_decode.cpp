@@ -159,6 +159,70 @@ std::vector<Task> all_tasks() {
   return tasks;
 }
 
+// A step as an engine sees it that serves few sequences, on one GPU of eight.
+struct Small {
+  std::string_view what;
+  std::string_view words;  // of a descriptor, behind the type
+};
+constexpr Small small_ones[] = {
+    {"Llama 70B, Qwen3 235B", "b1 q1 k1024 h8/1 d128"},
+    {"Llama 70B, Qwen3 235B", "b1 q1 k8192 h8/1 d128"},
+    {"Llama 70B, Qwen3 235B", "b1 q2 k8192 h8/1 d128 causal"},
+    {"Llama 70B, Qwen3 235B", "b1 q4 k8192 h8/1 d128 causal"},
+    {"Llama 70B, Qwen3 235B", "b1 q8 k8192 h8/1 d128 causal"},
+    {"Llama 70B, Qwen3 235B", "b1 q1 k32768 h8/1 d128"},
+    {"Llama 70B, Qwen3 235B", "b16 q1 k8192 h8/1 d128"},
+    {"gpt-oss, layers that see all", "b1 q1 k8192 h8/1 d64 causal sink"},
+    {"gpt-oss, layers that see all", "b1 q4 k8192 h8/1 d64 causal sink"},
+    {"gpt-oss, layers with a window", "b1 q1 k8192 h8/1 d64 causal window=127,0 sink"},
+    {"gpt-oss, layers with a window", "b1 q4 k8192 h8/1 d64 causal window=127,0 sink"},
+    {"short contexts, one GPU", "b1 q1 k128 h64/8 d128"},
+    {"short contexts, one GPU", "b1 q1 k256 h64/8 d128"},
+    {"short contexts, one GPU", "b1 q1 k512 h64/8 d128"},
+    {"short contexts, one GPU", "b1 q1 k1024 h64/8 d128"},
+    {"short contexts, one GPU", "b1 q1 k2048 h64/8 d128"},
+};
+
+struct SmallTask {
+  const boards::Board* target = nullptr;
+  Small call;
+
+  std::string descriptor() const { return fmt::format("attention_forward bf16 {}", call.words); }
+};
+
+std::vector<SmallTask> all_small() {
+  std::vector<SmallTask> all;
+  for (const boards::Board& target : boards::all_products())
+    for (const Small& call : small_ones) all.push_back({.target = &target, .call = call});
+  return all;
+}
+
+constexpr std::string_view small_introduction = R"(
+## A step with little to do
+
+What a decode step of few sequences is made of. "Waits": between launches (a guess). "Cold": until a launch's code and arguments are there, of all launches. "Walk" and "merge": the kernels that walk keys, and the
+one that merges their parts, without that. Memory cold. One GPU of eight under tensor parallelism has one kv head of these models.
+
+| target | what | call | kernel | launches | cycles | µs | waits | cold | walk | merge |
+|---|---|---|---|---|---|---|---|---|---|---|
+)";
+
+std::string row_text(const SmallTask& task, const LaunchPrediction& prediction) {
+  std::uint64_t waits = 0;
+  std::uint64_t cold = 0;
+  std::uint64_t walk = 0;
+  std::uint64_t merge = 0;
+  for (const bench::OneLaunch& launch : prediction.each) {
+    waits += launch.wait;
+    cold += launch.cold;
+    (launch.name.contains("_combine") ? merge : walk) += launch.cycles - launch.cold;
+  }
+  const double clock = static_cast<double>(task.target->clock_khz) * 1e3;
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {:.1f} | {} | {} | {} | {} |\n", task.target->id, task.call.what,
+                     task.call.words, prediction.kernel, prediction.launches, prediction.cycles,
+                     static_cast<double>(prediction.cycles) / clock * 1e6, waits, cold, walk, merge);
+}
+
 // One chunk of a prompt among sequences of one row, and what the same two kinds of sequences cost in calls apart.
 struct Mixed {
   const boards::Board* target = nullptr;
@@ -223,13 +287,14 @@ std::string row_text(const Task& task, const LaunchPrediction& prediction) {
   return text + (task.published == nullptr ? "\n" : fmt::format(" {} |\n", decode.published));
 }
 
-// Of the tasks first, then of the mixed calls.
+// Of the tasks first, then of the small calls, then of the mixed ones.
 using Predictions = std::vector<LaunchPrediction>;
-std::span<const LaunchPrediction> of_mixed(const Predictions& predictions, std::size_t tasks, std::size_t index) {
-  return std::span(predictions).subspan(tasks + (index * Mixed::calls), Mixed::calls);
+std::span<const LaunchPrediction> of_mixed(const Predictions& predictions, std::size_t before, std::size_t index) {
+  return std::span(predictions).subspan(before + (index * Mixed::calls), Mixed::calls);
 }
 
-std::string page(const std::vector<Task>& tasks, const std::vector<Mixed>& mixed, const Predictions& predictions) {
+std::string page(const std::vector<Task>& tasks, const std::vector<SmallTask>& small, const std::vector<Mixed>& mixed,
+                 const Predictions& predictions) {
   std::string text(introduction);
   const Task* before = nullptr;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -251,8 +316,11 @@ std::string page(const std::vector<Task>& tasks, const std::vector<Mixed>& mixed
     text += row_text(task, predictions[i]);
     before = &task;
   }
+  text += small_introduction;
+  for (std::size_t i = 0; i < small.size(); ++i) text += row_text(small[i], predictions[tasks.size() + i]);
   text += mixed_introduction;
-  for (std::size_t i = 0; i < mixed.size(); ++i) text += row_text(mixed[i], of_mixed(predictions, tasks.size(), i));
+  const std::size_t before_mixed = tasks.size() + small.size();
+  for (std::size_t i = 0; i < mixed.size(); ++i) text += row_text(mixed[i], of_mixed(predictions, before_mixed, i));
   return text;
 }
 
@@ -280,11 +348,13 @@ int main(int count, char** values) {
   }
   const auto words = checks ? arguments.subspan(2) : std::span<char*>();
   std::vector<Task> tasks = all_tasks();
+  std::vector<SmallTask> small = all_small();
   std::vector<Mixed> mixed = all_mixed();
   const auto lacks_word = [&](const std::string& descriptor) {
     return !std::ranges::all_of(words, [&](const char* word) { return descriptor.contains(std::string(word) + " "); });
   };
   std::erase_if(tasks, [&](const Task& task) { return lacks_word(task.decode.descriptor() + " "); });
+  std::erase_if(small, [&](const SmallTask& task) { return lacks_word(task.descriptor() + " "); });
   std::erase_if(mixed, [&](const Mixed& one) { return lacks_word(one.descriptor(1, one.tokens) + " "); });
   std::vector<LaunchTask> launches;
   constexpr double last_level_cache = 256.0 * 1024 * 1024;  // CDNA3 and CDNA4 white papers
@@ -292,6 +362,8 @@ int main(int count, char** values) {
     launches.push_back({.target = task.target,
                         .descriptor = task.decode.descriptor(),
                         .warm = task.decode.key_value_bytes() < last_level_cache});
+  for (const SmallTask& task : small)
+    launches.push_back({.target = task.target, .descriptor = task.descriptor(), .warm = false});
   for (const Mixed& one : mixed) std::ranges::copy(one.launches(), std::back_inserter(launches));
   const auto predictions = bench::predict_launches(launches);
   if (!predictions) {
@@ -301,9 +373,10 @@ int main(int count, char** values) {
   if (!words.empty()) {
     std::vector<std::string> rows;
     for (std::size_t i = 0; i < tasks.size(); ++i) rows.push_back(row_text(tasks[i], (*predictions)[i]));
+    for (std::size_t i = 0; i < small.size(); ++i) rows.push_back(row_text(small[i], (*predictions)[tasks.size() + i]));
     for (std::size_t i = 0; i < mixed.size(); ++i)
-      rows.push_back(row_text(mixed[i], of_mixed(*predictions, tasks.size(), i)));
+      rows.push_back(row_text(mixed[i], of_mixed(*predictions, tasks.size() + small.size(), i)));
     return check_rows(rows, arguments[1]);
   }
-  return bench::check_or_print(page(tasks, mixed, *predictions), checks ? arguments[1] : nullptr, command);
+  return bench::check_or_print(page(tasks, small, mixed, *predictions), checks ? arguments[1] : nullptr, command);
 }

@@ -81,10 +81,13 @@ Result<LaunchPrediction> of_call(const tools::TimedLaunches& timed) {
   for (const Json& launch : timed.take()) {
     if (launch.contains("refused")) return failed(ExitCode::device, launch["refused"].get<std::string>());
     const auto cycles = launch.at("cycles").get<std::uint64_t>();
-    if (prediction.cycles != 0) prediction.cycles += launch.at("dependent_launch_cycles").get<std::uint64_t>();
-    prediction.cycles += cycles;
+    const auto wait = prediction.cycles == 0 ? 0 : launch.at("dependent_launch_cycles").get<std::uint64_t>();
+    prediction.cycles += wait + cycles;
     ++prediction.launches;
-    prediction.each.push_back({.cycles = cycles,
+    prediction.each.push_back({.name = launch.at("kernel").get<std::string>(),
+                               .wait = wait,
+                               .cold = launch.at("cold_cycles").get<std::uint64_t>(),
+                               .cycles = cycles,
                                .busy = launch.at("matrix_busy").get<double>(),
                                .steady_busy = launch.at("steady_matrix_busy").get<double>(),
                                .lines = lines_of(launch)});
@@ -162,7 +165,7 @@ std::string to_line(const LaunchPrediction& prediction) {
   Json each = Json::array();
   for (const OneLaunch& launch : prediction.each)
     each.push_back({launch.cycles, launch.busy, launch.steady_busy, launch.lines.l2, launch.lines.last_level,
-                    launch.lines.memory});
+                    launch.lines.memory, launch.name, launch.wait, launch.cold});
   return Json({{"kernel", prediction.kernel},
                {"launches", prediction.launches},
                {"cycles", prediction.cycles},
@@ -198,7 +201,10 @@ Result<std::vector<LaunchPrediction>> predict_launches(const std::vector<LaunchT
                               .each = {}};
         for (const Json& launch : json.at("each"))
           predictions[index].each.push_back(
-              {.cycles = launch.at(0),
+              {.name = launch.at(6),
+               .wait = launch.at(7),
+               .cold = launch.at(8),
+               .cycles = launch.at(0),
                .busy = launch.at(1),
                .steady_busy = launch.at(2),
                .lines = {.l2 = launch.at(3), .last_level = launch.at(4), .memory = launch.at(5)}});

@@ -25,6 +25,9 @@ struct LaunchLines {
 };
 
 struct OneLaunch {
+  std::string name;        // of the kernel
+  std::uint64_t wait = 0;  // for the launch before it
+  std::uint64_t cold = 0;  // of its cycles: until code and arguments are there
   std::uint64_t cycles = 0;
   double busy = 0;  // matrix pipes, 0 to 1
   double steady_busy = 0;

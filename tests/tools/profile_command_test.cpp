@@ -208,6 +208,17 @@ TEST_F(ProfileCommandTest, EveryLaunchOfSplitKeysIsTimed) {
   EXPECT_EQ(told.at("predicted_cycles").get<int>(), told["launches"][0].at("cycles").get<int>() +
                                                         told["launches"][1].at("cycles").get<int>() +
                                                         told["launches"][1].at("dependent_launch_cycles").get<int>());
+  int parts = 0;
+  for (const Json& part : told.at("predicted_cycles_parts")) {
+    parts += part.at("wait").get<int>() + part.at("cycles").get<int>();
+    EXPECT_GT(part.at("cold").get<int>(), 0);
+    EXPECT_LT(part.at("cold").get<int>(), part.at("cycles").get<int>());
+  }
+  EXPECT_EQ(parts, told.at("predicted_cycles").get<int>());
+  const Outcome words =
+      run({"profile", "attention_forward bf16 b1 q64 k4096 h1 d64", "--set", "kv-splits=4", "--device", "sim:gfx950"});
+  EXPECT_THAT(words.out, HasSubstr(" % between launches (guessed), "));
+  EXPECT_THAT(words.out, HasSubstr(" % until code and arguments are there, "));
 }
 
 TEST_F(ProfileCommandTest, BadInputIsToldAndLeavesNoFile) {

@@ -113,7 +113,10 @@ std::string prediction_text(const Prediction& prediction) {
                   ? fmt::format("{} of {} workgroups; the results of the others were not computed",
                                 prediction.workgroups_run, prediction.workgroups)
                   : fmt::format("all {} workgroups", prediction.workgroups));
-  if (const std::string parts = parts_text(prediction.launches); !parts.empty()) line("total", parts);
+  if (const std::string parts = parts_text(prediction.launches); !parts.empty()) {
+    line("total", parts);
+    line("of it", whereabouts_text(prediction.launches));
+  }
   for (const Json& launch : prediction.launches) {
     if (prediction.launches.size() > 1) line("launch", launch.at("kernel").get<std::string>());
     text += launch_text(launch, Detail::full);
