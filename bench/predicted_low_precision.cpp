@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 #include "hip_abi/hip_functions.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "wavejit/simgpu.h"
 
 namespace {
@@ -144,10 +146,12 @@ std::optional<Prediction> predict(const Shape& shape, bool bytes) {
     return {};
   const auto grid =
       attention_forward::launch_geometry(spec, *targets::find_target(spec.target), 1, shape.heads, shape.rows);
-  std::size_t size = sizeof arguments;
+  // Scales of 1.
+  attention_forward::QueryScaleArguments handed;
+  std::memcpy(handed.others.others.data(), &arguments, sizeof arguments);
+  std::size_t size = attention_forward::argument_bytes(spec);
   // HIP's list: buffer pointer (1), buffer size (2), end (3).
-  void* extra[] = {reinterpret_cast<void*>(1), &arguments, reinterpret_cast<void*>(2), &size,
-                   reinterpret_cast<void*>(3)};
+  void* extra[] = {reinterpret_cast<void*>(1), &handed, reinterpret_cast<void*>(2), &size, reinterpret_cast<void*>(3)};
   const bool launched = hipModuleLaunchKernel(function, grid.grid_x, grid.grid_y, grid.grid_z, grid.threads, 1, 1, 0,
                                               nullptr, nullptr, extra) == hipSuccess &&
                         hipDeviceSynchronize() == hipSuccess;

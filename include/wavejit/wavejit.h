@@ -475,6 +475,9 @@ struct wavejit_attention_forward_arguments {
    * bytes say. data null: 1. */
   struct wavejit_tensor k_scale;
   struct wavejit_tensor v_scale;
+  /* Added after that: the same of q, beside q, k and v all of WAVEJIT_E4M3 (gfx950, head dims 128 and 256), whose o is
+   * of bf16, fp16 or fp32. Weights are rounded to 8 bits then. */
+  struct wavejit_tensor q_scale;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
@@ -593,17 +596,17 @@ WAVEJIT_API wavejit_status wavejit_attention_backward_describe(
 
 /* Attention whose keys and values are one tensor: V is the first Dv columns of K (multi-head latent attention,
  * absorbed: DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5). All query heads read the one kv head. O = softmax(scale · Q·Kᵀ +
- * mask) · V. q   [B, Sq, H, D], k [B, Sk, 1, D], o [B, Sq, H, Dv]: fp16 or bf16, all of one type, k of 8 bits, too. (D, Dv) is (576,
- * 512), (512, 512) or (320, 256). H from 1 to 128; no number of heads is padded or refused q_rope, k_rope   data null:
- * q and k have all D columns. Else q and k have the first Dv columns, and these the D − Dv behind them: [B, Sq, H, 64]
- * and [B, Sk, 1, 64]. Each of the two may be apart by itself lse [B, H, Sq, 1]: data null: none; fp32, natural
- * logarithm, sinks included scale   the model's: 1 / sqrt(192) for 128 + 64 dims before absorption, with YaRN's factor.
- * There is no default: 0 is refused without WAVEJIT_SCALE_IS_ZERO, since no width of this call says it mask    none,
- * causal, causal with a prefix. Queries may be packed (query_starts), keys too (key_starts) block_table   k [pages,
- * page size, 1, D] and, apart, k_rope [pages, page size, 1, 64] with the same table. Page sizes, table, CSR and lengths
- * as of wavejit_attention_forward sink fp32 [1, H, 1, 1], softcap: as of wavejit_attention_forward Decode, several rows
- * a sequence (speculation), pieces of a prompt and whole prompts are one arithmetic: which of them, the batch, the
- * pages, heads a workgroup and splits show in no bit (docs/canonical-arithmetic.md). */
+ * mask) · V. q   [B, Sq, H, D], k [B, Sk, 1, D], o [B, Sq, H, Dv]: fp16 or bf16, all of one type, k of 8 bits, too. (D,
+ * Dv) is (576, 512), (512, 512) or (320, 256). H from 1 to 128; no number of heads is padded or refused q_rope, k_rope
+ * data null: q and k have all D columns. Else q and k have the first Dv columns, and these the D − Dv behind them: [B,
+ * Sq, H, 64] and [B, Sk, 1, 64]. Each of the two may be apart by itself lse [B, H, Sq, 1]: data null: none; fp32,
+ * natural logarithm, sinks included scale   the model's: 1 / sqrt(192) for 128 + 64 dims before absorption, with YaRN's
+ * factor. There is no default: 0 is refused without WAVEJIT_SCALE_IS_ZERO, since no width of this call says it mask
+ * none, causal, causal with a prefix. Queries may be packed (query_starts), keys too (key_starts) block_table   k
+ * [pages, page size, 1, D] and, apart, k_rope [pages, page size, 1, 64] with the same table. Page sizes, table, CSR and
+ * lengths as of wavejit_attention_forward sink fp32 [1, H, 1, 1], softcap: as of wavejit_attention_forward Decode,
+ * several rows a sequence (speculation), pieces of a prompt and whole prompts are one arithmetic: which of them, the
+ * batch, the pages, heads a workgroup and splits show in no bit (docs/canonical-arithmetic.md). */
 struct wavejit_attention_latent_arguments {
   size_t size;
   struct wavejit_tensor q;
@@ -654,9 +657,9 @@ struct wavejit_attention_latent_arguments {
   int64_t second_top_k;
   int64_t second_indices_row_stride;
 
-  /* Added after that: the scale of a cache of 8 bits (k, k_rope and second_k of WAVEJIT_E4M3 and its like beside q of 16
-   * bits; docs/low-precision.md): fp32 in device memory, [B or 1, 1, 1, 1]. Keys and values are so many times what their
-   * bytes say. data null: 1. */
+  /* Added after that: the scale of a cache of 8 bits (k, k_rope and second_k of WAVEJIT_E4M3 and its like beside q of
+   * 16 bits; docs/low-precision.md): fp32 in device memory, [B or 1, 1, 1, 1]. Keys and values are so many times what
+   * their bytes say. data null: 1. */
   struct wavejit_tensor k_scale;
 };
 

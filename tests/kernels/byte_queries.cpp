@@ -14,6 +14,7 @@
 #include "codegen/codegen_api.h"
 #include "hip_abi/hip_functions.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"
+#include "templates/attention_forward/kernel/query_scale_arguments.h"
 
 namespace wavejit::tests {
 namespace {
@@ -342,7 +343,10 @@ ByteResult run_bytes(const ByteCase& which, wavejit_simgpu_schedule schedule, st
       static_cast<std::uint32_t>(group));
   std::size_t bytes = attention_forward::argument_bytes(which.spec);
   // HIP's list: buffer pointer (1), buffer size (2), end (3).
-  void* extra[] = {reinterpret_cast<void*>(1), &all, reinterpret_cast<void*>(2), &bytes, reinterpret_cast<void*>(3)};
+  // Scales of 1.
+  attention_forward::QueryScaleArguments handed;
+  std::memcpy(handed.others.others.data(), &all, sizeof all);
+  void* extra[] = {reinterpret_cast<void*>(1), &handed, reinterpret_cast<void*>(2), &bytes, reinterpret_cast<void*>(3)};
   apply(schedule, seed, checked);
   wavejit_simgpu_take_reports(nullptr, 0);
   const bool launched = hipModuleLaunchKernel(function, grid.grid_x, grid.grid_y, grid.grid_z, grid.threads, 1, 1,

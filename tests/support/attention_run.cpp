@@ -218,6 +218,8 @@ AttentionCase with_stored_values(AttentionCase which) {
   const StoredBytes& bytes = *which.bytes;
   for_each_scaled(in, in.head_dim, bytes, bytes.k_scale, [&](std::size_t at, float scale) { in.k[at] /= scale; });
   for_each_scaled(in, in.value_dim(), bytes, bytes.v_scale, [&](std::size_t at, float scale) { in.v[at] /= scale; });
+  if (bytes.queries)
+    for (float& value : in.q) value /= bytes.q_scale;
   return which;
 }
 
@@ -352,6 +354,9 @@ AttentionCase stored_in_bytes(AttentionCase which, StoredBytes bytes) {
   };
   round(in.k, in.head_dim, bytes.k_scale);
   round(in.v, in.value_dim(), bytes.v_scale);
+  if (bytes.queries)
+    for (float& value : in.q)
+      value = value_of_byte(format, nearest_byte(format, value / bytes.q_scale)) * bytes.q_scale;
   which.bytes = std::move(bytes);
   return which;
 }
@@ -366,7 +371,8 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   const AttentionInputs& in = which.inputs;
   const ScatteredTensors& scattered = which.scattered;
   const Placement queries =
-      scatter(scattered.q, place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.head_dim));
+      scatter(scattered.q, place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.head_dim,
+                                 which.bytes && which.bytes->queries ? 16 : 8));
   const bool padded = !which.first_keys.empty() && !which.pages;
   const AttentionCase stored = which.bytes ? with_stored_values(which) : which;
   const PaddedKeys behind = padded ? padded_keys(stored) : PaddedKeys{.rows = in.key_rows(), .k = {}, .v = {}};
@@ -375,7 +381,8 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   const wavejit_dtype key_type = which.bytes ? which.bytes->type : dtype;
   const Placement keys =
       scatter(scattered.k, place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.head_dim, granule));
-  const DeviceTensor q(engine, queries, dtype, &in.q);
+  const StoredBytes scales = which.bytes.value_or(StoredBytes{});
+  const DeviceTensor q(engine, queries, scales.queries ? scales.type : dtype, &stored.inputs.q);
   const DeviceTensor k(engine, keys, key_type, padded ? &behind.k : &stored.inputs.k);
   const Placement values =
       scatter(scattered.v, place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.value_dim(), granule));
@@ -383,7 +390,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
       scatter(scattered.o, place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.value_dim()));
   const DeviceTensor v(engine, values, key_type, padded ? &behind.v : &stored.inputs.v);
   DeviceTensor o(engine, results, which.output_fp32 ? WAVEJIT_FP32 : dtype);
-  const StoredBytes scales = which.bytes.value_or(StoredBytes{});
+  const DeviceArray q_scale(engine, scales.queries ? std::vector<float>{scales.q_scale} : std::vector<float>{});
   const DeviceArray k_scale(engine, scales.k_scale);
   const DeviceArray v_scale(engine, scales.v_scale);
   const DeviceArray query_starts(engine, which.query_starts.value_or(in.query_starts));
@@ -441,6 +448,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   }
   call.alibi = numbers_per_head(alibi.get(), std::ssize(in.alibi) / in.query_heads, in.query_heads);
   call.sink = numbers_per_head(sink.get(), 1, in.query_heads);
+  if (scales.queries) call.q_scale = numbers_per_kv_head(q_scale.get(), {});
   call.k_scale = numbers_per_kv_head(k_scale.get(), scales);
   call.v_scale = numbers_per_kv_head(v_scale.get(), scales);
   if (which.lse) {

@@ -50,6 +50,9 @@ struct StoredBytes {
   int heads = 1;
   std::vector<float> k_scale = {};  // [batches][heads], or empty: none
   std::vector<float> v_scale = {};
+  // Q is bytes, too, all of them with this scale.
+  bool queries = false;
+  float q_scale = 1;
 };
 
 struct AttentionCase {

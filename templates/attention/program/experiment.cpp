@@ -90,6 +90,7 @@ void take(void* context, const wavejit_problem* from) {
   if (from->has_first_keys != 0 && to.first_keys.empty()) to.first_keys = drawn_first_keys(to);
   const bool has_bytes = from->cache_dtype >= WAVEJIT_E4M3;
   to.cache_dtype = has_bytes ? from->cache_dtype : std::int32_t{WAVEJIT_DTYPE_NONE};
+  to.byte_queries = from->dtype >= WAVEJIT_E4M3;
   to.cache_scales = static_cast<Extent>(from->cache_scales);
   to.scale = from->scale;
   for (const ModifierRow& row : modifier_rows) {
@@ -116,6 +117,9 @@ Result<Experiment> parse_experiment(const std::string& descriptor) {
     return failed(ExitCode::usage,
                   fmt::format("inputs={} is not known; {} are accepted", problem.inputs, Inputs::accepted()));
   }
+  if (problem.byte_queries)
+    return failed(ExitCode::unsupported,
+                  "queries=e4m3: this command makes no queries of 8 bits; accepted: cache=e4m3 under bf16 or fp16");
   return problem;
 }
 

@@ -55,6 +55,7 @@ struct Experiment {
   std::vector<std::int64_t> first_keys;  // left padding, one a sequence, or empty: none
   // What memory holds of K and V, 0: `type`. Scales of 8 bits: for whom there are numbers of their own.
   std::int32_t cache_dtype = WAVEJIT_DTYPE_NONE;
+  bool byte_queries = false;  // no command has inputs for them yet
   Extent cache_scales = Extent::none;
   float scale = 1;
   std::array<ToldModifier, modifier_count> modifiers = {};

@@ -6,7 +6,7 @@
 namespace wavejit::attention_forward {
 
 Result<void> check_cache_scales(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem) {
-  if (call.k_scale.data == nullptr && call.v_scale.data == nullptr) [[likely]]
+  if (call.k_scale.data == nullptr && call.v_scale.data == nullptr && call.q_scale.data == nullptr) [[likely]]
     return {};
   const attention::CacheScaleCall scales = {.k = call.k,
                                             .o = call.o,
@@ -14,7 +14,14 @@ Result<void> check_cache_scales(const wavejit_attention_forward_arguments& call,
                                             .batch = problem.batch,
                                             .kv_heads = problem.kv_heads};
   if (auto good = attention::check_cache_scale({"k_scale", &call.k_scale}, scales); !good) return good;
-  return attention::check_cache_scale({"v_scale", &call.v_scale}, scales);
+  if (auto good = attention::check_cache_scale({"v_scale", &call.v_scale}, scales); !good) return good;
+  const families::refusal::Named q_scale = {"q_scale", &call.q_scale};
+  if (call.q_scale.data != nullptr && !problem.shape.narrow_queries)
+    return families::refusal::refuse(families::refusal::bad(
+        WAVEJIT_INVALID_ARGUMENT, families::refusal::field(q_scale, "data"),
+        families::refusal::pointer_text(call.q_scale.data),
+        "null beside q of " + families::refusal::dtype_text(call.q.dtype) + ": a scale is of q in 8 bits"));
+  return attention::check_cache_scale(q_scale, scales);
 }
 
 }  // namespace wavejit::attention_forward

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "templates/attention/call/cache_scales.h"
 #include "templates/attention/call/flags.h"
 #include "templates/attention_forward/call/call_descriptor.h"
 #include "templates/attention_forward/call/checks.h"
@@ -82,14 +83,19 @@ void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const 
 }
 
 families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const families::Launch& launch,
-                                            std::optional<StridedArguments>& kept) const {
-  if (spec.cache == CacheType::as_queries && !spec.trans_any()) [[likely]]
+                                            std::optional<KeptArguments>& kept) const {
+  if (spec.cache == CacheType::as_queries && !spec.trans_any() && !spec.narrow_queries) [[likely]]
     return launch;
-  StridedArguments& arguments = kept.emplace();
-  CacheArguments& cached = arguments.others;
+  KeptArguments& arguments = kept.emplace();
+  CacheArguments& cached = arguments.cached;
   std::memcpy(cached.others.data(), launch.arguments, std::min(launch.argument_bytes, cached.others.size()));
   cached.scales = cache_scales(call_, first_sequence());
-  arguments.dims = dim_strides(call_);
+  const auto put_behind = [&](const auto& what) { std::memcpy(arguments.behind.data(), &what, sizeof what); };
+  if (spec.narrow_queries) {
+    put_behind(attention::cache_scale_argument(call_.q_scale, first_sequence()));
+  } else {
+    put_behind(dim_strides(call_));
+  }
   families::Launch with = launch;
   with.arguments = &arguments;
   with.argument_bytes = argument_bytes(spec);

@@ -11,6 +11,7 @@
 #include "templates/attention_forward/kernel/combine/arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
+#include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/strided_arguments.h"
 
@@ -42,10 +43,16 @@ class AttentionCall final : public families::Call {
   Result<void> plan_key_lists(std::span<const families::KernelSpec* const> kernels, const void* memory,
                               families::LaunchPlan& plan);
   void fill_second(std::uint64_t first_query);
+  // The scales of a cache, and behind them what one kind of kernel has: distances of dims, or the scale of Q.
+  struct KeptArguments {
+    CacheArguments cached;
+    alignas(8) std::array<std::byte, std::max(sizeof(DimStrides), sizeof(attention::CacheScale))> behind{};
+  };
+  static_assert(offsetof(KeptArguments, behind) == dim_strides_at && dim_strides_at == query_scale_at);
   // The launch of a kernel that walks keys: with the scales of a cache of 8 bits, and distances of dims that do not
   // stand side by side, behind what it is given else.
   families::Launch with_scales(const ForwardKernel& spec, const families::Launch& launch,
-                               std::optional<StridedArguments>& kept) const;
+                               std::optional<KeptArguments>& kept) const;
   std::uint32_t first_sequence() const { return round * splits_.sequences_a_round; }
   std::uint32_t rows_of_grid(const ForwardKernel& spec) const;
   void plan_lists(const ForwardKernel& spec, const void* memory, families::LaunchPlan& plan);
@@ -57,11 +64,11 @@ class AttentionCall final : public families::Call {
   const families::Toggles& toggles_;
   // What launches point to.
   ListedArguments arguments_;
-  std::optional<LimitedArguments> few_;           // of the kernel of few rows
-  std::optional<KeyListedArguments> listed_;      // of listed keys
-  std::optional<KeyListedArguments> second_;      // of a second list
-  std::optional<StridedArguments> cached_;        // of a cache of 8 bits, or of scattered elements
-  std::optional<StridedArguments> other_cached_;  // of few rows, or of a second list
+  std::optional<LimitedArguments> few_;        // of the kernel of few rows
+  std::optional<KeyListedArguments> listed_;   // of listed keys
+  std::optional<KeyListedArguments> second_;   // of a second list
+  std::optional<KeptArguments> cached_;        // of a cache of 8 bits, or of scattered elements
+  std::optional<KeptArguments> other_cached_;  // of few rows, or of a second list
   attention_combine::Arguments combine_;
   attention_block_lists::Arguments lists_;
 };

@@ -58,7 +58,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
       descriptor.add(fields.modifier, extent_of(row_of(fields.modifier), call.*fields.tensor));
     }
   }
-  for (const wavejit_tensor* scale : {&call.k_scale, &call.v_scale}) {
+  for (const wavejit_tensor* scale : {&call.q_scale, &call.k_scale, &call.v_scale}) {
     if (scale->data == nullptr) continue;
     const bool by_batch = scale->sizes[0] > 1 || descriptor.cache_scales == Extent::batch ||
                           descriptor.cache_scales == Extent::batch_and_head;

@@ -381,7 +381,8 @@ Result<void> finish(ProblemDescriptor& said) {
   if (shape.bias_fp32 && !said.of(Modifier::bias).there)
     return fail(WAVEJIT_INVALID_ARGUMENT,
                 "descriptor: bias_type=fp32 without a bias; accepted: bias=bh|b|h|1 beside it");
-  if (auto words = attention::check_cache_words(shape.cache, said.cache_scales); !words) return words;
+  if (!shape.narrow_queries)
+    if (auto words = attention::check_cache_words(shape.cache, said.cache_scales); !words) return words;
   if (auto lengths = check_lengths(said); !lengths) return lengths;
   const MaskWords& mask = said.mask;
   shape.mask = choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask;

@@ -158,6 +158,10 @@ class AttentionForward final : public families::Family {
   Failure name_field(const families::Shape& asked, const targets::Target& target, Failure failure) const override {
     const AttentionShape shape = AttentionShape::of_code(asked.code);
     // Without anything forced, only the head dim can stand in the way, or the type of K and V.
+    if (shape.narrow_queries) {
+      failure.detail = "q.dtype = " + families::refusal::dtype_text(WAVEJIT_E4M3) + ": " + failure.detail;
+      return failure;
+    }
     if (shape.cache != CacheType::as_queries && encoding_of(shape.key_type()) != target.fp8) {
       failure.detail =
           "k.dtype = " + families::refusal::dtype_text(attention::told_type(shape.key_type())) + ": " + failure.detail;

@@ -40,7 +40,7 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   wavejit_problem problem{};
   problem.size = sizeof problem;
   problem.text = text.c_str();
-  problem.dtype = told_type(shape.dtype);
+  problem.dtype = told_type(shape.query_type());
   problem.output_dtype = told_type(shape.output_type());
   problem.layout = layout_of(descriptor.layout);
   problem.page_size = descriptor.page_size;
@@ -69,7 +69,7 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
     if (row.told_number != nullptr) problem.*row.told_number = value_of<float>(described.number).value_or(0.0F);
     if (row.told_extent != nullptr) problem.*row.told_extent = static_cast<std::int32_t>(described.extent);
   }
-  problem.bias_dtype = shape.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : problem.dtype;
+  problem.bias_dtype = shape.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : told_type(shape.dtype);
   problem.cache_dtype = told_type(shape.key_type());
   problem.cache_scales = static_cast<std::int32_t>(descriptor.cache_scales);
   problem.transposed = (shape.trans_q ? WAVEJIT_TRANSPOSED_Q : 0) | (shape.trans_k ? WAVEJIT_TRANSPOSED_K : 0) |

@@ -109,9 +109,10 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const bool slots = names_slots(a);
   const std::array<Named, 4> tensors = {{{"q", &a.q}, {"k", &a.k}, {"v", &a.v}, {"o", &a.o}}};
   const auto& [q, k, v, o] = tensors;
-  if (a.q.dtype != WAVEJIT_FP16 && a.q.dtype != WAVEJIT_BF16) {
+  const bool narrow_queries = a.q.dtype == WAVEJIT_E4M3;
+  if (a.q.dtype != WAVEJIT_FP16 && a.q.dtype != WAVEJIT_BF16 && !narrow_queries) {
     return refuse(bad(a.q.dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, "q.dtype",
-                      dtype_text(a.q.dtype), "1 (fp16), 2 (bf16)"));
+                      dtype_text(a.q.dtype), "1 (fp16), 2 (bf16), and 4 (e4m3) beside k and v of e4m3"));
   }
   for (const Named& named : tensors) {
     const bool of_keys = named.tensor == &a.k || named.tensor == &a.v;
@@ -140,6 +141,11 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     return refuse(bad_size(k, 2, "divisors of q.sizes[2] = " + std::to_string(a.q.sizes[2])));
   }
   const bool narrow = is_narrow_type(a.k.dtype);
+  if (narrow_queries && a.k.dtype != a.q.dtype)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k.dtype", dtype_text(a.k.dtype),
+                      dtype_text(a.q.dtype) + ", that of q: products are of one format"));
+  const bool wide_output = a.o.dtype == WAVEJIT_FP16 || a.o.dtype == WAVEJIT_BF16;
+  const std::int32_t output_type = !narrow_queries ? a.q.dtype : wide_output ? a.o.dtype : std::int32_t{WAVEJIT_BF16};
   const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;
   // Of vectorised pages a head of a page is one row, since nothing stands between its elements.
   std::array<wavejit_tensor, 2> flat;
@@ -154,7 +160,9 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const std::array<Named, 4> in_rows = {{{"q", &a.q}, {"k", &keys}, {"v", &values}, {"o", &a.o}}};
   for (const Named& named : in_rows) {
     const bool of_keys = named.tensor == &keys || named.tensor == &values;
-    const TensorRules rules = {.dtype = of_keys && narrow ? a.k.dtype : a.q.dtype,
+    const TensorRules rules = {.dtype = of_keys && narrow      ? a.k.dtype
+                                        : named.tensor == &a.o ? output_type
+                                                               : a.q.dtype,
                                .may_be_fp32 = named.tensor == &a.o,
                                .head_dims = all_head_dims(),
                                .may_be_scattered = may_be_scattered};
@@ -172,10 +180,12 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   if (auto outputs = check_outputs(a, keys, values, lse); !outputs) return outputs;
 
   problem = {
-      .shape = {{.dtype = a.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
+      .shape = {{.dtype = output_type == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
                  .head_dim_qk = static_cast<int>(a.q.sizes[3]),
                  .head_dim_v = static_cast<int>(a.v.sizes[3]),
-                 .cache = narrow ? attention::cache_type_of(*attention::type_of(a.k.dtype)) : CacheType::as_queries,
+                 .narrow_queries = narrow_queries,
+                 .cache = narrow && !narrow_queries ? attention::cache_type_of(*attention::type_of(a.k.dtype))
+                                                    : CacheType::as_queries,
                  .lse = lse,
                  .trans_q = may_be_scattered && attention::is_scattered(a.q),
                  .trans_k = may_be_scattered && attention::is_scattered(a.k),

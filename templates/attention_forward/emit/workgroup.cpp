@@ -16,6 +16,7 @@
 #include "templates/attention_forward/kernel/cache_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/strided_arguments.h"
 
@@ -223,6 +224,14 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
     value_scale =
         attention::cache_scale(kernel, cache_scales_at + offsetof(CacheScales, v), place.batch, place.kv_head);
     scale = attention::with_key_scale(kernel, scale, key_scale);
+  }
+  if (spec.narrow_queries) {
+    const auto scale_at = [&](std::size_t at) {
+      return attention::cache_scale(kernel, at, place.batch, place.kv_head);
+    };
+    scale = attention::with_key_scale(kernel, scale, scale_at(query_scale_at));
+    scale = attention::with_key_scale(kernel, scale, scale_at(cache_scales_at + offsetof(CacheScales, k)));
+    value_scale = scale_at(cache_scales_at + offsetof(CacheScales, v));
   }
   Value* sign = query_sign(kernel, scale, is_narrow(spec.query_type()) ? signs_of_four : signs_of_two);
   Value* magnitude = positive_scale(kernel, scale);

@@ -12,6 +12,7 @@
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
+#include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/rules.h"
 #include "templates/attention_forward/kernel/strided_arguments.h"
@@ -189,6 +190,7 @@ std::optional<std::string> refusal_of(const ForwardKernel& spec) {
 }
 
 std::size_t argument_bytes(const ForwardKernel& spec) {
+  if (spec.narrow_queries) return sizeof(QueryScaleArguments);
   if (spec.trans_any()) return sizeof(StridedArguments);
   if (spec.cache != CacheType::as_queries) return sizeof(CacheArguments);
   if (spec.listed) return sizeof(KeyListedArguments);

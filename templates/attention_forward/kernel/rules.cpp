@@ -65,7 +65,7 @@ constexpr SpecRule rules[] = {
        return "queries=e4m3 needs v_mfma_f32_32x32x64_f8f6f4 and ds_read_b64_tr_b8, products of e4m3 whose weights "
               "stay "
               "in their lanes, which " +
-              asked.target_name() + " does not have; accepted: Q in bf16 or fp16";
+              asked.target_name() + " does not have; accepted: Q in bf16 or fp16, with K and V in 8 bits as cache=";
      }},
     {[](const Asked& asked) {
        return asked.spec.narrow_queries &&
@@ -86,8 +86,19 @@ constexpr SpecRule rules[] = {
            "bf16 "
            "or fp16");
      }},
-    {[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.has(Modifier::bias); },
-     [](const Asked&) { return std::string("queries=e4m3 has no kernel with a bias; accepted: no bias"); }},
+    {[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.modified(); },
+     [](const Asked&) {
+       return std::string(
+           "queries=e4m3 has no kernel whose scores are modified; accepted: no bias, softcap and alibi, or Q in bf16 "
+           "or "
+           "fp16 with cache=e4m3");
+     }},
+    {[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.first_keys; },
+     [](const Asked&) {
+       return std::string(
+           "queries=e4m3 has no kernel for left padding; accepted: no first_keys, or Q in bf16 or fp16 with "
+           "cache=e4m3");
+     }},
     {[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.cache != CacheType::as_queries; },
      [](const Asked&) {
        return std::string("queries=e4m3 is of K and V, too; accepted: queries=e4m3 without cache=");

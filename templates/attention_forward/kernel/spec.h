@@ -97,8 +97,11 @@ struct AskedWords {
   // Rows are sums of chunks of keys. Of bytes a row is one sum: nobody splits its keys, and merging chunks would take a
   // tenth of the time.
   constexpr bool has_chunks() const { return !narrow_queries; }
+  static constexpr int endless_chunk_keys = 1 << 30;
   // Sums begin anew at each.
-  constexpr int keys_of_chunk() const { return listed ? list_chunk_keys : chunk_keys; }
+  constexpr int keys_of_chunk() const {
+    return !has_chunks() ? endless_chunk_keys : listed ? list_chunk_keys : chunk_keys;
+  }
   bool operator==(const AskedWords&) const = default;
 };
 

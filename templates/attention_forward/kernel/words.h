@@ -54,8 +54,10 @@ inline constexpr auto word_table = std::tuple_cat(
         attention::head_dims_word<&AskedWords::head_dim_qk, &AskedWords::head_dim_v, all_head_dims, ForwardKernel>(),
         families::named<&AskedWords::mask, mask_names, ForwardKernel, 2>(
             {.accepted = "causal, window", .supported = "masks none", .name_of = word_kinds::mask_name}),
-        asked<&AskedWords::narrow_queries>(
-            {.accepted = "queries=e4m3", .name = "e4m3", .otherwise = "queries of the type of O have no word"}),
+        asked<&AskedWords::narrow_queries>({.accepted = "queries=e4m3",
+                                            .name = "e4m3",
+                                            .otherwise = "queries of the type of O have no word",
+                                            .described = true}),
         asked<&AskedWords::lse>({.accepted = "lse", .name = "lse", .supported = "LSE on request", .described = true}),
         asked<&AskedWords::output_fp32>({.accepted = "o=fp32",
                                          .otherwise = "the type of Q, K and V has no word",
