@@ -177,6 +177,49 @@ static void add_kernels_of_key_lists(std::vector<families::KernelSpec>& specs, c
       }
 }
 
+// Caches of 8 bits, which pass through registers where 16 bits come by DMA: each pipeline with what takes most
+// registers, and every way of looking keys up.
+static void add_cached_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target,
+                               attention_forward::CacheType cache) {
+  const auto add = [&](const attention_forward::HeadDims& dims, Pipeline pipeline, int rows, ForwardKernel spec) {
+    spec.dtype = cache == attention_forward::CacheType::e4m3 || cache == attention_forward::CacheType::e4m3_fnuz
+                     ? DataType::bf16
+                     : DataType::fp16;
+    spec.cache = cache;
+    spec.head_dim_qk = dims.qk;
+    spec.head_dim_v = dims.v;
+    spec.pipeline = pipeline;
+    spec.tile_queries = rows;
+    spec.output_store = attention_forward::default_output_store(target);
+    spec.target = target.id;
+    if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+  };
+  const attention_forward::HeadDims dims = {128, 128};
+  for (const Pipeline pipeline : attention_forward::all_pipelines) {
+    const int rows = attention_forward::tile_queries(target, pipeline).back();
+    for (const attention_forward::HeadDims& each : attention_forward::all_head_dims())
+      add(each, pipeline, rows, {{.mask = Mask::causal, .lse = true}, {}});
+    add(dims, pipeline, rows, {{.mask = Mask::window, .lse = true, .modifiers = all_code_modifiers()}, {}});
+    add(dims, pipeline, rows, {{.mask = Mask::causal, .lse = true, .paged = true, .whole_tiles = true}, {}});
+    add(dims, pipeline, rows, {{.mask = Mask::causal, .lse = true, .first_keys = true}, {}});
+    add(dims, pipeline, rows, {{.mask = Mask::causal, .lse = true, .block_lists = true}, {}});
+  }
+  constexpr int rows_of_decode = 32;
+  const ForwardKernel decode = {{}, {.split_keys = attention_forward::chunk_keys, .packed_heads = true}};
+  for (const attention_forward::HeadDims& each : attention_forward::all_head_dims())
+    add(each, Pipeline::generic, rows_of_decode, decode);
+  for (const bool single_keys : {false, true}) {
+    ForwardKernel paged = decode;
+    paged.paged = true;
+    paged.single_keys = single_keys;
+    add(dims, Pipeline::generic, rows_of_decode, paged);
+  }
+  for (const bool slots : {false, true})
+    add(dims, Pipeline::generic, rows_of_decode,
+        {{.paged = !slots, .listed = true, .slots = slots},
+         {.split_keys = attention_forward::list_chunk_keys, .packed_heads = true}});
+}
+
 std::vector<families::KernelSpec> split_kernel_specs() {
   std::vector<families::KernelSpec> specs;
   for (const targets::Target& target : targets::all_targets())
@@ -301,6 +344,15 @@ std::vector<families::KernelSpec> split_kernel_specs() {
         add_kernels_of_mixes(specs, target, dtype, dims);
       }
   for (const targets::Target& target : targets::all_targets()) add_scattered_kernels(specs, target);
+  for (const targets::Target& target : targets::all_targets()) {
+    for (const auto& [cache, name] : attention_forward::cache_types)
+      if (attention_forward::encoding_of(attention_forward::type_in(cache, DataType::bf16)) == target.fp8)
+        add_cached_kernels(specs, target, cache);
+    // Scales are the same whatever the format.
+    specs.emplace_back(attention_combine::combine_of(
+        {{.dtype = DataType::bf16, .cache = attention_forward::CacheType::e4m3}, {.target = std::string(target.id)}},
+        false));
+  }
   for (const targets::Target& target : targets::all_targets())
     specs.emplace_back(attention_block_lists::lists_of({{}, {.target = std::string(target.id)}}));
   add_fp32_outputs(specs);

@@ -140,6 +140,100 @@ class Scales(Case):
             self.close(out.numpy()[b], reference.attention(wide(q[b]), keys, keys * numpy.array([0.5, 2.0])[:, None])[0])
 
 
+def nearest(values, format):
+    """What the bytes nearest to values say; ties go either way."""
+    table = numpy.unique(TABLES[format][numpy.isfinite(TABLES[format])])
+    right = numpy.clip(numpy.searchsorted(table, values), 1, len(table) - 1)
+    return numpy.where(values - table[right - 1] < table[right] - values, table[right - 1], table[right])
+
+
+def decibels(found, exact):
+    return 10 * numpy.log10((exact**2).mean() / ((found - exact) ** 2).mean())
+
+
+class Numbers(Case):
+    def test_nan_bytes_where_no_key_is_never_show(self):
+        for engine, format in NATIVE:
+            q, cache = draw(2, 3, 4, 64), bytes_of(format, 6, 16, 2, 64)
+            nans = numpy.flatnonzero(numpy.isnan(TABLES[format])).astype(numpy.uint8)
+            self.assertEqual(len(nans), {"e4m3": 2, "e5m2": 6}.get(format, 1))
+            unused = numpy.ones((6, 16), bool)
+            unused[[4, 5, 3]] = False  # of pages that the table names
+            unused[1, :4] = False
+            results = []
+            for fill in (0, *nans):
+                cache[unused] = fill
+                words = {"block_table": [[4, 1], [5, 3]], "key_lengths": [20, 32], "cache_dtype": format, "lse": True}
+                results.append([each.numpy() for each in engine.attention_forward(q, cache, cache, **words)])
+            for out, lse in results[1:]:
+                self.assertTrue(numpy.array_equal(out.view(numpy.uint16), results[0][0].view(numpy.uint16)))
+                self.assertTrue(numpy.array_equal(lse.view(numpy.uint32), results[0][1].view(numpy.uint32)))
+
+    def test_the_largest_numbers_do_not_overflow(self):
+        # Widened, all are below fp16's 65,504; sums are f32, and a mean of values is no larger than they are but for the rounding of weights.
+        for engine, format in NATIVE:
+            most = numpy.nanmax(numpy.where(numpy.isinf(TABLES[format]), numpy.nan, TABLES[format]))
+            largest = numpy.uint8(numpy.flatnonzero(TABLES[format] == most)[0])
+            k, v = (numpy.where(RANDOM.random((1, 130, 2, 64)) < 0.5, largest, largest | 0x80).astype(numpy.uint8) for _ in range(2))
+            v[..., :8] = largest
+            for size in (2.0**-14, 2.0**-8, 2.0**11 / float(most)):
+                with self.subTest(format=format, size=size):
+                    q = numpy.where(RANDOM.random((1, 40, 4, 64)) < 0.5, size, -size).astype(numpy.float16)
+                    out, lse = engine.attention_forward(q, k, v, cache_dtype=format, lse=True)
+                    self.assertTrue(numpy.isfinite(lse.numpy()).all())
+                    found = wide(out.numpy())
+                    self.assertLessEqual(float(numpy.abs(found).max()), most * (1 + 2.0**-10))
+                    self.assertLess(float(numpy.abs(found[..., :8] - most).max()), most * 2.0**-10)
+
+    def test_the_error_budget_of_the_documents(self):
+        """docs/low-precision.md: what each step leaves, N(0, 1), head dim 128, 1,024 keys."""
+        random = numpy.random.default_rng(5)
+        q, k, v = (random.standard_normal(shape) for shape in ((64, 4, 128), (1024, 1, 128), (1024, 1, 128)))
+        q = reference.from_bf16_bits(reference.bf16_bits(q))
+        exact, _ = reference.attention(q, k, v)
+        of_bf16 = [reference.from_bf16_bits(reference.bf16_bits(each)) for each in (k, v)]
+        found = {"bf16": [decibels(of_bf16[0], k), decibels(reference.attention(q, of_bf16[0], v)[0], exact),
+                          decibels(reference.attention(q, k, of_bf16[1])[0], exact), decibels(reference.attention(q, *of_bf16)[0], exact)]}
+        for engine, format in ((ENGINE, "e4m3"), (ENGINE, "e5m2")):
+            kq, vq = nearest(k, format), nearest(v, format)
+            whole, _ = reference.attention(q, kq, vq)
+            found[format] = [decibels(kq, k), decibels(reference.attention(q, kq, v)[0], exact), decibels(reference.attention(q, k, vq)[0], exact), decibels(whole, exact)]
+            order = numpy.argsort(TABLES[format], kind="stable")
+            codes = [order[numpy.searchsorted(TABLES[format][order][: numpy.isfinite(TABLES[format]).sum() + 2], each)].astype(numpy.uint8) for each in (kq, vq)]
+            for each, code in zip((kq, vq), codes):
+                self.assertTrue(numpy.array_equal(TABLES[format][code], each))
+            out = engine.attention_forward(reference.bf16_bits(q)[None], codes[0][None], codes[1][None], "fp32", dtype="bf16", cache_dtype=format)
+            found[format].append(decibels(wide(out.numpy()[0]), whole))
+        for format, told in BUDGET.items():
+            self.assertEqual(len(found[format]), len(told))
+            for one, other in zip(found[format], told):
+                self.assertLess(abs(one - other), 0.3, f"{format}: {numpy.round(found[format], 1)}")
+
+
+# dB: K itself; O with K rounded, with V, with both; what the kernel adds to that.
+BUDGET = {"bf16": [55.6, 55.1, 55.5, 52.3], "e4m3": [31.5, 31.0, 31.6, 28.3, 55.5], "e5m2": [25.6, 25.1, 25.3, 22.2, 55.5]}
+
+
+class Serving(Case):
+    def test_a_sealed_engine_runs_what_its_descriptor_prepared(self):
+        with wavejit.Engine("sim:gfx950", cache_mode="off") as engine:
+            q, k = engine.array(draw(2, 1, 4, 64)), engine.array(bytes_of("e4m3", 2, 2100, 2, 64), "e4m3")
+            # Keys that are cut: the walk, and what merges its parts with scales.
+            call = engine.attention_forward_call(q, k, k, k_scale=0.5, v_scale=[1.0, 2.0], splits=2)
+            engine.prepare([call.describe()])
+            engine.seal()
+            before = engine.statistics()
+            out = call.run().numpy()
+            after = engine.statistics()
+            self.assertEqual(after["compiled"], before["compiled"])
+            self.assertTrue(numpy.array_equal(out, ENGINE.attention_forward(q.numpy(), k.numpy("uint8"), k.numpy("uint8"), cache_dtype="e4m3", k_scale=0.5,
+                                                                            v_scale=[1.0, 2.0]).numpy()))
+            other = engine.array(k.numpy("uint8"), "e5m2")
+            with self.assertRaisesRegex(wavejit.Sealed, "cache=e5m2 cache_scales=1"):
+                engine.attention_forward(q, other, other, k_scale=0.5)
+            self.assertEqual(engine.statistics()["refused_sealed"], 1)
+
+
 class Refused(Case):
     def test_by_name(self):
         q, k = draw(1, 3, 4, 64), bytes_of("e4m3", 1, 40, 2, 64)
