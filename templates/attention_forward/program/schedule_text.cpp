@@ -62,6 +62,7 @@ std::string text_of(const dualwave::Wait& act) {
   return std::format("wait for LDS reads and for fetches but {}", act.fetches_left);
 }
 std::string text_of(const dualwave::Overlap& act) { return overlap_text(act.product, act.softmax); }
+std::string text_of(const dualwave::Rest& /*act*/) { return "what of the softmax did not fit under the product"; }
 
 std::string text_of(const interleaved::Read& act) { return std::format("begin to read {}", tile_text(act.tile)); }
 std::string text_of(const interleaved::Overlap& act) {
