@@ -109,6 +109,31 @@ class Choose(unittest.TestCase):
             self.assertEqual(told.returncode, 2)
             self.assertIn(named, told.stderr)
 
+    def test_lists_of_blocks(self):
+        compiler = shutil.which("clang++-22") or shutil.which("c++")
+        small = ("--lists", "blocks", "--heads", "4/2", "--key-length", "170", "--query-length", "150")
+        for words, descriptor, function in (
+            (("--lse", "yes"), "attention_forward bf16 b2 q150 k170 h4/2 d128 causal lse lists=128x128", "block_mask_attention(q, k, v, block_mask, causal=True, return_lse=True)"),
+            (("--block", "64x128", "--mask", "window", "--window", "9"), "attention_forward bf16 b2 q150 k170 h4/2 d128 causal window=9,0 lists=64x128", "window_size=(9, 0))"),
+            (("--block", "128x64", "--lengths", "packed"), "attention_forward bf16 b2 q150 k170 h4/2 d128 causal layout=packed lists=128x64", "attention_forward(q, k, v, lists=lists, causal"),
+            (("--block", "64x64", "--cache", "paged", "--kv-dtype", "e4m3"), "attention_forward bf16 b2 q150 k170 h4/2 d128 causal layout=paged:16 cache=e4m3 cache_scales=1 lists=64x64", "lists=lists"),
+        ):
+            with self.subTest(words=words):
+                text = self.answer(*small, *words)
+                self.assertIn(f"descriptor  {descriptor}\n", text)
+                cpp, rest = text.split("\nC++\n\n")[1].split("\nPython\n\n")
+                source, pytorch = rest.split("\nPyTorch\n\n")
+                self.assertRegex(printed_by(source), r"^\(\d, \d+, 4, 128\)$")
+                self.assertIn(function, pytorch)
+                compile(pytorch, "example", "exec")
+                compiled = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", f"-I{TREE}/include", "-x", "c++", "-"], input=cpp,
+                                          capture_output=True, text=True)
+                self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        self.assertIn("variant     block-sparse\n", self.answer(*small))
+        told = program("choose", "--usual", "--keys", "latent", "--lists", "blocks")
+        self.assertEqual(told.returncode, 2)
+        self.assertIn("latent attention has no lists of blocks; none, keys are accepted", told.stderr)
+
     def test_keys_and_values_of_8_bits(self):
         compiler = shutil.which("clang++-22") or shutil.which("c++")
         small = ("--heads", "4/2", "--key-length", "70", "--query-length", "3")

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention_forward/program/block_list_choice.h"
 #include "templates/attention/program/cache_formats.h"
 #include "templates/attention_forward/program/latent_choice.h"
 #include "templates/attention_forward/program/variants.h"
@@ -56,7 +57,6 @@ bool has_eight_bits(const Answers& answers) {
   return answers.contains("kv-dtype") && !said(answers, "kv-dtype", "as-queries");
 }
 
-// What the answers say, in numbers and words.
 struct Call {
   std::string type;
   std::string dims;
@@ -66,6 +66,7 @@ struct Call {
   std::string scales;  // "bh"; empty: none
   std::string window;
   std::string variant;
+  BlockListChoice blocks;
 };
 
 std::int64_t number_of(const Answers& answers, const std::string& name) { return number(answers.at(name)).value_or(1); }
@@ -93,9 +94,12 @@ Call call_of(const Answers& answers) {
                .cache = has_eight_bits(answers) ? answers.at("kv-dtype") : "",
                .scales = has_eight_bits(answers) && !said(answers, "kv-scales", "none") ? answers.at("kv-scales") : "",
                .window = said(answers, "mask", "window") ? answers.at("window") : "",
-               .variant = {}};
+               .variant = {},
+               .blocks = {}};
+  call.blocks = block_lists_of(answers, call.rows, call.keys);
   call.variant = !call.cache.empty()                  ? "fp8"
                  : call.top_k != 0                    ? "top-k"
+                 : !call.blocks.word.empty()          ? "block-sparse"
                  : is_decode(answers)                 ? "decode"
                  : call.is_paged                      ? "paged"
                  : call.is_packed                     ? "packed"
@@ -123,6 +127,7 @@ std::string descriptor_of(const Call& call, const Answers& answers) {
   }
   if (!call.cache.empty()) text += fmt::format(" cache={}", call.cache);
   if (!call.scales.empty()) text += fmt::format(" cache_scales={}", call.scales);
+  if (!call.blocks.word.empty()) text += fmt::format(" lists={}", call.blocks.word);
   if (call.top_k != 0) text += fmt::format(" top_k={}", call.top_k);
   return text;
 }
@@ -189,6 +194,10 @@ std::string cpp_of(const Call& call, const Answers& answers) {
     parameters += ", const std::int32_t* indices";
     line(fmt::format("call.key_indices = indices;  // [rows of q][{}]", call.top_k));
     line(fmt::format("call.top_k = {};", call.top_k));
+  }
+  if (!call.blocks.word.empty()) {
+    parameters += block_list_parameters;
+    for (const std::string& each : cpp_lines_of(call.blocks)) line(each);
   }
   if (!call.window.empty()) {
     line("call.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW;");
@@ -257,27 +266,41 @@ std::string python_of(const Call& call, const Answers& answers) {
     words += fmt::format(", key_lengths=[{}] * {}", call.keys, call.batch);
   if (call.top_k != 0)
     words += fmt::format(",\n    indices=numpy.zeros(({}, {}, {}), numpy.int32)", batch, rows, call.top_k);
+  if (!call.blocks.word.empty()) words += ",\n    lists=" + python_of(call.blocks);
   text += fmt::format("out{} = engine.attention_forward(q, k, v{}{})\n", call.lse ? ", lse" : "", words,
                       call.lse ? ", lse=True" : "");
   return text + "print(out.shape)\n";
 }
 
-std::string pytorch_of(const Call& call, const Answers& answers) {
+// Of lists, whose functions have the engine's words.
+std::string pytorch_of_lists(const Call& call, const Answers& answers) {
+  const char* lse = call.lse ? ", lse" : "";
+  const bool padded = said(answers, "lengths", "padded");
   std::string words = call.causal ? ", causal=True" : "";
-  if (!call.scales.empty())
-    words += call.top_k == 0 ? ", k_descale=k_scale, v_descale=v_scale" : ", k_scale=k_scale, v_scale=v_scale";
+  if (!call.blocks.word.empty() && !call.is_packed && !call.is_paged && !padded && call.cache.empty())
+    return block_mask_call(words, call.window, call.lse);
+  if (!call.scales.empty()) words += ", k_scale=k_scale, v_scale=v_scale";
+  if (!call.window.empty()) words += fmt::format(", window=({}, 0)", call.window);
+  if (call.is_packed)
+    words += ", query_starts=cu_seqlens_q" + std::string(call.is_paged ? "" : ", key_starts=cu_seqlens_k");
+  if (call.is_packed) words += fmt::format(", max_query_length={}", call.rows);
+  if (call.is_paged) words += ", block_table=block_table";
+  if (call.is_paged || padded) words += ", key_lengths=lengths";
+  if (call.is_paged || call.is_packed) words += fmt::format(", max_key_length={}", call.keys);
+  if (call.top_k != 0)
+    return "from wavejit.torch import key_list_attention\n\n" +
+           fmt::format("out{} = key_list_attention(q, k, v, indices{}{})  # indices is int32\n", lse, words,
+                       call.lse ? ", return_lse=True" : "");
+  return "# The engine takes torch's tensors as they lie; indices and counts are int32.\nimport wavejit.torch\n\n" +
+         fmt::format("lists = {}\nout{} = wavejit.torch.engine(q.device).attention_forward(q, k, v, lists=lists{}{})\n",
+                     python_of_tensors(call.blocks), lse, words, call.lse ? ", lse=True" : "");
+}
+
+std::string pytorch_of(const Call& call, const Answers& answers) {
+  if (call.top_k != 0 || !call.blocks.word.empty()) return pytorch_of_lists(call, answers);
+  std::string words = call.causal ? ", causal=True" : "";
+  if (!call.scales.empty()) words += ", k_descale=k_scale, v_descale=v_scale";
   if (!call.window.empty()) words += fmt::format(", window_size=({}, 0)", call.window);
-  if (call.top_k != 0) {
-    if (call.is_packed)
-      words += ", query_starts=cu_seqlens_q" + std::string(call.is_paged ? "" : ", key_starts=cu_seqlens_k");
-    if (call.is_packed) words += fmt::format(", max_query_length={}", call.rows);
-    if (call.is_paged) words += ", block_table=block_table";
-    if (call.is_paged || said(answers, "lengths", "padded")) words += ", key_lengths=lengths";
-    if (call.is_paged || call.is_packed) words += fmt::format(", max_key_length={}", call.keys);
-    return "# The engine takes torch's tensors as they lie; indices is int32.\nimport wavejit.torch\n\n" +
-           fmt::format("out{} = wavejit.torch.engine(q.device).attention_forward(q, k, v, indices=indices{}{})\n",
-                       call.lse ? ", lse" : "", words, call.lse ? ", lse=True" : "");
-  }
   if (call.is_paged && call.is_packed)
     return "# Packed queries over a paged cache: flash_attn_varlen_func with block_table.\n"
            "from wavejit.torch import flash_attn_varlen_func\n\n" +
@@ -386,15 +409,18 @@ std::vector<Question> choice_questions() {
        .problem = count(),
        .is_asked = [](const Answers& answers) { return said(answers, "mask", "window"); }},
       {.name = "lists",
-       .text = "Does a row see all keys that the mask shows, or those that a list of its own names (top-k)?",
+       .text =
+           "Does a row see all keys that the mask shows, those that a list of its own names (top-k), or blocks that "
+           "a list names for each block of rows?",
        .usual = "none",
-       .accepted = {"none", "keys"}},
+       .accepted = {"none", "keys", "blocks"}},
       {.name = "top-k",
        .text = "Entries of a list",
        .usual = "2048",
        .accepted = {},
        .problem = count(),
        .is_asked = has_key_lists},
+      block_question(),
       {.name = "lse", .text = "The log-sum-exp of each row, too?", .usual = "no", .accepted = {"no", "yes"}},
   };
   for (Question& question : latent_questions()) questions.push_back(std::move(question));
@@ -405,6 +431,9 @@ Result<ChosenCall> chosen_call(const Answers& answers) {
   if (is_latent(answers)) {
     if (said(answers, "mask", "window"))
       return failed(ExitCode::usage, "--mask window: latent attention has no windows; all, causal are accepted");
+    if (has_block_lists(answers))
+      return failed(ExitCode::usage,
+                    "--lists blocks: latent attention has no lists of blocks; none, keys are accepted");
     return latent_call(answers);
   }
   if (has_key_lists(answers) && said(answers, "mask", "window"))
