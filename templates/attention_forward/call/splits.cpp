@@ -290,7 +290,8 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
       case Reason::asked_by_engine:
         return "kv_splits says so";
       case Reason::one_chunk:
-        return "the keys are one chunk of " + std::to_string(problem.keys_of_chunk());
+        return problem.shape.has_chunks() ? "the keys are one chunk of " + std::to_string(problem.keys_of_chunk())
+                                          : "a row of 8 bits is one sum";
       case Reason::whole:
         return "auto leaves the keys of more than " + std::to_string(longest_packed_query) +
                " query rows whole; splits=<n> cuts them, which shows in no bit";
