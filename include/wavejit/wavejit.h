@@ -257,7 +257,17 @@ typedef enum wavejit_call_flags {
   /* With WAVEJIT_NO_COMPILE: a thread of the engine meanwhile fetches or compiles the kernel and loads it, as
    * wavejit_prepare would, so that a later call finds it. One kernel at a time; destroying the engine waits for the
    * one that is under way. */
-  WAVEJIT_COMPILE_BEHIND = 16
+  WAVEJIT_COMPILE_BEHIND = 16,
+  /* Of keys that are cut into runs: their parts are merged in the same launch, by the last workgroup to arrive; or in a
+   * launch behind it. Neither: by the plan, which explain tells. No bit depends on it. Both flags are refused; where
+   * keys are not cut, caches have 8 bits, or a call has lists of two caches, they change nothing. Workgroups count
+   * their arrivals in memory of the engine. A call that is captured has counters of its own as long as the engine
+   * lives, so that its graph may be replayed beside all others; where none are left (the reserve of 65,536 is filled up
+   * at the next call that is not captured) two launches merge. Replays of one graph share a workspace, as calls that
+   * are given the same do: one must not begin before the other has ended, unless all inputs are the same.
+   * attention_latent has these flags. */
+  WAVEJIT_ONE_LAUNCH = 32,
+  WAVEJIT_TWO_LAUNCHES = 64
 } wavejit_call_flags;
 
 /* What a call did, filled when the caller asks for it. Phases that did not happen are 0. A call of several kernels has

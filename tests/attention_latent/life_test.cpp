@@ -155,6 +155,7 @@ TEST_F(LatentLife, ACapturedCallOfRunsBringsItsWorkspace) {
   const auto engine = make_engine();
   prepare(*engine, {"attention_latent bf16 b64 q1 k8192 h16 d576/512 layout=paged:64"});
   auto* const stream = numbered<ihipStream_t>(0x1000);
+  const std::uint64_t allocations = fake_hip().allocations;  // counters for calls that will be captured
   fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
   ASSERT_TRUE(run(*engine, call_of({.splits = 1}), stream));
   EXPECT_EQ(fake_hip().launches, 1U);
@@ -167,7 +168,7 @@ TEST_F(LatentLife, ACapturedCallOfRunsBringsItsWorkspace) {
   cut.workspace_bytes = std::size_t{1} << 30U;
   ASSERT_TRUE(run(*engine, cut, stream));
   EXPECT_EQ(fake_hip().launches, 3U);
-  EXPECT_EQ(fake_hip().allocations, 0U) << "nothing is allocated while a stream is captured";
+  EXPECT_EQ(fake_hip().allocations, allocations) << "nothing is allocated while a stream is captured";
   const auto cold = run(*engine, call_of({.page = 1, .splits = 1}), stream);
   fake_hip().capturing = hip_abi::hipStreamCaptureStatusNone;
   ASSERT_FALSE(cold) << "nothing is compiled while a stream is captured";

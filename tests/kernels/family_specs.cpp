@@ -126,10 +126,12 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
       spec.dtype = dtype;
       spec.target = target.id;
       const auto add = [&] {
-        for (const bool parts : {false, true}) {
-          spec.parts = parts;
+        for (const int launches : {0, 2, 1}) {
+          spec.parts = launches != 0;
+          spec.merged = launches == 1;
           if (!refusal_of(spec)) specs.emplace_back(spec);
         }
+        spec.merged = false;
       };
       for (const auto& [rows, rows_name] : latent::rows_names) {
         spec.rows = rows;

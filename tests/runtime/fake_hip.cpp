@@ -148,6 +148,7 @@ runtime::HipFunctions fake_hip_functions() {
   hip.hipMalloc = allocate;
   hip.hipFree = release;
   hip.hipMemcpy = copy;
+  hip.hipMemsetAsync = [](void*, int, std::size_t, hipStream_t) { return hipSuccess; };
   hip.hipDeviceSynchronize = synchronize;
   hip.hipStreamSynchronize = [](hipStream_t) { return synchronize(); };
   hip.hipStreamIsCapturing = is_capturing;

@@ -7,6 +7,10 @@ namespace wavejit::language {
 namespace {
 constexpr unsigned global_space = 1;
 constexpr unsigned buffer_space = 8;
+
+// SC1, among an instruction's cache bits.
+constexpr int scope_bit = 1 << 4;
+int cache_bits(Reach reach) { return reach == Reach::agent ? scope_bit : 0; }
 }  // namespace
 
 Buffer::Buffer(Kernel& kernel, Value* base, Value* bytes) : kernel_(&kernel) {
@@ -18,15 +22,17 @@ Buffer::Buffer(Kernel& kernel, Value* base, Value* bytes) : kernel_(&kernel) {
       {pointer, ir.getInt16(0), size, ir.getInt32(kernel.target().buffer_descriptor_word3)});
 }
 
-Value* Buffer::load(int bytes, Value* lane_offset, Value* uniform_offset) const {
+Value* Buffer::load(int bytes, Value* lane_offset, Value* uniform_offset, Reach reach) const {
   llvm::Type* type = bytes == 4 ? kernel_->i32() : kernel_->vector(kernel_->i32(), bytes / 4);
-  return kernel_->ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_raw_ptr_buffer_load, {type},
-                                       {descriptor_, lane_offset, uniform_offset, kernel_->constant(0)});
+  return kernel_->ir().CreateIntrinsic(
+      llvm::Intrinsic::amdgcn_raw_ptr_buffer_load, {type},
+      {descriptor_, lane_offset, uniform_offset, kernel_->constant(cache_bits(reach))});
 }
 
-void Buffer::store(Value* dwords, Value* lane_offset, Value* uniform_offset) const {
-  kernel_->ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_raw_ptr_buffer_store, {dwords->getType()},
-                                {dwords, descriptor_, lane_offset, uniform_offset, kernel_->constant(0)});
+void Buffer::store(Value* dwords, Value* lane_offset, Value* uniform_offset, Reach reach) const {
+  kernel_->ir().CreateIntrinsic(
+      llvm::Intrinsic::amdgcn_raw_ptr_buffer_store, {dwords->getType()},
+      {dwords, descriptor_, lane_offset, uniform_offset, kernel_->constant(cache_bits(reach))});
 }
 
 Value* Buffer::load_element(int bytes, Value* lane_offset, Value* uniform_offset) const {

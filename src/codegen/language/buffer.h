@@ -7,9 +7,16 @@
 // which would wrap otherwise), so callers keep uniform offsets inside.
 #pragma once
 
+#include <cstdint>
+
 #include "codegen/language/kernel.h"
 
 namespace wavejit::language {
+
+// agent: past the caches of a die, so that every die sees what is stored, and loads what was stored, without any cache
+// being written back or emptied. As the backend's atomic loads and stores of agent scope are (LLVM, AMDGPUUsage,
+// "Memory Model GFX942").
+enum class Reach : std::uint8_t { cached, agent };
 
 class Buffer {
  public:
@@ -17,8 +24,8 @@ class Buffer {
   Buffer(Kernel& kernel, Value* base, Value* bytes);
 
   // `bytes` a lane: 4, 8 or 16, as i32, <2 x i32> or <4 x i32>. Offsets are bytes, i32.
-  Value* load(int bytes, Value* lane_offset, Value* uniform_offset) const;
-  void store(Value* dwords, Value* lane_offset, Value* uniform_offset) const;
+  Value* load(int bytes, Value* lane_offset, Value* uniform_offset, Reach reach = Reach::cached) const;
+  void store(Value* dwords, Value* lane_offset, Value* uniform_offset, Reach reach = Reach::cached) const;
   // One element of 1, 2 or 4 bytes a lane, at any multiple of its size: the low bits of an i32, zeros above them.
   Value* load_element(int bytes, Value* lane_offset, Value* uniform_offset) const;
   // The low bits of an i32.

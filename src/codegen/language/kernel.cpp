@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "codegen/language/kernel.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Verifier.h>
@@ -48,7 +49,8 @@ Kernel::Kernel(llvm::LLVMContext& context, const targets::Target& target, const 
   argument_attributes.addAlignmentAttr(8);
   argument_attributes.addAttribute(llvm::Attribute::NoUndef);
   function_->addParamAttrs(0, argument_attributes);
-  function_->getArg(0)->setName("arguments");
+  arguments_ = function_->getArg(0);
+  arguments_->setName("arguments");
 
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addFnAttr(llvm::Attribute::NoRecurse);
@@ -87,7 +89,7 @@ Value* Kernel::argument(std::size_t offset, llvm::Type* type) {
            " lies outside the argument struct or is not aligned");
     return llvm::PoisonValue::get(type);
   }
-  Value* address = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), function_->getArg(0), offset);
+  Value* address = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), arguments_, offset);
   llvm::LoadInst* load = ir_.CreateAlignedLoad(type, address, llvm::Align(bytes));
   load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context(), {}));
   return load;
@@ -96,6 +98,13 @@ Value* Kernel::argument(std::size_t offset, llvm::Type* type) {
 Value* Kernel::argument_i64(std::size_t offset) { return argument(offset, i64()); }
 Value* Kernel::argument_i32(std::size_t offset) { return argument(offset, i32()); }
 Value* Kernel::argument_f32(std::size_t offset) { return argument(offset, f32()); }
+void Kernel::read_arguments_anew() {
+  // An empty instruction whose result is its operand: loads from there are loads of another place.
+  llvm::FunctionType* type = llvm::FunctionType::get(i64(), {i64()}, false);
+  llvm::CallInst* anew = ir_.CreateCall(llvm::InlineAsm::get(type, "", "=s,0", true), {argument_address()});
+  anew->setMemoryEffects(llvm::MemoryEffects::none());
+  arguments_ = ir_.CreateIntToPtr(anew, ir_.getPtrTy(constant_space));
+}
 Value* Kernel::argument_address() { return ir_.CreatePtrToInt(function_->getArg(0), i64()); }
 
 Value* Kernel::load_scalar(Value* address, llvm::Type* type) {

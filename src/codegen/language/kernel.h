@@ -72,6 +72,9 @@ class Kernel {
   Value* argument_i32(std::size_t offset);
   Value* argument_f32(std::size_t offset);
   Value* argument_address();  // i64, of the struct itself
+  // From here on arguments are read again where they are asked for, also those that were read before: the backend keeps
+  // no register for one of them on the way here. For what comes behind a long loop; what is emitted later is behind it.
+  void read_arguments_anew();
 
   // A scalar load: `address` i64, uniform and aligned, of memory that nobody writes while the kernel runs.
   Value* load_scalar(Value* address, llvm::Type* type);
@@ -101,6 +104,7 @@ class Kernel {
   std::unique_ptr<llvm::Module> module_;
   llvm::IRBuilder<> ir_;
   llvm::Function* function_ = nullptr;
+  Value* arguments_ = nullptr;  // where they stand
   int argument_bytes_ = 0;
   int threads_ = 0;
   Value* thread_ = nullptr;

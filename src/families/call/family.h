@@ -115,7 +115,11 @@ class Call {
   // other on the stream, over the same workspace. `plan` asks which it is.
   std::uint32_t rounds = 1;
   std::uint32_t round = 0;
-  void* workspace = nullptr;              // the caller's; null: the engine's own
+  void* workspace = nullptr;  // the caller's; null: the engine's own
+  // Counters of workgroups that arrive, 32 bits each: zeros before each launch and behind it, the engine's, of no
+  // launch that may run beside this one. How many; where they are is said before `plan`.
+  std::uint32_t arrivals = 0;
+  void* arrival_counters = nullptr;
   wavejit_call_report* report = nullptr;  // null: not wanted
   bool judges_device_memory = false;      // a debug mode: what stands in device memory is read and judged first
 
@@ -178,6 +182,8 @@ class Family {
   // A pure function: the same question has the same answer everywhere. WAVEJIT_UNSUPPORTED with the reason when no
   // route is left.
   virtual Result<Route> route(const Shape& shape, const targets::Target& target, const Toggles& toggles) const = 0;
+  // Whether launches of such a shape count arrivals (Call::arrivals).
+  virtual bool counts_arrivals(const Shape& /*shape*/) const { return false; }
   // Of a shape that has a route.
   virtual Explanation explain(const Shape& shape, const targets::Target& target, const Toggles& toggles) const = 0;
   // The same refusal for a caller of the C ABI: with the field that stands in the way.

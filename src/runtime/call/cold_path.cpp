@@ -71,6 +71,8 @@ Resolution Engine::resolve_and_tell(const families::Shape& shape, const std::str
   statistics_.compile_ns.fetch_add(resolution.work.compile_ns());
   statistics_.load_ns.fetch_add(resolution.work.load_ns);
   const auto& kernels = resolution.kernels;
+  // Calls may be captured from now on.
+  if (kernels && shape.family->counts_arrivals(shape)) workspaces_.reserve_counters();
   if (kernels ? resolution.origin == WAVEJIT_ORIGIN_COMPILED : kernels.error().status == WAVEJIT_NO_COMPILER)
     miss_log_.note(shape, line);
   if (kernels) {

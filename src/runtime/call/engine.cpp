@@ -170,16 +170,25 @@ Result<void> Engine::check_room(const families::Call& call) const {
 }
 
 Result<void> Engine::launch_call(const LoadedKernels& kernels, families::Call& call, hip_abi::hipStream_t stream) {
-  if (call.workspace_bytes == 0 || call.workspace != nullptr) [[likely]]
+  const bool brings_workspace = call.workspace_bytes == 0 || call.workspace != nullptr;
+  const bool borrows_counters = call.arrivals != 0 && call.arrival_counters == nullptr;
+  if (brings_workspace && !borrows_counters) [[likely]]
     return launch(device_, resolver_, kernels, call, call.workspace, stream);
+  if (brings_workspace) {
+    const auto loan = workspaces_.borrow(stream, 0, call.arrivals);
+    if (!loan) return std::unexpected(loan.error());
+    call.arrival_counters = loan->counters();
+    return launch(device_, resolver_, kernels, call, call.workspace, stream);
+  }
   // A replay may run on any stream, beside calls that borrow the same memory.
   if (is_capturing(stream)) {
     return fail(WAVEJIT_INVALID_ARGUMENT,
                 "workspace = null while the stream is being captured and " + call.workspace_words().captured +
                     "; accepted there: " + std::to_string(call.workspace_bytes) + " bytes of the caller's");
   }
-  const auto loan = workspaces_.borrow(stream, call.workspace_bytes);
+  const auto loan = workspaces_.borrow(stream, call.workspace_bytes, borrows_counters ? call.arrivals : 0);
   if (!loan) return std::unexpected(loan.error());
+  if (borrows_counters) call.arrival_counters = loan->counters();
   return launch(device_, resolver_, kernels, call, loan->memory(), stream);
 }
 

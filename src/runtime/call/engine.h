@@ -62,6 +62,9 @@ class Engine {
   void load_behind(const families::Call& call);
   // A capture can borrow no workspace of the engine's: a family may have another way to launch the call.
   bool is_capturing(hip_abi::hipStream_t stream) const;
+  // Counters of arrivals for a call that is being captured: no other call's as long as the engine lives, since the
+  // graph may be replayed beside any of them. Null: there are none to be had now.
+  void* captured_counters(std::uint32_t count) { return workspaces_.captured_counters(count); }
   // Refuses a call whose workspace is larger than the device's memory, unless the call brings the workspace.
   Result<void> check_room(const families::Call& call) const;
   // The architecture's row with the dies and compute units of this device.

@@ -34,22 +34,25 @@ Workspaces::Loan::~Loan() {
 }
 
 void* Workspaces::Loan::memory() const { return slot_->memory; }
+void* Workspaces::Loan::counters() const { return slot_->counters; }
 
-Result<Workspaces::Loan> Workspaces::borrow(hip_abi::hipStream_t stream, std::uint64_t bytes) {
+Result<Workspaces::Loan> Workspaces::borrow(hip_abi::hipStream_t stream, std::uint64_t bytes, std::uint32_t counters) {
+  if (counters != 0 && counters_.is_low()) [[unlikely]]
+    counters_.reserve();
   // One handle names a stream of every thread's own.
   const std::uint64_t thread = stream == hip_abi::stream_per_thread() ? this_thread() : 0;
   for (Slot* slot = first_.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
     if (slot->stream != stream || slot->thread != thread || slot->lent.exchange(true, std::memory_order_acquire))
       continue;
     Loan loan(slot);
-    if (slot->bytes >= bytes) [[likely]]
+    if (slot->bytes >= bytes && slot->counter_count >= counters) [[likely]]
       return loan;
-    if (auto grown = grow(*slot, bytes); !grown) return std::unexpected(std::move(grown.error()));
+    if (auto grown = grow(*slot, bytes, counters); !grown) return std::unexpected(std::move(grown.error()));
     return loan;
   }
   Slot* slot = add(stream, thread);
   Loan loan(slot);
-  if (auto grown = grow(*slot, bytes); !grown) return std::unexpected(std::move(grown.error()));
+  if (auto grown = grow(*slot, bytes, counters); !grown) return std::unexpected(std::move(grown.error()));
   return loan;
 }
 
@@ -61,7 +64,18 @@ Workspaces::Slot* Workspaces::add(hip_abi::hipStream_t stream, std::uint64_t thr
   return slot.release();
 }
 
-Result<void> Workspaces::grow(Slot& slot, std::uint64_t bytes) {
+Result<void> Workspaces::grow(Slot& slot, std::uint64_t bytes, std::uint32_t counters) {
+  if (slot.counter_count < counters) {
+    const std::uint32_t count = std::max({counters, 2 * slot.counter_count, ArrivalCounters::least});
+    auto made = counters_.make(count, slot.stream);
+    if (!made) return std::unexpected(std::move(made.error()));
+    slot.counters = *made;
+    slot.counter_count = count;
+  }
+  return slot.bytes < bytes ? grow_memory(slot, bytes) : Result<void>();
+}
+
+Result<void> Workspaces::grow_memory(Slot& slot, std::uint64_t bytes) {
   const hip_abi::hipStream_t stream = slot.stream;
   const auto full = [](const Result<void*>& memory) {
     return !memory && memory.error().status == WAVEJIT_OUT_OF_MEMORY;

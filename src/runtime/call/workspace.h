@@ -9,6 +9,8 @@
 // What a workspace outgrew may still be read by kernels on the way. It is kept until the engine goes, or until the
 // device runs out of memory, when the device is waited for first. Sizes at least double, so that all of it is less than
 // what is in use.
+//
+// A loan may have counters of arrivals, too: the same stream's, so that no launch counts where another one still does.
 #pragma once
 
 #include <atomic>
@@ -17,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/call/arrival_counters.h"
 #include "runtime/call/workspace_allocator.h"
 #include "runtime/libraries/hip_library.h"
 #include "runtime/settings/failure.h"
@@ -27,7 +30,8 @@ class Workspaces {
   struct Slot;
 
  public:
-  Workspaces(const HipDevice& device, const Hooks& hooks) : device_(device), allocator_(device, hooks) {}
+  Workspaces(const HipDevice& device, const Hooks& hooks)
+      : device_(device), allocator_(device, hooks), counters_(device) {}
   ~Workspaces();
   Workspaces(const Workspaces&) = delete;
   Workspaces& operator=(const Workspaces&) = delete;
@@ -44,13 +48,20 @@ class Workspaces {
     }
     ~Loan();
     void* memory() const;
+    // As many zeros as were asked for.
+    void* counters() const;
 
    private:
     Slot* slot_ = nullptr;
   };
 
   // WAVEJIT_OUT_OF_MEMORY with the bytes that are needed and those that the device has.
-  Result<Loan> borrow(hip_abi::hipStream_t stream, std::uint64_t bytes);
+  // `counters`: of arrivals (arrival_counters.h); nobody else has them while kernels of the stream may count there.
+  Result<Loan> borrow(hip_abi::hipStream_t stream, std::uint64_t bytes, std::uint32_t counters = 0);
+  // For a call that is captured: nobody else's, from now on. Null: there are none to be had now.
+  void* captured_counters(std::uint32_t count) { return counters_.captured(count); }
+  // So that calls can be captured which have not been made before. Not while a stream is.
+  void reserve_counters() { counters_.reserve(); }
 
   // Waits for the device and gives back every workspace that is not lent, and all that were outgrown. The device's
   // error, if waiting failed; then they are kept.
@@ -66,6 +77,8 @@ class Workspaces {
     // While it is lent, the borrower's alone.
     void* memory = nullptr;
     std::uint64_t bytes = 0;
+    void* counters = nullptr;
+    std::uint32_t counter_count = 0;
   };
 
   // Memory that is to be given back, as it was asked for.
@@ -76,7 +89,9 @@ class Workspaces {
   };
 
   Slot* add(hip_abi::hipStream_t stream, std::uint64_t thread);
-  Result<void> grow(Slot& slot, std::uint64_t bytes);
+  // What is missing of so many bytes and counters.
+  Result<void> grow(Slot& slot, std::uint64_t bytes, std::uint32_t counters);
+  Result<void> grow_memory(Slot& slot, std::uint64_t bytes);
   // The slot is the caller's.
   void outgrow(Slot& slot);
   // Waiting and giving back, which may be the caller's function, happen without the lock.
@@ -84,6 +99,7 @@ class Workspaces {
 
   const HipDevice& device_;
   WorkspaceAllocator allocator_;
+  ArrivalCounters counters_;
   std::atomic<Slot*> first_{nullptr};
   std::mutex mutex_;  // of what follows, and of growing the list
   std::vector<Outgrown> outgrown_;

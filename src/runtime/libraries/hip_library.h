@@ -25,6 +25,7 @@ namespace wavejit::runtime {
   X(hipMalloc)                          \
   X(hipFree)                            \
   X(hipMemcpy)                          \
+  X(hipMemsetAsync)                     \
   X(hipDeviceSynchronize)               \
   X(hipStreamSynchronize)               \
   X(hipStreamIsCapturing)               \

@@ -18,12 +18,14 @@ using families::Result;
 using families::refusal::bad;
 using families::refusal::refuse;
 
-constexpr std::array<std::pair<std::uint32_t, std::string_view>, 5> names = {
+constexpr std::array<std::pair<std::uint32_t, std::string_view>, 7> names = {
     {{WAVEJIT_CHECK_LENGTHS, "check the lengths"},
      {WAVEJIT_BATCH_MAY_SHOW, "the batch may show"},
      {WAVEJIT_SCALE_IS_ZERO, "the scale is zero"},
      {WAVEJIT_NO_COMPILE, "no compile"},
-     {WAVEJIT_COMPILE_BEHIND, "compile behind"}}};
+     {WAVEJIT_COMPILE_BEHIND, "compile behind"},
+     {WAVEJIT_ONE_LAUNCH, "one launch"},
+     {WAVEJIT_TWO_LAUNCHES, "two launches"}}};
 
 std::string sum_of(std::uint32_t known) {
   std::string text = "0, or a sum of ";
@@ -46,6 +48,10 @@ Result<void> check_flags(std::uint32_t flags, std::uint32_t known, float scale) 
   if ((flags & WAVEJIT_COMPILE_BEHIND) != 0 && (flags & WAVEJIT_NO_COMPILE) == 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", std::to_string(flags),
                       "16 (compile behind) beside 8 (no compile) only"));
+  constexpr std::uint32_t both = WAVEJIT_ONE_LAUNCH | WAVEJIT_TWO_LAUNCHES;
+  if ((flags & both) == both)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", std::to_string(flags),
+                      "32 (one launch) or 64 (two launches), or neither"));
   return {};
 }
 

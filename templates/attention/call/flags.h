@@ -23,4 +23,11 @@ families::Result<float> check_scale(float scale, std::uint32_t flags, float othe
 
 families::Call::WhenMissing when_missing(std::uint32_t flags);
 
+// In how many launches runs of keys are walked and merged: said, or the plan's to choose.
+enum class Launches : std::uint8_t { planned, one, two };
+constexpr Launches launches_of(std::uint32_t flags) {
+  if ((flags & WAVEJIT_ONE_LAUNCH) != 0) return Launches::one;
+  return (flags & WAVEJIT_TWO_LAUNCHES) != 0 ? Launches::two : Launches::planned;
+}
+
 }  // namespace wavejit::attention

@@ -35,12 +35,24 @@ wavejit_status asked(wavejit_engine* engine, const Arguments* arguments, Capture
     latent::Runs runs = runs_of(on, *arguments, *problem);
     // A graph may be replayed beside calls that borrow the engine's workspace: without one of its own a call that is
     // captured leaves its keys whole. Slower, and the same bits. Only a call of several runs asks HIP.
-    if (runs.count > 1 && runs.second_count == 0 && arguments->workspace == nullptr && captured()) {
-      problem->splits = 1;
-      runs = runs_of(on, *arguments, *problem);
+    // A captured one that merges in one launch has counters of its own from then on; where there are none, two launches
+    // merge.
+    void* counters = nullptr;
+    if (runs.count > 1 && runs.second_count == 0 && (arguments->workspace == nullptr || runs.merged) && captured()) {
+      if (arguments->workspace == nullptr) {
+        problem->splits = 1;
+        runs = runs_of(on, *arguments, *problem);
+      } else {
+        counters = engine->engine->captured_counters(latent::arrivals_of(*problem, runs));
+        if (counters == nullptr) {
+          problem->launches = wavejit::attention::Launches::two;
+          runs = runs_of(on, *arguments, *problem);
+        }
+      }
     }
     if (auto workspace = latent::check_workspace(*arguments, runs.workspace_bytes); !workspace) return workspace;
     latent::LatentCall call(*arguments, *problem, runs, on.target_row(), on.toggles());
+    call.arrival_counters = counters;
     return ask(call);
   });
 }

@@ -50,6 +50,7 @@ LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const Lat
   workspace_bytes = runs.workspace_bytes;
   if (runs.sequences_a_round != 0) rounds = (problem.batch + runs.sequences_a_round - 1) / runs.sequences_a_round;
   workspace = call.workspace;
+  arrivals = arrivals_of(problem, runs);
   report = call.report;
   judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0;
 }
@@ -95,6 +96,7 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
       .list = attention::list_arguments(lists_of(call_), problem_.slots, problem_.causal,
                                         std::uint64_t{first} * problem_.query_length),
       .cache_scales = {},
+      .arrivals = address(arrival_counters),
   };
   if (call_.k_scale.data != nullptr) {
     const attention::CacheScale scale = attention::cache_scale_argument(call_.k_scale, first);
@@ -168,9 +170,9 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
             .grid_z = runs_.count,
             .threads = threads,
             .arguments = &arguments_,
-            .argument_bytes = argument_bytes_of(spec.listed, spec.widens())},
+            .argument_bytes = argument_bytes_of(spec.listed, spec.widens(), spec.merged)},
            0);
-  if (!runs_.parts()) return {};
+  if (!runs_.parts() || runs_.merged) return {};
   combine_ = arguments_;
   if (runs_.second_count != 0) {
     fill_second(first);
@@ -218,6 +220,9 @@ std::string LatentCall::descriptor(Line line) const {
       .packed = problem_.packed_queries,
       .page_size = call_.block_table != nullptr || problem_.shape.pages != Pages::dense ? call_.k.sizes[1] : 0,
       .splits = problem_.splits,
+      .launches = problem_.launches == attention::Launches::planned ? 0
+                  : problem_.launches == attention::Launches::one   ? 1
+                                                                    : 2,
       .top_k = problem_.top_k,
       .slots = problem_.shape.slots,
       .second_top_k = problem_.second_top_k};

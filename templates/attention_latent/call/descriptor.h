@@ -38,6 +38,7 @@ struct ProblemDescriptor {
   std::string scale = {};
   std::array<attention::DescribedModifier, attention::modifier_count> modifiers = {};
   std::int64_t splits = 0;        // 0: not said
+  std::int64_t launches = 0;      // of several runs: 1 or 2; 0: not said
   std::int64_t top_k = 0;         // keys that each query's list names; 0: no lists
   bool slots = false;             // by their slot in the cache
   bool mixed = false;             // for who makes lists: in no order, with holes and repeats, of counts of their own
@@ -63,6 +64,6 @@ inline constexpr std::string_view grammar =
     "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
     "[sink] "
     "[cache=e4m3|e5m2|e4m3_fnuz|e5m2_fnuz] [cache_scales=1|b] "
-    "[softcap=<x>] [splits=<n>] [top_k=<n>[:slots][:mixed]] [second_top_k=<n>] [seed=<n>]";
+    "[softcap=<x>] [splits=<n>] [launches=<1|2>] [top_k=<n>[:slots][:mixed]] [second_top_k=<n>] [seed=<n>]";
 
 }  // namespace wavejit::attention_latent

@@ -34,6 +34,14 @@ float default_scale(const ProblemDescriptor& descriptor) {
   return static_cast<float>(1 / std::sqrt(static_cast<double>(dims)));
 }
 
+// Keys whole; in runs that a second launch merges; in runs that are merged in the same one.
+struct WayOfRuns {
+  bool parts;
+  bool merged;
+};
+constexpr WayOfRuns ways_of_runs[] = {
+    {.parts = false, .merged = false}, {.parts = true, .merged = false}, {.parts = true, .merged = true}};
+
 class Described final : public families::DescribedProblem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
@@ -55,7 +63,16 @@ class Described final : public families::DescribedProblem {
     const auto add = [&](ProblemDescriptor one) {
       for (const std::uint32_t splits : {1, 2}) {
         one.splits = splits;
-        all.push_back(std::make_unique<Described>(one));
+        if (splits == 1 || one.launches != 0) {
+          all.push_back(std::make_unique<Described>(one));
+          continue;
+        }
+        // Other lengths may be merged the other way.
+        for (const std::uint32_t launches : {1, 2}) {
+          ProblemDescriptor merged = one;
+          merged.launches = launches;
+          all.push_back(std::make_unique<Described>(std::move(merged)));
+        }
       }
     };
     add(descriptor_);
@@ -133,7 +150,7 @@ class AttentionLatent final : public families::Family {
     const WalkKernel walk = kernel_of(of, target, toggles);
     if (const auto refusal = refusal_of(walk)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
     families::Route route = {.kernels = {{.label = "spec", .spec = walk}}};
-    if (of.parts)
+    if (of.parts && !of.merged)
       route.kernels.push_back({.label = "combine",
                                .spec = CombineKernel{.dtype = of.dtype,
                                                      .head_dim = of.dims_v(),
@@ -145,6 +162,8 @@ class AttentionLatent final : public families::Family {
     return route;
   }
 
+  bool counts_arrivals(const families::Shape& shape) const override { return LatentShape::of(shape.code).merged; }
+
   families::Explanation explain(const families::Shape& shape, const Target& target,
                                 const Toggles& /*toggles*/) const override {
     const LatentShape of = LatentShape::of(shape.code);
@@ -154,7 +173,9 @@ class AttentionLatent final : public families::Family {
                            std::to_string(sharing) +
                            " to 32 rows with a share of V's columns each; keys and values one tile in LDS" +
                            (of.listed ? ", of one query, whose list names the keys" : "") +
-                           (of.parts ? ", then the parts of chunks merged" : ""),
+                           (of.merged  ? ", the parts of chunks merged by the last workgroup to arrive"
+                            : of.parts ? ", then the parts of chunks merged"
+                                       : ""),
             .cost = std::to_string(key_ring_plan(of, target).total_bytes()) +
                     " bytes of LDS, up to 512 VGPRs, 1 workgroup per CU",
             .refused = {}};
@@ -178,10 +199,10 @@ class AttentionLatent final : public families::Family {
       for (const Mask mask : {Mask::none, Mask::causal})
         for (const auto& [rows, rows_name] : rows_names)
           for (const Pages pages : {Pages::dense, Pages::tiles})
-            for (const bool parts : {false, true}) {
+            for (const auto& [parts, merged] : ways_of_runs) {
               const LatentShape shape =
                   LatentShape{{.dtype = type, .mask = mask, .modifiers = {}, .rows = rows, .pages = pages}}.of_runs(
-                      parts);
+                      parts, merged);
               if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
             }
     // Caches of 8 bits that the target reads.
@@ -191,17 +212,18 @@ class AttentionLatent final : public families::Family {
           for (const bool parts : {false, true}) {
             const LatentShape shape =
                 LatentShape{{.dtype = type, .cache = cache, .modifiers = {}, .rows = rows, .pages = Pages::tiles}}
-                    .of_runs(parts);
+                    .of_runs(parts, false);
             if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
           }
     // Lists have no word for the mask.
     for (const auto& [type, type_name] : attention::operand_types)
       for (const auto& [rows, rows_name] : rows_names)
         for (const bool slots : {false, true})
-          for (const bool parts : {false, true}) {
+          for (const auto& [parts, merged] : ways_of_runs) {
             LatentShape shape = {{.dtype = type, .modifiers = {}, .rows = rows, .listed = true, .slots = slots}};
             shape.pages = slots ? Pages::dense : Pages::granules;
             shape.parts = parts;
+            shape.merged = merged;
             if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
           }
     return shapes;

@@ -49,6 +49,21 @@ Row splits_word() {
       [](const Said& said) { return said.splits == 0 ? std::string() : std::to_string(said.splits); });
 }
 
+Row launches_word() {
+  return families::value_word<Said>(
+      "launches", "<1|2>",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto count = families::whole_number(value);
+        if (count != 1 && count != 2)
+          return wrong(word,
+                       "is no number of launches; accepted: launches=1 (parts are merged in the launch that leaves "
+                       "them), launches=2");
+        said.launches = *count;
+        return {};
+      },
+      [](const Said& said) { return said.launches == 0 ? std::string() : std::to_string(said.launches); });
+}
+
 // "2048", "2048:slots:mixed"
 Result<void> take_top_k(Said& said, const Word& word, std::string_view value) {
   const std::string accepted =
@@ -119,6 +134,7 @@ WordRows make_rows() {
       attention::modifier_word<Said>(Modifier::sink),
       attention::modifier_word<Said>(Modifier::softcap),
       splits_word(),
+      launches_word(),
       attention::cache_word<Said>([](auto& said) -> auto& { return said.cache; }),
       attention::cache_scales_word<Said>(scale_extents, "1|b"),
       top_k_word(),
@@ -214,6 +230,7 @@ LatentProblem ProblemDescriptor::problem() const {
       query_lengths.empty() ? batch * query_length
                             : std::accumulate(query_lengths.begin(), query_lengths.end(), std::int64_t{0}));
   problem.splits = static_cast<std::uint32_t>(splits);
+  if (launches != 0) problem.launches = launches == 1 ? attention::Launches::one : attention::Launches::two;
   problem.uneven_lengths = top_k == 0 && attention::may_be_uneven(packed || page_size != 0 || !key_lengths.empty(),
                                                                   batch, key_length, total_keys());
   return problem;

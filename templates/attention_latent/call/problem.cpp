@@ -127,8 +127,8 @@ Check check_choices(const Call& call) {
   if (call.workspace == nullptr && call.workspace_bytes != 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.workspace_bytes),
                       "0 while workspace is null"));
-  constexpr std::uint32_t known =
-      WAVEJIT_CHECK_LENGTHS | WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
+  constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE |
+                                  WAVEJIT_COMPILE_BEHIND | WAVEJIT_ONE_LAUNCH | WAVEJIT_TWO_LAUNCHES;
   if (auto flags = attention::check_flags(call.flags, known, call.scale); !flags) return flags;
   if (call.max_total_keys < 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "max_total_keys", std::to_string(call.max_total_keys),
@@ -248,6 +248,7 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
              .causal_prefix = static_cast<std::int32_t>(call.causal_prefix),
              .query_rows = static_cast<std::uint64_t>(call.q.sizes[0]) * static_cast<std::uint64_t>(call.q.sizes[1]),
              .splits = static_cast<std::uint32_t>(std::max(call.splits, 0)),
+             .launches = attention::launches_of(call.flags),
              .packed_queries = call.query_starts != nullptr,
              .uneven_lengths = attention::may_be_uneven(call.key_starts != nullptr || call.key_lengths != nullptr,
                                                         extents.sequences, extents.key_length, call.max_total_keys)};

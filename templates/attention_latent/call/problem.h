@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "families/call/family.h"
+#include "templates/attention/call/flags.h"
 #include "templates/attention/call/limits.h"
 #include "templates/attention/call/paging.h"
 #include "templates/attention/call/sequences.h"
@@ -31,9 +32,10 @@ struct LatentShape : AskedWords {
   families::Shape shape() const;
   // Of a walk over runs, or over all keys: scalar registers of the latter have no room for pages of whole tiles, so it
   // looks granules up.
-  LatentShape of_runs(bool several) const {
+  LatentShape of_runs(bool several, bool merged) const {
     LatentShape shape = *this;
     shape.parts = several;
+    shape.merged = several && merged;
     if ((!several || listed) && pages == Pages::tiles) shape.pages = Pages::granules;
     return shape;
   }
@@ -50,8 +52,9 @@ struct LatentProblem {
   float scale_log2e = 0;
   bool bottom_right = true;
   std::int32_t causal_prefix = 0;
-  std::uint64_t query_rows = 0;  // queries of all sequences
-  std::uint32_t splits = 0;      // 0: the caller did not say
+  std::uint64_t query_rows = 0;                                 // queries of all sequences
+  std::uint32_t splits = 0;                                     // 0: the caller did not say
+  attention::Launches launches = attention::Launches::planned;  // of several runs
   bool packed_queries = false;
   bool uneven_lengths = false;     // sequences may have fewer keys than key_length
   bool causal = false;             // whether the diagonal hides keys; kernels of lists have no word for it

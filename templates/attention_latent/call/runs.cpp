@@ -81,6 +81,12 @@ std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequence
   return best;
 }
 
+// Whether the last workgroup to arrive merges the parts of its rows.
+bool merges(const LatentProblem& problem) {
+  // A second list is walked by a launch of its own, which leaves parts, too.
+  return problem.second_top_k == 0 && !problem.shape.widens() && problem.launches == attention::Launches::one;
+}
+
 Runs runs_of(const LatentProblem& problem, Rows rows, std::uint64_t of_run, std::uint64_t queries) {
   const std::uint64_t chunks = chunks_of(problem);
   const std::uint64_t count = ceil_div(first_chunks_of(problem), of_run);
@@ -91,7 +97,8 @@ Runs runs_of(const LatentProblem& problem, Rows rows, std::uint64_t of_run, std:
           .second_count = static_cast<std::uint32_t>(second_count),
           .chunks = static_cast<std::uint32_t>(of_run),
           .workspace_bytes =
-              queries * problem.heads * chunks * static_cast<std::uint64_t>(record_bytes(problem.shape.dims_v()))};
+              queries * problem.heads * chunks * static_cast<std::uint64_t>(record_bytes(problem.shape.dims_v())),
+          .merged = merges(problem)};
 }
 
 }  // namespace
@@ -133,7 +140,13 @@ Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::ui
 LatentShape shape_of(const LatentProblem& problem, const Runs& runs) {
   LatentShape shape = problem.shape;
   shape.rows = runs.rows;
-  return shape.of_runs(runs.parts());
+  return shape.of_runs(runs.parts(), runs.merged);
+}
+
+std::uint32_t arrivals_of(const LatentProblem& problem, const Runs& runs) {
+  if (!runs.merged) return 0;
+  const std::uint64_t sequences = runs.sequences_a_round != 0 ? runs.sequences_a_round : problem.batch;
+  return static_cast<std::uint32_t>(workgroups_of(problem, sequences, runs.rows) * waves);
 }
 
 std::string describe(const Runs& runs, const LatentProblem& problem) {
@@ -152,7 +165,9 @@ std::string describe(const Runs& runs, const LatentProblem& problem) {
          std::to_string(runs.workspace_bytes) + " bytes of workspace" +
          (runs.sequences_a_round != 0 ? " for " + std::to_string(runs.sequences_a_round) + " sequences at a time"
                                       : "") +
-         (problem.splits > 1 ? ": the call says so" : ": fills the device's compute units");
+         (problem.splits > 1 ? ": the call says so" : ": fills the device's compute units") +
+         (runs.merged ? "; merged in the same launch, by the last workgroup to arrive: the call says so"
+                      : "; merged in a second launch");
 }
 
 }  // namespace wavejit::attention_latent

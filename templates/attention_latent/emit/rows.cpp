@@ -158,6 +158,7 @@ void store_part(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk
   llvm::IRBuilder<>& ir = kernel.ir();
   const Workgroup workgroup = lanes_made_anew(kernel, of_walk);
   const int head_dim = spec.dims_v();
+  const language::Reach reach = spec.merged ? language::Reach::agent : language::Reach::cached;
   if (spec.listed)
     chunk = ir.CreateAdd(chunk, attention::list_number(kernel, offsetof(Arguments, list),
                                                        offsetof(attention::KeyListArguments, first_part)));
@@ -184,7 +185,7 @@ void store_part(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk
     for (int within = 0; within < columns.dims_of_group(); within += 4) {
       Value* four = ir.CreateShuffleVector(numbers, {within, within + 1, within + 2, within + 3});
       record.store(ir.CreateBitCast(four, kernel.vector(kernel.i32(), 4)), place,
-                   ir.CreateMul(of_dim, kernel.constant(dim + within)));
+                   ir.CreateMul(of_dim, kernel.constant(dim + within)), reach);
     }
   });
   Value* statistics = llvm::PoisonValue::get(kernel.vector(kernel.i32(), 2));
@@ -192,7 +193,7 @@ void store_part(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk
   statistics = ir.CreateInsertElement(statistics, ir.CreateBitCast(part.sum, kernel.i32()), std::uint64_t{1});
   Value* writes = ir.CreateAnd(is_writer(kernel, workgroup), workgroup.has_row);
   record.store(statistics, ir.CreateSelect(writes, ir.CreateShl(row, 3), ir.getInt32(nowhere)),
-               ir.CreateMul(of_dim, kernel.constant(head_dim)));
+               ir.CreateMul(of_dim, kernel.constant(head_dim)), reach);
 }
 
 }  // namespace wavejit::attention_latent

@@ -19,6 +19,7 @@
 #include "templates/attention/emit/query.h"
 #include "templates/attention/emit/tile_walk.h"
 #include "templates/attention_latent/emit/key_ring.h"
+#include "templates/attention_latent/emit/merge_if_last.h"
 #include "templates/attention_latent/emit/rows.h"
 #include "templates/attention_latent/emit/tile_weights.h"
 #include "templates/attention_latent/emit/workgroup.h"
@@ -67,6 +68,7 @@ class Walk {
     const PartStatistics part = {.maximum = end.softmax.maximum, .sum = softmax_.row_sum(end.softmax)};
     if (spec_.parts) {
       store_part(kernel_, spec_, workgroup_, walk_.chunk_of(walk_.last()), part, end.outputs);
+      if (spec_.merged) merge_if_last(kernel_, spec_, workgroup_, modifiers_.softmax_scale());
       return;
     }
     // A row of one chunk is not merged. Two branches with stores of their own: beside O, registers have no room for

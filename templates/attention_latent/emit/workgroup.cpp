@@ -106,6 +106,15 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   Value* keys = maximum(kernel, ir.CreateAdd(limit_of(query_of(last_row)), constant(1)), constant(1));
   Value* last_tile = ir.CreateUDiv(ir.CreateSub(keys, constant(1)), constant(attention::tile_keys));
   Value* first_tile = constant(0);
+  Value* last_of_runs = nullptr;
+  Value* arrivals = nullptr;
+  if (spec.merged) {
+    Value* beside = kernel.argument_i32(offsetof(Arguments, batch));
+    if (spec.listed) beside = ir.CreateMul(beside, kernel.argument_i32(offsetof(Arguments, query_length)));
+    arrivals = ir.CreateAdd(ir.CreateMul(kernel.workgroup_y(), beside), kernel.workgroup_x());
+    arrivals = language::opaque_in_lanes(kernel, ir.CreateMul(arrivals, constant(waves)));
+    last_of_runs = language::opaque_in_lanes(kernel, last_tile);
+  }
   if (spec.parts) {
     Value* run_tiles = ir.CreateMul(kernel.argument_i32(offsetof(Arguments, run_chunks)),
                                     constant(spec.chunk_keys() / attention::tile_keys));
@@ -187,7 +196,9 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
           of_lane,
           share,
           list.entries,
-          named_keys};
+          named_keys,
+          last_of_runs,
+          arrivals};
 }
 
 Workgroup lanes_made_anew(Kernel& kernel, const Workgroup& workgroup) {

@@ -58,13 +58,17 @@ struct Arguments {
   float scale_log2e = 0;              // softmax scale · log2 e; may be 0 or negative
   std::uint32_t causal = 0;           // of the combine kernel: whether the diagonal hides keys
   attention::KeyListArguments list;   // kernels without lists have none of it
-  CacheScales cache_scales;           // the last: only kernels of caches of 8 bits have them
+  CacheScales cache_scales;           // only kernels of caches of 8 bits, and those with `merged`, have them
+  // Of kernels with `merged`: counters of the workgroups that have arrived, one for each wave, [tile of rows][x of the
+  // grid][wave]. Zeros before a launch and behind it.
+  std::uint64_t arrivals = 0;
 };
 
 static_assert(sizeof(TensorArgument) == 32);
 static_assert(offsetof(Arguments, cache_scales) == 440);
-constexpr std::size_t argument_bytes_of(bool listed, bool scaled) {
-  if (scaled) return sizeof(Arguments);
+constexpr std::size_t argument_bytes_of(bool listed, bool scaled, bool merged = false) {
+  if (merged) return sizeof(Arguments);
+  if (scaled) return offsetof(Arguments, arrivals);
   return listed ? offsetof(Arguments, cache_scales) : offsetof(Arguments, list);
 }
 

@@ -66,6 +66,8 @@ std::optional<std::string> refusal_of(const WalkKernel& spec) {
            ", for which it has not enough registers; accepted: rows=32, rows=64";
   if (spec.pages == Pages::tiles && !spec.parts)
     return "pages=tiles of a walk over all keys; accepted: pages=granules, or parts beside it";
+  if (spec.merged && !spec.parts) return "merged without parts; accepted: both, or neither";
+  if (spec.merged && spec.widens()) return "merged of a cache of 8 bits; accepted: parts without merged";
   if (spec.slots && !spec.listed) return "slots without listed; accepted: both, or neither";
   if (spec.listed && spec.mask != Mask::none)
     return "mask=causal of listed keys; accepted: mask=none, since the diagonal is an argument there";
@@ -83,7 +85,9 @@ std::optional<std::string> refusal_of(const CombineKernel& spec) {
   return std::nullopt;
 }
 
-std::size_t argument_bytes(const WalkKernel& spec) { return argument_bytes_of(spec.listed, spec.widens()); }
+std::size_t argument_bytes(const WalkKernel& spec) {
+  return argument_bytes_of(spec.listed, spec.widens(), spec.merged);
+}
 std::size_t argument_bytes(const CombineKernel& spec) { return argument_bytes_of(spec.listed, spec.scaled); }
 
 std::span<const families::KernelKind> own_kernel_kinds() {

@@ -73,7 +73,8 @@ struct AskedWords {
   // (page · keys of a page + key). The diagonal is then an argument, and rows are those of one query.
   bool listed = false;
   bool slots = false;
-  bool parts = false;  // leaves the part of each chunk for the combine kernel
+  bool parts = false;   // leaves the part of each chunk in a workspace
+  bool merged = false;  // its last workgroup to arrive merges them; else the combine kernel does
   bool operator==(const AskedWords&) const = default;
 
   bool has(Modifier one) const { return modifiers.has(one); }

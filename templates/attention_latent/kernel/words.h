@@ -58,6 +58,8 @@ inline constexpr auto word_table =
             families::flag<&AskedWords::slots, WalkKernel, 1>(
                 {.accepted = "slots", .name = "slots", .beside = [](WalkKernel& spec) { spec.listed = true; }}),
             families::flag<&AskedWords::parts, WalkKernel, 1>({.accepted = "parts", .name = "parts"}),
+            families::flag<&AskedWords::merged, WalkKernel, 1>(
+                {.accepted = "merged", .name = "merged", .beside = [](WalkKernel& spec) { spec.parts = true; }}),
             families::target_word<WalkKernel>(),
             families::lowering_word<WalkKernel>(),
         });

@@ -29,6 +29,7 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
     call.lse = wavejit_dense_tensor(memory.lse, WAVEJIT_FP32, queries.batch, of.query_heads, queries.length, 1);
   call.scale = of.scale;
   if (of.scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
+  if (arrays.launches != 0) call.flags |= arrays.launches == 1 ? WAVEJIT_ONE_LAUNCH : WAVEJIT_TWO_LAUNCHES;
   call.mask = of.mask;
   call.causal_prefix = of.causal_prefix;
   call.query_starts = static_cast<const std::int32_t*>(memory.query_starts);

@@ -85,8 +85,7 @@ double scale_of_sequence(const LatentArrays& arrays, std::size_t sequence) {
 }
 
 void fill_second_keys(LatentArrays& arrays) {
-  const auto columns =
-      static_cast<std::ptrdiff_t>(arrays.apart ? arrays.latent() : arrays.latent() + arrays.rope());
+  const auto columns = static_cast<std::ptrdiff_t>(arrays.apart ? arrays.latent() : arrays.latent() + arrays.rope());
   const auto turn = [columns](const auto& from, auto& to) {
     to.clear();
     for (auto slot = from.end(); slot != from.begin(); slot -= columns) to.insert(to.end(), slot - columns, slot);
@@ -182,6 +181,8 @@ tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bo
   LatentArrays arrays;
   arrays.experiment = *std::move(experiment);
   arrays.apart = has_word(arrays.experiment.text, "apart");
+  for (const std::uint32_t launches : {1U, 2U})
+    if (has_word(arrays.experiment.text, "launches=" + std::to_string(launches))) arrays.launches = launches;
   fill_queries(arrays, with_exact);
   fill_keys(arrays, with_exact);
   fill_lengths(arrays);

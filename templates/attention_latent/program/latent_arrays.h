@@ -22,12 +22,13 @@ inline constexpr std::int64_t nope_dims = 128;
 struct LatentArrays {
   attention::program::Experiment experiment;
   bool apart = false;
+  std::uint32_t launches = 0;  // that merge runs: 1 or 2; 0: not said
   // As device memory has them. Together: all columns in q and k; apart: V's there, and the others in the ropes'. What
   // no sequence names (slots of pages, keys behind key_lengths) is NaN.
   std::vector<std::uint16_t> q, q_rope, k, k_rope;
   std::vector<std::uint16_t> second_k;  // of second lists: k's slots in the opposite order
-  // Of a cache of 8 bits what memory has in place of k, k_rope and second_k, which are then the same values widened; and their
-  // scales, for all keys or a sequence each; empty: 1.
+  // Of a cache of 8 bits what memory has in place of k, k_rope and second_k, which are then the same values widened;
+  // and their scales, for all keys or a sequence each; empty: 1.
   std::vector<std::uint8_t> k_bytes, k_rope_bytes, second_k_bytes;
   std::vector<float> k_scales;
   std::vector<float> sinks;

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Parts that the last workgroup to arrive merges, in the launch that leaves them: the same bits as a second launch's,
+// whatever is walked, whoever comes last, and whatever was launched before.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "attention/schedules.h"
+#include "attention_latent/latent_run.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LatentOneLaunch : public ::testing::TestWithParam<const char*> {
+ protected:
+  LatentOutput run(const std::string& words, int launches) {
+    LatentOutput output = run_latent(engine_.get(), latent_arrays(words + " launches=" + std::to_string(launches)));
+    EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+    EXPECT_EQ(output.reports, "");
+    EXPECT_TRUE(output.fence_intact);
+    return output;
+  }
+
+  Engine engine_{GetParam()};
+};
+
+// Rows of 32, 64 and (on gfx950) 128; a tile that is not full; pages of every kind; lengths of their own, among them
+// none; lists by number and by slot.
+constexpr const char* cases[] = {
+    "bf16 b2 q1 k3000 h16 d576/512 lse splits=3",
+    "bf16 b3 q1 k2100 h12 d576/512 lse sink splits=3 k_lengths=2100,40,0",
+    "bf16 b1 q5 k1100 h9 d512 causal lse splits=2",
+    "fp16 b1 q3 k2050 h20 d576/512 causal lse softcap=5 splits=3",
+    "bf16 b1 q1 k1030 h128 d576/512 lse splits=2",
+    "bf16 b1 q1 k2100 h1 d320/256 lse splits=3",
+    "fp16 b2 q1 k1100 h33 d320/256 layout=paged:16 k_lengths=1100,1024 splits=2",
+    "bf16 b2 q1 k1100 h16 d576/512 layout=paged:64 k_lengths=1100,70 splits=2",
+    "bf16 b2 q1 k1100 h3 d576/512 layout=paged:1 k_lengths=1100,1025 splits=2",
+    "bf16 b2 q9 k1100 h8 d576/512 causal lse layout=packed q_lengths=9,2 k_lengths=1100,50 splits=2",
+    "bf16 b2 q2 k900 h16 d576/512 causal lse layout=paged:64 k_lengths=900,40 top_k=600:mixed splits=3",
+    "fp16 b2 q1 k700 h40 d320/256 lse top_k=600:slots:mixed splits=2",
+};
+
+TEST_P(LatentOneLaunch, HasTheBitsOfTwo) {
+  for (const char* words : cases) {
+    SCOPED_TRACE(words);
+    const LatentOutput two = run(words, 2);
+    const LatentOutput one = run(words, 1);
+    EXPECT_THAT(two.kernel_spec, Not(HasSubstr(" merged")));
+    EXPECT_THAT(one.kernel_spec, HasSubstr(" merged"));
+    ASSERT_EQ(one, two);
+    ASSERT_FALSE(HasFailure());
+    EXPECT_EQ(wrong_latent(latent_arrays(words), one, 7), "");
+  }
+}
+
+TEST_P(LatentOneLaunch, ShowsNotWhoArrivesLast) {
+  for (const char* words : {"bf16 b3 q1 k3000 h16 d576/512 lse splits=3 k_lengths=3000,1024,70",
+                            "bf16 b1 q2 k900 h40 d576/512 lse top_k=600 splits=3"}) {
+    SCOPED_TRACE(words);
+    const LatentOutput two = run(words, 2);
+    for (const Schedule& schedule : schedules) {
+      set_schedule(schedule.order, schedule.seed);
+      EXPECT_EQ(run(words, 1), two);
+    }
+  }
+}
+
+// Counters are zeros behind each launch, whatever number of runs came before on the stream.
+TEST_P(LatentOneLaunch, LeavesCountersForAnyOther) {
+  const char* const three = "bf16 b2 q1 k3000 h16 d576/512 lse splits=3";
+  const char* const ragged = "bf16 b5 q1 k2100 h16 d576/512 lse splits=3 k_lengths=2100,40,0,1025,1024";
+  const LatentOutput of_three = run(three, 2);
+  const LatentOutput of_ragged = run(ragged, 2);
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(run(three, 1), of_three) << turn;
+    EXPECT_EQ(run(ragged, 1), of_ragged) << turn;
+    EXPECT_EQ(run(ragged, 1), of_ragged) << turn;
+  }
+}
+
+// Rounds follow each other over the same workspace and the same counters.
+TEST_P(LatentOneLaunch, GoesInRounds) {
+  const std::string words = "bf16 b3 q1 k1500 h8 d576/512 lse k_lengths=1500,40,1025 splits=2";
+  const LatentOutput two = run(words, 2);
+  const LatentArrays arrays = latent_arrays("bf16 b3 q1 k1500 h8 d576/512 lse k_lengths=1500,40,1025 launches=1");
+  const LatentOutput rounds = run_latent(engine_.get(), arrays, [](wavejit_attention_latent_arguments& call) {
+    call.workspace_bytes = call.workspace_bytes / 3;
+  });
+  EXPECT_EQ(rounds.status, WAVEJIT_OK) << rounds.detail;
+  EXPECT_THAT(rounds.kernel_spec, HasSubstr(" merged"));
+  EXPECT_EQ(rounds, two);
+}
+
+TEST_P(LatentOneLaunch, IsAskedForByOneFlag) {
+  const LatentArrays arrays = latent_arrays("bf16 b1 q1 k1100 h8 d576/512 splits=2");
+  const LatentOutput both = run_latent(engine_.get(), arrays, [](wavejit_attention_latent_arguments& call) {
+    call.flags |= WAVEJIT_ONE_LAUNCH | WAVEJIT_TWO_LAUNCHES;
+  });
+  EXPECT_EQ(both.status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(both.detail, HasSubstr("flags = 96"));
+  EXPECT_THAT(both.detail, HasSubstr("32 (one launch) or 64 (two launches)"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, LatentOneLaunch, ::testing::Values("gfx942", "gfx950"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+}  // namespace
+}  // namespace wavejit::tests
