@@ -37,7 +37,6 @@ std::string text_of(const schedule::LoadModifiers& act) {
 std::string text_of(const schedule::Modify& act) {
   return std::format("modify and mask S({})", number_text(act.ahead));
 }
-std::string text_of(const dualwave::Rest& /*act*/) { return "the rest of the softmax"; }
 std::string text_of(const schedule::Rescale& /*act*/) { return "rescale O and l"; }
 
 std::string overlap_text(Product product, Softmax softmax) {
