@@ -108,7 +108,7 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, out: torch.Tens
     address = {name: tensor.data_ptr() for name, tensor in others.items()}
     # In the order of launch_over: wavejit.h's tensors, and its device numbers.
     tensors = (q.data_ptr(), address.get("q_rope", 0), k.data_ptr(), out.data_ptr(), address.get("k_rope", 0), 0 if lse is None else lse.data_ptr(),
-               address.get("sinks", 0), address.get("second_k", 0))
+               address.get("sinks", 0), address.get("second_k", 0), address.get("k_scale", 0))
     numbers = (*(address.get(name, 0) for name in NUMBERS), 0 if workspace is None else workspace.data_ptr(), *(address.get(name, 0) for name in LISTS))
     plan.launch(_roads.current_stream(q.device), tensors, numbers, 0 if workspace is None else workspace.numel() * workspace.element_size())
     return out, lse

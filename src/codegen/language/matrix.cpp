@@ -103,18 +103,29 @@ Accumulator MatrixUnit::mma_step(const OperandA& a, const OperandB& b, const Acc
   return result;
 }
 
-Accumulator MatrixUnit::mma_step_apart(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const {
+Accumulator MatrixUnit::step_apart(const OperandA& a, const OperandB& b, const Accumulator& c, int step,
+                                   const char* pause) const {
   if (!fits(a, b, c)) return c;
   Accumulator result = c;
   Value* rows = dwords_of(a.value, step);
   Value* columns = dwords_of(b.value, step);
   llvm::FunctionType* type =
       llvm::FunctionType::get(c.value->getType(), {rows->getType(), columns->getType(), c.value->getType()}, false);
-  const std::string line = std::string(targets::mnemonic_of(instruction_.id)) + " $0, $1, $2, $0";
+  const std::string line = pause + std::string(targets::mnemonic_of(instruction_.id)) + " $0, $1, $2, $0";
   llvm::CallInst* call =
       kernel_.ir().CreateCall(llvm::InlineAsm::get(type, line, "=a,v,v,0", true), {rows, columns, c.value});
   call->setMemoryEffects(llvm::MemoryEffects::none());
   result.value = call;
+  return result;
+}
+
+Accumulator MatrixUnit::mma_step_apart(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const {
+  return step_apart(a, b, c, step, "");
+}
+
+Accumulator MatrixUnit::mma_apart_of_fresh(const OperandA& a, const OperandB& b, const Accumulator& c) const {
+  Accumulator result = c;
+  for (int step = 0; step < steps(); ++step) result = step_apart(a, b, result, step, "s_nop 1\n");
   return result;
 }
 

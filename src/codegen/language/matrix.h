@@ -49,12 +49,17 @@ class MatrixUnit {
   // As mma_step.
   Accumulator mma_step_apart(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const;
   Accumulator mma_apart(const OperandA& a, const OperandB& b, const Accumulator& c) const;
+  // The same where vector instructions make an operand for this product alone, as those that widen 8 bits: the pause of
+  // begin_apart() stands in the product's own line, because nothing else keeps such an instruction before it.
+  Accumulator mma_apart_of_fresh(const OperandA& a, const OperandB& b, const Accumulator& c) const;
   void begin_apart() const;
   // The same accumulators, behind a pause as long as a product. They must be used by nothing else: an accumulator that
   // anything reads from the other half is kept there by the backend throughout.
   void settle(std::span<Accumulator> accumulators) const;
 
  private:
+  Accumulator step_apart(const OperandA& a, const OperandB& b, const Accumulator& c, int step,
+                         const char* pause) const;
   Value* dwords_of(Value* dwords, int step) const;
   Value* part(Value* dwords, int step) const;
   bool fits(const OperandA& a, const OperandB& b, const Accumulator& c) const;

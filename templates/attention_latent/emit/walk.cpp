@@ -350,10 +350,15 @@ class Walk {
       if (step.dims == 0) packed = pack_weights(weights, step.keys);
       const OperandA values = ring_->widened(read);
       Accumulator& sum = outputs[static_cast<std::size_t>(step.dims)];
-      sum = stands_apart(static_cast<std::size_t>(step.dims)) ? matrix_.mma_apart(values, packed, sum)
-                                                              : matrix_.mma(values, packed, sum);
+      sum = multiplied(values, values.value != read.value, packed, sum, static_cast<std::size_t>(step.dims));
       fetches.after_product();
     });
+  }
+
+  Accumulator multiplied(const OperandA& values, bool fresh, const OperandB& weights, const Accumulator& sum,
+                         std::size_t block) {
+    if (!stands_apart(block)) return matrix_.mma(values, weights, sum);
+    return fresh ? matrix_.mma_apart_of_fresh(values, weights, sum) : matrix_.mma_apart(values, weights, sum);
   }
 
   // The same of scores.

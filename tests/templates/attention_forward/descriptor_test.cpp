@@ -171,7 +171,7 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
     ++described;
   }
   EXPECT_EQ(flags, 19);
-  EXPECT_EQ(described, 7);
+  EXPECT_EQ(described, 8);
 }
 
 TEST(Descriptor, KeysInPages) {
