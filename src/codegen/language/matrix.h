@@ -58,8 +58,7 @@ class MatrixUnit {
   void settle(std::span<Accumulator> accumulators) const;
 
  private:
-  Accumulator step_apart(const OperandA& a, const OperandB& b, const Accumulator& c, int step,
-                         const char* pause) const;
+  Accumulator step_apart(const OperandA& a, const OperandB& b, const Accumulator& c, int step, const char* pause) const;
   Value* dwords_of(Value* dwords, int step) const;
   Value* part(Value* dwords, int step) const;
   bool fits(const OperandA& a, const OperandB& b, const Accumulator& c) const;

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "templates/attention_forward/program/block_list_choice.h"
 #include "templates/attention/program/cache_formats.h"
+#include "templates/attention_forward/program/block_list_choice.h"
 #include "templates/attention_forward/program/latent_choice.h"
 #include "templates/attention_forward/program/variants.h"
 #include "templates/attention_forward/program/vocabulary.h"
