@@ -48,6 +48,11 @@ Result<void> check_scale_tensor(const Named& named, const wavejit_attention_forw
 }  // namespace
 
 Result<void> check_cache_scales(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem) {
+  if (call.q_scale.data != nullptr || call.score_rounding != WAVEJIT_SCORES_IN_FP32) [[unlikely]]
+    return refuse(bad(
+        WAVEJIT_INVALID_ARGUMENT, call.q_scale.data != nullptr ? "q_scale.data" : "score_rounding",
+        call.q_scale.data != nullptr ? refusal::pointer_text(call.q_scale.data) : std::to_string(call.score_rounding),
+        "none beside q of " + refusal::dtype_text(call.q.dtype) + ": they are of q and k of int8"));
   if (call.k_scale.data == nullptr && call.v_scale.data == nullptr) [[likely]]
     return {};
   if (auto good = check_scale_tensor({"k_scale", &call.k_scale}, call, problem); !good) return good;

@@ -82,14 +82,15 @@ void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const 
 }
 
 families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const families::Launch& launch,
-                                            std::optional<StridedArguments>& kept) const {
-  if (spec.cache == CacheType::as_queries && !spec.trans_any()) [[likely]]
+                                            std::optional<IntegerArguments>& kept) const {
+  if (spec.cache == CacheType::as_queries && !spec.trans_any() && !spec.integers) [[likely]]
     return launch;
-  StridedArguments& arguments = kept.emplace();
-  CacheArguments& cached = arguments.others;
+  IntegerArguments& arguments = kept.emplace();
+  CacheArguments& cached = arguments.others.others;
   std::memcpy(cached.others.data(), launch.arguments, std::min(launch.argument_bytes, cached.others.size()));
   cached.scales = cache_scales(call_, first_sequence());
-  arguments.dims = dim_strides(call_);
+  arguments.others.dims = dim_strides(call_);
+  if (spec.integers) arguments.scales = integer_scales(call_, problem_, first_sequence());
   families::Launch with = launch;
   with.arguments = &arguments;
   with.argument_bytes = argument_bytes(spec);
@@ -198,7 +199,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
 [[gnu::cold, gnu::noinline]] void AttentionCall::fill_second(std::uint64_t first_query) {
   second_ = listed_;
   Arguments& all = second_->all.all;
-  set_keys(all, call_.second_k, call_.second_v, static_cast<std::uint64_t>(bytes_of(problem_.shape.key_type())));
+  set_keys(all, call_.second_k, call_.second_v);
   all.splits = splits_.second_splits;
   all.split_multiplier = division_multiplier(splits_.second_splits);
   if (problem_.shape.paged) second_->all.pages.pages = static_cast<std::uint32_t>(call_.second_k.sizes[0]);

@@ -9,10 +9,10 @@
 #include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/block_lists/arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
+#include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
-#include "templates/attention_forward/kernel/strided_arguments.h"
 
 namespace wavejit::attention_forward {
 
@@ -45,7 +45,7 @@ class AttentionCall final : public families::Call {
   // The launch of a kernel that walks keys: with the scales of a cache of 8 bits, and distances of dims that do not
   // stand side by side, behind what it is given else.
   families::Launch with_scales(const ForwardKernel& spec, const families::Launch& launch,
-                               std::optional<StridedArguments>& kept) const;
+                               std::optional<IntegerArguments>& kept) const;
   std::uint32_t first_sequence() const { return round * splits_.sequences_a_round; }
   std::uint32_t rows_of_grid(const ForwardKernel& spec) const;
   void plan_lists(const ForwardKernel& spec, const void* memory, families::LaunchPlan& plan);
@@ -60,8 +60,8 @@ class AttentionCall final : public families::Call {
   std::optional<LimitedArguments> few_;           // of the kernel of few rows
   std::optional<KeyListedArguments> listed_;      // of listed keys
   std::optional<KeyListedArguments> second_;      // of a second list
-  std::optional<StridedArguments> cached_;        // of a cache of 8 bits, or of scattered elements
-  std::optional<StridedArguments> other_cached_;  // of few rows, or of a second list
+  std::optional<IntegerArguments> cached_;        // of a cache of 8 bits, of scattered elements, of integers
+  std::optional<IntegerArguments> other_cached_;  // of few rows, or of a second list
   attention_combine::Arguments combine_;
   attention_block_lists::Arguments lists_;
 };

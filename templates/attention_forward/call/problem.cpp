@@ -109,9 +109,13 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const bool slots = names_slots(a);
   const std::array<Named, 4> tensors = {{{"q", &a.q}, {"k", &a.k}, {"v", &a.v}, {"o", &a.o}}};
   const auto& [q, k, v, o] = tensors;
-  if (a.q.dtype != WAVEJIT_FP16 && a.q.dtype != WAVEJIT_BF16) {
-    return refuse(bad(a.q.dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, "q.dtype",
-                      dtype_text(a.q.dtype), "1 (fp16), 2 (bf16)"));
+  // Beside integers it is V that says the type.
+  const bool integers = a.q.dtype == WAVEJIT_INT8;
+  const std::int32_t dtype = integers ? a.v.dtype : a.q.dtype;
+  if (dtype != WAVEJIT_FP16 && dtype != WAVEJIT_BF16) {
+    return refuse(bad(dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT,
+                      integers ? "v.dtype" : "q.dtype", dtype_text(dtype),
+                      integers ? "1 (fp16), 2 (bf16) beside q of 8 (int8)" : "1 (fp16), 2 (bf16), 8 (int8)"));
   }
   for (const Named& named : tensors) {
     const bool of_keys = named.tensor == &a.k || named.tensor == &a.v;
@@ -139,7 +143,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   if (query_heads % kv_heads != 0) {
     return refuse(bad_size(k, 2, "divisors of q.sizes[2] = " + std::to_string(a.q.sizes[2])));
   }
-  const bool narrow = is_narrow_type(a.k.dtype);
+  const bool narrow = !integers && is_narrow_type(a.k.dtype);
   const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;
   // Of vectorised pages a head of a page is one row, since nothing stands between its elements.
   std::array<wavejit_tensor, 2> flat;
@@ -154,7 +158,10 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const std::array<Named, 4> in_rows = {{{"q", &a.q}, {"k", &keys}, {"v", &values}, {"o", &a.o}}};
   for (const Named& named : in_rows) {
     const bool of_keys = named.tensor == &keys || named.tensor == &values;
-    const TensorRules rules = {.dtype = of_keys && narrow ? a.k.dtype : a.q.dtype,
+    const bool is_integer = integers && (named.tensor == &a.q || named.tensor == &keys);
+    const TensorRules rules = {.dtype = is_integer          ? a.q.dtype
+                                        : of_keys && narrow ? a.k.dtype
+                                                            : dtype,
                                .may_be_fp32 = named.tensor == &a.o,
                                .head_dims = all_head_dims(),
                                .may_be_scattered = may_be_scattered};
@@ -172,9 +179,11 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   if (auto outputs = check_outputs(a, keys, values, lse); !outputs) return outputs;
 
   problem = {
-      .shape = {{.dtype = a.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
+      .shape = {{.dtype = dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
                  .head_dim_qk = static_cast<int>(a.q.sizes[3]),
                  .head_dim_v = static_cast<int>(a.v.sizes[3]),
+                 .integers = integers,
+                 .half_scores = a.score_rounding == WAVEJIT_SCORES_IN_FP16,
                  .cache = narrow ? attention::cache_type_of(*attention::type_of(a.k.dtype)) : CacheType::as_queries,
                  .lse = lse,
                  .trans_q = may_be_scattered && attention::is_scattered(a.q),
@@ -193,6 +202,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
       .query_heads = query_heads,
       .kv_heads = kv_heads,
       .scale_log2e = *scale_log2e,
+      .scale = a.scale == 0 && (a.flags & WAVEJIT_SCALE_IS_ZERO) == 0 ? default_scale(a) : a.scale,
       .query_rows = static_cast<std::uint64_t>(a.q.sizes[0]) * static_cast<std::uint64_t>(a.q.sizes[1]),
       .uneven_lengths = may_be_uneven(a.key_starts != nullptr || a.key_lengths != nullptr || a.first_keys != nullptr,
                                       extents.sequences, extents.key_length, a.max_total_keys),
@@ -205,7 +215,9 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   problem.window_right = mask->right;
   problem.bottom_right = (a.mask & WAVEJIT_MASK_PREFIX) == 0;
   problem.causal_prefix = static_cast<std::int32_t>(a.causal_prefix);
-  const ModifierCall modified = {.q = a.q,
+  wavejit_tensor wide_q = a.q;
+  wide_q.dtype = dtype;
+  const ModifierCall modified = {.q = wide_q,
                                  .extents = extents,
                                  .packed_queries = a.query_starts != nullptr,
                                  .packed_keys = a.key_starts != nullptr,
@@ -217,7 +229,8 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     const Range bias = range_of(a.bias, element_bytes_of(a.bias));
     if (auto apart = check_apart(o, range_of(a.o, element_bytes_of(a.o)), "bias", bias); !apart) return apart;
   }
-  if (auto scales = check_cache_scales(a, problem); !scales) return scales;
+  if (auto scales = integers ? check_integer_scales(a, problem) : check_cache_scales(a, problem); !scales)
+    return scales;
   if (auto choices = check_choices(a, problem); !choices) return choices;
   if (auto lists = check_lists(a, problem); !lists) return lists;
   problem.close_heads = heads_stand_close(a, problem);

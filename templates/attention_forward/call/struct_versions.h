@@ -19,7 +19,8 @@ struct Versions<wavejit_attention_forward_arguments> {
                                          offsetof(wavejit_attention_forward_arguments, list_counts),
                                          offsetof(wavejit_attention_forward_arguments, key_indices),
                                          offsetof(wavejit_attention_forward_arguments, second_k),
-                                         offsetof(wavejit_attention_forward_arguments, k_scale)};
+                                         offsetof(wavejit_attention_forward_arguments, k_scale),
+                                         offsetof(wavejit_attention_forward_arguments, q_scale)};
 };
 
 }  // namespace wavejit::families
