@@ -95,7 +95,8 @@ typedef enum wavejit_dtype {
   WAVEJIT_E4M3 = 4,
   WAVEJIT_E5M2 = 5,
   WAVEJIT_E4M3_FNUZ = 6,
-  WAVEJIT_E5M2_FNUZ = 7
+  WAVEJIT_E5M2_FNUZ = 7,
+  WAVEJIT_INT8 = 8 /* two's complement */
 } wavejit_dtype;
 
 /* A tensor in device memory. Logical order is always [batch, length, heads, head dim], whatever the strides say about
@@ -232,6 +233,12 @@ typedef enum wavejit_page_layout {
   WAVEJIT_PAGES_VECTORISED_KEYS = 2 /* K by 8 dims, V by 8 keys */
 } wavejit_page_layout;
 
+/* Where scores of WAVEJIT_INT8 are rounded. */
+typedef enum wavejit_score_rounding {
+  WAVEJIT_SCORES_IN_FP32 = 0,
+  WAVEJIT_SCORES_IN_FP16 = 1 /* as rocMLIR has them: scale · score + bias in fp32, rounded to fp16, then the softmax */
+} wavejit_score_rounding;
+
 /* Bits of wavejit_problem::transposed. */
 typedef enum wavejit_transposed {
   WAVEJIT_TRANSPOSED_Q = 1,
@@ -294,10 +301,12 @@ struct wavejit_call_report {
  *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], o [B, Sq, Hq, Dv]: one dtype, fp16 or bf16; `wavejit
  *   supported` lists the head dims. o may be fp32: what is rounded otherwise, not rounded. k and v may both be of one
  *   type of 8 bits, with strides that are multiples of 16: they are widened exactly (docs/low-precision.md)
+ *   q and k may both be int8 beside v of fp16 or bf16, which then is o's type, too
  *   strides: where dims of a row do not stand side by side, as in [B, H, D, S], or rows begin at no multiple of 16
  *   bytes, any positive ones of which that of length or that of head dim is 1; `data` is then aligned to an element,
  *   and a batch slice spans less than 2 GiB. Each of q, k, v and o by itself, dense or packed, of 16 bits (o also of
- *   32): bits are those of other strides. Elements are moved one by one, which takes longer; no pages, no lists
+ *   32, q and k also int8): bits are those of other strides. Elements are moved one by one, which takes longer; no
+ *   pages, no lists
  *   Hq a multiple of Hkv: query head h reads kv head h / (Hq / Hkv)
  *   Sq ≥ 1, Sk ≥ 0, equal or not; causal: row i sees keys 0 … i + Sk − Sq
  *   lse: data null for none; else fp32 aligned to 4 bytes, sizes [B, Hq, Sq, 1], stride of Sq 1, those of B and Hq any
@@ -485,9 +494,15 @@ struct wavejit_attention_forward_arguments {
    * bytes say. data null: 1. */
   struct wavejit_tensor k_scale;
   struct wavejit_tensor v_scale;
-  /* Added after that: the same of q, beside q, k and v all of WAVEJIT_E4M3 (gfx950, head dims 128 and 256), whose o is
-   * of bf16, fp16 or fp32. Weights are rounded to 8 bits then. */
+  /* Added after that: fp32 in device memory, of q.
+   * Beside q, k and v all of WAVEJIT_E4M3 (gfx950, head dims 128 and 256), whose o is of bf16, fp16 or fp32: sizes as
+   * those of k_scale. Weights are rounded to 8 bits then.
+   * Beside q and k of WAVEJIT_INT8 and v of 16 bits: [Bq or 1, Sq or 1, Hq or 1, 1] beside q's own sizes, any strides;
+   * k_scale then may have a number for each key, [Bk or 1, Sk or 1, Hkv or 1, 1]. A score is scale · q_scale · k_scale
+   * times the sum of products, which is exact. */
   struct wavejit_tensor q_scale;
+  /* Added after that, beside q and k of WAVEJIT_INT8. */
+  int32_t score_rounding; /* enum wavejit_score_rounding */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,

@@ -67,6 +67,7 @@ struct Target {
   bool packed_bf16_convert = false;     // v_cvt_pk_bf16_f32, round to nearest even
   bool packed_f16_convert_rne = false;  // v_cvt_pk_f16_f32
   bool byte_matrix = false;             // v_mfma_f32_32x32x64_f8f6f4, ds_read_b64_tr_b8
+  int integer_matrix_k = 0;             // depth of the widest v_mfma_i32_32x32x…_i8; 0: none
   bool byte_convert_16 = false;         // v_cvt_scalef32_pk_bf16_fp8 and its like: 8 bits to 16 in one instruction
   bool kernarg_preload = false;
   Fp8 fp8 = Fp8::none;

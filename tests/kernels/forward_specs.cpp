@@ -122,6 +122,45 @@ void add_scattered_kernels(std::vector<families::KernelSpec>& specs, const targe
   specs.emplace_back(attention_combine::combine_of({{}, {.target = std::string(target.id)}}, false, true));
 }
 
+// Integers: every head dim as prompts have it, few rows of packed heads, and what takes most registers.
+void add_integer_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
+  const auto add = [&](ForwardKernel spec, int rows) {
+    spec.tile_queries = rows;
+    spec.target = target.id;
+    if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+  };
+  const int rows = attention_forward::tile_queries(target, Pipeline::generic).back();
+  for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims())
+    add({{.dtype = DataType::bf16,
+          .head_dim_qk = dims.qk,
+          .head_dim_v = dims.v,
+          .mask = Mask::causal,
+          .integers = true,
+          .lse = true},
+         {}},
+        rows);
+  add({{.dtype = DataType::fp16, .mask = Mask::causal, .integers = true, .key_scales = true},
+       {.split_keys = attention_forward::chunk_keys, .packed_heads = true}},
+      32);
+  add({{.dtype = DataType::fp16,
+        .integers = true,
+        .half_scores = true,
+        .trans_q = true,
+        .trans_k = true,
+        .trans_v = true,
+        .trans_o = true},
+       {}},
+      rows);
+  add({{.dtype = DataType::bf16,
+        .mask = Mask::window,
+        .integers = true,
+        .key_scales = true,
+        .lse = true,
+        .modifiers = all_code_modifiers()},
+       {}},
+      rows);
+}
+
 // Two kernels that share a call: the one for long sequences with all that takes registers, the one for short ones as
 // decode has it.
 void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const targets::Target& target, DataType dtype,
@@ -343,7 +382,10 @@ std::vector<families::KernelSpec> split_kernel_specs() {
               {{.dtype = dtype, .head_dim_v = dims.v, .listed = true}, {.target = std::string(target.id)}}, false));
         add_kernels_of_mixes(specs, target, dtype, dims);
       }
-  for (const targets::Target& target : targets::all_targets()) add_scattered_kernels(specs, target);
+  for (const targets::Target& target : targets::all_targets()) {
+    add_scattered_kernels(specs, target);
+    add_integer_kernels(specs, target);
+  }
   for (const targets::Target& target : targets::all_targets()) {
     for (const auto& [cache, name] : attention_forward::cache_types)
       if (attention_forward::encoding_of(attention_forward::type_in(cache, DataType::bf16)) == target.fp8)

@@ -104,7 +104,9 @@ class DeviceTensor {
                                                                         : 1),
         host_(placement.total * element_bytes_) {
     for (std::size_t at = 0; at < host_.size(); ++at)
-      host_[at] = element_bytes_ == 1 ? byte_format(dtype).nan : fence_byte(at);
+      host_[at] = dtype == WAVEJIT_INT8 ? foreign_integer
+                  : element_bytes_ == 1 ? byte_format(dtype).nan
+                                        : fence_byte(at);
     if (values != nullptr) {
       for_each_element(placement_, [&](std::size_t dense, std::size_t at) { put(dtype, at, (*values)[dense]); });
     }
@@ -142,7 +144,12 @@ class DeviceTensor {
   static std::uint8_t fence_byte(std::size_t at) {
     return static_cast<std::uint8_t>(at % 2 == 0 ? fence_pattern & 0xFF : fence_pattern >> 8);
   }
+  static constexpr std::uint8_t foreign_integer = 0x93;  // around integers, which have no NaN
   void put(wavejit_dtype dtype, std::size_t at, float value) {
+    if (dtype == WAVEJIT_INT8) {
+      host_[at] = static_cast<std::uint8_t>(static_cast<std::int8_t>(value));
+      return;
+    }
     if (element_bytes_ == 1) {
       host_[at] = nearest_byte(byte_format(dtype), value);
       return;
@@ -221,6 +228,38 @@ AttentionCase with_stored_values(AttentionCase which) {
   if (bytes.queries)
     for (float& value : in.q) value /= bytes.q_scale;
   return which;
+}
+
+// Visits each element of Q or K with its scale.
+template <typename Visit>
+void for_each_in_rows(int batches, int rows, int heads, int dims, const RowScales& scales, Visit visit) {
+  std::size_t at = 0;
+  for (int b = 0; b < batches; ++b)
+    for (int i = 0; i < rows; ++i)
+      for (int h = 0; h < heads; ++h) {
+        const auto of = [](int index, int size) { return size == 1 ? std::size_t{0} : std::size_t(index); };
+        const std::size_t row =
+            (((of(b, scales.batches) * scales.tokens) + of(i, scales.tokens)) * scales.heads) + of(h, scales.heads);
+        const float scale = scales.numbers.empty() ? 1.0F : scales.numbers[row];
+        for (int c = 0; c < dims; ++c) visit(at++, scale);
+      }
+}
+template <typename Change>
+void change_integers(AttentionInputs& in, const StoredIntegers& integers, Change change) {
+  for_each_in_rows(in.query_batches(), in.query_rows(), in.query_heads, in.head_dim, integers.q,
+                   [&](std::size_t at, float scale) { in.q[at] = change(in.q[at], scale); });
+  for_each_in_rows(in.key_batches(), in.key_rows(), in.kv_heads, in.head_dim, integers.k,
+                   [&](std::size_t at, float scale) { in.k[at] = change(in.k[at], scale); });
+}
+
+wavejit_tensor numbers_per_row(float* data, const RowScales& scales) {
+  if (data == nullptr) return {};
+  const std::int64_t of_batch = std::int64_t{scales.tokens} * scales.heads;
+  return {.data = data,
+          .dtype = WAVEJIT_FP32,
+          .reserved = 0,
+          .sizes = {scales.batches, scales.tokens, scales.heads, 1},
+          .strides = {of_batch, scales.heads, 1, 1}};
 }
 
 // Rows padded to eight elements with NaN, and nothing behind the last one.
@@ -361,6 +400,14 @@ AttentionCase stored_in_bytes(AttentionCase which, StoredBytes bytes) {
   return which;
 }
 
+AttentionCase stored_in_integers(AttentionCase which, StoredIntegers integers) {
+  change_integers(which.inputs, integers, [](float value, float scale) {
+    return std::clamp(std::nearbyint(value / scale), -128.0F, 127.0F) * scale;
+  });
+  which.integers = std::move(integers);
+  return which;
+}
+
 std::vector<float> output_in_fp32(const AttentionOutput& output) {
   std::vector<float> values(output.o.size() / 2);
   std::memcpy(values.data(), output.o.data(), output.o.size() * sizeof output.o.front());
@@ -370,27 +417,33 @@ std::vector<float> output_in_fp32(const AttentionOutput& output) {
 AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which, const ChangeForwardCall& change) {
   const AttentionInputs& in = which.inputs;
   const ScatteredTensors& scattered = which.scattered;
-  const Placement queries =
-      scatter(scattered.q, place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.head_dim,
-                                 which.bytes && which.bytes->queries ? 16 : 8));
+  const bool byte_queries = which.integers || (which.bytes && which.bytes->queries);
+  const Placement queries = scatter(scattered.q, place(which.layout, in.query_batches(), in.query_rows(),
+                                                       in.query_heads, in.head_dim, byte_queries ? 16 : 8));
   const bool padded = !which.first_keys.empty() && !which.pages;
-  const AttentionCase stored = which.bytes ? with_stored_values(which) : which;
+  AttentionCase stored = which.bytes ? with_stored_values(which) : which;
+  if (which.integers)
+    change_integers(stored.inputs, *which.integers, [](float value, float scale) { return value / scale; });
   const PaddedKeys behind = padded ? padded_keys(stored) : PaddedKeys{.rows = in.key_rows(), .k = {}, .v = {}};
-  const std::int64_t granule = which.bytes ? 16 : 8;
+  const std::int64_t granule = which.bytes || which.integers ? 16 : 8;
   const wavejit_dtype dtype = which.storage == Storage::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
   const wavejit_dtype key_type = which.bytes ? which.bytes->type : dtype;
   const Placement keys =
       scatter(scattered.k, place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.head_dim, granule));
   const StoredBytes scales = which.bytes.value_or(StoredBytes{});
-  const DeviceTensor q(engine, queries, scales.queries ? scales.type : dtype, &stored.inputs.q);
-  const DeviceTensor k(engine, keys, key_type, padded ? &behind.k : &stored.inputs.k);
+  const StoredIntegers integers = which.integers.value_or(StoredIntegers{});
+  const wavejit_dtype query_type = which.integers ? WAVEJIT_INT8 : scales.queries ? scales.type : dtype;
+  const DeviceTensor q(engine, queries, query_type, &stored.inputs.q);
+  const DeviceTensor k(engine, keys, which.integers ? WAVEJIT_INT8 : key_type, padded ? &behind.k : &stored.inputs.k);
   const Placement values =
       scatter(scattered.v, place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.value_dim(), granule));
   const Placement results =
       scatter(scattered.o, place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.value_dim()));
   const DeviceTensor v(engine, values, key_type, padded ? &behind.v : &stored.inputs.v);
   DeviceTensor o(engine, results, which.output_fp32 ? WAVEJIT_FP32 : dtype);
-  const DeviceArray q_scale(engine, scales.queries ? std::vector<float>{scales.q_scale} : std::vector<float>{});
+  const DeviceArray q_scale(engine,
+                            scales.queries ? std::vector<float>{scales.q_scale} : integers.q.numbers);
+  const DeviceArray k_row_scale(engine, integers.k.numbers);
   const DeviceArray k_scale(engine, scales.k_scale);
   const DeviceArray v_scale(engine, scales.v_scale);
   const DeviceArray query_starts(engine, which.query_starts.value_or(in.query_starts));
@@ -441,7 +494,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   if (!in.bias.empty()) {
     const std::int64_t head = in.query_rows() * bias_stride;
     call.bias = {.data = which.bias_fp32 ? static_cast<void*>(wide_bias.get()) : bias.get(),
-                 .dtype = which.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : call.q.dtype,
+                 .dtype = which.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : std::int32_t{dtype},
                  .reserved = 0,
                  .sizes = {in.bias_batches, in.bias_heads, in.query_rows(), bias_columns},
                  .strides = {in.bias_heads * head, head, bias_stride, 1}};
@@ -451,6 +504,11 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   if (scales.queries) call.q_scale = numbers_per_kv_head(q_scale.get(), {});
   call.k_scale = numbers_per_kv_head(k_scale.get(), scales);
   call.v_scale = numbers_per_kv_head(v_scale.get(), scales);
+  if (which.integers) {
+    call.q_scale = numbers_per_row(q_scale.get(), integers.q);
+    call.k_scale = numbers_per_row(k_row_scale.get(), integers.k);
+    call.score_rounding = integers.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
+  }
   if (which.lse) {
     require(wavejit_device_allocate(engine, lse_host.size() * 4, &lse_memory), "allocate");
     require(wavejit_device_copy_in(engine, lse_memory, lse_host.data(), lse_host.size() * 4), "copy in");

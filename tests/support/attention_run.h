@@ -55,6 +55,20 @@ struct StoredBytes {
   float q_scale = 1;
 };
 
+// Scales of rows of Q or K: [batches][tokens][heads], each 1 or what the tensor has. Empty: none.
+struct RowScales {
+  int batches = 1;
+  int tokens = 1;
+  int heads = 1;
+  std::vector<float> numbers = {};  // NOLINT(readability-redundant-member-init)
+};
+// Q and K as integers of 8 bits. The case's inputs are what they count for: integers times scales, exactly.
+struct StoredIntegers {
+  RowScales q = {};
+  RowScales k = {};
+  bool half_scores = false;
+};
+
 struct AttentionCase {
   Storage storage = Storage::fp16;
   AttentionInputs inputs;
@@ -84,8 +98,9 @@ struct AttentionCase {
   ListForm list_form = {};
   std::optional<GivenKeyLists> key_lists = {};  // NOLINT(readability-redundant-member-init)
   std::uint32_t flags = 0;
-  std::optional<StoredBytes> bytes = {};  // NOLINT(readability-redundant-member-init)
-  ScatteredTensors scattered = {};        // NOLINT(readability-redundant-member-init)
+  std::optional<StoredBytes> bytes = {};        // NOLINT(readability-redundant-member-init)
+  ScatteredTensors scattered = {};              // NOLINT(readability-redundant-member-init)
+  std::optional<StoredIntegers> integers = {};  // NOLINT(readability-redundant-member-init)
 };
 
 // Inputs rounded to the storage type, normal with the given spread, from a seed.
@@ -99,6 +114,9 @@ inline AttentionCase widened(AttentionCase which) {
   which.bytes.reset();
   return which;
 }
+
+// The case with Q and K rounded to integers under these scales, from −128 to 127.
+AttentionCase stored_in_integers(AttentionCase which, StoredIntegers integers);
 
 struct AttentionOutput {
   wavejit_status status = WAVEJIT_OK;

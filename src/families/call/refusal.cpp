@@ -44,6 +44,8 @@ std::string dtype_text(std::int32_t dtype) {
       return "5 (e5m2)";
     case WAVEJIT_E4M3_FNUZ:
       return "6 (e4m3_fnuz)";
+    case WAVEJIT_INT8:
+      return "8 (int8)";
     case WAVEJIT_E5M2_FNUZ:
       return "7 (e5m2_fnuz)";
     default:

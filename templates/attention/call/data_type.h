@@ -26,6 +26,8 @@ constexpr std::optional<DataType> type_of(std::int32_t dtype) {
       return DataType::e4m3_fnuz;
     case WAVEJIT_E5M2_FNUZ:
       return DataType::e5m2_fnuz;
+    case WAVEJIT_INT8:
+      return DataType::i8;
     default:
       return std::nullopt;
   }
@@ -49,6 +51,8 @@ constexpr std::int32_t told_type(DataType type) {
       return WAVEJIT_E5M2;
     case DataType::e4m3_fnuz:
       return WAVEJIT_E4M3_FNUZ;
+    case DataType::i8:
+      return WAVEJIT_INT8;
     case DataType::e5m2_fnuz:
       break;
   }

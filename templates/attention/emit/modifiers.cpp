@@ -66,10 +66,15 @@ ScoreModifiers::ScoreModifiers(Kernel& kernel, const Modifiers& modifiers, DataT
     // score of 0 gives 0.
     Value* rate = kernel.argument_i32(field(offsetof(ScoreArguments, softcap_rate)));
     if (queries.key_scale != nullptr) rate = with_key_scale(kernel, rate, queries.key_scale);
+    if (queries.row_scale != nullptr)
+      rate = ir.CreateBitCast(ir.CreateFMul(ir.CreateBitCast(rate, kernel.f32()), queries.row_scale), kernel.i32());
     rate = ir.CreateAnd(rate, ir.getInt32(0x7FFFFFFF));
     rate = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, rate, ir.getInt32(0x7F7FFFFF));
     if (queries.scales_in_lanes) rate = language::opaque_in_lanes(kernel, rate);
     cap_rate_ = ir.CreateBitCast(rate, kernel.f32());
+    // Sums of integers have no sign of the scale in them.
+    if (queries.row_scale != nullptr)
+      cap_rate_ = ir.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, cap_rate_, queries.scale_log2e);
     cap_ = kernel.argument_f32(field(offsetof(ScoreArguments, softcap_log2e)));
     minus_two_cap_ = ir.CreateFMul(cap_, kernel.constant(-2.0F));
   }
@@ -87,9 +92,7 @@ ScoreModifiers::ScoreModifiers(Kernel& kernel, const Modifiers& modifiers, DataT
   }
 }
 
-Value* ScoreModifiers::softmax_scale() const {
-  return modifiers_.any() ? kernel_.constant(1.0F) : queries_.scale_log2e;
-}
+Value* ScoreModifiers::softmax_scale() const { return scales() ? kernel_.constant(1.0F) : queries_.scale_log2e; }
 
 Value* ScoreModifiers::bias_offset() const {
   constexpr int group_keys = 4;
@@ -133,9 +136,18 @@ Value* ScoreModifiers::bias_of(const Values& fetched, std::size_t part, int r) c
   return language::float_of_bf16(kernel_, dword, r % 2);
 }
 
+// As rocMLIR has it: scale · score + bias in f32, rounded to fp16 once; then a power of two.
+Value* ScoreModifiers::rounded_to_half(Value* score, Value* bias) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* natural = ir.CreateFMul(score, queries_.natural_scale);
+  if (bias != nullptr) natural = ir.CreateFAdd(natural, bias);
+  Value* half = ir.CreateFPTrunc(natural, llvm::Type::getHalfTy(kernel_.context()));
+  return ir.CreateFMul(ir.CreateFPExt(half, kernel_.f32()), kernel_.constant(log2e));
+}
+
 void ScoreModifiers::apply(Value* marked, const Values& fetched, std::span<Accumulator> scores,
                            std::size_t first_part) const {
-  if (!modifiers_.any()) {
+  if (!scales()) {
     apply_mask(kernel_, queries_, marked, scores, first_part);
     return;
   }
@@ -159,10 +171,13 @@ void ScoreModifiers::apply(Value* marked, const Values& fetched, std::span<Accum
         Value* reciprocal = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_rcp, {kernel_.f32()},
                                                {ir.CreateFAdd(power, kernel_.constant(1.0F))});
         x = fused(kernel_, reciprocal, minus_two_cap_, cap_);
+      } else if (queries_.natural_scale != nullptr) {
+        x = rounded_to_half(x, modifiers_.has(Modifier::bias) ? bias_of(fetched, first_part + part, r) : nullptr);
       } else {
         x = ir.CreateFMul(x, queries_.scale_log2e);
       }
-      if (modifiers_.has(Modifier::bias)) x = with_bias(kernel_, bias_type_, bias_of(fetched, first_part + part, r), x);
+      if (modifiers_.has(Modifier::bias) && queries_.natural_scale == nullptr)
+        x = with_bias(kernel_, bias_type_, bias_of(fetched, first_part + part, r), x);
       if (modifiers_.has(Modifier::alibi)) {
         const int key = static_cast<int>(first_part + part) * layout.rows + layout.row_of_register(r);
         Value* keys = key == 0 ? distance : ir.CreateFAdd(distance, kernel_.constant(static_cast<float>(key)));

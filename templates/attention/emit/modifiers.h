@@ -36,6 +36,8 @@ class ScoreModifiers {
              std::size_t first_part = 0) const;
 
  private:
+  bool scales() const { return modifiers_.any() || queries_.row_scale != nullptr; }
+  language::Value* rounded_to_half(language::Value* score, language::Value* bias) const;
   std::size_t field(std::size_t in_scores) const { return fields_.scores + in_scores; }
   language::Value* bias_head_stride() const;
   language::Buffer bias_buffer() const;
@@ -47,7 +49,8 @@ class ScoreModifiers {
   DataType bias_type_;
   ScoreFields fields_;
   const QueryTile& queries_;
-  // All uniform but the lane offset and, with packed heads, the slope; null where nobody asks for them.
+  // All uniform but the lane offset, the rate of integers and, with packed heads, the slope; null where nobody asks for
+  // them.
   language::Value* cap_ = nullptr;  // powers of two
   language::Value* minus_two_cap_ = nullptr;
   language::Value* cap_rate_ = nullptr;

@@ -44,6 +44,11 @@ struct QueryTile {
   language::Value* head_in_group = nullptr;
   language::Value* has_row = nullptr;
   language::Value* group = nullptr;
+  // Of integers, else null: what their sums count for, c aside, of either sign. Per lane, as scale_log2e is then, which
+  // has both. Scores are scaled before the softmax sees them.
+  language::Value* row_scale = nullptr;
+  // Of scores that are rounded to fp16, else null: the same as scale_log2e without log2 e.
+  language::Value* natural_scale = nullptr;
   language::Value* key_scale = nullptr;  // of a cache of 8 bits, else null: c has it already
   bool scales_in_lanes = false;          // where scalar registers are short, what has it is the lanes'
   // Of a walk of marked tiles (kernel/marked_tile.h), else null: the block of the unit that the wave's rows are,

@@ -98,7 +98,9 @@ class LineStream final : public TileStream {
   language::Value* row_of(language::Value* slot, int line) const;
   language::Value* slot() const;
   // Of bytes a row may be half a piece: sixteen of them then stand on each of four lines.
-  int piece_bytes() const { return row_bytes_ < LdsPlan::piece_bytes ? row_bytes_ : LdsPlan::piece_bytes; }
+  int piece_bytes() const {
+    return place_.bytes && row_bytes_ < LdsPlan::piece_bytes ? row_bytes_ : LdsPlan::piece_bytes;
+  }
   int lines_of_piece() const { return LdsPlan::lines_per_piece * piece_bytes() / LdsPlan::piece_bytes; }
   int row_block_bytes() const;
   // What a row on line `line` changes of its slot, and one at slot `slot` of it of its units.

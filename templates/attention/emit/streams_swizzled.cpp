@@ -45,8 +45,8 @@ SwizzledStream::SwizzledStream(language::Kernel& kernel, language::Lds& lds, con
       region_(region),
       offset_(offset),
       cache_(cache),
-      pitch_(dims * targets::bytes_of(matrix.element())),
-      memory_pitch_(cache == CacheType::as_queries ? pitch_ : dims),
+      pitch_(TileShape::whole_row_bytes(dims * targets::bytes_of(matrix.element()))),
+      memory_pitch_(dims * (cache == CacheType::as_queries ? targets::bytes_of(matrix.element()) : 1)),
       threads_(threads),
       pages_(pages),
       tile_pages_(tile_pages) {}

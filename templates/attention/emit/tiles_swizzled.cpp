@@ -26,9 +26,13 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const TileShape& shape, c
       pages_(pages_of(kernel, shape.layout, tensors)),
       tile_pages_(tile_pages_of(kernel, shape.layout, tensors)) {
   const int threads = shape.waves * kernel.target().wave_size;
+  // A stream counts in elements of operands: two bytes are one, but for a cache's, which are widened.
+  const int dims_k = shape.cache == CacheType::as_queries && is_narrow(shape.k_type)
+                         ? shape.dims_k / targets::bytes_of(matrix.element())
+                         : shape.dims_k;
   if (plan.layout == LdsLayout::swizzled) {
-    k_ = std::make_unique<SwizzledRows>(kernel, lds_, matrix, tensors.k, k_region, plan.k_offset(0), shape.dims_k,
-                                        threads, lane_group, pages_, tile_pages_, shape.cache);
+    k_ = std::make_unique<SwizzledRows>(kernel, lds_, matrix, tensors.k, k_region, plan.k_offset(0), dims_k, threads,
+                                        lane_group, pages_, tile_pages_, shape.cache);
     v_ = std::make_unique<SwizzledTransposed>(kernel, lds_, matrix, tensors.v, v_region, plan.v_offset(0), shape.dims_v,
                                               threads, lane_group, pages_, tile_pages_, shape.cache);
     return;
@@ -38,7 +42,7 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const TileShape& shape, c
     return std::make_unique<NarrowLines>(kernel, lds_, matrix, slice, place, dims, shape.waves, pages_, tile_pages_,
                                          shape.cache);
   };
-  auto keys = lines(tensors.k, k_region, plan.k_line_bytes, plan.k_offset(0), shape.dims_k);
+  auto keys = lines(tensors.k, k_region, plan.k_line_bytes, plan.k_offset(0), dims_k);
   auto values = lines(tensors.v, v_region, plan.v_line_bytes, plan.v_offset(0), shape.dims_v);
   keys->begin_rows(lane_group);
   values->begin_transposed(lane_group);

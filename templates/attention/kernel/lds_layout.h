@@ -67,8 +67,8 @@ constexpr LdsLayout lds_layout(const targets::Target& target) {
 
 // Of K's and V's tiles alone.
 constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& target) {
-  const int k_row_bytes = shape.dims_k * bytes_of(shape.k_type);
-  const int v_row_bytes = shape.dims_v * bytes_of(shape.v_type);
+  const int k_row_bytes = TileShape::whole_row_bytes(shape.dims_k * bytes_of(shape.k_type));
+  const int v_row_bytes = TileShape::whole_row_bytes(shape.dims_v * bytes_of(shape.v_type));
   LdsPlan plan;
   plan.layout = lds_layout(target);
   if (plan.layout == LdsLayout::lines) {

@@ -14,14 +14,15 @@ namespace wavejit::attention {
 
 // A name says a format to the bit: e4m3 and e5m2 are those of the Open Compute Project, _fnuz those without infinities
 // and −0, whose one NaN is 0x80. A byte of theirs is half of what it is in the other.
-enum class DataType : std::uint8_t { bf16, fp16, fp32, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz };
-inline constexpr families::Names<DataType, 7> data_types = {{{DataType::bf16, "bf16"},
+enum class DataType : std::uint8_t { bf16, fp16, fp32, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, i8 };
+inline constexpr families::Names<DataType, 8> data_types = {{{DataType::bf16, "bf16"},
                                                              {DataType::fp16, "fp16"},
                                                              {DataType::fp32, "fp32"},
                                                              {DataType::e4m3, "e4m3"},
                                                              {DataType::e5m2, "e5m2"},
                                                              {DataType::e4m3_fnuz, "e4m3_fnuz"},
-                                                             {DataType::e5m2_fnuz, "e5m2_fnuz"}}};
+                                                             {DataType::e5m2_fnuz, "e5m2_fnuz"},
+                                                             {DataType::i8, "i8"}}};
 // Of 16 bits and more.
 inline constexpr families::Names<DataType, 3> wide_types = {
     {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}}};
@@ -123,7 +124,12 @@ struct TileShape {
   // Elements of K and V need not stand side by side.
   bool scattered = false;
   // DMA neither widens nor turns.
-  constexpr bool through_registers() const { return cache != CacheType::as_queries || scattered; }
+  constexpr bool through_registers() const {
+    return cache != CacheType::as_queries || scattered ||
+           whole_row_bytes(dims_k * bytes_of(k_type)) != dims_k * bytes_of(k_type);
+  }
+  // Rows take whole pieces of LDS (lds_layout.h), of 128 bytes.
+  static constexpr int whole_row_bytes(int bytes) { return (bytes + 127) / 128 * 128; }
   // Of LDS DMA, in place of two.
   bool three_buffers = false;
   // K and V of a tile are waited for one after the other, and fetched so: a tile of one or the other is always on its

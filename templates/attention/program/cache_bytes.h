@@ -16,4 +16,7 @@ Inputs inputs_of(const Experiment& problem);
 // [scale_batches][scale_heads]; empty without scales. No powers of two, and products with bytes that f32 holds.
 std::vector<float> cache_scales_of(const Experiment& problem, Operand operand);
 
+// Of integers: of Q's or K's rows as the tensor has them, or of their heads. Empty: none.
+std::vector<float> integer_scales_of(const Experiment& problem, Operand operand);
+
 }  // namespace wavejit::attention::program

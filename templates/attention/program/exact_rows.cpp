@@ -140,6 +140,13 @@ class RowBlock {
     }
   }
 
+  // Products of integers are exact; what follows is what the rounding word says: f32, and fp16 once.
+  double half_score(double sum, std::int64_t row, std::int64_t key) const {
+    const float scaled = static_cast<float>(sum) * static_cast<float>(head_.rules.scale);
+    const float biased = head_.bias ? scaled + static_cast<float>(head_.bias(row, key)) : scaled;
+    return static_cast<double>(static_cast<_Float16>(biased));
+  }
+
   // Raw scores → weights; what the row does not see weighs 0. Returns their sum, and Σ p·|score| as `mean`.
   double weigh(std::size_t r, std::size_t index, double& lse, double& mean, double& largest) {
     mean = 0;
@@ -155,6 +162,11 @@ class RowBlock {
     }
     double maximum = rules.sink ? *rules.sink : -infinity;
     for (std::int64_t key = first; key < last; ++key) {
+      if (rules.half_scores) {
+        scores[key] = half_score(scores[key], row, key);
+        maximum = scores[key] <= maximum ? maximum : scores[key];
+        continue;
+      }
       double score = scores[key] * rules.scale;
       if (rules.softcap != 0) score = rules.softcap * std::tanh(score / rules.softcap);
       if (rules.slope != 0) score -= rules.slope * std::fabs(static_cast<double>(row + rules.position - key));
@@ -164,7 +176,8 @@ class RowBlock {
       // A NaN stays: no comparison with it is true.
       maximum = score <= maximum ? maximum : score;
     }
-    largest = rules.softcap != 0 || rules.slope != 0 || head_.bias ? 0 : largest * std::numbers::log2e;
+    largest =
+        rules.half_scores || rules.softcap != 0 || rules.slope != 0 || head_.bias ? 0 : largest * std::numbers::log2e;
     std::fill(scores + first_block(), scores + first, 0.0);
     std::fill(scores + last, scores + round_up(end(), key_block), 0.0);
     // Every score −∞: as good as no key.

@@ -88,7 +88,10 @@ void take(void* context, const wavejit_problem* from) {
   to.total_keys = from->total_keys;
   to.first_keys = lengths(from->first_keys);
   if (from->has_first_keys != 0 && to.first_keys.empty()) to.first_keys = drawn_first_keys(to);
-  const bool has_bytes = from->cache_dtype >= WAVEJIT_E4M3;
+  to.integers = from->cache_dtype == WAVEJIT_INT8;
+  to.token_scales = to.text.contains(" k_scales=token");
+  to.half_scores = to.text.contains(" scores=fp16");
+  const bool has_bytes = from->cache_dtype >= WAVEJIT_E4M3 && !to.integers;
   to.cache_dtype = has_bytes ? from->cache_dtype : std::int32_t{WAVEJIT_DTYPE_NONE};
   to.byte_queries = from->dtype >= WAVEJIT_E4M3;
   to.cache_scales = static_cast<Extent>(from->cache_scales);
@@ -151,6 +154,7 @@ ScoreRules rules_of(const Experiment& problem, const Sequence& sequence) {
                                        .window_right = problem.window_right},
                               sequence.queries, sequence.keys);
   rules.scale = static_cast<double>(problem.scale);
+  rules.half_scores = problem.half_scores;
   return rules;
 }
 
@@ -223,13 +227,16 @@ float bias_element(const Experiment& problem, const Inputs& inputs, std::int64_t
 }
 
 std::uint64_t device_bytes(const Experiment& problem) {
-  const std::int64_t elements =
-      queries_of(problem).elements() + (bias_of(problem).elements() * (problem.bias_fp32 ? 2 : 1));
+  const std::int64_t elements = (bias_of(problem).elements() * (problem.bias_fp32 ? 2 : 1));
   const std::int64_t caches = second_list_words(problem.text).top_k == 0 ? 1 : 2;
-  const std::int64_t of_keys =
-      (stored(problem, keys_of(problem)).elements() + stored(problem, values_of(problem)).elements()) * caches;
+  const auto bytes = [](const Placement& placement, std::size_t element) {
+    return static_cast<std::uint64_t>(placement.elements()) * element;
+  };
+  const std::uint64_t of_keys = (bytes(stored(problem, keys_of(problem)), problem.key_bytes()) +
+                                 bytes(stored(problem, values_of(problem)), problem.value_bytes())) *
+                                static_cast<std::uint64_t>(caches);
   const std::int64_t lse = problem.lse ? queries_of(problem).rows() : 0;
-  return static_cast<std::uint64_t>(elements) * 2 + static_cast<std::uint64_t>(of_keys) * problem.key_bytes() +
+  return static_cast<std::uint64_t>(elements) * 2 + of_keys + bytes(queries_of(problem), problem.query_bytes()) +
          static_cast<std::uint64_t>(lse) * 4 +
          static_cast<std::uint64_t>(outputs_of(problem).elements()) * problem.output_bytes();
 }

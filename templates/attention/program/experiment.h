@@ -57,6 +57,10 @@ struct Experiment {
   std::int32_t cache_dtype = WAVEJIT_DTYPE_NONE;
   bool byte_queries = false;  // no command has inputs for them yet
   Extent cache_scales = Extent::none;
+  // Q and K in int8; their scales by token and head, or by head alone; scores rounded to fp16, without scales.
+  bool integers = false;
+  bool token_scales = false;
+  bool half_scores = false;
   float scale = 1;
   std::array<ToldModifier, modifier_count> modifiers = {};
   // Lists of key blocks, one for each head and block of rows; 0: none. block_lists.h makes them.
@@ -69,7 +73,9 @@ struct Experiment {
   std::string inputs;
 
   bool has_bytes() const { return cache_dtype != WAVEJIT_DTYPE_NONE; }
-  std::size_t key_bytes() const { return has_bytes() ? 1 : 2; }  // of an element
+  std::size_t key_bytes() const { return has_bytes() || integers ? 1 : 2; }  // of an element
+  std::size_t value_bytes() const { return has_bytes() ? 1 : 2; }
+  std::size_t query_bytes() const { return integers ? 1 : 2; }
   std::int64_t scale_batches() const {
     return cache_scales == Extent::batch || cache_scales == Extent::batch_and_head ? batch : 1;
   }

@@ -145,9 +145,27 @@ void Inputs::keep_in_bytes(tools::ByteType type, RowScale scale) {
   for (const float value : decoded_) nearest_.push_back(tools::encode(type, value));
 }
 
+void Inputs::keep_in_integers(float step, RowScale scale) {
+  in_integers_ = true;
+  step_ = step;
+  scale_ = std::move(scale);
+}
+
+float Inputs::integer(float value, float scale) const {
+  constexpr float least = -128;
+  constexpr float most = 127;
+  return std::clamp(std::nearbyint(value / (step_ != 0 ? step_ : scale)), least, most);
+}
+
 void Inputs::fill(Operand operand, std::int64_t row, std::int64_t position, std::span<std::uint8_t> bytes) const {
   std::vector<std::uint16_t> stored(bytes.size());
   fill(operand, row, position, std::span<std::uint16_t>(stored));
+  if (in_integers_) {
+    const float scale = scale_(operand, row);
+    for (std::size_t column = 0; column < bytes.size(); ++column)
+      bytes[column] = static_cast<std::uint8_t>(static_cast<std::int8_t>(integer(decoded_[stored[column]], scale)));
+    return;
+  }
   for (std::size_t column = 0; column < bytes.size(); ++column) bytes[column] = nearest_[stored[column]];
 }
 
@@ -161,6 +179,12 @@ void Inputs::fill(Operand operand, std::int64_t row, std::int64_t position, std:
     stored = more;
   }
   fill(operand, row, position, stored);
+  if (in_integers_ && (operand == Operand::q || operand == Operand::k)) {
+    const float scale = scale_(operand, row);
+    for (std::size_t column = 0; column < elements.size(); ++column)
+      elements[column] = integer(decoded_[stored[column]], scale) * scale;
+    return;
+  }
   if (!values_.empty() && (operand == Operand::k || operand == Operand::v)) {
     const float scale = scale_(operand, row);
     for (std::size_t column = 0; column < elements.size(); ++column)

@@ -29,7 +29,10 @@ class Inputs {
   // says of a row.
   using RowScale = std::function<float(Operand operand, std::int64_t row)>;
   void keep_in_bytes(tools::ByteType type, RowScale scale);
-  // Of K and V kept so: the bytes.
+  // Q and K stand as integers of 8 bits: from here on their numbers are those of the nearest ones, times what `scale`
+  // says of a row. `step`: what one integer stands for of what was drawn; 0: the same.
+  void keep_in_integers(float step, RowScale scale);
+  // Of Q, K and V kept so: the bytes.
   void fill(Operand operand, std::int64_t row, std::int64_t position, std::span<std::uint8_t> bytes) const;
 
   // Row `row` (token · heads + head) of a tensor; `position` is the token's number in its sequence.
@@ -45,6 +48,7 @@ class Inputs {
   enum class Pattern : std::uint8_t { random, one_hot, ascending, mixed_rescale, constant };
 
   static std::optional<Pattern> pattern_of(const std::string& distribution);
+  float integer(float value, float scale) const;
   float patterned(Operand operand, std::int64_t position, std::size_t column) const;
 
   HalfType type_;
@@ -56,6 +60,8 @@ class Inputs {
   std::vector<std::uint8_t> nearest_;
   std::vector<float> values_;
   RowScale scale_;
+  bool in_integers_ = false;  // Q and K
+  float step_ = 0;
 };
 
 }  // namespace wavejit::attention::program

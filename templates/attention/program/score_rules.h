@@ -15,6 +15,7 @@ struct ScoreRules {
   std::int64_t position = 0;
   std::int64_t window_left = -1;
   std::int64_t window_right = -1;
+  bool half_scores = false;    // of integers: scale · sum + bias in f32, rounded to fp16 once
   double softcap = 0;          // score ← cap · tanh(score / cap); 0: none
   double slope = 0;            // ALiBi: − slope · |position of the row − key|
   std::optional<double> sink;  // a logit that takes weight and gives no value

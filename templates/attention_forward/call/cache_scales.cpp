@@ -6,6 +6,10 @@
 namespace wavejit::attention_forward {
 
 Result<void> check_cache_scales(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem) {
+  if (call.score_rounding != WAVEJIT_SCORES_IN_FP32) [[unlikely]]
+    return families::refusal::refuse(families::refusal::bad(
+        WAVEJIT_INVALID_ARGUMENT, "score_rounding", std::to_string(call.score_rounding),
+        "0 beside q of " + families::refusal::dtype_text(call.q.dtype) + ": it is of q and k of int8"));
   if (call.k_scale.data == nullptr && call.v_scale.data == nullptr && call.q_scale.data == nullptr) [[likely]]
     return {};
   const attention::CacheScaleCall scales = {.k = call.k,

@@ -84,7 +84,7 @@ void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const 
 
 families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const families::Launch& launch,
                                             std::optional<KeptArguments>& kept) const {
-  if (spec.cache == CacheType::as_queries && !spec.trans_any() && !spec.narrow_queries) [[likely]]
+  if (spec.cache == CacheType::as_queries && !spec.trans_any() && !spec.narrow_queries && !spec.integers) [[likely]]
     return launch;
   KeptArguments& arguments = kept.emplace();
   CacheArguments& cached = arguments.cached;
@@ -93,6 +93,8 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   const auto put_behind = [&](const auto& what) { std::memcpy(arguments.behind.data(), &what, sizeof what); };
   if (spec.narrow_queries) {
     put_behind(attention::cache_scale_argument(call_.q_scale, first_sequence()));
+  } else if (spec.integers) {
+    put_behind(BehindOfIntegers{.dims = dim_strides(call_), .scales = integer_scales(call_, problem_, first_sequence())});
   } else {
     put_behind(dim_strides(call_));
   }
@@ -204,7 +206,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
 [[gnu::cold, gnu::noinline]] void AttentionCall::fill_second(std::uint64_t first_query) {
   second_ = listed_;
   Arguments& all = second_->all.all;
-  set_keys(all, call_.second_k, call_.second_v, static_cast<std::uint64_t>(bytes_of(problem_.shape.key_type())));
+  set_keys(all, call_.second_k, call_.second_v);
   all.splits = splits_.second_splits;
   all.split_multiplier = division_multiplier(splits_.second_splits);
   if (problem_.shape.paged) second_->all.pages.pages = static_cast<std::uint32_t>(call_.second_k.sizes[0]);

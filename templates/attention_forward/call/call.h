@@ -9,11 +9,11 @@
 #include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/block_lists/arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
+#include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
-#include "templates/attention_forward/kernel/strided_arguments.h"
 
 namespace wavejit::attention_forward {
 
@@ -43,10 +43,11 @@ class AttentionCall final : public families::Call {
   Result<void> plan_key_lists(std::span<const families::KernelSpec* const> kernels, const void* memory,
                               families::LaunchPlan& plan);
   void fill_second(std::uint64_t first_query);
-  // The scales of a cache, and behind them what one kind of kernel has: distances of dims, or the scale of Q.
+  // The scales of a cache, and behind them what one kind of kernel has: distances of dims, those and the scales of
+  // integers, or the scale of Q.
   struct KeptArguments {
     CacheArguments cached;
-    alignas(8) std::array<std::byte, std::max(sizeof(DimStrides), sizeof(attention::CacheScale))> behind{};
+    alignas(8) std::array<std::byte, std::max(sizeof(BehindOfIntegers), sizeof(attention::CacheScale))> behind{};
   };
   static_assert(offsetof(KeptArguments, behind) == dim_strides_at && dim_strides_at == query_scale_at);
   // The launch of a kernel that walks keys: with the scales of a cache of 8 bits, and distances of dims that do not
@@ -67,7 +68,7 @@ class AttentionCall final : public families::Call {
   std::optional<LimitedArguments> few_;        // of the kernel of few rows
   std::optional<KeyListedArguments> listed_;   // of listed keys
   std::optional<KeyListedArguments> second_;   // of a second list
-  std::optional<KeptArguments> cached_;        // of a cache of 8 bits, or of scattered elements
+  std::optional<KeptArguments> cached_;        // of a cache of 8 bits, of scattered elements, of integers
   std::optional<KeptArguments> other_cached_;  // of few rows, or of a second list
   attention_combine::Arguments combine_;
   attention_block_lists::Arguments lists_;

@@ -32,6 +32,9 @@ Result<void> check_device_lengths(families::DeviceMemory& memory, const Attentio
 // Scales of a cache of 8 bits, and that no other call has them. Outputs stand elsewhere.
 Result<void> check_cache_scales(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem);
 
+// Scales of integers; fills what the shape says of them.
+Result<void> check_integer_scales(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
+
 // The splits, the flags and what else is this family's own. Fills the problem's fields; the shape stands in it already.
 Result<void> check_choices(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
 

@@ -171,6 +171,14 @@ class AttentionForward final : public families::Family {
       failure.detail = "page_layout beside k of 8 bits: " + failure.detail;
       return failure;
     }
+    if (shape.integers && (shape.paged || shape.listed || shape.block_lists)) {
+      failure.detail = "q.dtype = " + families::refusal::dtype_text(WAVEJIT_INT8) + ": " + failure.detail;
+      return failure;
+    }
+    if (shape.half_scores && (shape.has(Modifier::softcap) || shape.has(Modifier::alibi))) {
+      failure.detail = "score_rounding = 1: " + failure.detail;
+      return failure;
+    }
     if (!choose_kernel(shape, target, {}))
       failure.detail = "q.sizes[3] (head dim) = " + std::to_string(shape.head_dim_qk) + ": " + failure.detail;
     return failure;

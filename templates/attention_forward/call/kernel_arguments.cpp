@@ -29,7 +29,6 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, const boards::Board& target,
                     const families::Toggles& toggles) {
   const auto bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.query_type()));
-  const auto key_bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.key_type()));
   const std::uint64_t o_bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.output_type()));
   arguments.q = address(call.q.data);
   arguments.o = address(call.o.data);
@@ -39,7 +38,7 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
   arguments.o_head_stride = stride(call.o, 2, o_bytes);
   arguments.q_row_stride = row_bytes(call.q, bytes);
   arguments.o_row_stride = row_bytes(call.o, o_bytes);
-  set_keys(arguments, call.k, call.v, key_bytes);
+  set_keys(arguments, call.k, call.v);
   if (problem.shape.lse) {
     arguments.lse = address(call.lse.data);
     arguments.lse_batch_stride = stride(call.lse, 0, lse_element_bytes);
@@ -79,15 +78,17 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
   }
 }
 
-void set_keys(Arguments& arguments, const wavejit_tensor& k, const wavejit_tensor& v, std::uint64_t bytes) {
+void set_keys(Arguments& arguments, const wavejit_tensor& k, const wavejit_tensor& v) {
+  const std::uint64_t k_bytes = element_bytes_of(k);
+  const std::uint64_t v_bytes = element_bytes_of(v);
   arguments.k = address(k.data);
   arguments.v = address(v.data);
-  arguments.k_batch_stride = stride(k, 0, bytes);
-  arguments.v_batch_stride = stride(v, 0, bytes);
-  arguments.k_head_stride = stride(k, 2, bytes);
-  arguments.v_head_stride = stride(v, 2, bytes);
-  arguments.k_row_stride = row_bytes(k, bytes);
-  arguments.v_row_stride = row_bytes(v, bytes);
+  arguments.k_batch_stride = stride(k, 0, k_bytes);
+  arguments.v_batch_stride = stride(v, 0, v_bytes);
+  arguments.k_head_stride = stride(k, 2, k_bytes);
+  arguments.v_head_stride = stride(v, 2, v_bytes);
+  arguments.k_row_stride = row_bytes(k, k_bytes);
+  arguments.v_row_stride = row_bytes(v, v_bytes);
 }
 
 void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call) {
@@ -135,6 +136,21 @@ DimStrides dim_strides(const wavejit_attention_forward_arguments& call) {
   return {.q = of(call.q), .k = of(call.k), .v = of(call.v), .o = of(call.o)};
 }
 
+IntegerScales integer_scales(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
+                             std::uint32_t first_sequence) {
+  const auto scale_of = [&](const wavejit_tensor& tensor) {
+    if (tensor.data == nullptr) return RowScale{};
+    const auto step = [&](int dimension) {
+      return tensor.sizes[dimension] > 1 ? stride_bytes(tensor, dimension, sizeof(float)) : 0;
+    };
+    return RowScale{.numbers = address(tensor.data) + (first_sequence * step(0)),
+                    .batch_stride = step(0),
+                    .head_stride = step(2),
+                    .row_stride = step(1)};
+  };
+  return {.q = scale_of(call.q_scale), .k = scale_of(call.k_scale), .scale = problem.scale};
+}
+
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape) {
   const bool has_window = shape.mask == Mask::window;
   return {.workspace = split.workspace,
@@ -161,8 +177,8 @@ attention_combine::Arguments combine_arguments(const Arguments& split, const Att
                                                        : unlimited_window,
           .query_heads = split.query_heads,
           .o_row_stride = split.o_row_stride,
-          // Modified scores are powers of two already (docs/canonical-arithmetic.md).
-          .scale_log2e = shape.modified() ? 1.0F : split.scale_log2e,
+          // Modified scores, and those of integers, are powers of two already (docs/canonical-arithmetic.md).
+          .scale_log2e = shape.scores_are_scaled() ? 1.0F : split.scale_log2e,
           .few_rows = 0,
           .lists = {},
           .kv_head_multiplier = split.kv_head_multiplier,

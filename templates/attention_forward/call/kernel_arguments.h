@@ -7,8 +7,8 @@
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/kernel/cache_arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
+#include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"
-#include "templates/attention_forward/kernel/strided_arguments.h"
 
 namespace wavejit::attention_forward {
 
@@ -17,8 +17,8 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, const boards::Board& target,
                     const families::Toggles& toggles);
 
-// Where keys and values stand, `bytes` an element.
-void set_keys(Arguments& arguments, const wavejit_tensor& k, const wavejit_tensor& v, std::uint64_t bytes);
+// Where keys and values stand.
+void set_keys(Arguments& arguments, const wavejit_tensor& k, const wavejit_tensor& v);
 
 // Rows of vectorised pages, over what fill_arguments has made of strides.
 void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call);
@@ -31,6 +31,10 @@ CacheScales cache_scales(const wavejit_attention_forward_arguments& call, std::u
 
 // How far apart the dims of a row stand.
 DimStrides dim_strides(const wavejit_attention_forward_arguments& call);
+
+// Of integers, from this sequence on.
+IntegerScales integer_scales(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
+                             std::uint32_t first_sequence);
 
 // What the kernel is given that merges the parts that one of this shape leaves, with these arguments.
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape);

@@ -40,7 +40,7 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   wavejit_problem problem{};
   problem.size = sizeof problem;
   problem.text = text.c_str();
-  problem.dtype = told_type(shape.query_type());
+  problem.dtype = told_type(shape.integers ? shape.dtype : shape.query_type());
   problem.output_dtype = told_type(shape.output_type());
   problem.layout = layout_of(descriptor.layout);
   problem.page_size = descriptor.page_size;

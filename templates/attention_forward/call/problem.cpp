@@ -109,10 +109,15 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const bool slots = names_slots(a);
   const std::array<Named, 4> tensors = {{{"q", &a.q}, {"k", &a.k}, {"v", &a.v}, {"o", &a.o}}};
   const auto& [q, k, v, o] = tensors;
+  // Beside integers it is V that says the type.
+  const bool integers = a.q.dtype == WAVEJIT_INT8;
   const bool narrow_queries = a.q.dtype == WAVEJIT_E4M3;
-  if (a.q.dtype != WAVEJIT_FP16 && a.q.dtype != WAVEJIT_BF16 && !narrow_queries) {
-    return refuse(bad(a.q.dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, "q.dtype",
-                      dtype_text(a.q.dtype), "1 (fp16), 2 (bf16), and 4 (e4m3) beside k and v of e4m3"));
+  const std::int32_t dtype = integers ? a.v.dtype : a.q.dtype;
+  if (dtype != WAVEJIT_FP16 && dtype != WAVEJIT_BF16 && !narrow_queries) {
+    return refuse(bad(dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT,
+                      integers ? "v.dtype" : "q.dtype", dtype_text(dtype),
+                      integers ? "1 (fp16), 2 (bf16) beside q of 8 (int8)"
+                               : "1 (fp16), 2 (bf16), 4 (e4m3) beside k and v of e4m3, 8 (int8) beside k of int8"));
   }
   for (const Named& named : tensors) {
     const bool of_keys = named.tensor == &a.k || named.tensor == &a.v;
@@ -140,12 +145,12 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   if (query_heads % kv_heads != 0) {
     return refuse(bad_size(k, 2, "divisors of q.sizes[2] = " + std::to_string(a.q.sizes[2])));
   }
-  const bool narrow = is_narrow_type(a.k.dtype);
+  const bool narrow = !integers && is_narrow_type(a.k.dtype);
   if (narrow_queries && a.k.dtype != a.q.dtype)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k.dtype", dtype_text(a.k.dtype),
                       dtype_text(a.q.dtype) + ", that of q: products are of one format"));
   const bool wide_output = a.o.dtype == WAVEJIT_FP16 || a.o.dtype == WAVEJIT_BF16;
-  const std::int32_t output_type = !narrow_queries ? a.q.dtype : wide_output ? a.o.dtype : std::int32_t{WAVEJIT_BF16};
+  const std::int32_t output_type = !narrow_queries ? dtype : wide_output ? a.o.dtype : std::int32_t{WAVEJIT_BF16};
   const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;
   // Of vectorised pages a head of a page is one row, since nothing stands between its elements.
   std::array<wavejit_tensor, 2> flat;
@@ -160,9 +165,11 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const std::array<Named, 4> in_rows = {{{"q", &a.q}, {"k", &keys}, {"v", &values}, {"o", &a.o}}};
   for (const Named& named : in_rows) {
     const bool of_keys = named.tensor == &keys || named.tensor == &values;
-    const TensorRules rules = {.dtype = of_keys && narrow      ? a.k.dtype
+    const bool is_integer = integers && (named.tensor == &a.q || named.tensor == &keys);
+    const TensorRules rules = {.dtype = is_integer             ? a.q.dtype
+                                        : of_keys && narrow    ? a.k.dtype
                                         : named.tensor == &a.o ? output_type
-                                                               : a.q.dtype,
+                                                               : dtype,
                                .may_be_fp32 = named.tensor == &a.o,
                                .head_dims = all_head_dims(),
                                .may_be_scattered = may_be_scattered};
@@ -184,6 +191,8 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                  .head_dim_qk = static_cast<int>(a.q.sizes[3]),
                  .head_dim_v = static_cast<int>(a.v.sizes[3]),
                  .narrow_queries = narrow_queries,
+                 .integers = integers,
+                 .half_scores = a.score_rounding == WAVEJIT_SCORES_IN_FP16,
                  .cache = narrow && !narrow_queries ? attention::cache_type_of(*attention::type_of(a.k.dtype))
                                                     : CacheType::as_queries,
                  .lse = lse,
@@ -203,6 +212,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
       .query_heads = query_heads,
       .kv_heads = kv_heads,
       .scale_log2e = *scale_log2e,
+      .scale = a.scale == 0 && (a.flags & WAVEJIT_SCALE_IS_ZERO) == 0 ? default_scale(a) : a.scale,
       .query_rows = static_cast<std::uint64_t>(a.q.sizes[0]) * static_cast<std::uint64_t>(a.q.sizes[1]),
       .uneven_lengths = may_be_uneven(a.key_starts != nullptr || a.key_lengths != nullptr || a.first_keys != nullptr,
                                       extents.sequences, extents.key_length, a.max_total_keys),
@@ -215,7 +225,9 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   problem.window_right = mask->right;
   problem.bottom_right = (a.mask & WAVEJIT_MASK_PREFIX) == 0;
   problem.causal_prefix = static_cast<std::int32_t>(a.causal_prefix);
-  const ModifierCall modified = {.q = a.q,
+  wavejit_tensor wide_q = a.q;
+  wide_q.dtype = dtype;
+  const ModifierCall modified = {.q = wide_q,
                                  .extents = extents,
                                  .packed_queries = a.query_starts != nullptr,
                                  .packed_keys = a.key_starts != nullptr,
@@ -227,7 +239,8 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     const Range bias = range_of(a.bias, element_bytes_of(a.bias));
     if (auto apart = check_apart(o, range_of(a.o, element_bytes_of(a.o)), "bias", bias); !apart) return apart;
   }
-  if (auto scales = check_cache_scales(a, problem); !scales) return scales;
+  if (auto scales = integers ? check_integer_scales(a, problem) : check_cache_scales(a, problem); !scales)
+    return scales;
   if (auto choices = check_choices(a, problem); !choices) return choices;
   if (auto lists = check_lists(a, problem); !lists) return lists;
   problem.close_heads = heads_stand_close(a, problem);

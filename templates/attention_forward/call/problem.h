@@ -46,6 +46,7 @@ struct AttentionProblem {
   std::uint32_t query_heads = 0;
   std::uint32_t kv_heads = 0;
   float scale_log2e = 0;
+  float scale = 1;  // the same without log2 e
   // The diagonal of row 0: key causal_prefix, or aligned bottom-right.
   bool bottom_right = true;
   std::int32_t causal_prefix = 0;

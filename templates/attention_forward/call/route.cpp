@@ -57,7 +57,7 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
 
 Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
   if (pins.pipeline) return *pins.pipeline;
-  if (shape.listed || shape.trans_any()) return Pipeline::generic;
+  if (shape.listed || shape.trans_any() || shape.integers) return Pipeline::generic;
   // Workgroups as small as the blocks of lists.
   if (shape.block_lists && shape.query_rows <= QueryRows::up_to_64) return Pipeline::generic;
   if (shape.packed_heads || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;

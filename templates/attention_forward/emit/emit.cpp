@@ -16,6 +16,7 @@
 #include "templates/attention/emit/tiles.h"
 #include "templates/attention_forward/emit/byte_products.h"
 #include "templates/attention_forward/emit/dualwave.h"
+#include "templates/attention_forward/emit/integer_products.h"
 #include "templates/attention_forward/emit/interleaved.h"
 #include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
@@ -62,6 +63,8 @@ class GenericPipeline {
         walk_(*own_walk_),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_) {
     if (spec.narrow_queries) bytes_.emplace(kernel, spec);
+    if (spec.integers)
+      integers_.emplace(kernel, spec, workgroup_, workgroup_.kv_head, workgroup_.first_slot, workgroup_.key_length);
   }
 
   void emit() {
@@ -123,7 +126,9 @@ class GenericPipeline {
     start.in_flight = tiles_->start(stops_at(start, walk_.first()), walk_);
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
     const Values query = load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_);
-    if (bytes_) {
+    if (integers_) {
+      query_integers_ = query;
+    } else if (bytes_) {
       query_bytes_ = bytes_->query(query, workgroup_.query_sign);
     } else {
       query_ = query_operands(kernel_, workgroup_, matrix_, query);
@@ -163,8 +168,7 @@ class GenericPipeline {
     Value* tile = walk_.tile_at(place);
     merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
     const Values fetched = modifiers_.fetch(tile);
-    ReadAhead keys(key_steps(), [&](const Step& step) { return tiles_->keys().rows(buffer, step.keys, step.dims); });
-    std::vector<Accumulator> scores = multiply_keys(keys);
+    std::vector<Accumulator> scores = integers_ ? multiply_integers(buffer, tile) : multiply_keys(buffer);
     tiles_->advance_values(buffer, stops, walk_);
     // The first of V are read while the softmax runs.
     ReadAhead values(value_steps(),
@@ -246,13 +250,19 @@ class GenericPipeline {
   };
 
   // Sᵀ = K · Qᵀ: raw scores, dims in blocks of 16 from dim 0 upward.
-  std::vector<Accumulator> multiply_keys(ReadAhead& reads) {
+  std::vector<Accumulator> multiply_keys(int buffer) {
+    ReadAhead reads(key_steps(), [&](const Step& step) { return tiles_->keys().rows(buffer, step.keys, step.dims); });
     std::vector<Accumulator> scores(static_cast<std::size_t>(score_blocks()), matrix_.zeros());
     reads.consume([&](const Step& step, const OperandA& keys) {
       Accumulator& sum = scores[static_cast<std::size_t>(step.keys)];
       sum = matrix_.mma(keys, query_[static_cast<std::size_t>(step.dims)], sum);
     });
     return scores;
+  }
+
+  std::vector<Accumulator> multiply_integers(int buffer, Value* tile) {
+    const Values scales = integers_->fetch(tile);
+    return integers_->scores(tiles_->keys(), buffer, query_integers_, scales);
   }
 
   // Oᵀ += Vᵀ · Pᵀ, keys in blocks of 16 from key 0 of the tile upward.
@@ -287,6 +297,8 @@ class GenericPipeline {
   TileWalk& walk_;
   MergedRows merged_;
   std::vector<OperandB> query_;
+  std::optional<IntegerProducts> integers_;  // of Q and K
+  Values query_integers_;
   std::optional<ByteProducts> bytes_;  // of Q, K and V in 8 bits
   std::vector<language::ByteOperand> query_bytes_;
 };

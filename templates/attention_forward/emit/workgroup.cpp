@@ -9,11 +9,13 @@
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention/emit/visible_keys.h"
+#include "templates/attention_forward/emit/integer_products.h"
 #include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/many_rows.h"
 #include "templates/attention_forward/emit/split.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/cache_arguments.h"
+#include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"
@@ -238,7 +240,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
 
   const int q_bytes = spec.head_dim_qk * bytes_of(spec.query_type());
   const int k_bytes = spec.head_dim_qk * bytes_of(spec.key_type());
-  const int v_bytes = spec.head_dim_v * bytes_of(spec.key_type());
+  const int v_bytes = spec.head_dim_v * bytes_of(spec.value_type());
   const int o_bytes = spec.head_dim_v * bytes_of(spec.output_type());
   const auto dims_at = [](std::size_t of_tensor) { return dim_strides_at + of_tensor; };
   const auto keys_of = [&](const TensorFields& fields, int row_bytes) {
@@ -246,7 +248,8 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
     if (of_k ? spec.trans_k : spec.trans_v)
       return attention::scattered_slice_of(
           kernel, fields, dims_at(of_k ? offsetof(DimStrides, k) : offsetof(DimStrides, v)), place.batch, place.kv_head,
-          sequence.key_start, key_length, of_k ? spec.head_dim_qk : spec.head_dim_v, bytes_of(spec.key_type()));
+          sequence.key_start, key_length, of_k ? spec.head_dim_qk : spec.head_dim_v,
+          bytes_of(of_k ? spec.key_type() : spec.value_type()));
     if (spec.listed && !spec.paged)
       return attention::pages_of_rows(kernel, fields, spec.slots ? constant(0) : place.batch, place.kv_head,
                                       spec.slots ? constant(0) : sequence.key_start);
@@ -275,7 +278,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
     first_tile = constant(0);
     tiles = walk->count;
   }
-  const QueryTile queries = {
+  QueryTile queries = {
       .query_head = place.query_head,
       .batch = place.batch,
       .query_start = sequence.query_start,
@@ -303,9 +306,32 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       // Small workgroups have one list, or two.
       .unseen_tiles = walk && spec.pipeline != Pipeline::generic,
   };
-  return {queries,           q,          k,     v,    o,          sequence.key_start,
-          rescale_threshold, first_tile, tiles, walk, place.list, place.named_keys,
-          value_scale};
+  if (spec.integers) {
+    const IntegerScale scales = integer_scale(kernel, spec, queries, place.kv_head);
+    const auto with_scales = [&](Value* number) {
+      Value* product = ir.CreateFMul(number, scales.q);
+      return scales.k == nullptr ? product : ir.CreateFMul(product, scales.k);
+    };
+    queries.scale_log2e = with_scales(ir.CreateBitCast(scale, kernel.f32()));
+    queries.row_scale = scales.k == nullptr ? scales.q : ir.CreateFMul(scales.q, scales.k);
+    if (spec.half_scores)
+      queries.natural_scale = with_scales(kernel.argument_f32(integer_scales_at + offsetof(IntegerScales, scale)));
+  }
+  return {queries,
+          q,
+          k,
+          v,
+          o,
+          sequence.key_start,
+          rescale_threshold,
+          first_tile,
+          tiles,
+          walk,
+          place.list,
+          place.named_keys,
+          value_scale,
+          place.kv_head,
+          key_length};
 }
 
 Workgroup begin_workgroup(Kernel& kernel, const ForwardKernel& spec) {

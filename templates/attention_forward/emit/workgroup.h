@@ -38,6 +38,8 @@ struct Workgroup : QueryTile {
   language::Value* named_keys = nullptr;
   // Of a cache of 8 bits, else null: what values are multiplied with, uniform.
   language::Value* value_scale = nullptr;
+  language::Value* kv_head = nullptr;
+  language::Value* key_length = nullptr;  // of the sequence
 
   // What tiles of K and V are made of.
   KeyTensors keys() const {

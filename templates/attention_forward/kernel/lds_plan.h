@@ -12,7 +12,7 @@ constexpr TileShape tile_shape(const ForwardKernel& spec, const targets::Target&
   return {.dims_k = spec.head_dim_qk,
           .dims_v = spec.head_dim_v,
           .k_type = spec.query_type(),
-          .v_type = spec.query_type(),
+          .v_type = spec.integers ? spec.dtype : spec.query_type(),
           .waves = spec.tile_queries / targets::wave_shape(target).rows,
           .cache = spec.cache,
           .layout = spec.key_layout(),

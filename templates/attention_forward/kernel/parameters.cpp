@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "templates/attention_forward/kernel/cache_arguments.h"
+#include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
@@ -25,7 +26,10 @@ namespace {
 // stands in tests/kernels/golden.txt.
 int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan) {
   // A tile waits in registers where LDS is swizzled, and where 8 bits are widened.
-  const bool waits = plan.layout == LdsLayout::swizzled || spec.cache != CacheType::as_queries;
+  const bool waits = plan.layout == LdsLayout::swizzled || plan.buffers == 1;
+  // Numbers for each key of a tile and each row.
+  if (spec.integers)
+    return spec.head_dim_qk > 64 || spec.tile_queries < 128 || spec.trans_k || spec.trans_v ? 512 : 256;
   // Elements of two tiles, each in a register of its own.
   if (spec.trans_k || spec.trans_v) return spec.head_dim_qk > 64 ? 512 : 256;
   if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
@@ -191,6 +195,7 @@ std::optional<std::string> refusal_of(const ForwardKernel& spec) {
 
 std::size_t argument_bytes(const ForwardKernel& spec) {
   if (spec.narrow_queries) return sizeof(QueryScaleArguments);
+  if (spec.integers) return sizeof(IntegerArguments);
   if (spec.trans_any()) return sizeof(StridedArguments);
   if (spec.cache != CacheType::as_queries) return sizeof(CacheArguments);
   if (spec.listed) return sizeof(KeyListedArguments);

@@ -99,6 +99,30 @@ constexpr SpecRule rules[] = {
            "queries=e4m3 has no kernel for left padding; accepted: no first_keys, or Q in bf16 or fp16 with "
            "cache=e4m3");
      }},
+    {[](const Asked& asked) { return asked.spec.integers && asked.target.integer_matrix_k == 0; },
+     [](const Asked& asked) {
+       return "qk=i8 needs matrix instructions of integers, which " + asked.target_name() + " does not have";
+     }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return spec.integers && (overlaps(asked) || spec.narrow_queries || spec.cache != CacheType::as_queries ||
+                                spec.paged || spec.listed || spec.block_lists);
+     },
+     [](const Asked&) {
+       return std::string(
+           "qk=i8 is of dense and packed Q and K in pipeline=generic; accepted: no cache=, queries=e4m3, pages and "
+           "lists, pipeline auto or generic");
+     }},
+    {[](const Asked& asked) { return !asked.spec.integers && (asked.spec.key_scales || asked.spec.half_scores); },
+     [](const Asked&) {
+       return std::string("k_scales=token and scores=fp16 are of Q and K in int8; accepted: beside qk=i8");
+     }},
+    {[](const Asked& asked) {
+       return asked.spec.half_scores && (asked.spec.has(Modifier::softcap) || asked.spec.has(Modifier::alibi));
+     },
+     [](const Asked&) {
+       return std::string("scores=fp16 is what rocMLIR does, which has no soft-cap and no slopes; accepted: bias");
+     }},
     {[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.cache != CacheType::as_queries; },
      [](const Asked&) {
        return std::string("queries=e4m3 is of K and V, too; accepted: queries=e4m3 without cache=");
@@ -137,7 +161,7 @@ constexpr SpecRule rules[] = {
      },
      [](const Asked&) {
        return std::string(
-           "trans_q, trans_k, trans_v and trans_o are of dense and packed tensors of 16 bits; accepted: no cache=, "
+           "trans_q, trans_k, trans_v and trans_o are of dense and packed tensors; accepted: no cache=, "
            "queries=e4m3, pages and lists beside them");
      }},
     {[](const Asked& asked) {

@@ -41,6 +41,11 @@ struct AskedWords {
   Mask mask = Mask::none;
   // Q, too, is of the type of K and V in memory, e4m3: weights are rounded to it. `dtype` is that of O.
   bool narrow_queries = false;
+  // Q and K are integers of 8 bits, whose products are exact, with scales (integer_arguments.h). V and O are of
+  // `dtype`.
+  bool integers = false;
+  bool key_scales = false;   // a scale for each key, not for all of a sequence. With `integers` only
+  bool half_scores = false;  // scores are rounded to fp16 behind the bias, as rocMLIR does. With `integers` only
   CacheType cache = CacheType::as_queries;  // what memory holds of K and V
   bool lse = false;
   // Elements of the tensor may stand at any distances, of which arguments have two (strided_arguments.h): the dims of a
@@ -76,12 +81,15 @@ struct AskedWords {
   // Of short and long sequences in one call, only those: two kernels share it.
   QueriesOf rows = QueriesOf::all;
 
-  constexpr DataType query_type() const { return narrow_queries ? DataType::e4m3 : dtype; }
-  constexpr DataType key_type() const { return narrow_queries ? query_type() : type_in(cache, dtype); }
+  constexpr DataType query_type() const { return integers ? DataType::i8 : narrow_queries ? DataType::e4m3 : dtype; }
+  constexpr DataType key_type() const { return integers || narrow_queries ? query_type() : type_in(cache, dtype); }
+  constexpr DataType value_type() const { return integers ? dtype : key_type(); }
   DataType output_type() const { return output_fp32 ? DataType::fp32 : dtype; }
   DataType bias_type() const { return bias_fp32 ? DataType::fp32 : dtype; }
   // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
   bool modified() const { return modifiers.any(); }
+  // What comes out of products and modifiers are powers of two, not numbers that c still is to be multiplied with.
+  bool scores_are_scaled() const { return modified() || integers; }
   constexpr bool trans_any() const { return trans_q || trans_k || trans_v || trans_o; }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
   bool shares_call() const { return rows != QueriesOf::all; }

@@ -48,6 +48,13 @@ wavejit_tensor DeviceCase::described(const Tensor& tensor, wavejit_dtype dtype) 
   return made;
 }
 
+wavejit_tensor DeviceCase::row_scales(const Tensor& of, void* data) const {
+  if (data == nullptr) return {};
+  const Placement& p = of.placement;
+  if (!problem_.token_scales) return wavejit_dense_tensor(data, WAVEJIT_FP32, 1, 1, p.heads, 1);
+  return wavejit_dense_tensor(data, WAVEJIT_FP32, p.batch, p.length, p.heads, 1);
+}
+
 wavejit_tensor DeviceCase::described_lse(const Tensor& tensor) {
   const Placement& p = tensor.placement;
   return wavejit_dense_tensor(static_cast<char*>(tensor.memory.data()) + tensor.margin, WAVEJIT_FP32, p.batch, p.heads,
@@ -65,11 +72,17 @@ wavejit_tensor DeviceCase::described_bias(wavejit_dtype dtype) const {
 void DeviceCase::describe() {
   const wavejit_dtype dtype = problem_.type == HalfType::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
   call_.size = sizeof call_;
-  call_.q = described(q_, dtype);
+  call_.q = described(q_, problem_.integers ? WAVEJIT_INT8 : dtype);
   const auto key_type = problem_.has_bytes() ? static_cast<wavejit_dtype>(problem_.cache_dtype) : dtype;
-  call_.k = described(k_, key_type);
+  call_.k = described(k_, problem_.integers ? WAVEJIT_INT8 : key_type);
   call_.v = described(v_, key_type);
-  call_.k_scale = scale_tensor(problem_, extra_.k_scale.data());
+  if (problem_.integers) {
+    call_.q_scale = row_scales(q_, extra_.q_scale.data());
+    call_.k_scale = row_scales(k_, extra_.k_scale.data());
+    call_.score_rounding = problem_.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
+  } else {
+    call_.k_scale = scale_tensor(problem_, extra_.k_scale.data());
+  }
   call_.v_scale = scale_tensor(problem_, extra_.v_scale.data());
   call_.o = described(o_, problem_.output_fp32 ? WAVEJIT_FP32 : dtype);
   if (problem_.page_layout != WAVEJIT_PAGES_OF_ROWS) {
@@ -181,8 +194,19 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
     cut(call.v, v_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
     call.key_lengths = call.first_keys = nullptr;
   }
+  const auto cut_scales = [&](wavejit_tensor& scale, std::int64_t token, std::int64_t of_head, std::int64_t rows,
+                              std::int64_t heads) {
+    if (scale.data == nullptr) return;
+    const std::int64_t first = problem_.token_scales ? token * scale.strides[1] : 0;
+    cut(scale, static_cast<char*>(scale.data) + ((first + of_head) * std::int64_t{sizeof(float)}),
+        problem_.token_scales ? rows : 1, heads);
+  };
+  if (problem_.integers) {
+    cut_scales(call.q_scale, query, head, view.rows, group);
+    cut_scales(call.k_scale, sequence.first_key, view.kv_head, sequence.keys, 1);
+  }
   for (wavejit_tensor* scale : {&call.k_scale, &call.v_scale}) {
-    if (scale->data == nullptr) continue;
+    if (scale->data == nullptr || problem_.integers) continue;
     const std::int64_t of_batch = problem_.scale_batches() == 1 ? 0 : view.sequence * scale->strides[0];
     const std::int64_t of_head = problem_.scale_heads() == 1 ? 0 : view.kv_head * scale->strides[2];
     cut(*scale, static_cast<char*>(scale->data) + ((of_batch + of_head) * std::int64_t{sizeof(float)}), 1, 1);

@@ -71,7 +71,7 @@ class DeviceCase {
     std::array<std::optional<DeviceArray>, modifier_count> modifiers;
     DeviceArray query_starts, key_starts, key_lengths, first_keys, block_table;
     DeviceArray list_counts, list_indices;
-    DeviceArray k_scale, v_scale;
+    DeviceArray q_scale, k_scale, v_scale;
     DeviceArray key_indices, key_counts;
     KeyLists key_lists;  // without the arrays
     DeviceArray second_indices, second_counts;
@@ -108,6 +108,7 @@ class DeviceCase {
   std::vector<std::uint16_t> row_in(const std::vector<std::uint16_t>& outputs, std::int64_t token,
                                     std::int64_t head) const;
   wavejit_tensor described(const Tensor& tensor, wavejit_dtype dtype) const;
+  wavejit_tensor row_scales(const Tensor& of, void* data) const;
   static wavejit_tensor described_lse(const Tensor& tensor);
   wavejit_tensor described_bias(wavejit_dtype dtype) const;
   void describe();

@@ -127,34 +127,39 @@ Result<void> DeviceCase::fill_transposed(const Tensor& tensor, Operand operand, 
       tokens_in_memory(problem_, sequences_, pages_, operand == Operand::q, placement.batch * placement.length);
   const auto dim = static_cast<std::size_t>(placement.head_dim);
   const auto length = static_cast<std::size_t>(placement.length);
-  std::vector<std::uint16_t> columns(length * dim);
-  for (std::int64_t batch = 0; batch < placement.batch; ++batch)
-    for (std::int64_t head = 0; head < placement.heads; ++head) {
-      constexpr std::size_t chunk = 1024;
-      on_all_cores((length + chunk - 1) / chunk, [&](std::size_t part) {
-        std::vector<std::uint16_t> row(dim);
-        for (std::size_t at = part * chunk; at < std::min(length, (part + 1) * chunk); ++at) {
-          const Token& token = tokens[(static_cast<std::size_t>(batch) * length) + at];
-          if (token.position < 0) {
-            std::ranges::fill(row, marked_element);
-          } else {
-            inputs.fill(operand, token.number * placement.heads + head, token.position, std::span(row));
+  const auto fill_as = [&]<typename Element>(Element nothing) -> Result<void> {
+    std::vector<Element> columns(length * dim);
+    for (std::int64_t batch = 0; batch < placement.batch; ++batch)
+      for (std::int64_t head = 0; head < placement.heads; ++head) {
+        constexpr std::size_t chunk = 1024;
+        on_all_cores((length + chunk - 1) / chunk, [&](std::size_t part) {
+          std::vector<Element> row(dim);
+          for (std::size_t at = part * chunk; at < std::min(length, (part + 1) * chunk); ++at) {
+            const Token& token = tokens[(static_cast<std::size_t>(batch) * length) + at];
+            if (token.position < 0) {
+              std::ranges::fill(row, nothing);
+            } else {
+              inputs.fill(operand, token.number * placement.heads + head, token.position, std::span(row));
+            }
+            for (std::size_t c = 0; c < dim; ++c) columns[(c * length) + at] = row[c];
           }
-          for (std::size_t c = 0; c < dim; ++c) columns[(c * length) + at] = row[c];
-        }
-      });
-      const auto first = static_cast<std::size_t>(placement.offset(batch * placement.length, head));
-      if (auto copied = tensor.memory.copy_in(columns.data(), tensor.margin + (first * tensor.element),
-                                              columns.size() * tensor.element);
-          !copied)
-        return copied;
-    }
-  return {};
+        });
+        const auto first = static_cast<std::size_t>(placement.offset(batch * placement.length, head));
+        if (auto copied = tensor.memory.copy_in(columns.data(), tensor.margin + (first * tensor.element),
+                                                columns.size() * tensor.element);
+            !copied)
+          return copied;
+      }
+    return {};
+  };
+  constexpr std::uint8_t foreign_integer = 0x93;
+  return tensor.element == 1 ? fill_as(foreign_integer) : fill_as(marked_element);
 }
 
 Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Inputs& inputs, bool turned) const {
   const auto byte_type = tools::byte_type_of(problem_.cache_dtype);
-  const std::uint8_t nan_byte = byte_type ? tools::nan_of(*byte_type) : std::uint8_t{0};
+  constexpr std::uint8_t foreign_integer = 0x93;  // integers have no NaN
+  const std::uint8_t nan_byte = byte_type ? tools::nan_of(*byte_type) : foreign_integer;
   if (auto margins = fill_margins(tensor, tensor.element == 1 ? nan_byte : mark); !margins) return margins;
   const Placement& placement = tensor.placement;
   if (placement.rows() == 0) return {};
@@ -272,12 +277,14 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   auto device_second_indices = on_device(engine, second_lists.indices);
   auto device_second_counts = on_device(engine, second_lists.counts);
   auto device_table = on_device(engine, page_table_of(problem).entries);
-  auto device_k_scale = on_device(engine, cache_scales_of(problem, Operand::k));
+  auto device_q_scale = on_device(engine, integer_scales_of(problem, Operand::q));
+  auto device_k_scale = on_device(
+      engine, problem.integers ? integer_scales_of(problem, Operand::k) : cache_scales_of(problem, Operand::k));
   auto device_v_scale = on_device(engine, cache_scales_of(problem, Operand::v));
   for (const auto* made :
        {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table,
         &device_list_counts, &device_list_indices, &device_key_indices, &device_key_counts, &device_second_indices,
-        &device_second_counts, &device_k_scale, &device_v_scale})
+        &device_second_counts, &device_q_scale, &device_k_scale, &device_v_scale})
     if (!*made) return std::unexpected(made->error());
   Extra extra{.modifiers = {},
               .query_starts = std::move(*device_query_starts),
@@ -287,6 +294,7 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
               .block_table = std::move(*device_table),
               .list_counts = std::move(*device_list_counts),
               .list_indices = std::move(*device_list_indices),
+              .q_scale = std::move(*device_q_scale),
               .k_scale = std::move(*device_k_scale),
               .v_scale = std::move(*device_v_scale),
               .key_indices = std::move(*device_key_indices),
@@ -319,16 +327,16 @@ Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Ex
   of_lse.head_dim = 1;
   of_lse.head_first = true;
   if (!problem.lse) of_lse.heads = 0;
-  auto q = make(engine, queries_of(problem), 2);
+  auto q = make(engine, queries_of(problem), problem.query_bytes());
   auto k = make(engine, stored(problem, keys_of(problem)), problem.key_bytes());
-  auto v = make(engine, stored(problem, values_of(problem)), problem.key_bytes());
+  auto v = make(engine, stored(problem, values_of(problem)), problem.value_bytes());
   const bool second = second_list_words(problem.text).top_k != 0;
   const auto of_second = [&](Placement placement) {
     if (!second) placement.heads = 0;
     return placement;
   };
   auto second_k = make(engine, of_second(stored(problem, keys_of(problem))), problem.key_bytes());
-  auto second_v = make(engine, of_second(stored(problem, values_of(problem))), problem.key_bytes());
+  auto second_v = make(engine, of_second(stored(problem, values_of(problem))), problem.value_bytes());
   auto o = make(engine, outputs_of(problem), problem.output_bytes());
   auto lse = make(engine, of_lse, 4);
   for (const auto* tensor : {&q, &k, &v, &second_k, &second_v, &o, &lse})

@@ -12,8 +12,6 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
-constexpr const char* next_families = "The next families of this project; there is room for it.";
-
 class AttentionVariants final : public Variants {
  public:
   std::vector<Variant> all() const override {
@@ -152,9 +150,11 @@ class AttentionVariants final : public Variants {
          .peers = {"gfx950, head dim 128; caches", "head dims 128 and 256; caches"}},
         {.name = "int8",
          .title = "int8",
-         .meaning = "Q and K, or the cache, in 8-bit integers with scales.",
-         .descriptor = {},
-         .instead = next_families,
+         .meaning = "Q and K in 8-bit integers under values of 16 bits: sums of products are exact. Scales for all, "
+                    "for heads and "
+                    "for tokens; dense and packed.",
+         .descriptor = attention("b1 q4096 k4096 h16/4 d{dim} qk=i8 k_scales=token"),
+         .instead = {},
          .peers = {"no", "gfx950, head dim 128; caches"}},
         {.name = "backward",
          .title = "Backward",

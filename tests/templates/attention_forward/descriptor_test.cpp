@@ -170,8 +170,8 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
     EXPECT_THAT(parse_descriptor(line + " " + text).error().detail, HasSubstr("says again"));
     ++described;
   }
-  EXPECT_EQ(flags, 19);
-  EXPECT_EQ(described, 8);
+  EXPECT_EQ(flags, 22);
+  EXPECT_EQ(described, 11);
 }
 
 TEST(Descriptor, KeysInPages) {
