@@ -253,6 +253,9 @@ class SparseIndexer : public Family {
     return {"sparse_indexer bf16 b1 q1 k200 h64 page=16 top=32",
             "sparse_indexer fp16 b1 q2 k100 h40 key_scales causal"};
   }
+  std::vector<std::string> examined_for_time() const override {
+    return {"sparse_indexer bf16 b48 q1 k8192 h64 page=64 top=2048"};
+  }
 
   const Invariance* invariance() const override { return &indexer_invariance(); }
   const Tuning* tuning() const override { return &indexer_tuning(); }
