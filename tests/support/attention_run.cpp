@@ -441,7 +441,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   if (!in.bias.empty()) {
     const std::int64_t head = in.query_rows() * bias_stride;
     call.bias = {.data = which.bias_fp32 ? static_cast<void*>(wide_bias.get()) : bias.get(),
-                 .dtype = which.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : call.q.dtype,
+                 .dtype = which.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : std::int32_t{dtype},
                  .reserved = 0,
                  .sizes = {in.bias_batches, in.bias_heads, in.query_rows(), bias_columns},
                  .strides = {in.bias_heads * head, head, bias_stride, 1}};

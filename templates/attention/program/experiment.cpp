@@ -57,7 +57,8 @@ std::vector<std::int64_t> drawn_first_keys(const Experiment& problem) {
 void take(void* context, const wavejit_problem* from) {
   Experiment& to = *static_cast<Experiment*>(context);
   to.text = from->text;
-  to.type = from->dtype == WAVEJIT_BF16 ? HalfType::bf16 : HalfType::fp16;
+  to.byte_queries = from->dtype >= WAVEJIT_E4M3;
+  to.type = (to.byte_queries ? from->output_dtype : from->dtype) == WAVEJIT_BF16 ? HalfType::bf16 : HalfType::fp16;
   to.batch = from->batch;
   to.query_length = from->query_length;
   to.key_length = from->key_length;
@@ -90,7 +91,6 @@ void take(void* context, const wavejit_problem* from) {
   if (from->has_first_keys != 0 && to.first_keys.empty()) to.first_keys = drawn_first_keys(to);
   const bool has_bytes = from->cache_dtype >= WAVEJIT_E4M3;
   to.cache_dtype = has_bytes ? from->cache_dtype : std::int32_t{WAVEJIT_DTYPE_NONE};
-  to.byte_queries = from->dtype >= WAVEJIT_E4M3;
   to.cache_scales = static_cast<Extent>(from->cache_scales);
   to.scale = from->scale;
   for (const ModifierRow& row : modifier_rows) {
@@ -117,9 +117,6 @@ Result<Experiment> parse_experiment(const std::string& descriptor) {
     return failed(ExitCode::usage,
                   fmt::format("inputs={} is not known; {} are accepted", problem.inputs, Inputs::accepted()));
   }
-  if (problem.byte_queries)
-    return failed(ExitCode::unsupported,
-                  "queries=e4m3: this command makes no queries of 8 bits; accepted: cache=e4m3 under bf16 or fp16");
   return problem;
 }
 
@@ -223,14 +220,14 @@ float bias_element(const Experiment& problem, const Inputs& inputs, std::int64_t
 }
 
 std::uint64_t device_bytes(const Experiment& problem) {
-  const std::int64_t elements =
-      queries_of(problem).elements() + (bias_of(problem).elements() * (problem.bias_fp32 ? 2 : 1));
+  const std::int64_t of_bias = bias_of(problem).elements() * (problem.bias_fp32 ? 2 : 1);
   const std::int64_t caches = second_list_words(problem.text).top_k == 0 ? 1 : 2;
   const std::int64_t of_keys =
       (stored(problem, keys_of(problem)).elements() + stored(problem, values_of(problem)).elements()) * caches;
   const std::int64_t lse = problem.lse ? queries_of(problem).rows() : 0;
-  return static_cast<std::uint64_t>(elements) * 2 + static_cast<std::uint64_t>(of_keys) * problem.key_bytes() +
-         static_cast<std::uint64_t>(lse) * 4 +
+  return static_cast<std::uint64_t>(of_bias) * 2 +
+         static_cast<std::uint64_t>(queries_of(problem).elements()) * problem.query_bytes() +
+         static_cast<std::uint64_t>(of_keys) * problem.key_bytes() + static_cast<std::uint64_t>(lse) * 4 +
          static_cast<std::uint64_t>(outputs_of(problem).elements()) * problem.output_bytes();
 }
 

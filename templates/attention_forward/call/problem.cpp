@@ -111,8 +111,9 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const auto& [q, k, v, o] = tensors;
   const bool narrow_queries = a.q.dtype == WAVEJIT_E4M3;
   if (a.q.dtype != WAVEJIT_FP16 && a.q.dtype != WAVEJIT_BF16 && !narrow_queries) {
-    return refuse(bad(a.q.dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, "q.dtype",
-                      dtype_text(a.q.dtype), "1 (fp16), 2 (bf16), and 4 (e4m3) beside k and v of e4m3"));
+    const bool known = a.q.dtype == WAVEJIT_FP32 || a.q.dtype == WAVEJIT_E4M3_FNUZ;
+    return refuse(bad(known ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, "q.dtype", dtype_text(a.q.dtype),
+                      "1 (fp16), 2 (bf16), and 4 (e4m3) beside k and v of e4m3"));
   }
   for (const Named& named : tensors) {
     const bool of_keys = named.tensor == &a.k || named.tensor == &a.v;
@@ -215,7 +216,9 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   problem.window_right = mask->right;
   problem.bottom_right = (a.mask & WAVEJIT_MASK_PREFIX) == 0;
   problem.causal_prefix = static_cast<std::int32_t>(a.causal_prefix);
-  const ModifierCall modified = {.q = a.q,
+  wavejit_tensor wide_q = a.q;
+  wide_q.dtype = output_type;
+  const ModifierCall modified = {.q = wide_q,
                                  .extents = extents,
                                  .packed_queries = a.query_starts != nullptr,
                                  .packed_keys = a.key_starts != nullptr,

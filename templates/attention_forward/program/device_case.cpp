@@ -65,10 +65,11 @@ wavejit_tensor DeviceCase::described_bias(wavejit_dtype dtype) const {
 void DeviceCase::describe() {
   const wavejit_dtype dtype = problem_.type == HalfType::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
   call_.size = sizeof call_;
-  call_.q = described(q_, dtype);
+  call_.q = described(q_, problem_.byte_queries ? WAVEJIT_E4M3 : dtype);
   const auto key_type = problem_.has_bytes() ? static_cast<wavejit_dtype>(problem_.cache_dtype) : dtype;
   call_.k = described(k_, key_type);
   call_.v = described(v_, key_type);
+  if (problem_.byte_queries) call_.q_scale = scale_tensor(problem_, extra_.q_scale.data());
   call_.k_scale = scale_tensor(problem_, extra_.k_scale.data());
   call_.v_scale = scale_tensor(problem_, extra_.v_scale.data());
   call_.o = described(o_, problem_.output_fp32 ? WAVEJIT_FP32 : dtype);
@@ -181,7 +182,7 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
     cut(call.v, v_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
     call.key_lengths = call.first_keys = nullptr;
   }
-  for (wavejit_tensor* scale : {&call.k_scale, &call.v_scale}) {
+  for (wavejit_tensor* scale : {&call.q_scale, &call.k_scale, &call.v_scale}) {
     if (scale->data == nullptr) continue;
     const std::int64_t of_batch = problem_.scale_batches() == 1 ? 0 : view.sequence * scale->strides[0];
     const std::int64_t of_head = problem_.scale_heads() == 1 ? 0 : view.kv_head * scale->strides[2];

@@ -71,7 +71,7 @@ class DeviceCase {
     std::array<std::optional<DeviceArray>, modifier_count> modifiers;
     DeviceArray query_starts, key_starts, key_lengths, first_keys, block_table;
     DeviceArray list_counts, list_indices;
-    DeviceArray k_scale, v_scale;
+    DeviceArray q_scale, k_scale, v_scale;
     DeviceArray key_indices, key_counts;
     KeyLists key_lists;  // without the arrays
     DeviceArray second_indices, second_counts;

@@ -272,12 +272,13 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   auto device_second_indices = on_device(engine, second_lists.indices);
   auto device_second_counts = on_device(engine, second_lists.counts);
   auto device_table = on_device(engine, page_table_of(problem).entries);
+  auto device_q_scale = on_device(engine, cache_scales_of(problem, Operand::q));
   auto device_k_scale = on_device(engine, cache_scales_of(problem, Operand::k));
   auto device_v_scale = on_device(engine, cache_scales_of(problem, Operand::v));
   for (const auto* made :
        {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table,
         &device_list_counts, &device_list_indices, &device_key_indices, &device_key_counts, &device_second_indices,
-        &device_second_counts, &device_k_scale, &device_v_scale})
+        &device_second_counts, &device_q_scale, &device_k_scale, &device_v_scale})
     if (!*made) return std::unexpected(made->error());
   Extra extra{.modifiers = {},
               .query_starts = std::move(*device_query_starts),
@@ -287,6 +288,7 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
               .block_table = std::move(*device_table),
               .list_counts = std::move(*device_list_counts),
               .list_indices = std::move(*device_list_indices),
+              .q_scale = std::move(*device_q_scale),
               .k_scale = std::move(*device_k_scale),
               .v_scale = std::move(*device_v_scale),
               .key_indices = std::move(*device_key_indices),
@@ -319,7 +321,7 @@ Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Ex
   of_lse.head_dim = 1;
   of_lse.head_first = true;
   if (!problem.lse) of_lse.heads = 0;
-  auto q = make(engine, queries_of(problem), 2);
+  auto q = make(engine, queries_of(problem), problem.query_bytes());
   auto k = make(engine, stored(problem, keys_of(problem)), problem.key_bytes());
   auto v = make(engine, stored(problem, values_of(problem)), problem.key_bytes());
   const bool second = second_list_words(problem.text).top_k != 0;
