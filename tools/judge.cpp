@@ -34,11 +34,12 @@ double error_of_weights(const StorageFormat& format, double score) {
   return unit_roundoff(format) + std::min(of_score, most_of_score);
 }
 
-// The error of the weights counts Σ p·|v|, and O is rounded once.
+// The error of the weights counts Σ p·|v|, and O is rounded once. In a sum of rounded weights it counts O once more.
 double allowed_of_element(const StorageFormat& weights, const StorageFormat& output, const ExactRow& row,
                           std::size_t dim) {
   const double exact = row.output[dim];
-  const double of_weights = error_of_weights(weights, row.score) * row.magnitude[dim];
+  const double counted = row.magnitude[dim] + (weights.summed ? std::fabs(exact) : 0);
+  const double of_weights = error_of_weights(weights, row.score) * counted;
   const double allowed = of_weights + half_ulp(output, std::fabs(exact) + of_weights) + element_slack;
   return std::isfinite(allowed) ? allowed : 0;
 }
@@ -186,8 +187,10 @@ void Judge::lse(const RowPlace& place, const ExactRow& exact, float result) {
   judgement_.not_finite_result += static_cast<std::int64_t>(!std::isfinite(got) && got != -infinity);
   const double error = error_between(exact.lse, got);
   const double score = std::isfinite(exact.score) ? exact.score : 0;
+  // The logarithm of a sum of weights, each off by as much as rounding may be.
+  const double of_weights = weights_.summed ? -std::log1p(-unit_roundoff(weights_) * exact.mass) : 0;
   const double bound = std::isfinite(exact.lse) ? lse_slack + half_ulp(fp32_format, std::fabs(exact.lse)) +
-                                                      score_roundings * unit_roundoff(fp32_format) * score
+                                                      score_roundings * unit_roundoff(fp32_format) * score + of_weights
                                                 : 0;
   const Difference difference{
       .of = Difference::Of::lse, .place = place, .exact = exact.lse, .result = got, .bound = bound};

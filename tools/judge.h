@@ -19,10 +19,13 @@ namespace wavejit::tools {
 struct StorageFormat {
   int significant_bits;
   int smallest_exponent;  // of a normal number
+  bool summed = false;    // of weights: what is added up is what was rounded, too
 };
 inline constexpr StorageFormat fp16_format{.significant_bits = 11, .smallest_exponent = -14};
 inline constexpr StorageFormat bf16_format{.significant_bits = 8, .smallest_exponent = -126};
 inline constexpr StorageFormat fp32_format{.significant_bits = 24, .smallest_exponent = -126};
+// Weights in e4m3, of which 2⁸ stands for the largest.
+inline constexpr StorageFormat e4m3_weights{.significant_bits = 4, .smallest_exponent = -14, .summed = true};
 
 // ---- What is allowed ------------------------------------------------------------------------------------------------
 
@@ -51,6 +54,7 @@ struct ExactRow {
   double score = 0;                   // Σ p·|score|, as the softmax sees them, the sink among them
   double lse = 0;
   double largest = 0;  // finite |score · log2 e| of the keys that the row sees; 0 where scores are modified
+  double mass = 0;     // of weights that are summed rounded: Σ p, each at least as large as the smallest normal one
 };
 
 struct ResultRow {

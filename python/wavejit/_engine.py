@@ -467,9 +467,10 @@ class Engine:
         the largest top_k are chosen, of equal ones the lower key. The same row has the same list whatever the batch.
 
         queries
-            [B, Sq, heads, 128], fp16 or bf16. None: `scores` are given, and nothing is multiplied.
+            [B, Sq, heads, 128], fp16, bf16, or 8 bits: e4m3 (gfx950) or e4m3_fnuz (gfx942), by the array's own type or, of
+            bytes, by `dtype`. None: `scores` are given, and nothing is multiplied.
         keys
-            [B, Sk, 128], or with `block_table` [pages, page size, 128].
+            [B, Sk, 128], or with `block_table` [pages, page size, 128]; the type of the queries.
         weights
             fp32 [B, Sq, heads].
         top_k

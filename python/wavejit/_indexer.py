@@ -45,7 +45,7 @@ class SparseIndexerCall(SequencesCall):
                  table_starts: Any = None, max_key_length: int | None = None, workspace: DeviceArray | None = None, compile: str = "wait",
                  check_lengths: bool = False, dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.SparseIndexerCall(engine._open()), stream)
-        element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.ELEMENTS)
+        element = _dtypes.eight_bits(queries) if dtype is None else _dtypes.named(dtype, accepted=_dtypes.INDEXED)
         top = 0 if top_k is None else operator.index(top_k)
         if top < 0:
             raise InvalidArgument(f"top_k = {top}; accepted: 0, or None, and more")
@@ -83,8 +83,9 @@ class SparseIndexerCall(SequencesCall):
 
     def _inputs(self, queries: Any, keys: Any, weights: Any, key_scales: Any, element: DType | None, key_lengths: Any, block_table: Any, table_starts: Any,
                 max_key_length: int | None) -> tuple[tuple[int, int], int]:
-        rows = self._tensor("queries", queries, element, shape=QUERIES, dimensions=(4,), row_multiple=8)
-        vectors = self._tensor("keys", keys, rows._dtype, shape=KEYS, dimensions=(3,), row_multiple=8, order=_with_one_at(2))
+        unit = 16 if element in _dtypes.EIGHT_BITS else 8
+        rows = self._tensor("queries", queries, element, shape=QUERIES, dimensions=(4,), row_multiple=unit, accepted=_dtypes.INDEXED)
+        vectors = self._tensor("keys", keys, rows._dtype, shape=KEYS, dimensions=(3,), row_multiple=unit, order=_with_one_at(2), accepted=(rows._dtype,))
         self._tensor("weights", weights, _dtypes.FP32, shape="[batch, queries, heads]", dimensions=(3,), lead=False)
         if key_scales is not None:
             self._tensor("key_scales", key_scales, _dtypes.FP32, shape="[batch, keys], or of pages [pages, page size]", dimensions=(2,), lead=False)

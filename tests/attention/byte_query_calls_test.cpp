@@ -136,6 +136,13 @@ TEST(ByteQueryCalls, OthersAreRefusedByName) {
   other.inputs.softcap = 5;
   EXPECT_NE(refusal(engine, other).find("softcap"), std::string::npos);
   other = which;
+  add_bias(other, 1, 1, 1, 43);
+  EXPECT_NE(refusal(engine, other).find("accepted: no bias"), std::string::npos);
+  other = which;
+  other.inputs.key_lengths = {16};
+  other.first_keys = {3};
+  EXPECT_NE(refusal(engine, other).find("first_keys"), std::string::npos);
+  other = which;
   add_alibi(other, 1);
   EXPECT_NE(refusal(engine, other).find("alibi"), std::string::npos);
   AttentionCase wide = make_case(Storage::bf16, 1, 8, 16, 2, 1, 128, false, 42, 1.0, 0);

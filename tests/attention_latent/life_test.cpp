@@ -25,6 +25,8 @@ struct Step {
   std::int64_t keys = 8192;
   std::int64_t page = 64;  // 0: dense
   std::int32_t splits = 0;
+  std::int64_t top_k = 0;  // entries of each query's list; 0: no lists
+  bool slots = false;      // entries are slots of the cache
 };
 
 // Addresses far apart: no tensor of these steps is larger than 2⁴⁰ bytes.
@@ -44,8 +46,17 @@ Arguments call_of(const Step& step) {
     call.key_lengths = static_cast<const std::int32_t*>(memory(5));
     call.max_key_length = step.keys;
   }
+  if (step.top_k != 0) {
+    call.key_indices = static_cast<const std::int32_t*>(memory(6));
+    call.top_k = step.top_k;
+  }
+  if (step.slots) {
+    call.key_slots = 1;
+    call.block_table = call.key_lengths = nullptr;
+    call.table_columns = call.max_key_length = 0;
+  }
   call.scale = 0.0721688F;
-  if (step.rows > 1) call.mask = WAVEJIT_MASK_CAUSAL;
+  if (step.rows > 1 && !step.slots) call.mask = WAVEJIT_MASK_CAUSAL;
   call.splits = step.splits;
   return call;
 }
@@ -115,6 +126,37 @@ TEST_F(LatentLife, APresetHasTheKernelsOfEveryStepOfItsModels) {
     EXPECT_EQ(fake_codegen().compiles, compiles) << "nothing was left to compile";
     EXPECT_EQ(statistics_of(*sealed).refused_sealed, 0U);
   }
+}
+
+// Attention over the lists of DeepSeek V3.2 (128 heads) and GLM-5 (64), under tensor parallelism 1 to 16: decode,
+// speculation and prompts, over dense keys, pages of 1 and of 16 n keys, and slots.
+TEST_F(LatentLife, PresetsHaveTheKernelsOfListsOfTheirModels) {
+  for (const auto& [name, heads] : {std::pair{"deepseek-v3.2.txt", 128}, {"glm-5.txt", 64}})
+    for (const char* target : {"gfx942", "gfx950"}) {
+      std::vector<std::string> lines = lines_of(std::filesystem::path(WAVEJIT_PRESETS) / name);
+      std::erase_if(lines, [](const std::string& line) { return !line.starts_with("attention_latent "); });
+      ASSERT_GE(lines.size(), 8U);
+      const auto sealed = make_engine(target);
+      ASSERT_FALSE(prebuild(lines, target).empty());
+      prepare(*sealed, lines);
+      sealed->seal(true);
+      const std::uint64_t compiles = fake_codegen().compiles;
+      for (const std::int64_t share : {1, 2, 4, 8, 16})
+        for (const std::int64_t batch : {1, 3, 64, 256})
+          for (const std::int64_t rows : {1, 2, 4, 8, 700})
+            for (const std::int64_t keys : {2, 800, 131072})
+              for (const std::int64_t top_k : {1, 256, 2048})
+                for (const std::int64_t page : {0, 1, 16, 64})
+                  for (const bool slots : {false, true}) {
+                    Step step = {.heads = heads / share, .batch = batch, .rows = rows, .keys = keys, .page = page};
+                    step.top_k = top_k;
+                    step.slots = slots;
+                    const auto outcome = run(*sealed, call_of(step));
+                    ASSERT_TRUE(outcome) << name << " on " << target << ": " << outcome.error().detail;
+                  }
+      EXPECT_EQ(fake_codegen().compiles, compiles) << "nothing was left to compile";
+      EXPECT_EQ(statistics_of(*sealed).refused_sealed, 0U);
+    }
 }
 
 TEST_F(LatentLife, StatisticsCountACallOnce) {

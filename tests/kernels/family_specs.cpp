@@ -89,7 +89,7 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
 std::vector<families::KernelSpec> indexer_kernel_specs() {
   std::vector<families::KernelSpec> specs;
   for (const targets::Target& target : targets::all_targets()) {
-    for (const auto& [type, type_name] : attention::operand_types)
+    for (const auto& [type, type_name] : sparse_indexer::key_types)
       for (const auto& [blocks, heads] : sparse_indexer::head_names)
         for (const bool cut : {false, true})
           for (const bool paged : {false, true})

@@ -259,6 +259,34 @@ static void add_cached_kernels(std::vector<families::KernelSpec>& specs, const t
          {.split_keys = attention_forward::list_chunk_keys, .packed_heads = true}});
 }
 
+// Q, K and V of 8 bits: every head dim and mask on each pipeline, pages, few rows of packed heads, O in fp32.
+static void add_byte_query_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
+  const auto add = [&](const attention_forward::HeadDims& dims, Pipeline pipeline, ForwardKernel spec) {
+    spec.dtype = dims.qk == dims.v ? DataType::bf16 : DataType::fp16;
+    spec.narrow_queries = true;
+    spec.head_dim_qk = dims.qk;
+    spec.head_dim_v = dims.v;
+    spec.pipeline = pipeline;
+    spec.tile_queries = spec.packed_heads ? 32 : attention_forward::tile_queries(target, pipeline).back();
+    spec.output_store =
+        spec.output_fp32 ? attention_forward::OutputStore::scalar : attention_forward::default_output_store(target);
+    spec.target = target.id;
+    if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+  };
+  const attention_forward::HeadDims dims = {128, 128};
+  for (const Pipeline pipeline : attention_forward::all_pipelines) {
+    for (const attention_forward::HeadDims& each : attention_forward::all_head_dims())
+      add(each, pipeline, {{.mask = Mask::causal, .lse = true}, {}});
+    for (const Mask mask : {Mask::none, Mask::window}) add(dims, pipeline, {{.mask = mask, .lse = true}, {}});
+    add(dims, pipeline,
+        {{.mask = Mask::causal, .lse = true, .paged = true, .whole_tiles = pipeline != Pipeline::generic}, {}});
+    add(dims, pipeline, {{.mask = Mask::causal, .output_fp32 = true}, {}});
+  }
+  add(dims, Pipeline::dualwave, {{.mask = Mask::causal, .lse = true}, {.paired_tiles = true}});
+  add(dims, Pipeline::generic, {{.lse = true}, {.packed_heads = true}});
+  add(dims, Pipeline::generic, {{.lse = true, .paged = true, .single_keys = true}, {.packed_heads = true}});
+}
+
 std::vector<families::KernelSpec> split_kernel_specs() {
   std::vector<families::KernelSpec> specs;
   for (const targets::Target& target : targets::all_targets())
@@ -390,6 +418,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
     for (const auto& [cache, name] : attention_forward::cache_types)
       if (attention_forward::encoding_of(attention_forward::type_in(cache, DataType::bf16)) == target.fp8)
         add_cached_kernels(specs, target, cache);
+    add_byte_query_kernels(specs, target);
     // Scales are the same whatever the format.
     specs.emplace_back(attention_combine::combine_of(
         {{.dtype = DataType::bf16, .cache = attention_forward::CacheType::e4m3}, {.target = std::string(target.id)}},

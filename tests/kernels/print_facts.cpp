@@ -6,11 +6,17 @@
 // `kernel_facts digests` prints one digest of the code object for every kernel of the four tables and every ladder.
 // `kernel_facts digests attention_backward` prints those of one table. Compare the output before and after a change
 // that must not touch the code.
+//
+// `kernel_facts times attention_latent` prints how long each kernel of a table, or that is named, is compiled: the
+// least processor time of five, from the spec's text to the code object, in a compiler that has had work before.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
+#include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "kernels/facts.h"
@@ -62,14 +68,42 @@ int print_digests(const std::vector<families::KernelSpec>& specs) {
   return failed;
 }
 
+// Every compile computes: nothing between the spec and LLVM remembers.
+int print_times(const std::vector<families::KernelSpec>& specs) {
+  if (specs.empty()) return std::fprintf(stderr, "times of which kernels? A table or specs\n"), 2;
+  wavejit::tests::compile_kernel(specs.front());  // opens the compiler
+  int failed = 0;
+  for (const families::KernelSpec& spec : specs) {
+    double least = std::numeric_limits<double>::infinity();
+    std::string error;
+    for (int again = 0; again < 5 && error.empty(); ++again) {
+      const std::clock_t begun = std::clock();
+      error = wavejit::tests::compile_kernel(spec).error;
+      least = std::min(least, static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC);
+    }
+    if (error.empty())
+      std::printf("%5.0f ms %s\n", 1e3 * least, spec.text().c_str());
+    else
+      std::printf("%s: %s\n", spec.text().c_str(), error.c_str());
+    failed |= error.empty() ? 0 : 1;
+    std::fflush(stdout);
+  }
+  return failed;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   std::vector<families::KernelSpec> specs;
   bool digests = false;
+  bool times = false;
   for (const char* text : std::span(arguments, static_cast<std::size_t>(count)).subspan(1)) {
     if (std::string_view(text) == "digests") {
       digests = true;
+      continue;
+    }
+    if (std::string_view(text) == "times") {
+      times = true;
       continue;
     }
     if (std::string_view(text) == "splits") {
@@ -100,6 +134,7 @@ int main(int count, char** arguments) {
     specs.push_back(*spec);
   }
   if (digests) return print_digests(specs.empty() ? every_spec() : specs);
+  if (times) return print_times(specs);
   if (specs.empty())
     for (const auto& spec : wavejit::tests::all_kernel_specs()) specs.emplace_back(spec);
   for (const auto& spec : specs) std::puts(wavejit::tests::facts_line(spec).c_str());

@@ -46,6 +46,31 @@ class SparseIndexer(unittest.TestCase):
         self.assertEqual(counts.numpy().tolist(), [[20] * 3] * 2)
         self.assertTrue((ENGINE.sparse_indexer(self.queries, self.keys, self.weights).numpy() == ENGINE.sparse_indexer(self.queries, self.keys, self.weights, scores=True).numpy()).all())
 
+    def test_eight_bits(self):
+        """Pages as DeepSeek V3.2 has them: 64 keys of 128 bytes, then their 64 scales."""
+        cache = numpy.full((6, 64 * 132), 0x7F, numpy.uint8)  # NaN
+        keys, scales = cache[:, : 64 * 128].reshape(6, 64, 128), cache[:, 64 * 128 :].view(numpy.float32)
+        bits = lambda *shape: RANDOM.integers(0x20, 0x48, shape).astype(numpy.uint8) | (RANDOM.integers(0, 2, shape) << 7).astype(numpy.uint8)
+        queries = bits(1, 2, 40, 128)
+        table = numpy.array([[4, 1, 3]], numpy.int32)
+        wide = numpy.zeros((150, 128), numpy.float16)
+        for key in range(150):
+            page = table[0, key // 64]
+            keys[page, key % 64] = bits(128)
+            scales[page, key % 64] = self.scales[0, key]
+            wide[key] = wavejit._dtypes.widened(keys[page, key % 64], wavejit._dtypes.E4M3)
+        widened = wavejit._dtypes.widened(queries, wavejit._dtypes.E4M3).astype(numpy.float16)
+        same = ENGINE.sparse_indexer(widened, wide[None], self.weights[:1, :2], 20, key_scales=self.scales[:1], values=True)
+        words = {"key_scales": scales, "block_table": table, "key_lengths": [150], "values": True}
+        found = ENGINE.sparse_indexer(queries, keys, self.weights[:1, :2], 20, dtype="e4m3", **words)
+        for one, other in zip(found, same):
+            self.assertEqual(one.numpy().tobytes(), other.numpy().tobytes())
+        typed = ENGINE.sparse_indexer(ENGINE.array(queries, "e4m3"), ENGINE.array(keys, "e4m3"), self.weights[:1, :2], 20, **words)
+        self.assertEqual(typed[0].numpy().tobytes(), same[0].numpy().tobytes())
+        for wrong, refusal in (("e5m2", "accepted: fp16, bf16, e4m3, e4m3_fnuz"), ("e4m3_fnuz", "gfx950 reads the encoding of the Open Compute Project")):
+            with self.assertRaisesRegex((wavejit.InvalidArgument, wavejit.Unsupported), refusal):
+                ENGINE.sparse_indexer(queries, keys, self.weights[:1, :2], 20, dtype=wrong, **words)
+
     def test_what_rows_see(self):
         whole = ENGINE.sparse_indexer(self.queries, self.keys, self.weights).numpy()
         indices = ENGINE.sparse_indexer(self.queries, self.keys, self.weights, 9, causal=True, key_lengths=[150, 5]).numpy()

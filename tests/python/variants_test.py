@@ -184,6 +184,32 @@ class Choose(unittest.TestCase):
             self.assertEqual(told.returncode, 2)
             self.assertIn(named, told.stderr)
 
+    def test_the_indexer_of_sparse_attention(self):
+        compiler = shutil.which("clang++-22") or shutil.which("c++")
+        small = ("--use", "indexer", "--key-length", "170", "--index-heads", "33", "--top-k", "40")
+        for words, descriptor, rows in (
+            (("--query-length", "1", "--mask", "all", "--cache", "paged", "--page-size", "64"), "bf16 b2 q1 k170 h33 page=64 top=40", 1),
+            (("--query-length", "3", "--dtype", "fp16", "--key-scales", "yes", "--batch", "4"), "fp16 b4 q3 k170 h33 key_scales top=40 causal", 3),
+            (("--query-length", "2", "--mask", "window", "--window", "9", "--cache", "paged", "--key-scales", "yes"),
+             "bf16 b2 q2 k170 h33 page=16 key_scales top=40 causal window=9,0", 2),
+        ):
+            with self.subTest(words=words):
+                text = self.answer(*small, *words)
+                self.assertIn(f"variant     indexer\ndescriptor  sparse_indexer {descriptor}\n", text)
+                self.assertEqual(text.count(" and a run of keys\n"), 2)  # a target each
+                cpp, rest = text.split("\nC++\n\n")[1].split("\nPython\n\n")
+                source, pytorch = rest.split("\nPyTorch\n\n")
+                self.assertRegex(printed_by(source), rf"^\([24], {rows}, 40\)$")
+                compile(pytorch, "example", "exec")
+                compiled = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", f"-I{TREE}/include", "-x", "c++", "-"], input=cpp,
+                                          capture_output=True, text=True)
+                self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        for words, named in ((("--index-heads", "129"), "'129' is not accepted; 1 to 128 are"), (("--heads", "16/4"), "the answers before it leave no such question"),
+                             (("--lse", "yes"), "the answers before it leave no such question")):
+            told = program("choose", "--usual", "--use", "indexer", *words)
+            self.assertEqual(told.returncode, 2)
+            self.assertIn(named, told.stderr)
+
     def test_every_answer_has_a_route_or_a_reason(self):
         for use in ("prefill", "decode"):
             for cache in ("dense", "paged"):
@@ -209,7 +235,7 @@ class Choose(unittest.TestCase):
             out, err = asked.communicate(timeout=30)
         os.close(mine)
         self.assertEqual(asked.returncode, 0)
-        self.assertIn("'training' is not accepted; prefill, decode are", err)
+        self.assertIn("'training' is not accepted; prefill, decode, indexer are", err)
         self.assertIn("descriptor  attention_forward bf16 b2 q512 k512 h16/4 d128 causal", out)
 
 

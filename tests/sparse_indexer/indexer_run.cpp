@@ -73,12 +73,12 @@ class Fenced {
 struct KeyPlaces {
   explicit KeyPlaces(const IndexerCase& of) : which(of) {
     if (of.page == 0) {
-      key_bytes = size((dim + of.gap) * 2);
+      key_bytes = size(dim + of.key_gap()) * of.element_bytes();
       page_bytes = key_bytes * size(of.keys);
       pages = size(of.batch);
       return;
     }
-    key_bytes = size(dim * 2);
+    key_bytes = size(dim) * of.element_bytes();
     page_bytes = (size(of.page) * (key_bytes + 4) + 15) / 16 * 16;
     columns = (size(of.keys) + size(of.page) - 1) / size(of.page);
     pages = (columns * size(of.batch)) + 3;
@@ -109,7 +109,18 @@ struct KeyPlaces {
   std::vector<std::int32_t> table;
 };
 
-std::int32_t told(Storage storage) { return storage == Storage::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16; }
+std::int32_t told(const IndexerCase& which) {
+  if (which.bytes != nullptr) return which.bytes->dtype;
+  return which.storage == Storage::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+}
+
+// An element of queries or keys.
+void put_element(Fenced& memory, std::size_t byte, const IndexerCase& which, float value) {
+  if (which.bytes != nullptr)
+    memory.put(byte, nearest_byte(*which.bytes, value));
+  else
+    memory.put(byte, to_storage(which.storage, value));
+}
 
 void put_ints(Fenced& memory, const std::vector<std::int32_t>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) memory.put(i * 4, values[i]);
@@ -143,6 +154,15 @@ IndexerCase indexer_case(Storage storage, std::int64_t batch, std::int64_t rows,
   fill(which.queries, batch * rows * heads * dim, true);
   fill(which.key_vectors, batch * keys * dim, true);
   fill(which.weights, batch * rows * heads, false);
+  return which;
+}
+
+IndexerCase byte_case(const ByteFormat& format, std::int64_t batch, std::int64_t rows, std::int64_t keys,
+                      std::int64_t heads, std::int64_t top, std::uint64_t seed) {
+  IndexerCase which = indexer_case(Storage::bf16, batch, rows, keys, heads, top, seed);
+  which.bytes = &format;
+  for (auto* values : {&which.queries, &which.key_vectors})
+    for (float& value : *values) value = value_of_byte(format, nearest_byte(format, value));
   return which;
 }
 
@@ -182,12 +202,13 @@ IndexerCase only_row(const IndexerCase& which, std::size_t row) {
 
 IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
   const KeyPlaces places(which);
-  const std::int64_t head_stride = dim + which.gap;
-  const std::int64_t row_stride = (which.heads * head_stride) + which.gap;
+  const std::size_t element = which.element_bytes();
+  const std::int64_t head_stride = dim + which.key_gap();
+  const std::int64_t row_stride = (which.heads * head_stride) + which.key_gap();
   const std::int64_t weight_stride = which.heads + 1;
   const std::int64_t score_stride = which.keys + 3;
   const std::int64_t list_stride = which.top + which.gap;
-  Fenced queries(engine, which.count() * size(row_stride) * 2);
+  Fenced queries(engine, which.count() * size(row_stride) * element);
   Fenced keys(engine, places.bytes());
   Fenced scales(engine, size(which.batch * which.keys) * 4);
   Fenced weights(engine, which.count() * size(weight_stride) * 4);
@@ -207,16 +228,15 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
     for (std::int64_t head = 0; head < which.heads; ++head) {
       weights.put((row * size(weight_stride) + size(head)) * 4, which.weights[(row * size(which.heads)) + size(head)]);
       for (std::int64_t d = 0; d < dim; ++d)
-        queries.put(
-            (row * size(row_stride) + size(head * head_stride + d)) * 2,
-            to_storage(which.storage, which.queries[(((row * size(which.heads)) + size(head)) * size(dim)) + size(d)]));
+        put_element(queries, (row * size(row_stride) + size(head * head_stride + d)) * element, which,
+                    which.queries[(((row * size(which.heads)) + size(head)) * size(dim)) + size(d)]);
     }
   for (std::int64_t batch = 0; batch < which.batch && which.heads != 0; ++batch)
     for (std::int64_t key = 0; key < which.keys; ++key) {
       const std::size_t number = size((batch * which.keys) + key);
       for (std::int64_t d = 0; d < dim; ++d)
-        keys.put(places.key_at(batch, key) + size(d * 2),
-                 to_storage(which.storage, which.key_vectors[(number * size(dim)) + size(d)]));
+        put_element(keys, places.key_at(batch, key) + (size(d) * element), which,
+                    which.key_vectors[(number * size(dim)) + size(d)]);
       if (!which.key_scales.empty())
         (which.page == 0 ? scales : keys).put(places.scale_at(batch, key), which.key_scales[number]);
     }
@@ -238,16 +258,16 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
   call.size = sizeof call;
   if (which.heads != 0) {
     call.queries = {.data = queries.device<void>(),
-                    .dtype = told(which.storage),
+                    .dtype = told(which),
                     .reserved = 0,
                     .sizes = {which.batch, which.rows, which.heads, dim},
                     .strides = {which.rows * row_stride, row_stride, head_stride, 1}};
-    const auto key_stride = static_cast<std::int64_t>(places.key_bytes / 2);
+    const auto key_stride = static_cast<std::int64_t>(places.key_bytes / element);
     call.keys = {.data = keys.device<void>(),
-                 .dtype = told(which.storage),
+                 .dtype = told(which),
                  .reserved = 0,
                  .sizes = {static_cast<std::int64_t>(places.pages), which.page == 0 ? which.keys : which.page, 1, dim},
-                 .strides = {static_cast<std::int64_t>(places.page_bytes / 2), key_stride, key_stride, 1}};
+                 .strides = {static_cast<std::int64_t>(places.page_bytes / element), key_stride, key_stride, 1}};
     call.weights = {.data = weights.device<void>(),
                     .dtype = WAVEJIT_FP32,
                     .reserved = 0,

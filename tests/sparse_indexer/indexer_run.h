@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "support/attention_run.h"
+#include "support/byte_floats.h"
 
 namespace wavejit::tests {
 
 struct IndexerCase {
   Storage storage = Storage::bf16;
+  const ByteFormat* bytes = nullptr;  // of queries and keys, in place of `storage`
   std::int64_t batch = 1;
   std::int64_t rows = 1;
   std::int64_t keys = 1;
@@ -39,6 +41,8 @@ struct IndexerCase {
   std::int64_t workspace_rows = 0;  // the caller's, of so many rows of scores; 0: the engine's
   std::int64_t gap = 8;             // elements between keys, heads and rows of queries; rows of the list
 
+  std::size_t element_bytes() const { return bytes != nullptr ? 1 : 2; }  // of queries and keys
+  std::int64_t key_gap() const { return bytes != nullptr ? 2 * gap : gap; }
   std::size_t count() const { return static_cast<std::size_t>(batch * rows); }
   // The keys that a row sees.
   std::pair<std::int64_t, std::int64_t> seen(std::size_t row) const;
@@ -49,6 +53,9 @@ IndexerCase indexer_case(Storage storage, std::int64_t batch, std::int64_t rows,
                          std::int64_t top, std::uint64_t seed);
 IndexerCase given_scores(std::int64_t batch, std::int64_t rows, std::int64_t keys, std::int64_t top,
                          std::uint64_t seed);
+// Queries and keys of 8 bits, rounded from normal numbers. Without `bytes` it is the case of the same numbers in bf16.
+IndexerCase byte_case(const ByteFormat& format, std::int64_t batch, std::int64_t rows, std::int64_t keys,
+                      std::int64_t heads, std::int64_t top, std::uint64_t seed);
 // Row `row` by itself: a batch of one.
 IndexerCase only_row(const IndexerCase& which, std::size_t row);
 

@@ -87,6 +87,8 @@ class SparseIndexerRefusals : public ::testing::Test {
 TEST_F(SparseIndexerRefusals, NameTheField) {
   EXPECT_EQ(wavejit_sparse_indexer_supported(engine_.get(), &call_), WAVEJIT_OK) << wavejit_last_detail();
   refused("queries.dtype", [](auto& call) { call.queries.dtype = WAVEJIT_FP32; });
+  refused("queries.dtype", [](auto& call) { call.queries.dtype = WAVEJIT_E5M2; });
+  refused("keys.dtype", [](auto& call) { call.queries.dtype = WAVEJIT_E4M3; });
   refused("queries.data", [](auto& call) { call.queries.data = static_cast<char*>(call.queries.data) + 2; });
   refused("queries.sizes[2]", [](auto& call) { call.queries.sizes[2] = 129; });
   refused("queries.sizes[3]", [](auto& call) { call.queries.sizes[3] = 64; });

@@ -122,13 +122,32 @@ TEST_F(Doctor, HoldsLatentAttentionAgainstFloat64) {
   EXPECT_EQ(examined.counts.at("as expected"), 2) << examined.outcome.out;
 }
 
+TEST_F(Doctor, HoldsTheIndexerAndTheListsThatItChoosesAgainstFloat64) {
+  const std::string scores = "sparse_indexer fp16 b1 q2 k100 h40 key_scales causal";
+  const std::string list = "sparse_indexer bf16 b1 q1 k200 h64 page=16 top=32";
+  const std::string attention = "attention_latent bf16 b2 q1 k400 h16 d576/512 lse layout=paged:64 top_k=300:mixed";
+  for (const char* target : {"sim:gfx942", "sim:gfx950"}) {
+    std::vector<std::string> words = {"--device", target};
+    for (const std::string& call : {scores, list, attention})
+      for (const char* question : {"call ", "bits "}) {
+        words.emplace_back("--only");
+        words.push_back(question + call);
+      }
+    const Examined examined = examine(words);
+    EXPECT_EQ(examined.outcome.code, 0) << examined.outcome.out;
+    EXPECT_EQ(examined.counts.at("as expected"), 6) << examined.outcome.out;
+  }
+}
+
 TEST_F(Doctor, PredictsWhatItCannotMeasure) {
-  const std::string call = "time attention_forward bf16 b1 q16384 k16384 h16/2 d64 causal";
-  const Examined examined = examine({"--device", "sim:gfx950", "--only", call});
-  EXPECT_EQ(examined.outcome.code, 0) << examined.outcome.err;
-  const Json& finding = examined.findings.at(call);
-  EXPECT_EQ(finding.at("status"), "told");
-  EXPECT_GT(finding.at("data").at("predicted_cycles"), 10'000);
+  for (const std::string call : {"time attention_forward bf16 b1 q16384 k16384 h16/2 d64 causal",
+                                 "time sparse_indexer bf16 b48 q1 k8192 h64 page=64 top=2048"}) {
+    const Examined examined = examine({"--device", "sim:gfx950", "--only", call});
+    EXPECT_EQ(examined.outcome.code, 0) << examined.outcome.err;
+    const Json& finding = examined.findings.at(call);
+    EXPECT_EQ(finding.at("status"), "told");
+    EXPECT_GT(finding.at("data").at("predicted_cycles"), 10'000);
+  }
 }
 
 TEST_F(Doctor, ListsItsQuestionsAndRefusesThoseThatAreNone) {

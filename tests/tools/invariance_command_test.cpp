@@ -88,6 +88,36 @@ TEST_P(InvarianceCommand, OtherScalesOfACacheAreSeen) {
   EXPECT_THAT(outcome.err, ::testing::ContainsRegex("cache-other: attention_forward [bf]*[fp]*16 b1 q"));
 }
 
+// 1,000 pairs of queries of 8 bits. ./dev soak has 25,000.
+TEST_P(InvarianceCommand, NoBitOfQueriesOf8BitsDiffers) {
+  if (std::string(GetParam()) != "gfx950") {
+    // What the target refuses is no pair.
+    const auto outcome = invariance(
+        {"--family", "attention_forward", "--dimension", "queries-alone", "--sequences", "1", "--longest", "40"});
+    EXPECT_EQ(outcome.code, 4);
+    EXPECT_THAT(outcome.err, HasSubstr("--dimension queries-alone: 0 pairs of "));
+    return;
+  }
+  std::vector<std::string> words = {
+      "--family", "attention_forward",   "--pairs", "800", "--sequences", "51", "--seed", "2",
+      "--csv",    scratch_ / "pairs.csv"};
+  const std::vector<std::string> dimensions = {"alone",    "permuted",   "padded",    "rechunked",   "tokens",
+                                               "pipeline", "query-tile", "page-size", "page-layout", "hidden"};
+  for (const std::string& dimension : dimensions) words.insert(words.end(), {"--dimension", "queries-" + dimension});
+  const auto outcome = invariance(words);
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": of 1000 pairs no bit differs"));
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 1000);
+  for (const char* change : {"alone (e4m3)", "alone (e4m3, scaled)", "pages of 528 keys (e4m3", "a token at a time",
+                             "dualwave", " rows of NaN between sequences"})
+    EXPECT_TRUE(csv.contains(change)) << change;
+  const auto control = invariance({"--family", "attention_forward", "--dimension", "queries-other", "--pairs", "20",
+                                   "--sequences", "20", "--longest", "200"});
+  ASSERT_EQ(control.code, 1) << control.out << control.err;
+  EXPECT_THAT(control.err, ::testing::ContainsRegex("queries-other: attention_forward [bf]*[fp]*16 b1 q.* queries="));
+}
+
 // 5,064 pairs of gradients on each target. What takes a call a pair, or several, is asked of 78 sequences, the rest of
 // 740 more that have one tile; rows in pieces of runs take seconds a pair, and one target has one.
 TEST_P(InvarianceCommand, NoBitOfAGradientDiffers) {

@@ -25,15 +25,21 @@ struct Case {
   double score = 1;
   double lse = 3;
   double largest = 0;
+  double mass = 0;
   std::vector<float> result = std::vector<float>(64, 1.25F);
   std::optional<float> result_lse = 3.0F;
 
   Judgement judged(const StorageFormat& format = bf16_format, const RowPlace& place = {}) const {
     Judge judge(format);
-    judge.row(
-        place,
-        {.output = output, .magnitude = magnitude, .spread = spread, .score = score, .lse = lse, .largest = largest},
-        {.output = result, .lse = result_lse});
+    judge.row(place,
+              {.output = output,
+               .magnitude = magnitude,
+               .spread = spread,
+               .score = score,
+               .lse = lse,
+               .largest = largest,
+               .mass = mass},
+              {.output = result, .lse = result_lse});
     return judge.judgement();
   }
 };
@@ -60,6 +66,25 @@ TEST(Judge, AnElementHasItsOwnBound) {
   EXPECT_FALSE(judgement.passed());
   EXPECT_THAT(judgement.wrong(), HasSubstr("first difference at sequence 2, token 5, head 3, dim 7: 1.26"));
   EXPECT_THAT(judgement.wrong(), HasSubstr(" instead of 1.25, bound 0.0117"));
+}
+
+// Weights of which one is off by 2⁻⁴ at most, and their sum by as much: (2 + 1.25) · 2⁻⁴, half an ulp of O, which is
+// rounded to four bits here as well, and the score's trifle. An LSE may be off by −ln (1 − 2⁻⁴), and by no more without
+// such weights.
+TEST(Judge, SumsOfRoundedWeightsHaveTheirOwnBound) {
+  Case one;
+  one.mass = 1;
+  const double bound = (3.25 + 1) * 0x1p-4 + 1e-5;
+  one.result[7] = static_cast<float>(1.25 + bound * 0.9999);
+  EXPECT_EQ(one.judged(e4m3_weights).elements_beyond, 0);
+  one.result[7] = static_cast<float>(1.25 + bound * 1.001);
+  EXPECT_EQ(one.judged(e4m3_weights).elements_beyond, 1);
+  one.result[7] = 1.25F;
+  one.result_lse = 3.0645F;
+  EXPECT_EQ(one.judged(e4m3_weights).wrong(), "");
+  EXPECT_EQ(one.judged(bf16_format).lse_beyond, 1);
+  one.result_lse = 3.0646F;
+  EXPECT_EQ(one.judged(e4m3_weights).lse_beyond, 1);
 }
 
 // A large row does not widen the bound of a small one.

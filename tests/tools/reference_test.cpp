@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "tool_test_support.h"
@@ -84,8 +85,10 @@ class ExactRowsTest : public ::testing::Test {
                        .q = q,
                        .k = scores,
                        .v = values,
-                       .bias = bias_});
+                       .bias = bias_,
+                       .least_weight = least_weight_});
   }
+  double least_weight_ = 0;
   std::function<double(std::int64_t, std::int64_t)> bias_;
 };
 
@@ -119,6 +122,24 @@ TEST_F(ExactRowsTest, TheLargestScoreThatARowSees) {
   rules.slope = 0;
   bias_ = [](std::int64_t, std::int64_t) { return 1.0; };
   EXPECT_EQ(attend(rules, {3, -5}).largest[0], 0);
+}
+
+// Weights 1 and 2⁻¹⁰ of values 1 and 2, where a weight counts a quarter of the largest or more; a key that is hidden
+// counts nothing.
+TEST_F(ExactRowsTest, SmallWeightsCountAsTheLeast) {
+  ScoreRules rules;
+  rules.diagonal = 1;
+  const std::vector<float> scores = {0, -10 * std::numbers::ln2_v<float>, 0};
+  const auto plain = attend(rules, scores);
+  EXPECT_EQ(plain.mass[0], 0);
+  least_weight_ = 0.25;
+  const auto raised = attend(rules, scores);
+  EXPECT_EQ(raised.output, plain.output);
+  EXPECT_EQ(raised.lse, plain.lse);
+  const double sum = 1 + 0x1p-10;
+  EXPECT_NEAR(raised.mass[0], 1.25 / sum, 1e-6);
+  EXPECT_NEAR(raised.magnitude[0], 1.5 / sum, 1e-6);
+  EXPECT_NEAR(raised.spread[0], (1 + 0.0625 * 4) / (sum * sum), 1e-6);
 }
 
 TEST_F(ExactRowsTest, SoftcapBiasSlopeAndSink) {

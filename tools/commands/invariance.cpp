@@ -221,10 +221,15 @@ Result<ExitCode> ask(const Arguments& arguments) {
   fmt::print("{:<17}  {:>9}  {:>11}  {}\n", "dimension", "pairs", "differences", "what changes");
   std::uint64_t differences = 0;
   std::uint64_t pairs = 0;
+  const auto refused = [&](const Outcome& outcome) {
+    return outcome.pairs == 0 && outcome.dimension.of_some_targets && arguments.dimensions.empty();
+  };
   for (const Outcome& outcome : *outcomes) {
     pairs += outcome.pairs;
     differences += outcome.differences;
-    if (outcome.dimension.not_yet.empty())
+    if (refused(outcome))
+      fmt::print("{:<17}  {:>9}  {:>11}  {}\n", outcome.dimension.name, "-", "-", "no such kernel on this device");
+    else if (outcome.dimension.not_yet.empty())
       fmt::print("{:<17}  {:>9}  {:>11}  {}\n", outcome.dimension.name, outcome.pairs, outcome.differences,
                  outcome.dimension.changes);
     else
@@ -240,7 +245,7 @@ Result<ExitCode> ask(const Arguments& arguments) {
                               : fmt::format("{} of {} pairs differ", differences, pairs));
   // Fewer pairs are no answer.
   for (const Outcome& outcome : *outcomes)
-    if (outcome.dimension.not_yet.empty() && outcome.pairs < outcome.wanted)
+    if (outcome.dimension.not_yet.empty() && outcome.pairs < outcome.wanted && !refused(outcome))
       return failed(ExitCode::unsupported,
                     fmt::format("--dimension {}: {} pairs of {}; {} batches on this device have nothing to compare",
                                 outcome.dimension.name, outcome.pairs, outcome.wanted, batches_without_a_pair));

@@ -26,6 +26,8 @@ struct InvarianceDimension {
   bool control = false;
   // Of so many pairs that are asked for, one: what takes seconds a pair.
   std::uint64_t one_in = 1;
+  // On a target that refuses its calls it is left out, unless it is named.
+  bool of_some_targets = false;
 };
 
 // Where two runs of a sequence part.

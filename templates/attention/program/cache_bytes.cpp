@@ -5,13 +5,34 @@
 
 namespace wavejit::attention::program {
 
+namespace {
+
+// Of which sequence and kv head a row of Q, K or V is: token · heads + head.
+struct ScaledRows {
+  std::int64_t heads = 1;
+  std::int64_t group = 1;   // heads of a kv head
+  std::int64_t length = 1;  // rows of a batch, where they are not packed
+  bool packed = false;
+  std::vector<std::int64_t> firsts = {};  // tokens; NOLINT(readability-redundant-member-init)
+
+  std::int64_t kv_head_of(std::int64_t row) const { return row % heads / group; }
+  std::int64_t batch_of(std::int64_t row) const {
+    const std::int64_t token = row / heads;
+    return packed ? std::ranges::upper_bound(firsts, token) - firsts.begin() - 1 : token / length;
+  }
+};
+
+}  // namespace
+
 std::vector<float> cache_scales_of(const Experiment& problem, Operand operand) {
   if (problem.cache_scales == Extent::none) return {};
   std::vector<float> scales;
   for (std::int64_t batch = 0; batch < problem.scale_batches(); ++batch)
     for (std::int64_t head = 0; head < problem.scale_heads(); ++head) {
       const auto place = static_cast<float>(((batch * 3) + head) % 4);
-      scales.push_back(operand == Operand::k ? 0.75F + (0.125F * place) : 1.5F - (0.25F * place));
+      scales.push_back(operand == Operand::k   ? 0.75F + (0.125F * place)
+                       : operand == Operand::v ? 1.5F - (0.25F * place)
+                                               : 1.25F - (0.1875F * place));
     }
   return scales;
 }
@@ -52,22 +73,27 @@ Inputs inputs_of(const Experiment& problem) {
   const auto type = tools::byte_type_of(problem.cache_dtype);
   if (!type) return inputs;
   // Tokens are counted through the batch.
-  std::vector<std::int64_t> firsts;
-  for (const Sequence& sequence : sequences_of(problem)) firsts.push_back(sequence.first_key - sequence.padding);
+  ScaledRows keys{.heads = problem.kv_heads, .group = 1, .length = problem.key_length, .packed = problem.packed_keys()};
+  ScaledRows queries{.heads = problem.query_heads,
+                     .group = problem.group(),
+                     .length = problem.query_length,
+                     .packed = problem.packed_queries()};
+  for (const Sequence& sequence : sequences_of(problem)) {
+    keys.firsts.push_back(sequence.first_key - sequence.padding);
+    queries.firsts.push_back(sequence.first_query);
+  }
   inputs.keep_in_bytes(
-      *type, [of_k = cache_scales_of(problem, Operand::k), of_v = cache_scales_of(problem, Operand::v),
-              firsts = std::move(firsts), problem_heads = problem.kv_heads, scale_heads = problem.scale_heads(),
-              scale_batches = problem.scale_batches(), packed = problem.packed_keys(),
-              length = problem.key_length](Operand operand, std::int64_t row) {
-        const std::vector<float>& scales = operand == Operand::k ? of_k : of_v;
+      *type,
+      [of_q = cache_scales_of(problem, Operand::q), of_k = cache_scales_of(problem, Operand::k),
+       of_v = cache_scales_of(problem, Operand::v), keys = std::move(keys), queries = std::move(queries),
+       heads = problem.scale_heads(), batches = problem.scale_batches()](Operand operand, std::int64_t row) {
+        const std::vector<float>& scales = operand == Operand::q ? of_q : operand == Operand::k ? of_k : of_v;
         if (scales.empty()) return 1.0F;
-        const std::int64_t token = row / problem_heads;
-        const std::int64_t head = scale_heads == 1 ? 0 : row % problem_heads;
-        std::int64_t batch = 0;
-        if (scale_batches > 1)
-          batch = packed ? std::ranges::upper_bound(firsts, token) - firsts.begin() - 1 : token / length;
-        return scales[static_cast<std::size_t>((batch * scale_heads) + head)];
-      });
+        const ScaledRows& rows = operand == Operand::q ? queries : keys;
+        const std::int64_t batch = batches == 1 ? 0 : rows.batch_of(row);
+        return scales[static_cast<std::size_t>((batch * heads) + (heads == 1 ? 0 : rows.kv_head_of(row)))];
+      },
+      problem.byte_queries);
   return inputs;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// K and V of 8 bits as a run has them: which byte stands for which input, and the scales that the call gives.
+// Tensors of 8 bits as a run has them: which byte stands for which input, and the scales that the call gives.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace wavejit::attention::program {
 
-// The problem's inputs; of K and V of 8 bits rounded to them, times their scales.
+// The problem's inputs; of tensors of 8 bits rounded to them, times their scales.
 Inputs inputs_of(const Experiment& problem);
 
 // [scale_batches][scale_heads]; empty without scales. No powers of two, and products with bytes that f32 holds.

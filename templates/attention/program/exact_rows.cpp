@@ -50,10 +50,11 @@ WAVEJIT_VECTOR_CLONES void multiply_scores(const double* q, const double* keys, 
   }
 }
 
-// output[r] += Σ_key weights[r][key] · values[key], magnitude with |values|, over `keys` keys; head_dim is padded to a
-// multiple of register_columns.
-WAVEJIT_VECTOR_CLONES void add_weighted(const double* weights, std::size_t weights_stride, const double* values,
-                                        std::size_t keys, std::size_t head_dim, double* output, double* magnitude) {
+// output[r] += Σ_key weights[r][key] · values[key], magnitude with |values| and the weights that bounds count, over
+// `keys` keys; head_dim is padded to a multiple of register_columns.
+WAVEJIT_VECTOR_CLONES void add_weighted(const double* weights, const double* counted, std::size_t weights_stride,
+                                        const double* values, std::size_t keys, std::size_t head_dim, double* output,
+                                        double* magnitude) {
   for (std::size_t column = 0; column < head_dim; column += register_columns) {
     Sums sums{};
     Sums magnitudes{};
@@ -61,9 +62,10 @@ WAVEJIT_VECTOR_CLONES void add_weighted(const double* weights, std::size_t weigh
       const double* v = values + key * head_dim + column;
       for (std::size_t r = 0; r < register_rows; ++r) {
         const double weight = weights[r * weights_stride + key];
+        const double of_bound = counted[r * weights_stride + key];
         for (std::size_t j = 0; j < register_columns; ++j) {
           sums[r][j] += weight * v[j];
-          magnitudes[r][j] += weight * std::fabs(v[j]);
+          magnitudes[r][j] += of_bound * std::fabs(v[j]);
         }
       }
     }
@@ -87,6 +89,7 @@ class RowBlock {
         stride_(round_up(std::max<std::size_t>(head.keys, 1), key_block)),
         q_(row_block * head.head_dim_qk),
         scores_(row_block * stride_),
+        raised_(head.least_weight > 0 ? scores_.size() : 0),
         block_(key_block * std::max(head.head_dim_qk, padded_dim_)),
         lengths_(key_block),
         output_(row_block * padded_dim_),
@@ -105,8 +108,10 @@ class RowBlock {
     std::ranges::fill(magnitude_, 0.0);
     squares_.fill(0);
     std::array<double, row_block> totals{};
-    for (std::size_t r = 0; r < count_; ++r)
+    for (std::size_t r = 0; r < count_; ++r) {
       totals[r] = weigh(r, first + r, exact.lse[first + r], exact.score[first + r], exact.largest[first + r]);
+      exact.mass[first + r] = raise_weights(r) / totals[r];
+    }
     sum_values();
     for (std::size_t r = 0; r < count_; ++r) {
       const bool empty = visible_[r].first == visible_[r].end;
@@ -199,11 +204,30 @@ class RowBlock {
     return total;
   }
 
+  // Weights as bounds count them; returns their sum.
+  double raise_weights(std::size_t r) {
+    if (raised_.empty()) return 0;
+    const double* weights = &scores_[r * stride_];
+    const double largest = *std::max_element(weights + first_block(), weights + round_up(end(), key_block));
+    double sum = 0;
+    for (std::size_t key = first_block(); key < round_up(end(), key_block); ++key) {
+      const auto position = static_cast<std::int64_t>(key);
+      const bool seen = position >= visible_[r].first && position < visible_[r].end;
+      const double raised = seen ? std::max(weights[key], largest * head_.least_weight) : 0;
+      raised_[r * stride_ + key] = raised;
+      sum += raised;
+    }
+    return sum;
+  }
+  const std::vector<double>& counted() const { return raised_.empty() ? scores_ : raised_; }
+
   void sum_values() {
     const std::size_t dim = head_.head_dim_v;
     // Rows of the last group that were not asked for weigh nothing.
-    for (std::size_t r = count_; r < round_up(count_, register_rows); ++r)
+    for (std::size_t r = count_; r < round_up(count_, register_rows); ++r) {
       std::fill_n(&scores_[r * stride_], stride_, 0.0);
+      if (!raised_.empty()) std::fill_n(&raised_[r * stride_], stride_, 0.0);
+    }
     for (std::size_t key = first_block(); key < end(); key += key_block) {
       const std::size_t keys = std::min(key_block, end() - key);
       bool finite = true;
@@ -221,7 +245,8 @@ class RowBlock {
       measure_values(keys);
       for (std::size_t r = 0; r < count_; ++r) add_squares(r, key, keys);
       for (std::size_t r = 0; r < count_; r += register_rows) {
-        add_weighted(&scores_[r * stride_ + key], stride_, block_.data(), keys, padded_dim_, &output_[r * padded_dim_],
+        const std::size_t at = r * stride_ + key;
+        add_weighted(&scores_[at], &counted()[at], stride_, block_.data(), keys, padded_dim_, &output_[r * padded_dim_],
                      &magnitude_[r * padded_dim_]);
       }
     }
@@ -238,7 +263,7 @@ class RowBlock {
   }
 
   void add_squares(std::size_t r, std::size_t block, std::size_t keys) {
-    const double* weights = &scores_[r * stride_ + block];
+    const double* weights = &counted()[r * stride_ + block];
     double sum = 0;
     for (std::size_t j = 0; j < keys; ++j) sum += weights[j] * weights[j] * lengths_[j];
     squares_[r] += sum;
@@ -252,10 +277,11 @@ class RowBlock {
         const auto key = static_cast<std::int64_t>(block + j);
         if (key < visible_[r].first || key >= visible_[r].end) continue;
         const double weight = scores_[r * stride_ + block + j];
-        squares_[r] += weight * weight * lengths_[j];
+        const double of_bound = counted()[r * stride_ + block + j];
+        squares_[r] += of_bound * of_bound * lengths_[j];
         for (std::size_t d = 0; d < head_.head_dim_v; ++d) {
           output_[r * padded_dim_ + d] += weight * block_[j * padded_dim_ + d];
-          magnitude_[r * padded_dim_ + d] += weight * std::fabs(block_[j * padded_dim_ + d]);
+          magnitude_[r * padded_dim_ + d] += of_bound * std::fabs(block_[j * padded_dim_ + d]);
         }
       }
     }
@@ -269,6 +295,7 @@ class RowBlock {
   std::array<VisibleKeys, row_block> visible_{};
   std::vector<double> q_;
   std::vector<double> scores_;
+  std::vector<double> raised_;  // empty: bounds count the weights themselves
   std::vector<double> block_;
   std::vector<double> lengths_;
   std::array<double, row_block> squares_{};
@@ -285,6 +312,7 @@ ExactRows exact_rows(const HeadRows& head) {
   exact.lse.resize(head.rows.size());
   exact.spread.resize(head.rows.size());
   exact.score.resize(head.rows.size());
+  exact.mass.resize(head.rows.size());
   exact.largest.resize(head.rows.size());
   if (head.rows.empty()) return exact;
   RowBlock block(head);

@@ -57,7 +57,8 @@ std::vector<std::int64_t> drawn_first_keys(const Experiment& problem) {
 void take(void* context, const wavejit_problem* from) {
   Experiment& to = *static_cast<Experiment*>(context);
   to.text = from->text;
-  to.type = from->dtype == WAVEJIT_BF16 ? HalfType::bf16 : HalfType::fp16;
+  to.byte_queries = from->dtype >= WAVEJIT_E4M3;
+  to.type = (to.byte_queries ? from->output_dtype : from->dtype) == WAVEJIT_BF16 ? HalfType::bf16 : HalfType::fp16;
   to.batch = from->batch;
   to.query_length = from->query_length;
   to.key_length = from->key_length;
@@ -93,7 +94,6 @@ void take(void* context, const wavejit_problem* from) {
   to.half_scores = to.text.contains(" scores=fp16");
   const bool has_bytes = from->cache_dtype >= WAVEJIT_E4M3 && !to.integers;
   to.cache_dtype = has_bytes ? from->cache_dtype : std::int32_t{WAVEJIT_DTYPE_NONE};
-  to.byte_queries = from->dtype >= WAVEJIT_E4M3;
   to.cache_scales = static_cast<Extent>(from->cache_scales);
   to.scale = from->scale;
   for (const ModifierRow& row : modifier_rows) {
@@ -120,9 +120,6 @@ Result<Experiment> parse_experiment(const std::string& descriptor) {
     return failed(ExitCode::usage,
                   fmt::format("inputs={} is not known; {} are accepted", problem.inputs, Inputs::accepted()));
   }
-  if (problem.byte_queries)
-    return failed(ExitCode::unsupported,
-                  "queries=e4m3: this command makes no queries of 8 bits; accepted: cache=e4m3 under bf16 or fp16");
   return problem;
 }
 
@@ -227,7 +224,7 @@ float bias_element(const Experiment& problem, const Inputs& inputs, std::int64_t
 }
 
 std::uint64_t device_bytes(const Experiment& problem) {
-  const std::int64_t elements = (bias_of(problem).elements() * (problem.bias_fp32 ? 2 : 1));
+  const std::int64_t of_bias = bias_of(problem).elements() * (problem.bias_fp32 ? 2 : 1);
   const std::int64_t caches = second_list_words(problem.text).top_k == 0 ? 1 : 2;
   const auto bytes = [](const Placement& placement, std::size_t element) {
     return static_cast<std::uint64_t>(placement.elements()) * element;
@@ -236,7 +233,7 @@ std::uint64_t device_bytes(const Experiment& problem) {
                                  bytes(stored(problem, values_of(problem)), problem.value_bytes())) *
                                 static_cast<std::uint64_t>(caches);
   const std::int64_t lse = problem.lse ? queries_of(problem).rows() : 0;
-  return static_cast<std::uint64_t>(elements) * 2 + of_keys + bytes(queries_of(problem), problem.query_bytes()) +
+  return static_cast<std::uint64_t>(of_bias) * 2 + of_keys + bytes(queries_of(problem), problem.query_bytes()) +
          static_cast<std::uint64_t>(lse) * 4 +
          static_cast<std::uint64_t>(outputs_of(problem).elements()) * problem.output_bytes();
 }

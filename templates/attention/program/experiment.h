@@ -55,7 +55,7 @@ struct Experiment {
   std::vector<std::int64_t> first_keys;  // left padding, one a sequence, or empty: none
   // What memory holds of K and V, 0: `type`. Scales of 8 bits: for whom there are numbers of their own.
   std::int32_t cache_dtype = WAVEJIT_DTYPE_NONE;
-  bool byte_queries = false;  // no command has inputs for them yet
+  bool byte_queries = false;  // Q, K and V all in 8 bits; `type` is O's then
   Extent cache_scales = Extent::none;
   // Q and K in int8; their scales by token and head, or by head alone; scores rounded to fp16, without scales.
   bool integers = false;
@@ -75,7 +75,7 @@ struct Experiment {
   bool has_bytes() const { return cache_dtype != WAVEJIT_DTYPE_NONE; }
   std::size_t key_bytes() const { return has_bytes() || integers ? 1 : 2; }  // of an element
   std::size_t value_bytes() const { return has_bytes() ? 1 : 2; }
-  std::size_t query_bytes() const { return integers ? 1 : 2; }
+  std::size_t query_bytes() const { return byte_queries || integers ? 1 : 2; }
   std::int64_t scale_batches() const {
     return cache_scales == Extent::batch || cache_scales == Extent::batch_and_head ? batch : 1;
   }

@@ -136,8 +136,9 @@ void Inputs::fill(Operand operand, std::int64_t row, std::int64_t position, std:
   }
 }
 
-void Inputs::keep_in_bytes(tools::ByteType type, RowScale scale) {
+void Inputs::keep_in_bytes(tools::ByteType type, RowScale scale, bool queries) {
   scale_ = std::move(scale);
+  queries_in_bytes_ = queries;
   values_.clear();
   for (int byte = 0; byte < 0x100; ++byte) values_.push_back(tools::decode(type, static_cast<std::uint8_t>(byte)));
   nearest_.clear();
@@ -185,7 +186,8 @@ void Inputs::fill(Operand operand, std::int64_t row, std::int64_t position, std:
       elements[column] = integer(decoded_[stored[column]], scale) * scale;
     return;
   }
-  if (!values_.empty() && (operand == Operand::k || operand == Operand::v)) {
+  const bool in_bytes = operand == Operand::k || operand == Operand::v || (operand == Operand::q && queries_in_bytes_);
+  if (!values_.empty() && in_bytes) {
     const float scale = scale_(operand, row);
     for (std::size_t column = 0; column < elements.size(); ++column)
       elements[column] = values_[nearest_[stored[column]]] * scale;

@@ -19,7 +19,7 @@ float output_element(const Experiment& problem, const WrittenRow& row, std::size
 }
 
 Judgement judge(const Experiment& problem, const Reference& reference, const Rows& rows, const WrittenRows& written) {
-  Judge judge(storage_format(problem.type), problem.output_fp32 ? fp32_format : storage_format(problem.type));
+  Judge judge(weight_format(problem), problem.output_fp32 ? fp32_format : storage_format(problem.type));
   std::vector<float> output;
   for (const auto& [head, numbers] : rows) {
     const auto& of_head = written.at(head);
@@ -34,7 +34,8 @@ Judgement judge(const Experiment& problem, const Reference& reference, const Row
                  .spread = exact.spread,
                  .score = exact.score,
                  .lse = exact.lse,
-                 .largest = exact.largest},
+                 .largest = exact.largest,
+                 .mass = exact.mass},
                 {.output = output, .lse = problem.lse ? std::optional(got.lse) : std::nullopt});
     }
   }

@@ -31,6 +31,9 @@ struct HeadRows {
   std::span<const float> v;            // [keys][head dim of v]
   // What is added to the score of (row number, key); empty: nothing.
   std::function<double(std::int64_t row, std::int64_t key)> bias;
+  // What is off by as much as a weight of this share of the row's largest, if it is smaller: so do magnitude, spread
+  // and mass count it. 0: all weights as they are.
+  double least_weight = 0;
 };
 
 // As the judge wants them (tools/judge.h).
@@ -39,6 +42,7 @@ struct ExactRows {
   std::vector<double> magnitude;  // Σ p·|v| / Σ p, as output
   std::vector<double> spread;     // [rows]; Σ p²·|v|² / (Σ p)²
   std::vector<double> score;      // [rows]; Σ p·|score| / Σ p
+  std::vector<double> mass;       // [rows]; Σ p / Σ p where a least weight is said, else 0
   std::vector<double> lse;        // [rows]
   std::vector<double> largest;    // [rows]; finite |score · log2 e|, 0 where scores are modified
 };

@@ -11,6 +11,20 @@
 
 namespace wavejit::attention::program {
 
+StorageFormat weight_format(const Experiment& problem) {
+  return problem.byte_queries ? tools::e4m3_weights : storage_format(problem.type);
+}
+
+namespace {
+
+// Where the sum of weights is that of rounded ones, small ones count: there are many.
+double least_weight(const Experiment& problem) {
+  const StorageFormat format = weight_format(problem);
+  return format.summed ? std::ldexp(1.0, format.smallest_exponent) : 0;
+}
+
+}  // namespace
+
 Reference::Reference(const Experiment& problem, const Inputs& inputs)
     : problem_(problem),
       inputs_(inputs),
@@ -58,7 +72,8 @@ ExactRows Reference::attend(std::int64_t sequence, std::int64_t head, const std:
                   .q = q,
                   .k = k,
                   .v = v,
-                  .bias = {}};
+                  .bias = {},
+                  .least_weight = least_weight(problem_)};
   const BiasPlacement bias = bias_of(problem_);
   if (bias.rows > 0) {
     wanted.bias = [&, bias](std::int64_t row, std::int64_t key) {
@@ -122,6 +137,7 @@ void Reference::compute(std::int64_t sequence, std::int64_t kv_head, const Rows&
       row.score = answer.score[i];
       row.lse = answer.lse[i];
       row.largest = answer.largest[i];
+      row.mass = answer.mass[i];
     }
   };
   if (parallel) {

@@ -15,6 +15,9 @@
 
 namespace wavejit::attention::program {
 
+// What the kernels of a problem round weights to.
+StorageFormat weight_format(const Experiment& problem);
+
 // As ExactRows has them.
 struct ReferenceRow {
   std::vector<double> output;
@@ -23,6 +26,7 @@ struct ReferenceRow {
   double score = 0;
   double lse = 0;
   double largest = 0;
+  double mass = 0;
 };
 
 class Reference {

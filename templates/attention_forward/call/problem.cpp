@@ -114,8 +114,9 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const bool narrow_queries = a.q.dtype == WAVEJIT_E4M3;
   const std::int32_t dtype = integers ? a.v.dtype : a.q.dtype;
   if (dtype != WAVEJIT_FP16 && dtype != WAVEJIT_BF16 && !narrow_queries) {
-    return refuse(bad(dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT,
-                      integers ? "v.dtype" : "q.dtype", dtype_text(dtype),
+    const bool known = dtype == WAVEJIT_FP32 || dtype == WAVEJIT_E4M3_FNUZ;
+    return refuse(bad(known ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, integers ? "v.dtype" : "q.dtype",
+                      dtype_text(dtype),
                       integers ? "1 (fp16), 2 (bf16) beside q of 8 (int8)"
                                : "1 (fp16), 2 (bf16), 4 (e4m3) beside k and v of e4m3, 8 (int8) beside k of int8"));
   }
@@ -226,7 +227,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   problem.bottom_right = (a.mask & WAVEJIT_MASK_PREFIX) == 0;
   problem.causal_prefix = static_cast<std::int32_t>(a.causal_prefix);
   wavejit_tensor wide_q = a.q;
-  wide_q.dtype = dtype;
+  wide_q.dtype = output_type;
   const ModifierCall modified = {.q = wide_q,
                                  .extents = extents,
                                  .packed_queries = a.query_starts != nullptr,

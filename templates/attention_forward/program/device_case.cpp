@@ -72,7 +72,7 @@ wavejit_tensor DeviceCase::described_bias(wavejit_dtype dtype) const {
 void DeviceCase::describe() {
   const wavejit_dtype dtype = problem_.type == HalfType::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
   call_.size = sizeof call_;
-  call_.q = described(q_, problem_.integers ? WAVEJIT_INT8 : dtype);
+  call_.q = described(q_, problem_.byte_queries ? WAVEJIT_E4M3 : problem_.integers ? WAVEJIT_INT8 : dtype);
   const auto key_type = problem_.has_bytes() ? static_cast<wavejit_dtype>(problem_.cache_dtype) : dtype;
   call_.k = described(k_, problem_.integers ? WAVEJIT_INT8 : key_type);
   call_.v = described(v_, key_type);
@@ -81,6 +81,7 @@ void DeviceCase::describe() {
     call_.k_scale = row_scales(k_, extra_.k_scale.data());
     call_.score_rounding = problem_.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
   } else {
+    if (problem_.byte_queries) call_.q_scale = scale_tensor(problem_, extra_.q_scale.data());
     call_.k_scale = scale_tensor(problem_, extra_.k_scale.data());
   }
   call_.v_scale = scale_tensor(problem_, extra_.v_scale.data());
@@ -205,7 +206,7 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
     cut_scales(call.q_scale, query, head, view.rows, group);
     cut_scales(call.k_scale, sequence.first_key, view.kv_head, sequence.keys, 1);
   }
-  for (wavejit_tensor* scale : {&call.k_scale, &call.v_scale}) {
+  for (wavejit_tensor* scale : {&call.q_scale, &call.k_scale, &call.v_scale}) {
     if (scale->data == nullptr || problem_.integers) continue;
     const std::int64_t of_batch = problem_.scale_batches() == 1 ? 0 : view.sequence * scale->strides[0];
     const std::int64_t of_head = problem_.scale_heads() == 1 ? 0 : view.kv_head * scale->strides[2];

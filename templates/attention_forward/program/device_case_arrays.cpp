@@ -277,9 +277,11 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   auto device_second_indices = on_device(engine, second_lists.indices);
   auto device_second_counts = on_device(engine, second_lists.counts);
   auto device_table = on_device(engine, page_table_of(problem).entries);
-  auto device_q_scale = on_device(engine, integer_scales_of(problem, Operand::q));
-  auto device_k_scale = on_device(
-      engine, problem.integers ? integer_scales_of(problem, Operand::k) : cache_scales_of(problem, Operand::k));
+  const auto scales_of = [&](Operand operand) {
+    return problem.integers ? integer_scales_of(problem, operand) : cache_scales_of(problem, operand);
+  };
+  auto device_q_scale = on_device(engine, scales_of(Operand::q));
+  auto device_k_scale = on_device(engine, scales_of(Operand::k));
   auto device_v_scale = on_device(engine, cache_scales_of(problem, Operand::v));
   for (const auto* made :
        {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table,

@@ -38,8 +38,12 @@ class AttentionInvariance final : public tools::Invariance {
       if (is_new) {
         const bool lists = dimension.base == Base::listed || dimension.base == Base::unlisted;
         known->second.batch = draw_batch(request.seed, request.batch,
-                                         {.sequences = request.sequences, .longest = request.longest, .lists = lists});
+                                         {.sequences = request.sequences,
+                                          .longest = request.longest,
+                                          .lists = lists,
+                                          .byte_queries = dimension.base == Base::bytes});
         if (dimension.base == Base::cached) make_cached(known->second.batch);
+        if (dimension.base == Base::bytes) make_cached_queries(known->second.batch);
       }
       if (auto asked = ask(dimension, request, known->second, engine_with, tell); !asked) return asked;
     }
@@ -57,13 +61,14 @@ class AttentionInvariance final : public tools::Invariance {
     const Batch& batch = drawn.batch;
     Draws draws(~request.seed ^ request.batch);
     std::vector<Change> changes = dimension.changes(batch, draws);
-    if (dimension.base == Base::cached) over_8_bits(batch, changes);
+    if (dimension.base == Base::cached || dimension.base == Base::bytes) over_8_bits(batch, changes);
     if (changes.empty()) return {};
     if (!drawn.before) {
       const auto engine = engine_with({});
       if (!engine) return std::unexpected(engine.error());
       Way way;
       if (dimension.base == Base::listed) way.lists.emplace();
+      way.eight_bits = dimension.base == Base::bytes;
       auto before = run_pieces(*engine, batch, all_whole(batch), way);
       if (!before) return std::unexpected(before.error());
       drawn.before = std::move(*before);

@@ -34,6 +34,7 @@ std::string Batch::descriptor(const DrawnSequence& of) const {
   text += fmt::format(" d{}", dim);
   if (causal) text += " causal";
   if (window_left) text += fmt::format(" window={},-1", *window_left);
+  if (cache.queries) text += " queries=e4m3";
   text += " lse";
   if (!alibi.empty()) text += " alibi=h";
   if (!sink.empty()) text += " sink";
@@ -48,7 +49,7 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
   Batch batch;
   batch.number = number;
   batch.type = one_in(2) ? tools::HalfType::fp16 : tools::HalfType::bf16;
-  batch.dim = one_in(3) ? 128 : 64;
+  batch.dim = one_in(3) || size.byte_queries ? 128 : 64;
   batch.kv_heads = one_in(4) ? 2 : 1;
   const std::int64_t group = 1 + draws.below(one_in(3) ? 16 : 4);
   batch.query_heads = batch.kv_heads * group;
@@ -78,6 +79,10 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
     DrawnSequence& one = batch.sequences[static_cast<std::size_t>(draws.below(size.sequences))];
     one.rows = 33 + draws.below(48);
     one.q = drawn_halves(batch.type, draws, one.rows * batch.query_heads * batch.dim);
+  }
+  if (size.byte_queries) {
+    batch.softcap = 0;
+    batch.alibi = {};
   }
   if (size.lists) draw_lists(batch, draws, size);
   return batch;

@@ -30,14 +30,16 @@ struct Batch;
 
 // Powers of two of one sequence's scales, for each kv head.
 struct CacheScales {
+  std::vector<int> q;  // of queries in 8 bits
   std::vector<int> k;
   std::vector<int> v;
 };
-// Of a batch whose K and V 8 bits hold (invariance_cache.h).
+// Of a batch whose K and V 8 bits hold, or Q, too (invariance_cache.h).
 struct DrawnCache {
+  bool queries = false;
   bool e5m2 = false;
   std::vector<CacheScales> scales;      // of each sequence, or empty
-  std::shared_ptr<const Batch> stored;  // K and V without their scales
+  std::shared_ptr<const Batch> stored;  // without scales
 };
 
 // Sequences and what they share.
@@ -66,8 +68,9 @@ struct Batch {
 
 struct BatchSize {
   std::int64_t sequences = 0;
-  std::int64_t longest = 0;  // keys of a sequence
-  bool lists = false;        // and sequences of several blocks of rows
+  std::int64_t longest = 0;   // keys of a sequence
+  bool lists = false;         // and sequences of several blocks of rows
+  bool byte_queries = false;  // what their kernels do: no modified scores
 };
 Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size);
 

@@ -36,20 +36,20 @@ void scale(const Batch& batch, std::vector<std::uint16_t>& elements, std::span<c
 
 ByteType byte_type(wavejit_dtype format) { return *tools::byte_type_of(format); }
 
-}  // namespace
-
-void make_cached(Batch& batch) {
+void make(Batch& batch) {
   Draws draws(batch.number + 30);
-  batch.cache.e5m2 = batch.number % 2 != 0;
   const bool scaled = batch.number % 3 != 0;
   for (DrawnSequence& one : batch.sequences) {
-    for (std::vector<std::uint16_t>* elements : {&one.k, &one.v})
+    std::vector<std::vector<std::uint16_t>*> tensors = {&one.k, &one.v};
+    if (batch.cache.queries) tensors.push_back(&one.q);
+    for (std::vector<std::uint16_t>* elements : tensors)
       for (std::uint16_t& element : *elements) element = rounded(batch, element);
     if (!scaled) continue;
     CacheScales& exponents = batch.cache.scales.emplace_back();
     for (std::int64_t head = 0; head < batch.kv_heads; ++head) {
       exponents.k.push_back(static_cast<int>(draws.below(5)) - 2);
       exponents.v.push_back(static_cast<int>(draws.below(5)) - 2);
+      if (batch.cache.queries) exponents.q.push_back(static_cast<int>(draws.below(5)) - 2);
     }
   }
   const auto stored = std::make_shared<Batch>(batch);
@@ -59,6 +59,18 @@ void make_cached(Batch& batch) {
     scale(batch, batch.sequences[i].v, batch.cache.scales[i].v);
   }
   batch.cache.stored = stored;
+}
+
+}  // namespace
+
+void make_cached(Batch& batch) {
+  batch.cache.e5m2 = batch.number % 2 != 0;
+  make(batch);
+}
+
+void make_cached_queries(Batch& batch) {
+  batch.cache.queries = true;
+  make(batch);
 }
 
 wavejit_dtype cache_format(const Batch& batch, const std::string& target) {
@@ -85,6 +97,7 @@ PieceScales scales_of(const Batch& batch, std::span<const RowsOf> pieces) {
   if (batch.cache.scales.empty()) return scales;
   for (const RowsOf& piece : pieces) {
     const CacheScales& of = batch.cache.scales[piece.sequence];
+    for (const int exponent : of.q) scales.q.push_back(std::ldexp(1.0F, exponent));
     for (const int exponent : of.k) scales.k.push_back(std::ldexp(1.0F, exponent));
     for (const int exponent : of.v) scales.v.push_back(std::ldexp(1.0F, exponent));
   }

@@ -16,6 +16,8 @@ namespace wavejit::attention_forward::program {
 // Rounds K and V of a batch to e4m3 or, by turns, e5m2, to values that both encodings have; two batches of three have
 // a scale for each head of each sequence.
 void make_cached(Batch& batch);
+// Rounds Q, too, all to e4m3. Of such a batch every call is over bytes, and held against one over bytes.
+void make_cached_queries(Batch& batch);
 
 // The format in the encoding of a target.
 wavejit_dtype cache_format(const Batch& batch, const std::string& target);
@@ -26,6 +28,7 @@ std::vector<std::uint8_t> cache_bytes(const Batch& batch, wavejit_dtype format,
 
 // [pieces][kv heads]; empty: none.
 struct PieceScales {
+  std::vector<float> q;
   std::vector<float> k;
   std::vector<float> v;
 };

@@ -60,12 +60,18 @@ void give_bytes(wavejit_attention_forward_arguments& call, tools::CallMemory& me
                 std::span<const RowsOf> pieces, const KeyMemory& keys, const std::string& target, bool other_scales) {
   const wavejit_dtype format = cache_format(batch, target);
   call.k.dtype = call.v.dtype = format;
+  if (batch.cache.queries) {
+    call.q.data = memory.in(cache_bytes(batch, format, packed_queries(batch, pieces).q));
+    call.q.dtype = format;
+  }
   give_keys(call, memory.in(cache_bytes(batch, format, keys.elements)), keys);
   PieceScales scales = scales_of(batch, pieces);
   if (other_scales)
     for (float& scale : scales.k) scale *= 2;
   if (scales.k.empty()) return;
   const auto count = static_cast<std::int64_t>(pieces.size());
+  if (batch.cache.queries)
+    call.q_scale = wavejit_dense_tensor(memory.in(scales.q), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
   call.k_scale = wavejit_dense_tensor(memory.in(scales.k), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
   call.v_scale = wavejit_dense_tensor(memory.in(scales.v), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
 }

@@ -30,6 +30,7 @@ enum class Base : std::uint8_t {
   listed,    // of a batch with lists of key blocks
   unlisted,  // of the same batch, without them
   cached,    // of a batch whose keys and values 8 bits hold, in 16 bits
+  bytes,     // of a batch whose queries 8 bits hold, too, in those
   count
 };
 
@@ -43,6 +44,8 @@ const std::vector<Dimension>& all_dimensions();
 // Those over caches of 8 bits: what plain calls are asked for, and of keys that lie in rows
 // (invariance_cache_changes.cpp).
 std::vector<Dimension> cache_dimensions(const std::vector<Dimension>& plain);
+// Those of queries in 8 bits, likewise.
+std::vector<Dimension> byte_query_dimensions(const std::vector<Dimension>& plain);
 // As a cached batch is asked for it.
 void over_8_bits(const Batch& batch, std::vector<Change>& changes);
 // Those of lists of key blocks (invariance_list_changes.cpp).

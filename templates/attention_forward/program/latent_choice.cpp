@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "templates/attention_forward/program/block_list_choice.h"
+
 namespace wavejit::attention_forward::program {
 namespace {
 
@@ -172,13 +174,19 @@ std::vector<Question> latent_questions() {
            .is_asked = is_latent}};
 }
 
-ChosenCall latent_call(const Answers& answers) {
+tools::Result<ChosenCall> latent_call(const Answers& answers) {
+  if (const auto mask = answers.find("mask"); mask != answers.end() && mask->second == "window")
+    return tools::failed(tools::ExitCode::usage,
+                         "--mask window: latent attention has no windows; all, causal are accepted");
+  if (has_block_lists(answers))
+    return tools::failed(tools::ExitCode::usage,
+                         "--lists blocks: latent attention has no lists of blocks; none, keys are accepted");
   const LatentCall call = latent_call_of(answers);
-  return {.variant = "mla",
-          .descriptor = descriptor_of(call),
-          .cpp = cpp_of(call),
-          .python = python_of(call),
-          .pytorch = pytorch_of(call)};
+  return ChosenCall{.variant = "mla",
+                    .descriptor = descriptor_of(call),
+                    .cpp = cpp_of(call),
+                    .python = python_of(call),
+                    .pytorch = pytorch_of(call)};
 }
 
 }  // namespace wavejit::attention_forward::program

@@ -13,6 +13,7 @@ namespace wavejit::attention_forward::program {
 bool is_latent(const tools::Answers& answers);
 // Behind the question that says so.
 std::vector<tools::Question> latent_questions();
-tools::ChosenCall latent_call(const tools::Answers& answers);
+// What it has not, windows and lists of blocks, is refused.
+tools::Result<tools::ChosenCall> latent_call(const tools::Answers& answers);
 
 }  // namespace wavejit::attention_forward::program

@@ -213,6 +213,9 @@ class AttentionVariants final : public Variants {
   std::vector<Branch> decision_tree() const override {
     return {
         {.question = "Do you have scores already, and want weights or their log-sum-exp?", .variant = "softmax"},
+        {.question =
+             "Do index queries and keys say which keys each row is to attend to, and is that list what you want?",
+         .variant = "indexer"},
         {.question = "Are values the first columns of keys, one latent for all heads (DeepSeek, Kimi, GLM)?",
          .variant = "mla"},
         {.question = "Does a list name the keys that each row sees?", .variant = "top-k"},

@@ -15,6 +15,7 @@
 
 #include "templates/attention/program/cache_formats.h"
 #include "templates/attention_forward/program/block_list_choice.h"
+#include "templates/attention_forward/program/indexer_choice.h"
 #include "templates/attention_forward/program/latent_choice.h"
 #include "templates/attention_forward/program/variants.h"
 #include "templates/attention_forward/program/vocabulary.h"
@@ -331,9 +332,9 @@ std::vector<Question> choice_questions() {
   const auto not_latent = [](const Answers& answers) { return !is_latent(answers); };
   std::vector<Question> questions = {
       {.name = "use",
-       .text = "What is computed: a prompt, or one new row of each sequence?",
+       .text = "What is computed: a prompt, one new row of each sequence, or which keys rows are to attend to?",
        .usual = "prefill",
-       .accepted = {"prefill", "decode"}},
+       .accepted = {"prefill", "decode", "indexer"}},
       {.name = "keys",
        .text = "Have keys and values tensors of their own, or are values the first columns of keys (latent attention, "
                "MLA)?",
@@ -424,18 +425,13 @@ std::vector<Question> choice_questions() {
       {.name = "lse", .text = "The log-sum-exp of each row, too?", .usual = "no", .accepted = {"no", "yes"}},
   };
   for (Question& question : latent_questions()) questions.push_back(std::move(question));
+  add_indexer_questions(questions);
   return questions;
 }
 
 Result<ChosenCall> chosen_call(const Answers& answers) {
-  if (is_latent(answers)) {
-    if (said(answers, "mask", "window"))
-      return failed(ExitCode::usage, "--mask window: latent attention has no windows; all, causal are accepted");
-    if (has_block_lists(answers))
-      return failed(ExitCode::usage,
-                    "--lists blocks: latent attention has no lists of blocks; none, keys are accepted");
-    return latent_call(answers);
-  }
+  if (is_indexer(answers)) return indexer_call(answers);
+  if (is_latent(answers)) return latent_call(answers);
   if (has_key_lists(answers) && said(answers, "mask", "window"))
     return failed(ExitCode::usage, "--mask window: lists of keys have no windows; all, causal are accepted");
   const Call call = call_of(answers);

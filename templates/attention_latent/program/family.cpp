@@ -168,7 +168,8 @@ class AttentionLatent : public Family {
   }
   std::vector<std::string> examined() const override {
     return {"attention_latent bf16 b2 q1 k1100 h16 d576/512 lse",
-            "attention_latent fp16 b1 q4 k130 h24 d576/512 causal sink layout=paged:64"};
+            "attention_latent fp16 b1 q4 k130 h24 d576/512 causal sink layout=paged:64",
+            "attention_latent bf16 b2 q1 k400 h16 d576/512 lse layout=paged:64 top_k=300:mixed"};
   }
   std::vector<std::string> examined_for_time() const override {
     return {"attention_latent bf16 b64 q1 k8192 h16 d576/512", "attention_latent bf16 b64 q1 k4096 h128 d576/512"};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "templates/attention/call/data_type.h"
 #include "templates/attention/call/device_lengths.h"
 #include "templates/attention/call/flags.h"
 #include "templates/attention/call/numbers.h"
@@ -114,7 +115,7 @@ Result<void> IndexerCall::plan(std::span<const families::KernelSpec* const> /*ke
 }
 
 void IndexerCall::add_scores(const RowArguments& rows, families::LaunchPlan& plan) {
-  constexpr std::uint64_t bytes = 2;
+  const std::uint64_t bytes = attention::element_bytes_of(call_.queries);
   const std::uint32_t round_rows = rows.end_row - rows.first_row;
   const Geometry geometry = geometry_of(problem_, sequences_, round_rows, board_);
   scores_arguments_ = {.rows = rows,

@@ -106,14 +106,16 @@ class SparseIndexer final : public families::Family {
     return explanation;
   }
 
-  std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
+  std::vector<families::Shape> every_shape(const Target& target, const Toggles& /*toggles*/) const override {
     // Whole blocks of heads, as every published indexer has them; other numbers are a line of a list.
     std::vector<families::Shape> shapes;
-    for (const auto& [type, name] : attention::operand_types)
+    for (const auto& [type, name] : key_types) {
+      if (attention::is_narrow(type) && attention::encoding_of(type) != target.fp8) continue;
       for (const auto& [blocks, heads] : head_names)
         for (const bool paged : {false, true})
           for (const bool shared : {false, true})
             shapes.push_back(IndexerShape{.type = type, .blocks = blocks, .paged = paged, .shared = shared}.shape());
+    }
     return shapes;
   }
 

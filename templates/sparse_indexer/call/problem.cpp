@@ -32,7 +32,7 @@ using refusal::up_to;
 
 using ShapeBits =
     families::BitFields<families::Bits<&IndexerShape::scores, 1>, families::Bits<&IndexerShape::selects, 1>,
-                        families::Bits<&IndexerShape::type, 2>, families::Bits<&IndexerShape::blocks, 3>,
+                        families::Bits<&IndexerShape::type, 3>, families::Bits<&IndexerShape::blocks, 3>,
                         families::Bits<&IndexerShape::cut, 1>, families::Bits<&IndexerShape::paged, 1>,
                         families::Bits<&IndexerShape::shared, 1>>;
 
@@ -74,8 +74,10 @@ Check check_numbers(const Named& named, int inner) {
 Check check_queries(const Call& call) {
   const Named queries = {"queries", &call.queries};
   const wavejit_tensor& q = call.queries;
-  if (q.dtype != WAVEJIT_FP16 && q.dtype != WAVEJIT_BF16)
-    return refused(refusal::field(queries, "dtype"), refusal::dtype_text(q.dtype), "1 (fp16), 2 (bf16)");
+  if (const auto type = attention::type_of(q.dtype);
+      !type || std::ranges::none_of(key_types, [&](const auto& known) { return known.first == *type; }))
+    return refused(refusal::field(queries, "dtype"), refusal::dtype_text(q.dtype),
+                   "1 (fp16), 2 (bf16), 4 (e4m3), 6 (e4m3_fnuz)");
   if (auto sizes = attention::check_sizes(queries, false, max_batch); !sizes) return sizes;
   if (q.sizes[2] > max_heads) return refuse(refusal::bad_size(queries, 2, up_to("1", max_heads)));
   if (q.sizes[3] != head_dim) return refuse(refusal::bad_size(queries, 3, std::to_string(head_dim)));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/language/control.h"
+#include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
 #include "codegen/language/lane_place.h"
 
@@ -20,11 +21,32 @@ Value* tiles_of(Kernel& kernel, Value* keys) {
   return ir.CreateLShr(ir.CreateAdd(keys, kernel.constant(tile_keys - 1)), tile_bits);
 }
 
+Value* widened(Kernel& kernel, const ScoresKernel& spec, Value* stored) {
+  if (!spec.widens()) return stored;
+  constexpr auto type = language::ByteFloat::e4m3;
+  constexpr auto element = targets::Element::bf16;
+  // With three blocks of heads and more some values move to registers of accumulation. One that was written by halves
+  // must not do so at once, which the backend does not know: there both halves are written by one instruction.
+  const bool by_halves = spec.blocks <= 2;
+  Values dwords;
+  for (std::uint64_t dword = 0; dword < 2; ++dword)
+    for (int half = 0; half < 2; ++half) {
+      Value* four = kernel.ir().CreateExtractElement(stored, dword);
+      if (by_halves) {
+        dwords.push_back(language::widen_bytes(kernel, four, half, type, element));
+        continue;
+      }
+      const auto [first, second] = language::floats_of_bytes(kernel, four, half, type);
+      dwords.push_back(language::pack_exact(kernel, first, second, element));
+    }
+  return language::gather_dwords(kernel, dwords);
+}
+
 ScoreRow::ScoreRow(Kernel& kernel, const ScoresKernel& spec)
     : kernel_(kernel),
       spec_(spec),
       unit_(kernel, block_heads, tile_keys,
-            spec.type == DataType::bf16 ? targets::Element::bf16 : targets::Element::fp16) {}
+            spec.type == DataType::fp16 ? targets::Element::fp16 : targets::Element::bf16) {}
 
 void ScoreRow::place(Value* batch, Value* row, Value* exists) {
   batch_ = batch;
@@ -49,12 +71,14 @@ void ScoreRow::load() {
   Value* base = moved(kernel_, argument(offsetof(ScoresArguments, queries)), batch_,
                       argument(offsetof(ScoresArguments, queries_batch_stride)));
   base = moved(kernel_, base, row_, argument(offsetof(ScoresArguments, queries_row_stride)));
-  const Buffer queries(kernel_, base, language::slice_bytes(kernel_, heads, stride, row_bytes));
-  Value* lane = ir().CreateAdd(ir().CreateMul(column_, stride), ir().CreateShl(half_, 4));
+  const Buffer queries(kernel_, base, language::slice_bytes(kernel_, heads, stride, stored_bytes(spec_, row_bytes)));
+  const int bytes = stored_bytes(spec_, load_bytes);
+  Value* lane = ir().CreateAdd(ir().CreateMul(column_, stride), ir().CreateShl(half_, stored_bits(spec_)));
   for (int block = 0; block < spec_.blocks; ++block)
     for (std::size_t step = 0; step < steps; ++step) {
-      Value* at = ir().CreateAdd(lane, kernel_.constant(static_cast<int>(step) * step_bytes));
-      queries_.push_back(queries.load(load_bytes, at, ir().CreateMul(stride, kernel_.constant(block * block_heads))));
+      Value* at = ir().CreateAdd(lane, kernel_.constant(static_cast<int>(step) * stored_bytes(spec_, step_bytes)));
+      Value* stored = queries.load(bytes, at, ir().CreateMul(stride, kernel_.constant(block * block_heads)));
+      queries_.push_back(widened(kernel_, spec_, stored));
     }
   load_weights(heads);
 }

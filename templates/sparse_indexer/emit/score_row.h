@@ -17,8 +17,10 @@
 
 namespace wavejit::sparse_indexer {
 
-inline constexpr int load_bytes = 16;                                   // of a lane
-inline constexpr int row_bytes = head_dim * 2;                          // of a head, of a key
+inline constexpr int load_bytes = 16;  // of a lane
+inline constexpr int load_bits = 4;
+static_assert(load_bytes == 1 << load_bits);
+inline constexpr int row_bytes = head_dim * 2;                          // of a head, of a key, as they are multiplied
 inline constexpr std::size_t steps = row_bytes / (2 * load_bytes);      // loads of a lane that make a key's half
 inline constexpr int step_bytes = row_bytes / static_cast<int>(steps);  // of a key
 inline constexpr int tile_bits = 5;
@@ -26,6 +28,14 @@ static_assert(tile_keys == 1 << tile_bits);
 
 // What a lane has of a key: 16 bytes of each step, those of its half.
 using KeyHalf = std::array<language::Value*, steps>;
+
+// Bytes of memory that so many bytes of a row are: half, where it has 8 bits an element.
+constexpr int stored_bytes(const ScoresKernel& spec, int bytes) { return spec.widens() ? bytes / 2 : bytes; }
+constexpr int stored_bits(const ScoresKernel& spec) {
+  return spec.widens() ? load_bits - 1 : load_bits;
+}  // of load_bytes
+// 8 elements of a row as products take them, from stored_bytes(spec, load_bytes) of memory.
+language::Value* widened(language::Kernel& kernel, const ScoresKernel& spec, language::Value* stored);
 
 // Tiles up to key `keys` − 1.
 language::Value* tiles_of(language::Kernel& kernel, language::Value* keys);

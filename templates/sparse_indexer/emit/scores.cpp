@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "codegen/language/control.h"
+#include "codegen/language/convert.h"
+#include "codegen/language/cross_lane.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/sparse_indexer/emit/emit.h"
 #include "templates/sparse_indexer/emit/key_places.h"
@@ -30,7 +32,8 @@ using language::Values;
 
 constexpr int phases = 2;
 
-// What a lane knows of one tile: half of a key, its scale, and the entry of the tile that comes into its place.
+// What a lane knows of one tile: half of a key as memory has it, its scale, and the entry of the tile that comes into
+// its place.
 struct Tile {
   KeyHalf key;
   Value* scale;
@@ -85,13 +88,36 @@ class ScoresEmission {
 
   Tile load(Value* tile, Value* entry) {
     const KeyPlaces::Place place = keys_->place_of(key_of(tile), entry);
-    Value* address = ir().CreateAdd(place.key, ir().CreateZExt(ir().CreateShl(row_.half(), 4), kernel_.i64()));
+    const int bytes = in_pairs() ? load_bytes : stored_bytes(spec_, load_bytes);
+    Value* of_half = ir().CreateShl(row_.half(), in_pairs() ? load_bits : stored_bits(spec_));
+    Value* address = ir().CreateAdd(place.key, ir().CreateZExt(of_half, kernel_.i64()));
     Tile loaded{};
-    for (std::size_t step = 0; step < steps; ++step)
-      loaded.key[step] = language::load_lanes(
-          kernel_, ir().CreateAdd(address, ir().getInt64(step * static_cast<std::uint64_t>(step_bytes))), load_bytes);
+    for (std::size_t load = 0; load < loads(); ++load) {
+      const auto at = load * 2 * static_cast<std::uint64_t>(bytes);
+      loaded.key[load] = language::load_lanes(kernel_, ir().CreateAdd(address, ir().getInt64(at)), bytes);
+    }
     loaded.scale = keys_->load_scale(place.scale);
     return loaded;
+  }
+
+  // Of 8 bits 16 bytes of a lane are two steps', of which the lane half has one whole: halves of lanes that change
+  // places make each lane's part of both. Where nothing swaps them, loads are half as long.
+  bool in_pairs() const { return spec_.widens() && kernel_.target().permlane32_swap; }
+  std::size_t loads() const { return in_pairs() ? steps / 2 : steps; }
+  KeyHalf as_multiplied(const KeyHalf& loaded) {
+    KeyHalf key{};
+    for (std::size_t load = 0; load < loads(); ++load) {
+      if (!in_pairs()) {
+        key[load] = widened(kernel_, spec_, loaded[load]);
+        continue;
+      }
+      const auto dword = [&](std::uint64_t at) { return ir().CreateExtractElement(loaded[load], at); };
+      const auto [first, third] = language::swap_halves(kernel_, dword(0), dword(2));
+      const auto [second, fourth] = language::swap_halves(kernel_, dword(1), dword(3));
+      key[2 * load] = widened(kernel_, spec_, language::gather_dwords(kernel_, std::array{first, second}));
+      key[(2 * load) + 1] = widened(kernel_, spec_, language::gather_dwords(kernel_, std::array{third, fourth}));
+    }
+    return key;
   }
 
   void walk(Value* from, Value* to) {
@@ -109,7 +135,7 @@ class ScoresEmission {
         [&](int phase, const Values& at) {
           Values next = at;
           const Tile tile = tile_in(at, phase);
-          const std::vector<Accumulator> products = row_.multiply(tile.key);
+          const std::vector<Accumulator> products = row_.multiply(as_multiplied(tile.key));
           // The next but one takes its place.
           Tile later = load(plus(at[0], phases), tile.entry);
           later.entry = entry_of(plus(at[0], 2 * phases));
@@ -121,9 +147,9 @@ class ScoresEmission {
         [&](const Values& at) { return ir().CreateICmpSLT(at[0], to); });
   }
 
-  std::size_t values_of_tile() const { return steps + (spec_.paged ? 2 : 1); }
+  std::size_t values_of_tile() const { return loads() + (spec_.paged ? 2 : 1); }
   void put(Values& state, const Tile& tile) const {
-    state.insert(state.end(), tile.key.begin(), tile.key.end());
+    state.insert(state.end(), tile.key.begin(), tile.key.begin() + static_cast<std::ptrdiff_t>(loads()));
     state.push_back(tile.scale);
     if (spec_.paged) state.push_back(tile.entry);
   }
@@ -136,9 +162,9 @@ class ScoresEmission {
   Tile tile_in(const Values& state, int phase) const {
     const std::size_t at = place_in(phase);
     Tile tile{};
-    for (std::size_t step = 0; step < steps; ++step) tile.key[step] = state[at + step];
-    tile.scale = state[at + steps];
-    tile.entry = spec_.paged ? state[at + steps + 1] : nullptr;
+    for (std::size_t load = 0; load < loads(); ++load) tile.key[load] = state[at + load];
+    tile.scale = state[at + loads()];
+    tile.entry = spec_.paged ? state[at + loads() + 1] : nullptr;
     return tile;
   }
 

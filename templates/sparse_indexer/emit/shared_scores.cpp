@@ -144,7 +144,9 @@ class SharedScores {
 
   // Which key of a tile a thread fetches first, and which of its bytes.
   Value* fetched_key() { return ir().CreateLShr(kernel_.thread(), key_lanes_bits); }
-  Value* fetched_byte() { return ir().CreateShl(ir().CreateAnd(kernel_.thread(), kernel_.constant(key_lanes - 1)), 4); }
+  Value* fetched_part(int bits) {
+    return ir().CreateShl(ir().CreateAnd(kernel_.thread(), kernel_.constant(key_lanes - 1)), bits);
+  }
 
   // Where the lane fetches. `own`: the address of the lane's own key of the tile; it goes to those who fetch that key.
   std::array<Value*, fetches> fetched_from(Value* own) {
@@ -163,16 +165,18 @@ class SharedScores {
   }
   Fetched fetch(const std::array<Value*, fetches>& addresses) {
     Fetched fetched{};
-    Value* byte = ir().CreateZExt(fetched_byte(), kernel_.i64());
+    const int bytes = stored_bytes(spec_, load_bytes);
+    Value* byte = ir().CreateZExt(fetched_part(stored_bits(spec_)), kernel_.i64());
     for (std::size_t each = 0; each < fetches; ++each)
-      fetched[each] = language::load_lanes(kernel_, ir().CreateAdd(addresses[each], byte), load_bytes);
+      fetched[each] = language::load_lanes(kernel_, ir().CreateAdd(addresses[each], byte), bytes);
     return fetched;
   }
 
+  // Bytes are widened once for all waves: from here on a tile is one of 16 bits.
   void write(int buffer, const Fetched& fetched) {
-    Value* place = ir().CreateAdd(ir().CreateMul(fetched_key(), kernel_.constant(key_pitch)), fetched_byte());
+    Value* place = ir().CreateAdd(ir().CreateMul(fetched_key(), kernel_.constant(key_pitch)), fetched_part(load_bits));
     for (std::size_t each = 0; each < fetches; ++each)
-      lds_.write(buffer, fetched[each], place,
+      lds_.write(buffer, widened(kernel_, spec_, fetched[each]), place,
                  (buffer * tile_bytes) + (static_cast<int>(each) * fetched_keys * key_pitch));
   }
 

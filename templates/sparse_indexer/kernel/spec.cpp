@@ -6,6 +6,7 @@
 #include <span>
 
 #include "targets/targets.h"
+#include "templates/attention/kernel/cache_encoding.h"
 
 namespace wavejit::sparse_indexer {
 
@@ -36,8 +37,15 @@ std::expected<SelectKernel, std::string> parse_select(std::string_view text) {
 
 std::optional<std::string> refusal_of(const ScoresKernel& spec) {
   if (auto refusal = refusal_of_target(spec.target)) return refusal;
-  const auto element = spec.type == DataType::bf16 ? targets::Element::bf16 : targets::Element::fp16;
-  const auto& matrix = targets::find_target(spec.target)->matrix;
+  const targets::Target& target = *targets::find_target(spec.target);
+  if (spec.widens() && attention::encoding_of(spec.type) != target.fp8)
+    return std::string(attention::to_text(spec.type)) + ": " + attention::reads_other_encoding(spec.type, target) +
+           "; accepted: bf16, fp16" +
+           (target.fp8 == targets::Fp8::none   ? ""
+            : target.fp8 == targets::Fp8::fnuz ? ", e4m3_fnuz"
+                                               : ", e4m3");
+  const auto element = spec.type == DataType::fp16 ? targets::Element::fp16 : targets::Element::bf16;
+  const auto& matrix = target.matrix;
   if (std::ranges::none_of(matrix, [&](const targets::MatrixInstruction& row) {
         return row.m == block_heads && row.n == tile_keys && row.element == element;
       }))

@@ -3,6 +3,7 @@
 //
 //   sparse_scores bf16 heads=64 paged target=gfx950 lowering=llvm
 //   sparse_scores bf16 heads=64 paged shared target=gfx950 lowering=llvm
+//   sparse_scores e4m3 heads=64 paged target=gfx950 lowering=llvm
 //   sparse_select target=gfx950 lowering=llvm
 //
 // Rows, keys, k, masks, page sizes and addresses are arguments of a launch. No LLVM in this header.
@@ -42,6 +43,10 @@ inline constexpr int max_heads = block_heads * max_blocks;
 // Keys of a tile, which a wave takes at a time.
 inline constexpr int tile_keys = 32;
 
+// What queries and keys are, both alike. Those of 8 bits are widened to bf16, exactly, and then multiplied.
+inline constexpr families::Names<DataType, 4> key_types = {
+    {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::e4m3, "e4m3"}, {DataType::e4m3_fnuz, "e4m3_fnuz"}}};
+
 // By blocks of heads: how many heads a kernel has room for.
 inline constexpr families::Names<int, max_blocks> head_names = {{{1, "32"}, {2, "64"}, {3, "96"}, {4, "128"}}};
 
@@ -57,11 +62,17 @@ struct ScoresKernel {
   std::string target;
   Lowering lowering = Lowering::llvm;
 
+  bool widens() const { return attention::is_narrow(type); }
   bool operator==(const ScoresKernel&) const = default;
 };
 
 inline constexpr auto scores_words = std::tuple{
-    attention::operand_type_word<&ScoresKernel::type, ScoresKernel>(),
+    families::named<&ScoresKernel::type, key_types, ScoresKernel, 3>(
+        {.accepted = "bf16, fp16, e4m3, e4m3_fnuz",
+         .missing = "data type (bf16, fp16, e4m3 or e4m3_fnuz)",
+         .supported = "dtypes",
+         .name_of = [](const families::SpecWord<ScoresKernel>&,
+                       const ScoresKernel& spec) { return std::string(attention::to_text(spec.type)); }}),
     families::named<&ScoresKernel::blocks, head_names, ScoresKernel>(
         {.accepted = "heads=",
          .missing = "heads=<32|64|96|128>",

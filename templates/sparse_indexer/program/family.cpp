@@ -13,11 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention/program/cache_formats.h"
 #include "templates/attention/program/score_rules.h"
 #include "templates/sparse_indexer/program/invariance.h"
 #include "templates/sparse_indexer/program/reference.h"
 #include "templates/sparse_indexer/program/tuning.h"
 #include "tools/array_problem.h"
+#include "tools/byte_float.h"
 
 namespace wavejit::sparse_indexer::program {
 namespace {
@@ -77,6 +79,22 @@ void take(void* to, const wavejit_problem* told) {
 
 HalfType half_of(std::int32_t type) { return type == WAVEJIT_FP16 ? HalfType::fp16 : HalfType::bf16; }
 
+// Queries and keys as memory has them.
+std::vector<std::byte> stored(const Said& said, const std::vector<float>& values) {
+  const auto elements = [&](const auto& encoded) {
+    std::vector<decltype(encoded(0.0F))> all;
+    all.reserve(values.size());
+    for (const float value : values) all.push_back(encoded(value));
+    return bytes_of(all);
+  };
+  if (const auto type = byte_type_of(said.type)) return elements([&](float value) { return encode(*type, value); });
+  return elements([&](float value) { return encode(half_of(said.type), static_cast<double>(value)); });
+}
+float rounded(const Said& said, float value) {
+  if (const auto type = byte_type_of(said.type)) return decode(*type, encode(*type, value));
+  return decode(half_of(said.type), encode(half_of(said.type), static_cast<double>(value)));
+}
+
 // All numbers of a problem, as the device has them.
 struct Numbers {
   std::vector<float> queries;  // [batch][rows][heads][dims]
@@ -101,8 +119,7 @@ Numbers numbers_of(const Said& said) {
   numbers.queries = drawn(1, said.batch * said.rows * said.heads * dims, exact ? 2 : 0, exact ? 2 : 1);
   numbers.keys = drawn(2, said.batch * said.keys * dims, exact ? 2 : 0, exact ? 2 : 1);
   for (auto* values : {&numbers.queries, &numbers.keys})
-    for (float& value : *values)
-      value = decode(half_of(said.type), encode(half_of(said.type), static_cast<double>(value)));
+    for (float& value : *values) value = rounded(said, value);
   numbers.weights = drawn(3, said.batch * said.rows * said.heads, exact ? 4 : 0, 1);
   if (!said.key_scales) return numbers;
   numbers.scales = drawn(4, said.batch * said.keys, 0, 1);
@@ -159,12 +176,6 @@ std::vector<double> exact_list(const Said& said, const Numbers& numbers, std::in
 enum Input : std::uint8_t { queries, keys, weights, scales, scores, lengths, table, inputs };
 
 std::vector<std::vector<std::byte>> arrays_of(const Said& said, const Numbers& numbers) {
-  const auto halves = [&](const std::vector<float>& values) {
-    std::vector<std::uint16_t> stored;
-    stored.reserve(values.size());
-    for (const float value : values) stored.push_back(encode(half_of(said.type), static_cast<double>(value)));
-    return stored;
-  };
   const std::size_t slots =
       static_cast<std::size_t>(said.batch * (said.page == 0 ? said.keys : said.columns() * said.page));
   std::vector<float> key_slots(said.given() ? 1 : slots * static_cast<std::size_t>(dims));
@@ -189,8 +200,8 @@ std::vector<std::vector<std::byte>> arrays_of(const Said& said, const Numbers& n
     return values;
   };
   std::vector<std::vector<std::byte>> arrays(inputs);
-  arrays[queries] = bytes_of(halves(at_least_one(numbers.queries)));
-  arrays[keys] = bytes_of(halves(key_slots));
+  arrays[queries] = stored(said, at_least_one(numbers.queries));
+  arrays[keys] = stored(said, key_slots);
   arrays[weights] = bytes_of(at_least_one(numbers.weights));
   arrays[scales] = bytes_of(scale_slots);
   arrays[scores] = bytes_of(at_least_one(numbers.scores));
@@ -235,7 +246,8 @@ class SparseIndexer : public Family {
  public:
   std::string_view name() const override { return "sparse_indexer"; }
   std::string_view grammar() const override {
-    return "sparse_indexer <bf16|fp16|fp32> b<batch> q<rows> k<keys> [h<index heads>] [page=<keys>] [key_scales] "
+    return "sparse_indexer <bf16|fp16|e4m3|e4m3_fnuz|fp32> b<batch> q<rows> k<keys> [h<index heads>] [page=<keys>] "
+           "[key_scales] "
            "[top=<keys>] [scores] [causal[=<prefix>]] [window=<left>,<right>] [k_lengths=<n,…>] [seed=<n>]";
   }
   std::string_view example() const override { return "sparse_indexer bf16 b4 q1 k2000 h64 page=64 top=512"; }
@@ -253,9 +265,22 @@ class SparseIndexer : public Family {
     return {"sparse_indexer bf16 b1 q1 k200 h64 page=16 top=32",
             "sparse_indexer fp16 b1 q2 k100 h40 key_scales causal"};
   }
+  std::vector<std::string> examined_for_time() const override {
+    return {"sparse_indexer bf16 b48 q1 k8192 h64 page=64 top=2048"};
+  }
 
   const Invariance* invariance() const override { return &indexer_invariance(); }
   const Tuning* tuning() const override { return &indexer_tuning(); }
+  // Queries have the type of the keys. Given scores have none.
+  std::string with_8_bit_cache(const std::string& descriptor, std::string_view target) const override {
+    const std::string format = attention::program::e4m3_of(target);
+    for (const std::string_view wide : {"bf16", "fp16"}) {
+      const std::string begin = "sparse_indexer " + std::string(wide) + " ";
+      if (!format.empty() && descriptor.starts_with(begin))
+        return "sparse_indexer " + format + " " + descriptor.substr(begin.size());
+    }
+    return descriptor;
+  }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
     auto said = std::make_shared<Said>();
