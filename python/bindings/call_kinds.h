@@ -53,9 +53,11 @@ struct Kind<wavejit_attention_forward_arguments> {
       TensorField<A>{"alibi", &A::alibi},
       TensorField<A>{"k_scale", &A::k_scale},
       TensorField<A>{"v_scale", &A::v_scale},
+      TensorField<A>{"q_scale", &A::q_scale},
   };
   static constexpr std::array numbers{
       NumberField<A>{"scale", &A::scale},
+      NumberField<A>{"score_rounding", &A::score_rounding},
       NumberField<A>{"mask", &A::mask},
       NumberField<A>{"window_left", &A::window_left},
       NumberField<A>{"window_right", &A::window_right},

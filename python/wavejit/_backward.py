@@ -93,7 +93,7 @@ class AttentionBackwardCall(SequencesCall):
             self._slopes(alibi)
         self.d_bias = None
         if bias is not None:
-            array = self._bias(inputs["q"], bias, element)
+            array = self._bias(inputs["q"]._dtype, bias, element)
             if d_bias is not False:
                 # Rows begin at multiples of 8 elements.
                 padded = (*array.shape[:-1], (array.shape[-1] + 7) // 8 * 8)

@@ -25,6 +25,8 @@ CAUSAL, WINDOW, PREFIX = 1, 2, 4
 # enum wavejit_call_flags
 CHECK_LENGTHS, SCALE_IS_ZERO = 1, 4
 COMPILE = {"wait": 0, "never": 8, "behind": 8 | 16}
+# enum wavejit_score_rounding
+SCORE_ROUNDINGS = ("fp32", "fp16")
 UNSUPPORTED, NOT_READY = 2, 12
 ORIGINS = {0: None, 1: "memory", 2: "disk", 3: "compiled"}
 
@@ -263,9 +265,9 @@ class SequencesCall(Call):
             array = array[None]
         self._tensor("alibi", array, _dtypes.FP32, shape="[heads], [batch, heads] or [batch or 1, heads, 1, 1]", dimensions=(2, 4), lead=False)
 
-    def _bias(self, queries: DeviceArray, bias: Any, element: DType | None) -> DeviceArray:
+    def _bias(self, dtype: DType, bias: Any, element: DType | None) -> DeviceArray:
         return self._tensor("bias", bias, _bias_type(bias, element), shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), row_multiple=8,
-                            accepted=(queries._dtype, _dtypes.FP32))
+                            accepted=(dtype, _dtypes.FP32))
 
     def _sinks(self, sinks: Any) -> None:
         """[heads] between ones."""
@@ -329,17 +331,25 @@ class AttentionForwardCall(SequencesCall):
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_v: Any = None,
-                 second_indices: Any = None, second_counts: Any = None, k_scale: Any = None, v_scale: Any = None, workspace: DeviceArray | None = None,
+                 second_indices: Any = None, second_counts: Any = None, k_scale: Any = None, v_scale: Any = None, q_scale: Any = None,
+                 score_rounding: str = "fp32", workspace: DeviceArray | None = None,
                  check_lengths: bool = False, compile: str = "wait", dtype: Any = None, cache_dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
-        queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
-        alike = (queries._dtype,)
-        cache = _cache_type(k, element, cache_dtype, queries._dtype)
-        keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (*alike, *_dtypes.EIGHT_BITS))
+        integers = _dtypes.is_integer(q)
+        queries = self._tensor("q", q, _dtypes.INT8 if integers else element, shape=BSHD, dimensions=(4,), accepted=(*_dtypes.NARROW, _dtypes.INT8))
+        if integers:  # beside them v says the type
+            cache = _dtypes.INT8
+            keys = self._tensor("k", k, cache, shape=BSHD, dimensions=(4,))
+            values = self._tensor("v", v, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
+            alike, value_dim = (values._dtype,), values.shape[3]
+        else:
+            alike = (queries._dtype,)
+            cache = _cache_type(k, element, cache_dtype, queries._dtype)
+            keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (*alike, *_dtypes.EIGHT_BITS))
         sizes = (*queries.shape[:3], value_dim)
         if out is None or isinstance(out, str):
-            given_out = _arrays.allocate(engine, sizes, queries._dtype if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)))
+            given_out = _arrays.allocate(engine, sizes, alike[0] if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)))
         else:
             given_out = out
         # `dtype` says what 16-bit integers mean; f32 is f32.
@@ -355,9 +365,14 @@ class AttentionForwardCall(SequencesCall):
             self._lists(lists)
         list_heads = self._key_lists(queries, indices, counts, slots, keys.shape[2])
         self._second_list(queries, {"second_k": second_k, "second_v": second_v}, second_indices, second_counts, list_heads, cache, (keys._dtype,))
-        self._cache_scale("k_scale", k_scale)
+        self._cache_scale("q_scale", q_scale, integers)
+        self._cache_scale("k_scale", k_scale, integers)
         self._cache_scale("v_scale", v_scale)
-        self._modifiers(queries, bias, alibi, sinks, softcap, element)
+        if score_rounding not in SCORE_ROUNDINGS:
+            raise InvalidArgument(f"score_rounding = {score_rounding!r}; accepted: {', '.join(SCORE_ROUNDINGS)}")
+        if score_rounding != "fp32":
+            self._call.set_number("score_rounding", SCORE_ROUNDINGS.index(score_rounding))
+        self._modifiers(alike[0], bias, alibi, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
         self._mask(causal, window, causal_prefix)
         self._call.set_number("splits", splits)
@@ -525,8 +540,9 @@ class AttentionForwardCall(SequencesCall):
         self._call.set_address(field, array._address)
         return array
 
-    def _cache_scale(self, field: str, given: Any) -> None:
-        """A number, one element, [heads], [batch, heads], or what C has: [batch or 1, 1, heads or 1, 1]."""
+    def _cache_scale(self, field: str, given: Any, of_rows: bool = False) -> None:
+        """A number, one element, [heads], [batch, heads], or what C has: [batch or 1, 1, heads or 1, 1]. Of integers also rows have
+        numbers of their own, [batch or 1, rows or 1, heads or 1]."""
         if given is None:
             return
         array = _scale_array(self._engine, field, given, self._stream)
@@ -536,11 +552,14 @@ class AttentionForwardCall(SequencesCall):
             array = array[None, None, :, None]
         elif array.ndim == 2:
             array = array[:, None, :, None]
-        self._tensor(field, array, _dtypes.FP32, shape="[heads], [batch, heads] or [batch or 1, 1, heads or 1, 1]", dimensions=(4,))
+        elif array.ndim == 3 and of_rows:
+            array = array[..., None]
+        accepted = "[batch or 1, rows or 1, heads or 1]" if of_rows else "[batch or 1, 1, heads or 1, 1]"
+        self._tensor(field, array, _dtypes.FP32, shape=f"[heads], [batch, heads] or {accepted}", dimensions=(4,))
 
-    def _modifiers(self, queries: DeviceArray, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
+    def _modifiers(self, dtype: DType, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
         if bias is not None:
-            self._bias(queries, bias, element)
+            self._bias(dtype, bias, element)
         if alibi is not None:
             self._slopes(alibi)
         if sinks is not None:

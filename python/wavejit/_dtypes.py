@@ -33,11 +33,13 @@ E5M2 = DType("e5m2", 5, 12, 8, "uint8", ("float8_e5m2",))
 E4M3_FNUZ = DType("e4m3_fnuz", 6, 11, 8, "uint8", ("float8_e4m3fnuz",))
 E5M2_FNUZ = DType("e5m2_fnuz", 7, 13, 8, "uint8", ("float8_e5m2fnuz",))
 EIGHT_BITS = (E4M3, E5M2, E4M3_FNUZ, E5M2_FNUZ)
-ALL = (FP16, BF16, FP32, INT32, *EIGHT_BITS)
+# Of q and k, beside v of 16 bits.
+INT8 = DType("int8", 8, 0, 8, "int8")
+ALL = (FP16, BF16, FP32, INT32, *EIGHT_BITS, INT8)
 ELEMENTS = (FP16, BF16, FP32)
 NARROW = (FP16, BF16)  # of q, k and v
 INDEXED = (FP16, BF16, E4M3, E4M3_FNUZ)  # of the indexer's queries and keys
-UINT8, INT8 = (1, 8, 1), (0, 8, 1)  # DLPack's
+BYTES = ((1, 8, 1), (0, 8, 1))  # DLPack's integers
 _BY_NAME = {name: dtype for dtype in ALL for name in (dtype.name, *dtype.aliases)}
 _BY_CODE = {(dtype.code, dtype.bits): dtype for dtype in ALL}
 # What else DLPack has a name for (dlpack.h); nothing here takes them.
@@ -83,15 +85,24 @@ def widened(bits: Any, dtype: DType) -> Any:
 
 def eight_bits(given: Any) -> DType | None:
     """The type of 8 bits that an array says it has, numpy's with ml_dtypes, torch's, a DeviceArray's; None: another type, or none."""
+    found = _told(given)
+    return found if found in EIGHT_BITS else None
+
+
+def is_integer(given: Any) -> bool:
+    """Whether an array says that its elements are integers of 8 bits."""
+    return _told(given) is INT8
+
+
+def _told(given: Any) -> DType | None:
     told = getattr(given, "dtype", "")
     name = told if isinstance(told, str) else getattr(told, "name", None) or str(told)
-    found = _BY_NAME.get(name.removeprefix("torch."))
-    return found if found in EIGHT_BITS else None
+    return _BY_NAME.get(name.removeprefix("torch."))
 
 
 def of_dlpack(code: int, bits: int, lanes: int, field: str, accepted: Iterable[DType] = ALL) -> DType:
     found = _BY_CODE.get((code, bits)) if lanes == 1 else None
-    if (code, bits, lanes) in (UINT8, INT8):
+    if (code, bits, lanes) in BYTES:
         accepted = tuple(accepted)
         if len(accepted) == 1 and accepted[0] in EIGHT_BITS:  # the caller says what the bytes are
             return accepted[0]

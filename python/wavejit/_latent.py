@@ -71,7 +71,7 @@ class AttentionLatentCall(AttentionForwardCall):
         self._key_lists(queries, indices, counts, slots)
         self._second_list(queries, {"second_k": second_k}, second_indices, second_counts, 1, cache, (keys._dtype,))
         self._cache_scale("k_scale", k_scale)
-        self._modifiers(queries, None, None, sinks, softcap, element)
+        self._modifiers(queries._dtype, None, None, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
         self._mask(causal, None, causal_prefix)
         self._call.set_number("splits", splits)

@@ -118,6 +118,26 @@ TEST_P(InvarianceCommand, NoBitOfQueriesOf8BitsDiffers) {
   EXPECT_THAT(control.err, ::testing::ContainsRegex("queries-other: attention_forward [bf]*[fp]*16 b1 q.* queries="));
 }
 
+// 600 pairs of Q and K in int8 on each target. ./dev soak has 20,000.
+TEST_P(InvarianceCommand, NoBitOfIntegersDiffers) {
+  std::vector<std::string> words = {"--family", "attention_forward", "--pairs", "400",
+                                    "--sequences", "25", "--seed", "2", "--csv", scratch_ / "pairs.csv"};
+  const std::vector<std::string> dimensions = {"alone",  "permuted", "padded",     "left",  "rechunked",
+                                               "tokens", "splits",   "query-tile", "hidden"};
+  for (const std::string& dimension : dimensions) words.insert(words.end(), {"--dimension", "integer-" + dimension});
+  const auto outcome = invariance(words);
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(" pairs no bit differs"));
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  for (const char* change : {"alone (int8)", "alone (int8, scales of keys)", "a token at a time", "splits=",
+                             "generic tile_queries=", " rows of NaN between sequences"})
+    EXPECT_TRUE(csv.contains(change)) << change;
+  const auto control = invariance({"--family", "attention_forward", "--dimension", "integer-other", "--pairs", "20",
+                                   "--sequences", "20", "--longest", "200"});
+  ASSERT_EQ(control.code, 1) << control.out << control.err;
+  EXPECT_THAT(control.err, HasSubstr("integer-other: attention_forward "));
+}
+
 // 5,064 pairs of gradients on each target. What takes a call a pair, or several, is asked of 78 sequences, the rest of
 // 740 more that have one tile; rows in pieces of runs take seconds a pair, and one target has one.
 TEST_P(InvarianceCommand, NoBitOfAGradientDiffers) {

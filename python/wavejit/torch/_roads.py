@@ -20,7 +20,7 @@ from . import _seen
 
 Words = Mapping[str, Any]
 # In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
-TENSORS = ("bias", "sinks", "alibi", "k_scale", "v_scale")
+TENSORS = ("bias", "sinks", "alibi", "k_scale", "v_scale", "q_scale")
 NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts", "first_keys")
 NO_TENSORS = (0,) * len(TENSORS)
 OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
@@ -29,7 +29,9 @@ SHAPES = 4096
 ALIGNED = 16  # bytes
 ELEMENTS = (torch.float16, torch.bfloat16)
 EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)  # of k and v
-DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, **dict.fromkeys(NUMBERS, torch.int32)}
+INTEGERS = torch.int8  # of q and k, beside v of 16 bits
+DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, "q_scale": torch.float32,
+          **dict.fromkeys(NUMBERS, torch.int32)}
 LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
 READ_AS_THEY_LIE = (True, True, True)
 AS_THEY_ARE: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (lambda tensor: tensor,) * 5  # outputs, for callers of the operators
@@ -85,11 +87,16 @@ def _sizes(q: torch.Tensor, v: torch.Tensor) -> tuple[tuple[int, ...], tuple[int
 
 def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Words) -> None:
     """In torch's names: what the engine says, it says in its own."""
-    if q.dtype not in ELEMENTS:
-        raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, ELEMENTS))}")
-    if k.dtype is not q.dtype and k.dtype not in EIGHT_BITS:
+    if q.dtype is INTEGERS:
+        if k.dtype is not INTEGERS:
+            raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {INTEGERS}, q's")
+        if v.dtype not in ELEMENTS:
+            raise InvalidArgument(f"v: dtype {v.dtype}; accepted: {', '.join(map(str, ELEMENTS))} beside q of {INTEGERS}")
+    elif q.dtype not in ELEMENTS:
+        raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, (*ELEMENTS, INTEGERS)))}")
+    elif k.dtype is not q.dtype and k.dtype not in EIGHT_BITS:
         raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {q.dtype}, q's, {', '.join(map(str, EIGHT_BITS))}")
-    if v.dtype is not k.dtype:
+    elif v.dtype is not k.dtype:
         raise InvalidArgument(f"v: dtype {v.dtype}; accepted: {k.dtype}, k's")
     for field, dtype in DTYPES.items():
         tensor = words.get(field)
@@ -97,7 +104,12 @@ def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Word
             raise InvalidArgument(f"{field}: dtype {tensor.dtype}; accepted: {dtype}")
     bias = words.get("bias")
     if bias is not None and bias.dtype is not torch.bool and not bias.dtype.is_floating_point:
-        raise InvalidArgument(f"bias: dtype {bias.dtype}; accepted: {q.dtype}, other floating-point types that are rounded to it, torch.bool")
+        raise InvalidArgument(f"bias: dtype {bias.dtype}; accepted: {out_type(q, v)}, other floating-point types that are rounded to it, torch.bool")
+
+
+def out_type(q: torch.Tensor, v: torch.Tensor) -> torch.dtype:
+    """Of out, and of a bias: q's, or v's where q has integers."""
+    return v.dtype if q.dtype is INTEGERS else q.dtype
 
 
 def bias_type(mask: torch.Tensor, dtype: torch.dtype) -> torch.dtype:
@@ -119,7 +131,7 @@ def bias_of(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words, caller: _seen.Caller | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     sizes, lse_sizes = _sizes(q, v)
-    out = torch.empty(sizes, dtype=q.dtype)
+    out = torch.empty(sizes, dtype=out_type(q, v))
     lse = torch.empty(lse_sizes if with_lse else 0, dtype=torch.float32)
     if 0 in q.shape:
         return out, lse
@@ -128,8 +140,8 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where q is")
     _check_dtypes(q, k, v, words)
     given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
-    if "bias" in given and given["bias"].dtype is not bias_type(given["bias"], q.dtype):
-        given["bias"] = bias_of(given["bias"], q.dtype)
+    if "bias" in given and given["bias"].dtype is not bias_type(given["bias"], out.dtype):
+        given["bias"] = bias_of(given["bias"], out.dtype)
     if k.dtype in EIGHT_BITS:  # as bits, which every DLPack has
         given["cache_dtype"] = _dtypes.named(k.dtype)
         k, v = k.view(torch.uint8), v.view(torch.uint8)
@@ -156,7 +168,7 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
     for name, value in words.items():  # torch gives those that are not their defaults
         key.append(name)
         if name in OF_TENSORS and value is not None:
-            value = others[name] = value if name != "bias" else _readable(value, bias_type(value, q.dtype))
+            value = others[name] = value if name != "bias" else _readable(value, bias_type(value, out_type(q, v)))
             key += (value.shape, value.stride(), value.dtype, value.get_device())
         else:
             key.append(value)
@@ -178,7 +190,7 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
 def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, others: dict[str, torch.Tensor]) -> tuple[torch.Tensor, Any]:
     device = q.device
     # empty_like is the quicker one.
-    out = torch.empty_like(q) if plan.out == q.shape and q.is_contiguous() else torch.empty(plan.out, dtype=q.dtype, device=device)
+    out = torch.empty_like(q) if plan.out == q.shape and q.is_contiguous() and q.dtype is not INTEGERS else torch.empty(plan.out, dtype=out_type(q, v), device=device)
     lse = torch.empty(plan.lse, dtype=torch.float32, device=device) if with_lse else None
     if 0 in plan.out:
         return out, lse
@@ -252,7 +264,7 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: t
         inputs = [_array(engine, field, tensor if well and tensor.data_ptr() % ALIGNED == 0 else _copy(tensor)) for field, tensor, well in zip("qkv", (q, k, v), dense)]
         given: dict[str, Any] = {name: _array(engine, name, value) if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
         # Outputs that are not written: those of a launch are its own.
-        out = _array(engine, "out", torch.empty(sizes, dtype=q.dtype, device=q.device))
+        out = _array(engine, "out", torch.empty(sizes, dtype=out_type(q, v), device=q.device))
         lse = _array(engine, "lse", torch.empty(lse_sizes, dtype=torch.float32, device=q.device)) if with_lse else False
         # Only the checked fields are kept of it: no memory.
         call = _calls.AttentionForwardCall(engine, inputs[0], inputs[1], inputs[2], out, lse=lse, **given)

@@ -62,6 +62,7 @@ class AttentionInvariance final : public tools::Invariance {
     Draws draws(~request.seed ^ request.batch);
     std::vector<Change> changes = dimension.changes(batch, draws);
     if (dimension.base == Base::cached || dimension.base == Base::bytes) over_8_bits(batch, changes);
+    if (dimension.base == Base::integers) over_integers(batch, changes);
     if (changes.empty()) return {};
     if (!drawn.before) {
       const auto engine = engine_with({});
@@ -69,6 +70,7 @@ class AttentionInvariance final : public tools::Invariance {
       Way way;
       if (dimension.base == Base::listed) way.lists.emplace();
       way.eight_bits = dimension.base == Base::bytes;
+      way.integers = dimension.base == Base::integers;
       auto before = run_pieces(*engine, batch, all_whole(batch), way);
       if (!before) return std::unexpected(before.error());
       drawn.before = std::move(*before);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "templates/attention_forward/program/invariance_cache.h"
+#include "templates/attention_forward/program/invariance_integers.h"
 #include "tools/invariance/call_memory.h"
 #include "wavejit/wavejit.h"
 
@@ -76,6 +77,27 @@ void give_bytes(wavejit_attention_forward_arguments& call, tools::CallMemory& me
   call.v_scale = wavejit_dense_tensor(memory.in(scales.v), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
 }
 
+void give_integers(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
+                   std::span<const std::uint16_t> queries, const KeyMemory& keys, bool other_scales) {
+  const std::vector<std::int8_t> of_q = integers_of(batch, queries);
+  const std::vector<std::int8_t> of_k = integers_of(batch, keys.elements);
+  call.q.dtype = call.k.dtype = WAVEJIT_INT8;
+  call.q.data = memory.in(of_q);
+  call.k.data = memory.in(of_k) + keys.first_k;
+  std::vector<float> q_scales = row_scales(call.q, of_q);
+  if (other_scales)
+    for (float& scale : q_scales) scale *= 2;
+  const auto& q = call.q.sizes;
+  const auto& k = call.k.sizes;
+  call.q_scale = wavejit_dense_tensor(memory.in(q_scales), WAVEJIT_FP32, q[0], q[1], q[2], 1);
+  if (has_key_scales(batch)) {
+    const std::vector<float> scales = row_scales(call.k, std::span(of_k).subspan(keys.first_k));
+    call.k_scale = wavejit_dense_tensor(memory.in(scales), WAVEJIT_FP32, k[0], k[1], k[2], 1);
+  } else {
+    call.k_scale = wavejit_dense_tensor(memory.in(head_scales(k[2])), WAVEJIT_FP32, 1, 1, k[2], 1);
+  }
+}
+
 }  // namespace
 
 Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
@@ -100,6 +122,7 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
     give_bytes(call, memory, batch, pieces, keys, wavejit_engine_target(engine), way.other_scales);
   else
     give_keys(call, memory.in(keys.elements), keys);
+  if (way.integers) give_integers(call, memory, batch, queries.q, keys, way.other_scales);
   if (!memory.good()) return std::unexpected(memory.good().error());
   call.lse = {.data = device_lse,
               .dtype = WAVEJIT_FP32,

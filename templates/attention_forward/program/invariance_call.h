@@ -19,6 +19,7 @@ struct Way {
   KeyPlaces keys = {};
   bool other_scales = false;  // of 8 bits: K's are twice what they are
   bool eight_bits = false;    // of a batch whose keys and values 8 bits hold: bytes and scales in place of 16 bits
+  bool integers = false;      // Q and K in int8, V as it is
   std::optional<ListForm> lists = std::nullopt;  // of a batch that has lists; none: no lists
 };
 

@@ -279,9 +279,11 @@ const std::vector<Dimension>& all_dimensions() {
     std::vector<Dimension> all = of_plain_calls();
     std::vector<Dimension> cached = cache_dimensions(all);
     std::vector<Dimension> of_bytes = byte_query_dimensions(all);
+    std::vector<Dimension> of_integers = integer_dimensions(all);
     std::ranges::move(list_dimensions(), std::back_inserter(all));
     std::ranges::move(cached, std::back_inserter(all));
     std::ranges::move(of_bytes, std::back_inserter(all));
+    std::ranges::move(of_integers, std::back_inserter(all));
     return all;
   }();
   return dimensions;

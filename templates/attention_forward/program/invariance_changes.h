@@ -31,6 +31,7 @@ enum class Base : std::uint8_t {
   unlisted,  // of the same batch, without them
   cached,    // of a batch whose keys and values 8 bits hold, in 16 bits
   bytes,     // of a batch whose queries 8 bits hold, too, in those
+  integers,  // of a plain batch, with Q and K in int8
   count
 };
 
@@ -46,6 +47,9 @@ const std::vector<Dimension>& all_dimensions();
 std::vector<Dimension> cache_dimensions(const std::vector<Dimension>& plain);
 // Those of queries in 8 bits, likewise.
 std::vector<Dimension> byte_query_dimensions(const std::vector<Dimension>& plain);
+// Those of Q and K in int8 (invariance_integer_changes.cpp), and as a batch is asked for them.
+std::vector<Dimension> integer_dimensions(const std::vector<Dimension>& plain);
+void over_integers(const Batch& batch, std::vector<Change>& changes);
 // As a cached batch is asked for it.
 void over_8_bits(const Batch& batch, std::vector<Change>& changes);
 // Those of lists of key blocks (invariance_list_changes.cpp).
