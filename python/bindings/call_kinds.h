@@ -53,6 +53,7 @@ struct Kind<wavejit_attention_forward_arguments> {
       TensorField<A>{"alibi", &A::alibi},
       TensorField<A>{"k_scale", &A::k_scale},
       TensorField<A>{"v_scale", &A::v_scale},
+      TensorField<A>{"q_scale", &A::q_scale},
   };
   static constexpr std::array numbers{
       NumberField<A>{"scale", &A::scale},

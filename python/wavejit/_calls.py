@@ -329,17 +329,22 @@ class AttentionForwardCall(SequencesCall):
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_v: Any = None,
-                 second_indices: Any = None, second_counts: Any = None, k_scale: Any = None, v_scale: Any = None, workspace: DeviceArray | None = None,
+                 second_indices: Any = None, second_counts: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, workspace: DeviceArray | None = None,
                  check_lengths: bool = False, compile: str = "wait", dtype: Any = None, cache_dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
-        element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
-        queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
-        alike = (queries._dtype,)
-        cache = _cache_type(k, element, cache_dtype, queries._dtype)
-        keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (*alike, *_dtypes.EIGHT_BITS))
+        element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.QUERIES)
+        told = _dtypes.eight_bits(q)
+        queries = self._tensor("q", q, told if told in _dtypes.QUERIES else element, shape=BSHD, dimensions=(4,), accepted=_dtypes.QUERIES)
+        in_bytes = queries._dtype is _dtypes.E4M3
+        # Of O: q's, or of 16 bits beside queries of 8.
+        alike = _dtypes.NARROW if in_bytes else (queries._dtype,)
+        cache = _cache_type(k, queries._dtype if in_bytes else element, cache_dtype, queries._dtype)
+        keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (queries._dtype, *_dtypes.EIGHT_BITS))
+        element = None if in_bytes else element
         sizes = (*queries.shape[:3], value_dim)
         if out is None or isinstance(out, str):
-            given_out = _arrays.allocate(engine, sizes, queries._dtype if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)))
+            usual = _dtypes.BF16 if in_bytes else queries._dtype
+            given_out = _arrays.allocate(engine, sizes, usual if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)))
         else:
             given_out = out
         # `dtype` says what 16-bit integers mean; f32 is f32.
@@ -355,6 +360,7 @@ class AttentionForwardCall(SequencesCall):
             self._lists(lists)
         list_heads = self._key_lists(queries, indices, counts, slots, keys.shape[2])
         self._second_list(queries, {"second_k": second_k, "second_v": second_v}, second_indices, second_counts, list_heads, cache, (keys._dtype,))
+        self._cache_scale("q_scale", q_scale)
         self._cache_scale("k_scale", k_scale)
         self._cache_scale("v_scale", v_scale)
         self._modifiers(queries, bias, alibi, sinks, softcap, element)

@@ -36,6 +36,7 @@ EIGHT_BITS = (E4M3, E5M2, E4M3_FNUZ, E5M2_FNUZ)
 ALL = (FP16, BF16, FP32, INT32, *EIGHT_BITS)
 ELEMENTS = (FP16, BF16, FP32)
 NARROW = (FP16, BF16)  # of q, k and v
+QUERIES = (*NARROW, E4M3)  # of attention_forward
 INDEXED = (FP16, BF16, E4M3, E4M3_FNUZ)  # of the indexer's queries and keys
 UINT8, INT8 = (1, 8, 1), (0, 8, 1)  # DLPack's
 _BY_NAME = {name: dtype for dtype in ALL for name in (dtype.name, *dtype.aliases)}

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from . import _faces
+from . import _faces, _roads
 from ._operators import attention_forward_lse, called, called_by_operator, tensors_only
 
 # What the operators' words are called here.
-DENSE = {"scale": "softmax_scale", "k_scale": "k_descale", "v_scale": "v_descale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
+DENSE = {"scale": "softmax_scale", "q_scale": "q_descale", "k_scale": "k_descale", "v_scale": "v_descale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
 PACKED = {**DENSE, "query_starts": "cu_seqlens_q", "key_starts": "cu_seqlens_k", "key_lengths": "cu_seqlens_k", "max_query_length": "max_seqlen_q",
           "max_key_length": "max_seqlen_k"}
 DENSE_QKV = {**DENSE, "q": "qkv", "k": "qkv", "v": "qkv"}
@@ -24,12 +24,13 @@ CACHE = {**DENSE, "k": "k_cache", "v": "v_cache", "key_lengths": "cache_seqlens"
 
 def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
                     window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None, deterministic: bool = False,
-                    return_attn_probs: bool = False, q_descale: torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
+                    return_attn_probs: bool = False, q_descale: float | torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
                     v_descale: float | torch.Tensor | None = None) -> Any:
     """softmax(scale · q·kᵀ + mask) · v of sequences that are alike in length.
 
     q [B, Sq, Hq, D], k and v [B, Sk, Hkv, D] → [B, Sq, Hq, D]
         fp16 or bf16; Hq is a multiple of Hkv. k and v may be float8: e4m3fn and e5m2 on gfx950, e4m3fnuz and e5m2fnuz on gfx942.
+        On gfx950 all three may be e4m3fn; what returns is bfloat16.
     dropout_p
         0: there is none here.
     causal, window_size
@@ -42,9 +43,9 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
         Every call is.
     return_attn_probs
         (out, LSE [B, Hq, Sq] fp32, None): of dropout's probabilities there are none. A row that sees no key is 0, its LSE −∞.
-    k_descale, v_descale
-        Of k and v in float8: what their bits count, a number, or fp32 of one element, [Hkv] or [B, Hkv] on q's device, which kernels
-        read there. A number becomes a tensor in each call. q_descale is refused: q has 16 bits.
+    q_descale, k_descale, v_descale
+        Of q, k and v in float8: what their bits count, a number, or fp32 of one element, [Hkv] or [B, Hkv] on q's device, which kernels
+        read there. A number becomes a tensor in each call. Of q in 16 bits q_descale is refused.
 
     >>> import torch, wavejit.torch
     >>> engine = wavejit.torch.use("sim:gfx950")
@@ -61,7 +62,7 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
                            max_seqlen_k: int, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
                            window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
                            deterministic: bool = False, return_attn_probs: bool = False, block_table: torch.Tensor | None = None,
-                           q_descale: torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
+                           q_descale: float | torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
                            v_descale: float | torch.Tensor | None = None) -> Any:
     """Sequences one after the other: b has rows cu_seqlens_q[b] … cu_seqlens_q[b + 1] − 1 of q, and the like of k and v.
 
@@ -172,7 +173,7 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
                             cache_leftpad: torch.Tensor | None = None, block_table: torch.Tensor | None = None, softmax_scale: float | None = None,
                             causal: bool = False, window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, rotary_interleaved: bool = True,
                             alibi_slopes: torch.Tensor | None = None, num_splits: int = 0, return_softmax_lse: bool = False,
-                            q_descale: torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
+                            q_descale: float | torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
                             v_descale: float | torch.Tensor | None = None) -> Any:
     """Queries over a cache that has their keys already: decode, or the next piece of a prompt.
 
@@ -281,13 +282,13 @@ def _words(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float, 
 
 
 def _descales(q: torch.Tensor, q_descale: Any, k_descale: Any, v_descale: Any) -> dict[str, Any]:
-    """The operator's words for what k and v in float8 are multiplied by."""
+    """The operator's words for what q, k and v in float8 are multiplied by."""
     if q_descale is None and k_descale is None and v_descale is None:
         return {}
-    if q_descale is not None:
+    if q_descale is not None and q.dtype in _roads.ELEMENTS:
         raise InvalidArgument("q_descale: given; accepted: None, q has 16 bits")
     words = {}
-    for word, field, given in (("k_scale", "k_descale", k_descale), ("v_scale", "v_descale", v_descale)):
+    for word, field, given in (("q_scale", "q_descale", q_descale), ("k_scale", "k_descale", k_descale), ("v_scale", "v_descale", v_descale)):
         if given is None:
             continue
         if isinstance(given, (int, float)):

@@ -29,8 +29,8 @@ WITH_A_CONSTANT_BIAS = ", Tensor? bias=None"
 # The forward operators' words that a gradient hangs on; of the others there is none.
 WORDS = frozenset(("scale", "causal", "window_left", "window_right", "causal_prefix", "softcap", "max_query_length", "max_key_length"))
 SAVED = frozenset(("alibi", "bias", *_backward_road.NUMBERS))
-TENSORS = frozenset(("bias", "alibi", "sinks", "query_starts", "key_starts", "key_lengths", "first_keys", "block_table", "k_scale", "v_scale"))
-WITHOUT_BACKWARD = frozenset(("first_keys", "block_table", "k_scale", "v_scale"))
+TENSORS = frozenset(("bias", "alibi", "sinks", "query_starts", "key_starts", "key_lengths", "first_keys", "block_table", "k_scale", "v_scale", "q_scale"))
+WITHOUT_BACKWARD = frozenset(("first_keys", "block_table", "k_scale", "v_scale", "q_scale"))
 HEAD_DIMS = ((64, 64), (128, 128), (192, 128), (256, 256))  # of q and k, of v
 INSTEAD = "torch.no_grad(), torch.inference_mode(), or detach()"
 SLOPES = "{}: they require grad, and slopes have no gradient: they are constants of a model, and no kernel sums over their scores; accepted: detach()"

@@ -20,7 +20,7 @@ from . import _seen
 
 Words = Mapping[str, Any]
 # In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
-TENSORS = ("bias", "sinks", "alibi", "k_scale", "v_scale")
+TENSORS = ("bias", "sinks", "alibi", "k_scale", "v_scale", "q_scale")
 NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts", "first_keys")
 NO_TENSORS = (0,) * len(TENSORS)
 OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
@@ -29,7 +29,8 @@ SHAPES = 4096
 ALIGNED = 16  # bytes
 ELEMENTS = (torch.float16, torch.bfloat16)
 EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)  # of k and v
-DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, **dict.fromkeys(NUMBERS, torch.int32)}
+QUERIES = (*ELEMENTS, torch.float8_e4m3fn)  # the last beside k and v of its own
+DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, "q_scale": torch.float32, **dict.fromkeys(NUMBERS, torch.int32)}
 LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
 READ_AS_THEY_LIE = (True, True, True)
 AS_THEY_ARE: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (lambda tensor: tensor,) * 5  # outputs, for callers of the operators
@@ -83,10 +84,17 @@ def _sizes(q: torch.Tensor, v: torch.Tensor) -> tuple[tuple[int, ...], tuple[int
     return (batch, rows, heads, v.shape[3]), (batch, heads, rows)
 
 
+def out_type(q: torch.Tensor) -> torch.dtype:
+    """Of queries of 8 bits bf16, else theirs."""
+    return torch.bfloat16 if q.dtype is torch.float8_e4m3fn else q.dtype
+
+
 def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Words) -> None:
     """In torch's names: what the engine says, it says in its own."""
-    if q.dtype not in ELEMENTS:
-        raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, ELEMENTS))}")
+    if q.dtype not in QUERIES:
+        raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, QUERIES))}")
+    if q.dtype not in ELEMENTS and k.dtype is not q.dtype:
+        raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {q.dtype}, q's")
     if k.dtype is not q.dtype and k.dtype not in EIGHT_BITS:
         raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {q.dtype}, q's, {', '.join(map(str, EIGHT_BITS))}")
     if v.dtype is not k.dtype:
@@ -119,7 +127,7 @@ def bias_of(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words, caller: _seen.Caller | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     sizes, lse_sizes = _sizes(q, v)
-    out = torch.empty(sizes, dtype=q.dtype)
+    out = torch.empty(sizes, dtype=out_type(q))
     lse = torch.empty(lse_sizes if with_lse else 0, dtype=torch.float32)
     if 0 in q.shape:
         return out, lse
@@ -128,9 +136,12 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where q is")
     _check_dtypes(q, k, v, words)
     given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
-    if "bias" in given and given["bias"].dtype is not bias_type(given["bias"], q.dtype):
-        given["bias"] = bias_of(given["bias"], q.dtype)
-    if k.dtype in EIGHT_BITS:  # as bits, which every DLPack has
+    if "bias" in given and given["bias"].dtype is not bias_type(given["bias"], out.dtype):
+        given["bias"] = bias_of(given["bias"], out.dtype)
+    if q.dtype in EIGHT_BITS:  # as bits, which every DLPack has
+        given["dtype"] = _dtypes.named(q.dtype)
+        q = q.view(torch.uint8)
+    if k.dtype in EIGHT_BITS:
         given["cache_dtype"] = _dtypes.named(k.dtype)
         k, v = k.view(torch.uint8), v.view(torch.uint8)
     engine.attention_forward(q.detach(), k.detach(), v.detach(), out, lse=lse if with_lse else False, **given)
@@ -156,7 +167,7 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
     for name, value in words.items():  # torch gives those that are not their defaults
         key.append(name)
         if name in OF_TENSORS and value is not None:
-            value = others[name] = value if name != "bias" else _readable(value, bias_type(value, q.dtype))
+            value = others[name] = value if name != "bias" else _readable(value, bias_type(value, out_type(q)))
             key += (value.shape, value.stride(), value.dtype, value.get_device())
         else:
             key.append(value)
@@ -178,7 +189,8 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
 def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, others: dict[str, torch.Tensor]) -> tuple[torch.Tensor, Any]:
     device = q.device
     # empty_like is the quicker one.
-    out = torch.empty_like(q) if plan.out == q.shape and q.is_contiguous() else torch.empty(plan.out, dtype=q.dtype, device=device)
+    dtype = out_type(q)
+    out = torch.empty_like(q) if plan.out == q.shape and dtype is q.dtype and q.is_contiguous() else torch.empty(plan.out, dtype=dtype, device=device)
     lse = torch.empty(plan.lse, dtype=torch.float32, device=device) if with_lse else None
     if 0 in plan.out:
         return out, lse
@@ -252,7 +264,7 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: t
         inputs = [_array(engine, field, tensor if well and tensor.data_ptr() % ALIGNED == 0 else _copy(tensor)) for field, tensor, well in zip("qkv", (q, k, v), dense)]
         given: dict[str, Any] = {name: _array(engine, name, value) if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
         # Outputs that are not written: those of a launch are its own.
-        out = _array(engine, "out", torch.empty(sizes, dtype=q.dtype, device=q.device))
+        out = _array(engine, "out", torch.empty(sizes, dtype=out_type(q), device=q.device))
         lse = _array(engine, "lse", torch.empty(lse_sizes, dtype=torch.float32, device=q.device)) if with_lse else False
         # Only the checked fields are kept of it: no memory.
         call = _calls.AttentionForwardCall(engine, inputs[0], inputs[1], inputs[2], out, lse=lse, **given)
