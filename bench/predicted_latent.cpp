@@ -34,7 +34,7 @@ the workspace the engine's own. Arrays hold zeros.
 
 | column | what it says |
 |---|---|
-| walk, merge | cycles of the two launches. Where keys are not cut into runs there is one |
+| walk, merge | cycles of the two launches. `–`: there is one, since keys are not cut into runs, or since the last workgroup to arrive merges, which is then part of the walk |
 | call | all of them, and 7,200 guessed for the second one's wait |
 | bytes a cycle | the bytes of the keys, each counted once, over the walk's cycles |
 | of memory | that beside what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950 and 1,952 on gfx942. Behind it the same of the whole call |
@@ -105,6 +105,16 @@ const std::vector<Block>& blocks() {
                   {.heads = 24, .goal = "≤ 6 %", .target = "gfx950"}}},
       {.title = "Pages beside the same keys dense",
        .shapes = {{.words = " layout=paged:64", .goal = "≤ 2 %"}, {.words = " layout=paged:1", .goal = "≤ 6 %"}}},
+      {.title = "Merged in one launch, and in two",
+       .shapes = {{.batch = 1, .keys = 4096, .words = " launches=1"},
+                  {.batch = 1, .keys = 4096, .words = " launches=2"},
+                  {.batch = 1, .words = " launches=1"},
+                  {.batch = 1, .words = " launches=2"},
+                  {.batch = 1, .keys = 16384, .words = " launches=1"},
+                  {.batch = 1, .keys = 16384, .words = " launches=2"},
+                  {.batch = 1, .heads = 32, .words = " launches=1"},
+                  {.batch = 1, .heads = 32, .words = " launches=2"},
+                  {.words = " launches=1"}}},
       // Of sequences as short as memory of the machine that runs this wants them: no key is read twice in any case.
       {.title = "Lists of 2,048 keys a query",
        .shapes = {

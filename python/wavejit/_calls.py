@@ -331,25 +331,33 @@ class AttentionForwardCall(SequencesCall):
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_v: Any = None,
-                 second_indices: Any = None, second_counts: Any = None, k_scale: Any = None, v_scale: Any = None, q_scale: Any = None,
+                 second_indices: Any = None, second_counts: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None,
                  score_rounding: str = "fp32", workspace: DeviceArray | None = None,
                  check_lengths: bool = False, compile: str = "wait", dtype: Any = None, cache_dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
-        element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
-        integers = _dtypes.is_integer(q)
-        queries = self._tensor("q", q, _dtypes.INT8 if integers else element, shape=BSHD, dimensions=(4,), accepted=(*_dtypes.NARROW, _dtypes.INT8))
+        element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.QUERIES)
+        integers = _dtypes.is_integer(q) and element is not _dtypes.E4M3
+        told = _dtypes.INT8 if integers else _dtypes.eight_bits(q)
+        accepted = (*_dtypes.QUERIES, _dtypes.INT8)
+        queries = self._tensor("q", q, told if told in accepted else element, shape=BSHD, dimensions=(4,), accepted=accepted)
+        in_bytes = queries._dtype is _dtypes.E4M3
+        cache: DType | None
         if integers:  # beside them v says the type
             cache = _dtypes.INT8
             keys = self._tensor("k", k, cache, shape=BSHD, dimensions=(4,))
             values = self._tensor("v", v, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
-            alike, value_dim = (values._dtype,), values.shape[3]
+            alike: tuple[DType, ...] = (values._dtype,)
+            value_dim = values.shape[3]
         else:
-            alike = (queries._dtype,)
-            cache = _cache_type(k, element, cache_dtype, queries._dtype)
-            keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (*alike, *_dtypes.EIGHT_BITS))
+            # Of O: q's, or of 16 bits beside queries of 8.
+            alike = _dtypes.NARROW if in_bytes else (queries._dtype,)
+            cache = _cache_type(k, queries._dtype if in_bytes else element, cache_dtype, queries._dtype)
+            keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (queries._dtype, *_dtypes.EIGHT_BITS))
+        element = None if in_bytes else element
         sizes = (*queries.shape[:3], value_dim)
         if out is None or isinstance(out, str):
-            given_out = _arrays.allocate(engine, sizes, alike[0] if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)))
+            usual = _dtypes.BF16 if in_bytes else alike[0]
+            given_out = _arrays.allocate(engine, sizes, usual if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)))
         else:
             given_out = out
         # `dtype` says what 16-bit integers mean; f32 is f32.

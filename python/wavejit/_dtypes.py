@@ -38,6 +38,7 @@ INT8 = DType("int8", 8, 0, 8, "int8")
 ALL = (FP16, BF16, FP32, INT32, *EIGHT_BITS, INT8)
 ELEMENTS = (FP16, BF16, FP32)
 NARROW = (FP16, BF16)  # of q, k and v
+QUERIES = (*NARROW, E4M3)  # of attention_forward
 INDEXED = (FP16, BF16, E4M3, E4M3_FNUZ)  # of the indexer's queries and keys
 BYTES = ((1, 8, 1), (0, 8, 1))  # DLPack's integers
 _BY_NAME = {name: dtype for dtype in ALL for name in (dtype.name, *dtype.aliases)}

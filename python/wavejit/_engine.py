@@ -250,16 +250,17 @@ class Engine:
 
         q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], out [B, Sq, Hq, Dv]
             fp16 or bf16, all alike; k and v may be e4m3 or e5m2 on gfx950, e4m3_fnuz or e5m2_fnuz on gfx942. Hq is a multiple of Hkv. Another order of dimensions is a view (`permute`).
-            q and k may be int8 beside v in fp16 or bf16, which then is the type of out and bias. out may be fp32, "fp32" for a new one: each element as it is before rounding.
+            On gfx950 q, k and v may all be e4m3; then out is bf16, or "fp16". q and k may be int8 beside v in fp16 or bf16, which then is
+            the type of out and bias.
+            out may be fp32, "fp32" for a new one: each element as it is before rounding.
         dtype
-            "bf16": 16-bit integers of numpy are the bits of bf16.
+            "bf16": 16-bit integers of numpy are the bits of bf16. "e4m3": 8-bit ones of q, k and v are those of e4m3.
         cache_dtype
             "e4m3": 8-bit integers of k and v, numpy's or another library's, are the bits of e4m3; and so on.
-        k_scale, v_scale
-            Of k and v of 8 bits: a number, or fp32 [Hkv], [B, Hkv] or [B or 1, 1, Hkv or 1, 1] on the device, which kernels read there.
-            A key counts k_scale times, a value v_scale times what its bits say.
-        q_scale, k_scale
-            Of q and k in int8: a number, or fp32 [Hq], [B, Hq] or [B or 1, Sq or 1, Hq or 1] on the device; k_scale by Sk and Hkv.
+        k_scale, v_scale, q_scale
+            Of k and v, and of q, of 8 bits: a number, or fp32 [Hkv], [B, Hkv] or [B or 1, 1, Hkv or 1, 1] on the device, which kernels read there.
+            A key counts k_scale times, a value v_scale times what its bits say; q_scale of a query is that of its kv head.
+            Of q and k in int8: [Hq], [B, Hq] or [B or 1, Sq or 1, Hq or 1] for q, and k_scale alike by Sk and Hkv.
         score_rounding
             Of q and k in int8: "fp16" rounds scores as rocMLIR does, behind scale and bias.
         scale

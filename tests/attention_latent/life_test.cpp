@@ -27,6 +27,7 @@ struct Step {
   std::int32_t splits = 0;
   std::int64_t top_k = 0;  // entries of each query's list; 0: no lists
   bool slots = false;      // entries are slots of the cache
+  std::uint32_t flags = 0;
 };
 
 // Addresses far apart: no tensor of these steps is larger than 2⁴⁰ bytes.
@@ -58,6 +59,7 @@ Arguments call_of(const Step& step) {
   call.scale = 0.0721688F;
   if (step.rows > 1 && !step.slots) call.mask = WAVEJIT_MASK_CAUSAL;
   call.splits = step.splits;
+  call.flags = step.flags;
   return call;
 }
 
@@ -166,7 +168,7 @@ TEST_F(LatentLife, StatisticsCountACallOnce) {
   EXPECT_EQ(statistics_of(*engine).calls, 1U);
   EXPECT_EQ(fake_codegen().compiles, 1U) << "the walk over all keys";
   EXPECT_EQ(fake_hip().launches, 1U);
-  const Arguments cut = call_of({.splits = 4});
+  const Arguments cut = call_of({.splits = 4, .flags = WAVEJIT_TWO_LAUNCHES});
   ASSERT_TRUE(run(*engine, cut));
   EXPECT_EQ(statistics_of(*engine).calls, 2U);
   EXPECT_EQ(fake_codegen().compiles, 3U) << "the walk over runs, and the merge";
@@ -175,6 +177,28 @@ TEST_F(LatentLife, StatisticsCountACallOnce) {
   EXPECT_EQ(statistics_of(*engine).calls, 3U);
   EXPECT_EQ(statistics_of(*engine).memory_hits, 1U);
   EXPECT_EQ(fake_codegen().compiles, 3U);
+  ASSERT_TRUE(run(*engine, call_of({.splits = 4, .flags = WAVEJIT_ONE_LAUNCH})));
+  EXPECT_EQ(fake_codegen().compiles, 4U) << "the walk whose last workgroup merges";
+  EXPECT_EQ(fake_hip().launches, 6U);
+}
+
+// By what the clock predicts: few heads and few chunks are merged by the last workgroup to arrive.
+TEST_F(LatentLife, LittleToMergeIsOneLaunch) {
+  for (const char* target : {"gfx942", "gfx950"}) {
+    const auto engine = make_engine(target);
+    const auto launches_of = [&](const Step& step) {
+      const std::uint64_t before = fake_hip().launches;
+      EXPECT_TRUE(run(*engine, call_of(step)));
+      return fake_hip().launches - before;
+    };
+    EXPECT_EQ(launches_of({.batch = 1}), 1U) << target;
+    EXPECT_EQ(launches_of({.heads = 8, .batch = 1}), 1U) << target;
+    EXPECT_EQ(launches_of({}), 2U) << target << ": parts of 64 sequences are the device's to merge";
+    EXPECT_EQ(launches_of({.heads = 32, .batch = 1}), 2U) << target;
+    EXPECT_EQ(launches_of({.heads = 128, .batch = 1, .keys = 2048}), 2U) << target;
+    EXPECT_EQ(launches_of({.batch = 1, .keys = 131072}), 2U) << target;
+    EXPECT_EQ(launches_of({.batch = 1, .flags = WAVEJIT_TWO_LAUNCHES}), 2U) << target;
+  }
 }
 
 TEST_F(LatentLife, ASealedEngineRefusesWhatNobodyPrepared) {
@@ -201,7 +225,7 @@ TEST_F(LatentLife, ACapturedCallOfRunsBringsItsWorkspace) {
   fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
   ASSERT_TRUE(run(*engine, call_of({.splits = 1}), stream));
   EXPECT_EQ(fake_hip().launches, 1U);
-  Arguments cut = call_of({.splits = 4});
+  Arguments cut = call_of({.splits = 4, .flags = WAVEJIT_TWO_LAUNCHES});
   const auto without = run(*engine, cut, stream);
   ASSERT_FALSE(without);
   EXPECT_THAT(without.error().detail, HasSubstr("workspace = null while the stream is being captured"));

@@ -140,6 +140,54 @@ class Scales(Case):
             self.close(out.numpy()[b], reference.attention(wide(q[b]), keys, keys * numpy.array([0.5, 2.0])[:, None])[0])
 
 
+class Queries(Case):
+    """Q, K and V in e4m3: 31 dB of each result, the same bits whichever way they came."""
+
+    def test_every_way_in(self):
+        q, k, v = (bytes_of("e4m3", 2, rows, heads, 128) for rows, heads in ((37, 4), (90, 2), (90, 2)))
+        scales = RANDOM.uniform(0.3, 1.8, (3, 2, 2)).astype(numpy.float32)
+        words = {"causal": True, "lse": True, "scale": 0.02, **dict(zip(("q_scale", "k_scale", "v_scale"), scales))}
+        out, lse = ENGINE.attention_forward(q, k, v, dtype="e4m3", **words)
+        self.assertEqual(out.dtype, "bf16")
+        for b in range(2):
+            of_q, of_k, of_v = (TABLES["e4m3"][each[b]] * numpy.repeat(scale[b], each.shape[2] // 2)[:, None] for each, scale in zip((q, k, v), scales))
+            exact, exact_lse = reference.attention(of_q, of_k, of_v, causal=True, scale=0.02)
+            self.assertGreater(decibels(out.numpy("float32")[b], exact), 31)
+            self.assertLess(numpy.abs(lse.numpy()[b] - exact_lse).max(), 0.0607)
+        arrays = [ENGINE.array(each, "e4m3") for each in (q, k, v)]
+        call = ENGINE.attention_forward_call(*arrays, **words)
+        self.assertRegex(call.describe(), " queries=e4m3 .*cache_scales=bh")
+        for given in (arrays, [Tensor(each, DLPACK["e4m3"]) for each in arrays], (arrays[0], k, v)):
+            found, found_lse = ENGINE.attention_forward(*given, **words)
+            self.assertTrue(numpy.array_equal(found.numpy("uint16"), out.numpy("uint16")))
+            self.assertTrue(numpy.array_equal(found_lse.numpy(), lse.numpy()))
+        wide_out, _ = ENGINE.attention_forward(*arrays, out="fp32", **words)
+        half, _ = ENGINE.attention_forward(*arrays, out="fp16", **words)
+        self.assertTrue(numpy.array_equal(wide_out.numpy().astype(numpy.float16), half.numpy()))
+
+    def test_nothing_is_copied(self):
+        q = ENGINE.array(bytes_of("e4m3", 1, 40, 2, 128), "e4m3")
+        scale = ENGINE.array(numpy.ones(1, numpy.float32))
+        call = ENGINE.attention_forward_call(q, q, q, q_scale=scale)
+        first = call.run().numpy("uint16")
+        scale.copy_from(numpy.array([0.25], numpy.float32))
+        second = call.run().numpy("uint16")
+        self.assertFalse(numpy.array_equal(second, first))
+        q.copy_from(bytes_of("e4m3", 1, 40, 2, 128))
+        self.assertFalse(numpy.array_equal(call.run().numpy("uint16"), second))
+
+    def test_refused_by_name(self):
+        q = ENGINE.array(bytes_of("e4m3", 1, 40, 2, 128), "e4m3")
+        rows, other = draw(1, 40, 2, 128), ENGINE.array(bytes_of("e5m2", 1, 40, 2, 128), "e5m2")
+        for what, given, words in ((r"^q: dtype e5m2; accepted: fp16, bf16, e4m3", (other, q, q), {}), (r"^k\.dtype = 5 \(e5m2\)", (q, other, other), {}),
+                                   (r"^out: dtype e4m3; accepted: fp16, bf16, fp32", (q, q, q), {"out": "e4m3"}),
+                                   (r"^q_scale\.data", (rows, rows, rows), {"q_scale": 2.0}), ("accepted: no bias, softcap and alibi", (q, q, q), {"softcap": 5.0})):  # fmt: skip
+            with self.subTest(what=what), self.assertRaisesRegex(wavejit.Error, what):
+                ENGINE.attention_forward(*given, **words)
+        with self.assertRaisesRegex(wavejit.Unsupported, "gfx942"):
+            OTHER.attention_forward(*[OTHER.array(bytes_of("e4m3", 1, 40, 2, 128), "e4m3")] * 3)
+
+
 def nearest(values, format):
     """What the bytes nearest to values say; ties go either way."""
     table = numpy.unique(TABLES[format][numpy.isfinite(TABLES[format])])
@@ -247,7 +295,7 @@ class Refused(Case):
             (bad, "k: dtype uint8; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz$", ENGINE, (q, k, k), {}),
             (bad, "k: dtype float8_e4m3; accepted", ENGINE, (q, Tensor(on_device, 8), on_device), {}),
             (bad, "cache_dtype: dtype fp8; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz$", ENGINE, (q, k, k), {"cache_dtype": "fp8"}),
-            (bad, "q: dtype e4m3; accepted: fp16, bf16, int8$", ENGINE, (ENGINE.array(bytes_of("e4m3", 1, 3, 4, 64), "e4m3"), k, k), {}),
+            (bad, "q: dtype e5m2; accepted: fp16, bf16, e4m3, int8$", ENGINE, (ENGINE.array(bytes_of("e5m2", 1, 3, 4, 64), "e5m2"), k, k), {}),
             (bad, "k_scale.* scales are of caches of 8 bits", ENGINE, (q, draw(1, 40, 2, 64), draw(1, 40, 2, 64)), {"k_scale": 0.5}),
             (bad, "k_scale: dtype float64; accepted: fp32", ENGINE, (q, on_device, on_device), {"k_scale": numpy.ones(2)}),
             (bad, r"v_scale\.sizes\[2\] = 3; accepted: 1 or 2", ENGINE, (q, on_device, on_device), {"v_scale": [1.0, 2.0, 3.0]}),

@@ -64,6 +64,26 @@ class EightBits(Case):
         with torch.autocast("cpu", dtype=torch.float16):  # the cache is no input of autocast's
             self.same(FLASH.flash_attn_func(q.float(), k, k, **words), exact)
 
+    def test_queries_of_8_bits(self):
+        q, k, v = (narrow(draw(2, rows, heads, 128)) for rows, heads in ((37, 4), (50, 2), (50, 2)))
+        scale = torch.tensor([[0.5, 1.25], [0.75, 1.5]])
+        words = {"causal": True, "q_descale": scale, "k_descale": 0.75, "v_descale": scale[0]}
+        out, lse, _ = FLASH.flash_attn_func(q, k, v, return_attn_probs=True, **words)
+        self.assertEqual((out.dtype, out.shape), (torch.bfloat16, q.shape))
+        wide = [each.double().transpose(1, 2) * factor for each, factor in zip((q, k, v), (scale.double().repeat_interleave(2, 1)[..., None, None], 0.75, scale[0].double()[:, None, None]))]
+        wide[1:] = [each.repeat_interleave(2, 1) for each in wide[1:]]
+        mask = torch.ones(37, 50, dtype=torch.bool).tril(13)
+        exact = torch.nn.functional.scaled_dot_product_attention(*wide, attn_mask=mask).transpose(1, 2)
+        noise = (out.double() - exact).square().sum()
+        self.assertGreater(10 * torch.log10(exact.square().sum() / noise), 31)
+        self.same(FLASH.flash_attn_func(q, k, v, **words), out)
+        starts, lengths = torch.tensor([0, 37, 74], dtype=torch.int32), torch.tensor([0, 50, 100], dtype=torch.int32)
+        packed = FLASH.flash_attn_varlen_func(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), starts, lengths, 37, 50, **words)
+        self.same(packed, out.flatten(0, 1))
+        self.same(FLASH.flash_attn_with_kvcache(q, k, v, **words), out)
+        traced = torch.compile(lambda *each: FLASH.flash_attn_func(*each, **words), backend="aot_eager", fullgraph=True)
+        self.same(traced(q, k, v), out)
+
     def test_refused_by_name(self):
         q, k = draw(1, 3, 4, 64), narrow(draw(1, 40, 2, 64))
         unsupported = wavejit.Unsupported
@@ -71,7 +91,8 @@ class EightBits(Case):
         self.refuses(r"^k_cache\.dtype = 6 \(e4m3_fnuz\).* accepted: e4m3, e5m2", FLASH.flash_attn_with_kvcache, q, other, other, error=unsupported)
         self.refuses("^v_cache: dtype torch.float16; accepted: torch.float8_e4m3fn, k's", FLASH.flash_attn_with_kvcache, q, k, k.half())
         self.refuses("^k: dtype torch.float32; accepted: torch.float16, q's, torch.float8_e4m3fn", FLASH.flash_attn_func, q, k.float(), k.float())
-        self.refuses("^q: dtype torch.float8_e4m3fn; accepted", FLASH.flash_attn_func, narrow(q), k, k)
+        self.refuses("^q: dtype torch.float8_e5m2; accepted: .*torch.float8_e4m3fn$", FLASH.flash_attn_func, narrow(q, torch.float8_e5m2), k, k)
+        self.refuses("^k: dtype torch.float16; accepted: torch.float8_e4m3fn, q's", FLASH.flash_attn_func, narrow(q), k.half(), k.half())
         self.refuses("^q_descale: given; accepted: None", FLASH.flash_attn_func, q, k, k, q_descale=torch.ones(1))
         self.refuses("^v_descale: a builtins.list; accepted: a torch tensor", FLASH.flash_attn_func, q, k, k, v_descale=[1.0], error=TypeError)
         self.refuses("^k_descale: dtype torch.float64; accepted: torch.float32", FLASH.flash_attn_func, q, k, k, k_descale=torch.ones(1).double())

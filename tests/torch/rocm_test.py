@@ -214,6 +214,18 @@ class Road(Case):
                 self.assertTrue(numpy.array_equal(host(out).view(numpy.uint16), exact.numpy().view(numpy.uint16)))
         self.assertEqual(len(ENGINE._plans), shapes + 2)
 
+    def test_queries_of_8_bits_are_read_as_they_lie(self):
+        for _ in range(2):
+            arrays = [ENGINE.array(RANDOM.integers(0, 0x48, (2, rows, heads, 128), numpy.uint8), "e4m3") for rows, heads in ((7, 4), (45, 2), (45, 2))]
+            scales = RANDOM.uniform(0.5, 2, (3, 2, 2)).astype(numpy.float32)
+            exact = ENGINE.attention_forward(*arrays, causal=True, **{name: ENGINE.array(each) for name, each in zip(("q_scale", "k_scale", "v_scale"), scales)})
+            given, of_scales = [tensor_of(each) for each in arrays], dict(zip(("q_descale", "k_descale", "v_descale"), map(rocm, scales)))
+            clones = mock.Mock(side_effect=AssertionError("copied"))
+            with mock.patch.object(torch.Tensor, "contiguous", clones), mock.patch.object(torch.Tensor, "clone", clones):
+                out = wavejit.torch.flash_attn_func(*given, causal=True, **of_scales)
+            self.assertEqual(out.dtype, torch.bfloat16)
+            self.assertTrue(numpy.array_equal(ARRAYS[out.data_ptr()].numpy("uint16"), exact.numpy("uint16")))
+
     def test_a_shape_seen_before_reads_other_memory(self):
         shapes = len(ENGINE._plans)
         for _ in range(3):

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from . import _faces
+from . import _faces, _roads
 from ._operators import attention_forward_lse, called, called_by_operator, tensors_only
 
 # What the operators' words are called here.
@@ -30,6 +30,7 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
 
     q [B, Sq, Hq, D], k and v [B, Sk, Hkv, D] → [B, Sq, Hq, D]
         fp16 or bf16; Hq is a multiple of Hkv. k and v may be float8: e4m3fn and e5m2 on gfx950, e4m3fnuz and e5m2fnuz on gfx942.
+        On gfx950 all three may be e4m3fn; what returns is bfloat16.
     dropout_p
         0: there is none here.
     causal, window_size
@@ -42,12 +43,11 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
         Every call is.
     return_attn_probs
         (out, LSE [B, Hq, Sq] fp32, None): of dropout's probabilities there are none. A row that sees no key is 0, its LSE −∞.
-    k_descale, v_descale
-        Of k and v in float8: what their bits count, a number, or fp32 of one element, [Hkv] or [B, Hkv] on q's device, which kernels
-        read there. A number becomes a tensor in each call.
-    q_descale, k_descale
-        Of q and k in int8, beside v in fp16 or bf16, which then is out's dtype, too: what an integer counts, a number, or fp32 of one
-        element, [Hq], [B, Hq] or, for rows of their own, [B or 1, Sq or 1, Hq or 1]; k's alike, by Sk and Hkv.
+    q_descale, k_descale, v_descale
+        Of q, k and v in float8: what their bits count, a number, or fp32 of one element, [Hkv] or [B, Hkv] on q's device, which kernels
+        read there. A number becomes a tensor in each call. Of q in 16 bits q_descale is refused. Of q and k in int8, beside v in fp16 or
+        bf16, which then is out's dtype, too: one element, [Hq], [B, Hq] or, for rows of their own, [B or 1, Sq or 1, Hq or 1]; k's alike,
+        by Sk and Hkv.
 
     >>> import torch, wavejit.torch
     >>> engine = wavejit.torch.use("sim:gfx950")
@@ -284,11 +284,11 @@ def _words(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float, 
 
 
 def _descales(q: torch.Tensor, q_descale: Any, k_descale: Any, v_descale: Any) -> dict[str, Any]:
-    """The operator's words for what k and v in float8, or q and k in int8, are multiplied by."""
+    """The operator's words for what q, k and v in float8, or q and k in int8, are multiplied by."""
     if q_descale is None and k_descale is None and v_descale is None:
         return {}
     integers = q.dtype is torch.int8
-    if q_descale is not None and not integers:
+    if q_descale is not None and q.dtype in _roads.ELEMENTS:
         raise InvalidArgument("q_descale: given; accepted: None, q has 16 bits")
     if v_descale is not None and integers:
         raise InvalidArgument("v_descale: given; accepted: None, v has 16 bits beside q of torch.int8")

@@ -29,9 +29,9 @@ SHAPES = 4096
 ALIGNED = 16  # bytes
 ELEMENTS = (torch.float16, torch.bfloat16)
 EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)  # of k and v
+QUERIES = (*ELEMENTS, torch.float8_e4m3fn)  # the last beside k and v of its own
 INTEGERS = torch.int8  # of q and k, beside v of 16 bits
-DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, "q_scale": torch.float32,
-          **dict.fromkeys(NUMBERS, torch.int32)}
+DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, "q_scale": torch.float32, **dict.fromkeys(NUMBERS, torch.int32)}
 LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
 READ_AS_THEY_LIE = (True, True, True)
 AS_THEY_ARE: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (lambda tensor: tensor,) * 5  # outputs, for callers of the operators
@@ -85,6 +85,11 @@ def _sizes(q: torch.Tensor, v: torch.Tensor) -> tuple[tuple[int, ...], tuple[int
     return (batch, rows, heads, v.shape[3]), (batch, heads, rows)
 
 
+def out_type(q: torch.Tensor, v: torch.Tensor) -> torch.dtype:
+    """Of out, and of a bias: of queries of 8 bits bf16, of integers v's, else q's."""
+    return torch.bfloat16 if q.dtype is torch.float8_e4m3fn else v.dtype if q.dtype is INTEGERS else q.dtype
+
+
 def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Words) -> None:
     """In torch's names: what the engine says, it says in its own."""
     if q.dtype is INTEGERS:
@@ -92,8 +97,10 @@ def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Word
             raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {INTEGERS}, q's")
         if v.dtype not in ELEMENTS:
             raise InvalidArgument(f"v: dtype {v.dtype}; accepted: {', '.join(map(str, ELEMENTS))} beside q of {INTEGERS}")
-    elif q.dtype not in ELEMENTS:
-        raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, (*ELEMENTS, INTEGERS)))}")
+    elif q.dtype not in QUERIES:
+        raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, (*QUERIES, INTEGERS)))}")
+    elif q.dtype not in ELEMENTS and k.dtype is not q.dtype:
+        raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {q.dtype}, q's")
     elif k.dtype is not q.dtype and k.dtype not in EIGHT_BITS:
         raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {q.dtype}, q's, {', '.join(map(str, EIGHT_BITS))}")
     elif v.dtype is not k.dtype:
@@ -105,11 +112,6 @@ def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Word
     bias = words.get("bias")
     if bias is not None and bias.dtype is not torch.bool and not bias.dtype.is_floating_point:
         raise InvalidArgument(f"bias: dtype {bias.dtype}; accepted: {out_type(q, v)}, other floating-point types that are rounded to it, torch.bool")
-
-
-def out_type(q: torch.Tensor, v: torch.Tensor) -> torch.dtype:
-    """Of out, and of a bias: q's, or v's where q has integers."""
-    return v.dtype if q.dtype is INTEGERS else q.dtype
 
 
 def bias_type(mask: torch.Tensor, dtype: torch.dtype) -> torch.dtype:
@@ -142,7 +144,10 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
     given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
     if "bias" in given and given["bias"].dtype is not bias_type(given["bias"], out.dtype):
         given["bias"] = bias_of(given["bias"], out.dtype)
-    if k.dtype in EIGHT_BITS:  # as bits, which every DLPack has
+    if q.dtype in EIGHT_BITS:  # as bits, which every DLPack has
+        given["dtype"] = _dtypes.named(q.dtype)
+        q = q.view(torch.uint8)
+    if k.dtype in EIGHT_BITS:
         given["cache_dtype"] = _dtypes.named(k.dtype)
         k, v = k.view(torch.uint8), v.view(torch.uint8)
     engine.attention_forward(q.detach(), k.detach(), v.detach(), out, lse=lse if with_lse else False, **given)
@@ -190,7 +195,8 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
 def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, others: dict[str, torch.Tensor]) -> tuple[torch.Tensor, Any]:
     device = q.device
     # empty_like is the quicker one.
-    out = torch.empty_like(q) if plan.out == q.shape and q.is_contiguous() and q.dtype is not INTEGERS else torch.empty(plan.out, dtype=out_type(q, v), device=device)
+    dtype = out_type(q, v)
+    out = torch.empty_like(q) if plan.out == q.shape and dtype is q.dtype and q.is_contiguous() else torch.empty(plan.out, dtype=dtype, device=device)
     lse = torch.empty(plan.lse, dtype=torch.float32, device=device) if with_lse else None
     if 0 in plan.out:
         return out, lse

@@ -18,7 +18,8 @@
 #include "templates/attention/emit/streams_narrow.h"
 #include "templates/attention/emit/tile_softmax.h"
 #include "templates/attention/emit/tiles_lines.h"
-#include "templates/attention_forward/emit/byte_products.h"
+#include "templates/attention_forward/emit/dualwave_fetches.h"
+#include "templates/attention_forward/emit/dualwave_products.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/dualwave_state.h"
 #include "templates/attention_forward/emit/list_walk.h"
@@ -35,8 +36,6 @@ using language::Accumulator;
 using language::Element;
 using language::Kernel;
 using language::Likelihood;
-using language::OperandA;
-using language::OperandB;
 using language::Strand;
 using language::Value;
 using language::Values;
@@ -66,22 +65,12 @@ class Walker {
         ladder_(*find_ladder(Pipeline::dualwave, spec.ladder)),
         schedule_(schedule_in(order_of(spec))),
         tile_softmax_(kernel, softmax_, matrix_, spec.narrow_queries ? ladder_.weighed_bytes : ladder_.weighed,
-                      ladder_.by_cycles ? cycle_slots : OperationSlots{}) {
-    if (!spec.narrow_queries) return;
-    bytes_.emplace(kernel, spec);
-    for (int buffer = 0; buffer < plan.buffers; ++buffer) images_.push_back(kernel.constant(plan.k_offset(buffer)));
-  }
+                      ladder_.by_cycles ? cycle_slots : OperationSlots{}),
+        products_(kernel, spec, matrix_, tiles_, softmax_),
+        fetches_(kernel, spec, plan, tiles_, walk_) {}
 
   void emit() {
-    State state{.softmax = softmax_.initial(),
-                .outputs = {},
-                .merged = merged_.start(),
-                .weights = {},
-                .places = {},
-                .entries = {},
-                .keys_in_flight = {},
-                .values_in_flight = {}};
-    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
+    State state = before_all_tiles();
 
     const Values loaded = load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_);
     walk(schedule_.start, state, walk_.first(), 0);
@@ -94,15 +83,7 @@ class Walker {
   Values emit_in_pair(const WorkgroupPlace& place, Value* tile, const Values& loaded) {
     const SecondQuery second(kernel_, spec_, place, workgroup_, tiles_, tile);
     second_ = &second;
-    State state{.softmax = softmax_.initial(),
-                .outputs = {},
-                .merged = merged_.start(),
-                .weights = {},
-                .places = {},
-                .entries = {},
-                .keys_in_flight = {},
-                .values_in_flight = {}};
-    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
+    State state = before_all_tiles();
     llvm::IRBuilder<>& ir = kernel_.ir();
     Value* is_first = ir.CreateICmpEQ(tile, place.query_tile);
     const Values query = language::if_uniform(kernel_, is_first, Likelihood::even, loaded, [&](const Values&) {
@@ -126,33 +107,31 @@ class Walker {
  private:
   // What lives from one act to a later one.
   struct Hand {
-    std::vector<OperandA> read;
-    std::vector<Accumulator> scores;
     Values modifiers;  // what those of the scores read from memory, on its way
-    std::vector<OperandB> packed;
-    std::vector<language::ByteOperand> key_bytes;
-    std::vector<language::ByteOperand> value_bytes;
-    language::ByteOperand packed_bytes;
     Growth growth;
     Strand rest;  // of a softmax: what is left for behind the barrier
   };
-  // Where the walk is: at tile t, and its buffer.
-  struct Place {
-    Value* walked;
-    int buffer;
-  };
+
+  State before_all_tiles() {
+    State state{.softmax = softmax_.initial(),
+                .outputs = {},
+                .merged = merged_.start(),
+                .weights = {},
+                .places = {},
+                .entries = {},
+                .keys_in_flight = {},
+                .values_in_flight = {}};
+    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
+    return state;
+  }
 
   // From the prologue to the drain.
   State walk_started(State state, const Values& loaded) {
-    if (bytes_) {
-      query_bytes_ = bytes_->query(loaded, workgroup_.query_sign);
-    } else {
-      query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
-    }
+    products_.take_query(workgroup_, loaded);
     // t is one less.
-    if (bytes_) {
-      state.images = {images_.back(), images_[0], images_[1]};
-      make_read_starts(state, 1);
+    if (const Values& images = fetches_.images(); !images.empty()) {
+      state.images = {images.back(), images[0], images[1]};
+      products_.make_read_starts(state, 1);
     }
     state.places.insert(state.places.begin(), TilePages::Place{});
     if (spec_.block_lists) state.entries.insert(state.entries.begin(), nullptr);
@@ -251,93 +230,25 @@ class Walker {
 
   void take(const Compute& cluster, State& state, const Place& place) {
     for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each, state, place); }, act);
-    if (bytes_) make_read_starts(state, 2);
+    if (products_.bytes()) products_.make_read_starts(state, 2);
   }
 
-  // Of tile t + `ahead`.
-  Stop stop(const State& state, const Place& place, int ahead, bool may_be_past_the_end = false) const {
-    Value* there = walk_.ahead(place.walked, ahead);
-    const auto index = static_cast<std::size_t>(ahead);
-    // Behind the last stands what stands there.
-    if (index < state.entries.size()) return {there, state.entries[index]};
-    return may_be_past_the_end ? walk_.at_most_last(there) : there;
-  }
-  void read_entries(State& state, const Place& place, int last_ahead) const {
-    while (std::ssize(state.entries) <= last_ahead)
-      state.entries.push_back(walk_.read(walk_.ahead(place.walked, static_cast<int>(state.entries.size()))));
-  }
-
-  void perform(const LookUp& look, State& state, const Place& place) {
-    if (!spec_.paged) return;
-    const auto ahead = static_cast<std::size_t>(look.ahead);
-    state.places.resize(std::max(state.places.size(), ahead + 1));
-    state.places[ahead] = tiles_.look_up(walk_.tile_at(stop(state, place, look.ahead, true)));
-  }
-
-  void perform(const ReadWalk& read, State& state, const Place& place) const {
-    if (spec_.block_lists) read_entries(state, place, read.ahead);
-  }
-
-  void perform(const Fetch& fetch, State& state, const Place& place) {
-    Value* wanted = walk_.tile_at(stop(state, place, fetch.tile.ahead, fetch.may_be_past_the_end));
-    const TilePages::Place found =
-        spec_.paged ? state.places[static_cast<std::size_t>(fetch.tile.ahead)] : TilePages::Place{};
-    if (bytes_) {
-      // In the start tile t is 0.
-      const auto ahead = static_cast<std::size_t>(fetch.tile.ahead) % images_.size();
-      LineStream& stream = fetch.tile.stream == Stream::keys ? tiles_.keys() : tiles_.values();
-      stream.fetch(state.images.empty() ? images_[ahead] : state.images[ahead], wanted, found);
-      return;
-    }
-    const int into = (place.buffer + fetch.tile.ahead) % 2;
-    if (tiles_.narrow_keys() != nullptr) {
-      fetch_narrow(fetch, into, wanted, found, state, place);
-      return;
-    }
-    if (fetch.tile.stream == Stream::keys) {
-      tiles_.keys().fetch(into, wanted, found);
-    } else {
-      tiles_.values().fetch(into, wanted, found);
-    }
-  }
-
-  // A fetch of a cache of 8 bits: what waits in registers goes where DMA would have put it, and the stream's next tile
-  // takes its place. So LDS is written sooner than the schedule says, and never after a wait for it. It was widened
-  // between matrix instructions: here the partner has the vector unit.
-  void fetch_narrow(const Fetch& fetch, int into, Value* wanted, const TilePages::Place& found, State& state,
-                    const Place& place) {
-    const bool keys = fetch.tile.stream == Stream::keys;
-    NarrowLines& stream = keys ? *tiles_.narrow_keys() : *tiles_.narrow_values();
-    State::InFlight& in_flight = keys ? state.keys_in_flight : state.values_in_flight;
-    if (in_flight.loaded.empty() && in_flight.units.empty()) in_flight.loaded = stream.fetch(wanted, found);
-    if (in_flight.units.empty()) {
-      stream.write(into, in_flight.loaded).write_rest();
-    } else {
-      stream.write_units(into, std::exchange(in_flight.units, {}));
-    }
-    const int next = fetch.tile.ahead + 1;
-    const auto at = static_cast<std::size_t>(next);
-    in_flight.loaded = stream.fetch(walk_.tile_at(stop(state, place, next, true)),
-                                    spec_.paged ? state.places[at] : TilePages::Place{});
-  }
+  void perform(const LookUp& look, State& state, const Place& place) { fetches_.perform(look, state, place); }
+  void perform(const ReadWalk& read, State& state, const Place& place) { fetches_.perform(read, state, place); }
+  void perform(const Fetch& fetch, State& state, const Place& place) { fetches_.perform(fetch, state, place); }
 
   void perform(const Read& read, State& state, const Place& place) {
-    if (bytes_) {
-      read_bytes(read.tile, state.read_starts[read.tile.stream == Stream::keys ? 0 : 1]);
-      return;
-    }
-    const int buffer = (place.buffer + read.tile.ahead) % 2;
-    if (read.tile.stream == Stream::keys) {
-      read_keys(buffer);
-    } else if (last_buffer_ == nullptr) {
-      read_values(buffer);
+    if (products_.bytes()) {
+      products_.read_bytes(read.tile.stream, state);
+    } else if (read.tile.stream == Stream::values && last_buffer_ != nullptr) {
+      products_.read_last_values(last_buffer_);
     } else {
-      read_last_values();
+      products_.read(read.tile.stream, (place.buffer + read.tile.ahead) % 2);
     }
   }
 
   void perform(const Modify& modify, State& state, const Place& place) {
-    modifiers_.apply(walk_.marked_at(stop(state, place, modify.ahead)), hand_.modifiers, hand_.scores);
+    modifiers_.apply(walk_.marked_at(fetches_.stop(state, place, modify.ahead)), hand_.modifiers, products_.scores);
   }
 
   void perform(const Wait& wait, State& /*state*/, const Place& /*place*/) {
@@ -360,59 +271,20 @@ class Walker {
     second_->fetch(tile);
     // Of three buffers: the next one is for what was fetched before it, the one after that for what was fetched with
     // it.
-    waits_past_query_ = bytes_ ? 1 : 2;
-  }
-
-  // In the order in which the products take them: see scores() and output().
-  void read_keys(int buffer) {
-    hand_.read.clear();
-    for (int dims = 0; dims < spec_.head_dim_qk / wave_.fragment_k(); ++dims)
-      for (int keys = 0; keys < 2; ++keys) hand_.read.push_back(tiles_.keys().rows(buffer, keys, dims));
-  }
-  void read_values(int buffer) {
-    hand_.read.clear();
-    for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
-      for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims)
-        hand_.read.push_back(tiles_.values().transposed(buffer, dims, keys));
-  }
-
-  void read_last_values() {
-    Value* from = tiles_.values().transposed_start(last_buffer_);
-    hand_.read.clear();
-    for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
-      for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims)
-        hand_.read.push_back(tiles_.values().transposed(from, dims, keys));
-  }
-
-  // Of the next memory cluster where the walk is `ahead` − 1 tiles further then: in it the partner has the vector unit.
-  void make_read_starts(State& state, std::size_t ahead) {
-    const auto image = [&](std::size_t tile) { return state.images[tile % images_.size()]; };
-    state.read_starts = {tiles_.keys().rows_start(image(ahead)), tiles_.values().transposed_start_in(image(ahead - 1))};
-    language::pin(kernel_, state.read_starts);
-  }
-
-  void read_bytes(const Tile& tile, Value* start) {
-    if (tile.stream == Stream::keys) {
-      hand_.key_bytes.clear();
-      for (int step = 0; step < bytes_->key_steps(); ++step)
-        hand_.key_bytes.push_back(bytes_->keys(tiles_.keys(), start, step));
-    } else {
-      hand_.value_bytes.clear();
-      for (int step = 0; step < bytes_->value_steps(); ++step)
-        hand_.value_bytes.push_back(bytes_->values(tiles_.values(), start, step));
-    }
+    waits_past_query_ = products_.bytes() ? 1 : 2;
   }
 
   void perform(const Overlap& overlap, State& state, const Place& /*place*/) {
     Strand matrix;
-    if (overlap.product == Product::scores) matrix = multiply_keys();
-    if (overlap.product == Product::output) matrix = multiply_values(state);
+    if (overlap.product == Product::scores) matrix = products_.multiply_keys();
+    if (overlap.product == Product::output) matrix = products_.multiply_values(state);
     Strand vector;
     if (overlap.softmax == Softmax::begin)
-      vector = tile_softmax_.begin(hand_.scores, state.softmax, state.weights, hand_.growth);
+      vector = tile_softmax_.begin(products_.scores, state.softmax, state.weights, hand_.growth);
     if (overlap.softmax == Softmax::finish)
-      vector = bytes_ ? tile_softmax_.finish(state.weights, bytes_->matrix(), hand_.packed_bytes)
-                      : tile_softmax_.finish(state.weights, state.softmax, hand_.packed);
+      vector = products_.bytes()
+                   ? tile_softmax_.finish(state.weights, products_.bytes()->matrix(), products_.packed_bytes)
+                   : tile_softmax_.finish(state.weights, state.softmax, products_.packed);
     // Three clusters after they were asked for, one before they go into LDS.
     State::InFlight* widened = nullptr;
     if (tiles_.narrow_keys() != nullptr && overlap.product == Product::scores) widened = &state.keys_in_flight;
@@ -426,12 +298,12 @@ class Walker {
       const Shadow& shadow = overlap.softmax == Softmax::begin ? ladder_.begin : ladder_.finish;
       vector.write(shadow.lead);
       language::interleave_what_fits(matrix, vector,
-                                     bytes_                   ? shadow.rungs_bytes
+                                     products_.bytes()        ? shadow.rungs_bytes
                                      : spec_.head_dim_v == 64 ? shadow.rungs_64
                                                               : shadow.rungs_128);
     }
     // The partner begins meanwhile.
-    if (bytes_ && overlap.softmax == Softmax::begin) {
+    if (products_.bytes() && overlap.softmax == Softmax::begin) {
       hand_.rest = std::move(vector);
     } else {
       vector.write_rest();
@@ -449,7 +321,7 @@ class Walker {
   }
 
   void perform(const LoadModifiers& load, State& state, const Place& place) {
-    hand_.modifiers = modifiers_.fetch(walk_.tile_at(stop(state, place, load.ahead)));
+    hand_.modifiers = modifiers_.fetch(walk_.tile_at(fetches_.stop(state, place, load.ahead)));
   }
 
   // Chunks have an even number of tiles. Without a window or lists the first tile walked begins one, so that in half
@@ -464,20 +336,20 @@ class Walker {
     constexpr int ahead = 1;
     tile_softmax_.rescale(hand_.growth, state.softmax, state.outputs, [&]() -> Value* {
       if (!may_begin_chunk(place, ahead)) return kernel_.ir().getFalse();
-      return walk_.begins_chunk(stop(state, place, ahead));
+      return walk_.begins_chunk(fetches_.stop(state, place, ahead));
     });
   }
 
   void perform(const EndPart& end, State& state, const Place& place) {
     if (!may_begin_chunk(place, end.ahead + 1)) return;
-    const Stop tile = stop(state, place, end.ahead);
-    const Stop next(walk_.ahead(tile.place, 1), stop(state, place, end.ahead + 1).entry);
+    const Stop tile = fetches_.stop(state, place, end.ahead);
+    const Stop next(walk_.ahead(tile.place, 1), fetches_.stop(state, place, end.ahead + 1).entry);
     merged_.end_part(tile, next, state.softmax, state.merged);
   }
 
   void perform(const Merge& merge, State& state, const Place& place) {
     if (!may_begin_chunk(place, 0)) return;
-    merged_.merge(merge.half, merge.apart, stop(state, place, 0), state.softmax, state.outputs, state.merged);
+    merged_.merge(merge.half, merge.apart, fetches_.stop(state, place, 0), state.softmax, state.outputs, state.merged);
   }
 
   // What an Overlap made stays in it: without a use here the backend would sink operations towards their first one,
@@ -485,75 +357,24 @@ class Walker {
   void pin(const Overlap& overlap, const State& state) {
     Values made;
     if (overlap.product == Product::scores)
-      for (const Accumulator& part : hand_.scores) made.push_back(part.value);
+      for (const Accumulator& part : products_.scores) made.push_back(part.value);
     if (overlap.softmax == Softmax::finish) {
-      for (const OperandB& part : hand_.packed) made.push_back(part.value);
-      if (bytes_) {
-        made.push_back(hand_.packed_bytes.value);
+      for (const language::OperandB& part : products_.packed) made.push_back(part.value);
+      if (products_.bytes()) {
+        made.push_back(products_.packed_bytes.value);
       } else {
         made.insert(made.end(), state.softmax.sums.begin(), state.softmax.sums.end());
       }
     }
     // Else a wait for the product behind the barrier.
-    if (bytes_ && overlap.product == Product::output) made.push_back(state.softmax.sums[0]);
+    if (products_.bytes() && overlap.product == Product::output) made.push_back(state.softmax.sums[0]);
     language::pin(kernel_, made);
-    if (overlap.softmax == Softmax::begin && !bytes_) pin_begun(state);
+    if (overlap.softmax == Softmax::begin && !products_.bytes()) pin_begun(state);
   }
   void pin_begun(const State& state) {
     Values made = state.weights.values;
     made.push_back(state.softmax.maximum);
     language::pin(kernel_, made);
-  }
-
-  // Sᵀ = K · Qᵀ: dims in blocks of 16 upward; both accumulators in turn, so that neighbours do not wait for each other.
-  Strand multiply_keys() {
-    hand_.scores.assign(2, matrix_.zeros());
-    Strand strand;
-    if (bytes_) {
-      for (int step = 0; step < bytes_->key_steps(); ++step)
-        strand.add([this, step] {
-          bytes_->multiply_keys(hand_.key_bytes[static_cast<std::size_t>(step)], query_bytes_, hand_.scores, step);
-        });
-      return strand;
-    }
-    for (std::size_t step = 0; step < hand_.read.size(); ++step) {
-      strand.add([this, step] {
-        Accumulator& sum = hand_.scores[step % 2];
-        sum = matrix_.mma(hand_.read[step], query_[step / 2], sum);
-      });
-    }
-    return strand;
-  }
-
-  // The sum of the weights first: it is there when the last product is.
-  Strand multiply_value_bytes(State& state) {
-    Strand strand;
-    auto sums = std::make_shared<Accumulator>();
-    strand.add([this, sums] { *sums = bytes_->matrix().column_sums(hand_.packed_bytes); });
-    for (std::size_t step = 0; step < state.outputs.size(); ++step) {
-      strand.add([this, step, sums, &state] {
-        Accumulator& output = state.outputs[step];
-        output = bytes_->matrix().mma(hand_.value_bytes[step], hand_.packed_bytes, output);
-        if (step + 1 != state.outputs.size()) return;
-        Value* sum = bytes_->matrix().of_columns(*sums);
-        state.softmax.sums[0] = softmax_.accumulated(state.softmax.sums[0], sum);
-      });
-    }
-    return strand;
-  }
-
-  // Oᵀ += Vᵀ · Pᵀ: keys in blocks of 16 upward.
-  Strand multiply_values(State& state) {
-    if (bytes_) return multiply_value_bytes(state);
-    std::vector<Accumulator>& outputs = state.outputs;
-    Strand strand;
-    for (std::size_t step = 0; step < hand_.read.size(); ++step) {
-      strand.add([this, step, &outputs] {
-        Accumulator& sum = outputs[step % outputs.size()];
-        sum = matrix_.mma(hand_.read[step], hand_.packed[step / outputs.size()], sum);
-      });
-    }
-    return strand;
   }
 
   // Group 0: the first half of the waves, group 1: the second.
@@ -578,10 +399,8 @@ class Walker {
   const Ladder& ladder_;
   const Schedule& schedule_;
   TileSoftmax tile_softmax_;
-  std::vector<OperandB> query_;
-  std::optional<ByteProducts> bytes_;  // of Q, K and V in 8 bits
-  std::vector<language::ByteOperand> query_bytes_;
-  Values images_;  // where its buffers begin
+  Products products_;
+  Fetches fetches_;
   Hand hand_;
   const SecondQuery* second_ = nullptr;  // of paired tiles
   bool fetches_query_ = false;           // behind the next cluster

@@ -147,7 +147,15 @@ class AttentionVariants final : public Variants {
              "gfx942 their FNUZ forms. Widened exactly; scales for all, for kv heads and for sequences.",
          .descriptor = attention("b64 q1 k8192 h64/8 d{dim} cache={format} cache_scales=h"),
          .instead = {},
-         .peers = {"gfx950, head dim 128; caches", "head dims 128 and 256; caches"}},
+         .peers = {"caches", "caches"}},
+        {.name = "fp8-queries",
+         .title = "fp8 queries, keys and values",
+         .meaning =
+             "Q, K and V all in e4m3: products and weights of 8 bits, O in 16 bits or fp32. Scales for all, for kv "
+             "heads and for sequences.",
+         .descriptor = attention("b1 q8192 k8192 h16/4 d{dim} queries=e4m3 cache_scales=h"),
+         .instead = {},
+         .peers = {"gfx950, head dim 128", "head dims 128 and 256"}},
         {.name = "int8",
          .title = "int8",
          .meaning = "Q and K in 8-bit integers under values of 16 bits: sums of products are exact. Scales for all, "

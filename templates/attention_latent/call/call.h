@@ -21,6 +21,10 @@ class LatentCall final : public families::Call {
   std::string descriptor(Line line) const override;
   Result<void> judge(families::DeviceMemory& memory) const override;
   families::WorkspaceWords workspace_words() const override;
+  // The plan chose one launch, and not the caller: as a capture without counters left has two.
+  bool may_need_two_launches() const { return runs_.merged && problem_.launches == attention::Launches::planned; }
+  const LatentProblem& problem() const { return problem_; }
+  const wavejit_attention_latent_arguments& arguments() const { return call_; }
 
  private:
   std::uint64_t skip_of_keys() const;

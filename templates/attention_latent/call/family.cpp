@@ -52,7 +52,7 @@ class Described final : public families::DescribedProblem {
   }
   std::vector<families::Note> notes(const boards::Board& board, const Toggles& toggles) const override {
     const LatentProblem problem = problem_on(board, toggles);
-    return {{.label = "splits", .text = describe(plan_runs(problem, board, any_reach), problem)}};
+    return {{.label = "splits", .text = describe(plan_runs(problem, board, any_reach), problem, board)}};
   }
   // A call over the keys that it has at first splits no keys, and a captured one without a workspace never does. A call
   // of few sequences has fewer rows a workgroup (runs.h).

@@ -2,7 +2,9 @@
 #include "templates/attention_latent/call/runs.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "templates/attention/call/merge_costs.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/kernel/canon.h"
 
@@ -81,13 +83,72 @@ std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequence
   return best;
 }
 
-// Whether the last workgroup to arrive merges the parts of its rows.
-bool merges(const LatentProblem& problem) {
-  // A second list is walked by a launch of its own, which leaves parts, too.
-  return problem.second_top_k == 0 && !problem.shape.widens() && problem.launches == attention::Launches::one;
+// Of workgroups with 32 rows: fitted to what `wavejit profile` predicts of 1 to 16 chunks of 16 and 32 heads
+// (docs/split-keys.md has them). Workgroups with more rows have more to merge than one of them should, two chunks
+// already: 15,391 cycles of 64 heads on gfx950, where a second launch takes 12,788.
+constexpr attention::MergeCosts merge_costs[] = {
+    {.target = "gfx942",
+     .arrival = 6400,
+     .turn = 1000,
+     .bytes_a_cycle = 60,
+     .all_bytes_a_cycle = 3000,
+     .second_launch = 11200,
+     .chunk = 265,
+     .second_bytes_a_cycle = 8000},
+    {.target = "gfx950",
+     .arrival = 5600,
+     .turn = 1000,
+     .bytes_a_cycle = 40,
+     .all_bytes_a_cycle = 8000,
+     .second_launch = 11300,
+     .chunk = 310,
+     .second_bytes_a_cycle = 16000},
+};
+// What lists add to each: whoever merges looks up how many parts a row has.
+constexpr std::uint32_t list_arrival = 750;
+constexpr std::uint32_t list_second_launch = 1100;
+
+std::optional<attention::MergeCosts> costs_of(const LatentProblem& problem, Rows rows, const boards::Board& board) {
+  const attention::MergeCosts* of_target = attention::costs_of(merge_costs, board.id);
+  if (rows != Rows::r32 || of_target == nullptr) return std::nullopt;
+  attention::MergeCosts costs = *of_target;
+  if (problem.shape.listed) {
+    costs.arrival += list_arrival;
+    costs.second_launch += list_second_launch;
+  }
+  return costs;
 }
 
-Runs runs_of(const LatentProblem& problem, Rows rows, std::uint64_t of_run, std::uint64_t queries) {
+// Of workgroups with 32 rows, of so many queries.
+attention::PartsToMerge parts_of(const LatentProblem& problem, std::uint64_t queries) {
+  const std::uint64_t of_tiled =
+      problem.shape.listed ? problem.heads : std::uint64_t{problem.query_length} * problem.heads;
+  const auto rows = static_cast<int>(std::min<std::uint64_t>(of_tiled, wave_rows));
+  const std::uint64_t chunks = chunks_of(problem);
+  const auto turns = static_cast<std::uint64_t>(merge_turns(problem.shape, rows));
+  // What a workgroup's lanes load, those without rows included: few rows take a wave as long as many do.
+  const std::uint64_t bytes_of_turn =
+      std::uint64_t{threads} * record_load_bytes * static_cast<std::uint64_t>(merge_loads(problem.shape));
+  return {
+      .chunks = chunks,
+      .bytes = chunks * turns * bytes_of_turn,
+      .all_bytes = queries * problem.heads * chunks * static_cast<std::uint64_t>(record_bytes(problem.shape.dims_v())),
+      .turns = turns};
+}
+
+bool can_merge(const LatentProblem& problem) {
+  // A second list is walked by a launch of its own, which leaves parts, too.
+  return problem.second_top_k == 0 && !problem.shape.widens();
+}
+
+// Whether the last workgroup to arrive merges the parts of its rows.
+bool merges(const LatentProblem& problem, Rows rows, std::uint64_t queries, const boards::Board& board) {
+  return can_merge(problem) &&
+         attention::in_one_launch(problem.launches, costs_of(problem, rows, board), parts_of(problem, queries));
+}
+
+Runs runs_of(const LatentProblem& problem, Rows rows, std::uint64_t of_run, std::uint64_t queries,
+             const boards::Board& board) {
   const std::uint64_t chunks = chunks_of(problem);
   const std::uint64_t count = ceil_div(first_chunks_of(problem), of_run);
   const std::uint64_t second_count = ceil_div(second_chunks_of(problem), of_run);
@@ -98,7 +159,7 @@ Runs runs_of(const LatentProblem& problem, Rows rows, std::uint64_t of_run, std:
           .chunks = static_cast<std::uint32_t>(of_run),
           .workspace_bytes =
               queries * problem.heads * chunks * static_cast<std::uint64_t>(record_bytes(problem.shape.dims_v())),
-          .merged = merges(problem)};
+          .merged = merges(problem, rows, queries, board)};
 }
 
 }  // namespace
@@ -116,7 +177,7 @@ Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::ui
     return asked ? ceil_div(longer, std::min<std::uint64_t>(problem.splits, longer))
                  : choose_chunks(problem, sequences, rows, board);
   };
-  const Runs all = runs_of(problem, rows, chunks_a_run(problem.batch), problem.query_rows);
+  const Runs all = runs_of(problem, rows, chunks_a_run(problem.batch), problem.query_rows, board);
   if (!all.parts()) return all;
   const bool has_workspace = reach != any_reach;
   if (all.workspace_bytes <= (has_workspace ? reach : most_workspace)) return all;
@@ -132,7 +193,7 @@ Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::ui
     fitting = 1;
   }
   const std::uint64_t round = ceil_div(problem.batch, ceil_div(problem.batch, fitting));
-  Runs runs = runs_of(problem, rows, chunks_a_run(round), round * problem.query_length);
+  Runs runs = runs_of(problem, rows, chunks_a_run(round), round * problem.query_length, board);
   if (runs.parts()) runs.sequences_a_round = static_cast<std::uint32_t>(round);
   return runs;
 }
@@ -149,7 +210,7 @@ std::uint32_t arrivals_of(const LatentProblem& problem, const Runs& runs) {
   return static_cast<std::uint32_t>(workgroups_of(problem, sequences, runs.rows) * waves);
 }
 
-std::string describe(const Runs& runs, const LatentProblem& problem) {
+std::string describe(const Runs& runs, const LatentProblem& problem, const boards::Board& board) {
   if (runs.second_count != 0)
     return std::to_string(runs.count) + " and, of the second list, " + std::to_string(runs.second_count) +
            ", each up to " + std::to_string(runs.chunks) + (runs.chunks == 1 ? " chunk of " : " chunks of ") +
@@ -160,14 +221,18 @@ std::string describe(const Runs& runs, const LatentProblem& problem) {
     if (problem.splits == 1) return "1: the call says so";
     return "1: tiles of rows fill the device, or parts would not fit";
   }
+  const std::uint64_t queries =
+      runs.sequences_a_round != 0 ? std::uint64_t{runs.sequences_a_round} * problem.query_length : problem.query_rows;
   return std::to_string(runs.count) + ", each up to " + std::to_string(runs.chunks) +
          (runs.chunks == 1 ? " chunk of " : " chunks of ") + std::to_string(problem.chunk_keys()) + " keys, " +
          std::to_string(runs.workspace_bytes) + " bytes of workspace" +
          (runs.sequences_a_round != 0 ? " for " + std::to_string(runs.sequences_a_round) + " sequences at a time"
                                       : "") +
-         (problem.splits > 1 ? ": the call says so" : ": fills the device's compute units") +
-         (runs.merged ? "; merged in the same launch, by the last workgroup to arrive: the call says so"
-                      : "; merged in a second launch");
+         (problem.splits > 1 ? ": the call says so" : ": fills the device's compute units") + "; " +
+         (can_merge(problem)
+              ? attention::describe_merge(problem.launches, runs.merged, costs_of(problem, runs.rows, board),
+                                          parts_of(problem, queries))
+              : "merged in a second launch: caches of 8 bits always are");
 }
 
 }  // namespace wavejit::attention_latent

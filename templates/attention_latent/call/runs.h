@@ -28,6 +28,6 @@ Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::ui
 std::uint32_t arrivals_of(const LatentProblem& problem, const Runs& runs);
 // The kernels of such a call.
 LatentShape shape_of(const LatentProblem& problem, const Runs& runs);
-std::string describe(const Runs& runs, const LatentProblem& problem);
+std::string describe(const Runs& runs, const LatentProblem& problem, const boards::Board& board);
 
 }  // namespace wavejit::attention_latent

@@ -60,7 +60,7 @@ void emit_combine(Kernel& kernel, const CombineKernel& spec) {
                     .multiplier = multiplier,
                     .first = first,
                     .behind = behind},
-                   language::Reach::cached);
+                   combine_loads(spec), language::Reach::cached);
   Value* before = ir.CreateMul(kernel.workgroup_y(), merge.beside());
   language::leave_if(kernel, ir.CreateICmpUGE(before, kernel.constant(merge.parts())));
   merge.merge_from(before);

@@ -49,7 +49,7 @@ void merge_if_last(Kernel& kernel, const WalkKernel& spec, const Workgroup& work
                       .multiplier = kernel.argument_i32(offsetof(Arguments, head_multiplier)),
                       .first = workgroup.first_of_wave,
                       .behind = workgroup.rows},
-                     language::Reach::agent);
+                     merge_loads(spec), language::Reach::agent);
     const auto exists = [&](const Values& at) { return ir.CreateICmpULT(at[0], kernel.constant(merge.parts())); };
     Value* step = ir.CreateMul(merge.beside(), kernel.constant(waves_of_rows(spec)));
     const Values first = {ir.CreateMul(workgroup.share, merge.beside())};

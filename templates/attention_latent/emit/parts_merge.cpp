@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <algorithm>
 #include <bit>
 #include <span>
 
@@ -22,14 +23,15 @@ using language::Likelihood;
 using language::Value;
 using language::Values;
 
-PartsMerge::PartsMerge(Kernel& kernel, const CombineKernel& spec, Value* scale, const PartsTile& tile,
+PartsMerge::PartsMerge(Kernel& kernel, const CombineKernel& spec, Value* scale, const PartsTile& tile, int loads,
                        language::Reach reach)
     : kernel_(kernel),
       ir_(kernel.ir()),
       spec_(spec),
       // Nothing is rescaled here.
       softmax_(kernel, scale, kernel.constant(0.0F)),
-      loads_(combine_loads(spec)),
+      loads_(loads),
+      group_(std::min(most_group, most_loads_of_group / loads)),
       tile_(tile),
       reach_(reach) {
   rows_ = attention::minimum(kernel_, ir_.CreateSub(tile.behind, tile.first), kernel_.constant(wave_rows));
@@ -117,11 +119,11 @@ Values PartsMerge::load(const Buffer& records, Value* slot) {
 // behind the last group.
 Values PartsMerge::merge(const Buffer& records, const Values& start) {
   Values state = start;
-  for (int each = 0; each < group; ++each)
+  for (int each = 0; each < group_; ++each)
     for (Value* value : load(records, kernel_.constant(each))) state.push_back(value);
   state.push_back(kernel_.constant(0));  // the first of them
   const auto has_more = [&](const Values& at) {
-    return ir_.CreateICmpSLE(ir_.CreateAdd(at.back(), kernel_.constant(group)), last_);
+    return ir_.CreateICmpSLE(ir_.CreateAdd(at.back(), kernel_.constant(group_)), last_);
   };
   state = language::if_uniform(kernel_, has_more(state), Likelihood::even, state, [&](const Values& several) {
     return language::loop_in_phases(
@@ -139,16 +141,16 @@ Values PartsMerge::absorb_group(const Values& before, const Buffer* records) {
   Value* first = kernel_.uniform(before.back());
   Values row(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(row_values));
   Values next;
-  for (int each = 0; each < group; ++each) {
+  for (int each = 0; each < group_; ++each) {
     const auto record =
         before.begin() + static_cast<std::ptrdiff_t>(row_values + (static_cast<std::size_t>(each) * record_values));
     Value* slot = ir_.CreateAdd(first, kernel_.constant(each));
     absorb(row, {record, record + static_cast<std::ptrdiff_t>(record_values)}, sees(slot));
     if (records == nullptr) continue;
-    for (Value* value : load(*records, ir_.CreateAdd(slot, kernel_.constant(group)))) next.push_back(value);
+    for (Value* value : load(*records, ir_.CreateAdd(slot, kernel_.constant(group_)))) next.push_back(value);
   }
   row.insert(row.end(), next.begin(), next.end());
-  row.push_back(ir_.CreateAdd(first, kernel_.constant(group)));
+  row.push_back(ir_.CreateAdd(first, kernel_.constant(group_)));
   return row;
 }
 

@@ -29,9 +29,9 @@ struct PartsTile {
 // A wave has a tile's rows side by side, as often as they fit; a lane has dims of its row, which follow each other.
 class PartsMerge {
  public:
-  // `scale`: c > 0. `reach`: as the parts were stored.
+  // `scale`: c > 0. `loads`: what a lane has of a row's O, in loads of 16 bytes. `reach`: as the parts were stored.
   PartsMerge(language::Kernel& kernel, const CombineKernel& spec, language::Value* scale, const PartsTile& tile,
-             language::Reach reach);
+             int loads, language::Reach reach);
 
   // How many times a wave has the rows side by side, and how many parts of its dims a row has: a lane's each.
   language::Value* beside() const { return beside_; }
@@ -40,7 +40,6 @@ class PartsMerge {
   void merge_from(language::Value* before);
 
  private:
-  static constexpr int group = 4;  // records that are on their way together
   static constexpr int load_dims = record_load_bytes / static_cast<int>(sizeof(float));
   static constexpr int statistics_bytes = 8;  // m and l of a row
 
@@ -58,6 +57,7 @@ class PartsMerge {
   const CombineKernel& spec_;
   language::Softmax softmax_;
   int loads_;
+  int group_;  // records that are on their way together
   PartsTile tile_;
   language::Reach reach_;
   std::optional<attention::ListedParts> listed_;  // of listed keys

@@ -148,7 +148,19 @@ inline constexpr int combine_threads = 64;
 // list) in a row, sequences as in q.
 constexpr int record_bytes(int head_dim) { return (head_dim + 4) * 4; }
 inline constexpr int record_load_bytes = 16;
-// Of the merge: what a lane has of a row's O, in such loads; and how many waves have a tile of so many rows.
+// Of a merge behind a walk, what a lane has of a row's O, in such loads: the more, the fewer turns a wave takes, each
+// of which waits for memory anew. All registers are free by then.
+constexpr int merge_loads(const AskedWords& walk) { return walk.rows == Rows::r32 ? 8 : 16; }
+// Records that are on their way together, and loads of them: those of two such groups take registers.
+inline constexpr int most_group = 4;
+inline constexpr int most_loads_of_group = 32;
+// Turns of its wave that has most, for a tile of so many rows.
+constexpr int merge_turns(const AskedWords& walk, int rows) {
+  const int parts = walk.dims_v() * 4 / (record_load_bytes * merge_loads(walk));
+  const int of_turn = combine_threads / rows * waves_of_rows(walk);
+  return (parts + of_turn - 1) / of_turn;
+}
+// Of the merge of a launch of its own, as much as merge_loads; and how many waves have a tile of so many rows.
 constexpr int combine_loads(const CombineKernel& spec) { return spec.few ? 2 : 4; }
 constexpr int combine_waves(const CombineKernel& spec, int rows) {
   const int of_wave = combine_threads / rows * combine_loads(spec);
