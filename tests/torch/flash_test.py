@@ -73,7 +73,7 @@ class Dense(Case):
             self.refuses(rf"^window_size = {re.escape(str(window))}; accepted: \(left, right\)", wavejit.torch.flash_attn_func, q, q, q, window_size=window)
         self.refuses("^q: a numpy.ndarray; accepted: a torch tensor", wavejit.torch.flash_attn_func, q.numpy(), q, q, error=TypeError)
         self.refuses("^alibi_slopes: a builtins.list; accepted: a torch tensor", wavejit.torch.flash_attn_func, q, q, q, alibi_slopes=[1.0, 2.0], error=TypeError)
-        self.refuses(r"^q: dtype torch\.float32; accepted: torch\.float16, torch\.bfloat16, torch\.float8_e4m3fn$", wavejit.torch.flash_attn_func, q.float(), q.float(), q.float())
+        self.refuses(r"^q: dtype torch\.float32; accepted: torch\.float16, torch\.bfloat16, torch\.float8_e4m3fn, torch\.int8$", wavejit.torch.flash_attn_func, q.float(), q.float(), q.float())
         self.refuses(r"q: shape \(4, 2, 64\); accepted: \[batch, length, heads, head dim\]", wavejit.torch.flash_attn_func, q[0], q, q)
         self.refuses("alibi_slopes: they require grad", wavejit.torch.flash_attn_func, q, q, q, alibi_slopes=torch.ones(2).requires_grad_(), error=wavejit.Unsupported)
 

@@ -141,7 +141,7 @@ class Refused(Case):
         self.refuses("query, key and value: ", torch.cat([q, q, q]), torch.cat([q, q]), q)
         for other in (torch.float32, torch.float64, torch.float8_e5m2, torch.int32):
             each = q.to(other)
-            self.refuses(rf"^query: dtype {other}; accepted: torch\.float16, torch\.bfloat16, torch\.float8_e4m3fn$", each, each, each)
+            self.refuses(rf"^query: dtype {other}; accepted: torch\.float16, torch\.bfloat16, torch\.float8_e4m3fn, torch\.int8$", each, each, each)
             if other is not torch.float8_e5m2:
                 self.refuses(rf"^key: dtype {other}; accepted: torch\.float16, q's, torch\.float8_e4m3fn, ", q, each, q)
         for key, other in ((q, torch.bfloat16), (q, torch.float8_e4m3fn), (q.to(torch.float8_e4m3fn), torch.float16)):
