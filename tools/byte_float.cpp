@@ -9,13 +9,13 @@
 namespace wavejit::tools {
 namespace {
 
-struct Format {
+struct ByteFormat {
   int fraction_bits;
   int bias;
   bool fnuz;            // 0x80 is its one NaN, and it has neither −0 nor infinities
   std::uint8_t finite;  // the largest one
 };
-constexpr Format format_of(ByteType type) {
+constexpr ByteFormat format_of(ByteType type) {
   switch (type) {
     case ByteType::e4m3:
       return {.fraction_bits = 3, .bias = 7, .fnuz = false, .finite = 0x7E};
@@ -52,7 +52,7 @@ std::optional<ByteType> byte_type_of(std::int32_t dtype) {
 std::uint8_t nan_of(ByteType type) { return format_of(type).fnuz ? 0x80 : 0x7F; }
 
 float decode(ByteType type, std::uint8_t byte) {
-  const Format format = format_of(type);
+  const ByteFormat format = format_of(type);
   const int magnitude = byte & (sign_bit - 1);
   const float sign = (byte & sign_bit) != 0 ? -1.0F : 1.0F;
   if (format.fnuz && byte == sign_bit) return std::numeric_limits<float>::quiet_NaN();
@@ -67,7 +67,7 @@ float decode(ByteType type, std::uint8_t byte) {
 }
 
 std::uint8_t encode(ByteType type, float value) {
-  const Format format = format_of(type);
+  const ByteFormat format = format_of(type);
   if (std::isnan(value)) return nan_of(type);
   const std::uint8_t sign = std::signbit(value) ? sign_bit : 0;
   if (std::isinf(value) && type == ByteType::e5m2) return sign | infinity_of_e5m2;

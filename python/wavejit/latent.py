@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["flash_mla_sparse_fwd", "flash_mla_with_kvcache", "get_mla_metadata", "mla_decode_fwd"]
 
 
+SCALED_ROW_BYTES = 656  # 512 in e4m3, four scales in fp32, 64 in bf16
+
+
 def _refuse(**words: Any) -> None:
     """What the peers' functions take and this version has no kernel for, by name."""
     for name, value in words.items():
@@ -51,16 +54,17 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
     None is 1 / sqrt(576) there, whatever the model: here it is refused. With `attn_sink` the LSE is without the sink, as
     FlashMLA has it. Further words are those of `Engine.attention_latent`.
 
-    `is_fp8_kvcache`: k_cache has 8 bits, in as many columns as q, and `k_scale` is its scale; 8-bit integers need `cache_dtype`. FlashMLA's
-    own rows of 656 bytes, which hold four scales and a rope of 16 bits, are refused.
+    `is_fp8_kvcache`: k_cache [pages, page size, 1, 656] of 8 bits has FlashMLA's rows, 512 of e4m3, a scale in fp32 for each 128 of
+    them, and 64 columns of the rope in bf16. Or it has 8 bits in as many columns as q, and `k_scale` is its scale. Arrays of bytes need
+    `cache_dtype`.
 
     `indices` int32 [B, Sq, topk] are slots of the cache, page · page size + key: −1 and what is outside are hidden, and
     `block_table` and `cache_seqlens` are not looked at. `topk_length` int32 [B]: so many entries of a sequence's lists count.
     `extra_indices_in_kvcache` [B, Sq, extra topk] are a second list, slots of `extra_k_cache`, whose pages are as large as those of
     `k_cache`; `extra_topk_length` int32 [B].
     """
-    if is_fp8_kvcache and k_cache.shape[-1] not in (q.shape[-1], head_dim_v):
-        raise Unsupported(f"is_fp8_kvcache with rows of {k_cache.shape[-1]} bytes: this version has no kernels for scales inside of rows; accepted: {q.shape[-1]} "
+    if is_fp8_kvcache and k_cache.shape[-1] not in (q.shape[-1], head_dim_v, SCALED_ROW_BYTES):
+        raise Unsupported(f"is_fp8_kvcache with rows of {k_cache.shape[-1]} bytes; accepted: {SCALED_ROW_BYTES} bytes, with scales and a rope in bf16, or {q.shape[-1]} "
                           "columns of 8 bits, with k_scale=")
     if is_fp8_kvcache and _dtypes.eight_bits(k_cache) is None and words.get("cache_dtype") is None:
         raise InvalidArgument("is_fp8_kvcache: k_cache says no type of 8 bits; accepted: cache_dtype= beside it, \"e4m3\" or its like")

@@ -168,6 +168,7 @@ LatentRowBits row_of(const LatentArrays& arrays, const LatentOutput& output, std
 }
 
 std::string wrong_latent(const LatentArrays& arrays, const LatentOutput& output, std::int64_t step) {
+  if (output.o.empty()) return "no O was written";
   const auto& of = arrays.experiment;
   const std::vector<Sequence> sequences = attention::program::sequences_of(of);
   std::int64_t number = 0;

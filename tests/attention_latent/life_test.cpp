@@ -296,6 +296,25 @@ TEST_F(LatentLife, AWarmCallAsksTheDeviceForNothing) {
   }
 }
 
+// Seen elsewhere: grids by the longest context that a model allows. Lists of 2,048 entries have the same ones over
+// 4,096 keys and over a million.
+TEST_F(LatentLife, GridsOfListsAreThoseOfTheirEntries) {
+  const auto engine = make_engine();
+  const auto grids_of = [&](const Step& step) {
+    for (int twice = 0; twice < 2; ++twice) EXPECT_TRUE(run(*engine, call_of(step)));
+    return std::array{fake_hip().before_last.grid, fake_hip().last.grid};
+  };
+  for (const std::int32_t splits : {1, 8}) {
+    Step step = {.batch = 48, .keys = 4096, .splits = splits};
+    step.top_k = 2048;
+    const auto grids = grids_of(step);
+    step.keys = 1 << 20;
+    EXPECT_EQ(grids_of(step), grids) << splits;
+    step.batch = 47;
+    EXPECT_NE(grids_of(step), grids) << splits;
+  }
+}
+
 // By the sequences and keys of the call, never by what a device could have: 256 MiB where the caller brings none.
 TEST_F(LatentLife, AWorkspaceIsBounded) {
   const auto engine = make_engine();

@@ -181,6 +181,21 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
           spec.listed = false;
         }
       }
+      // Rows with scales.
+      spec.row_scales = latent::RowScales::of_128;
+      spec.rows = latent::Rows::r32;
+      for (const auto cache : {attention::CacheType::e4m3, attention::CacheType::e4m3_fnuz}) {
+        spec.cache = cache;
+        for (const latent::Pages pages : {latent::Pages::dense, latent::Pages::keys, latent::Pages::granules}) {
+          spec.pages = pages;
+          spec.listed = spec.slots = pages == latent::Pages::granules;
+          spec.mask = spec.listed ? latent::Mask::none : latent::Mask::causal;
+          add();
+        }
+        spec.listed = spec.slots = false;
+      }
+      spec.row_scales = latent::RowScales::none;
+      spec.mask = latent::Mask::none;
       spec.cache = attention::CacheType::as_queries;
       for (const int head_dim : {256, 512})
         for (const bool listed : {false, true}) {

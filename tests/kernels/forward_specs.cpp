@@ -196,8 +196,38 @@ void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const target
 }  // namespace
 
 // Keys that lists name, by number through a table, which looks up most, and by slots of rows.
-static void add_kernels_of_key_lists(std::vector<families::KernelSpec>& specs, const targets::Target& target,
-                                     DataType dtype, const attention_forward::HeadDims& dims) {
+static  // Waves that share a chunk: whole and split; keys dense, in pages, and looked up one by one; all that scores
+        // pass
+    // through.
+    void add_kernels_of_shared_chunks(std::vector<families::KernelSpec>& specs, const targets::Target& target,
+                                      DataType dtype, const attention::HeadDims& dims) {
+  struct Words {
+    bool modified, paged, single_keys, first_keys;
+  };
+  for (const Words& words :
+       {Words{false, false, false, false}, Words{true, false, false, false}, Words{false, true, false, false},
+        Words{false, true, true, false}, Words{false, true, false, true}})
+    for (const int split : {0, attention_forward::chunk_keys}) {
+      const ForwardKernel spec{{.dtype = dtype,
+                                .head_dim_qk = dims.qk,
+                                .head_dim_v = dims.v,
+                                .mask = words.modified ? Mask::window : Mask::causal,
+                                .lse = split == 0,
+                                .modifiers = words.modified ? all_code_modifiers() : Modifiers{},
+                                .paged = words.paged,
+                                .single_keys = words.single_keys,
+                                .first_keys = words.first_keys},
+                               {.split_keys = split,
+                                .packed_heads = true,
+                                .chunk_waves = attention_forward::shared_waves(dims),
+                                .tile_queries = attention_forward::shared_tile_queries,
+                                .target = std::string(target.id)}};
+      if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+    }
+}
+
+void add_kernels_of_key_lists(std::vector<families::KernelSpec>& specs, const targets::Target& target, DataType dtype,
+                              const attention_forward::HeadDims& dims) {
   for (const int tile : attention_forward::tile_queries(target, Pipeline::generic))
     for (const int split : {0, attention::list_chunk_keys})
       for (const bool slots : {false, true}) {
@@ -408,6 +438,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
         if (dims.qk == dims.v)
           specs.emplace_back(attention_combine::combine_of(
               {{.dtype = dtype, .head_dim_v = dims.v, .listed = true}, {.target = std::string(target.id)}}, false));
+        add_kernels_of_shared_chunks(specs, target, dtype, dims);
         add_kernels_of_mixes(specs, target, dtype, dims);
       }
   for (const targets::Target& target : targets::all_targets()) {

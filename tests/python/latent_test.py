@@ -170,13 +170,19 @@ class OtherArgumentLists(Case):
             latent.flash_mla_with_kvcache(*call)
         with self.assertRaisesRegex(wavejit.InvalidArgument, "is_fp8_kvcache: k_cache says no type of 8 bits"):
             latent.flash_mla_with_kvcache(*call, softmax_scale=SCALE, is_fp8_kvcache=True)
-        rows = numpy.zeros((2, 64, 1, 656), numpy.uint8)
-        with self.assertRaisesRegex(wavejit.Unsupported, "rows of 656 bytes"):
+        rows = numpy.zeros((2, 64, 1, 655), numpy.uint8)
+        with self.assertRaisesRegex(wavejit.Unsupported, "rows of 655 bytes; accepted: 656 bytes"):
             latent.flash_mla_with_kvcache(ENGINE, self.q, rows, *call[3:], softmax_scale=SCALE, is_fp8_kvcache=True, cache_dtype="e4m3")
         with self.assertRaisesRegex(wavejit.Unsupported, "q_scale"):
             latent.mla_decode_fwd(ENGINE, self.q[:, 0], pages, None, [0, 1, 2], [0, 2, 3], [0, 1, 2], [36, 33], 1, page_size=64, sm_scale=SCALE, q_scale=1.0)
         with self.assertRaisesRegex(wavejit.InvalidArgument, "nhead_kv = 2"):
             latent.mla_decode_fwd(ENGINE, self.q[:, 0], pages, None, [0, 1, 2], [0, 2, 3], [0, 1, 2], [36, 33], 1, page_size=64, sm_scale=SCALE, nhead_kv=2)
+
+
+def bf16_bits(values):
+    """fp32 → the nearest bf16, of two the even one."""
+    bits = values.view(numpy.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(numpy.uint16)
 
 
 class EightBits(Case):
@@ -202,6 +208,26 @@ class EightBits(Case):
         expected, expected_lse = latent.flash_mla_with_kvcache(ENGINE, self.q, (self.wide * 4).astype(numpy.float16), *lengths, **given)
         self.same(out.numpy(), expected.numpy())
         self.same(lse.numpy(), expected_lse.numpy())
+
+    def test_rows_of_656_bytes_are_those_of_flash_mla(self):
+        """512 in e4m3, four scales in fp32, 64 in bf16: the bits of the call on round(byte · scale) in bf16."""
+        random = numpy.random.default_rng(9)
+        scales = random.uniform(0.01, 2, (3, 64, 1, 4)).astype(numpy.float32)
+        rope = bf16_bits(random.standard_normal((3, 64, 1, ROPE)).astype(numpy.float32))
+        rows = numpy.concatenate([self.bytes[..., :LATENT], scales.view(numpy.uint8), rope.view(numpy.uint8)], axis=-1)
+        self.assertEqual(rows.shape, (3, 64, 1, 656))
+        keys = bf16_bits(self.wide[..., :LATENT] * numpy.repeat(scales, 128, axis=-1))
+        wide = ENGINE.array(numpy.concatenate([keys, rope], axis=-1), "bf16")
+        q = ENGINE.array(bf16_bits(self.q.astype(numpy.float32)), "bf16")
+        lengths, given = ([[2, 0], [1, 1], [0, 2]], [100, 64, 1], 512), {"softmax_scale": SCALE}
+        lists = {"indices": random.integers(-1, 192, (3, 1, 70), numpy.int32)}
+        for words in ({}, lists):
+            expected = latent.flash_mla_with_kvcache(ENGINE, q, wide, *lengths, **words, **given)
+            for cache, named in ((rows, {"cache_dtype": "e4m3"}), (ENGINE.array(rows, "e4m3"), {})):
+                for one, other in zip(latent.flash_mla_with_kvcache(ENGINE, q, cache, *lengths, is_fp8_kvcache=True, **words, **named, **given), expected):
+                    self.same(one.numpy("float32"), other.numpy("float32"))
+        with self.assertRaisesRegex(wavejit.Unsupported, "q.dtype .* whose rope is in bf16"):
+            latent.flash_mla_with_kvcache(ENGINE, self.q, rows, *lengths, is_fp8_kvcache=True, cache_dtype="e4m3", **given)
 
     def test_refusals(self):
         for pattern, words in (("k_scale.sizes", {"cache_dtype": "e4m3", "k_scale": [1.0, 2.0]}), ("k.dtype = 6|e4m3_fnuz", {"cache_dtype": "e4m3_fnuz"}),

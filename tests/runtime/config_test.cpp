@@ -238,7 +238,8 @@ TEST(Config, FamiliesSayWhichWordsPinAKernel) {
     ASSERT_FALSE(checked) << wrong;
     EXPECT_EQ(checked.error().status, WAVEJIT_INVALID_ARGUMENT);
     EXPECT_THAT(checked.error().detail,
-                HasSubstr("accepted: tile_queries=<rows>, tiles=paired or single, ladder=<name>, each once"));
+                HasSubstr("accepted: tile_queries=<rows>, chunk_waves=<waves, 1: none share>, tiles=paired or single, "
+                          "ladder=<name>, each once"));
   }
 }
 

@@ -15,23 +15,12 @@
 #include "support/attention_reference.h"
 #include "support/paged_cache.h"
 #include "support/storage_types.h"
+#include "support/tensor_layouts.h"
 #include "tools/judge.h"
 #include "wavejit/simgpu.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tests {
-
-enum class Layout : std::uint8_t { bshd, bhsd, padded };
-
-// Tensors whose elements do not stand as kernels move them: rows side by side instead of dims, or dims side by side in
-// rows that begin anywhere. With odd distances, behind an odd number of elements.
-enum class Scattered : std::uint8_t { no, rows_inside, odd_rows };
-struct ScatteredTensors {
-  Scattered q = Scattered::no;
-  Scattered k = Scattered::no;
-  Scattered v = Scattered::no;
-  Scattered o = Scattered::no;
-};
 
 // Lists of keys as the call gives them (docs/sparse.md).
 struct GivenKeyLists {

@@ -32,6 +32,7 @@ std::vector<ForwardKernel> many_specs() {
                    {.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"}});
   specs.push_back({{.mask = Mask::causal},
                    {.paired_tiles = true, .pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"}});
+  specs.push_back({{}, {.chunk_waves = 4, .tile_queries = 32, .target = "gfx950"}});
   for (const char* ladder : {"early", "late"})
     specs.push_back({{}, {.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950", .ladder = ladder}});
   for (const DataType dtype : {DataType::bf16, DataType::fp16})

@@ -56,9 +56,9 @@ Value* Softmax::exp2(Value* value) const {
   return kernel_.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_exp2, {kernel_.f32()}, {value});
 }
 
-// max(m, scores of the whole row). The maximum of a set is the same in whichever order it is taken; a chain in which
-// each step takes two more becomes v_max3_f32 throughout.
-Value* Softmax::raised(Value* maximum, std::span<const Accumulator> scores) const {
+// The maximum of a set is the same in whichever order it is taken; a chain in which each step takes two more becomes
+// v_max3_f32 throughout.
+Value* Softmax::largest(std::span<const Accumulator> scores) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto larger = [&](Value* a, Value* b) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, a, b); };
   Value* tile = nullptr;
@@ -68,7 +68,12 @@ Value* Softmax::raised(Value* maximum, std::span<const Accumulator> scores) cons
       tile = tile ? larger(tile, score) : score;
     }
   }
-  return whole_row(tile, maximum);
+  return tile;
+}
+
+// max(m, scores of the whole row).
+Value* Softmax::raised(Value* maximum, std::span<const Accumulator> scores) const {
+  return whole_row(largest(scores), maximum);
 }
 
 Value* Softmax::larger(Value* a, Value* b, Value* c) const {

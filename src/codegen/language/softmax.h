@@ -98,6 +98,7 @@ class Softmax {
   // likewise.
   Value* exp2(Value* value) const;
   Value* larger(Value* a, Value* b, Value* c) const;            // one instruction
+  Value* largest(std::span<const Accumulator> scores) const;    // of the lane's
   Value* whole_row(Value* tile_maximum, Value* maximum) const;  // over both halves, and the maximum so far
   Value* grows(Value* maximum, Value* raised) const;            // per lane: the row's maximum is to be raised
   Value* shift(Value* maximum) const;                           // −m · c (+ 8), finite also where m is −inf

@@ -55,9 +55,10 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
       row_bytes_(dims * (place.bytes ? 1 : targets::bytes_of(matrix.element()))),
       pieces_(row_bytes_ / piece_bytes()),
       waves_(waves),
+      filler_(place.own_images ? kernel.constant(0) : kernel.wave()),
       pages_(pages),
       tile_pages_(tile_pages),
-      lds_line_(kernel.ir().CreateMul(kernel.wave(), kernel.constant(place.line_bytes))) {
+      lds_line_(kernel.ir().CreateMul(filler_, kernel.constant(place.line_bytes))) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   if (place.permuted && waves % (unit_key_mask + 1) != 0) kernel.refuse("a permuted image is filled by waves in fours");
@@ -77,7 +78,7 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
 Value* LineStream::row_of(Value* slot, int line) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   return ir.CreateAdd(ir.CreateMul(slot, kernel_.constant(lines_of_piece())),
-                      ir.CreateAdd(kernel_.wave(), kernel_.constant(line)));
+                      ir.CreateAdd(filler_, kernel_.constant(line)));
 }
 
 std::vector<Value*> LineStream::offsets_of_line(std::size_t line) const {
@@ -96,12 +97,12 @@ std::vector<Value*> LineStream::offsets_of_line(std::size_t line) const {
 Value* LineStream::slot() const {
   const int lane_bits = std::countr_zero(static_cast<unsigned>(piece_bytes() / dma_bytes));
   Value* at = kernel_.ir().CreateLShr(kernel_.lane(), kernel_.constant(lane_bits));
-  return place_.permuted ? kernel_.ir().CreateXor(at, slot_bit_of(kernel_.wave())) : at;
+  return place_.permuted ? kernel_.ir().CreateXor(at, slot_bit_of(filler_)) : at;
 }
 
 Value* LineStream::unit_of_lane() const {
   Value* at = kernel_.ir().CreateAnd(kernel_.lane(), kernel_.constant((piece_bytes() / dma_bytes) - 1));
-  return place_.permuted ? kernel_.ir().CreateXor(at, unit_key_of(kernel_.wave(), slot())) : at;
+  return place_.permuted ? kernel_.ir().CreateXor(at, unit_key_of(filler_, slot())) : at;
 }
 
 int LineStream::line_offset(int piece, int line) const { return (piece * lines_of_piece() + line) * place_.line_bytes; }

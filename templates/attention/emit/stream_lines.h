@@ -31,6 +31,8 @@ class LineStream final : public TileStream {
     // Who reads has waited for the transfers by itself (codegen/language/synchronize.h): the backend, which follows
     // every way through a loop, also those that are never taken, adds no wait in front of reads.
     bool waited_for = false;
+    // Each wave fills whole images of its own, of which `fetch` and `transfers_of_line` are told. With `waves` = 1.
+    bool own_images = false;
   };
   // `waves` fill it together. `pages`: of keys whose granules or keys are looked up; all of them must stay.
   LineStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
@@ -126,6 +128,7 @@ class LineStream final : public TileStream {
   int row_bytes_;
   int pieces_;  // of a row
   int waves_;
+  language::Value* filler_;  // the wave's number among those
   const std::optional<KeyPages>& pages_;
   const std::optional<TilePages>& tile_pages_;
   bool few_offsets_ = false;

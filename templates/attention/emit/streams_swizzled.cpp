@@ -99,6 +99,23 @@ Value* SwizzledStream::widened_unit(Value* loaded, int half) const {
   return language::gather_dwords(kernel_, std::array{first[0], first[1], second[0], second[1]});
 }
 
+Value* SwizzledStream::scaled_unit(Value* loaded, int half, Value* scale) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* both = ir.CreateVectorSplat(2, scale);
+  Values dwords;
+  for (int dword = 2 * half; dword < (2 * half) + 2; ++dword)
+    for (const int part : {0, 1}) {
+      Value* four = ir.CreateExtractElement(loaded, static_cast<std::uint64_t>(dword));
+      const auto [first, second] = language::floats_of_bytes(kernel_, four, part, byte_float());
+      Value* pair = llvm::PoisonValue::get(both->getType());
+      pair = ir.CreateInsertElement(pair, first, std::uint64_t{0});
+      pair = ir.CreateInsertElement(pair, second, std::uint64_t{1});
+      dwords.push_back(language::convert_pair(kernel_, ir.CreateFMul(pair, both), matrix_.element(),
+                                              language::NanInput::kept_short));
+    }
+  return language::gather_dwords(kernel_, dwords);
+}
+
 void SwizzledStream::refuse(const char* way) const {
   kernel_.refuse(std::string("a swizzled stream is not staged to be read ") + way + ": it has an image for each way");
 }
@@ -273,23 +290,41 @@ language::Strand SwizzledRows::write(const Values& in_flight) {
   language::Strand strand;
   const Values loaded = packed(in_flight);
   for (int i = 0; i < loads(); ++i) {
-    const auto write_to = [this, i](Value* dwords, int half) {
-      const auto [rows, units_apart] = place_of(i);
-      const int units = (widens() ? 2 : 1) * units_apart;
-      // Keys below 4, and rows that are multiples of 4: the swizzle changes by xor. So it does with the units of a lane
-      // that has one row, of which the first is the number of a wave.
-      const int swizzle = (rows % units_swizzled ^ units % units_swizzled ^ half) * unit_bytes;
-      Value* place = swizzle == 0 ? write_ : kernel_.ir().CreateXor(write_, kernel_.constant(swizzle));
-      lds_.write(region_, dwords, place,
-                 offset_ + rows * pitch_ + units / units_swizzled * units_swizzled * unit_bytes);
-    };
     Value* dwords = loaded[static_cast<std::size_t>(i)];
     if (!widens()) {
-      strand.add([=] { write_to(dwords, 0); });
+      strand.add([=, this] { write_unit(dwords, i, 0); });
       continue;
     }
     // Four conversions, or four of two instructions, and an address.
-    for (const int half : {0, 1}) strand.add([=, this] { write_to(widened_unit(dwords, half), half); }, 6);
+    for (const int half : {0, 1}) strand.add([=, this] { write_unit(widened_unit(dwords, half), i, half); }, 6);
+  }
+  return strand;
+}
+
+void SwizzledRows::write_unit(Value* dwords, int load, int half) {
+  const auto [rows, units_apart] = place_of(load);
+  const int units = (widens() ? 2 : 1) * units_apart;
+  // Keys below 4, and rows that are multiples of 4: the swizzle changes by xor. So it does with the units of a lane
+  // that has one row, of which the first is the number of a wave.
+  const int swizzle = (rows % units_swizzled ^ units % units_swizzled ^ half) * unit_bytes;
+  Value* place = swizzle == 0 ? write_ : kernel_.ir().CreateXor(write_, kernel_.constant(swizzle));
+  lds_.write(region_, dwords, place, offset_ + rows * pitch_ + units / units_swizzled * units_swizzled * unit_bytes);
+}
+
+language::Strand SwizzledRows::write_scaled(const Values& loaded, const ScaleOf& scale_of) {
+  // Four times two conversions and two products.
+  constexpr int slots = 14;
+  language::Strand strand;
+  for (int i = 0; i < loads(); ++i) {
+    Value* dwords = loaded[static_cast<std::size_t>(i)];
+    const auto scale = std::make_shared<Value*>(nullptr);
+    for (const int half : {0, 1})
+      strand.add(
+          [=, this] {
+            if (half == 0) *scale = scale_of(i);
+            write_unit(scaled_unit(dwords, half, *scale), i, half);
+          },
+          slots);
   }
   return strand;
 }

@@ -66,6 +66,7 @@ class SwizzledStream : public TileStream {
   std::array<language::Value*, 2> widened(language::Value* loaded, int dword) const;
   // The first or the second half of them: 16 bytes of LDS.
   language::Value* widened_unit(language::Value* loaded, int half) const;
+  language::Value* scaled_unit(language::Value* loaded, int half, language::Value* scale) const;
   // Of a tensor whose dims need not stand side by side a load is so many, one an element.
   int elements_of_load() const { return slice_.scattered() ? width_ / slice_.element_bytes : 1; }
   language::Values fetch_scattered(language::Value* tile);
@@ -113,6 +114,9 @@ class RowLoads : public SwizzledStream {
 
   // Of load i, counted from the thread's first: rows, and units in memory.
   std::pair<int, int> place_of(int i) const;
+  // Loads are runs of so many units of a row: all of them, or 8 (4) where a row is no power of two.
+  int units() const { return memory_pitch_ / width_; }
+  int run() const { return units() & -units(); }
   int rows_apart() const { return threads_ / run(); }
   // The row and the unit of the thread's first load.
   language::Value* first_row_ = nullptr;
@@ -122,10 +126,7 @@ class RowLoads : public SwizzledStream {
   language::Values fetch_single(language::Value* tile, language::Value* entries);
   // Granule `number` of a tile, counted from the first one of this wave's loads.
   language::Value* granule_of(int number) const;
-  // Loads are runs of so many units of a row: all of them, or 8 (4) where a row is no power of two.
   bool by_rows_of_lanes() const { return slice_.scattered(); }
-  int units() const { return memory_pitch_ / width_; }
-  int run() const { return units() & -units(); }
 };
 
 class SwizzledRows final : public RowLoads {
@@ -138,8 +139,16 @@ class SwizzledRows final : public RowLoads {
   // A wave that reads other rows than the tile's first: its blocks of rows count from `block` (uniform) on.
   void begin_rows(language::Value* block);
   language::Strand write(const language::Values& loaded) override;
+  // Of 8 bits that have scales: what stands in LDS is round(byte · scale). `scale_of`: of load i, f32 of the lane's;
+  // asked for once each.
+  using ScaleOf = std::function<language::Value*(int load)>;
+  language::Strand write_scaled(const language::Values& loaded, const ScaleOf& scale_of);
   language::OperandA rows(int buffer, int row_block, int dim_block) override;
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
+
+ private:
+  // Bytes of load i, half of it or, of what is not widened, all: into LDS.
+  void write_unit(language::Value* dwords, int load, int half);
 };
 
 class SwizzledTransposed final : public SwizzledStream {

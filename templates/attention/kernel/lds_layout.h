@@ -48,6 +48,8 @@ struct LdsPlan {
   // Behind the tiles, 16 bytes a lane each: what a kernel keeps for its lanes, rows that are merged already.
   int merged_slots = 0;
   int merged_slot_bytes = 0;  // of all lanes
+  // Behind these: what waves that share rows tell each other.
+  int exchange_bytes = 0;
 
   // Regions stand in the order K0, V0, K1, V1, …
   constexpr int k_offset(int buffer) const { return buffer * (k_tile_bytes + v_tile_bytes); }
@@ -58,7 +60,8 @@ struct LdsPlan {
     const int tiles = k_offset(buffers);
     return merged_slots == 0 ? tiles : (tiles + merged_alignment - 1) / merged_alignment * merged_alignment;
   }
-  constexpr int total_bytes() const { return merged_offset() + (merged_slots * merged_slot_bytes); }
+  constexpr int exchange_offset() const { return merged_offset() + (merged_slots * merged_slot_bytes); }
+  constexpr int total_bytes() const { return exchange_offset() + exchange_bytes; }
 };
 
 constexpr LdsLayout lds_layout(const targets::Target& target) {

@@ -20,6 +20,10 @@ bool take_pin(Pins& pins, std::string_view word) {
     pins.ladder = value;
     return !value.empty();
   }
+  if (name == "chunk_waves") {
+    pins.chunk_waves = families::positive_number(value);
+    return pins.chunk_waves.has_value();
+  }
   if (name == "tiles" && (value == "paired" || value == "single")) {
     pins.paired_tiles = value == "paired";
     return true;

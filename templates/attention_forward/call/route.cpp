@@ -47,6 +47,10 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
     spec.stagger = pins.stagger;
     spec.raised_priority = pins.raised_priority;
   }
+  if (pins.chunk_waves.value_or(1) != 1) {
+    spec.chunk_waves = *pins.chunk_waves;
+    if (pins.tile_queries == 0) spec.tile_queries = shared_tile_queries;
+  }
   spec.output_store = store;
   spec.target = target.id;
   spec.lowering = toggles.lowering;

@@ -21,6 +21,7 @@
 #include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
+#include "templates/attention_forward/emit/shared_walk.h"
 #include "templates/attention_forward/emit/workgroup.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -321,6 +322,10 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const ForwardKern
                  .strength_reduction = !((spec.paged || spec.listed) && spec.pipeline == Pipeline::generic)});
   switch (spec.pipeline) {
     case Pipeline::generic:
+      if (spec.chunk_waves != 0) {
+        emit_shared_walk(kernel, spec, plan);
+        break;
+      }
       GenericPipeline(kernel, spec, plan).emit();
       break;
     case Pipeline::dualwave:

@@ -252,7 +252,14 @@ void MergedRows::store_part(Half half, Value* chunk, Value* maximum, Value* sum,
   const Blocks blocks = blocks_of(half);
   if (maximum != nullptr) records.store_maximum(maximum);
   if (sum != nullptr) records.store_sum(sum);
-  for (std::size_t block = blocks.first; block < blocks.end; ++block) records.store_output(block, outputs[block]);
+  const auto store_outputs = [&] {
+    for (std::size_t block = blocks.first; block < blocks.end; ++block) records.store_output(block, outputs[block]);
+  };
+  if (workgroup_.share.has_dims == nullptr) {
+    store_outputs();
+  } else {
+    language::if_uniform(kernel_, workgroup_.share.has_dims, Likelihood::even, store_outputs);
+  }
 }
 
 void MergedRows::absorb(Half half, bool apart, const Stop& tile, Value* maximum, SoftmaxState& state,

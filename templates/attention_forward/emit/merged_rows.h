@@ -67,7 +67,7 @@ class MergedRows {
   // What one block of code sees of R in memory.
   class Memory;
   std::size_t output_blocks() const {
-    return static_cast<std::size_t>(spec_.head_dim_v / language::wave_shape(kernel_).rows);
+    return static_cast<std::size_t>(output_blocks_of_wave(spec_, language::wave_shape(kernel_).rows));
   }
   Blocks blocks_of(schedule::Half half) const;
 

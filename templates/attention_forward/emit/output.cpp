@@ -113,6 +113,8 @@ void store_output(language::Kernel& kernel, const ForwardKernel& spec, const Wor
   Value* row =
       ir.CreateAdd(lane_row_offset(kernel, workgroup, place.row, workgroup.o.row_stride, workgroup.o.head_stride),
                    ir.CreateMul(place.lane_group, kernel.constant(group_bytes)));
+  if (workgroup.share.first_dim != nullptr)
+    row = ir.CreateAdd(row, ir.CreateMul(workgroup.share.first_dim, kernel.constant(dim_bytes)));
   Value* no_offset = kernel.constant(0);
   for_each_piece(kernel, spec, element, outputs, factor, [&](Value* dwords, int dim) {
     workgroup.o.buffer.store(dwords, ir.CreateAdd(row, kernel.constant(dim * dim_bytes)), no_offset);
@@ -175,6 +177,7 @@ void store_log_sum_exp(language::Kernel& kernel, const Workgroup& workgroup, Val
     of_row = ir.CreateAdd(of_row, ir.CreateMul(workgroup.head_in_group, head_stride));
     writes = ir.CreateAnd(writes, workgroup.has_row);
   }
+  if (workgroup.share.leads != nullptr) writes = ir.CreateAnd(writes, workgroup.share.leads);
   Value* offset = ir.CreateSelect(writes, of_row, ir.getInt32(0x80000000));
   lse.store(ir.CreateBitCast(log_sum_exp, kernel.i32()), offset, kernel.constant(0));
 }

@@ -114,6 +114,7 @@ PartRecords::PartRecords(Kernel& kernel, const ForwardKernel& spec, const Workgr
     : kernel_(kernel),
       head_dim_(spec.head_dim_v),
       place_(lane_place(kernel, workgroup)),
+      share_(workgroup.share),
       row_(kernel.ir().CreateMul(in_query_tile(kernel, spec, workgroup, place_.row),
                                  row_stride_of(kernel, spec, workgroup))),
       records_(records_of(kernel, spec, workgroup, place_of_rows(kernel, spec, workgroup),
@@ -128,6 +129,8 @@ void PartRecords::store_output(std::size_t block, const language::Accumulator& o
   const language::AccumulatorLayout& layout = output.layout;
   Value* group = ir.CreateAdd(
       row_, ir.CreateMul(place_.lane_group, kernel_.constant(layout.row_block * static_cast<int>(sizeof(float)))));
+  if (share_.first_dim != nullptr)
+    group = ir.CreateAdd(group, ir.CreateMul(share_.first_dim, kernel_.constant(static_cast<int>(sizeof(float)))));
   for (int r = 0; r < layout.registers(); r += layout.row_block) {
     Value* four = ir.CreateShuffleVector(output.value, {r, r + 1, r + 2, r + 3});
     const int dim = (static_cast<int>(block) * layout.rows) + layout.row_of_register(r);
@@ -143,6 +146,7 @@ void PartRecords::store_sum(Value* sum) const { store_statistic(1, sum); }
 void PartRecords::store_statistic(int dword, Value* value) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* writes = ir.CreateICmpEQ(place_.lane_group, kernel_.constant(0));
+  if (share_.leads != nullptr) writes = ir.CreateAnd(writes, share_.leads);
   Value* offset =
       ir.CreateSelect(writes, ir.CreateAdd(row_, kernel_.constant((head_dim_ + dword) * 4)), ir.getInt32(0x80000000));
   records_.store(ir.CreateBitCast(value, kernel_.i32()), offset, kernel_.constant(0));

@@ -43,6 +43,7 @@ class PartRecords {
   language::Kernel& kernel_;
   int head_dim_;
   LanePlace place_;
+  WaveShare share_;
   language::Value* row_;  // per lane: byte offset of the row's record
   language::Buffer records_;
 };

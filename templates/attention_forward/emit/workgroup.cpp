@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/workgroup.h"
 
+#include <algorithm>
+
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
 #include "templates/attention/emit/cache_scale.h"
@@ -161,6 +163,30 @@ WorkgroupPlace find_place(Kernel& kernel, const ForwardKernel& spec) {
           .second_tile = spec.paired_tiles ? y : nullptr};
 }
 
+int waves_with_outputs(const ForwardKernel& spec, int rows_of_block) {
+  return std::min(spec.chunk_waves, spec.head_dim_v / rows_of_block);
+}
+
+int output_blocks_of_wave(const ForwardKernel& spec, int rows_of_block) {
+  const int blocks = spec.head_dim_v / rows_of_block;
+  return spec.chunk_waves == 0 ? blocks : blocks / waves_with_outputs(spec, rows_of_block);
+}
+
+namespace {
+
+WaveShare share_of_wave(Kernel& kernel, const ForwardKernel& spec) {
+  if (spec.chunk_waves == 0) return {};
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const int block = language::wave_shape(kernel).rows;
+  const int owners = waves_with_outputs(spec, block);
+  Value* wave = kernel.wave();
+  return {.first_dim = ir.CreateMul(wave, kernel.constant(output_blocks_of_wave(spec, block) * block)),
+          .has_dims = owners < spec.chunk_waves ? ir.CreateICmpULT(wave, kernel.constant(owners)) : nullptr,
+          .leads = ir.CreateICmpEQ(wave, kernel.constant(0))};
+}
+
+}  // namespace
+
 Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupPlace& place, Value* query_tile) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
@@ -174,7 +200,9 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   Value* last_key = place.last_key;
   Value* first = ir.CreateMul(query_tile, constant(spec.tile_queries));
   if (spec.listed) first = ir.CreateAdd(place.first_row, first);
-  Value* first_of_wave = ir.CreateAdd(first, ir.CreateMul(wave, constant(rows_of_wave)));
+  // Waves that share a chunk have the same rows.
+  Value* first_of_wave =
+      spec.chunk_waves != 0 ? first : ir.CreateAdd(first, ir.CreateMul(wave, constant(rows_of_wave)));
   Value* of_lane = ir.CreateAdd(first_of_wave, language::row_of_lane(kernel, lane));
   Value* first_row = positions.position(first);
   Value* first_row_of_wave = positions.position(first_of_wave);
@@ -331,7 +359,20 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
           place.named_keys,
           value_scale,
           place.kv_head,
-          key_length};
+          key_length,
+          share_of_wave(kernel, spec),
+          first,
+          place.rows};
+}
+
+RowOfTile row_of_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup, Value* row) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const Positions positions(kernel, spec.packed_heads ? workgroup.group : nullptr);
+  Value* of_all = ir.CreateAdd(workgroup.first_of_tile, row);
+  Value* position = positions.position(of_all);
+  return {.position = position,
+          .head = spec.packed_heads ? ir.CreateSub(of_all, positions.rows(position)) : nullptr,
+          .exists = ir.CreateICmpULT(of_all, workgroup.rows)};
 }
 
 Workgroup begin_workgroup(Kernel& kernel, const ForwardKernel& spec) {

@@ -20,6 +20,16 @@ struct WalkPlace {
   language::Value* block;  // of the unit: whose rows the wave has
 };
 
+// What a wave has of rows that it shares with others; all uniform.
+struct WaveShare {
+  language::Value* first_dim = nullptr;  // of O; null: the wave has its rows alone, and all dims
+  language::Value* has_dims = nullptr;   // null: every wave has
+  language::Value* leads = nullptr;      // it leaves what is the row's, m, l and LSE
+};
+// Of O a wave has so many blocks of dims, and so many waves have one.
+int output_blocks_of_wave(const ForwardKernel& spec, int rows_of_block);
+int waves_with_outputs(const ForwardKernel& spec, int rows_of_block);
+
 struct Workgroup : QueryTile {
   Slice q;
   Slice k;
@@ -40,6 +50,10 @@ struct Workgroup : QueryTile {
   language::Value* value_scale = nullptr;
   language::Value* kv_head = nullptr;
   language::Value* key_length = nullptr;  // of the sequence
+  WaveShare share = {};
+  // Of the tile, and of all tiles together: packed heads count the rows of all heads.
+  language::Value* first_of_tile = nullptr;
+  language::Value* rows = nullptr;
 
   // What tiles of K and V are made of.
   KeyTensors keys() const {
@@ -76,6 +90,14 @@ WorkgroupPlace find_place(language::Kernel& kernel, const ForwardKernel& spec);
 // With split keys, workgroups without keys end in here.
 Workgroup begin_tile(language::Kernel& kernel, const ForwardKernel& spec, const WorkgroupPlace& place,
                      language::Value* query_tile);
+// Any row of the tile, counted from its first.
+struct RowOfTile {
+  language::Value* position;
+  language::Value* head;    // of packed heads, else null: counted from the group's first
+  language::Value* exists;  // per lane
+};
+RowOfTile row_of_tile(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
+                      language::Value* row);
 // Both.
 Workgroup begin_workgroup(language::Kernel& kernel, const ForwardKernel& spec);
 

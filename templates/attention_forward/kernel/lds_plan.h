@@ -4,6 +4,7 @@
 
 #include "targets/wave_shape.h"
 #include "templates/attention/kernel/lds_layout.h"
+#include "templates/attention_forward/kernel/chunk_exchange_plan.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
@@ -13,7 +14,7 @@ constexpr TileShape tile_shape(const ForwardKernel& spec, const targets::Target&
           .dims_v = spec.head_dim_v,
           .k_type = spec.query_type(),
           .v_type = spec.integers ? spec.dtype : spec.query_type(),
-          .waves = spec.tile_queries / targets::wave_shape(target).rows,
+          .waves = spec.waves(targets::wave_shape(target).rows),
           .cache = spec.cache,
           .layout = spec.key_layout(),
           .two_buffers = spec.pipeline == Pipeline::dualwave,
@@ -34,6 +35,15 @@ constexpr LdsPlan lds_plan(const ForwardKernel& spec, const targets::Target& tar
     const int slots = 1 + (spec.head_dim_v / 8);  // statistics, and O by four dims
     const int room = (target.lds_bytes_per_workgroup - plan.total_bytes()) / plan.merged_slot_bytes;
     plan.merged_slots = room < slots ? room : slots;
+  }
+  if (spec.chunk_waves != 0) {
+    plan.buffers = spec.chunk_waves;  // an image for each wave's tile
+    const ChunkExchangePlan exchange{spec.chunk_waves, target.wave_size};
+    plan.exchange_bytes = exchange.total_bytes();
+    // Q passes through it, behind the maxima, if there is room.
+    const int with_query = exchange.maxima_bytes() + plan.k_tile_bytes;
+    if (with_query > plan.exchange_bytes && plan.exchange_offset() + with_query <= target.lds_bytes_per_workgroup)
+      plan.exchange_bytes = with_query;
   }
   return plan;
 }

@@ -26,6 +26,9 @@ struct MergedRowsPlan {
 constexpr MergedRowsPlan merged_rows_plan(const ForwardKernel& spec, int vgpr_budget, const LdsPlan& lds) {
   if (!spec.has_chunks()) return {.place = MergedRowsPlan::Place::nowhere};
   if (spec.split_keys != 0) return {.place = MergedRowsPlan::Place::workspace};
+  // A wave has its share of O's dims, and a SIMD to itself. Half of the dims are too many beside a tile of more than
+  // 128 dims of K.
+  if (spec.chunk_waves != 0 && spec.head_dim_qk <= 128) return {.place = MergedRowsPlan::Place::registers};
   // Half the dims, m, l and one maximum more. Of 64 dims that leaves two waves a SIMD what they need. Where another
   // workgroup works meanwhile, private memory is as fast, and a row of one chunk has nothing to begin with.
   // A wave that holds a whole tile and its bias has no more room.
@@ -35,7 +38,8 @@ constexpr MergedRowsPlan merged_rows_plan(const ForwardKernel& spec, int vgpr_bu
   // Of lists a chunk may have a tile or two, and private memory would be waited for with the next tile of keys.
   const bool spare = lds.layout == LdsLayout::lines && spec.head_dim_v <= 128 && vgpr_budget >= 512;
   if (spec.block_lists && !spec.paged && spare) return {.place = MergedRowsPlan::Place::registers};
-  const int slots = 1 + (spec.head_dim_v / 8);
+  const int dims = spec.chunk_waves != 0 ? spec.head_dim_v / spec.chunk_waves : spec.head_dim_v;  // of a wave
+  const int slots = 1 + (dims / 8);
   const int lds_slots = std::min(slots, lds.merged_slots);
   return {.place = MergedRowsPlan::Place::memory,
           .lds_slots = lds_slots,

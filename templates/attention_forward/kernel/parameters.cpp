@@ -25,6 +25,8 @@ namespace {
 // fragments in flight, addresses and (swizzled) the tile that waits in registers the rest. What the compiler used
 // stands in tests/kernels/golden.txt.
 int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan) {
+  // LDS has room for one such workgroup, a wave a SIMD.
+  if (spec.chunk_waves != 0) return 512;
   // A tile waits in registers where LDS is swizzled, and where 8 bits are widened.
   const bool waits = plan.layout == LdsLayout::swizzled || plan.buffers == 1;
   // Numbers for each key of a tile and each row.
@@ -174,7 +176,7 @@ std::expected<Resources, std::string> resources_of(const ForwardKernel& spec) {
     return std::unexpected(std::move(refusal));
 
   Resources resources;
-  resources.waves = spec.tile_queries / targets::wave_shape(*target).rows;
+  resources.waves = spec.waves(targets::wave_shape(*target).rows);
   resources.threads = resources.waves * target->wave_size;
   const LdsPlan plan = lds_plan(spec, *target);
   resources.lds_bytes = plan.total_bytes();
@@ -224,8 +226,7 @@ LaunchGeometry launch_geometry(const ForwardKernel& spec, const targets::Target&
   if (spec.listed)
     geometry = {
         .grid_x = batch * (query_length / group), .grid_y = (group + rows - 1) / rows, .grid_z = geometry.grid_x};
-  geometry.threads = rows / static_cast<std::uint32_t>(targets::wave_shape(target).rows) *
-                     static_cast<std::uint32_t>(target.wave_size);
+  geometry.threads = static_cast<std::uint32_t>(spec.waves(targets::wave_shape(target).rows) * target.wave_size);
   geometry.dynamic_lds_bytes = 0;  // LDS is a static array: the descriptor in the code object says its size
   return geometry;
 }

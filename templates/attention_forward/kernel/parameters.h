@@ -36,6 +36,10 @@ std::expected<Resources, std::string> resources_of(const ForwardKernel& spec);
 // Beyond 128 dims a wave has no registers left to fetch a whole tile alone.
 bool small_tiles_fit(const HeadDims& dims);
 
+// ForwardKernel::chunk_waves where waves share a chunk: as many as images of their tiles fit into LDS.
+inline constexpr int shared_tile_queries = 32;
+constexpr int shared_waves(const HeadDims& dims) { return dims.qk > 128 ? 2 : 4; }
+
 // The O store that `auto` means on a target.
 OutputStore default_output_store(const targets::Target& target);
 

@@ -217,7 +217,8 @@ constexpr SpecRule rules[] = {
               " on " + asked.target_name() + "; accepted: " + accepted;
      }},
     {[](const Asked& asked) {
-       return asked.spec.tile_queries != tiles_of(asked).back() && !small_tiles_fit(asked.head_dims());
+       return asked.spec.tile_queries != tiles_of(asked).back() && !small_tiles_fit(asked.head_dims()) &&
+              asked.spec.chunk_waves == 0;
      },
      [](const Asked& asked) {
        return "tile of " + std::to_string(asked.spec.tile_queries) + " queries has no kernel for head dim " +
@@ -231,6 +232,36 @@ constexpr SpecRule rules[] = {
      [](const Asked& asked) {
        return asked.pipeline() + " holds O, Q and parts of two tiles in registers, which head dim " +
               to_text(asked.head_dims()) + " leaves no room for; accepted: auto, generic";
+     }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return spec.chunk_waves != 0 && (overlaps(asked) || spec.tile_queries != shared_tile_queries);
+     },
+     [](const Asked&) {
+       return std::string("chunk_waves= is of workgroups of few rows; accepted: pipeline=generic tile=32x64");
+     }},
+    {[](const Asked& asked) { return asked.spec.chunk_waves != 0 && lds_layout(asked.target) != LdsLayout::lines; },
+     [](const Asked& asked) {
+       return "chunk_waves= needs transpose reads of LDS and 16-byte LDS DMA, which " + asked.target_name() +
+              " does not have; accepted: a wave with rows of its own";
+     }},
+    {[](const Asked& asked) {
+       return asked.spec.chunk_waves != 0 && asked.spec.chunk_waves != shared_waves(asked.head_dims());
+     },
+     [](const Asked& asked) {
+       return "chunk_waves=" + std::to_string(asked.spec.chunk_waves) + " has no kernel for head dim " +
+              to_text(asked.head_dims()) + "; accepted: " + std::to_string(shared_waves(asked.head_dims()));
+     }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return spec.chunk_waves != 0 &&
+              (spec.narrow_queries || spec.integers || spec.cache != CacheType::as_queries || spec.vectorised || spec.listed ||
+               spec.block_lists || spec.trans_any() || spec.rows == QueriesOf::many);
+     },
+     [](const Asked&) {
+       return std::string(
+           "chunk_waves= has no kernel for K and V in 8 bits, vectorised pages, lists, trans_ tensors and rows=many; "
+           "accepted: a wave with rows of its own");
      }},
     {[](const Asked& asked) { return asked.spec.packed_heads && overlaps(asked); },
      [](const Asked&) { return std::string("heads=packed is for few rows; accepted: pipeline=generic"); }},

@@ -124,6 +124,9 @@ struct ChosenWords {
   // A workgroup owns two query tiles, tile n − 1 − y of n and then tile y, so that under a diagonal all workgroups have
   // as many keys. pipeline=dualwave with mask=causal only; shows in no result.
   bool paired_tiles = false;
+  // 0, or so many waves that share a workgroup's rows and each chunk of its keys: scores by tiles, O by dims
+  // (emit/shared_walk.h). pipeline=generic with tile_queries=32 only; shows in no result.
+  int chunk_waves = 0;
   Pipeline pipeline = Pipeline::generic;
   int tile_queries = 128;  // query rows a workgroup owns
   int tile_keys = attention::tile_keys;
@@ -145,6 +148,8 @@ struct ChosenWords {
 struct ForwardKernel : AskedWords, ChosenWords {
   static constexpr std::string_view kernel = "attention_forward";
   static constexpr std::string_view family = "attention_forward";
+  // Of a workgroup; `rows`: of one of them.
+  constexpr int waves(int rows) const { return chunk_waves != 0 ? chunk_waves : tile_queries / rows; }
   bool operator==(const ForwardKernel&) const = default;
 };
 

@@ -45,6 +45,21 @@ Taken take_split(const SpecWord& row, ForwardKernel& spec, std::string_view word
 std::string rows_name(const SpecWord&, const ForwardKernel& spec) {
   return spec.rows == QueriesOf::all ? std::string() : std::string(families::name_in(rows_names, spec.rows)) + "_rows";
 }
+// Which numbers there are, the rules say.
+std::string chunk_waves_text(const SpecWord&, const ForwardKernel& spec) {
+  return spec.chunk_waves == 0 ? "" : "chunk_waves=" + std::to_string(spec.chunk_waves);
+}
+std::string chunk_waves_name(const SpecWord&, const ForwardKernel& spec) {
+  return spec.chunk_waves == 0 ? "" : std::to_string(spec.chunk_waves) + "waves";
+}
+Taken take_chunk_waves(const SpecWord& row, ForwardKernel& spec, std::string_view word) {
+  const auto value = row.value_of(word);
+  if (!value) return std::nullopt;
+  const auto waves = positive_number(*value);
+  if (!waves) return refused_word(": chunk_waves=<waves> (a wave with rows of its own has no word)");
+  spec.chunk_waves = *waves;
+  return taken_word();
+}
 std::string pipeline_name(const SpecWord&, const ForwardKernel& spec) {
   return spec.pipeline == Pipeline::generic ? std::string() : std::string(to_text(spec.pipeline));
 }

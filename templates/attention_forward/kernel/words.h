@@ -39,6 +39,9 @@ std::string split_text(const SpecWord& row, const ForwardKernel& spec);
 std::string split_name(const SpecWord& row, const ForwardKernel& spec);
 families::Taken take_split(const SpecWord& row, ForwardKernel& spec, std::string_view word);
 std::string rows_name(const SpecWord& row, const ForwardKernel& spec);
+std::string chunk_waves_text(const SpecWord& row, const ForwardKernel& spec);
+std::string chunk_waves_name(const SpecWord& row, const ForwardKernel& spec);
+families::Taken take_chunk_waves(const SpecWord& row, ForwardKernel& spec, std::string_view word);
 std::string pipeline_name(const SpecWord& row, const ForwardKernel& spec);
 std::string tile_text(const SpecWord& row, const ForwardKernel& spec);
 std::string tile_name(const SpecWord& row, const ForwardKernel& spec);
@@ -120,6 +123,10 @@ inline constexpr auto word_table = std::tuple_cat(
                                                                           .otherwise = "every sequence has no word",
                                                                           .name_of = word_kinds::rows_name}),
         chosen<&ChosenWords::paired_tiles>({.accepted = "tiles=paired", .otherwise = "a tile a workgroup has no word"}),
+        families::WordRow<ForwardKernel>{{.accepted = "chunk_waves=",
+                                          .text = word_kinds::chunk_waves_text,
+                                          .name_of = word_kinds::chunk_waves_name,
+                                          .take = word_kinds::take_chunk_waves}},
         families::named<&ChosenWords::pipeline, pipelines, ForwardKernel>(
             {.accepted = "pipeline=", .missing = "pipeline=<name>", .name_of = word_kinds::pipeline_name}),
         families::WordRow<ForwardKernel>{{.accepted = "tile=",

@@ -57,7 +57,7 @@ LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const Lat
 
 // To the columns behind V's.
 std::uint64_t LatentCall::skip_of_keys() const {
-  return static_cast<std::uint64_t>(problem_.shape.dims_v()) * attention::element_bytes_of(call_.k);
+  return static_cast<std::uint64_t>(problem_.shape.bytes_before_rope());
 }
 
 // Of `batch` sequences from `first` on.
@@ -207,6 +207,7 @@ std::string LatentCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = {
       .dtype = problem_.shape.dtype,
       .cache = problem_.shape.cache,
+      .row_scales = problem_.shape.row_scales,
       .cache_scales = scales_of(call_.k_scale),
       .batch = problem_.batch,
       .query_length = problem_.query_length,

@@ -172,6 +172,7 @@ class AttentionLatent final : public families::Family {
                            " rows and 64 keys, a row being a head of a query; " + std::to_string(waves) + " waves, " +
                            std::to_string(sharing) +
                            " to 32 rows with a share of V's columns each; keys and values one tile in LDS" +
+                           (of.has_row_scales() ? ", multiplied by their rows' scales on the way there" : "") +
                            (of.listed ? ", of one query, whose list names the keys" : "") +
                            (of.merged  ? ", the parts of chunks merged by the last workgroup to arrive"
                             : of.parts ? ", then the parts of chunks merged"
@@ -215,6 +216,19 @@ class AttentionLatent final : public families::Family {
                     .of_runs(parts, false);
             if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
           }
+    // Rows with scales, in pages and by the slots of lists.
+    for (const CacheType cache : {CacheType::e4m3, CacheType::e4m3_fnuz})
+      for (const bool listed : {false, true})
+        for (const bool parts : {false, true}) {
+          LatentShape shape = {{.cache = cache,
+                                .row_scales = RowScales::of_128,
+                                .modifiers = {},
+                                .pages = listed ? Pages::granules : Pages::tiles,
+                                .listed = listed,
+                                .slots = listed}};
+          shape = shape.of_runs(parts, false);
+          if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
+        }
     // Lists have no word for the mask.
     for (const auto& [type, type_name] : attention::operand_types)
       for (const auto& [rows, rows_name] : rows_names)
@@ -238,7 +252,9 @@ class AttentionLatent final : public families::Family {
            " sink; LSE on request; 1 to 128 heads; latent and rope as one tensor or apart; queries dense or packed; "
            "keys "
            "dense, packed or in pages of 1 and of 16 n keys; lists of keys for each query, by number or by slot; "
-           "caches of 8 bits with a scale for all keys or for each sequence";
+           "caches of 8 bits with a scale for all keys or for each sequence, and of rows with four scales and a rope "
+           "in "
+           "bf16";
   }
 };
 

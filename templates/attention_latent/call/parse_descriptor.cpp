@@ -105,6 +105,22 @@ Row second_top_k_word() {
       [](const Said& said) { return said.second_top_k == 0 ? std::string() : std::to_string(said.second_top_k); });
 }
 
+Row row_scales_word() {
+  return families::value_word<Said>(
+      "row_scales", "128",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto scales = families::value_in(row_scales_names, value);
+        if (!scales)
+          return wrong(word, "is not known; accepted: row_scales=128 (a scale in the row for each 128 columns of V)");
+        said.row_scales = *scales;
+        return {};
+      },
+      [](const Said& said) {
+        return said.row_scales == RowScales::none ? std::string()
+                                                  : std::string(families::name_in(row_scales_names, said.row_scales));
+      });
+}
+
 constexpr families::Names<attention::Extent, 2> scale_extents = {
     {{attention::Extent::one, "1"}, {attention::Extent::batch, "b"}}};
 
@@ -137,6 +153,7 @@ WordRows make_rows() {
       launches_word(),
       attention::cache_word<Said>([](auto& said) -> auto& { return said.cache; }),
       attention::cache_scales_word<Said>(scale_extents, "1|b"),
+      row_scales_word(),
       top_k_word(),
       second_top_k_word(),
       attention::seed_word<Said>(),
@@ -178,6 +195,15 @@ Result<void> finish(Said& said) {
     return bad_line("apart of d" + std::to_string(said.head_dim_qk), "head dims with columns behind V's");
   if (auto good = attention::check_prefix(said.mask, said.key_length); !good) return good;
   if (auto good = attention::check_cache_words(said.cache, said.cache_scales); !good) return good;
+  if (said.row_scales != RowScales::none) {
+    const std::string word = "row_scales=128";
+    if (said.cache != CacheType::e4m3 && said.cache != CacheType::e4m3_fnuz)
+      return bad_line(word, "cache=e4m3 or cache=e4m3_fnuz beside it");
+    if (said.dtype != DataType::bf16 || said.head_dim_qk != head_dims(Dims::d576).qk)
+      return bad_line(word, "bf16 and d576/512 beside it: the rope of such rows is in bf16");
+    if (said.apart || said.cache_scales != attention::Extent::none)
+      return bad_line(word, "neither apart nor cache_scales beside it: rows have both inside");
+  }
   if (said.page_size != 0) {
     if (said.key_length > attention::max_paged_length)
       return bad_line("k" + std::to_string(said.key_length) + " in pages",
@@ -206,6 +232,7 @@ LatentProblem ProblemDescriptor::problem() const {
   LatentProblem problem;
   problem.shape.dtype = dtype;
   problem.shape.cache = cache;
+  problem.shape.row_scales = row_scales;
   for (const auto& [dims, name] : dims_names)
     if (head_dims(dims).qk == head_dim_qk && head_dims(dims).v == head_dim_v) problem.shape.dims = dims;
   problem.shape.mask = mask.causal ? Mask::causal : Mask::none;

@@ -53,6 +53,34 @@ std::int64_t dims_of(const wavejit_tensor& latent, const wavejit_tensor& rope) {
   return latent.sizes[3] + (rope.data != nullptr ? rope.sizes[3] : 0);
 }
 
+// FlashMLA's rows, by their length: of 576 columns there are as many bytes nowhere else.
+constexpr HeadDims scaled_dims = head_dims(Dims::d576);
+constexpr std::int64_t scaled_row_bytes = scaled_dims.v +
+                                          (scaled_dims.v / scaled_columns * std::int64_t{sizeof(float)}) +
+                                          ((scaled_dims.qk - scaled_dims.v) * bytes_of(DataType::bf16));
+static_assert(scaled_row_bytes == 656);
+bool has_scaled_rows(const Call& call) {
+  const std::optional<DataType> type = attention::type_of(call.k.dtype);
+  return type && is_narrow(*type) && call.k.sizes[3] == scaled_row_bytes;
+}
+Check check_scaled_rows(const Call& call, HeadDims dims) {
+  const std::string rows = "rows of " + std::to_string(scaled_row_bytes) + " bytes";
+  if (dims.qk != head_dims(Dims::d576).qk)
+    return refuse(bad_size({"k", &call.k}, 3, "576 columns of V and rope in rows with scales, as q has then"));
+  if (call.k.dtype != WAVEJIT_E4M3 && call.k.dtype != WAVEJIT_E4M3_FNUZ)
+    return refuse(bad(WAVEJIT_UNSUPPORTED, "k.dtype", dtype_text(call.k.dtype), "4 (e4m3), 6 (e4m3_fnuz) in " + rows));
+  if (call.q.dtype != WAVEJIT_BF16)
+    return refuse(bad(WAVEJIT_UNSUPPORTED, "q.dtype", dtype_text(call.q.dtype),
+                      "2 (bf16) over " + rows + ", whose rope is in bf16"));
+  if (call.k_rope.data != nullptr)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k_rope.data", pointer_text(call.k_rope.data),
+                      "null beside " + rows + ", which have the rope"));
+  if (call.k_scale.data != nullptr)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k_scale.data", pointer_text(call.k_scale.data),
+                      "null beside " + rows + ", which have scales of their own"));
+  return {};
+}
+
 // Which of the pairs (D, Dv) the tensors have. On the hot path: texts are made where something is refused.
 Result<Dims> check_dims(const Call& call) {
   const std::int64_t v = call.o.sizes[3];
@@ -60,6 +88,12 @@ Result<Dims> check_dims(const Call& call) {
   for (const auto& [dims, name] : dims_names) {
     const HeadDims of = head_dims(dims);
     if (of.qk != qk || of.v != v) continue;
+    if (has_scaled_rows(call)) [[unlikely]] {
+      if (auto rows = check_scaled_rows(call, of); !rows) return std::unexpected(std::move(rows.error()));
+      if (call.q_rope.data != nullptr && call.q.sizes[3] != v)
+        return std::unexpected(bad_size({"q", &call.q}, 3, std::to_string(v) + " (o.sizes[3]) beside q_rope"));
+      return dims;
+    }
     for (const auto& [name_of, latent, rope] : {std::tuple{"q", &call.q, &call.q_rope}, {"k", &call.k, &call.k_rope}}) {
       const bool apart = rope->data != nullptr;
       if (apart && latent->sizes[3] != v)
@@ -235,6 +269,7 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
         up_to("1", ((std::int64_t{1} << 32) / heads / heads) - 1) + " with " + std::to_string(heads) + " heads"));
   problem = {.shape = {{.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
                         .cache = narrow ? attention::cache_type_of(*key_type) : CacheType::as_queries,
+                        .row_scales = has_scaled_rows(call) ? RowScales::of_128 : RowScales::none,
                         .dims = *dims,
                         .modifiers = {},
                         .rows = rows_for(rows),
@@ -328,6 +363,7 @@ Result<LatentProblem> check(const Call* arguments) {
 
 void take_rows(LatentProblem& problem, const targets::Target& target, const families::Toggles& toggles) {
   Rows& rows = problem.shape.rows;
+  if (problem.shape.has_row_scales()) rows = most_rows(problem.shape, target);
   if (rows != Rows::r128) rows = default_rows(target, rows == Rows::r32 ? RowCount::up_to_32 : RowCount::more);
   if (toggles.pins.empty()) [[likely]]
     return;

@@ -8,9 +8,8 @@ namespace wavejit::attention_latent {
 
 std::unique_ptr<KeyRing> make_key_ring(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
                                        const language::MatrixUnit& matrix) {
-  if (attention::lds_layout(kernel.target()) == attention::LdsLayout::lines)
-    return std::make_unique<LineRing>(kernel, spec, workgroup, matrix);
-  return std::make_unique<SwizzledRing>(kernel, spec, workgroup, matrix);
+  if (stands_swizzled(spec, kernel.target())) return std::make_unique<SwizzledRing>(kernel, spec, workgroup, matrix);
+  return std::make_unique<LineRing>(kernel, spec, workgroup, matrix);
 }
 
 }  // namespace wavejit::attention_latent

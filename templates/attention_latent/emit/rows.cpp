@@ -38,7 +38,7 @@ Value* is_writer(Kernel& kernel, const Workgroup& workgroup) {
 class Columns {
  public:
   Columns(Kernel& kernel, const WalkKernel& spec, const language::AccumulatorLayout& layout)
-      : kernel_(kernel), layout_(layout), dims_(dims_of_wave(spec)), order_(column_order(kernel.target())) {}
+      : kernel_(kernel), layout_(layout), dims_(dims_of_wave(spec)), order_(column_order(spec, kernel.target())) {}
   int dims_of_group() const { return layout_.row_block * (order_ == ColumnOrder::in_pairs ? 2 : 1); }
 
   template <typename Use>

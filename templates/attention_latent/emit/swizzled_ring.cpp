@@ -50,6 +50,10 @@ SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, con
                .row_pitch = pitch_,
                .wave_pitch = pitch_ / waves}),
       rope_slice_(workgroup.k_rope),
+      latent_slice_(workgroup.k),
+      has_row_scales_(spec.has_row_scales()),
+      scales_at_(spec.scales_at()),
+      latent_bytes_(spec.bytes_before_rope()),
       pages_(attention::pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       cache_(spec.cache),
@@ -85,7 +89,7 @@ std::vector<attention::SwizzledStream::Load> SwizzledRing::rope_loads(Value* til
   Value* in_tile = ir.CreateAdd(language::row_of_lane(kernel_, kernel_.lane()),
                                 ir.CreateMul(scores_.own_block(), constant(wave.rows)));
   // Of bytes half as much.
-  const int narrower = cache_ == attention::CacheType::as_queries ? 1 : 2;
+  const int narrower = rope_is_narrow() ? 2 : 1;
   const int lane_bytes = wave.operand_bytes / narrower;
   const int block_bytes = wave.fragment_bytes() / narrower;
   Value* column = ir.CreateMul(language::group_of_lane(kernel_, kernel_.lane()), constant(lane_bytes));
@@ -116,12 +120,65 @@ std::vector<attention::SwizzledStream::Load> SwizzledRing::rope_loads(Value* til
   return loads;
 }
 
+// The scales of all that the wave's loads bring: a load is two rows of four times eight lanes. Lane 8 i + 4 h + b has
+// that of load i, row h, columns 128 b … + 127. Behind the last tile they are those of the last one: what is there is
+// 0.
+attention::SwizzledStream::Load SwizzledRing::scale_load(Value* tile, const TilePages::Place& in_page,
+                                                         Value* entries) const {
+  return [=, this] {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    const auto constant = [&](int value) { return kernel_.constant(value); };
+    Value* lane = kernel_.lane();
+    const auto bits = [&](int from, int count) {
+      return ir.CreateAnd(ir.CreateLShr(lane, constant(from)), constant((1 << count) - 1));
+    };
+    Value* in_tile =
+        ir.CreateAdd(ir.CreateShl(bits(3, 3), 3), ir.CreateAdd(ir.CreateShl(kernel_.wave(), 1), bits(2, 1)));
+    Value* column = ir.CreateAdd(ir.CreateShl(bits(0, 2), 2), constant(scales_at_));
+    Value* scale = nullptr;
+    if (pages_) {
+      const KeyPages::KeyPlace key = pages_->place_of_any_key(tile, entries, in_tile);
+      scale = language::load_lanes(kernel_, pages_->row(latent_slice_, key, column), dword_bytes);
+    } else {
+      Value* offset = ir.CreateAdd(ir.CreateMul(in_tile, latent_slice_.row_stride), column);
+      scale = tile_pages_
+                  ? tile_pages_->rows(latent_slice_, latent_bytes_, in_page).load(dword_bytes, offset, constant(0))
+                  : latent_slice_.buffer.load(
+                        dword_bytes, offset,
+                        ir.CreateMul(ir.CreateMul(tile, constant(attention::tile_keys)), latent_slice_.row_stride));
+    }
+    return scale;
+  };
+}
+
 std::vector<attention::SwizzledStream::Load> SwizzledRing::latent_loads(Value* place, const TileWalk& walk,
                                                                         Value* entries) {
   Value* tile = walk.tile_at(walk.at_most_last(place));
   const TilePages::Place in_page =
       tile_pages_ ? tile_pages_->look_up(tile, TilePages::Way::scalar) : TilePages::Place{};
-  return latent_.loads_of(tile, in_page, entries, walk.exists(place));
+  std::vector<attention::SwizzledStream::Load> loads = latent_.loads_of(tile, in_page, entries, walk.exists(place));
+  if (has_row_scales_) loads.insert(loads.begin(), scale_load(tile, in_page, entries));
+  return loads;
+}
+
+language::Strand SwizzledRing::write_latent(const Values& loaded) {
+  if (!has_row_scales_) return latent_.write(loaded);
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  // So that no product has a NaN whose rounding is a number.
+  Value* scales = language::with_short_nan(kernel_, ir.CreateBitCast(loaded.front(), kernel_.f32()));
+  scales = ir.CreateBitCast(scales, kernel_.i32());
+  Value* lane = kernel_.lane();
+  // Per lane: which lane has the scale of what load 0 brings to it, as an address.
+  Value* half = language::group_of_lane(kernel_, lane);
+  Value* block = ir.CreateAnd(ir.CreateLShr(lane, constant(3)), constant(3));
+  Value* first = ir.CreateShl(ir.CreateAdd(ir.CreateShl(half, 2), block), 2);
+  return latent_.write_scaled({loaded.begin() + 1, loaded.end()}, [=, this](int load) {
+    constexpr int lanes_of_load = 8;
+    Value* from = kernel_.ir().CreateAdd(first, kernel_.constant(load * lanes_of_load * dword_bytes));
+    Value* scale = kernel_.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {from, scales});
+    return kernel_.ir().CreateBitCast(scale, kernel_.f32());
+  });
 }
 
 Value* SwizzledRing::entries_of(Value* place, const TileWalk& walk) const {
@@ -156,7 +213,7 @@ Values SwizzledRing::start(const TileWalk& walk, const TakeQuery& take) {
 
 // Carried until the end of the tile: of looked-up keys the entries of the next one and of the one behind it.
 Values SwizzledRing::whole(int /*buffer*/, Value* place, const TileWalk& walk, const Values& carried) {
-  const auto behind = carried.begin() + latent_.loads();
+  const auto behind = carried.begin() + latent_values();
   Value* next = walk.ahead(place, 1);
   Values entries;
   if (pages_) {
@@ -168,10 +225,10 @@ Values SwizzledRing::whole(int /*buffer*/, Value* place, const TileWalk& walk, c
   // Nobody reads the previous tile any more …
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
-  language::Strand writes = latent_.write({carried.begin(), behind});
+  language::Strand writes = write_latent({carried.begin(), behind});
   while (!writes.empty()) {
     writes.write_one();
-    if (static_cast<int>(next_.size()) < latent_.loads() / 2) next_.push_back(next_loads_[next_.size()]());
+    if (static_cast<int>(next_.size()) < latent_values() / 2) next_.push_back(next_loads_[next_.size()]());
   }
   rope_.assign(behind + entry_values(), carried.end());
   if (is_listed()) named_ = pages_->named(*behind);
@@ -221,8 +278,7 @@ Values SwizzledRing::release(int /*buffer*/, Value* place, const TileWalk& walk,
 OperandA SwizzledRing::keys(int buffer, int key_block, int dim_block) {
   if (dim_block < latent_blocks_) return latent_.rows(buffer, key_block, dim_block);
   Value* rope = rope_[static_cast<std::size_t>(dim_block - latent_blocks_)];
-  if (cache_ != attention::CacheType::as_queries)
-    rope = attention::widened_fragment(kernel_, rope, cache_, matrix_.element());
+  if (rope_is_narrow()) rope = attention::widened_fragment(kernel_, rope, cache_, matrix_.element());
   return matrix_.operand_a(rope, language::KOrder::contiguous);
 }
 

@@ -62,6 +62,11 @@ class SwizzledRing final : public KeyRing {
   // Of the tile behind the one at `place`, which is the next one.
   language::Values entries_behind(language::Value* place, const attention::TileWalk& walk,
                                   language::Value* listed) const;
+  attention::SwizzledStream::Load scale_load(language::Value* tile, const attention::TilePages::Place& in_page,
+                                             language::Value* entries) const;
+  language::Strand write_latent(const language::Values& loaded);
+  int latent_values() const { return latent_.loads() + (has_row_scales_ ? 1 : 0); }
+  bool rope_is_narrow() const { return cache_ != attention::CacheType::as_queries && !has_row_scales_; }
   int rope_blocks() const;
   // Eight dwords of a lane: two dims of eight keys, of a pair of blocks of dims.
   language::Values read_values(int pair, int key_block) const;
@@ -78,6 +83,10 @@ class SwizzledRing final : public KeyRing {
   language::Lds lds_;
   ScoreExchange scores_;
   attention::Slice rope_slice_;
+  attention::Slice latent_slice_;
+  bool has_row_scales_;
+  int scales_at_;                             // of a row in memory, bytes
+  int latent_bytes_;                          // up to behind them
   std::optional<attention::KeyPages> pages_;  // before the stream, which asks for it
   std::optional<attention::TilePages> tile_pages_;
   attention::CacheType cache_;
@@ -88,7 +97,7 @@ class SwizzledRing final : public KeyRing {
   language::Value* named_ = nullptr;
   // Of the next one.
   std::vector<attention::SwizzledStream::Load> next_loads_;
-  language::Values next_;
+  language::Values next_;  // of rows with scales, those first
   std::vector<attention::SwizzledStream::Load> next_rope_loads_;
   language::Values next_rope_;
   // The last dwords that `values` read, of a pair of blocks.

@@ -133,7 +133,6 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   }
   const int v_bytes = spec.dims_v() * bytes_of(spec.dtype);
   const int rope_bytes = spec.rope_dims() * bytes_of(spec.dtype);
-  const int key_bytes = bytes_of(spec.key_type());
   Value* zero = constant(0);
   const auto keys_of = [&](std::size_t tensor, int row_bytes) {
     if (spec.slots && spec.pages == Pages::dense)
@@ -149,9 +148,10 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
                     heads);
   };
   const Slice q = rows_of(offsetof(Arguments, q), v_bytes);
-  const Slice k = keys_of(offsetof(Arguments, k), spec.dims_v() * key_bytes);
+  const Slice k = keys_of(offsetof(Arguments, k), spec.bytes_before_rope());
   const Slice q_rope = rope_bytes != 0 ? rows_of(offsetof(Arguments, q_rope), rope_bytes) : q;
-  const Slice k_rope = rope_bytes != 0 ? keys_of(offsetof(Arguments, k_rope), spec.rope_dims() * key_bytes) : k;
+  const Slice k_rope =
+      rope_bytes != 0 ? keys_of(offsetof(Arguments, k_rope), spec.rope_dims() * bytes_of(spec.rope_type())) : k;
   const Slice o = rows_of(offsetof(Arguments, o), v_bytes);
   Value* first_query_of_wave = query_of(first_of_wave);
   Value* positive_scale = attention::positive_scale(kernel, scale);

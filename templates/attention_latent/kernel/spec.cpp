@@ -35,18 +35,22 @@ std::expected<CombineKernel, std::string> parse_combine_kernel(std::string_view 
 std::string kernel_name(const WalkKernel& spec) { return families::name_of_kernel(walk_words, spec); }
 std::string kernel_name(const CombineKernel& spec) { return families::name_of_kernel(combine_words, spec); }
 
-ColumnOrder column_order(const targets::Target& target) {
-  return attention::lds_layout(target) == attention::LdsLayout::lines ? ColumnOrder::in_blocks : ColumnOrder::in_pairs;
+bool stands_swizzled(const AskedWords& words, const targets::Target& target) {
+  return words.has_row_scales() || attention::lds_layout(target) == attention::LdsLayout::swizzled;
+}
+
+ColumnOrder column_order(const AskedWords& words, const targets::Target& target) {
+  return stands_swizzled(words, target) ? ColumnOrder::in_pairs : ColumnOrder::in_blocks;
 }
 
 Rows most_rows(const AskedWords& words, const targets::Target& target) {
-  const bool lines = attention::lds_layout(target) == attention::LdsLayout::lines;
-  return lines && !words.modifiers.any() ? Rows::r128 : Rows::r64;
+  if (words.has_row_scales()) return Rows::r32;
+  return !stands_swizzled(words, target) && !words.modifiers.any() ? Rows::r128 : Rows::r64;
 }
 
 KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target) {
   using attention::LdsPlan;
-  if (attention::lds_layout(target) == attention::LdsLayout::swizzled)
+  if (stands_swizzled(words, target))
     return {.buffers = 1, .latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.dtype)};
   return {.buffers = words.widens() ? 4 : 2,
           .line_bytes = LdsPlan::piece_bytes * LdsPlan::lines_per_piece,
@@ -61,6 +65,17 @@ std::optional<std::string> refusal_of(const WalkKernel& spec) {
   const targets::Target& target = *targets::find_target(spec.target);
   if (spec.widens() && attention::encoding_of(spec.key_type()) != target.fp8)
     return attention::other_encoding(spec.cache, target);
+  if (spec.has_row_scales()) {
+    if (bytes_of(spec.key_type()) != 1 || spec.cache == CacheType::e5m2 || spec.cache == CacheType::e5m2_fnuz)
+      return "row_scales=128 of " + std::string(attention::to_text(spec.key_type())) +
+             "; accepted: cache=e4m3, cache=e4m3_fnuz";
+    if (spec.dims != Dims::d576 || spec.dtype != DataType::bf16)
+      return "row_scales=128 of " + std::string(attention::to_text(spec.dtype)) + " d" +
+             std::string(families::name_in(dims_names, spec.dims)) + "; accepted: bf16 d576/512, whose rope is in bf16";
+  }
+  if (spec.has_row_scales() && spec.rows > most_rows(spec, target))
+    return "rows=" + std::string(families::name_in(rows_names, spec.rows)) +
+           " of row_scales, beside which registers have no room for them; accepted: rows=32";
   if (spec.rows > most_rows(spec, target))
     return "rows=128 of target=" + spec.target + (spec.modifiers.any() ? " with softcap" : "") +
            ", for which it has not enough registers; accepted: rows=32, rows=64";

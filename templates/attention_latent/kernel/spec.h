@@ -2,6 +2,7 @@
 // What one compiled kernel of this family is, and its text (the cache key):
 //
 //   attention_latent bf16 d576/512 mask=causal rows=32 pages=tiles parts target=gfx950 lowering=llvm
+//   attention_latent bf16 cache=e4m3 row_scales=128 d576/512 mask=none rows=32 target=gfx950 lowering=llvm
 //   attention_latent_combine bf16 d512 target=gfx950 lowering=llvm
 //
 // Heads, lengths, strides and addresses are arguments of a launch; LSE and sinks are arguments that may be null. No
@@ -55,6 +56,13 @@ enum class Pages : std::uint8_t { dense, granules, tiles, keys };
 inline constexpr families::Names<Pages, 4> pages_names = {
     {{Pages::dense, "none"}, {Pages::granules, "granules"}, {Pages::tiles, "tiles"}, {Pages::keys, "keys"}}};
 
+// Rows of a cache of 8 bits that have scales in them. of_128: V's columns in e4m3, then one f32 for each 128 of them,
+// then the others, the rope, in bf16: 656 bytes of 512 + 64 columns, as FlashMLA has them for DeepSeek V3.2. A key is
+// round(byte · scale) to the queries' type, whoever reads it.
+enum class RowScales : std::uint8_t { none, of_128 };
+inline constexpr families::Names<RowScales, 1> row_scales_names = {{{RowScales::of_128, "128"}}};
+inline constexpr int scaled_columns = 128;
+
 // Rows of a workgroup. A row is one head of one query.
 enum class Rows : std::uint8_t { r32, r64, r128 };
 inline constexpr families::Names<Rows, 3> rows_names = {{{Rows::r32, "32"}, {Rows::r64, "64"}, {Rows::r128, "128"}}};
@@ -64,6 +72,7 @@ constexpr int count_of(Rows rows) { return rows == Rows::r32 ? 32 : rows == Rows
 struct AskedWords {
   DataType dtype = DataType::bf16;
   CacheType cache = CacheType::as_queries;  // what memory holds of keys
+  RowScales row_scales = RowScales::none;
   Dims dims = Dims::d576;
   Mask mask = Mask::none;
   Modifiers modifiers;  // of which kernels know softcap
@@ -83,6 +92,13 @@ struct AskedWords {
   int rope_dims() const { return dims_k() - dims_v(); }
   bool widens() const { return cache != CacheType::as_queries; }
   DataType key_type() const { return attention::type_in(cache, dtype); }
+  bool has_row_scales() const { return row_scales != RowScales::none; }
+  DataType rope_type() const { return has_row_scales() ? dtype : key_type(); }
+  // Of a row in memory: what stands before the rope where both are one tensor, and where the scales begin.
+  int bytes_before_rope() const {
+    return scales_at() + (has_row_scales() ? dims_v() / scaled_columns * static_cast<int>(sizeof(float)) : 0);
+  }
+  int scales_at() const { return dims_v() * bytes_of(key_type()); }
   attention::KeyLayout layout() const {
     return {.paged = pages != Pages::dense,
             .whole_tiles = pages == Pages::tiles,
@@ -167,10 +183,14 @@ constexpr int combine_waves(const CombineKernel& spec, int rows) {
   return ((spec.head_dim * 4 / record_load_bytes) + of_wave - 1) / of_wave;
 }
 
+// Keys that are multiplied by their rows' scales come through registers, on every target, and stand in LDS as what they
+// are then.
+bool stands_swizzled(const AskedWords& words, const targets::Target& target);
+
 // How the dims of a wave's share stand in O's blocks of 32: one block after the other; or two blocks have 64 dims in
 // turn, the even ones and the odd ones, since one dword of LDS is two dims of a key (emit/swizzled_ring.h).
 enum class ColumnOrder : std::uint8_t { in_blocks, in_pairs };
-ColumnOrder column_order(const targets::Target& target);
+ColumnOrder column_order(const AskedWords& words, const targets::Target& target);
 
 // LDS of a walk (attention/kernel/lds_layout.h). Lines: two tiles of keys, of bytes four, each as its V columns and
 // those behind them, then scores that waves hand each other. Swizzled: one tile's V columns.

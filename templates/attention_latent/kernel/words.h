@@ -19,6 +19,15 @@ inline constexpr auto word_table =
         std::tuple{
             attention::operand_type_word<&AskedWords::dtype, WalkKernel>(),
             attention::cache_type_word<&AskedWords::cache, WalkKernel>(),
+            families::named<&AskedWords::row_scales, row_scales_names, WalkKernel, 1>(
+                {.accepted = "row_scales=",
+                 .otherwise = "rows without scales have no word",
+                 .name_of =
+                     [](const families::SpecWord<WalkKernel>&, const WalkKernel& spec) {
+                       return spec.has_row_scales()
+                                  ? "scales" + std::string(families::name_in(row_scales_names, spec.row_scales))
+                                  : std::string();
+                     }}),
             families::named<&AskedWords::dims, dims_names, WalkKernel, 2>(
                 {.accepted = "d<n>[/<n>]",
                  .missing = "head dims (d576/512, d512 or d320/256)",

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "templates/attention/program/cache_bytes.h"
@@ -85,14 +87,51 @@ double scale_of_sequence(const LatentArrays& arrays, std::size_t sequence) {
 }
 
 void fill_second_keys(LatentArrays& arrays) {
-  const auto columns = static_cast<std::ptrdiff_t>(arrays.apart ? arrays.latent() : arrays.latent() + arrays.rope());
-  const auto turn = [columns](const auto& from, auto& to) {
+  const auto wide = static_cast<std::ptrdiff_t>(arrays.apart ? arrays.latent() : arrays.latent() + arrays.rope());
+  const auto turn = [](const auto& from, auto& to, std::ptrdiff_t columns) {
     to.clear();
     for (auto slot = from.end(); slot != from.begin(); slot -= columns) to.insert(to.end(), slot - columns, slot);
   };
-  turn(arrays.k, arrays.second_k);
-  turn(arrays.k_bytes, arrays.second_k_bytes);
+  turn(arrays.k, arrays.second_k, wide);
+  turn(arrays.k_bytes, arrays.second_k_bytes, arrays.key_columns());
 }
+
+// Rows of bytes with a scale for each 128 columns of V, and the rope in bf16 behind them.
+class ScaledRows {
+ public:
+  ScaledRows(LatentArrays& arrays, tools::ByteType type) : arrays_(arrays), type_(type) {
+    // NaN as a byte, as a scale and as a number of the rope.
+    arrays_.k_bytes.assign(arrays_.k.size() / columns_of_all() * row_bytes(), 0xFF);
+    for (std::size_t row = 0; row < arrays_.k_bytes.size(); row += row_bytes())
+      std::fill_n(arrays_.k_bytes.begin() + static_cast<std::ptrdiff_t>(row), arrays_.latent(), tools::nan_of(type));
+  }
+  // Puts what is nearest to `value` there; returns what it is then, before it is rounded to the queries' type.
+  double put(std::size_t slot, std::size_t dim, double value) {
+    std::uint8_t* row = arrays_.k_bytes.data() + (slot * row_bytes());
+    const auto latent = static_cast<std::size_t>(arrays_.latent());
+    std::uint8_t* scales = row + latent;
+    if (dim >= latent) {
+      const std::uint16_t bits = encode(tools::HalfType::bf16, value);
+      std::uint8_t* ropes = scales + (latent / group * sizeof(float));
+      std::memcpy(ropes + ((dim - latent) * sizeof bits), &bits, sizeof bits);
+      return static_cast<double>(decode(tools::HalfType::bf16, bits));
+    }
+    // Powers of two and others.
+    const std::uint64_t drawn = mixed(arrays_.experiment.seed + 6, slot, dim / group);
+    const float scale = drawn % 4 == 0 ? 0.25F : 0.001F + (static_cast<float>(drawn % 1000) / 300.0F);
+    std::memcpy(scales + (dim / group * sizeof scale), &scale, sizeof scale);
+    row[dim] = tools::encode(type_, static_cast<float>(value) / scale);
+    return static_cast<double>(tools::decode(type_, row[dim]) * scale);
+  }
+
+ private:
+  static constexpr std::size_t group = 128;
+  std::size_t row_bytes() const { return static_cast<std::size_t>(arrays_.key_columns()); }
+  std::size_t columns_of_all() const { return static_cast<std::size_t>(arrays_.latent() + arrays_.rope()); }
+
+  LatentArrays& arrays_;
+  tools::ByteType type_;
+};
 
 void fill_keys(LatentArrays& arrays, bool with_exact) {
   const Experiment& of = arrays.experiment;
@@ -112,6 +151,8 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
     arrays.k_rope_bytes.assign(arrays.k_rope.size(), tools::nan_of(*byte_type));
     arrays.k_scales = attention::program::cache_scales_of(of, attention::program::Operand::k);
   }
+  std::optional<ScaledRows> scaled;
+  if (byte_type && arrays.row_scales) scaled.emplace(arrays, *byte_type);
   const std::vector<Sequence> sequences = attention::program::sequences_of(of);
   const auto slot_of = [&](std::int64_t b, std::int64_t key) {
     if (!of.paged()) return sequences[static_cast<std::size_t>(b)].first_key + key;
@@ -135,7 +176,9 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
       for (std::size_t dim = 0; dim < latent + rope; ++dim) {
         std::uint16_t& element = dim < latent ? to[dim] : behind[dim - latent];
         double value = static_cast<double>(values[(key * (latent + rope)) + dim]);
-        if (byte_type) {
+        if (scaled) {
+          value = scaled->put(static_cast<std::size_t>(slot), dim, value);
+        } else if (byte_type) {
           const std::uint8_t byte = tools::encode(*byte_type, static_cast<float>(value));
           const auto place = static_cast<std::size_t>(
               &element - (dim < latent || !arrays.apart ? arrays.k.data() : arrays.k_rope.data()));
@@ -181,6 +224,7 @@ tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bo
   LatentArrays arrays;
   arrays.experiment = *std::move(experiment);
   arrays.apart = has_word(arrays.experiment.text, "apart");
+  arrays.row_scales = has_word(arrays.experiment.text, "row_scales=128");
   for (const std::uint32_t launches : {1U, 2U})
     if (has_word(arrays.experiment.text, "launches=" + std::to_string(launches))) arrays.launches = launches;
   fill_queries(arrays, with_exact);
@@ -209,6 +253,13 @@ LatentArrays with_page_list(LatentArrays arrays) {
 }
 
 LatentArrays widened(LatentArrays arrays) {
+  if (std::exchange(arrays.row_scales, false)) {
+    // k has the numbers already.
+    arrays.k_bytes.clear();
+    arrays.second_k_bytes.clear();
+    arrays.experiment.cache_dtype = WAVEJIT_DTYPE_NONE;
+    return arrays;
+  }
   const Experiment& of = arrays.experiment;
   const std::vector<Sequence> sequences = attention::program::sequences_of(of);
   const std::size_t stride = static_cast<std::size_t>(arrays.apart ? arrays.latent() : arrays.latent() + arrays.rope());

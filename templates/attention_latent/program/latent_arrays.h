@@ -31,6 +31,7 @@ struct LatentArrays {
   // and their scales, for all keys or a sequence each; empty: 1.
   std::vector<std::uint8_t> k_bytes, k_rope_bytes, second_k_bytes;
   std::vector<float> k_scales;
+  bool row_scales = false;  // k_bytes and second_k_bytes are rows of 656 bytes (kernel/spec.h)
   std::vector<float> sinks;
   std::vector<std::int32_t> query_starts, key_starts, key_lengths, table;
   std::vector<std::int32_t> table_starts;  // empty: the table has a row a sequence
@@ -46,6 +47,11 @@ struct LatentArrays {
   std::vector<std::vector<double>> compressed;
   std::vector<std::vector<double>> ropes;
 
+  // Of a row of k in memory.
+  std::int64_t key_columns() const {
+    constexpr std::int64_t scaled_row_bytes = 656;
+    return row_scales ? scaled_row_bytes : apart ? latent() : latent() + rope();
+  }
   std::int64_t latent() const { return experiment.head_dim_v; }
   std::int64_t rope() const { return experiment.head_dim_qk - experiment.head_dim_v; }
 };
