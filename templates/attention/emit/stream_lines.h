@@ -99,8 +99,12 @@ class LineStream final : public TileStream {
   // Row of lane `slot`'s 16 bytes on line `line` of this wave: of the tile, or of its granule.
   language::Value* row_of(language::Value* slot, int line) const;
   language::Value* slot() const;
-  // Of bytes a row may be half a piece: sixteen of them then stand on each of four lines.
-  int piece_bytes() const { return row_bytes_ < LdsPlan::piece_bytes ? row_bytes_ : LdsPlan::piece_bytes; }
+  // Of bytes a row may be half a piece, or have an odd number of halves: sixteen of these then stand on each of four
+  // lines.
+  int piece_bytes() const {
+    const bool whole = place_.permuted ? row_bytes_ >= LdsPlan::piece_bytes : row_bytes_ % LdsPlan::piece_bytes == 0;
+    return whole ? LdsPlan::piece_bytes : LdsPlan::piece_bytes / 2;
+  }
   int lines_of_piece() const { return LdsPlan::lines_per_piece * piece_bytes() / LdsPlan::piece_bytes; }
   int row_block_bytes() const;
   // What a row on line `line` changes of its slot, and one at slot `slot` of it of its units.

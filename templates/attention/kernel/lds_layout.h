@@ -82,8 +82,9 @@ constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& targe
     // Of vectorised pages half a turn of the banks. Of bytes eight rows are read together, four lines of either lane
     // group with two slots each.
     plan.v_line_bytes = line + (shape.layout.vectorised ? 128 : is_narrow(shape.v_type) ? 32 : 64);
-    plan.k_tile_bytes = k_row_bytes / LdsPlan::piece_bytes * LdsPlan::lines_per_piece * plan.k_line_bytes;
-    plan.v_tile_bytes = v_row_bytes / LdsPlan::piece_bytes * LdsPlan::lines_per_piece * plan.v_line_bytes;
+    // Half a piece has half of the lines.
+    plan.k_tile_bytes = k_row_bytes * LdsPlan::lines_per_piece / LdsPlan::piece_bytes * plan.k_line_bytes;
+    plan.v_tile_bytes = v_row_bytes * LdsPlan::lines_per_piece / LdsPlan::piece_bytes * plan.v_line_bytes;
   } else {
     plan.buffers = 1;
     plan.k_tile_bytes = tile_keys * k_row_bytes;
