@@ -177,4 +177,9 @@ std::vector<CallProblem> latent_in_runs() {
   };
 }
 
+std::vector<CallProblem> latent_in_one_launch() {
+  const char* const three_runs = "bf16 b2 q1 k2150 h16 d320/256 lse splits=3 launches=1";
+  return {latent(three_runs), latent(three_runs)};
+}
+
 }  // namespace wavejit::tests
