@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -109,6 +111,25 @@ TEST_P(LatentOneLaunch, IsAskedForByOneFlag) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, LatentOneLaunch, ::testing::Values("gfx942", "gfx950"),
                          [](const auto& parameter) { return std::string(parameter.param); });
+
+// An aborted launch leaves its counters anywhere. Nobody counts there again: the process has lost its device.
+TEST(LatentOneLaunchAborted, IsTheLastOfItsProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto aborted = [] {
+    setenv("WAVEJIT_SIM_INSTRUCTION_LIMIT", "3000", 1);
+    const Engine engine{"gfx950"};
+    const LatentArrays arrays = latent_arrays("bf16 b2 q1 k2100 h8 d320/256 splits=3 launches=1");
+    const LatentOutput first = run_latent(engine.get(), arrays);
+    std::string second;
+    try {
+      second = run_latent(engine.get(), arrays).detail;
+    } catch (const std::runtime_error& error) {
+      second = error.what();
+    }
+    std::exit(first.status == WAVEJIT_DEVICE_ERROR && second.contains("hipErrorLaunchFailure") ? 0 : 1);
+  };
+  EXPECT_EXIT(aborted(), ::testing::ExitedWithCode(0), "");
+}
 
 }  // namespace
 }  // namespace wavejit::tests

@@ -103,6 +103,8 @@ TEST(ByteQueries, DenseKeysMatchFloat64) {
   which.spec.output_store = attention_forward::OutputStore::scalar;
   check_both(which);
   check(make_byte_case(1, 40, 100, 1, 1, 256, 3));
+  // Half a piece of LDS a row.
+  check(make_byte_case(2, 130, 200, 4, 2, 64, 4));
 }
 
 // One key to several chunks of 1,024, odd and even numbers of tiles, rows of one workgroup and of two.
@@ -306,7 +308,11 @@ TEST(ByteQueries, OthersAreRefusedWithTheReason) {
               spec.output_store = attention_forward::OutputStore::scalar;
             }).find("v_mfma_f32_32x32x64_f8f6f4"),
             std::string::npos);
-  EXPECT_NE(refusal([](ForwardKernel& spec) { spec.head_dim_qk = spec.head_dim_v = 64; }).find("head dim 64"),
+  EXPECT_NE(refusal([](ForwardKernel& spec) {
+              spec.head_dim_qk = spec.head_dim_v = 64;
+              spec.pipeline = Pipeline::dualwave;
+              spec.tile_queries = 256;
+            }).find("head dim 64"),
             std::string::npos);
   EXPECT_NE(refusal([](ForwardKernel& spec) { spec.modifiers.add(attention_forward::Modifier::bias); }).find("bias"),
             std::string::npos);

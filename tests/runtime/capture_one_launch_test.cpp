@@ -206,5 +206,48 @@ INSTANTIATE_TEST_SUITE_P(Modes, CaptureOneLaunchTest,
                          ::testing::Values(hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal,
                                            hipStreamCaptureModeRelaxed));
 
+// Counters are of an engine, and so of a device: calls on two of them at once count by themselves.
+TEST(OneLaunchOnDevices, EachEngineHasItsOwnCounters) {
+  constexpr std::int64_t batch = 3;
+  constexpr std::int64_t keys = 2100;
+  Engine first(on(test_device("gfx942", 3, 0)));
+  Engine third(on(test_device("gfx942", 3, 2)));
+  struct Problem {
+    explicit Problem(Engine& engine)
+        : q(engine, pattern(1, batch * 8 * 320)),
+          cache(engine, pattern(2, batch * keys * 320)),
+          o(engine, pattern(9, batch * 8 * 256)) {
+      call.q = dense(q, WAVEJIT_FP16, batch, 1, 8, 320);
+      call.k = dense(cache, WAVEJIT_FP16, batch, keys, 1, 320);
+      call.o = dense(o, WAVEJIT_FP16, batch, 1, 8, 256);
+      call.scale = 0.01F;
+      call.splits = 3;
+    }
+    DeviceBuffer q, cache, o;
+    AttentionLatent call;
+  };
+  Problem on_first(first);
+  Problem on_third(third);
+  ASSERT_EQ(device_of(on_third.q), device_of(on_first.q) + 2);
+  on_first.call.flags = WAVEJIT_TWO_LAUNCHES;
+  first.run(on_first.call);
+  ASSERT_EQ(hipSetDevice(device_of(on_first.q)), hipSuccess);
+  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  const auto expected = on_first.o.read<std::uint16_t>();
+  ASSERT_NE(expected, pattern(9, batch * 8 * 256));
+  on_first.call.flags = on_third.call.flags = WAVEJIT_ONE_LAUNCH;
+  for (int turn = 0; turn < 3; ++turn) {
+    on_first.o.write(pattern(9, batch * 8 * 256));
+    on_third.o.write(pattern(9, batch * 8 * 256));
+    first.run(on_first.call);
+    third.run(on_third.call);
+    for (Problem* each : {&on_first, &on_third}) {
+      ASSERT_EQ(hipSetDevice(device_of(each->q)), hipSuccess);
+      ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+      EXPECT_EQ(each->o.read<std::uint16_t>(), expected) << turn;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wavejit::tests

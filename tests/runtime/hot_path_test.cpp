@@ -213,9 +213,15 @@ TEST_F(HotPath, LatentAttentionCostsNoAllocationEither) {
     std::int32_t splits;
     std::int64_t dims;
     std::int64_t value_dims;
+    std::uint32_t flags = 0;
   };
-  for (const auto& [splits, dims, value_dims] : {Kind{1, 576, 512}, {4, 576, 512}, {1, 512, 512}, {4, 320, 256}}) {
+  for (const auto& [splits, dims, value_dims, flags] : {Kind{1, 576, 512},
+                                                        {4, 576, 512, WAVEJIT_ONE_LAUNCH},
+                                                        {4, 576, 512, WAVEJIT_TWO_LAUNCHES},
+                                                        {1, 512, 512},
+                                                        {4, 320, 256}}) {
     call.splits = splits;
+    call.flags = flags;
     call.q.sizes[3] = call.k.sizes[3] = dims;
     call.o.sizes[3] = value_dims;
     ASSERT_TRUE(run());

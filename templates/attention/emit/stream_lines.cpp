@@ -182,14 +182,15 @@ void LineStream::begin_transposed(Value* lane_group) {
 }
 
 // Eight rows of 16 bytes: those of lane group h are rows 4h … 4h + 3 of two neighbouring slots; lanes 2r and 2r + 1 of
-// 16 supply row r.
+// 16 supply row r. Where a row's piece is half of one, lane groups have slots of their own on four lines.
 void LineStream::begin_transposed_bytes(Value* lane_group) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   const auto bits = [&](int from, int mask) {
     return ir.CreateAnd(ir.CreateLShr(kernel_.lane(), constant(from)), constant(mask));
   };
-  Value* line = ir.CreateAdd(ir.CreateMul(lane_group, constant(4)), bits(1, 3));
+  const bool half = piece_bytes() < slot_bytes;
+  Value* line = half ? bits(1, 3) : ir.CreateAdd(ir.CreateMul(lane_group, constant(4)), bits(1, 3));
   if (place_.permuted) {
     Value* at = bits(3, 1);
     Value* unit = ir.CreateXor(bits(4, 1), unit_key_of(line, at));
@@ -201,6 +202,7 @@ void LineStream::begin_transposed_bytes(Value* lane_group) {
   }
   Value* start =
       ir.CreateAdd(ir.CreateMul(line, constant(place_.line_bytes)), ir.CreateMul(bits(3, 1), constant(slot_bytes)));
+  if (half) start = ir.CreateAdd(start, ir.CreateMul(lane_group, constant(piece_bytes())));
   start = ir.CreateAdd(start, ir.CreateMul(bits(4, 1), constant(targets::transpose_lanes)));
   transposed_start_ = ir.CreateAdd(start, ir.CreateMul(bits(0, 1), constant(dma_bytes / 2)));
 }
@@ -357,7 +359,7 @@ void LineStream::gather(int buffer, const std::vector<KeyPages::KeyPlace>& place
 
 language::OperandA LineStream::rows(int buffer, int row_block, int dim_block) {
   const targets::WaveShape wave = language::wave_shape(kernel_);
-  const int blocks_per_piece = LdsPlan::piece_bytes / wave.fragment_bytes();
+  const int blocks_per_piece = piece_bytes() / wave.fragment_bytes();
   const int in_image = line_offset(dim_block / blocks_per_piece, 0) + (row_block * row_block_bytes());
   const int in_piece = dim_block % blocks_per_piece;
   if (place_.permuted)
@@ -386,7 +388,7 @@ Value* LineStream::rows_start(Value* image) const { return kernel_.ir().CreateAd
 
 language::OperandA LineStream::rows(Value* start, int row_block, int dim_block) {
   const targets::WaveShape wave = language::wave_shape(kernel_);
-  const int blocks_per_piece = LdsPlan::piece_bytes / wave.fragment_bytes();
+  const int blocks_per_piece = piece_bytes() / wave.fragment_bytes();
   const int offset = at(0).offset + line_offset(dim_block / blocks_per_piece, 0) + (row_block * row_block_bytes()) +
                      (dim_block % blocks_per_piece * wave.fragment_bytes());
   return matrix_.operand_a(lds_.read(read_region(), dma_bytes, start, offset), language::KOrder::contiguous);
@@ -416,7 +418,7 @@ Value* LineStream::transposed_bytes(Value* start, int dim_block, int row_block) 
 // 32 rows are four slots, two a read.
 Value* LineStream::transposed_bytes_at(int region, Value* start, int buffer_offset, int dim_block, int row_block) {
   const int block_bytes = language::wave_shape(kernel_).rows;
-  const int blocks_per_piece = LdsPlan::piece_bytes / block_bytes;
+  const int blocks_per_piece = piece_bytes() / block_bytes;
   const int offset = buffer_offset + line_offset(dim_block / blocks_per_piece, 0) + (row_block * row_block_bytes()) +
                      (dim_block % blocks_per_piece * block_bytes);
   Value* first = lds_.read_transposed_bytes(region, start, offset);

@@ -28,6 +28,8 @@ class LineStream final : public TileStream {
     bool permuted = false;
     // Memory and LDS hold bytes, which whoever reads them widens: keys_of_bytes and transposed_keys read them.
     bool bytes = false;
+    // Threads write it (streams_narrow.h), not DMA.
+    bool whole_pieces = false;
     // Who reads has waited for the transfers by itself (codegen/language/synchronize.h): the backend, which follows
     // every way through a loop, also those that are never taken, adds no wait in front of reads.
     bool waited_for = false;
@@ -99,9 +101,12 @@ class LineStream final : public TileStream {
   // Row of lane `slot`'s 16 bytes on line `line` of this wave: of the tile, or of its granule.
   language::Value* row_of(language::Value* slot, int line) const;
   language::Value* slot() const;
-  // Of bytes a row may be half a piece: sixteen of them then stand on each of four lines.
+  // Of bytes a row may be half a piece, or have an odd number of halves: sixteen of these then stand on each of four
+  // lines. What threads write has whole pieces, of which the last one may be half empty.
   int piece_bytes() const {
-    return place_.bytes && row_bytes_ < LdsPlan::piece_bytes ? row_bytes_ : LdsPlan::piece_bytes;
+    const bool whole = place_.whole_pieces || (place_.permuted ? row_bytes_ >= LdsPlan::piece_bytes
+                                                               : row_bytes_ % LdsPlan::piece_bytes == 0);
+    return whole ? LdsPlan::piece_bytes : LdsPlan::piece_bytes / 2;
   }
   int lines_of_piece() const { return LdsPlan::lines_per_piece * piece_bytes() / LdsPlan::piece_bytes; }
   int row_block_bytes() const;

@@ -191,6 +191,17 @@ void SwizzledRows::begin_rows(Value* block) {
   for (Value*& start : read_) start = ir.CreateAdd(start, bytes);
 }
 
+Values SwizzledRows::starts() const {
+  Values all = read_;
+  all.push_back(write_);
+  return all;
+}
+
+void SwizzledRows::set_starts(const Values& starts) {
+  read_.assign(starts.begin(), starts.end() - 1);
+  write_ = starts.back();
+}
+
 // How far load i stands from the thread's first one: runs of a row, then rows.
 std::pair<int, int> RowLoads::place_of(int i) const {
   if (by_rows_of_lanes()) return {0, i * threads_ / kernel_.target().wave_size};
@@ -315,14 +326,22 @@ language::Strand SwizzledRows::write_scaled(const Values& loaded, const ScaleOf&
   // Four times two conversions and two products.
   constexpr int slots = 14;
   language::Strand strand;
+  // Asked for a load before it is needed, so that nobody waits for it.
+  struct Scales {
+    Value* now;
+    Value* next;
+  };
+  const auto scales = std::make_shared<Scales>(nullptr, scale_of(0));
   for (int i = 0; i < loads(); ++i) {
     Value* dwords = loaded[static_cast<std::size_t>(i)];
-    const auto scale = std::make_shared<Value*>(nullptr);
     for (const int half : {0, 1})
       strand.add(
           [=, this] {
-            if (half == 0) *scale = scale_of(i);
-            write_unit(scaled_unit(dwords, half, *scale), i, half);
+            if (half == 0) {
+              scales->now = scales->next;
+              if (i + 1 < loads()) scales->next = scale_of(i + 1);
+            }
+            write_unit(scaled_unit(dwords, half, scales->now), i, half);
           },
           slots);
   }

@@ -138,6 +138,10 @@ class SwizzledRows final : public RowLoads {
 
   // A wave that reads other rows than the tile's first: its blocks of rows count from `block` (uniform) on.
   void begin_rows(language::Value* block);
+  // Of images that change places: where the lane's reads begin, and behind those where its writes do.
+  language::Values starts() const;
+  static constexpr std::size_t start_count = 5;
+  void set_starts(const language::Values& starts);
   language::Strand write(const language::Values& loaded) override;
   // Of 8 bits that have scales: what stands in LDS is round(byte · scale). `scale_of`: of load i, f32 of the lane's;
   // asked for once each.

@@ -68,7 +68,8 @@ void LineTiles::fill_tile(int buffer, Value* tile, Value* entries) {
   if (pages_->looks_up_each_key()) {
     const std::vector<KeyPages::KeyPlace> places = k_.places_of_lines(tile, entries);
     k_.gather(buffer, places);
-    v_.gather(buffer, places);
+    // Of halves of pieces a line has other keys.
+    v_.gather(buffer, v_.lines() == k_.lines() ? places : v_.places_of_lines(tile, entries));
     return;
   }
   k_.gather(buffer, tile, entries);

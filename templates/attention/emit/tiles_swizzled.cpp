@@ -38,7 +38,8 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const TileShape& shape, c
     return;
   }
   const auto lines = [&](const Slice& slice, int region, int line_bytes, int offset, int dims) {
-    const LineStream::Place place = {.line_bytes = line_bytes, .buffers = {{{region, offset}, {region, offset}}}};
+    const LineStream::Place place = {
+        .line_bytes = line_bytes, .buffers = {{{region, offset}, {region, offset}}}, .whole_pieces = true};
     return std::make_unique<NarrowLines>(kernel, lds_, matrix, slice, place, dims, shape.waves, pages_, tile_pages_,
                                          shape.cache);
   };

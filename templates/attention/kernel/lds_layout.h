@@ -70,10 +70,13 @@ constexpr LdsLayout lds_layout(const targets::Target& target) {
 
 // Of K's and V's tiles alone.
 constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& target) {
-  const int k_row_bytes = TileShape::whole_row_bytes(shape.dims_k * bytes_of(shape.k_type));
-  const int v_row_bytes = TileShape::whole_row_bytes(shape.dims_v * bytes_of(shape.v_type));
   LdsPlan plan;
   plan.layout = lds_layout(target);
+  // DMA fills halves of pieces, too.
+  const bool whole = plan.layout != LdsLayout::lines || shape.through_registers();
+  const auto row_bytes = [&](int bytes) { return whole ? TileShape::whole_row_bytes(bytes) : bytes; };
+  const int k_row_bytes = row_bytes(shape.dims_k * bytes_of(shape.k_type));
+  const int v_row_bytes = row_bytes(shape.dims_v * bytes_of(shape.v_type));
   if (plan.layout == LdsLayout::lines) {
     constexpr int line = LdsPlan::piece_bytes * LdsPlan::lines_per_piece;
     // What is widened or packed waits in registers, and more workgroups have room.
@@ -82,8 +85,9 @@ constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& targe
     // Of vectorised pages half a turn of the banks. Of bytes eight rows are read together, four lines of either lane
     // group with two slots each.
     plan.v_line_bytes = line + (shape.layout.vectorised ? 128 : is_narrow(shape.v_type) ? 32 : 64);
-    plan.k_tile_bytes = k_row_bytes / LdsPlan::piece_bytes * LdsPlan::lines_per_piece * plan.k_line_bytes;
-    plan.v_tile_bytes = v_row_bytes / LdsPlan::piece_bytes * LdsPlan::lines_per_piece * plan.v_line_bytes;
+    // Half a piece has half of the lines.
+    plan.k_tile_bytes = k_row_bytes * LdsPlan::lines_per_piece / LdsPlan::piece_bytes * plan.k_line_bytes;
+    plan.v_tile_bytes = v_row_bytes * LdsPlan::lines_per_piece / LdsPlan::piece_bytes * plan.v_line_bytes;
   } else {
     plan.buffers = 1;
     plan.k_tile_bytes = tile_keys * k_row_bytes;

@@ -124,10 +124,7 @@ struct TileShape {
   // Elements of K and V need not stand side by side.
   bool scattered = false;
   // DMA neither widens nor turns.
-  constexpr bool through_registers() const {
-    return cache != CacheType::as_queries || scattered ||
-           whole_row_bytes(dims_k * bytes_of(k_type)) != dims_k * bytes_of(k_type);
-  }
+  constexpr bool through_registers() const { return cache != CacheType::as_queries || scattered; }
   // Rows take whole pieces of LDS (lds_layout.h), of 128 bytes.
   static constexpr int whole_row_bytes(int bytes) { return (bytes + 127) / 128 * 128; }
   // Of LDS DMA, in place of two.

@@ -205,7 +205,8 @@ class SharedWalk {
       query_ = query_operands(kernel_, workgroup_, matrix_, query_loads_);
       return;
     }
-    constexpr int most = 63;  // that a wait leaves
+    constexpr int counter_bits = 6;
+    constexpr int most = (1 << counter_bits) - 1;  // that a wait leaves
     const int behind = keys_.transfers() + transfers_of(values_, values_.lines() - last_value_lines);
     language::wait_for_lds_and_fills(kernel_, std::min(most, behind));
     language::barrier(kernel_);

@@ -60,6 +60,7 @@ inline constexpr auto word_table = std::tuple_cat(
         asked<&AskedWords::narrow_queries>({.accepted = "queries=e4m3",
                                             .name = "e4m3",
                                             .otherwise = "queries of the type of O have no word",
+                                            .supported = "Q, K and V in e4m3",
                                             .described = true}),
         asked<&AskedWords::integers>({.accepted = "qk=i8",
                                       .name = "i8",

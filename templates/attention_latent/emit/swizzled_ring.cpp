@@ -31,6 +31,20 @@ constexpr int keys_of_fragment = 8;  // of a lane
 constexpr int score_row_bytes = 128;
 constexpr int score_key_blocks = 2;
 
+constexpr int score_region = 1;  // of two images
+
+// With one image where keys stand.
+ScoreExchange::Place place_of_scores(const KeyRingPlan& plan, int pitch) {
+  if (plan.buffers == 1)
+    return {
+        .region = region, .offset = 0, .row_bytes = score_row_bytes, .row_pitch = pitch, .wave_pitch = pitch / waves};
+  return {.region = score_region,
+          .offset = plan.scores_offset(),
+          .row_bytes = plan.line_bytes,
+          .row_pitch = plan.line_bytes,
+          .wave_pitch = plan.wave_score_bytes};
+}
+
 }  // namespace
 
 SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
@@ -42,13 +56,9 @@ SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, con
       rope_dims_(spec.rope_dims()),
       pitch_(spec.dims_v() * bytes_of(spec.dtype)),
       pairs_(dims_of_wave(spec) * bytes_of(spec.dtype) / score_row_bytes),
-      lds_(kernel, attention::tile_keys * pitch_, 1),
-      scores_(kernel, lds_,
-              {.region = region,
-               .offset = 0,
-               .row_bytes = score_row_bytes,
-               .row_pitch = pitch_,
-               .wave_pitch = pitch_ / waves}),
+      plan_(key_ring_plan(spec, kernel.target())),
+      lds_(kernel, plan_.total_bytes(), plan_.buffers),
+      scores_(kernel, lds_, place_of_scores(plan_, pitch_)),
       rope_slice_(workgroup.k_rope),
       latent_slice_(workgroup.k),
       has_row_scales_(spec.has_row_scales()),
@@ -199,6 +209,7 @@ Values SwizzledRing::start(const TileWalk& walk, const TakeQuery& take) {
   Values query = attention::load_query(kernel_, latent_blocks_ * language::wave_shape(kernel_).fragment_k(),
                                        workgroup_.q, workgroup_);
   for (Value* rope : attention::load_query(kernel_, rope_dims_, workgroup_.q_rope, workgroup_)) query.push_back(rope);
+  if (has_two_images()) return start_ahead(walk, take, query);
   Value* entries = pages_ ? entries_of(walk.first(), walk) : nullptr;
   Values carried;
   for (const auto& load : latent_loads(walk.first(), walk, entries)) carried.push_back(load());
@@ -211,8 +222,81 @@ Values SwizzledRing::start(const TileWalk& walk, const TakeQuery& take) {
   return carried;
 }
 
+Values SwizzledRing::starts() const {
+  Values all = latent_.starts();
+  all.insert(all.end(), value_starts_.begin(), value_starts_.end());
+  return all;
+}
+
+Values SwizzledRing::starts_behind() const {
+  Values all = starts();
+  for (Value*& start : all) start = kernel_.ir().CreateXor(start, kernel_.constant(plan_.image_bytes()));
+  return all;
+}
+
+void SwizzledRing::set_starts(const Values& carried) {
+  const auto first = carried.end() - static_cast<std::ptrdiff_t>(start_count);
+  const auto of_values = first + static_cast<std::ptrdiff_t>(attention::SwizzledRows::start_count);
+  latent_.set_starts({first, of_values});
+  std::copy(of_values, carried.end(), value_starts_.begin());
+}
+
+// The first tile stands in its image. Carried: V's columns of the second, entries of three tiles, the rope of the
+// first.
+Values SwizzledRing::start_ahead(const TileWalk& walk, const TakeQuery& take, const Values& query) {
+  const std::array<Value*, 3> places = {walk.first(), walk.ahead(walk.first(), 1), walk.ahead(walk.first(), 2)};
+  Values entries;
+  if (pages_)
+    for (Value* place : places) entries.push_back(entries_of(place, walk));
+  const auto loaded = [&](std::size_t tile) {
+    Values values;
+    for (const auto& load : latent_loads(places[tile], walk, pages_ ? entries[tile] : nullptr))
+      values.push_back(load());
+    return values;
+  };
+  const Values first = loaded(0);
+  Values carried = loaded(1);
+  carried.insert(carried.end(), entries.begin(), entries.end());
+  if (is_listed()) carried.push_back(pages_->listed(walk.tile_at(walk.at_most_last(walk.ahead(places[2], 1)))));
+  for (const auto& load : rope_loads(walk.tile_at(walk.first()), pages_ ? entries.front() : nullptr))
+    carried.push_back(load());
+  take(query);
+  language::Strand writes = write_latent(first);
+  while (!writes.empty()) writes.write_one();
+  Values begin = starts();
+  // What is written from here on is the second tile.
+  Value*& write = begin[attention::SwizzledRows::start_count - 1];
+  write = kernel_.ir().CreateXor(write, kernel_.constant(plan_.image_bytes()));
+  carried.insert(carried.end(), begin.begin(), begin.end());
+  return carried;
+}
+
+Values SwizzledRing::whole_ahead(Value* place, const TileWalk& walk, const Values& carried) {
+  set_starts(carried);
+  const auto behind = carried.begin() + latent_values();
+  Values entries;
+  if (pages_) {
+    entries = {*(behind + 1), *(behind + 2)};
+    Value* third = walk.ahead(place, 3);
+    // A list's entry came a tile ago, so that nobody waits for what is on its way before it.
+    entries.push_back(is_listed() ? pages_->resolved(*(behind + 3)) : entries_of(third, walk));
+    if (is_listed()) entries.push_back(pages_->listed(walk.tile_at(walk.at_most_last(walk.ahead(third, 1)))));
+    if (is_listed()) named_ = pages_->named(*behind);
+  }
+  next_loads_ = latent_loads(walk.ahead(place, 2), walk, pages_ ? *(behind + 2) : nullptr);
+  next_.clear();
+  writes_ = write_latent({carried.begin(), behind});
+  rope_.assign(behind + entries_ahead(), carried.end() - static_cast<std::ptrdiff_t>(start_count));
+  read_pair_ = read_keys_ = -1;
+  // Everybody's part of this tile has arrived, and nobody reads the one before any more.
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+  return entries;
+}
+
 // Carried until the end of the tile: of looked-up keys the entries of the next one and of the one behind it.
 Values SwizzledRing::whole(int /*buffer*/, Value* place, const TileWalk& walk, const Values& carried) {
+  if (has_two_images()) return whole_ahead(place, walk, carried);
   const auto behind = carried.begin() + latent_values();
   Value* next = walk.ahead(place, 1);
   Values entries;
@@ -242,6 +326,18 @@ Values SwizzledRing::whole(int /*buffer*/, Value* place, const TileWalk& walk, c
 std::vector<std::function<void()>> SwizzledRing::fetches(int /*buffer*/, Value* /*place*/, const TileWalk& /*walk*/,
                                                          const Values& /*carried*/) {
   std::vector<std::function<void()>> rest;
+  if (has_two_images()) {
+    // Scales are there for the whole tile. Then a load comes into the registers that two writes have left.
+    rest.emplace_back([this] { next_.push_back(next_loads_.front()()); });
+    for (std::size_t load = 1; load < next_loads_.size(); ++load) {
+      for (const int half : {0, 1}) {
+        (void)half;
+        rest.emplace_back([this] { writes_.write_one(); });
+      }
+      rest.emplace_back([this, load] { next_.push_back(next_loads_[load]()); });
+    }
+    return rest;
+  }
   for (std::size_t load = next_.size(); load < next_loads_.size(); ++load)
     rest.emplace_back([this, load] { next_.push_back(next_loads_[load]()); });
   return rest;
@@ -272,6 +368,9 @@ Values SwizzledRing::release(int /*buffer*/, Value* place, const TileWalk& walk,
   Values all = next_;
   all.insert(all.end(), carried.begin(), carried.end());
   all.insert(all.end(), next_rope_.begin(), next_rope_.end());
+  if (!has_two_images()) return all;
+  const Values starts = starts_behind();
+  all.insert(all.end(), starts.begin(), starts.end());
   return all;
 }
 
@@ -288,6 +387,7 @@ bool SwizzledRing::stands_in_the_way(int pair, int key_block) const {
 }
 
 std::vector<language::Accumulator> SwizzledRing::all_scores(std::vector<language::Accumulator> own) {
+  if (has_two_images()) return scores_.exchange(own.front());
   kept_.clear();
   for (int key_block = 0; key_block < score_key_blocks; ++key_block)
     for (int pair = 0; pair < pairs_; ++pair)

@@ -9,6 +9,11 @@
 //
 // Of waves that share rows each multiplies the scores of half a tile, and the other half comes from its neighbour. LDS
 // has no room for them: they pass where V's columns stand that each wave has read for O before.
+//
+// Where LDS has room for two tiles and for scores (key_ring_plan), a tile goes from registers into one image while the
+// other is worked on, in the shadow of the products of scores, and one barrier a tile is enough. Registers then have
+// the tile behind it, and what is asked for is one tile further away. Which image is which, lanes' addresses say, which
+// change by xor.
 #pragma once
 
 #include <array>
@@ -64,7 +69,19 @@ class SwizzledRing final : public KeyRing {
                                   language::Value* listed) const;
   attention::SwizzledStream::Load scale_load(language::Value* tile, const attention::TilePages::Place& in_page,
                                              language::Value* entries) const;
+  // The same with two images.
+  language::Values start_ahead(const attention::TileWalk& walk, const TakeQuery& take, const language::Values& query);
+  language::Values whole_ahead(language::Value* place, const attention::TileWalk& walk,
+                               const language::Values& carried);
+  // Where the lane's reads and writes begin, as they are carried; of the tile behind this one.
+  language::Values starts() const;
+  language::Values starts_behind() const;
+  static constexpr std::size_t start_count = attention::SwizzledRows::start_count + 4;
+  void set_starts(const language::Values& carried);
+  // Carried of looked-up keys.
+  std::ptrdiff_t entries_ahead() const { return !pages_ ? 0 : is_listed() ? 4 : 3; }
   language::Strand write_latent(const language::Values& loaded);
+  bool has_two_images() const { return plan_.buffers == 2; }
   int latent_values() const { return latent_.loads() + (has_row_scales_ ? 1 : 0); }
   bool rope_is_narrow() const { return cache_ != attention::CacheType::as_queries && !has_row_scales_; }
   int rope_blocks() const;
@@ -80,6 +97,7 @@ class SwizzledRing final : public KeyRing {
   int rope_dims_;
   int pitch_;  // bytes of a row in LDS
   int pairs_;  // of blocks of dims, of the wave's share
+  KeyRingPlan plan_;
   language::Lds lds_;
   ScoreExchange scores_;
   attention::Slice rope_slice_;
@@ -95,7 +113,8 @@ class SwizzledRing final : public KeyRing {
   // Of the tile that is worked on.
   language::Values rope_;
   language::Value* named_ = nullptr;
-  // Of the next one.
+  // Of the next one; with two images what goes into the other one, and of the tile behind it.
+  language::Strand writes_;
   std::vector<attention::SwizzledStream::Load> next_loads_;
   language::Values next_;  // of rows with scales, those first
   std::vector<attention::SwizzledStream::Load> next_rope_loads_;

@@ -50,13 +50,20 @@ Rows most_rows(const AskedWords& words, const targets::Target& target) {
 
 KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target) {
   using attention::LdsPlan;
+  constexpr int score_bytes = wave_rows * wave_rows * static_cast<int>(sizeof(float));
+  // Where two tiles and scores have room, a tile is made while the one before it is worked on.
+  KeyRingPlan two = {.buffers = 2,
+                     .line_bytes = LdsPlan::piece_bytes * LdsPlan::lines_per_piece,
+                     .latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.dtype),
+                     .wave_score_bytes = score_bytes};
+  if (words.has_row_scales() && two.total_bytes() <= target.lds_bytes_per_workgroup) return two;
   if (stands_swizzled(words, target))
     return {.buffers = 1, .latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.dtype)};
   return {.buffers = words.widens() ? 4 : 2,
           .line_bytes = LdsPlan::piece_bytes * LdsPlan::lines_per_piece,
           .latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.key_type()),
           .rope_bytes = attention::tile_keys * words.rope_dims() * bytes_of(words.key_type()),
-          .wave_score_bytes = waves_of_rows(words) > 1 ? wave_rows * wave_rows * static_cast<int>(sizeof(float)) : 0,
+          .wave_score_bytes = waves_of_rows(words) > 1 ? score_bytes : 0,
           .query_latent_bytes = attention::tile_keys * words.dims_v() * bytes_of(words.dtype)};
 }
 

@@ -78,6 +78,7 @@ Call call_of(CallMemory& memory, const Batch& batch, std::int64_t sequences, con
   if (!batch.sink.empty()) call.sink = wavejit_dense_tensor(memory.in(batch.sink), WAVEJIT_FP32, 1, batch.heads, 1, 1);
   call.softcap = batch.softcap;
   call.splits = way.splits;
+  call.flags |= way.flags;
   return call;
 }
 

@@ -17,6 +17,7 @@ namespace wavejit::attention_latent::program {
 // How a call holds its pieces.
 struct Way {
   int splits = 1;
+  std::uint32_t flags = 0;  // of wavejit_call_flags: in how many launches runs are merged
   KeyPlaces keys = {};
   bool queries_apart = false;
   // Queries in a dense tensor: all pieces have as many rows.

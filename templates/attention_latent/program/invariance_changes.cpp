@@ -115,6 +115,22 @@ std::vector<Change> split(const Batch& batch, Draws& draws) {
            .way = {.splits = splits}}};
 }
 
+// By the last workgroup to arrive, whoever that is: under an order of waves by turns, and in pages every second time.
+std::vector<Change> merged(const Batch& batch, Draws& draws) {
+  static constexpr std::array<wavejit_simgpu_schedule, 3> schedules = {WAVEJIT_SIMGPU_RANDOM, WAVEJIT_SIMGPU_REVERSE,
+                                                                       WAVEJIT_SIMGPU_IN_ORDER};
+  const int splits = 2 + static_cast<int>(draws.below(15));
+  Change change = {.text = fmt::format("splits={}, one launch", splits),
+                   .pieces = all_whole(batch),
+                   .way = {.splits = splits, .flags = WAVEJIT_ONE_LAUNCH},
+                   .schedule = schedules[static_cast<std::size_t>(batch.number % schedules.size())]};
+  if (batch.number % 2 == 1) {
+    change.way.keys.pages = {.size = 64};
+    change.text += ", " + change.way.keys.pages->text();
+  }
+  return {std::move(change)};
+}
+
 // A sequence of several chunks and short ones, of a row each: a dense tensor has as many keys for all, which is memory.
 std::vector<Change> in_rounds(const Batch& batch, Draws& draws) {
   constexpr std::int64_t chunk = 1024;
@@ -204,6 +220,8 @@ const std::vector<Dimension>& all_dimensions() {
       {.told = {.name = "latent-apart", .changes = "the rope in a tensor of its own: of queries, of keys, of both"},
        .changes = apart},
       {.told = {.name = "latent-splits", .changes = "keys cut into 2 to 16 runs, or as auto does"}, .changes = split},
+      {.told = {.name = "latent-merged", .changes = "2 to 16 runs, merged in the launch that leaves their parts"},
+       .changes = merged},
       {.told = {.name = "latent-rounds", .changes = "a workspace with room for some sequences", .one_in = 4},
        .changes = in_rounds},
       {.told = {.name = "latent-heads", .changes = "heads in two or three calls"}, .changes = by_heads},

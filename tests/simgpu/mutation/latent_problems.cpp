@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "attention_latent/latent_run.h"
 #include "support/storage_types.h"
@@ -19,9 +20,9 @@ using Numbers = std::vector<std::int32_t>;
 constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
 
 // `lies`: lengths or starts that no answer is defined for.
-CallProblem latent_of(const LatentArrays& arrays, bool lies = false) {
-  return {[arrays, lies](wavejit_engine* engine, bool judges) {
-    const LatentOutput output = run_latent(engine, arrays);
+CallProblem latent_of(const LatentArrays& arrays, bool lies = false, const ChangeLatentCall& change = {}) {
+  return {[arrays, lies, change](wavejit_engine* engine, bool judges) {
+    const LatentOutput output = run_latent(engine, arrays, change);
     CallResult result = result_of(output);
     result.bits.assign(output.o.begin(), output.o.end());
     result.bits.insert(result.bits.end(), output.lse.begin(), output.lse.end());
@@ -91,6 +92,30 @@ CallProblem latent_with_holes(const std::string& words) {
   return latent_of(arrays, true);
 }
 
+// The pages as one list (CSR) of which sequences have no piece, or one that stands elsewhere.
+CallProblem latent_of_lying_starts(const std::string& words, const Numbers& starts) {
+  LatentArrays arrays = with_page_list(latent_arrays(words));
+  arrays.table_starts = starts;
+  return latent_of(arrays, true);
+}
+// Entries that are no page of the cache.
+CallProblem latent_of_lying_entries(const std::string& words, std::int32_t entry) {
+  LatentArrays arrays = latent_arrays(words);
+  std::ranges::fill(arrays.table, entry);
+  return latent_of(arrays, true);
+}
+// Between two pages of the cache lies as much again, and it is NaN.
+CallProblem latent_of_pages_apart(const std::string& words) {
+  LatentArrays arrays = latent_arrays(words);
+  const auto page = static_cast<std::ptrdiff_t>(arrays.experiment.page_size * arrays.experiment.head_dim_qk);
+  constexpr std::uint16_t not_a_number = 0x7FFF;
+  std::vector<std::uint16_t> apart(2 * arrays.k.size(), not_a_number);
+  for (std::ptrdiff_t at = 0; at < std::ssize(arrays.k); at += page)
+    std::copy_n(arrays.k.begin() + at, page, apart.begin() + (2 * at));
+  arrays.k = std::move(apart);
+  return latent_of(arrays, true, [](wavejit_attention_latent_arguments& call) { call.k.strides[0] *= 2; });
+}
+
 // A sequence for each number of keys of a tile.
 std::string each_length() {
   std::string lengths = "1";
@@ -137,6 +162,14 @@ std::vector<CallProblem> latent_paged(const std::string& page, const std::string
                        {40, 9, 20, 2}, {-5, 9, most, 8, 8}),
       latent_that_grows("bf16 b1 q2 k2150 h33 d576/512 causal lse splits=1" + layout),
       latent("bf16 b1 q2 k1090 h34 d576/512 causal lse sink splits=1" + smaller),
+      latent_of(with_page_list(latent_arrays("bf16 b3 q2 k130 h20 d576/512 causal lse k_lengths=130,0,70" + smaller))),
+      latent_of_lying_starts("bf16 b3 q2 k130 h20 d576/512 causal k_lengths=130,40,70 splits=1" + smaller,
+                             {-5, 4, most, 2}),
+      latent_of_lying_starts("bf16 b3 q2 k130 h20 d576/512 causal k_lengths=130,40,70 splits=1" + smaller,
+                             {16, most, most, 2}),
+      latent_of_pages_apart("bf16 b2 q1 k150 h36 d576/512 causal k_lengths=150,30" + layout),
+      latent_of_lying_entries("bf16 b2 q2 k90 h34 d576/512 causal k_lengths=90,17 splits=1" + layout, -1),
+      latent_of_lying_entries("bf16 b2 q2 k90 h34 d576/512 causal k_lengths=90,17 splits=1" + smaller, most),
   };
 }
 
@@ -145,7 +178,7 @@ std::vector<CallProblem> latent_listed(const std::string& words) {
   const std::string packed = "bf16 b4 q3 k90 h34 d576/512 lse top_k=70:mixed q_lengths=3,0,2,1 k_lengths=90,9,60,2" +
                              (paged ? words : " layout=packed");
   const Numbers key_starts = paged ? Numbers() : Numbers{-5, 100, most, 20, 90};
-  return {
+  std::vector<CallProblem> all = {
       latent("bf16 b1 q3 k200 h40 d576/512 lse top_k=130:mixed" + words),
       latent("bf16 b2 q3 k90 h36 d576/512 causal lse sink top_k=70:mixed k_lengths=90,1" + words),
       latent_of_nan("bf16 b1 q1 k70 h40 d576/512 lse top_k=50" + words),
@@ -160,6 +193,17 @@ std::vector<CallProblem> latent_listed(const std::string& words) {
       latent_with_holes("bf16 b1 q2 k700 h34 d576/512 lse top_k=600 splits=1" + words),
       latent("bf16 b1 q1 k70 h48 d576/512 scale=0 top_k=65" + words),
   };
+  if (!paged) return all;
+  const std::string larger_pages = " layout=paged:48";
+  const std::string several = "bf16 b3 q1 k130 h40 d576/512 top_k=100:mixed k_lengths=130,40,70" + words;
+  all.push_back(latent_of(with_page_list(latent_arrays(several))));
+  for (const Numbers& starts : {Numbers{-5, 4, most, 2}, Numbers{16, most, most, 2}})
+    all.push_back(latent_of_lying_starts(several, starts));
+  for (const std::int32_t entry : {-1, most}) all.push_back(latent_of_lying_entries(several, entry));
+  all.push_back(latent("bf16 b1 q2 k300 h36 d576/512 lse top_k=250:mixed" + larger_pages));
+  for (const std::string& pages : {words, larger_pages})
+    all.push_back(latent_of_pages_apart("bf16 b2 q1 k200 h36 d576/512 top_k=150:mixed k_lengths=200,30" + pages));
+  return all;
 }
 
 std::vector<CallProblem> latent_in_runs() {
@@ -175,6 +219,11 @@ std::vector<CallProblem> latent_in_runs() {
                        {-5, 9, most, 7}, {-5, 60, most, 30}),
       latent_that_grows("bf16 b1 q1 k9300 h33 d576/512 lse splits=5"),
   };
+}
+
+std::vector<CallProblem> latent_in_one_launch() {
+  const char* const three_runs = "bf16 b2 q1 k2150 h16 d320/256 lse splits=3 launches=1";
+  return {latent(three_runs), latent(three_runs)};
 }
 
 }  // namespace wavejit::tests

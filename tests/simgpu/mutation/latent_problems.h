@@ -18,5 +18,7 @@ std::vector<CallProblem> latent_paged(const std::string& page, const std::string
 std::vector<CallProblem> latent_listed(const std::string& words);
 // Keys of a sequence cut into runs, whose parts are merged.
 std::vector<CallProblem> latent_in_runs();
+// By the last workgroup to arrive, twice over the same counters.
+std::vector<CallProblem> latent_in_one_launch();
 
 }  // namespace wavejit::tests
