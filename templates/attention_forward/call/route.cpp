@@ -47,8 +47,10 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
     spec.stagger = pins.stagger;
     spec.raised_priority = pins.raised_priority;
   }
-  if (pins.chunk_waves.value_or(1) != 1) {
-    spec.chunk_waves = *pins.chunk_waves;
+  const bool shares = shape.shared_chunks && pipeline == Pipeline::generic && lds_layout(target) == LdsLayout::lines;
+  const int waves = pins.chunk_waves.value_or(shares ? shared_waves({shape.head_dim_qk, shape.head_dim_v}) : 1);
+  if (waves != 1) {
+    spec.chunk_waves = waves;
     if (pins.tile_queries == 0) spec.tile_queries = shared_tile_queries;
   }
   spec.output_store = store;
@@ -142,6 +144,7 @@ std::string describe(const ChosenKernel& route) {
   return std::string(to_text(route.spec.pipeline)) + " " + std::to_string(route.spec.tile_queries) + "x" +
          std::to_string(route.spec.tile_keys) + ", " + std::to_string(route.resources.waves) +
          (route.resources.waves == 1 ? " wave, " : " waves, ") +
+         (route.spec.chunk_waves != 0 ? "which share each chunk of keys, " : "") +
          (route.spec.packed_heads ? "heads of a kv head packed, " : "") +
          (route.spec.paired_tiles ? "two query tiles a workgroup, " : "") +
          (route.spec.split_keys != 0 ? "keys cut into chunks of " + std::to_string(route.spec.split_keys)
