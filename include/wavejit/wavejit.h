@@ -488,6 +488,10 @@ struct wavejit_attention_forward_arguments {
   /* Added after that: the same of q, beside q, k and v all of WAVEJIT_E4M3 (gfx950, head dims 128 and 256), whose o is
    * of bf16, fp16 or fp32. Weights are rounded to 8 bits then. */
   struct wavejit_tensor q_scale;
+  /* Added after that: 1: each token of each kv head has scales of its own (docs/low-precision.md). k_scale and v_scale,
+   * both given, then are as k and v lie, [Bk or 1, Sk, Hkv or 1, 1], of keys in pages [pages, page size, Hkv or 1, 1];
+   * any strides, so that they may stand behind the data of each page. 0: as above. */
+  int32_t token_scales;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
@@ -936,7 +940,8 @@ typedef enum wavejit_extent {
   WAVEJIT_EXTENT_ONE = 1,
   WAVEJIT_EXTENT_HEAD = 2,
   WAVEJIT_EXTENT_BATCH = 3,
-  WAVEJIT_EXTENT_BATCH_AND_HEAD = 4
+  WAVEJIT_EXTENT_BATCH_AND_HEAD = 4,
+  WAVEJIT_EXTENT_TOKEN_AND_HEAD = 5 /* of scales alone: a number for each token of each kv head */
 } wavejit_extent;
 
 /* What a problem descriptor says, defaults filled in. */

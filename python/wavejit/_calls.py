@@ -532,17 +532,20 @@ class AttentionForwardCall(SequencesCall):
         return array
 
     def _cache_scale(self, field: str, given: Any) -> None:
-        """A number, one element, [heads], [batch, heads], or what C has: [batch or 1, 1, heads or 1, 1]."""
+        """A number, one element, [heads], [batch, heads], [batch, length, heads] of tokens, or what C has: [batch or 1, 1, heads or 1, 1]."""
         if given is None:
             return
         array = _scale_array(self._engine, field, given, self._stream)
-        if array.size == 1:
+        if array.ndim == 3 and isinstance(self, AttentionForwardCall):
+            array = array[:, :, :, None]
+            self._call.set_number("token_scales", 1)
+        elif array.size == 1:
             array = array._view(array._address, (1, 1, 1, 1), (1, 1, 1, 1))
         elif array.ndim == 1:
             array = array[None, None, :, None]
         elif array.ndim == 2:
             array = array[:, None, :, None]
-        self._tensor(field, array, _dtypes.FP32, shape="[heads], [batch, heads] or [batch or 1, 1, heads or 1, 1]", dimensions=(4,))
+        self._tensor(field, array, _dtypes.FP32, shape="[heads], [batch, heads], [batch or 1, 1, heads or 1, 1], or of tokens [batch, length, heads]", dimensions=(4,))
 
     def _modifiers(self, queries: DeviceArray, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
         if bias is not None:

@@ -258,7 +258,8 @@ class Engine:
             "e4m3": 8-bit integers of k and v, numpy's or another library's, are the bits of e4m3; and so on.
         k_scale, v_scale, q_scale
             Of k and v, and of q, of 8 bits: a number, or fp32 [Hkv], [B, Hkv] or [B or 1, 1, Hkv or 1, 1] on the device, which kernels read there.
-            A key counts k_scale times, a value v_scale times what its bits say; q_scale of a query is that of its kv head.
+            A key counts k_scale times, a value v_scale times what its bits say; q_scale of a query is that of its kv head. Those of k and v both
+            of 3 dimensions: a number for each token, as k and v lie, [B, Sk, Hkv], [1, total, Hkv] or [pages, page size, Hkv], of any strides.
         scale
             1 / sqrt(D) by default.
         causal, window, causal_prefix

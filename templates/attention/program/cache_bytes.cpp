@@ -25,7 +25,7 @@ struct ScaledRows {
 }  // namespace
 
 std::vector<float> cache_scales_of(const Experiment& problem, Operand operand) {
-  if (problem.cache_scales == Extent::none) return {};
+  if (problem.cache_scales == Extent::none || problem.token_scales()) return {};
   std::vector<float> scales;
   for (std::int64_t batch = 0; batch < problem.scale_batches(); ++batch)
     for (std::int64_t head = 0; head < problem.scale_heads(); ++head) {
@@ -37,10 +37,22 @@ std::vector<float> cache_scales_of(const Experiment& problem, Operand operand) {
   return scales;
 }
 
+float token_scale_of(Operand operand, std::int64_t token, std::int64_t head) {
+  constexpr std::int64_t steps = 16;
+  const auto place = static_cast<float>(((token * (operand == Operand::k ? 5 : 3)) + (head * 7)) % steps);
+  return operand == Operand::k ? 0.5F + (0.0625F * place) : 1.5F - (0.0625F * place);
+}
+
 Inputs inputs_of(const Experiment& problem) {
   Inputs inputs(problem.type, problem.inputs, problem.seed);
   const auto type = tools::byte_type_of(problem.cache_dtype);
   if (!type) return inputs;
+  if (problem.token_scales()) {
+    inputs.keep_in_bytes(*type, [heads = problem.kv_heads](Operand operand, std::int64_t row) {
+      return token_scale_of(operand, row / heads, row % heads);
+    });
+    return inputs;
+  }
   // Tokens are counted through the batch.
   ScaledRows keys{.heads = problem.kv_heads, .group = 1, .length = problem.key_length, .packed = problem.packed_keys()};
   ScaledRows queries{.heads = problem.query_heads,

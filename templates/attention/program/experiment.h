@@ -77,6 +77,7 @@ struct Experiment {
   std::int64_t scale_heads() const {
     return cache_scales == Extent::head || cache_scales == Extent::batch_and_head ? kv_heads : 1;
   }
+  bool token_scales() const { return cache_scales == Extent::token_and_head; }
   std::size_t output_bytes() const { return output_fp32 ? 4 : 2; }  // of an element
   std::int64_t group() const { return query_heads / kv_heads; }
   bool paged() const { return layout == WAVEJIT_LAYOUT_PAGED; }

@@ -187,6 +187,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                  .narrow_queries = narrow_queries,
                  .cache = narrow && !narrow_queries ? attention::cache_type_of(*attention::type_of(a.k.dtype))
                                                     : CacheType::as_queries,
+                 .token_scales = a.token_scales != 0,
                  .lse = lse,
                  .trans_q = may_be_scattered && attention::is_scattered(a.q),
                  .trans_k = may_be_scattered && attention::is_scattered(a.k),

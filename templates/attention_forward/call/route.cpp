@@ -63,7 +63,7 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
 
 Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
   if (pins.pipeline) return *pins.pipeline;
-  if (shape.listed || shape.trans_any()) return Pipeline::generic;
+  if (shape.listed || shape.trans_any() || shape.token_scales) return Pipeline::generic;
   // Workgroups as small as the blocks of lists.
   if (shape.block_lists && shape.query_rows <= QueryRows::up_to_64) return Pipeline::generic;
   if (shape.packed_heads || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;
@@ -77,9 +77,12 @@ int tile_queries_of(const AttentionShape& shape, const targets::Target& target, 
   if (!packs(shape, pipeline)) return default_tile_queries(target, pipeline, shape.query_rows, dims);
   const int rows = packed_tile_queries(target, shape.query_rows, dims);
   // Pages of one key, where tiles wait in registers: beside the addresses of all their keys and the powers of a
-  // soft-cap a single wave is two registers short at 64 dims. Two waves share the keys.
+  // soft-cap a single wave is two registers short at 64 dims. Two waves share the keys. The same of keys that are
+  // looked up one by one and have scales.
+  const KeyLayout layout = shape.key_layout();
   const bool crowded =
-      shape.key_layout().single_keys && shape.has(Modifier::softcap) && lds_layout(target) == LdsLayout::swizzled;
+      lds_layout(target) == LdsLayout::swizzled &&
+      ((layout.single_keys && shape.has(Modifier::softcap)) || (layout.looks_up_each_key() && shape.token_scales));
   return crowded && dims.qk <= 64 ? std::max(rows, 64) : rows;
 }
 

@@ -20,7 +20,8 @@ struct Versions<wavejit_attention_forward_arguments> {
                                          offsetof(wavejit_attention_forward_arguments, key_indices),
                                          offsetof(wavejit_attention_forward_arguments, second_k),
                                          offsetof(wavejit_attention_forward_arguments, k_scale),
-                                         offsetof(wavejit_attention_forward_arguments, q_scale)};
+                                         offsetof(wavejit_attention_forward_arguments, q_scale),
+                                         offsetof(wavejit_attention_forward_arguments, token_scales)};
 };
 
 }  // namespace wavejit::families

@@ -42,6 +42,9 @@ struct AskedWords {
   // Q, too, is of the type of K and V in memory, e4m3: weights are rounded to it. `dtype` is that of O.
   bool narrow_queries = false;
   CacheType cache = CacheType::as_queries;  // what memory holds of K and V
+  // Each key of each kv head has a scale of its own, and so has its value (token_scale_arguments.h). With `cache` only,
+  // pipeline=generic only.
+  bool token_scales = false;
   bool lse = false;
   // Elements of the tensor may stand at any distances, of which arguments have two (strided_arguments.h): the dims of a
   // row need not stand side by side. pipeline=generic only.
