@@ -501,6 +501,10 @@ struct wavejit_attention_forward_arguments {
    * k_scale then may have a number for each key, [Bk or 1, Sk or 1, Hkv or 1, 1]. A score is scale · q_scale · k_scale
    * times the sum of products, which is exact. */
   struct wavejit_tensor q_scale;
+  /* Added after that: 1: each token of each kv head has scales of its own (docs/low-precision.md). k_scale and v_scale,
+   * both given, then are as k and v lie, [Bk or 1, Sk, Hkv or 1, 1], of keys in pages [pages, page size, Hkv or 1, 1];
+   * any strides, so that they may stand behind the data of each page. 0: as above. */
+  int32_t token_scales;
   /* Added after that, beside q and k of WAVEJIT_INT8. */
   int32_t score_rounding; /* enum wavejit_score_rounding */
 };
@@ -684,7 +688,9 @@ struct wavejit_attention_latent_arguments {
 
   /* Added after that: the scale of a cache of 8 bits (k, k_rope and second_k of WAVEJIT_E4M3 and its like beside q of
    * 16 bits; docs/low-precision.md): fp32 in device memory, [B or 1, 1, 1, 1]. Keys and values are so many times what
-   * their bytes say. data null: 1. */
+   * their bytes say. data null: 1. Rows with scales of their own, FlashMLA's, are k [.., 656] of WAVEJIT_E4M3 or its
+   * FNUZ form beside q of 576 in bf16 and o of 512: 512 of 8 bits, an fp32 for each 128 of them, 64 of the rope in
+   * bf16; second_k likewise. */
   struct wavejit_tensor k_scale;
 };
 
@@ -754,7 +760,8 @@ WAVEJIT_API wavejit_status wavejit_softmax_lse_describe(wavejit_engine* engine,
  *
  * Of equal scores the lower key is chosen; NaN counts as larger than every number, −0 as 0. Scores are f32 sums in one
  * order (docs/canonical-arithmetic.md), so the same row has the same list whatever the batch, the pages and the grid.
- *   queries     [B, Sq, H, 128], fp16 or bf16, H from 1 to 128. data null: `scores` is read, and nothing is multiplied
+ *   queries     [B, Sq, H, 128], H from 1 to 128: fp16, bf16, e4m3 (gfx950), e4m3_fnuz (gfx942). data null: `scores` is
+ *               read, and nothing is multiplied
  *   keys        [B, Sk, 1, 128], the type of the queries; with block_table [pages, page size, 1, 128]
  *   weights     [B, Sq, H, 1], fp32, stride of H 1
  *   key_scales  fp32 [B, Sk, 1, 1], with block_table [pages, page size, 1, 1]; data null: 1. Pages may hold keys and
@@ -948,7 +955,8 @@ typedef enum wavejit_extent {
   WAVEJIT_EXTENT_ONE = 1,
   WAVEJIT_EXTENT_HEAD = 2,
   WAVEJIT_EXTENT_BATCH = 3,
-  WAVEJIT_EXTENT_BATCH_AND_HEAD = 4
+  WAVEJIT_EXTENT_BATCH_AND_HEAD = 4,
+  WAVEJIT_EXTENT_TOKEN_AND_HEAD = 5 /* of scales alone: a number for each token of each kv head */
 } wavejit_extent;
 
 /* What a problem descriptor says, defaults filled in. */

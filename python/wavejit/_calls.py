@@ -549,12 +549,15 @@ class AttentionForwardCall(SequencesCall):
         return array
 
     def _cache_scale(self, field: str, given: Any, of_rows: bool = False) -> None:
-        """A number, one element, [heads], [batch, heads], or what C has: [batch or 1, 1, heads or 1, 1]. Of integers also rows have
-        numbers of their own, [batch or 1, rows or 1, heads or 1]."""
+        """A number, one element, [heads], [batch, heads], [batch, length, heads] of tokens, or what C has: [batch or 1, 1, heads or 1, 1]. Of
+        integers sizes of rows may be 1, too."""
         if given is None:
             return
         array = _scale_array(self._engine, field, given, self._stream)
-        if array.size == 1:
+        if array.ndim == 3 and not of_rows and isinstance(self, AttentionForwardCall):
+            array = array[:, :, :, None]
+            self._call.set_number("token_scales", 1)
+        elif array.size == 1:
             array = array._view(array._address, (1, 1, 1, 1), (1, 1, 1, 1))
         elif array.ndim == 1:
             array = array[None, None, :, None]
@@ -562,8 +565,8 @@ class AttentionForwardCall(SequencesCall):
             array = array[:, None, :, None]
         elif array.ndim == 3 and of_rows:
             array = array[..., None]
-        accepted = "[batch or 1, rows or 1, heads or 1]" if of_rows else "[batch or 1, 1, heads or 1, 1]"
-        self._tensor(field, array, _dtypes.FP32, shape=f"[heads], [batch, heads] or {accepted}", dimensions=(4,))
+        accepted = "[batch or 1, rows or 1, heads or 1]" if of_rows else "[batch or 1, 1, heads or 1, 1], or of tokens [batch, length, heads]"
+        self._tensor(field, array, _dtypes.FP32, shape=f"[heads], [batch, heads], {accepted}", dimensions=(4,))
 
     def _modifiers(self, dtype: DType, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
         if bias is not None:

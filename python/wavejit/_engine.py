@@ -259,7 +259,8 @@ class Engine:
             "e4m3": 8-bit integers of k and v, numpy's or another library's, are the bits of e4m3; and so on.
         k_scale, v_scale, q_scale
             Of k and v, and of q, of 8 bits: a number, or fp32 [Hkv], [B, Hkv] or [B or 1, 1, Hkv or 1, 1] on the device, which kernels read there.
-            A key counts k_scale times, a value v_scale times what its bits say; q_scale of a query is that of its kv head.
+            A key counts k_scale times, a value v_scale times what its bits say; q_scale of a query is that of its kv head. Those of k and v both
+            of 3 dimensions: a number for each token, as k and v lie, [B, Sk, Hkv], [1, total, Hkv] or [pages, page size, Hkv], of any strides.
             Of q and k in int8: [Hq], [B, Hq] or [B or 1, Sq or 1, Hq or 1] for q, and k_scale alike by Sk and Hkv.
         score_rounding
             Of q and k in int8: "fp16" rounds scores as rocMLIR does, behind scale and bias.

@@ -273,6 +273,9 @@ static void add_cached_kernels(std::vector<families::KernelSpec>& specs, const t
     add(dims, pipeline, rows, {{.mask = Mask::causal, .lse = true, .first_keys = true}, {}});
     add(dims, pipeline, rows, {{.mask = Mask::causal, .lse = true, .block_lists = true}, {}});
   }
+  for (const attention_forward::HeadDims& each : attention_forward::all_head_dims())
+    add(each, Pipeline::generic, attention_forward::tile_queries(target, Pipeline::generic).back(),
+        {{.mask = Mask::causal, .token_scales = true, .lse = true}, {}});
   constexpr int rows_of_decode = 32;
   const ForwardKernel decode = {{}, {.split_keys = attention_forward::chunk_keys, .packed_heads = true}};
   for (const attention_forward::HeadDims& each : attention_forward::all_head_dims())
@@ -282,6 +285,9 @@ static void add_cached_kernels(std::vector<families::KernelSpec>& specs, const t
     paged.paged = true;
     paged.single_keys = single_keys;
     add(dims, Pipeline::generic, rows_of_decode, paged);
+    paged.token_scales = true;
+    add(dims, Pipeline::generic, rows_of_decode, paged);
+    paged.token_scales = false;
   }
   for (const bool slots : {false, true})
     add(dims, Pipeline::generic, rows_of_decode,

@@ -117,6 +117,36 @@ class Scales(Case):
                     self.close(out.numpy()[b], exact)
                     self.close(lse.numpy()[b], exact_lse)
 
+    def test_of_tokens(self):
+        q, k, v = draw(2, 7, 4, 64), bytes_of("e4m3", 2, 40, 2, 64), bytes_of("e4m3", 2, 40, 2, 64)
+        ks, vs = (RANDOM.uniform(0.3, 1.8, (2, 40, 2)).astype(numpy.float32) for _ in range(2))
+        heads_first = ENGINE.array(numpy.ascontiguousarray(vs.transpose(0, 2, 1))).permute(0, 2, 1)
+        for of_v in (vs, heads_first):
+            call = ENGINE.attention_forward_call(ENGINE.array(q), *(ENGINE.array(each, "e4m3") for each in (k, v)), k_scale=ks, v_scale=of_v, causal=True)
+            self.assertIn(" cache=e4m3 cache_scales=token", call.describe())
+            out = call.run().numpy()
+            for b in range(2):
+                keys, values = (TABLES["e4m3"][each[b]] * scale[b][:, :, None] for each, scale in ((k, ks), (v, vs)))
+                self.close(out[b], reference.attention(wide(q[b]), keys, values, causal=True)[0])
+        # Behind the data of each page: 16 slots of 2 heads.
+        page, nan = 16 * 2 * 64, 0x7F
+        memory = numpy.full((6, page + 16 * 2 * 4), nan, numpy.uint8)
+        of_pages = RANDOM.uniform(0.3, 1.8, (6, 16, 2)).astype(numpy.float32)
+        cache = bytes_of("e4m3", 6, 16, 2, 64)
+        memory[:, :page], memory[:, page:] = cache.reshape(6, page), of_pages.reshape(6, -1).view(numpy.uint8)
+        table, lengths = [[4, 1], [5, 3]], [20, 32]
+        device = ENGINE.array(memory.reshape(-1).view(numpy.float32))
+        stride = memory.shape[1] // 4
+        scales = device._view(device._address + page, (6, 16, 2), (stride, 2, 1))
+        pages = ENGINE.array(memory.reshape(-1), "e4m3")
+        pages = pages._view(pages._address, (6, 16, 2, 64), (memory.shape[1], 128, 64, 1))
+        out = ENGINE.attention_forward(ENGINE.array(q[:, :1]), pages, pages, block_table=table, key_lengths=lengths, k_scale=scales, v_scale=scales).numpy()
+        for b in range(2):
+            counted = (TABLES["e4m3"][cache] * of_pages[..., None])[table[b]].reshape(32, 2, 64)[: lengths[b]]
+            self.close(out[b], reference.attention(wide(q[b, :1]), counted, counted)[0])
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "v_scale.data"):
+            ENGINE.attention_forward(q, k, v, cache_dtype="e4m3", k_scale=ks)
+
     @staticmethod
     def broadcast(scale):
         """[3 sequences, 2 heads]"""
@@ -299,7 +329,7 @@ class Refused(Case):
             (bad, "k_scale.* scales are of caches of 8 bits", ENGINE, (q, draw(1, 40, 2, 64), draw(1, 40, 2, 64)), {"k_scale": 0.5}),
             (bad, "k_scale: dtype float64; accepted: fp32", ENGINE, (q, on_device, on_device), {"k_scale": numpy.ones(2)}),
             (bad, r"v_scale\.sizes\[2\] = 3; accepted: 1 or 2", ENGINE, (q, on_device, on_device), {"v_scale": [1.0, 2.0, 3.0]}),
-            (bad, r"v_scale: shape \(2, 2, 2\); accepted: \[heads\], \[batch, heads\]", ENGINE, (q, on_device, on_device), {"v_scale": numpy.ones((2, 2, 2), numpy.float32)}),
+            (bad, r"v_scale: shape \(2, 2, 2, 1, 1\); accepted: \[heads\], \[batch, heads\]", ENGINE, (q, on_device, on_device), {"v_scale": numpy.ones((2, 2, 2, 1, 1), numpy.float32)}),
         ):
             with self.subTest(pattern=pattern), self.assertRaisesRegex(kind, pattern):
                 engine.attention_forward(*given, **words)

@@ -237,9 +237,10 @@ TEST(Config, FamiliesSayWhichWordsPinAKernel) {
     const auto checked = families::check_pins(wrong);
     ASSERT_FALSE(checked) << wrong;
     EXPECT_EQ(checked.error().status, WAVEJIT_INVALID_ARGUMENT);
-    EXPECT_THAT(checked.error().detail,
-                HasSubstr("accepted: tile_queries=<rows>, chunk_waves=<waves, 1: none share>, tiles=paired or single, "
-                          "ladder=<name>, each once"));
+    EXPECT_THAT(
+        checked.error().detail,
+        HasSubstr("accepted: tile_queries=<rows>, chunk_waves=<waves, 1: none share> or auto, tiles=paired or single, "
+                  "ladder=<name>, each once"));
   }
 }
 

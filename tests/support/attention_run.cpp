@@ -52,10 +52,12 @@ void for_each_scaled(const AttentionInputs& in, int dims, const StoredBytes& byt
     const int keys = in.packed_keys() ? in.keys(b) : in.key_length;
     for (int j = 0; j < keys; ++j)
       for (int h = 0; h < in.kv_heads; ++h) {
+        const std::size_t of_token = (std::size_t(in.first_key(b) + j) * in.kv_heads) + h;
         const std::size_t of_scale =
-            (std::size_t(bytes.batches == 1 ? 0 : b) * bytes.heads) + (bytes.heads == 1 ? 0 : h);
+            bytes.tokens ? of_token
+                         : (std::size_t(bytes.batches == 1 ? 0 : b) * bytes.heads) + (bytes.heads == 1 ? 0 : h);
         const float scale = scales.empty() ? 1.0F : scales[of_scale];
-        const std::size_t row = ((std::size_t(in.first_key(b) + j) * in.kv_heads) + h) * dims;
+        const std::size_t row = of_token * dims;
         for (int c = 0; c < dims; ++c) visit(row + c, scale);
       }
   }
@@ -330,7 +332,11 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   if (in.packed_queries()) call.max_query_length = in.query_length;
   if (in.packed_keys()) call.max_key_length = in.key_length;
   std::optional<PagedCache> cache;
-  if (which.pages) cache.emplace(engine, stored.inputs, key_type, *which.pages, which.first_keys).describe(call);
+  if (which.pages)
+    cache
+        .emplace(engine, stored.inputs, key_type, *which.pages, which.first_keys,
+                 scales.tokens ? std::array{&scales.k_scale, &scales.v_scale} : PagedCache::TokenScales{})
+        .describe(call);
   if (which.told_longest_keys != 0) call.max_key_length = which.told_longest_keys;
   call.softcap = static_cast<float>(in.softcap);
   if (!in.bias.empty()) {
@@ -344,8 +350,17 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   call.alibi = numbers_per_head(alibi.get(), std::ssize(in.alibi) / in.query_heads, in.query_heads);
   call.sink = numbers_per_head(sink.get(), 1, in.query_heads);
   if (scales.queries) call.q_scale = numbers_per_kv_head(q_scale.get(), {});
-  call.k_scale = numbers_per_kv_head(k_scale.get(), scales);
-  call.v_scale = numbers_per_kv_head(v_scale.get(), scales);
+  call.token_scales = scales.tokens ? 1 : 0;
+  if (scales.tokens && !which.pages) {
+    const auto as_keys = [&](float* numbers) {
+      return wavejit_dense_tensor(numbers, WAVEJIT_FP32, in.key_batches(), in.key_rows(), in.kv_heads, 1);
+    };
+    call.k_scale = as_keys(k_scale.get());
+    call.v_scale = as_keys(v_scale.get());
+  } else if (!scales.tokens) {
+    call.k_scale = numbers_per_kv_head(k_scale.get(), scales);
+    call.v_scale = numbers_per_kv_head(v_scale.get(), scales);
+  }
   if (which.integers) {
     call.q_scale = numbers_per_row(q_scale.get(), integers.q);
     call.k_scale = numbers_per_row(k_row_scale.get(), integers.k);

@@ -39,6 +39,7 @@ struct StoredBytes {
   int heads = 1;
   std::vector<float> k_scale = {};  // [batches][heads], or empty: none
   std::vector<float> v_scale = {};
+  bool tokens = false;  // they are [key rows][kv heads], of keys in pages behind the data of each page
   // Q is bytes, too, all of them with this scale.
   bool queries = false;
   float q_scale = 1;

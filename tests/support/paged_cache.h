@@ -4,7 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -34,9 +36,12 @@ struct Pages {
 
 class PagedCache {
  public:
+  // [key rows][kv heads] of K and V, or null: behind the data of each page, and NaN in slots without a key.
+  using TokenScales = std::array<const std::vector<float>*, 2>;
+
   // `first_keys`: slots before the keys of each sequence, or empty.
   PagedCache(wavejit_engine* engine, const AttentionInputs& inputs, wavejit_dtype type, const Pages& pages,
-             const std::vector<std::int32_t>& first_keys = {})
+             const std::vector<std::int32_t>& first_keys = {}, const TokenScales& scales = {})
       : engine_(engine),
         inputs_(inputs),
         type_(type),
@@ -46,20 +51,28 @@ class PagedCache {
     count_pages();
     const std::size_t k_page = page_elements(inputs.head_dim);
     const std::size_t v_page = page_elements(inputs.value_dim());
+    // Of elements of a byte. Pages are as far apart as rows may be.
+    const std::size_t behind =
+        scales[0] == nullptr ? 0 : (std::size_t(pages.size) * inputs.kv_heads * sizeof(float) + 15) / 16 * 16;
     if (pages.in_turn) {
-      k_memory_ = allocate((k_page + v_page) * total_ * element_bytes_);
-      k_ = tensor(k_memory_, inputs.head_dim, k_page + v_page);
-      v_ = tensor(static_cast<char*>(k_memory_) + (k_page * element_bytes_), inputs.value_dim(), k_page + v_page);
+      const std::size_t both = k_page + v_page + (2 * behind);
+      k_memory_ = allocate(both * total_ * element_bytes_);
+      k_ = tensor(k_memory_, inputs.head_dim, both);
+      v_ = tensor(static_cast<char*>(k_memory_) + (k_page * element_bytes_), inputs.value_dim(), both);
     } else {
-      k_memory_ = allocate(k_page * total_ * element_bytes_);
-      v_memory_ = allocate(v_page * total_ * element_bytes_);
-      k_ = tensor(k_memory_, inputs.head_dim, k_page);
-      v_ = tensor(v_memory_, inputs.value_dim(), v_page);
+      k_memory_ = allocate((k_page + behind) * total_ * element_bytes_);
+      v_memory_ = allocate((v_page + behind) * total_ * element_bytes_);
+      k_ = tensor(k_memory_, inputs.head_dim, k_page + behind);
+      v_ = tensor(v_memory_, inputs.value_dim(), v_page + behind);
     }
     if (pages.layout != WAVEJIT_PAGES_OF_ROWS) vectorise();
     deal_pages();
     fill(k_, inputs.k);
     fill(v_, inputs.v);
+    if (behind != 0) {
+      k_scale_ = scales_behind(k_, pages.in_turn ? k_page + v_page : k_page, *scales[0]);
+      v_scale_ = scales_behind(v_, pages.in_turn ? v_page + behind : v_page, *scales[1]);
+    }
     make_table();
   }
   ~PagedCache() {
@@ -72,6 +85,8 @@ class PagedCache {
   void describe(wavejit_attention_forward_arguments& call) const {
     call.k = k_;
     call.v = v_;
+    call.k_scale = k_scale_;
+    call.v_scale = v_scale_;
     call.block_table = static_cast<const std::int32_t*>(table_);
     call.table_starts = static_cast<const std::int32_t*>(starts_);
     call.table_columns = columns_;
@@ -204,6 +219,32 @@ class PagedCache {
     }
   }
 
+  // So many bytes behind the first of each page.
+  wavejit_tensor scales_behind(const wavejit_tensor& of, std::size_t at, const std::vector<float>& scales) const {
+    wavejit_tensor made =
+        wavejit_dense_tensor(static_cast<char*>(of.data) + at, WAVEJIT_FP32, total_, pages_.size, inputs_.kv_heads, 1);
+    made.strides[0] = of.strides[0] / std::int64_t{sizeof(float)};
+    const std::size_t numbers = std::size_t(pages_.size) * inputs_.kv_heads;
+    const auto copy = [&](std::int64_t id, const std::vector<float>& page) {
+      require(wavejit_device_copy_in(engine_, static_cast<float*>(made.data) + (id * made.strides[0]), page.data(),
+                                     page.size() * sizeof(float)));
+    };
+    const std::vector<float> empty(numbers, std::numeric_limits<float>::quiet_NaN());
+    for (std::int64_t id = 0; id < total_; ++id) copy(id, empty);
+    for (int b = 0; b < inputs_.batch; ++b)
+      for (int p = 0; p < pages_of(b); ++p) {
+        std::vector<float> page = empty;
+        for (int i = 0; i < pages_.size; ++i) {
+          const int key = p * pages_.size + i - padding(b);
+          if (key < 0 || key >= inputs_.key_lengths[b]) continue;
+          const std::size_t from = std::size_t(inputs_.first_key(b) + key) * inputs_.kv_heads;
+          for (int h = 0; h < inputs_.kv_heads; ++h) page[(std::size_t(i) * inputs_.kv_heads) + h] = scales[from + h];
+        }
+        copy(ids_[b][p], page);
+      }
+    return made;
+  }
+
   void make_table() {
     const auto entry = [&](int b, std::size_t i) { return pages_.every_entry.value_or(ids_[b][i]); };
     std::vector<std::int32_t> table;
@@ -248,6 +289,8 @@ class PagedCache {
   void* starts_ = nullptr;
   wavejit_tensor k_{};
   wavejit_tensor v_{};
+  wavejit_tensor k_scale_{};
+  wavejit_tensor v_scale_{};
 };
 
 }  // namespace wavejit::tests

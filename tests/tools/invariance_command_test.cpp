@@ -61,6 +61,18 @@ TEST_P(InvarianceCommand, NoBitDiffersInAnyDimension) {
     EXPECT_THAT(csv, HasSubstr("\"pages of " + std::string(pages) + ", " + overlapped + "\",same"));
 }
 
+// ./dev soak has 200,000.
+TEST_P(InvarianceCommand, NoBitDiffersWhereWavesShareAChunk) {
+  const auto outcome = invariance({"--family", "attention_forward", "--dimension", "chunk-waves", "--pairs", "2040",
+                                   "--sequences", "51", "--seed", "5"});
+  if (std::string(GetParam()) != "gfx950") {
+    EXPECT_EQ(outcome.code, 4) << "what the target refuses is no pair";
+    return;
+  }
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": of 2040 pairs no bit differs"));
+}
+
 // 1,224 pairs of caches of 8 bits on each target, each held against the 16-bit kernel over the same numbers. ./dev soak
 // has 30,000.
 TEST_P(InvarianceCommand, NoBitOfACacheOf8BitsDiffers) {

@@ -27,6 +27,16 @@ class Indexer(unittest.TestCase):
         alone = wavejit.torch.sparse_indexer(self.queries[1:], self.keys[1:], self.weights[1:], 32, causal=True)
         self.assertTrue(torch.equal(alone, indices[1:]))
 
+    def test_float8_has_the_bits_of_the_same_numbers_in_bf16(self):
+        queries, keys = self.queries.to(torch.float8_e4m3fn), self.keys.to(torch.float8_e4m3fn)
+        words = {"key_scales": torch.rand(2, 300), "causal": True, "return_values": True}
+        found = wavejit.torch.sparse_indexer(queries, keys, self.weights, 32, **words)
+        wide = wavejit.torch.sparse_indexer(queries.bfloat16(), keys.bfloat16(), self.weights, 32, **words)
+        for one, other in zip(found, wide):
+            self.assertTrue(torch.equal(one, other))
+        with self.assertRaisesRegex(wavejit.Error, "gfx950 reads the encoding of the Open Compute Project"):
+            wavejit.torch.sparse_indexer(self.queries.to(torch.float8_e4m3fnuz), self.keys.to(torch.float8_e4m3fnuz), self.weights, 32)
+
     def test_pages(self):
         table = torch.randperm(40, dtype=torch.int32)[:38].reshape(2, 19)
         pages = torch.full((40, 16, 128), float("nan")).bfloat16()

@@ -226,6 +226,18 @@ class Road(Case):
             self.assertEqual(out.dtype, torch.bfloat16)
             self.assertTrue(numpy.array_equal(ARRAYS[out.data_ptr()].numpy("uint16"), exact.numpy("uint16")))
 
+    def test_scales_of_tokens_are_read_as_they_lie(self):
+        q, (k, v) = draw(2, 1, 4, 64), (RANDOM.integers(0, 0x48, (2, 45, 2, 64), numpy.uint8) for _ in range(2))
+        of_k, of_v = (RANDOM.uniform(0.5, 2, (2, 45, 2)).astype(numpy.float32) for _ in range(2))
+        arrays = [ENGINE.array(each, "e4m3") for each in (k, v)]
+        exact = ENGINE.attention_forward(ENGINE.array(q), *arrays, causal=True, k_scale=ENGINE.array(of_k), v_scale=ENGINE.array(of_v))
+        cache, of_q = [tensor_of(each) for each in arrays], rocm(q)
+        heads_first = rocm(numpy.ascontiguousarray(of_v.transpose(0, 2, 1))).transpose(1, 2)
+        for scales in ([rocm(of_k), rocm(of_v)], [rocm(of_k), heads_first]):
+            for _ in range(2):
+                out = wavejit.torch.flash_attn_with_kvcache(of_q, *cache, causal=True, k_descale=scales[0], v_descale=scales[1])
+                self.assertTrue(numpy.array_equal(host(out).view(numpy.uint16), exact.numpy().view(numpy.uint16)))
+
     def test_a_shape_seen_before_reads_other_memory(self):
         shapes = len(ENGINE._plans)
         for _ in range(3):

@@ -21,8 +21,8 @@ def sparse_indexer(queries: torch.Tensor | None, keys: torch.Tensor | None, weig
     `return_values` beside their scores, −∞ behind the last.
 
     queries, keys, weights
-        [batch, queries, heads, 128], [batch, keys, 128] or pages [pages, page size, 128] with `block_table`, and fp32
-        [batch, queries, heads]. All None: `scores`, fp32 [batch, queries, keys], are given.
+        [batch, queries, heads, 128], [batch, keys, 128] or pages [pages, page size, 128] with `block_table`, both of one type,
+        16 bits or float8_e4m3fn (on gfx942 float8_e4m3fnuz), and fp32 [batch, queries, heads]. All None: `scores`, fp32 [batch, queries, keys], are given.
 
     The rest as in `wavejit.Engine.sparse_indexer`. Of equal scores the lower key is chosen, and the same row has the same
     list whatever the batch. Nothing of it has a gradient. torch.compile traces it as `torch.ops.wavejit.sparse_indexer`.

@@ -36,6 +36,29 @@ std::pair<Value*, Value*> both_halves(Kernel& kernel, Value* value) {
   return {value, ir.CreateBitCast(other, type)};
 }
 
+namespace {
+
+// What the lanes have from others, all of them active. `control`: DPP's.
+Value* from_other_lanes(Kernel& kernel, Value* value, int control) {
+  constexpr int all = 0xF;
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_update_dpp, {kernel.f32()},
+                            {llvm::PoisonValue::get(kernel.f32()), value, kernel.constant(control),
+                             kernel.constant(all), kernel.constant(all), ir.getTrue()});
+}
+
+}  // namespace
+
+Value* moved(Kernel& kernel, Value* value) {
+  constexpr int quad_perm_of_own = 0xE4;
+  return from_other_lanes(kernel, value, quad_perm_of_own);
+}
+
+Value* of_lane_in_row(Kernel& kernel, Value* value, int lane) {
+  constexpr int row_newbcast = 0x150;  // of lane 0
+  return from_other_lanes(kernel, value, row_newbcast + lane);
+}
+
 Value* lanes_where(Kernel& kernel, Value* lane_condition) {
   return kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_ballot, {kernel.i64()}, {lane_condition});
 }

@@ -18,6 +18,15 @@ std::pair<Value*, Value*> both_halves(Kernel& kernel, Value* value);
 // v_permlane32_swap: lanes 32–63 of `first` change places with lanes 0–31 of `second`.
 std::pair<Value*, Value*> swap_halves(Kernel& kernel, Value* first, Value* second);
 
+// Lanes whose registers one vector instruction can read in place of its own.
+inline constexpr int lanes_of_quad = 4;
+inline constexpr int lanes_of_row = lanes_of_quad * lanes_of_quad;
+// f32: the same in a register of its own, which nothing merges with that of `value`.
+Value* moved(Kernel& kernel, Value* value);
+// f32: in all lanes of such a row what lane `lane` of it has. Folded into the arithmetic that reads it, where that is
+// one instruction of two operands. All lanes are active.
+Value* of_lane_in_row(Kernel& kernel, Value* value, int lane);
+
 // Sets of lanes, a bit each: i64, uniform.
 Value* lanes_where(Kernel& kernel, Value* lane_condition);
 // How many are in it; i32.

@@ -20,20 +20,19 @@ constexpr int unit_key_of_line = 4;  // on odd lines
 
 }  // namespace
 
-// Keys 32 further.
 int LineStream::row_block_bytes() const {
   return language::wave_shape(kernel_).rows / lines_of_piece() * piece_bytes();
 }
 
 Value* LineStream::slot_bit_of(Value* line) const {
-  if (piece_bytes() < slot_bytes) return kernel_.constant(0);
+  if (has_halves()) return kernel_.constant(0);
   return kernel_.ir().CreateAnd(kernel_.ir().CreateLShr(line, kernel_.constant(1)), kernel_.constant(1));
 }
 
 Value* LineStream::unit_key_of(Value* line, Value* slot) const {
+  if (has_halves()) return line;
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
-  if (piece_bytes() < slot_bytes) return line;
   Value* odd = ir.CreateMul(ir.CreateAnd(line, constant(1)), constant(unit_key_of_line));
   if (!place_.bytes) return ir.CreateXor(odd, ir.CreateAnd(slot, constant(unit_key_mask)));
   // Two slots, which one transposed read of bytes has, are two units apart.
@@ -189,8 +188,7 @@ void LineStream::begin_transposed_bytes(Value* lane_group) {
   const auto bits = [&](int from, int mask) {
     return ir.CreateAnd(ir.CreateLShr(kernel_.lane(), constant(from)), constant(mask));
   };
-  const bool half = piece_bytes() < slot_bytes;
-  Value* line = half ? bits(1, 3) : ir.CreateAdd(ir.CreateMul(lane_group, constant(4)), bits(1, 3));
+  Value* line = has_halves() ? bits(1, 3) : ir.CreateAdd(ir.CreateMul(lane_group, constant(4)), bits(1, 3));
   if (place_.permuted) {
     Value* at = bits(3, 1);
     Value* unit = ir.CreateXor(bits(4, 1), unit_key_of(line, at));
@@ -202,7 +200,7 @@ void LineStream::begin_transposed_bytes(Value* lane_group) {
   }
   Value* start =
       ir.CreateAdd(ir.CreateMul(line, constant(place_.line_bytes)), ir.CreateMul(bits(3, 1), constant(slot_bytes)));
-  if (half) start = ir.CreateAdd(start, ir.CreateMul(lane_group, constant(piece_bytes())));
+  if (has_halves()) start = ir.CreateAdd(start, ir.CreateMul(lane_group, constant(piece_bytes())));
   start = ir.CreateAdd(start, ir.CreateMul(bits(4, 1), constant(targets::transpose_lanes)));
   transposed_start_ = ir.CreateAdd(start, ir.CreateMul(bits(0, 1), constant(dma_bytes / 2)));
 }

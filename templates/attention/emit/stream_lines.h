@@ -109,7 +109,8 @@ class LineStream final : public TileStream {
     return whole ? LdsPlan::piece_bytes : LdsPlan::piece_bytes / 2;
   }
   int lines_of_piece() const { return LdsPlan::lines_per_piece * piece_bytes() / LdsPlan::piece_bytes; }
-  int row_block_bytes() const;
+  bool has_halves() const { return piece_bytes() < LdsPlan::piece_bytes; }
+  int row_block_bytes() const;  // keys 32 further
   // What a row on line `line` changes of its slot, and one at slot `slot` of it of its units.
   language::Value* slot_bit_of(language::Value* line) const;
   language::Value* unit_key_of(language::Value* line, language::Value* slot) const;

@@ -57,6 +57,7 @@ enum class Extent : std::int32_t {
   head = WAVEJIT_EXTENT_HEAD,
   batch = WAVEJIT_EXTENT_BATCH,
   batch_and_head = WAVEJIT_EXTENT_BATCH_AND_HEAD,
+  token_and_head = WAVEJIT_EXTENT_TOKEN_AND_HEAD,
 };
 struct ExtentName {
   Extent extent;

@@ -25,7 +25,7 @@ struct ScaledRows {
 }  // namespace
 
 std::vector<float> cache_scales_of(const Experiment& problem, Operand operand) {
-  if (problem.cache_scales == Extent::none) return {};
+  if (problem.cache_scales == Extent::none || problem.token_scales()) return {};
   std::vector<float> scales;
   for (std::int64_t batch = 0; batch < problem.scale_batches(); ++batch)
     for (std::int64_t head = 0; head < problem.scale_heads(); ++head) {
@@ -42,7 +42,7 @@ std::vector<float> integer_scales_of(const Experiment& problem, Operand operand)
   if (!problem.integers || problem.half_scores) return {};
   const Placement rows = operand == Operand::q ? queries_of(problem) : keys_of(problem);
   std::vector<float> scales;
-  const std::int64_t count = problem.token_scales ? rows.rows() : rows.heads;
+  const std::int64_t count = problem.integer_row_scales ? rows.rows() : rows.heads;
   for (std::int64_t i = 0; i < count; ++i)
     scales.push_back((1 + (0.125F * static_cast<float>((i + (operand == Operand::k ? 3 : 0)) % 7))) / 32);
   return scales;
@@ -55,7 +55,7 @@ Inputs integers_of(const Experiment& problem, Inputs inputs) {
   constexpr float whole_step = 0.5F;
   inputs.keep_in_integers(problem.half_scores ? whole_step : 0,
                           [of_q = integer_scales_of(problem, Operand::q), of_k = integer_scales_of(problem, Operand::k),
-                           by_token = problem.token_scales, query_heads = problem.query_heads,
+                           by_token = problem.integer_row_scales, query_heads = problem.query_heads,
                            kv_heads = problem.kv_heads](Operand operand, std::int64_t row) {
                             const std::vector<float>& scales = operand == Operand::q ? of_q : of_k;
                             if (scales.empty()) return 1.0F;
@@ -67,11 +67,23 @@ Inputs integers_of(const Experiment& problem, Inputs inputs) {
 
 }  // namespace
 
+float token_scale_of(Operand operand, std::int64_t token, std::int64_t head) {
+  constexpr std::int64_t steps = 16;
+  const auto place = static_cast<float>(((token * (operand == Operand::k ? 5 : 3)) + (head * 7)) % steps);
+  return operand == Operand::k ? 0.5F + (0.0625F * place) : 1.5F - (0.0625F * place);
+}
+
 Inputs inputs_of(const Experiment& problem) {
   Inputs inputs(problem.type, problem.inputs, problem.seed);
   if (problem.integers) return integers_of(problem, std::move(inputs));
   const auto type = tools::byte_type_of(problem.cache_dtype);
   if (!type) return inputs;
+  if (problem.token_scales()) {
+    inputs.keep_in_bytes(*type, [heads = problem.kv_heads](Operand operand, std::int64_t row) {
+      return token_scale_of(operand, row / heads, row % heads);
+    });
+    return inputs;
+  }
   // Tokens are counted through the batch.
   ScaledRows keys{.heads = problem.kv_heads, .group = 1, .length = problem.key_length, .packed = problem.packed_keys()};
   ScaledRows queries{.heads = problem.query_heads,

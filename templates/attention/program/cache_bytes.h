@@ -13,8 +13,11 @@ namespace wavejit::attention::program {
 // The problem's inputs; of tensors of 8 bits rounded to them, times their scales.
 Inputs inputs_of(const Experiment& problem);
 
-// [scale_batches][scale_heads]; empty without scales. No powers of two, and products with bytes that f32 holds.
+// [scale_batches][scale_heads]; empty without scales, and where tokens have them. No powers of two, and products with
+// bytes that f32 holds.
 std::vector<float> cache_scales_of(const Experiment& problem, Operand operand);
+// Where tokens have them, counted through the batch: the like of their numbers.
+float token_scale_of(Operand operand, std::int64_t token, std::int64_t head);
 
 // Of integers: of Q's or K's rows as the tensor has them, or of their heads. Empty: none.
 std::vector<float> integer_scales_of(const Experiment& problem, Operand operand);

@@ -59,7 +59,7 @@ struct Experiment {
   Extent cache_scales = Extent::none;
   // Q and K in int8; their scales by token and head, or by head alone; scores rounded to fp16, without scales.
   bool integers = false;
-  bool token_scales = false;
+  bool integer_row_scales = false;
   bool half_scores = false;
   float scale = 1;
   std::array<ToldModifier, modifier_count> modifiers = {};
@@ -82,6 +82,7 @@ struct Experiment {
   std::int64_t scale_heads() const {
     return cache_scales == Extent::head || cache_scales == Extent::batch_and_head ? kv_heads : 1;
   }
+  bool token_scales() const { return cache_scales == Extent::token_and_head; }
   std::size_t output_bytes() const { return output_fp32 ? 4 : 2; }  // of an element
   std::int64_t group() const { return query_heads / kv_heads; }
   bool paged() const { return layout == WAVEJIT_LAYOUT_PAGED; }

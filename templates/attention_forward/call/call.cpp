@@ -55,7 +55,7 @@ LaunchGeometry geometry_of_many_rows(const ForwardKernel& spec, const boards::Bo
 
 AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
                              const SplitPlan& splits, const boards::Board& target, const families::Toggles& toggles)
-    : Call({.family = &family(), .code = kernel_shape(problem, splits, target).code()}),
+    : Call({.family = &family(), .code = kernel_shape(problem, splits, target, toggles).code()}),
       call_(call),
       problem_(problem),
       splits_(splits),
@@ -89,9 +89,12 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   KeptArguments& arguments = kept.emplace();
   CacheArguments& cached = arguments.cached;
   std::memcpy(cached.others.data(), launch.arguments, std::min(launch.argument_bytes, cached.others.size()));
-  cached.scales = cache_scales(call_, first_sequence());
+  cached.scales =
+      spec.token_scales ? token_scales(call_, spec.paged, first_sequence()) : cache_scales(call_, first_sequence());
   const auto put_behind = [&](const auto& what) { std::memcpy(arguments.behind.data(), &what, sizeof what); };
-  if (spec.narrow_queries) {
+  if (spec.token_scales) {
+    put_behind(token_strides(call_));
+  } else if (spec.narrow_queries) {
     put_behind(attention::cache_scale_argument(call_.q_scale, first_sequence()));
   } else if (spec.integers) {
     put_behind(BehindOfIntegers{.dims = dim_strides(call_), .scales = integer_scales(call_, problem_, first_sequence())});
@@ -109,7 +112,7 @@ void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> ke
                                  families::LaunchPlan& plan) {
   combine_ = combine_arguments(split, problem_.shape);
   combine_.few_rows = rows;
-  if (problem_.shape.cache != CacheType::as_queries) [[unlikely]] {
+  if (problem_.shape.cache != CacheType::as_queries && !problem_.shape.token_scales) [[unlikely]] {
     combine_.scales = cache_scales(call_, first_sequence());
     // Modified scores are powers of two already, and have K's scale.
     if (problem_.shape.modified()) combine_.scales.k = {};

@@ -14,6 +14,7 @@
 #include "templates/attention_forward/kernel/list_arguments.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
+#include "templates/attention_forward/kernel/token_scale_arguments.h"
 
 namespace wavejit::attention_forward {
 
@@ -43,13 +44,14 @@ class AttentionCall final : public families::Call {
   Result<void> plan_key_lists(std::span<const families::KernelSpec* const> kernels, const void* memory,
                               families::LaunchPlan& plan);
   void fill_second(std::uint64_t first_query);
-  // The scales of a cache, and behind them what one kind of kernel has: distances of dims, those and the scales of
-  // integers, or the scale of Q.
+  // The scales of a cache, and behind them what one kind of kernel has: distances of dims or tokens, distances of dims
+  // and the scales of integers, or the scale of Q.
   struct KeptArguments {
     CacheArguments cached;
     alignas(8) std::array<std::byte, std::max(sizeof(BehindOfIntegers), sizeof(attention::CacheScale))> behind{};
   };
-  static_assert(offsetof(KeptArguments, behind) == dim_strides_at && dim_strides_at == query_scale_at);
+  static_assert(offsetof(KeptArguments, behind) == dim_strides_at && dim_strides_at == query_scale_at &&
+                dim_strides_at == token_strides_at);
   // The launch of a kernel that walks keys: with the scales of a cache of 8 bits, and distances of dims that do not
   // stand side by side, behind what it is given else.
   families::Launch with_scales(const ForwardKernel& spec, const families::Launch& launch,

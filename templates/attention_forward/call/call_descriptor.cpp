@@ -60,7 +60,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   }
   for (const wavejit_tensor* scale : {&call.q_scale, &call.k_scale, &call.v_scale}) {
     // Those of integers are arguments alone, but for k_scales=token.
-    if (scale->data == nullptr || problem.shape.integers) continue;
+    if (scale->data == nullptr || problem.shape.integers || problem.shape.token_scales) continue;
     const bool by_batch = scale->sizes[0] > 1 || descriptor.cache_scales == Extent::batch ||
                           descriptor.cache_scales == Extent::batch_and_head;
     const bool by_head = scale->sizes[2] > 1 || descriptor.cache_scales == Extent::head ||
@@ -70,6 +70,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
                               : by_head           ? Extent::head
                                                   : Extent::one;
   }
+  if (problem.shape.token_scales) descriptor.cache_scales = Extent::token_and_head;
   if (problem.shape.block_lists)
     descriptor.lists = {.rows = call.list_rows, .keys = call.list_keys, .alike = call.lists_alike != 0};
   if (problem.shape.listed) {

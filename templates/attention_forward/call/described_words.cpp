@@ -123,10 +123,11 @@ Row first_keys_word() {
               }};
 }
 
-constexpr families::Names<attention::Extent, 4> scale_extents = {{{attention::Extent::one, "1"},
+constexpr families::Names<attention::Extent, 5> scale_extents = {{{attention::Extent::one, "1"},
                                                                   {attention::Extent::head, "h"},
                                                                   {attention::Extent::batch, "b"},
-                                                                  {attention::Extent::batch_and_head, "bh"}}};
+                                                                  {attention::Extent::batch_and_head, "bh"},
+                                                                  {attention::Extent::token_and_head, "token"}}};
 
 Row rows_of_queries_word() {
   return families::value_word<Said>(
@@ -319,7 +320,7 @@ Rows make_rows() {
        attention::lengths_word<Said>("k_lengths", max_length, [](auto& said) -> auto& { return said.key_lengths; }),
        total_keys_word(), first_keys_word(),
        attention::cache_word<Said>([](auto& said) -> auto& { return said.shape.cache; }),
-       attention::cache_scales_word<Said>(scale_extents, "1|h|b|bh"),
+       attention::cache_scales_word<Said>(scale_extents, "1|h|b|bh|token"),
        families::value_word<Said>("lists", "<rows>x<keys>[:alike][:<percent>]", take_lists, lists_text),
        families::value_word<Said>("top_k", "<n>[:slots][:heads][:mixed]", take_top_k, top_k_text), second_top_k_word(),
        attention::scale_word<Said>()});
@@ -381,6 +382,7 @@ Result<void> finish(ProblemDescriptor& said) {
   if (shape.bias_fp32 && !said.of(Modifier::bias).there)
     return fail(WAVEJIT_INVALID_ARGUMENT,
                 "descriptor: bias_type=fp32 without a bias; accepted: bias=bh|b|h|1 beside it");
+  shape.token_scales = said.cache_scales == attention::Extent::token_and_head;
   if (!shape.narrow_queries)
     if (auto words = attention::check_cache_words(shape.cache, said.cache_scales); !words) return words;
   if (auto lengths = check_lengths(said); !lengths) return lengths;

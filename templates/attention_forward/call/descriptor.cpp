@@ -10,6 +10,7 @@
 #include "templates/attention_forward/call/descriptor_words.h"
 #include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/pairs.h"
+#include "templates/attention_forward/call/shared_chunks.h"
 #include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
@@ -86,9 +87,10 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
     const bool either = descriptor.splits <= 0 && queries <= static_cast<std::int64_t>(longest_packed_query);
     for (const std::int64_t splits : {1, 2}) {
       if (either && keys > chunk_keys) one.splits = splits;
-      // And so does whether query tiles go in pairs.
-      for (const bool paired : {false, true}) {
-        if (may_pair(one.shape)) one.paired_tiles = paired;
+      // And so does whether query tiles go in pairs, and whether waves share chunks.
+      for (const bool other : {false, true}) {
+        if (may_pair(one.shape)) one.paired_tiles = other;
+        if (may_share(one.shape)) one.shared_chunks = other;
         take(one);
         if (has_parts_by_sequence(problem_of(one))) take(alone(one));
       }
@@ -135,6 +137,7 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
   problem.bottom_right = !descriptor.mask.causal_prefix;
   problem.causal_prefix = static_cast<std::int32_t>(descriptor.mask.causal_prefix.value_or(0));
   problem.paired_tiles = descriptor.paired_tiles;
+  problem.shared_chunks = descriptor.shared_chunks;
   if (descriptor.shape.block_lists) {
     // A list a head, with room for every block.
     BlockLists lists = lists_of(descriptor.lists);

@@ -73,6 +73,7 @@ struct ProblemDescriptor {
 
   // No word: of without_ranges.
   std::optional<bool> paired_tiles = std::nullopt;
+  std::optional<bool> shared_chunks = std::nullopt;
 
   DescribedModifier& of(Modifier one) { return modifiers[static_cast<std::size_t>(one)]; }
   const DescribedModifier& of(Modifier one) const { return modifiers[static_cast<std::size_t>(one)]; }

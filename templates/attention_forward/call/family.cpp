@@ -12,6 +12,7 @@
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/call/parsed_problem.h"
 #include "templates/attention_forward/call/route.h"
+#include "templates/attention_forward/call/shared_chunks.h"
 #include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
@@ -48,14 +49,17 @@ class Described final : public families::DescribedProblem {
   std::string text() const override { return to_text(descriptor_); }
 
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
-    return shape_of(
-        kernel_shape(problem_, plan_splits(problem_, board, toggles.kv_splits, toggles.pins_kernels()), board));
+    return shape_of(kernel_shape(problem_, plan_splits(problem_, board, toggles.kv_splits, toggles.pins_kernels()),
+                                 board, toggles));
   }
 
   std::vector<families::Note> notes(const boards::Board& board, const Toggles& toggles) const override {
     const SplitPlan plan = plan_splits(problem_, board, toggles.kv_splits, toggles.pins_kernels());
     std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_)}};
     if (problem_.shape.block_lists) notes.push_back({.label = "lists", .text = describe_lists(problem_)});
+    if (plan.few_rows == 0 && may_share(problem_.shape) && pins_of(toggles).shares_chunks)
+      if (std::string why = describe_sharing(problem_, plan.splits, board); !why.empty())
+        notes.push_back({.label = "waves", .text = std::move(why)});
     if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
     return notes;
   }

@@ -58,6 +58,9 @@ Result<void> check_integer_scales(const wavejit_attention_forward_arguments& cal
   const ScaledTensor k = {.tensor = call.k, .sizes = {"k.sizes[0]", "k.sizes[1]", "k.sizes[2]"}};
   if (auto good = check_row_scale({"q_scale", &call.q_scale}, q, call, problem.shape.lse); !good) return good;
   if (auto good = check_row_scale({"k_scale", &call.k_scale}, k, call, problem.shape.lse); !good) return good;
+  if (call.token_scales != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "token_scales", std::to_string(call.token_scales),
+                      "0 beside q of " + refusal::dtype_text(call.q.dtype) + ": sizes of its scales say it"));
   if (call.v_scale.data != nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "v_scale.data", refusal::pointer_text(call.v_scale.data),
                       "null beside v of " + refusal::dtype_text(call.v.dtype)));

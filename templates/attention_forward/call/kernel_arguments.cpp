@@ -128,6 +128,17 @@ CacheScales cache_scales(const wavejit_attention_forward_arguments& call, std::u
           .v = attention::cache_scale_argument(call.v_scale, first_sequence)};
 }
 
+CacheScales token_scales(const wavejit_attention_forward_arguments& call, bool paged, std::uint32_t first_sequence) {
+  return cache_scales(call, paged ? 0 : first_sequence);
+}
+
+TokenStrides token_strides(const wavejit_attention_forward_arguments& call) {
+  const auto of = [](const wavejit_tensor& scale) {
+    return static_cast<std::uint32_t>(stride_bytes(scale, 1, sizeof(float)));
+  };
+  return {.k = of(call.k_scale), .v = of(call.v_scale)};
+}
+
 DimStrides dim_strides(const wavejit_attention_forward_arguments& call) {
   const auto of = [](const wavejit_tensor& tensor) {
     const auto elements = static_cast<std::uint64_t>(tensor.sizes[3] > 1 ? tensor.strides[3] : 1);

@@ -9,6 +9,7 @@
 #include "templates/attention_forward/kernel/combine/arguments.h"
 #include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"
+#include "templates/attention_forward/kernel/token_scale_arguments.h"
 
 namespace wavejit::attention_forward {
 
@@ -28,6 +29,10 @@ void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequ
 
 // Of the scales of a cache of 8 bits, from this sequence on.
 CacheScales cache_scales(const wavejit_attention_forward_arguments& call, std::uint32_t first_sequence);
+
+// The same where tokens have scales. Pages are those of all sequences.
+CacheScales token_scales(const wavejit_attention_forward_arguments& call, bool paged, std::uint32_t first_sequence);
+TokenStrides token_strides(const wavejit_attention_forward_arguments& call);
 
 // How far apart the dims of a row stand.
 DimStrides dim_strides(const wavejit_attention_forward_arguments& call);

@@ -21,6 +21,8 @@ bool take_pin(Pins& pins, std::string_view word) {
     return !value.empty();
   }
   if (name == "chunk_waves") {
+    pins.shares_chunks = value == "auto";
+    if (pins.shares_chunks) return true;
     pins.chunk_waves = families::positive_number(value);
     return pins.chunk_waves.has_value();
   }

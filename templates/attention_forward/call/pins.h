@@ -21,6 +21,7 @@ struct Pins {
   // What a developer pins; `wavejit tune` tries it (docs/tune.md). 0, empty: what the family prefers.
   int tile_queries = 0;
   std::optional<int> chunk_waves = std::nullopt;    // that share a chunk; 1: none does
+  bool shares_chunks = false;                       // where shared_chunks.h says so
   std::optional<bool> paired_tiles = std::nullopt;  // two query tiles a workgroup
   std::string ladder = {};                          // NOLINT(readability-redundant-member-init): for initializers
 };
@@ -31,6 +32,6 @@ Pins pins_of(const families::Toggles& toggles);
 // Whether the word pins a kernel of this family, and what does.
 bool is_pin(std::string_view word);
 inline constexpr std::string_view accepted_pins =
-    "tile_queries=<rows>, chunk_waves=<waves, 1: none share>, tiles=paired or single, ladder=<name>";
+    "tile_queries=<rows>, chunk_waves=<waves, 1: none share> or auto, tiles=paired or single, ladder=<name>";
 
 }  // namespace wavejit::attention_forward

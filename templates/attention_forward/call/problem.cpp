@@ -196,6 +196,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                  .half_scores = a.score_rounding == WAVEJIT_SCORES_IN_FP16,
                  .cache = narrow && !narrow_queries ? attention::cache_type_of(*attention::type_of(a.k.dtype))
                                                     : CacheType::as_queries,
+                 .token_scales = a.token_scales != 0,
                  .lse = lse,
                  .trans_q = may_be_scattered && attention::is_scattered(a.q),
                  .trans_k = may_be_scattered && attention::is_scattered(a.k),

@@ -59,6 +59,7 @@ struct AttentionProblem {
   bool close_heads = true;       // those of a kv head lie within what a descriptor bounds
   // Of the shape's own: nothing: pairs.h decides.
   std::optional<bool> paired_tiles = std::nullopt;
+  std::optional<bool> shared_chunks = std::nullopt;  // the same of shared_chunks.h
   // With shape.listed only: entries of a list, lists of a query, slots of the cache where lists name those; and whether
   // the diagonal hides keys, for which kernels of lists have no word.
   std::uint32_t top_k = 0;

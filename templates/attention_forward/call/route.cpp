@@ -47,8 +47,10 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
     spec.stagger = pins.stagger;
     spec.raised_priority = pins.raised_priority;
   }
-  if (pins.chunk_waves.value_or(1) != 1) {
-    spec.chunk_waves = *pins.chunk_waves;
+  const bool shares = shape.shared_chunks && pipeline == Pipeline::generic && lds_layout(target) == LdsLayout::lines;
+  const int waves = pins.chunk_waves.value_or(shares ? shared_waves({shape.head_dim_qk, shape.head_dim_v}) : 1);
+  if (waves != 1) {
+    spec.chunk_waves = waves;
     if (pins.tile_queries == 0) spec.tile_queries = shared_tile_queries;
   }
   spec.output_store = store;
@@ -61,7 +63,7 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
 
 Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
   if (pins.pipeline) return *pins.pipeline;
-  if (shape.listed || shape.trans_any() || shape.integers) return Pipeline::generic;
+  if (shape.listed || shape.trans_any() || shape.integers || shape.token_scales) return Pipeline::generic;
   // Workgroups as small as the blocks of lists.
   if (shape.block_lists && shape.query_rows <= QueryRows::up_to_64) return Pipeline::generic;
   if (shape.packed_heads || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;
@@ -75,9 +77,12 @@ int tile_queries_of(const AttentionShape& shape, const targets::Target& target, 
   if (!packs(shape, pipeline)) return default_tile_queries(target, pipeline, shape.query_rows, dims);
   const int rows = packed_tile_queries(target, shape.query_rows, dims);
   // Pages of one key, where tiles wait in registers: beside the addresses of all their keys and the powers of a
-  // soft-cap a single wave is two registers short at 64 dims. Two waves share the keys.
+  // soft-cap a single wave is two registers short at 64 dims. Two waves share the keys. The same of keys that are
+  // looked up one by one and have scales.
+  const KeyLayout layout = shape.key_layout();
   const bool crowded =
-      shape.key_layout().single_keys && shape.has(Modifier::softcap) && lds_layout(target) == LdsLayout::swizzled;
+      lds_layout(target) == LdsLayout::swizzled &&
+      ((layout.single_keys && shape.has(Modifier::softcap)) || (layout.looks_up_each_key() && shape.token_scales));
   return crowded && dims.qk <= 64 ? std::max(rows, 64) : rows;
 }
 
@@ -142,6 +147,7 @@ std::string describe(const ChosenKernel& route) {
   return std::string(to_text(route.spec.pipeline)) + " " + std::to_string(route.spec.tile_queries) + "x" +
          std::to_string(route.spec.tile_keys) + ", " + std::to_string(route.resources.waves) +
          (route.resources.waves == 1 ? " wave, " : " waves, ") +
+         (route.spec.chunk_waves != 0 ? "which share each chunk of keys, " : "") +
          (route.spec.packed_heads ? "heads of a kv head packed, " : "") +
          (route.spec.paired_tiles ? "two query tiles a workgroup, " : "") +
          (route.spec.split_keys != 0 ? "keys cut into chunks of " + std::to_string(route.spec.split_keys)

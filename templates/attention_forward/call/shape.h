@@ -24,6 +24,8 @@ struct AttentionShape : AskedWords {
   QueryRows short_query_rows = QueryRows::up_to_32;  // with `mixed` only
   // Two query tiles a workgroup (pairs.h): pipelines that can.
   bool paired_tiles = false;
+  // Waves share each chunk of keys (shared_chunks.h): pipelines that can.
+  bool shared_chunks = false;
 
   AskedWords& words() { return *this; }
   const AskedWords& words() const { return *this; }
@@ -52,7 +54,7 @@ struct AttentionShape : AskedWords {
   AttentionShape of_long_queries() const {
     AttentionShape shape = *this;
     shape.rows = QueriesOf::many;
-    shape.mixed = shape.packed_heads = shape.split = false;
+    shape.mixed = shape.packed_heads = shape.split = shape.shared_chunks = false;
     return shape;
   }
   AttentionShape of_few_rows() const {
@@ -71,7 +73,8 @@ using ShapeBits = families::JoinedBits<
     families::BitFields<families::Bits<&AttentionShape::query_rows, 2>,
                         families::Bits<&AttentionShape::packed_heads, 1>, families::Bits<&AttentionShape::split, 1>,
                         families::Bits<&AttentionShape::mixed, 1>, families::Bits<&AttentionShape::short_query_rows, 2>,
-                        families::Bits<&AttentionShape::paired_tiles, 1>>>;
+                        families::Bits<&AttentionShape::paired_tiles, 1>,
+                        families::Bits<&AttentionShape::shared_chunks, 1>>>;
 
 inline std::uint64_t AttentionShape::code() const { return families::code_of<ShapeBits>(*this); }
 inline AttentionShape AttentionShape::of_code(std::uint64_t code) {

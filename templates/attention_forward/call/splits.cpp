@@ -9,6 +9,7 @@
 #include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/call/route.h"
+#include "templates/attention_forward/call/shared_chunks.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
@@ -246,15 +247,20 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
   return {.reason = Reason::beyond_workspace, .few_rows = few_rows_of(problem)};
 }
 
-AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target) {
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,
+                            const families::Toggles& toggles) {
+  const bool may_share = toggles.pins_kernels() && pins_of(toggles).shares_chunks;
   if (plan.few_rows == 0) [[likely]] {
     if (plan.parts()) {
       AttentionShape shape = problem.shape.of_split_kernel();
       if (has_parts_by_sequence(problem)) [[unlikely]]
         shape.rows = QueriesOf::few;
+      shape.shared_chunks = may_share && shape.rows == QueriesOf::all && shares_chunks(problem, plan.splits, target);
       return shape;
     }
-    return pairs_tiles(problem, target) ? problem.shape.of_paired_kernel() : problem.shape;
+    AttentionShape shape = pairs_tiles(problem, target) ? problem.shape.of_paired_kernel() : problem.shape;
+    shape.shared_chunks = may_share && shares_chunks(problem, 1, target);
+    return shape;
   }
   const AttentionShape few = of_few_rows(problem, plan.few_rows).shape;
   AttentionShape shape = problem.shape;

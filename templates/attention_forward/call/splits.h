@@ -8,6 +8,7 @@
 #include <string>
 
 #include "boards/board.h"
+#include "families/kernel/toggles.h"
 #include "templates/attention_forward/call/problem.h"
 
 namespace wavejit::attention_forward {
@@ -64,7 +65,8 @@ std::uint64_t parts_of_lists(const AttentionProblem& problem);
 std::uint64_t most_parts_of_lists(const AttentionProblem& problem);
 
 // What the kernels that walk the keys are asked for.
-AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target);
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,
+                            const families::Toggles& toggles = {});
 
 // "4, each up to 8 chunks of 1024 keys, 17301504 bytes of workspace: the call says so"
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem);

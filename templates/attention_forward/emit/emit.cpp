@@ -22,6 +22,7 @@
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/shared_walk.h"
+#include "templates/attention_forward/emit/token_scales.h"
 #include "templates/attention_forward/emit/workgroup.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -66,6 +67,7 @@ class GenericPipeline {
     if (spec.narrow_queries) bytes_.emplace(kernel, spec);
     if (spec.integers)
       integers_.emplace(kernel, spec, workgroup_, workgroup_.kv_head, workgroup_.first_slot, workgroup_.key_length);
+    if (spec.token_scales) token_scales_.emplace(kernel, spec, workgroup_, matrix_.accumulator_layout());
   }
 
   void emit() {
@@ -85,6 +87,7 @@ class GenericPipeline {
     SoftmaxState softmax;
     std::vector<Accumulator> outputs;  // Oᵀ, a block of dims each
     Values merged;                     // the chunks before, as far as registers hold them
+    Values scales;                     // of the tile's keys and values, where each has its own
     Values in_flight;                  // the next tile, as far as it waits in registers
   };
 
@@ -99,6 +102,7 @@ class GenericPipeline {
     for (const Accumulator& output : state.outputs) values.push_back(output.value);
     values.insert(values.end(), state.merged.begin(), state.merged.end());
     values.insert(values.end(), state.entries.begin(), state.entries.end());
+    values.insert(values.end(), state.scales.begin(), state.scales.end());
     values.insert(values.end(), state.in_flight.begin(), state.in_flight.end());
     return values;
   }
@@ -110,6 +114,7 @@ class GenericPipeline {
     for (Accumulator& output : like.outputs) output.value = *next++;
     for (Value*& value : like.merged) value = *next++;
     for (Value*& entry : like.entries) entry = *next++;
+    for (Value*& scale : like.scales) scale = *next++;
     like.in_flight.assign(next, values.end());
     return like;
   }
@@ -120,10 +125,12 @@ class GenericPipeline {
                 .softmax = softmax_.initial(),
                 .outputs = {},
                 .merged = merged_.start(),
+                .scales = {},
                 .in_flight = {}};
     if (reads_ahead())
       for (std::size_t ahead = 0; ahead < entries_carried; ++ahead)
         start.entries.push_back(walk_.read(walk_.ahead(walk_.first(), static_cast<int>(ahead))));
+    if (token_scales_) start.scales = token_scales_->start(walk_.tile_at(walk_.first()));
     start.in_flight = tiles_->start(stops_at(start, walk_.first()), walk_);
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
     const Values query = load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_);
@@ -146,8 +153,10 @@ class GenericPipeline {
           if (reads_ahead()) state.entries.push_back(walk_.read(walk_.ahead(place, entries_carried)));
           const Stops stops = stops_at(state, place);
           if (reads_ahead()) state.entries.erase(state.entries.begin());
+          Values scales;
+          if (token_scales_) scales = token_scales_->advance(walk_.tile_at(stops[1]), state.scales);
           state.in_flight = tiles_->advance(buffer, stops, walk_, state.in_flight);
-          return to_values(attend(state, buffer, stops));
+          return to_values(attend(state, buffer, stops, scales));
         },
         [&](const Values& values) { return has_tile(from_values(start, values)); });
     return from_values(start, end);
@@ -163,7 +172,8 @@ class GenericPipeline {
     return stops;
   }
 
-  State attend(State state, int buffer, const Stops& stops) {
+  // `scales`: of tokens, if they have any.
+  State attend(State state, int buffer, const Stops& stops, const Values& scales) {
     if (bytes_) return attend_bytes(std::move(state), buffer, stops);
     const Stop& place = stops.front();
     Value* tile = walk_.tile_at(place);
@@ -174,10 +184,12 @@ class GenericPipeline {
     // The first of V are read while the softmax runs.
     ReadAhead values(value_steps(),
                      [&](const Step& step) { return tiles_->values().transposed(buffer, step.dims, step.keys); });
+    if (token_scales_) token_scales_->scale_scores(scales, scores);
     modifiers_.apply(walk_.marked_at(place), fetched, scores);
     if (Value* named = tiles_->named()) attention::hide_unnamed(kernel_, named, workgroup_.lane_group, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     state.softmax = softmax_.weigh(state.softmax, scores);
+    if (token_scales_) token_scales_->scale_weights(scales, scores);
     accumulate_values(values, scores, state.outputs);
     return state;
   }
@@ -300,6 +312,7 @@ class GenericPipeline {
   std::vector<OperandB> query_;
   std::optional<IntegerProducts> integers_;  // of Q and K
   Values query_integers_;
+  std::optional<TokenScales> token_scales_;
   std::optional<ByteProducts> bytes_;  // of Q, K and V in 8 bits
   std::vector<language::ByteOperand> query_bytes_;
 };

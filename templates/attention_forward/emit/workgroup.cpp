@@ -249,7 +249,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
   Value* key_scale = nullptr;
   Value* value_scale = nullptr;
-  if (spec.cache != CacheType::as_queries) {
+  if (spec.cache != CacheType::as_queries && !spec.token_scales) {
     key_scale = attention::cache_scale(kernel, cache_scales_at + offsetof(CacheScales, k), place.batch, place.kv_head);
     value_scale =
         attention::cache_scale(kernel, cache_scales_at + offsetof(CacheScales, v), place.batch, place.kv_head);
@@ -362,7 +362,9 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
           key_length,
           share_of_wave(kernel, spec),
           first,
-          place.rows};
+          place.rows,
+          place.kv_head,
+          key_length};
 }
 
 RowOfTile row_of_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup, Value* row) {

@@ -17,6 +17,7 @@
 #include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/rules.h"
 #include "templates/attention_forward/kernel/strided_arguments.h"
+#include "templates/attention_forward/kernel/token_scale_arguments.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -51,6 +52,8 @@ int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan) {
   if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
   if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
   if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more
+  // Scales of a tile's keys and of the next one's: three more than three waves leave under fp16 queries.
+  if (spec.token_scales) return 256;
   // Entries of the block table, and addresses of each lane's own.
   if (spec.paged || spec.listed) return waits ? 256 : 168;
   // A tile's bias takes 16, other modifiers a few, and the kernels without them are at their limit.
@@ -199,6 +202,7 @@ std::size_t argument_bytes(const ForwardKernel& spec) {
   if (spec.narrow_queries) return sizeof(QueryScaleArguments);
   if (spec.integers) return sizeof(IntegerArguments);
   if (spec.trans_any()) return sizeof(StridedArguments);
+  if (spec.token_scales) return sizeof(TokenScaleArguments);
   if (spec.cache != CacheType::as_queries) return sizeof(CacheArguments);
   if (spec.listed) return sizeof(KeyListedArguments);
   if (spec.block_lists) return sizeof(ListedArguments);

@@ -132,6 +132,18 @@ constexpr SpecRule rules[] = {
        return asked.spec.cache != CacheType::as_queries && encoding_of(asked.spec.key_type()) != asked.target.fp8;
      },
      [](const Asked& asked) { return attention::other_encoding(asked.spec.cache, asked.target); }},
+    {[](const Asked& asked) { return asked.spec.token_scales && asked.spec.cache == CacheType::as_queries; },
+     [](const Asked&) {
+       return std::string("cache_scales=token is of K and V in 8 bits under wider queries; accepted: beside cache=");
+     }},
+    {[](const Asked& asked) {
+       return asked.spec.token_scales && (overlaps(asked) || asked.spec.listed || asked.spec.block_lists);
+     },
+     [](const Asked&) {
+       return std::string(
+           "cache_scales=token multiplies each score and each weight by a number of its key; accepted: "
+           "pipeline=generic, no listed and block_lists");
+     }},
     {[](const Asked& asked) { return asked.spec.cache != CacheType::as_queries && asked.spec.paired_tiles; },
      [](const Asked&) {
        return std::string(

@@ -54,6 +54,10 @@ inline constexpr auto word_table = std::tuple_cat(
     std::tuple{
         attention::operand_type_word<&AskedWords::dtype, ForwardKernel>(),
         attention::cache_type_word<&AskedWords::cache, ForwardKernel>(),
+        asked<&AskedWords::token_scales>({.accepted = "cache_scales=token",
+                                          .name = "token_scales",
+                                          .otherwise = "scales of heads and less have no word",
+                                          .supported = "scales of tokens"}),
         attention::head_dims_word<&AskedWords::head_dim_qk, &AskedWords::head_dim_v, all_head_dims, ForwardKernel>(),
         families::named<&AskedWords::mask, mask_names, ForwardKernel, 2>(
             {.accepted = "causal, window", .supported = "masks none", .name_of = word_kinds::mask_name}),

@@ -20,6 +20,18 @@ wavejit_tensor scale_tensor(const Experiment& problem, void* data) {
   return wavejit_dense_tensor(data, WAVEJIT_FP32, problem.scale_batches(), 1, problem.scale_heads(), 1);
 }
 
+// As K lies.
+wavejit_tensor token_scale_tensor(const Experiment& problem, void* data) {
+  if (data == nullptr) return {};
+  Placement p = stored(problem, keys_of(problem));
+  p.head_dim = 1;
+  wavejit_tensor made = wavejit_dense_tensor(data, WAVEJIT_FP32, p.batch, p.length, p.heads, 1);
+  made.strides[0] = p.stride_of_batch();
+  made.strides[1] = p.stride_of_token();
+  made.strides[2] = p.stride_of_head();
+  return made;
+}
+
 }  // namespace
 
 DeviceCase::DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, SecondCache second, Tensor o,
@@ -51,7 +63,7 @@ wavejit_tensor DeviceCase::described(const Tensor& tensor, wavejit_dtype dtype) 
 wavejit_tensor DeviceCase::row_scales(const Tensor& of, void* data) const {
   if (data == nullptr) return {};
   const Placement& p = of.placement;
-  if (!problem_.token_scales) return wavejit_dense_tensor(data, WAVEJIT_FP32, 1, 1, p.heads, 1);
+  if (!problem_.integer_row_scales) return wavejit_dense_tensor(data, WAVEJIT_FP32, 1, 1, p.heads, 1);
   return wavejit_dense_tensor(data, WAVEJIT_FP32, p.batch, p.length, p.heads, 1);
 }
 
@@ -76,15 +88,20 @@ void DeviceCase::describe() {
   const auto key_type = problem_.has_bytes() ? static_cast<wavejit_dtype>(problem_.cache_dtype) : dtype;
   call_.k = described(k_, problem_.integers ? WAVEJIT_INT8 : key_type);
   call_.v = described(v_, key_type);
+  call_.token_scales = problem_.token_scales() ? 1 : 0;
+  const auto scale = [&](const DeviceArray& numbers) {
+    return problem_.token_scales() ? token_scale_tensor(problem_, numbers.data())
+                                   : scale_tensor(problem_, numbers.data());
+  };
   if (problem_.integers) {
     call_.q_scale = row_scales(q_, extra_.q_scale.data());
     call_.k_scale = row_scales(k_, extra_.k_scale.data());
     call_.score_rounding = problem_.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
   } else {
     if (problem_.byte_queries) call_.q_scale = scale_tensor(problem_, extra_.q_scale.data());
-    call_.k_scale = scale_tensor(problem_, extra_.k_scale.data());
+    call_.k_scale = scale(extra_.k_scale);
   }
-  call_.v_scale = scale_tensor(problem_, extra_.v_scale.data());
+  call_.v_scale = scale(extra_.v_scale);
   call_.o = described(o_, problem_.output_fp32 ? WAVEJIT_FP32 : dtype);
   if (problem_.page_layout != WAVEJIT_PAGES_OF_ROWS) {
     constexpr std::int64_t unit = 8;
@@ -198,9 +215,9 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
   const auto cut_scales = [&](wavejit_tensor& scale, std::int64_t token, std::int64_t of_head, std::int64_t rows,
                               std::int64_t heads) {
     if (scale.data == nullptr) return;
-    const std::int64_t first = problem_.token_scales ? token * scale.strides[1] : 0;
+    const std::int64_t first = problem_.integer_row_scales ? token * scale.strides[1] : 0;
     cut(scale, static_cast<char*>(scale.data) + ((first + of_head) * std::int64_t{sizeof(float)}),
-        problem_.token_scales ? rows : 1, heads);
+        problem_.integer_row_scales ? rows : 1, heads);
   };
   if (problem_.integers) {
     cut_scales(call.q_scale, query, head, view.rows, group);
@@ -208,6 +225,18 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
   }
   for (wavejit_tensor* scale : {&call.q_scale, &call.k_scale, &call.v_scale}) {
     if (scale->data == nullptr || problem_.integers) continue;
+    if (problem_.token_scales()) {
+      auto* of_head = static_cast<float*>(scale->data) + (view.kv_head * scale->strides[2]);
+      if (problem_.paged()) {
+        scale->data = of_head;
+        scale->sizes[2] = 1;
+      } else {
+        Placement placement = keys_of(problem_);
+        placement.head_dim = 1;
+        cut(*scale, reinterpret_cast<char*>(of_head + placement.offset(sequence.first_key, 0)), sequence.keys, 1);
+      }
+      continue;
+    }
     const std::int64_t of_batch = problem_.scale_batches() == 1 ? 0 : view.sequence * scale->strides[0];
     const std::int64_t of_head = problem_.scale_heads() == 1 ? 0 : view.kv_head * scale->strides[2];
     cut(*scale, static_cast<char*>(scale->data) + ((of_batch + of_head) * std::int64_t{sizeof(float)}), 1, 1);

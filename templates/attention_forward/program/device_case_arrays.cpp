@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -57,6 +58,20 @@ std::vector<Token> tokens_in_memory(const Experiment& problem, const std::vector
     }
   }
   return tokens;
+}
+
+// A scale for each token of each kv head, as K lies, and NaN where no token is.
+std::vector<float> token_scales_of(const Experiment& problem, Operand operand) {
+  Placement placement = stored(problem, keys_of(problem));
+  placement.head_dim = 1;
+  const auto tokens = tokens_in_memory(problem, sequences_of(problem), page_table_of(problem), false,
+                                       placement.batch * placement.length);
+  std::vector<float> scales(static_cast<std::size_t>(placement.elements()), std::numeric_limits<float>::quiet_NaN());
+  for (std::size_t at = 0; at < tokens.size(); ++at)
+    for (std::int64_t head = 0; head < placement.heads && tokens[at].position >= 0; ++head)
+      scales[static_cast<std::size_t>(placement.offset(static_cast<std::int64_t>(at), head))] =
+          token_scale_of(operand, tokens[at].number, head);
+  return scales;
 }
 
 // A slot is a key's place in the cache: in its page, or, of dense keys, in the rows of all sequences.
@@ -278,11 +293,15 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   auto device_second_counts = on_device(engine, second_lists.counts);
   auto device_table = on_device(engine, page_table_of(problem).entries);
   const auto scales_of = [&](Operand operand) {
-    return problem.integers ? integer_scales_of(problem, operand) : cache_scales_of(problem, operand);
+    return problem.integers         ? integer_scales_of(problem, operand)
+           : problem.token_scales() ? token_scales_of(problem, operand)
+                                    : cache_scales_of(problem, operand);
   };
-  auto device_q_scale = on_device(engine, scales_of(Operand::q));
+  auto device_q_scale =
+      on_device(engine, problem.integers ? integer_scales_of(problem, Operand::q) : cache_scales_of(problem, Operand::q));
   auto device_k_scale = on_device(engine, scales_of(Operand::k));
-  auto device_v_scale = on_device(engine, cache_scales_of(problem, Operand::v));
+  auto device_v_scale =
+      on_device(engine, problem.integers ? std::vector<float>() : scales_of(Operand::v));
   for (const auto* made :
        {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table,
         &device_list_counts, &device_list_indices, &device_key_indices, &device_key_counts, &device_second_indices,

@@ -40,6 +40,8 @@ struct DrawnCache {
   bool e5m2 = false;
   std::vector<CacheScales> scales;      // of each sequence, or empty
   std::shared_ptr<const Batch> stored;  // without scales
+  // Where each token of each kv head has scales: K and V of one dim, which are they. Else null.
+  std::shared_ptr<const Batch> token_scales;
 };
 
 // Sequences and what they share.

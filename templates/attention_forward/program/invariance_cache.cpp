@@ -34,17 +34,46 @@ void scale(const Batch& batch, std::vector<std::uint16_t>& elements, std::span<c
   }
 }
 
+// Of fp16 those of values are 1: a weight times its scale is rounded where 16 bits round the weight, and below 2⁻¹⁴
+// that is another number.
+std::shared_ptr<const Batch> drawn_token_scales(const Batch& batch, Draws& draws) {
+  const auto drawn = std::make_shared<Batch>(batch);
+  drawn->dim = 1;
+  for (DrawnSequence& one : drawn->sequences) {
+    one.q = {};
+    const std::size_t numbers = one.k.size() / static_cast<std::size_t>(batch.dim);
+    const auto draw = [&](bool any) {
+      std::vector<std::uint16_t> scales(numbers);
+      for (std::uint16_t& each : scales)
+        each = tools::encode(batch.type, any ? std::ldexp(1.0, static_cast<int>(draws.below(5)) - 2) : 1.0);
+      return scales;
+    };
+    one.k = draw(true);
+    one.v = draw(batch.type == tools::HalfType::bf16);
+  }
+  return drawn;
+}
+
+void scale_tokens(const Batch& batch, std::vector<std::uint16_t>& elements, const std::vector<std::uint16_t>& scales) {
+  const auto dim = static_cast<std::size_t>(batch.dim);
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = tools::encode(batch.type, static_cast<double>(tools::decode(batch.type, elements[i])) *
+                                                static_cast<double>(tools::decode(batch.type, scales[i / dim])));
+}
+
 ByteType byte_type(wavejit_dtype format) { return *tools::byte_type_of(format); }
 
 void make(Batch& batch) {
   Draws draws(batch.number + 30);
-  const bool scaled = batch.number % 3 != 0;
+  constexpr std::uint64_t kinds = 3;
+  const bool of_heads = batch.number % kinds == 1 || (batch.cache.queries && batch.number % kinds == 2);
+  const bool of_tokens = !batch.cache.queries && batch.number % kinds == 2;
   for (DrawnSequence& one : batch.sequences) {
     std::vector<std::vector<std::uint16_t>*> tensors = {&one.k, &one.v};
     if (batch.cache.queries) tensors.push_back(&one.q);
     for (std::vector<std::uint16_t>* elements : tensors)
       for (std::uint16_t& element : *elements) element = rounded(batch, element);
-    if (!scaled) continue;
+    if (!of_heads) continue;
     CacheScales& exponents = batch.cache.scales.emplace_back();
     for (std::int64_t head = 0; head < batch.kv_heads; ++head) {
       exponents.k.push_back(static_cast<int>(draws.below(5)) - 2);
@@ -59,6 +88,13 @@ void make(Batch& batch) {
     scale(batch, batch.sequences[i].v, batch.cache.scales[i].v);
   }
   batch.cache.stored = stored;
+  if (!of_tokens) return;
+  batch.cache.token_scales = drawn_token_scales(batch, draws);
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const DrawnSequence& scales = batch.cache.token_scales->sequences[i];
+    scale_tokens(batch, batch.sequences[i].k, scales.k);
+    scale_tokens(batch, batch.sequences[i].v, scales.v);
+  }
 }
 
 }  // namespace
@@ -105,7 +141,9 @@ PieceScales scales_of(const Batch& batch, std::span<const RowsOf> pieces) {
 }
 
 std::string cache_text(const Batch& batch) {
-  return std::string(batch.cache.e5m2 ? "e5m2" : "e4m3") + (batch.cache.scales.empty() ? "" : ", scaled");
+  return std::string(batch.cache.e5m2 ? "e5m2" : "e4m3") + (batch.cache.token_scales     ? ", scales of tokens"
+                                                            : batch.cache.scales.empty() ? ""
+                                                                                         : ", scaled");
 }
 
 }  // namespace wavejit::attention_forward::program

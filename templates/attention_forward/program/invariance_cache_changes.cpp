@@ -46,7 +46,7 @@ constexpr std::array<OfCache, 10> of_queries = {{
 }};
 
 std::vector<Change> other_scales(const Batch& batch, Draws& /*draws*/) {
-  if (batch.cache.scales.empty()) return {};
+  if (batch.cache.scales.empty() && !batch.cache.token_scales) return {};
   return {{.text = "other scales", .pieces = all_whole(batch), .way = {.other_scales = true}}};
 }
 

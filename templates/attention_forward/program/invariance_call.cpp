@@ -57,6 +57,24 @@ void give_keys(wavejit_attention_forward_arguments& call, Element* elements, con
   call.v.data = elements + keys.first_v;
 }
 
+// As the keys lie, and garbage where theirs is.
+void give_token_scales(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
+                       std::span<const RowsOf> pieces, const Way& way) {
+  const KeyMemory placed = place_keys(*batch.cache.token_scales, pieces, way.keys);
+  std::vector<float> numbers(placed.elements.size());
+  std::ranges::transform(placed.elements, numbers.begin(),
+                         [&](std::uint16_t half) { return tools::decode(batch.type, half); });
+  if (way.other_scales)
+    for (float& number : numbers) number *= 2;
+  float* device = memory.in(numbers);
+  call.token_scales = 1;
+  call.k_scale = placed.k;
+  call.v_scale = placed.v;
+  call.k_scale.dtype = call.v_scale.dtype = WAVEJIT_FP32;
+  call.k_scale.data = device + placed.first_k;
+  call.v_scale.data = device + placed.first_v;
+}
+
 void give_bytes(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
                 std::span<const RowsOf> pieces, const KeyMemory& keys, const std::string& target, bool other_scales) {
   const wavejit_dtype format = cache_format(batch, target);
@@ -118,9 +136,10 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   call.o = wavejit_dense_tensor(device_o, type, 1, rows, batch.query_heads, batch.dim);
   call.k = keys.k;
   call.v = keys.v;
-  if (way.eight_bits)
-    give_bytes(call, memory, batch, pieces, keys, wavejit_engine_target(engine), way.other_scales);
-  else
+  if (way.eight_bits) give_bytes(call, memory, batch, pieces, keys, wavejit_engine_target(engine), way.other_scales);
+  if (way.eight_bits && batch.cache.token_scales)
+    give_token_scales(call, memory, batch, pieces, way);
+  else if (!way.eight_bits)
     give_keys(call, memory.in(keys.elements), keys);
   if (way.integers) give_integers(call, memory, batch, queries.q, keys, way.other_scales);
   if (!memory.good()) return std::unexpected(memory.good().error());

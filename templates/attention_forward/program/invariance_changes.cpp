@@ -141,6 +141,15 @@ std::vector<Change> by_query_tile(const Batch& batch, Draws&) {
   return {with_pipeline(batch, names)};
 }
 
+// Waves that share each chunk of keys, in one run of chunks and in several. Calls that they are not there for drop out.
+std::vector<Change> by_chunk_waves(const Batch& batch, Draws& draws) {
+  static constexpr std::array<const char*, 2> names = {"generic chunk_waves=4", "generic chunk_waves=2"};
+  Change change = with_pipeline(batch, std::span(names).subspan(batch.dim > 128 ? 1 : 0, 1));
+  change.way.splits = 1 + static_cast<int>(draws.below(4));
+  change.text += fmt::format(", splits={}", change.way.splits);
+  return {change};
+}
+
 // Pages of whole tiles in every second batch on the pipelines that walk no others, whatever `auto` takes for so few
 // rows. What the target does not have drops out.
 std::span<const char* const> pipelines_for(const Batch& batch, const Paging& paging) {
@@ -253,6 +262,8 @@ std::vector<Dimension> of_plain_calls() {
       {.told = {.name = "splits", .changes = "keys cut into 2 to 16 runs, or as auto does"}, .changes = split},
       {.told = {.name = "pipeline", .changes = "each pipeline of the target"}, .changes = by_pipeline},
       {.told = {.name = "query-tile", .changes = "each number of query rows of a workgroup"}, .changes = by_query_tile},
+      {.told = {.name = "chunk-waves", .changes = "waves that share each chunk of keys", .of_some_targets = true},
+       .changes = by_chunk_waves},
       {.told = {.name = "page-size", .changes = "keys in shuffled pages of 1 to 1,040"}, .changes = by_page_size},
       {.told = {.name = "page-layout", .changes = "heads first, K and V in turn, one list of pages, vectorised"},
        .changes = by_page_layout},

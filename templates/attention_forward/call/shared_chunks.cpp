@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/call/shared_chunks.h"
+
+#include "templates/attention/call/numbers.h"
+#include "templates/attention_forward/kernel/lds_plan.h"
+#include "templates/attention_forward/kernel/parameters.h"
+
+namespace wavejit::attention_forward {
+
+bool may_share(const AttentionShape& shape) {
+  return shape.query_rows == QueryRows::up_to_32 && shape.rows == QueriesOf::all && !shape.mixed &&
+         shape.cache == CacheType::as_queries && !shape.narrow_queries && !shape.vectorised && !shape.listed &&
+         !shape.block_lists && !shape.trans_any() && small_tiles_fit({shape.head_dim_qk, shape.head_dim_v});
+}
+
+namespace {
+
+std::uint64_t workgroups_of_runs(const AttentionProblem& problem, std::uint32_t splits) {
+  const bool packed = problem.shape.packed_heads;
+  const std::uint64_t rows = std::uint64_t{problem.query_length} * (packed ? problem.group() : 1);
+  const std::uint64_t tiles = attention::ceil_div(rows, std::uint64_t{shared_tile_queries});
+  return tiles * problem.batch * (packed ? problem.kv_heads : problem.query_heads) * splits;
+}
+
+}  // namespace
+
+bool shares_chunks(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target) {
+  if (!may_share(problem.shape) || lds_layout(target) != LdsLayout::lines) return false;
+  if (problem.shared_chunks) return *problem.shared_chunks;
+  return workgroups_of_runs(problem, splits) <= static_cast<std::uint64_t>(target.compute_units);
+}
+
+std::string describe_sharing(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target) {
+  if (lds_layout(target) != LdsLayout::lines) return {};
+  const bool shares = shares_chunks(problem, splits, target);
+  return std::string(shares ? "share each chunk: " : "walk chunks of their own: ") +
+         std::to_string(workgroups_of_runs(problem, splits)) + " workgroups for " +
+         std::to_string(target.compute_units) + " compute units";
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/emit/token_scales.h"
+
+#include "codegen/language/cross_lane.h"
+#include "codegen/language/lane_place.h"
+#include "templates/attention_forward/kernel/token_scale_arguments.h"
+
+namespace wavejit::attention_forward {
+
+using language::Accumulator;
+using language::Kernel;
+using language::Value;
+using language::Values;
+
+namespace {
+
+attention::Slice scales_of(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
+                           const attention::TensorFields& fields) {
+  if (spec.paged) return attention::cache_of(kernel, fields, workgroup.kv_head);
+  return attention::slice_of(kernel, fields, workgroup.batch, workgroup.kv_head, workgroup.first_slot,
+                             workgroup.key_length, sizeof(float));
+}
+
+// Register r of a lane's half for lane r of each row.
+Value* key_of_lane(Kernel& kernel, const language::AccumulatorLayout& layout) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  if (layout.registers() != language::lanes_of_row) kernel.refuse("rows of lanes that have not a register each");
+  Value* reg = ir.CreateAnd(kernel.lane(), kernel.constant(layout.registers() - 1));
+  Value* in_block = ir.CreateAnd(reg, kernel.constant(layout.row_block - 1));
+  Value* block = ir.CreateSub(reg, in_block);
+  Value* row = ir.CreateAdd(ir.CreateMul(block, kernel.constant(layout.groups())), in_block);
+  return ir.CreateAdd(row,
+                      ir.CreateMul(language::group_of_lane(kernel, kernel.lane()), kernel.constant(layout.row_block)));
+}
+
+}  // namespace
+
+TokenScales::TokenScales(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
+                         const language::AccumulatorLayout& layout)
+    : kernel_(kernel),
+      layout_(layout),
+      pages_(attention::pages_of(kernel, spec.key_layout(), workgroup.keys())),
+      slices_{scales_of(kernel, spec, workgroup, k_token_fields), scales_of(kernel, spec, workgroup, v_token_fields)},
+      key_(key_of_lane(kernel, layout)) {}
+
+Values TokenScales::start(Value* tile) const {
+  Values in_flight(slices_.size() * parts);
+  if (pages_) in_flight.push_back(pages_->entries(tile));
+  load(tile, in_flight);
+  return in_flight;
+}
+
+Values TokenScales::advance(Value* next, Values& in_flight) const {
+  Values scales;
+  for (std::size_t i = 0; i < slices_.size() * parts; ++i) scales.push_back(language::moved(kernel_, in_flight[i]));
+  load(next, in_flight);
+  return scales;
+}
+
+void TokenScales::load(Value* tile, Values& in_flight) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  for (std::size_t part = 0; part < parts; ++part) {
+    Value* key = ir.CreateAdd(key_, kernel_.constant(static_cast<int>(part) * layout_.rows));
+    std::optional<attention::KeyPages::KeyPlace> place;
+    if (pages_) {
+      place = pages_->place_of_any_key(tile, in_flight.back(), key);
+    } else {
+      // Lanes count from the sequence's key 0: behind its last one a uniform offset would stand outside.
+      key = ir.CreateAdd(key, ir.CreateMul(tile, kernel_.constant(tile_keys)));
+    }
+    for (std::size_t tensor = 0; tensor < slices_.size(); ++tensor) {
+      const attention::Slice& slice = slices_[tensor];
+      Value* loaded =
+          place ? language::load_lanes(kernel_, pages_->row(slice, *place, kernel_.constant(0)), sizeof(float))
+                : slice.buffer.load(sizeof(float), ir.CreateMul(key, slice.row_stride), kernel_.constant(0));
+      in_flight[(tensor * parts) + part] = ir.CreateBitCast(loaded, kernel_.f32());
+    }
+  }
+  if (pages_) in_flight.back() = pages_->entries(ir.CreateAdd(tile, kernel_.constant(1)));
+}
+
+void TokenScales::scale_scores(const Values& scales, std::span<Accumulator> scores) const {
+  scale(std::span(scales).first(parts), scores);
+}
+
+void TokenScales::scale_weights(const Values& scales, std::span<Accumulator> weights) const {
+  scale(std::span(scales).subspan(parts, parts), weights);
+}
+
+void TokenScales::scale(std::span<Value* const> scales, std::span<Accumulator> numbers) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  for (std::size_t part = 0; part < parts; ++part)
+    for (int r = 0; r < layout_.registers(); ++r) {
+      Value*& all = numbers[part].value;
+      Value* product =
+          ir.CreateFMul(ir.CreateExtractElement(all, r), language::of_lane_in_row(kernel_, scales[part], r));
+      all = ir.CreateInsertElement(all, product, r);
+    }
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Scales that keys and values have each for themselves (docs/canonical-arithmetic.md, "Scales of tokens").
+//
+// A register of scores holds one key for each half of the wave. So a lane loads two scales of keys and two of values a
+// tile, such that the lanes of a row (cross_lane.h) have one for each register of their half: a multiplication reads
+// its scale from the lane that has it, and nothing is moved.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+
+#include "codegen/language/fragment.h"
+#include "templates/attention/emit/key_pages.h"
+#include "templates/attention_forward/emit/workgroup.h"
+
+namespace wavejit::attention_forward {
+
+class TokenScales {
+ public:
+  // `layout`: of scores.
+  TokenScales(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
+              const language::AccumulatorLayout& layout);
+
+  // What is on its way for a tile: its scales, and of keys in pages where those of the next stand.
+  language::Values start(language::Value* tile) const;
+  // The tile's scales, and `in_flight` becomes what is on its way for `next`. To be asked before the next tile's keys
+  // are loaded: that is in a branch, behind which a wait for what came before it would be one for everything. They are
+  // moved, so that those of `next` come to where these were.
+  language::Values advance(language::Value* next, language::Values& in_flight) const;
+
+  // Each score times its key's scale, each weight times its value's.
+  void scale_scores(const language::Values& scales, std::span<language::Accumulator> scores) const;
+  void scale_weights(const language::Values& scales, std::span<language::Accumulator> weights) const;
+
+ private:
+  static constexpr std::size_t parts = 2;  // accumulators of a tile's scores
+
+  void load(language::Value* tile, language::Values& in_flight) const;
+  void scale(std::span<language::Value* const> scales, std::span<language::Accumulator> numbers) const;
+
+  language::Kernel& kernel_;
+  language::AccumulatorLayout layout_;
+  std::optional<attention::KeyPages> pages_;
+  std::array<attention::Slice, 2> slices_;  // of K's scales, of V's
+  language::Value* key_;                    // per lane: of the tile, whose scale of the first part it loads
+};
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which calls' waves share each chunk of keys, where a developer lets them, and that a line prepares what calls of
+// other batches need.
+#include "templates/attention_forward/call/shared_chunks.h"
+
+#include <set>
+
+#include "boards/board.h"
+#include "families/call/family.h"
+#include "runtime_fixture.h"
+#include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/call/route.h"
+#include "templates/attention_forward/call/splits.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+const families::Toggles automatic = {.pins = "chunk_waves=auto"};
+
+attention_forward::AttentionProblem problem(const std::string& words) {
+  const auto parsed = attention_forward::parse_descriptor("attention_forward bf16 " + words);
+  if (!parsed) throw std::runtime_error(parsed.error().detail);
+  return attention_forward::problem_of(*parsed);
+}
+bool shares(const std::string& words, const char* product = "gfx950", const families::Toggles& toggles = automatic) {
+  const boards::Board& target = *boards::find_product(product);
+  const attention_forward::AttentionProblem one = problem(words);
+  return kernel_shape(one, plan_splits(one, target, {}), target, toggles).shared_chunks;
+}
+
+// 256 compute units.
+TEST(SharedChunks, AreForNoMoreWorkgroupsThanComputeUnits) {
+  EXPECT_TRUE(shares("b1 q1 k8192 h16/2 d128")) << "16 runs";
+  EXPECT_TRUE(shares("b1 q1 k32768 h64/8 d128")) << "256";
+  EXPECT_FALSE(shares("b2 q1 k32768 h64/8 d128")) << "512";
+  EXPECT_TRUE(shares("b1 q1 k1024 h64/8 d64 causal")) << "whole keys";
+  EXPECT_FALSE(shares("b64 q1 k1024 h64/8 d128"));
+  EXPECT_TRUE(shares("b8 q1 k8192 h16/2 d128 layout=paged:16"));
+  boards::Board half = *boards::find_product("gfx950");
+  half.compute_units /= 2;
+  EXPECT_FALSE(shares_chunks(problem("b1 q1 k32768 h64/8 d128"), 32, half));
+}
+
+TEST(SharedChunks, AreForFewRowsOfSixteenBitsWhereTheTargetCan) {
+  for (const char* words : {"b1 q200 k2048 h8 d128", "b1 q1 k2048 h16/2 d256", "b1 q1 k2048 h16/2 d128 cache=e4m3",
+                            "b1 q1 k2048 h16/2 d128 layout=paged:16:vectorised"})
+    EXPECT_FALSE(shares(words)) << words;
+  EXPECT_FALSE(shares("b1 q1 k8192 h16/2 d128", "gfx942"));
+  EXPECT_FALSE(shares("b1 q1 k8192 h16/2 d128", "gfx950", {})) << "nobody lets them";
+  EXPECT_EQ(attention_forward::describe_sharing(problem("b1 q1 k8192 h16/2 d128"), 8, *boards::find_product("gfx950")),
+            "share each chunk: 16 workgroups for 256 compute units");
+}
+
+TEST(SharedChunks, LinesReachBothKernels) {
+  const boards::Board& target = *boards::find_product("gfx950");
+  for (const char* line :
+       {"attention_forward bf16 b1 q1 k8192 h16/2 d128", "attention_forward bf16 b64 q1 k512 h8 d64"}) {
+    const auto problems = families::parse_problems(line);
+    ASSERT_TRUE(problems) << line;
+    std::set<bool> shared;
+    std::set<std::string> without;
+    for (const auto& each : *problems) {
+      const auto shape = each->shape(target, automatic);
+      ASSERT_TRUE(shape);
+      shared.insert(
+          shape->family->route(*shape, target, automatic)->kernels[0].spec.text().contains(" chunk_waves=4 "));
+      without.insert(shape->family->route(*each->shape(target, {}), target, {})->kernels[0].spec.text());
+    }
+    EXPECT_EQ(shared.size(), 2U) << line;
+    for (const std::string& text : without) EXPECT_FALSE(text.contains("chunk_waves=")) << text;
+  }
+}
+
+TEST(SharedChunks, ArePinnedOrRefusedNeverReplaced) {
+  const boards::Board& target = *boards::find_product("gfx950");
+  attention_forward::AttentionShape shape;
+  shape.set_rows({.rows = attention_forward::QueryRows::up_to_32, .packed_heads = true});
+  shape.shared_chunks = true;
+  EXPECT_EQ(attention_forward::AttentionShape::of_code(shape.code()), shape);
+  EXPECT_THAT(describe(*choose_kernel(shape, target, automatic)), HasSubstr("4 waves, which share each chunk of keys"));
+  EXPECT_EQ(choose_kernel(shape, target, {.pins = "chunk_waves=1"})->spec.chunk_waves, 0);
+  shape.shared_chunks = false;
+  const families::Toggles four = {.pins = "pipeline=generic chunk_waves=4"};
+  EXPECT_EQ(choose_kernel(shape, target, four)->spec.chunk_waves, 4);
+  EXPECT_THAT(choose_kernel(shape, target, {.pins = "pipeline=generic chunk_waves=3"}).error().detail,
+              HasSubstr("chunk_waves=3 has no kernel for head dim 128; accepted: 4"));
+  EXPECT_THAT(choose_kernel(shape, *boards::find_product("gfx942"), four).error().detail,
+              HasSubstr("16-byte LDS DMA, which gfx942 does not have"));
+  shape.cache = attention_forward::CacheType::e4m3;
+  EXPECT_THAT(choose_kernel(shape, target, four).error().detail, HasSubstr("no kernel for K and V in 8 bits"));
+}
+
+}  // namespace
+}  // namespace wavejit::tests
