@@ -285,8 +285,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
       scatter(scattered.o, place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.value_dim()));
   const DeviceTensor v(engine, values, key_type, padded ? &behind.v : &stored.inputs.v);
   DeviceTensor o(engine, results, which.output_fp32 ? WAVEJIT_FP32 : dtype);
-  const DeviceArray q_scale(engine,
-                            scales.queries ? std::vector<float>{scales.q_scale} : integers.q.numbers);
+  const DeviceArray q_scale(engine, scales.queries ? std::vector<float>{scales.q_scale} : integers.q.numbers);
   const DeviceArray k_row_scale(engine, integers.k.numbers);
   const DeviceArray k_scale(engine, scales.k_scale);
   const DeviceArray v_scale(engine, scales.v_scale);

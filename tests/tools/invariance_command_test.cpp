@@ -132,8 +132,9 @@ TEST_P(InvarianceCommand, NoBitOfQueriesOf8BitsDiffers) {
 
 // 600 pairs of Q and K in int8 on each target. ./dev soak has 20,000.
 TEST_P(InvarianceCommand, NoBitOfIntegersDiffers) {
-  std::vector<std::string> words = {"--family", "attention_forward", "--pairs", "400",
-                                    "--sequences", "25", "--seed", "2", "--csv", scratch_ / "pairs.csv"};
+  std::vector<std::string> words = {
+      "--family", "attention_forward",   "--pairs", "400", "--sequences", "25", "--seed", "2",
+      "--csv",    scratch_ / "pairs.csv"};
   const std::vector<std::string> dimensions = {"alone",  "permuted", "padded",     "left",  "rechunked",
                                                "tokens", "splits",   "query-tile", "hidden"};
   for (const std::string& dimension : dimensions) words.insert(words.end(), {"--dimension", "integer-" + dimension});
@@ -141,8 +142,8 @@ TEST_P(InvarianceCommand, NoBitOfIntegersDiffers) {
   ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr(" pairs no bit differs"));
   const std::string csv = read_text(scratch_ / "pairs.csv");
-  for (const char* change : {"alone (int8)", "alone (int8, scales of keys)", "a token at a time", "splits=",
-                             "generic tile_queries=", " rows of NaN between sequences"})
+  for (const char* change : {"alone (int8)", "alone (int8, scales of keys)", "a token at a time",
+                             "splits=", "generic tile_queries=", " rows of NaN between sequences"})
     EXPECT_TRUE(csv.contains(change)) << change;
   const auto control = invariance({"--family", "attention_forward", "--dimension", "integer-other", "--pairs", "20",
                                    "--sequences", "20", "--longest", "200"});

@@ -104,8 +104,8 @@ class LineStream final : public TileStream {
   // Of bytes a row may be half a piece, or have an odd number of halves: sixteen of these then stand on each of four
   // lines. What threads write has whole pieces, of which the last one may be half empty.
   int piece_bytes() const {
-    const bool whole = place_.whole_pieces || (place_.permuted ? row_bytes_ >= LdsPlan::piece_bytes
-                                                               : row_bytes_ % LdsPlan::piece_bytes == 0);
+    const bool whole = place_.whole_pieces ||
+                       (place_.permuted ? row_bytes_ >= LdsPlan::piece_bytes : row_bytes_ % LdsPlan::piece_bytes == 0);
     return whole ? LdsPlan::piece_bytes : LdsPlan::piece_bytes / 2;
   }
   int lines_of_piece() const { return LdsPlan::lines_per_piece * piece_bytes() / LdsPlan::piece_bytes; }

@@ -33,7 +33,7 @@ inline std::string dims_text(const HeadDims& dims, char separator) {
 template <auto qk, auto v, auto all, typename Spec>
 constexpr auto head_dims_word() {
   using Row = families::SpecWord<Spec>;
-  return families::WordRow<Spec, families::Bits<qk, 12>, families::Bits<v, 12>>{
+  return families::WordRow<Spec, families::Bits<qk, 10>, families::Bits<v, 10>>{
       {.accepted = "d<n>[/<n>]",
        .missing = "head dim (d<n>)",
        .supported = "head dims",

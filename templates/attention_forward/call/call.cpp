@@ -97,7 +97,8 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   } else if (spec.narrow_queries) {
     put_behind(attention::cache_scale_argument(call_.q_scale, first_sequence()));
   } else if (spec.integers) {
-    put_behind(BehindOfIntegers{.dims = dim_strides(call_), .scales = integer_scales(call_, problem_, first_sequence())});
+    put_behind(
+        BehindOfIntegers{.dims = dim_strides(call_), .scales = integer_scales(call_, problem_, first_sequence())});
   } else {
     put_behind(dim_strides(call_));
   }

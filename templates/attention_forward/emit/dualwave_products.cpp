@@ -4,6 +4,8 @@
 #include <memory>
 
 #include "codegen/language/control.h"
+#include "codegen/language/lane_place.h"
+#include "codegen/language/synchronize.h"
 #include "templates/attention/emit/query.h"
 
 namespace wavejit::attention_forward::dualwave {

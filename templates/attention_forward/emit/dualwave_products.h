@@ -9,6 +9,7 @@
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
 #include "codegen/language/strand.h"
+#include "targets/wave_shape.h"
 #include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/byte_products.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"

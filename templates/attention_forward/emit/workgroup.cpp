@@ -362,9 +362,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
           key_length,
           share_of_wave(kernel, spec),
           first,
-          place.rows,
-          place.kv_head,
-          key_length};
+          place.rows};
 }
 
 RowOfTile row_of_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup, Value* row) {

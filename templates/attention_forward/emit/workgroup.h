@@ -54,8 +54,6 @@ struct Workgroup : QueryTile {
   // Of the tile, and of all tiles together: packed heads count the rows of all heads.
   language::Value* first_of_tile = nullptr;
   language::Value* rows = nullptr;
-  language::Value* kv_head = nullptr;
-  language::Value* key_length = nullptr;  // of the sequence
 
   // What tiles of K and V are made of.
   KeyTensors keys() const {

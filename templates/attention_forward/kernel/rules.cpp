@@ -268,8 +268,8 @@ constexpr SpecRule rules[] = {
     {[](const Asked& asked) {
        const ForwardKernel& spec = asked.spec;
        return spec.chunk_waves != 0 &&
-              (spec.narrow_queries || spec.integers || spec.cache != CacheType::as_queries || spec.vectorised || spec.listed ||
-               spec.block_lists || spec.trans_any() || spec.rows == QueriesOf::many);
+              (spec.narrow_queries || spec.integers || spec.cache != CacheType::as_queries || spec.vectorised ||
+               spec.listed || spec.block_lists || spec.trans_any() || spec.rows == QueriesOf::many);
      },
      [](const Asked&) {
        return std::string(

@@ -297,11 +297,10 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
            : problem.token_scales() ? token_scales_of(problem, operand)
                                     : cache_scales_of(problem, operand);
   };
-  auto device_q_scale =
-      on_device(engine, problem.integers ? integer_scales_of(problem, Operand::q) : cache_scales_of(problem, Operand::q));
+  auto device_q_scale = on_device(
+      engine, problem.integers ? integer_scales_of(problem, Operand::q) : cache_scales_of(problem, Operand::q));
   auto device_k_scale = on_device(engine, scales_of(Operand::k));
-  auto device_v_scale =
-      on_device(engine, problem.integers ? std::vector<float>() : scales_of(Operand::v));
+  auto device_v_scale = on_device(engine, problem.integers ? std::vector<float>() : scales_of(Operand::v));
   for (const auto* made :
        {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table,
         &device_list_counts, &device_list_indices, &device_key_indices, &device_key_counts, &device_second_indices,

@@ -170,7 +170,7 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
     EXPECT_THAT(parse_descriptor(line + " " + text).error().detail, HasSubstr("says again"));
     ++described;
   }
-  EXPECT_EQ(flags, 22);
+  EXPECT_EQ(flags, 23);
   EXPECT_EQ(described, 11);
 }
 
