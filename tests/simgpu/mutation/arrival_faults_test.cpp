@@ -7,8 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
-#include <functional>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -16,10 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/kernel_code.h"
 #include "called.h"
 #include "latent_problems.h"
-#include "mutation.h"
+#include "planted_faults.h"
 
 namespace wavejit::tests {
 namespace {
@@ -38,17 +36,13 @@ class ArrivalFaults : public ::testing::TestWithParam<const char*> {
  protected:
   // NOLINTBEGIN(cppcoreguidelines-non-private-member-variables-in-classes)
   CalledKernel kernel_{GetParam(), "auto", {"attention_latent ", " merged "}, latent_in_one_launch()};
+  std::optional<PlantedFaults> faults_;
   // NOLINTEND(cppcoreguidelines-non-private-member-variables-in-classes)
 
   void SetUp() override {
     ASSERT_EQ(kernel_.problem(), "");
-    auto mutations = mutations_of(kernel_.code_object());
-    ASSERT_TRUE(mutations) << mutations.error();
-    mutations_ = *std::move(mutations);
-    auto code = analysis::KernelCode::read(kernel_.code_object());
-    ASSERT_TRUE(code) << code.error();
-    code_.emplace(*std::move(code));
-    all_ = code_->instructions();
+    faults_.emplace(kernel_);
+    all_ = faults_->instructions();
     const auto atomic = std::ranges::find(all_, "buffer_atomic_inc", &Instruction::mnemonic);
     ASSERT_NE(atomic, all_.end());
     count_ = static_cast<std::size_t>(atomic - all_.begin());
@@ -65,29 +59,6 @@ class ArrivalFaults : public ::testing::TestWithParam<const char*> {
       if (all_[i].mnemonic == mnemonic) return all_[i];
     throw std::runtime_error("nothing behind the count is a " + std::string(mnemonic));
   }
-  // With the first words of instructions changed.
-  Outcome with_words(const std::vector<const Instruction*>& instructions,
-                     const std::function<std::uint32_t(std::uint32_t)>& change) const {
-    std::vector<std::byte> code_object = kernel_.code_object();
-    const std::span<const std::uint8_t> bytes = all_.front().function->code;
-    const auto* first = reinterpret_cast<const std::uint8_t*>(code_object.data());
-    const auto function = std::search(first, first + code_object.size(), bytes.begin(), bytes.end()) - first;
-    for (const Instruction* each : instructions) {
-      std::byte* place = code_object.data() + function + each->offset_in_function;
-      std::uint32_t word = 0;
-      std::memcpy(&word, place, sizeof word);
-      word = change(word);
-      std::memcpy(place, &word, sizeof word);
-    }
-    return kernel_.run(code_object);
-  }
-  Outcome without(const Instruction& instruction, Change change) const {
-    const auto found = std::ranges::find_if(mutations_, [&](const Mutation& mutation) {
-      return mutation.offset == instruction.offset_in_function && mutation.change == change;
-    });
-    if (found == mutations_.end()) throw std::runtime_error("no such mutation");
-    return kernel_.run(found->code_object);
-  }
   // Loads and stores of parts: those that pass the caches.
   std::vector<const Instruction*> parts(std::string_view mnemonics) const {
     std::vector<const Instruction*> found;
@@ -97,35 +68,33 @@ class ArrivalFaults : public ::testing::TestWithParam<const char*> {
   }
 
  private:
-  std::vector<Mutation> mutations_;
-  std::optional<analysis::KernelCode> code_;
   std::span<const Instruction> all_;
   std::size_t count_ = 0;  // where the atomic stands
 };
 
 // By the result: stores and loads that pass the caches do not race, as atomics do not (docs/simulated-gpu.md).
 TEST_P(ArrivalFaults, StoresThatNobodyWaitsForAreSeen) {
-  const Outcome outcome = without(before("s_waitcnt"), Change::vector_wait_removed);
+  const Outcome outcome = faults_->without(before("s_waitcnt"), Change::vector_wait_removed);
   EXPECT_TRUE(outcome.caught());
 }
 
 // Each wave counts for its workgroup: the others' stores are over only behind the barrier.
 TEST_P(ArrivalFaults, ACountBeforeTheBarrierIsSeen) {
-  const Outcome outcome = without(before("s_barrier"), Change::barrier_removed);
+  const Outcome outcome = faults_->without(before("s_barrier"), Change::barrier_removed);
   EXPECT_TRUE(outcome.caught());
 }
 
 // The first one merges what nobody has stored yet.
 TEST_P(ArrivalFaults, PartsThatAreReadEarlyAreSeen) {
-  const Outcome outcome = with_words({&behind("s_cmp_lg_u32")},
-                                     [](std::uint32_t word) { return (word & ~second_source) | (scalar_zero << 8U); });
+  const Outcome outcome = faults_->with_words(
+      {&behind("s_cmp_lg_u32")}, [](std::uint32_t word) { return (word & ~second_source) | (scalar_zero << 8U); });
   EXPECT_TRUE(outcome.caught());
 }
 
 // It counts on without an end: the second call has no last one.
 TEST_P(ArrivalFaults, ACounterThatNobodyResetsIsSeen) {
-  const Outcome outcome =
-      with_words({&before("v_mov_b32")}, [](std::uint32_t word) { return (word & ~source_of_move) | minus_one; });
+  const Outcome outcome = faults_->with_words({&before("v_mov_b32")},
+                                              [](std::uint32_t word) { return (word & ~source_of_move) | minus_one; });
   EXPECT_TRUE(outcome.differs) << outcome.first;
 }
 
@@ -133,7 +102,7 @@ TEST_P(ArrivalFaults, PartsThatStayInADiesCachesAreSeen) {
   for (const char* mnemonics : {"buffer_store", "buffer_load"}) {
     const auto all = parts(mnemonics);
     ASSERT_FALSE(all.empty()) << mnemonics;
-    const Outcome outcome = with_words(all, [](std::uint32_t word) {
+    const Outcome outcome = faults_->with_words(all, [](std::uint32_t word) {
       EXPECT_NE(word & past_caches, 0U);
       return word & ~past_caches;
     });
