@@ -76,13 +76,16 @@ TEST(DataTypes, HaveANumberANameASizeAndATargetThatReadsThem) {
     ++narrow;
     EXPECT_EQ(bytes_of(type), 1) << name;
     EXPECT_EQ(encoding_of(type) == targets::Fp8::fnuz, name.ends_with("_fnuz")) << name;
+    // Integers have one form on every target.
+    EXPECT_EQ(encoding_of(type) == targets::Fp8::none, type == DataType::i8) << name;
+    if (type == DataType::i8) continue;
     EXPECT_TRUE(std::ranges::any_of(targets::all_targets(), [&](const targets::Target& target) {
       return target.fp8 == encoding_of(type);
     })) << name;
   }
-  EXPECT_EQ(narrow, 4U);
+  EXPECT_EQ(narrow, 5U);
   EXPECT_EQ(type_of(0), std::nullopt);
-  EXPECT_EQ(type_of(WAVEJIT_E5M2_FNUZ + 1), std::nullopt);
+  EXPECT_EQ(type_of(WAVEJIT_INT8 + 1), std::nullopt);
 }
 
 const ForwardKernel plain{{.dtype = DataType::fp16, .mask = Mask::causal, .lse = true},

@@ -91,7 +91,7 @@ class EightBits(Case):
         self.refuses(r"^k_cache\.dtype = 6 \(e4m3_fnuz\).* accepted: e4m3, e5m2", FLASH.flash_attn_with_kvcache, q, other, other, error=unsupported)
         self.refuses("^v_cache: dtype torch.float16; accepted: torch.float8_e4m3fn, k's", FLASH.flash_attn_with_kvcache, q, k, k.half())
         self.refuses("^k: dtype torch.float32; accepted: torch.float16, q's, torch.float8_e4m3fn", FLASH.flash_attn_func, q, k.float(), k.float())
-        self.refuses("^q: dtype torch.float8_e5m2; accepted: .*torch.float8_e4m3fn$", FLASH.flash_attn_func, narrow(q, torch.float8_e5m2), k, k)
+        self.refuses("^q: dtype torch.float8_e5m2; accepted: .*torch.float8_e4m3fn", FLASH.flash_attn_func, narrow(q, torch.float8_e5m2), k, k)
         self.refuses("^k: dtype torch.float16; accepted: torch.float8_e4m3fn, q's", FLASH.flash_attn_func, narrow(q), k.half(), k.half())
         self.refuses("^q_descale: given; accepted: None", FLASH.flash_attn_func, q, k, k, q_descale=torch.ones(1))
         self.refuses("^v_descale: a builtins.list; accepted: a torch tensor", FLASH.flash_attn_func, q, k, k, v_descale=[1.0], error=TypeError)

@@ -60,7 +60,7 @@ void store_scattered(Kernel& kernel, const Slice& slice, Value* dwords, int elem
   for (int each = 0; each < count; ++each) {
     const int byte = each * element_bytes;
     Value* dword = vector ? ir.CreateExtractElement(dwords, static_cast<std::uint64_t>(byte / dword_bytes)) : dwords;
-    Value* element = ir.CreateLShr(dword, static_cast<std::uint64_t>(byte % dword_bytes * bits_of_byte));
+    Value* element = ir.CreateLShr(dword, static_cast<std::uint64_t>(byte % dword_bytes) * bits_of_byte);
     slice.buffer.store_element(element_bytes, element, lane_offset,
                                ir.CreateMul(slice.dim_stride, kernel.constant(dim + each)));
   }

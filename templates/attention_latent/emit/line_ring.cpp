@@ -268,6 +268,7 @@ Values LineRing::start_along(const TileWalk& walk, const TakeQuery& take, Values
   std::vector<Values> found;
   const auto last = static_cast<std::size_t>(images_ - 1);
   while (places.size() < last + found_tiles_) places.push_back(walk.ahead(places.back(), 1));
+  found.reserve(places.size());
   for (Value* place : places) found.push_back(look_up(place, walk));
   Value* image = kernel_.constant(0);
   const auto whole_tile = [&](std::size_t tile) {
