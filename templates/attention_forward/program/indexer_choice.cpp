@@ -18,11 +18,11 @@ using tools::Answers;
 using tools::ChosenCall;
 using tools::Question;
 
-constexpr std::int64_t most_heads = 128;
+constexpr std::int64_t most_indexer_heads = 128;
 constexpr std::int64_t dims = 128;
 
 // 0: none.
-std::int64_t number_or_zero(const std::string& text) {
+std::int64_t count_in(const std::string& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? value : 0;
@@ -36,12 +36,12 @@ struct IndexerCall {
   std::int64_t pages_of_sequence() const { return (keys + page - 1) / page; }
 };
 
-IndexerCall call_of(const Answers& answers) {
+IndexerCall indexer_call_of(const Answers& answers) {
   const auto said = [&](const char* name, const char* value) {
     const auto found = answers.find(name);
     return found != answers.end() && found->second == value;
   };
-  const auto count = [&](const char* name) { return number_or_zero(answers.at(name)); };
+  const auto count = [&](const char* name) { return count_in(answers.at(name)); };
   return {.bf16 = said("dtype", "bf16"),
           .paged = said("cache", "paged"),
           .causal = said("mask", "causal") || said("mask", "window"),
@@ -163,10 +163,10 @@ void add_indexer_questions(std::vector<Question>& questions) {
                        .accepted = {},
                        .problem =
                            [](const std::string& text) {
-                             const std::int64_t heads = number_or_zero(text);
-                             return heads >= 1 && heads <= most_heads
+                             const std::int64_t heads = count_in(text);
+                             return heads >= 1 && heads <= most_indexer_heads
                                         ? std::string()
-                                        : fmt::format("'{}' is not accepted; 1 to {} are", text, most_heads);
+                                        : fmt::format("'{}' is not accepted; 1 to {} are", text, most_indexer_heads);
                            },
                        .is_asked = is_indexer});
   questions.push_back({.name = "key-scales",
@@ -178,7 +178,7 @@ void add_indexer_questions(std::vector<Question>& questions) {
 }
 
 ChosenCall indexer_call(const Answers& answers) {
-  const IndexerCall call = call_of(answers);
+  const IndexerCall call = indexer_call_of(answers);
   return {.variant = "indexer",
           .descriptor = descriptor_of(call),
           .cpp = cpp_of(call),

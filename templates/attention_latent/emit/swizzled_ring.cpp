@@ -31,14 +31,14 @@ constexpr int keys_of_fragment = 8;  // of a lane
 constexpr int score_row_bytes = 128;
 constexpr int score_key_blocks = 2;
 
-constexpr int score_region = 1;  // of two images
+constexpr int scores_beside_two_images = 1;
 
 // With one image where keys stand.
 ScoreExchange::Place place_of_scores(const KeyRingPlan& plan, int pitch) {
   if (plan.buffers == 1)
     return {
         .region = region, .offset = 0, .row_bytes = score_row_bytes, .row_pitch = pitch, .wave_pitch = pitch / waves};
-  return {.region = score_region,
+  return {.region = scores_beside_two_images,
           .offset = plan.scores_offset(),
           .row_bytes = plan.line_bytes,
           .row_pitch = plan.line_bytes,
