@@ -43,6 +43,7 @@ std::vector<float> integer_scales_of(const Experiment& problem, Operand operand)
   const Placement rows = operand == Operand::q ? queries_of(problem) : keys_of(problem);
   std::vector<float> scales;
   const std::int64_t count = problem.integer_row_scales ? rows.rows() : rows.heads;
+  scales.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i)
     scales.push_back((1 + (0.125F * static_cast<float>((i + (operand == Operand::k ? 3 : 0)) % 7))) / 32);
   return scales;

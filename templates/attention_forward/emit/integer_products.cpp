@@ -97,6 +97,7 @@ std::vector<Accumulator> IntegerProducts::scores(attention::TileStream& keys, in
       sums[part] = matrix_.mma(keys.rows(buffer, static_cast<int>(part), static_cast<int>(block)).value, query[block],
                                sums[part]);
   std::vector<Accumulator> scores;
+  scores.reserve(sums.size());
   for (const IntegerSums& each : sums) scores.push_back(matrix_.floats(each));
   for (std::size_t i = 0; i < fetched.size(); ++i) {
     Accumulator& part = scores[i / static_cast<std::size_t>(scores.front().layout.registers())];

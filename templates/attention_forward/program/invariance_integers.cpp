@@ -42,6 +42,7 @@ bool has_key_scales(const Batch& batch) { return batch.number % 3 != 0; }
 
 std::vector<float> head_scales(std::int64_t heads) {
   std::vector<float> scales;
+  scales.reserve(static_cast<std::size_t>(heads));
   for (std::int64_t head = 0; head < heads; ++head) scales.push_back(scale_of(head % 5));
   return scales;
 }
