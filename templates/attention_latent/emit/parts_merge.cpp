@@ -3,13 +3,12 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
-#include <algorithm>
 #include <bit>
 #include <span>
 
-#include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/parts_chain.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention_latent/emit/rows.h"
 #include "templates/attention_latent/emit/workgroup.h"
@@ -19,7 +18,6 @@ namespace wavejit::attention_latent {
 using language::Buffer;
 using language::Element;
 using language::Kernel;
-using language::Likelihood;
 using language::Value;
 using language::Values;
 
@@ -31,7 +29,6 @@ PartsMerge::PartsMerge(Kernel& kernel, const CombineKernel& spec, Value* scale, 
       // Nothing is rescaled here.
       softmax_(kernel, scale, kernel.constant(0.0F)),
       loads_(loads),
-      group_(std::min(most_group, most_loads_of_group / loads)),
       tile_(tile),
       reach_(reach) {
   rows_ = attention::minimum(kernel_, ir_.CreateSub(tile.behind, tile.first), kernel_.constant(wave_rows));
@@ -77,10 +74,10 @@ void PartsMerge::merge_from(Value* before) {
   own_ = ir_.CreateMul(part_, kernel_.constant(loads_));
   own_ = ir_.CreateMul(ir_.CreateAdd(ir_.CreateMul(own_, rows_), row_of_tile_), kernel_.constant(record_load_bytes));
   own_ = ir_.CreateSelect(tile.has_row, own_, ir_.getInt32(nowhere));
-  Values nothing = {softmax_.initial().maximum, kernel_.constant(0.0F)};
-  nothing.resize(nothing.size() + static_cast<std::size_t>(loads_), zero_dims());
-  const Values merged = language::if_uniform(kernel_, ir_.CreateICmpSGE(last_, kernel_.constant(0)), Likelihood::even,
-                                             nothing, [&](const Values& start) { return merge(records, start); });
+  const attention::PartsChain::Source source = {.sees = [&](Value* slot) { return sees(slot); },
+                                                .load = [&](Value* slot) { return load(records, slot); }};
+  attention::PartsChain chain(kernel_, softmax_, loads_, source);
+  const Values merged = chain.merged(kernel_.constant(0), last_);
   store(merged, tile);
 }
 
@@ -113,58 +110,6 @@ Values PartsMerge::load(const Buffer& records, Value* slot) {
         records.load(record_load_bytes, own,
                      ir_.CreateAdd(record, ir_.CreateMul(rows_, kernel_.constant(each * record_load_bytes))), reach_));
   return loaded;
-}
-
-// A group of records is on its way: each is absorbed, and the one a group behind it takes its registers. Nothing is
-// behind the last group.
-Values PartsMerge::merge(const Buffer& records, const Values& start) {
-  Values state = start;
-  for (int each = 0; each < group_; ++each)
-    for (Value* value : load(records, kernel_.constant(each))) state.push_back(value);
-  state.push_back(kernel_.constant(0));  // the first of them
-  const auto has_more = [&](const Values& at) {
-    return ir_.CreateICmpSLE(ir_.CreateAdd(at.back(), kernel_.constant(group_)), last_);
-  };
-  state = language::if_uniform(kernel_, has_more(state), Likelihood::even, state, [&](const Values& several) {
-    return language::loop_in_phases(
-        kernel_, 1, several, [&](int, const Values& before) { return absorb_group(before, &records); }, has_more);
-  });
-  state = absorb_group(state, nullptr);
-  state.resize(start.size());
-  return state;
-}
-
-// `records`: from which the next group comes; null: from nowhere.
-Values PartsMerge::absorb_group(const Values& before, const Buffer* records) {
-  const std::size_t row_values = 2 + static_cast<std::size_t>(loads_);
-  const std::size_t record_values = 1 + static_cast<std::size_t>(loads_);
-  Value* first = kernel_.uniform(before.back());
-  Values row(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(row_values));
-  Values next;
-  for (int each = 0; each < group_; ++each) {
-    const auto record =
-        before.begin() + static_cast<std::ptrdiff_t>(row_values + (static_cast<std::size_t>(each) * record_values));
-    Value* slot = ir_.CreateAdd(first, kernel_.constant(each));
-    absorb(row, {record, record + static_cast<std::ptrdiff_t>(record_values)}, sees(slot));
-    if (records == nullptr) continue;
-    for (Value* value : load(*records, ir_.CreateAdd(slot, kernel_.constant(group_)))) next.push_back(value);
-  }
-  row.insert(row.end(), next.begin(), next.end());
-  row.push_back(ir_.CreateAdd(first, kernel_.constant(group_)));
-  return row;
-}
-
-void PartsMerge::absorb(Values& row, const Values& record, Value* sees) {
-  const auto number = [&](std::uint64_t at) {
-    return ir_.CreateBitCast(ir_.CreateExtractElement(record.front(), at), kernel_.f32());
-  };
-  Value* maximum = ir_.CreateSelect(sees, number(0), softmax_.initial().maximum);
-  const language::MergeWeights weights = softmax_.merge_weights(row[0], maximum);
-  row[0] = weights.maximum;
-  row[1] = softmax_.merged(weights, row[1], number(1));
-  for (std::size_t each = 1; each < record.size(); ++each)
-    row[1 + each] = softmax_.merged(weights, row[1 + each],
-                                    ir_.CreateBitCast(record[each], kernel_.vector(kernel_.f32(), load_dims)));
 }
 
 void PartsMerge::store(const Values& merged, const attention::QueryTile& tile) {

@@ -9,6 +9,7 @@
 #include "codegen/language/buffer.h"
 #include "codegen/language/softmax.h"
 #include "templates/attention/emit/listed_keys.h"
+#include "templates/attention/emit/parts_chain.h"
 #include "templates/attention/emit/query_tile.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention_latent/kernel/spec.h"
@@ -40,16 +41,14 @@ class PartsMerge {
   void merge_from(language::Value* before);
 
  private:
-  static constexpr int load_dims = record_load_bytes / static_cast<int>(sizeof(float));
-  static constexpr int statistics_bytes = 8;  // m and l of a row
+  static constexpr int load_dims = attention::PartsChain::load_dims;
+  static_assert(record_load_bytes == attention::PartsChain::load_bytes);
+  static constexpr int statistics_bytes = attention::PartsChain::statistics_bytes;
 
   language::Value* last_key(language::Value* query);
   language::Value* zero_dims();
   language::Value* sees(language::Value* slot);
   language::Values load(const language::Buffer& records, language::Value* slot);
-  language::Values merge(const language::Buffer& records, const language::Values& start);
-  language::Values absorb_group(const language::Values& before, const language::Buffer* records);
-  void absorb(language::Values& row, const language::Values& record, language::Value* sees);
   void store(const language::Values& merged, const attention::QueryTile& tile);
 
   language::Kernel& kernel_;
@@ -57,7 +56,6 @@ class PartsMerge {
   const CombineKernel& spec_;
   language::Softmax softmax_;
   int loads_;
-  int group_;  // records that are on their way together
   PartsTile tile_;
   language::Reach reach_;
   std::optional<attention::ListedParts> listed_;  // of listed keys

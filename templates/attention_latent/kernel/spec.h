@@ -167,9 +167,6 @@ inline constexpr int record_load_bytes = 16;
 // Of a merge behind a walk, what a lane has of a row's O, in such loads: the more, the fewer turns a wave takes, each
 // of which waits for memory anew. All registers are free by then.
 constexpr int merge_loads(const AskedWords& walk) { return walk.rows == Rows::r32 ? 8 : 16; }
-// Records that are on their way together, and loads of them: those of two such groups take registers.
-inline constexpr int most_group = 4;
-inline constexpr int most_loads_of_group = 32;
 // Turns of its wave that has most, for a tile of so many rows.
 constexpr int merge_turns(const AskedWords& walk, int rows) {
   const int parts = walk.dims_v() * 4 / (record_load_bytes * merge_loads(walk));
