@@ -94,6 +94,28 @@ Result<Answer> asked_whole(const runtime::Engine& engine, const wavejit_attentio
 
 }  // namespace
 
+namespace {
+
+// A call that is captured, and whose parts are merged in one launch, has counters of its own from then on; where there
+// are none, two launches merge.
+[[gnu::cold, gnu::noinline]] Result<void> run_captured(runtime::Engine& engine,
+                                                       const wavejit_attention_forward_arguments& arguments,
+                                                       const AttentionProblem& merged, const SplitPlan& splits,
+                                                       hip_abi::hipStream_t stream) {
+  if (void* counters = engine.captured_counters(arrivals_of(merged, splits)); counters != nullptr) {
+    AttentionCall call(arguments, merged, splits, engine.target_row(), engine.toggles());
+    call.arrival_counters = counters;
+    return engine.run(call, stream);
+  }
+  AttentionProblem problem = merged;
+  problem.launches = attention::Launches::two;
+  const SplitPlan of_two = plan_of(engine, arguments, problem);
+  AttentionCall call(arguments, problem, of_two, engine.target_row(), engine.toggles());
+  return engine.run(call, stream);
+}
+
+}  // namespace
+
 Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments,
                  hip_abi::hipStream_t stream) {
   if (is_earlier(arguments)) [[unlikely]] {
@@ -109,6 +131,8 @@ Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_argume
     if (arguments->workspace != nullptr) {
       if (auto workspace = check_workspace(*arguments, problem->batch, splits.workspace_bytes); !workspace)
         return workspace;
+      if (splits.merged && engine.is_capturing(stream))
+        return run_captured(engine, *arguments, *problem, splits, stream);
     }
   }
   AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());

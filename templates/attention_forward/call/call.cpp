@@ -65,6 +65,8 @@ AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, co
   if (splits.sequences_a_round != 0) [[unlikely]]
     rounds = (problem.batch + splits.sequences_a_round - 1) / splits.sequences_a_round;
   workspace = call.workspace;
+  if (splits.merged) [[unlikely]]
+    arrivals = arrivals_of(problem, splits);
   report = call.report;
   judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0;
 }
@@ -105,6 +107,14 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   families::Launch with = launch;
   with.arguments = &arguments;
   with.argument_bytes = argument_bytes(spec);
+  return with;
+}
+
+[[gnu::cold, gnu::noinline]] families::Launch AttentionCall::with_counters(const families::Launch& launch) {
+  merging_ = {.all = arguments_.all.paged, .counters = reinterpret_cast<std::uintptr_t>(arrival_counters)};
+  families::Launch with = launch;
+  with.arguments = &*merging_;
+  with.argument_bytes = sizeof *merging_;
   return with;
 }
 
@@ -166,9 +176,12 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
     begin_at_sequence(arguments_.all.paged, problem_.shape.paged, first);
   if (spec.shares_call()) [[unlikely]]
     arguments_.all.rows.few_rows = problem_.query_length;
-  plan.add(
-      with_scales(spec, launch_of(geometry, &arguments_, std::min(argument_bytes(spec), sizeof arguments_)), cached_),
-      0);
+  const families::Launch launch = launch_of(geometry, &arguments_, std::min(argument_bytes(spec), sizeof arguments_));
+  if (spec.merged) [[unlikely]] {
+    plan.add(with_counters(launch), 0);
+    return {};
+  }
+  plan.add(with_scales(spec, launch, cached_), 0);
   if (splits_.splits != 1) [[unlikely]]
     plan_combine(kernels, 1, arguments_.all.paged.all, batch, problem_.query_length, plan);
   return {};

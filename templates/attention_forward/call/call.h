@@ -7,6 +7,7 @@
 #include "families/call/family.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/call/splits.h"
+#include "templates/attention_forward/kernel/arrival_arguments.h"
 #include "templates/attention_forward/kernel/block_lists/arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
 #include "templates/attention_forward/kernel/integer_arguments.h"
@@ -43,6 +44,7 @@ class AttentionCall final : public families::Call {
                     std::uint32_t batch, std::uint32_t rows, families::LaunchPlan& plan);
   Result<void> plan_key_lists(std::span<const families::KernelSpec* const> kernels, const void* memory,
                               families::LaunchPlan& plan);
+  families::Launch with_counters(const families::Launch& launch);
   void fill_second(std::uint64_t first_query);
   // The scales of a cache, and behind them what one kind of kernel has: distances of dims or tokens, distances of dims
   // and the scales of integers, or the scale of Q.
@@ -68,6 +70,7 @@ class AttentionCall final : public families::Call {
   // What launches point to.
   ListedArguments arguments_;
   std::optional<LimitedArguments> few_;        // of the kernel of few rows
+  std::optional<ArrivalArguments> merging_;    // of parts that are merged where they are left
   std::optional<KeyListedArguments> listed_;   // of listed keys
   std::optional<KeyListedArguments> second_;   // of a second list
   std::optional<KeptArguments> cached_;        // of a cache of 8 bits, of scattered elements, of integers

@@ -80,6 +80,8 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   }
   if (call.max_total_keys > 0) descriptor.total_keys = call.max_total_keys;
   if (call.splits > 0) descriptor.splits = call.splits;
+  if (problem.launches != attention::Launches::planned)
+    descriptor.launches = problem.launches == attention::Launches::one ? 1 : 2;
   if (problem.any_bits) descriptor.invariance = "none";
   return descriptor;
 }

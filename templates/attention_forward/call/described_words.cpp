@@ -248,6 +248,21 @@ Row splits_word() {
       });
 }
 
+Row launches_word() {
+  return families::value_word<Said>(
+      "launches", "<1|2>",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto count = whole_number(value);
+        if (count != 1 && count != 2)
+          return wrong(word,
+                       "is no number of launches; accepted: launches=1 (parts are merged in the launch that leaves "
+                       "them), launches=2");
+        said.launches = *count;
+        return {};
+      },
+      [](const Said& said) { return said.launches == 0 ? std::string() : std::to_string(said.launches); });
+}
+
 Row invariance_word() {
   return families::value_word<Said>(
       "invariance", "batch|none",
@@ -326,7 +341,7 @@ Rows make_rows() {
        attention::scale_word<Said>()});
   for (const Modifier modifier : described_modifiers) rows.push_back(attention::modifier_word<Said>(modifier));
   add_flags(rows, true);
-  add_all(rows, {splits_word(), invariance_word(), attention::seed_word<Said>(), inputs_word()});
+  add_all(rows, {splits_word(), launches_word(), invariance_word(), attention::seed_word<Said>(), inputs_word()});
   return rows;
 }
 

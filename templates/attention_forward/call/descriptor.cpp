@@ -134,6 +134,8 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
   const bool on_device = descriptor.layout == Layout::packed || descriptor.layout == Layout::paged;
   problem.uneven_lengths = may_be_uneven(on_device || !descriptor.key_lengths.empty() || descriptor.shape.first_keys,
                                          descriptor.batch, descriptor.key_length, descriptor.total_keys.value_or(0));
+  if (descriptor.launches != 0)
+    problem.launches = descriptor.launches == 1 ? attention::Launches::one : attention::Launches::two;
   problem.bottom_right = !descriptor.mask.causal_prefix;
   problem.causal_prefix = static_cast<std::int32_t>(descriptor.mask.causal_prefix.value_or(0));
   problem.paired_tiles = descriptor.paired_tiles;

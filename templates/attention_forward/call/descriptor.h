@@ -65,8 +65,9 @@ struct ProblemDescriptor {
   std::int64_t second_top_k = 0;  // of a second list over a cache of its own
   MaskWords mask;                 // what the words said; shape.mask is what they amount to
   std::array<DescribedModifier, modifier_count> modifiers;
-  std::int64_t splits = -1;  // −1: not said, 0: auto
-  std::string scale;         // as written: one text, one problem; empty: 1 / sqrt(head dim)
+  std::int64_t splits = -1;   // −1: not said, 0: auto
+  std::int64_t launches = 0;  // of several runs: 1 or 2; 0: not said
+  std::string scale;          // as written: one text, one problem; empty: 1 / sqrt(head dim)
   std::string seed;
   std::string inputs;      // "normal", "uniform", "adversarial:<name>"; empty: not said
   std::string invariance;  // "batch", "none"; empty: not said

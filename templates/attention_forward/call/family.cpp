@@ -136,10 +136,14 @@ class AttentionForward final : public families::Family {
     if (shape.block_lists)
       route.kernels.push_back({.label = "lists", .spec = attention_block_lists::lists_of(chosen->spec)});
     // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
-    if (chosen->spec.split_keys != 0)
+    if (chosen->spec.split_keys != 0 && !chosen->spec.merged)
       route.kernels.push_back(
           {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output_fp32, shape.trans_o)});
     return route;
+  }
+
+  bool counts_arrivals(const families::Shape& shape) const override {
+    return AttentionShape::of_code(shape.code).merged;
   }
 
   families::Explanation explain(const families::Shape& asked, const targets::Target& target,

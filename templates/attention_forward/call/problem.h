@@ -7,6 +7,7 @@
 
 #include "families/call/failure.h"
 #include "families/call/refusal.h"
+#include "templates/attention/call/flags.h"
 #include "templates/attention/call/limits.h"
 #include "templates/attention/call/mask.h"
 #include "templates/attention/call/numbers.h"
@@ -52,11 +53,12 @@ struct AttentionProblem {
   std::int32_t causal_prefix = 0;
   std::int32_t window_left = unlimited_window;  // with Mask::window only
   std::int32_t window_right = unlimited_window;
-  std::uint64_t query_rows = 0;  // of one head, of all sequences
-  std::uint32_t splits = 0;      // 0: the caller did not say
-  bool uneven_lengths = false;   // sequences may have fewer keys than key_length
-  bool packed_queries = false;   // each sequence says how many rows it has, of query_rows
-  bool close_heads = true;       // those of a kv head lie within what a descriptor bounds
+  std::uint64_t query_rows = 0;                                 // of one head, of all sequences
+  std::uint32_t splits = 0;                                     // 0: the caller did not say
+  attention::Launches launches = attention::Launches::planned;  // of several runs of keys
+  bool uneven_lengths = false;                                  // sequences may have fewer keys than key_length
+  bool packed_queries = false;  // each sequence says how many rows it has, of query_rows
+  bool close_heads = true;      // those of a kv head lie within what a descriptor bounds
   // Of the shape's own: nothing: pairs.h decides.
   std::optional<bool> paired_tiles = std::nullopt;
   std::optional<bool> shared_chunks = std::nullopt;  // the same of shared_chunks.h

@@ -25,6 +25,7 @@ bool packs(const AttentionShape& shape, Pipeline pipeline) {
 ForwardKernel asked_for(const AttentionShape& shape) {
   ForwardKernel spec = {shape, {}};
   if (shape.split) spec.split_keys = shape.keys_of_chunk();
+  spec.merged = shape.merged;
   return spec;
 }
 
@@ -150,7 +151,8 @@ std::string describe(const ChosenKernel& route) {
          (route.spec.chunk_waves != 0 ? "which share each chunk of keys, " : "") +
          (route.spec.packed_heads ? "heads of a kv head packed, " : "") +
          (route.spec.paired_tiles ? "two query tiles a workgroup, " : "") +
-         (route.spec.split_keys != 0 ? "keys cut into chunks of " + std::to_string(route.spec.split_keys)
+         (route.spec.split_keys != 0 ? "keys cut into chunks of " + std::to_string(route.spec.split_keys) +
+                                           (route.spec.merged ? ", merged by the last workgroup to arrive" : "")
                                      : std::string(to_text(route.spec.output_store)) + " O store");
 }
 

@@ -16,6 +16,8 @@ struct AttentionShape : AskedWords {
   bool packed_heads = false;  // asks for it: pipelines that cannot leave it out
   // Keys are cut into runs (splits.h); LSE and O then are the combine kernel's.
   bool split = false;
+  // Their parts are merged in the same launch.
+  bool merged = false;
   // Packed queries, of which most are short: two kernels walk the keys, each those of its own sequences (row_limits.h).
   // query_rows are then the long ones', and packed_heads and split are of the short ones'. `rows` says that what is
   // asked for is one of those two: of a mixed shape, or the kernel of few rows alone, for packed queries in rounds
@@ -70,11 +72,11 @@ struct AttentionShape : AskedWords {
 // The bits of the words, and of what is a shape's own.
 using ShapeBits = families::JoinedBits<
     families::BitsOfTable<decltype(word_table)>,
-    families::BitFields<families::Bits<&AttentionShape::query_rows, 2>,
-                        families::Bits<&AttentionShape::packed_heads, 1>, families::Bits<&AttentionShape::split, 1>,
-                        families::Bits<&AttentionShape::mixed, 1>, families::Bits<&AttentionShape::short_query_rows, 2>,
-                        families::Bits<&AttentionShape::paired_tiles, 1>,
-                        families::Bits<&AttentionShape::shared_chunks, 1>>>;
+    families::BitFields<
+        families::Bits<&AttentionShape::query_rows, 2>, families::Bits<&AttentionShape::packed_heads, 1>,
+        families::Bits<&AttentionShape::split, 1>, families::Bits<&AttentionShape::merged, 1>,
+        families::Bits<&AttentionShape::mixed, 1>, families::Bits<&AttentionShape::short_query_rows, 2>,
+        families::Bits<&AttentionShape::paired_tiles, 1>, families::Bits<&AttentionShape::shared_chunks, 1>>>;
 
 inline std::uint64_t AttentionShape::code() const { return families::code_of<ShapeBits>(*this); }
 inline AttentionShape AttentionShape::of_code(std::uint64_t code) {

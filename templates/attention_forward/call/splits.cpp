@@ -178,6 +178,11 @@ SplitPlan runs_of_lists(const AttentionProblem& problem, const boards::Board& ta
   return {.splits = splits(first), .second_splits = splits(second), .reason = Reason::two_lists};
 }
 
+// Of who asks for it: heads of a kv head are rows of one tile, whose waves then merge several rows at once.
+bool can_merge(const AttentionProblem& problem) {
+  return problem.shape.packed_heads && !has_parts_by_sequence(problem) && merges_in_one_launch(problem.shape);
+}
+
 // As plan_walk, of two lists: their parts are merged, whatever a workspace has room for.
 SplitPlan plan_two_lists(const AttentionProblem& problem, const boards::Board& target,
                          std::optional<std::int32_t> kv_splits, std::uint64_t reach) {
@@ -230,8 +235,12 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
     return plan_two_lists(problem, target, kv_splits, reach);
   const bool one_walk = pinned || problem.splits > 1 || kv_splits.value_or(1) > 1;
   std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
-  if (few_rows == 0) [[likely]]
-    return plan_walk(problem, target, kv_splits, reach);
+  if (few_rows == 0) [[likely]] {
+    SplitPlan plan = plan_walk(problem, target, kv_splits, reach);
+    if (problem.launches == attention::Launches::one) [[unlikely]]
+      plan.merged = plan.splits != 1 && can_merge(problem);
+    return plan;
+  }
   const auto plan_few = [&] {
     SplitPlan plan = plan_all(of_few_rows(problem, few_rows), target, kv_splits, few_rows);
     plan.few_rows = few_rows;
@@ -247,6 +256,17 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
   return {.reason = Reason::beyond_workspace, .few_rows = few_rows_of(problem)};
 }
 
+std::uint32_t arrivals_of(const AttentionProblem& problem, const SplitPlan& plan) {
+  if (!plan.merged) return 0;
+  // Tiles have 32 rows at the least, and eight waves at the most where they share them: else a wave for 32 rows, in
+  // tiles of four such waves at the most.
+  constexpr std::uint64_t rows_of_wave = 32;
+  constexpr std::uint64_t most_waves = 8;
+  const std::uint64_t sequences = plan.sequences_a_round != 0 ? plan.sequences_a_round : problem.batch;
+  const std::uint64_t rows = std::uint64_t{problem.query_length} * problem.group();
+  return static_cast<std::uint32_t>(sequences * problem.kv_heads * ceil_div(rows, rows_of_wave) * most_waves);
+}
+
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,
                             const families::Toggles& toggles) {
   const bool may_share = toggles.pins_kernels() && pins_of(toggles).shares_chunks;
@@ -255,6 +275,9 @@ AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& pl
       AttentionShape shape = problem.shape.of_split_kernel();
       if (has_parts_by_sequence(problem)) [[unlikely]]
         shape.rows = QueriesOf::few;
+      // Who pins a pipeline has none of packed heads, unless it is that one.
+      if (plan.merged) [[unlikely]]
+        shape.merged = pipeline_of(shape, target, pins_of(toggles)) == Pipeline::generic;
       shape.shared_chunks = may_share && shape.rows == QueriesOf::all && shares_chunks(problem, plan.splits, target);
       return shape;
     }
@@ -325,7 +348,8 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
   const std::uint32_t run = (chunks + plan.splits - 1) / plan.splits;
   return std::to_string(plan.splits) + ", each up to " + std::to_string(run) +
          (run == 1 ? " chunk of " : " chunks of ") + std::to_string(problem.keys_of_chunk()) + " keys, " +
-         std::to_string(plan.workspace_bytes) + " bytes of workspace" + rounds_of(plan, problem) + ": " + reason();
+         std::to_string(plan.workspace_bytes) + " bytes of workspace" + rounds_of(plan, problem) + ": " + reason() +
+         (plan.merged ? "; merged in the same launch, by the last workgroup to arrive: the call says so" : "");
 }
 
 }  // namespace wavejit::attention_forward

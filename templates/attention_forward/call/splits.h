@@ -34,6 +34,7 @@ struct SplitPlan {
   Reason reason = Reason::whole;
   // Not 0: sequences of up to so many query rows have a kernel of their own (mix.h), and only its keys are split.
   std::uint32_t few_rows = 0;
+  bool merged = false;  // in the launch that leaves the parts, by the last workgroup to arrive
 
   // Kernels leave parts, which another one merges.
   bool parts() const { return splits != 1 || second_splits != 0; }
@@ -63,6 +64,10 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
 // Chunks of both lists of a query, and how many kernels can merge.
 std::uint64_t parts_of_lists(const AttentionProblem& problem);
 std::uint64_t most_parts_of_lists(const AttentionProblem& problem);
+
+// Counters of arrivals for every wave of every tile of rows of one round, whatever tiles the route chooses; 0: the plan
+// merges in a launch of its own.
+std::uint32_t arrivals_of(const AttentionProblem& problem, const SplitPlan& plan);
 
 // What the kernels that walk the keys are asked for.
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/language/lane_place.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
 #include "codegen/language/strand.h"

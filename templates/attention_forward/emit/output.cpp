@@ -10,6 +10,7 @@
 #include "templates/attention/emit/modifiers.h"
 #include "templates/attention/emit/scattered.h"
 #include "templates/attention/emit/tiles_lines.h"
+#include "templates/attention_forward/emit/merge_if_last.h"
 #include "templates/attention_forward/kernel/arguments.h"
 
 namespace wavejit::attention_forward {
@@ -35,25 +36,33 @@ void finish_rows(language::Kernel& kernel, const ForwardKernel& spec, const Work
                  const LineTiles* lines) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto whole = merged.finish(state, outputs, carried);
-  if (!whole) return;
-  const language::PartStatistics& row = *whole;
+  if (!whole) {
+    if (spec.merged) merge_if_last(kernel, spec, workgroup, softmax);
+    return;
+  }
+  RowEnd end = end_of_row(kernel, workgroup, softmax, *whole, spec.lse);
+  if (workgroup.value_scale != nullptr) end.factor = ir.CreateFMul(end.factor, workgroup.value_scale);
+  if (lines != nullptr && spec.output_store == OutputStore::permlane) {
+    store_output_by_lines(kernel, spec, workgroup, *lines, element, outputs, end.factor);
+  } else {
+    store_output(kernel, spec, workgroup, element, outputs, end.factor);
+  }
+  if (spec.lse) store_log_sum_exp(kernel, workgroup, end.log_sum_exp);
+}
+
+RowEnd end_of_row(language::Kernel& kernel, const Workgroup& workgroup, const language::Softmax& softmax,
+                  const language::PartStatistics& row, bool lse) {
   language::Values end = {softmax.inverse(row.sum)};
-  if (spec.lse) end.push_back(softmax.log_sum_exp(row));
+  if (lse) end.push_back(softmax.log_sum_exp(row));
   Value* sinks = kernel.argument_i64(offsetof(Arguments, sink));
-  end = language::if_uniform(kernel, ir.CreateIsNotNull(sinks), language::Likelihood::even, end,
+  end = language::if_uniform(kernel, kernel.ir().CreateIsNotNull(sinks), language::Likelihood::even, end,
                              [&](const language::Values&) {
                                Value* sink = number_of_head(kernel, workgroup, sinks);
                                const auto [factor, log_sum_exp] =
                                    language::end_with_sink(kernel, softmax.scaled_maximum(row.maximum), row.sum, sink);
-                               return spec.lse ? language::Values{factor, log_sum_exp} : language::Values{factor};
+                               return lse ? language::Values{factor, log_sum_exp} : language::Values{factor};
                              });
-  if (workgroup.value_scale != nullptr) end.front() = ir.CreateFMul(end.front(), workgroup.value_scale);
-  if (lines != nullptr && spec.output_store == OutputStore::permlane) {
-    store_output_by_lines(kernel, spec, workgroup, *lines, element, outputs, end.front());
-  } else {
-    store_output(kernel, spec, workgroup, element, outputs, end.front());
-  }
-  if (spec.lse) store_log_sum_exp(kernel, workgroup, end.back());
+  return {.factor = end.front(), .log_sum_exp = lse ? end.back() : nullptr};
 }
 
 namespace {

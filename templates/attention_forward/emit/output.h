@@ -18,6 +18,14 @@ void finish_rows(language::Kernel& kernel, const ForwardKernel& spec, const Work
                  const language::Values& carried, language::Element element, std::span<language::Accumulator> outputs,
                  const LineTiles* lines = nullptr);
 
+// The end of a row: what O is multiplied with, 1 / l without a sink, and LSE, null where it is not wanted.
+struct RowEnd {
+  language::Value* factor;
+  language::Value* log_sum_exp;
+};
+RowEnd end_of_row(language::Kernel& kernel, const Workgroup& workgroup, const language::Softmax& softmax,
+                  const language::PartStatistics& row, bool lse);
+
 // O = fma(accumulated, factor, +0), factor = 1 / l without a sink. Rows past the end are dropped by the descriptor.
 void store_output(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                   language::Element element, std::span<const language::Accumulator> outputs, language::Value* factor);

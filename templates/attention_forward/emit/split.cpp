@@ -33,7 +33,7 @@ GridPlace place_of(Kernel& kernel, const ForwardKernel& spec, Value* grid_x) {
   return {.query_head = ir.CreateSub(grid_x, ir.CreateMul(split, heads)), .split = split};
 }
 
-KeyTiles tiles_of_run(Kernel& kernel, Value* split, Value* key_length, int chunk_keys) {
+KeyTiles tiles_of_run(Kernel& kernel, Value* split, Value* key_length, int chunk_keys, bool merged) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* chunk = kernel.constant(chunk_keys);
   Value* splits = kernel.argument_i32(offsetof(Arguments, splits));
@@ -41,9 +41,11 @@ KeyTiles tiles_of_run(Kernel& kernel, Value* split, Value* key_length, int chunk
   const auto ceiling = [&](Value* sum, Value* of) { return ir.CreateSub(ir.CreateAdd(sum, of), one); };
   Value* chunks = ir.CreateUDiv(ceiling(key_length, chunk), chunk);
   Value* chunks_a_run = quotient(kernel, ceiling(chunks, splits), offsetof(Arguments, split_multiplier));
+  // Somebody ends the rows of a sequence without keys.
+  if (merged) chunks_a_run = attention::maximum(kernel, chunks_a_run, one);
   Value* tiles = ir.CreateMul(chunks_a_run, kernel.constant(chunk_keys / tile_keys));
   Value* first = ir.CreateMul(split, tiles);
-  return {.first = first, .last = ir.CreateSub(ir.CreateAdd(first, tiles), one)};
+  return {.first = first, .last = ir.CreateSub(ir.CreateAdd(first, tiles), one), .count = tiles};
 }
 
 namespace {
@@ -115,12 +117,30 @@ PartRecords::PartRecords(Kernel& kernel, const ForwardKernel& spec, const Workgr
       head_dim_(spec.head_dim_v),
       place_(lane_place(kernel, workgroup)),
       share_(workgroup.share),
+      reach_(spec.merged ? language::Reach::agent : language::Reach::cached),
       row_(kernel.ir().CreateMul(in_query_tile(kernel, spec, workgroup, place_.row),
                                  row_stride_of(kernel, spec, workgroup))),
       records_(records_of(kernel, spec, workgroup, place_of_rows(kernel, spec, workgroup),
                           row_stride_of(kernel, spec, workgroup), chunk)) {
   if (workgroup.group == nullptr) return;
   row_ = kernel.ir().CreateSelect(workgroup.has_row, row_, kernel.ir().getInt32(0x80000000));
+}
+
+language::Buffer records_of_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const attention_combine::WorkspacePlace place = place_of_rows(kernel, spec, workgroup);
+  Value* row_stride = attention_combine::row_bytes(kernel, place, spec.head_dim_v);
+  Value* rows = attention::minimum(kernel, ir.CreateSub(workgroup.query_length, workgroup.first_row),
+                                   kernel.constant(spec.tile_queries));
+  return {
+      kernel, attention_combine::record_address(kernel, place, spec.head_dim_v, kernel.constant(0)),
+      span_of_heads(kernel, workgroup, ir.CreateMul(rows, row_stride), ir.CreateMul(place.rows_of_head, row_stride))};
+}
+
+Value* offset_in_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup& of_lane) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* row = ir.CreateMul(in_query_tile(kernel, spec, of_lane, of_lane.row), row_stride_of(kernel, spec, of_lane));
+  return ir.CreateSelect(of_lane.has_row, row, ir.getInt32(0x80000000));
 }
 
 // A lane holds blocks of four dims of its row, its own group's.
@@ -135,7 +155,7 @@ void PartRecords::store_output(std::size_t block, const language::Accumulator& o
     Value* four = ir.CreateShuffleVector(output.value, {r, r + 1, r + 2, r + 3});
     const int dim = (static_cast<int>(block) * layout.rows) + layout.row_of_register(r);
     records_.store(ir.CreateBitCast(four, kernel_.vector(kernel_.i32(), 4)),
-                   ir.CreateAdd(group, kernel_.constant(dim * 4)), kernel_.constant(0));
+                   ir.CreateAdd(group, kernel_.constant(dim * 4)), kernel_.constant(0), reach_);
   }
 }
 
@@ -149,7 +169,7 @@ void PartRecords::store_statistic(int dword, Value* value) const {
   if (share_.leads != nullptr) writes = ir.CreateAnd(writes, share_.leads);
   Value* offset =
       ir.CreateSelect(writes, ir.CreateAdd(row_, kernel_.constant((head_dim_ + dword) * 4)), ir.getInt32(0x80000000));
-  records_.store(ir.CreateBitCast(value, kernel_.i32()), offset, kernel_.constant(0));
+  records_.store(ir.CreateBitCast(value, kernel_.i32()), offset, kernel_.constant(0), reach_);
 }
 
 }  // namespace wavejit::attention_forward

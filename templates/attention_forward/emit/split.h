@@ -23,8 +23,11 @@ GridPlace place_of(language::Kernel& kernel, const ForwardKernel& spec, language
 struct KeyTiles {
   language::Value* first;
   language::Value* last;
+  language::Value* count;
 };
-KeyTiles tiles_of_run(language::Kernel& kernel, language::Value* split, language::Value* key_length, int chunk_keys);
+// `merged`: by the last workgroup to arrive, so that the first run of no keys is one, too.
+KeyTiles tiles_of_run(language::Kernel& kernel, language::Value* split, language::Value* key_length, int chunk_keys,
+                      bool merged);
 
 // Where the workgroup's rows leave the part of one chunk: O, m and l as they are, in f32 (combine/workspace.h). A row
 // that sees nothing of it leaves 0, −inf and 0.
@@ -44,8 +47,14 @@ class PartRecords {
   int head_dim_;
   LanePlace place_;
   WaveShare share_;
+  language::Reach reach_;
   language::Value* row_;  // per lane: byte offset of the row's record
   language::Buffer records_;
 };
+
+// Of who merges them: the parts of all chunks of the tile's rows, and where those of the lane's row begin. Nowhere,
+// where it has none.
+language::Buffer records_of_tile(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup);
+language::Value* offset_in_tile(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& of_lane);
 
 }  // namespace wavejit::attention_forward

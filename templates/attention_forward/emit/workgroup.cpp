@@ -236,9 +236,23 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
         ir.CreateUDiv(maximum(kernel, ir.CreateAdd(first_row, to_begin), constant(0)), constant(spec.tile_keys));
     first_tile = minimum(kernel, first_tile, last_tile);
   }
+  Value* first_counter = nullptr;
+  Value* other_runs = nullptr;
   if (spec.split_keys != 0) {
     Value* keys_to_split = spec.listed ? ir.CreateAdd(last_key, constant(1)) : key_length;
-    const KeyTiles run = tiles_of_run(kernel, place.split, keys_to_split, spec.keys_of_chunk());
+    const KeyTiles run = tiles_of_run(kernel, place.split, keys_to_split, spec.keys_of_chunk(), spec.merged);
+    if (spec.merged) {
+      // Those from the run of the first tile that some row sees to the run of the last.
+      const auto run_of = [&](Value* tile) { return ir.CreateUDiv(tile, run.count); };
+      other_runs = kernel.uniform(ir.CreateSub(run_of(last_tile), run_of(first_tile)));
+      Value* most_rows = ir.CreateMul(kernel.argument_i32(offsetof(Arguments, query_length)), place.group);
+      Value* tiles_of_head =
+          ir.CreateUDiv(ir.CreateAdd(most_rows, constant(spec.tile_queries - 1)), constant(spec.tile_queries));
+      Value* of_head =
+          ir.CreateAdd(ir.CreateMul(place.batch, kernel.argument_i32(offsetof(Arguments, kv_heads))), place.kv_head);
+      Value* of_tile = ir.CreateAdd(ir.CreateMul(of_head, tiles_of_head), query_tile);
+      first_counter = kernel.uniform(ir.CreateMul(of_tile, constant(spec.waves(rows_of_wave))));
+    }
     first_tile = maximum(kernel, first_tile, run.first);
     last_tile = minimum(kernel, last_tile, run.last);
     // No row sees a key of the run: nobody reads what would stand in its slots.
@@ -362,7 +376,9 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
           key_length,
           share_of_wave(kernel, spec),
           first,
-          place.rows};
+          place.rows,
+          first_counter,
+          other_runs};
 }
 
 RowOfTile row_of_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup, Value* row) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "templates/attention_forward/kernel/arrival_arguments.h"
 #include "templates/attention_forward/kernel/cache_arguments.h"
 #include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
@@ -207,6 +208,7 @@ std::size_t argument_bytes(const ForwardKernel& spec) {
   if (spec.listed) return sizeof(KeyListedArguments);
   if (spec.block_lists) return sizeof(ListedArguments);
   if (spec.shares_call()) return sizeof(LimitedArguments);
+  if (spec.merged) return sizeof(ArrivalArguments);
   return spec.paged ? sizeof(PagedArguments) : sizeof(Arguments);
 }
 

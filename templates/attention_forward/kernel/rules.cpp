@@ -276,6 +276,15 @@ constexpr SpecRule rules[] = {
            "chunk_waves= has no kernel for K and V in 8 bits, vectorised pages, lists, trans_ tensors and rows=many; "
            "accepted: a wave with rows of its own");
      }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return spec.merged && (spec.split_keys == 0 || !spec.packed_heads || !merges_in_one_launch(spec));
+     },
+     [](const Asked&) {
+       return std::string(
+           "merged is of the parts of packed heads in 16 bits, whose dims are cut into whole runs of 16; accepted: "
+           "split= heads=packed, no cache=, listed, trans_ tensors and rows=");
+     }},
     {[](const Asked& asked) { return asked.spec.packed_heads && overlaps(asked); },
      [](const Asked&) { return std::string("heads=packed is for few rows; accepted: pipeline=generic"); }},
     {[](const Asked& asked) { return asked.spec.single_keys && !asked.spec.paged; },

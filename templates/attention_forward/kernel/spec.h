@@ -121,6 +121,9 @@ struct ChosenWords {
   // 0, or keys_of_chunk(): a workgroup walks a run of the chunks and leaves a part of each in the workspace
   // (attention_combine merges them).
   int split_keys = 0;
+  // The last workgroup of a tile of rows to leave its parts merges them (emit/merge_if_last.h); else attention_combine
+  // does. With `split_keys` and `packed_heads` only.
+  bool merged = false;
   // The query heads of a kv head are rows of one tile, position by position: row r is head r mod group of position
   // r / group. K and V are then read once a kv head. The group is an argument. pipeline=generic only.
   bool packed_heads = false;
@@ -155,6 +158,13 @@ struct ForwardKernel : AskedWords, ChosenWords {
   constexpr int waves(int rows) const { return chunk_waves != 0 ? chunk_waves : tile_queries / rows; }
   bool operator==(const ForwardKernel&) const = default;
 };
+
+// Whether there is a kernel of such words that merges its parts: dims of a row are those of whole lanes.
+inline constexpr int merged_dims_of_lane = 16;
+constexpr bool merges_in_one_launch(const AskedWords& words) {
+  return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
+         !words.output_fp32 && !words.trans_any() && !words.listed && !words.block_lists && !words.shares_call();
+}
 
 // Canonical text: one line, words in a fixed order. parse_spec(to_text(spec)) == spec.
 std::string to_text(const ForwardKernel& spec);

@@ -108,6 +108,8 @@ inline constexpr auto word_table = std::tuple_cat(
                                           .text = word_kinds::split_text,
                                           .name_of = word_kinds::split_name,
                                           .take = word_kinds::take_split}},
+        chosen<&ChosenWords::merged>(
+            {.accepted = "merged", .name = "merged", .otherwise = "parts that another launch merges have no word"}),
         chosen<&ChosenWords::packed_heads>(
             {.accepted = "heads=packed", .name = "packed", .otherwise = "a head a workgroup has no word"}),
         asked<&AskedWords::paged>({.accepted = "paged", .name = "paged", .supported = "keys in pages (NHD, HND)"}),

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/emit/merge_if_last.h"
+
+#include <bit>
+
+#include "codegen/language/control.h"
+#include "codegen/language/convert.h"
+#include "codegen/language/lane_place.h"
+#include "codegen/language/synchronize.h"
+#include "templates/attention/emit/arrivals.h"
+#include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/parts_chain.h"
+#include "templates/attention_forward/emit/output.h"
+#include "templates/attention_forward/emit/split.h"
+#include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/arrival_arguments.h"
+#include "templates/attention_forward/kernel/combine/parameters.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using attention::PartsChain;
+using language::Buffer;
+using language::Element;
+using language::Kernel;
+using language::Likelihood;
+using language::Value;
+using language::Values;
+
+// Lanes that point here read 0 and store nothing.
+constexpr std::uint32_t outside = 0x80000000;
+
+// A wave merges rows side by side, as many as fit: a lane has dims of one of them, in pieces of 16 bytes that the
+// row's lanes have in turn, so that each load of a row is a run of memory.
+class MergeOfRows {
+ public:
+  MergeOfRows(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup, const language::Softmax& softmax)
+      : kernel_(kernel),
+        ir_(kernel.ir()),
+        spec_(spec),
+        workgroup_(workgroup),
+        softmax_(softmax),
+        records_(records_of_tile(kernel, spec, workgroup)),
+        o_(attention::slice_of(kernel, o_fields, workgroup.batch, workgroup.query_head, workgroup.query_start,
+                               workgroup.query_length, spec.head_dim_v * bytes_of(spec.dtype), workgroup.group)) {}
+
+  int rows_at_once() const { return kernel_.target().wave_size / lanes_of_row(); }
+
+  // `first`: of the tile, and so `end`, behind the last row that the wave may have. Uniform.
+  void merge_from(Value* first, Value* end) {
+    Value* lane = attention::lane_made_anew(kernel_);
+    Value* row_at_once = ir_.CreateUDiv(lane, kernel_.constant(lanes_of_row()));
+    Value* piece = ir_.CreateSub(lane, ir_.CreateMul(row_at_once, kernel_.constant(lanes_of_row())));
+    Value* row_in_tile = ir_.CreateAdd(first, row_at_once);
+    const RowOfTile own = row_of_tile(kernel_, spec_, workgroup_, row_in_tile);
+    Workgroup of_lane = workgroup_;
+    of_lane.row = own.position;
+    of_lane.lane_group = piece;
+    of_lane.lanes_made_anew = false;
+    of_lane.head_in_group = own.head;
+    of_lane.has_row = ir_.CreateAnd(ir_.CreateAnd(own.exists, ir_.CreateICmpULT(row_in_tile, end)),
+                                    ir_.CreateICmpULT(row_at_once, kernel_.constant(rows_at_once())));
+    of_lane.share = {};
+
+    const Chunks of_row = chunks_of(own.position, own.position);
+    Value* last_row = attention::minimum(kernel_, ir_.CreateAdd(first, kernel_.constant(rows_at_once() - 1)),
+                                         ir_.CreateSub(end, kernel_.constant(1)));
+    const auto position_of = [&](Value* row) {
+      return kernel_.uniform(row_of_tile(kernel_, spec_, workgroup_, row).position);
+    };
+    const Chunks of_rows = chunks_of(position_of(first), position_of(last_row));
+
+    Value* row_offset = offset_in_tile(kernel_, spec_, of_lane);
+    Value* lane_offset = ir_.CreateAdd(row_offset, ir_.CreateMul(piece, kernel_.constant(PartsChain::load_bytes)));
+    const auto sees = [&](Value* slot) {
+      Value* begun = ir_.CreateICmpSGE(slot, of_row.first);
+      return ir_.CreateAnd(begun, ir_.CreateICmpSLE(slot, of_row.last));
+    };
+    const PartsChain::Source source = {
+        .sees = sees, .load = [&](Value* slot) {
+          Value* reads = ir_.CreateAnd(of_lane.has_row, sees(slot));
+          const auto at = [&](Value* offset) { return ir_.CreateSelect(reads, offset, ir_.getInt32(outside)); };
+          // The uniform part stays inside.
+          Value* record = ir_.CreateMul(attention::minimum(kernel_, slot, of_rows.last),
+                                        kernel_.constant(attention_combine::record_bytes(spec_.head_dim_v)));
+          const auto load = [&](int bytes, Value* offset, int behind) {
+            return records_.load(bytes, at(offset), ir_.CreateAdd(record, kernel_.constant(behind)),
+                                 language::Reach::agent);
+          };
+          Values loaded = {
+              load(PartsChain::statistics_bytes, row_offset, spec_.head_dim_v * static_cast<int>(sizeof(float)))};
+          for (int each = 0; each < loads(); ++each)
+            loaded.push_back(load(PartsChain::load_bytes, lane_offset, each * run_bytes()));
+          return loaded;
+        }};
+    PartsChain chain(kernel_, softmax_, loads(), source);
+    store(of_lane, piece, chain.merged(of_rows.first, of_rows.last));
+  }
+
+ private:
+  struct Chunks {
+    Value* first;
+    Value* last;  // none where it is smaller
+  };
+
+  static constexpr int loads() { return merged_dims_of_lane / PartsChain::load_dims; }
+  int lanes_of_row() const { return spec_.head_dim_v / merged_dims_of_lane; }
+  // What the lanes of a row load of it at once.
+  int run_bytes() const { return lanes_of_row() * PartsChain::load_bytes; }
+
+  // Of the rows from one to another, which see ever later keys: as the walk is cut, and as attention_combine finds
+  // them.
+  Chunks chunks_of(Value* first_row, Value* last_row) {
+    Value* first_key = kernel_.constant(0);
+    if (workgroup_.begin_offset != nullptr)
+      first_key = attention::maximum(kernel_, ir_.CreateAdd(first_row, workgroup_.begin_offset), first_key);
+    Value* last_key = workgroup_.last_key;
+    if (workgroup_.limit_offset != nullptr)
+      last_key = attention::minimum(kernel_, ir_.CreateAdd(last_row, workgroup_.limit_offset), last_key);
+    const auto chunk_of = [&](Value* key) {
+      return ir_.CreateAShr(key, std::countr_zero(static_cast<unsigned>(attention::chunk_keys)));
+    };
+    // Keys that end before they begin may do so within a chunk.
+    Value* none = ir_.CreateICmpSGT(first_key, last_key);
+    return {.first = chunk_of(first_key), .last = ir_.CreateSelect(none, kernel_.constant(-1), chunk_of(last_key))};
+  }
+
+  // As attention_combine ends a row.
+  void store(const Workgroup& of_lane, Value* piece, const Values& merged) {
+    const RowEnd end = end_of_row(kernel_, of_lane, softmax_, {.maximum = merged[0], .sum = merged[1]}, true);
+    const int bytes = bytes_of(spec_.dtype);
+    Value* offset = attention::lane_row_offset(kernel_, of_lane, of_lane.row, o_.row_stride, o_.head_stride);
+    offset = ir_.CreateAdd(offset, ir_.CreateMul(piece, kernel_.constant(PartsChain::load_dims * bytes)));
+    llvm::Type* type = kernel_.vector(kernel_.f32(), PartsChain::load_dims);
+    for (int each = 0; each < loads(); ++each) {
+      Value* numbers = ir_.CreateIntrinsic(
+          llvm::Intrinsic::fma, {type},
+          {merged[static_cast<std::size_t>(2 + each)], ir_.CreateVectorSplat(PartsChain::load_dims, end.factor),
+           llvm::Constant::getNullValue(type)});
+      const std::vector<Value*> dwords = language::convert_packed(
+          kernel_, numbers, 0, PartsChain::load_dims, spec_.dtype == DataType::bf16 ? Element::bf16 : Element::fp16,
+          language::NanInput::kept);
+      const int run = lanes_of_row() * PartsChain::load_dims * bytes;
+      o_.buffer.store(language::gather_dwords(kernel_, dwords), ir_.CreateAdd(offset, kernel_.constant(each * run)),
+                      kernel_.constant(0));
+    }
+    Value* wanted = ir_.CreateIsNotNull(kernel_.argument_i64(offsetof(Arguments, lse)));
+    language::if_uniform(kernel_, wanted, Likelihood::even,
+                         [&] { store_log_sum_exp(kernel_, of_lane, end.log_sum_exp); });
+  }
+
+  Kernel& kernel_;
+  llvm::IRBuilder<>& ir_;
+  const ForwardKernel& spec_;
+  const Workgroup& workgroup_;
+  const language::Softmax& softmax_;
+  Buffer records_;
+  attention::Slice o_;
+};
+
+}  // namespace
+
+void merge_if_last(Kernel& kernel, const ForwardKernel& spec, const Workgroup& of_walk,
+                   const language::Softmax& softmax) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  kernel.read_arguments_anew();
+  Value* wave = kernel.wave();
+  Value* is_last = attention::arrives_last(kernel, kernel.argument_i64(arrival_counters_at),
+                                           ir.CreateAdd(kernel.uniform(of_walk.first_counter), wave),
+                                           kernel.uniform(of_walk.other_runs));
+  // Anew: nothing that follows from it lives through the walk.
+  Workgroup workgroup = of_walk;
+  workgroup.batch = language::opaque(kernel, of_walk.batch);
+  // Of the tile. Waves that share its rows merge some of them in turn, others have their own.
+  const int rows_of_wave = language::wave_shape(kernel).rows;
+  const bool shares = spec.chunk_waves != 0;
+  Value* of_tile = attention::minimum(kernel, ir.CreateSub(workgroup.rows, workgroup.first_of_tile),
+                                      kernel.constant(spec.tile_queries));
+  Value* own = ir.CreateMul(wave, kernel.constant(rows_of_wave));
+  Value* end = shares ? of_tile : attention::minimum(kernel, ir.CreateAdd(own, kernel.constant(rows_of_wave)), of_tile);
+  language::if_uniform(kernel, is_last, Likelihood::rarely, [&] {
+    MergeOfRows merge(kernel, spec, workgroup, softmax);
+    Value* step = kernel.constant(merge.rows_at_once() * (shares ? spec.chunk_waves : 1));
+    const Values first = {shares ? ir.CreateMul(wave, kernel.constant(merge.rows_at_once())) : own};
+    const auto exists = [&](const Values& at) { return ir.CreateICmpSLT(at[0], end); };
+    language::if_uniform(kernel, exists(first), Likelihood::even, [&] {
+      language::loop_in_phases(
+          kernel, 1, first,
+          [&](int, const Values& at) {
+            Value* row = kernel.uniform(at[0]);
+            merge.merge_from(row, end);
+            return Values{ir.CreateAdd(row, step)};
+          },
+          exists);
+    });
+  });
+}
+
+}  // namespace wavejit::attention_forward
