@@ -112,6 +112,12 @@ void DeviceCase::describe() {
   if (problem_.lse) call_.lse = described_lse(lse_);
   call_.scale = problem_.scale;
   if (problem_.scale == 0) call_.flags |= WAVEJIT_SCALE_IS_ZERO;
+  // What struct wavejit_problem has no field for stands in the canonical text.
+  const auto has_word = [&](std::string_view word) {
+    return (problem_.text + ' ').contains(fmt::format(" {} ", word));
+  };
+  if (has_word("launches=1")) call_.flags |= WAVEJIT_ONE_LAUNCH;
+  if (has_word("launches=2")) call_.flags |= WAVEJIT_TWO_LAUNCHES;
   call_.mask = problem_.mask;
   call_.window_left = problem_.window_left;
   call_.window_right = problem_.window_right;
