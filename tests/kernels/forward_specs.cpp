@@ -421,6 +421,27 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                 {.split_keys = split, .packed_heads = true, .tile_queries = tile, .target = std::string(target.id)}};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
+        // And split, with parts that the last workgroup to arrive merges.
+        for (const int tile : attention_forward::tile_queries(target, Pipeline::generic))
+          for (const bool paged : {false, true}) {
+            const bool modified = tile != 32;
+            Modifiers of_pages;
+            of_pages.add(Modifier::softcap);
+            const ForwardKernel spec{{.dtype = dtype,
+                                      .head_dim_qk = dims.qk,
+                                      .head_dim_v = dims.v,
+                                      .mask = modified ? Mask::window : Mask::causal,
+                                      .modifiers = !modified ? Modifiers{}
+                                                   : paged   ? of_pages
+                                                             : all_code_modifiers(),
+                                      .paged = paged},
+                                     {.split_keys = attention_forward::chunk_keys,
+                                      .merged = true,
+                                      .packed_heads = true,
+                                      .tile_queries = tile,
+                                      .target = std::string(target.id)}};
+            if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+          }
         // Lists of key blocks, in workgroups as small as blocks and as large as there are.
         for (const Pipeline pipeline : attention_forward::all_pipelines) {
           const ForwardKernel spec{{.dtype = dtype,

@@ -171,6 +171,9 @@ void merge_if_last(Kernel& kernel, const ForwardKernel& spec, const Workgroup& o
   // Anew: nothing that follows from it lives through the walk.
   Workgroup workgroup = of_walk;
   workgroup.batch = language::opaque(kernel, of_walk.batch);
+  workgroup.first_of_tile = kernel.uniform(of_walk.first_of_tile);
+  workgroup.rows = kernel.uniform(of_walk.rows);
+  workgroup.group = kernel.argument_i32(offsetof(Arguments, group));
   // Of the tile. Waves that share its rows merge some of them in turn, others have their own.
   const int rows_of_wave = language::wave_shape(kernel).rows;
   const bool shares = spec.chunk_waves != 0;

@@ -5,6 +5,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
+#include "codegen/language/synchronize.h"
 #include "templates/attention/emit/cache_scale.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/listed_keys.h"
@@ -244,14 +245,14 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
     if (spec.merged) {
       // Those from the run of the first tile that some row sees to the run of the last.
       const auto run_of = [&](Value* tile) { return ir.CreateUDiv(tile, run.count); };
-      other_runs = kernel.uniform(ir.CreateSub(run_of(last_tile), run_of(first_tile)));
+      other_runs = language::opaque_in_lanes(kernel, ir.CreateSub(run_of(last_tile), run_of(first_tile)));
       Value* most_rows = ir.CreateMul(kernel.argument_i32(offsetof(Arguments, query_length)), place.group);
       Value* tiles_of_head =
           ir.CreateUDiv(ir.CreateAdd(most_rows, constant(spec.tile_queries - 1)), constant(spec.tile_queries));
       Value* of_head =
           ir.CreateAdd(ir.CreateMul(place.batch, kernel.argument_i32(offsetof(Arguments, kv_heads))), place.kv_head);
       Value* of_tile = ir.CreateAdd(ir.CreateMul(of_head, tiles_of_head), query_tile);
-      first_counter = kernel.uniform(ir.CreateMul(of_tile, constant(spec.waves(rows_of_wave))));
+      first_counter = language::opaque_in_lanes(kernel, ir.CreateMul(of_tile, constant(spec.waves(rows_of_wave))));
     }
     first_tile = maximum(kernel, first_tile, run.first);
     last_tile = minimum(kernel, last_tile, run.last);
@@ -375,8 +376,8 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
           place.kv_head,
           key_length,
           share_of_wave(kernel, spec),
-          first,
-          place.rows,
+          spec.merged ? language::opaque_in_lanes(kernel, first) : first,
+          spec.merged ? language::opaque_in_lanes(kernel, place.rows) : place.rows,
           first_counter,
           other_runs};
 }

@@ -54,8 +54,9 @@ struct Workgroup : QueryTile {
   // Of the tile, and of all tiles together: packed heads count the rows of all heads.
   language::Value* first_of_tile = nullptr;
   language::Value* rows = nullptr;
-  // Of parts that are merged by the last to arrive (emit/merge_if_last.h), else null, uniform: the first of the tile's
-  // counters, one a wave, and how many runs beside this one leave parts of its rows.
+  // Of parts that are merged by the last to arrive (emit/merge_if_last.h), else null: the first of the tile's counters,
+  // one a wave, and how many runs beside this one leave parts of its rows. Scalar registers are short through a walk:
+  // both are held by lanes, and so are the two rows above then.
   language::Value* first_counter = nullptr;
   language::Value* other_runs = nullptr;
 

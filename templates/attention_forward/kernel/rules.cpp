@@ -283,7 +283,7 @@ constexpr SpecRule rules[] = {
      [](const Asked&) {
        return std::string(
            "merged is of the parts of packed heads in 16 bits, whose dims are cut into whole runs of 16; accepted: "
-           "split= heads=packed, no cache=, listed, trans_ tensors and rows=");
+           "split= heads=packed, no cache=, listed, trans_ tensors and rows=, and no bias and alibi beside pages");
      }},
     {[](const Asked& asked) { return asked.spec.packed_heads && overlaps(asked); },
      [](const Asked&) { return std::string("heads=packed is for few rows; accepted: pipeline=generic"); }},

@@ -94,7 +94,7 @@ struct AskedWords {
   // What comes out of products and modifiers are powers of two, not numbers that c still is to be multiplied with.
   bool scores_are_scaled() const { return modified() || integers; }
   constexpr bool trans_any() const { return trans_q || trans_k || trans_v || trans_o; }
-  bool has(Modifier modifier) const { return modifiers.has(modifier); }
+  constexpr bool has(Modifier modifier) const { return modifiers.has(modifier); }
   bool shares_call() const { return rows != QueriesOf::all; }
   constexpr KeyLayout key_layout() const {
     return {.paged = paged,
@@ -159,11 +159,14 @@ struct ForwardKernel : AskedWords, ChosenWords {
   bool operator==(const ForwardKernel&) const = default;
 };
 
-// Whether there is a kernel of such words that merges its parts: dims of a row are those of whole lanes.
+// Whether there is a kernel of such words that merges its parts: dims of a row are those of whole lanes. Pages beside a
+// bias or slopes take all scalar registers that there are.
 inline constexpr int merged_dims_of_lane = 16;
 constexpr bool merges_in_one_launch(const AskedWords& words) {
+  const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi));
   return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
-         !words.output_fp32 && !words.trans_any() && !words.listed && !words.block_lists && !words.shares_call();
+         !words.output_fp32 && !words.trans_any() && !words.listed && !words.block_lists && !words.shares_call() &&
+         !crowded;
 }
 
 // Canonical text: one line, words in a fixed order. parse_spec(to_text(spec)) == spec.
