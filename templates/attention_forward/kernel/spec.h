@@ -165,8 +165,8 @@ inline constexpr int merged_dims_of_lane = 16;
 constexpr bool merges_in_one_launch(const AskedWords& words) {
   const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi));
   return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
-         !words.output_fp32 && !words.trans_any() && !words.listed && !words.block_lists && !words.shares_call() &&
-         !crowded;
+         !words.integers && !words.output_fp32 && !words.trans_any() && !words.listed && !words.block_lists &&
+         !words.shares_call() && !crowded;
 }
 
 // Canonical text: one line, words in a fixed order. parse_spec(to_text(spec)) == spec.
