@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Faults put into what the last workgroup to arrive hangs on (templates/attention/emit/arrivals.h): each is reported,
-// or makes a result of latent attention another one. Whole calls, one after the other on an engine, whose counters
+// or makes a result another one. Whole calls, one after the other on an engine, whose counters
 // stay.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "called.h"
+#include "forward_problems.h"
 #include "latent_problems.h"
 #include "planted_faults.h"
 
@@ -32,10 +33,29 @@ constexpr std::uint32_t second_source = 0xff00;
 constexpr std::uint32_t source_of_move = 0x1ff;
 constexpr std::uint32_t past_caches = 1U << 15U;
 
-class ArrivalFaults : public ::testing::TestWithParam<const char*> {
+// A kernel that merges in the launch that leaves the parts. Of attention_forward, waves that share the rows of a tile:
+// each merges rows of which all have stored dims.
+struct Subject {
+  const char* target;
+  const char* family;
+  const char* pipeline = "auto";
+};
+
+void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.family << " on " << subject.target; }
+
+std::vector<CallProblem> problems_of(const Subject& subject) {
+  if (std::string_view(subject.family) == "attention_latent ") return latent_in_one_launch();
+  AttentionCase which = make_case(Storage::bf16, 2, 4, 2150, 8, 1, 64, true, 1);
+  which.splits = 3;
+  which.flags = WAVEJIT_ONE_LAUNCH;
+  return {forward(which), forward(which)};
+}
+
+class ArrivalFaults : public ::testing::TestWithParam<Subject> {
  protected:
   // NOLINTBEGIN(cppcoreguidelines-non-private-member-variables-in-classes)
-  CalledKernel kernel_{GetParam(), "auto", {"attention_latent ", " merged "}, latent_in_one_launch()};
+  CalledKernel kernel_{
+      GetParam().target, GetParam().pipeline, {GetParam().family, " merged "}, problems_of(GetParam())};
   std::optional<PlantedFaults> faults_;
   // NOLINTEND(cppcoreguidelines-non-private-member-variables-in-classes)
 
@@ -110,8 +130,15 @@ TEST_P(ArrivalFaults, PartsThatStayInADiesCachesAreSeen) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, ArrivalFaults, ::testing::Values("gfx942", "gfx950"),
-                         [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(Targets, ArrivalFaults,
+                         ::testing::Values(Subject{"gfx942", "attention_latent "},
+                                           Subject{"gfx950", "attention_latent "},
+                                           Subject{"gfx950", "attention_forward ", "generic chunk_waves=4"}),
+                         [](const auto& parameter) {
+                           const Subject& subject = parameter.param;
+                           const bool is_forward = std::string_view(subject.family) == "attention_forward ";
+                           return std::string(subject.target) + (is_forward ? "_forward" : "");
+                         });
 
 }  // namespace
 }  // namespace wavejit::tests
