@@ -14,9 +14,9 @@ using language::Values;
 
 namespace {
 
-// Records that are on their way together, and loads of them: those of two such groups take registers.
+// Records that are on their way together, and what a lane loads of them: two such groups take registers.
 constexpr int most_group = 4;
-constexpr int most_loads_of_group = 32;
+constexpr int most_group_bytes = 512;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ PartsChain::PartsChain(Kernel& kernel, const language::Softmax& softmax, int loa
       ir_(kernel.ir()),
       softmax_(softmax),
       loads_(loads),
-      group_(std::min(most_group, most_loads_of_group / loads)),
+      group_(std::min(most_group, most_group_bytes / (loads * load_bytes))),
       source_(source) {}
 
 Value* PartsChain::zero_dims() const { return llvm::Constant::getNullValue(kernel_.vector(kernel_.f32(), load_dims)); }
