@@ -19,8 +19,10 @@
 #include "templates/attention/emit/stream_lines.h"
 #include "templates/attention/emit/tile_walk.h"
 #include "templates/attention_forward/emit/chunk_exchange.h"
+#include "templates/attention_forward/emit/lines_to_fetch.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
+#include "templates/attention_forward/emit/tile_growths.h"
 #include "templates/attention_forward/emit/workgroup.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/words.h"
@@ -51,13 +53,15 @@ using language::Values;
 // So a row's numbers meet in the order in which a wave alone has them, and its bits are the same. Images of K and V
 // stand once in LDS, one each for a wave's tile. Three barriers a step:
 //
-//   first     every wave has V of its own tile in LDS. Everybody's reads of the last step's P and sums have returned
-//   second    everybody's reads of V and of the maxima have returned: the next V may come
-//   third     every wave has its P and sums in LDS
+//   first     every wave has left its tile's maxima. Everybody's reads of the last step's P and sums have returned
+//   second    every wave has its P and sums in LDS, and V of its own tile. Everybody's reads of maxima have returned
+//   third     everybody's reads of V have returned: the next V may come
 //
-// The next K comes as soon as its wave, which alone reads it, has read the last.
+// So all that is made of K is made while V is on its way. The next K comes as soon as its wave, which alone reads it,
+// has read the last.
 //
-// Of a wave's transfers the tile's K are older than its V, and those older than the next K.
+// Of a wave's transfers the tile's K are older than its V, and those older than the next K. The backend counts some
+// transfers as LDS reads: between reads, transfers and the use of what was read stands a wait.
 class SharedWalk {
  public:
   SharedWalk(Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan)
@@ -96,11 +100,8 @@ class SharedWalk {
       finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, end.softmax, end.merged, matrix_.element(),
                   end.outputs);
     };
-    if (has_dims() == nullptr || spec_.split_keys != 0) {
-      finish();
-    } else {
-      language::if_uniform(kernel_, has_dims(), Likelihood::even, finish);
-    }
+    if (has_dims() == nullptr || spec_.split_keys != 0) return finish();
+    language::if_uniform(kernel_, has_dims(), Likelihood::even, finish);
   }
 
  private:
@@ -168,8 +169,8 @@ class SharedWalk {
       entries = pages_->entries(own_tile(state.step));
       state.entries = {entries, pages_->entries(own_tile(next_step(state.step)))};
     }
-    fetch(keys_, own_tile(state.step), entries, 0, keys_.lines());
-    fetch(values_, own_tile(state.step), entries, 0, values_.lines() - last_value_lines);
+    lines_of(keys_, own_tile(state.step), entries, 0, keys_.lines()).fetch();
+    lines_of(values_, own_tile(state.step), entries, 0, first_value_lines()).fetch();
     language::loads_first(kernel_);
     take_query();
     const Values end = language::loop_in_phases(
@@ -187,17 +188,9 @@ class SharedWalk {
     }
     for (std::size_t line = 0; line < queries_.lines(); ++line)
       for (const LineStream::Transfer& transfer :
-           queries_.transfers_of_rows(kernel_.constant(0), line, [&](Value* row) { return begin_of_query_row(row); }))
+           queries_.transfers_of_rows(kernel_.constant(0), line,
+                                      [&](Value* row) { return begin_of_query_row(kernel_, spec_, workgroup_, row); }))
         transfer();
-  }
-  Value* begin_of_query_row(Value* row) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    constexpr std::uint32_t far_outside = 0xFFFFC000;
-    Value* of_tile = ir.CreateICmpULT(row, kernel_.constant(wave_.rows));
-    const RowOfTile place = row_of_tile(kernel_, spec_, workgroup_, row);
-    Value* offset = ir.CreateMul(place.position, workgroup_.q.row_stride);
-    if (place.head != nullptr) offset = ir.CreateAdd(offset, ir.CreateMul(place.head, workgroup_.q.head_stride));
-    return ir.CreateSelect(ir.CreateAnd(of_tile, place.exists), offset, ir.getInt32(far_outside));
   }
   // Behind the first tiles' transfers.
   void take_query() {
@@ -207,7 +200,7 @@ class SharedWalk {
     }
     constexpr int counter_bits = 6;
     constexpr int most = (1 << counter_bits) - 1;  // that a wait leaves
-    const int behind = keys_.transfers() + transfers_of(values_, values_.lines() - last_value_lines);
+    const int behind = keys_.transfers() + transfers_of(values_, first_value_lines());
     language::wait_for_lds_and_fills(kernel_, std::min(most, behind));
     language::barrier(kernel_);
     Values rows;
@@ -216,31 +209,33 @@ class SharedWalk {
     query_ = query_operands(kernel_, workgroup_, matrix_, rows);
   }
 
-  // Lines of a tile's image on their way. Of a tile that is not walked zeros arrive.
-  void fetch(LineStream& stream, Value* tile, Value* entries, std::size_t first_line, std::size_t lines) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* exists = ir.CreateAnd(walk_.exists(tile), ir.CreateICmpSGE(tile, workgroup_.first_tile));
-    Value* there = ir.CreateSelect(exists, tile, walk_.last());
-    // Opaque: the places of all lines would live in scalar registers throughout.
-    Value* image = language::opaque(kernel_, image_);
-    for (std::size_t line = first_line; line < first_line + lines; ++line)
-      for (const LineStream::Transfer& transfer : stream.transfers_of_line(image, there, {}, entries, line, exists))
-        transfer();
-  }
-  // Lines of the next step's tile, if there is one. Returns behind which the next are.
-  std::size_t fetch_next(LineStream& stream, const State& state, Value* step, std::size_t first_line,
-                         std::size_t lines) {
-    language::if_uniform(kernel_, walk_.exists(next_step(step)), Likelihood::even, [&] {
-      fetch(stream, own_tile(next_step(step)), pages_ ? state.entries[1] : nullptr, first_line, lines);
-    });
-    return first_line + lines;
+  // What is to come of a tile into an image of the wave's own.
+  LinesToFetch lines_of(LineStream& stream, Value* tile, Value* entries, std::size_t first_line, std::size_t lines) {
+    return {
+        {.kernel = &kernel_, .stream = &stream, .walk = &walk_, .first_tile = workgroup_.first_tile, .image = image_},
+        tile,
+        entries,
+        first_line,
+        lines};
   }
 
-  // Lines of an image that are fetched at a time. Memory is to have something to fetch at any time, and little waits in
-  // its queue: so what a step fetches is spread over all that it does. V's last lines come with the next step.
-  static constexpr std::size_t key_lines_behind_maxima = 2;
-  static constexpr std::size_t last_value_lines = 2;
-  std::size_t lines_under_scores() const { return keys_.lines() - key_lines_behind_maxima; }
+  // Memory is to have something to fetch at any time, and little waits in its queue, which would hold up the waves: so
+  // what a step fetches is spread over all that it does. V's last lines come with the next step.
+  static constexpr std::size_t last_value_lines = 3;
+  static constexpr std::size_t first_value_transfers = 2;  // before the first product
+  // How the next K is dealt out, by what goes before its parts.
+  static constexpr int keys_under_scores = 5;
+  static constexpr int keys_behind_maxima = 3;
+  static constexpr int keys_behind_growth = 2;
+  static constexpr int keys_behind_weights = 2;
+  static constexpr int keys_behind_exchange = 2;
+  static constexpr int keys_behind_values = 2;
+  static constexpr int key_parts = keys_under_scores + keys_behind_maxima + keys_behind_growth + keys_behind_weights +
+                                   keys_behind_exchange + keys_behind_values;
+  std::size_t transfers_of_keys(int parts) const {
+    return static_cast<std::size_t>(keys_.transfers() * parts / key_parts);
+  }
+  std::size_t first_value_lines() const { return values_.lines() - last_value_lines; }
   int transfers_of(const LineStream& stream, std::size_t lines) const {
     return static_cast<int>(lines) * stream.transfers() / static_cast<int>(stream.lines());
   }
@@ -249,56 +244,44 @@ class SharedWalk {
     // Opaque to what would carry byte offsets of tiles round the loop in vector registers.
     Value* step = kernel_.uniform(state.step);
     Value* tile = own_tile(step);
-    language::wait_for_lds_and_fills(kernel_, transfers_of(values_, values_.lines() - last_value_lines));
+    Value* next_tile = own_tile(next_step(step));
+    Value* next_entries = pages_ ? state.entries[1] : nullptr;
+    language::wait_for_lds_and_fills(kernel_, transfers_of(values_, first_value_lines()));
     merged_.end_chunk(step, state.softmax, state.outputs, state.merged);
     const std::vector<OperandA> keys = read_keys();
-    fetch(values_, tile, pages_ ? state.entries[0] : nullptr, values_.lines() - last_value_lines, last_value_lines);
     const Values fetched = modifiers_.fetch(tile);
     Value* entries = pages_ ? pages_->entries(own_tile(next_step(next_step(step)))) : nullptr;
+    lines_of(values_, tile, pages_ ? state.entries[0] : nullptr, first_value_lines(), last_value_lines).fetch();
     language::wait_for_lds(kernel_);
-    std::vector<Accumulator> scores = multiply_keys(keys, state, step);
+    LinesToFetch next_keys = lines_of(keys_, next_tile, next_entries, 0, keys_.lines());
+    std::vector<Accumulator> scores = multiply_keys(keys, next_keys);
     modifiers_.apply(tile, fetched, scores);
     exchange_.put_maximum(row_maximum(scores));
-    wait_for_values(step);
+    language::wait_for_lds(kernel_);
     language::barrier(kernel_);
 
     const Values maxima = exchange_.maxima();
+    next_keys.fetch(transfers_of_keys(keys_behind_maxima));
+    language::wait_for_lds(kernel_);
+    const TileGrowths growths = growths_of(kernel_, softmax_, state.softmax.maximum, maxima);
+    Value* grows = any_grows(kernel_, growths);
+    next_keys.fetch(transfers_of_keys(keys_behind_growth));
+    leave_weights(maximum_behind_own(kernel_, growths), scores, next_keys);
+    // The wave's V has arrived, which is older.
+    language::wait_for_lds_and_fills(kernel_, keys_.transfers() - static_cast<int>(next_keys.left()));
+    language::barrier(kernel_);
+
     const std::vector<OperandA> values = read_values();
-    fetch_next(keys_, state, step, lines_under_scores(), key_lines_behind_maxima);
-    const Growths growths = raise_maximum(state.softmax.maximum, maxima);
+    next_keys.fetch();
     language::wait_for_lds(kernel_);
     language::barrier(kernel_);
 
-    std::size_t line = fetch_next(values_, state, step, 0, 2);
-    leave_weights(own_maximum(growths), scores);
-    line = fetch_next(values_, state, step, line, 1);
-    language::wait_for_lds(kernel_);
-    language::barrier(kernel_);
-
-    const std::size_t values_of_tile = values.size() / static_cast<std::size_t>(waves());
-    TileParts parts = read_parts(0);
-    for (int each = 0; each < waves(); ++each) {
-      const auto tile_of_step = static_cast<std::size_t>(each);
-      const TileParts next = each + 1 < waves() ? read_parts(each + 1) : TileParts{};
-      accumulate(state, &values[tile_of_step * values_of_tile], growths[tile_of_step], parts);
-      const std::size_t left = values_.lines() - last_value_lines - line;
-      const auto after = static_cast<std::size_t>(waves() - 1 - each);
-      if (left > 0) line = fetch_next(values_, state, step, line, after == 0 ? left : (left + after) / (after + 1));
-      parts = next;
-    }
+    accumulate(state, values, growths, grows,
+               [&] { return lines_of(values_, next_tile, next_entries, 0, first_value_lines()); });
     state.softmax.maximum = growths.back().maximum;
     if (pages_) state.entries = {state.entries[1], entries};
     state.step = next_step(step);
     return state;
-  }
-
-  // The wave's V has arrived. The next step's K, where there is one, is younger.
-  void wait_for_values(Value* step) {
-    Value* follows = walk_.exists(next_step(step));
-    language::if_uniform(kernel_, follows, Likelihood::even,
-                         [&] { language::wait_for_lds_and_fills(kernel_, transfers_of(keys_, lines_under_scores())); });
-    language::if_uniform(kernel_, kernel_.ir().CreateNot(follows), Likelihood::rarely,
-                         [&] { language::wait_for_lds_fills(kernel_); });
   }
 
   // Of the wave's tile, both blocks of keys of the first dims, then of the next.
@@ -311,16 +294,15 @@ class SharedWalk {
   }
   int score_blocks() const { return spec_.tile_keys / wave_.rows; }
 
-  std::vector<Accumulator> multiply_keys(const std::vector<OperandA>& keys, const State& state, Value* step) {
-    constexpr std::size_t lines = 2;
-    const std::size_t times = lines_under_scores() / lines;
+  // The next K begins to come meanwhile.
+  std::vector<Accumulator> multiply_keys(const std::vector<OperandA>& keys, LinesToFetch& next) {
     const auto blocks = static_cast<std::size_t>(score_blocks());
+    const std::size_t transfers = transfers_of_keys(keys_under_scores);
     std::vector<Accumulator> scores(blocks, matrix_.zeros());
-    std::size_t line = 0;
     for (std::size_t at = 0; at < keys.size(); ++at) {
       Accumulator& sum = scores[at % blocks];
       sum = matrix_.mma(keys[at], query_[at / blocks], sum);
-      if ((at + 1) * times >= (line / lines + 1) * keys.size()) line = fetch_next(keys_, state, step, line, lines);
+      next.fetch((((at + 1) * transfers) / keys.size()) - ((at * transfers) / keys.size()));
     }
     return scores;
   }
@@ -330,39 +312,12 @@ class SharedWalk {
     return kernel_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, one, other);
   }
 
-  // What a tile does to m, per lane.
-  struct Growth {
-    Value* before;
-    Value* raised;
-    Value* grows;
-    Value* maximum;  // behind it
-  };
-  using Growths = std::vector<Growth>;
-  Growths raise_maximum(Value* maximum, const Values& maxima) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Growths growths;
-    for (Value* of_tile : maxima) {
-      Value* raised = ir.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, of_tile, maximum);
-      Value* grows = softmax_.grows(maximum, raised);
-      growths.push_back({maximum, raised, grows, ir.CreateSelect(grows, raised, maximum)});
-      maximum = growths.back().maximum;
-    }
-    return growths;
-  }
-  Value* own_maximum(const Growths& growths) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* own = growths.front().maximum;
-    for (std::size_t each = 1; each < growths.size(); ++each)
-      own = ir.CreateSelect(ir.CreateICmpEQ(kernel_.wave(), kernel_.constant(static_cast<int>(each))),
-                            growths[each].maximum, own);
-    return own;
-  }
-
   // P of the wave's tile and what it adds up to, for all.
-  void leave_weights(Value* maximum, std::vector<Accumulator>& scores) {
+  void leave_weights(Value* maximum, std::vector<Accumulator>& scores, LinesToFetch& next) {
     SoftmaxState own = softmax_.initial();
     own.maximum = maximum;
     own = softmax_.weigh(own, scores);
+    next.fetch(transfers_of_keys(keys_behind_weights));
     for (int operand = 0; operand < operands(); ++operand) {
       const Accumulator& part = scores[static_cast<std::size_t>(operand / 2)];
       const std::vector<Value*> dwords =
@@ -371,6 +326,7 @@ class SharedWalk {
       exchange_.put_weights(operand, language::gather_dwords(kernel_, dwords));
     }
     exchange_.put_sums(own.sums);
+    next.fetch(transfers_of_keys(keys_behind_exchange));
   }
   int operands() const { return spec_.tile_keys / wave_.fragment_k(); }
 
@@ -412,31 +368,54 @@ class SharedWalk {
     return parts;
   }
 
-  // l and O of the wave's dims with a tile: as in a wave alone, first onto the tile's maximum.
-  void accumulate(State& state, const OperandA* values, const Growth& growth, const TileParts& parts) {
-    Values all(state.softmax.sums.begin(), state.softmax.sums.end());
-    for (const Accumulator& output : state.outputs) all.push_back(output.value);
-    all = language::if_uniform(kernel_, language::any_lane(kernel_, growth.grows), Likelihood::rarely, all,
-                               [&](const Values& before) {
-                                 Value* factor = softmax_.rescale_factor(growth.before, growth.raised, growth.grows);
-                                 Values after;
-                                 for (Value* value : before) after.push_back(softmax_.rescaled(value, factor));
-                                 return after;
-                               });
-    for (std::size_t j = 0; j < state.softmax.sums.size(); ++j)
-      state.softmax.sums[j] = softmax_.accumulated(all[j], parts.sums[j]);
-    const Values outputs(all.begin() + static_cast<std::ptrdiff_t>(state.softmax.sums.size()), all.end());
-    const auto multiplied = [&](const Values& before) {
-      Values after = before;
-      for (const OperandB& weights : parts.weights)
-        for (std::size_t dims = 0; dims < after.size(); ++dims)
-          after[dims] = matrix_.mma(*values++, weights, {after[dims], state.outputs[dims].layout}).value;
-      return after;
-    };
-    const Values after = has_dims() == nullptr
-                             ? multiplied(outputs)
-                             : language::if_uniform(kernel_, has_dims(), Likelihood::even, outputs, multiplied);
-    for (std::size_t dims = 0; dims < after.size(); ++dims) state.outputs[dims].value = after[dims];
+  // l and O of the wave's dims with all tiles of the step: as in a wave alone, each time first onto the tile's maximum.
+  // Where no row's maximum grows, nothing stands between the products. The next V begins to come meanwhile.
+  void accumulate(State& state, const std::vector<OperandA>& values, const TileGrowths& growths, Value* any,
+                  const std::function<LinesToFetch()>& next) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Values before(state.softmax.sums.begin(), state.softmax.sums.end());
+    for (const Accumulator& output : state.outputs) before.push_back(output.value);
+    // Two conditions: of one with two ways the backend makes two, and ways through the code that were not there.
+    Values after = language::if_uniform(kernel_, ir.CreateNot(any), Likelihood::even, before, [&](const Values& from) {
+      return accumulated(from, state, values, nullptr, next());
+    });
+    after = language::if_uniform(kernel_, any, Likelihood::rarely, after, [&](const Values& from) {
+      return accumulated(from, state, values, &growths, next());
+    });
+    auto from = after.begin();
+    for (Value*& sum : state.softmax.sums) sum = *from++;
+    for (Accumulator& output : state.outputs) output.value = *from++;
+  }
+  Values accumulated(Values all, const State& state, const std::vector<OperandA>& values, const TileGrowths* growths,
+                     LinesToFetch next) {
+    const std::size_t sums = state.softmax.sums.size();
+    const std::size_t transfers = next.left();
+    const std::size_t operands_of_all = values.size() / state.outputs.size();
+    auto value = values.begin();
+    std::size_t done = 0;
+    next.fetch(first_value_transfers);
+    TileParts parts = read_parts(0);
+    for (int tile = 0; tile < waves(); ++tile) {
+      language::wait_for_lds(kernel_);
+      const TileParts behind = tile + 1 < waves() ? read_parts(tile + 1) : TileParts{};
+      if (growths != nullptr) {
+        const TileGrowth& growth = (*growths)[static_cast<std::size_t>(tile)];
+        Value* factor = softmax_.rescale_factor(growth.before, growth.raised, growth.grows);
+        for (Value*& each : all) each = softmax_.rescaled(each, factor);
+      }
+      for (std::size_t j = 0; j < sums; ++j) all[j] = softmax_.accumulated(all[j], parts.sums[j]);
+      for (const OperandB& weights : parts.weights) {
+        for (std::size_t dims = 0; dims < state.outputs.size(); ++dims) {
+          Value*& output = all[sums + dims];
+          output = matrix_.mma(*value++, weights, {output, state.outputs[dims].layout}).value;
+        }
+        ++done;
+        const std::size_t fetched = transfers - next.left();
+        next.fetch(std::max(done * transfers / operands_of_all, fetched) - fetched);
+      }
+      parts = behind;
+    }
+    return all;
   }
 
   Kernel& kernel_;

@@ -392,6 +392,16 @@ RowOfTile row_of_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup
           .exists = ir.CreateICmpULT(of_all, workgroup.rows)};
 }
 
+Value* begin_of_query_row(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup, Value* row) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  constexpr std::uint32_t far_outside = 0xFFFFC000;
+  Value* of_tile = ir.CreateICmpULT(row, kernel.constant(language::wave_shape(kernel).rows));
+  const RowOfTile place = row_of_tile(kernel, spec, workgroup, row);
+  Value* offset = ir.CreateMul(place.position, workgroup.q.row_stride);
+  if (place.head != nullptr) offset = ir.CreateAdd(offset, ir.CreateMul(place.head, workgroup.q.head_stride));
+  return ir.CreateSelect(ir.CreateAnd(of_tile, place.exists), offset, ir.getInt32(far_outside));
+}
+
 Workgroup begin_workgroup(Kernel& kernel, const ForwardKernel& spec) {
   const WorkgroupPlace place = find_place(kernel, spec);
   return begin_tile(kernel, spec, place, place.query_tile);

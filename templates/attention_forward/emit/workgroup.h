@@ -103,6 +103,10 @@ struct RowOfTile {
 };
 RowOfTile row_of_tile(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                       language::Value* row);
+// Per lane: bytes to where any row of the tile begins in Q, counted from the tile's first. Where there is no such row,
+// far outside.
+language::Value* begin_of_query_row(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
+                                    language::Value* row);
 // Both.
 Workgroup begin_workgroup(language::Kernel& kernel, const ForwardKernel& spec);
 

@@ -58,12 +58,12 @@ class SharedChunkFaults : public ::testing::TestWithParam<bool> {
     return pages.faults;
   }
 
-  // Of a step, which alone reads V: the barriers behind which a wave reads maxima, fetches the next V, and reads what
-  // all have left of P.
+  // Of a step, which alone reads V: the barriers behind which a wave reads maxima, reads V and what all have left of P,
+  // and fetches the next V.
   struct Barriers {
     const Instruction* maxima = nullptr;
-    const Instruction* images = nullptr;
     const Instruction* weights = nullptr;
+    const Instruction* images = nullptr;
   };
   Barriers barriers() const {
     Barriers found;
@@ -71,14 +71,12 @@ class SharedChunkFaults : public ::testing::TestWithParam<bool> {
     for (const Instruction& each : faults_.instructions()) {
       reads_values = reads_values || each.mnemonic == "ds_read_b64_tr_b16";
       if (each.mnemonic != "s_barrier") continue;
-      if (!reads_values) {
-        found.maxima = &each;
-      } else if (found.images == nullptr) {
+      if (reads_values) {
         found.images = &each;
-      } else {
-        found.weights = &each;
         return found;
       }
+      found.maxima = found.weights;
+      found.weights = &each;
     }
     throw std::runtime_error("no step of three barriers");
   }
@@ -130,10 +128,18 @@ TEST_P(SharedChunkFaults, AMaximumReadOneTileEarlyIsSeen) {
   EXPECT_TRUE(outcome.differs) << outcome.first;
 }
 
-TEST_P(SharedChunkFaults, WeightsReadBeforeTheirBarrierAreSeen) {
-  const Instruction& read = read_behind(barriers().weights);
-  const Outcome outcome = faults_.behind_the_next(*barriers().weights);
-  EXPECT_THAT(outcome.first, AllOf(HasSubstr("races: "), HasSubstr("ds_write_b128"), HasSubstr(faults_.text(read))));
+// Of both a barrier stands behind the one that V is read behind.
+TEST_P(SharedChunkFaults, WeightsReadBeforeTheirBarriersAreSeen) {
+  constexpr std::uint32_t nothing = 0xBF800000;  // s_nop 0
+  const Barriers all = barriers();
+  const Outcome outcome = faults_.with_words({all.weights, all.images}, [](std::uint32_t) { return nothing; });
+  EXPECT_THAT(outcome.first, HasSubstr("races: ")) << outcome.first;
+  EXPECT_TRUE(outcome.caught());
+}
+
+TEST_P(SharedChunkFaults, ValuesReadBeforeTheirBarrierAreSeen) {
+  const Outcome outcome = faults_.without(*barriers().weights, Change::barrier_removed);
+  EXPECT_THAT(outcome.first, AllOf(HasSubstr("races: "), HasSubstr("ds_read_b64_tr_b16"), HasSubstr("loads into")));
 }
 
 TEST_P(SharedChunkFaults, AnImageRefilledBeforeTheLastReadersBarrierIsSeen) {

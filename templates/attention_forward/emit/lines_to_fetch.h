@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lines of a tile that are to come into an image, for who asks for them a few transfers at a time, between other work.
+#pragma once
+
+#include <vector>
+
+#include "templates/attention/emit/stream_lines.h"
+#include "templates/attention/emit/tile_walk.h"
+
+namespace wavejit::attention_forward {
+
+class LinesToFetch {
+ public:
+  struct Place {
+    language::Kernel* kernel;
+    attention::LineStream* stream;
+    const attention::TileInterval* walk;
+    language::Value* first_tile;  // of the walk that has keys; uniform
+    language::Value* image;       // bytes behind the stream's buffer; uniform
+  };
+  // Of a tile that is not walked zeros arrive. `entries`: of keys that are looked up, else null.
+  LinesToFetch(const Place& place, language::Value* tile, language::Value* entries, std::size_t first_line,
+               std::size_t lines);
+
+  std::size_t left() const;  // transfers
+  // The next ones, as many as there are.
+  void fetch(std::size_t transfers);
+  void fetch() { fetch(left()); }
+
+ private:
+  void begin_line();
+
+  Place place_;
+  language::Value* tile_;
+  language::Value* entries_;
+  std::size_t line_;
+  std::size_t end_;
+  std::size_t transfers_of_line_;
+  language::Value* exists_ = nullptr;
+  std::vector<attention::LineStream::Transfer> of_line_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace wavejit::attention_forward
