@@ -54,8 +54,10 @@ def bill_of_materials() -> bytes:
         return file.read_bytes()
 
 
-def scripts(project: dict) -> str:
-    return "[console_scripts]\n" + "".join(f"{name} = {target}\n" for name, target in project["scripts"].items())
+def entry_points(project: dict) -> str:
+    """Console scripts, and what others' packages look for in ours."""
+    groups = {"console_scripts": project["scripts"], **project.get("entry-points", {})}
+    return "\n".join(f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in entries.items()) for group, entries in groups.items())
 
 
 def compressed(content: bytes, kept: pathlib.Path | None) -> bytes:
@@ -119,7 +121,7 @@ def main() -> int:
     folder = f"{stem}.dist-info"
     wheel.add(f"{folder}/METADATA", metadata(project).encode())
     wheel.add(f"{folder}/WHEEL", f"Wheel-Version: 1.0\nGenerator: wavejit {project['version']}\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
-    wheel.add(f"{folder}/entry_points.txt", scripts(project).encode())
+    wheel.add(f"{folder}/entry_points.txt", entry_points(project).encode())
     for name in ("LICENSE", "THIRD-PARTY.md"):
         wheel.add(f"{folder}/licenses/{name}", (SOURCE / name).read_bytes())
     # Where scanners look for it (PEP 770).

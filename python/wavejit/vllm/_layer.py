@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One layer's attention in vLLM: new keys into its cache, and all rows of a step over it in one call."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from vllm.v1.attention.backend import AttentionImpl, AttentionType
+
+from .._errors import Unsupported
+from . import _cache, _calls, _limits
+
+
+class WavejitAttention(AttentionImpl[Any]):
+    """Refuses, when it is made, what no kernel does: before weights are loaded."""
+
+    supports_quant_query_input = False
+
+    def __init__(self, num_heads: int, head_size: int, scale: float, num_kv_heads: int | None = None, alibi_slopes: list[float] | None = None,
+                 sliding_window: int | None = None, kv_cache_dtype: str = "auto", logits_soft_cap: float | None = None, attn_type: str = AttentionType.DECODER,
+                 kv_sharing_target_layer_name: str | None = None, sinks: torch.Tensor | None = None, head_size_v: int | None = None, **more: Any) -> None:
+        words = {"num_heads": num_heads, "head_size": head_size, "num_kv_heads": num_kv_heads or num_heads, "alibi_slopes": alibi_slopes,
+                 "sliding_window": sliding_window, "kv_cache_dtype": kv_cache_dtype, "logits_soft_cap": logits_soft_cap, "attn_type": getattr(attn_type, "value", attn_type),
+                 "sinks": sinks, "head_size_v": head_size_v, **more}
+        unknown = sorted(name for name, value in more.items() if name not in ("use_alibi_sqrt", "chunk_lookback") and value not in (None, False))
+        reasons = [f"{name}: not known to this version of wavejit; {_limits.others()} may have it" for name in unknown]
+        # While a model is made, its dtype is the default one.
+        reasons += _limits.reasons_of_layer(words, torch.get_default_dtype())
+        if reasons:
+            raise Unsupported(f"wavejit.vllm: {'; '.join(reasons)}")
+        self.kind = _limits.kind_of(words, torch.get_default_dtype())
+        self.num_heads, self.head_size, self.num_kv_heads = num_heads, head_size, words["num_kv_heads"]
+        self.scale = float(scale)
+        self.kv_cache_dtype = kv_cache_dtype
+        self.sliding_window, self.logits_soft_cap = sliding_window, logits_soft_cap
+        self.kv_sharing_target_layer_name = kv_sharing_target_layer_name
+        self.attn_type = attn_type
+        self.alibi_slopes = None if alibi_slopes is None else torch.tensor(alibi_slopes, dtype=torch.float32)
+        self.sinks = sinks
+        if sinks is not None and sinks.shape[0] != num_heads:
+            raise Unsupported(f"wavejit.vllm: sinks: shape {tuple(sinks.shape)}; accepted: [{num_heads}], one for each query head")
+        self._sinks: torch.Tensor | None = None
+        self.words = _calls.Words(self.kind, self.scale)
+
+    def process_weights_after_loading(self, act_dtype: torch.dtype) -> None:
+        """Sinks as kernels read them, into the same memory each time: captured steps have its address."""
+        if self.sinks is None:
+            return
+        if self._sinks is None or self._sinks.device != self.sinks.device:
+            self._sinks = self.sinks.detach().to(torch.float32, copy=True)
+        else:
+            self._sinks.copy_(self.sinks.detach())
+
+    def forward(self, layer: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, attn_metadata: Any, output: torch.Tensor,
+                output_scale: torch.Tensor | None = None, output_block_scale: torch.Tensor | None = None) -> torch.Tensor:
+        """query [rows, heads, dim] → output [rows, heads, value dim], which is written. Rows of no sequence are left as they are."""
+        if output_scale is not None or output_block_scale is not None:
+            raise Unsupported("wavejit.vllm: output_scale: outputs of 8 bits are not there; accepted: none (vLLM fuses it only where a backend says it can)")
+        if attn_metadata is None:  # vLLM looks how much memory a step takes
+            return output.fill_(0)
+        slopes = self.alibi_slopes
+        if slopes is not None and slopes.device != query.device:
+            slopes = self.alibi_slopes = slopes.to(query.device)
+        if self.sinks is not None and self._sinks is None:
+            self.process_weights_after_loading(query.dtype)
+        scales = (layer._k_scale, layer._v_scale) if self.kind.cache else None
+        _calls.attend(self.words, attn_metadata, query, kv_cache, output, slopes, self._sinks, scales)
+        return output
+
+    def do_kv_cache_update(self, layer: Any, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor) -> None:
+        """vLLM calls it before `forward`, and not for layers that read another layer's cache."""
+        scales = (layer._k_scale, layer._v_scale) if self.kind.cache else None
+        _cache.append(key, value, kv_cache, slot_mapping, self.kind.cache, scales)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the backend cannot do, asked before a model loads: on which target, of which layer, and what would do it.
+
+No list of head dims or formats stands here. A layer is a problem descriptor, and `wavejit.explain` says whether a kernel does it.
+"""
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+from typing import Any
+
+import torch
+from vllm.platforms import current_platform
+
+from .. import _device, _offline
+from .._errors import Error
+from ._lines import Kind, line
+
+# vLLM's names of a cache's type, as wavejit has them. Formats of 8 bits have another encoding on gfx942.
+DTYPES = {torch.float16: "fp16", torch.bfloat16: "bf16"}
+CACHES = {"auto": "", "float16": "fp16", "bfloat16": "bf16", "fp8": "e4m3", "fp8_e4m3": "e4m3", "fp8_e5m2": "e5m2"}
+FNUZ = ("gfx942",)
+
+
+@functools.cache
+def target() -> str | None:
+    """The GPU's architecture, without opening it: vLLM asks in processes that fork afterwards. None where nobody knows."""
+    if current_platform.is_cpu():
+        found = re.search("gfx[0-9a-f]+", _device.chosen(None))
+    else:
+        try:
+            found = re.search("gfx[0-9a-f]+", str(getattr(importlib.import_module("vllm.platforms.rocm"), "_GCN_ARCH", "")))
+        except ImportError:
+            found = None
+    return found[0] if found else None
+
+
+def others() -> str:
+    """Which backend has more."""
+    return "CPU_ATTN" if current_platform.is_cpu() else "TRITON_ATTN"
+
+
+def cache_format(kv_cache_dtype: str | None) -> str:
+    """Of a cache of 8 bits; "" where it has the queries' type. A name that is not in CACHES is none."""
+    name = CACHES[kv_cache_dtype or "auto"]
+    if name not in ("e4m3", "e5m2"):
+        return ""
+    return f"{name}_fnuz" if target() in FNUZ else name
+
+
+def without_a_kernel(kind: Kind, page: int = 16) -> str | None:
+    """None, or why no kernel does such a layer."""
+    known, here = _offline.targets(), target()
+    if here is not None and here not in known:
+        return f"{here}: wavejit has kernels for {', '.join(known)}; {others()} runs there"
+    asked = re.sub(r"(?<=\.\.)\d+", "64", line(kind, 2, 64, 64, page)).replace("1..64", "1", 1).replace("0..64", "64", 1)
+    refusals = []
+    for name in [here] if here is not None else known:
+        try:
+            _offline.explain(asked, name)
+        except Error as error:
+            refusals.append(error.detail)
+    if len(refusals) < (1 if here is not None else len(known)):
+        return None
+    return f"{refusals[0]} (asked: {asked}); {others()} may have it"
+
+
+def reasons_of_layer(words: dict[str, Any], dtype: torch.dtype) -> list[str]:
+    """Why a layer with these words of vLLM's is refused; empty if it is not."""
+    found = []
+    if words["attn_type"] != "decoder":
+        found.append(f"attention of type {words['attn_type']}: wavejit.vllm has decoders; {others()} has it")
+    if words.get("use_alibi_sqrt"):
+        found.append(f"use_alibi_sqrt: wavejit has slopes that are linear in the distance; {others()} has it")
+    if words.get("chunk_lookback", -1) > -1:
+        found.append("chunk_lookback: wavejit has none; TRITON_ATTN has it")
+    if dtype not in DTYPES:
+        return [*found, f"dtype {dtype}: accepted with wavejit are float16 and bfloat16 (--dtype bfloat16); {others()} has it"]
+    cache = words["kv_cache_dtype"]
+    if cache not in CACHES or CACHES[cache] in set(DTYPES.values()) - {DTYPES[dtype]}:
+        return [*found, f"kv_cache_dtype {cache}: accepted with wavejit are auto, fp8, fp8_e4m3, fp8_e5m2 (--kv-cache-dtype auto); {others()} may have it"]
+    refusal = None if found else without_a_kernel(kind_of(words, dtype))
+    return found if refusal is None else [*found, refusal]
+
+
+def kind_of(words: dict[str, Any], dtype: torch.dtype) -> Kind:
+    return Kind(DTYPES[dtype], words["num_heads"], words["num_kv_heads"], words["head_size"], words.get("head_size_v") or words["head_size"],
+                None if words["sliding_window"] is None else words["sliding_window"] - 1, float(words["logits_soft_cap"] or 0.0), words["sinks"] is not None,
+                words["alibi_slopes"] is not None, cache_format(words["kv_cache_dtype"]))

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A layer of a model as the problem descriptors of all calls that an engine may make of it (docs/problem-descriptors.md)."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """What layers have alike that go through the same kernels."""
+
+    dtype: str  # of queries and output
+    heads: int
+    kv_heads: int
+    head_dim: int
+    value_dim: int
+    window_left: int | None  # so many keys before a row's own are seen; None: all
+    softcap: float
+    sinks: bool
+    alibi: bool
+    cache: str  # the format of a cache of 8 bits; "": the queries' type
+
+
+def line(kind: Kind, sequences: int, rows: int, keys: int, page: int, causal: bool = True) -> str:
+    """One line stands for every mix of prompts, chunks and decode of so many sequences, rows of a sequence and keys."""
+    # Of two sequences and more, since only such a line stands for mixes.
+    words = ["attention_forward", kind.dtype, f"b{max(2, sequences)}", f"q1..{rows}", f"k0..{keys}", f"h{kind.heads}/{kind.kv_heads}"]
+    words.append(f"d{kind.head_dim}" if kind.head_dim == kind.value_dim else f"d{kind.head_dim}/{kind.value_dim}")
+    if causal:
+        words.append("causal")
+    if kind.window_left is not None:
+        words.append(f"window={kind.window_left},-1" if causal else f"window={kind.window_left},0")
+    # Pages that hold whole tiles have kernels of their own, and so have the others.
+    words.append(f"layout=paged:{64 if page % 64 == 0 else 1 if page == 1 else 16}")
+    if kind.cache:
+        words.append(f"cache={kind.cache} cache_scales=1")
+    if kind.alibi:
+        words.append("alibi=h")
+    if kind.sinks:
+        words.append("sink")
+    if kind.softcap:
+        words.append(f"softcap={kind.softcap:g}")
+    return " ".join(words)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What vLLM has a step's metadata made by. When it is made itself, a model's layers are known: their kernels are prepared then, and
+with the first step the engine is sealed."""
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from vllm.config import VllmConfig, get_layers_from_vllm_config
+from vllm.model_executor.layers.attention import Attention
+from vllm.v1.attention.backend import AttentionCGSupport, AttentionMetadataBuilder, CommonAttentionMetadata
+
+from ._layer import WavejitAttention
+from ._lines import line
+from ._serving import serving
+from ._step import WavejitMetadata
+
+
+class WavejitMetadataBuilder(AttentionMetadataBuilder[WavejitMetadata]):
+    # Grids follow from the host's maxima, which are those of the captured batch; all else is read on the device.
+    _cudagraph_support: ClassVar[AttentionCGSupport] = AttentionCGSupport.ALWAYS
+
+    def __init__(self, kv_cache_spec: Any, layer_names: list[str], vllm_config: VllmConfig, device: torch.device) -> None:
+        super().__init__(kv_cache_spec, layer_names, vllm_config, device)
+        layers = get_layers_from_vllm_config(vllm_config, Attention, layer_names)
+        self.kinds = {layer.impl.kind for layer in layers.values() if isinstance(layer.impl, WavejitAttention)}
+        self.page = kv_cache_spec.block_size
+        self.serving = serving(device)
+        self.keys = vllm_config.model_config.max_model_len
+        self.prepared_for: set[bool] = set()
+        non_causal = vllm_config.attention_config.use_non_causal or getattr(kv_cache_spec, "non_causal", False)
+        for causal in (True, False) if non_causal else (True,):
+            self._prepare(causal)
+
+    def _prepare(self, causal: bool) -> None:
+        """All that may come of these layers: a step has as many rows as the scheduler allows, a sequence as many keys as the model."""
+        scheduler = self.vllm_config.scheduler_config
+        sequences, rows = scheduler.max_num_seqs, max(scheduler.max_num_batched_tokens, scheduler.max_num_seqs)
+        self.serving.prepare([line(kind, sequences, rows, self.keys, self.page, causal) for kind in sorted(self.kinds, key=repr)])
+        self.prepared_for.add(causal)
+
+    def build(self, common_prefix_len: int, common_attn_metadata: CommonAttentionMetadata, fast_build: bool = False) -> WavejitMetadata:
+        common = common_attn_metadata
+        causal = common.causal
+        if causal is not True and False not in self.prepared_for:
+            self._prepare(False)
+        # By now every builder of the model has been made.
+        self.serving.seal()
+        return WavejitMetadata(common.num_actual_tokens, common.query_start_loc, common.seq_lens, common.block_table_tensor, common.max_query_len, common.max_seq_len,
+                               causal, self.serving)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""vLLM's scheduler, runner and caches over wavejit: every layer of every step against float64, and sequences alone, bit by bit.
+
+WAVEJIT_TEST_WHOLE=1: all models, caches of 8 bits, larger pages, more requests.
+"""
+import os
+import unittest
+
+from engines import MODELS, Witness, engine, generate, prompt, statistics
+
+WHOLE = os.environ.get("WAVEJIT_TEST_WHOLE") == "1"
+
+
+class Engine(unittest.TestCase):
+    def serve(self, kind, **options):
+        """Chunks, mixes, decode, a prefix that is there already; returns what was seen of it."""
+        with Witness().watching() as seen, engine(kind, **options) as made:
+            before = statistics()
+            prompts = [prompt(length, length) for length in (20, 5, 80)]
+            first = generate(made, prompts, 5)
+            again = generate(made, [prompts[2] + prompt(9, 1), prompts[2]], 3)
+            after = statistics()
+        self.assertEqual([len(each.outputs[0].token_ids) for each in first], [5, 5, 5])
+        self.assertGreaterEqual(again[0].num_cached_tokens, 32)  # the prefix was found
+        # The same prompt, once in chunks beside others and once behind its own prefix: the same first tokens.
+        self.assertEqual(again[1].outputs[0].token_ids, first[2].outputs[0].token_ids[:3])
+        for what in ("mixes", "chunks", "decodes", "alone"):
+            self.assertGreater(getattr(seen, what), 1, what)
+        # Sealed: what was prepared from the model's configuration was all that was needed.
+        self.assertEqual((after["compiled"], after["disk_hits"], after["refused_sealed"]), (before["compiled"], before["disk_hits"], 0))
+        self.assertGreaterEqual(after["calls"] - before["calls"], seen.calls)
+        return seen
+
+    def test_llama_in_chunks_mixes_and_behind_a_prefix(self):
+        seen = self.serve("llama")
+        self.assertEqual(len(seen.layers), 2)
+
+    def test_gpt_oss_has_sinks_and_a_window_in_every_second_layer(self):
+        seen = self.serve("gpt_oss")
+        self.assertEqual({(kind.sinks, kind.window_left) for _, kind in seen.layers}, {(True, 23), (True, None)})
+
+    def test_preempted_requests(self):
+        """Pages for two of three sequences: the third one's are taken from it, and its prompt is computed again."""
+        with Witness().watching() as seen, engine("llama", num_gpu_blocks_override=7, max_model_len=96, enable_prefix_caching=False) as made:
+            outputs = generate(made, [prompt(60, each) for each in range(3)], 8)
+        self.assertGreater(seen.preempted, 0)
+        self.assertEqual([len(each.outputs[0].token_ids) for each in outputs], [8, 8, 8])
+
+
+@unittest.skipUnless(WHOLE, "WAVEJIT_TEST_WHOLE=1 asks for all models")
+class Whole(Engine):
+    def test_every_model(self):
+        for kind in MODELS.keys() - {"odd"}:
+            with self.subTest(kind):
+                self.serve(kind)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""vLLM's real engine on CPU tensors over the simulated GPU, with tiny models of random weights, and a witness of each layer's call."""
+import contextlib
+import gc
+import pathlib
+import tempfile
+from unittest import mock
+
+import torch
+import transformers
+import vllm
+from exact import attention
+from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
+from vllm.v1.core.sched.scheduler import Scheduler
+
+import wavejit.vllm
+from wavejit.vllm import WavejitAttention, WavejitMetadata, _cache, _calls
+
+SIZES = {"hidden_size": 128, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
+         "vocab_size": 128, "max_position_embeddings": 512, "pad_token_id": 0}  # fmt: skip
+WINDOWS = {"sliding_window": 24, "layer_types": ["sliding_attention", "full_attention"]}
+MODELS = {
+    "llama": ("Llama", {}),
+    "qwen": ("Qwen3", {"head_dim": 128}),
+    "gemma": ("Gemma2", {**WINDOWS, "attn_logit_softcapping": 20.0, "query_pre_attn_scalar": 64}),
+    "gpt_oss": ("GptOss", {**WINDOWS, "num_local_experts": 4, "num_experts_per_tok": 2}),
+    "odd": ("Llama", {"head_dim": 36}),  # of no kernel
+    "bloom": ("Bloom", {"n_head": 4, "n_layer": 2, "hidden_size": 256}),
+}
+
+
+def prompt(length, seed):
+    return torch.randint(1, 127, (length,), generator=torch.Generator().manual_seed(seed)).tolist()
+
+
+def save(kind, folder):
+    """A model with attention that is far from uniform."""
+    name, words = MODELS[kind]
+    sizes = SIZES if name != "Bloom" else {"vocab_size": 128, "pad_token_id": 0}
+    configuration = getattr(transformers, f"{name}Config")(**{**sizes, **words})
+    torch.manual_seed(17)
+    model = getattr(transformers, f"{name}ForCausalLM")(configuration).to(torch.bfloat16)
+    for parameter in model.parameters():
+        parameter.data *= 3 if parameter.ndim > 1 else 1
+    for name, parameter in model.named_parameters():
+        if name.endswith("sinks"):
+            parameter.data.normal_(0, 1)
+    model.save_pretrained(folder)
+
+
+@contextlib.contextmanager
+def engine(kind, **options):
+    """An LLM of vLLM's in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        save(kind, pathlib.Path(folder))
+        words = {"dtype": "bfloat16", "enforce_eager": True, "max_model_len": 192, "block_size": 32, "num_gpu_blocks_override": 32, "kv_cache_memory_bytes": 8 << 20,
+                 "max_num_seqs": 4, "max_num_batched_tokens": 48, "skip_tokenizer_init": True, "enable_prefix_caching": True}  # fmt: skip
+        made = vllm.LLM(folder, **{**words, **options})
+        try:
+            yield made
+        finally:
+            del made
+            gc.collect()
+            cleanup_dist_env_and_memory()
+
+
+def generate(made, prompts, tokens):
+    sampling = vllm.SamplingParams(max_tokens=tokens, min_tokens=tokens, temperature=0, detokenize=False, ignore_eos=True)
+    return made.generate([{"prompt_token_ids": each} for each in prompts], sampling, use_tqdm=False)
+
+
+class Witness:
+    """Holds each call of a layer against float64, and some of its sequences against themselves alone."""
+
+    def __init__(self):
+        self.calls = self.mixes = self.chunks = self.decodes = self.alone = self.preempted = 0
+        self.worst = 0.0
+        self.layers = set()
+
+    @contextlib.contextmanager
+    def watching(self):
+        forward, preempt = WavejitAttention.forward, Scheduler._preempt_request
+
+        def watched(layer_of, layer, query, key, value, kv_cache, metadata, output, **more):
+            found = forward(layer_of, layer, query, key, value, kv_cache, metadata, output, **more)
+            if metadata is not None:
+                self.saw(layer_of, layer, query, kv_cache, metadata, output)
+            return found
+
+        def counted(scheduler, *given, **words):
+            self.preempted += 1
+            return preempt(scheduler, *given, **words)
+
+        with mock.patch.object(WavejitAttention, "forward", watched), mock.patch.object(Scheduler, "_preempt_request", counted):
+            yield self
+
+    def saw(self, layer_of, layer, query, kv_cache, metadata, output):
+        kind, rows = layer_of.kind, metadata.num_actual_tokens
+        k, v = _cache.pages(kv_cache, kind.head_dim, kind.cache)
+        scales = (layer._k_scale, layer._v_scale) if kind.cache else None
+        told = {} if scales is None else {"k_scale": float(scales[0]), "v_scale": float(scales[1])}
+        sinks = None if layer_of.sinks is None else layer_of.sinks.detach()
+        exact, size = attention(query[:rows], k, v, metadata.query_starts, metadata.key_lengths, metadata.block_table, scale=layer_of.scale, window_left=kind.window_left,
+                                softcap=kind.softcap, sinks=sinks, slopes=layer_of.alibi_slopes, causal=metadata.causal, **told)
+        # P is rounded to the type of V, and so is the output: each once.
+        error = float(((output[:rows].double() - exact).abs() / (size + 2.0**-20)).max())
+        self.worst = max(self.worst, error)
+        assert error < 2.0**-6, f"{layer.layer_name}: {error}"
+        self.layers.add((layer.layer_name, kind))
+        lengths = metadata.query_starts.diff()
+        self.calls += 1
+        self.mixes += bool((lengths == 1).any() and (lengths > 1).any())
+        self.chunks += bool(((lengths > 1) & (metadata.key_lengths > lengths)).any())
+        self.decodes += bool((lengths == 1).all())
+        if lengths.numel() > 1:
+            self.by_itself(layer_of, query, kv_cache, metadata, output, scales, self.calls % lengths.numel())
+
+    def by_itself(self, layer_of, query, kv_cache, metadata, output, scales, sequence):
+        """The same rows over the same cache in a call of their own, by a table that is as short as it may be."""
+        begin, end = metadata.query_starts[sequence : sequence + 2].tolist()
+        length = metadata.key_lengths[sequence : sequence + 1].clone()
+        columns = -(-int(length) // kv_cache.shape[2])
+        single = WavejitMetadata(end - begin, torch.tensor([0, end - begin], dtype=torch.int32), length, metadata.block_table[sequence : sequence + 1, :columns].clone(),
+                                           end - begin, int(length), metadata.causal, metadata.serving)
+        out = torch.full_like(output[begin:end], float("nan"))
+        _calls.attend(layer_of.words, single, query[begin:end].clone(), kv_cache, out, layer_of.alibi_slopes, layer_of._sinks, scales)
+        assert torch.equal(out.view(torch.int16), output[begin:end].view(torch.int16)), f"sequence {sequence} of {metadata.query_starts.tolist()} has other bits alone"
+        self.alone += 1
+
+
+def statistics():
+    return wavejit.vllm._serving.serving(torch.device("cpu")).engine.statistics()

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How vLLM finds the backend, and what it is told before a model loads."""
+import importlib.metadata
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+import torch
+from engines import engine
+from vllm.v1.attention.backends.registry import AttentionBackendEnum
+
+import wavejit
+import wavejit.vllm
+from wavejit.vllm import WavejitAttention, WavejitBackend, _calls, _limits, _lines, _plugin
+from wavejit.vllm._lines import Kind
+
+LLAMA = Kind("bf16", 32, 8, 128, 128, None, 0.0, False, False, "")
+
+
+def reasons(head_size=128, dtype=torch.bfloat16, kv_cache_dtype="auto", block_size=64, **words):
+    given = {"use_mla": False, "has_sink": False, "use_sparse": False, "use_mm_prefix": False, "use_per_head_quant_scales": False, "device_capability": None,
+             "attn_type": "decoder", **words}  # fmt: skip
+    return WavejitBackend.validate_configuration(head_size, dtype, kv_cache_dtype, block_size, **given)
+
+
+class Found(unittest.TestCase):
+    def test_by_its_entry_point_and_twice_does_no_harm(self):
+        (found,) = [each for each in importlib.metadata.entry_points(group="vllm.general_plugins") if each.name == "wavejit"]
+        register = found.load()
+        self.assertIs(register, wavejit.vllm.register)
+        register()
+        register()
+        # vLLM for CPUs has no choice of backends: CPU_ATTN's place is ours, since WAVEJIT_DEVICE names a simulated GPU.
+        for member in (AttentionBackendEnum.CUSTOM, AttentionBackendEnum.CPU_ATTN):
+            self.assertIs(member.get_class(), WavejitBackend)
+        self.assertIs(AttentionBackendEnum[WavejitBackend.get_name()], AttentionBackendEnum.CUSTOM)
+
+    def test_without_a_simulated_gpu_the_cpus_own_attention_stays(self):
+        self.addCleanup(wavejit.vllm.register)
+        AttentionBackendEnum.CPU_ATTN.clear_override()
+        with mock.patch.dict(os.environ):
+            del os.environ["WAVEJIT_DEVICE"]
+            wavejit.vllm.register()
+        self.assertFalse(AttentionBackendEnum.CPU_ATTN.is_overridden())
+
+    def test_another_plugins_backend_stays_with_a_warning(self):
+        self.addCleanup(wavejit.vllm.register)
+        self.addCleanup(AttentionBackendEnum.CUSTOM.clear_override)
+        from vllm.v1.attention.backends.registry import register_backend
+
+        register_backend(AttentionBackendEnum.CUSTOM, "others.Backend")
+        with self.assertLogs(_plugin.logger, "WARNING") as told:
+            wavejit.vllm.register()
+        self.assertRegex(told.output[0], "CUSTOM is others.Backend already, and stays it; to have wavejit, .* VLLM_PLUGINS=wavejit")
+        self.assertEqual(AttentionBackendEnum.CUSTOM.get_path(), "others.Backend")
+
+    def test_a_version_that_was_not_tried_is_a_warning_that_names_those_that_were(self):
+        with mock.patch.object(_plugin.vllm, "__version__", "0.99.1"), self.assertLogs(_plugin.logger, "WARNING") as told:
+            wavejit.vllm.register()
+        self.assertRegex(told.output[0], r"vLLM 0\.99\.1 has not been tried .*; tried: 0\.32\.x")
+        with self.assertNoLogs(_plugin.logger, "WARNING"):
+            wavejit.vllm.register()
+
+    def test_missing_packages_are_named_with_the_command(self):
+        for missing in ("torch", "vllm"):
+            program = f"import sys; sys.modules['{missing}'] = None\nimport wavejit.vllm\nprint(wavejit.vllm.TRIED)\nwavejit.vllm.WavejitBackend"
+            run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+            self.assertEqual(run.stdout.strip(), "('0.32',)")
+            self.assertRegex(run.stderr, f"ModuleNotFoundError: wavejit.vllm: the package {missing} is not installed; accepted: `python -m pip install vllm`")
+
+
+class Refused(unittest.TestCase):
+    def test_what_is_served(self):
+        for words in ({}, {"head_size": 64, "has_sink": True, "has_sliding_window": True}, {"kv_cache_dtype": "fp8"}, {"use_batch_invariant": True}, {"dtype": torch.float16}):
+            with self.subTest(words):
+                self.assertEqual(reasons(**words), [])
+
+    def test_by_name_and_with_what_would_do(self):
+        for words, told in (({"head_size": 72 + 3}, "head_size not supported.*CPU_ATTN may have it"),
+                            ({"dtype": torch.float32}, "dtype not supported.*accepted with wavejit: float16 and bfloat16"),
+                            ({"kv_cache_dtype": "int8_per_token_head"}, "kv_cache_dtype not supported.*auto, float16, bfloat16, fp8, fp8_e4m3, fp8_e5m2; CPU_ATTN may have it"),
+                            ({"use_mla": True}, "MLA not supported"), ({"block_size": 24}, "block_size not supported"), ({"use_mm_prefix": True}, "multimodal"),
+                            ({"attn_type": "encoder_only"}, "attention type encoder_only not supported")):  # fmt: skip
+            with self.subTest(words):
+                self.assertRegex("; ".join(reasons(**words)), told)
+
+    def test_a_gpu_without_kernels_is_named(self):
+        with mock.patch.object(_limits, "target", lambda: "gfx1100"):
+            self.assertRegex(_limits.without_a_kernel(LLAMA), "gfx1100: wavejit has kernels for .*gfx942.*; CPU_ATTN runs there")
+
+    def test_layers_when_they_are_made(self):
+        self.addCleanup(torch.set_default_dtype, torch.get_default_dtype())
+        torch.set_default_dtype(torch.bfloat16)
+        WavejitAttention(8, 128, 1.0, 2)
+        for words, told in (({"attn_type": "encoder_decoder"}, "attention of type encoder_decoder: wavejit.vllm has decoders; CPU_ATTN has it"),
+                            ({"use_alibi_sqrt": True}, "use_alibi_sqrt"), ({"chunk_lookback": 2}, "chunk_lookback"), ({"unheard_of": 3}, "unheard_of: not known"),
+                            ({"kv_cache_dtype": "nvfp4"}, "kv_cache_dtype nvfp4: accepted with wavejit are auto, fp8"),
+                            ({"kv_cache_dtype": "float16"}, "kv_cache_dtype float16"), ({"sinks": torch.zeros(7)}, r"sinks: shape \(7,\); accepted: \[8\]")):  # fmt: skip
+            with self.subTest(words), self.assertRaisesRegex(wavejit.Unsupported, told):
+                WavejitAttention(8, 128, 1.0, 2, **words)
+        torch.set_default_dtype(torch.float32)
+        with self.assertRaisesRegex(wavejit.Unsupported, r"dtype torch.float32: accepted with wavejit are float16 and bfloat16 \(--dtype bfloat16\); CPU_ATTN has it"):
+            WavejitAttention(8, 128, 1.0, 2)
+
+    def test_a_model_of_another_head_dim_is_refused_before_its_weights_are_read(self):
+        from vllm.model_executor.model_loader.default_loader import DefaultModelLoader
+
+        with mock.patch.object(DefaultModelLoader, "load_weights", side_effect=AssertionError("weights were read")):
+            with self.assertRaisesRegex(wavejit.Unsupported, "head.dim"), engine("odd"):
+                pass
+
+
+class Lines(unittest.TestCase):
+    def test_of_a_layer(self):
+        line = _lines.line(LLAMA, 256, 8192, 131072, 64)
+        self.assertEqual(line, "attention_forward bf16 b256 q1..8192 k0..131072 h32/8 d128 causal layout=paged:64")
+        oss = LLAMA._replace(head_dim=64, value_dim=64, window_left=127, sinks=True, cache="e4m3", softcap=30.0, alibi=True)
+        self.assertEqual(_lines.line(oss, 1, 512, 4096, 16),
+                         "attention_forward bf16 b2 q1..512 k0..4096 h32/8 d64 causal window=127,-1 layout=paged:16 cache=e4m3 cache_scales=1 alibi=h sink softcap=30")
+
+    def test_bounds_on_keys_stay_for_many_steps(self):
+        known = set()
+        for keys in range(1, 131073):
+            bound = _calls.rounded_up(keys, 131072)
+            self.assertLessEqual(keys, bound)
+            self.assertLessEqual(bound, keys + max(256, keys // 8))
+            known.add(bound)
+        self.assertLess(len(known), 80)
+        self.assertEqual(_calls.rounded_up(100, 128), 128)
+
+
+class Package(unittest.TestCase):
+    def test_importing_wavejit_loads_neither(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = "import sys, wavejit, wavejit.vllm; print(*(name for name in ('torch', 'vllm') if name in sys.modules))"
+            run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, cwd=folder)
+        self.assertEqual((run.returncode, run.stdout.strip(), run.stderr), (0, "", ""))
+
+    def test_no_file_of_it_names_another_target_than_where_formats_differ(self):
+        folder = pathlib.Path(wavejit.vllm.__file__).parent
+        named = [path.name for path in folder.glob("*.py") if "gfx942" in path.read_text()]
+        self.assertEqual(named, ["_limits.py"])
