@@ -78,7 +78,6 @@ LineRing::LineRing(language::Kernel& kernel, const WalkKernel& spec, const Workg
       between_products_(!pages_),
       images_(spec.listed ? 2 : plan_.buffers),
       found_tiles_(pages_ ? static_cast<std::size_t>(images_) : 2),
-      query_images_(rows_ > attention::tile_keys && spec.widens() ? rows_ / attention::tile_keys : 1),
       latent_(kernel, lds_, matrix, workgroup.k, latent_in(plan_, spec.widens()), spec.dims_v(), waves, pages_,
               tile_pages_),
       query_(kernel, lds_, matrix, workgroup.q, latent_in(plan_, false), spec.dims_v(), waves, no_pages_,
@@ -174,15 +173,10 @@ Value* LineRing::listed(Value* place, const TileWalk& walk) const {
 // Rows of a lane's own would be lines of their own for each 16 bytes that lanes fetch; a line of LDS is eight lanes to
 // a row.
 void LineRing::fetch_query() {
-  for (int part = 0; part < query_images_; ++part) fetch_query(part);
-}
-
-void LineRing::fetch_query(int part) {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* image = kernel_.constant(query_place(part));
+  Value* image = kernel_.constant(plan_.query_offset());
   const auto begins_in = [&](const attention::Slice& slice) {
-    return [this, &ir, &slice, part](Value* row) {
-      if (part != 0) row = ir.CreateAdd(row, kernel_.constant(part * attention::tile_keys));
+    return [this, &ir, &slice](Value* row) {
       Value* of_all = ir.CreateAdd(workgroup_.first_of_tile, row);
       attention::QueryTile lane = workgroup_;
       lane.row = attention::divided(kernel_, of_all, kernel_.argument_i32(offsetof(Arguments, head_multiplier)));
@@ -203,14 +197,8 @@ void LineRing::fetch_query(int part) {
 Values LineRing::read_query(int younger) {
   language::wait_for_lds_and_fills(kernel_, younger);
   language::barrier(kernel_);
-  Value* image = kernel_.constant(query_place(0));
+  Value* image = kernel_.constant(plan_.query_offset());
   Value* own_rows = kernel_.ir().CreateUDiv(kernel_.wave(), kernel_.constant(waves * wave_rows / rows_));
-  if (query_images_ > 1) {
-    constexpr int blocks = attention::tile_keys / wave_rows;
-    Value* part = kernel_.ir().CreateUDiv(own_rows, kernel_.constant(blocks));
-    image = kernel_.ir().CreateMul(part, kernel_.constant(query_place(1)));
-    own_rows = kernel_.ir().CreateAnd(own_rows, kernel_.constant(blocks - 1));
-  }
   Values query;
   const auto read = [&](LineStream& stream, int blocks) {
     stream.begin_rows(workgroup_.lane_group, own_rows);
@@ -228,9 +216,8 @@ Values LineRing::read_query(int younger) {
 // tile stands; of the one behind it the list's entries and what the block table has for them, still on its way; which
 // of the tile's own are named; and the list's entries of the tile behind those.
 Values LineRing::start(const TileWalk& walk, const TakeQuery& take) {
-  // On its way before the keys, which it would wait behind. More rows than an image has would have to come in turn; of
-  // bytes all images have room for them.
-  const bool in_image = rows_ <= query_images_ * attention::tile_keys;
+  // On its way before the keys, which it would wait behind. More rows than an image has would have to come in turn.
+  const bool in_image = rows_ <= attention::tile_keys;
   Values query;
   if (in_image) {
     fetch_query();
@@ -241,7 +228,6 @@ Values LineRing::start(const TileWalk& walk, const TakeQuery& take) {
       query.push_back(rope);
   }
   Value* first_image = kernel_.constant(0);
-  if (in_image && query_images_ > 1) query = read_query(0);
   if (!is_listed()) return start_along(walk, take, query);
   Value* second = walk.ahead(walk.first(), 1);
   Values looked_up;

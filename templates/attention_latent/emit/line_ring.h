@@ -56,14 +56,9 @@ class LineRing final : public KeyRing {
   static constexpr int entries_ahead = 4;
   static language::Values first_entries(language::Kernel& kernel, const Workgroup& workgroup,
                                         const std::optional<attention::KeyPages>& pages);
-  // The rows of the query pass through the last half of the images, or all of them, before a tile of keys comes there.
+  // The rows of the query pass through the last half of the images, before a tile of keys comes there.
   language::Values start_along(const attention::TileWalk& walk, const TakeQuery& take, language::Values query);
   void fetch_query();
-  void fetch_query(int part);
-  // Where so many of its rows as a tile has keys stand, bytes.
-  int query_place(int part) const {
-    return query_images_ == 1 ? plan_.query_offset() : part * plan_.latent_offset(plan_.buffers) / query_images_;
-  }
   language::Values read_query(int younger);
   language::Values look_up(language::Value* place, const attention::TileWalk& walk) const;
   // Of one of a wave's two lines of a tile.
@@ -102,12 +97,10 @@ class LineRing final : public KeyRing {
   std::optional<attention::KeyPages> pages_;  // before the streams, which ask for it
   std::optional<attention::TilePages> tile_pages_;
   language::Values first_entries_;
-  bool shares_rows_;         // with a neighbour, who multiplies the scores of the other half of a tile
-  bool between_products_;    // late transfers are begun
-  int images_;               // tiles that stand in LDS or are on their way there
-  std::size_t found_tiles_;  // of so many, from the last of them on, it is carried where they stand
-  int query_images_;         // through which the query comes, each of as many rows as a tile has keys
-  // Of the tile that is worked on.
+  bool shares_rows_;                  // with a neighbour, who multiplies the scores of the other half of a tile
+  bool between_products_;             // late transfers are begun
+  int images_;                        // tiles that stand in LDS or are on their way there
+  std::size_t found_tiles_;           // of so many, from the last of them on, it is carried where they stand
   language::Value* image_ = nullptr;  // where it stands: bytes behind the first tile of LDS, uniform
   language::Value* named_ = nullptr;
   Transfers late_;  // still to be begun, the last one first
