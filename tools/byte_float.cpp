@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/byte_float.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -24,6 +25,7 @@ constexpr ByteFormat format_of(ByteType type) {
     case ByteType::e4m3_fnuz:
       return {.fraction_bits = 3, .bias = 8, .fnuz = true, .finite = 0x7F};
     case ByteType::e5m2_fnuz:
+    case ByteType::i8:
       break;
   }
   return {.fraction_bits = 2, .bias = 16, .fnuz = true, .finite = 0x7F};
@@ -44,14 +46,17 @@ std::optional<ByteType> byte_type_of(std::int32_t dtype) {
       return ByteType::e4m3_fnuz;
     case WAVEJIT_E5M2_FNUZ:
       return ByteType::e5m2_fnuz;
+    case WAVEJIT_INT8:
+      return ByteType::i8;
     default:
       return std::nullopt;
   }
 }
 
-std::uint8_t nan_of(ByteType type) { return format_of(type).fnuz ? 0x80 : 0x7F; }
+std::uint8_t nan_of(ByteType type) { return type == ByteType::i8 || format_of(type).fnuz ? 0x80 : 0x7F; }
 
 float decode(ByteType type, std::uint8_t byte) {
+  if (type == ByteType::i8) return static_cast<float>(static_cast<std::int8_t>(byte));
   const ByteFormat format = format_of(type);
   const int magnitude = byte & (sign_bit - 1);
   const float sign = (byte & sign_bit) != 0 ? -1.0F : 1.0F;
@@ -69,6 +74,8 @@ float decode(ByteType type, std::uint8_t byte) {
 std::uint8_t encode(ByteType type, float value) {
   const ByteFormat format = format_of(type);
   if (std::isnan(value)) return nan_of(type);
+  if (type == ByteType::i8)
+    return static_cast<std::uint8_t>(static_cast<std::int8_t>(std::clamp(std::nearbyint(value), -128.0F, 127.0F)));
   const std::uint8_t sign = std::signbit(value) ? sign_bit : 0;
   if (std::isinf(value) && type == ByteType::e5m2) return sign | infinity_of_e5m2;
   const float magnitude = std::fabs(value);

@@ -301,7 +301,7 @@ struct wavejit_call_report {
 /* O = softmax(scale · Q·Kᵀ + mask) · V for every batch and head; LSE = ln Σ exp(scale · q·k + mask).
  *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], o [B, Sq, Hq, Dv]: one dtype, fp16 or bf16; `wavejit
  *   supported` lists the head dims. o may be fp32: what is rounded otherwise, not rounded. k and v may both be of one
- *   type of 8 bits, with strides that are multiples of 16: they are widened exactly (docs/low-precision.md)
+ *   type of 8 bits, int8 too, with strides that are multiples of 16: they are widened exactly (docs/low-precision.md)
  *   q and k may both be int8 beside v of fp16 or bf16, which then is o's type, too
  *   strides: where dims of a row do not stand side by side, as in [B, H, D, S], or rows begin at no multiple of 16
  *   bytes, any positive ones of which that of length or that of head dim is 1; `data` is then aligned to an element,
@@ -490,9 +490,9 @@ struct wavejit_attention_forward_arguments {
   int64_t second_top_k;
   int64_t second_indices_row_stride; /* as key_indices_row_stride */
 
-  /* Added after that: scales of a cache of 8 bits (k and v of WAVEJIT_E4M3 and its like; docs/low-precision.md): fp32
-   * in device memory, [B or 1, 1, Hkv or 1, 1], any strides. A key counts k_scale times, a value v_scale times what its
-   * bytes say. data null: 1. */
+  /* Added after that: scales of a cache of 8 bits (k and v of WAVEJIT_E4M3 or its like, WAVEJIT_INT8;
+   * docs/low-precision.md): fp32 in device memory, [B or 1, 1, Hkv or 1, 1], any strides. A key counts k_scale times, a
+   * value v_scale times what its bytes say. data null: 1. */
   struct wavejit_tensor k_scale;
   struct wavejit_tensor v_scale;
   /* Added after that: fp32 in device memory, of q.
@@ -687,11 +687,11 @@ struct wavejit_attention_latent_arguments {
   int64_t second_top_k;
   int64_t second_indices_row_stride;
 
-  /* Added after that: the scale of a cache of 8 bits (k, k_rope and second_k of WAVEJIT_E4M3 and its like beside q of
-   * 16 bits; docs/low-precision.md): fp32 in device memory, [B or 1, 1, 1, 1]. Keys and values are so many times what
-   * their bytes say. data null: 1. Rows with scales of their own, FlashMLA's, are k [.., 656] of WAVEJIT_E4M3 or its
-   * FNUZ form beside q of 576 in bf16 and o of 512: 512 of 8 bits, an fp32 for each 128 of them, 64 of the rope in
-   * bf16; second_k likewise. */
+  /* Added after that: the scale of a cache of 8 bits (k, k_rope and second_k of WAVEJIT_E4M3, WAVEJIT_INT8 and their
+   * like beside q of 16 bits; docs/low-precision.md): fp32 in device memory, [B or 1, 1, 1, 1]. Keys and values are so
+   * many times what their bytes say. data null: 1. Rows with scales of their own, FlashMLA's, are k [.., 656] of
+   * WAVEJIT_E4M3 or its FNUZ form beside q of 576 in bf16 and o of 512: 512 of 8 bits, an fp32 for each 128 of them, 64
+   * of the rope in bf16; second_k likewise. */
   struct wavejit_tensor k_scale;
 };
 

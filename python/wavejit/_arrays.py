@@ -328,8 +328,8 @@ def _host_elements(given: Any, field: str, dtype: DType | None, accepted: Sequen
             raise InvalidArgument(f"{field}: dtype {given.dtype} in foreign byte order; accepted: the machine's own")
         if dtype is not None and given.dtype in (numpy.uint16, numpy.int16) and dtype.bits == 16:
             return given.view(dtype.host), dtype
-        if dtype in _dtypes.EIGHT_BITS and given.dtype in (numpy.uint8, numpy.int8):
-            return given.view(numpy.uint8), dtype
+        if dtype is not None and dtype in _dtypes.CACHES and given.dtype in (numpy.uint8, numpy.int8):
+            return given.view(dtype.host), dtype
         if dtype is _dtypes.INT32 and given.dtype.kind in "iu":
             return _integers(given, field), dtype
         if given.dtype in (numpy.uint16, numpy.int16) and _dtypes.BF16 in accepted:

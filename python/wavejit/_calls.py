@@ -352,7 +352,7 @@ class AttentionForwardCall(SequencesCall):
             # Of O: q's, or of 16 bits beside queries of 8.
             alike = _dtypes.NARROW if in_bytes else (queries._dtype,)
             cache = _cache_type(k, queries._dtype if in_bytes else element, cache_dtype, queries._dtype)
-            keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (queries._dtype, *_dtypes.EIGHT_BITS))
+            keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (queries._dtype, *_dtypes.CACHES))
         element = None if in_bytes else element
         sizes = (*queries.shape[:3], value_dim)
         if out is None or isinstance(out, str):
@@ -585,8 +585,8 @@ class AttentionForwardCall(SequencesCall):
 def _cache_type(k: Any, element: DType | None, cache_dtype: Any, of_queries: DType) -> DType | None:
     """Of k and v: what the caller says, what k says of 8 bits, else q's."""
     if cache_dtype is not None:
-        return _dtypes.named(cache_dtype, "cache_dtype", (of_queries, *_dtypes.EIGHT_BITS))
-    return _dtypes.eight_bits(k) or element
+        return _dtypes.named(cache_dtype, "cache_dtype", (of_queries, *_dtypes.CACHES))
+    return _dtypes.of_cache(k) or element
 
 
 def _scale_array(engine: OpenedDevice, field: str, given: Any, stream: int) -> DeviceArray:

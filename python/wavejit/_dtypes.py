@@ -27,14 +27,15 @@ FP16 = DType("fp16", 1, 2, 16, "float16", ("float16", "half"))
 BF16 = DType("bf16", 2, 4, 16, "uint16", ("bfloat16",))
 FP32 = DType("fp32", 3, 2, 32, "float32", ("float32", "float"))
 INT32 = DType("int32", 0, 0, 32, "int32")
-# Elements of caches of 8 bits. The same byte is another number in another of them: nothing takes one for the other.
+# Elements of 8 bits. The same byte is another number in another of them: nothing takes one for the other.
 E4M3 = DType("e4m3", 4, 10, 8, "uint8", ("float8_e4m3fn",))
 E5M2 = DType("e5m2", 5, 12, 8, "uint8", ("float8_e5m2",))
 E4M3_FNUZ = DType("e4m3_fnuz", 6, 11, 8, "uint8", ("float8_e4m3fnuz",))
 E5M2_FNUZ = DType("e5m2_fnuz", 7, 13, 8, "uint8", ("float8_e5m2fnuz",))
 EIGHT_BITS = (E4M3, E5M2, E4M3_FNUZ, E5M2_FNUZ)
-# Of q and k, beside v of 16 bits.
+# Of q and k, beside v of 16 bits, or of k and v.
 INT8 = DType("int8", 8, 0, 8, "int8")
+CACHES = (*EIGHT_BITS, INT8)  # of k and v beside wider queries
 ALL = (FP16, BF16, FP32, INT32, *EIGHT_BITS, INT8)
 ELEMENTS = (FP16, BF16, FP32)
 NARROW = (FP16, BF16)  # of q, k and v
@@ -68,6 +69,8 @@ def widened(bits: Any, dtype: DType) -> Any:
     """Elements of 8 bits in fp32, exactly: numpy's uint8 → float32."""
     import numpy
 
+    if dtype is INT8:
+        return bits.view(numpy.int8).astype(numpy.float32)
     mantissa_bits = 3 if dtype in (E4M3, E4M3_FNUZ) else 2
     bytes_ = numpy.arange(256)
     mantissa, exponent = bytes_ & ((1 << mantissa_bits) - 1), (bytes_ & 0x7F) >> mantissa_bits
@@ -88,6 +91,12 @@ def eight_bits(given: Any) -> DType | None:
     """The type of 8 bits that an array says it has, numpy's with ml_dtypes, torch's, a DeviceArray's; None: another type, or none."""
     found = _told(given)
     return found if found in EIGHT_BITS else None
+
+
+def of_cache(given: Any) -> DType | None:
+    """The same of k and v, whose integers are elements, too."""
+    found = _told(given)
+    return found if found in CACHES else None
 
 
 def is_integer(given: Any) -> bool:

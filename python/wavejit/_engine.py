@@ -249,7 +249,7 @@ class Engine:
         before this returns.
 
         q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], out [B, Sq, Hq, Dv]
-            fp16 or bf16, all alike; k and v may be e4m3 or e5m2 on gfx950, e4m3_fnuz or e5m2_fnuz on gfx942. Hq is a multiple of Hkv. Another order of dimensions is a view (`permute`).
+            fp16 or bf16, all alike; k and v may be e4m3 or e5m2 on gfx950, e4m3_fnuz or e5m2_fnuz on gfx942, int8 on both. Hq is a multiple of Hkv. Another order of dimensions is a view (`permute`).
             On gfx950 q, k and v may all be e4m3; then out is bf16, or "fp16". q and k may be int8 beside v in fp16 or bf16, which then is
             the type of out and bias.
             out may be fp32, "fp32" for a new one: each element as it is before rounding.
@@ -389,7 +389,7 @@ class Engine:
             fp16 or bf16, all alike; (D, Dv) is (576, 512), (512, 512) or (320, 256), H from 1 to 128.
         q_rope [B, Sq, H, 64], k_rope [B, Sk, 1, 64]
             The columns behind V's, of queries or keys that have them apart.
-            k (and k_rope) may be e4m3 or e5m2 on gfx950, e4m3_fnuz or e5m2_fnuz on gfx942.
+            k (and k_rope) may be e4m3 or e5m2 on gfx950, e4m3_fnuz or e5m2_fnuz on gfx942, int8 on both.
         cache_dtype
             "e4m3": 8-bit integers of k are the bits of e4m3; and so on.
         k_scale

@@ -55,7 +55,7 @@ class AttentionLatentCall(AttentionForwardCall):
         alike = (queries._dtype,)
         cache = _cache_type(k, element, cache_dtype, queries._dtype)
         keys = self._tensor("k", k, cache, shape="[batch, length, 1, columns], in pages [pages, page size, 1, columns]", dimensions=(4,),
-                            accepted=(*alike, *_dtypes.EIGHT_BITS))
+                            accepted=(*alike, *_dtypes.CACHES))
         for field, given, of_field, accepted in (("q_rope", q_rope, element, alike), ("k_rope", k_rope, cache, (keys._dtype,))):
             if given is not None:
                 self._tensor(field, given, of_field, shape=BSHD, dimensions=(4,), accepted=accepted)

@@ -66,7 +66,7 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
     if is_fp8_kvcache and k_cache.shape[-1] not in (q.shape[-1], head_dim_v, SCALED_ROW_BYTES):
         raise Unsupported(f"is_fp8_kvcache with rows of {k_cache.shape[-1]} bytes; accepted: {SCALED_ROW_BYTES} bytes, with scales and a rope in bf16, or {q.shape[-1]} "
                           "columns of 8 bits, with k_scale=")
-    if is_fp8_kvcache and _dtypes.eight_bits(k_cache) is None and words.get("cache_dtype") is None:
+    if is_fp8_kvcache and _dtypes.of_cache(k_cache) is None and words.get("cache_dtype") is None:
         raise InvalidArgument("is_fp8_kvcache: k_cache says no type of 8 bits; accepted: cache_dtype= beside it, \"e4m3\" or its like")
     if softmax_scale is None:
         raise InvalidArgument("softmax_scale = None; accepted: the model's, such as 192 ** -0.5: the width of q does not say it")

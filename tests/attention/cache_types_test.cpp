@@ -15,23 +15,25 @@
 namespace wavejit::tests {
 namespace {
 
-// The two formats that a target reads.
+// What a target reads: two formats of its own, and integers.
 std::vector<wavejit_dtype> formats_of(const std::string& target) {
-  if (target == "gfx942") return {WAVEJIT_E4M3_FNUZ, WAVEJIT_E5M2_FNUZ};
-  return {WAVEJIT_E4M3, WAVEJIT_E5M2};
+  if (target == "gfx942") return {WAVEJIT_E4M3_FNUZ, WAVEJIT_INT8, WAVEJIT_E5M2_FNUZ};
+  return {WAVEJIT_E4M3, WAVEJIT_INT8, WAVEJIT_E5M2};
 }
 
 enum class Scales : std::uint8_t { none, tensor, heads, batches_and_heads };
 
-// Powers of two: what is multiplied with them is a value of bf16 and, of these cases, of fp16.
+// Powers of two: what is multiplied with them is a value of bf16 and, of these cases, of fp16. Integers reach as far as
+// numbers do.
 StoredBytes bytes_of(const AttentionCase& which, wavejit_dtype type, Scales scales) {
   StoredBytes bytes{.type = type};
   if (scales == Scales::none) return bytes;
   bytes.batches = scales == Scales::batches_and_heads ? which.inputs.batch : 1;
   bytes.heads = scales == Scales::tensor ? 1 : which.inputs.kv_heads;
+  const float step = type == WAVEJIT_INT8 ? 1.0F / 32 : 1.0F;
   for (int i = 0; i < bytes.batches * bytes.heads; ++i) {
-    bytes.k_scale.push_back(std::exp2(static_cast<float>(i % 3) - 1));
-    bytes.v_scale.push_back(std::exp2(1 - static_cast<float>(i % 4)));
+    bytes.k_scale.push_back(step * std::exp2(static_cast<float>(i % 3) - 1));
+    bytes.v_scale.push_back(step * std::exp2(1 - static_cast<float>(i % 4)));
   }
   return bytes;
 }
@@ -124,6 +126,9 @@ TEST_P(CacheTypes, AnyScalesMatchFloat64) {
     StoredBytes bytes = bytes_of(which, type, Scales::batches_and_heads);
     bytes.k_scale = {0.8125F, 1.375F, 0.6875F, 1.125F};
     bytes.v_scale = {37.5F, 0.0078125F, 1.0F, 0.9375F};
+    if (type == WAVEJIT_INT8)
+      for (std::vector<float>* scales : {&bytes.k_scale, &bytes.v_scale})
+        for (float& scale : *scales) scale /= 32;
     which = stored_in_bytes(which, bytes);
     pipelines_.check(which);
     add_sink(which, 1.0);
@@ -223,6 +228,31 @@ TEST_P(CacheTypes, ListsOfKeyBlocks) {
   which.list_form.noise = true;
   which.inputs.lists = random_lists(64, 64, 2, 4, 150, 700, 0.3, 0.4, 62);
   check(stored_in_bytes(which, bytes_of(which, formats_.front(), Scales::heads)));
+}
+
+TEST_P(CacheTypes, Integers) {
+  AttentionCase which = make(Storage::fp16, 2, 3, 1100, 8, 2, 128, true, 63);
+  which.inputs.key_lengths = {1100, 300};
+  which.own_workspace = true;
+  add_sink(which, 0.5);
+  which = stored_in_bytes(which, bytes_of(which, WAVEJIT_INT8, Scales::batches_and_heads));
+  const AttentionOutput wide = in_wide_types(which);
+  expect_equal(run_checked(which), wide);
+  for (const int size : {1, 16, 64}) {
+    which.pages = Pages{.size = size, .heads_first = size == 16, .in_turn = size == 64};
+    expect_equal(run_checked(which), wide);
+  }
+  which.pages.reset();
+  which.first_keys = {3, 77};
+  expect_equal(run_checked(which), wide);
+  for (const auto& [dim, dim_v] : {std::pair{64, 64}, {192, 128}, {256, 256}}) {
+    if (dim == 256 && GetParam() == "gfx942") continue;
+    which = make(Storage::bf16, 1, 300, 330, 2, 1, dim, true, 64, dim_v);
+    check(stored_in_bytes(which, bytes_of(which, WAVEJIT_INT8, Scales::heads)));
+  }
+  which = make(Storage::bf16, 1, 150, 700, 4, 2, 64, true, 65);
+  which.inputs.lists = random_lists(64, 64, 1, 4, 150, 700, 0.3, 0.4, 62);
+  check(stored_in_bytes(which, bytes_of(which, WAVEJIT_INT8, Scales::heads)));
 }
 
 // Each byte is what its format says, and NaN and infinities stay what they are: one key with one value of each.

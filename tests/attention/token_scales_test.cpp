@@ -19,10 +19,11 @@ enum class Numbers : std::uint8_t { powers_of_two, any };
 
 class TokenScales : public ::testing::TestWithParam<std::string> {
  protected:
-  // NaN where no key is.
-  AttentionCase stored(AttentionCase which, Numbers numbers) const {
+  // NaN where no key is. Integers reach as far as numbers do.
+  AttentionCase stored(AttentionCase which, Numbers numbers, bool integers = false) const {
     const AttentionInputs& in = which.inputs;
-    StoredBytes bytes{.type = GetParam() == "gfx942" ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3};
+    StoredBytes bytes{.type = integers ? WAVEJIT_INT8 : GetParam() == "gfx942" ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3};
+    const float step = integers ? 1.0F / 32 : 1.0F;
     bytes.tokens = true;
     const std::size_t rows = std::size_t(in.key_batches()) * in.key_rows();
     bytes.k_scale.assign(rows * in.kv_heads, std::numeric_limits<float>::quiet_NaN());
@@ -32,10 +33,10 @@ class TokenScales : public ::testing::TestWithParam<std::string> {
         for (int h = 0; h < in.kv_heads; ++h) {
           const int number = (5 * j) + (3 * h) + b;
           const std::size_t at = (std::size_t(in.first_key(b) + j) * in.kv_heads) + h;
-          bytes.k_scale[at] = numbers == Numbers::any ? 0.5F + (0.0625F * static_cast<float>(number % 16))
-                                                      : std::exp2(static_cast<float>(number % 3) - 1);
-          bytes.v_scale[at] = numbers == Numbers::any ? 1.5F - (0.0625F * static_cast<float>(number % 15))
-                                                      : std::exp2(1 - static_cast<float>(number % 4));
+          bytes.k_scale[at] = step * (numbers == Numbers::any ? 0.5F + (0.0625F * static_cast<float>(number % 16))
+                                                              : std::exp2(static_cast<float>(number % 3) - 1));
+          bytes.v_scale[at] = step * (numbers == Numbers::any ? 1.5F - (0.0625F * static_cast<float>(number % 15))
+                                                              : std::exp2(1 - static_cast<float>(number % 4)));
         }
     return stored_in_bytes(std::move(which), std::move(bytes));
   }
@@ -71,10 +72,10 @@ TEST_P(TokenScales, PowersOfTwoHaveTheBitsOfWideKeys) {
   for (const int rows : {1, 5, 70, 300}) {
     SCOPED_TRACE(rows);
     AttentionCase which = make_case(Storage::bf16, 2, rows, 331, 8, 2, 128, rows != 1, 7);
-    expect_bits_of_wide_keys(stored(which, Numbers::powers_of_two));
+    expect_bits_of_wide_keys(stored(which, Numbers::powers_of_two, rows == 5));
     which.inputs.key_lengths = {331, 77};
     which.pages = Pages{.size = rows == 5 ? 1 : 16, .heads_first = rows == 70, .in_turn = rows == 1, .list = rows == 5};
-    expect_bits_of_wide_keys(stored(which, Numbers::powers_of_two));
+    expect_bits_of_wide_keys(stored(which, Numbers::powers_of_two, rows == 70));
   }
 }
 
@@ -105,6 +106,7 @@ TEST_P(TokenScales, HowACallIsMadeShowsInNoBit) {
 TEST_P(TokenScales, AnyNumbersMatchFloat64) {
   AttentionCase which = make_case(Storage::bf16, 2, 40, 200, 4, 2, 128, true, 11);
   expect_exact(stored(which, Numbers::any));
+  expect_exact(stored(which, Numbers::any, true));
   add_alibi(which, 1);
   which.inputs.scale = -0.2;
   which.output_fp32 = true;

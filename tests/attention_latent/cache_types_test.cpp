@@ -18,10 +18,10 @@ using ::testing::Not;
 
 class LatentCaches : public ::testing::TestWithParam<const char*> {
  protected:
-  // The two formats that the target reads.
+  // What the target reads.
   std::vector<std::string> formats() const {
-    if (std::string(GetParam()) == "gfx942") return {"e4m3_fnuz", "e5m2_fnuz"};
-    return {"e4m3", "e5m2"};
+    if (std::string(GetParam()) == "gfx942") return {"e4m3_fnuz", "e5m2_fnuz", "i8"};
+    return {"e4m3", "e5m2", "i8"};
   }
   LatentOutput run(const LatentArrays& arrays, const ChangeLatentCall& change = {}) {
     LatentOutput output = run_latent(engine_.get(), arrays, change);

@@ -163,7 +163,7 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
       spec.dims = latent::Dims::d576;
       for (const auto& [cache, cache_name] : attention::cache_types) {
         spec.cache = cache;
-        const bool fewer = cache == attention::CacheType::e5m2 || cache == attention::CacheType::e5m2_fnuz;
+        const bool fewer = cache != attention::CacheType::e4m3 && cache != attention::CacheType::e4m3_fnuz;
         for (const auto& [rows, rows_name] : latent::rows_names) {
           if (fewer && rows != latent::Rows::r32) continue;
           spec.rows = rows;

@@ -251,9 +251,8 @@ void add_kernels_of_key_lists(std::vector<families::KernelSpec>& specs, const ta
 static void add_cached_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target,
                                attention_forward::CacheType cache) {
   const auto add = [&](const attention_forward::HeadDims& dims, Pipeline pipeline, int rows, ForwardKernel spec) {
-    spec.dtype = cache == attention_forward::CacheType::e4m3 || cache == attention_forward::CacheType::e4m3_fnuz
-                     ? DataType::bf16
-                     : DataType::fp16;
+    const bool fewer = cache == attention_forward::CacheType::e5m2 || cache == attention_forward::CacheType::e5m2_fnuz;
+    spec.dtype = fewer ? DataType::fp16 : DataType::bf16;
     spec.cache = cache;
     spec.head_dim_qk = dims.qk;
     spec.head_dim_v = dims.v;
@@ -474,7 +473,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
   }
   for (const targets::Target& target : targets::all_targets()) {
     for (const auto& [cache, name] : attention_forward::cache_types)
-      if (attention_forward::encoding_of(attention_forward::type_in(cache, DataType::bf16)) == target.fp8)
+      if (attention_forward::reads(target, attention_forward::type_in(cache, DataType::bf16)))
         add_cached_kernels(specs, target, cache);
     add_byte_query_kernels(specs, target);
     // Scales are the same whatever the format.

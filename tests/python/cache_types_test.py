@@ -101,6 +101,40 @@ class Formats(Case):
         self.assertFalse(numpy.array_equal(call.run().numpy(), second))  # scales too
 
 
+class Integers(Case):
+    random = numpy.random.default_rng(8)
+
+    def drawn(self, rows, keys):
+        q = self.random.standard_normal((2, rows, 4, 64)).astype(numpy.float16)
+        return q, *(self.random.integers(-128, 128, (2, keys, 2, 64), numpy.int8) for _ in range(2))
+
+    def test_every_way_in_has_the_bits_of_the_widened_cache(self):
+        for engine in (ENGINE, OTHER):
+            q, k, v = self.drawn(5, 45)
+            words = {"causal": True, "lse": True, "scale": 0.001}
+            out, lse = engine.attention_forward(q, k.astype(numpy.float16), v.astype(numpy.float16), **words)
+            of_engine = [engine.array(each, "int8") for each in (k, v)]
+            for way, cache, more in (
+                ("numpy's", (k, v), {}),
+                ("named", (k, v.view(numpy.uint8)), {"cache_dtype": "int8"}),
+                ("arrays", of_engine, {"k_scale": 1.0}),
+                ("DLPack", [Tensor(each, 0) for each in of_engine], {}),
+            ):
+                with self.subTest(way=way):
+                    found, found_lse = engine.attention_forward(q, *cache, **words, **more)
+                    self.assertTrue(numpy.array_equal(found.numpy().view(numpy.uint16), out.numpy().view(numpy.uint16)))
+                    self.assertTrue(numpy.array_equal(found_lse.numpy().view(numpy.uint32), lse.numpy().view(numpy.uint32)))
+            self.assertIn(" cache=i8 cache_scales=h", engine.attention_forward_call(q, *of_engine, v_scale=[0.5, 0.25]).describe())
+
+    def test_scales_of_tokens(self):
+        q, k, v = self.drawn(7, 40)
+        ks, vs = (self.random.uniform(0.3, 1.8, (2, 40, 2)).astype(numpy.float32) / 64 for _ in range(2))
+        out = ENGINE.attention_forward(q, k, v, k_scale=ks, v_scale=vs, causal=True).numpy()
+        for b in range(2):
+            keys, values = (each[b].astype(float) * scale[b][:, :, None] for each, scale in ((k, ks), (v, vs)))
+            self.close(out[b], reference.attention(wide(q[b]), keys, values, causal=True)[0])
+
+
 class Scales(Case):
     def test_of_a_tensor_of_heads_and_of_sequences(self):
         q, k, v = draw(3, 7, 4, 64), bytes_of("e4m3", 3, 40, 2, 64), bytes_of("e4m3", 3, 40, 2, 64)
@@ -318,13 +352,13 @@ class Refused(Case):
         bad, unsupported = wavejit.InvalidArgument, wavejit.Unsupported
         on_device, other = ENGINE.array(k, "e4m3"), ENGINE.array(k, "e5m2")
         for kind, pattern, engine, given, words in (
-            (unsupported, r"k\.dtype = 6 \(e4m3_fnuz\).* cache=e4m3_fnuz: gfx950 .*accepted: e4m3, e5m2", ENGINE, (q, k, k), {"cache_dtype": "e4m3_fnuz"}),
-            (unsupported, r"k\.dtype = 4 \(e4m3\).* gfx942 .*accepted: e4m3_fnuz, e5m2_fnuz", OTHER, (q, k, k), {"cache_dtype": "e4m3"}),
+            (unsupported, r"k\.dtype = 6 \(e4m3_fnuz\).* cache=e4m3_fnuz: gfx950 .*accepted: e4m3, e5m2, i8", ENGINE, (q, k, k), {"cache_dtype": "e4m3_fnuz"}),
+            (unsupported, r"k\.dtype = 4 \(e4m3\).* gfx942 .*accepted: e4m3_fnuz, e5m2_fnuz, i8", OTHER, (q, k, k), {"cache_dtype": "e4m3"}),
             (bad, "v: dtype e5m2; accepted: e4m3$", ENGINE, (q, on_device, other), {}),
             (bad, "k: dtype e4m3; accepted: e5m2$", ENGINE, (q, on_device, on_device), {"cache_dtype": "e5m2"}),
-            (bad, "k: dtype uint8; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz$", ENGINE, (q, k, k), {}),
+            (bad, "k: dtype uint8; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, int8$", ENGINE, (q, k, k), {}),
             (bad, "k: dtype float8_e4m3; accepted", ENGINE, (q, Tensor(on_device, 8), on_device), {}),
-            (bad, "cache_dtype: dtype fp8; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz$", ENGINE, (q, k, k), {"cache_dtype": "fp8"}),
+            (bad, "cache_dtype: dtype fp8; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, int8$", ENGINE, (q, k, k), {"cache_dtype": "fp8"}),
             (bad, "q: dtype e5m2; accepted: fp16, bf16, e4m3, int8$", ENGINE, (ENGINE.array(bytes_of("e5m2", 1, 3, 4, 64), "e5m2"), k, k), {}),
             (bad, "k_scale.* scales are of caches of 8 bits", ENGINE, (q, draw(1, 40, 2, 64), draw(1, 40, 2, 64)), {"k_scale": 0.5}),
             (bad, "k_scale: dtype float64; accepted: fp32", ENGINE, (q, on_device, on_device), {"k_scale": numpy.ones(2)}),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Floats of 8 bits by their definitions (OCP 8-bit Floating Point Specification, revision 1.0; the FNUZ forms of
-// CDNA3's ISA document), sharing nothing with the simulated GPU or the kernels.
+// Elements of 8 bits by their definitions (OCP 8-bit Floating Point Specification, revision 1.0; the FNUZ forms of
+// CDNA3's ISA document; signed integers), sharing nothing with the simulated GPU or the kernels.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -18,12 +19,13 @@ struct ByteFormat {
   int mantissa_bits;
   int bias;
   bool fnuz;
-  std::uint8_t nan;
+  std::uint8_t nan;  // of integers, which have none, −128
 };
-inline constexpr std::array<ByteFormat, 4> byte_formats = {{{WAVEJIT_E4M3, "e4m3", 3, 7, false, 0x7F},
+inline constexpr std::array<ByteFormat, 5> byte_formats = {{{WAVEJIT_E4M3, "e4m3", 3, 7, false, 0x7F},
                                                             {WAVEJIT_E5M2, "e5m2", 2, 15, false, 0x7F},
                                                             {WAVEJIT_E4M3_FNUZ, "e4m3_fnuz", 3, 8, true, 0x80},
-                                                            {WAVEJIT_E5M2_FNUZ, "e5m2_fnuz", 2, 16, true, 0x80}}};
+                                                            {WAVEJIT_E5M2_FNUZ, "e5m2_fnuz", 2, 16, true, 0x80},
+                                                            {WAVEJIT_INT8, "i8", 0, 0, false, 0x80}}};
 inline const ByteFormat& byte_format(wavejit_dtype dtype) {
   for (const ByteFormat& format : byte_formats)
     if (format.dtype == dtype) return format;
@@ -31,6 +33,7 @@ inline const ByteFormat& byte_format(wavejit_dtype dtype) {
 }
 
 inline float value_of_byte(const ByteFormat& format, std::uint8_t byte) {
+  if (format.dtype == WAVEJIT_INT8) return static_cast<float>(byte < 0x80 ? byte : byte - 0x100);
   const int mantissa_steps = 1 << format.mantissa_bits;
   const int mantissa = byte % mantissa_steps;
   const int exponent = byte % 0x80 / mantissa_steps;
@@ -53,6 +56,10 @@ inline float value_of_byte(const ByteFormat& format, std::uint8_t byte) {
 // and an infinity one where there is one.
 inline std::uint8_t nearest_byte(const ByteFormat& format, float value) {
   if (std::isnan(value)) return format.nan;
+  if (format.dtype == WAVEJIT_INT8) {
+    const float nearest = std::min(std::max(std::nearbyint(value), -128.0F), 127.0F);
+    return static_cast<std::uint8_t>(static_cast<int>(nearest) & 0xFF);
+  }
   constexpr std::uint8_t infinity = 0x7C;  // of e5m2
   if (std::isinf(value) && std::isinf(value_of_byte(format, infinity))) return std::signbit(value) ? 0xFC : infinity;
   // Positive bytes ascend with their values: a search for the first that is not below.

@@ -12,7 +12,7 @@ FLASH = wavejit.torch
 
 
 def narrow(tensor, dtype=torch.float8_e4m3fn):
-    return tensor.to(dtype)
+    return (tensor * 4).round().to(dtype) if dtype is torch.int8 else tensor.to(dtype)
 
 
 class EightBits(Case):
@@ -22,7 +22,7 @@ class EightBits(Case):
     def test_dense_caches_of_both_targets(self):
         earlier = FLASH.engine("cpu")
         self.addCleanup(FLASH.use, earlier)
-        for target, dtypes in (("sim:gfx950", (torch.float8_e4m3fn, torch.float8_e5m2)), ("sim:gfx942", (torch.float8_e4m3fnuz, torch.float8_e5m2fnuz))):
+        for target, dtypes in (("sim:gfx950", (torch.float8_e4m3fn, torch.float8_e5m2, torch.int8)), ("sim:gfx942", (torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.int8))):
             FLASH.use(target)
             for dtype in dtypes:
                 with self.subTest(target=target, dtype=dtype):
@@ -49,6 +49,8 @@ class EightBits(Case):
         self.same(call(cache, k_descale=scale.expand(2, 2), v_descale=scale.expand(2, 2)), call(cache.half() * 0.25))
         heads = torch.tensor([0.5, 2.0])
         self.same(call(cache, k_descale=heads, v_descale=heads), call(cache.half() * heads.half()[:, None]))
+        integers = narrow(draw(5, 2, 16, 2, 64), torch.int8)
+        self.same(call(integers, k_descale=heads, v_descale=heads), call(integers.half() * heads.half()[:, None]))
         rows = draw(2, 3, 4, 64)
         k, v = narrow(draw(2, 48, 2, 64)), narrow(draw(2, 48, 2, 64))
         words = {"cache_seqlens": torch.tensor([40, 48]), "cache_leftpad": torch.tensor([6, 0]), "causal": True}

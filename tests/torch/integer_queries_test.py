@@ -58,7 +58,7 @@ class Integers(Case):
         (q, _), (k, _), v = quantized(draw(1, 3, 4, 64), (3,)), quantized(draw(1, 40, 2, 64), (3,)), draw(1, 40, 2, 64)
         self.refuses("^k: dtype torch.float16; accepted: torch.int8, q's", FLASH.flash_attn_func, q, v, v)
         self.refuses("^v: dtype torch.int8; accepted: torch.float16, torch.bfloat16 beside q of torch.int8", FLASH.flash_attn_func, q, k, k)
-        self.refuses("^k: dtype torch.int8; accepted: torch.float16, q's", FLASH.flash_attn_func, draw(1, 3, 4, 64), k, v)
+        self.refuses("^v: dtype torch.float16; accepted: torch.int8, k's", FLASH.flash_attn_func, draw(1, 3, 4, 64), k, v)
         self.refuses("^v_descale: given; accepted: None, v has 16 bits", FLASH.flash_attn_func, q, k, v, v_descale=1.0)
         self.refuses(r"^q_descale\.sizes\[2\] = 3; accepted: 1 or 4", FLASH.flash_attn_func, q, k, v, q_descale=torch.ones(3))
         self.refuses("^q_descale: it requires grad", FLASH.flash_attn_func, q, k, v, q_descale=torch.ones(1).requires_grad_(), error=wavejit.Unsupported)

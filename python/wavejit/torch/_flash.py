@@ -29,7 +29,7 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
     """softmax(scale · q·kᵀ + mask) · v of sequences that are alike in length.
 
     q [B, Sq, Hq, D], k and v [B, Sk, Hkv, D] → [B, Sq, Hq, D]
-        fp16 or bf16; Hq is a multiple of Hkv. k and v may be float8: e4m3fn and e5m2 on gfx950, e4m3fnuz and e5m2fnuz on gfx942.
+        fp16 or bf16; Hq is a multiple of Hkv. k and v may be float8: e4m3fn and e5m2 on gfx950, e4m3fnuz and e5m2fnuz on gfx942; or int8.
         On gfx950 all three may be e4m3fn; what returns is bfloat16.
     dropout_p
         0: there is none here.
@@ -44,7 +44,7 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
     return_attn_probs
         (out, LSE [B, Hq, Sq] fp32, None): of dropout's probabilities there are none. A row that sees no key is 0, its LSE −∞.
     q_descale, k_descale, v_descale
-        Of q, k and v in float8: what their bits count, a number, or fp32 of one element, [Hkv] or [B, Hkv] on q's device, which kernels
+        Of q, k and v in float8, k and v in int8: what their bits count, a number, or fp32 of one element, [Hkv] or [B, Hkv] on q's device, which kernels
         read there. A number becomes a tensor in each call. Of q in 16 bits q_descale is refused. Of q and k in int8, beside v in fp16 or
         bf16, which then is out's dtype, too: one element, [Hq], [B, Hq] or, for rows of their own, [B or 1, Sq or 1, Hq or 1]; k's alike,
         by Sk and Hkv.

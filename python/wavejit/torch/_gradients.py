@@ -84,7 +84,7 @@ _compiles: Callable[[], Any] = torch._C._dynamo.eval_frame.get_eval_frame_callba
 
 def check(q: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> None:
     """Refuses what has no gradient, where one is wanted."""
-    if v.dtype not in _roads.ELEMENTS and v.dtype in _roads.EIGHT_BITS:
+    if v.dtype not in _roads.ELEMENTS and v.dtype in _roads.CACHES:
         raise Unsupported(f"k: dtype {v.dtype}, and q, k or v requires grad: there is no backward over 8 bits; accepted: {INSTEAD}")
     if q.dtype is _roads.INTEGERS:
         raise Unsupported(f"q: dtype {q.dtype}, and v requires grad: there is no backward over 8 bits; accepted: {INSTEAD}")

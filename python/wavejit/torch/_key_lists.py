@@ -32,7 +32,7 @@ def key_list_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, indice
     """softmax(scale · q·kᵀ) · v of each query over the keys that its list names: [B, Sq, Hq, D] → [B, Sq, Hq, Dv]. No gradients.
 
     q [B, Sq, Hq, D], k and v [B, Sk, Hkv, D]; with block_table or slots pages [pages, page size, Hkv, D]
-        fp16 or bf16; k and v also in float8 with `k_scale` and `v_scale`. A cache is never copied.
+        fp16 or bf16; k and v also in float8 or int8 with `k_scale` and `v_scale`. A cache is never copied.
     indices, counts
         int32 [B, Sq, n], or [B, Sq, Hkv, n] with a list for each kv head, as `sparse_indexer` writes them: keys by their number, with
         `slots` by page · page size + key. −1 and what the query does not see count for nothing, and a key counts as often as it is

@@ -28,9 +28,10 @@ OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
 SHAPES = 4096
 ALIGNED = 16  # bytes
 ELEMENTS = (torch.float16, torch.bfloat16)
-EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)  # of k and v
+EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
 QUERIES = (*ELEMENTS, torch.float8_e4m3fn)  # the last beside k and v of its own
-INTEGERS = torch.int8  # of q and k, beside v of 16 bits
+INTEGERS = torch.int8  # of q and k, beside v of 16 bits, or of k and v
+CACHES = (*EIGHT_BITS, INTEGERS)  # of k and v
 DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, "q_scale": torch.float32, **dict.fromkeys(NUMBERS, torch.int32)}
 LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
 READ_AS_THEY_LIE = (True, True, True)
@@ -101,8 +102,8 @@ def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Word
         raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, (*QUERIES, INTEGERS)))}")
     elif q.dtype not in ELEMENTS and k.dtype is not q.dtype:
         raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {q.dtype}, q's")
-    elif k.dtype is not q.dtype and k.dtype not in EIGHT_BITS:
-        raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {q.dtype}, q's, {', '.join(map(str, EIGHT_BITS))}")
+    elif k.dtype is not q.dtype and k.dtype not in CACHES:
+        raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {q.dtype}, q's, {', '.join(map(str, CACHES))}")
     elif v.dtype is not k.dtype:
         raise InvalidArgument(f"v: dtype {v.dtype}; accepted: {k.dtype}, k's")
     for field, dtype in DTYPES.items():

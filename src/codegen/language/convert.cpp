@@ -7,6 +7,7 @@ namespace wavejit::language {
 namespace {
 
 constexpr int bf16_bits = 16;
+constexpr int byte_bits = 8;
 
 // Round to nearest even in integers: add just under half of the last kept bit, and the last kept bit itself to break
 // ties toward even. Patterns above 0x7FFF7FFF (NaNs with a long payload) carry into the sign and come out as a zero.
@@ -31,6 +32,18 @@ Value* emulated_bf16_pair(Kernel& kernel, Value* pair, NanInput nan) {
     if (is_nan[i]) bits[i] = ir.CreateSelect(is_nan[i], ir.CreateBitCast(values[i], kernel.i32()), bits[i]);
   // v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
   return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {bits[1], bits[0], ir.getInt32(0x07060302)});
+}
+
+// An operation each: the conversion takes its byte out of the dword, and the sign with it.
+std::array<Value*, 2> floats_of_integers(Kernel& kernel, Value* dword, int half) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  std::array<Value*, 2> floats;
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    const int first_bit = ((2 * half) + static_cast<int>(i)) * byte_bits;
+    Value* byte = ir.CreateTrunc(ir.CreateLShr(dword, kernel.constant(first_bit)), ir.getInt8Ty());
+    floats[i] = ir.CreateSIToFP(byte, kernel.f32());
+  }
+  return floats;
 }
 
 bool has_substitute(const Kernel& kernel) { return !kernel.target().packed_bf16_convert; }
@@ -66,13 +79,13 @@ Value* float_of_bf16(Kernel& kernel, Value* dword, int half) {
   return ir.CreateBitCast(bits, kernel.f32());
 }
 
-Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteFloat type, Element element) {
+Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteElement type, Element element) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  if (!kernel.target().byte_convert_16) {
+  if (!kernel.target().byte_convert_16 || type == ByteElement::i8) {
     const auto [first, second] = floats_of_bytes(kernel, dword, half, type);
     return pack_exact(kernel, first, second, element);
   }
-  const bool wide = type == ByteFloat::e5m2;
+  const bool wide = type == ByteElement::e5m2;
   const llvm::Intrinsic::ID instruction =
       element == Element::bf16
           ? (wide ? llvm::Intrinsic::amdgcn_cvt_scalef32_pk_bf16_bf8 : llvm::Intrinsic::amdgcn_cvt_scalef32_pk_bf16_fp8)
@@ -81,10 +94,11 @@ Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteFloat type, Eleme
   return ir.CreateBitCast(pair, kernel.i32());
 }
 
-std::array<Value*, 2> floats_of_bytes(Kernel& kernel, Value* dword, int half, ByteFloat type) {
+std::array<Value*, 2> floats_of_bytes(Kernel& kernel, Value* dword, int half, ByteElement type) {
   llvm::IRBuilder<>& ir = kernel.ir();
+  if (type == ByteElement::i8) return floats_of_integers(kernel, dword, half);
   const llvm::Intrinsic::ID instruction =
-      type == ByteFloat::e5m2 ? llvm::Intrinsic::amdgcn_cvt_pk_f32_bf8 : llvm::Intrinsic::amdgcn_cvt_pk_f32_fp8;
+      type == ByteElement::e5m2 ? llvm::Intrinsic::amdgcn_cvt_pk_f32_bf8 : llvm::Intrinsic::amdgcn_cvt_pk_f32_fp8;
   Value* pair = ir.CreateIntrinsic(instruction, {}, {dword, ir.getInt1(half != 0)});
   return {ir.CreateExtractElement(pair, std::uint64_t{0}), ir.CreateExtractElement(pair, std::uint64_t{1})};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// f32 → 16-bit, round to nearest even, packed two to a dword; and what is exact: bf16 → f32, floats of 8 bits → all.
+// f32 → 16-bit, round to nearest even, packed two to a dword; and what is exact: bf16 → f32, 8 bits → all.
 #pragma once
 
 #include <array>
@@ -28,14 +28,14 @@ std::vector<Value*> convert_packed(Kernel& kernel, Value* registers, int first, 
 // The bf16 in the low (0) or high (1) half of a dword.
 Value* float_of_bf16(Kernel& kernel, Value* dword, int half);
 
-// Floats of 8 bits as the target encodes them (Target::fp8): an exponent of 4 bits, or of 5. All of their values are
-// values of bf16 and fp16, infinities and NaN included.
-enum class ByteFloat : std::uint8_t { e4m3, e5m2 };
+// Elements of 8 bits: floats as the target encodes them (Target::fp8), with an exponent of 4 bits or of 5, or signed
+// integers. All of their values are values of bf16 and fp16, infinities and NaN included.
+enum class ByteElement : std::uint8_t { e4m3, e5m2, i8 };
 
 // Of the four in a dword two, in its low (0) or high (1) half: to a dword of `element`.
-Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteFloat type, Element element);
+Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteElement type, Element element);
 // The same to f32.
-std::array<Value*, 2> floats_of_bytes(Kernel& kernel, Value* dword, int half, ByteFloat type);
+std::array<Value*, 2> floats_of_bytes(Kernel& kernel, Value* dword, int half, ByteElement type);
 // Two f32 that are values of `element`, to a dword with the first in its low half.
 Value* pack_exact(Kernel& kernel, Value* first, Value* second, Element element);
 

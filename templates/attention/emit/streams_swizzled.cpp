@@ -30,7 +30,7 @@ Value* widened_fragment(language::Kernel& kernel, Value* bytes, CacheType cache,
   for (const std::uint64_t dword : {0, 1})
     for (const int half : {0, 1})
       dwords.push_back(language::widen_bytes(kernel, kernel.ir().CreateExtractElement(bytes, dword), half,
-                                             byte_float_of(cache), element));
+                                             byte_element_of(cache), element));
   return language::gather_dwords(kernel, dwords);
 }
 
@@ -89,8 +89,8 @@ std::array<Value*, 2> SwizzledStream::widened(Value* loaded, int dword) const {
   Value* bytes = loaded->getType()->isVectorTy()
                      ? kernel_.ir().CreateExtractElement(loaded, static_cast<std::uint64_t>(dword))
                      : loaded;
-  return {language::widen_bytes(kernel_, bytes, 0, byte_float(), matrix_.element()),
-          language::widen_bytes(kernel_, bytes, 1, byte_float(), matrix_.element())};
+  return {language::widen_bytes(kernel_, bytes, 0, byte_element(), matrix_.element()),
+          language::widen_bytes(kernel_, bytes, 1, byte_element(), matrix_.element())};
 }
 
 Value* SwizzledStream::widened_unit(Value* loaded, int half) const {
@@ -106,7 +106,7 @@ Value* SwizzledStream::scaled_unit(Value* loaded, int half, Value* scale) const 
   for (int dword = 2 * half; dword < (2 * half) + 2; ++dword)
     for (const int part : {0, 1}) {
       Value* four = ir.CreateExtractElement(loaded, static_cast<std::uint64_t>(dword));
-      const auto [first, second] = language::floats_of_bytes(kernel_, four, part, byte_float());
+      const auto [first, second] = language::floats_of_bytes(kernel_, four, part, byte_element());
       Value* pair = llvm::PoisonValue::get(both->getType());
       pair = ir.CreateInsertElement(pair, first, std::uint64_t{0});
       pair = ir.CreateInsertElement(pair, second, std::uint64_t{1});
@@ -462,7 +462,7 @@ Value* SwizzledTransposed::pair_of_bytes(const Values& loaded, int row, int dim)
     Value* bytes = loaded[static_cast<std::size_t>(each)];
     if (bytes->getType()->isVectorTy())
       bytes = kernel_.ir().CreateExtractElement(bytes, static_cast<std::uint64_t>(dim / 4));
-    return language::floats_of_bytes(kernel_, bytes, dim % 4 / 2, byte_float())[static_cast<std::size_t>(dim % 2)];
+    return language::floats_of_bytes(kernel_, bytes, dim % 4 / 2, byte_element())[static_cast<std::size_t>(dim % 2)];
   };
   return language::pack_exact(kernel_, of_row(row), of_row(row + 1), matrix_.element());
 }

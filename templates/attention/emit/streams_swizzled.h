@@ -29,9 +29,10 @@
 
 namespace wavejit::attention {
 
-constexpr language::ByteFloat byte_float_of(CacheType cache) {
-  return cache == CacheType::e5m2 || cache == CacheType::e5m2_fnuz ? language::ByteFloat::e5m2
-                                                                   : language::ByteFloat::e4m3;
+constexpr language::ByteElement byte_element_of(CacheType cache) {
+  if (cache == CacheType::i8) return language::ByteElement::i8;
+  return cache == CacheType::e5m2 || cache == CacheType::e5m2_fnuz ? language::ByteElement::e5m2
+                                                                   : language::ByteElement::e4m3;
 }
 
 // Eight of them, <2 x i32>, as an operand's dwords.
@@ -61,7 +62,7 @@ class SwizzledStream : public TileStream {
   static constexpr int pass_threads = 256;
   static constexpr int unit_bytes = 16;
   bool widens() const { return cache_ != CacheType::as_queries; }
-  language::ByteFloat byte_float() const { return byte_float_of(cache_); }
+  language::ByteElement byte_element() const { return byte_element_of(cache_); }
   // Four of the 16 bytes of a load, from `dword` on: what they are in LDS.
   std::array<language::Value*, 2> widened(language::Value* loaded, int dword) const;
   // The first or the second half of them: 16 bytes of LDS.

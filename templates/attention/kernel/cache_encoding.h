@@ -20,8 +20,7 @@ inline std::string reads_other_encoding(DataType type, const targets::Target& ta
 inline std::string other_encoding(CacheType cache, const targets::Target& target) {
   std::string accepted;
   for (const auto& [known, name] : cache_types)
-    if (encoding_of(type_in(known, DataType::bf16)) == target.fp8)
-      accepted += (accepted.empty() ? "" : ", ") + std::string(name);
+    if (reads(target, type_in(known, DataType::bf16))) accepted += (accepted.empty() ? "" : ", ") + std::string(name);
   return "cache=" + std::string(families::name_in(cache_types, cache)) + ": " +
          reads_other_encoding(type_in(cache, DataType::bf16), target) +
          "; accepted: " + (accepted.empty() ? std::string("no cache=") : accepted);

@@ -39,13 +39,18 @@ constexpr targets::Fp8 encoding_of(DataType dtype) {
          : dtype == DataType::e4m3_fnuz || dtype == DataType::e5m2_fnuz ? targets::Fp8::fnuz
                                                                         : targets::Fp8::none;
 }
+// Integers are integers everywhere.
+constexpr bool reads(const targets::Target& target, DataType dtype) {
+  return dtype == DataType::i8 || encoding_of(dtype) == target.fp8;
+}
 
 // What memory holds of K and V: elements of the queries' type, or 8 bits, which are widened to it as they are read.
-enum class CacheType : std::uint8_t { as_queries, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz };
-inline constexpr families::Names<CacheType, 4> cache_types = {{{CacheType::e4m3, "e4m3"},
+enum class CacheType : std::uint8_t { as_queries, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, i8 };
+inline constexpr families::Names<CacheType, 5> cache_types = {{{CacheType::e4m3, "e4m3"},
                                                                {CacheType::e5m2, "e5m2"},
                                                                {CacheType::e4m3_fnuz, "e4m3_fnuz"},
-                                                               {CacheType::e5m2_fnuz, "e5m2_fnuz"}}};
+                                                               {CacheType::e5m2_fnuz, "e5m2_fnuz"},
+                                                               {CacheType::i8, "i8"}}};
 constexpr DataType type_in(CacheType cache, DataType queries) {
   switch (cache) {
     case CacheType::e4m3:
@@ -56,6 +61,8 @@ constexpr DataType type_in(CacheType cache, DataType queries) {
       return DataType::e4m3_fnuz;
     case CacheType::e5m2_fnuz:
       return DataType::e5m2_fnuz;
+    case CacheType::i8:
+      return DataType::i8;
     case CacheType::as_queries:
       break;
   }
@@ -72,6 +79,8 @@ constexpr CacheType cache_type_of(DataType type) {
       return CacheType::e4m3_fnuz;
     case DataType::e5m2_fnuz:
       return CacheType::e5m2_fnuz;
+    case DataType::i8:
+      return CacheType::i8;
     default:
       return CacheType::as_queries;
   }

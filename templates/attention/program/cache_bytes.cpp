@@ -22,17 +22,21 @@ struct ScaledRows {
   }
 };
 
+// Integers reach as far as numbers do.
+float step_of(const Experiment& problem) { return problem.cache_dtype == WAVEJIT_INT8 ? 1.0F / 32 : 1.0F; }
+
 }  // namespace
 
 std::vector<float> cache_scales_of(const Experiment& problem, Operand operand) {
   if (problem.cache_scales == Extent::none || problem.token_scales()) return {};
   std::vector<float> scales;
+  const float step = step_of(problem);
   for (std::int64_t batch = 0; batch < problem.scale_batches(); ++batch)
     for (std::int64_t head = 0; head < problem.scale_heads(); ++head) {
       const auto place = static_cast<float>(((batch * 3) + head) % 4);
-      scales.push_back(operand == Operand::k   ? 0.75F + (0.125F * place)
-                       : operand == Operand::v ? 1.5F - (0.25F * place)
-                                               : 1.25F - (0.1875F * place));
+      scales.push_back(step * (operand == Operand::k   ? 0.75F + (0.125F * place)
+                               : operand == Operand::v ? 1.5F - (0.25F * place)
+                                                       : 1.25F - (0.1875F * place)));
     }
   return scales;
 }
@@ -68,10 +72,10 @@ Inputs integers_of(const Experiment& problem, Inputs inputs) {
 
 }  // namespace
 
-float token_scale_of(Operand operand, std::int64_t token, std::int64_t head) {
+float token_scale_of(const Experiment& problem, Operand operand, std::int64_t token, std::int64_t head) {
   constexpr std::int64_t steps = 16;
   const auto place = static_cast<float>(((token * (operand == Operand::k ? 5 : 3)) + (head * 7)) % steps);
-  return operand == Operand::k ? 0.5F + (0.0625F * place) : 1.5F - (0.0625F * place);
+  return step_of(problem) * (operand == Operand::k ? 0.5F + (0.0625F * place) : 1.5F - (0.0625F * place));
 }
 
 Inputs inputs_of(const Experiment& problem) {
@@ -80,8 +84,8 @@ Inputs inputs_of(const Experiment& problem) {
   const auto type = tools::byte_type_of(problem.cache_dtype);
   if (!type) return inputs;
   if (problem.token_scales()) {
-    inputs.keep_in_bytes(*type, [heads = problem.kv_heads](Operand operand, std::int64_t row) {
-      return token_scale_of(operand, row / heads, row % heads);
+    inputs.keep_in_bytes(*type, [problem](Operand operand, std::int64_t row) {
+      return token_scale_of(problem, operand, row / problem.kv_heads, row % problem.kv_heads);
     });
     return inputs;
   }

@@ -89,7 +89,7 @@ void take(void* context, const wavejit_problem* from) {
   to.total_keys = from->total_keys;
   to.first_keys = lengths(from->first_keys);
   if (from->has_first_keys != 0 && to.first_keys.empty()) to.first_keys = drawn_first_keys(to);
-  to.integers = from->cache_dtype == WAVEJIT_INT8;
+  to.integers = to.text.contains(" qk=i8");
   to.integer_row_scales = to.text.contains(" k_scales=token");
   to.half_scores = to.text.contains(" scores=fp16");
   const bool has_bytes = from->cache_dtype >= WAVEJIT_E4M3 && !to.integers;

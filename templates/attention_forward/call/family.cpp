@@ -170,7 +170,7 @@ class AttentionForward final : public families::Family {
       failure.detail = "q.dtype = " + families::refusal::dtype_text(WAVEJIT_E4M3) + ": " + failure.detail;
       return failure;
     }
-    if (shape.cache != CacheType::as_queries && encoding_of(shape.key_type()) != target.fp8) {
+    if (shape.cache != CacheType::as_queries && !reads(target, shape.key_type())) {
       failure.detail =
           "k.dtype = " + families::refusal::dtype_text(attention::told_type(shape.key_type())) + ": " + failure.detail;
       return failure;

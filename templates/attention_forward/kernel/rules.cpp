@@ -129,7 +129,7 @@ constexpr SpecRule rules[] = {
        return std::string("queries=e4m3 is of K and V, too; accepted: queries=e4m3 without cache=");
      }},
     {[](const Asked& asked) {
-       return asked.spec.cache != CacheType::as_queries && encoding_of(asked.spec.key_type()) != asked.target.fp8;
+       return asked.spec.cache != CacheType::as_queries && !reads(asked.target, asked.spec.key_type());
      },
      [](const Asked& asked) { return attention::other_encoding(asked.spec.cache, asked.target); }},
     {[](const Asked& asked) { return asked.spec.token_scales && asked.spec.cache == CacheType::as_queries; },

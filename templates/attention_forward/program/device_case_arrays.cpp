@@ -70,7 +70,7 @@ std::vector<float> token_scales_of(const Experiment& problem, Operand operand) {
   for (std::size_t at = 0; at < tokens.size(); ++at)
     for (std::int64_t head = 0; head < placement.heads && tokens[at].position >= 0; ++head)
       scales[static_cast<std::size_t>(placement.offset(static_cast<std::int64_t>(at), head))] =
-          token_scale_of(operand, tokens[at].number, head);
+          token_scale_of(problem, operand, tokens[at].number, head);
   return scales;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "templates/attention/program/invariance_rows.h"
+#include "tools/byte_float.h"
 
 namespace wavejit::attention_forward::program {
 
@@ -37,7 +38,8 @@ struct CacheScales {
 // Of a batch whose K and V 8 bits hold, or Q, too (invariance_cache.h).
 struct DrawnCache {
   bool queries = false;
-  bool e5m2 = false;
+  // In the encoding of no target: both have its values.
+  tools::ByteType type = tools::ByteType::e4m3;
   std::vector<CacheScales> scales;      // of each sequence, or empty
   std::shared_ptr<const Batch> stored;  // without scales
   // Where each token of each kv head has scales: K and V of one dim, which are they. Else null.

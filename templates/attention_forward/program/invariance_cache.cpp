@@ -21,9 +21,10 @@ constexpr float largest = 240;
 
 // A value that both encodings have: those without −0 have 0.
 std::uint16_t rounded(const Batch& batch, std::uint16_t half) {
-  const float value = std::clamp(tools::decode(batch.type, half), -largest, largest);
-  const ByteType type = batch.cache.e5m2 ? ByteType::e5m2 : ByteType::e4m3;
-  const float of_byte = tools::decode(type, tools::encode(type, value));
+  constexpr float integers_of_one = 4;
+  const ByteType type = batch.cache.type;
+  const float drawn = tools::decode(batch.type, half) * (type == ByteType::i8 ? integers_of_one : 1);
+  const float of_byte = tools::decode(type, tools::encode(type, std::clamp(drawn, -largest, largest)));
   return tools::encode(batch.type, of_byte == 0 ? 0.0 : of_byte);
 }
 
@@ -100,7 +101,8 @@ void make(Batch& batch) {
 }  // namespace
 
 void make_cached(Batch& batch) {
-  batch.cache.e5m2 = batch.number % 2 != 0;
+  constexpr std::array<ByteType, 4> types = {ByteType::e4m3, ByteType::e5m2, ByteType::e4m3, ByteType::i8};
+  batch.cache.type = types[batch.number % types.size()];
   make(batch);
 }
 
@@ -110,8 +112,9 @@ void make_cached_queries(Batch& batch) {
 }
 
 wavejit_dtype cache_format(const Batch& batch, const std::string& target) {
+  if (batch.cache.type == ByteType::i8) return WAVEJIT_INT8;
   const bool fnuz = attention::program::e4m3_of(target).ends_with("fnuz");
-  if (batch.cache.e5m2) return fnuz ? WAVEJIT_E5M2_FNUZ : WAVEJIT_E5M2;
+  if (batch.cache.type == ByteType::e5m2) return fnuz ? WAVEJIT_E5M2_FNUZ : WAVEJIT_E5M2;
   return fnuz ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3;
 }
 
@@ -141,9 +144,10 @@ PieceScales scales_of(const Batch& batch, std::span<const RowsOf> pieces) {
 }
 
 std::string cache_text(const Batch& batch) {
-  return std::string(batch.cache.e5m2 ? "e5m2" : "e4m3") + (batch.cache.token_scales     ? ", scales of tokens"
-                                                            : batch.cache.scales.empty() ? ""
-                                                                                         : ", scaled");
+  const std::string type = batch.cache.type == ByteType::i8     ? "i8"
+                           : batch.cache.type == ByteType::e5m2 ? "e5m2"
+                                                                : "e4m3";
+  return type + (batch.cache.token_scales ? ", scales of tokens" : batch.cache.scales.empty() ? "" : ", scaled");
 }
 
 }  // namespace wavejit::attention_forward::program

@@ -13,8 +13,8 @@
 
 namespace wavejit::attention_forward::program {
 
-// Rounds K and V of a batch to e4m3 or, by turns, e5m2, to values that both encodings have; of three batches one has a
-// scale for each head of each sequence, and one for each token of each kv head.
+// Rounds K and V of a batch to e4m3 or, by turns, e5m2 and int8, to values that both encodings have; of three batches
+// one has a scale for each head of each sequence, and one for each token of each kv head.
 void make_cached(Batch& batch);
 // Rounds Q, too, all to e4m3. Of such a batch every call is over bytes, and held against one over bytes.
 void make_cached_queries(Batch& batch);

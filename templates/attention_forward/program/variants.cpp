@@ -141,12 +141,11 @@ class AttentionVariants final : public Variants {
          .instead = {},
          .peers = {"no", "in fp8; which of equal scores is open"}},
         {.name = "fp8",
-         .title = "fp8",
+         .title = "fp8 and int8 caches",
          .meaning =
-             "Keys and values in 8-bit floats, half as large in memory, under queries of 16 bits: e4m3 and e5m2, on "
-             "gfx942 their FNUZ forms. Widened exactly; scales for all, for kv heads, for sequences and for each token "
-             "of "
-             "a kv head.",
+             "Keys and values in 8 bits, half as large in memory, under queries of 16 bits: e4m3 and e5m2, on gfx942 "
+             "their FNUZ forms, and int8. Widened exactly; scales for all, for kv heads, for sequences and for each "
+             "token of a kv head.",
          .descriptor = attention("b64 q1 k8192 h64/8 d{dim} cache={format} cache_scales=h"),
          .instead = {},
          .peers = {"caches", "caches"}},

@@ -58,6 +58,8 @@ bool has_eight_bits(const Answers& answers) {
   return answers.contains("kv-dtype") && !said(answers, "kv-dtype", "as-queries");
 }
 
+constexpr std::string_view integers = "i8";
+
 struct Call {
   std::string type;
   std::string dims;
@@ -133,8 +135,9 @@ std::string descriptor_of(const Call& call, const Answers& answers) {
   return text;
 }
 
-// "WAVEJIT_E4M3_FNUZ"
+// "WAVEJIT_E4M3_FNUZ"; of integers the words of C and Python are others.
 std::string c_name(std::string format) {
+  if (format == integers) return "WAVEJIT_INT8";
   std::ranges::transform(format, format.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return "WAVEJIT_" + format;
 }
@@ -216,6 +219,7 @@ std::string cpp_of(const Call& call, const Answers& answers) {
   return text + "void attend(" + parameters + ") {\n" + body + "}\n";
 }
 
+std::string python_name(const std::string& format) { return format == integers ? "int8" : format; }
 std::string numpy_type(const Call& call) { return call.type == "bf16" ? "numpy.uint16" : "numpy.float16"; }
 
 // One whose instructions read the cache's format.
@@ -239,7 +243,8 @@ std::string python_of(const Call& call, const Answers& answers) {
                          std::int64_t dim) {
     const bool narrow = name != "q" && !call.cache.empty();
     text += fmt::format("{} = engine.array(numpy.zeros(({}, {}, {}, {}), {}), dtype=\"{}\")\n", name, outer, length,
-                        heads, dim, narrow ? "numpy.uint8" : numpy_type(call), narrow ? call.cache : call.type);
+                        heads, dim, narrow ? call.cache == integers ? "numpy.int8" : "numpy.uint8" : numpy_type(call),
+                        narrow ? python_name(call.cache) : call.type);
   };
   array("q", batch, rows, call.heads, call.head_dim);
   if (call.is_paged) {
@@ -388,7 +393,7 @@ std::vector<Question> choice_questions() {
       {.name = "kv-dtype",
        .text = "Do keys and values have the queries' type, or 8 bits (gfx942 has the FNUZ forms)?",
        .usual = "as-queries",
-       .accepted = {"as-queries", "e4m3", "e5m2", "e4m3_fnuz", "e5m2_fnuz"},
+       .accepted = {"as-queries", "e4m3", "e5m2", "e4m3_fnuz", "e5m2_fnuz", std::string(integers)},
        .problem = nullptr,
        .is_asked = not_latent},
       {.name = "kv-scales",

@@ -184,7 +184,7 @@ class AttentionLatent final : public families::Family {
 
   Failure name_field(const families::Shape& shape, const Target& target, Failure failure) const override {
     const LatentShape of = LatentShape::of(shape.code);
-    if (failure.status == WAVEJIT_UNSUPPORTED && of.widens() && attention::encoding_of(of.key_type()) != target.fp8)
+    if (failure.status == WAVEJIT_UNSUPPORTED && of.widens() && !attention::reads(target, of.key_type()))
       failure.detail =
           "k.dtype = " + families::refusal::dtype_text(attention::told_type(of.key_type())) + ": " + failure.detail;
     else if (failure.status == WAVEJIT_UNSUPPORTED)

@@ -70,10 +70,9 @@ KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target
 std::optional<std::string> refusal_of(const WalkKernel& spec) {
   if (auto refusal = target_refusal(spec.target)) return refusal;
   const targets::Target& target = *targets::find_target(spec.target);
-  if (spec.widens() && attention::encoding_of(spec.key_type()) != target.fp8)
-    return attention::other_encoding(spec.cache, target);
+  if (spec.widens() && !attention::reads(target, spec.key_type())) return attention::other_encoding(spec.cache, target);
   if (spec.has_row_scales()) {
-    if (bytes_of(spec.key_type()) != 1 || spec.cache == CacheType::e5m2 || spec.cache == CacheType::e5m2_fnuz)
+    if (spec.cache != CacheType::e4m3 && spec.cache != CacheType::e4m3_fnuz)
       return "row_scales=128 of " + std::string(attention::to_text(spec.key_type())) +
              "; accepted: cache=e4m3, cache=e4m3_fnuz";
     if (spec.dims != Dims::d576 || spec.dtype != DataType::bf16)

@@ -23,7 +23,7 @@ Value* tiles_of(Kernel& kernel, Value* keys) {
 
 Value* widened(Kernel& kernel, const ScoresKernel& spec, Value* stored) {
   if (!spec.widens()) return stored;
-  constexpr auto type = language::ByteFloat::e4m3;
+  constexpr auto type = language::ByteElement::e4m3;
   constexpr auto element = targets::Element::bf16;
   // With three blocks of heads and more some values move to registers of accumulation. One that was written by halves
   // must not do so at once, which the backend does not know: there both halves are written by one instruction.
