@@ -440,6 +440,9 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                                       .tile_queries = tile,
                                       .target = std::string(target.id)}};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+            ForwardKernel shared = spec;
+            shared.chunk_waves = attention_forward::shared_waves(dims);
+            if (attention_forward::resources_of(shared)) specs.emplace_back(shared);
           }
         // Lists of key blocks, in workgroups as small as blocks and as large as there are.
         for (const Pipeline pipeline : attention_forward::all_pipelines) {

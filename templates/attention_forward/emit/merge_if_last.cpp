@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/merge_if_last.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "codegen/language/control.h"
@@ -103,8 +104,14 @@ class MergeOfRows {
     Value* last;  // none where it is smaller
   };
 
-  static constexpr int loads() { return merged_dims_of_lane / PartsChain::load_dims; }
-  int lanes_of_row() const { return spec_.head_dim_v / merged_dims_of_lane; }
+  // The fewer, the longer is the run of memory that the lanes of a row load, and the fewer rows a wave has at once.
+  int dims_of_lane() const {
+    if (spec_.chunk_waves == 0) return merged_dims_of_lane;
+    return std::clamp(shared_merge_rows * spec_.head_dim_v / (spec_.chunk_waves * kernel_.target().wave_size),
+                      PartsChain::load_dims, merged_dims_of_lane);
+  }
+  int loads() const { return dims_of_lane() / PartsChain::load_dims; }
+  int lanes_of_row() const { return spec_.head_dim_v / dims_of_lane(); }
   // What the lanes of a row load of it at once.
   int run_bytes() const { return lanes_of_row() * PartsChain::load_bytes; }
 

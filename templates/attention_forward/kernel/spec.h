@@ -162,6 +162,8 @@ struct ForwardKernel : AskedWords, ChosenWords {
 // Whether there is a kernel of such words that merges its parts: dims of a row are those of whole lanes. Pages beside a
 // bias or slopes take all scalar registers that there are.
 inline constexpr int merged_dims_of_lane = 16;
+// Rows that waves merge at once which share their tile: a kv head has no more of a decode step, most often.
+inline constexpr int shared_merge_rows = 16;
 constexpr bool merges_in_one_launch(const AskedWords& words) {
   const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi));
   return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
