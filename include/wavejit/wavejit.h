@@ -272,8 +272,8 @@ typedef enum wavejit_call_flags {
    * lives, so that its graph may be replayed beside all others; where none are left (the reserve of 65,536 is filled up
    * at the next call that is not captured) two launches merge. Replays of one graph share a workspace, as calls that
    * are given the same do: one must not begin before the other has ended, unless all inputs are the same.
-   * attention_latent has these flags, and attention_forward, whose plan takes two launches where nothing is said, and
-   * merges in one only where heads of a kv head are packed (docs/split-keys.md). */
+   * attention_latent has these flags, and attention_forward, which merges in one launch only where heads of a kv head
+   * are packed (docs/split-keys.md). */
   WAVEJIT_ONE_LAUNCH = 32,
   WAVEJIT_TWO_LAUNCHES = 64
 } wavejit_call_flags;

@@ -124,7 +124,7 @@ TEST_F(EngineRemoteTest, PrebuildWaitsUntilAllIsSentAndFindsWhatIsThere) {
 TEST_F(EngineRemoteTest, ExplainTellsOfBothKernelsOfASplitCall) {
   const RedisServer server;
   use(server.address(), write_key(keys_ / "key"));
-  const std::string line = "attention_forward fp16 b1 q1 k4096 h8/2 d128 splits=2";
+  const std::string line = "attention_forward fp16 b1 q1 k4096 h8/2 d128 splits=2 launches=2";
   const auto remote_lines = [&] {
     std::vector<std::string> found;
     const auto lines = runtime::explain(config_, line, "gfx950", *codegen_);

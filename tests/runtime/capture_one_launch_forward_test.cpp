@@ -102,7 +102,7 @@ TEST_P(CaptureOneLaunchForwardTest, GraphsGoBesideEachOtherAndBesideCalls) {
   EXPECT_EQ(hipStreamDestroy(of_calls), hipSuccess);
 }
 
-// The reserve has 65,536 counters, and each of these calls takes 32: its own 16, and what fills a line up.
+// The reserve has 65,536 counters, and each of these calls takes 32: its own 8, and what fills a line up.
 // Who finds none merges in a second launch.
 TEST_P(CaptureOneLaunchForwardTest, WithoutCountersThereAreTwoLaunches) {
   Problem problem(engine_);

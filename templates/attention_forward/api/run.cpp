@@ -73,6 +73,15 @@ Result<Answer> asked_whole(const runtime::Engine& engine, const wavejit_attentio
   return ask(call);
 }
 
+// A capture has no room for kernels that are missing: those of two launches, which it needs where no counters are left,
+// are made behind the first call that needs none of them.
+void load_two_launches_behind(runtime::Engine& engine, const AttentionCall& call) {
+  AttentionProblem problem = call.problem();
+  problem.launches = attention::Launches::two;
+  const SplitPlan splits = plan_of(engine, call.arguments(), problem);
+  engine.load_behind(AttentionCall(call.arguments(), problem, splits, engine.target_row(), engine.toggles()));
+}
+
 // A call that splits keys, and whose kernels are not loaded. Where none may be loaded now, the kernels that leave the
 // keys whole are as good, if they are there. Else the call's own come first, and what a capture may need one day, when
 // nothing can be loaded, behind it.
@@ -85,6 +94,7 @@ Result<Answer> asked_whole(const runtime::Engine& engine, const wavejit_attentio
     if (whole_is_loaded && *whole_is_loaded) return run_whole(engine, arguments, stream);
   }
   if (auto done = engine.run(call, stream); !done) return done;
+  if (splits.merged && call.problem().launches == attention::Launches::planned) load_two_launches_behind(engine, call);
   if (splits.reason != SplitPlan::Reason::fills_device) return {};
   return asked_whole<void>(engine, arguments, [&](const AttentionCall& whole) -> Result<void> {
     engine.load_behind(whole);

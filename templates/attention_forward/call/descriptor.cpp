@@ -8,6 +8,7 @@
 
 #include "families/kernel/names.h"
 #include "templates/attention_forward/call/descriptor_words.h"
+#include "templates/attention_forward/call/merging.h"
 #include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/call/shared_chunks.h"
@@ -87,13 +88,19 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
     const bool either = descriptor.splits <= 0 && queries <= static_cast<std::int64_t>(longest_packed_query);
     for (const std::int64_t splits : {1, 2}) {
       if (either && keys > chunk_keys) one.splits = splits;
-      // And so does whether query tiles go in pairs, and whether waves share chunks.
+      const bool merged = descriptor.launches == 0 && one.splits != 1 && keys > chunk_keys &&
+                          may_merge_by_itself(one.shape) && why_two_launches(problem_of(one)).empty();
+      // And so does whether query tiles go in pairs, whether waves share chunks, and who merges.
       for (const bool other : {false, true}) {
         if (may_pair(one.shape)) one.paired_tiles = other;
         if (may_share(one.shape)) one.shared_chunks = other;
-        take(one);
-        if (has_parts_by_sequence(problem_of(one))) take(alone(one));
+        for (const std::int64_t launches : {2, 1}) {
+          one.launches = merged ? launches : descriptor.launches;
+          take(one);
+          if (has_parts_by_sequence(problem_of(one))) take(alone(one));
+        }
       }
+      one.launches = descriptor.launches;
     }
     for (const ProblemDescriptor& mix : mixes_of(one)) take(mix);
   };

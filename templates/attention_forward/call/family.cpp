@@ -9,6 +9,7 @@
 #include "templates/attention_forward/call/call.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/lists.h"
+#include "templates/attention_forward/call/merging.h"
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/call/parsed_problem.h"
 #include "templates/attention_forward/call/route.h"
@@ -55,7 +56,8 @@ class Described final : public families::DescribedProblem {
 
   std::vector<families::Note> notes(const boards::Board& board, const Toggles& toggles) const override {
     const SplitPlan plan = plan_splits(problem_, board, toggles.kv_splits, toggles.pins_kernels());
-    std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_)}};
+    const AttentionShape shape = kernel_shape(problem_, plan, board, toggles);
+    std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_, shape, board)}};
     if (problem_.shape.block_lists) notes.push_back({.label = "lists", .text = describe_lists(problem_)});
     if (plan.few_rows == 0 && may_share(problem_.shape) && pins_of(toggles).shares_chunks)
       if (std::string why = describe_sharing(problem_, plan.splits, board); !why.empty())
@@ -205,8 +207,12 @@ class AttentionForward final : public families::Family {
           if (may_pair(shape)) shapes.push_back(shape_of(shape.of_paired_kernel()));
           // Few rows are split by themselves.
           const bool few = packed || rows == QueryRows::up_to_32;
-          if (few ? toggles.kv_splits != 1 : toggles.kv_splits.value_or(1) > 1)
-            shapes.push_back(shape_of(shape.of_split_kernel()));
+          if (few ? toggles.kv_splits != 1 : toggles.kv_splits.value_or(1) > 1) {
+            AttentionShape split = shape.of_split_kernel();
+            shapes.push_back(shape_of(split));
+            split.merged = packed && may_merge_by_itself(split) && merges_in_one_launch(split);
+            if (split.merged) shapes.push_back(shape_of(split));
+          }
         }
       }
     }

@@ -6,6 +6,7 @@
 #include "templates/attention/call/key_lists.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/attention_forward/call/lists.h"
+#include "templates/attention_forward/call/merging.h"
 #include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/call/route.h"
@@ -178,11 +179,6 @@ SplitPlan runs_of_lists(const AttentionProblem& problem, const boards::Board& ta
   return {.splits = splits(first), .second_splits = splits(second), .reason = Reason::two_lists};
 }
 
-// Of who asks for it: heads of a kv head are rows of one tile, whose waves then merge several rows at once.
-bool can_merge(const AttentionProblem& problem) {
-  return problem.shape.packed_heads && !has_parts_by_sequence(problem) && merges_in_one_launch(problem.shape);
-}
-
 // As plan_walk, of two lists: their parts are merged, whatever a workspace has room for.
 SplitPlan plan_two_lists(const AttentionProblem& problem, const boards::Board& target,
                          std::optional<std::int32_t> kv_splits, std::uint64_t reach) {
@@ -227,6 +223,12 @@ bool has_parts_by_sequence(const AttentionProblem& problem) {
   return bytes && *bytes > most_workspace;
 }
 
+// As kernel_shape has it, where pins are no others.
+static bool shares_in(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,
+                      bool pinned) {
+  return pinned && !has_parts_by_sequence(problem) && shares_chunks(problem, plan.splits, target);
+}
+
 SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& target,
                       std::optional<std::int32_t> kv_splits, bool pinned, std::uint64_t reach) {
   if (problem.shape.block_lists) [[unlikely]]
@@ -237,8 +239,8 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
   std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
   if (few_rows == 0) [[likely]] {
     SplitPlan plan = plan_walk(problem, target, kv_splits, reach);
-    if (problem.launches == attention::Launches::one) [[unlikely]]
-      plan.merged = plan.splits != 1 && can_merge(problem);
+    if (plan.splits != 1) [[unlikely]]
+      plan.merged = merges_in_walk(problem, shares_in(problem, plan, target, pinned), target);
     return plan;
   }
   const auto plan_few = [&] {
@@ -258,10 +260,10 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
 
 std::uint32_t arrivals_of(const AttentionProblem& problem, const SplitPlan& plan) {
   if (!plan.merged) return 0;
-  // Tiles have 32 rows at the least, and eight waves at the most where they share them: else a wave for 32 rows, in
+  // Tiles have 32 rows at the least, and four waves at the most where they share them: else a wave for 32 rows, in
   // tiles of four such waves at the most.
   constexpr std::uint64_t rows_of_wave = 32;
-  constexpr std::uint64_t most_waves = 8;
+  constexpr std::uint64_t most_waves = 4;
   const std::uint64_t sequences = plan.sequences_a_round != 0 ? plan.sequences_a_round : problem.batch;
   const std::uint64_t rows = std::uint64_t{problem.query_length} * problem.group();
   return static_cast<std::uint32_t>(sequences * problem.kv_heads * ceil_div(rows, rows_of_wave) * most_waves);
@@ -277,7 +279,7 @@ AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& pl
         shape.rows = QueriesOf::few;
       // Who pins a pipeline has none of packed heads, unless it is that one.
       if (plan.merged) [[unlikely]]
-        shape.merged = pipeline_of(shape, target, pins_of(toggles)) == Pipeline::generic;
+        shape.merged = !toggles.pins_kernels() || pipeline_of(shape, target, pins_of(toggles)) == Pipeline::generic;
       shape.shared_chunks = may_share && shape.rows == QueriesOf::all && shares_chunks(problem, plan.splits, target);
       return shape;
     }
@@ -311,7 +313,8 @@ std::string rounds_of(const SplitPlan& plan, const AttentionProblem& problem) {
 
 }  // namespace
 
-std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
+std::string describe(const SplitPlan& plan, const AttentionProblem& problem, const AttentionShape& shape,
+                     const boards::Board& target) {
   const auto reason = [&]() -> std::string {
     switch (plan.reason) {
       case Reason::asked_by_call:
@@ -349,7 +352,7 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
   return std::to_string(plan.splits) + ", each up to " + std::to_string(run) +
          (run == 1 ? " chunk of " : " chunks of ") + std::to_string(problem.keys_of_chunk()) + " keys, " +
          std::to_string(plan.workspace_bytes) + " bytes of workspace" + rounds_of(plan, problem) + ": " + reason() +
-         (plan.merged ? "; merged in the same launch, by the last workgroup to arrive: the call says so" : "");
+         "; " + describe_merging(problem, shape.merged, shape.shared_chunks, target);
 }
 
 }  // namespace wavejit::attention_forward

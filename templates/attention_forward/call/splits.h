@@ -73,8 +73,10 @@ std::uint32_t arrivals_of(const AttentionProblem& problem, const SplitPlan& plan
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,
                             const families::Toggles& toggles = {});
 
-// "4, each up to 8 chunks of 1024 keys, 17301504 bytes of workspace: the call says so"
-std::string describe(const SplitPlan& plan, const AttentionProblem& problem);
+// "4, each up to 8 chunks of 1024 keys, 17301504 bytes of workspace: the call says so; merged in …" `shape`: what
+// kernel_shape says.
+std::string describe(const SplitPlan& plan, const AttentionProblem& problem, const AttentionShape& shape,
+                     const boards::Board& target);
 // Of a plan with few_rows: "2: sequences of 1 to 4 query rows by the kernel of few rows, …"
 std::string describe_walks(const SplitPlan& plan);
 

@@ -647,7 +647,7 @@ TEST_F(SplitCallTest, ExplainSaysHowManyAndWhy) {
               Contains(HasSubstr("splits   3, each up to 2 chunks")));
 }
 
-TEST_F(SplitCallTest, PrebuildMakesBothKernels) {
+TEST_F(SplitCallTest, PrebuildMakesTheKernelsOfOneLaunchAndOfTwo) {
   std::set<std::string> specs;
   const runtime::PrebuildRequest request{
       .descriptors = {"attention_forward fp16 b1 q1 k4096 h8/1 d128 lse splits=4"}, .targets = "gfx942", .jobs = 1};
@@ -657,6 +657,8 @@ TEST_F(SplitCallTest, PrebuildMakesBothKernels) {
   EXPECT_EQ(specs, (std::set<std::string>{
                        "attention_combine fp16 d128 target=gfx942 lowering=llvm",
                        "attention_forward fp16 d128 split=1024 heads=packed pipeline=generic tile=32x64 "
+                       "o_store=scalar target=gfx942 lowering=llvm",
+                       "attention_forward fp16 d128 split=1024 merged heads=packed pipeline=generic tile=32x64 "
                        "o_store=scalar target=gfx942 lowering=llvm",
                    }));
 }

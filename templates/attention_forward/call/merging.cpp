@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/call/merging.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "templates/attention/call/merge_costs.h"
+#include "templates/attention/call/numbers.h"
+#include "templates/attention_forward/call/splits.h"
+#include "templates/attention_forward/kernel/combine/parameters.h"
+#include "templates/attention_forward/kernel/parameters.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using attention::ceil_div;
+
+// Fitted to what `wavejit profile` predicts of 2 to 32 chunks of 4 to 32 rows, 1 to 64 sequences, 64 and 128 dims
+// (docs/split-keys.md has some of them). Of one wave that walks chunks alone, and merges alone.
+constexpr attention::MergeCosts costs_of_one_wave[] = {
+    {.target = "gfx942",
+     .arrival = 5200,
+     .turn = 1500,
+     .bytes_a_cycle = 12,
+     .all_bytes_a_cycle = 900,
+     .second_launch = 11850,
+     .chunk = 82,
+     .second_bytes_a_cycle = 3000},
+    {.target = "gfx950",
+     .arrival = 5700,
+     .turn = 1800,
+     .bytes_a_cycle = 14,
+     .all_bytes_a_cycle = 3000,
+     .second_launch = 12250,
+     .chunk = 83,
+     .second_bytes_a_cycle = 5000},
+};
+// Of waves that share each chunk, and the rows that they merge.
+constexpr attention::MergeCosts costs_of_shared_rows[] = {
+    {.target = "gfx950",
+     .arrival = 5600,
+     .turn = 1800,
+     .bytes_a_cycle = 18,
+     .all_bytes_a_cycle = 3000,
+     .second_launch = 12250,
+     .chunk = 83,
+     .second_bytes_a_cycle = 5000},
+};
+
+std::optional<attention::MergeCosts> merge_costs_of(const AttentionProblem& problem, bool shares,
+                                                    const boards::Board& target) {
+  if (!may_merge_by_itself(problem.shape)) return std::nullopt;
+  const attention::MergeCosts* costs =
+      shares ? attention::costs_of(costs_of_shared_rows, target.id) : attention::costs_of(costs_of_one_wave, target.id);
+  return costs != nullptr ? std::optional(*costs) : std::nullopt;
+}
+
+// Of tiles of one wave's rows. All sequences count, whatever goes in rounds, and each as the longest: a line of text
+// knows no more, and leads to the same kernel.
+attention::PartsToMerge parts_to_merge(const AttentionProblem& problem, bool shares, const boards::Board& target) {
+  const std::uint64_t chunks = ceil_div(std::uint64_t{problem.key_length}, std::uint64_t{problem.keys_of_chunk()});
+  const auto dims = static_cast<std::uint64_t>(problem.shape.head_dim_v);
+  const std::uint64_t all_rows = std::uint64_t{problem.query_length} * problem.group();
+  const std::uint64_t rows = std::min<std::uint64_t>(all_rows, shared_tile_queries);
+  const std::uint64_t dims_of_wave = static_cast<std::uint64_t>(target.wave_size) * merged_dims_of_lane;
+  // What a wave's lanes load, those without rows included: few rows take a wave as long as many do.
+  const std::uint64_t turns_of_wave = ceil_div(rows * dims, dims_of_wave);
+  const std::uint64_t turns = shares ? ceil_div(rows, static_cast<std::uint64_t>(shared_merge_rows)) : turns_of_wave;
+  const auto record = static_cast<std::uint64_t>(attention_combine::record_bytes(problem.shape.head_dim_v));
+  return {.chunks = chunks,
+          .bytes = chunks * turns_of_wave * dims_of_wave * sizeof(float),
+          .all_bytes = problem.batch * all_rows * problem.kv_heads * chunks * record,
+          .turns = turns};
+}
+
+}  // namespace
+
+std::string_view why_two_launches(const AttentionProblem& problem) {
+  const AttentionShape& shape = problem.shape;
+  if (!shape.packed_heads) return "the heads of a kv head are no rows of one tile";
+  if (shape.listed || shape.block_lists) return "lists of keys always are";
+  if (shape.integers) return "queries of int8 always are";
+  if (shape.cache != CacheType::as_queries || shape.narrow_queries) return "caches of 8 bits always are";
+  if (shape.output_fp32) return "O in fp32 always is";
+  if (shape.trans_any()) return "rows whose dims stand apart always are";
+  if (has_parts_by_sequence(problem)) return "packed queries that go in rounds always are";
+  if (!merges_in_one_launch(shape)) return "a bias or slopes beside pages leave no scalar registers";
+  return {};
+}
+
+bool may_merge_by_itself(const AttentionShape& shape) {
+  return shape.query_rows == QueryRows::up_to_32 && small_tiles_fit({shape.head_dim_qk, shape.head_dim_v});
+}
+
+bool merges_in_walk(const AttentionProblem& problem, bool shares, const boards::Board& target) {
+  if (problem.launches == attention::Launches::two || !why_two_launches(problem).empty()) return false;
+  if (problem.launches == attention::Launches::one) return true;
+  return attention::in_one_launch(problem.launches, merge_costs_of(problem, shares, target),
+                                  parts_to_merge(problem, shares, target));
+}
+
+std::string describe_merging(const AttentionProblem& problem, bool merged, bool shares, const boards::Board& target) {
+  if (const std::string_view why = why_two_launches(problem); !why.empty())
+    return "merged in a second launch: " + std::string(why);
+  return attention::describe_merge(problem.launches, merged, merge_costs_of(problem, shares, target),
+                                   parts_to_merge(problem, shares, target));
+}
+
+}  // namespace wavejit::attention_forward

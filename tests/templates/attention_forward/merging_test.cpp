@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Who merges the parts of runs of keys, and what is said about it.
+#include "templates/attention_forward/call/merging.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "boards/board.h"
+#include "families/call/family.h"
+#include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/call/splits.h"
+
+namespace wavejit::tests {
+namespace {
+
+using attention_forward::AttentionProblem;
+using attention_forward::SplitPlan;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const boards::Board& merging_board(std::string_view target = "gfx950") { return *boards::find_product(target); }
+
+AttentionProblem problem_to_merge(const std::string& words) {
+  const auto descriptor = attention_forward::parse_descriptor("attention_forward bf16 " + words);
+  EXPECT_TRUE(descriptor) << words;
+  return attention_forward::problem_of(*descriptor);
+}
+
+bool merges_here(const AttentionProblem& problem, std::string_view target = "gfx950",
+                 std::uint64_t reach = attention_forward::any_reach) {
+  const SplitPlan plan = attention_forward::plan_splits(problem, merging_board(target), {}, false, reach);
+  const auto shape = attention_forward::kernel_shape(problem, plan, merging_board(target));
+  EXPECT_EQ(shape.merged, plan.merged);
+  EXPECT_EQ(attention_forward::arrivals_of(problem, plan) != 0, plan.merged);
+  return plan.merged;
+}
+
+std::string said_of_merge(const std::string& words) {
+  const auto one = families::parse_problem("attention_forward bf16 " + words);
+  EXPECT_TRUE(one) << words;
+  for (const families::Note& note : (*one)->notes(merging_board(), {}))
+    if (note.label == "splits") return note.text;
+  return {};
+}
+
+TEST(Merging, GoesByWhatTheClockPredicts) {
+  for (const std::string_view target : {"gfx942", "gfx950"}) {
+    SCOPED_TRACE(target);
+    EXPECT_TRUE(merges_here(problem_to_merge("b1 q1 k2048 h64/8 d128"), target));
+    EXPECT_TRUE(merges_here(problem_to_merge("b1 q1 k8192 h16/2 d128"), target));
+    EXPECT_TRUE(merges_here(problem_to_merge("b1 q1 k8192 h8/1 d64"), target));
+    // One wave has more parts to merge than the wait between two launches takes.
+    EXPECT_FALSE(merges_here(problem_to_merge("b1 q1 k32768 h16/2 d128"), target));
+    EXPECT_FALSE(merges_here(problem_to_merge("b1 q4 k8192 h8/1 d128"), target));
+    // More rows than a wave has.
+    EXPECT_FALSE(merges_here(problem_to_merge("b1 q8 k2048 h8/1 d128"), target));
+    // Whole keys have no parts.
+    EXPECT_FALSE(merges_here(problem_to_merge("b1 q1 k1024 h8/1 d128"), target));
+  }
+}
+
+TEST(Merging, WhoCallsMaySay) {
+  EXPECT_FALSE(merges_here(problem_to_merge("b1 q1 k8192 h16/2 d128 launches=2")));
+  EXPECT_TRUE(merges_here(problem_to_merge("b1 q1 k32768 h16/2 d128 launches=1")));
+  EXPECT_TRUE(merges_here(problem_to_merge("b1 q8 k2048 h8/1 d128 launches=1")));
+  EXPECT_THAT(said_of_merge("b1 q1 k8192 h16/2 d128 launches=2"),
+              HasSubstr("merged in a second launch: the call says so"));
+  EXPECT_THAT(said_of_merge("b1 q1 k32768 h16/2 d128 launches=1"),
+              HasSubstr("by the last workgroup to arrive: the call says so"));
+}
+
+// Lines of text know neither, and lead to the same kernels.
+TEST(Merging, KnowsNoWorkspaceAndNoRowsOfOthers) {
+  for (const char* words : {"b64 q1 k4096 h8/1 d128 splits=4", "b64 q1 k32768 h8/1 d128 splits=32"}) {
+    const AttentionProblem one = problem_to_merge(words);
+    for (const std::uint64_t sequences : {1, 7, 64})
+      EXPECT_EQ(merges_here(one, "gfx950", sequences * 8 * 32 * 528), merges_here(one)) << words;
+  }
+  AttentionProblem packed = problem_to_merge("b16 q4 k4096 h4/1 d64 layout=packed splits=4");
+  const bool all = merges_here(packed);
+  packed.query_rows = 16;
+  EXPECT_EQ(merges_here(packed), all);
+}
+
+TEST(Merging, ExplainsItself) {
+  EXPECT_THAT(said_of_merge("b1 q1 k8192 h16/2 d128"),
+              HasSubstr("; merged in the same launch, by the last workgroup to arrive: "));
+  EXPECT_THAT(said_of_merge("b1 q1 k32768 h16/2 d128"), HasSubstr("; merged in a second launch: "));
+  EXPECT_THAT(said_of_merge("b1 q8 k2048 h8/1 d128"), HasSubstr("more rows than one of them merges faster"));
+  for (const auto& [words, why] : std::vector<std::pair<std::string, std::string>>{
+           {"b1 q1 k8192 h8 d128", "the heads of a kv head are no rows of one tile"},
+           {"b1 q1 k8192 h8/1 d128 cache=e4m3", "caches of 8 bits always are"},
+           {"b1 q1 k8192 h8/1 d128 o=fp32", "O in fp32 always is"},
+           {"b1 q1 k8192 h8/1 d128 alibi=h layout=paged:16", "a bias or slopes beside pages leave no scalar registers"}}) {
+    EXPECT_THAT(said_of_merge(words), HasSubstr("merged in a second launch: " + why)) << words;
+    EXPECT_FALSE(merges_here(problem_to_merge(words + " launches=1"))) << words;
+  }
+  EXPECT_THAT(said_of_merge("b1 q1 k1024 h8/1 d128"), Not(HasSubstr("merged")));
+}
+
+}  // namespace
+}  // namespace wavejit::tests
