@@ -5,8 +5,11 @@ WAVEJIT_TEST_WHOLE=1: all models, caches of 8 bits, larger pages, more requests.
 """
 import os
 import unittest
+from unittest import mock
 
 from engines import MODELS, Witness, engine, generate, prompt, statistics
+
+from wavejit.vllm import _calls
 
 WHOLE = os.environ.get("WAVEJIT_TEST_WHOLE") == "1"
 
@@ -53,3 +56,19 @@ class Whole(Engine):
         for kind in MODELS.keys() - {"odd"}:
             with self.subTest(kind):
                 self.serve(kind)
+
+    def test_caches_of_8_bits(self):
+        for dtype in ("fp8", "fp8_e5m2"):
+            with self.subTest(dtype):
+                seen = self.serve("llama", kv_cache_dtype=dtype)
+                self.assertEqual({kind.cache[:4] for _, kind in seen.layers}, {"e5m2" if dtype == "fp8_e5m2" else "e4m3"})
+
+    def test_pages_of_other_sizes_in_fp16(self):
+        for size in (16, 64):
+            with self.subTest(size):
+                self.serve("qwen", block_size=size, dtype="float16")
+
+    def test_the_witness_notices_a_wrong_scale(self):
+        wrong = mock.patch.object(_calls.Words, "__init__", lambda words, kind, scale, make=_calls.Words.__init__: make(words, kind, 1.1 * scale))
+        with self.assertRaisesRegex(AssertionError, "layers.0.self_attn.attn: "), wrong, Witness().watching(), engine("llama") as made:
+            generate(made, [prompt(40, 1)], 2)

@@ -13,7 +13,7 @@ def pages(kv_cache: torch.Tensor, head_dim: int, cache: str) -> tuple[torch.Tens
     if cache:
         kv_cache = kv_cache.view(FORMATS[cache])
     turned = kv_cache.transpose(1, 2)
-    return turned[..., :head_dim], turned[..., head_dim:]
+    return turned.narrow(-1, 0, head_dim), turned.narrow(-1, head_dim, turned.shape[-1] - head_dim)
 
 
 def append(key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, cache: str, scales: Scales | None) -> None:

@@ -39,17 +39,21 @@ def attend(words: Words, metadata: WavejitMetadata, query: torch.Tensor, kv_cach
     rows = metadata.num_actual_tokens
     if rows == 0:
         return
+    if query.shape[0] != rows:
+        query = query.narrow(0, 0, rows)
+    if output.shape[0] != rows:
+        output = output.narrow(0, 0, rows)
     causal = metadata.causal
     if isinstance(causal, bool):
-        _attend(words, metadata, causal, query[:rows], kv_cache, output[:rows], slopes, sinks, scales)
+        _attend(words, metadata, causal, query, kv_cache, output, slopes, sinks, scales)
         return
     # Each sequence says whether it is causal: both are computed, and each row has its own.
-    both = torch.empty_like(output[:rows]), torch.empty_like(output[:rows])
+    both = torch.empty_like(output), torch.empty_like(output)
     for out, told in zip(both, (True, False)):
-        _attend(words, metadata, told, query[:rows], kv_cache, out, slopes, sinks, scales)
+        _attend(words, metadata, told, query, kv_cache, out, slopes, sinks, scales)
     of = torch.bucketize(torch.arange(rows, device=query.device, dtype=torch.int32), metadata.query_starts[1:], right=True)
     told = causal[of.clamp(max=causal.shape[0] - 1)]
-    output[:rows] = torch.where(told.view(-1, 1, 1), *both)
+    output.copy_(torch.where(told.view(-1, 1, 1), *both))
 
 
 def _attend(words: Words, metadata: WavejitMetadata, causal: bool, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor, slopes: torch.Tensor | None,
@@ -85,7 +89,7 @@ def _through_copies(words: Words, metadata: WavejitMetadata, causal: bool, query
                     slopes: torch.Tensor | None, sinks: torch.Tensor | None, scales: Scales | None) -> None:
     k, v = pages(kv_cache, words.kind.head_dim, words.kind.cache)
     given = _all_words(words, metadata, causal, kv_cache.shape[2], slopes, sinks, scales)
-    out, _ = _roads.through_copies(metadata.serving.engine, query[None], k, v, False, given)
+    out, _ = _roads.through_copies(metadata.serving.engine, query.unsqueeze(0), k, v, False, given)
     # Rows behind the last sequence are no one's: nothing is said of them.
     output.copy_(out[0])
 
@@ -126,7 +130,7 @@ def _planned(words: Words, metadata: WavejitMetadata, causal: bool, query: torch
     found = engine._plans.get(shapes)
     if found is None:
         k, v = pages(kv_cache, words.kind.head_dim, words.kind.cache)
-        found = _roads._planned(engine, shapes, query[None], k, v, False, given)
+        found = _roads._planned(engine, shapes, query.unsqueeze(0), k, v, False, given)
         if found.dense != _roads.READ_AS_THEY_LIE:
             raise Unsupported(f"wavejit.vllm: kv_cache: strides {kv_cache.stride()}; accepted: multiples of 8 elements, 16 where they have 8 bits")
     return found  # type: ignore[no-any-return]
