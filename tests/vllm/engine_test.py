@@ -4,6 +4,10 @@
 WAVEJIT_TEST_WHOLE=1: all models, caches of 8 bits, larger pages, more requests.
 """
 import os
+import pathlib
+import subprocess
+import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -67,6 +71,20 @@ class Whole(Engine):
         for size in (16, 64):
             with self.subTest(size):
                 self.serve("qwen", block_size=size, dtype="float16")
+
+    def test_processes_of_its_own_as_vllm_starts_them(self):
+        """The front end, the engine's process and its worker each load the plug-in: the same tokens as in one process."""
+        program = "import engines; made = engines.engine('llama')\nif __name__ == '__main__':\n  with made as llm: print('TOKENS', engines.generate(llm, [engines.prompt(50, 3)], 4)[0].outputs[0].token_ids)\n"
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "program.py")
+            path.write_text(program, encoding="utf-8")
+            environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1", "VLLM_LOGGING_LEVEL": "INFO"}
+            run = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=600, env=environment)
+        self.assertEqual(run.returncode, 0, run.stderr[-4000:])
+        self.assertRegex(run.stdout + run.stderr, r"Worker.*wavejit\.vllm: 1 kinds of attention layers prepared on sim:")
+        with engine("llama") as made:
+            tokens = generate(made, [prompt(50, 3)], 4)[0].outputs[0].token_ids
+        self.assertIn(f"TOKENS {tokens}", run.stdout)
 
     def test_the_witness_notices_a_wrong_scale(self):
         wrong = mock.patch.object(_calls.Words, "__init__", lambda words, kind, scale, make=_calls.Words.__init__: make(words, kind, 1.1 * scale))

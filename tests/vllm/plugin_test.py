@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from vllm.v1.attention.backends.registry import AttentionBackendEnum
 
 import wavejit
 import wavejit.vllm
-from wavejit.vllm import WavejitAttention, WavejitBackend, _calls, _limits, _lines, _plugin
+from wavejit.vllm import WavejitAttention, WavejitBackend, _calls, _limits, _lines, _plugin, _serving
 from wavejit.vllm._lines import Kind
 
 LLAMA = Kind("bf16", 32, 8, 128, 128, None, 0.0, False, False, "")
@@ -112,6 +113,33 @@ class Refused(unittest.TestCase):
         with mock.patch.object(DefaultModelLoader, "load_weights", side_effect=AssertionError("weights were read")):
             with self.assertRaisesRegex(wavejit.Unsupported, "head.dim"), engine("odd"):
                 pass
+
+
+class Use(unittest.TestCase):
+    def test_an_engine_of_the_users_as_docs_vllm_md_has_it(self):
+        self.addCleanup(_serving._of.update, dict(_serving._of))
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "vllm.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        self.assertEqual(len(blocks), 1)
+        exec(blocks[0], {})
+        self.assertEqual(_serving.serving(torch.device("cpu")).engine.device, "sim:gfx950")
+        with self.assertRaisesRegex(TypeError, "engine: a str; accepted: a wavejit.Engine"):
+            wavejit.vllm.use("hip")
+
+    def test_what_cannot_be_prepared_stops_the_start(self):
+        serving = _serving.Serving(wavejit.Engine("sim:gfx950"), True)
+        with self.assertRaisesRegex(wavejit.Error, "'attention_forward bf16 b2 .* d36 .*' could not be prepared: .*36"):
+            serving.prepare([_lines.line(LLAMA._replace(head_dim=36, value_dim=36), 2, 64, 64, 16)])
+        serving.prepare(["attention_forward bf16 b2 q1 k64 h2 d64 causal layout=paged:16"])
+        serving.seal()
+        rows = serving.engine.empty((1, 64, 2, 64), "fp16")
+        with self.assertRaises(wavejit.Sealed):
+            serving.engine.attention_forward(rows, rows, rows, softcap=3.0, causal=True)
+        # Layers that come later are prepared all the same, and the engine is sealed again with the next step.
+        serving.prepare(["attention_forward fp16 b2 q1 k64 h2 d64 causal layout=paged:16"])
+        self.assertFalse(serving.sealed)
+        serving.seal()
+        self.assertTrue(serving.sealed)
 
 
 class Lines(unittest.TestCase):

@@ -37,6 +37,8 @@ class Serving:
         if self.sealed:
             self.engine.unseal()
             self.sealed = False
+        for line in missing:
+            logger.debug("wavejit.vllm: prepares '%s'", line)
         begun = time.perf_counter()
         for answer in self.engine.prepare(missing):
             if answer.status != 0:
