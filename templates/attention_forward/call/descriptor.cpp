@@ -76,6 +76,16 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
   const auto take = [&](const ProblemDescriptor& one) {
     if (std::ranges::find(each, one) == each.end()) each.push_back(one);
   };
+  // Who merges goes by lengths and the batch, too.
+  const auto take_merged = [&](ProblemDescriptor one) {
+    const bool either = one.launches == 0 && one.splits != 1 && one.key_length > chunk_keys &&
+                        may_merge_by_itself(one.shape) && why_two_launches(problem_of(one)).empty();
+    if (!either) return take(one);
+    for (const std::int64_t launches : {2, 1}) {
+      one.launches = launches;
+      take(one);
+    }
+  };
   const auto add = [&](std::int64_t queries, std::int64_t keys) {
     ProblemDescriptor one = descriptor;
     one.least_query_length.reset();
@@ -88,19 +98,13 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
     const bool either = descriptor.splits <= 0 && queries <= static_cast<std::int64_t>(longest_packed_query);
     for (const std::int64_t splits : {1, 2}) {
       if (either && keys > chunk_keys) one.splits = splits;
-      const bool merged = descriptor.launches == 0 && one.splits != 1 && keys > chunk_keys &&
-                          may_merge_by_itself(one.shape) && why_two_launches(problem_of(one)).empty();
-      // And so does whether query tiles go in pairs, whether waves share chunks, and who merges.
+      // And so does whether query tiles go in pairs, and whether waves share chunks.
       for (const bool other : {false, true}) {
         if (may_pair(one.shape)) one.paired_tiles = other;
         if (may_share(one.shape)) one.shared_chunks = other;
-        for (const std::int64_t launches : {2, 1}) {
-          one.launches = merged ? launches : descriptor.launches;
-          take(one);
-          if (has_parts_by_sequence(problem_of(one))) take(alone(one));
-        }
+        take_merged(one);
+        if (has_parts_by_sequence(problem_of(one))) take_merged(alone(one));
       }
-      one.launches = descriptor.launches;
     }
     for (const ProblemDescriptor& mix : mixes_of(one)) take(mix);
   };

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "boards/board.h"
 #include "families/call/family.h"
 #include "templates/attention_forward/call/descriptor.h"
@@ -82,6 +84,24 @@ TEST(Merging, KnowsNoWorkspaceAndNoRowsOfOthers) {
   EXPECT_EQ(merges_here(packed), all);
 }
 
+// Parts of many packed sequences go in rounds, and are merged in a second launch. A smaller batch has a kernel that
+// merges them itself.
+TEST(Merging, LinesReachTheKernelsOfSmallerBatches) {
+  const std::string line = "attention_forward bf16 b256 q1 k131072 h64/8 d128 layout=packed";
+  EXPECT_FALSE(merges_here(problem_to_merge(line.substr(std::string("attention_forward bf16 ").size()))));
+  const auto problems = families::parse_problems(line);
+  ASSERT_TRUE(problems);
+  std::set<std::uint64_t> reached;
+  for (const auto& one : *problems) reached.insert((*one->shape(merging_board(), {})).code);
+  for (const char* smaller : {"b1 q1 k4096 h64/8 d128 layout=packed", "b1 q1 k131072 h64/8 d128 layout=packed",
+                              "b256 q1 k1000 h64/8 d128 layout=packed"}) {
+    const auto one = families::parse_problem("attention_forward bf16 " + std::string(smaller));
+    ASSERT_TRUE(one);
+    EXPECT_TRUE(reached.contains((*one)->shape(merging_board(), {})->code)) << smaller;
+  }
+  EXPECT_TRUE(merges_here(problem_to_merge("b1 q1 k4096 h64/8 d128 layout=packed")));
+}
+
 TEST(Merging, ExplainsItself) {
   EXPECT_THAT(said_of_merge("b1 q1 k8192 h16/2 d128"),
               HasSubstr("; merged in the same launch, by the last workgroup to arrive: "));
@@ -91,7 +111,8 @@ TEST(Merging, ExplainsItself) {
            {"b1 q1 k8192 h8 d128", "the heads of a kv head are no rows of one tile"},
            {"b1 q1 k8192 h8/1 d128 cache=e4m3", "caches of 8 bits always are"},
            {"b1 q1 k8192 h8/1 d128 o=fp32", "O in fp32 always is"},
-           {"b1 q1 k8192 h8/1 d128 alibi=h layout=paged:16", "a bias or slopes beside pages leave no scalar registers"}}) {
+           {"b1 q1 k8192 h8/1 d128 alibi=h layout=paged:16",
+            "a bias or slopes beside pages leave no scalar registers"}}) {
     EXPECT_THAT(said_of_merge(words), HasSubstr("merged in a second launch: " + why)) << words;
     EXPECT_FALSE(merges_here(problem_to_merge(words + " launches=1"))) << words;
   }
