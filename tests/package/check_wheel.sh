@@ -51,7 +51,8 @@ assert "Programming Language :: C++" in told.get_all("Classifier")
 bill = importlib.metadata.distribution("wavejit").read_text("sboms/wavejit.spdx.json")
 assert "openssl" in bill and "SPDX-2.3" in bill
 assert any(one.startswith("numpy") for one in told.get_all("Requires-Dist")), told.get_all("Requires-Dist")
-assert importlib.metadata.distribution("wavejit").entry_points["wavejit"].value == "wavejit._program:main"
+found = {entry.group: entry.value for entry in importlib.metadata.distribution("wavejit").entry_points}
+assert found == {"console_scripts": "wavejit._program:main", "vllm.general_plugins": "wavejit.vllm:register"}, found
 PYTHON
 
 # The package as pip leaves it, of this build's libraries, with the modules of the tree: C and C++ are built against it, and

@@ -9,7 +9,7 @@ def of_pages(pages, table, length, scale=1.0):
     return torch.cat([pages[int(page)].double() for page in table[: -(-length // size)]])[:length] * scale
 
 
-def attention(query, k_pages, v_pages, starts, lengths, table, *, scale, window_left=None, softcap=0.0, sinks=None, slopes=None, causal=True, k_scale=1.0, v_scale=1.0):
+def attention(query, k_pages, v_pages, starts, lengths, table, *, scale, window_left=None, window_right=None, softcap=0.0, sinks=None, slopes=None, causal=True, k_scale=1.0, v_scale=1.0):
     """[rows, heads, dim] in float64, and for each element what its terms are in magnitude. Row r of n stands at key length − n + r."""
     out, size = (torch.zeros(*query.shape[:2], v_pages.shape[3], dtype=torch.float64) for _ in range(2))
     for sequence, length in enumerate(lengths.tolist()):
@@ -30,6 +30,8 @@ def attention(query, k_pages, v_pages, starts, lengths, table, *, scale, window_
             scores = scores.masked_fill(key > at, float("-inf"))
         if window_left is not None:
             scores = scores.masked_fill(key < at - window_left, float("-inf"))
+        if window_right is not None:
+            scores = scores.masked_fill(key > at + window_right, float("-inf"))
         if sinks is not None:
             scores = torch.cat([scores, sinks.double()[:, None, None].expand(-1, end - begin, 1)], 2)
         weights = torch.softmax(scores, 2)[..., :length]

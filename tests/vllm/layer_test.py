@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A layer by itself on CPU tensors: new keys into its cache, and sequences of which each says whether it is causal."""
+import types
+import unittest
+
+import torch
+from exact import attention
+
+from wavejit.vllm import WavejitAttention, WavejitMetadata, _cache
+from wavejit.vllm._serving import serving
+
+HEADS, KV_HEADS, DIM, PAGE, PAGES = 4, 2, 64, 16, 12
+
+
+def layer(**words):
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        return WavejitAttention(HEADS, DIM, DIM**-0.5, KV_HEADS, **words)
+    finally:
+        torch.set_default_dtype(default)
+
+
+def cache(dtype=torch.bfloat16, heads_first=True):
+    """As vLLM makes one, in either order of heads and keys."""
+    shape = (PAGES, KV_HEADS, PAGE, 2 * DIM) if heads_first else (PAGES, PAGE, KV_HEADS, 2 * DIM)
+    made = torch.zeros(shape, dtype=dtype)
+    return made if heads_first else made.transpose(1, 2)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(5)
+        self.enterContext(torch.inference_mode())
+
+
+class Append(Case):
+    def test_rows_go_to_their_slots_and_rows_of_no_slot_nowhere(self):
+        slots = torch.tensor([3 * PAGE + 5, -1, PAGE, 7 * PAGE + 15, -1])
+        key, value = torch.randn(2, 7, KV_HEADS, DIM).bfloat16()  # two rows more than slots, as a padded step has
+        for heads_first in (True, False):
+            kept = cache(heads_first=heads_first)
+            kept[0] = 9  # of no sequence: what stands there stays
+            layer().do_kv_cache_update(None, key, value, kept, slots)
+            k, v = _cache.pages(kept, DIM, "")
+            expected_k, expected_v = (torch.zeros(PAGES, PAGE, KV_HEADS, DIM, dtype=torch.bfloat16) for _ in range(2))
+            expected_k[0] = expected_v[0] = 9
+            for row, slot in enumerate(slots.tolist()):
+                if slot >= 0:
+                    expected_k[slot // PAGE, slot % PAGE], expected_v[slot // PAGE, slot % PAGE] = key[row], value[row]
+            self.assertTrue(torch.equal(k, expected_k) and torch.equal(v, expected_v))
+
+    def test_in_8_bits_with_scales_and_nothing_becomes_nan(self):
+        of = types.SimpleNamespace(_k_scale=torch.tensor(0.25), _v_scale=torch.tensor([2.0]))
+        for name in ("fp8", "fp8_e5m2"):
+            implementation, kept = layer(kv_cache_dtype=name), cache(torch.uint8)
+            dtype = _cache.FORMATS[implementation.kind.cache]
+            key, value = torch.randn(2, 3, KV_HEADS, DIM).bfloat16()
+            key[0, 0, 0], key[0, 0, 1] = 1e6, -1e6
+            implementation.do_kv_cache_update(of, key, value, kept, torch.tensor([PAGE, PAGE + 1, 40]))
+            k, v = (each.float() for each in _cache.pages(kept, DIM, implementation.kind.cache))
+            self.assertEqual((float(k[1, 0, 0, 0]), float(k[1, 0, 0, 1])), (torch.finfo(dtype).max, -torch.finfo(dtype).max))
+            self.assertTrue(torch.equal(k[2, 40 - 2 * PAGE], (key[2].float() / 0.25).to(dtype).float()))
+            self.assertTrue(torch.equal(v[1, 1], (value[1].float() / 2).to(dtype).float()))
+            self.assertTrue(torch.isfinite(k).all() and torch.isfinite(v).all())
+
+    def test_a_cache_that_is_not_there_yet(self):
+        layer().do_kv_cache_update(None, torch.zeros(2, KV_HEADS, DIM), torch.zeros(2, KV_HEADS, DIM), torch.tensor([]), torch.tensor([0, 1]))
+
+
+class Attention(Case):
+    def run_layer(self, implementation, causal):
+        starts, lengths = torch.tensor([0, 5, 6, 26], dtype=torch.int32), torch.tensor([21, 40, 20], dtype=torch.int32)
+        table = torch.randperm(PAGES)[: 3 * 3].reshape(3, 3).int()
+        query, kept = torch.randn(26, HEADS, DIM).bfloat16(), torch.randn(PAGES, KV_HEADS, PAGE, 2 * DIM).bfloat16()
+        output = torch.full_like(query, float("nan"))
+        metadata = WavejitMetadata(26, starts, lengths, table, 20, 40, causal, serving(torch.device("cpu")))
+        self.assertIs(implementation.forward(None, query, None, None, kept, metadata, output), output)
+        k, v = _cache.pages(kept, DIM, "")
+
+        def exact(told):
+            words = {"scale": implementation.scale, "window_left": implementation.kind.window_left, "causal": told}
+            # Behind a row's own key a window shows nothing.
+            return attention(query, k, v, starts, lengths, table, **words, window_right=None if told or implementation.kind.window_left is None else 0)[0]
+
+        return output.double(), starts, exact
+
+    def test_each_sequence_says_whether_it_is_causal(self):
+        for words in ({}, {"sliding_window": 9}):
+            found, starts, exact = self.run_layer(layer(**words), torch.tensor([True, False, False]))
+            causal, others = exact(True), exact(False)
+            self.assertLess(float((found[:5] - causal[:5]).abs().max()), 2e-2)
+            self.assertLess(float((found[5:] - others[5:]).abs().max()), 2e-2)
+            if not words:
+                self.assertGreater(float((causal[6:] - others[6:]).abs().max()), 0.5)  # it would have shown
+
+    def test_none_is(self):
+        found, _, exact = self.run_layer(layer(), False)
+        self.assertLess(float((found - exact(False)).abs().max()), 2e-2)
+
+    def test_sinks_are_taken_again_when_weights_are_loaded_again(self):
+        implementation = layer(sinks=torch.ones(HEADS, dtype=torch.bfloat16))
+        implementation.process_weights_after_loading(torch.bfloat16)
+        address = implementation._sinks.data_ptr()
+        implementation.sinks.fill_(3)
+        implementation.process_weights_after_loading(torch.bfloat16)
+        self.assertEqual((implementation._sinks.tolist(), implementation._sinks.data_ptr()), ([3.0] * HEADS, address))
+
+    def test_vllms_look_at_its_memory_is_zeros(self):
+        output = torch.full((3, HEADS, DIM), 7.0)
+        layer().forward(None, output, None, None, torch.tensor([]), None, output)
+        self.assertTrue((output == 0).all())
+
+
+if __name__ == "__main__":
+    unittest.main()
