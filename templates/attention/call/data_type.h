@@ -58,9 +58,19 @@ constexpr std::int32_t told_type(DataType type) {
   }
   return WAVEJIT_E5M2_FNUZ;
 }
+// Four bits for each type: its bytes. Hot: a call asks a dozen times.
+inline constexpr std::uint32_t most_types = 16;
+inline constexpr std::uint64_t bytes_of_types = [] {
+  std::uint64_t all = 0;
+  for (std::uint32_t type = 0; type < most_types; ++type) {
+    const DataType of = type_of(static_cast<std::int32_t>(type)).value_or(DataType::fp32);
+    all |= static_cast<std::uint64_t>(bytes_of(of)) << (4 * type);
+  }
+  return all;
+}();
 // Of a tensor whose type was checked.
 constexpr std::uint64_t element_bytes_of(const wavejit_tensor& tensor) {
-  return static_cast<std::uint64_t>(bytes_of(type_of(tensor.dtype).value_or(DataType::fp32)));
+  return bytes_of_types >> (4 * (static_cast<std::uint32_t>(tensor.dtype) % most_types)) & 15;
 }
 
 }  // namespace wavejit::attention

@@ -107,6 +107,44 @@ Result<void> check_scattered(const Named& named, const TensorRules& rules) {
   return {};
 }
 
+Result<void> check_any_tensor(const Named& named, const TensorRules& rules) {
+  const wavejit_tensor& t = *named.tensor;
+  if (t.reserved != 0) [[unlikely]]
+    return refuse(bad_reserved(named));
+  if (t.dtype != rules.dtype && !(rules.may_be_fp32 && t.dtype == WAVEJIT_FP32)) [[unlikely]]
+    return refuse(bad_dtype(named, rules));
+  const std::uint64_t bytes = element_bytes_of(t);
+  if (rules.scattered) [[unlikely]]
+    return check_scattered(named, rules);
+  const bool empty = t.sizes[1] == 0;
+  const std::uintptr_t alignment = rules.may_be_scattered && empty ? bytes : tensor_alignment;
+  if ((reinterpret_cast<std::uintptr_t>(t.data) & (alignment - 1)) != 0 || (t.data == nullptr && !empty)) [[unlikely]]
+    return refuse(bad_alignment(named));
+  if (empty) return {};
+  for (int d = 0; d < 3; ++d) {
+    if (t.sizes[d] == 1) continue;
+    if (t.strides[d] <= 0 || !is_multiple(t.strides[d], stride_granule(bytes))) [[unlikely]]
+      return refuse(bad_row_stride(named, d, rules.head_dims));
+  }
+  if (t.sizes[3] != 1 && t.strides[3] != 1) [[unlikely]]
+    return refuse(bad_inner_stride(named));
+  const bool long_rows = t.sizes[1] > 1 && t.strides[1] >= max_slice_stride;
+  const bool long_heads = t.sizes[2] > 1 && t.strides[2] >= max_slice_stride;
+  if (long_rows || long_heads) [[unlikely]]
+    return refuse(bad_far_stride(named, long_rows ? 1 : 2));
+  const std::uint64_t head_span =
+      rules.by_head || t.sizes[2] == 1 ? 0 : static_cast<std::uint64_t>(t.sizes[2] - 1) * t.strides[2];
+  const std::uint64_t rows = static_cast<std::uint64_t>(t.sizes[1]) - 1 + tile_overrun_rows;
+  const std::uint64_t slice = (rows * row_stride(t) + head_span + t.sizes[3]) * bytes;
+  if (slice >= slice_limit_bytes) [[unlikely]]
+    return refuse(bad_slice(named, rules, slice));
+  if (t.sizes[0] > 1 && (t.strides[0] >= max_batch_stride ||
+                         static_cast<std::uint64_t>(t.sizes[0] - 1) * t.strides[0] * bytes >= tensor_limit_bytes))
+      [[unlikely]]
+    return refuse(bad_batch_stride(named));
+  return {};
+}
+
 Failure wrong_kind(const Named& named, std::int32_t dtype, std::uintptr_t alignment) {
   const wavejit_tensor& t = *named.tensor;
   if (t.reserved != 0) return bad_reserved(named);

@@ -2,6 +2,7 @@
 // The tensors of a call: sizes, types, strides, and memory that outputs have for themselves.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -35,6 +36,9 @@ inline families::Result<void> check_sizes(const Named& named, bool may_have_no_r
   return {};
 }
 
+// Of a power of two. Hot: a division would take longer than all else that a stride is asked.
+constexpr bool is_multiple(std::int64_t stride, std::int64_t power) { return (stride & (power - 1)) == 0; }
+
 // Elements: 16 bytes, also of f32 twice that.
 constexpr std::int64_t stride_granule(std::uint64_t element_bytes) { return element_bytes == 1 ? 16 : 8; }
 constexpr std::uintptr_t tensor_alignment = 16;
@@ -48,14 +52,19 @@ struct TensorRules {
   std::span<const HeadDims> head_dims = {};
   bool by_head = false;  // a kernel bounds a slice of one head, not of all heads of a batch
   bool may_be_scattered = false;
+  bool scattered = false;  // and is (is_scattered)
 };
+// Elements in 16 bytes.
+inline std::int64_t granule_of(const wavejit_tensor& t) {
+  return std::int64_t{16} >> std::countr_zero(element_bytes_of(t));
+}
 // Whether kernels that move 16 bytes of a row at a time cannot have it: dims do not stand side by side, or rows begin
 // at other places than their multiples. Of a tensor whose strides are positive; one without rows has none.
 inline bool is_scattered(const wavejit_tensor& t) {
   if (t.sizes[1] == 0) return false;
-  const std::int64_t granule = 16 / static_cast<std::int64_t>(element_bytes_of(t));
+  const std::int64_t granule = granule_of(t);
   bool scattered = t.sizes[3] != 1 && t.strides[3] != 1;
-  for (int d = 0; d < 3; ++d) scattered = scattered || (t.sizes[d] != 1 && t.strides[d] % granule != 0);
+  for (int d = 0; d < 3; ++d) scattered |= t.sizes[d] != 1 && !is_multiple(t.strides[d], granule);
   return scattered;
 }
 // Of such a tensor, in place of check_tensor: strides are positive, that of rows or that of dims is 1, and a batch
@@ -70,45 +79,38 @@ families::Result<void> check_scattered(const Named& named, const TensorRules& ru
 [[gnu::cold]] families::Failure bad_slice(const Named& named, const TensorRules& rules, std::uint64_t slice);
 [[gnu::cold]] families::Failure bad_batch_stride(const Named& named);
 
+// Whether nothing of check_tensor refuses it, as few instructions say it of a tensor with rows: hot, four of them a
+// call. What it does not take may still be good.
+inline bool is_plain(const wavejit_tensor& t, const TensorRules& rules) {
+  const std::uint64_t bytes = element_bytes_of(t);
+  const auto granule_mask = static_cast<std::uint64_t>(stride_granule(bytes) - 1);
+  // 0, as one element's stride counts, or positive, of whole granules and below `limit`.
+  const auto good = [&](int dimension, std::int64_t limit) {
+    const auto stride = static_cast<std::uint64_t>(t.strides[dimension]);
+    return t.sizes[dimension] == 1 ||
+           (stride - 1 < static_cast<std::uint64_t>(limit) - 1 && (stride & granule_mask) == 0);
+  };
+  if (((reinterpret_cast<std::uintptr_t>(t.data) & (tensor_alignment - 1)) |
+       static_cast<std::uint32_t>(t.reserved | (t.dtype ^ rules.dtype)) |
+       static_cast<std::uint64_t>(rules.scattered)) != 0 ||
+      t.data == nullptr || t.sizes[1] == 0 || (t.sizes[3] != 1 && t.strides[3] != 1) || !good(0, max_batch_stride) ||
+      !good(1, max_slice_stride) || !good(2, max_slice_stride))
+    return false;
+  // All heads' even where a kernel bounds one.
+  const std::uint64_t head_span = t.sizes[2] == 1 ? 0 : static_cast<std::uint64_t>(t.sizes[2] - 1) * t.strides[2];
+  const std::uint64_t rows = static_cast<std::uint64_t>(t.sizes[1]) - 1 + tile_overrun_rows;
+  return (rows * row_stride(t) + head_span + t.sizes[3]) * bytes < slice_limit_bytes &&
+         (t.sizes[0] == 1 || static_cast<std::uint64_t>(t.sizes[0] - 1) * t.strides[0] * bytes < tensor_limit_bytes);
+}
+
+families::Result<void> check_any_tensor(const Named& named, const TensorRules& rules);
+
 // Pointer, type and strides; sizes are known to be in range. The stride of a dimension with one element, or of a tensor
 // without rows, is never used and may be anything.
 inline families::Result<void> check_tensor(const Named& named, const TensorRules& rules) {
-  using families::refusal::refuse;
-  const wavejit_tensor& t = *named.tensor;
-  if (t.reserved != 0) [[unlikely]]
-    return refuse(bad_reserved(named));
-  if (t.dtype != rules.dtype && !(rules.may_be_fp32 && t.dtype == WAVEJIT_FP32)) [[unlikely]]
-    return refuse(bad_dtype(named, rules));
-  const std::uint64_t bytes = element_bytes_of(t);
-  if (rules.may_be_scattered && is_scattered(t)) [[unlikely]]
-    return check_scattered(named, rules);
-  const bool empty = t.sizes[1] == 0;
-  const std::uintptr_t alignment = rules.may_be_scattered && empty ? bytes : tensor_alignment;
-  if (reinterpret_cast<std::uintptr_t>(t.data) % alignment != 0 || (t.data == nullptr && !empty)) [[unlikely]]
-    return refuse(bad_alignment(named));
-  if (empty) return {};
-  for (int d = 0; d < 3; ++d) {
-    if (t.sizes[d] == 1) continue;
-    if (t.strides[d] <= 0 || t.strides[d] % stride_granule(bytes) != 0) [[unlikely]]
-      return refuse(bad_row_stride(named, d, rules.head_dims));
-  }
-  if (t.sizes[3] != 1 && t.strides[3] != 1) [[unlikely]]
-    return refuse(bad_inner_stride(named));
-  const bool long_rows = t.sizes[1] > 1 && t.strides[1] >= max_slice_stride;
-  const bool long_heads = t.sizes[2] > 1 && t.strides[2] >= max_slice_stride;
-  if (long_rows || long_heads) [[unlikely]]
-    return refuse(bad_far_stride(named, long_rows ? 1 : 2));
-  const std::uint64_t head_span =
-      rules.by_head || t.sizes[2] == 1 ? 0 : static_cast<std::uint64_t>(t.sizes[2] - 1) * t.strides[2];
-  const std::uint64_t rows = static_cast<std::uint64_t>(t.sizes[1]) - 1 + tile_overrun_rows;
-  const std::uint64_t slice = (rows * row_stride(t) + head_span + t.sizes[3]) * bytes;
-  if (slice >= slice_limit_bytes) [[unlikely]]
-    return refuse(bad_slice(named, rules, slice));
-  if (t.sizes[0] > 1 && (t.strides[0] >= max_batch_stride ||
-                         static_cast<std::uint64_t>(t.sizes[0] - 1) * t.strides[0] * bytes >= tensor_limit_bytes))
-      [[unlikely]]
-    return refuse(bad_batch_stride(named));
-  return {};
+  if (is_plain(*named.tensor, rules)) [[likely]]
+    return {};
+  return check_any_tensor(named, rules);
 }
 
 inline bool is_aligned(const wavejit_tensor& tensor, std::uintptr_t alignment) {

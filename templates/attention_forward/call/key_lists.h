@@ -32,6 +32,14 @@ inline attention::KeyListCall second_list_of(const wavejit_attention_forward_arg
   return attention::second_list_of(key_lists_of(call), call.second_indices, call.second_counts, call.second_top_k,
                                    call.second_indices_row_stride, call.second_k, call.second_v);
 }
+// Whether any of their fields says something. Hot: most calls have neither list.
+inline bool says_of_key_lists(const wavejit_attention_forward_arguments& call) {
+  const auto bits = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+  return (bits(call.key_indices) | bits(call.key_counts) | bits(call.second_indices) | bits(call.second_counts) |
+          bits(call.second_k.data) | bits(call.second_v.data)) != 0 ||
+         (call.top_k | call.key_indices_row_stride | call.key_slots | call.key_list_heads | call.second_top_k |
+          call.second_indices_row_stride) != 0;
+}
 // Fields by themselves, before sizes are looked at.
 Result<void> check_key_list_fields(const wavejit_attention_forward_arguments& call);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -54,10 +55,10 @@ Check check_all_apart(const Named& output, const Range& range, std::initializer_
 }
 
 Check check_outputs(const wavejit_attention_forward_arguments& a, const wavejit_tensor& keys,
-                    const wavejit_tensor& values, bool lse) {
+                    const wavejit_tensor& values, bool lse, bool scattered) {
   const Named o = {"o", &a.o};
   const Named l = {"lse", &a.lse};
-  if (attention::is_scattered(a.o)) {
+  if (scattered) [[unlikely]] {
     if (families::elements_overlap(a.o)) return refuse(attention::overlapping(o));
   } else if (auto apart = check_no_overlap(o, 3, static_cast<std::uint64_t>(a.o.sizes[3])); !apart) {
     return apart;
@@ -125,7 +126,9 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     if (auto sizes = check_sizes(named, of_keys, of_keys && (paged || slots) ? max_pages : max_batch); !sizes)
       return sizes;
   }
-  if (auto lists = check_key_list_fields(a); !lists) return lists;
+  if (says_of_key_lists(a)) [[unlikely]] {
+    if (auto lists = check_key_list_fields(a); !lists) return lists;
+  }
   Extents extents;
   if (auto sequences = check_sequences(sequences_of(a), extents); !sequences) return sequences;
   const std::int64_t kv_batch = paged || slots ? a.k.sizes[0] : a.key_starts != nullptr ? 1 : extents.sequences;
@@ -164,7 +167,11 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   // What finds its rows one by one, or in units, moves whole ones.
   const bool may_be_scattered = !paged && !slots && !narrow && !has_lists(a) && a.key_indices == nullptr;
   const std::array<Named, 4> in_rows = {{{"q", &a.q}, {"k", &keys}, {"v", &values}, {"o", &a.o}}};
-  for (const Named& named : in_rows) {
+  const std::span<const HeadDims> head_dims = all_head_dims();
+  std::array<bool, in_rows.size()> scattered{};
+  for (std::size_t i = 0; i < in_rows.size(); ++i) {
+    const Named& named = in_rows[i];
+    scattered[i] = may_be_scattered && attention::is_scattered(*named.tensor);
     const bool of_keys = named.tensor == &keys || named.tensor == &values;
     const bool is_integer = integers && (named.tensor == &a.q || named.tensor == &keys);
     const TensorRules rules = {.dtype = is_integer             ? a.q.dtype
@@ -172,8 +179,9 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                                         : named.tensor == &a.o ? output_type
                                                                : dtype,
                                .may_be_fp32 = named.tensor == &a.o,
-                               .head_dims = all_head_dims(),
-                               .may_be_scattered = may_be_scattered};
+                               .head_dims = head_dims,
+                               .may_be_scattered = may_be_scattered,
+                               .scattered = scattered[i]};
     if (auto tensor = check_tensor(named, rules); !tensor) return tensor;
   }
   if (paged) [[unlikely]] {
@@ -185,7 +193,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   }
   const Result<float> scale_log2e = check_scale(a.scale, a.flags, a.scale == 0 ? default_scale(a) : a.scale);
   if (!scale_log2e) return std::unexpected(scale_log2e.error());
-  if (auto outputs = check_outputs(a, keys, values, lse); !outputs) return outputs;
+  if (auto outputs = check_outputs(a, keys, values, lse, scattered[3]); !outputs) return outputs;
 
   problem = {
       .shape = {{.dtype = output_type == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
@@ -198,10 +206,10 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                                                     : CacheType::as_queries,
                  .token_scales = a.token_scales != 0,
                  .lse = lse,
-                 .trans_q = may_be_scattered && attention::is_scattered(a.q),
-                 .trans_k = may_be_scattered && attention::is_scattered(a.k),
-                 .trans_v = may_be_scattered && attention::is_scattered(a.v),
-                 .trans_o = may_be_scattered && attention::is_scattered(a.o),
+                 .trans_q = scattered[0],
+                 .trans_k = scattered[1],
+                 .trans_v = scattered[2],
+                 .trans_o = scattered[3],
                  .output_fp32 = a.o.dtype == WAVEJIT_FP32,
                  .paged = paged,
                  .whole_tiles = paged && !vectorised && holds_whole_tiles(a.k.sizes[1], a.first_keys != nullptr),

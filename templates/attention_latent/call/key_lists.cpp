@@ -30,7 +30,8 @@ Result<void> take_second_list(const Call& call, LatentProblem& problem) {
 
 }  // namespace
 
-Result<void> check_second_list(const Call& call) {
+Result<void> check_list_fields(const Call& call) {
+  if (auto first = attention::check_list_fields(lists_of(call), 1); !first) return first;
   const families::refusal::Named k = {"k", &call.k};
   const std::array<attention::SecondTensor, 1> tensors = {{{{"second_k", &call.second_k}, k}}};
   if (auto good = attention::check_second_list(lists_of(call), second_list_of(call), tensors, 1, call.k.dtype); !good)

@@ -35,8 +35,16 @@ inline attention::KeyListCall second_list_of(const wavejit_attention_latent_argu
                                    call.second_indices_row_stride, call.second_k, call.k_rope);
 }
 inline bool has_second_list(const wavejit_attention_latent_arguments& call) { return call.second_indices != nullptr; }
-// Before sizes are looked at.
-Result<void> check_second_list(const wavejit_attention_latent_arguments& call);
+// Whether any of their fields says something. Hot: most calls have neither list.
+inline bool says_of_lists(const wavejit_attention_latent_arguments& call) {
+  const auto bits = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+  return (bits(call.key_indices) | bits(call.key_counts) | bits(call.second_indices) | bits(call.second_counts) |
+          bits(call.second_k.data)) != 0 ||
+         (call.top_k | call.key_indices_row_stride | call.key_slots | call.second_top_k |
+          call.second_indices_row_stride) != 0;
+}
+// Both lists' fields, before sizes are looked at.
+Result<void> check_list_fields(const wavejit_attention_latent_arguments& call);
 
 // Words and numbers of a problem whose sizes stand in it.
 Result<void> take_lists(const wavejit_attention_latent_arguments& call, LatentProblem& problem);

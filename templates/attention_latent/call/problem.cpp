@@ -234,8 +234,8 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
   if (call.q.sizes[2] > max_heads)
     return refuse(bad_size({"q", &call.q}, 2, up_to("1", max_heads), WAVEJIT_UNSUPPORTED));
   Extents extents;
-  if (auto lists = attention::check_list_fields(lists_of(call), 1); !lists) return lists;
-  if (auto second = check_second_list(call); !second) return second;
+  if (says_of_lists(call)) [[unlikely]]
+    if (auto lists = check_list_fields(call); !lists) return lists;
   if (auto sequences = attention::check_sequences(sequences_of(call), extents); !sequences) return sequences;
   if (auto keys = check_keys(call, extents); !keys) return keys;
   if (auto like = check_like({"o", &call.o}, {"q", &call.q}); !like) return like;
