@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A layer by itself on CPU tensors: new keys into its cache, and sequences of which each says whether it is causal."""
+import os
 import types
 import unittest
 
 import torch
 from exact import attention
 
+import wavejit
 from wavejit.vllm import WavejitAttention, WavejitMetadata, _cache
-from wavejit.vllm._serving import serving
+from wavejit.vllm._serving import Serving
 
 HEADS, KV_HEADS, DIM, PAGE, PAGES = 4, 2, 64, 16, 12
+# Of its own: that of vLLM's layers is sealed once a model has run.
+SERVING = Serving(wavejit.Engine(os.environ["WAVEJIT_DEVICE"]), False)
 
 
 def layer(**words):
@@ -74,7 +78,7 @@ class Attention(Case):
         table = torch.randperm(PAGES)[: 3 * 3].reshape(3, 3).int()
         query, kept = torch.randn(26, HEADS, DIM).bfloat16(), torch.randn(PAGES, KV_HEADS, PAGE, 2 * DIM).bfloat16()
         output = torch.full_like(query, float("nan"))
-        metadata = WavejitMetadata(26, starts, lengths, table, 20, 40, causal, serving(torch.device("cpu")))
+        metadata = WavejitMetadata(26, starts, lengths, table, 20, 40, causal, SERVING)
         self.assertIs(implementation.forward(None, query, None, None, kept, metadata, output), output)
         k, v = _cache.pages(kept, DIM, "")
 
