@@ -66,6 +66,7 @@ class TokenScales : public ::testing::TestWithParam<std::string> {
   }
 
   Engine engine_{GetParam()};
+  Pipelines pipelines_{GetParam()};
 };
 
 TEST_P(TokenScales, PowersOfTwoHaveTheBitsOfWideKeys) {
@@ -111,6 +112,26 @@ TEST_P(TokenScales, AnyNumbersMatchFloat64) {
   which.inputs.scale = -0.2;
   which.output_fp32 = true;
   expect_exact(stored(which, Numbers::any));
+}
+
+// Those that overlap tiles, too, under every schedule and against float64.
+TEST_P(TokenScales, EveryPipelineHasTheSameBits) {
+  const auto check = [&](const AttentionCase& which, bool integers) {
+    pipelines_.check(stored(which, Numbers::any, integers));
+    pipelines_.check(stored(which, Numbers::powers_of_two, integers));
+  };
+  check(make_case(Storage::bf16, 1, 300, 1100, 2, 1, 128, true, 17), false);
+  AttentionCase which = make_case(Storage::fp16, 2, 270, 200, 2, 1, 64, false, 19);
+  which.inputs.key_lengths = {200, 77};
+  which.inputs.window = true;
+  which.inputs.window_left = 50;
+  which.inputs.window_right = 3;
+  check(which, true);
+  which = make_case(Storage::bf16, 1, 300, 331, 4, 2, 128, true, 21);
+  which.inputs.softcap = 8;
+  add_alibi(which, 1);
+  add_sink(which, 0.5);
+  check(which, false);
 }
 
 TEST_P(TokenScales, OneThatIsWrongShows) {

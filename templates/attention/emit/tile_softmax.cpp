@@ -97,7 +97,8 @@ void TileSoftmax::rescale(const Growth& growth, SoftmaxState& state, std::span<A
   for (std::size_t index = 0; index < outputs.size(); ++index) outputs[index].value = values[index + state.sums.size()];
 }
 
-Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vector<language::OperandB>& packed) const {
+Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vector<language::OperandB>& packed,
+                           const Scaled& scaled) const {
   struct Progress {
     Values sums;    // of weights: terms of the tree behind its first level
     Values dwords;  // two weights each, in key order
@@ -126,12 +127,13 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
   const auto add_pack = [=, this, &ir](Strand& to, int part, int r) {
     const auto pack = [=, this, &ir] {
       Value* pair = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), 2));
-      pair = ir.CreateInsertElement(pair, weight(part, r), std::uint64_t{0});
-      pair = ir.CreateInsertElement(pair, weight(part, r + 1), std::uint64_t{1});
+      const auto rounded = [&](int at) { return scaled ? scaled(part, at, weight(part, at)) : weight(part, at); };
+      pair = ir.CreateInsertElement(pair, rounded(r), std::uint64_t{0});
+      pair = ir.CreateInsertElement(pair, rounded(r + 1), std::uint64_t{1});
       progress->dwords[static_cast<std::size_t>((part * registers + r) / 2)] =
           language::convert_pair(kernel_, pair, matrix_.element(), language::NanInput::irrelevant);
     };
-    to.add(pack, slots_.convert);
+    to.add(pack, slots_.convert + (scaled ? 2 : 0));
   };
 
   for (int r = 0; r < registers + lag; ++r) {

@@ -4,6 +4,7 @@
 // written (docs/canonical-arithmetic.md, steps 1 to 6).
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "codegen/language/byte_matrix.h"
@@ -54,9 +55,11 @@ class TileSoftmax {
   void rescale(const Growth& growth, language::SoftmaxState& state, std::span<language::Accumulator> outputs,
                const std::function<language::Value*()>& begins_chunk) const;
 
-  // The rest of step 4, step 5 and 6: weights → four operand fragments of 16 keys.
-  language::Strand finish(TileWeights& weights, language::SoftmaxState& state,
-                          std::vector<language::OperandB>& packed) const;
+  // The rest of step 4, step 5 and 6: weights → four operand fragments of 16 keys. `scaled`: what becomes of a weight,
+  // that of register r of a part, behind its sum and before it is rounded; none: itself.
+  using Scaled = std::function<language::Value*(int part, int r, language::Value* weight)>;
+  language::Strand finish(TileWeights& weights, language::SoftmaxState& state, std::vector<language::OperandB>& packed,
+                          const Scaled& scaled = {}) const;
   // The same of weights in 8 bits: one operand, which the matrix unit adds up.
   language::Strand finish(TileWeights& weights, const language::ByteMatrix& bytes, language::ByteOperand& packed) const;
 

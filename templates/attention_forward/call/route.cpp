@@ -64,11 +64,14 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
 
 Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
   if (pins.pipeline) return *pins.pipeline;
-  if (shape.listed || shape.trans_any() || shape.integers || shape.token_scales) return Pipeline::generic;
+  if (shape.listed || shape.trans_any() || shape.integers) return Pipeline::generic;
   // Workgroups as small as the blocks of lists.
   if (shape.block_lists && shape.query_rows <= QueryRows::up_to_64) return Pipeline::generic;
   if (shape.packed_heads || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;
-  return default_pipeline(target, shape.query_rows);
+  const Pipeline usual = default_pipeline(target, shape.query_rows);
+  // What rules.cpp says of them.
+  const bool scaled_apart = shape.token_scales && (shape.paged || usual == Pipeline::dualwave);
+  return scaled_apart ? Pipeline::generic : usual;
 }
 
 int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline) {

@@ -17,6 +17,7 @@
 #include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
+#include "templates/attention_forward/emit/token_scales.h"
 #include "templates/attention_forward/kernel/ladders.h"
 
 namespace wavejit::attention_forward {
@@ -58,7 +59,9 @@ class Walker {
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_),
         ladder_(*find_ladder(Pipeline::interleaved, spec.ladder)),
         schedule_(schedule_in(order_of(spec), look_ups_of(spec))),
-        tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, slots_of(spec)) {}
+        tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, slots_of(spec)) {
+    if (spec.token_scales) token_scales_.emplace(kernel, spec, workgroup_, matrix_.accumulator_layout());
+  }
 
   void emit() {
     State state{.softmax = softmax_.initial(),
@@ -67,7 +70,8 @@ class Walker {
                 .weights = {},
                 .places = {},
                 .values_in_flight = {},
-                .entries = {}};
+                .entries = {},
+                .value_scales = {}};
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
@@ -95,6 +99,7 @@ class Walker {
     std::vector<TilePages::Place> places;  // of tiles t, t + 1, …; empty where nobody needs it any more
     Values values_in_flight;               // V(t), this thread's part
     Values entries;                        // of a walk that stands in memory: of tiles t, t + 1, …
+    Values value_scales;                   // of tile t, where tokens have them
   };
 
   static Values to_values(const State& state) {
@@ -106,6 +111,7 @@ class Walker {
     for (const TilePages::Place& place : state.places)
       if (place.entry != nullptr) values.insert(values.end(), {place.entry, place.granule, place.live});
     values.insert(values.end(), state.entries.begin(), state.entries.end());
+    values.insert(values.end(), state.value_scales.begin(), state.value_scales.end());
     values.insert(values.end(), state.values_in_flight.begin(), state.values_in_flight.end());
     return values;
   }
@@ -119,6 +125,7 @@ class Walker {
     for (TilePages::Place& place : like.places)
       if (place.entry != nullptr) place = {.entry = *next++, .granule = *next++, .live = *next++};
     for (Value*& entry : like.entries) entry = *next++;
+    for (Value*& scale : like.value_scales) scale = *next++;
     like.values_in_flight.assign(next, values.end());
     return like;
   }
@@ -201,18 +208,31 @@ class Walker {
     }
   }
 
-  void perform(const Read& read, State& state, Value* /*place*/) {
+  void perform(const Read& read, State& state, Value* place) {
+    if (token_scales_ && read.tile.stream == Stream::keys)
+      scales_ = token_scales_->fetch(walk_.tile_at(stop(state, place, read.tile.ahead)));
     products_ = read.tile.stream == Stream::keys ? multiply_keys() : multiply_values(state.outputs);
   }
 
   void perform(const Modify& modify, State& state, Value* place) {
+    if (token_scales_) {
+      token_scales_->scale_scores(scales_, scores_);
+      state.value_scales = token_scales_->of_values(scales_);
+    }
     modifiers_.apply(walk_.marked_at(stop(state, place, modify.ahead)), modifiers_in_flight_, scores_);
   }
 
   void perform(const Overlap& overlap, State& state, Value* /*place*/) {
     Strand vector;
     if (overlap.softmax == Softmax::begin) vector = tile_softmax_.begin(scores_, state.softmax, state.weights, growth_);
-    if (overlap.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, packed_);
+    if (overlap.softmax == Softmax::finish) {
+      TileSoftmax::Scaled scaled;
+      if (token_scales_)
+        scaled = [this, of_values = state.value_scales](int part, int r, Value* weight) {
+          return token_scales_->scaled_weight(of_values, part, r, weight);
+        };
+      vector = tile_softmax_.finish(state.weights, state.softmax, packed_, scaled);
+    }
     // Without a product there is nothing to stand between.
     const Shadow shadow = overlap.product == Product::none    ? Shadow{}
                           : overlap.softmax == Softmax::begin ? ladder_.begin
@@ -332,6 +352,8 @@ class Walker {
   Strand products_;  // begun by a Read
   Growth growth_;
   Values keys_in_flight_;
+  std::optional<TokenScales> token_scales_;
+  Values scales_;               // of tile t + 1
   Values modifiers_in_flight_;  // what those of scores_ read from memory
   std::vector<OperandA> fragments_;
   std::vector<Accumulator> scores_;

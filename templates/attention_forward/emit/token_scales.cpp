@@ -43,6 +43,12 @@ TokenScales::TokenScales(Kernel& kernel, const ForwardKernel& spec, const Workgr
       slices_{scales_of(kernel, spec, workgroup, k_token_fields), scales_of(kernel, spec, workgroup, v_token_fields)},
       key_(key_of_lane(kernel, layout)) {}
 
+Values TokenScales::fetch(Value* tile) const {
+  Values in_flight(slices_.size() * parts);
+  load(tile, in_flight);
+  return in_flight;
+}
+
 Values TokenScales::start(Value* tile) const {
   Values in_flight(slices_.size() * parts);
   if (pages_) in_flight.push_back(pages_->entries(tile));
@@ -85,6 +91,15 @@ void TokenScales::scale_scores(const Values& scales, std::span<Accumulator> scor
 
 void TokenScales::scale_weights(const Values& scales, std::span<Accumulator> weights) const {
   scale(std::span(scales).subspan(parts, parts), weights);
+}
+
+Values TokenScales::of_values(const Values& scales) const {
+  return {scales.begin() + parts, scales.begin() + (2 * parts)};
+}
+
+Value* TokenScales::scaled_weight(const Values& of_values, int part, int r, Value* weight) const {
+  return kernel_.ir().CreateFMul(weight,
+                                 language::of_lane_in_row(kernel_, of_values[static_cast<std::size_t>(part)], r));
 }
 
 void TokenScales::scale(std::span<Value* const> scales, std::span<Accumulator> numbers) const {

@@ -22,6 +22,8 @@ class TokenScales {
   TokenScales(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
               const language::AccumulatorLayout& layout);
 
+  // A tile's scales on their way, of keys that do not stand in pages, for walks that overlap tiles.
+  language::Values fetch(language::Value* tile) const;
   // What is on its way for a tile: its scales, and of keys in pages where those of the next stand.
   language::Values start(language::Value* tile) const;
   // The tile's scales, and `in_flight` becomes what is on its way for `next`. To be asked before the next tile's keys
@@ -32,10 +34,12 @@ class TokenScales {
   // Each score times its key's scale, each weight times its value's.
   void scale_scores(const language::Values& scales, std::span<language::Accumulator> scores) const;
   void scale_weights(const language::Values& scales, std::span<language::Accumulator> weights) const;
+  // One of them: register `r` of a part. `of_values`: of `scales`, those of V.
+  static constexpr std::size_t parts = 2;  // accumulators of a tile's scores
+  language::Values of_values(const language::Values& scales) const;
+  language::Value* scaled_weight(const language::Values& of_values, int part, int r, language::Value* weight) const;
 
  private:
-  static constexpr std::size_t parts = 2;  // accumulators of a tile's scores
-
   void load(language::Value* tile, language::Values& in_flight) const;
   void scale(std::span<language::Value* const> scales, std::span<language::Accumulator> numbers) const;
 

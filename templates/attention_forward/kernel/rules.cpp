@@ -136,13 +136,20 @@ constexpr SpecRule rules[] = {
      [](const Asked&) {
        return std::string("cache_scales=token is of K and V in 8 bits under wider queries; accepted: beside cache=");
      }},
+    {[](const Asked& asked) { return asked.spec.token_scales && asked.spec.pipeline == Pipeline::dualwave; },
+     [](const Asked& asked) {
+       return asked.pipeline() +
+              " has no registers for scales of two tiles' keys and values (cache_scales=token); accepted: auto, "
+              "generic";
+     }},
     {[](const Asked& asked) {
-       return asked.spec.token_scales && (overlaps(asked) || asked.spec.listed || asked.spec.block_lists);
+       return asked.spec.token_scales &&
+              ((overlaps(asked) && asked.spec.paged) || asked.spec.listed || asked.spec.block_lists);
      },
      [](const Asked&) {
        return std::string(
            "cache_scales=token multiplies each score and each weight by a number of its key; accepted: "
-           "pipeline=generic, no listed and block_lists");
+           "pipeline=generic, or keys that stand in no pages, and no listed and block_lists");
      }},
     {[](const Asked& asked) { return asked.spec.cache != CacheType::as_queries && asked.spec.paired_tiles; },
      [](const Asked&) {

@@ -47,8 +47,8 @@ struct AskedWords {
   bool key_scales = false;   // a scale for each key, not for all of a sequence. With `integers` only
   bool half_scores = false;  // scores are rounded to fp16 behind the bias, as rocMLIR does. With `integers` only
   CacheType cache = CacheType::as_queries;  // what memory holds of K and V
-  // Each key of each kv head has a scale of its own, and so has its value (token_scale_arguments.h). With `cache` only,
-  // pipeline=generic only.
+  // Each key of each kv head has a scale of its own, and so has its value (token_scale_arguments.h). With `cache` only.
+  // In no pipeline=dualwave; pages in pipeline=generic only.
   bool token_scales = false;
   bool lse = false;
   // Elements of the tensor may stand at any distances, of which arguments have two (strided_arguments.h): the dims of a
