@@ -836,6 +836,87 @@ WAVEJIT_API wavejit_status wavejit_sparse_indexer_describe(wavejit_engine* engin
                                                            const struct wavejit_sparse_indexer_arguments* arguments,
                                                            wavejit_line_callback line, void* context);
 
+/* ---- cache_append -------------------------------------------------------------------------------------------------
+ */
+
+/* Which two dims rotary embedding turns together. */
+typedef enum wavejit_rotary {
+  WAVEJIT_ROTARY_NONE = 0,
+  WAVEJIT_ROTARY_HALVES = 1,     /* d and d + rotary_dim / 2: GPT-NeoX, Llama */
+  WAVEJIT_ROTARY_INTERLEAVED = 2 /* 2d and 2d + 1: GPT-J */
+} wavejit_rotary;
+
+/* New keys and values into a cache, with rotary embedding on the way.
+ *
+ *   k_cache[slot / page size][slot mod page size][h] = turned(k[b, s, h])        slot = slots[b · S + s]
+ *   v_cache[slot / page size][slot mod page size][h] = v[b, s, h]
+ *   q_out[b, s, h] = turned(q[b, s, h])
+ *
+ *   k        [B, S, Hkv, D], v [B, S, Hkv, Dv]: fp16 or bf16, any positive strides. v.data null: there is none
+ *   k_cache  [pages, page size, Hkv, D], v_cache [pages, page size, Hkv, Dv]: their type, any positive strides: a page
+ *            may be [keys, heads, dim] (NHD) or [heads, keys, dim] (HND), K and V may stand in turn, and page_layout
+ *            says what vectorised pages are as it does in wavejit_attention_forward. A dense cache [batch, keys, heads,
+ *            dim] is one whose page is a sequence
+ *   slots    device memory, [B · S] of 4 or 8 bytes. A number that is no slot of the cache, as −1: nothing is written
+ *            for the token. Two tokens with one slot: one of them stands there, or parts of both
+ *   q, q_out [B, S, Hq, Dq], k's type; q.data null: none is turned. Both may be the same memory; tokens without a slot
+ *            are turned, too
+ *
+ * Rotary embedding turns the first rotary_dim dims of each head, pairs (x, y) of them: x · cos − y · sin, y · cos + x ·
+ * sin, in f32 with one rounding at the end (docs/cache-append.md). Positions are numbers of 4 or 8 bytes beside the
+ * slots. cos, sin     [1, positions, 1, rotary_dim / 2], fp32, fp16 or bf16, the last stride 1: the tables' rows are
+ * the positions, and of a position beyond them cosines and sines count as 0. One table [positions, rotary_dim], cosines
+ * before sines, is two tensors with its row stride rotary_base  without tables: pair i turns by position ·
+ * rotary_base^(−2i / rotary_dim), positions from 0 to 2^31 − 1
+ *
+ * D, Dv and Dq are multiples of 8 up to 512, rotary_dim is a multiple of 16 up to 256 and to D. Nothing outside the
+ * rows that are named is written. The caches and q_out share memory with nothing else, except for q_out and q.
+ *
+ *   struct wavejit_cache_append_arguments call = {sizeof call};
+ *   call.k = wavejit_dense_tensor(k, WAVEJIT_BF16, 1, tokens, 8, 128);
+ *   call.v = wavejit_dense_tensor(v, WAVEJIT_BF16, 1, tokens, 8, 128);
+ *   call.k_cache = wavejit_dense_tensor(k_pages, WAVEJIT_BF16, 4096, 16, 8, 128);
+ *   call.v_cache = wavejit_dense_tensor(v_pages, WAVEJIT_BF16, 4096, 16, 8, 128);
+ *   call.slots = slot_mapping;                       // device memory, int64 [tokens]
+ *   call.slot_bytes = 8;
+ *   if (wavejit_cache_append(engine, &call, stream) != WAVEJIT_OK)
+ *     fprintf(stderr, "%s\n", wavejit_last_detail());
+ */
+struct wavejit_cache_append_arguments {
+  size_t size;
+  struct wavejit_tensor k;
+  struct wavejit_tensor v;
+  struct wavejit_tensor k_cache;
+  struct wavejit_tensor v_cache;
+  struct wavejit_tensor q;
+  struct wavejit_tensor q_out;
+  struct wavejit_tensor cos;
+  struct wavejit_tensor sin;
+  const void* slots;
+  const void* positions;
+  int32_t slot_bytes;     /* of a number of slots: 4 or 8; 0: 4 */
+  int32_t position_bytes; /* the same */
+  int32_t rotary;         /* enum wavejit_rotary */
+  int32_t rotary_dim;     /* 0 with WAVEJIT_ROTARY_NONE */
+  float rotary_base;      /* 0: tables */
+  int32_t page_layout;    /* enum wavejit_page_layout */
+  uint32_t flags;         /* WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
+  uint32_t reserved;
+  struct wavejit_call_report* report; /* null: not wanted */
+};
+
+WAVEJIT_API wavejit_status wavejit_cache_append(wavejit_engine* engine,
+                                                const struct wavejit_cache_append_arguments* arguments,
+                                                struct ihipStream_t* stream);
+/* As of wavejit_attention_forward. */
+WAVEJIT_API wavejit_status wavejit_cache_append_supported(wavejit_engine* engine,
+                                                          const struct wavejit_cache_append_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_cache_append_ready(wavejit_engine* engine,
+                                                      const struct wavejit_cache_append_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_cache_append_describe(wavejit_engine* engine,
+                                                         const struct wavejit_cache_append_arguments* arguments,
+                                                         wavejit_line_callback line, void* context);
+
 /* ---- Serving: nothing compiles while requests wait ---------------------------------------------------------------
  * A serving engine prepares what it will need, seals, and captures its graphs:
  *

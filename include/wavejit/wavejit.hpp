@@ -128,6 +128,13 @@ struct SoftmaxLse : CallOf<wavejit_softmax_lse_arguments> {};
 //   engine.sparse_indexer(call);
 struct SparseIndexer : CallOf<wavejit_sparse_indexer_arguments> {};
 
+//   wavejit::CacheAppend call;
+//   call.k = wavejit::dense(k, WAVEJIT_BF16, 1, tokens, 8, 128);
+//   call.k_cache = wavejit::dense(pages, WAVEJIT_BF16, 4096, 16, 8, 128);
+//   call.slots = slots.data();
+//   engine.cache_append(call);
+struct CacheAppend : CallOf<wavejit_cache_append_arguments> {};
+
 // The functions of the C interface that a family has, found by its call.
 template <typename Arguments>
 struct CallFunctions {
@@ -154,6 +161,11 @@ inline CallFunctions<wavejit_attention_latent_arguments> functions_of(
 inline CallFunctions<wavejit_softmax_lse_arguments> functions_of(
     const wavejit_softmax_lse_arguments& /*call*/) noexcept {
   return {wavejit_softmax_lse, wavejit_softmax_lse_supported, wavejit_softmax_lse_ready, wavejit_softmax_lse_describe};
+}
+inline CallFunctions<wavejit_cache_append_arguments> functions_of(
+    const wavejit_cache_append_arguments& /*call*/) noexcept {
+  return {wavejit_cache_append, wavejit_cache_append_supported, wavejit_cache_append_ready,
+          wavejit_cache_append_describe};
 }
 inline CallFunctions<wavejit_sparse_indexer_arguments> functions_of(
     const wavejit_sparse_indexer_arguments& /*call*/) noexcept {
@@ -200,6 +212,7 @@ class Engine {
   void attention_latent(const AttentionLatent& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   void softmax_lse(const SoftmaxLse& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   void sparse_indexer(const SparseIndexer& call, ihipStream_t* stream = nullptr) { run(call, stream); }
+  void cache_append(const CacheAppend& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   // The same for a call of any family.
   template <typename Call>
   void run(const Call& call, ihipStream_t* stream = nullptr) {

@@ -30,7 +30,8 @@ struct NumberField {
 template <typename Arguments>
 struct AddressField {
   const char* name;
-  std::variant<const std::int32_t* Arguments::*, std::int32_t* Arguments::*, float* Arguments::*, void* Arguments::*>
+  std::variant<const std::int32_t* Arguments::*, std::int32_t* Arguments::*, float* Arguments::*, void* Arguments::*,
+               const void* Arguments::*>
       member;
 };
 
@@ -134,6 +135,37 @@ struct Kind<wavejit_softmax_lse_arguments> {
   static constexpr auto supported = wavejit_softmax_lse_supported;
   static constexpr auto ready = wavejit_softmax_lse_ready;
   static constexpr auto describe = wavejit_softmax_lse_describe;
+};
+
+template <>
+struct Kind<wavejit_cache_append_arguments> {
+  using A = wavejit_cache_append_arguments;
+  static constexpr const char* class_name = "CacheAppendCall";
+  static constexpr std::array tensors{
+      TensorField<A>{"k", &A::k},
+      TensorField<A>{"v", &A::v},
+      TensorField<A>{"k_cache", &A::k_cache},
+      TensorField<A>{"v_cache", &A::v_cache},
+      TensorField<A>{"q", &A::q},
+      TensorField<A>{"q_out", &A::q_out},
+      TensorField<A>{"cos", &A::cos},
+      TensorField<A>{"sin", &A::sin},
+  };
+  static constexpr std::array numbers{
+      NumberField<A>{"slot_bytes", &A::slot_bytes},
+      NumberField<A>{"position_bytes", &A::position_bytes},
+      NumberField<A>{"rotary", &A::rotary},
+      NumberField<A>{"rotary_dim", &A::rotary_dim},
+      NumberField<A>{"rotary_base", &A::rotary_base},
+      NumberField<A>{"page_layout", &A::page_layout},
+      NumberField<A>{"flags", &A::flags},
+  };
+  static constexpr std::array addresses{AddressField<A>{"slots", &A::slots},
+                                        AddressField<A>{"positions", &A::positions}};
+  static constexpr auto launch = wavejit_cache_append;
+  static constexpr auto supported = wavejit_cache_append_supported;
+  static constexpr auto ready = wavejit_cache_append_ready;
+  static constexpr auto describe = wavejit_cache_append_describe;
 };
 
 template <>

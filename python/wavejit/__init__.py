@@ -16,6 +16,7 @@ from ._arrays import DeviceArray
 from ._backward import AttentionBackwardCall
 from ._latent import AttentionLatentCall
 from ._calls import AttentionForwardCall, Call, SoftmaxLseCall
+from ._append import CacheAppendCall
 from ._engine import Engine, Prepared
 from ._errors import (
     CompileFailed,
@@ -46,7 +47,7 @@ if _TYPE_CHECKING:
 __version__: str = _version()
 
 __all__ = [
-    "AttentionBackwardCall", "AttentionForwardCall", "AttentionLatentCall", "BlockLists", "Call", "Comparison", "CompileFailed", "DeviceArray", "DeviceError", "Difference", "Engine", "Error", "Internal",
+    "AttentionBackwardCall", "AttentionForwardCall", "AttentionLatentCall", "BlockLists", "CacheAppendCall", "Call", "Comparison", "CompileFailed", "DeviceArray", "DeviceError", "Difference", "Engine", "Error", "Internal",
     "InvalidArgument", "IoError", "Launch", "LaunchFailed", "ModelError", "NoCompiler", "NoDevice", "NotFound", "NotReady", "NotUnderstood",
     "OutOfMemory", "Prepared", "Profile", "Sealed", "SoftmaxLseCall", "SparseIndexerCall", "SweepOutcome", "SweepResult", "Unsupported", "Waited",
     "__version__", "cache", "compare", "explain", "kernel_texts", "prebuild", "profile", "supported", "sweep", "targets",

@@ -27,6 +27,7 @@ FP16 = DType("fp16", 1, 2, 16, "float16", ("float16", "half"))
 BF16 = DType("bf16", 2, 4, 16, "uint16", ("bfloat16",))
 FP32 = DType("fp32", 3, 2, 32, "float32", ("float32", "float"))
 INT32 = DType("int32", 0, 0, 32, "int32")
+INT64 = DType("int64", 0, 0, 64, "int64")  # of slots and positions alone
 # Elements of 8 bits. The same byte is another number in another of them: nothing takes one for the other.
 E4M3 = DType("e4m3", 4, 10, 8, "uint8", ("float8_e4m3fn",))
 E5M2 = DType("e5m2", 5, 12, 8, "uint8", ("float8_e5m2",))
@@ -43,7 +44,7 @@ QUERIES = (*NARROW, E4M3)  # of attention_forward
 INDEXED = (FP16, BF16, E4M3, E4M3_FNUZ)  # of the indexer's queries and keys
 BYTES = ((1, 8, 1), (0, 8, 1))  # DLPack's integers
 _BY_NAME = {name: dtype for dtype in ALL for name in (dtype.name, *dtype.aliases)}
-_BY_CODE = {(dtype.code, dtype.bits): dtype for dtype in ALL}
+_BY_CODE = {(dtype.code, dtype.bits): dtype for dtype in (*ALL, INT64)}
 # What else DLPack has a name for (dlpack.h); nothing here takes them.
 _OF_DLPACK_ONLY = {7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 14: "float8_e8m0fnu", 15: "float6_e2m3fn", 16: "float6_e3m2fn",
                    17: "float4_e2m1fn"}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from . import _arrays, _device, _dtypes, _offline, _progress, _wavejit
+from ._append import CacheAppendCall
 from ._arrays import DeviceArray
 from ._backward import AttentionBackwardCall
 from ._calls import ORIGINS, AttentionForwardCall, Call, SoftmaxLseCall
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 # The families by their names: a new one is a class and a row.
 FAMILIES: dict[str, type[Call]] = {"attention_forward": AttentionForwardCall, "attention_backward": AttentionBackwardCall, "softmax_lse": SoftmaxLseCall,
-                                  "sparse_indexer": SparseIndexerCall, "attention_latent": AttentionLatentCall}
+                                  "sparse_indexer": SparseIndexerCall, "attention_latent": AttentionLatentCall, "cache_append": CacheAppendCall}
 # Calls over borrowed memory whose end nobody has waited for; at so many the device is waited for.
 KEPT_CALLS = 256
 
@@ -510,6 +511,50 @@ class Engine:
         'sparse_indexer bf16 b4 q1 k3000 h64 top=2048'
         """
         return SparseIndexerCall(self, *given, **words)
+
+    @_with_words_of(CacheAppendCall)
+    def cache_append(self, *given: Any, **words: Any) -> Any:
+        """New keys and values into a cache, with rotary embedding on the way; the turned queries are returned, or None.
+
+        k, v
+            [tokens, Hkv, D] or [B, S, Hkv, D], fp16 or bf16, any strides; v None: keys alone.
+        k_cache, v_cache
+            [pages, page size, Hkv, D], any strides: written where `slots` says, and nowhere else. Vectorised pages as
+            `attention_forward` takes them. A dense cache [B, keys, Hkv, D] is one whose page is a sequence.
+        slots
+            An integer for each token, int32 or int64: page · page size + key. What is no slot, as −1: nothing is written.
+        q, q_out
+            [tokens, Hq, D] or [B, S, Hq, D], to be turned, too; q_out None: an array of wavejit's own. q itself is fine.
+        rotary
+            "halves" turns dims d and d + rotary_dim / 2 together (Llama, GPT-NeoX), "interleaved" 2d and 2d + 1 (GPT-J).
+            `positions` has an integer for each token.
+        cos, sin
+            Tables [positions, rotary_dim / 2], fp32, fp16 or bf16. None: `rotary_base`, pair i of position p turns by
+            p · rotary_base^(−2i / rotary_dim).
+        rotary_dim
+            How many dims of a head are turned, the first ones; None: what the tables have, or all.
+
+        >>> import numpy, wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> cache = engine.array(numpy.zeros((4, 16, 1, 8), numpy.float16))
+        >>> keys = numpy.arange(16, dtype=numpy.float16).reshape(2, 1, 8)
+        >>> engine.cache_append(keys, None, cache, None, [17, -1])
+        >>> cache.numpy()[1, 1, 0].tolist(), float(cache.numpy().sum())
+        ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 28.0)
+        """
+        return self.call("cache_append", *given, **words).run()
+
+    @_with_words_of(CacheAppendCall)
+    def cache_append_call(self, *given: Any, **words: Any) -> CacheAppendCall:
+        """The call without its launch, with the words of `cache_append`, as `attention_forward_call` is.
+
+        >>> import wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> k, pages = engine.empty((64, 8, 128), "bf16"), engine.empty((100, 16, 8, 128), "bf16")
+        >>> engine.cache_append_call(k, k, pages, engine.empty((100, 16, 8, 128), "bf16"), list(range(64))).describe()
+        'cache_append bf16 b1 q64 h8 d128 page=16'
+        """
+        return CacheAppendCall(self, *given, **words)
 
     # ---- questions about a call: older names. `Engine.call(…)` answers them for every family
 

@@ -4,6 +4,7 @@
 #include "targets/targets.h"
 #include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_latent/kernel/spec.h"
+#include "templates/cache_append/kernel/spec.h"
 #include "templates/softmax_lse/kernel/spec.h"
 #include "templates/sparse_indexer/kernel/spec.h"
 
@@ -226,6 +227,41 @@ std::vector<families::KernelSpec> softmax_kernel_specs() {
                 {.scores = scores, .weights = weights, .rows = rows, .access = access}, std::string(target.id)};
             if (!refusal_of(spec)) specs.emplace_back(spec);
           }
+  return specs;
+}
+
+std::vector<families::KernelSpec> append_kernel_specs() {
+  using cache_append::Access;
+  using cache_append::Angles;
+  using cache_append::DataType;
+  using cache_append::Rotary;
+  std::vector<families::KernelSpec> specs;
+  const auto add = [&](cache_append::AppendKernel spec) {
+    for (const DataType type : {DataType::bf16, DataType::fp16}) {
+      spec.source = spec.cache = type;
+      if (!refusal_of(spec)) specs.emplace_back(spec);
+    }
+  };
+  for (const targets::Target& target : targets::all_targets()) {
+    const std::string id(target.id);
+    for (const Access source : {Access::vectors, Access::elements})
+      for (const Access keys : {Access::vectors, Access::elements})
+        for (const Access values : {Access::vectors, Access::elements}) {
+          add({{.source_access = source, .key_access = keys, .value_access = values}, id});
+          // Turned: with all in vectors, and with all by elements, which takes the most registers.
+          if (source != keys || keys != values) continue;
+          for (const Rotary rotary : {Rotary::halves, Rotary::interleaved})
+            for (const Angles angles : {Angles::base, Angles::fp32, Angles::fp16, Angles::bf16})
+              for (const Access queries : {Access::none, Access::vectors, Access::elements})
+                add({{.source_access = source,
+                      .key_access = keys,
+                      .value_access = values,
+                      .rotary = rotary,
+                      .angles = angles,
+                      .queries = queries},
+                     id});
+        }
+  }
   return specs;
 }
 

@@ -123,6 +123,22 @@ TEST(GoldenSoftmax, AreThoseOfTheTable) {
   }
 }
 
+TEST(GoldenAppend, AreThoseOfTheTable) {
+  const auto golden = golden_lines(WAVEJIT_GOLDEN_CACHE_APPEND);
+  const std::vector<families::KernelSpec> specs = append_kernel_specs();
+  EXPECT_EQ(golden.size(), specs.size());
+  for (const families::KernelSpec& spec : one_type_of_each(specs, [](const auto& of) { return of.text(); })) {
+    const auto line = golden.find(spec.text());
+    ASSERT_NE(line, golden.end()) << spec.text();
+    // A change on purpose: bin/kernel_facts cache_append > tests/kernels/golden_cache_append.txt
+    EXPECT_EQ(facts_line(spec), line->second);
+    const std::string kernarg = " kernarg=" + std::to_string(spec.argument_bytes()) + " ";
+    for (const std::string& must :
+         {std::string(" spills=0 "), std::string(" private=0 "), std::string(" agprs=0 "), kernarg})
+      EXPECT_NE(line->second.find(must), std::string::npos) << must;
+  }
+}
+
 TEST(GoldenIndexer, AreThoseOfTheTable) {
   const auto golden = golden_lines(WAVEJIT_GOLDEN_SPARSE_INDEXER);
   const std::vector<families::KernelSpec> specs = indexer_kernel_specs();

@@ -114,6 +114,10 @@ int main(int count, char** arguments) {
       specs = wavejit::tests::softmax_kernel_specs();
       continue;
     }
+    if (std::string_view(text) == "cache_append") {
+      specs = wavejit::tests::append_kernel_specs();
+      continue;
+    }
     if (std::string_view(text) == "sparse_indexer") {
       specs = wavejit::tests::indexer_kernel_specs();
       continue;

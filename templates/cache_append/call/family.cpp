@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// cache_append as the runtime and its tools know it.
+#include <charconv>
+#include <memory>
+#include <utility>
+
+#include "templates/attention/call/data_type.h"
+#include "templates/cache_append/call/descriptor.h"
+
+namespace wavejit::cache_append {
+namespace {
+
+using families::Toggles;
+using targets::Target;
+
+class Described final : public families::DescribedProblem {
+ public:
+  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+  std::string text() const override { return to_text(descriptor_); }
+  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
+    return descriptor_.shape().shape();
+  }
+  wavejit_problem told(const std::string& text) const override {
+    wavejit_problem told{};
+    told.size = sizeof told;
+    told.text = text.c_str();
+    told.dtype = attention::told_type(descriptor_.source);
+    told.cache_dtype = attention::told_type(descriptor_.cache);
+    told.layout = WAVEJIT_LAYOUT_PAGED;
+    told.batch = descriptor_.batch;
+    told.query_length = descriptor_.tokens;
+    told.query_heads = descriptor_.query_heads;
+    told.kv_heads = descriptor_.heads;
+    told.head_dim_qk = descriptor_.key_dims;
+    told.head_dim_v = descriptor_.value_dims;
+    told.page_size = descriptor_.page_size;
+    told.page_heads_first = descriptor_.pages == PageOrder::hnd ? 1 : 0;
+    told.page_layout = descriptor_.pages == PageOrder::vectorised        ? WAVEJIT_PAGES_VECTORISED
+                       : descriptor_.pages == PageOrder::vectorised_keys ? WAVEJIT_PAGES_VECTORISED_KEYS
+                                                                         : WAVEJIT_PAGES_OF_ROWS;
+    told.scale = 1;
+    told.seed = -1;
+    const std::string& seed = descriptor_.seed;
+    std::from_chars(seed.data(), seed.data() + seed.size(), told.seed);
+    return told;
+  }
+
+ private:
+  ProblemDescriptor descriptor_;
+};
+
+AppendKernel kernel_of(const AskedWords& asked, const Target& target, const Toggles& toggles) {
+  return {asked, std::string(target.id), toggles.lowering};
+}
+
+class CacheAppend final : public families::Family {
+ public:
+  std::string_view name() const override { return AppendKernel::family; }
+
+  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
+    auto descriptor = parse_descriptor(text);
+    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
+    return std::make_unique<Described>(*std::move(descriptor));
+  }
+
+  Result<families::Route> route(const families::Shape& shape, const Target& target,
+                                const Toggles& toggles) const override {
+    const AppendKernel spec = kernel_of(AppendShape::of(shape.code), target, toggles);
+    if (const auto refusal = refusal_of(spec)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
+  }
+
+  families::Explanation explain(const families::Shape& shape, const Target& /*target*/,
+                                const Toggles& /*toggles*/) const override {
+    const AppendShape of = AppendShape::of(shape.code);
+    std::string text = "eight dims a lane, " + std::to_string(tokens_of_wave) + " tokens a wave";
+    const std::pair<Access, const char*> all[] = {{of.source_access, "the source"},
+                                                  {of.key_access, "keys"},
+                                                  {of.value_access, "values"},
+                                                  {of.queries, "queries"}};
+    for (const auto& [access, which] : all)
+      if (access == Access::elements) text += std::string(", ") + which + " an element at a time";
+    if (of.rotary != Rotary::none)
+      text += of.angles == Angles::base ? ", turned by a base's frequencies" : ", turned by tables";
+    return {.description = text,
+            .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd) + " VGPRs",
+            .refused = {}};
+  }
+
+  std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
+    // Rows that move in vectors; turned, with and without queries, by tables of fp32 and of the type. Other pages and
+    // strides are a line of a list.
+    std::vector<families::Shape> shapes;
+    for (const auto& [type, name] : operand_types) {
+      AppendShape plain;
+      plain.source = plain.cache = type;
+      shapes.push_back(plain.shape());
+      for (const Rotary rotary : {Rotary::halves, Rotary::interleaved})
+        for (const Angles angles : {Angles::fp32, type == DataType::bf16 ? Angles::bf16 : Angles::fp16})
+          for (const Access queries : {Access::none, Access::vectors}) {
+            AppendShape turned = plain;
+            turned.rotary = rotary;
+            turned.angles = angles;
+            turned.queries = queries;
+            shapes.push_back(turned.shape());
+          }
+    }
+    return shapes;
+  }
+
+  std::string supported(const Target& target) const override {
+    const AppendKernel plain = {{}, std::string(target.id)};
+    // Of 16 bits a cache has the type of what is appended.
+    const auto has = [](AppendKernel spec) {
+      if (bytes_of(spec.cache) == 2) spec.cache = spec.source;
+      return !refusal_of(spec);
+    };
+    return families::supported_words<AppendKernel>(families::texts_of(word_table), plain, has) +
+           "; pages of any size and order, dense caches; rotary none halves interleaved, by tables or a base, of Q "
+           "too; "
+           "head dims that are multiples of 8 up to 512";
+  }
+};
+
+}  // namespace
+
+const families::Family& family() {
+  static const CacheAppend one;
+  return one;
+}
+
+}  // namespace wavejit::cache_append

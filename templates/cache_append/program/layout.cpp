@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/cache_append/program/layout.h"
+
+namespace wavejit::cache_append::program {
+namespace {
+
+constexpr std::size_t page = 0;
+constexpr std::size_t key = 1;
+constexpr std::size_t head = 2;
+constexpr std::size_t dim = 3;
+constexpr std::int64_t unit = 8;
+
+}  // namespace
+
+RowLayout::RowLayout(Order order, const Index& sizes) : sizes_(sizes) {
+  const auto whole = [&](std::size_t axis) { return Factor{axis, sizes[axis], 1, 0}; };
+  const auto outer = [&](std::size_t axis) { return Factor{axis, sizes[axis] / unit, unit, 0}; };
+  const auto inner = [&](std::size_t axis) { return Factor{axis, unit, 1, 0}; };
+  switch (order) {
+    case Order::nhd:
+      factors_ = {whole(page), whole(key), whole(head), whole(dim)};
+      break;
+    case Order::hnd:
+      factors_ = {whole(page), whole(head), whole(key), whole(dim)};
+      break;
+    case Order::dims_apart:
+    case Order::values_by_dims:
+      factors_ = {whole(page), whole(head), whole(dim), whole(key)};
+      break;
+    case Order::keys_in_units:
+      factors_ = {whole(page), whole(head), outer(dim), whole(key), inner(dim)};
+      break;
+    case Order::values_by_keys:
+      factors_ = {whole(page), whole(head), outer(key), whole(dim), inner(key)};
+      break;
+  }
+  std::int64_t stride = 1;
+  for (auto factor = factors_.rbegin(); factor != factors_.rend(); ++factor) {
+    factor->stride = stride;
+    stride *= factor->count;
+  }
+}
+
+std::int64_t RowLayout::place_of(const Index& index) const {
+  std::int64_t place = 0;
+  for (const Factor& factor : factors_) place += index[factor.axis] / factor.unit % factor.count * factor.stride;
+  return place;
+}
+
+Index RowLayout::index_of(std::int64_t place) const {
+  Index index = {};
+  for (const Factor& factor : factors_) {
+    index[factor.axis] += place / factor.stride * factor.unit;
+    place %= factor.stride;
+  }
+  return index;
+}
+
+Index RowLayout::strides() const {
+  Index strides = {};
+  for (const Factor& factor : factors_)
+    if (factor.unit == 1) strides[factor.axis] = factor.stride;
+  return strides;
+}
+
+}  // namespace wavejit::cache_append::program

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Every field of a call of cache_append that cannot be right is refused by its name; nothing is launched.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "templates/cache_append/call/descriptor.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::cache_append {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Addresses of nothing: a check never looks there.
+void* memory(std::uintptr_t at) { return reinterpret_cast<void*>(at << 32U); }  // NOLINT(performance-no-int-to-ptr)
+
+wavejit_cache_append_arguments good() {
+  wavejit_cache_append_arguments call{};
+  call.size = sizeof call;
+  call.k = wavejit_dense_tensor(memory(1), WAVEJIT_BF16, 1, 100, 8, 128);
+  call.v = wavejit_dense_tensor(memory(2), WAVEJIT_BF16, 1, 100, 8, 64);
+  call.k_cache = wavejit_dense_tensor(memory(3), WAVEJIT_BF16, 50, 16, 8, 128);
+  call.v_cache = wavejit_dense_tensor(memory(4), WAVEJIT_BF16, 50, 16, 8, 64);
+  call.q = wavejit_dense_tensor(memory(5), WAVEJIT_BF16, 1, 100, 32, 128);
+  call.q_out = wavejit_dense_tensor(memory(6), WAVEJIT_BF16, 1, 100, 32, 128);
+  call.cos = wavejit_dense_tensor(memory(7), WAVEJIT_FP32, 1, 4096, 1, 32);
+  call.sin = wavejit_dense_tensor(memory(8), WAVEJIT_FP32, 1, 4096, 1, 32);
+  call.slots = memory(9);
+  call.positions = memory(10);
+  call.rotary = WAVEJIT_ROTARY_HALVES;
+  call.rotary_dim = 64;
+  return call;
+}
+
+TEST(CacheAppendRefusals, NamesTheField) {
+  ASSERT_TRUE(check(nullptr).error().detail.contains("arguments = null"));
+  const auto call = good();
+  ASSERT_TRUE(check(&call).has_value()) << check(&call).error().detail;
+  using Call = wavejit_cache_append_arguments;
+  const std::vector<std::pair<std::string, std::function<void(Call&)>>> wrong = {
+      {"k.dtype", [](Call& c) { c.k.dtype = WAVEJIT_FP32; }},
+      {"v.dtype", [](Call& c) { c.v.dtype = WAVEJIT_FP16; }},
+      {"k.data", [](Call& c) { c.k.data = nullptr; }},
+      {"k.sizes[3]", [](Call& c) { c.k.sizes[3] = 100; }},
+      {"k.sizes[3]", [](Call& c) { c.k.sizes[3] = 520; }},
+      {"k.strides[1]", [](Call& c) { c.k.strides[1] = 0; }},
+      {"v.sizes[1]", [](Call& c) { c.v.sizes[1] = 99; }},
+      {"v.sizes[2]", [](Call& c) { c.v.sizes[2] = 4; }},
+      {"k_cache.dtype", [](Call& c) { c.k_cache.dtype = WAVEJIT_E4M3; }},
+      {"k_cache.sizes[2]", [](Call& c) { c.k_cache.sizes[2] = 4; }},
+      {"k_cache.sizes[1]", [](Call& c) { c.k_cache.sizes[0] = std::int64_t{1} << 28; }},
+      {"k_cache", [](Call& c) { c.k_cache.strides[1] = 8; }},
+      {"v_cache.sizes[0]", [](Call& c) { c.v_cache.sizes[0] = 49; }},
+      {"v_cache.data", [](Call& c) { c.v.data = nullptr; }},
+      {"q_out.data", [](Call& c) { c.q.data = nullptr; }},
+      {"q_out.sizes[2]", [](Call& c) { c.q_out.sizes[2] = 31; }},
+      {"q_out", [](Call& c) { c.q_out.data = c.k.data; }},
+      {"q_out.strides[1]",
+       [](Call& c) {
+         c.q_out.data = c.q.data;
+         c.q_out.strides[1] *= 2;
+       }},
+      {"v_cache", [](Call& c) { c.v_cache.data = c.k_cache.data; }},
+      {"cos.sizes[3]", [](Call& c) { c.cos.sizes[3] = 64; }},
+      {"sin.dtype", [](Call& c) { c.sin.dtype = WAVEJIT_BF16; }},
+      {"sin.sizes[1]", [](Call& c) { c.sin.sizes[1] = 7; }},
+      {"cos.data", [](Call& c) { c.cos.data = nullptr; }},
+      {"rotary_base", [](Call& c) { c.cos.data = c.sin.data = nullptr; }},
+      {"rotary_base", [](Call& c) { c.rotary_base = 10000; }},
+      {"rotary_dim", [](Call& c) { c.rotary_dim = 24; }},
+      {"rotary_dim", [](Call& c) { c.rotary_dim = 256; }},
+      {"rotary = 3", [](Call& c) { c.rotary = 3; }},
+      {"rotary_dim", [](Call& c) { c.rotary = 0; }},
+      {"positions", [](Call& c) { c.positions = nullptr; }},
+      {"position_bytes", [](Call& c) { c.position_bytes = 2; }},
+      {"slots", [](Call& c) { c.slots = nullptr; }},
+      {"slot_bytes", [](Call& c) { c.slot_bytes = 16; }},
+      {"page_layout", [](Call& c) { c.page_layout = 3; }},
+      {"k_cache.strides[1]", [](Call& c) { c.page_layout = WAVEJIT_PAGES_VECTORISED; }},
+      {"flags", [](Call& c) { c.flags = WAVEJIT_CHECK_LENGTHS; }},
+      {"reserved", [](Call& c) { c.reserved = 1; }},
+  };
+  for (const auto& [field, change] : wrong) {
+    Call bad = good();
+    change(bad);
+    const auto checked = check(&bad);
+    ASSERT_FALSE(checked.has_value()) << field;
+    EXPECT_THAT(checked.error().detail, HasSubstr(field));
+    EXPECT_THAT(checked.error().detail, HasSubstr("accepted"));
+  }
+}
+
+TEST(CacheAppendDescriptor, IsCanonical) {
+  for (const std::string text :
+       {"cache_append bf16 b1 q37 h8 d128 page=16", "cache_append fp16 b3 q5 h2 d64/128 page=32:hnd holes seed=2",
+        "cache_append bf16 b2 q9 h1 d128 page=64 queries=5 rotary=interleaved:64 angles=bf16",
+        "cache_append bf16 b1 q33 h2 d128/64 page=32:vectorised_keys no_values",
+        "cache_append bf16 b2 q7 h2 d40 page=24 queries=3 rotary=interleaved:16 angles=base "
+        "elements=source,keys,values,queries"}) {
+    const auto said = parse_descriptor(text);
+    ASSERT_TRUE(said.has_value()) << said.error().detail;
+    const std::string printed = to_text(*said);
+    const auto again = parse_descriptor(printed);
+    ASSERT_TRUE(again.has_value()) << again.error().detail;
+    EXPECT_EQ(to_text(*again), printed);
+    EXPECT_EQ(AppendShape::of(said->shape().shape().code), said->shape());
+    if (!text.contains("no_values")) EXPECT_EQ(printed, text);
+  }
+  for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
+           {"cache_append bf16 b1 q1 h1 d20 page=16", "multiples of 8"},
+           {"cache_append bf16 b1 q1 h1 d64", "page=<keys>"},
+           {"cache_append bf16 b1 q1 h1 d64 page=24:vectorised", "multiples of 16"},
+           {"cache_append bf16 b1 q1 h1 d64 page=16:rows", "nhd"},
+           {"cache_append bf16 b1 q1 h1 d64 page=16 rotary=halves:72", "multiples of 16"},
+           {"cache_append bf16 b1 q1 h1 d64 page=16 angles=base", "rotary=halves"},
+           {"cache_append bf16 b1 q1 h1 d64 page=16 queries=4", "rotary=halves"},
+           {"cache_append bf16 b1 q1 h1 d64 page=16 no_values elements=values", "values"},
+           {"cache_append bf16 b1 q1 h1 d64 page=16 elements=rows", "source,keys,values,queries"}}) {
+    const auto said = parse_descriptor(text);
+    ASSERT_FALSE(said.has_value()) << text;
+    EXPECT_THAT(said.error().detail, HasSubstr(why));
+  }
+}
+
+}  // namespace
+}  // namespace wavejit::cache_append
