@@ -73,6 +73,15 @@ TEST_P(InvarianceCommand, NoBitDiffersWhereWavesShareAChunk) {
   EXPECT_THAT(outcome.out, HasSubstr(": of 2040 pairs no bit differs"));
 }
 
+// ./dev soak has 200,000.
+TEST_P(InvarianceCommand, NoBitDiffersWhereTheLastWorkgroupMerges) {
+  const auto outcome = invariance({"--family", "attention_forward", "--dimension", "merged", "--pairs", "1020",
+                                   "--sequences", "51", "--seed", "7", "--csv", scratch_ / "pairs.csv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": of 1020 pairs no bit differs"));
+  EXPECT_THAT(read_text(scratch_ / "pairs.csv"), HasSubstr("one launch, pages of 64 keys\",same"));
+}
+
 // 1,224 pairs of caches of 8 bits on each target, each held against the 16-bit kernel over the same numbers. ./dev soak
 // has 30,000.
 TEST_P(InvarianceCommand, NoBitOfACacheOf8BitsDiffers) {

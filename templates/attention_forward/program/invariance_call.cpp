@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "templates/attention_forward/program/invariance_cache.h"
 #include "templates/attention_forward/program/invariance_integers.h"
@@ -165,6 +166,12 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   if (!batch.alibi.empty()) call.alibi = per_head(memory.in(batch.alibi), batch);
   if (!batch.sink.empty()) call.sink = per_head(memory.in(batch.sink), batch);
   call.splits = way.splits;
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  if (way.one_launch) {
+    call.flags |= WAVEJIT_ONE_LAUNCH;
+    call.report = &report;
+  }
   if (way.lists) {
     call.list_indices = memory.in(lists.masked.indices);
     call.list_counts = memory.in(lists.masked.counts);
@@ -187,6 +194,8 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   if (status == WAVEJIT_UNSUPPORTED) return std::optional<std::vector<Answer>>();
   if (auto launched = checked(status); !launched) return std::unexpected(launched.error());
   memory.keep(checked(wavejit_device_synchronize(engine)));
+  if (way.one_launch && !std::string_view(report.kernel_spec).contains(" merged "))
+    return std::optional<std::vector<Answer>>();
   const auto o = memory.back<std::uint16_t>(device_o, elements);
   const auto lse = memory.back<std::uint32_t>(device_lse, numbers);
   if (!memory.good()) return std::unexpected(memory.good().error());

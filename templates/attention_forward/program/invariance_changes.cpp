@@ -123,6 +123,31 @@ std::vector<Change> split(const Batch& batch, Draws& draws) {
            .way = {.splits = splits}}};
 }
 
+// By the last workgroup to arrive, whoever that is: under an order of waves by turns, and in pages every second time.
+// In pieces of a few rows, as only those are merged so.
+std::vector<Change> merged(const Batch& batch, Draws& draws) {
+  constexpr std::int64_t most_rows_in_pieces = 12;
+  static constexpr std::array<wavejit_simgpu_schedule, 3> schedules = {WAVEJIT_SIMGPU_RANDOM, WAVEJIT_SIMGPU_REVERSE,
+                                                                       WAVEJIT_SIMGPU_IN_ORDER};
+  const std::int64_t most_rows = 1 + draws.below(4);
+  const int splits = 2 + static_cast<int>(draws.below(15));
+  Change change = {.text = fmt::format("splits={}, one launch", splits),
+                   .pieces = {},
+                   .way = {.splits = splits, .one_launch = true},
+                   .schedule = schedules[static_cast<std::size_t>(batch.number % schedules.size())]};
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const std::int64_t rows = batch.sequences[i].rows;
+    for (std::int64_t at = 0; rows <= most_rows_in_pieces && at < rows; at += most_rows)
+      change.pieces.push_back({.sequence = i, .begin = at, .end = std::min(rows, at + most_rows)});
+  }
+  if (change.pieces.empty()) return {};
+  if (batch.number % 2 == 1) {
+    change.way.keys.pages = {.size = 64};
+    change.text += ", " + change.way.keys.pages->text();
+  }
+  return {std::move(change)};
+}
+
 // One a batch, by turns: each is a kernel.
 Change with_pipeline(const Batch& batch, std::span<const char* const> names) {
   const char* name = names[static_cast<std::size_t>(batch.number % names.size())];
@@ -264,6 +289,8 @@ std::vector<Dimension> of_plain_calls() {
       {.told = {.name = "query-tile", .changes = "each number of query rows of a workgroup"}, .changes = by_query_tile},
       {.told = {.name = "chunk-waves", .changes = "waves that share each chunk of keys", .of_some_targets = true},
        .changes = by_chunk_waves},
+      {.told = {.name = "merged", .changes = "parts of 2 to 16 runs merged by the last workgroup to arrive"},
+       .changes = merged},
       {.told = {.name = "page-size", .changes = "keys in shuffled pages of 1 to 1,040"}, .changes = by_page_size},
       {.told = {.name = "page-layout", .changes = "heads first, K and V in turn, one list of pages, vectorised"},
        .changes = by_page_layout},
