@@ -54,7 +54,7 @@ case $mode in
     right
     expect compiled 0
     expect refused 0
-    expect prepared 3
+    expect prepared 4
     [[ $(stall compile 3) == 0.00 && $(stall "disk fetch" 3) == 0.00 && $(stall "load onto the device" 3) == 0.00 ]] ||
       fail "a sealed engine stalled while serving"
     ;;
@@ -67,7 +67,7 @@ case $mode in
     serve 0 --cache-dir "$work/absent" --archive "$(realpath --relative-to=. "$work")/kernels.wavejit-archive" --list "$work/misses.txt" --seal
     right
     expect compiled 0
-    expect "layer hits" 3
+    expect "layer hits" 4
     expect misses 0
     [[ ! -e $work/absent ]] || fail "something was written beside the archive"
     ;;

@@ -104,14 +104,14 @@ TEST_F(EngineRemoteTest, PrebuildWaitsUntilAllIsSentAndFindsWhatIsThere) {
       .jobs = 2};
   move_to("one");
   ASSERT_TRUE(runtime::prebuild(config_, request, *codegen_, [](const auto&) {}));
-  EXPECT_EQ(fake_codegen().compiles, 4U);
+  EXPECT_EQ(fake_codegen().compiles, 6U) << "on gfx950 waves may share chunks, or not";
   move_to("two");
   std::uint64_t present = 0;
   ASSERT_TRUE(
       runtime::prebuild(config_, request, *codegen_, [&](const auto& progress) { present = progress.present; }));
-  EXPECT_EQ(fake_codegen().compiles, 4U);
-  EXPECT_EQ(present, 4U);
-  EXPECT_EQ(cache_files().size(), 8U) << "both folders are whole";
+  EXPECT_EQ(fake_codegen().compiles, 6U);
+  EXPECT_EQ(present, 6U);
+  EXPECT_EQ(cache_files().size(), 12U) << "both folders are whole";
 
   move_to("three");
   const auto lines = runtime::explain(config_, request.descriptors[0], "gfx950", *codegen_);
@@ -135,7 +135,7 @@ TEST_F(EngineRemoteTest, ExplainTellsOfBothKernelsOfASplitCall) {
   };
   EXPECT_THAT(remote_lines(), ElementsAre(EndsWith("has it not"), EndsWith("has it not")));
   ASSERT_TRUE(runtime::prebuild(config_, {.descriptors = {line}, .targets = "gfx950"}, *codegen_, [](const auto&) {}));
-  ASSERT_EQ(fake_codegen().compiles, 2U);
+  ASSERT_EQ(fake_codegen().compiles, 3U) << "of larger batches, too";
   EXPECT_THAT(remote_lines(), ElementsAre(EndsWith("has it"), EndsWith("has it")));
 }
 
@@ -153,8 +153,8 @@ TEST_F(EngineRemoteTest, APullFillsTheUsersFolderBesideLayers) {
   pull.remote = WAVEJIT_CACHE_FROM_REMOTE;
   const auto first = runtime::copy_cache(config_, pull);
   ASSERT_TRUE(first) << first.error().detail;
-  EXPECT_EQ(first->copied, 1U);
-  EXPECT_EQ(runtime::copy_cache(config_, pull)->present, 1U);
+  EXPECT_EQ(first->copied, 2U);
+  EXPECT_EQ(runtime::copy_cache(config_, pull)->present, 2U);
 }
 
 TEST_F(EngineRemoteTest, DownAtTheStartAndDownInTheMiddleFailNoCall) {

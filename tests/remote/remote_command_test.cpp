@@ -33,9 +33,9 @@ TEST(RemoteCommandTest, PrebuildPushPullAndStats) {
   const Outcome built = run({"prebuild", "--target", "gfx942,gfx950", "attention_forward fp16 b1 q1 k1 h1 d64"}, "one");
   ASSERT_EQ(built.code, 0) << built.err;
   const auto pulled = nlohmann::json::parse(run({"cache", "pull", "--json", "--target", "gfx950"}, "two").out);
-  EXPECT_EQ(pulled.at("copied"), 1);
-  EXPECT_EQ(nlohmann::json::parse(run({"cache", "pull", "--json"}, "two").out).at("present"), 1);
-  EXPECT_EQ(nlohmann::json::parse(run({"cache", "push", "--json"}, "two").out).at("copied"), 2);
+  EXPECT_EQ(pulled.at("copied"), 2);
+  EXPECT_EQ(nlohmann::json::parse(run({"cache", "pull", "--json"}, "two").out).at("present"), 2);
+  EXPECT_EQ(nlohmann::json::parse(run({"cache", "push", "--json"}, "two").out).at("copied"), 3);
   const Outcome verified = run_program(scratch, {"cache", "verify", "--cache-dir", scratch / "two"});
   EXPECT_EQ(verified.code, 0) << verified.out;
 

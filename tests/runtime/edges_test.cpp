@@ -182,7 +182,7 @@ TEST(Edges, WhatNoKernelDoesIsNoFailureOfTheCompiler) {
   EXPECT_EQ(engine.prepare({"attention_forward fp16 b1 q1 k1 h1 d56"})[0].status, WAVEJIT_UNSUPPORTED);
   const auto statistics = engine.statistics();
   EXPECT_EQ(statistics.compile_failures, 0U);
-  EXPECT_EQ(statistics.refused_unsupported, 1U);
+  EXPECT_EQ(statistics.refused_unsupported, 2U) << "each of the kernels that the line may lead to";
 }
 
 // The caller's functions may call the engine that calls them, and trim gives back what they gave.

@@ -124,14 +124,14 @@ TEST_F(PackagedKernelsTest, WhatIsBuiltStandsOnItsOwn) {
   const runtime::PrebuildRequest one{
       .descriptors = {"attention_forward fp16 b1 q1 k1 h1 d64"}, .targets = "gfx950", .jobs = 1};
   ASSERT_TRUE(runtime::prebuild(config_, one, *codegen_, [](const auto&) {}));
-  EXPECT_EQ(fake_codegen().compiles, 1U);
-  EXPECT_EQ(cache_files().size(), 1U);
+  EXPECT_EQ(fake_codegen().compiles, 2U);
+  EXPECT_EQ(cache_files().size(), 2U);
   runtime::CacheCopy copy;
   copy.to = elsewhere_.path() + "/own.wavejit-archive";
   copy.archive = true;
   const auto packed = runtime::copy_cache(config_, copy);
   ASSERT_TRUE(packed) << packed.error().detail;
-  EXPECT_EQ(packed->copied, 1U);
+  EXPECT_EQ(packed->copied, 2U);
   const auto layers = runtime::describe_cache(config_);
   ASSERT_TRUE(layers);
   ASSERT_EQ(layers->size(), 2U);

@@ -17,7 +17,7 @@ class CacheCommandTest : public ::testing::Test {
  protected:
   void fill(const std::string& targets = "gfx942,gfx950") {
     const Outcome outcome =
-        run_program(scratch_, {"prebuild", "--target", targets, "attention_forward fp16 b1 q1 k1 h1 d64"});
+        run_program(scratch_, {"prebuild", "--target", targets, "attention_forward fp16 b1 q200 k1 h1 d64"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
   }
   std::string one_entry() const {
@@ -84,7 +84,7 @@ TEST_F(CacheCommandTest, AFlippedByteIsDamageAndIsHealedByTheNextBuild) {
   EXPECT_EQ(read_text(path), bytes) << "looking changes nothing";
 
   const Outcome again =
-      run_program(scratch_, {"prebuild", "--target", "gfx942,gfx950", "attention_forward fp16 b1 q1 k1 h1 d64"});
+      run_program(scratch_, {"prebuild", "--target", "gfx942,gfx950", "attention_forward fp16 b1 q200 k1 h1 d64"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("1 compiled, 1 already there"));
   EXPECT_EQ(run_program(scratch_, {"cache", "verify"}).code, 0);
@@ -220,7 +220,7 @@ TEST_F(CacheCommandTest, ArchivesAndFoldersTravel) {
     return words;
   };
   const Outcome prebuilt = run_program(
-      scratch_, with({"prebuild", "--target", "gfx942,gfx950", "attention_forward fp16 b1 q1 k1 h1 d64"}, as_layer));
+      scratch_, with({"prebuild", "--target", "gfx942,gfx950", "attention_forward fp16 b1 q200 k1 h1 d64"}, as_layer));
   EXPECT_THAT(prebuilt.out, HasSubstr("0 compiled, 2 already there"));
   EXPECT_FALSE(std::filesystem::exists(empty));
   const auto stats = nlohmann::json::parse(run_program(scratch_, with({"cache", "stats", "--json"}, as_layer)).out);

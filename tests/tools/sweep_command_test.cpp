@@ -142,7 +142,7 @@ TEST_F(SweepCommandTest, PackedHeadsAndMixedCallsAreSampledByRuns) {
 // Both pipelines, one reference, the same bits; where both would run one kernel it runs once.
 TEST_F(SweepCommandTest, PipelinesAreCompared) {
   const auto outcome =
-      sweep({"attention_forward fp16 b1 q300 k100 h1 d64 lse", "attention_forward fp16 b1 q30 k100 h1 d64 lse",
+      sweep({"attention_forward fp16 b1 q300 k100 h1 d64 lse", "attention_forward fp16 b1 q30 k60 h1 d64 lse",
              "--pipeline", "auto", "--pipeline", "generic", "--require-all", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);

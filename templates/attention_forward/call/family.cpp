@@ -17,6 +17,7 @@
 #include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
+#include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/words.h"
 
@@ -59,7 +60,8 @@ class Described final : public families::DescribedProblem {
     const AttentionShape shape = kernel_shape(problem_, plan, board, toggles);
     std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_, shape, board)}};
     if (problem_.shape.block_lists) notes.push_back({.label = "lists", .text = describe_lists(problem_)});
-    if (plan.few_rows == 0 && may_share(problem_.shape) && pins_of(toggles).shares_chunks)
+    const bool chooses = !toggles.pins_kernels() || pins_of(toggles).shares_chunks;
+    if (chooses && plan.few_rows == 0 && may_share(problem_.shape))
       if (std::string why = describe_sharing(problem_, plan.splits, board); !why.empty())
         notes.push_back({.label = "waves", .text = std::move(why)});
     if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
@@ -101,6 +103,16 @@ std::string list_supported(const targets::Target& target) {
   for (const auto& [store, name] : output_stores)
     if (routes(plain, {.ways = "output_store=" + std::string(name)})) line += " " + std::string(name);
   return line;
+}
+
+// Of whole keys, and of split keys with either who merges.
+void add_walks(std::vector<families::Shape>& shapes, const AttentionShape& whole, bool split) {
+  shapes.push_back(shape_of(whole));
+  if (!split) return;
+  AttentionShape one = whole.of_split_kernel();
+  shapes.push_back(shape_of(one));
+  one.merged = one.packed_heads && may_merge_by_itself(one) && merges_in_one_launch(one);
+  if (one.merged) shapes.push_back(shape_of(one));
 }
 
 // Both kernels that walk keys, the long sequences' first, and what merges the parts of the other one.
@@ -197,22 +209,19 @@ class AttentionForward final : public families::Family {
   // What calls without modifiers, pages and mixes of lengths can reach: short queries and long ones, and split keys
   // where the engine's own number of splits says so.
   std::vector<families::Shape> every_shape(const targets::Target& target, const Toggles& toggles) const override {
+    const bool shares = lds_layout(target) == LdsLayout::lines && !toggles.pins_kernels();
     std::vector<families::Shape> shapes;
     for (AttentionShape shape : supported_shapes(target, toggles)) {
       // What queries of every length lead to.
       for (const auto rows : all_query_rows) {
         for (const bool packed : {false, true}) {
           shape.set_rows({.rows = rows, .packed_heads = packed});
-          shapes.push_back(shape_of(shape));
           if (may_pair(shape)) shapes.push_back(shape_of(shape.of_paired_kernel()));
           // Few rows are split by themselves.
           const bool few = packed || rows == QueryRows::up_to_32;
-          if (few ? toggles.kv_splits != 1 : toggles.kv_splits.value_or(1) > 1) {
-            AttentionShape split = shape.of_split_kernel();
-            shapes.push_back(shape_of(split));
-            split.merged = packed && may_merge_by_itself(split) && merges_in_one_launch(split);
-            if (split.merged) shapes.push_back(shape_of(split));
-          }
+          const bool split = few ? toggles.kv_splits != 1 : toggles.kv_splits.value_or(1) > 1;
+          add_walks(shapes, shape, split);
+          if (shares && may_share(shape)) add_walks(shapes, shape.of_shared_chunks(), split);
         }
       }
     }

@@ -52,6 +52,11 @@ struct AttentionShape : AskedWords {
     shape.lse = false;
     return shape;
   }
+  AttentionShape of_shared_chunks() const {
+    AttentionShape shape = *this;
+    shape.shared_chunks = true;
+    return shape;
+  }
   // What the two kernels of a mixed shape are asked for.
   AttentionShape of_long_queries() const {
     AttentionShape shape = *this;

@@ -2,6 +2,7 @@
 #include "templates/attention_forward/call/shared_chunks.h"
 
 #include "templates/attention/call/numbers.h"
+#include "templates/attention/kernel/canon.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
@@ -9,11 +10,14 @@ namespace wavejit::attention_forward {
 
 bool may_share(const AttentionShape& shape) {
   return shape.query_rows == QueryRows::up_to_32 && shape.rows == QueriesOf::all && !shape.mixed &&
-         shape.cache == CacheType::as_queries && !shape.narrow_queries && !shape.vectorised && !shape.listed &&
-         !shape.block_lists && !shape.trans_any() && small_tiles_fit({shape.head_dim_qk, shape.head_dim_v});
+         shape.cache == CacheType::as_queries && !shape.narrow_queries && !shape.integers && !shape.vectorised &&
+         !shape.listed && !shape.block_lists && !shape.trans_any();
 }
 
 namespace {
+
+// Of which a single wave has work.
+constexpr std::uint32_t one_tile = attention::tile_keys;
 
 std::uint64_t workgroups_of_runs(const AttentionProblem& problem, std::uint32_t splits) {
   const bool packed = problem.shape.packed_heads;
@@ -27,12 +31,15 @@ std::uint64_t workgroups_of_runs(const AttentionProblem& problem, std::uint32_t 
 bool shares_chunks(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target) {
   if (!may_share(problem.shape) || lds_layout(target) != LdsLayout::lines) return false;
   if (problem.shared_chunks) return *problem.shared_chunks;
+  if (problem.key_length <= one_tile) return false;
   return workgroups_of_runs(problem, splits) <= static_cast<std::uint64_t>(target.compute_units);
 }
 
 std::string describe_sharing(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target) {
   if (lds_layout(target) != LdsLayout::lines) return {};
   const bool shares = shares_chunks(problem, splits, target);
+  if (!shares && problem.key_length <= one_tile)
+    return "walk chunks of their own: the keys are one tile of " + std::to_string(one_tile);
   return std::string(shares ? "share each chunk: " : "walk chunks of their own: ") +
          std::to_string(workgroups_of_runs(problem, splits)) + " workgroups for " +
          std::to_string(target.compute_units) + " compute units";

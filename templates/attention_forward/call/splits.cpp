@@ -223,10 +223,10 @@ bool has_parts_by_sequence(const AttentionProblem& problem) {
   return bytes && *bytes > most_workspace;
 }
 
-// As kernel_shape has it, where pins are no others.
+// As kernel_shape has it. Who pins a kernel has mostly one whose waves do not.
 static bool shares_in(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,
                       bool pinned) {
-  return pinned && !has_parts_by_sequence(problem) && shares_chunks(problem, plan.splits, target);
+  return !pinned && !has_parts_by_sequence(problem) && shares_chunks(problem, plan.splits, target);
 }
 
 SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& target,
@@ -271,7 +271,8 @@ std::uint32_t arrivals_of(const AttentionProblem& problem, const SplitPlan& plan
 
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,
                             const families::Toggles& toggles) {
-  const bool may_share = toggles.pins_kernels() && pins_of(toggles).shares_chunks;
+  // Who pins a kernel has no other.
+  const bool may_share = !toggles.pins_kernels() || pins_of(toggles).shares_chunks;
   if (plan.few_rows == 0) [[likely]] {
     if (plan.parts()) {
       AttentionShape shape = problem.shape.of_split_kernel();
