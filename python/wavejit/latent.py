@@ -24,6 +24,7 @@ __all__ = ["flash_mla_sparse_fwd", "flash_mla_with_kvcache", "get_mla_metadata",
 
 
 SCALED_ROW_BYTES = 656  # 512 in e4m3, four scales in fp32, 64 in bf16
+EXPONENTS_ROW_BYTES = 584  # 448 in e4m3 and 64 in bf16; behind all rows of a page 8 bytes of each, 7 of them E8M0
 
 
 def _refuse(**words: Any) -> None:
@@ -55,7 +56,8 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
     FlashMLA has it. Further words are those of `Engine.attention_latent`.
 
     `is_fp8_kvcache`: k_cache [pages, page size, 1, 656] of 8 bits has FlashMLA's rows, 512 of e4m3, a scale in fp32 for each 128 of
-    them, and 64 columns of the rope in bf16. Or it has 8 bits in as many columns as q, and `k_scale` is its scale. Arrays of bytes need
+    them, and 64 columns of the rope in bf16. [pages, page size, 1, 584] beside q of 512 columns has those of DeepSeek V4: a page begins with
+    rows of 448 of e4m3 and 64 of bf16, behind which are 8 bytes for each row, E8M0 for each 64 of the 448. Or it has 8 bits in as many columns as q, and `k_scale` is its scale. Arrays of bytes need
     `cache_dtype`.
 
     `indices` int32 [B, Sq, topk] are slots of the cache, page · page size + key: −1 and what is outside are hidden, and
@@ -63,8 +65,8 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
     `extra_indices_in_kvcache` [B, Sq, extra topk] are a second list, slots of `extra_k_cache`, whose pages are as large as those of
     `k_cache`; `extra_topk_length` int32 [B].
     """
-    if is_fp8_kvcache and k_cache.shape[-1] not in (q.shape[-1], head_dim_v, SCALED_ROW_BYTES):
-        raise Unsupported(f"is_fp8_kvcache with rows of {k_cache.shape[-1]} bytes; accepted: {SCALED_ROW_BYTES} bytes, with scales and a rope in bf16, or {q.shape[-1]} "
+    if is_fp8_kvcache and k_cache.shape[-1] not in (q.shape[-1], head_dim_v, SCALED_ROW_BYTES, EXPONENTS_ROW_BYTES):
+        raise Unsupported(f"is_fp8_kvcache with rows of {k_cache.shape[-1]} bytes; accepted: {SCALED_ROW_BYTES} or {EXPONENTS_ROW_BYTES} bytes, with scales and a rope in bf16, or {q.shape[-1]} "
                           "columns of 8 bits, with k_scale=")
     if is_fp8_kvcache and _dtypes.of_cache(k_cache) is None and words.get("cache_dtype") is None:
         raise InvalidArgument("is_fp8_kvcache: k_cache says no type of 8 bits; accepted: cache_dtype= beside it, \"e4m3\" or its like")

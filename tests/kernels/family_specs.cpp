@@ -183,19 +183,22 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
         }
       }
       // Rows with scales.
-      spec.row_scales = latent::RowScales::of_128;
       spec.rows = latent::Rows::r32;
-      for (const auto cache : {attention::CacheType::e4m3, attention::CacheType::e4m3_fnuz}) {
-        spec.cache = cache;
-        for (const latent::Pages pages : {latent::Pages::dense, latent::Pages::keys, latent::Pages::granules}) {
-          spec.pages = pages;
-          spec.listed = spec.slots = pages == latent::Pages::granules;
-          spec.mask = spec.listed ? latent::Mask::none : latent::Mask::causal;
-          add();
+      for (const auto& [scales, scales_name] : latent::row_scales_names)
+        for (const auto cache : {attention::CacheType::e4m3, attention::CacheType::e4m3_fnuz}) {
+          spec.row_scales = scales;
+          spec.dims = latent::dims_of(scales);
+          spec.cache = cache;
+          for (const latent::Pages pages : {latent::Pages::dense, latent::Pages::keys, latent::Pages::granules}) {
+            spec.pages = pages;
+            spec.listed = spec.slots = pages == latent::Pages::granules;
+            spec.mask = spec.listed ? latent::Mask::none : latent::Mask::causal;
+            add();
+          }
+          spec.listed = spec.slots = false;
         }
-        spec.listed = spec.slots = false;
-      }
       spec.row_scales = latent::RowScales::none;
+      spec.dims = latent::Dims::d576;
       spec.mask = latent::Mask::none;
       spec.cache = attention::CacheType::as_queries;
       for (const int head_dim : {256, 512})

@@ -171,7 +171,7 @@ class OtherArgumentLists(Case):
         with self.assertRaisesRegex(wavejit.InvalidArgument, "is_fp8_kvcache: k_cache says no type of 8 bits"):
             latent.flash_mla_with_kvcache(*call, softmax_scale=SCALE, is_fp8_kvcache=True)
         rows = numpy.zeros((2, 64, 1, 655), numpy.uint8)
-        with self.assertRaisesRegex(wavejit.Unsupported, "rows of 655 bytes; accepted: 656 bytes"):
+        with self.assertRaisesRegex(wavejit.Unsupported, "rows of 655 bytes; accepted: 656 or 584 bytes"):
             latent.flash_mla_with_kvcache(ENGINE, self.q, rows, *call[3:], softmax_scale=SCALE, is_fp8_kvcache=True, cache_dtype="e4m3")
         with self.assertRaisesRegex(wavejit.Unsupported, "q_scale"):
             latent.mla_decode_fwd(ENGINE, self.q[:, 0], pages, None, [0, 1, 2], [0, 2, 3], [0, 1, 2], [36, 33], 1, page_size=64, sm_scale=SCALE, q_scale=1.0)
@@ -228,6 +228,24 @@ class EightBits(Case):
                     self.same(one.numpy("float32"), other.numpy("float32"))
         with self.assertRaisesRegex(wavejit.Unsupported, "q.dtype .* whose rope is in bf16"):
             latent.flash_mla_with_kvcache(ENGINE, self.q, rows, *lengths, is_fp8_kvcache=True, cache_dtype="e4m3", **given)
+
+    def test_rows_of_584_bytes_are_those_of_flash_mla(self):
+        """A page's rows, 448 in e4m3 and 64 in bf16, and behind them 8 bytes each, E8M0 for each 64: the bits of the call on that in bf16."""
+        random = numpy.random.default_rng(10)
+        exponents = random.integers(122, 131, (3, 64, 1, 8), numpy.uint8)
+        rope = bf16_bits(random.standard_normal((3, 64, 1, ROPE)).astype(numpy.float32))
+        rows = numpy.concatenate([self.bytes[..., :448], rope.view(numpy.uint8)], axis=-1)
+        pages = numpy.concatenate([rows.reshape(3, -1), exponents.reshape(3, -1)], axis=-1).reshape(3, 64, 1, 584)
+        keys = bf16_bits(self.wide[..., :448] * numpy.repeat(numpy.exp2(exponents[..., :7].astype(numpy.float32) - 127), 64, axis=-1))
+        wide = ENGINE.array(numpy.concatenate([keys, rope], axis=-1), "bf16")
+        q = ENGINE.array(bf16_bits(self.q[..., :512].astype(numpy.float32)), "bf16")
+        lengths, given = ([[2, 0], [1, 1], [0, 2]], [100, 64, 1], 512), {"softmax_scale": SCALE}
+        lists = {"indices": random.integers(-1, 192, (3, 1, 70), numpy.int32)}
+        for words in ({}, lists):
+            expected = latent.flash_mla_with_kvcache(ENGINE, q, wide, *lengths, **words, **given)
+            for cache, named in ((pages, {"cache_dtype": "e4m3"}), (ENGINE.array(pages, "e4m3"), {})):
+                for one, other in zip(latent.flash_mla_with_kvcache(ENGINE, q, cache, *lengths, is_fp8_kvcache=True, **words, **named, **given), expected):
+                    self.same(one.numpy("float32"), other.numpy("float32"))
 
     def test_refusals(self):
         for pattern, words in (("k_scale.sizes", {"cache_dtype": "e4m3", "k_scale": [1.0, 2.0]}), ("k.dtype = 6|e4m3_fnuz", {"cache_dtype": "e4m3_fnuz"}),

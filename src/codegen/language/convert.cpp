@@ -79,9 +79,10 @@ Value* float_of_bf16(Kernel& kernel, Value* dword, int half) {
   return ir.CreateBitCast(bits, kernel.f32());
 }
 
-Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteElement type, Element element) {
+Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteElement type, Element element, Value* scale) {
   llvm::IRBuilder<>& ir = kernel.ir();
   if (!kernel.target().byte_convert_16 || type == ByteElement::i8) {
+    if (scale != nullptr) kernel.refuse("a scale of bytes that are widened in several instructions");
     const auto [first, second] = floats_of_bytes(kernel, dword, half, type);
     return pack_exact(kernel, first, second, element);
   }
@@ -90,7 +91,8 @@ Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteElement type, Ele
       element == Element::bf16
           ? (wide ? llvm::Intrinsic::amdgcn_cvt_scalef32_pk_bf16_bf8 : llvm::Intrinsic::amdgcn_cvt_scalef32_pk_bf16_fp8)
           : (wide ? llvm::Intrinsic::amdgcn_cvt_scalef32_pk_f16_bf8 : llvm::Intrinsic::amdgcn_cvt_scalef32_pk_f16_fp8);
-  Value* pair = ir.CreateIntrinsic(instruction, {}, {dword, kernel.constant(1.0F), ir.getInt1(half != 0)});
+  Value* pair = ir.CreateIntrinsic(instruction, {},
+                                   {dword, scale != nullptr ? scale : kernel.constant(1.0F), ir.getInt1(half != 0)});
   return ir.CreateBitCast(pair, kernel.i32());
 }
 

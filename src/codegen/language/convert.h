@@ -33,7 +33,9 @@ Value* float_of_bf16(Kernel& kernel, Value* dword, int half);
 enum class ByteElement : std::uint8_t { e4m3, e5m2, i8 };
 
 // Of the four in a dword two, in its low (0) or high (1) half: to a dword of `element`.
-Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteElement type, Element element);
+// `scale`, f32: times the power of two that its exponent says, where the target has it in the same instruction
+// (Target::byte_convert_16); null: 1.
+Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteElement type, Element element, Value* scale = nullptr);
 // The same to f32.
 std::array<Value*, 2> floats_of_bytes(Kernel& kernel, Value* dword, int half, ByteElement type);
 // Two f32 that are values of `element`, to a dword with the first in its low half.

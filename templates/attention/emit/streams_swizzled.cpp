@@ -18,7 +18,6 @@ namespace {
 using language::Value;
 using language::Values;
 
-constexpr int units_swizzled = 8;  // 8 units of 16 bytes are all 32 banks
 constexpr int transposed_rows_per_thread = 4;
 
 int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(power)); }
@@ -37,7 +36,7 @@ Value* widened_fragment(language::Kernel& kernel, Value* bytes, CacheType cache,
 SwizzledStream::SwizzledStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
                                const Slice& slice, int region, int offset, int dims, int threads,
                                const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,
-                               CacheType cache)
+                               CacheType cache, int dims_kept)
     : kernel_(kernel),
       lds_(lds),
       matrix_(matrix),
@@ -46,7 +45,9 @@ SwizzledStream::SwizzledStream(language::Kernel& kernel, language::Lds& lds, con
       offset_(offset),
       cache_(cache),
       pitch_(TileShape::whole_row_bytes(dims * targets::bytes_of(matrix.element()))),
-      memory_pitch_(dims * (cache == CacheType::as_queries ? targets::bytes_of(matrix.element()) : 1)),
+      memory_pitch_(((dims - dims_kept) * (cache == CacheType::as_queries ? targets::bytes_of(matrix.element()) : 1)) +
+                    (dims_kept * targets::bytes_of(matrix.element()))),
+      dims_kept_(dims_kept),
       threads_(threads),
       pages_(pages),
       tile_pages_(tile_pages) {}
@@ -99,23 +100,6 @@ Value* SwizzledStream::widened_unit(Value* loaded, int half) const {
   return language::gather_dwords(kernel_, std::array{first[0], first[1], second[0], second[1]});
 }
 
-Value* SwizzledStream::scaled_unit(Value* loaded, int half, Value* scale) const {
-  llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* both = ir.CreateVectorSplat(2, scale);
-  Values dwords;
-  for (int dword = 2 * half; dword < (2 * half) + 2; ++dword)
-    for (const int part : {0, 1}) {
-      Value* four = ir.CreateExtractElement(loaded, static_cast<std::uint64_t>(dword));
-      const auto [first, second] = language::floats_of_bytes(kernel_, four, part, byte_element());
-      Value* pair = llvm::PoisonValue::get(both->getType());
-      pair = ir.CreateInsertElement(pair, first, std::uint64_t{0});
-      pair = ir.CreateInsertElement(pair, second, std::uint64_t{1});
-      dwords.push_back(language::convert_pair(kernel_, ir.CreateFMul(pair, both), matrix_.element(),
-                                              language::NanInput::kept_short));
-    }
-  return language::gather_dwords(kernel_, dwords);
-}
-
 void SwizzledStream::refuse(const char* way) const {
   kernel_.refuse(std::string("a swizzled stream is not staged to be read ") + way + ": it has an image for each way");
 }
@@ -125,8 +109,8 @@ void SwizzledStream::refuse(const char* way) const {
 
 RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
                    int region, int offset, int dims, int threads, const std::optional<KeyPages>& pages,
-                   const std::optional<TilePages>& tile_pages, CacheType cache)
-    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache) {
+                   const std::optional<TilePages>& tile_pages, CacheType cache, int dims_kept)
+    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache, dims_kept) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* thread = kernel.thread();
@@ -164,8 +148,8 @@ RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language:
 SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
                            const Slice& slice, int region, int offset, int dims, int threads, Value* lane_group,
                            const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,
-                           CacheType cache)
-    : RowLoads(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache) {
+                           CacheType cache, int dims_kept)
+    : RowLoads(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache, dims_kept) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* lane = kernel.lane();
@@ -174,6 +158,7 @@ SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const l
   Value* unit = widens() ? ir.CreateShl(first_unit_, 1) : first_unit_;
   Value* swizzled = ir.CreateXor(unit, ir.CreateAnd(first_row_, constant(units_swizzled - 1)));
   write_ = ir.CreateAdd(ir.CreateMul(first_row_, constant(pitch_)), ir.CreateMul(swizzled, constant(unit_bytes)));
+  if (dims_kept_ != 0) to_kept_ = ir.CreateMul(ir.CreateXor(unit, first_unit_), constant(unit_bytes));
 
   // Out: unit 2 · dim block + lane group, xor row % 8. Bits 1 and 2 of the unit go through the xor, bit 3 is plain.
   Value* fragment_row = language::row_of_lane(kernel, lane);
@@ -320,32 +305,6 @@ void SwizzledRows::write_unit(Value* dwords, int load, int half) {
   const int swizzle = (rows % units_swizzled ^ units % units_swizzled ^ half) * unit_bytes;
   Value* place = swizzle == 0 ? write_ : kernel_.ir().CreateXor(write_, kernel_.constant(swizzle));
   lds_.write(region_, dwords, place, offset_ + rows * pitch_ + units / units_swizzled * units_swizzled * unit_bytes);
-}
-
-language::Strand SwizzledRows::write_scaled(const Values& loaded, const ScaleOf& scale_of) {
-  // Four times two conversions and two products.
-  constexpr int slots = 14;
-  language::Strand strand;
-  // Asked for a load before it is needed, so that nobody waits for it.
-  struct Scales {
-    Value* now;
-    Value* next;
-  };
-  const auto scales = std::make_shared<Scales>(nullptr, scale_of(0));
-  for (int i = 0; i < loads(); ++i) {
-    Value* dwords = loaded[static_cast<std::size_t>(i)];
-    for (const int half : {0, 1})
-      strand.add(
-          [=, this] {
-            if (half == 0) {
-              scales->now = scales->next;
-              if (i + 1 < loads()) scales->next = scale_of(i + 1);
-            }
-            write_unit(scaled_unit(dwords, half, scales->now), i, half);
-          },
-          slots);
-  }
-  return strand;
 }
 
 language::OperandA SwizzledRows::rows(int /*buffer*/, int row_block, int dim_block) {

@@ -58,9 +58,10 @@ class SwizzledStream : public TileStream {
   // The image stands at `offset` in LDS, in a region of its own. `pages` must stay.
   SwizzledStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
                  int region, int offset, int dims, int threads, const std::optional<KeyPages>& pages,
-                 const std::optional<TilePages>& tile_pages, CacheType cache);
+                 const std::optional<TilePages>& tile_pages, CacheType cache, int dims_kept = 0);
   static constexpr int pass_threads = 256;
   static constexpr int unit_bytes = 16;
+  static constexpr int units_swizzled = 8;  // 8 units of 16 bytes are all 32 banks
   bool widens() const { return cache_ != CacheType::as_queries; }
   language::ByteElement byte_element() const { return byte_element_of(cache_); }
   // Four of the 16 bytes of a load, from `dword` on: what they are in LDS.
@@ -68,6 +69,8 @@ class SwizzledStream : public TileStream {
   // The first or the second half of them: 16 bytes of LDS.
   language::Value* widened_unit(language::Value* loaded, int half) const;
   language::Value* scaled_unit(language::Value* loaded, int half, language::Value* scale) const;
+  // The same of a power of two, E8M0 in the lane's low 8 bits.
+  language::Value* raised_unit(language::Value* loaded, int half, language::Value* exponent) const;
   // Of a tensor whose dims need not stand side by side a load is so many, one an element.
   int elements_of_load() const { return slice_.scattered() ? width_ / slice_.element_bytes : 1; }
   language::Values fetch_scattered(language::Value* tile);
@@ -86,6 +89,7 @@ class SwizzledStream : public TileStream {
   CacheType cache_;
   int pitch_;         // bytes of a row in LDS, where rows follow one another
   int memory_pitch_;  // and of one in memory
+  int dims_kept_;     // the last ones of a row of bytes, which are no bytes
   int threads_;
   const std::optional<KeyPages>& pages_;
   int width_ = 0;                        // bytes of a lane's load
@@ -111,7 +115,7 @@ class RowLoads : public SwizzledStream {
  protected:
   RowLoads(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
            int region, int offset, int dims, int threads, const std::optional<KeyPages>& pages,
-           const std::optional<TilePages>& tile_pages, CacheType cache);
+           const std::optional<TilePages>& tile_pages, CacheType cache, int dims_kept = 0);
 
   // Of load i, counted from the thread's first: rows, and units in memory.
   std::pair<int, int> place_of(int i) const;
@@ -135,7 +139,7 @@ class SwizzledRows final : public RowLoads {
   SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
                int region, int offset, int dims, int threads, language::Value* lane_group,
                const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,
-               CacheType cache = CacheType::as_queries);
+               CacheType cache = CacheType::as_queries, int dims_kept = 0);
 
   // A wave that reads other rows than the tile's first: its blocks of rows count from `block` (uniform) on.
   void begin_rows(language::Value* block);
@@ -148,12 +152,21 @@ class SwizzledRows final : public RowLoads {
   // asked for once each.
   using ScaleOf = std::function<language::Value*(int load)>;
   language::Strand write_scaled(const language::Values& loaded, const ScaleOf& scale_of);
+  // Of 8 bits whose last `dims_kept` are of 16 in memory already: the row of the thread's loads, which is one, and what
+  // goes into LDS of load i in how many operations. `exponents`: of the row, E8M0, two dwords.
+  language::Value* row_of_thread() const { return first_row_; }
+  int writes_of(int load) const { return is_kept(load) ? 1 : 2; }
+  language::Strand write_raised(const language::Values& loaded, language::Value* exponents);
   language::OperandA rows(int buffer, int row_block, int dim_block) override;
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
 
  private:
   // Bytes of load i, half of it or, of what is not widened, all: into LDS.
   void write_unit(language::Value* dwords, int load, int half);
+  bool is_kept(int load) const { return dims_kept_ != 0 && place_of(load).second >= units_of_bytes(); }
+  int units_of_bytes() const { return units() - (dims_kept_ * targets::bytes_of(matrix_.element()) / width_); }
+  void write_kept(language::Value* dwords, int load);
+  language::Value* to_kept_ = nullptr;  // per lane: from where bytes are written to where 16 bits are, by xor
 };
 
 class SwizzledTransposed final : public SwizzledStream {

@@ -60,18 +60,30 @@ std::uint64_t LatentCall::skip_of_keys() const {
   return static_cast<std::uint64_t>(problem_.shape.bytes_before_rope());
 }
 
+TensorArgument LatentCall::keys_argument(const wavejit_tensor& tensor) const {
+  return argument_of(problem_.shape.has_exponents() ? rows_of_exponents(tensor) : tensor);
+}
+// What stands behind V's columns. Of rows with exponents those: behind all rows of a page.
+TensorArgument LatentCall::behind_keys_argument(const wavejit_tensor& tensor) const {
+  if (!problem_.shape.has_exponents()) return argument_of(tensor, skip_of_keys());
+  const wavejit_tensor rows = rows_of_exponents(tensor);
+  TensorArgument exponents = argument_of(
+      rows, static_cast<std::uint64_t>(rows.sizes[1]) * static_cast<std::uint64_t>(problem_.shape.scales_at()));
+  exponents.row_stride = exponent_row_bytes;
+  return exponents;
+}
+
 // Of `batch` sequences from `first` on.
 void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t batch) {
   const std::uint64_t skip = static_cast<std::uint64_t>(problem_.shape.dims_v()) * attention::element_bytes_of(call_.q);
-  const std::uint64_t skip_k = skip_of_keys();
   const auto numbers = [&](const std::int32_t* array) {
     return array != nullptr ? address(array) + (std::uint64_t{first} * sizeof(std::int32_t)) : 0;
   };
   arguments_ = {
       .q = argument_of(call_.q),
       .q_rope = call_.q_rope.data != nullptr ? argument_of(call_.q_rope) : argument_of(call_.q, skip),
-      .k = argument_of(call_.k),
-      .k_rope = call_.k_rope.data != nullptr ? argument_of(call_.k_rope) : argument_of(call_.k, skip_k),
+      .k = keys_argument(call_.k),
+      .k_rope = call_.k_rope.data != nullptr ? argument_of(call_.k_rope) : behind_keys_argument(call_.k),
       .o = argument_of(call_.o),
       .lse = address(call_.lse.data),
       .sink = address(call_.sink.data),
@@ -136,8 +148,8 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
       attention::list_arguments(second_list_of(call_), problem_.second_slots, false, query);
   const std::uint32_t parts = first_parts + list.parts;
   second_ = arguments_;
-  second_.k = argument_of(call_.second_k);
-  second_.k_rope = argument_of(call_.second_k, skip_of_keys());
+  second_.k = keys_argument(call_.second_k);
+  second_.k_rope = behind_keys_argument(call_.second_k);
   if (problem_.shape.pages != Pages::dense) second_.pages.pages = static_cast<std::uint32_t>(call_.second_k.sizes[0]);
   second_.list = list;
   second_.list.first_part = first_parts;

@@ -28,6 +28,8 @@ class LatentCall final : public families::Call {
 
  private:
   std::uint64_t skip_of_keys() const;
+  TensorArgument keys_argument(const wavejit_tensor& tensor) const;
+  TensorArgument behind_keys_argument(const wavejit_tensor& tensor) const;
   void fill_second(std::uint32_t first);
   void fill(const void* memory, std::uint32_t first, std::uint32_t batch);
 

@@ -217,18 +217,20 @@ class AttentionLatent final : public families::Family {
             if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
           }
     // Rows with scales, in pages and by the slots of lists.
-    for (const CacheType cache : {CacheType::e4m3, CacheType::e4m3_fnuz})
-      for (const bool listed : {false, true})
-        for (const bool parts : {false, true}) {
-          LatentShape shape = {{.cache = cache,
-                                .row_scales = RowScales::of_128,
-                                .modifiers = {},
-                                .pages = listed ? Pages::granules : Pages::tiles,
-                                .listed = listed,
-                                .slots = listed}};
-          shape = shape.of_runs(parts, false);
-          if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
-        }
+    for (const auto& [scales, scales_name] : row_scales_names)
+      for (const CacheType cache : {CacheType::e4m3, CacheType::e4m3_fnuz})
+        for (const bool listed : {false, true})
+          for (const bool parts : {false, true}) {
+            LatentShape shape = {{.cache = cache,
+                                  .row_scales = scales,
+                                  .dims = dims_of(scales),
+                                  .modifiers = {},
+                                  .pages = listed ? Pages::granules : Pages::tiles,
+                                  .listed = listed,
+                                  .slots = listed}};
+            shape = shape.of_runs(parts, false);
+            if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
+          }
     // Lists have no word for the mask.
     for (const auto& [type, type_name] : attention::operand_types)
       for (const auto& [rows, rows_name] : rows_names)

@@ -107,11 +107,13 @@ Row second_top_k_word() {
 
 Row row_scales_word() {
   return families::value_word<Said>(
-      "row_scales", "128",
+      "row_scales", "128 or 64",
       [](Said& said, const Word& word, std::string_view value) -> Result<void> {
         const auto scales = families::value_in(row_scales_names, value);
         if (!scales)
-          return wrong(word, "is not known; accepted: row_scales=128 (a scale in the row for each 128 columns of V)");
+          return wrong(word,
+                       "is not known; accepted: row_scales=128 (a scale in the row for each 128 columns of V), "
+                       "row_scales=64 (a power of two behind all rows for each 64)");
         said.row_scales = *scales;
         return {};
       },
@@ -196,11 +198,12 @@ Result<void> finish(Said& said) {
   if (auto good = attention::check_prefix(said.mask, said.key_length); !good) return good;
   if (auto good = attention::check_cache_words(said.cache, said.cache_scales); !good) return good;
   if (said.row_scales != RowScales::none) {
-    const std::string word = "row_scales=128";
+    const std::string word = "row_scales=" + std::string(families::name_in(row_scales_names, said.row_scales));
+    const std::string dims = "d" + std::string(families::name_in(dims_names, dims_of(said.row_scales)));
     if (said.cache != CacheType::e4m3 && said.cache != CacheType::e4m3_fnuz)
       return bad_line(word, "cache=e4m3 or cache=e4m3_fnuz beside it");
-    if (said.dtype != DataType::bf16 || said.head_dim_qk != head_dims(Dims::d576).qk)
-      return bad_line(word, "bf16 and d576/512 beside it: the rope of such rows is in bf16");
+    if (said.dtype != DataType::bf16 || said.head_dim_qk != head_dims(dims_of(said.row_scales)).qk)
+      return bad_line(word, "bf16 and " + dims + " beside it: the rope of such rows is in bf16");
     if (said.apart || said.cache_scales != attention::Extent::none)
       return bad_line(word, "neither apart nor cache_scales beside it: rows have both inside");
   }

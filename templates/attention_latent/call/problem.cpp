@@ -53,20 +53,30 @@ std::int64_t dims_of(const wavejit_tensor& latent, const wavejit_tensor& rope) {
   return latent.sizes[3] + (rope.data != nullptr ? rope.sizes[3] : 0);
 }
 
-// FlashMLA's rows, by their length: of 576 columns there are as many bytes nowhere else.
+// FlashMLA's rows, by their length: of 576 columns, or 512, there are as many bytes nowhere else.
 constexpr HeadDims scaled_dims = head_dims(Dims::d576);
-constexpr std::int64_t scaled_row_bytes = scaled_dims.v +
-                                          (scaled_dims.v / scaled_columns * std::int64_t{sizeof(float)}) +
-                                          ((scaled_dims.qk - scaled_dims.v) * bytes_of(DataType::bf16));
+constexpr std::int64_t scaled_row_bytes =
+    scaled_dims.v + (scaled_dims.v / scaled_columns(RowScales::of_128) * std::int64_t{sizeof(float)}) +
+    ((scaled_dims.qk - scaled_dims.v) * bytes_of(DataType::bf16));
 static_assert(scaled_row_bytes == 656);
-bool has_scaled_rows(const Call& call) {
+constexpr std::int64_t bare_row_bytes =
+    head_dims(Dims::d512).v - wide_columns + std::int64_t{wide_columns * bytes_of(DataType::bf16)};
+constexpr std::int64_t exponents_row_bytes = bare_row_bytes + exponent_row_bytes;
+static_assert(exponents_row_bytes == 584);
+RowScales row_scales_of(const Call& call) {
+  const std::int64_t bytes = call.k.sizes[3];
+  if (bytes != scaled_row_bytes && bytes != exponents_row_bytes) [[likely]]
+    return RowScales::none;
   const std::optional<DataType> type = attention::type_of(call.k.dtype);
-  return type && is_narrow(*type) && call.k.sizes[3] == scaled_row_bytes;
+  if (!type || !is_narrow(*type)) return RowScales::none;
+  return bytes == scaled_row_bytes ? RowScales::of_128 : RowScales::of_64;
 }
-Check check_scaled_rows(const Call& call, HeadDims dims) {
-  const std::string rows = "rows of " + std::to_string(scaled_row_bytes) + " bytes";
-  if (dims.qk != head_dims(Dims::d576).qk)
-    return refuse(bad_size({"k", &call.k}, 3, "576 columns of V and rope in rows with scales, as q has then"));
+Check check_scaled_rows(const Call& call, RowScales scales, HeadDims dims) {
+  const std::string rows =
+      "rows of " + std::to_string(scales == RowScales::of_64 ? exponents_row_bytes : scaled_row_bytes) + " bytes";
+  if (const int columns = head_dims(dims_of(scales)).qk; dims.qk != columns)
+    return refuse(
+        bad_size({"k", &call.k}, 3, std::to_string(columns) + " columns of V and rope in " + rows + ", as q has then"));
   if (call.k.dtype != WAVEJIT_E4M3 && call.k.dtype != WAVEJIT_E4M3_FNUZ)
     return refuse(bad(WAVEJIT_UNSUPPORTED, "k.dtype", dtype_text(call.k.dtype), "4 (e4m3), 6 (e4m3_fnuz) in " + rows));
   if (call.q.dtype != WAVEJIT_BF16)
@@ -82,14 +92,14 @@ Check check_scaled_rows(const Call& call, HeadDims dims) {
 }
 
 // Which of the pairs (D, Dv) the tensors have. On the hot path: texts are made where something is refused.
-Result<Dims> check_dims(const Call& call) {
+Result<Dims> check_dims(const Call& call, RowScales scales) {
   const std::int64_t v = call.o.sizes[3];
   const std::int64_t qk = dims_of(call.q, call.q_rope);
   for (const auto& [dims, name] : dims_names) {
     const HeadDims of = head_dims(dims);
     if (of.qk != qk || of.v != v) continue;
-    if (has_scaled_rows(call)) [[unlikely]] {
-      if (auto rows = check_scaled_rows(call, of); !rows) return std::unexpected(std::move(rows.error()));
+    if (scales != RowScales::none) [[unlikely]] {
+      if (auto rows = check_scaled_rows(call, scales, of); !rows) return std::unexpected(std::move(rows.error()));
       if (call.q_rope.data != nullptr && call.q.sizes[3] != v)
         return std::unexpected(bad_size({"q", &call.q}, 3, std::to_string(v) + " (o.sizes[3]) beside q_rope"));
       return dims;
@@ -202,12 +212,19 @@ Check check_keys(const Call& call, const Extents& extents) {
   return {};
 }
 
-// `problem` is filled in where the caller wants it.
-Check check_into(const Call* arguments, LatentProblem& problem) {
-  if (arguments == nullptr)
-    return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_attention_latent_arguments");
-  if (auto size = families::check_struct_size(*arguments, "arguments"); !size) return size;
-  const Call& call = *arguments;
+// Rows with exponents stand as they are, and those behind all of a page, or of a sequence.
+Check check_exponent_rows(const Named& named) {
+  const wavejit_tensor& tensor = *named.tensor;
+  if (tensor.data == nullptr || tensor.sizes[1] <= 1 || tensor.strides[1] == exponents_row_bytes) return {};
+  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(named.name) + ".strides[1]",
+                    std::to_string(tensor.strides[1]),
+                    std::to_string(exponents_row_bytes) + " of rows of " + std::to_string(exponents_row_bytes) +
+                        " bytes, " + std::to_string(bare_row_bytes) + " of which follow one another and then " +
+                        std::to_string(exponent_row_bytes) + " of each"));
+}
+
+// `problem` is filled in where the caller wants it. `whole`: with exponents, which `call` has no more.
+Check check_into(const Call& call, const Call& whole, RowScales row_scales, LatentProblem& problem) {
   if (call.report != nullptr)
     if (auto size = families::check_output_size(*call.report, "report"); !size) return size;
 
@@ -241,7 +258,7 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
   if (auto like = check_like({"o", &call.o}, {"q", &call.q}); !like) return like;
   if (call.q_rope.data != nullptr)
     if (auto like = check_like({"q_rope", &call.q_rope}, {"q", &call.q}); !like) return like;
-  const Result<Dims> dims = check_dims(call);
+  const Result<Dims> dims = check_dims(call, row_scales);
   if (!dims) return std::unexpected(dims.error());
   for (const Named& named : tensors) {
     if (!is_there(named)) continue;
@@ -258,7 +275,7 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
                       "says it (0 with WAVEJIT_SCALE_IS_ZERO in flags)"));
   const Result<float> scale_log2e = attention::check_scale(call.scale, call.flags, call.scale);
   if (!scale_log2e) return std::unexpected(scale_log2e.error());
-  if (auto outputs = check_outputs(call); !outputs) return outputs;
+  if (auto outputs = check_outputs(whole); !outputs) return outputs;
 
   const auto heads = static_cast<std::uint32_t>(call.q.sizes[2]);
   const std::uint64_t rows = static_cast<std::uint64_t>(extents.query_length) * heads;
@@ -269,7 +286,7 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
         up_to("1", ((std::int64_t{1} << 32) / heads / heads) - 1) + " with " + std::to_string(heads) + " heads"));
   problem = {.shape = {{.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
                         .cache = narrow ? attention::cache_type_of(*key_type) : CacheType::as_queries,
-                        .row_scales = has_scaled_rows(call) ? RowScales::of_128 : RowScales::none,
+                        .row_scales = row_scales,
                         .dims = *dims,
                         .modifiers = {},
                         .rows = rows_for(rows),
@@ -321,7 +338,34 @@ Check check_into(const Call* arguments, LatentProblem& problem) {
   return check_choices(call);
 }
 
+[[gnu::cold, gnu::noinline]] Check check_exponents_into(const Call& call, LatentProblem& problem) {
+  for (const Named& named : {Named{"k", &call.k}, Named{"second_k", &call.second_k}})
+    if (auto rows = check_exponent_rows(named); !rows) return rows;
+  if (call.second_k.data != nullptr && call.second_k.sizes[3] != exponents_row_bytes)
+    return refuse(bad_size({"second_k", &call.second_k}, 3, std::to_string(exponents_row_bytes) + " (k.sizes[3])"));
+  Call rows = call;
+  rows.k = rows_of_exponents(call.k);
+  if (call.second_k.data != nullptr) rows.second_k = rows_of_exponents(call.second_k);
+  return check_into(rows, call, RowScales::of_64, problem);
+}
+
+Check check_arguments(const Call* arguments, LatentProblem& problem) {
+  if (arguments == nullptr)
+    return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_attention_latent_arguments");
+  if (auto size = families::check_struct_size(*arguments, "arguments"); !size) return size;
+  const RowScales scales = row_scales_of(*arguments);
+  if (scales == RowScales::of_64) [[unlikely]]
+    return check_exponents_into(*arguments, problem);
+  return check_into(*arguments, *arguments, scales, problem);
+}
+
 }  // namespace
+
+wavejit_tensor rows_of_exponents(const wavejit_tensor& tensor) {
+  wavejit_tensor rows = tensor;
+  rows.sizes[3] = rows.strides[1] = bare_row_bytes;
+  return rows;
+}
 
 attention::SequenceCall sequences_of(const Call& call) {
   return {.q = call.q,
@@ -356,7 +400,7 @@ LatentShape LatentShape::of(std::uint64_t code) {
 
 Result<LatentProblem> check(const Call* arguments) {
   Result<LatentProblem> problem(std::in_place);
-  if (auto good = check_into(arguments, *problem); !good) [[unlikely]]
+  if (auto good = check_arguments(arguments, *problem); !good) [[unlikely]]
     problem = std::unexpected(std::move(good.error()));
   return problem;
 }

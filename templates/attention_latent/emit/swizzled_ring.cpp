@@ -62,13 +62,14 @@ SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, con
       rope_slice_(workgroup.k_rope),
       latent_slice_(workgroup.k),
       has_row_scales_(spec.has_row_scales()),
+      has_exponents_(spec.has_exponents()),
       scales_at_(spec.scales_at()),
       latent_bytes_(spec.bytes_before_rope()),
       pages_(attention::pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       cache_(spec.cache),
       latent_(kernel, lds_, matrix, workgroup.k, region, 0, spec.dims_v(), threads, workgroup.lane_group, pages_,
-              tile_pages_, spec.cache) {
+              tile_pages_, spec.cache, spec.columns_kept()) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   latent_.begin_rows(scores_.own_block());
@@ -130,65 +131,16 @@ std::vector<attention::SwizzledStream::Load> SwizzledRing::rope_loads(Value* til
   return loads;
 }
 
-// The scales of all that the wave's loads bring: a load is two rows of four times eight lanes. Lane 8 i + 4 h + b has
-// that of load i, row h, columns 128 b … + 127. Behind the last tile they are those of the last one: what is there is
-// 0.
-attention::SwizzledStream::Load SwizzledRing::scale_load(Value* tile, const TilePages::Place& in_page,
-                                                         Value* entries) const {
-  return [=, this] {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    const auto constant = [&](int value) { return kernel_.constant(value); };
-    Value* lane = kernel_.lane();
-    const auto bits = [&](int from, int count) {
-      return ir.CreateAnd(ir.CreateLShr(lane, constant(from)), constant((1 << count) - 1));
-    };
-    Value* in_tile =
-        ir.CreateAdd(ir.CreateShl(bits(3, 3), 3), ir.CreateAdd(ir.CreateShl(kernel_.wave(), 1), bits(2, 1)));
-    Value* column = ir.CreateAdd(ir.CreateShl(bits(0, 2), 2), constant(scales_at_));
-    Value* scale = nullptr;
-    if (pages_) {
-      const KeyPages::KeyPlace key = pages_->place_of_any_key(tile, entries, in_tile);
-      scale = language::load_lanes(kernel_, pages_->row(latent_slice_, key, column), dword_bytes);
-    } else {
-      Value* offset = ir.CreateAdd(ir.CreateMul(in_tile, latent_slice_.row_stride), column);
-      scale = tile_pages_
-                  ? tile_pages_->rows(latent_slice_, latent_bytes_, in_page).load(dword_bytes, offset, constant(0))
-                  : latent_slice_.buffer.load(
-                        dword_bytes, offset,
-                        ir.CreateMul(ir.CreateMul(tile, constant(attention::tile_keys)), latent_slice_.row_stride));
-    }
-    return scale;
-  };
-}
-
 std::vector<attention::SwizzledStream::Load> SwizzledRing::latent_loads(Value* place, const TileWalk& walk,
                                                                         Value* entries) {
   Value* tile = walk.tile_at(walk.at_most_last(place));
   const TilePages::Place in_page =
       tile_pages_ ? tile_pages_->look_up(tile, TilePages::Way::scalar) : TilePages::Place{};
   std::vector<attention::SwizzledStream::Load> loads = latent_.loads_of(tile, in_page, entries, walk.exists(place));
-  if (has_row_scales_) loads.insert(loads.begin(), scale_load(tile, in_page, entries));
+  if (has_row_scales_)
+    loads.insert(loads.begin(),
+                 has_exponents_ ? exponent_load(tile, in_page, entries) : scale_load(tile, in_page, entries));
   return loads;
-}
-
-language::Strand SwizzledRing::write_latent(const Values& loaded) {
-  if (!has_row_scales_) return latent_.write(loaded);
-  llvm::IRBuilder<>& ir = kernel_.ir();
-  const auto constant = [&](int value) { return kernel_.constant(value); };
-  // So that no product has a NaN whose rounding is a number.
-  Value* scales = language::with_short_nan(kernel_, ir.CreateBitCast(loaded.front(), kernel_.f32()));
-  scales = ir.CreateBitCast(scales, kernel_.i32());
-  Value* lane = kernel_.lane();
-  // Per lane: which lane has the scale of what load 0 brings to it, as an address.
-  Value* half = language::group_of_lane(kernel_, lane);
-  Value* block = ir.CreateAnd(ir.CreateLShr(lane, constant(3)), constant(3));
-  Value* first = ir.CreateShl(ir.CreateAdd(ir.CreateShl(half, 2), block), 2);
-  return latent_.write_scaled({loaded.begin() + 1, loaded.end()}, [=, this](int load) {
-    constexpr int lanes_of_load = 8;
-    Value* from = kernel_.ir().CreateAdd(first, kernel_.constant(load * lanes_of_load * dword_bytes));
-    Value* scale = kernel_.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {from, scales});
-    return kernel_.ir().CreateBitCast(scale, kernel_.f32());
-  });
 }
 
 Value* SwizzledRing::entries_of(Value* place, const TileWalk& walk) const {
@@ -330,10 +282,8 @@ std::vector<std::function<void()>> SwizzledRing::fetches(int /*buffer*/, Value* 
     // Scales are there for the whole tile. Then a load comes into the registers that two writes have left.
     rest.emplace_back([this] { next_.push_back(next_loads_.front()()); });
     for (std::size_t load = 1; load < next_loads_.size(); ++load) {
-      for (const int half : {0, 1}) {
-        (void)half;
+      for (int write = latent_.writes_of(static_cast<int>(load) - 1); write > 0; --write)
         rest.emplace_back([this] { writes_.write_one(); });
-      }
       rest.emplace_back([this, load] { next_.push_back(next_loads_[load]()); });
     }
     return rest;

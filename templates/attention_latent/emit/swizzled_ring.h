@@ -80,6 +80,8 @@ class SwizzledRing final : public KeyRing {
   void set_starts(const language::Values& carried);
   // Carried of looked-up keys.
   std::ptrdiff_t entries_ahead() const { return !pages_ ? 0 : is_listed() ? 4 : 3; }
+  attention::SwizzledStream::Load exponent_load(language::Value* tile, const attention::TilePages::Place& in_page,
+                                                language::Value* entries) const;
   language::Strand write_latent(const language::Values& loaded);
   bool has_two_images() const { return plan_.buffers == 2; }
   int latent_values() const { return latent_.loads() + (has_row_scales_ ? 1 : 0); }
@@ -103,6 +105,7 @@ class SwizzledRing final : public KeyRing {
   attention::Slice rope_slice_;
   attention::Slice latent_slice_;
   bool has_row_scales_;
+  bool has_exponents_;
   int scales_at_;                             // of a row in memory, bytes
   int latent_bytes_;                          // up to behind them
   std::optional<attention::KeyPages> pages_;  // before the stream, which asks for it

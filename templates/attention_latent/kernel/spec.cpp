@@ -72,12 +72,13 @@ std::optional<std::string> refusal_of(const WalkKernel& spec) {
   const targets::Target& target = *targets::find_target(spec.target);
   if (spec.widens() && !attention::reads(target, spec.key_type())) return attention::other_encoding(spec.cache, target);
   if (spec.has_row_scales()) {
+    const std::string rows = "row_scales=" + std::string(families::name_in(row_scales_names, spec.row_scales)) + " of ";
     if (spec.cache != CacheType::e4m3 && spec.cache != CacheType::e4m3_fnuz)
-      return "row_scales=128 of " + std::string(attention::to_text(spec.key_type())) +
-             "; accepted: cache=e4m3, cache=e4m3_fnuz";
-    if (spec.dims != Dims::d576 || spec.dtype != DataType::bf16)
-      return "row_scales=128 of " + std::string(attention::to_text(spec.dtype)) + " d" +
-             std::string(families::name_in(dims_names, spec.dims)) + "; accepted: bf16 d576/512, whose rope is in bf16";
+      return rows + std::string(attention::to_text(spec.key_type())) + "; accepted: cache=e4m3, cache=e4m3_fnuz";
+    if (spec.dims != dims_of(spec.row_scales) || spec.dtype != DataType::bf16)
+      return rows + std::string(attention::to_text(spec.dtype)) + " d" +
+             std::string(families::name_in(dims_names, spec.dims)) + "; accepted: bf16 d" +
+             std::string(families::name_in(dims_names, dims_of(spec.row_scales))) + ", whose rope is in bf16";
   }
   if (spec.has_row_scales() && spec.rows > most_rows(spec, target))
     return "rows=" + std::string(families::name_in(rows_names, spec.rows)) +

@@ -59,9 +59,17 @@ inline constexpr families::Names<Pages, 4> pages_names = {
 // Rows of a cache of 8 bits that have scales in them. of_128: V's columns in e4m3, then one f32 for each 128 of them,
 // then the others, the rope, in bf16: 656 bytes of 512 + 64 columns, as FlashMLA has them for DeepSeek V3.2. A key is
 // round(byte · scale) to the queries' type, whoever reads it.
-enum class RowScales : std::uint8_t { none, of_128 };
-inline constexpr families::Names<RowScales, 1> row_scales_names = {{{RowScales::of_128, "128"}}};
-inline constexpr int scaled_columns = 128;
+// of_64: of 512 columns, all of them V's, 448 in e4m3 and 64 in bf16, and behind all rows of a page (of a sequence) 8
+// bytes each with powers of two in E8M0, one for each 64 columns and one for nothing: 584 bytes, as FlashMLA has them
+// for DeepSeek V4.
+enum class RowScales : std::uint8_t { none, of_128, of_64 };
+inline constexpr families::Names<RowScales, 2> row_scales_names = {
+    {{RowScales::of_128, "128"}, {RowScales::of_64, "64"}}};
+constexpr int scaled_columns(RowScales scales) { return scales == RowScales::of_128 ? 128 : 64; }
+constexpr Dims dims_of(RowScales scales) { return scales == RowScales::of_64 ? Dims::d512 : Dims::d576; }
+// Of rows of_64.
+inline constexpr int wide_columns = 64;
+inline constexpr int exponent_row_bytes = 8;
 
 // Rows of a workgroup. A row is one head of one query.
 enum class Rows : std::uint8_t { r32, r64, r128 };
@@ -93,12 +101,19 @@ struct AskedWords {
   bool widens() const { return cache != CacheType::as_queries; }
   DataType key_type() const { return attention::type_in(cache, dtype); }
   bool has_row_scales() const { return row_scales != RowScales::none; }
+  bool has_exponents() const { return row_scales == RowScales::of_64; }
+  // V's columns that memory has in 16 bits beside others of 8.
+  int columns_kept() const { return has_exponents() ? wide_columns : 0; }
   DataType rope_type() const { return has_row_scales() ? dtype : key_type(); }
   // Of a row in memory: what stands before the rope where both are one tensor, and where the scales begin.
   int bytes_before_rope() const {
-    return scales_at() + (has_row_scales() ? dims_v() / scaled_columns * static_cast<int>(sizeof(float)) : 0);
+    const bool of_floats = row_scales == RowScales::of_128;
+    return scales_at() + (of_floats ? dims_v() / scaled_columns(row_scales) * static_cast<int>(sizeof(float)) : 0);
   }
-  int scales_at() const { return dims_v() * bytes_of(key_type()); }
+  // Of rows of_64 this is all of a row.
+  int scales_at() const {
+    return ((dims_v() - columns_kept()) * bytes_of(key_type())) + (columns_kept() * bytes_of(dtype));
+  }
   attention::KeyLayout layout() const {
     return {.paged = pages != Pages::dense,
             .whole_tiles = pages == Pages::tiles,

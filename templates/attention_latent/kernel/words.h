@@ -19,7 +19,7 @@ inline constexpr auto word_table =
         std::tuple{
             attention::operand_type_word<&AskedWords::dtype, WalkKernel>(),
             attention::cache_type_word<&AskedWords::cache, WalkKernel>(),
-            families::named<&AskedWords::row_scales, row_scales_names, WalkKernel, 1>(
+            families::named<&AskedWords::row_scales, row_scales_names, WalkKernel, 2>(
                 {.accepted = "row_scales=",
                  .otherwise = "rows without scales have no word",
                  .name_of =

@@ -19,6 +19,7 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
   call.q = wavejit_dense_tensor(memory.q, type, queries.batch, queries.length, of.query_heads, columns);
   const auto key_type = of.has_bytes() ? static_cast<wavejit_dtype>(of.cache_dtype) : type;
   call.k = wavejit_dense_tensor(memory.k, key_type, key_batch, key_rows, 1, arrays.key_columns());
+  call.k.strides[0] = arrays.key_stride(key_rows);
   if (arrays.apart) {
     call.q_rope =
         wavejit_dense_tensor(memory.q_rope, type, queries.batch, queries.length, of.query_heads, arrays.rope());
@@ -47,7 +48,8 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
     call.key_slots = lists.slots ? 1 : 0;
   }
   if (arrays.second_lists.top_k != 0) {
-    call.second_k = wavejit_dense_tensor(memory.second_k, key_type, key_batch, key_rows, 1, arrays.key_columns());
+    call.second_k = call.k;
+    call.second_k.data = memory.second_k;
     call.second_indices = static_cast<const std::int32_t*>(memory.second_indices);
     call.second_counts = static_cast<const std::int32_t*>(memory.second_counts);
     call.second_top_k = arrays.second_lists.top_k;

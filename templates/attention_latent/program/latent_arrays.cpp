@@ -86,6 +86,28 @@ double scale_of_sequence(const LatentArrays& arrays, std::size_t sequence) {
   return static_cast<double>(arrays.k_scales[arrays.k_scales.size() == 1 ? 0 : sequence]);
 }
 
+constexpr int exponent_columns = 64;
+
+// Where rows with exponents stand: bytes from the first page (sequence) on.
+class ExponentRows {
+ public:
+  static constexpr std::size_t row_bytes = 576;
+  explicit ExponentRows(const LatentArrays& arrays)
+      : keys_(static_cast<std::size_t>(arrays.experiment.paged()
+                                           ? arrays.experiment.page_size
+                                           : attention::program::keys_of(arrays.experiment).length)),
+        stride_(static_cast<std::size_t>(arrays.key_stride(static_cast<std::int64_t>(keys_)))) {}
+  std::size_t row(std::size_t slot) const { return (slot / keys_ * stride_) + (slot % keys_ * row_bytes); }
+  std::size_t exponents(std::size_t slot) const {
+    return (slot / keys_ * stride_) + (keys_ * row_bytes) + (slot % keys_ * exponent_row_bytes);
+  }
+  std::size_t bytes(std::size_t slots) const { return slots / keys_ * stride_; }
+
+ private:
+  std::size_t keys_;
+  std::size_t stride_;
+};
+
 void fill_second_keys(LatentArrays& arrays) {
   const auto wide = static_cast<std::ptrdiff_t>(arrays.apart ? arrays.latent() : arrays.latent() + arrays.rope());
   const auto turn = [](const auto& from, auto& to, std::ptrdiff_t columns) {
@@ -93,7 +115,16 @@ void fill_second_keys(LatentArrays& arrays) {
     for (auto slot = from.end(); slot != from.begin(); slot -= columns) to.insert(to.end(), slot - columns, slot);
   };
   turn(arrays.k, arrays.second_k, wide);
-  turn(arrays.k_bytes, arrays.second_k_bytes, arrays.key_columns());
+  if (arrays.row_scales != exponent_columns) return turn(arrays.k_bytes, arrays.second_k_bytes, arrays.key_columns());
+  arrays.second_k_bytes = arrays.k_bytes;
+  const std::size_t slots = arrays.k.size() / static_cast<std::size_t>(wide);
+  const ExponentRows rows(arrays);
+  for (std::size_t slot = 0; slot < slots; ++slot) {
+    std::copy_n(arrays.k_bytes.data() + rows.row(slots - 1 - slot), ExponentRows::row_bytes,
+                arrays.second_k_bytes.data() + rows.row(slot));
+    std::copy_n(arrays.k_bytes.data() + rows.exponents(slots - 1 - slot), exponent_row_bytes,
+                arrays.second_k_bytes.data() + rows.exponents(slot));
+  }
 }
 
 // Rows of bytes with a scale for each 128 columns of V, and the rope in bf16 behind them.
@@ -133,6 +164,43 @@ class ScaledRows {
   tools::ByteType type_;
 };
 
+// Rows of bytes with a power of two for each 64 columns, the last 64 in bf16.
+class RaisedRows {
+ public:
+  RaisedRows(LatentArrays& arrays, tools::ByteType type) : arrays_(arrays), rows_(arrays), type_(type) {
+    const std::size_t slots = arrays.k.size() / static_cast<std::size_t>(arrays.latent());
+    // NaN as an exponent and as a number of the rope.
+    arrays_.k_bytes.assign(rows_.bytes(slots), 0xFF);
+    for (std::size_t slot = 0; slot < slots; ++slot)
+      std::fill_n(arrays_.k_bytes.begin() + static_cast<std::ptrdiff_t>(rows_.row(slot)), bytes_of_row,
+                  tools::nan_of(type));
+  }
+  double put(std::size_t slot, std::size_t dim, double value) {
+    std::uint8_t* row = arrays_.k_bytes.data() + rows_.row(slot);
+    if (dim >= bytes_of_row) {
+      const std::uint16_t bits = encode(tools::HalfType::bf16, value);
+      std::memcpy(row + bytes_of_row + ((dim - bytes_of_row) * sizeof bits), &bits, sizeof bits);
+      return static_cast<double>(decode(tools::HalfType::bf16, bits));
+    }
+    constexpr int bias = 127;
+    const std::size_t group = dim / exponent_columns;
+    int power = static_cast<int>(mixed(arrays_.experiment.seed + 6, slot, group) % 9) - 5;
+    // Numbers that are subnormal in bf16, and nothing else in these columns.
+    const bool least = arrays_.has_least_exponents && group < 2;
+    if (least) power = static_cast<int>(group) - bias;
+    arrays_.k_bytes[rows_.exponents(slot) + group] = static_cast<std::uint8_t>(power + bias);
+    const double scale = std::ldexp(1.0, power);
+    row[dim] = tools::encode(type_, static_cast<float>(least ? value : value / scale));
+    return static_cast<double>(tools::decode(type_, row[dim])) * scale;
+  }
+
+ private:
+  static constexpr std::size_t bytes_of_row = 448;
+  LatentArrays& arrays_;
+  ExponentRows rows_;
+  tools::ByteType type_;
+};
+
 void fill_keys(LatentArrays& arrays, bool with_exact) {
   const Experiment& of = arrays.experiment;
   const auto table = of.paged() ? attention::program::page_table_of(of) : attention::program::PageTable{};
@@ -152,7 +220,11 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
     arrays.k_scales = attention::program::cache_scales_of(of, attention::program::Operand::k);
   }
   std::optional<ScaledRows> scaled;
-  if (byte_type && arrays.row_scales) scaled.emplace(arrays, *byte_type);
+  std::optional<RaisedRows> raised;
+  if (byte_type && arrays.row_scales == exponent_columns)
+    raised.emplace(arrays, *byte_type);
+  else if (byte_type && arrays.row_scales != 0)
+    scaled.emplace(arrays, *byte_type);
   const std::vector<Sequence> sequences = attention::program::sequences_of(of);
   const auto slot_of = [&](std::int64_t b, std::int64_t key) {
     if (!of.paged()) return sequences[static_cast<std::size_t>(b)].first_key + key;
@@ -176,7 +248,9 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
       for (std::size_t dim = 0; dim < latent + rope; ++dim) {
         std::uint16_t& element = dim < latent ? to[dim] : behind[dim - latent];
         double value = static_cast<double>(values[(key * (latent + rope)) + dim]);
-        if (scaled) {
+        if (raised) {
+          value = raised->put(static_cast<std::size_t>(slot), dim, value);
+        } else if (scaled) {
           value = scaled->put(static_cast<std::size_t>(slot), dim, value);
         } else if (byte_type) {
           const std::uint8_t byte = tools::encode(*byte_type, static_cast<float>(value));
@@ -218,13 +292,15 @@ bool has_word(const std::string& text, const std::string& word) {
 
 }  // namespace
 
-tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bool with_exact) {
+tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bool with_exact, bool least_exponents) {
   auto experiment = attention::program::parse_experiment(descriptor);
   if (!experiment) return std::unexpected(experiment.error());
   LatentArrays arrays;
   arrays.experiment = *std::move(experiment);
   arrays.apart = has_word(arrays.experiment.text, "apart");
-  arrays.row_scales = has_word(arrays.experiment.text, "row_scales=128");
+  for (const int columns : {128, exponent_columns})
+    if (has_word(arrays.experiment.text, "row_scales=" + std::to_string(columns))) arrays.row_scales = columns;
+  arrays.has_least_exponents = least_exponents;
   for (const std::uint32_t launches : {1U, 2U})
     if (has_word(arrays.experiment.text, "launches=" + std::to_string(launches))) arrays.launches = launches;
   fill_queries(arrays, with_exact);
@@ -253,7 +329,7 @@ LatentArrays with_page_list(LatentArrays arrays) {
 }
 
 LatentArrays widened(LatentArrays arrays) {
-  if (std::exchange(arrays.row_scales, false)) {
+  if (std::exchange(arrays.row_scales, 0) != 0) {
     // k has the numbers already.
     arrays.k_bytes.clear();
     arrays.second_k_bytes.clear();

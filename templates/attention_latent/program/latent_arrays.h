@@ -31,7 +31,9 @@ struct LatentArrays {
   // and their scales, for all keys or a sequence each; empty: 1.
   std::vector<std::uint8_t> k_bytes, k_rope_bytes, second_k_bytes;
   std::vector<float> k_scales;
-  bool row_scales = false;  // k_bytes and second_k_bytes are rows of 656 bytes (kernel/spec.h)
+  // Columns of V that have a scale, where k_bytes and second_k_bytes have rows with scales (kernel/spec.h): 128, or 64.
+  int row_scales = 0;
+  bool has_least_exponents = false;  // of the first two of each row of 64: 2^-127 and 2^-126
   std::vector<float> sinks;
   std::vector<std::int32_t> query_starts, key_starts, key_lengths, table;
   std::vector<std::int32_t> table_starts;  // empty: the table has a row a sequence
@@ -50,14 +52,19 @@ struct LatentArrays {
   // Of a row of k in memory.
   std::int64_t key_columns() const {
     constexpr std::int64_t scaled_row_bytes = 656;
-    return row_scales ? scaled_row_bytes : apart ? latent() : latent() + rope();
+    constexpr std::int64_t exponents_row_bytes = 584;
+    if (row_scales != 0) return row_scales == 64 ? exponents_row_bytes : scaled_row_bytes;
+    return apart ? latent() : latent() + rope();
   }
+  // From a page (a sequence) of so many keys to the next one, elements: strides are multiples of 16.
+  std::int64_t key_stride(std::int64_t keys) const { return ((key_columns() * keys) + 15) / 16 * 16; }
   std::int64_t latent() const { return experiment.head_dim_v; }
   std::int64_t rope() const { return experiment.head_dim_qk - experiment.head_dim_v; }
 };
 
 // `with_exact`: also what the exact rows are made of.
-tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bool with_exact = true);
+tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bool with_exact = true,
+                                               bool least_exponents = false);
 
 // The same pages as one list (CSR): what rows of the table have behind a sequence's last page is gone.
 LatentArrays with_page_list(LatentArrays arrays);
