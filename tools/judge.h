@@ -24,8 +24,8 @@ struct StorageFormat {
 inline constexpr StorageFormat fp16_format{.significant_bits = 11, .smallest_exponent = -14};
 inline constexpr StorageFormat bf16_format{.significant_bits = 8, .smallest_exponent = -126};
 inline constexpr StorageFormat fp32_format{.significant_bits = 24, .smallest_exponent = -126};
-// Weights in e4m3, of which 2⁸ stands for the largest.
-inline constexpr StorageFormat e4m3_weights{.significant_bits = 4, .smallest_exponent = -14, .summed = true};
+// Weights in e4m3, of which the largest is between 2^7.5 and 2^8.5, and the smallest normal one 2⁻⁶.
+inline constexpr StorageFormat e4m3_weights{.significant_bits = 4, .smallest_exponent = -13, .summed = true};
 
 // ---- What is allowed ------------------------------------------------------------------------------------------------
 

@@ -141,9 +141,28 @@ TEST(ByteQueries, MasksMatchFloat64) {
 TEST(ByteQueries, SteepAndFlatRowsMatchFloat64) {
   check_both(make_byte_case(1, 64, 300, 1, 1, 128, 31, 4), 25);
   check_both(make_byte_case(1, 64, 300, 1, 1, 128, 32, 0.05), 28);
+  // N is no maximum that may fall behind: a threshold is of no weight.
   ByteCase which = make_byte_case(1, 64, 300, 1, 1, 128, 33, 2);
+  const ByteResult wanted = check(which, 25);
   which.rescale_threshold = 0;
-  check_both(which, 25);
+  for (const ByteCase& each : {which, dualwave(which)})
+    expect_same(run_bytes(each, WAVEJIT_SIMGPU_REVERSE, 2, true), wanted);
+}
+
+// Scores that grow by so many powers of two a tile that O leaves its units once, or with each tile, beside rows that
+// stay; and a maximum that falls from the first tile on. Against float64: factors are powers of two.
+TEST(ByteQueries, UnitsThatAreLeftMatchFloat64) {
+  for (const double step : {30.0, 70.0, -30.0}) {
+    SCOPED_TRACE(step);
+    ByteCase which = make_byte_case(1, 64, 640, 1, 1, 128, 63, 0.5);
+    AttentionInputs& in = which.inputs;
+    // The first dim of every second row multiplies the tile's number.
+    for (int row = 0; row < in.query_length; ++row) in.q[static_cast<std::size_t>(row) * 128] = row % 2 == 0 ? 1 : 0;
+    for (int key = 0; key < in.key_length; ++key)
+      in.k[static_cast<std::size_t>(key) * 128] = static_cast<float>((step < 0 ? -1 : 1) * (key / 64));
+    in.scale = std::fabs(step) / std::numbers::log2e;
+    check_both(which, 25);
+  }
 }
 
 // Small workgroups, and heads packed into rows.
@@ -217,10 +236,10 @@ TEST(ByteQueries, RaggedSequencesMatchFloat64) {
 }
 
 // V of ones: P and its sum cancel, whatever P is, unless one overflows (NaN) or all vanish. Scores grow from tile to
-// tile by a little less or more than what a maximum may be behind, at sizes at which products with c are rounded by
+// tile by a little less or more than the headroom, at sizes at which products with c are rounded by
 // whole powers.
 TEST(ByteQueries, WeightsDoNotOverflow) {
-  for (const double step : {0.7, 0.75, 0.76, 3.0}) {
+  for (const double step : {0.45, 0.5, 0.55, 3.0}) {
     for (const double base : {0.0, 1e2, 1e5, 1e7}) {
       SCOPED_TRACE(std::format("{} a tile from {}", step, base));
       ByteCase which = make_byte_case(1, 32, 640, 1, 1, 128, 61);
@@ -245,7 +264,7 @@ TEST(ByteQueries, WeightsDoNotOverflow) {
   }
 }
 
-// Why: in f32 as the kernel computes it, the exponent of no score that leaves m where it is passes log2 448.
+// Why: in f32 as the kernel computes it, the exponent of no score up to the largest of its tile passes log2 448.
 TEST(ByteQueries, NoExponentPasses448) {
   std::mt19937_64 random(62);
   std::uniform_real_distribution<float> exponent(-20, 60);
@@ -253,17 +272,14 @@ TEST(ByteQueries, NoExponentPasses448) {
   float largest = 0;
   for (int i = 0; i < 2'000'000; ++i) {
     const float c = std::exp2(exponent(random) - 30);
-    const float m = unit(random) * 25'690'112;  // 448² · 128
-    if (std::fabs(m * c) > 0x1p60F) continue;
-    // Somewhere round what is just within.
-    const float s = m + (0.75F * (1 + (unit(random) * 0x1p-20F)) / c);
-    if ((s - m) * c > 0.75F) continue;
-    const float scaled = m * c;
-    const float shift = std::fma(std::fabs(scaled), -0x1p-22F, 8.0F - scaled);
-    largest = std::max(largest, std::fma(s, c, shift));
+    const float s = unit(random) * 25'690'112;  // 448² · 128
+    if (std::fabs(s * c) > 0x1p60F) continue;
+    const float product = std::fma(s, c, -0.5F);
+    const float power = std::ceil(std::fma(std::fabs(product), 0x1p-22F, product));
+    largest = std::max(largest, std::fma(s, c, 8.0F - power));
   }
-  EXPECT_GT(largest, 8.7F) << "nothing came near";
-  EXPECT_LT(largest, std::log2(448.0F));
+  EXPECT_GT(largest, 8.49F) << "nothing came near";
+  EXPECT_LT(largest, 8.51F);
 }
 
 // The race of a published kernel: a group of waves leaves a barrier before the other has waited for what it fetched.

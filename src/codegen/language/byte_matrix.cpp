@@ -9,9 +9,13 @@
 namespace wavejit::language {
 namespace {
 
-constexpr int dwords = 8;
 constexpr int in_dword = 4;
-constexpr std::uint32_t four_ones = 0x38383838;  // 1 is 0x38 in e4m3
+// Ones are of e2m1, four bits each, which takes half the registers of e4m3 and as much time beside it.
+constexpr int dwords_of_ones = 4;
+constexpr std::uint32_t eight_ones = 0x22222222;
+// Numbers that the instruction has for formats.
+constexpr std::uint32_t format_e4m3 = 0;
+constexpr std::uint32_t format_e2m1 = 4;
 
 // The same in registers of its own, of which the compiler knows nothing.
 Value* opaque(Kernel& kernel, Value* value) {
@@ -28,7 +32,7 @@ ByteMatrix::ByteMatrix(Kernel& kernel) : kernel_(kernel) {
     kernel.refuse("products of floats of 8 bits need v_mfma_f32_32x32x64_f8f6f4, which " +
                   std::string(kernel.target().id) + " does not have");
   // Opaque: else the backend would write them anew in front of each product.
-  Value* ones = kernel.ir().CreateVectorSplat(dwords, kernel.ir().getInt32(four_ones));
+  Value* ones = kernel.ir().CreateVectorSplat(dwords_of_ones, kernel.ir().getInt32(eight_ones));
   ones_ = opaque(kernel, ones);
 }
 
@@ -62,7 +66,7 @@ Accumulator ByteMatrix::zeros() const {
   return {llvm::Constant::getNullValue(kernel_.vector(kernel_.f32(), layout.registers())), layout};
 }
 
-Accumulator ByteMatrix::mma(const ByteOperand& a, const ByteOperand& b, const Accumulator& c) const {
+Accumulator ByteMatrix::mma(const ByteOperand& a, const ByteOperand& b, const Accumulator& c, Value* scale) const {
   if (a.k_order != b.k_order) {
     kernel_.refuse("mma of bytes: one operand is in contiguous, the other in accumulator-row order");
     return c;
@@ -73,18 +77,26 @@ Accumulator ByteMatrix::mma(const ByteOperand& a, const ByteOperand& b, const Ac
     return c;
   }
   if (kernel_.refused()) return c;
+  return multiply(a.value, format_e4m3, b, c, scale);
+}
+
+Accumulator ByteMatrix::multiply(Value* a, std::uint32_t format_of_a, const ByteOperand& b, const Accumulator& c,
+                                 Value* scale) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Accumulator result = c;
-  // Formats 0 are e4m3. Scales of 0 choose the form of the instruction that has none.
+  // Scales of 0 choose the form of the instruction that has none.
   Value* zero = ir.getInt32(0);
-  result.value = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mfma_scale_f32_32x32x64_f8f6f4,
-                                    {a.value->getType(), b.value->getType()},
-                                    {a.value, b.value, c.value, zero, zero, zero, zero, zero, zero});
+  // Which byte of the register has an operand's scale.
+  Value* byte_of_a = scale == nullptr ? zero : ir.getInt32(1);
+  Value* scales = scale == nullptr ? zero : ir.CreateBitCast(scale, kernel_.i32());
+  result.value = ir.CreateIntrinsic(
+      llvm::Intrinsic::amdgcn_mfma_scale_f32_32x32x64_f8f6f4, {a->getType(), b.value->getType()},
+      {a, b.value, c.value, ir.getInt32(format_of_a), ir.getInt32(format_e4m3), byte_of_a, scales, zero, scales});
   return result;
 }
 
-Accumulator ByteMatrix::column_sums(const ByteOperand& b) const {
-  return mma({.value = ones_, .k_order = b.k_order}, b, zeros());
+Accumulator ByteMatrix::column_sums(const ByteOperand& b, Value* scale) const {
+  return multiply(ones_, format_e2m1, b, zeros(), scale);
 }
 
 Value* ByteMatrix::of_columns(const Accumulator& sums) const {

@@ -39,15 +39,19 @@ class ByteMatrix {
 
   AccumulatorLayout accumulator_layout() const;
   Accumulator zeros() const;
-  // c + a · b
-  Accumulator mma(const ByteOperand& a, const ByteOperand& b, const Accumulator& c) const;
+  // c + a · b. `scale`: 32 bits whose lowest byte is an e8m0, and the next one 127, that of 1. Column n of b is
+  // multiplied by what lane n has there, and lane n + 32 the same. Exact within f32's range.
+  Accumulator mma(const ByteOperand& a, const ByteOperand& b, const Accumulator& c, Value* scale = nullptr) const;
   // Sums of B's columns: each row of a product with ones has them.
-  Accumulator column_sums(const ByteOperand& b) const;
+  Accumulator column_sums(const ByteOperand& b, Value* scale) const;
   // One of its rows, the same in both lanes that share a column. Until here no register of the product is anybody
   // else's: a vector instruction that took one would wait for the product.
   Value* of_columns(const Accumulator& sums) const;
 
  private:
+  Accumulator multiply(Value* a, std::uint32_t format_of_a, const ByteOperand& b, const Accumulator& c,
+                       Value* scale) const;
+
   Kernel& kernel_;
   Value* ones_ = nullptr;  // in registers for good
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "codegen/language/softmax.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <algorithm>
@@ -15,11 +16,26 @@ namespace {
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
-// Of weights in 8 bits, in powers of two. The largest is below 8 + 0.75 and what f32 adds to it: 430.5 of 448.
+// Of weights in 8 bits, in powers of two. The largest is below 8 + 0.5 and what f32 adds to it: 362.1 of 448. A half is
+// a constant that an instruction holds.
 constexpr float byte_offset = 8;
-constexpr float most_byte_growth = 0.75F;
-// m · c and the shift are rounded, each by 2⁻²⁴ of m · c at most; so much is taken off that no weight is larger for it.
-constexpr float byte_margin = -0x1p-22F;
+constexpr float byte_headroom = 0.5F;
+// A score's product with c and the shift are rounded, each by 2⁻²⁴ of it at most; N is so much larger that no weight
+// is.
+constexpr float byte_margin = 0x1p-22F;
+constexpr float no_power = -std::numeric_limits<float>::max();  // of a row that has seen no key
+// Within f32: a sum of 2³¹ products below 448² is below 2⁴⁹.
+constexpr float furthest_power = 64;
+// Added to a whole number it leaves that and e8m0's bias in the lowest byte, and the bias alone in the next one.
+constexpr float scale_in_lowest_byte = 0x1p23F + 0x7F7F;
+
+// In a scalar register.
+Value* opaque_uniform(Kernel& kernel, Value* value) {
+  llvm::FunctionType* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
+  llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=s,0", false), {value});
+  call->setMemoryEffects(llvm::MemoryEffects::none());
+  return call;
+}
 
 }  // namespace
 
@@ -34,21 +50,29 @@ std::vector<std::vector<Addition>> sum_tree(int registers) {
   return levels;
 }
 
-// Thresholds are not negative, so that their bits ascend with them: uniform numbers stay in scalar registers.
+void SoftmaxState::append_to(Values& values) const {
+  values.push_back(maximum);
+  values.insert(values.end(), sums.begin(), sums.end());
+  if (scale != nullptr) values.push_back(scale);
+}
+
+void SoftmaxState::take_from(Values::const_iterator& next) {
+  maximum = *next++;
+  for (Value*& sum : sums) sum = *next++;
+  if (scale != nullptr) scale = *next++;
+}
+
 Softmax::Softmax(Kernel& kernel, Value* scale_log2e, Value* rescale_threshold, WeightType weights)
     : kernel_(kernel), scale_(scale_log2e), rescale_threshold_(rescale_threshold), weights_(weights) {
-  if (weights != WeightType::bytes) return;
-  llvm::IRBuilder<>& ir = kernel.ir();
-  const auto bits = [&](Value* value) { return ir.CreateBitCast(value, kernel.i32()); };
-  rescale_threshold_ = ir.CreateBitCast(
-      ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, bits(rescale_threshold), bits(kernel.constant(most_byte_growth))),
-      kernel.f32());
+  if (weights == WeightType::bytes) least_ = opaque_uniform(kernel, kernel.constant(minus_infinity));
 }
 
 SoftmaxState Softmax::initial() const {
-  SoftmaxState state{.maximum = kernel_.constant(minus_infinity),
-                     .sums = RunningSums(weights_ == WeightType::bytes ? 1 : running_sums)};
+  const bool bytes = weights_ == WeightType::bytes;
+  SoftmaxState state{.maximum = kernel_.constant(bytes ? no_power : minus_infinity),
+                     .sums = RunningSums(bytes ? 1 : running_sums)};
   state.sums.fill(kernel_.constant(0.0F));
+  if (bytes) state.scale = kernel_.constant(scale_in_lowest_byte);
   return state;
 }
 
@@ -96,16 +120,62 @@ Value* Softmax::grows(Value* maximum, Value* raised) const {
 // Where the row saw no key, every score is −inf, and any finite shift leaves it so; ∞ would not.
 Value* Softmax::shift(Value* maximum) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
+  if (weights_ == WeightType::bytes) return ir.CreateFSub(kernel_.constant(byte_offset), maximum);
   Value* largest = kernel_.constant(std::numeric_limits<float>::max());
-  Value* scaled = ir.CreateFMul(maximum, scale_);
-  if (weights_ == WeightType::wide)
-    return ir.CreateBinaryIntrinsic(llvm::Intrinsic::minnum, ir.CreateFNeg(scaled), largest);
-  // Of m = −inf a NaN, in whose place the largest number comes.
-  Value* magnitude = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, scaled);
-  Value* above = ir.CreateFSub(kernel_.constant(byte_offset), scaled);
-  Value* shift =
-      ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {magnitude, kernel_.constant(byte_margin), above});
-  return ir.CreateBinaryIntrinsic(llvm::Intrinsic::minnum, shift, largest);
+  return ir.CreateBinaryIntrinsic(llvm::Intrinsic::minnum, ir.CreateFNeg(ir.CreateFMul(maximum, scale_)), largest);
+}
+
+void Softmax::multiply(PowerSteps& steps, Value* one_half, Value* other_half) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* largest = larger(least_, one_half, other_half);
+  steps.product =
+      ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {largest, scale_, kernel_.constant(-byte_headroom)});
+}
+
+void Softmax::add_margin(PowerSteps& steps) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* magnitude = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, steps.product);
+  steps.above = ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()},
+                                   {magnitude, kernel_.constant(byte_margin), steps.product});
+}
+
+void Softmax::round_up(PowerSteps& steps) const {
+  steps.whole = kernel_.ir().CreateUnaryIntrinsic(llvm::Intrinsic::ceil, steps.above);
+}
+
+// Of a tile without a visible key the margin is ∞ − ∞, NaN, which a maximum ignores.
+Value* Softmax::power(const PowerSteps& steps, Value* power) const { return larger(least_, steps.whole, power); }
+
+SoftmaxState Softmax::scaled(const SoftmaxState& state, Value* before, std::span<Accumulator> outputs) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* scale = ir.CreateFAdd(state.scale, ir.CreateFSub(state.maximum, before));
+  Value* leaves = ir.CreateFCmpOGT(scale, kernel_.constant(scale_in_lowest_byte + furthest_power));
+  // Zeros of before the first tile stay what they are.
+  const auto is_zero = [](const Value* value) { return llvm::isa<llvm::Constant>(value); };
+  Values values = {scale};
+  values.insert(values.end(), state.sums.begin(), state.sums.end());
+  for (const Accumulator& output : outputs) values.push_back(output.value);
+  values = if_uniform(kernel_, any_lane(kernel_, leaves), Likelihood::rarely, values, [&](const Values& from) {
+    Value* start = kernel_.constant(scale_in_lowest_byte);
+    Value* factor = ir.CreateSelect(leaves, exp2(ir.CreateFSub(start, from[0])), kernel_.constant(1.0F));
+    Values after = {ir.CreateSelect(leaves, start, from[0])};
+    for (std::size_t each = after.size(); each < from.size(); ++each)
+      after.push_back(is_zero(from[each]) ? from[each] : rescaled(from[each], factor));
+    return after;
+  });
+  SoftmaxState next = state;
+  next.scale = values[0];
+  std::copy_n(values.begin() + 1, state.sums.size(), next.sums.begin());
+  for (std::size_t index = 0; index < outputs.size(); ++index)
+    outputs[index].value = values[index + 1 + state.sums.size()];
+  return next;
+}
+
+PartStatistics Softmax::whole_of(const SoftmaxState& state) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  if (weights_ == WeightType::wide) return {.maximum = state.maximum, .sum = row_sum(state)};
+  Value* distance = ir.CreateFSub(state.scale, kernel_.constant(scale_in_lowest_byte));
+  return {.maximum = ir.CreateFSub(state.maximum, distance), .sum = row_sum(state)};
 }
 
 Value* Softmax::exponent(Value* score, Value* shift) const {
@@ -132,6 +202,16 @@ Value* Softmax::accumulated(Value* running, Value* tile_sum) const {
 SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const Accumulator> scores,
                                     std::span<Accumulator> outputs, const Rescale& rescale) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
+  if (weights_ == WeightType::bytes) {
+    const auto [one, other] = both_halves(kernel_, largest(scores));
+    PowerSteps steps;
+    multiply(steps, one, other);
+    add_margin(steps);
+    round_up(steps);
+    SoftmaxState raised = state;
+    raised.maximum = power(steps, state.maximum);
+    return scaled(raised, state.maximum, outputs);
+  }
   Value* raised_maximum = raised(state.maximum, scores);
   Value* grows = this->grows(state.maximum, raised_maximum);
 
@@ -240,7 +320,7 @@ Value* Softmax::inverse(Value* row_sum) const {
 
 Value* Softmax::log_sum_exp(const PartStatistics& row) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  // log2(0) is −inf and m of an empty row is −inf with c > 0: −inf comes out by itself.
+  // log2(0) is −inf and m of an empty row is −inf (N: finite) with c > 0: −inf comes out by itself.
   Value* log2_sum = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_log, {kernel_.f32()}, {row.sum});
   Value* log2 = weights_ == WeightType::wide
                     ? ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {row.maximum, scale_, log2_sum})

@@ -43,8 +43,18 @@ class RunningSums {
 
 // Per-lane state of the rows, carried round the tile loop.
 struct SoftmaxState {
-  Value* maximum = nullptr;  // m: raw scores, −inf until the row has seen a key of the chunk
+  // m: raw scores, −inf until the row has seen a key of the chunk. Of weights in 8 bits N: a whole number of powers of
+  // two that no weight passes by more than 0.5.
+  Value* maximum = nullptr;
   RunningSums sums;
+  // Of weights in 8 bits, else null. O and l are counted in a power of two, and the row's weights stand `distance`
+  // powers above it: a scale of the products that take them, as ByteMatrix::mma takes it (its lowest byte is 127 +
+  // distance). So a maximum that grows is no multiplication of O.
+  Value* scale = nullptr;
+
+  // All of it as a loop carries it, and back.
+  void append_to(Values& values) const;
+  void take_from(Values::const_iterator& next);
 };
 
 // One addition of a tile's sum: term `into` becomes itself plus term `other`.
@@ -71,7 +81,7 @@ struct MergeWeights {
 };
 
 // What weights are rounded to. In 8 bits they are 2⁸ times as large, so that what is 2⁻¹⁷ of the largest is no zero,
-// and a maximum is raised as soon as one could pass 448. l is the sum of the rounded ones.
+// and N follows each tile, so that none passes 448. l is the sum of the rounded ones.
 enum class WeightType : std::uint8_t { wide, bytes };
 
 class Softmax {
@@ -97,16 +107,35 @@ class Softmax {
   // along sum_tree. They rescale the running sums after one tile's addition to them and before the next one's, O
   // likewise.
   Value* exp2(Value* value) const;
-  Value* larger(Value* a, Value* b, Value* c) const;            // one instruction
+  Value* larger(Value* a, Value* b, Value* c) const;  // one instruction
+  // −∞ of which the compiler knows nothing, or null where weights are wide. A maximum of three with it is one
+  // instruction where one of two needs both first in a form that is no signalling NaN.
+  Value* least() const { return least_; }
   Value* largest(std::span<const Accumulator> scores) const;    // of the lane's
   Value* whole_row(Value* tile_maximum, Value* maximum) const;  // over both halves, and the maximum so far
   Value* grows(Value* maximum, Value* raised) const;            // per lane: the row's maximum is to be raised
-  Value* shift(Value* maximum) const;                           // −m · c (+ 8), finite also where m is −inf
+  Value* shift(Value* maximum) const;                           // −m · c, or 8 − N; finite also where m is −inf
   Value* exponent(Value* score, Value* shift) const;
   // 1 exactly for rows that do not grow.
   Value* rescale_factor(Value* maximum, Value* raised, Value* grows) const;
   // A running sum or a part of O, scaled to the new maximum.
   Value* rescaled(Value* value, Value* factor) const;
+  // Of weights in 8 bits, in five operations: N with the largest scores of both halves of a tile.
+  struct PowerSteps {
+    Value* product = nullptr;
+    Value* above = nullptr;
+    Value* whole = nullptr;
+  };
+  void multiply(PowerSteps& steps, Value* one_half, Value* other_half) const;
+  void add_margin(PowerSteps& steps) const;
+  void round_up(PowerSteps& steps) const;
+  Value* power(const PowerSteps& steps, Value* power) const;
+  // Behind that, and behind the last product with the weights of the tile before: the scale of the products that come.
+  // Where N has left the units of O and l by more than 64, both go into others. `before`: N of the tile before.
+  SoftmaxState scaled(const SoftmaxState& state, Value* before, std::span<Accumulator> outputs) const;
+  // What l is relative to.
+  PartStatistics whole_of(const SoftmaxState& state) const;
+
   // A running sum with a tile's.
   Value* accumulated(Value* running, Value* tile_sum) const;
 
@@ -133,6 +162,7 @@ class Softmax {
   Value* scale_;
   Value* rescale_threshold_;
   WeightType weights_;
+  Value* least_ = nullptr;
 };
 
 // The end of a row whose softmax has one more logit without a value, the sink: what O is multiplied with, and LSE.

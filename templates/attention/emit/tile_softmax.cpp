@@ -28,6 +28,7 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
   struct Progress {
     Value* maximum = nullptr;
     std::pair<Value*, Value*> halves;
+    language::Softmax::PowerSteps power;
     Value* shift = nullptr;
   };
   auto progress = std::make_shared<Progress>();
@@ -41,8 +42,14 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
     return ir.CreateExtractElement(parts[static_cast<std::size_t>(index / registers)].value, index % registers);
   };
   // max3 takes two more scores each time; the last one twice.
-  strand.add([=, this] { progress->maximum = softmax_.larger(score(0), score(1), score(2)); }, slots_.first_maximum);
-  for (int index = 3; index < 2 * registers; index += 2) {
+  int first = 3;
+  if (Value* least = softmax_.least()) {
+    first = 2;
+    strand.add([=, this] { progress->maximum = softmax_.larger(least, score(0), score(1)); });
+  } else {
+    strand.add([=, this] { progress->maximum = softmax_.larger(score(0), score(1), score(2)); }, slots_.first_maximum);
+  }
+  for (int index = first; index < 2 * registers; index += 2) {
     strand.add([=, this] {
       progress->maximum =
           softmax_.larger(progress->maximum, score(index), score(std::min(index + 1, 2 * registers - 1)));
@@ -50,14 +57,25 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
   }
   strand.add([=, this] { progress->halves = language::both_halves(kernel_, progress->maximum); }, slots_.swap);
   strand.add([] {}, slots_.exchange);
-  strand.add([=, this, &state, &growth] {
-    growth.before = state.maximum;
-    growth.raised = softmax_.larger(progress->halves.first, progress->halves.second, state.maximum);
-  });
-  strand.add([this, &state, &growth] { growth.grows = softmax_.grows(state.maximum, growth.raised); }, slots_.grows);
-  strand.add([&ir, &state, &growth] { state.maximum = ir.CreateSelect(growth.grows, growth.raised, state.maximum); },
-             slots_.choose);
-  strand.add([=, this, &state] { progress->shift = softmax_.shift(state.maximum); }, slots_.shift);
+  if (state.scale == nullptr) {
+    strand.add([=, this, &state, &growth] {
+      growth.before = state.maximum;
+      growth.raised = softmax_.larger(progress->halves.first, progress->halves.second, state.maximum);
+    });
+    strand.add([this, &state, &growth] { growth.grows = softmax_.grows(state.maximum, growth.raised); }, slots_.grows);
+    strand.add([&ir, &state, &growth] { state.maximum = ir.CreateSelect(growth.grows, growth.raised, state.maximum); },
+               slots_.choose);
+    strand.add([=, this, &state] { progress->shift = softmax_.shift(state.maximum); }, slots_.shift);
+  } else {
+    strand.add([=, this] { softmax_.multiply(progress->power, progress->halves.first, progress->halves.second); }, 2);
+    strand.add([=, this] { softmax_.add_margin(progress->power); });
+    strand.add([=, this] { softmax_.round_up(progress->power); });
+    strand.add([=, this, &state, &growth] {
+      growth.before = state.maximum;
+      state.maximum = softmax_.power(progress->power, state.maximum);
+    });
+    strand.add([=, this, &state] { progress->shift = softmax_.shift(state.maximum); });
+  }
   // All exponents; the first of them become weights.
   for (int index = 0; index < 2 * registers + lag; ++index) {
     if (index < 2 * registers) {
@@ -79,6 +97,10 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
 
 void TileSoftmax::rescale(const Growth& growth, SoftmaxState& state, std::span<Accumulator> outputs,
                           const std::function<Value*()>& begins_chunk) const {
+  if (state.scale != nullptr) {
+    state = softmax_.scaled(state, growth.before, outputs);
+    return;
+  }
   Values values(state.sums.begin(), state.sums.end());
   for (const Accumulator& output : outputs) values.push_back(output.value);
   const auto onto_new_maximum = [&](const Values& before) {

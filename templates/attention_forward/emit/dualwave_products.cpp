@@ -96,11 +96,11 @@ Strand Products::multiply_keys() {
 Strand Products::multiply_value_bytes(State& state) {
   Strand strand;
   auto sums = std::make_shared<Accumulator>();
-  strand.add([this, sums] { *sums = bytes_->matrix().column_sums(packed_bytes); });
+  strand.add([this, sums, &state] { *sums = bytes_->matrix().column_sums(packed_bytes, state.softmax.scale); });
   for (std::size_t step = 0; step < state.outputs.size(); ++step) {
     strand.add([this, step, sums, &state] {
       Accumulator& output = state.outputs[step];
-      output = bytes_->matrix().mma(value_bytes_[step], packed_bytes, output);
+      output = bytes_->matrix().mma(value_bytes_[step], packed_bytes, output, state.softmax.scale);
       if (step + 1 != state.outputs.size()) return;
       Value* sum = bytes_->matrix().of_columns(*sums);
       state.softmax.sums[0] = softmax_.accumulated(state.softmax.sums[0], sum);

@@ -43,7 +43,7 @@ constexpr Schedule bytes = {
                  Compute{"products",
                          {Overlap{Product::scores}, LoadModifiers{1}, Modify{1}, Overlap{.softmax = Softmax::begin}},
                          true,
-                         {Rest{}}}},
+                         {Rest{}, Rescale{}}}},
     .steady = {Memory{
                    "tiles",
                    {LookUp{4}, Fetch{keys(3), true}, Fetch{values(2), true}, Read{keys(1)}, Read{values(0)}, Wait{2}}},

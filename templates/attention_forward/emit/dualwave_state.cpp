@@ -11,8 +11,8 @@ using language::Value;
 using language::Values;
 
 Values to_values(const State& state) {
-  Values values = {state.softmax.maximum};
-  values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
+  Values values;
+  state.softmax.append_to(values);
   for (const Accumulator& output : state.outputs) values.push_back(output.value);
   values.insert(values.end(), state.merged.begin(), state.merged.end());
   values.insert(values.end(), state.weights.values.begin(), state.weights.values.end());
@@ -30,8 +30,7 @@ Values to_values(const State& state) {
 
 State from_values(State like, const Values& values) {
   auto next = values.begin();
-  like.softmax.maximum = *next++;
-  for (Value*& sum : like.softmax.sums) sum = *next++;
+  like.softmax.take_from(next);
   for (Accumulator& output : like.outputs) output.value = *next++;
   for (Value*& value : like.merged) value = *next++;
   for (Value*& weight : like.weights.values) weight = *next++;

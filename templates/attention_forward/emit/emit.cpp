@@ -97,8 +97,8 @@ class GenericPipeline {
 
   // The state as a flat list, as the loop carries it, and back.
   static Values to_values(const State& state) {
-    Values values = {state.place, state.softmax.maximum};
-    values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
+    Values values = {state.place};
+    state.softmax.append_to(values);
     for (const Accumulator& output : state.outputs) values.push_back(output.value);
     values.insert(values.end(), state.merged.begin(), state.merged.end());
     values.insert(values.end(), state.entries.begin(), state.entries.end());
@@ -109,8 +109,7 @@ class GenericPipeline {
   static State from_values(State like, const Values& values) {
     auto next = values.begin();
     like.place = *next++;
-    like.softmax.maximum = *next++;
-    for (Value*& sum : like.softmax.sums) sum = *next++;
+    like.softmax.take_from(next);
     for (Accumulator& output : like.outputs) output.value = *next++;
     for (Value*& value : like.merged) value = *next++;
     for (Value*& entry : like.entries) entry = *next++;
@@ -208,11 +207,12 @@ class GenericPipeline {
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     softmax_.to_weights(state.softmax, scores);
     const language::ByteOperand weights = bytes_->matrix().rounded(scores[0], scores[1]);
+    Value* scale = state.softmax.scale;
     Value*& sum = state.softmax.sums[0];
-    sum = softmax_.accumulated(sum, bytes_->matrix().of_columns(bytes_->matrix().column_sums(weights)));
+    sum = softmax_.accumulated(sum, bytes_->matrix().of_columns(bytes_->matrix().column_sums(weights, scale)));
     for (int step = 0; step < bytes_->value_steps(); ++step) {
       Accumulator& output = state.outputs[static_cast<std::size_t>(step)];
-      output = bytes_->matrix().mma(bytes_->values(tiles_->values(), buffer, step), weights, output);
+      output = bytes_->matrix().mma(bytes_->values(tiles_->values(), buffer, step), weights, output, scale);
     }
     return state;
   }

@@ -310,8 +310,8 @@ void MergedRows::absorb(Half half, bool apart, const Stop& tile, Value* maximum,
 
 std::optional<PartStatistics> MergedRows::finish(const SoftmaxState& state, std::span<Accumulator> outputs,
                                                  const Values& carried) const {
+  if (is_one_chunk()) return softmax_.whole_of(state);
   Value* sum = softmax_.row_sum(state);
-  if (is_one_chunk()) return PartStatistics{.maximum = state.maximum, .sum = sum};
   if (plan_.place == MergedRowsPlan::Place::workspace) {
     store_part(Half::both, walk_.last_chunk(), state.maximum, sum, outputs);
     return std::nullopt;
