@@ -114,8 +114,6 @@ class Case {
   virtual Result<void> run_least(wavejit_engine* engine, double /*limit*/, wavejit_call_report* report) {
     return run(engine, report);
   }
-  // Whether a launch of the case writes where a later one goes, so that no launch may run in part.
-  virtual bool launches_lead_others() const { return false; }
   // Whether kernels of these two specs must give the same bits.
   virtual bool same_bits(const std::string& /*kernel_spec*/, const std::string& /*other*/) const { return true; }
 

@@ -102,9 +102,10 @@ class CaseRun {
     wavejit_call_report report{};
     report.size = sizeof report;
     Result<void> ran;
-    if (has_workspace && (checks(WAVEJIT_SIMGPU_CHECK_ALL) || case_->launches_lead_others())) {
-      // A workgroup that merges would read what workgroups that did not run have not written, and one that follows a
-      // list would go where nobody wrote that it should.
+    if (has_workspace) {
+      // A workgroup that merges would read what workgroups that did not run have not written, one that follows a list
+      // would go where nobody wrote that it should, and where workgroups count each other a launch that ends before
+      // all have arrived leaves its count to the next.
       ran = case_->run_least(pipeline.engine, settings_.sample, &report);
     } else {
       choose(nullptr, {.first = 0, .step = 1, .count = 1, .total = 0});

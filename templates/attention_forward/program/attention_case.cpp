@@ -146,9 +146,6 @@ class AttentionCase : public Case {
                                         : device_->run(engine, choose_views(problem_, limit).front(), report);
   }
 
-  // Walks of lists are made by a launch of their own.
-  bool launches_lead_others() const override { return has_lists_; }
-
   // Pipelines compute the same bits, also where one of them splits the keys (docs/canonical-arithmetic.md).
   bool same_bits(const std::string& /*kernel_spec*/, const std::string& /*other*/) const override { return true; }
 
