@@ -186,13 +186,16 @@ TEST_F(ProfileCommandTest, ADecodeCallWithRoomForLongSequencesIsTimedByItsKeys) 
   EXPECT_NEAR(roomy / cycles_of("8192"), 1, 0.25);
 }
 
-// Nothing to do at all, or nothing that the sample saw: the reader is told.
+// Nothing to do at all, or nothing that the sample saw: the reader is told. Pinned, and in
+// two launches: waves that share a chunk multiply a tile of hidden keys, and who merges in the walk multiplies, too.
 TEST_F(ProfileCommandTest, ASampleWithoutMatrixInstructionsIsInDoubt) {
-  const std::string nothing = "attention_forward bf16 b4 q1 k4096 h64/8 d128 layout=paged:64 k_lengths=0,0,0,0";
-  const std::string some = "attention_forward bf16 b4 q1 k4096 h64/8 d128 layout=paged:64 k_lengths=4096,0,0,0";
-  const Outcome text = run({"profile", nothing, "--device", "sim:gfx950"});
+  const std::string nothing =
+      "attention_forward bf16 b4 q1 k4096 h64/8 d128 layout=paged:64 k_lengths=0,0,0,0 launches=2";
+  const std::string some =
+      "attention_forward bf16 b4 q1 k4096 h64/8 d128 layout=paged:64 k_lengths=4096,0,0,0 launches=2";
+  const Outcome text = run({"profile", nothing, "--device", "sim:gfx950", "--pipeline", "generic"});
   EXPECT_THAT(text.out, AllOf(HasSubstr("doubt"), HasSubstr("has matrix instructions, and none of the")));
-  EXPECT_THAT(run({"compare", nothing, some, "--device", "sim:gfx950"}).out,
+  EXPECT_THAT(run({"compare", nothing, some, "--device", "sim:gfx950", "--pipeline", "generic"}).out,
               AllOf(HasSubstr("doubt A: "), Not(HasSubstr("doubt B: "))));
 }
 

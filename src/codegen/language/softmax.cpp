@@ -25,7 +25,7 @@ constexpr float byte_headroom = 0.5F;
 constexpr float byte_margin = 0x1p-22F;
 constexpr float no_power = -std::numeric_limits<float>::max();  // of a row that has seen no key
 // Within f32: a sum of 2³¹ products below 448² is below 2⁴⁹.
-constexpr float furthest_power = 64;
+constexpr float furthest_power = 0x1p6F;
 // Added to a whole number it leaves that and e8m0's bias in the lowest byte, and the bias alone in the next one.
 constexpr float scale_in_lowest_byte = 0x1p23F + 0x7F7F;
 
