@@ -51,7 +51,7 @@ std::string short_name(std::string_view spec) {
   std::string name;
   std::istringstream words{std::string(spec)};
   for (std::string word; words >> word;) {
-    for (const std::string_view field : {"pipeline=", "tile=", "split=", "heads=", "rows=", "tiles="}) {
+    for (const std::string_view field : {"pipeline=", "tile=", "split=", "heads=", "rows=", "tiles=", "chunk_waves="}) {
       if (!word.starts_with(field)) continue;
       name += name.empty() ? "" : " ";
       name += field == "pipeline=" || field == "tile=" ? word.substr(field.size()) : word;
