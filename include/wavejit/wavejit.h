@@ -692,8 +692,8 @@ struct wavejit_attention_latent_arguments {
    * many times what their bytes say. data null: 1. Rows with scales of their own, FlashMLA's, are k [.., 656] of
    * WAVEJIT_E4M3 or its FNUZ form beside q of 576 in bf16 and o of 512: 512 of 8 bits, an fp32 for each 128 of them, 64
    * of the rope in bf16; second_k likewise. Those of DeepSeek V4 are k [.., 584] beside q and o of 512 in bf16, with
-   * strides[1] of 584: a page, or a sequence, begins with rows of 448 of 8 bits and 64 of the rope in bf16, behind which
-   * are 8 bytes for each row, E8M0 for each 64 of the 448. */
+   * strides[1] of 584: a page, or a sequence, begins with rows of 448 of 8 bits and 64 of the rope in bf16, behind
+   * which are 8 bytes for each row, E8M0 for each 64 of the 448. */
   struct wavejit_tensor k_scale;
 };
 

@@ -104,7 +104,8 @@ TEST_P(CaptureTest, AColdCallOnAnotherThreadBreaksNoCapture) {
 }
 
 // Decode that `auto` splits, and merges in the same launch: one call outside the capture loads what a captured one
-// needs, with a workspace of the caller's or with none, which leaves keys whole. Lengths that change on the device between replays are those that count.
+// needs, with a workspace of the caller's or with none, which leaves keys whole. Lengths that change on the device
+// between replays are those that count.
 TEST_P(CaptureTest, GraphsOfDecodeFollowLengthsOnTheDevice) {
   constexpr std::int64_t keys = 2100;
   constexpr std::int64_t query_heads = 4;

@@ -142,7 +142,7 @@ class MergeOfRows {
     for (int each = 0; each < loads(); ++each) {
       Value* numbers = ir_.CreateIntrinsic(
           llvm::Intrinsic::fma, {type},
-          {merged[static_cast<std::size_t>(2 + each)], ir_.CreateVectorSplat(PartsChain::load_dims, end.factor),
+          {merged[2 + static_cast<std::size_t>(each)], ir_.CreateVectorSplat(PartsChain::load_dims, end.factor),
            llvm::Constant::getNullValue(type)});
       const std::vector<Value*> dwords = language::convert_packed(
           kernel_, numbers, 0, PartsChain::load_dims, spec_.dtype == DataType::bf16 ? Element::bf16 : Element::fp16,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "templates/attention/program/cache_bytes.h"
+#include "templates/attention_latent/kernel/spec.h"
 #include "tools/array_problem.h"
 #include "tools/byte_float.h"
 

@@ -222,6 +222,7 @@ std::vector<std::byte> table_bytes(const Said& said, const std::vector<float>& v
   if (said.table_type == WAVEJIT_FP32) return bytes_of(values);
   const HalfType type = said.table_type == WAVEJIT_BF16 ? HalfType::bf16 : HalfType::fp16;
   std::vector<std::uint16_t> halves;
+  halves.reserve(values.size());
   for (const float value : values) halves.push_back(encode(type, static_cast<double>(value)));
   return bytes_of(halves);
 }
@@ -296,8 +297,8 @@ class CacheAppend : public Family {
             "cache_append fp16 b1 q40 h4 d80 page=16 rotary=halves:32 angles=base holes seed=5",
             "cache_append bf16 b1 q33 h2 d128 page=16:vectorised rotary=halves holes seed=6",
             "cache_append bf16 b1 q33 h2 d128/64 page=32:vectorised_keys holes seed=7",
-            "cache_append bf16 b2 q7 h2 d40 page=24 queries=3 rotary=interleaved:16 angles=fp16 "
-            "elements=source,keys,values,queries holes seed=8",
+            ("cache_append bf16 b2 q7 h2 d40 page=24 queries=3 rotary=interleaved:16 angles=fp16 "
+             "elements=source,keys,values,queries holes seed=8"),
             "cache_append fp16 b1 q19 h1 d64 page=64 no_values holes seed=9"};
   }
 
@@ -339,12 +340,14 @@ class CacheAppend : public Family {
     };
     problem.exact = [all](std::int64_t row) {
       std::vector<double> exact;
+      exact.reserve(columns);
       for (std::int64_t column = 0; column < columns; ++column)
         exact.push_back(all->at((row * columns) + column).value);
       return exact;
     };
     problem.bounds = [all](std::int64_t row) {
       std::vector<double> bounds;
+      bounds.reserve(columns);
       for (std::int64_t column = 0; column < columns; ++column)
         bounds.push_back(all->allowed(all->at((row * columns) + column)));
       return bounds;
