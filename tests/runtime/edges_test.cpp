@@ -414,6 +414,9 @@ TEST(Edges, AfterADeviceFaultCallsNameTheKernelThatFailed) {
   ASSERT_EQ(hip_abi::hipPointerGetAttributes(&attributes, problem.q.data()), hip_abi::hipSuccess);
   AttentionForward wild = problem.call;
   wild.mask = WAVEJIT_MASK_CAUSAL;
+  // The report names the kernel here: where the fault comes before the call's end, that call fills no report.
+  engine.attention_forward(wild);
+  engine.synchronize();
   wild.k.data = reinterpret_cast<void*>(std::uintptr_t{0x7000'0000'0000});  // nobody's
   const auto launched = answer_of([&] { engine.attention_forward(wild); });
   EXPECT_TRUE(launched.first == WAVEJIT_OK || launched.first == WAVEJIT_DEVICE_ERROR) << launched.second;
