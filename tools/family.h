@@ -211,6 +211,10 @@ class Family {
   virtual std::string with_8_bit_cache(const std::string& descriptor, std::string_view /*target*/) const {
     return descriptor;
   }
+  // `prebuild --kv fp8_ds_mla`: the same in rows that have scales of their own, where there are such.
+  virtual std::string with_8_bit_rows(const std::string& descriptor, std::string_view target) const {
+    return with_8_bit_cache(descriptor, target);
+  }
 
   // Why a setting of the command line ("stagger") means nothing to a kernel of this spec: "it is of pipeline=dualwave".
   // Empty: it does, or the family does not know it.

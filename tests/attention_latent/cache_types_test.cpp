@@ -86,12 +86,15 @@ TEST_P(LatentCaches, HaveTheBitsOfWideKeysOverChunks) {
   for (const char* splits : {"1", "3"})
     has_bits_of_wide_keys("bf16 b1 q1 k2100 h16 d576/512 lse cache_scales=1 splits=" + std::string(splits));
   has_bits_of_wide_keys("fp16 b2 q1 k1300 h9 d576/512 lse softcap=20 sink cache_scales=b layout=paged:64 splits=2");
+  has_bits_of_wide_keys("bf16 b1 q1 k1030 h40 d576/512 lse softcap=20 splits=2");
+  has_bits_of_wide_keys("fp16 b1 q1 k1030 h40 d576/512 lse layout=paged:1 splits=2");
 }
 
 TEST_P(LatentCaches, HaveTheBitsOfWideKeysThatListsName) {
   has_bits_of_wide_keys("bf16 b2 q2 k400 h16 d576/512 causal lse k_lengths=400,40 top_k=300:mixed");
   has_bits_of_wide_keys("bf16 b1 q1 k900 h8 d576/512 lse layout=paged:64 top_k=700 cache_scales=1");
   has_bits_of_wide_keys("fp16 b2 q1 k150 h40 d320/256 lse top_k=70:slots:mixed");
+  has_bits_of_wide_keys("bf16 b1 q1 k400 h40 d576/512 lse layout=paged:64 top_k=300:slots splits=2");
   has_bits_of_wide_keys(
       "bf16 b2 q1 k90 h16 d576/512 lse cache_scales=1 layout=paged:16 top_k=20:slots:mixed second_top_k=50");
 }

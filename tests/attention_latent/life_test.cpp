@@ -28,6 +28,7 @@ struct Step {
   std::int64_t top_k = 0;  // entries of each query's list; 0: no lists
   bool slots = false;      // entries are slots of the cache
   std::uint32_t flags = 0;
+  std::int32_t rows_of_bytes = 0;  // rows of 656 bytes in this type; 0: bf16
 };
 
 // Addresses far apart: no tensor of these steps is larger than 2⁴⁰ bytes.
@@ -37,11 +38,13 @@ Arguments call_of(const Step& step) {
   const auto memory = [](std::uint64_t number) { return fake_address(number << 8U); };
   call.q = wavejit_dense_tensor(memory(1), WAVEJIT_BF16, step.batch, step.rows, step.heads, 576);
   call.o = wavejit_dense_tensor(memory(2), WAVEJIT_BF16, step.batch, step.rows, step.heads, 512);
+  const wavejit_dtype type = step.rows_of_bytes != 0 ? static_cast<wavejit_dtype>(step.rows_of_bytes) : WAVEJIT_BF16;
+  const std::int64_t width = step.rows_of_bytes != 0 ? 656 : 576;
   if (step.page == 0) {
-    call.k = wavejit_dense_tensor(memory(3), WAVEJIT_BF16, step.batch, step.keys, 1, 576);
+    call.k = wavejit_dense_tensor(memory(3), type, step.batch, step.keys, 1, width);
   } else {
     const std::int64_t columns = (step.keys + step.page - 1) / step.page;
-    call.k = wavejit_dense_tensor(memory(3), WAVEJIT_BF16, step.batch * columns, step.page, 1, 576);
+    call.k = wavejit_dense_tensor(memory(3), type, step.batch * columns, step.page, 1, width);
     call.block_table = static_cast<const std::int32_t*>(memory(4));
     call.table_columns = columns;
     call.key_lengths = static_cast<const std::int32_t*>(memory(5));
@@ -64,8 +67,9 @@ Arguments call_of(const Step& step) {
 }
 
 families::Result<void> run(runtime::Engine& engine, const Arguments& call, hip_abi::hipStream_t stream = nullptr) {
-  const auto problem = attention_latent::check(&call);
+  auto problem = attention_latent::check(&call);
   if (!problem) return std::unexpected(problem.error());
+  take_rows(*problem, engine.target_row(), engine.toggles());
   const attention_latent::Runs runs = attention_latent::plan_runs(
       *problem, engine.target_row(), call.workspace == nullptr ? attention_latent::any_reach : call.workspace_bytes);
   attention_latent::LatentCall checked(call, *problem, runs, engine.target_row(), engine.toggles());
@@ -161,6 +165,40 @@ TEST_F(LatentLife, PresetsHaveTheKernelsOfListsOfTheirModels) {
     }
 }
 
+// `--kv fp8_ds_mla` of both presets: rows of 656 bytes, by every step of DeepSeek V3.2.
+TEST_F(LatentLife, PresetsHaveTheKernelsOfRowsWithScales) {
+  std::vector<std::string> lines = lines_of(std::filesystem::path(WAVEJIT_PRESETS) / "deepseek-v3.2.txt");
+  std::erase_if(lines, [](const std::string& line) { return !line.starts_with("attention_latent "); });
+  lines.insert(lines.end(), preset_.begin(), preset_.end());
+  for (const auto& [target, word, type] :
+       {std::tuple{"gfx942", " cache=e4m3_fnuz", WAVEJIT_E4M3_FNUZ}, {"gfx950", " cache=e4m3", WAVEJIT_E4M3}}) {
+    std::vector<std::string> rows;
+    for (const std::string& line : lines) rows.push_back(line + word + " row_scales=128");
+    const auto sealed = make_engine(target);
+    ASSERT_FALSE(prebuild(rows, target).empty());
+    prepare(*sealed, rows);
+    sealed->seal(true);
+    const std::uint64_t compiles = fake_codegen().compiles;
+    for (const std::int64_t heads : {128, 16, 8})
+      for (const std::int64_t batch : {1, 3, 64})
+        for (const std::int64_t queries : {1, 4, 700})
+          for (const std::int64_t keys : {1, 800, 8192, 131072})
+            for (const std::int64_t page : {0, 1, 64})
+              for (const std::int64_t top_k : {0, 256, 2048}) {
+                Step step = {.heads = heads, .batch = batch, .rows = queries, .keys = keys, .page = page};
+                step.top_k = top_k;
+                step.slots = top_k == 256;
+                step.rows_of_bytes = type;
+                const auto outcome = run(*sealed, call_of(step));
+                ASSERT_TRUE(outcome) << target << ", " << heads << " heads, b" << batch << " q" << queries << " k"
+                                     << keys << " page " << page << " top_k " << top_k << ": "
+                                     << outcome.error().detail;
+              }
+    EXPECT_EQ(fake_codegen().compiles, compiles) << "nothing was left to compile";
+    EXPECT_EQ(statistics_of(*sealed).refused_sealed, 0U);
+  }
+}
+
 TEST_F(LatentLife, StatisticsCountACallOnce) {
   const auto engine = make_engine();
   const Arguments whole = call_of({.splits = 1});
@@ -198,6 +236,10 @@ TEST_F(LatentLife, LittleToMergeIsOneLaunch) {
     EXPECT_EQ(launches_of({.heads = 128, .batch = 1, .keys = 2048}), 2U) << target;
     EXPECT_EQ(launches_of({.batch = 1, .keys = 131072}), 2U) << target;
     EXPECT_EQ(launches_of({.batch = 1, .flags = WAVEJIT_TWO_LAUNCHES}), 2U) << target;
+    const auto rows = std::string_view(target) == "gfx942" ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3;
+    EXPECT_EQ(launches_of({.batch = 1, .rows_of_bytes = rows}), 1U) << target;
+    EXPECT_EQ(launches_of({.batch = 1, .top_k = 2048, .rows_of_bytes = rows}), 1U) << target;
+    EXPECT_EQ(launches_of({.rows_of_bytes = rows}), 2U) << target;
   }
 }
 

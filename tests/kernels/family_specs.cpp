@@ -179,7 +179,9 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
           spec.pages = latent::Pages::granules;
           add();
           spec.modifiers = {};
-          spec.listed = false;
+          spec.slots = true;
+          if (rows == latent::Rows::r64 && cache != attention::CacheType::i8) add();
+          spec.listed = spec.slots = false;
         }
       }
       // Rows with scales.

@@ -85,6 +85,31 @@ TEST(PrebuildCommandTest, KeysAndValuesOf8Bits) {
   EXPECT_THAT(preset.out, HasSubstr("attention_forward bf16 b64 q1 k8192 h64/8 d128 lse cache=e4m3\n"));
 }
 
+// Latent attention has rows with scales; what has none, is in one format as by fp8.
+TEST(PrebuildCommandTest, LatentRowsOf8BitsHaveTheirScales) {
+  const ScratchDirectory scratch;
+  const std::vector<std::string> lines = {"attention_latent bf16 b64 q1 k8192 h16 d576/512 layout=paged:64",
+                                          "attention_latent bf16 b64 q1 k8192 h16 d512 layout=paged:64",
+                                          "attention_latent fp16 b64 q1 k8192 h16 d576/512",
+                                          "attention_latent bf16 b64 q1 k8192 h16 d576/512 apart",
+                                          "attention_latent bf16 b64 q1 k8192 h16 d320/256",
+                                          "attention_latent bf16 b64 q1 k8192 h16 d576/512 cache=i8",
+                                          "attention_forward bf16 b64 q1 k8192 h64/8 d128"};
+  std::vector<std::string> words = {"prebuild", "--kv", "fp8_ds_mla", "--target", "gfx942", "--print-list"};
+  words.insert(words.end(), lines.begin(), lines.end());
+  const Outcome printed = run_program(scratch, words);
+  const std::string cache = " cache=e4m3_fnuz";
+  EXPECT_EQ(printed.out, lines[0] + cache + " row_scales=128\n" + lines[1] + cache + " row_scales=64\n" + lines[2] +
+                             cache + "\n" + lines[3] + cache + "\n" + lines[4] + cache + "\n" + lines[5] + "\n" +
+                             lines[6] + cache + "\n")
+      << printed.err;
+  const Outcome preset = run_program(
+      scratch, {"prebuild", "--kv", "fp8_ds_mla", "--preset", "deepseek-v3.2", "--target", "gfx950", "--print-list"});
+  EXPECT_THAT(preset.out, HasSubstr("attention_latent bf16 b64 q1 k131072 h16 d576/512 layout=paged:64 "
+                                    "top_k=2048:slots cache=e4m3 row_scales=128\n"));
+  EXPECT_THAT(preset.out, HasSubstr("sparse_indexer e4m3 b64 q1 k131072 h64 page=64 top=2048\n"));
+}
+
 // Asked before anything is compiled: nothing is in the cache afterwards.
 TEST(PrebuildCommandTest, AnOutputThatCannotBeWrittenCostsNothing) {
   const ScratchDirectory scratch;

@@ -240,9 +240,10 @@ class Refused(Case):
         given = (self.q, pages, table, lengths, 512)
         for pattern, error, call in (
             ("softmax_scale = None", wavejit.InvalidArgument, lambda: wavejit.torch.flash_mla_with_kvcache(*given)),
-            ("is_fp8_kvcache is given", wavejit.Unsupported, lambda: wavejit.torch.flash_mla_with_kvcache(*given, softmax_scale=SCALE, is_fp8_kvcache=True)),
+            ("k_cache: dtype torch.float16 beside is_fp8_kvcache; accepted: torch.float8_e4m3fn", wavejit.InvalidArgument,
+             lambda: wavejit.torch.flash_mla_with_kvcache(*given, softmax_scale=SCALE, is_fp8_kvcache=True)),
             ("softmax_scale = 0|softmax_scale", wavejit.InvalidArgument, lambda: wavejit.torch.flash_mla_with_kvcache(*given, softmax_scale=float("nan"))),
-            ("k_cache: dtype torch.float32; accepted: torch.float16, q's", wavejit.InvalidArgument,
+            ("k_cache: dtype torch.float32; accepted: torch.float16, q's, torch.float8_e4m3fn", wavejit.InvalidArgument,
              lambda: wavejit.torch.flash_mla_with_kvcache(self.q, pages.float(), table, lengths, 512, softmax_scale=SCALE)),
             ("topk_length without indices", wavejit.InvalidArgument, lambda: wavejit.torch.flash_mla_with_kvcache(*given, softmax_scale=SCALE, topk_length=lengths)),
             ("sm_scale = None", wavejit.InvalidArgument, lambda: wavejit.torch.mla_decode_fwd(self.q[:, 0], pages, self.q[:, 0], starts, starts, entries, lasts, 1, 64)),
@@ -266,7 +267,7 @@ class Refused(Case):
         for name in ("flash_mla_with_kvcache", "flash_mla_sparse_fwd", "mla_decode_fwd"):
             _, *of_engine = inspect.signature(getattr(latent, name)).parameters
             of_tensors = list(inspect.signature(getattr(wavejit.torch, name)).parameters)
-            self.assertEqual([word for word in of_engine if word != "words"], [word for word in of_tensors if word != "max_key_length"])
+            self.assertEqual([word for word in of_engine if word != "words"], [word for word in of_tensors if word not in ("max_key_length", "k_scale")])
 
 
 if __name__ == "__main__":

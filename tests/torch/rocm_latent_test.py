@@ -6,7 +6,7 @@ from unittest import mock
 import numpy
 import rocm_test
 import torch
-from rocm_test import ENGINE, RANDOM, allocator, draw, empty, host, rocm, view
+from rocm_test import ARRAYS, ENGINE, RANDOM, allocator, draw, empty, host, rocm, tensor_of, view
 
 import wavejit
 import wavejit.torch
@@ -59,6 +59,22 @@ class Latent(rocm_test.Case):
         found = wavejit.torch.attention_latent(rocm(parts[0]), rocm(parts[2]), scale=self.scale, q_rope=rocm(parts[1]), k_rope=rocm(parts[3]), indices=rocm(indices),
                                                counts=rocm(counts), return_lse=True)
         self.same(found, [each.numpy() for each in exact])
+
+    def test_rows_of_656_bytes_are_read_as_they_lie(self):
+        table, lengths = numpy.array([[2, 0], [1, 1]], numpy.int32), numpy.array([100, 64], numpy.int32)
+        shapes = len(ENGINE._plans)
+        for _ in range(2):
+            rows = RANDOM.integers(0x20, 0x48, (3, 64, 1, 656)).astype(numpy.uint8)
+            rows[..., 512:528] = RANDOM.uniform(0.5, 2, (3, 64, 1, 4)).astype(numpy.float32).view(numpy.uint8)
+            q, cache = ENGINE.array((draw(2, 1, 12, 576).astype(numpy.float32).view(numpy.uint32) >> 16).astype(numpy.uint16), "bf16"), ENGINE.array(rows, "e4m3")
+            exact = ENGINE.attention_latent(q, cache, scale=self.scale, block_table=ENGINE.array(table), key_lengths=ENGINE.array(lengths), max_key_length=128, lse=True)
+            given = tensor_of(cache)
+            with mock.patch.object(torch.Tensor, "clone", mock.Mock(side_effect=AssertionError("copied"))):
+                found = wavejit.torch.flash_mla_with_kvcache(tensor_of(q), given, rocm(table), rocm(lengths), 512, softmax_scale=self.scale, is_fp8_kvcache=True)
+            self.assertEqual(given.dtype, torch.float8_e4m3fn)
+            self.assertTrue(numpy.array_equal(ARRAYS[found[0].data_ptr()].numpy("uint16"), exact[0].numpy("uint16")))
+            self.assertTrue(numpy.array_equal(host(found[1]), exact[1].numpy()))
+        self.assertEqual(len(ENGINE._plans), shapes + 1)
 
     def test_the_workspace_is_torchs(self):
         whole = [each.copy() for each in self.exact(self.q)]

@@ -176,10 +176,16 @@ std::vector<std::string> targets_of(const std::string& given) {
   return targets;
 }
 
+// As vLLM calls them.
+constexpr const char* one_format = "fp8";
+constexpr const char* rows_with_scales = "fp8_ds_mla";
+
 // Lines with keys and values in 8 bits of the target, where their family has such.
-std::vector<Source> in_8_bits(std::vector<Source> sources, const std::string& target) {
+std::vector<Source> in_8_bits(std::vector<Source> sources, const std::string& kv, const std::string& target) {
   for (Source& source : sources)
-    if (const Family* family = family_of(source.text)) source.text = family->with_8_bit_cache(source.text, target);
+    if (const Family* family = family_of(source.text))
+      source.text = kv == rows_with_scales ? family->with_8_bit_rows(source.text, target)
+                                           : family->with_8_bit_cache(source.text, target);
   return sources;
 }
 
@@ -258,7 +264,7 @@ Result<ExitCode> prebuild_in_8_bits(const Arguments& arguments, const std::vecto
   for (const std::string& target : targets) {
     Arguments of_target = arguments;
     of_target.targets = target;
-    const std::vector<Source> lines = in_8_bits(sources, target);
+    const std::vector<Source> lines = in_8_bits(sources, arguments.kv, target);
     if (arguments.print_list) {
       for (const Source& source : lines) fmt::print("{}\n", source.text);
       continue;
@@ -314,9 +320,12 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
       ->type_name("FILE");
   limit(command.add_option("--kv", arguments.kv,
                            "fp8: keys and values of these lines in 8 bits, e4m3 as each target reads it; scales are "
-                           "arguments of a call and change no kernel"),
-        "fp8", [](const std::string& given) {
-          return given == "fp8" ? std::string() : fmt::format("'{}' is not accepted; fp8 is", given);
+                           "arguments of a call and change no kernel. fp8_ds_mla: the same, and those of latent "
+                           "attention in rows of 656 (584) bytes, which have their scales"),
+        "fp8|fp8_ds_mla", [](const std::string& given) {
+          return given == one_format || given == rows_with_scales
+                     ? std::string()
+                     : fmt::format("'{}' is not accepted; {} and {} are", given, one_format, rows_with_scales);
         });
   limit(
       command.add_option("--shard", arguments.shard,

@@ -9,7 +9,7 @@ import torch
 
 from .. import latent
 from .._errors import Error, InvalidArgument, Unsupported
-from . import _engines, _latent_road
+from . import _engines, _latent_road, _roads
 from ._flash import _int32
 from ._operators import LIBRARY, _in_callers_words, tensors_only
 
@@ -21,12 +21,15 @@ def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: 
                      sinks: torch.Tensor | None = None, query_starts: torch.Tensor | None = None, key_starts: torch.Tensor | None = None,
                      key_lengths: torch.Tensor | None = None, block_table: torch.Tensor | None = None, table_starts: torch.Tensor | None = None,
                      max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None, splits: int = 0,
-                     return_lse: bool = False) -> Any:
+                     k_scale: torch.Tensor | float | None = None, return_lse: bool = False) -> Any:
     """softmax(scale · q·kᵀ + mask) · v, v being the first columns of k: [B, Sq, H, 576] → [B, Sq, H, 512]. No gradients.
 
     q [B, Sq, H, 576], k [B, Sk, 1, 576]; with block_table pages [pages, page size, 1, 576]
         fp16 or bf16. 576 and 512 may be 512 and 512, or 320 and 256. `q_rope` and `k_rope` are the last columns where they stand in
-        tensors of their own. A cache is never copied.
+        tensors of their own. A cache is never copied. It may be float8 (e4m3fn and e5m2 on gfx950, e4m3fnuz and e5m2fnuz on gfx942) or
+        int8 under q of 16 bits; rows of 656 and of 584 bytes, which have scales and a rope in bf16, are float8 of e4m3 of as many columns.
+    k_scale
+        Of such a cache, but for those rows: what its numbers count. A number, or fp32 of one element or [B] on q's device.
     scale
         The model's, such as 1 / √192. It has no default: the width of q does not say it.
     out
@@ -56,6 +59,8 @@ def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: 
                              "table_starts": _starts("table_starts", table_starts), "max_query_length": max_query_length, "max_key_length": max_key_length,
                              "max_total_keys": max_total_keys, "splits": splits or None}
     words = {name: value for name, value in words.items() if value is not None}
+    if k_scale is not None:
+        words["k_scale"] = _scale_of_keys(q, k_scale)
     if out is not None:
         lse = _into(out, q, k, scale=scale, lse=return_lse, **words)
         return (out, lse) if return_lse else out
@@ -64,6 +69,14 @@ def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: 
 
 def _starts(field: str, given: torch.Tensor | None) -> torch.Tensor | None:
     return None if given is None else _int32(field, given, 1)
+
+
+def _scale_of_keys(q: torch.Tensor, given: torch.Tensor | float) -> torch.Tensor:
+    """Of all sequences one element; of each [B, 1], as there is one head."""
+    if isinstance(given, (int, float)):
+        return torch.full((1,), given, dtype=torch.float32, device=q.device)
+    tensors_only({"k_scale": given})
+    return given[:, None] if given.ndim == 1 and given.shape[0] > 1 else given
 
 
 # ---- The argument lists of others
@@ -100,8 +113,12 @@ def flash_mla_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, block_table: 
                            tile_scheduler_metadata: Any = None, num_splits: Any = None, softmax_scale: float | None = None, causal: bool = False,
                            is_fp8_kvcache: bool = False, indices: torch.Tensor | None = None, attn_sink: torch.Tensor | None = None,
                            extra_k_cache: torch.Tensor | None = None, extra_indices_in_kvcache: torch.Tensor | None = None,
-                           topk_length: torch.Tensor | None = None, extra_topk_length: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+                           topk_length: torch.Tensor | None = None, extra_topk_length: torch.Tensor | None = None, *,
+                           k_scale: torch.Tensor | float | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """FlashMLA's call, as `wavejit.latent.flash_mla_with_kvcache` has it: (out [B, Sq, H, head_dim_v], LSE [B, H, Sq]). No gradients.
+
+    `is_fp8_kvcache`: k_cache is float8, of 656 or 584 columns, which are the bytes of FlashMLA's rows, or of as many as q has, and `k_scale`
+    is then its scale. Bytes say no format: view them as the one that they are, `k_cache.view(torch.float8_e4m3fn)`.
 
     >>> import torch, wavejit.torch
     >>> engine = wavejit.torch.use("sim:gfx950")
@@ -113,11 +130,13 @@ def flash_mla_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, block_table: 
     (torch.Size([1, 1, 16, 512]), torch.Size([1, 16, 1]))
     """
     tensors_only({"q": q, "k_cache": k_cache})
-    if is_fp8_kvcache:
-        raise Unsupported("is_fp8_kvcache is given; accepted: False, or wavejit.latent.flash_mla_with_kvcache")
+    if is_fp8_kvcache and k_cache.dtype not in _roads.CACHES:
+        raise InvalidArgument(f"k_cache: dtype {k_cache.dtype} beside is_fp8_kvcache; accepted: {', '.join(map(str, _roads.CACHES))}, such as "
+                              "k_cache.view(torch.float8_e4m3fn)")
+    more = {} if k_scale is None else {"k_scale": k_scale}
     return _in_words_of(FLASH_MLA, lambda: latent.flash_mla_with_kvcache(  # type: ignore[no-any-return]
-        _Tensors(), q, k_cache, block_table, cache_seqlens, head_dim_v, tile_scheduler_metadata, num_splits, softmax_scale, causal, False, indices, attn_sink,
-        extra_k_cache, extra_indices_in_kvcache, topk_length, extra_topk_length))
+        _Tensors(), q, k_cache, block_table, cache_seqlens, head_dim_v, tile_scheduler_metadata, num_splits, softmax_scale, causal, is_fp8_kvcache, indices, attn_sink,
+        extra_k_cache, extra_indices_in_kvcache, topk_length, extra_topk_length, **more))
 
 
 def flash_mla_sparse_fwd(q: torch.Tensor, kv: torch.Tensor, indices: torch.Tensor, sm_scale: float, d_v: int = 512, attn_sink: torch.Tensor | None = None,
@@ -182,7 +201,8 @@ ARGUMENTS = (
     "Tensor q, Tensor k, *, float scale, Tensor? q_rope=None, Tensor? k_rope=None, Tensor? indices=None, Tensor? counts=None, bool slots=False, "
     "Tensor? second_k=None, Tensor? second_indices=None, Tensor? second_counts=None, SymInt value_dim=0, "
     "bool causal=False, SymInt causal_prefix=-1, float softcap=0.0, Tensor? sinks=None, Tensor? query_starts=None, Tensor? key_starts=None, Tensor? key_lengths=None, "
-    "Tensor? block_table=None, Tensor? table_starts=None, SymInt max_query_length=0, SymInt max_key_length=0, SymInt max_total_keys=0, int splits=0"
+    "Tensor? block_table=None, Tensor? table_starts=None, SymInt max_query_length=0, SymInt max_key_length=0, SymInt max_total_keys=0, int splits=0, "
+    "Tensor? k_scale=None"
 )
 LIBRARY.define(f"attention_latent({ARGUMENTS}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 LIBRARY.define(f"attention_latent_lse({ARGUMENTS}) -> (Tensor, Tensor)", tags=(torch.Tag.pt2_compliant_tag,))

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .. import _latent
+from .. import _dtypes, _latent
 from .._arrays import DeviceArray
 from .._calls import BSHD
 from .._engine import Engine
@@ -20,9 +20,9 @@ from ._roads import Plan, Words
 
 NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts")
 LISTS = ("indices", "counts", "second_indices", "second_counts")
-LIKE_K = ("q_rope", "k_rope", "second_k")
-OF_TENSORS = frozenset((*NUMBERS, *LISTS, *LIKE_K, "sinks"))
-DTYPES = {"sinks": torch.float32, **dict.fromkeys((*NUMBERS, *LISTS), torch.int32)}
+LIKE_K = ("k_rope", "second_k")
+OF_TENSORS = frozenset((*NUMBERS, *LISTS, *LIKE_K, "q_rope", "sinks", "k_scale"))
+DTYPES = {"sinks": torch.float32, "k_scale": torch.float32, **dict.fromkeys((*NUMBERS, *LISTS), torch.int32)}
 # What a word that is not given says, where it is not what the engine takes for that.
 UNSAID = {"causal_prefix": -1, "softcap": 0.0, "value_dim": 0, "max_query_length": 0, "max_key_length": 0, "max_total_keys": 0}
 
@@ -53,9 +53,15 @@ def _check_dtypes(q: torch.Tensor, k: torch.Tensor, out: torch.Tensor | None, wo
     """In torch's names: what the engine says, it says in its own."""
     if q.dtype not in _roads.ELEMENTS:
         raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, _roads.ELEMENTS))}")
-    for field, tensor in (("k", k), ("out", out), *((name, words.get(name)) for name in LIKE_K)):
+    if k.dtype is not q.dtype and k.dtype not in _roads.CACHES:
+        raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {q.dtype}, q's, {', '.join(map(str, _roads.CACHES))}")
+    for field, tensor in (("out", out), ("q_rope", words.get("q_rope"))):
         if tensor is not None and tensor.dtype is not q.dtype:
             raise InvalidArgument(f"{field}: dtype {tensor.dtype}; accepted: {q.dtype}, q's")
+    for field in LIKE_K:
+        tensor = words.get(field)
+        if tensor is not None and tensor.dtype is not k.dtype:
+            raise InvalidArgument(f"{field}: dtype {tensor.dtype}; accepted: {k.dtype}, k's")
     for field, dtype in DTYPES.items():
         number = words.get(field)
         if number is not None and number.dtype is not dtype:
@@ -75,7 +81,12 @@ def _through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, out: torch
     out, lse = _made(q, out, with_lse, *sizes_of(q, words))
     if 0 not in q.shape:
         given = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
-        engine.attention_latent(q.detach(), k.detach(), out.detach(), lse=lse if with_lse else False, **given)
+        k = k.detach()
+        if k.dtype in _roads.EIGHT_BITS:  # as bits, which every DLPack has
+            given["cache_dtype"] = _dtypes.named(k.dtype)
+            k = k.view(torch.uint8)
+            given.update({name: given[name].view(torch.uint8) for name in LIKE_K if name in given})
+        engine.attention_latent(q.detach(), k, out.detach(), lse=lse if with_lse else False, **given)
     return out, lse
 
 

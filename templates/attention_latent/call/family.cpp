@@ -210,17 +210,17 @@ class AttentionLatent final : public families::Family {
     for (const auto& [type, type_name] : attention::operand_types)
       for (const auto& [cache, cache_name] : attention::cache_types)
         for (const auto& [rows, rows_name] : rows_names)
-          for (const bool parts : {false, true}) {
+          for (const auto& [parts, merged] : ways_of_runs) {
             const LatentShape shape =
                 LatentShape{{.dtype = type, .cache = cache, .modifiers = {}, .rows = rows, .pages = Pages::tiles}}
-                    .of_runs(parts, false);
+                    .of_runs(parts, merged);
             if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
           }
     // Rows with scales, in pages and by the slots of lists.
     for (const auto& [scales, scales_name] : row_scales_names)
       for (const CacheType cache : {CacheType::e4m3, CacheType::e4m3_fnuz})
         for (const bool listed : {false, true})
-          for (const bool parts : {false, true}) {
+          for (const auto& [parts, merged] : ways_of_runs) {
             LatentShape shape = {{.cache = cache,
                                   .row_scales = scales,
                                   .dims = dims_of(scales),
@@ -228,7 +228,7 @@ class AttentionLatent final : public families::Family {
                                   .pages = listed ? Pages::granules : Pages::tiles,
                                   .listed = listed,
                                   .slots = listed}};
-            shape = shape.of_runs(parts, false);
+            shape = shape.of_runs(parts, merged);
             if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
           }
     // Lists have no word for the mask.

@@ -407,7 +407,7 @@ Result<LatentProblem> check(const Call* arguments) {
 
 void take_rows(LatentProblem& problem, const targets::Target& target, const families::Toggles& toggles) {
   Rows& rows = problem.shape.rows;
-  if (problem.shape.has_row_scales()) rows = most_rows(problem.shape, target);
+  if (most_rows(problem.shape, target) == Rows::r32) rows = Rows::r32;
   if (rows != Rows::r128) rows = default_rows(target, rows == Rows::r32 ? RowCount::up_to_32 : RowCount::more);
   if (toggles.pins.empty()) [[likely]]
     return;

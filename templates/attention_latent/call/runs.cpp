@@ -138,7 +138,7 @@ attention::PartsToMerge parts_of(const LatentProblem& problem, std::uint64_t que
 
 bool can_merge(const LatentProblem& problem) {
   // A second list is walked by a launch of its own, which leaves parts, too.
-  return problem.second_top_k == 0 && !problem.shape.widens();
+  return problem.second_top_k == 0;
 }
 
 // Whether the last workgroup to arrive merges the parts of its rows.
@@ -229,10 +229,8 @@ std::string describe(const Runs& runs, const LatentProblem& problem, const board
          (runs.sequences_a_round != 0 ? " for " + std::to_string(runs.sequences_a_round) + " sequences at a time"
                                       : "") +
          (problem.splits > 1 ? ": the call says so" : ": fills the device's compute units") + "; " +
-         (can_merge(problem)
-              ? attention::describe_merge(problem.launches, runs.merged, costs_of(problem, runs.rows, board),
-                                          parts_of(problem, queries))
-              : "merged in a second launch: caches of 8 bits always are");
+         attention::describe_merge(problem.launches, runs.merged, costs_of(problem, runs.rows, board),
+                                   parts_of(problem, queries));
 }
 
 }  // namespace wavejit::attention_latent

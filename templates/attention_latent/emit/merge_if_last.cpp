@@ -38,6 +38,7 @@ void merge_if_last(Kernel& kernel, const WalkKernel& spec, const Workgroup& work
                                  .head_dim = spec.dims_v(),
                                  .few = spec.rows == Rows::r32,
                                  .listed = spec.listed,
+                                 .scaled = spec.widens(),
                                  .target = spec.target};
     // Anew: none of it lives through the walk.
     Value* batch = language::opaque(kernel, workgroup.batch);

@@ -45,6 +45,11 @@ ColumnOrder column_order(const AskedWords& words, const targets::Target& target)
 
 Rows most_rows(const AskedWords& words, const targets::Target& target) {
   if (words.has_row_scales()) return Rows::r32;
+  // Bytes on their way, and widened ones: beside them and what a soft cap or the place of each key takes, 6 registers
+  // of 64 rows spill.
+  if (words.widens() && stands_swizzled(words, target) &&
+      (words.modifiers.any() || words.listed || words.layout().single_keys))
+    return Rows::r32;
   return !stands_swizzled(words, target) && !words.modifiers.any() ? Rows::r128 : Rows::r64;
 }
 
@@ -83,13 +88,16 @@ std::optional<std::string> refusal_of(const WalkKernel& spec) {
   if (spec.has_row_scales() && spec.rows > most_rows(spec, target))
     return "rows=" + std::string(families::name_in(rows_names, spec.rows)) +
            " of row_scales, beside which registers have no room for them; accepted: rows=32";
+  if (spec.rows != Rows::r32 && most_rows(spec, target) == Rows::r32)
+    return "rows=" + std::string(families::name_in(rows_names, spec.rows)) +
+           " of cache=" + std::string(attention::to_text(spec.key_type())) + " on target=" + spec.target +
+           ", where registers have no room for them beside softcap, pages=keys or listed keys; accepted: rows=32";
   if (spec.rows > most_rows(spec, target))
     return "rows=128 of target=" + spec.target + (spec.modifiers.any() ? " with softcap" : "") +
            ", for which it has not enough registers; accepted: rows=32, rows=64";
   if (spec.pages == Pages::tiles && !spec.parts)
     return "pages=tiles of a walk over all keys; accepted: pages=granules, or parts beside it";
   if (spec.merged && !spec.parts) return "merged without parts; accepted: both, or neither";
-  if (spec.merged && spec.widens()) return "merged of a cache of 8 bits; accepted: parts without merged";
   if (spec.slots && !spec.listed) return "slots without listed; accepted: both, or neither";
   if (spec.listed && spec.mask != Mask::none)
     return "mask=causal of listed keys; accepted: mask=none, since the diagonal is an argument there";

@@ -185,6 +185,16 @@ class AttentionLatent : public Family {
   std::string with_8_bit_cache(const std::string& descriptor, std::string_view target) const override {
     return attention::program::with_cache_of(target, descriptor);
   }
+  // 656 bytes of 576 columns, 584 of 512: of bf16 alone, whose rope they have.
+  std::string with_8_bit_rows(const std::string& descriptor, std::string_view target) const override {
+    const std::string in_bytes = with_8_bit_cache(descriptor, target);
+    const auto given = attention::program::parse_experiment(descriptor);
+    if (in_bytes == descriptor || !given || given->type != HalfType::bf16 || descriptor.contains(" apart"))
+      return in_bytes;
+    for (const auto& [scales, name] : row_scales_names)
+      if (given->head_dim_qk == head_dims(dims_of(scales)).qk) return in_bytes + " row_scales=" + std::string(name);
+    return in_bytes;
+  }
   const Tuning* tuning() const override { return &latent_tuning(); }
   const Invariance* invariance() const override { return &invariance_with_lists(); }
 };
