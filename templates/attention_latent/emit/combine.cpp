@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codegen/language/control.h"
+#include "codegen/language/loads_first.h"
 #include "templates/attention/emit/cache_scale.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/scale.h"
@@ -64,6 +65,7 @@ void emit_combine(Kernel& kernel, const CombineKernel& spec) {
   Value* before = ir.CreateMul(kernel.workgroup_y(), merge.beside());
   language::leave_if(kernel, ir.CreateICmpUGE(before, kernel.constant(merge.parts())));
   merge.merge_from(before);
+  language::loads_first(kernel);
 }
 
 }  // namespace wavejit::attention_latent

@@ -143,8 +143,7 @@ class Walk {
       take_query(query);
     });
     const State start{.place = walk_.first(), .softmax = softmax_.initial(), .outputs = outputs, .carried = carried};
-    // A walk of a list is a few thousand cycles.
-    if (spec_.listed) language::loads_first(kernel_, ring_->first_loads());
+    language::loads_first(kernel_, ring_->first_loads());
 
     const Values end = language::loop_in_phases(
         kernel_, ring_->buffers(), to_values(start),
