@@ -207,8 +207,8 @@ TEST_P(InvarianceCommand, NoBitOfAListDiffers) {
     EXPECT_THAT(csv, HasSubstr(dimension));
 }
 
-// 5,565 pairs of latent attention on each target, in fourteen dimensions, and 168 with lists, in eight. Few batches: a
-// kernel is compiled for what a batch is.
+// 5,565 pairs of latent attention on each target, in fourteen dimensions, 689 over caches of 8 bits in as many, and 168
+// with lists, in eight. Few batches: a kernel is compiled for what a batch is.
 TEST_P(InvarianceCommand, NoBitOfLatentAttentionDiffers) {
   const auto outcome = invariance({"--family", "attention_latent", "--pairs", "420", "--sequences", "84", "--seed", "2",
                                    "--csv", scratch_ / "pairs.csv"});
@@ -220,10 +220,16 @@ TEST_P(InvarianceCommand, NoBitOfLatentAttentionDiffers) {
                                 "latent-rechunked", "latent-decode", "latent-repeated"})
     EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)" + std::string(dimension) + " +420 +0  "));
   EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)latent-rounds +105 +0  "));
-  EXPECT_THAT(outcome.out, HasSubstr(": of 5733 pairs no bit differs"));
+  EXPECT_THAT(outcome.out, HasSubstr(": of 6422 pairs no bit differs"));
   for (const char* dimension : {"latent-list-walk", "latent-list-splits", "latent-list-alone", "latent-list-heads",
                                 "latent-list-pages", "latent-list-slots", "latent-list-second", "latent-list-schedule"})
     EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)" + std::string(dimension) + " +21 +0  "));
+  for (const char* dimension :
+       {"latent-cache-alone", "latent-cache-permuted", "latent-cache-padded", "latent-cache-hidden",
+        "latent-cache-pages", "latent-cache-paged-runs", "latent-cache-apart", "latent-cache-splits",
+        "latent-cache-merged", "latent-cache-heads", "latent-cache-rechunked", "latent-cache-decode",
+        "latent-cache-repeated"})
+    EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)" + std::string(dimension) + " +52 +0  "));
   for (const char* change :
        {"\"pages of 1 key\",same", "\"pages of 64 keys, in one list", "splits=auto", "ropes of queries",
         "rows of infinity between", "waves in random order", "a workspace of one part in", ", one launch"})
@@ -236,6 +242,14 @@ TEST_P(InvarianceCommand, LatentKeysInTheOppositeOrderAreSeen) {
       {"--family", "attention_latent", "--dimension", "latent-reversed", "--pairs", "20", "--sequences", "30"});
   ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.err, ::testing::ContainsRegex("latent-reversed: attention_latent [bf]*[fp]*16 b1 q1 k"));
+}
+
+// In each of the three formats: a scale of all bytes, scales of rows, exponents of rows.
+TEST_P(InvarianceCommand, OtherScalesOfLatentCachesAreSeen) {
+  const auto outcome = invariance(
+      {"--family", "attention_latent", "--dimension", "latent-cache-other", "--pairs", "9", "--sequences", "3"});
+  ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": 9 of 9 pairs differ"));
 }
 
 TEST_P(InvarianceCommand, AListOfOtherWeightsIsSeen) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention_latent/program/invariance_bytes.h"
 #include "templates/attention_latent/program/invariance_changes.h"
 #include "tools/invariance/scheduled.h"
 
@@ -20,6 +21,12 @@ using tools::InvarianceRequest;
 using tools::Pair;
 using tools::Result;
 
+// A batch, and what it got in one packed call over 16 bits.
+struct Base {
+  Batch batch;
+  std::optional<std::vector<Answer>> ran = std::nullopt;
+};
+
 class LatentInvariance final : public tools::Invariance {
  public:
   std::vector<InvarianceDimension> dimensions() const override {
@@ -33,19 +40,28 @@ class LatentInvariance final : public tools::Invariance {
     const auto engine = engine_with({});
     if (!engine) return std::unexpected(engine.error());
     if (*engine == nullptr) return {};
-    const Batch batch = draw_batch(request);
-    // Dimensions share what ran once: in one packed call.
-    const auto before = run_pieces(*engine, batch, all_whole(batch), {});
-    if (!before) return std::unexpected(before.error());
-    if (!*before) return {};
+    Base plain = {.batch = draw_batch(request)};
+    Base cached = plain;
+    make_cached(cached.batch);
     for (const Dimension& dimension : all_dimensions()) {
       if (!std::ranges::contains(request.dimensions, dimension.told.name)) continue;
+      Base& base = dimension.cached ? cached : plain;
+      const Batch& batch = base.batch;
+      // Dimensions share what ran once.
+      if (!base.ran) {
+        auto answers = run_pieces(*engine, batch, all_whole(batch), {});
+        if (!answers) return std::unexpected(answers.error());
+        base.ran = *std::move(answers);
+        if (!base.ran) return {};
+      }
       Draws draws(~request.seed, request.batch);
-      for (const Change& change : dimension.changes(batch, draws)) {
+      std::vector<Change> changes = dimension.changes(batch, draws);
+      if (dimension.cached) over_8_bits(batch, changes);
+      for (const Change& change : changes) {
         const tools::Scheduled scheduled(change.schedule);
         const auto after = run_pieces(*engine, batch, change.pieces, change.way);
         if (!after) return std::unexpected(after.error());
-        if (*after) compare(dimension, change, batch, **before, **after, tell);
+        if (*after) compare(dimension, change, batch, *base.ran, **after, tell);
       }
     }
     return {};

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "templates/attention_latent/program/invariance_bytes.h"
+
 namespace wavejit::attention_latent::program {
 namespace {
 
@@ -32,6 +34,7 @@ std::string Batch::descriptor(const DrawnSequence& of) const {
   if (dims_v != dims) text += fmt::format("/{}", dims_v);
   if (causal) text += " causal";
   text += " lse";
+  if (byte_rows != ByteRows::none) text += " " + cache_text(*this);
   if (!sink.empty()) text += " sink";
   if (softcap != 0) text += fmt::format(" softcap={}", softcap);
   return text;

@@ -19,7 +19,14 @@ struct DrawnSequence {
   std::int64_t keys = 0;
   std::vector<std::uint16_t> q;
   std::vector<std::uint16_t> k;
+  // Of caches of 8 bits, of which k is what they count for: what bytes say without scales [keys][D], and scales of each
+  // key.
+  std::vector<float> numbers = {};
+  std::vector<float> scales = {};
 };
+
+// Keys in 8 bits: none, with one scale, in rows of 656 bytes with scales, in rows of 584 with exponents.
+enum class ByteRows : std::uint8_t { none, one_scale, scaled, raised };
 
 struct Batch {
   std::uint64_t number = 0;  // of the seed
@@ -31,6 +38,8 @@ struct Batch {
   float softcap = 0;
   std::vector<float> sink;  // a logit a head, or empty
   std::vector<DrawnSequence> sequences;
+  ByteRows byte_rows = ByteRows::none;
+  float k_scale = 1;  // of all bytes
 
   attention::program::AnswerShape answer_shape() const { return {.type = type, .heads = heads, .dim = dims_v}; }
   std::string descriptor(const DrawnSequence& of) const;  // alone

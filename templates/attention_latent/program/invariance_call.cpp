@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "templates/attention_latent/program/invariance_bytes.h"
 #include "tools/invariance/call_memory.h"
 #include "wavejit/wavejit.h"
 
@@ -82,6 +83,16 @@ Call call_of(CallMemory& memory, const Batch& batch, std::int64_t sequences, con
   return call;
 }
 
+void give_bytes(Call& call, CallMemory& memory, const Batch& batch, const KeyMemory& keys, const Way& way,
+                const std::string& target) {
+  const ByteKeyMemory bytes = in_bytes(batch, keys, way.keys.apart, target, way.doubled_scales);
+  call.k = wavejit_dense_tensor(memory.in(bytes.k), bytes.format, keys.outer, keys.inner, 1, bytes.columns);
+  if (way.keys.apart)
+    call.k_rope = wavejit_dense_tensor(memory.in(bytes.k_rope), bytes.format, keys.outer, keys.inner, 1,
+                                       batch.dims - batch.dims_v);
+  if (!bytes.k_scale.empty()) call.k_scale = wavejit_dense_tensor(memory.in(bytes.k_scale), WAVEJIT_FP32, 1, 1, 1, 1);
+}
+
 // The same call of heads first … end − 1.
 Call of_heads(Call call, std::int64_t first, std::int64_t end) {
   const auto cut = [&](wavejit_tensor& tensor, int dimension, std::int64_t bytes) {
@@ -120,6 +131,7 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   void* const o = memory.out(elements * sizeof(std::uint16_t));
   void* const lse = memory.out(numbers * sizeof(float));
   Call call = call_of(memory, batch, std::ssize(pieces), shape, way, queries, keys);
+  if (way.eight_bits) give_bytes(call, memory, batch, keys, way, wavejit_engine_target(engine));
   call.o = wavejit_dense_tensor(o, static_cast<wavejit_dtype>(call.q.dtype), shape.batch, shape.length, batch.heads,
                                 batch.dims_v);
   // [head][row], whatever the shape: a sequence's rows stand together.

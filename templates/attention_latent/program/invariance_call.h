@@ -24,6 +24,9 @@ struct Way {
   bool dense_queries = false;
   // Of dense queries: a workspace of so small a part of what the call has use for. 1: the engine's own.
   std::uint64_t rounds = 1;
+  // Keys as the bytes that they are made of; with twice their scales.
+  bool eight_bits = false;
+  bool doubled_scales = false;
   // Where parts of the heads end, each part a call over the same tensors; empty: all heads in one.
   std::vector<std::int64_t> head_ends = {};
 };

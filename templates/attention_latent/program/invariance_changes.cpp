@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <utility>
+
+#include "templates/attention_latent/program/invariance_bytes.h"
 
 namespace wavejit::attention_latent::program {
 namespace {
@@ -204,9 +207,12 @@ std::vector<Change> reversed(const Batch& batch, Draws&) {
   return {std::move(change)};
 }
 
-}  // namespace
+// Scales of a token's own are doubled or all are: keys and values count for twice as much.
+std::vector<Change> doubled_scales(const Batch& batch, Draws&) {
+  return {{.text = "twice the scales", .pieces = all_whole(batch), .way = {.doubled_scales = true}}};
+}
 
-const std::vector<Dimension>& all_dimensions() {
+const std::vector<Dimension>& plain_dimensions() {
   static const std::vector<Dimension> dimensions = {
       {.told = {.name = "latent-alone", .changes = "each sequence in a call of its own"}, .changes = alone},
       {.told = {.name = "latent-permuted", .changes = "the sequences in another order"}, .changes = permuted},
@@ -236,6 +242,52 @@ const std::vector<Dimension>& all_dimensions() {
        .changes = reversed},
   };
   return dimensions;
+}
+
+// The same of caches of 8 bits. The dimensions over 16 have the many pairs.
+std::vector<Dimension> cache_dimensions() {
+  constexpr std::uint64_t one_in = 8;
+  std::vector<Dimension> dimensions;
+  for (Dimension of : plain_dimensions()) {
+    if (of.told.control) continue;
+    of.told.name = "latent-cache" + of.told.name.substr(of.told.name.find('-'));
+    of.told.changes = "8 bits against 16: " + of.told.changes;
+    of.told.one_in *= one_in;
+    of.cached = true;
+    dimensions.push_back(std::move(of));
+  }
+  dimensions.push_back({.told = {.name = "latent-cache-other",
+                                 .changes = "control: 8 bits with twice the scales; bits differ",
+                                 .control = true},
+                        .cached = true,
+                        .changes = doubled_scales});
+  return dimensions;
+}
+
+}  // namespace
+
+const std::vector<Dimension>& all_dimensions() {
+  static const std::vector<Dimension> dimensions = [] {
+    std::vector<Dimension> all = plain_dimensions();
+    std::ranges::move(cache_dimensions(), std::back_inserter(all));
+    return all;
+  }();
+  return dimensions;
+}
+
+void over_8_bits(const Batch& batch, std::vector<Change>& changes) {
+  // Rows of their own scales have the rope in them; behind one row of 584 bytes no address is a multiple of 16.
+  const bool has_rope = batch.byte_rows != ByteRows::one_scale;
+  std::erase_if(changes, [&](const Change& change) {
+    const KeyPlaces& keys = change.way.keys;
+    return (has_rope && (change.way.queries_apart || (keys.apart && !keys.pages))) ||
+           (batch.byte_rows == ByteRows::raised && keys.pages && keys.pages->size % 2 == 1);
+  });
+  for (Change& change : changes) {
+    if (has_rope) change.way.keys.apart = false;
+    change.way.eight_bits = true;
+    change.text += " (" + cache_text(batch) + ")";
+  }
 }
 
 }  // namespace wavejit::attention_latent::program

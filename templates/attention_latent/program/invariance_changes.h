@@ -23,9 +23,14 @@ struct Change {
 
 struct Dimension {
   tools::InvarianceDimension told;
+  // Over 8 bits, held against one packed call over 16 bits.
+  bool cached = false;
   // None: the batch has nothing to change.
   std::vector<Change> (*changes)(const Batch& batch, Draws& draws) = nullptr;
 };
 const std::vector<Dimension>& all_dimensions();
+
+// The changes as calls over the batch's bytes; without those that its format refuses.
+void over_8_bits(const Batch& batch, std::vector<Change>& changes);
 
 }  // namespace wavejit::attention_latent::program

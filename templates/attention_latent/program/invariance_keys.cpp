@@ -30,7 +30,10 @@ class Placing {
       dense(memory_.longest + *places_.rows_behind);
     else
       packed();
+    // The exponents behind all rows are multiples of 16 bytes with an even number of them.
+    if (batch_.byte_rows == ByteRows::raised) memory_.inner += memory_.inner % 2;
     const auto rows = static_cast<std::size_t>(memory_.outer * memory_.inner);
+    memory_.has.resize(rows);
     const std::uint16_t garbage = attention::program::bits_of(places_.garbage, batch_.type);
     const std::int64_t rope = batch_.dims - batch_.dims_v;
     memory_.k.assign(rows * static_cast<std::size_t>(places_.apart ? batch_.dims_v : batch_.dims), garbage);
@@ -105,7 +108,9 @@ class Placing {
     const std::int64_t length = lengths_[piece];
     for (std::int64_t key = 0; key < length; ++key) {
       const std::int64_t to = row_of(piece, key);
-      const auto from = of.k.begin() + ((places_.reversed ? length - 1 - key : key) * batch_.dims);
+      const std::int64_t of_sequence = places_.reversed ? length - 1 - key : key;
+      memory_.has[static_cast<std::size_t>(to)] = {.sequence = pieces_[piece].sequence, .key = of_sequence};
+      const auto from = of.k.begin() + (of_sequence * batch_.dims);
       if (places_.apart) {
         std::copy_n(from, batch_.dims_v, memory_.k.begin() + (to * batch_.dims_v));
         std::copy_n(from + batch_.dims_v, rope, memory_.k_rope.begin() + (to * rope));
