@@ -21,6 +21,7 @@ constexpr std::size_t margin = 256;
 
 std::size_t element_bytes(const ArrayProblem& problem) { return problem.type ? 2 : 4; }
 std::size_t row_bytes(const ArrayProblem& problem) {
+  if (problem.bytes_of_row != 0) return problem.bytes_of_row;
   return static_cast<std::size_t>(problem.columns) * element_bytes(problem);
 }
 std::size_t output_bytes(const ArrayProblem& problem) {
@@ -40,6 +41,7 @@ class ArrayWritten : public Written {
     return std::span(bytes_).subspan(static_cast<std::size_t>(row) * row_bytes(problem_), row_bytes(problem_));
   }
   float value(std::int64_t row, std::int64_t column) const {
+    if (problem_.read) return problem_.read(of_row(row), row, column);
     const std::byte* at = of_row(row).data() + static_cast<std::size_t>(column) * element_bytes(problem_);
     if (!problem_.type) {
       float value = 0;

@@ -855,7 +855,8 @@ typedef enum wavejit_rotary {
  *   q_out[b, s, h] = turned(q[b, s, h])
  *
  *   k        [B, S, Hkv, D], v [B, S, Hkv, Dv]: fp16 or bf16, any positive strides. v.data null: there is none
- *   k_cache  [pages, page size, Hkv, D], v_cache [pages, page size, Hkv, Dv]: their type, any positive strides: a page
+ *   k_cache  [pages, page size, Hkv, D], v_cache [pages, page size, Hkv, Dv]: their type, or one of 8 bits (below),
+ *            any positive strides: a page
  *            may be [keys, heads, dim] (NHD) or [heads, keys, dim] (HND), K and V may stand in turn, and page_layout
  *            says what vectorised pages are as it does in wavejit_attention_forward. A dense cache [batch, keys, heads,
  *            dim] is one whose page is a sequence
@@ -905,6 +906,19 @@ struct wavejit_cache_append_arguments {
   uint32_t flags;         /* WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
   uint32_t reserved;
   struct wavejit_call_report* report; /* null: not wanted */
+  /* Added after that: scales of a cache of 8 bits. A number x is stored as the byte that is next to x / scale (one
+   * division in f32, ties to even), beyond the type's range as its greatest number; NaN stays NaN, in integers it is
+   * -128. K is rounded to its own type first where it is turned. fp32 in device memory, any positive strides.
+   *   token_scales 0: read, [1, 1, Hkv or 1, 1]: a finite number between 2^-100 and 2^100; data null: 1
+   *   token_scales 1: written, [pages, page size, Hkv, 1]: max(greatest |x| of the token's head / the type's greatest
+   *                   number, 10^-6)
+   * Rows that have their own, of attention_latent: k_cache of [pages, page size, 1, 656 or 584] of WAVEJIT_E4M3 (its
+   * FNUZ form on gfx942), no v_cache, k the rope [B, S, 1, 64], v the latent [B, S, 1, 512 or 448], both bf16, no
+   * scales (docs/cache-append.md#caches-of-8-bits). */
+  struct wavejit_tensor k_scale;
+  struct wavejit_tensor v_scale;
+  int32_t token_scales;
+  int32_t reserved_behind;
 };
 
 WAVEJIT_API wavejit_status wavejit_cache_append(wavejit_engine* engine,

@@ -150,15 +150,14 @@ struct Kind<wavejit_cache_append_arguments> {
       TensorField<A>{"q_out", &A::q_out},
       TensorField<A>{"cos", &A::cos},
       TensorField<A>{"sin", &A::sin},
+      TensorField<A>{"k_scale", &A::k_scale},
+      TensorField<A>{"v_scale", &A::v_scale},
   };
   static constexpr std::array numbers{
-      NumberField<A>{"slot_bytes", &A::slot_bytes},
-      NumberField<A>{"position_bytes", &A::position_bytes},
-      NumberField<A>{"rotary", &A::rotary},
-      NumberField<A>{"rotary_dim", &A::rotary_dim},
-      NumberField<A>{"rotary_base", &A::rotary_base},
-      NumberField<A>{"page_layout", &A::page_layout},
-      NumberField<A>{"flags", &A::flags},
+      NumberField<A>{"token_scales", &A::token_scales},     NumberField<A>{"slot_bytes", &A::slot_bytes},
+      NumberField<A>{"position_bytes", &A::position_bytes}, NumberField<A>{"rotary", &A::rotary},
+      NumberField<A>{"rotary_dim", &A::rotary_dim},         NumberField<A>{"rotary_base", &A::rotary_base},
+      NumberField<A>{"page_layout", &A::page_layout},       NumberField<A>{"flags", &A::flags},
   };
   static constexpr std::array addresses{AddressField<A>{"slots", &A::slots},
                                         AddressField<A>{"positions", &A::positions}};

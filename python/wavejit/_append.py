@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _device, _dtypes, _wavejit
 from ._arrays import DeviceArray
-from ._calls import Call, _units, _vectorised
+from ._calls import Call, _scale_array, _units, _vectorised
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 ROWS = "[tokens, heads, head dim], or [batch, tokens, heads, head dim]"
 PAGES = "[pages, page size, heads, head dim]"
 TABLE = "[positions, rotary dims / 2]"
+# Numbers of heads are read; of tokens, where a scale has as many dimensions, they are written.
+TOKEN_DIMENSIONS = 3
+TOKEN_SCALES = "[pages, page size, heads], as the other's"
+SCALES = f"a number, [heads]; {TOKEN_SCALES}"
+# Rows of latent attention with scales of their own, in bytes.
+LATENT_COLUMNS = (656, 584)
 # enum wavejit_rotary
 ROTARY = {None: 0, "halves": 1, "interleaved": 2}
 INTEGERS = (_dtypes.INT32, _dtypes.INT64)
@@ -40,21 +46,26 @@ class CacheAppendCall(Call):
 
     def __init__(self, engine: OpenedDevice, k: Any, v: Any, k_cache: Any, v_cache: Any, slots: Any, *, q: Any = None, q_out: Any = None,
                  rotary: str | None = None, cos: Any = None, sin: Any = None, rotary_base: float | None = None, rotary_dim: int | None = None,
-                 positions: Any = None, compile: str = "wait", dtype: Any = None, stream: object = None) -> None:
+                 positions: Any = None, k_scale: Any = None, v_scale: Any = None, cache_dtype: Any = None, compile: str = "wait", dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.CacheAppendCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
         keys = self._tensor("k", k, element, shape=ROWS, dimensions=(3, 4), accepted=_dtypes.NARROW)
         kind = keys._dtype
-        if (v is None) != (v_cache is None):
-            raise InvalidArgument("v and v_cache: one of them; accepted: both, or None for both")
-        self._cache("k_cache", k_cache, kind, vectorised=(5,), rows=(4,))
+        of_cache = _cache_type(k_cache, kind, cache_dtype)
+        narrow = of_cache in _dtypes.CACHES
+        in_rows = narrow and v is not None and v_cache is None and getattr(k_cache, "shape", (0,))[-1] in LATENT_COLUMNS
+        if (v is None) != (v_cache is None) and not in_rows:
+            raise InvalidArgument("v and v_cache: one of them; accepted: both, or None for both; v alone beside k_cache of 656 or 584 columns of 8 bits")
+        self._cache("k_cache", k_cache, of_cache, vectorised=() if narrow else (5,), rows=(4,))
         if v is not None:
             self._tensor("v", v, kind, shape=ROWS, dimensions=(3, 4), accepted=(kind,))
+        if v_cache is not None:
             by_units = _dimensions(k_cache) == 5
-            values = self._cache("v_cache", v_cache, kind, vectorised=(4, 5) if by_units else (), rows=() if by_units else (4,))
+            values = self._cache("v_cache", v_cache, of_cache, vectorised=(4, 5) if by_units else (), rows=() if by_units else (4,))
             self._call.set_number("page_layout", values.ndim - 3 if by_units else 0)
         elif _dimensions(k_cache) == 5:
             self._call.set_number("page_layout", 1)
+        self._scales(k_scale, v_scale)
         tokens = math.prod(keys.shape[:-2])
         self._integers("slot", slots, tokens)
         self._queries(q, q_out, kind)
@@ -68,6 +79,18 @@ class CacheAppendCall(Call):
             return self._tensor(field, given, kind, shape=_vectorised(field[0], unit), dimensions=vectorised, order=lambda _, array: _units(field[0], array), output=True,
                                 accepted=(kind,))
         return self._tensor(field, given, kind, shape=PAGES, dimensions=rows or vectorised, output=True, accepted=(kind,))
+
+    def _scales(self, k_scale: Any, v_scale: Any) -> None:
+        found = any(_dimensions(given) == TOKEN_DIMENSIONS for given in (k_scale, v_scale))
+        self._call.set_number("token_scales", int(found))
+        for field, given in (("k_scale", k_scale), ("v_scale", v_scale)):
+            if given is None:
+                continue
+            if found:
+                self._tensor(field, given, _dtypes.FP32, shape=TOKEN_SCALES, dimensions=(TOKEN_DIMENSIONS,), lead=False, output=True, accepted=(_dtypes.FP32,))
+            else:
+                array = _scale_array(self._engine, field, given, self._stream)
+                self._tensor(field, array, _dtypes.FP32, shape=SCALES, dimensions=(0, 1), order=_as_heads, accepted=(_dtypes.FP32,))
 
     def _integers(self, name: str, given: Any, count: int) -> None:
         """Slots or positions: host numbers of any width are copied to the device as int32, those of the device may be int64."""
@@ -114,6 +137,18 @@ class CacheAppendCall(Call):
             dims = 2 * table.shape[1]
         self._call.set_number("rotary_dim", dims if rotary_dim is None else rotary_dim)
         self._integers("position", positions, tokens)
+
+
+def _cache_type(k_cache: Any, kind: DType, cache_dtype: Any) -> DType:
+    if cache_dtype is not None:
+        return _dtypes.named(cache_dtype, "cache_dtype", (kind, *_dtypes.CACHES))
+    return _dtypes.of_cache(k_cache) or kind
+
+
+def _as_heads(_field: str, array: DeviceArray) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """[heads] as the C call's four dimensions."""
+    size, step = (array.shape[0], array.strides[0]) if array.ndim else (1, 1)
+    return (1, 1, size, 1), (1, 1, step, 1)
 
 
 def _dimensions(given: Any) -> int:

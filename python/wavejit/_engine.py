@@ -533,6 +533,11 @@ class Engine:
             p · rotary_base^(−2i / rotary_dim).
         rotary_dim
             How many dims of a head are turned, the first ones; None: what the tables have, or all.
+        cache_dtype, k_scale, v_scale
+            Of caches of 8 bits, what their bytes are ("e4m3", "int8", …), where the arrays do not say it, and in what they are
+            counted: a number, fp32 [heads], None for 1; or fp32 [pages, page size, heads], which is written: the scale of each
+            token of each head is found. Rows of latent attention: `k_cache` of 656 or 584 columns of bytes, `k` the rope
+            [tokens, 1, 64], `v` the latent [tokens, 1, 512 or 448], no `v_cache` and no scales.
 
         >>> import numpy, wavejit
         >>> engine = wavejit.Engine("sim:gfx950")

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "support/byte_floats.h"
 #include "support/normal_numbers.h"
 #include "support/test_device.h"
 
@@ -39,10 +40,11 @@ class Memory {
     std::memcpy(host_.data() + margin + at * sizeof value, &value, sizeof value);
   }
   // What stands there, and noise in its place.
-  std::uint16_t take(std::size_t at) {
-    std::uint16_t value = 0;
-    std::memcpy(&value, host_.data() + margin + at * 2, 2);
-    put(at, append_noise);
+  template <typename T>
+  T take(std::size_t at) {
+    T value;
+    std::memcpy(&value, host_.data() + margin + at * sizeof value, sizeof value);
+    std::memset(host_.data() + margin + at * sizeof value, 0xFF, sizeof value);
     return value;
   }
   void in() { require(wavejit_device_copy_in(engine_, data_, host_.data(), host_.size())); }
@@ -65,6 +67,16 @@ wavejit_tensor tensor_of(const Memory& memory, const RowLayout& layout, DataType
   std::ranges::copy(layout.strides(), tensor.strides);
   return tensor;
 }
+
+// A number for each head of a slot, with a gap behind each page, as they stand behind its data.
+struct SlotScales {
+  std::int64_t page_size;
+  std::int64_t heads;
+  std::int64_t page_stride() const { return (page_size * heads) + 3; }
+  std::size_t place_of(std::int64_t slot, std::int64_t head) const {
+    return static_cast<std::size_t>((slot / page_size * page_stride()) + (slot % page_size * heads) + head);
+  }
+};
 
 // Elements of a row of [token][head][dim] by their places in a layout.
 template <typename Each>
@@ -112,12 +124,18 @@ AppendOutput run_append(wavejit_engine* engine, const AppendCase& which) {
   const RowLayout k_pages(which.keys, cache_k);
   const RowLayout v_pages(which.values, cache_v);
   const auto bytes = [](const RowLayout& layout) { return static_cast<std::size_t>(layout.count()) * 2; };
+  const bool narrow = which.narrow != WAVEJIT_DTYPE_NONE;
+  const auto cache_bytes = [&](const RowLayout& layout) { return narrow ? bytes(layout) / 2 : bytes(layout); };
+  const SlotScales scales = {which.page_size, which.heads};
+  const auto all_scales = static_cast<std::size_t>(which.pages * scales.page_stride());
+  Memory k_scale(engine, all_scales * sizeof(float));
+  Memory v_scale(engine, all_scales * sizeof(float));
   Memory k(engine, bytes(k_rows));
   Memory v(engine, bytes(v_rows));
   Memory q(engine, bytes(q_rows));
   Memory q_out(engine, bytes(q_rows));
-  Memory k_cache(engine, bytes(k_pages));
-  Memory v_cache(engine, bytes(v_pages));
+  Memory k_cache(engine, cache_bytes(k_pages));
+  Memory v_cache(engine, cache_bytes(v_pages));
   Memory slots(engine, which.slots.size() * 8);
   Memory positions(engine, which.positions.size() * 4 + 4);
   Memory cosines(engine, which.cosines.size() * 4 + 4);
@@ -144,7 +162,11 @@ AppendOutput run_append(wavejit_engine* engine, const AppendCase& which) {
     cosines.put(at, which.cosines[at]);
     sines.put(at, which.sines[at]);
   }
-  for (Memory* memory : {&k, &v, &q, &q_out, &k_cache, &v_cache, &slots, &positions, &cosines, &sines}) memory->in();
+  for (std::size_t head = 0; head < which.k_scales.size(); ++head) k_scale.put(head, which.k_scales[head]);
+  for (std::size_t head = 0; head < which.v_scales.size(); ++head) v_scale.put(head, which.v_scales[head]);
+  for (Memory* memory :
+       {&k, &v, &q, &q_out, &k_cache, &v_cache, &k_scale, &v_scale, &slots, &positions, &cosines, &sines})
+    memory->in();
 
   wavejit_cache_append_arguments call{};
   call.size = sizeof call;
@@ -171,6 +193,21 @@ AppendOutput run_append(wavejit_engine* engine, const AppendCase& which) {
     }
   }
 
+  if (narrow) {
+    call.k_cache.dtype = call.v_cache.dtype = which.narrow;
+    call.token_scales = which.token_scales ? 1 : 0;
+    const auto scale = [&](const Memory& memory, const std::vector<float>& given) {
+      if (!which.token_scales && given.empty()) return wavejit_tensor{};
+      wavejit_tensor tensor = wavejit_dense_tensor(memory.data(), WAVEJIT_FP32, 1, 1, std::ssize(given), 1);
+      if (!which.token_scales) return tensor;
+      tensor = wavejit_dense_tensor(memory.data(), WAVEJIT_FP32, which.pages, which.page_size, which.heads, 1);
+      tensor.strides[0] = scales.page_stride();
+      return tensor;
+    };
+    call.k_scale = scale(k_scale, which.k_scales);
+    call.v_scale = scale(v_scale, which.v_scales);
+  }
+
   AppendOutput output;
   wavejit_call_report report{};
   report.size = sizeof report;
@@ -184,26 +221,42 @@ AppendOutput run_append(wavejit_engine* engine, const AppendCase& which) {
   output.kernel_spec = report.kernel_spec;
   if (output.status != WAVEJIT_OK) return output;
 
-  for (Memory* memory : {&q, &q_out, &k_cache, &v_cache}) memory->out();
+  for (Memory* memory : {&q, &q_out, &k_cache, &v_cache, &k_scale, &v_scale}) memory->out();
   const auto take_cache = [&](Memory& memory, const RowLayout& layout, std::int64_t dims,
                               std::vector<std::uint16_t>& to) {
-    for_each_element(
-        which, which.heads, dims, [&](std::size_t, std::int64_t token, std::int64_t head, std::int64_t dim) {
-          const std::int64_t slot = which.slots[static_cast<std::size_t>(token)];
-          const bool stored = slot >= 0 && slot < which.pages * which.page_size;
-          const Index index = {slot / which.page_size, slot % which.page_size, head, dim};
-          to.push_back(stored ? memory.take(static_cast<std::size_t>(layout.place_of(index))) : append_noise);
-        });
+    for_each_element(which, which.heads, dims,
+                     [&](std::size_t, std::int64_t token, std::int64_t head, std::int64_t dim) {
+                       const std::int64_t slot = which.slots[static_cast<std::size_t>(token)];
+                       const bool stored = slot >= 0 && slot < which.pages * which.page_size;
+                       const Index index = {slot / which.page_size, slot % which.page_size, head, dim};
+                       const auto place = static_cast<std::size_t>(layout.place_of(index));
+                       to.push_back(!stored  ? append_noise
+                                    : narrow ? memory.take<std::uint8_t>(place)
+                                             : memory.take<std::uint16_t>(place));
+                     });
   };
+  const auto take_scales = [&](Memory& memory, std::vector<float>& to) {
+    for_each_element(which, which.heads, 1, [&](std::size_t, std::int64_t token, std::int64_t head, std::int64_t) {
+      const std::int64_t slot = which.slots[static_cast<std::size_t>(token)];
+      const bool stored = slot >= 0 && slot < which.pages * which.page_size;
+      to.push_back(stored ? memory.take<float>(scales.place_of(slot, head)) : 0.0F);
+    });
+  };
+  if (narrow && which.token_scales) {
+    take_scales(k_scale, output.k_scales);
+    take_scales(v_scale, output.v_scales);
+    output.rest_intact = k_scale.intact() && v_scale.intact();
+  }
   take_cache(k_cache, k_pages, which.key_dims, output.k);
   take_cache(v_cache, v_pages, which.value_dims, output.v);
-  for_each_element(
-      which, which.query_heads, which.key_dims,
-      [&](std::size_t, std::int64_t token, std::int64_t head, std::int64_t dim) {
-        Memory& written = which.in_place ? q : q_out;
-        output.q.push_back(written.take(static_cast<std::size_t>(q_rows.place_of(token_index(token, head, dim)))));
-      });
-  output.rest_intact = k_cache.intact() && v_cache.intact() && (which.in_place ? q : q_out).intact();
+  for_each_element(which, which.query_heads, which.key_dims,
+                   [&](std::size_t, std::int64_t token, std::int64_t head, std::int64_t dim) {
+                     Memory& written = which.in_place ? q : q_out;
+                     output.q.push_back(written.take<std::uint16_t>(
+                         static_cast<std::size_t>(q_rows.place_of(token_index(token, head, dim)))));
+                   });
+  output.rest_intact =
+      output.rest_intact && k_cache.intact() && v_cache.intact() && (which.in_place ? q : q_out).intact();
   Outputs noted(output.status);
   noted.add(output.k);
   noted.add(output.v);
@@ -234,6 +287,61 @@ std::vector<std::uint16_t> turned_bits(const AppendCase& which, const std::vecto
         turned[at] = to_storage(storage, std::fma(own, cosine, first ? -product : product));
       });
   return turned;
+}
+
+namespace {
+
+float greatest_of(const ByteFormat& format) {
+  float greatest = 0;
+  for (int byte = 0; byte < 0x80; ++byte)
+    if (const float value = value_of_byte(format, static_cast<std::uint8_t>(byte)); std::isfinite(value))
+      greatest = std::max(greatest, value);
+  return greatest;
+}
+
+// Beyond the range the greatest finite number, also of infinities.
+std::uint8_t byte_of(const ByteFormat& format, float quotient) {
+  const float greatest = greatest_of(format);
+  const float least = format.dtype == WAVEJIT_INT8 ? -128.0F : -greatest;
+  return nearest_byte(format, std::isnan(quotient) ? quotient : std::clamp(quotient, least, greatest));
+}
+
+// Of one side: what its slots hold, and the scales that were found.
+void expect_side(const AppendCase& which, const std::vector<std::uint16_t>& rows, std::int64_t dims,
+                 const std::vector<float>& given, std::vector<std::uint16_t>& elements, std::vector<float>& scales) {
+  const bool narrow = which.narrow != WAVEJIT_DTYPE_NONE;
+  const ByteFormat& format = byte_format(which.narrow);
+  const Storage storage = storage_of(which.type);
+  const float greatest_byte = narrow ? greatest_of(format) : 0;
+  const auto heads = static_cast<std::size_t>(which.heads);
+  const auto width = static_cast<std::size_t>(dims);
+  for (std::size_t row = 0; row < rows.size() / width; ++row) {
+    const std::int64_t slot = which.slots[row / heads];
+    const bool stored = slot >= 0 && slot < which.pages * which.page_size;
+    const auto number = [&](std::size_t dim) { return from_storage(storage, rows[(row * width) + dim]); };
+    float scale = given.empty() ? 1.0F : given[given.size() == 1 ? 0 : row % heads];
+    if (which.token_scales) {
+      float greatest = 0;
+      for (std::size_t dim = 0; dim < width; ++dim) greatest = std::fmax(greatest, std::fabs(number(dim)));
+      scale = std::max(greatest / greatest_byte, 1e-6F);
+      scales.push_back(stored ? scale : 0.0F);
+    }
+    for (std::size_t dim = 0; dim < width; ++dim)
+      elements.push_back(!stored  ? append_noise
+                         : narrow ? byte_of(format, number(dim) / scale)
+                                  : rows[(row * width) + dim]);
+  }
+}
+
+}  // namespace
+
+AppendOutput expected_append(const AppendCase& which) {
+  AppendOutput all;
+  expect_side(which, turned_bits(which, which.k, which.heads, which.key_dims), which.key_dims, which.k_scales, all.k,
+              all.k_scales);
+  expect_side(which, which.v, which.value_dims, which.v_scales, all.v, all.v_scales);
+  all.q = turned_bits(which, which.q, which.query_heads, which.key_dims);
+  return all;
 }
 
 }  // namespace wavejit::tests

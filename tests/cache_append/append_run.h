@@ -38,6 +38,11 @@ struct AppendCase {
   std::int64_t table_rows = 50;
   std::vector<float> cosines = {};
   std::vector<float> sines = {};
+  // Of a cache of 8 bits: its type, and what bytes are counted in: numbers for each head, or none, or found ones.
+  wavejit_dtype narrow = WAVEJIT_DTYPE_NONE;
+  bool token_scales = false;
+  std::vector<float> k_scales = {};
+  std::vector<float> v_scales = {};
   // [token][head][dim], as bits.
   std::vector<std::uint16_t> k = {};
   std::vector<std::uint16_t> v = {};
@@ -50,16 +55,23 @@ AppendCase filled(AppendCase which, std::uint64_t seed);
 struct AppendOutput {
   wavejit_status status = WAVEJIT_OK;
   std::string detail;
-  // [token][head][dim]; of tokens without a slot what `noise` is.
+  // [token][head][dim], of a cache of 8 bits a byte each; of tokens without a slot what `noise` is.
   std::vector<std::uint16_t> k;
   std::vector<std::uint16_t> v;
   std::vector<std::uint16_t> q;
+  // [token][head], of token_scales; of tokens without a slot 0.
+  std::vector<float> k_scales;
+  std::vector<float> v_scales;
   bool rest_intact = true;  // all that no token names
   std::string reports;
   std::string kernel_spec;
 };
 inline constexpr std::uint16_t append_noise = 0xFFFF;
 AppendOutput run_append(wavejit_engine* engine, const AppendCase& which);
+
+// What a call must give, by std::fma, IEEE division, a table of the format's numbers and this file's own rounding; with
+// tables.
+AppendOutput expected_append(const AppendCase& which);
 
 // The bits that rotation must give, by std::fma and this file's own rounding; with tables.
 std::vector<std::uint16_t> turned_bits(const AppendCase& which, const std::vector<std::uint16_t>& rows,

@@ -50,7 +50,11 @@ TEST(CacheAppendRefusals, NamesTheField) {
       {"k.strides[1]", [](Call& c) { c.k.strides[1] = 0; }},
       {"v.sizes[1]", [](Call& c) { c.v.sizes[1] = 99; }},
       {"v.sizes[2]", [](Call& c) { c.v.sizes[2] = 4; }},
-      {"k_cache.dtype", [](Call& c) { c.k_cache.dtype = WAVEJIT_E4M3; }},
+      {"k_cache.dtype", [](Call& c) { c.k_cache.dtype = WAVEJIT_FP32; }},
+      {"v_cache.dtype", [](Call& c) { c.k_cache.dtype = WAVEJIT_E4M3; }},
+      {"token_scales", [](Call& c) { c.token_scales = 1; }},
+      {"k_scale.data", [](Call& c) { c.k_scale = wavejit_dense_tensor(memory(11), WAVEJIT_FP32, 1, 1, 8, 1); }},
+      {"reserved_behind", [](Call& c) { c.reserved_behind = 1; }},
       {"k_cache.sizes[2]", [](Call& c) { c.k_cache.sizes[2] = 4; }},
       {"k_cache.sizes[1]", [](Call& c) { c.k_cache.sizes[0] = std::int64_t{1} << 28; }},
       {"k_cache", [](Call& c) { c.k_cache.strides[1] = 8; }},
@@ -94,13 +98,83 @@ TEST(CacheAppendRefusals, NamesTheField) {
   }
 }
 
+// Into 8 bits: what is wrong with scales, and with rows of latent attention.
+TEST(CacheAppendRefusals, NamesTheFieldOfScales) {
+  using Call = wavejit_cache_append_arguments;
+  const auto tokens = [](std::uintptr_t at) { return wavejit_dense_tensor(memory(at), WAVEJIT_FP32, 50, 16, 8, 1); };
+  Call narrow = good();
+  narrow.k_cache.dtype = narrow.v_cache.dtype = WAVEJIT_E4M3;
+  narrow.k_scale = wavejit_dense_tensor(memory(11), WAVEJIT_FP32, 1, 1, 8, 1);
+  Call found = narrow;
+  found.token_scales = 1;
+  found.k_scale = tokens(11);
+  found.v_scale = tokens(12);
+  Call rows = narrow;
+  rows.k = wavejit_dense_tensor(memory(1), WAVEJIT_BF16, 1, 100, 1, 64);
+  rows.v = wavejit_dense_tensor(memory(2), WAVEJIT_BF16, 1, 100, 1, 512);
+  rows.k_cache = wavejit_dense_tensor(memory(3), WAVEJIT_E4M3, 50, 16, 1, 656);
+  rows.v_cache = rows.k_scale = {};
+  for (const Call& call : {narrow, found, rows}) ASSERT_TRUE(check(&call).has_value()) << check(&call).error().detail;
+  EXPECT_EQ(check(&narrow)->shape.scales, Scales::heads);
+  EXPECT_EQ(check(&found)->shape.scales, Scales::tokens);
+  EXPECT_EQ(check(&rows)->shape.scales, Scales::tiles);
+  const auto refused = [](Call call, const std::string& field, const std::function<void(Call&)>& change) {
+    change(call);
+    const auto checked = check(&call);
+    ASSERT_FALSE(checked.has_value()) << field;
+    EXPECT_THAT(checked.error().detail, HasSubstr(field));
+    EXPECT_THAT(checked.error().detail, HasSubstr("accepted"));
+  };
+  refused(narrow, "token_scales = 2", [](Call& c) { c.token_scales = 2; });
+  refused(narrow, "k_scale.dtype", [](Call& c) { c.k_scale.dtype = WAVEJIT_BF16; });
+  refused(narrow, "k_scale.sizes[2]", [](Call& c) { c.k_scale.sizes[2] = 4; });
+  refused(narrow, "k_scale.data", [](Call& c) { c.k_scale.data = static_cast<char*>(c.k_scale.data) + 2; });
+  refused(narrow, "v_scale.data", [](Call& c) {
+    c.v = c.v_cache = {};
+    c.v_scale = wavejit_dense_tensor(memory(12), WAVEJIT_FP32, 1, 1, 8, 1);
+  });
+  refused(narrow, "page_layout", [](Call& c) {
+    c.page_layout = WAVEJIT_PAGES_VECTORISED;
+    c.k_cache.strides[1] = 8;
+    c.k_cache.strides[2] = 16 * 128;
+    c.v_cache.strides[1] = 1;
+    c.v_cache.strides[2] = 16 * 64;
+    c.v_cache.strides[3] = 16;
+  });
+  refused(found, "v_scale.data", [](Call& c) { c.v_scale.data = nullptr; });
+  refused(found, "k_scale.sizes[1]", [](Call& c) { c.k_scale.sizes[1] = 1; });
+  refused(found, "k_scale", [](Call& c) { c.k_scale.strides[1] = 1; });
+  refused(found, "k_scale", [](Call& c) { c.k_scale.data = c.v_scale.data; });
+  refused(found, "k_scale", [](Call& c) { c.k_scale.data = c.k.data; });
+  refused(rows, "k.sizes[3]", [](Call& c) { c.k.sizes[3] = 128; });
+  refused(rows, "v.sizes[3]", [](Call& c) { c.v.sizes[3] = 448; });
+  refused(rows, "k.sizes[2]", [](Call& c) { c.k.sizes[2] = c.v.sizes[2] = 2; });
+  refused(rows, "k_cache.sizes[2]", [](Call& c) { c.k_cache.sizes[2] = 2; });
+  refused(rows, "k_cache.strides[1]", [](Call& c) { c.k_cache.strides[1] = 658; });
+  refused(rows, "k_cache.strides[0]", [](Call& c) { c.k_cache.strides[0] = 0; });
+  refused(rows, "k_cache", [](Call& c) { c.k_cache.strides[0] = 656; });
+  refused(rows, "k_cache.data", [](Call& c) { c.k_cache.data = static_cast<char*>(c.k_cache.data) + 2; });
+  refused(rows, "token_scales", [](Call& c) { c.token_scales = 1; });
+  refused(rows, "k_scale.data",
+          [](Call& c) { c.k_scale = wavejit_dense_tensor(memory(11), WAVEJIT_FP32, 1, 1, 1, 1); });
+  refused(rows, "k_cache.strides[1]", [](Call& c) {
+    c.v.sizes[3] = 448;
+    c.k_cache.sizes[3] = 584;
+  });
+}
+
 TEST(CacheAppendDescriptor, IsCanonical) {
   for (const std::string text :
        {"cache_append bf16 b1 q37 h8 d128 page=16", "cache_append fp16 b3 q5 h2 d64/128 page=32:hnd holes seed=2",
         "cache_append bf16 b2 q9 h1 d128 page=64 queries=5 rotary=interleaved:64 angles=bf16",
         "cache_append bf16 b1 q33 h2 d128/64 page=32:vectorised_keys no_values",
         "cache_append bf16 b2 q7 h2 d40 page=24 queries=3 rotary=interleaved:16 angles=base "
-        "elements=source,keys,values,queries"}) {
+        "elements=source,keys,values,queries",
+        "cache_append fp16 b1 q5 h3 d64 page=16:hnd rotary=halves cache=i8 cache_scales=token",
+        "cache_append bf16 b1 q5 h3 d64 page=16 cache=e4m3_fnuz cache_scales=h holes",
+        "cache_append bf16 b1 q5 h3 d64 page=16 no_values cache=e5m2",
+        "cache_append bf16 b1 q5 h1 d64/512 page=64 cache=e4m3 row_scales=128",
+        "cache_append bf16 b1 q5 h1 d64/448 page=64 queries=128 rotary=interleaved cache=e4m3 row_scales=64"}) {
     const auto said = parse_descriptor(text);
     ASSERT_TRUE(said.has_value()) << said.error().detail;
     const std::string printed = to_text(*said);
@@ -119,7 +193,14 @@ TEST(CacheAppendDescriptor, IsCanonical) {
            {"cache_append bf16 b1 q1 h1 d64 page=16 angles=base", "rotary=halves"},
            {"cache_append bf16 b1 q1 h1 d64 page=16 queries=4", "rotary=halves"},
            {"cache_append bf16 b1 q1 h1 d64 page=16 no_values elements=values", "values"},
-           {"cache_append bf16 b1 q1 h1 d64 page=16 elements=rows", "source,keys,values,queries"}}) {
+           {"cache_append bf16 b1 q1 h1 d64 page=16 elements=rows", "source,keys,values,queries"},
+           {"cache_append bf16 b1 q1 h1 d64 page=16 cache=bf16", "cache=e4m3"},
+           {"cache_append bf16 b1 q1 h1 d64 page=16 cache_scales=h", "cache=<type of 8 bits>"},
+           {"cache_append bf16 b1 q1 h1 d64 page=16 cache=i8 cache_scales=1", "cache_scales=token"},
+           {"cache_append bf16 b1 q1 h1 d64 page=16:vectorised cache=i8", "nhd, hnd"},
+           {"cache_append bf16 b1 q1 h1 d64 page=16 cache=e4m3 row_scales=128", "d64/512"},
+           {"cache_append bf16 b1 q1 h1 d64/512 page=16 cache=e4m3 row_scales=32", "row_scales=64"},
+           {"cache_append bf16 b1 q1 h1 d64/512 page=16 cache=e4m3 cache_scales=h row_scales=128", "one of them"}}) {
     const auto said = parse_descriptor(text);
     ASSERT_FALSE(said.has_value()) << text;
     EXPECT_THAT(said.error().detail, HasSubstr(why));

@@ -29,7 +29,7 @@ std::vector<families::KernelSpec> split_kernel_specs();
 
 // Every kernel of softmax_lse, in golden_softmax_lse.txt.
 std::vector<families::KernelSpec> softmax_kernel_specs();
-// Every access, rotation and kind of angles of cache_append, in golden_cache_append.txt.
+// Every access, rotation, kind of angles and of scales of cache_append, in golden_cache_append.txt.
 std::vector<families::KernelSpec> append_kernel_specs();
 
 // Every kernel of sparse_indexer, in golden_sparse_indexer.txt.

@@ -247,8 +247,33 @@ std::vector<families::KernelSpec> append_kernel_specs() {
       if (!refusal_of(spec)) specs.emplace_back(spec);
     }
   };
+  // Into 8 bits: every type and kind of scales, plain and by elements, turned by a base and by tables.
+  const auto add_narrow = [&](const std::string& target) {
+    for (const DataType type : {DataType::bf16, DataType::fp16})
+      for (const auto& [cache, cache_name] : attention::data_types)
+        for (const auto& [scales, scales_name] : cache_append::scale_names)
+          for (const Access access : {Access::vectors, Access::elements})
+            for (const Angles angles : {Angles::none, Angles::base, Angles::fp32}) {
+              const bool turned = angles != Angles::none;
+              const cache_append::AppendKernel spec = {{.source = type,
+                                                        .cache = cache,
+                                                        .source_access = access,
+                                                        .key_access = access,
+                                                        .value_access = access,
+                                                        .rotary = turned ? Rotary::halves : Rotary::none,
+                                                        .angles = angles,
+                                                        .queries = turned ? Access::vectors : Access::none,
+                                                        .scales = scales},
+                                                       target};
+              // Of those that differ in types alone one is turned.
+              if (turned && (type == DataType::fp16 || cache == DataType::e5m2 || cache == DataType::e5m2_fnuz))
+                continue;
+              if (attention::is_narrow(cache) && !refusal_of(spec)) specs.emplace_back(spec);
+            }
+  };
   for (const targets::Target& target : targets::all_targets()) {
     const std::string id(target.id);
+    add_narrow(id);
     for (const Access source : {Access::vectors, Access::elements})
       for (const Access keys : {Access::vectors, Access::elements})
         for (const Access values : {Access::vectors, Access::elements}) {

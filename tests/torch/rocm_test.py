@@ -75,7 +75,7 @@ def empty_strided(size, stride, dtype=None, **_):
 
 def as_strided(tensor, size, stride, offset=None):
     bytes_of = tensor.element_size()
-    code = {torch.float16: 2, torch.bfloat16: 4, torch.float32: 2, torch.int32: 0}[tensor.dtype]
+    code = {torch.float16: 2, torch.bfloat16: 4, torch.float32: 2, torch.int32: 0, torch.float8_e4m3fn: 10}[tensor.dtype]
     return torch.from_dlpack(_wavejit.export_dlpack(tensor, tensor.data_ptr() + (offset or 0) * bytes_of, code, 8 * bytes_of, list(size), list(stride), 10, 0, False))
 
 

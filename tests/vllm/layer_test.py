@@ -7,13 +7,17 @@ import unittest
 import torch
 from exact import attention
 
-import wavejit
+import wavejit.vllm
 from wavejit.vllm import WavejitAttention, WavejitMetadata, _cache
 from wavejit.vllm._serving import Serving
 
 HEADS, KV_HEADS, DIM, PAGE, PAGES = 4, 2, 64, 16, 12
 # Of its own: that of vLLM's layers is sealed once a model has run.
 SERVING = Serving(wavejit.Engine(os.environ["WAVEJIT_DEVICE"]), False)
+
+
+def setUpModule():
+    wavejit.vllm.use(SERVING.engine, seal=False)
 
 
 def layer(**words):

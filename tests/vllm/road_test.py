@@ -12,11 +12,13 @@ import numpy
 import rocm_test
 import torch
 from exact import attention
-from rocm_test import ENGINE, allocator, host, rocm
+from rocm_test import ENGINE, allocator, host, rocm, tensor_of
 
 import wavejit.vllm
+from wavejit import _dtypes
+from wavejit._arrays import DeviceArray
 from wavejit.torch import _roads
-from wavejit.vllm import WavejitAttention, WavejitMetadata, _lines
+from wavejit.vllm import WavejitAttention, WavejitMetadata, _cache, _lines
 from wavejit.vllm._serving import Serving
 
 RANDOM = numpy.random.default_rng(23)
@@ -40,6 +42,12 @@ def hip(name, *given):
 
 def int32(numbers):
     return numpy.asarray(numbers, numpy.int32)
+
+
+def int64(numbers):
+    """As vLLM has slots. Arrays of wavejit's have none, so they come as two dwords each."""
+    array = ENGINE.array(numpy.asarray(numpy.asarray(numbers, numpy.int64)).view(numpy.int32))
+    return tensor_of(DeviceArray(ENGINE, array._memory, array._address, _dtypes.INT64, (len(numbers),), (1,)))
 
 
 class Batch:
@@ -96,6 +104,48 @@ class Road(rocm_test.Case):
         for keys in range(34, 40):
             batch = Batch((1, 1), (keys, 21))
             self.close(self.run_layer(implementation, batch), batch.exact(implementation).numpy())
+        self.assertEqual(len(ENGINE._plans), known)
+
+    def append(self, rows, cache="", scales=None):
+        """Keys and values as a projection makes them, side by side with queries, into a cache of noise: what was given, and the cache on the host."""
+        qkv = RANDOM.standard_normal((rows, (HEADS + 2 * KV_HEADS) * DIM)).astype(numpy.float16)
+        slots = RANDOM.permutation(PAGES * PAGE)[:rows].astype(numpy.int64)
+        slots[rows // 2] = -1
+        pages = RANDOM.integers(0, 100, (PAGES, KV_HEADS, PAGE, 2 * DIM)).astype(numpy.uint8 if cache else numpy.float16)
+        held, on_device = tensor_of(ENGINE.array(pages, cache or None)), ENGINE.array(qkv.reshape(rows, HEADS + 2 * KV_HEADS, DIM))
+        key, value = (tensor_of(on_device[:, begin : begin + KV_HEADS]) for begin in (HEADS, HEADS + KV_HEADS))
+        _cache.append(ENGINE, key, value, held, int64(slots), cache, None if scales is None else tuple(map(rocm, scales)))
+        both = qkv[:, HEADS * DIM :].reshape(rows, 2, KV_HEADS, DIM).transpose(0, 2, 1, 3).reshape(rows, KV_HEADS, 2 * DIM)
+        return both, slots, pages, host(held)
+
+    def test_new_keys_go_into_the_cache_in_one_launch(self):
+        for cache, scales in (("", None), ("e4m3", (numpy.float32([0.25]), numpy.float32([0.125, 3])))):
+            given, slots, expected, found = self.append(7, cache, scales)
+            for row, slot in zip(given, slots):
+                if slot < 0:
+                    continue
+                if cache:
+                    by = numpy.concatenate([numpy.broadcast_to(scale[:, None] if scale.size > 1 else scale, (KV_HEADS, DIM)) for scale in scales], 1)
+                    row = torch.from_numpy(row.astype(numpy.float32) / by).clamp(-448, 448).to(torch.float8_e4m3fn).view(torch.uint8).numpy()
+                expected[slot // PAGE, :, slot % PAGE] = row
+            self.assertTrue(numpy.array_equal(found, expected))
+
+    def test_nothing_is_allocated_after_the_first_step(self):
+        """A layer's write and its attention: no memory of torch's, no operation of torch's, no checked call that was not there."""
+        implementation, batch = layer(), Batch((1, 1), (33, 21))
+        tensors = rocm(batch.query), rocm(batch.cache), rocm(numpy.zeros_like(batch.query))
+        key, slots, metadata = rocm(RANDOM.standard_normal((2, KV_HEADS, DIM)).astype(numpy.float16)), int64([3, 40]), batch.metadata()
+
+        def step():
+            _cache.append(ENGINE, key, key, tensors[1], slots, "", None)
+            wavejit.vllm._calls.attend(implementation.words, metadata, *tensors, None, None, None)
+
+        step()
+        known = len(ENGINE._plans)
+        with allocator(1 << 40):
+            for _ in range(3):
+                step()
+            self.assertEqual(rocm_test.ASKED, [])
         self.assertEqual(len(ENGINE._plans), known)
 
     def test_a_padded_step_as_a_captured_one_has_it(self):
@@ -156,13 +206,15 @@ class Road(rocm_test.Case):
     def test_sealed_after_the_lines_of_a_layer(self):
         """Any step that the scheduler may make: rows, lengths and batches of all classes find their kernels."""
         implementation = layer(sliding_window=24)
-        SERVING.prepare([_lines.line(implementation.kind, 8, 512, PAGE * PAGES, PAGE)])
+        SERVING.prepare([_lines.line(implementation.kind, 8, 512, PAGE * PAGES, PAGE), _lines.append_line(implementation.kind, PAGE)])
         SERVING.seal()
         self.addCleanup(ENGINE.unseal)
         before = ENGINE.statistics()
         for rows in ((1,), (1, 1, 1), (33,), (300,), (1, 1, 280), (64, 1), (2, 2), (5, 7, 1)):
             self.run_layer(implementation, Batch(rows, [min(each + 11, PAGE * (PAGES // len(rows))) for each in rows]))
         self.run_layer(implementation, Batch((1,), (760,)))
+        for rows in (1, 5, 300):
+            self.append(rows)
         after = ENGINE.statistics()
         self.assertEqual((after["compiled"], after["disk_hits"], after["refused_sealed"]), (before["compiled"], before["disk_hits"], 0))
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from . import _faces, _roads
+from . import _faces, _kvcache, _roads
 from ._operators import attention_forward_lse, called, called_by_operator, tensors_only
 
 # What the operators' words are called here.
@@ -181,8 +181,16 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
 
     q [B, Sq, Hq, D] → [B, Sq, Hq, D]
     k_cache, v_cache [B, S, Hkv, D]; with block_table pages [pages, page size, Hkv, D]
-        Read, never written. New keys come there before the call: k, v, rotary_cos and rotary_sin are refused. In float8 half as large,
-        with k_descale and v_descale as in `flash_attn_func`: q's type is not the cache's.
+        In float8 half as large, with k_descale and v_descale as in `flash_attn_func`: q's type is not the cache's.
+    k, v [B, Sn, Hkv, D]
+        New keys, which are written into the cache behind cache_seqlens[b] others, by one launch, and then attended to. What would
+        stand behind the cache's end is not written. None: the cache is read alone. Nothing has a gradient beside them.
+    rotary_cos, rotary_sin [positions, rotary dims / 2]
+        k, and q with it, are turned by their positions: row i by that of key cache_seqlens[b] + i (less cache_leftpad); without
+        causal and window_size all rows of q by that of the first. rotary_interleaved: dims 2d and 2d + 1 are a pair, else d and
+        d + rotary dims / 2.
+    cache_batch_idx [B] int32
+        Sequence b is row cache_batch_idx[b] of a dense cache. A cache of 16 n keys a row is read in place, others are copied.
     cache_seqlens
         How many keys each sequence has: a number, or [B] int32 on q's device. None: all of a dense cache.
     cache_leftpad [B] int32
@@ -194,7 +202,7 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     return_softmax_lse
         (out, LSE [B, Hq, Sq] fp32).
 
-    cache_batch_idx is refused. The rest as in `flash_attn_func`.
+    The rest as in `flash_attn_func`.
 
     >>> import torch, wavejit.torch
     >>> engine = wavejit.torch.use("sim:gfx950")
@@ -207,11 +215,19 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     >>> wavejit.torch.flash_attn_with_kvcache(q, bytes_, bytes_, cache_seqlens=lengths, causal=True, k_descale=0.5, v_descale=2.0).max().item()
     2.0
     """
-    for field, given in (("k", k), ("v", v), ("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)):
-        if given is not None:
-            raise InvalidArgument(f"{field}: given; accepted: None. New keys are rotated and written to the cache before the call")
     if cache_batch_idx is not None:
-        raise InvalidArgument("cache_batch_idx: given; accepted: None, with k_cache and v_cache in the order of q")
+        if block_table is not None:
+            raise InvalidArgument("cache_batch_idx: given beside block_table; accepted: one of them")
+        cache_batch_idx = _int32("cache_batch_idx", cache_batch_idx, 1)
+    if k is not None:
+        new = _kvcache.New(k, v, rotary_cos, rotary_sin, rotary_interleaved, turns_alike=not causal and tuple(window_size) == (-1, -1))
+        q, cache_seqlens = _kvcache.appended(new, q, k_cache, v_cache, cache_seqlens, cache_batch_idx, cache_leftpad, block_table, k_descale, v_descale)
+    else:
+        for field, given in (("v", v), ("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)):
+            if given is not None:
+                raise InvalidArgument(f"{field}: given without k; accepted: None, or k beside it")
+    if cache_batch_idx is not None:
+        k_cache, v_cache, block_table, cache_seqlens = _kvcache.chosen(k_cache, v_cache, cache_batch_idx, cache_seqlens, cache_leftpad is None)
     words = _words(q, k_cache, v_cache, 0.0, window_size, softcap, alibi_slopes, "k_cache", "v_cache") | _descales(q, q_descale, k_descale, v_descale)
     words |= {"scale": softmax_scale, "causal": causal, "splits": num_splits}
     if block_table is not None:

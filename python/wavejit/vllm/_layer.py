@@ -9,6 +9,7 @@ from vllm.v1.attention.backend import AttentionImpl, AttentionType
 
 from .._errors import Unsupported
 from . import _cache, _calls, _limits
+from ._serving import serving
 
 
 class WavejitAttention(AttentionImpl[Any]):
@@ -70,4 +71,4 @@ class WavejitAttention(AttentionImpl[Any]):
     def do_kv_cache_update(self, layer: Any, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor) -> None:
         """vLLM calls it before `forward`, and not for layers that read another layer's cache."""
         scales = (layer._k_scale, layer._v_scale) if self.kind.cache else None
-        _cache.append(key, value, kv_cache, slot_mapping, self.kind.cache, scales)
+        _cache.append(serving(kv_cache.device).engine, key, value, kv_cache, slot_mapping, self.kind.cache, scales)

@@ -20,6 +20,13 @@ class Kind(NamedTuple):
     cache: str  # the format of a cache of 8 bits; "": the queries' type
 
 
+def append_line(kind: Kind, page: int) -> str:
+    """New keys and values into the cache: one kernel, whatever the number of rows."""
+    dims = f"d{kind.head_dim}" if kind.head_dim == kind.value_dim else f"d{kind.head_dim}/{kind.value_dim}"
+    cache = f" cache={kind.cache} cache_scales=h" if kind.cache else ""
+    return f"cache_append {kind.dtype} b1 q1 h{kind.kv_heads} {dims} page={page}:hnd{cache}"
+
+
 def line(kind: Kind, sequences: int, rows: int, keys: int, page: int, causal: bool = True) -> str:
     """One line stands for every mix of prompts, chunks and decode of so many sequences, rows of a sequence and keys."""
     # Of two sequences and more, since only such a line stands for mixes.

@@ -11,7 +11,7 @@ from vllm.model_executor.layers.attention import Attention
 from vllm.v1.attention.backend import AttentionCGSupport, AttentionMetadataBuilder, CommonAttentionMetadata
 
 from ._layer import WavejitAttention
-from ._lines import line
+from ._lines import append_line, line
 from ._serving import serving
 from ._step import WavejitMetadata
 
@@ -36,7 +36,8 @@ class WavejitMetadataBuilder(AttentionMetadataBuilder[WavejitMetadata]):
         """All that may come of these layers: a step has as many rows as the scheduler allows, a sequence as many keys as the model."""
         scheduler = self.vllm_config.scheduler_config
         sequences, rows = scheduler.max_num_seqs, max(scheduler.max_num_batched_tokens, scheduler.max_num_seqs)
-        self.serving.prepare([line(kind, sequences, rows, self.keys, self.page, causal) for kind in sorted(self.kinds, key=repr)])
+        kinds = sorted(self.kinds, key=repr)
+        self.serving.prepare([*(line(kind, sequences, rows, self.keys, self.page, causal) for kind in kinds), *(append_line(kind, self.page) for kind in kinds)])
         self.prepared_for.add(causal)
 
     def build(self, common_prefix_len: int, common_attn_metadata: CommonAttentionMetadata, fast_build: bool = False) -> WavejitMetadata:

@@ -44,7 +44,7 @@ class Serving:
             if answer.status != 0:
                 raise Error(f"wavejit.vllm: '{answer.descriptor}' could not be prepared: {answer.failure}", answer.status)
         self.prepared.update(missing)
-        logger.info("wavejit.vllm: %d kinds of attention layers prepared on %s in %.1f s", len(missing), self.engine.device, time.perf_counter() - begun)
+        logger.info("wavejit.vllm: %d kinds of calls prepared on %s in %.1f s", len(missing), self.engine.device, time.perf_counter() - begun)
 
     def seal(self) -> None:
         """From now on a call whose kernel is not loaded is an error, and never a stall."""

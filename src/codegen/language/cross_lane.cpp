@@ -59,6 +59,27 @@ Value* of_lane_in_row(Kernel& kernel, Value* value, int lane) {
   return from_other_lanes(kernel, value, row_newbcast + lane);
 }
 
+Value* of_lane_across(Kernel& kernel, Value* value, int step) {
+  // Lanes of a quad in another order; half a row, and a whole one, back to front.
+  constexpr int quad_of_1032 = 0xB1;
+  constexpr int quad_of_2301 = 0x4E;
+  constexpr int half_row_mirrored = 0x141;
+  constexpr int row_mirrored = 0x140;
+  if (step < lanes_of_row) {
+    const int control = step == 1               ? quad_of_1032
+                        : step == 2             ? quad_of_2301
+                        : step == lanes_of_quad ? half_row_mirrored
+                                                : row_mirrored;
+    return from_other_lanes(kernel, value, control);
+  }
+  llvm::IRBuilder<>& ir = kernel.ir();
+  // ds_bpermute addresses lanes in bytes.
+  Value* address = ir.CreateShl(ir.CreateXor(kernel.lane(), kernel.constant(step)), kernel.constant(2));
+  Value* other =
+      ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {address, ir.CreateBitCast(value, kernel.i32())});
+  return ir.CreateBitCast(other, kernel.f32());
+}
+
 Value* lanes_where(Kernel& kernel, Value* lane_condition) {
   return kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_ballot, {kernel.i64()}, {lane_condition});
 }

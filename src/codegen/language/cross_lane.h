@@ -26,6 +26,10 @@ Value* moved(Kernel& kernel, Value* value);
 // f32: in all lanes of such a row what lane `lane` of it has. Folded into the arithmetic that reads it, where that is
 // one instruction of two operands. All lanes are active.
 Value* of_lane_in_row(Kernel& kernel, Value* value, int lane);
+// f32: what the lane has whose number differs in the bit `step`, a power of two below the wave's size. Below a row the
+// value is to be the same in all lanes of each `step` of them, as it is on the way of a symmetric operation over steps
+// 1, 2, 4 …: what comes is of one of those. All lanes are active.
+Value* of_lane_across(Kernel& kernel, Value* value, int step);
 
 // Sets of lanes, a bit each: i64, uniform.
 Value* lanes_where(Kernel& kernel, Value* lane_condition);

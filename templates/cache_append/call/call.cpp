@@ -10,6 +10,7 @@
 #include "templates/attention/call/flags.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/cache_append/call/descriptor.h"
+#include "templates/cache_append/call/scales.h"
 
 namespace wavejit::cache_append {
 namespace {
@@ -87,16 +88,40 @@ Side AppendCall::side_of(const wavejit_tensor& source, const wavejit_tensor& tar
           .heads_of_part = lanes_of_wave / lanes};
 }
 
+// The rope in 16 bits and the latent in 8, in rows of one tensor.
+void AppendCall::fill_latent_rows(Arguments& all) const {
+  const LatentRow& row = latent_row(problem_.shape.scales);
+  const wavejit_tensor& cache = call_.k_cache;
+  const std::uint64_t row_bytes =
+      problem_.shape.scales == Scales::tiles ? stride_bytes(cache, 1, 1) : static_cast<std::uint64_t>(row.stride);
+  const auto placed = [&](const wavejit_tensor& source, int at, std::uint64_t element_bytes) {
+    Side side = side_of(source, source, Access::vectors, false);
+    side.target = address(cache.data) + static_cast<std::uint64_t>(at);
+    side.page_stride = stride_bytes(cache, 0, 1);
+    side.key_stride = row_bytes;
+    side.group_stride = keys_of_group * row_bytes;
+    side.target_head_stride = 0;
+    side.target_piece_stride = dword(dims_of_lane * element_bytes);
+    side.target_row_bytes = dword(static_cast<std::uint64_t>(source.sizes[3]) * element_bytes);
+    return side;
+  };
+  all.sides[0] = placed(call_.k, row.rope, element_bytes_of(call_.k));
+  all.sides[1] = placed(call_.v, 0, 1);
+}
+
 Result<void> AppendCall::plan(std::span<const families::KernelSpec* const> /*kernels*/, const void* /*memory*/,
                               families::LaunchPlan& plan) {
-  Arguments& all = arguments_.call;
+  Arguments& all = arguments_.narrow.call;
   const bool vectorised = call_.page_layout != WAVEJIT_PAGES_OF_ROWS;
   const AppendShape& shape = problem_.shape;
-  all.sides[0] = side_of(call_.k, call_.k_cache, shape.key_access, vectorised);
+  if (in_rows(shape.scales))
+    fill_latent_rows(all);
+  else
+    all.sides[0] = side_of(call_.k, call_.k_cache, shape.key_access, vectorised);
   std::uint32_t parts = parts_of(all.sides[0]);
   all.value_part = parts;
   if (problem_.values) {
-    all.sides[1] = side_of(call_.v, call_.v_cache, shape.value_access, false);
+    if (!in_rows(shape.scales)) all.sides[1] = side_of(call_.v, call_.v_cache, shape.value_access, false);
     if (call_.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS)
       all.sides[1].group_stride =
           keys_of_group * static_cast<std::uint64_t>(call_.v.sizes[3]) * element_bytes_of(call_.v_cache);
@@ -119,6 +144,11 @@ Result<void> AppendCall::plan(std::span<const families::KernelSpec* const> /*ker
   all.page_multiplier = dword(ceil_div(whole, problem_.page_size));
   all.page_shift = static_cast<std::uint32_t>(slot_bits + page_bits);
   std::size_t bytes = sizeof(Arguments);
+  if (is_narrow(shape.cache)) {
+    for (const int side : {0, 1})
+      arguments_.narrow.scales[static_cast<std::size_t>(side)] = scale_side(call_, shape.scales, side);
+    bytes = sizeof(NarrowArguments);
+  }
   if (shape.rotary != Rotary::none) {
     all.positions = address(call_.positions);
     all.position_shift = number_shift(call_.position_bytes);
@@ -150,7 +180,7 @@ Result<void> AppendCall::plan(std::span<const families::KernelSpec* const> /*ker
 
 // Batches whose tokens stand one behind the other everywhere are one: a step of decoding has a token a batch.
 void AppendCall::merge_batches(std::uint32_t& batch) {
-  Arguments& all = arguments_.call;
+  Arguments& all = arguments_.narrow.call;
   if (batch == 1) return;
   const std::uint64_t tokens = all.tokens;
   const auto follows = [&](std::uint64_t of_batch, std::uint64_t of_token) {
@@ -183,6 +213,7 @@ std::string AppendCall::descriptor(Line /*line*/) const {
   descriptor.value_dims = problem_.values ? call_.v.sizes[3] : 0;
   descriptor.page_size = problem_.page_size;
   descriptor.rotary_dims = call_.rotary_dim;
+  descriptor.head_scales = call_.k_scale.data != nullptr && call_.token_scales == 0;
   descriptor.pages =
       call_.page_layout == WAVEJIT_PAGES_VECTORISED        ? PageOrder::vectorised
       : call_.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS ? PageOrder::vectorised_keys

@@ -20,6 +20,7 @@ class AppendCall final : public families::Call {
  private:
   Side side_of(const wavejit_tensor& source, const wavejit_tensor& target, Access access, bool vectorised) const;
 
+  void fill_latent_rows(Arguments& all) const;
   void merge_batches(std::uint32_t& batch);
 
   const wavejit_cache_append_arguments& call_;

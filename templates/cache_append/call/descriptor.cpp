@@ -18,6 +18,8 @@ using families::wrong;
 struct Said : ProblemDescriptor {
   bool no_values = false;
   bool says_angles = false;
+  attention::CacheType cache_type = attention::CacheType::as_queries;
+  Scales row_scales = Scales::none;
 };
 using Row = families::DescriptorWord<Said>;
 using WordTable = families::DescriptorWords<Said>;
@@ -142,6 +144,54 @@ Row elements_word() {
       });
 }
 
+Row cache_word() {
+  return families::value_word<Said>(
+      "cache", "<e4m3|e5m2|e4m3_fnuz|e5m2_fnuz|i8>",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        const auto named = families::value_in(attention::cache_types, value);
+        if (!named) return wrong(word, "is not known; accepted: " + families::all_of(attention::cache_types, "cache="));
+        said.cache_type = *named;
+        return {};
+      },
+      [](const Said& said) {
+        return is_narrow(said.cache) ? std::string(families::name_in(attention::data_types, said.cache))
+                                     : std::string();
+      });
+}
+
+// A number for each head; 1 without the word.
+Row cache_scales_word() {
+  return families::value_word<Said>(
+      "cache_scales", "<h|token>",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        if (value != "h" && value != "token")
+          return wrong(word, "is not known; accepted: cache_scales=h, cache_scales=token");
+        said.head_scales = value == "h";
+        if (value == "token") said.scales = Scales::tokens;
+        return {};
+      },
+      [](const Said& said) -> std::string {
+        if (said.scales == Scales::tokens) return "token";
+        return said.head_scales ? "h" : "";
+      });
+}
+
+Row row_scales_word() {
+  return families::value_word<Said>(
+      "row_scales", "<128|64>",
+      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
+        for (const Scales rows : {Scales::tiles, Scales::exponents})
+          if (value == std::to_string(latent_row(rows).tile_dims)) {
+            said.row_scales = rows;
+            return {};
+          }
+        return wrong(word, "is not known; accepted: row_scales=128, row_scales=64");
+      },
+      [](const Said& said) {
+        return in_rows(said.scales) ? std::to_string(latent_row(said.scales).tile_dims) : std::string();
+      });
+}
+
 WordTable make_rows() {
   return {
       families::name_word<Said>("fp16, bf16", "a data type (fp16, bf16)", operand_types,
@@ -158,6 +208,9 @@ WordTable make_rows() {
       angles_word(),
       families::flag_word<Said>("no_values", [](auto& said) -> auto& { return said.no_values; }),
       elements_word(),
+      cache_word(),
+      cache_scales_word(),
+      row_scales_word(),
       families::flag_word<Said>("holes", [](auto& said) -> auto& { return said.holes; }),
       attention::seed_word<Said>(),
   };
@@ -168,12 +221,38 @@ const WordTable& descriptor_rows() {
   return rows;
 }
 
+Result<void> refuse(const std::string& what, const std::string& accepted) {
+  return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted);
+}
+
+// What the cache holds, and in which scales.
+Result<void> finish_cache(Said& said) {
+  said.cache = attention::type_in(said.cache_type, said.source);
+  const bool rows = said.row_scales != Scales::none;
+  const bool scales = said.head_scales || said.scales == Scales::tokens;
+  if (!is_narrow(said.cache)) {
+    if (rows || scales) return refuse("scales of a cache of 16 bits", "cache=<type of 8 bits> beside them");
+    return {};
+  }
+  if (said.pages >= PageOrder::vectorised) return refuse("cache= of vectorised pages", "pages of rows: nhd, hnd");
+  if (!rows) {
+    if (!scales || said.head_scales) said.scales = Scales::heads;
+    return {};
+  }
+  if (scales) return refuse("cache_scales beside row_scales", "one of them");
+  said.scales = said.row_scales;
+  const LatentRow& row = latent_row(said.scales);
+  if (said.heads != 1 || said.key_dims != rope_dims || said.no_values || said.value_dims != row.latent_dims ||
+      said.pages != PageOrder::nhd || said.key_access == Access::elements || said.value_access == Access::elements)
+    return refuse("row_scales=" + std::to_string(row.tile_dims),
+                  "h1 d" + std::to_string(rope_dims) + "/" + std::to_string(row.latent_dims) +
+                      " page=<keys>:nhd, without elements=keys and elements=values");
+  return {};
+}
+
 // What the words must say together, and what follows from them.
 Result<void> finish(Said& said) {
-  const auto refuse = [](const std::string& what, const std::string& accepted) {
-    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted);
-  };
-  said.cache = said.source;
+  if (auto cache = finish_cache(said); !cache) return cache;
   if (said.no_values) said.value_dims = 0;
   for (const std::int64_t dims : {said.key_dims, said.value_dims})
     if (dims % dims_of_lane != 0) return refuse("d" + std::to_string(dims), "multiples of 8");

@@ -26,8 +26,9 @@ struct ProblemDescriptor : AskedWords {
   std::int64_t page_size = 0;
   PageOrder pages = PageOrder::nhd;
   std::int64_t rotary_dims = 0;
-  bool holes = false;  // of the tools: some tokens have no slot
-  std::string seed;    // as it was said; empty: it was not
+  bool head_scales = false;  // of a cache of 8 bits, where tokens have none of their own
+  bool holes = false;        // of the tools: some tokens have no slot
+  std::string seed;          // as it was said; empty: it was not
 
   AppendShape shape() const { return {static_cast<const AskedWords&>(*this)}; }
 };
@@ -40,6 +41,7 @@ inline constexpr std::string_view grammar =
     "cache_append <fp16|bf16> b<batch> q<tokens> h<kv heads> d<dims>[/<dims of V>] "
     "page=<keys>[:nhd|hnd|vectorised|vectorised_keys] [queries=<heads>] "
     "[rotary=<halves|interleaved>[:<dims>]] [angles=<bf16|fp16|fp32|base>] [no_values] "
-    "[elements=<source,keys,values,queries>] [holes] [seed=<n>]";
+    "[elements=<source,keys,values,queries>] [cache=<e4m3|e5m2|e4m3_fnuz|e5m2_fnuz|i8>] [cache_scales=<h|token>] "
+    "[row_scales=<128|64>] [holes] [seed=<n>]";
 
 }  // namespace wavejit::cache_append

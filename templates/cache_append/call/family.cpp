@@ -26,6 +26,9 @@ class Described final : public families::DescribedProblem {
     told.text = text.c_str();
     told.dtype = attention::told_type(descriptor_.source);
     told.cache_dtype = attention::told_type(descriptor_.cache);
+    told.cache_scales = descriptor_.scales == Scales::tokens ? WAVEJIT_EXTENT_TOKEN_AND_HEAD
+                        : descriptor_.head_scales            ? WAVEJIT_EXTENT_HEAD
+                                                             : WAVEJIT_EXTENT_NONE;
     told.layout = WAVEJIT_LAYOUT_PAGED;
     told.batch = descriptor_.batch;
     told.query_length = descriptor_.tokens;
@@ -82,15 +85,28 @@ class CacheAppend final : public families::Family {
       if (access == Access::elements) text += std::string(", ") + which + " an element at a time";
     if (of.rotary != Rotary::none)
       text += of.angles == Angles::base ? ", turned by a base's frequencies" : ", turned by tables";
+    if (of.scales == Scales::heads) text += ", in 8 bits by given scales";
+    if (of.scales == Scales::tokens) text += ", in 8 bits by scales that are found, one for each head of a token";
+    if (in_rows(of.scales))
+      text += ", rows of " + std::to_string(latent_row(of.scales).columns) + " bytes with scales of their own";
     return {.description = text,
             .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd) + " VGPRs",
             .refused = {}};
   }
 
-  std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
-    // Rows that move in vectors; turned, with and without queries, by tables of fp32 and of the type. Other pages and
-    // strides are a line of a list.
+  std::vector<families::Shape> every_shape(const Target& target, const Toggles& toggles) const override {
+    // Rows that move in vectors, into all types; turned, with and without queries, by tables of fp32 and of the type.
+    // Other pages and strides are a line of a list.
     std::vector<families::Shape> shapes;
+    for (const auto& [source, source_name] : operand_types)
+      for (const auto& [cache, cache_name] : attention::data_types)
+        for (const auto& [scales, scales_name] : scale_names) {
+          AppendShape narrow;
+          narrow.source = source;
+          narrow.cache = cache;
+          narrow.scales = scales;
+          if (!refusal_of(kernel_of(narrow, target, toggles))) shapes.push_back(narrow.shape());
+        }
     for (const auto& [type, name] : operand_types) {
       AppendShape plain;
       plain.source = plain.cache = type;
@@ -113,10 +129,12 @@ class CacheAppend final : public families::Family {
     // Of 16 bits a cache has the type of what is appended.
     const auto has = [](AppendKernel spec) {
       if (bytes_of(spec.cache) == 2) spec.cache = spec.source;
+      if (is_narrow(spec.cache)) spec.scales = Scales::heads;
       return !refusal_of(spec);
     };
     return families::supported_words<AppendKernel>(families::texts_of(word_table), plain, has) +
-           "; pages of any size and order, dense caches; rotary none halves interleaved, by tables or a base, of Q "
+           ", by scales that are given or found, in rows of 656 and 584 bytes; pages of any size and order, dense "
+           "caches; rotary none halves interleaved, by tables or a base, of Q "
            "too; "
            "head dims that are multiples of 8 up to 512";
   }

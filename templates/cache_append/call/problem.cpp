@@ -12,6 +12,7 @@
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
 #include "templates/attention/call/tensors.h"
+#include "templates/cache_append/call/scales.h"
 
 namespace wavejit::cache_append {
 namespace {
@@ -107,14 +108,19 @@ Check check_vectorised(const Named& named, bool keys, std::int32_t layout) {
 
 Check check_cache(const Named& named, const Named& source, const wavejit_cache_append_arguments& call, bool keys) {
   const wavejit_tensor& t = *named.tensor;
-  if (t.dtype != call.k.dtype)
-    return refused(field(named, "dtype"), dtype_text(t.dtype), "that of k, " + dtype_text(call.k.dtype),
-                   type_of(t.dtype) ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT);
   const wavejit_tensor& pages = call.k_cache;
   if (keys) {
+    const auto type = type_of(t.dtype);
+    if (t.dtype != call.k.dtype && !(type && is_narrow(*type)))
+      return refused(field(named, "dtype"), dtype_text(t.dtype),
+                     "that of k, " + dtype_text(call.k.dtype) + ", and types of 8 bits",
+                     type ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT);
     if (t.sizes[0] < 1) return refuse(bad_size(named, 0, "1 and more"));
     if (t.sizes[1] < 1 || t.sizes[1] > max_slots || t.sizes[0] > max_slots / t.sizes[1])
       return refuse(bad_size(named, 1, "1 and more, with at most 2^31 - 1 keys in all pages"));
+    if (const Scales rows = rows_of(call); rows != Scales::none) return check_latent_rows(call, rows);
+  } else if (t.dtype != pages.dtype) {
+    return refused(field(named, "dtype"), dtype_text(t.dtype), "that of k_cache, " + dtype_text(pages.dtype));
   }
   for (int d = 0; d < 2; ++d)
     if (auto size = attention::check_size(named, d, pages.sizes[d], "as of k_cache", false); !size) return size;
@@ -211,14 +217,22 @@ Check check_queries(const wavejit_cache_append_arguments& call) {
 
 // What is written beside what is written or read, but for q_out over q.
 Check check_apart(const wavejit_cache_append_arguments& call) {
-  const Named written[] = {{"k_cache", &call.k_cache}, {"v_cache", &call.v_cache}, {"q_out", &call.q_out}};
+  const wavejit_tensor none{};
+  const bool found = call.token_scales != 0;
+  const Named written[] = {{"k_cache", &call.k_cache},
+                           {"v_cache", &call.v_cache},
+                           {"q_out", &call.q_out},
+                           {"k_scale", found ? &call.k_scale : &none},
+                           {"v_scale", found ? &call.v_scale : &none}};
   const Named all[] = {{"k", &call.k},
                        {"v", &call.v},
                        {"q", &call.q},
                        {"cos", &call.cos},
                        {"sin", &call.sin},
                        {"k_cache", &call.k_cache},
-                       {"v_cache", &call.v_cache}};
+                       {"v_cache", &call.v_cache},
+                       {"k_scale", &call.k_scale},
+                       {"v_scale", &call.v_scale}};
   const bool vectorised = call.page_layout != WAVEJIT_PAGES_OF_ROWS;
   for (const Named& output : written) {
     if (output.tensor->data == nullptr) continue;
@@ -244,14 +258,14 @@ Check check_all(const wavejit_cache_append_arguments& call) {
   Check step = check_source(k, call);
   if (step && call.k.sizes[0] > max_slots / call.k.sizes[1])
     step = refuse(bad_size(k, 1, "at most 2^31 - 1 tokens in all batches"));
-  if (step) step = check_cache({"k_cache", &call.k_cache}, k, call, true);
-  if (step && call.v.data == nullptr && call.v_cache.data != nullptr)
+  const bool values = call.v.data != nullptr;
+  if (step && !values && call.v_cache.data != nullptr)
     step = refused("v_cache.data", pointer_text(call.v_cache.data), "null without v");
-  if (step && call.v.data != nullptr) {
-    step = check_source(v, call);
-    if (step) step = attention::check_size(v, 2, call.k.sizes[2], "as of k", false);
-    if (step) step = check_cache({"v_cache", &call.v_cache}, v, call, false);
-  }
+  if (step && values) step = check_source(v, call);
+  if (step && values) step = attention::check_size(v, 2, call.k.sizes[2], "as of k", false);
+  if (step) step = check_cache({"k_cache", &call.k_cache}, k, call, true);
+  if (step && values && rows_of(call) == Scales::none) step = check_cache({"v_cache", &call.v_cache}, v, call, false);
+  if (step) step = check_scales(call);
   if (step) step = check_rotary(call);
   if (step) step = check_queries(call);
   if (step) step = check_number_bytes("slot", call.slot_bytes, call.slots);
@@ -299,23 +313,26 @@ Result<AppendProblem> check(const wavejit_cache_append_arguments* arguments) {
   if (auto good = check_all(call); !good) return std::unexpected(std::move(good.error()));
   const bool values = call.v.data != nullptr;
   const bool queries = call.q.data != nullptr;
+  const Scales scales = scales_of(call);
   const auto both = [](Access a, Access b) { return a == Access::vectors ? b : a; };
   Access source = access_of(call.k);
   if (values) source = both(source, access_of(call.v));
   if (queries) source = both(source, access_of(call.q));
-  return AppendProblem{.shape = {{.source = *type_of(call.k.dtype),
-                                  .cache = *type_of(call.k_cache.dtype),
-                                  .source_access = source,
-                                  .key_access = access_of(call.k_cache),
-                                  .value_access = values ? access_of(call.v_cache) : Access::vectors,
-                                  .rotary = static_cast<Rotary>(call.rotary),
-                                  .angles = angles_of(call),
-                                  .queries = queries ? access_of(call.q_out) : Access::none}},
-                       .batch = static_cast<std::uint32_t>(call.k.sizes[0]),
-                       .tokens = static_cast<std::uint32_t>(call.k.sizes[1]),
-                       .page_size = static_cast<std::uint32_t>(call.k_cache.sizes[1]),
-                       .slots = static_cast<std::uint32_t>(call.k_cache.sizes[0] * call.k_cache.sizes[1]),
-                       .values = values};
+  return AppendProblem{
+      .shape = {{.source = *type_of(call.k.dtype),
+                 .cache = *type_of(call.k_cache.dtype),
+                 .source_access = source,
+                 .key_access = in_rows(scales) ? Access::vectors : access_of(call.k_cache),
+                 .value_access = values && !in_rows(scales) ? access_of(call.v_cache) : Access::vectors,
+                 .rotary = static_cast<Rotary>(call.rotary),
+                 .angles = angles_of(call),
+                 .queries = queries ? access_of(call.q_out) : Access::none,
+                 .scales = scales}},
+      .batch = static_cast<std::uint32_t>(call.k.sizes[0]),
+      .tokens = static_cast<std::uint32_t>(call.k.sizes[1]),
+      .page_size = static_cast<std::uint32_t>(call.k_cache.sizes[1]),
+      .slots = static_cast<std::uint32_t>(call.k_cache.sizes[0] * call.k_cache.sizes[1]),
+      .values = values};
 }
 
 }  // namespace wavejit::cache_append

@@ -8,6 +8,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/loads_first.h"
+#include "templates/cache_append/emit/narrow.h"
 #include "templates/cache_append/emit/rotary.h"
 
 namespace wavejit::cache_append {
@@ -43,12 +44,20 @@ class Emission {
   // A token on its way.
   struct Moved {
     Buffer target;
+    Number slot;  // but of Q
+    Place place;
+    Value* inside;
     Values dwords;
     Rotation::Loaded rotation;
   };
 
   Access target_access(Kind kind) const {
     return kind == Kind::keys ? spec_.key_access : kind == Kind::values ? spec_.value_access : spec_.queries;
+  }
+
+  // In rows of latent attention K is the rope, which stays as it is.
+  bool is_narrowed(Kind kind) const {
+    return is_narrow(spec_.cache) && kind != Kind::queries && !(in_rows(spec_.scales) && kind == Kind::keys);
   }
 
   void emit_part(Kind kind, Value* unit) {
@@ -67,21 +76,32 @@ class Emission {
     std::optional<Rotation> rotation;
     if (spec_.rotary != Rotary::none && kind != Kind::values) rotation.emplace(kernel_, spec_, side, lane);
 
+    std::optional<Narrowing> narrowing;
+    if (is_narrowed(kind)) narrowing.emplace(kernel_, spec_, static_cast<int>(kind), side, lane);
+
     std::vector<Moved> moved;
     for (int index = 0; index < tokens_of_wave; ++index) {
       const Token token = token_of(kernel_, index);
       const Buffer source = source_row(kernel_, side, token);
+      const Number slot = kind == Kind::queries ? Number{} : slot_of(token);
+      const Place place = kind == Kind::queries ? Place{} : place_of(kernel_, slot);
       const Buffer target = kind == Kind::queries ? row_of_token(kernel_, side, token)
-                                                  : row_of_slot(kernel_, side, slot_of(token), token.inside);
+                                                  : row_of_slot(kernel_, side, slot, place, token.inside);
       moved.push_back(
           {.target = target,
+           .slot = slot,
+           .place = place,
+           .inside = token.inside,
            .dwords = load_piece(kernel_, source, spec_.source_access, source_offset, side.source_dim_stride, lane.live),
            .rotation = {}});
       if (rotation) moved.back().rotation = rotation->load(token, source, source_offset);
     }
+    if (narrowing) narrowing->load();
     for (const Moved& each : moved) {
-      const Values dwords = rotation ? rotation->turned(each.dwords, each.rotation) : each.dwords;
+      Values dwords = rotation ? rotation->turned(each.dwords, each.rotation) : each.dwords;
+      if (narrowing) dwords = narrowing->narrowed(dwords);
       store_piece(kernel_, each.target, access, dwords, target_offset, side.target_piece_stride, lane.live);
+      if (narrowing) narrowing->store_scale(each.slot, each.place, each.inside);
     }
   }
 
@@ -101,6 +121,7 @@ std::string name_of(const AppendKernel& spec) {
                      name(access_names, spec.key_access) + "_" + name(access_names, spec.value_access);
   if (spec.rotary != Rotary::none) text += "_" + name(rotary_names, spec.rotary) + "_" + name(angle_names, spec.angles);
   if (spec.queries != Access::none) text += "_queries_" + name(access_names, spec.queries);
+  if (spec.scales != Scales::none) text += "_" + name(scale_names, spec.scales);
   return text + "_" + spec.target;
 }
 

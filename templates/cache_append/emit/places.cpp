@@ -107,15 +107,19 @@ Number number_of(Kernel& kernel, const Token& token, std::size_t pointer, std::s
   return {.value = value, .valid = ir.CreateAnd(fits, ir.CreateICmpULT(value, limit))};
 }
 
-Buffer row_of_slot(Kernel& kernel, const SideFields& side, const Number& slot, Value* inside) {
+Place place_of(Kernel& kernel, const Number& slot) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* product =
       ir.CreateMul(wide(kernel, slot.value), wide(kernel, kernel.argument_i32(offsetof(Arguments, page_multiplier))));
   Value* page = ir.CreateTrunc(
       ir.CreateLShr(product, wide(kernel, kernel.argument_i32(offsetof(Arguments, page_shift)))), kernel.i32());
   Value* key = ir.CreateSub(slot.value, ir.CreateMul(page, kernel.argument_i32(offsetof(Arguments, page_size))));
-  return {kernel, key_address(kernel, side, page, key),
-          bytes_where(kernel, ir.CreateAnd(slot.valid, inside), side.target_row_bytes)};
+  return {.page = page, .key = key};
+}
+
+Buffer row_of_slot(Kernel& kernel, const SideFields& side, const Number& slot, const Place& place, Value* inside) {
+  return {kernel, key_address(kernel, side, place.page, place.key),
+          bytes_where(kernel, kernel.ir().CreateAnd(slot.valid, inside), side.target_row_bytes)};
 }
 
 Buffer row_of_token(Kernel& kernel, const SideFields& side, const Token& token) {
@@ -165,11 +169,15 @@ void store_piece(Kernel& kernel, const Buffer& row, Access access, const Values&
               kernel.constant(0));
     return;
   }
+  const int of_dword = dims_of_lane / static_cast<int>(dwords.size());
+  constexpr int dword_bytes = 4;
+  constexpr int byte_bits = 8;
+  const int bytes = dword_bytes / of_dword;
   for (int element = 0; element < dims_of_lane; ++element) {
-    Value* dword = dwords[static_cast<std::size_t>(element / 2)];
-    Value* own = element % 2 == 0 ? dword : ir.CreateLShr(dword, half_bits);
-    row.store_element(element_bytes, own, element_offset(kernel, offset, dim_stride, live, element),
-                      kernel.constant(0));
+    Value* dword = dwords[static_cast<std::size_t>(element / of_dword)];
+    const int in_dword = element % of_dword;
+    Value* own = in_dword == 0 ? dword : ir.CreateLShr(dword, kernel.constant(in_dword * bytes * byte_bits));
+    row.store_element(bytes, own, element_offset(kernel, offset, dim_stride, live, element), kernel.constant(0));
   }
 }
 

@@ -47,8 +47,15 @@ struct Number {
 Number number_of(language::Kernel& kernel, const Token& token, std::size_t pointer, std::size_t shift,
                  language::Value* limit);
 
+// Where a slot of the cache is: slot = page · page size + key; uniform.
+struct Place {
+  language::Value* page;
+  language::Value* key;
+};
+Place place_of(language::Kernel& kernel, const Number& slot);
+
 // The row that a slot of the cache names; `valid` false: a buffer of no bytes.
-language::Buffer row_of_slot(language::Kernel& kernel, const SideFields& side, const Number& slot,
+language::Buffer row_of_slot(language::Kernel& kernel, const SideFields& side, const Number& slot, const Place& place,
                              language::Value* inside);
 // Of a tensor whose tokens stand one behind the other: Q's.
 language::Buffer row_of_token(language::Kernel& kernel, const SideFields& side, const Token& token);
@@ -62,7 +69,7 @@ struct Lane {
 };
 Lane lane_of(language::Kernel& kernel, const SideFields& side, language::Value* unit);
 
-// Eight dims of 16 bits in four dwords, from an offset to their first one, where `live`.
+// Eight dims in dwords, from an offset to their first one, where `live`: of 16 bits, or of 8 where they are stored.
 language::Values load_piece(language::Kernel& kernel, const language::Buffer& row, Access access,
                             language::Value* offset, language::Value* dim_stride, language::Value* live);
 void store_piece(language::Kernel& kernel, const language::Buffer& row, Access access, const language::Values& dwords,

@@ -59,16 +59,35 @@ struct Arguments {
   std::uint32_t page_shift = 0;
   std::uint32_t value_part = 0;  // the first part of V, of Q
   std::uint32_t query_part = 0;
-  std::uint32_t reserved = 0;
+  float one = 1;  // the scale where there is none
 };
 static_assert(sizeof(Arguments) == 384);
+
+// Of keys or values that are written in 8 bits: where their scales stand. A number for each head, which is read; or
+// numbers for each slot, which are written, at scale + page · page_stride + key · key_stride + head · head_stride: one
+// for each head, or for each tile of a row.
+struct ScaleSide {
+  std::uint64_t scale = 0;
+  std::uint64_t page_stride = 0;
+  std::uint64_t key_stride = 0;
+  std::uint32_t head_stride = 0;
+  std::uint32_t row_bytes = 0;  // of a slot
+};
+static_assert(sizeof(ScaleSide) == 32);
+
+// Of a cache of 8 bits.
+struct NarrowArguments {
+  Arguments call;
+  std::array<ScaleSide, 2> scales = {};  // of K and of V
+};
+static_assert(offsetof(NarrowArguments, scales) == sizeof(Arguments));
 
 // angles=base. Per pair of dims: revolutions a position, times 2^64.
 inline constexpr std::size_t max_pairs = 128;
 struct BaseArguments {
-  Arguments call;
+  NarrowArguments narrow;
   std::array<std::uint64_t, max_pairs> frequencies = {};
 };
-static_assert(offsetof(BaseArguments, frequencies) == sizeof(Arguments));
+static_assert(offsetof(BaseArguments, frequencies) == sizeof(NarrowArguments));
 
 }  // namespace wavejit::cache_append

@@ -10,6 +10,34 @@ namespace wavejit::cache_append {
 
 namespace {
 constexpr auto words = families::texts_of(word_table);
+
+// What a cache may hold on a target.
+std::optional<std::string> cache_refusal(const AppendKernel& spec, const targets::Target& target) {
+  const std::string cache = "cache=" + std::string(to_text(spec.cache));
+  if (!is_narrow(spec.cache)) {
+    if (spec.cache != spec.source)
+      return cache + " of " + std::string(to_text(spec.source)) +
+             "; accepted: cache=" + std::string(to_text(spec.source)) + ", and types of 8 bits";
+    if (spec.scales != Scales::none) return cache + " with scales; accepted: scales of 8 bits";
+    return std::nullopt;
+  }
+  if (!attention::reads(target, spec.cache)) {
+    std::string accepted;
+    for (const auto& [type, name] : attention::data_types)
+      if (is_narrow(type) && attention::reads(target, type)) accepted += ", " + std::string(name);
+    return cache + " on " + std::string(target.id) + "; accepted: " + accepted.substr(2);
+  }
+  if (spec.scales == Scales::none)
+    return cache + " without scales; accepted: " + families::all_of(scale_names, "scales=");
+  if (!in_rows(spec.scales)) return std::nullopt;
+  const bool e4m3 = spec.cache == DataType::e4m3 || spec.cache == DataType::e4m3_fnuz;
+  if (!e4m3 || spec.source != DataType::bf16 || spec.key_access != Access::vectors ||
+      spec.value_access != Access::vectors)
+    return cache + " in rows with scales of their own, of " + std::string(to_text(spec.source)) +
+           "; accepted: e4m3 of bf16, in vectors";
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string to_text(const AppendKernel& spec) { return families::text_of_spec(words, spec); }
@@ -23,9 +51,7 @@ std::optional<std::string> refusal_of(const AppendKernel& spec) {
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
   if (target->wave_size != 64)
     return "target=" + spec.target + " has waves of " + std::to_string(target->wave_size) + " lanes; accepted: 64";
-  if (spec.cache != spec.source)
-    return "cache=" + std::string(to_text(spec.cache)) + " of " + std::string(to_text(spec.source)) +
-           "; accepted: cache=" + std::string(to_text(spec.source));
+  if (auto refusal = cache_refusal(spec, *target)) return refusal;
   if ((spec.rotary == Rotary::none) != (spec.angles == Angles::none))
     return spec.rotary == Rotary::none ? "angles without rotary; accepted: rotary=halves or interleaved beside it"
                                        : "rotary without angles; accepted: " + families::all_of(angle_names, "angles=");
@@ -35,7 +61,8 @@ std::optional<std::string> refusal_of(const AppendKernel& spec) {
 }
 
 std::size_t argument_bytes(const AppendKernel& spec) {
-  return spec.angles == Angles::base ? sizeof(BaseArguments) : sizeof(Arguments);
+  if (spec.angles == Angles::base) return sizeof(BaseArguments);
+  return is_narrow(spec.cache) ? sizeof(NarrowArguments) : sizeof(Arguments);
 }
 
 std::span<const families::KernelKind> own_kernel_kinds() {

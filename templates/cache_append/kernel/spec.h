@@ -27,6 +27,7 @@ using families::to_text;
 
 using attention::bytes_of;
 using attention::DataType;
+using attention::is_narrow;
 
 // Of what is appended.
 using attention::operand_types;
@@ -46,6 +47,48 @@ enum class Angles : std::uint8_t { none, base, fp32, fp16, bf16 };
 inline constexpr families::Names<Angles, 4> angle_names = {
     {{Angles::base, "base"}, {Angles::fp32, "fp32"}, {Angles::fp16, "fp16"}, {Angles::bf16, "bf16"}}};
 
+// Of a cache of 8 bits, what bytes are counted in. heads: in numbers that the caller has, one for each head. tokens: in
+// one for each token of each head, which is found and stored. tiles, exponents: rows of latent attention, of 656 bytes
+// with an fp32 for each 128 dims, of 584 with an exponent for each 64; K is the rope there, and stays in 16 bits.
+enum class Scales : std::uint8_t { none, heads, tokens, tiles, exponents };
+inline constexpr families::Names<Scales, 4> scale_names = {
+    {{Scales::heads, "heads"}, {Scales::tokens, "tokens"}, {Scales::tiles, "tiles"}, {Scales::exponents, "exponents"}}};
+constexpr bool in_rows(Scales scales) { return scales == Scales::tiles || scales == Scales::exponents; }
+
+// How a row of latent attention is laid out, in bytes.
+struct LatentRow {
+  int columns;      // of the cache, as its tensor has them
+  int latent_dims;  // in 8 bits, from the row's beginning
+  int tile_dims;
+  int rope;    // where the rope begins
+  int stride;  // from row to row of a page
+};
+inline constexpr int rope_dims = 64;
+inline constexpr LatentRow row_of_tiles = {656, 512, 128, 528, 656};
+// Behind the rows of a page: eight bytes a row, one for each tile.
+inline constexpr LatentRow row_of_exponents = {584, 448, 64, 448, 576};
+inline constexpr int exponents_of_row = 8;
+constexpr const LatentRow& latent_row(Scales scales) {
+  return scales == Scales::tiles ? row_of_tiles : row_of_exponents;
+}
+
+// The greatest number of a format: that of a token's, or a tile's, is written as this one.
+constexpr float limit_of(DataType type) {
+  switch (type) {
+    case DataType::e4m3:
+      return 448;
+    case DataType::e4m3_fnuz:
+      return 240;
+    case DataType::i8:
+      return 127;
+    default:
+      return 57344;
+  }
+}
+// The least scale that is found: of a token, of a tile (by exponents a power of two).
+inline constexpr float least_token_scale = 1e-6F;
+inline constexpr float least_tile_scale = 0x1p-100F;
+
 // What a problem asks for.
 struct AskedWords {
   DataType source = DataType::bf16;
@@ -56,6 +99,7 @@ struct AskedWords {
   Rotary rotary = Rotary::none;
   Angles angles = Angles::none;
   Access queries = Access::none;  // of Q, where it goes: it is turned, too
+  Scales scales = Scales::none;   // of a cache of 8 bits
   bool operator==(const AskedWords&) const = default;
 };
 
@@ -85,6 +129,7 @@ inline constexpr auto word_table = std::tuple{
         {.accepted = "rotary=", .missing = "rotary=<none|halves|interleaved>"}),
     families::named<&AskedWords::angles, angle_names, AppendKernel, 3>({.accepted = "angles="}),
     families::named<&AskedWords::queries, access_names, AppendKernel, 2>({.accepted = "queries="}),
+    families::named<&AskedWords::scales, scale_names, AppendKernel, 3>({.accepted = "scales="}),
     families::target_word<AppendKernel>(),
     families::lowering_word<AppendKernel>(),
 };

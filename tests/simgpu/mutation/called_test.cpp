@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "analysis/kernel_code.h"
+#include "append_problems.h"
 #include "attention_backward/backward_run.h"
 #include "forward_problems.h"
 #include "indexer_problems.h"
@@ -394,6 +395,8 @@ std::vector<Case> cases() {
        true,
        "auto tile_queries=4"},
       {"indexer_select_gfx950", "gfx950", {"sparse_select "}, lists_of_scores},
+      {"append_gfx942", "gfx942", {"cache_append ", " rotary=halves ", " angles=fp32 "}, turned_appends, true},
+      {"append_narrow_gfx950", "gfx950", {"cache_append ", " scales=tokens "}, narrow_appends, true},
   };
 }
 

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// cache_append into 8 bits: each byte is that of a division in IEEE arithmetic and of the nearest number of a table,
+// each scale that of the greatest number of its head, and nothing else is written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cache_append/append_run.h"
+#include "support/byte_floats.h"
+
+namespace wavejit::tests {
+namespace {
+
+using cache_append::DataType;
+using ::testing::HasSubstr;
+using Order = AppendCase::Order;
+
+class CacheAppendNarrow : public ::testing::TestWithParam<const char*> {
+ protected:
+  // What the target reads.
+  static std::vector<wavejit_dtype> formats() {
+    if (std::string(GetParam()) == "gfx950") return {WAVEJIT_E4M3, WAVEJIT_E5M2, WAVEJIT_INT8};
+    return {WAVEJIT_E4M3_FNUZ, WAVEJIT_E5M2_FNUZ, WAVEJIT_INT8};
+  }
+
+  AppendOutput matches(const AppendCase& which) {
+    AppendOutput output = run_append(engine_.get(), which);
+    EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+    EXPECT_EQ(output.reports, "");
+    EXPECT_TRUE(output.rest_intact) << "something that no token names was written";
+    const AppendOutput wanted = expected_append(which);
+    EXPECT_EQ(output.k, wanted.k);
+    EXPECT_EQ(output.v, wanted.v);
+    EXPECT_EQ(output.k_scales, wanted.k_scales);
+    EXPECT_EQ(output.v_scales, wanted.v_scales);
+    EXPECT_EQ(output.q, wanted.q);
+    return output;
+  }
+
+  Engine engine_{GetParam()};
+};
+
+TEST_P(CacheAppendNarrow, GivenScalesOfEveryFormat) {
+  std::uint64_t seed = 100;
+  for (const wavejit_dtype format : formats())
+    for (const DataType type : {DataType::bf16, DataType::fp16}) {
+      SCOPED_TRACE(byte_format(format).name);
+      AppendCase which = {.type = type, .tokens = 9, .heads = 3, .key_dims = 64, .value_dims = 40, .narrow = format};
+      EXPECT_THAT(matches(filled(which, seed++)).kernel_spec, HasSubstr("scales=heads"));
+      which.k_scales = {0.0371F};
+      which.v_scales = {1.0F / 3, 0.25F, 0.0009F};  // the last beyond the range
+      matches(filled(which, seed++));
+    }
+}
+
+TEST_P(CacheAppendNarrow, FoundScalesOfEveryFormat) {
+  std::uint64_t seed = 200;
+  for (const wavejit_dtype format : formats())
+    for (const auto& [dims, heads] :
+         std::vector<std::pair<std::int64_t, std::int64_t>>{{8, 5}, {16, 3}, {40, 3}, {128, 8}, {256, 3}, {512, 2}}) {
+      SCOPED_TRACE(std::string(byte_format(format).name) + " " + std::to_string(dims));
+      AppendCase which = filled({.type = dims == 128 ? DataType::bf16 : DataType::fp16,
+                                 .batch = 2,
+                                 .tokens = 7,
+                                 .heads = heads,
+                                 .key_dims = dims,
+                                 .value_dims = dims == 512 ? 64 : dims,
+                                 .narrow = format,
+                                 .token_scales = true},
+                                seed++);
+      // A head of zeros has the least scale.
+      std::fill_n(which.k.begin(), dims, std::uint16_t{0});
+      EXPECT_THAT(matches(which).kernel_spec, HasSubstr("scales=tokens"));
+    }
+}
+
+// Every 16-bit number there is, NaN and infinities included, by scales whose reciprocals are not exact.
+TEST_P(CacheAppendNarrow, EveryNumberOfTheSource) {
+  for (const DataType type : {DataType::bf16, DataType::fp16})
+    for (const wavejit_dtype format : formats()) {
+      AppendCase which = {.type = type,
+                          .tokens = 16,
+                          .heads = 8,
+                          .key_dims = 512,
+                          .value_dims = 512,
+                          .pages = 1,
+                          .narrow = format,
+                          .k_scales = {0.7F},
+                          .v_scales = {0x1.fffffep-3F}};
+      for (std::int64_t slot = 0; slot < 16; ++slot) which.slots.push_back(slot);
+      which = filled(which, 0);
+      for (std::size_t at = 0; at < which.k.size(); ++at) {
+        which.k[at] = static_cast<std::uint16_t>(at);
+        which.v[at] = static_cast<std::uint16_t>(at);
+      }
+      const AppendOutput output = run_append(engine_.get(), which);
+      ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail;
+      const AppendOutput wanted = expected_append(which);
+      const ByteFormat& bytes = byte_format(format);
+      for (std::size_t at = 0; at < wanted.k.size(); ++at) {
+        // Which NaN it is, no one promises.
+        const auto alike = [&](std::uint16_t found, std::uint16_t byte) {
+          const auto value = [&](std::uint16_t of) { return value_of_byte(bytes, static_cast<std::uint8_t>(of)); };
+          return found == byte || (std::isnan(value(found)) && std::isnan(value(byte)));
+        };
+        ASSERT_TRUE(alike(output.k[at], wanted.k[at])) << bytes.name << " of " << at << ": " << output.k[at];
+        ASSERT_TRUE(alike(output.v[at], wanted.v[at])) << bytes.name << " of " << at << ": " << output.v[at];
+      }
+    }
+}
+
+// Quotients that are as near to the middle of two bytes as a 16-bit number and a scale can be: what a division of one
+// unit's error would get wrong.
+TEST_P(CacheAppendNarrow, QuotientsBesideTheMiddle) {
+  for (const wavejit_dtype format : formats()) {
+    const ByteFormat& bytes = byte_format(format);
+    std::vector<float> middles;
+    for (int byte = 1; byte < 0x7B; byte += 3) {
+      const float low = value_of_byte(bytes, static_cast<std::uint8_t>(byte));
+      const float high = value_of_byte(bytes, static_cast<std::uint8_t>(byte + 1));
+      if (std::isfinite(low) && std::isfinite(high)) middles.push_back((low + high) / 2);
+    }
+    // A head a scale, and in it every number for which that scale, or one beside it, makes the quotient a middle.
+    AppendCase which = {
+        .type = DataType::fp16, .tokens = 8, .heads = 8, .key_dims = 128, .value_dims = 128, .narrow = format};
+    for (std::int64_t slot = 0; slot < 8; ++slot) which.slots.push_back(slot);
+    which = filled(which, 0);
+    for (std::size_t head = 0; head < 8; ++head) {
+      const float number = 1.0F + (static_cast<float>((head * 131) + 77) / 1024);
+      float scale = number / middles[head * 3 % middles.size()];
+      if (head % 3 == 1) scale = std::nextafter(scale, 0.0F);
+      if (head % 3 == 2) scale = std::nextafter(scale, std::numeric_limits<float>::infinity());
+      which.k_scales.push_back(scale);
+      which.v_scales.push_back(scale * 3);
+      for (std::size_t token = 0; token < 8; ++token)
+        for (std::size_t dim = 0; dim < 128; ++dim) {
+          const std::size_t at = (((token * 8) + head) * 128) + dim;
+          const float middle = middles[((token * 128) + dim) % middles.size()];
+          which.k[at] = to_storage(Storage::fp16, middle * scale);
+          which.v[at] = to_storage(Storage::fp16, -middle * scale * 3);
+        }
+    }
+    matches(which);
+  }
+}
+
+TEST_P(CacheAppendNarrow, OrdersOfPagesAndStrides) {
+  const wavejit_dtype format = formats().front();
+  std::uint64_t seed = 300;
+  for (const bool found : {false, true})
+    for (const Order order : {Order::nhd, Order::hnd, Order::dims_apart})
+      for (const Order source : {Order::nhd, Order::dims_apart}) {
+        AppendCase which = {.tokens = 21,
+                            .heads = 3,
+                            .key_dims = 64,
+                            .value_dims = 32,
+                            .pages = 3,
+                            .page_size = 32,
+                            .source = source,
+                            .keys = order,
+                            .values = order,
+                            .wide_slots = found,
+                            .narrow = format,
+                            .token_scales = found};
+        matches(filled(which, seed++));
+      }
+}
+
+// Turned, rounded to K's type, and only then to 8 bits: as two calls would have it.
+TEST_P(CacheAppendNarrow, TurnedOnTheWay) {
+  std::uint64_t seed = 400;
+  for (const wavejit_dtype format : formats())
+    for (const std::int32_t rotary : {WAVEJIT_ROTARY_HALVES, WAVEJIT_ROTARY_INTERLEAVED})
+      for (const bool found : {false, true})
+        matches(filled({.batch = 2,
+                        .tokens = 7,
+                        .heads = 3,
+                        .query_heads = 5,
+                        .key_dims = 128,
+                        .rotary = rotary,
+                        .rotary_dims = rotary == WAVEJIT_ROTARY_HALVES ? 128 : 48,
+                        .narrow = format,
+                        .token_scales = found},
+                       seed++));
+}
+
+TEST_P(CacheAppendNarrow, BytesOfATokenAreItsOwn) {
+  AppendCase which = filled({.batch = 3,
+                             .tokens = 11,
+                             .heads = 5,
+                             .key_dims = 96,
+                             .value_dims = 96,
+                             .rotary = WAVEJIT_ROTARY_HALVES,
+                             .rotary_dims = 64,
+                             .base = true,
+                             .narrow = formats().front(),
+                             .token_scales = true},
+                            500);
+  std::vector<AppendOutput> outputs;
+  for (const auto& [order, seed] :
+       {std::pair{WAVEJIT_SIMGPU_IN_ORDER, 1}, {WAVEJIT_SIMGPU_REVERSE, 2}, {WAVEJIT_SIMGPU_RANDOM, 3}}) {
+    set_schedule(order, static_cast<std::uint64_t>(seed));
+    outputs.push_back(run_append(engine_.get(), which));
+    EXPECT_EQ(outputs.back().k, outputs.front().k);
+    EXPECT_EQ(outputs.back().k_scales, outputs.front().k_scales);
+    EXPECT_TRUE(outputs.back().rest_intact);
+  }
+  constexpr std::size_t keys = 5 * 96;
+  for (const std::size_t token : {0, 10, 11, 32}) {
+    AppendCase one = which;
+    one.batch = one.tokens = 1;
+    one.slots = {17};
+    one.positions = {which.positions[token]};
+    const auto of_token = [&](const auto& rows, std::size_t row) {
+      return std::vector(rows.begin() + static_cast<std::ptrdiff_t>(token * row),
+                         rows.begin() + static_cast<std::ptrdiff_t>((token + 1) * row));
+    };
+    one.k = of_token(which.k, keys);
+    one.v = of_token(which.v, keys);
+    if (which.slots[token] < 0) continue;
+    const AppendOutput alone = run_append(engine_.get(), one);
+    EXPECT_EQ(alone.k, of_token(outputs[0].k, keys));
+    EXPECT_EQ(alone.k_scales, of_token(outputs[0].k_scales, 5));
+  }
+}
+
+// The other target's format is none of this one's, which the refusal says.
+TEST_P(CacheAppendNarrow, FormatsOfOthersAreRefused) {
+  AppendCase which = {.narrow = std::string(GetParam()) == "gfx950" ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3};
+  const AppendOutput output = run_append(engine_.get(), filled(which, 600));
+  EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);
+  EXPECT_THAT(output.detail, HasSubstr("accepted: e4m3"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, CacheAppendNarrow, ::testing::Values("gfx942", "gfx950"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace wavejit::tests

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "append_problems.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "cache_append/append_run.h"
+
+namespace wavejit::tests {
+namespace {
+
+constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+
+CallProblem append(const AppendCase& which) {
+  return {[which](wavejit_engine* engine, bool judges) {
+    const AppendOutput output = run_append(engine, which);
+    CallResult result;
+    result.status = output.status;
+    result.reports = output.status != WAVEJIT_OK && output.reports.empty() ? output.detail : output.reports;
+    result.fence_intact = output.rest_intact;
+    const auto add = [&](const auto& more) { result.bits.insert(result.bits.end(), more.begin(), more.end()); };
+    add(output.k);
+    add(output.v);
+    add(output.q);
+    add(bits_of(output.k_scales));
+    add(bits_of(output.v_scales));
+    if (!judges || output.status != WAVEJIT_OK) return result;
+    const AppendOutput wanted = expected_append(which);
+    if (output.k != wanted.k) result.wrong = "keys";
+    if (output.v != wanted.v) result.wrong = "values";
+    if (output.q != wanted.q) result.wrong = "queries";
+    if (output.k_scales != wanted.k_scales || output.v_scales != wanted.v_scales) result.wrong = "scales";
+    return result;
+  }};
+}
+
+// Every kind of slot, of either width, in pages whose size is a power of two and one that is none.
+std::vector<CallProblem> with_every_slot(AppendCase which) {
+  std::vector<CallProblem> all;
+  which.tokens = 9;
+  which.slots = {-1, 0, 5, 59, 60, most, -most, 41, 17};
+  which.positions = {0, 1, which.table_rows - 1, which.table_rows, -1, most, 7, 3, 9};
+  for (const bool wide : {false, true}) {
+    which.pages = wide ? 12 : 15;
+    which.page_size = wide ? 5 : 4;
+    which.wide_slots = wide;
+    if (wide) which.slots[4] = (std::int64_t{1} << 32U) + 5;
+    all.push_back(append(filled(which, wide ? 2 : 1)));
+  }
+  which.batch = 2;
+  which.tokens = 3;
+  which.slots = {3, 4, 5, 20, 21, -5};
+  which.source = AppendCase::Order::hnd;
+  all.push_back(append(filled(which, 3)));
+  // One token, one head.
+  which.batch = which.tokens = which.heads = 1;
+  which.slots = {7};
+  which.positions = {11};
+  all.push_back(append(filled(which, 4)));
+  return all;
+}
+
+}  // namespace
+
+std::vector<CallProblem> turned_appends() {
+  return with_every_slot({.heads = 5,
+                          .query_heads = 3,
+                          .key_dims = 96,
+                          .value_dims = 40,
+                          .rotary = WAVEJIT_ROTARY_HALVES,
+                          .rotary_dims = 64});
+}
+
+std::vector<CallProblem> narrow_appends() {
+  std::vector<CallProblem> all;
+  for (const std::int64_t dims : {96, 16, 512})
+    for (CallProblem& problem : with_every_slot({.heads = 5,
+                                                 .key_dims = dims,
+                                                 .value_dims = dims == 96 ? 40 : dims,
+                                                 .narrow = WAVEJIT_E4M3,
+                                                 .token_scales = true}))
+      all.push_back(std::move(problem));
+  return all;
+}
+
+}  // namespace wavejit::tests
