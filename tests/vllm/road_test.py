@@ -112,11 +112,12 @@ class Road(rocm_test.Case):
         slots = RANDOM.permutation(PAGES * PAGE)[:rows].astype(numpy.int64)
         slots[rows // 2] = -1
         pages = RANDOM.integers(0, 100, (PAGES, KV_HEADS, PAGE, 2 * DIM)).astype(numpy.uint8 if cache else numpy.float16)
-        held, on_device = tensor_of(ENGINE.array(pages, cache or None)), ENGINE.array(qkv.reshape(rows, HEADS + 2 * KV_HEADS, DIM))
+        array = ENGINE.array(pages, cache or None)
+        held, on_device = tensor_of(array), ENGINE.array(qkv.reshape(rows, HEADS + 2 * KV_HEADS, DIM))
         key, value = (tensor_of(on_device[:, begin : begin + KV_HEADS]) for begin in (HEADS, HEADS + KV_HEADS))
         _cache.append(ENGINE, key, value, held, int64(slots), cache, None if scales is None else tuple(map(rocm, scales)))
         both = qkv[:, HEADS * DIM :].reshape(rows, 2, KV_HEADS, DIM).transpose(0, 2, 1, 3).reshape(rows, KV_HEADS, 2 * DIM)
-        return both, slots, pages, host(held)
+        return both, slots, pages, array.numpy(pages.dtype)
 
     def test_new_keys_go_into_the_cache_in_one_launch(self):
         for cache, scales in (("", None), ("e4m3", (numpy.float32([0.25]), numpy.float32([0.125, 3])))):
