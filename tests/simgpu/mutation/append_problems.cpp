@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "attention/modified.h"
 #include "cache_append/append_run.h"
 
 namespace wavejit::tests {

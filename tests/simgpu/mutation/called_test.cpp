@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What mutation_test.cpp says of dense kernels, by whole calls for those of pages, left padding, mixes, lists, latent
-// attention, softmax_lse, gradients and the sparse indexer: every wait, barrier, wait state and mask is reported when
-// it goes, or makes the result another one, or stands in redundant.txt. The same --all and --print.
+// What mutation_test.cpp says of dense kernels, by whole calls for those of pages, left padding, mixes, lists, 8 bits,
+// latent attention, softmax_lse, gradients and the sparse indexer: every wait, barrier, wait state and mask is reported
+// when it goes, or makes the result another one, or stands in redundant.txt. The same --all and --print.
 //
 // To add a kernel, add a row to `cases`: its words, and calls that launch it.
 #include "called.h"
@@ -20,6 +20,7 @@
 #include "analysis/kernel_code.h"
 #include "append_problems.h"
 #include "attention_backward/backward_run.h"
+#include "byte_problems.h"
 #include "forward_problems.h"
 #include "indexer_problems.h"
 #include "latent_problems.h"
@@ -110,8 +111,8 @@ SoftmaxCase scores_with_lengths(const Numbers& lengths, std::int64_t keys) {
   return which;
 }
 
-// Two kv heads of head dim 128 for waves that share a chunk: steps of one tile and of four, none, three chunks, each
-// number of keys of a tile, rows of two tiles and rows that see no key, lengths and starts that lie.
+// For waves that share a chunk: steps of one tile and of four, none, three chunks, each number of keys of a tile, rows
+// of two tiles and rows that see no key, lengths and starts that lie.
 std::vector<CallProblem> shared_waves() {
   const auto dense = [](int queries, const Numbers& keys, int heads, std::uint64_t seed) {
     AttentionCase which = make_case(Storage::bf16, static_cast<int>(keys.size()), queries, std::ranges::max(keys),
@@ -184,24 +185,38 @@ struct Case {
 // NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
 void PrintTo(const Case& which, std::ostream* out) { *out << which.name; }
 
+// Caches, queries and keys of 8 bits, each in a kernel that widens or multiplies them in a way of its own.
+std::vector<Case> cases_of_8_bits() {
+  const auto caches = [](wavejit_dtype type) { return Problems([=] { return byte_caches(type); }); };
+  const auto pages = [](wavejit_dtype type) { return Problems([=] { return byte_caches_in_pages(type); }); };
+  const char* const forward_words = "attention_forward ";
+  return {
+      {"e4m3_paged_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, pages(WAVEJIT_E4M3), true, "generic"},
+      {"fnuz_paged_gfx942", "gfx942", {forward_words, " cache=e4m3_fnuz "}, pages(WAVEJIT_E4M3_FNUZ), true, "generic"},
+      {"fnuz_interleaved_gfx942",
+       "gfx942",
+       {forward_words, " cache=e4m3_fnuz "},
+       caches(WAVEJIT_E4M3_FNUZ),
+       true,
+       "interleaved"},
+      {"byte_queries_gfx950", "gfx950", {forward_words, " queries=e4m3 "}, byte_queries, true, "dualwave"},
+      {"i8_queries_gfx942", "gfx942", {forward_words, " qk=i8 "}, integer_queries, true, "generic tile_queries=64"},
+      {"indexer_e4m3_gfx950",
+       "gfx950@1x1",
+       {"sparse_scores "},
+       [] { return byte_scores(WAVEJIT_E4M3); },
+       true,
+       "auto tile_queries=1"},
+  };
+}
+
 std::vector<Case> cases() {
-  // Rows of one tile and of two, a first tile of keys that is the last, no keys, more keys than two chunks.
   const auto pages = [](const Pages& plain, const Pages& list, bool window) {
-    const auto masked = [&](const AttentionCase& which) { return window ? in_window(which, 40, 3) : which; };
-    std::vector<CallProblem> all = {
-        forward(in_pages(masked(sequences({40, 3, 0, 140}, {70, 1, 20, 300}, 1)), plain)),
-        forward(in_pages(with_sink(masked(sequences({35, 40}, {33, 0}, 2))), list)),
-        forward(in_pages(masked(sequences({7, 33}, {3, 0}, 8)), list)),
-        forward(in_pages(without_scale(masked(sequences({33}, {33}, 7, 2))), plain)),
-        forward(in_pages(masked(sequences({126}, {126}, 5, 2)), plain)),
-        forward(in_pages(masked(sequences({40}, {1029}, 6, 2)), list)),
-        forward(in_pages(masked(sequences({36}, {2150}, 3, 2)), plain)),
-    };
-    // Entries that are no page are cut to the cache.
-    for (const std::int32_t lie : {-1, 2147483647}) {
-      Pages lies = lie > 0 ? list : plain;
-      lies.every_entry = lie;
-      all.push_back(forward(in_pages(masked(sequences({40, 36}, {200, 330}, 4, 2)), lies), true));
+    std::vector<CallProblem> all;
+    for (const ForwardProblem& problem : keys_in_pages(plain, list)) {
+      AttentionCase which = problem.which;
+      if (window) which = in_window(std::move(which), 40, 3);
+      all.push_back(forward(which, problem.lies));
     }
     return all;
   };
@@ -243,7 +258,7 @@ std::vector<Case> cases() {
         gradients("bf16 b1 q700 k20 h2 d64 causal d_sink"),
         gradients("bf16 b3 q33 k40 h2 d64 causal layout=packed q_lengths=33,0,7 k_lengths=40,5,0 d_sink")};
   };
-  return {
+  std::vector<Case> all = {
       {"dq_gfx950", "gfx950", {"attention_backward_dq "}, [=] { return of_gradients(" causal"); }, true},
       {"dkdv_gfx950",
        "gfx950",
@@ -398,6 +413,8 @@ std::vector<Case> cases() {
       {"append_gfx942", "gfx942", {"cache_append ", " rotary=halves ", " angles=fp32 "}, turned_appends, true},
       {"append_narrow_gfx950", "gfx950", {"cache_append ", " scales=tokens "}, narrow_appends, true},
   };
+  std::ranges::move(cases_of_8_bits(), std::back_inserter(all));
+  return all;
 }
 
 class CalledMutations : public ::testing::TestWithParam<Case> {};

@@ -79,4 +79,23 @@ AttentionCase padded(int queries, const std::vector<std::int32_t>& keys, const s
   return which;
 }
 
+std::vector<ForwardProblem> keys_in_pages(const Pages& plain, const Pages& list) {
+  std::vector<ForwardProblem> all = {
+      {in_pages(sequences({40, 3, 0, 140}, {70, 1, 20, 300}, 1), plain)},
+      {in_pages(with_sink(sequences({35, 40}, {33, 0}, 2)), list)},
+      {in_pages(sequences({7, 33}, {3, 0}, 8), list)},
+      {in_pages(without_scale(sequences({33}, {33}, 7, 2)), plain)},
+      {in_pages(sequences({126}, {126}, 5, 2), plain)},
+      {in_pages(sequences({40}, {1029}, 6, 2), list)},
+      {in_pages(sequences({36}, {2150}, 3, 2), plain)},
+  };
+  // Entries that are no page are cut to the cache.
+  for (const std::int32_t lie : {-1, 2147483647}) {
+    Pages lies = lie > 0 ? list : plain;
+    lies.every_entry = lie;
+    all.push_back({in_pages(sequences({40, 36}, {200, 330}, 4, 2), lies), true});
+  }
+  return all;
+}
+
 }  // namespace wavejit::tests

@@ -26,6 +26,13 @@ AttentionCase sequences(const std::vector<std::int32_t>& queries, const std::vec
 AttentionCase padded(int queries, const std::vector<std::int32_t>& keys, const std::vector<std::int32_t>& firsts,
                      std::uint64_t seed, int heads = 4);
 AttentionCase in_pages(AttentionCase which, const Pages& pages);
+// Of one kernel, head dim 64, causal: rows of one tile and of two, a first tile of keys that is the last, no keys, more
+// keys than two chunks; a sink, no scale, entries that are no page.
+struct ForwardProblem {
+  AttentionCase which;
+  bool lies = false;
+};
+std::vector<ForwardProblem> keys_in_pages(const Pages& plain, const Pages& list);
 AttentionCase in_window(AttentionCase which, int left, int right);
 AttentionCase without_scale(AttentionCase which);
 AttentionCase with_sink(AttentionCase which);

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <limits>
 
+#include "byte_problems.h"
 #include "sparse_indexer/indexer_run.h"
+#include "support/byte_floats.h"
 
 namespace wavejit::tests {
 namespace {
@@ -43,9 +45,6 @@ std::vector<float> some_scales(const IndexerCase& which) {
   return scales;
 }
 
-IndexerCase products(std::int64_t batch, std::int64_t rows, std::int64_t keys, std::int64_t heads, std::uint64_t seed) {
-  return indexer_case(Storage::bf16, batch, rows, keys, heads, 0, seed);
-}
 IndexerCase scaled(IndexerCase which) {
   which.key_scales = some_scales(which);
   return which;
@@ -77,7 +76,13 @@ IndexerCase infinite_keys(IndexerCase which) {
   return which;
 }
 
-std::vector<CallProblem> scores(int page, bool list) {
+// `format`: null is bf16.
+std::vector<CallProblem> scores(int page, bool list, const ByteFormat* format = nullptr) {
+  const auto products = [&](std::int64_t batch, std::int64_t rows, std::int64_t keys, std::int64_t heads,
+                            std::uint64_t seed) {
+    return format != nullptr ? byte_case(*format, batch, rows, keys, heads, 0, seed)
+                             : indexer_case(Storage::bf16, batch, rows, keys, heads, 0, seed);
+  };
   const auto kept = [&](IndexerCase which, bool lies = false) {
     which.page = page;
     which.list = list;
@@ -92,8 +97,8 @@ std::vector<CallProblem> scores(int page, bool list) {
       kept(limited(products(2, 6, 150, 40, 5))),
       kept(in_window(products(1, 9, 100, 50, 6), 30, 3)),
       kept(products(1, 4, 330, 35, 7)),
-      kept(infinite_keys(products(1, 1, 3, 33, 8)), true),
   };
+  if (format == nullptr) all.push_back(kept(infinite_keys(products(1, 1, 3, 33, 8)), true));
   if (!list) return all;
   // Starts before and behind the list, and descending ones.
   IndexerCase lying = products(3, 1, 100, 33, 9);
@@ -118,6 +123,8 @@ std::vector<CallProblem> paged_scores() {
   for (const CallProblem& problem : scores(48, true)) all.push_back(problem);
   return all;
 }
+
+std::vector<CallProblem> byte_scores(wavejit_dtype type) { return scores(0, false, &byte_format(type)); }
 
 namespace {
 

@@ -60,15 +60,18 @@ Outcome PlantedFaults::without(const Instruction& instruction, Change change) co
   return kernel_.run(found->code_object);
 }
 
-Outcome PlantedFaults::behind_the_next(const Instruction& instruction) const {
-  const Instruction* next = &instruction + 1;
-  if (instruction.target != nullptr || next->target != nullptr)
-    throw std::runtime_error("a branch would lead elsewhere: " + text(instruction));
-  for (const Instruction& each : instructions())
-    if (each.target == next) throw std::runtime_error("somebody branches to " + text(*next));
+Outcome PlantedFaults::behind_the_next(const Instruction& instruction, std::size_t count) const {
+  std::size_t bytes = 0;
+  for (const Instruction& passed : std::span(&instruction, count + 1)) {
+    bytes += passed.bytes;
+    if (passed.target != nullptr) throw std::runtime_error("a branch would lead elsewhere: " + text(passed));
+    if (&passed == &instruction) continue;
+    for (const Instruction& each : instructions())
+      if (each.target == &passed) throw std::runtime_error("somebody branches to " + text(passed));
+  }
   std::vector<std::byte> code_object = kernel_.code_object();
   std::byte* place = place_of(code_object, instruction);
-  std::rotate(place, place + instruction.bytes, place + instruction.bytes + next->bytes);
+  std::rotate(place, place + instruction.bytes, place + bytes);
   return kernel_.run(code_object);
 }
 

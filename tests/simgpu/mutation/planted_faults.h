@@ -29,8 +29,8 @@ class PlantedFaults {
   Outcome with_words(const std::vector<const simgpu::Instruction*>& instructions,
                      const std::function<std::uint32_t(std::uint32_t)>& change) const;
   Outcome without(const simgpu::Instruction& instruction, Change change) const;
-  // An instruction behind the one that follows it, to which nobody branches.
-  Outcome behind_the_next(const simgpu::Instruction& instruction) const;
+  // An instruction behind the one that follows it, or so many, to which nobody branches.
+  Outcome behind_the_next(const simgpu::Instruction& instruction, std::size_t count = 1) const;
 
  private:
   std::byte* place_of(std::vector<std::byte>& code_object, const simgpu::Instruction& instruction) const;

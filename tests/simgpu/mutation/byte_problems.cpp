@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "byte_problems.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "forward_problems.h"
+
+namespace wavejit::tests {
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+
+// Scales that are neither powers of two nor alike.
+AttentionCase stored(AttentionCase which, wavejit_dtype type) {
+  const AttentionInputs& in = which.inputs;
+  StoredBytes bytes{.type = type, .batches = in.batch, .heads = in.kv_heads};
+  for (int number = 0; number < in.batch * in.kv_heads; ++number) {
+    bytes.k_scale.push_back(0.5F + (0.0625F * static_cast<float>(3 * number % 16)));
+    bytes.v_scale.push_back(1.5F - (0.0625F * static_cast<float>(4 * number % 15)));
+  }
+  return stored_in_bytes(std::move(which), std::move(bytes));
+}
+
+// Rows of one tile and of several, keys of one tile and of several, each number of keys of a tile, none, more than two
+// chunks, more rows than keys, a sink, no scale, lengths and starts that lie.
+std::vector<ForwardProblem> dense_keys(int head_dim) {
+  const auto dense = [&](int queries, const Numbers& keys, std::uint64_t seed) {
+    AttentionCase which = make_case(Storage::bf16, static_cast<int>(keys.size()), queries, std::ranges::max(keys), 4, 2,
+                                    head_dim, true, seed);
+    grow(which);
+    which.splits = 1;
+    which.layout = seed % 2 == 0 ? Layout::padded : Layout::bshd;
+    if (keys.size() > 1) which.inputs.key_lengths = keys;
+    return which;
+  };
+  const auto packed = [&](const Numbers& query_starts, const Numbers& key_starts, std::uint64_t seed) {
+    AttentionCase which = dense(query_starts.back(), {key_starts.back()}, seed);
+    AttentionInputs& in = which.inputs;
+    in.batch = static_cast<int>(query_starts.size()) - 1;
+    in.query_starts = query_starts;
+    in.key_starts = key_starts;
+    in.query_length = in.key_length = 0;
+    for (std::size_t i = 1; i < query_starts.size(); ++i) {
+      in.query_length = std::max(in.query_length, query_starts[i] - query_starts[i - 1]);
+      in.key_length = std::max(in.key_length, key_starts[i] - key_starts[i - 1]);
+    }
+    return which;
+  };
+  AttentionCase lengths_lie = dense(40, {200, 70}, 9);
+  lengths_lie.told_key_lengths = {-5, most};
+  AttentionCase starts_lie = packed({0, 40, 40, 75}, {0, 150, 190, 250}, 10);
+  starts_lie.query_starts = {-5, 64, most, 30};
+  starts_lie.key_starts = {-5, 200, most, 20};
+  Numbers each_length(64);
+  std::ranges::generate(each_length, [length = 0]() mutable { return ++length; });
+  return {
+      {dense(40, {300, 70, 0}, 1)},
+      {packed({0, 40, 40, 180}, {0, 70, 90, 390}, 2)},
+      {with_sink(dense(35, {33, 0}, 3))},
+      {without_scale(dense(33, {33}, 4))},
+      {dense(126, {126}, 5)},
+      {dense(300, {40}, 7)},
+      {dense(33, each_length, 8)},
+      {lengths_lie, true},
+      {starts_lie, true},
+      {dense(36, {2150}, 6)},
+  };
+}
+
+std::vector<CallProblem> forward_of(const std::vector<ForwardProblem>& problems, wavejit_dtype type) {
+  std::vector<CallProblem> all;
+  for (const ForwardProblem& problem : problems) all.push_back(forward(stored(problem.which, type), problem.lies));
+  return all;
+}
+
+// Noise of weights in 8 bits, as a share of O.
+std::string too_noisy(const AttentionCase& which, const AttentionOutput& output) {
+  const AttentionAnswer exact = attention_reference(which.inputs);
+  double signal = 0;
+  double noise = 0;
+  for (std::size_t i = 0; i < exact.o.size(); ++i) {
+    const double error = static_cast<double>(from_storage(which.storage, output.o[i])) - exact.o[i];
+    signal += exact.o[i] * exact.o[i];
+    noise += error * error;
+  }
+  constexpr double least = 28;  // dB: of few rows
+  const double decibels = 10 * std::log10(signal / noise);
+  return noise == 0 || decibels >= least ? "" : "O has " + std::to_string(decibels) + " dB";
+}
+
+CallProblem of_byte_queries(const AttentionCase& given, bool lies) {
+  const AttentionInputs& in = given.inputs;
+  StoredBytes bytes{.type = WAVEJIT_E4M3, .batches = in.batch, .heads = in.kv_heads};
+  bytes.queries = true;
+  bytes.q_scale = 1.125F;
+  for (int number = 0; number < in.batch * in.kv_heads; ++number) {
+    bytes.k_scale.push_back(0.8125F + (0.0625F * static_cast<float>(number % 5)));
+    bytes.v_scale.push_back(1.375F - (0.0625F * static_cast<float>(number % 11)));
+  }
+  const AttentionCase which = stored_in_bytes(given, std::move(bytes));
+  return {[which, lies](wavejit_engine* engine, bool judges) {
+    const AttentionOutput output = run_attention(engine, which);
+    CallResult result = result_of(output);
+    result.bits.assign(output.o.begin(), output.o.end());
+    append(result.bits, bits_of(output.lse));
+    if (judges && !lies && output.status == WAVEJIT_OK) result.wrong = too_noisy(which, output);
+    return result;
+  }};
+}
+
+AttentionCase of_many_tiles(int keys) { return make_case(Storage::bf16, 1, 40, keys, 2, 1, 128, false, 31); }
+
+}  // namespace
+
+std::vector<CallProblem> byte_caches(wavejit_dtype type) { return forward_of(dense_keys(128), type); }
+
+std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type) {
+  return forward_of(keys_in_pages({.size = 16}, {.size = 48, .list = true}), type);
+}
+
+std::vector<CallProblem> integer_queries() {
+  std::vector<CallProblem> all;
+  for (const ForwardProblem& problem : dense_keys(64)) {
+    const AttentionInputs& in = problem.which.inputs;
+    const auto scales = [](int batches, int tokens, int heads, float around) {
+      RowScales made = {.batches = batches, .tokens = tokens, .heads = heads};
+      for (int i = 0; i < batches * tokens * heads; ++i)
+        made.numbers.push_back(around * (1 + (0.125F * static_cast<float>(i % 7))));
+      return made;
+    };
+    StoredIntegers integers = {.q = scales(in.query_batches(), in.query_rows(), in.query_heads, 1.0F / 32),
+                               .k = scales(in.key_batches(), in.key_rows(), in.kv_heads, 0.5F)};
+    all.push_back(forward(stored_in_integers(problem.which, std::move(integers)), problem.lies));
+  }
+  return all;
+}
+
+std::vector<CallProblem> byte_queries() {
+  std::vector<CallProblem> all;
+  for (const auto& [which, lies] : dense_keys(128)) all.push_back(of_byte_queries(which, lies));
+  return all;
+}
+
+std::vector<CallProblem> byte_queries_of_many_tiles() {
+  return {of_byte_queries(of_many_tiles(700), false), of_byte_queries(of_many_tiles(760), false)};
+}
+
+}  // namespace wavejit::tests
