@@ -155,6 +155,18 @@ class Cache(Case):
             k, v = (wide(cache[pages, which]).reshape(-1, 2, 64)[: lengths[b]] for which in (0, 1))
             self.close(out[b], reference.attention(wide(q[b]), k, v, causal=True)[0])
 
+    def test_lengths_as_vllm_says_them(self):
+        q, cache = draw(7, 4, 64), draw(9, 2, 16, 2, 64)
+        table, lengths = torch.tensor([[4, 1, 7], [8, 0, 5]], dtype=torch.int32), torch.tensor([40, 21], dtype=torch.int32)
+        starts, sums = torch.tensor([0, 3, 7], dtype=torch.int32), torch.tensor([0, 40, 61], dtype=torch.int32)
+        call, pages = wavejit.torch.flash_attn_varlen_func, (cache[:, 0], cache[:, 1])
+        out = call(q, *pages, starts, None, 4, 40, causal=True, block_table=table, seqused_k=lengths)
+        self.assertTrue(torch.equal(out, call(q, *pages, starts, sums, 4, 40, causal=True, block_table=table)))
+        self.refuses("seqused_k: given without block_table", call, q, q, q, starts, None, 4, 4, seqused_k=lengths)
+        self.refuses("seqused_k: given beside cu_seqlens_k", call, q, *pages, starts, sums, 4, 40, block_table=table, seqused_k=lengths)
+        self.refuses("cu_seqlens_k: None", call, q, q, q, starts, None, 4, 4)
+        self.refuses(r"seqused_k\[1\] = 99; accepted: 0 … 40", call, q, *pages, starts, None, 4, 40, block_table=table, seqused_k=torch.tensor([40, 99]))
+
     def test_refused_by_name(self):
         q, cache = draw(1, 1, 2, 64), draw(1, 16, 2, 64)
         call = wavejit.torch.flash_attn_with_kvcache
@@ -168,7 +180,7 @@ class Signatures(unittest.TestCase):
             "flash_attn_func": "q k v dropout_p softmax_scale causal window_size softcap alibi_slopes deterministic return_attn_probs "
                                "q_descale k_descale v_descale",
             "flash_attn_varlen_func": "q k v cu_seqlens_q cu_seqlens_k max_seqlen_q max_seqlen_k dropout_p softmax_scale causal window_size softcap alibi_slopes "
-                                      "deterministic return_attn_probs block_table q_descale k_descale v_descale",
+                                      "deterministic return_attn_probs block_table q_descale k_descale v_descale seqused_k",
             "flash_attn_with_kvcache": "q k_cache v_cache k v rotary_cos rotary_sin cache_seqlens cache_batch_idx cache_leftpad block_table softmax_scale causal "
                                        "window_size softcap rotary_interleaved alibi_slopes num_splits return_softmax_lse q_descale k_descale v_descale",
             "scaled_dot_product_attention": "query key value attn_mask dropout_p is_causal scale enable_gqa",

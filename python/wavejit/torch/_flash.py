@@ -14,6 +14,7 @@ from ._operators import attention_forward_lse, called, called_by_operator, tenso
 DENSE = {"scale": "softmax_scale", "q_scale": "q_descale", "k_scale": "k_descale", "v_scale": "v_descale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
 PACKED = {**DENSE, "query_starts": "cu_seqlens_q", "key_starts": "cu_seqlens_k", "key_lengths": "cu_seqlens_k", "max_query_length": "max_seqlen_q",
           "max_key_length": "max_seqlen_k"}
+USED = {**PACKED, "key_lengths": "seqused_k"}
 DENSE_QKV = {**DENSE, "q": "qkv", "k": "qkv", "v": "qkv"}
 DENSE_KV = {**DENSE, "k": "kv", "v": "kv"}
 PACKED_QKV = {**PACKED, **DENSE_QKV, "query_starts": "cu_seqlens", "key_starts": "cu_seqlens", "max_query_length": "max_seqlen", "max_key_length": "max_seqlen"}
@@ -60,12 +61,12 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
     return _dense(DENSE, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 
-def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor, max_seqlen_q: int,
+def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor | None, max_seqlen_q: int,
                            max_seqlen_k: int, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
                            window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
                            deterministic: bool = False, return_attn_probs: bool = False, block_table: torch.Tensor | None = None,
                            q_descale: float | torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
-                           v_descale: float | torch.Tensor | None = None) -> Any:
+                           v_descale: float | torch.Tensor | None = None, seqused_k: torch.Tensor | None = None) -> Any:
     """Sequences one after the other: b has rows cu_seqlens_q[b] … cu_seqlens_q[b + 1] − 1 of q, and the like of k and v.
 
     q [total, Hq, D], k and v [total, Hkv, D] → [total, Hq, D]
@@ -75,6 +76,8 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
         The longest sequence, which the host sizes the launch by.
     block_table [B, columns] int32
         k and v are pages [pages, page size, Hkv, D]; key n of b is in page block_table[b][n // page size].
+    seqused_k [B] int32
+        Beside block_table: how many keys each sequence has, in place of cu_seqlens_k, which is None then. vLLM's word.
 
     The rest as in `flash_attn_func`; LSE is [Hq, total].
 
@@ -87,8 +90,15 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     """
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes) | _descales(q, q_descale, k_descale, v_descale)
     words["query_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1)
-    starts = _int32("cu_seqlens_k", cu_seqlens_k, 1)
     words |= {"max_query_length": max_seqlen_q, "max_key_length": max_seqlen_k}
+    if seqused_k is not None:
+        if block_table is None or cu_seqlens_k is not None:
+            raise InvalidArgument(f"seqused_k: given {'without block_table' if block_table is None else 'beside cu_seqlens_k'}; accepted: beside block_table, with cu_seqlens_k = None")
+        words |= {"key_lengths": _int32("seqused_k", seqused_k, 1), "block_table": _int32("block_table", block_table, 2)}
+        return _packed(USED, _faces.PAGED, q, k, v, softmax_scale, causal, words, return_attn_probs)
+    if cu_seqlens_k is None:
+        raise InvalidArgument("cu_seqlens_k: None; accepted: where each sequence's keys begin, or seqused_k beside block_table")
+    starts = _int32("cu_seqlens_k", cu_seqlens_k, 1)
     if block_table is None:
         words["key_starts"] = starts
         return _packed(PACKED, _faces.PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)

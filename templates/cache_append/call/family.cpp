@@ -90,7 +90,7 @@ class CacheAppend final : public families::Family {
     if (in_rows(of.scales))
       text += ", rows of " + std::to_string(latent_row(of.scales).columns) + " bytes with scales of their own";
     return {.description = text,
-            .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd) + " VGPRs",
+            .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd(of)) + " VGPRs",
             .refused = {}};
   }
 

@@ -131,7 +131,7 @@ families::EmittedModule emit(const AppendKernel& spec, const targets::Target& ta
   Kernel kernel(context, target,
                 {.name = name_of(spec),
                  .threads = threads,
-                 .waves_per_simd = waves_per_simd,
+                 .waves_per_simd = waves_per_simd(spec),
                  .argument_bytes = static_cast<int>(argument_bytes(spec)),
                  .strength_reduction = false});
   // Ids are made where they are first asked for: here, where every block can see them.

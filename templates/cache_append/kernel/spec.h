@@ -139,7 +139,11 @@ std::expected<AppendKernel, std::string> parse_spec(std::string_view text);
 std::optional<std::string> refusal_of(const AppendKernel& spec);
 std::size_t argument_bytes(const AppendKernel& spec);
 
-// As many waves on a SIMD as the emission asks registers for.
-inline constexpr int waves_per_simd = 4;
+// As many waves on a SIMD as the emission asks registers for. Bytes wait for a scale and for the greatest of a head,
+// which more waves hide; turned ones need the registers.
+constexpr int waves_per_simd(const AskedWords& spec) {
+  constexpr int usual = 4;
+  return is_narrow(spec.cache) && spec.rotary == Rotary::none ? 2 * usual : usual;
+}
 
 }  // namespace wavejit::cache_append
