@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "append_problems.h"
 
+#include <bit>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "attention/modified.h"
 #include "cache_append/append_run.h"
@@ -23,8 +25,8 @@ CallProblem append(const AppendCase& which) {
     add(output.k);
     add(output.v);
     add(output.q);
-    add(bits_of(output.k_scales));
-    add(bits_of(output.v_scales));
+    for (const auto* scales : {&output.k_scales, &output.v_scales})
+      for (const float scale : *scales) result.bits.push_back(std::bit_cast<std::uint32_t>(scale));
     if (!judges || output.status != WAVEJIT_OK) return result;
     const AppendOutput wanted = expected_append(which);
     if (output.k != wanted.k) result.wrong = "keys";
