@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -14,8 +15,9 @@ namespace {
 
 constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
 
-CallProblem append(const AppendCase& which) {
-  return {[which](wavejit_engine* engine, bool judges) {
+// `nan`: which NaN stands where is nobody's promise.
+CallProblem append(const AppendCase& which, bool nan = false) {
+  return {[which, nan](wavejit_engine* engine, bool judges) {
     const AppendOutput output = run_append(engine, which);
     CallResult result;
     result.status = output.status;
@@ -27,7 +29,7 @@ CallProblem append(const AppendCase& which) {
     add(output.q);
     for (const auto* scales : {&output.k_scales, &output.v_scales})
       for (const float scale : *scales) result.bits.push_back(std::bit_cast<std::uint32_t>(scale));
-    if (!judges || output.status != WAVEJIT_OK) return result;
+    if (!judges || nan || output.status != WAVEJIT_OK) return result;
     const AppendOutput wanted = expected_append(which);
     if (output.k != wanted.k) result.wrong = "keys";
     if (output.v != wanted.v) result.wrong = "values";
@@ -55,6 +57,21 @@ std::vector<CallProblem> with_every_slot(AppendCase which) {
   which.slots = {3, 4, 5, 20, 21, -5};
   which.source = AppendCase::Order::hnd;
   all.push_back(append(filled(which, 3)));
+  // NaN with a long payload and a short one, zeros of both signs, infinities: in every place of a lane.
+  which = filled(which, 5);
+  constexpr std::uint16_t special[] = {0x8000, 0x7F81, 0x0000, 0xFFFF, 0x7F80, 0x8000, 0x7FC0};
+  for (std::size_t at = 0; at < which.k.size(); ++at)
+    if (at % 9 < 4) which.k[at] = special[at % std::size(special)];
+  for (std::size_t at = 0; at < which.v.size(); ++at)
+    if (at % 9 < 4) which.v[at] = special[at % std::size(special)];
+  for (std::size_t at = 0; at < which.q.size(); ++at)
+    if (at % 9 < 4) which.q[at] = special[at % std::size(special)];
+  all.push_back(append(which, true));
+  which.k.clear();
+  which.v.clear();
+  which.q.clear();
+  which.cosines.clear();
+  which.sines.clear();
   // One token, one head.
   which.batch = which.tokens = which.heads = 1;
   which.slots = {7};
@@ -83,6 +100,16 @@ std::vector<CallProblem> narrow_appends() {
                                                  .narrow = WAVEJIT_E4M3,
                                                  .token_scales = true}))
       all.push_back(std::move(problem));
+  // One lane a head, two, four … in waves that are full: a neighbour's numbers would show in a scale.
+  for (const std::int64_t dims : {8, 16, 32, 64, 128, 256})
+    all.push_back(append(filled({.tokens = 3,
+                                 .heads = 512 / dims,
+                                 .key_dims = dims,
+                                 .value_dims = dims,
+                                 .slots = {3, 9, 40},
+                                 .narrow = WAVEJIT_E4M3,
+                                 .token_scales = true},
+                                static_cast<std::uint64_t>(dims))));
   return all;
 }
 
