@@ -109,8 +109,9 @@ void SwizzledStream::refuse(const char* way) const {
 
 RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
                    int region, int offset, int dims, int threads, const std::optional<KeyPages>& pages,
-                   const std::optional<TilePages>& tile_pages, CacheType cache, int dims_kept)
-    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache, dims_kept) {
+                   const std::optional<TilePages>& tile_pages, CacheType cache, int dims_kept, Runs runs)
+    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache, dims_kept),
+      runs_(runs) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* thread = kernel.thread();
@@ -148,8 +149,8 @@ RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language:
 SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
                            const Slice& slice, int region, int offset, int dims, int threads, Value* lane_group,
                            const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,
-                           CacheType cache, int dims_kept)
-    : RowLoads(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache, dims_kept) {
+                           CacheType cache, int dims_kept, Runs runs)
+    : RowLoads(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache, dims_kept, runs) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* lane = kernel.lane();

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -103,6 +104,10 @@ class SwizzledStream : public TileStream {
   const std::optional<TilePages>& tile_pages_;
 };
 
+// What a load of all lanes is: runs of rows, as long as they can be; or a short one of each row, so that a thread's
+// loads are all of one.
+enum class Runs : std::uint8_t { long_ones, row_a_thread };
+
 // Loads of 16 bytes along rows, whatever image they go to; of 8 where a tile has no more for each thread.
 class RowLoads : public SwizzledStream {
  public:
@@ -115,13 +120,14 @@ class RowLoads : public SwizzledStream {
  protected:
   RowLoads(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
            int region, int offset, int dims, int threads, const std::optional<KeyPages>& pages,
-           const std::optional<TilePages>& tile_pages, CacheType cache, int dims_kept = 0);
+           const std::optional<TilePages>& tile_pages, CacheType cache, int dims_kept = 0, Runs runs = Runs::long_ones);
 
   // Of load i, counted from the thread's first: rows, and units in memory.
   std::pair<int, int> place_of(int i) const;
   // Loads are runs of so many units of a row: all of them, or 8 (4) where a row is no power of two.
   int units() const { return memory_pitch_ / width_; }
-  int run() const { return units() & -units(); }
+  // Or as many lanes have one as there are threads for each row.
+  int run() const { return runs_ == Runs::row_a_thread ? threads_ / tile_keys : units() & -units(); }
   int rows_apart() const { return threads_ / run(); }
   // The row and the unit of the thread's first load.
   language::Value* first_row_ = nullptr;
@@ -132,6 +138,7 @@ class RowLoads : public SwizzledStream {
   // Granule `number` of a tile, counted from the first one of this wave's loads.
   language::Value* granule_of(int number) const;
   bool by_rows_of_lanes() const { return slice_.scattered(); }
+  Runs runs_;
 };
 
 class SwizzledRows final : public RowLoads {
@@ -139,7 +146,7 @@ class SwizzledRows final : public RowLoads {
   SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
                int region, int offset, int dims, int threads, language::Value* lane_group,
                const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,
-               CacheType cache = CacheType::as_queries, int dims_kept = 0);
+               CacheType cache = CacheType::as_queries, int dims_kept = 0, Runs runs = Runs::long_ones);
 
   // A wave that reads other rows than the tile's first: its blocks of rows count from `block` (uniform) on.
   void begin_rows(language::Value* block);
@@ -155,6 +162,7 @@ class SwizzledRows final : public RowLoads {
   // Of 8 bits whose last `dims_kept` are of 16 in memory already: the row of the thread's loads, which is one, and what
   // goes into LDS of load i in how many operations. `exponents`: of the row, E8M0, two dwords.
   language::Value* row_of_thread() const { return first_row_; }
+  bool has_row_a_thread() const { return rows_apart() == tile_keys; }
   int writes_of(int load) const { return is_kept(load) ? 1 : 2; }
   language::Strand write_raised(const language::Values& loaded, language::Value* exponents);
   language::OperandA rows(int buffer, int row_block, int dim_block) override;

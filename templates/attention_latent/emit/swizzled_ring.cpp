@@ -45,6 +45,12 @@ ScoreExchange::Place place_of_scores(const KeyRingPlan& plan, int pitch) {
           .wave_pitch = plan.wave_score_bytes};
 }
 
+// A thread that has one row looks one key up. Where rows follow each other longer runs take less: of pieces of 64 bytes
+// of rows of 656 three in eight lie across two lines.
+attention::Runs runs_of(const WalkKernel& spec) {
+  return spec.has_row_scales() && spec.listed ? attention::Runs::row_a_thread : attention::Runs::long_ones;
+}
+
 }  // namespace
 
 SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
@@ -69,7 +75,7 @@ SwizzledRing::SwizzledRing(language::Kernel& kernel, const WalkKernel& spec, con
       tile_pages_(attention::tile_pages_of(kernel, spec.layout(), workgroup.keys(workgroup.k))),
       cache_(spec.cache),
       latent_(kernel, lds_, matrix, workgroup.k, region, 0, spec.dims_v(), threads, workgroup.lane_group, pages_,
-              tile_pages_, spec.cache, spec.columns_kept()) {
+              tile_pages_, spec.cache, spec.columns_kept(), runs_of(spec)) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   latent_.begin_rows(scores_.own_block());

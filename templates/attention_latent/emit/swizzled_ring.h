@@ -69,6 +69,11 @@ class SwizzledRing final : public KeyRing {
                                   language::Value* listed) const;
   attention::SwizzledStream::Load scale_load(language::Value* tile, const attention::TilePages::Place& in_page,
                                              language::Value* entries) const;
+  // Where loads are long runs of rows: one scale a lane, of any of the wave's rows.
+  attention::SwizzledStream::Load scattered_scale_load(language::Value* tile,
+                                                       const attention::TilePages::Place& in_page,
+                                                       language::Value* entries) const;
+  language::Strand write_with_scattered_scales(const language::Values& loaded);
   // The same with two images.
   language::Values start_ahead(const attention::TileWalk& walk, const TakeQuery& take, const language::Values& query);
   language::Values whole_ahead(language::Value* place, const attention::TileWalk& walk,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Scales of rows, from memory to the lanes that multiply by them.
+// Scales of rows, which come to the lanes that multiply by them.
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include "codegen/language/convert.h"
@@ -15,14 +15,16 @@ using language::Value;
 using language::Values;
 
 constexpr int scale_bytes = 4;
+constexpr int row_scale_bytes = 16;  // four in fp32
+constexpr int scales_of_row = 4;
 
 }  // namespace
 
 // The scales of all that the wave's loads bring: a load is two rows of four times eight lanes. Lane 8 i + 4 h + b has
 // that of load i, row h, columns 128 b … + 127. Behind the last tile they are those of the last one: what is there is
 // 0.
-attention::SwizzledStream::Load SwizzledRing::scale_load(Value* tile, const TilePages::Place& in_page,
-                                                         Value* entries) const {
+attention::SwizzledStream::Load SwizzledRing::scattered_scale_load(Value* tile, const TilePages::Place& in_page,
+                                                                   Value* entries) const {
   return [=, this] {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const auto constant = [&](int value) { return kernel_.constant(value); };
@@ -49,7 +51,29 @@ attention::SwizzledStream::Load SwizzledRing::scale_load(Value* tile, const Tile
   };
 }
 
-// Of rows with exponents a thread's loads are all of one row, whose exponents these are. They stand apart, where the
+// A thread's loads are all of one row, whose four scales these are.
+attention::SwizzledStream::Load SwizzledRing::scale_load(Value* tile, const TilePages::Place& in_page,
+                                                         Value* entries) const {
+  if (!latent_.has_row_a_thread()) return scattered_scale_load(tile, in_page, entries);
+  return [=, this]() -> Value* {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* in_tile = latent_.row_of_thread();
+    Value* column = kernel_.constant(scales_at_);
+    if (pages_) {
+      const KeyPages::KeyPlace key = pages_->place_of_any_key(tile, entries, in_tile);
+      return language::load_lanes(kernel_, pages_->row(latent_slice_, key, column), row_scale_bytes);
+    }
+    Value* offset = ir.CreateAdd(ir.CreateMul(in_tile, latent_slice_.row_stride), column);
+    if (tile_pages_)
+      return tile_pages_->rows(latent_slice_, latent_bytes_, in_page)
+          .load(row_scale_bytes, offset, kernel_.constant(0));
+    return latent_slice_.buffer.load(
+        row_scale_bytes, offset,
+        ir.CreateMul(ir.CreateMul(tile, kernel_.constant(attention::tile_keys)), latent_slice_.row_stride));
+  };
+}
+
+// The same of exponents. They stand apart, where the
 // rope of other rows does.
 attention::SwizzledStream::Load SwizzledRing::exponent_load(Value* tile, const TilePages::Place& in_page,
                                                             Value* entries) const {
@@ -70,9 +94,8 @@ attention::SwizzledStream::Load SwizzledRing::exponent_load(Value* tile, const T
   };
 }
 
-language::Strand SwizzledRing::write_latent(const Values& loaded) {
-  if (!has_row_scales_) return latent_.write(loaded);
-  if (has_exponents_) return latent_.write_raised({loaded.begin() + 1, loaded.end()}, loaded.front());
+// Scales of long runs are permuted to the lanes that multiply.
+language::Strand SwizzledRing::write_with_scattered_scales(const Values& loaded) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   // So that no product has a NaN whose rounding is a number.
@@ -88,6 +111,18 @@ language::Strand SwizzledRing::write_latent(const Values& loaded) {
     Value* from = kernel_.ir().CreateAdd(first, kernel_.constant(load * lanes_of_load * scale_bytes));
     Value* scale = kernel_.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {from, scales});
     return kernel_.ir().CreateBitCast(scale, kernel_.f32());
+  });
+}
+
+language::Strand SwizzledRing::write_latent(const Values& loaded) {
+  if (!has_row_scales_) return latent_.write(loaded);
+  if (has_exponents_) return latent_.write_raised({loaded.begin() + 1, loaded.end()}, loaded.front());
+  if (!latent_.has_row_a_thread()) return write_with_scattered_scales(loaded);
+  const int loads_of_scale = latent_.loads() / scales_of_row;
+  return latent_.write_scaled({loaded.begin() + 1, loaded.end()}, [=, this](int load) {
+    Value* scale = kernel_.ir().CreateExtractElement(loaded.front(), static_cast<std::uint64_t>(load / loads_of_scale));
+    // So that no product has a NaN whose rounding is a number.
+    return language::with_short_nan(kernel_, kernel_.ir().CreateBitCast(scale, kernel_.f32()));
   });
 }
 
