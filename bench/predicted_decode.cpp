@@ -207,6 +207,30 @@ one that merges their parts, without that. Memory cold. One GPU of eight under t
 |---|---|---|---|---|---|---|---|---|---|---|
 )";
 
+constexpr std::string_view small_causes = R"(
+### Where the cycles of few workgroups go
+
+gfx950, bf16, d128, as `wavejit profile` had it when this was written. b1 k8192 16/2, 16 workgroups, 27,485 cycles:
+
+| what | cycles |
+|---|---|
+| code and arguments arrive | 940 |
+| addresses, until the first request | 1,300 |
+| 512 KB of K and V by 32 KB in flight, 994 cycles a time | 15,900 |
+| the first request's way, and what the last step does behind its V | 4,700 |
+| count, merge of eight parts, O stored | 4,660 |
+
+Of 32 parts (b1 k32768 16/2) the last takes 8,900: 150 a part by 32 KB in flight, because a record of 528 bytes makes three lines of each 256. With 256 workgroups (b16 k8192, b4 k32768, b1 k32768 64/8) memory
+alone takes 53,700 for K and V.
+
+What was tried:
+
+* **Slices of the dims across workgroups.** Two workgroups for one chunk, each with all of K and half of V's dims, the last of all to arrive merges: bits stay by construction. b1 k8192 16/2 26,049 beside 27,705, b1 k1024 64/8 21,229 beside 22,933.
+  A step then needs 96 KB, 2,980 cycles of memory. But scores, weights and products of one wave follow each other, and take 3,460. K is read twice: b4 k8192 16/2 takes 31,213 beside 28,145, b8 51,425 beside 37,789.
+  So it pays for some 32 workgroups at the most, with 6 %, and would be a third kernel for every line of few rows. It is not in.
+* **K of all waves before V of any**, at the beginning: twelve requests stand in front of memory, and one wave's V stood before another's K. It is in: b1 k128 64/8 10,151 after 10,655.
+)";
+
 std::string row_text(const SmallTask& task, const LaunchPrediction& prediction) {
   std::uint64_t waits = 0;
   std::uint64_t cold = 0;
@@ -318,6 +342,7 @@ std::string page(const std::vector<Task>& tasks, const std::vector<SmallTask>& s
   }
   text += small_introduction;
   for (std::size_t i = 0; i < small.size(); ++i) text += row_text(small[i], predictions[tasks.size() + i]);
+  text += small_causes;
   text += mixed_introduction;
   const std::size_t before_mixed = tasks.size() + small.size();
   for (std::size_t i = 0; i < mixed.size(); ++i) text += row_text(mixed[i], of_mixed(predictions, before_mixed, i));

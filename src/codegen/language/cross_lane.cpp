@@ -38,13 +38,15 @@ std::pair<Value*, Value*> both_halves(Kernel& kernel, Value* value) {
 
 namespace {
 
-// What the lanes have from others, all of them active. `control`: DPP's.
-Value* from_other_lanes(Kernel& kernel, Value* value, int control) {
+// What the lanes have from others, all of them active. `control`: DPP's. `otherwise`: who has it from nobody; null:
+// there is no such lane.
+Value* from_other_lanes(Kernel& kernel, Value* value, int control, Value* otherwise = nullptr) {
   constexpr int all = 0xF;
   llvm::IRBuilder<>& ir = kernel.ir();
-  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_update_dpp, {kernel.f32()},
-                            {llvm::PoisonValue::get(kernel.f32()), value, kernel.constant(control),
-                             kernel.constant(all), kernel.constant(all), ir.getTrue()});
+  return ir.CreateIntrinsic(
+      llvm::Intrinsic::amdgcn_update_dpp, {kernel.f32()},
+      {otherwise != nullptr ? otherwise : llvm::PoisonValue::get(kernel.f32()), value, kernel.constant(control),
+       kernel.constant(all), kernel.constant(all), ir.getInt1(otherwise == nullptr)});
 }
 
 }  // namespace
@@ -78,6 +80,11 @@ Value* of_lane_across(Kernel& kernel, Value* value, int step) {
   Value* other =
       ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {address, ir.CreateBitCast(value, kernel.i32())});
   return ir.CreateBitCast(other, kernel.f32());
+}
+
+Value* of_lane_before(Kernel& kernel, Value* value, int distance, Value* first) {
+  constexpr int row_shr = 0x110;  // by no lane
+  return from_other_lanes(kernel, value, row_shr + distance, first);
 }
 
 Value* lanes_where(Kernel& kernel, Value* lane_condition) {

@@ -31,6 +31,9 @@ Value* of_lane_in_row(Kernel& kernel, Value* value, int lane);
 // 1, 2, 4 …: what comes is of one of those. All lanes are active.
 Value* of_lane_across(Kernel& kernel, Value* value, int step);
 
+// f32: what the lane `distance` before it has, 1 to 15; of the first lanes of such a row `first`. All lanes are active.
+Value* of_lane_before(Kernel& kernel, Value* value, int distance, Value* first);
+
 // Sets of lanes, a bit each: i64, uniform.
 Value* lanes_where(Kernel& kernel, Value* lane_condition);
 // How many are in it; i32.

@@ -41,18 +41,25 @@ void set_priority(Kernel& kernel, int priority) {
                               {kernel.ir().getInt16(static_cast<std::uint16_t>(priority))});
 }
 
-void pin(Kernel& kernel, const Values& values) {
-  // An empty instruction with vector register operands. No clobbers and no memory: nothing else is held up by it.
+namespace {
+
+// An empty instruction with operands in registers. No clobbers and no memory: nothing else is held up by it.
+void pin_in(Kernel& kernel, const Values& values, const std::string& constraint) {
   std::vector<llvm::Type*> types;
   std::string constraints;
   for (Value* value : values) {
     types.push_back(value->getType());
-    constraints += constraints.empty() ? "v" : ",v";
+    constraints += (constraints.empty() ? "" : ",") + constraint;
   }
   llvm::FunctionType* type = llvm::FunctionType::get(llvm::Type::getVoidTy(kernel.context()), types, false);
   llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", constraints, true), values);
   call->setMemoryEffects(llvm::MemoryEffects::none());
 }
+
+}  // namespace
+
+void pin(Kernel& kernel, const Values& values) { pin_in(kernel, values, "v"); }
+void pin_scalars(Kernel& kernel, const Values& values) { pin_in(kernel, values, "s"); }
 
 Value* opaque(Kernel& kernel, Value* value) {
   // An empty instruction whose result is its operand, in a scalar register. Memory that nobody else sees keeps calls

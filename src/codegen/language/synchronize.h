@@ -29,6 +29,8 @@ void set_priority(Kernel& kernel, int priority);
 
 // The values are computed before this point: a use that costs nothing, but that the backend may not move code across.
 void pin(Kernel& kernel, const Values& values);
+// The same of uniform values, which stand in scalar registers: what later code makes anew is this, if it can see it.
+void pin_scalars(Kernel& kernel, const Values& values);
 
 // A uniform integer, of which the compiler knows nothing from here on: what is made of the result is made here, and
 // neither kept for a later use nor moved out of a loop.

@@ -20,16 +20,16 @@ using attention::ceil_div;
 // (docs/split-keys.md has some of them). Of one wave that walks chunks alone, and merges alone.
 constexpr attention::MergeCosts costs_of_one_wave[] = {
     {.target = "gfx942",
-     .arrival = 5200,
-     .turn = 1500,
+     .arrival = 2900,
+     .turn = 500,
      .bytes_a_cycle = 12,
      .all_bytes_a_cycle = 900,
      .second_launch = 11850,
      .chunk = 82,
      .second_bytes_a_cycle = 3000},
     {.target = "gfx950",
-     .arrival = 5700,
-     .turn = 1800,
+     .arrival = 3500,
+     .turn = 900,
      .bytes_a_cycle = 14,
      .all_bytes_a_cycle = 3000,
      .second_launch = 12250,
@@ -39,9 +39,9 @@ constexpr attention::MergeCosts costs_of_one_wave[] = {
 // Of waves that share each chunk, and the rows that they merge.
 constexpr attention::MergeCosts costs_of_shared_rows[] = {
     {.target = "gfx950",
-     .arrival = 5600,
-     .turn = 1800,
-     .bytes_a_cycle = 18,
+     .arrival = 3600,
+     .turn = 300,
+     .bytes_a_cycle = 24,
      .all_bytes_a_cycle = 3000,
      .second_launch = 12250,
      .chunk = 83,

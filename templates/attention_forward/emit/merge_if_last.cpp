@@ -6,11 +6,13 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
+#include "codegen/language/cross_lane.h"
 #include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/arrivals.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/parts_chain.h"
+#include "templates/attention/emit/parts_in_lanes.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/split.h"
 #include "templates/attention_forward/kernel/arguments.h"
@@ -30,6 +32,8 @@ using language::Values;
 
 // Lanes that point here read 0 and store nothing.
 constexpr std::uint32_t outside = 0x80000000;
+constexpr unsigned descriptor_bits = 128;
+constexpr int descriptor_dwords = 4;
 
 // A wave merges rows side by side, as many as fit: a lane has dims of one of them, in pieces of 16 bytes that the
 // row's lanes have in turn, so that each load of a row is a run of memory.
@@ -46,6 +50,15 @@ class MergeOfRows {
                                workgroup.query_length, spec.head_dim_v * bytes_of(spec.dtype), workgroup.group)) {}
 
   int rows_at_once() const { return kernel_.target().wave_size / lanes_of_row(); }
+
+  // Made before the count is known: a wave has nothing else to do while its stores are on their way.
+  void make_ready() {
+    const auto dwords_of = [&](const Buffer& buffer) {
+      Value* number = ir_.CreatePtrToInt(buffer.descriptor(), ir_.getIntNTy(descriptor_bits));
+      return ir_.CreateBitCast(number, kernel_.vector(kernel_.i32(), descriptor_dwords));
+    };
+    language::pin_scalars(kernel_, {dwords_of(records_), dwords_of(o_.buffer)});
+  }
 
   // `first`: of the tile, and so `end`, behind the last row that the wave may have. Uniform.
   void merge_from(Value* first, Value* end) {
@@ -77,21 +90,48 @@ class MergeOfRows {
       Value* begun = ir_.CreateICmpSGE(slot, of_row.first);
       return ir_.CreateAnd(begun, ir_.CreateICmpSLE(slot, of_row.last));
     };
+    const bool alike = workgroup_.begin_offset == nullptr && workgroup_.limit_offset == nullptr;
+    const auto load = [&](int bytes, Value* offset, int behind, Value* record) {
+      return records_.load(bytes, ir_.CreateAdd(offset, kernel_.constant(behind)), record, language::Reach::agent);
+    };
+    const auto place_of = [&](Value* slot) {
+      return ir_.CreateMul(slot, kernel_.constant(attention_combine::record_bytes(spec_.head_dim_v)));
+    };
+    const auto load_dims = [&](Value* offset, Value* record) {
+      Values loaded;
+      for (int each = 0; each < loads(); ++each)
+        loaded.push_back(load(PartsChain::load_bytes, offset, each * run_bytes(), record));
+      return loaded;
+    };
+    // The uniform part stays inside. Lanes without a row point outside already.
+    const auto record_of = [&](Value* slot) { return place_of(attention::minimum(kernel_, slot, of_rows.last)); };
+    const auto where_seen = [&](Value* slot, Value* offset) {
+      Value* reads = ir_.CreateAnd(of_lane.has_row, sees(slot));
+      return ir_.CreateSelect(reads, offset, ir_.getInt32(outside));
+    };
+    const int statistics = spec_.head_dim_v * static_cast<int>(sizeof(float));
+    if (lanes_of_row() == language::lanes_of_row) {
+      const attention::PartsInLanes::Source source = {
+          .sees = sees,
+          .all_see_all = alike,
+          .statistics =
+              [&](Value* slot) {
+                Value* at = ir_.CreateAdd(row_offset, place_of(slot));
+                return load(PartsChain::statistics_bytes, alike ? at : where_seen(slot, at), statistics,
+                            kernel_.constant(0));
+              },
+          .dims =
+              [&](Value* slot) {
+                return load_dims(alike ? lane_offset : where_seen(slot, lane_offset), record_of(slot));
+              }};
+      attention::PartsInLanes chain(kernel_, softmax_, loads(), lane, source);
+      return store(of_lane, piece, chain.merged(of_rows.first, of_rows.last));
+    }
     const PartsChain::Source source = {
         .sees = sees, .load = [&](Value* slot) {
-          Value* reads = ir_.CreateAnd(of_lane.has_row, sees(slot));
-          const auto at = [&](Value* offset) { return ir_.CreateSelect(reads, offset, ir_.getInt32(outside)); };
-          // The uniform part stays inside.
-          Value* record = ir_.CreateMul(attention::minimum(kernel_, slot, of_rows.last),
-                                        kernel_.constant(attention_combine::record_bytes(spec_.head_dim_v)));
-          const auto load = [&](int bytes, Value* offset, int behind) {
-            return records_.load(bytes, at(offset), ir_.CreateAdd(record, kernel_.constant(behind)),
-                                 language::Reach::agent);
-          };
-          Values loaded = {
-              load(PartsChain::statistics_bytes, row_offset, spec_.head_dim_v * static_cast<int>(sizeof(float)))};
-          for (int each = 0; each < loads(); ++each)
-            loaded.push_back(load(PartsChain::load_bytes, lane_offset, each * run_bytes()));
+          Value* record = record_of(slot);
+          Values loaded = {load(PartsChain::statistics_bytes, where_seen(slot, row_offset), statistics, record)};
+          for (Value* dims : load_dims(where_seen(slot, lane_offset), record)) loaded.push_back(dims);
           return loaded;
         }};
     PartsChain chain(kernel_, softmax_, loads(), source);
@@ -165,16 +205,53 @@ class MergeOfRows {
   attention::Slice o_;
 };
 
+// The first of the tile's counters, of which each wave has one.
+Value* first_counter(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* rows_of_tile = kernel.constant(spec.tile_queries);
+  Value* most_rows = ir.CreateMul(kernel.argument_i32(offsetof(Arguments, query_length)), workgroup.group);
+  Value* tiles_of_head = ir.CreateUDiv(ir.CreateAdd(most_rows, kernel.constant(spec.tile_queries - 1)), rows_of_tile);
+  Value* of_head = ir.CreateAdd(ir.CreateMul(workgroup.batch, kernel.argument_i32(offsetof(Arguments, kv_heads))),
+                                kernel.uniform(workgroup.kv_head));
+  Value* of_tile =
+      ir.CreateAdd(ir.CreateMul(of_head, tiles_of_head), ir.CreateUDiv(workgroup.first_of_tile, rows_of_tile));
+  return ir.CreateMul(of_tile, kernel.constant(spec.waves(language::wave_shape(kernel).rows)));
+}
+
+// How many runs beside this one leave parts of its rows: those from the run of the first tile that some row sees to the
+// run of the last.
+Value* other_runs(Kernel& kernel, const Workgroup& of_walk) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* tiles = kernel.uniform(of_walk.tiles_of_run);
+  const auto run_of = [&](Value* tile) { return ir.CreateUDiv(kernel.uniform(tile), tiles); };
+  return ir.CreateSub(run_of(of_walk.last_tile_of_all), run_of(of_walk.first_tile_of_all));
+}
+
+// All that merging asks for, at once: one after the other each would be waited for. Whoever asks later has it.
+void read_arguments(Kernel& kernel) {
+  Values read;
+  for (const std::size_t field : {offsetof(Arguments, workspace), offsetof(Arguments, o), offsetof(Arguments, lse),
+                                  offsetof(Arguments, o_batch_stride), offsetof(Arguments, o_head_stride),
+                                  offsetof(Arguments, sequences) + offsetof(SequenceArguments, query_starts),
+                                  offsetof(Arguments, sink), arrival_counters_at})
+    read.push_back(kernel.argument_i64(field));
+  for (const std::size_t field :
+       {offsetof(Arguments, key_length), offsetof(Arguments, query_heads), offsetof(Arguments, group),
+        offsetof(Arguments, query_length), offsetof(Arguments, kv_heads), offsetof(Arguments, kv_head_multiplier),
+        offsetof(Arguments, o_row_stride), offsetof(Arguments, o_head_stride),
+        offsetof(Arguments, sequences) + offsetof(SequenceArguments, query_rows)})
+    read.push_back(kernel.argument_i32(field));
+  language::pin_scalars(kernel, read);
+}
+
 }  // namespace
 
 void merge_if_last(Kernel& kernel, const ForwardKernel& spec, const Workgroup& of_walk,
                    const language::Softmax& softmax) {
   llvm::IRBuilder<>& ir = kernel.ir();
   kernel.read_arguments_anew();
+  read_arguments(kernel);
   Value* wave = kernel.wave();
-  Value* is_last = attention::arrives_last(kernel, kernel.argument_i64(arrival_counters_at),
-                                           ir.CreateAdd(kernel.uniform(of_walk.first_counter), wave),
-                                           kernel.uniform(of_walk.other_runs));
   // Anew: nothing that follows from it lives through the walk.
   Workgroup workgroup = of_walk;
   workgroup.batch = language::opaque(kernel, of_walk.batch);
@@ -188,8 +265,12 @@ void merge_if_last(Kernel& kernel, const ForwardKernel& spec, const Workgroup& o
                                       kernel.constant(spec.tile_queries));
   Value* own = ir.CreateMul(wave, kernel.constant(rows_of_wave));
   Value* end = shares ? of_tile : attention::minimum(kernel, ir.CreateAdd(own, kernel.constant(rows_of_wave)), of_tile);
+  MergeOfRows merge(kernel, spec, workgroup, softmax);
+  merge.make_ready();
+  Value* is_last =
+      attention::arrives_last(kernel, kernel.argument_i64(arrival_counters_at),
+                              ir.CreateAdd(first_counter(kernel, spec, workgroup), wave), other_runs(kernel, of_walk));
   language::if_uniform(kernel, is_last, Likelihood::rarely, [&] {
-    MergeOfRows merge(kernel, spec, workgroup, softmax);
     Value* step = kernel.constant(merge.rows_at_once() * (shares ? spec.chunk_waves : 1));
     const Values first = {shares ? ir.CreateMul(wave, kernel.constant(merge.rows_at_once())) : own};
     const auto exists = [&](const Values& at) { return ir.CreateICmpSLT(at[0], end); };

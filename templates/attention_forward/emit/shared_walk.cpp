@@ -170,9 +170,11 @@ class SharedWalk {
       state.entries = {entries, pages_->entries(own_tile(next_step(state.step)))};
     }
     lines_of(keys_, own_tile(state.step), entries, 0, keys_.lines()).fetch();
-    lines_of(values_, own_tile(state.step), entries, 0, first_value_lines()).fetch();
-    language::loads_first(kernel_);
+    // V waits for it: in front of memory stands a short queue, in which K of one wave would stand behind V of another.
     take_query();
+    lines_of(values_, own_tile(state.step), entries, 0, first_value_lines()).fetch();
+    ask_for_walk(kernel_, spec_, workgroup_);
+    language::loads_first(kernel_);
     const Values end = language::loop_in_phases(
         kernel_, 1, to_values(state),
         [&](int, const Values& values) { return to_values(walk(from_values(state, values))); },
@@ -192,16 +194,13 @@ class SharedWalk {
                                       [&](Value* row) { return begin_of_query_row(kernel_, spec_, workgroup_, row); }))
         transfer();
   }
-  // Behind the first tiles' transfers.
+  // Behind the first keys' transfers.
   void take_query() {
     if (!query_by_lds()) {
       query_ = query_operands(kernel_, workgroup_, matrix_, query_loads_);
       return;
     }
-    constexpr int counter_bits = 6;
-    constexpr int most = (1 << counter_bits) - 1;  // that a wait leaves
-    const int behind = keys_.transfers() + transfers_of(values_, first_value_lines());
-    language::wait_for_lds_and_fills(kernel_, std::min(most, behind));
+    language::wait_for_lds_and_fills(kernel_, keys_.transfers());
     language::barrier(kernel_);
     Values rows;
     for (int dims = 0; dims < spec_.head_dim_qk / wave_.fragment_k(); ++dims)

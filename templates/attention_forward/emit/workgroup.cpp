@@ -237,22 +237,16 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
         ir.CreateUDiv(maximum(kernel, ir.CreateAdd(first_row, to_begin), constant(0)), constant(spec.tile_keys));
     first_tile = minimum(kernel, first_tile, last_tile);
   }
-  Value* first_counter = nullptr;
-  Value* other_runs = nullptr;
+  Value* first_tile_of_all = nullptr;
+  Value* last_tile_of_all = nullptr;
+  Value* count_of_run = nullptr;
   if (spec.split_keys != 0) {
     Value* keys_to_split = spec.listed ? ir.CreateAdd(last_key, constant(1)) : key_length;
     const KeyTiles run = tiles_of_run(kernel, place.split, keys_to_split, spec.keys_of_chunk(), spec.merged);
     if (spec.merged) {
-      // Those from the run of the first tile that some row sees to the run of the last.
-      const auto run_of = [&](Value* tile) { return ir.CreateUDiv(tile, run.count); };
-      other_runs = language::opaque_in_lanes(kernel, ir.CreateSub(run_of(last_tile), run_of(first_tile)));
-      Value* most_rows = ir.CreateMul(kernel.argument_i32(offsetof(Arguments, query_length)), place.group);
-      Value* tiles_of_head =
-          ir.CreateUDiv(ir.CreateAdd(most_rows, constant(spec.tile_queries - 1)), constant(spec.tile_queries));
-      Value* of_head =
-          ir.CreateAdd(ir.CreateMul(place.batch, kernel.argument_i32(offsetof(Arguments, kv_heads))), place.kv_head);
-      Value* of_tile = ir.CreateAdd(ir.CreateMul(of_head, tiles_of_head), query_tile);
-      first_counter = language::opaque_in_lanes(kernel, ir.CreateMul(of_tile, constant(spec.waves(rows_of_wave))));
+      first_tile_of_all = language::opaque_in_lanes(kernel, first_tile);
+      last_tile_of_all = language::opaque_in_lanes(kernel, last_tile);
+      count_of_run = language::opaque_in_lanes(kernel, run.count);
     }
     first_tile = maximum(kernel, first_tile, run.first);
     last_tile = minimum(kernel, last_tile, run.last);
@@ -312,7 +306,9 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   const Slice q = rows_of(q_fields, q_bytes);
   const Slice k = keys_of(k_fields, k_bytes);
   const Slice v = keys_of(v_fields, v_bytes);
-  const Slice o = rows_of(o_fields, o_bytes);
+  // Parts are what a workgroup of split keys leaves: arguments that nobody uses would be waited for.
+  const bool leaves_parts = spec.split_keys != 0 && spec.chunk_waves != 0;
+  const Slice o = leaves_parts ? q : rows_of(o_fields, o_bytes);
   Value* scale_log2e = ir.CreateBitCast(magnitude, kernel.f32());
   Value* rescale_threshold =
       kernel.argument_f32(offsetof(Arguments, scores) + offsetof(ScoreArguments, rescale_threshold));
@@ -378,8 +374,9 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
           share_of_wave(kernel, spec),
           spec.merged ? language::opaque_in_lanes(kernel, first) : first,
           spec.merged ? language::opaque_in_lanes(kernel, place.rows) : place.rows,
-          first_counter,
-          other_runs};
+          first_tile_of_all,
+          last_tile_of_all,
+          count_of_run};
 }
 
 RowOfTile row_of_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup, Value* row) {
@@ -400,6 +397,15 @@ Value* begin_of_query_row(Kernel& kernel, const ForwardKernel& spec, const Workg
   Value* offset = ir.CreateMul(place.position, workgroup.q.row_stride);
   if (place.head != nullptr) offset = ir.CreateAdd(offset, ir.CreateMul(place.head, workgroup.q.head_stride));
   return ir.CreateSelect(ir.CreateAnd(of_tile, place.exists), offset, ir.getInt32(far_outside));
+}
+
+void ask_for_walk(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup) {
+  language::Values asked = {workgroup.scale_log2e, workgroup.rescale_threshold};
+  if (spec.split_keys != 0) {
+    asked.push_back(kernel.argument_i64(offsetof(Arguments, workspace)));
+    asked.push_back(kernel.argument_i32(offsetof(Arguments, query_heads)));
+  }
+  language::pin_scalars(kernel, asked);
 }
 
 Workgroup begin_workgroup(Kernel& kernel, const ForwardKernel& spec) {

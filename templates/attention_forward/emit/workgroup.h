@@ -54,11 +54,12 @@ struct Workgroup : QueryTile {
   // Of the tile, and of all tiles together: packed heads count the rows of all heads.
   language::Value* first_of_tile = nullptr;
   language::Value* rows = nullptr;
-  // Of parts that are merged by the last to arrive (emit/merge_if_last.h), else null: the first of the tile's counters,
-  // one a wave, and how many runs beside this one leave parts of its rows. Scalar registers are short through a walk:
-  // both are held by lanes, and so are the two rows above then.
-  language::Value* first_counter = nullptr;
-  language::Value* other_runs = nullptr;
+  // Of parts that are merged by the last to arrive (emit/merge_if_last.h), else null: the tiles that rows see, whoever
+  // walks them, and how many of them are a run. Scalar registers are short through a walk: all three are held by lanes,
+  // and so are the two rows above then.
+  language::Value* first_tile_of_all = nullptr;
+  language::Value* last_tile_of_all = nullptr;
+  language::Value* tiles_of_run = nullptr;
 
   // What tiles of K and V are made of.
   KeyTensors keys() const {
@@ -109,5 +110,7 @@ language::Value* begin_of_query_row(language::Kernel& kernel, const ForwardKerne
                                     language::Value* row);
 // Both.
 Workgroup begin_workgroup(language::Kernel& kernel, const ForwardKernel& spec);
+// Arguments that nobody asks for before the first tile is walked: they are to come with the others (loads_first.h).
+void ask_for_walk(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup);
 
 }  // namespace wavejit::attention_forward
