@@ -18,7 +18,7 @@ bool is_earlier(const wavejit_attention_forward_arguments* arguments) {
 }
 
 SplitPlan plan_of(const runtime::Engine& engine, const AttentionProblem& problem, std::uint64_t reach = any_reach) {
-  return plan_splits(problem, engine.target_row(), engine.toggles().kv_splits, engine.toggles().pins_kernels(), reach);
+  return plan_splits(problem, engine.target_row(), engine.toggles(), reach);
 }
 
 // Kernels of few rows beside others split as far as a workspace reaches: callers who bring one may have meant it for

@@ -51,12 +51,12 @@ class Described final : public families::DescribedProblem {
   std::string text() const override { return to_text(descriptor_); }
 
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
-    return shape_of(kernel_shape(problem_, plan_splits(problem_, board, toggles.kv_splits, toggles.pins_kernels()),
+    return shape_of(kernel_shape(problem_, plan_splits(problem_, board, toggles),
                                  board, toggles));
   }
 
   std::vector<families::Note> notes(const boards::Board& board, const Toggles& toggles) const override {
-    const SplitPlan plan = plan_splits(problem_, board, toggles.kv_splits, toggles.pins_kernels());
+    const SplitPlan plan = plan_splits(problem_, board, toggles);
     const AttentionShape shape = kernel_shape(problem_, plan, board, toggles);
     std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_, shape, board)}};
     if (problem_.shape.block_lists) notes.push_back({.label = "lists", .text = describe_lists(problem_)});

@@ -14,6 +14,10 @@ bool may_share(const AttentionShape& shape) {
          !shape.listed && !shape.block_lists && !shape.trans_any();
 }
 
+bool can_share(const AttentionShape& shape, const boards::Board& target) {
+  return may_share(shape) && lds_layout(target) == LdsLayout::lines;
+}
+
 namespace {
 
 // Of which a single wave has work.
@@ -29,7 +33,7 @@ std::uint64_t workgroups_of_runs(const AttentionProblem& problem, std::uint32_t 
 }  // namespace
 
 bool shares_chunks(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target) {
-  if (!may_share(problem.shape) || lds_layout(target) != LdsLayout::lines) return false;
+  if (!can_share(problem.shape, target)) return false;
   if (problem.shared_chunks) return *problem.shared_chunks;
   if (problem.key_length <= one_tile) return false;
   return workgroups_of_runs(problem, splits) <= static_cast<std::uint64_t>(target.compute_units);

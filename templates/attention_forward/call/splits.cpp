@@ -223,24 +223,43 @@ bool has_parts_by_sequence(const AttentionProblem& problem) {
   return bytes && *bytes > most_workspace;
 }
 
-// As kernel_shape has it. Who pins a kernel has mostly one whose waves do not.
-static bool shares_in(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,
-                      bool pinned) {
-  return !pinned && !has_parts_by_sequence(problem) && shares_chunks(problem, plan.splits, target);
+namespace {
+
+// Who pins a kernel has mostly one whose waves do not; or says how many do, or that the number of workgroups decides.
+bool shares_in(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target,
+               const families::Toggles& toggles) {
+  if (splits != 1 && has_parts_by_sequence(problem)) [[unlikely]]
+    return false;
+  if (!toggles.pins_kernels()) [[likely]]
+    return shares_chunks(problem, splits, target);
+  const Pins pins = pins_of(toggles);
+  if (pins.chunk_waves) return *pins.chunk_waves != 1 && can_share(problem.shape, target);
+  return pins.shares_chunks && shares_chunks(problem, splits, target);
 }
 
-SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& target,
-                      std::optional<std::int32_t> kv_splits, bool pinned, std::uint64_t reach) {
+// Of keys that are split, by the kernel that is pinned: one that has packed heads.
+bool merges_in(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target,
+               const families::Toggles& toggles) {
+  if (!merges_in_walk(problem, shares_in(problem, splits, target, toggles), target)) return false;
+  return !toggles.pins_kernels() ||
+         pipeline_of(problem.shape.of_split_kernel(), target, pins_of(toggles)) == Pipeline::generic;
+}
+
+}  // namespace
+
+SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& target, const families::Toggles& toggles,
+                      std::uint64_t reach) {
+  const std::optional<std::int32_t> kv_splits = toggles.kv_splits;
   if (problem.shape.block_lists) [[unlikely]]
     return {.workspace_bytes = walk_bytes(problem).value_or(0), .reason = Reason::lists};
   if (problem.second_top_k != 0) [[unlikely]]
     return plan_two_lists(problem, target, kv_splits, reach);
-  const bool one_walk = pinned || problem.splits > 1 || kv_splits.value_or(1) > 1;
+  const bool one_walk = toggles.pins_kernels() || problem.splits > 1 || kv_splits.value_or(1) > 1;
   std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
   if (few_rows == 0) [[likely]] {
     SplitPlan plan = plan_walk(problem, target, kv_splits, reach);
     if (plan.splits != 1) [[unlikely]]
-      plan.merged = merges_in_walk(problem, shares_in(problem, plan, target, pinned), target);
+      plan.merged = merges_in(problem, plan.splits, target, toggles);
     return plan;
   }
   const auto plan_few = [&] {
@@ -271,21 +290,17 @@ std::uint32_t arrivals_of(const AttentionProblem& problem, const SplitPlan& plan
 
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,
                             const families::Toggles& toggles) {
-  // Who pins a kernel has no other.
-  const bool may_share = !toggles.pins_kernels() || pins_of(toggles).shares_chunks;
   if (plan.few_rows == 0) [[likely]] {
     if (plan.parts()) {
       AttentionShape shape = problem.shape.of_split_kernel();
       if (has_parts_by_sequence(problem)) [[unlikely]]
         shape.rows = QueriesOf::few;
-      // Who pins a pipeline has none of packed heads, unless it is that one.
-      if (plan.merged) [[unlikely]]
-        shape.merged = !toggles.pins_kernels() || pipeline_of(shape, target, pins_of(toggles)) == Pipeline::generic;
-      shape.shared_chunks = may_share && shape.rows == QueriesOf::all && shares_chunks(problem, plan.splits, target);
+      shape.merged = plan.merged;
+      shape.shared_chunks = shares_in(problem, plan.splits, target, toggles);
       return shape;
     }
     AttentionShape shape = pairs_tiles(problem, target) ? problem.shape.of_paired_kernel() : problem.shape;
-    shape.shared_chunks = may_share && shares_chunks(problem, 1, target);
+    shape.shared_chunks = shares_in(problem, 1, target, toggles);
     return shape;
   }
   const AttentionShape few = of_few_rows(problem, plan.few_rows).shape;

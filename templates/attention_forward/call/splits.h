@@ -59,7 +59,7 @@ inline constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20;
 // it: lines of text do not tell one, and lead to the same kernels.
 bool has_parts_by_sequence(const AttentionProblem& problem);
 SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& target,
-                      std::optional<std::int32_t> kv_splits, bool pinned = false, std::uint64_t reach = any_reach);
+                      const families::Toggles& toggles = {}, std::uint64_t reach = any_reach);
 
 // Chunks of both lists of a query, and how many kernels can merge.
 std::uint64_t parts_of_lists(const AttentionProblem& problem);

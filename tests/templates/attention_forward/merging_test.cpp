@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <tuple>
 
 #include "boards/board.h"
 #include "families/call/family.h"
@@ -30,7 +31,7 @@ AttentionProblem problem_to_merge(const std::string& words) {
 
 bool merges_here(const AttentionProblem& problem, std::string_view target = "gfx950",
                  std::uint64_t reach = attention_forward::any_reach) {
-  const SplitPlan plan = attention_forward::plan_splits(problem, merging_board(target), {}, false, reach);
+  const SplitPlan plan = attention_forward::plan_splits(problem, merging_board(target), {}, reach);
   const auto shape = attention_forward::kernel_shape(problem, plan, merging_board(target));
   EXPECT_EQ(shape.merged, plan.merged);
   EXPECT_EQ(attention_forward::arrivals_of(problem, plan) != 0, plan.merged);
@@ -71,6 +72,35 @@ TEST(Merging, WhoCallsMaySay) {
               HasSubstr("merged in a second launch: the call says so"));
   EXPECT_THAT(said_of_merge("b1 q1 k32768 h16/2 d128 launches=1"),
               HasSubstr("by the last workgroup to arrive: the call says so"));
+}
+
+// 32 chunks of two kv heads: one wave leaves them to a second launch, four merge them.
+TEST(Merging, GoesByWhoSharesChunksWherePinned) {
+  const AttentionProblem problem = problem_to_merge("b1 q1 k32768 h16/2 d128");
+  for (const auto& [pins, shares, merged] : std::vector<std::tuple<std::string, bool, bool>>{
+           {"", true, true},
+           {"pipeline=generic chunk_waves=auto", true, true},
+           {"pipeline=generic chunk_waves=4", true, true},
+           {"pipeline=generic chunk_waves=1", false, false},
+           {"pipeline=generic", false, false},
+       }) {
+    SCOPED_TRACE(pins);
+    const families::Toggles toggles = {.pins = pins};
+    const SplitPlan plan = attention_forward::plan_splits(problem, merging_board(), toggles);
+    const auto shape = attention_forward::kernel_shape(problem, plan, merging_board(), toggles);
+    EXPECT_EQ(plan.merged, merged);
+    EXPECT_EQ(shape.merged, merged);
+    EXPECT_EQ(shape.shared_chunks, shares);
+    const auto one = families::parse_problem("attention_forward bf16 b1 q1 k32768 h16/2 d128");
+    ASSERT_TRUE(one);
+    EXPECT_THAT((*one)->notes(merging_board(), toggles)[0].text,
+                HasSubstr(merged ? "merged in the same launch" : "merged in a second launch"));
+  }
+  // Pipelines without packed heads count no arrivals.
+  const families::Toggles other = {.pins = "pipeline=interleaved"};
+  const AttentionProblem few = problem_to_merge("b1 q1 k8192 h16/2 d128");
+  EXPECT_FALSE(attention_forward::plan_splits(few, merging_board("gfx942"), other).merged);
+  EXPECT_TRUE(attention_forward::plan_splits(few, merging_board("gfx942")).merged);
 }
 
 // Lines of text know neither, and lead to the same kernels.

@@ -97,10 +97,10 @@ TEST(Mix, TheHostSeesItInTheRows) {
 TEST(Mix, WhoPinsOrAsksForSplitsHasOneKernel) {
   AttentionProblem problem = mixed();
   EXPECT_EQ(plan_splits(problem, gfx950(), {}).few_rows, 4U);
-  EXPECT_EQ(plan_splits(problem, gfx950(), {}, true).few_rows, 0U);
-  EXPECT_EQ(plan_splits(problem, gfx950(), 4).few_rows, 0U);
-  EXPECT_EQ(plan_splits(problem, gfx950(), 1).few_rows, 4U);
-  EXPECT_EQ(plan_splits(problem, gfx950(), 1).splits, 1U);
+  EXPECT_EQ(plan_splits(problem, gfx950(), {.pins = "pipeline=generic"}).few_rows, 0U);
+  EXPECT_EQ(plan_splits(problem, gfx950(), {.kv_splits = 4}).few_rows, 0U);
+  EXPECT_EQ(plan_splits(problem, gfx950(), {.kv_splits = 1}).few_rows, 4U);
+  EXPECT_EQ(plan_splits(problem, gfx950(), {.kv_splits = 1}).splits, 1U);
   problem.splits = 1;
   EXPECT_EQ(plan_splits(problem, gfx950(), {}).few_rows, 4U);
   EXPECT_EQ(plan_splits(problem, gfx950(), {}).workspace_bytes, 0U);

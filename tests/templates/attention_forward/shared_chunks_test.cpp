@@ -26,7 +26,7 @@ attention_forward::AttentionProblem problem(const std::string& words) {
 bool shares(const std::string& words, const char* product = "gfx950", const families::Toggles& toggles = automatic) {
   const boards::Board& target = *boards::find_product(product);
   const attention_forward::AttentionProblem one = problem(words);
-  return kernel_shape(one, plan_splits(one, target, {}), target, toggles).shared_chunks;
+  return kernel_shape(one, plan_splits(one, target, toggles), target, toggles).shared_chunks;
 }
 
 // 256 compute units.

@@ -44,7 +44,7 @@ AttentionProblem problem(std::uint32_t keys, std::uint32_t splits = 0) {
 }
 
 SplitPlan plan(const AttentionProblem& problem, std::optional<std::int32_t> kv_splits = {}) {
-  return attention_forward::plan_splits(problem, target(), kv_splits);
+  return attention_forward::plan_splits(problem, target(), {.kv_splits = kv_splits});
 }
 
 AttentionProblem decode(std::uint32_t batch, std::uint32_t keys) {
@@ -134,17 +134,17 @@ TEST(Splits, GoInRoundsOverALargeWorkspace) {
     for (const std::uint64_t fitting :
          {std::uint64_t{batch}, std::uint64_t{batch - 1}, std::uint64_t{7}, std::uint64_t{1}}) {
       const SplitPlan within =
-          attention_forward::plan_splits(one, target(), {}, false, fitting * of_sequence(keys) + 1);
+          attention_forward::plan_splits(one, target(), {}, fitting * of_sequence(keys) + 1);
       EXPECT_GT(within.splits, 1U);
       EXPECT_LE(within.workspace_bytes, fitting * of_sequence(keys) + 1);
       EXPECT_EQ(within.sequences_a_round == 0, fitting == batch);
     }
-    const SplitPlan nothing_fits = attention_forward::plan_splits(one, target(), {}, false, of_sequence(keys) - 1);
+    const SplitPlan nothing_fits = attention_forward::plan_splits(one, target(), {}, of_sequence(keys) - 1);
     EXPECT_EQ(nothing_fits.splits, 1U);
     EXPECT_EQ(nothing_fits.reason, Reason::beyond_workspace);
     // Who says how many is told that it does not fit.
     one.splits = 4;
-    const SplitPlan asked = attention_forward::plan_splits(one, target(), {}, false, of_sequence(keys) - 1);
+    const SplitPlan asked = attention_forward::plan_splits(one, target(), {}, of_sequence(keys) - 1);
     EXPECT_EQ(asked.splits, 4U);
     EXPECT_GT(asked.workspace_bytes, of_sequence(keys) - 1);
   }
@@ -159,7 +159,7 @@ TEST(Splits, ThatAreAskedForFitWhatTheWorkspaceIsSaidToBe) {
     const SplitPlan said = plan(one);
     EXPECT_LE(said.workspace_bytes, attention_forward::most_workspace);
     const auto within = [&](std::uint64_t reach) {
-      return attention_forward::plan_splits(one, target(), {}, false, reach);
+      return attention_forward::plan_splits(one, target(), {}, reach);
     };
     EXPECT_EQ(within(said.workspace_bytes).splits, 4U);
     EXPECT_EQ(within(said.workspace_bytes).workspace_bytes, said.workspace_bytes);
@@ -185,7 +185,7 @@ TEST(Splits, OfPackedQueriesGoAtOnceOrByTheSequence) {
   AttentionProblem few = decode(62, 131072);
   few.uneven_lengths = few.packed_queries = true;
   const auto within = [](const AttentionProblem& one, std::uint64_t reach) {
-    return attention_forward::plan_splits(one, target(), {}, false, reach);
+    return attention_forward::plan_splits(one, target(), {}, reach);
   };
   const auto rows_of = [](const AttentionProblem& one, const SplitPlan& plan) {
     return attention_forward::kernel_shape(one, plan, target()).rows;
