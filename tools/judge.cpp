@@ -99,6 +99,11 @@ std::string Judgement::text() const {
   return text;
 }
 
+double Judgement::relative_rms() const {
+  if (squared_errors == 0) return 0;
+  return std::sqrt(squared_errors / static_cast<double>(compared)) / largest;
+}
+
 void Judge::beyond(const Difference& difference) {
   if (!judgement_.first) judgement_.first = difference;
 }
@@ -143,11 +148,13 @@ void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& r
     if (!std::isfinite(got)) continue;  // out of bound already
     ++finite;
     squared_errors += error * error;
+    judgement_.largest = std::max({judgement_.largest, std::fabs(wanted), std::fabs(got)});
     of_output += half_ulp(output_, std::fabs(wanted)) * half_ulp(output_, std::fabs(wanted));
     exact_squares += wanted * wanted;
     result_squares += got * got;
     dot += wanted * got;
   }
+  judgement_.squared_errors += squared_errors;
   if (finite > 0) {
     // A rounding error is uniform within half an ulp: its RMS is a √3rd of that. Weights of different size round
     // independently and give Σ p²·|v|²; weights of one size round alike and give the length of O.

@@ -101,6 +101,9 @@ struct Judgement {
   double of_bound = 0;   // the largest error of an element as a share of its bound
   // The largest RMS error of a row in units of what is expected of it; none: nobody knows what is.
   std::optional<double> rms;
+  // Of all finite elements: Σ error², and the largest magnitude of either side.
+  double squared_errors = 0;
+  double largest = 0;
   double least_cosine = 1;  // of a row with its exact row; rows that are exactly 0 do not count
   double lse_error = 0;     // the largest
   double lse_of_bound = 0;
@@ -118,6 +121,8 @@ struct Judgement {
   std::string remarks() const;
   // Figures in one line.
   std::string text() const;
+  // √(Σ error² / elements) in units of the largest element; 0 where all are 0.
+  double relative_rms() const;
 };
 
 class Judge {

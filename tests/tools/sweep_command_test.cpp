@@ -48,6 +48,23 @@ TEST_F(SweepCommandTest, ProblemsPassUnderEverySchedule) {
   EXPECT_EQ(std::ranges::count(csv, '\n'), 3);
 }
 
+// In place of this project's limits, and beside them.
+TEST_F(SweepCommandTest, LimitsOfRocmlir) {
+  const std::vector<std::string> problems = {"attention_forward fp16 b1 q33 k65 h2 d64 qk=i8 scores=fp16 trans_q",
+                                             "softmax_lse fp16 b1 h1 q3 k64"};
+  for (const std::vector<std::string>& limits :
+       {std::vector<std::string>{"--limits", "rocmlir"}, {"--limits", "own", "--limits", "rocmlir"}}) {
+    std::vector<std::string> words = problems;
+    words.insert(words.end(), limits.begin(), limits.end());
+    const auto outcome = sweep(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("closest to rocMLIR's limit: RMS error "));
+    EXPECT_THAT(outcome.out, HasSubstr(" of the largest element, limit 0.005, attention_forward fp16"));
+  }
+  EXPECT_THAT(sweep(problems).out, ::testing::Not(HasSubstr("rocMLIR")));
+  expect_one_line_error(sweep({"--limits", "theirs", problems[0]}), 2);
+}
+
 TEST_F(SweepCommandTest, ProblemsPassUnderEveryCheck) {
   const auto outcome = sweep({"attention_forward bf16 b1 q33 k65 h2/1 d64 causal lse",
                               "attention_forward fp16 b1 q5 k2600 h2/1 d128 causal lse splits=3",

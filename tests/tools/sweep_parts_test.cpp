@@ -18,9 +18,13 @@
 #include "templates/attention_forward/program/vocabulary.h"
 #include "tool_test_support.h"
 #include "tools/sweep/list.h"
+#include "tools/sweep/rocmlir_limits.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
+
+using tools::sweep::rocmlir_limit;
+using tools::sweep::wrong_by_rms;
 
 Experiment problem_of(const std::string& descriptor) {
   auto problem = parse_experiment(descriptor);
@@ -321,6 +325,34 @@ TEST_F(SweepJudgeTest, EachTensorIsHeldAgainstItsOwnPlace) {
   // What was not asked for is not looked at.
   problem_.lse = false;
   EXPECT_EQ(judged().wrong(), "");
+}
+
+// One number for all elements, in units of the largest: what is small beside that, only this project's limits see.
+TEST_F(SweepJudgeTest, LimitsOfRocmlirAreOfTheWholeResult) {
+  const double limit = rocmlir_limit(problem_.text);
+  EXPECT_EQ(limit, 0.005);
+  EXPECT_EQ(wrong_by_rms(judged(), limit), "");
+  const WrittenRows good = written_;
+  auto& element = written_[{0, 1}][3].output[7];
+  element = encode(HalfType::fp16, decode(HalfType::fp16, element) + 0.05);
+  EXPECT_NE(judged().wrong(), "");
+  EXPECT_EQ(wrong_by_rms(judged(), limit), "");
+  // 9 is the largest now: √(about 9² / 640) / 9.
+  element = encode(HalfType::fp16, 9);
+  EXPECT_THAT(wrong_by_rms(judged(), limit), ::testing::HasSubstr("RMS error 0.0"));
+  EXPECT_NEAR(judged().relative_rms(), 1 / std::sqrt(640), 0.01);
+  written_ = good;
+  written_[{0, 0}][4].output[0] = encode(HalfType::fp16, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_THAT(wrong_by_rms(judged(), limit),
+              ::testing::HasSubstr("not finite: 0 of the exact answer, 1 of the result"));
+}
+
+TEST(SweepLimitsTest, AreThoseOfRocmlirsChange) {
+  EXPECT_EQ(rocmlir_limit("attention_forward fp16 b1 q1 k1 h1 d128 qk=i8"), 0.005);
+  EXPECT_EQ(rocmlir_limit("attention_forward bf16 b1 q1 k1 h1 d64 trans_q"), 0.01);
+  EXPECT_EQ(rocmlir_limit("attention_forward bf16 b1 q1 k1 h1 d64 scale=1"), 0.01);
+  EXPECT_EQ(rocmlir_limit("attention_forward fp16 b1 q1 k1 h1 d192/128 scale=1"), 0.15);
+  EXPECT_EQ(rocmlir_limit("attention_forward fp16 b1 q1 k1 h1 d128 scale=1.5"), 0.005);
 }
 
 TEST(SweepReferenceTest, SinksTakeTheirShare) {

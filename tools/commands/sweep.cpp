@@ -12,6 +12,7 @@
 #include <optional>
 #include <regex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,12 +33,17 @@ namespace wavejit::tools {
 
 namespace {
 
+// Of --limits.
+constexpr std::string_view own = "own";
+constexpr std::string_view rocmlir = "rocmlir";
+
 struct Arguments {
   EngineOptions engine;
   std::string list;
   std::vector<std::string> descriptors;
   std::vector<std::string> pipelines;
   std::vector<std::string> schedules;
+  std::vector<std::string> limits;
   bool check = false;
   std::string filter;
   std::string up_to_keys;
@@ -217,6 +223,8 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
   settings.sample = *parse_sample(arguments.sample);
   settings.memory_budget = arguments.memory_budget.empty() ? half_of_memory() : *parse_bytes(arguments.memory_budget);
   for (const std::string& text : arguments.schedules) settings.schedules.push_back(*parse_schedule(text));
+  settings.rocmlir_limits = std::ranges::contains(arguments.limits, rocmlir);
+  settings.own_limits = arguments.limits.empty() || std::ranges::contains(arguments.limits, own);
   if (!settings.simulated && arguments.check) {
     return failed(ExitCode::usage, fmt::format("--check: {} is no simulated GPU; --device sim:<target> is accepted",
                                                wavejit_engine_device_name(engines->front().get())));
@@ -240,6 +248,7 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
   report.device_name = wavejit_engine_device_name(engines->front().get());
   report.target = wavejit_engine_target(engines->front().get());
   report.bad = cases.bad;
+  report.rocmlir_limits = settings.rocmlir_limits;
   Result<void> told;  // of the first row that could not be written, which ends the sweep
   if (csv) told = csv->write(sweep::csv_header());
   const std::uint64_t total = cases.unsupported.size() + cases.good.size();
@@ -332,6 +341,18 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
                        "times, and the bits must be the same under all")
           ->allow_extra_args(false),
       "SCHEDULE", judged_by(parse_schedule, "in_order, reverse, random, each with :<seed> or without,"));
+  limit(command
+            ->add_option(
+                "--limits", arguments->limits,
+                "own: each element, row and LSE by itself; rocmlir: as its attention sweeps do, the RMS error of "
+                "all elements in units of the largest, 0.005, of bf16 0.01, 0.15 where more than 64 dims have "
+                "scale=1; both: one after the other (default: own)")
+            ->allow_extra_args(false),
+        "own|rocmlir", [](const std::string& given) {
+          return given == own || given == rocmlir
+                     ? std::string()
+                     : fmt::format("'{}' is not accepted; {}, {} are", given, own, rocmlir);
+        });
   command->add_flag(
       "--check", arguments->check,
       "simulated GPU: run under every check, with results as late as they may arrive; a report is a failure "

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tools/sweep/rocmlir_limits.h"
+
 namespace wavejit::tools::sweep {
 
 namespace {
@@ -63,6 +65,7 @@ Fields fields_of(const Outcome& outcome) {
           {"error_of_bound_at", judgement.worst ? judgement.worst->text() : std::string()},
           {"elements_out_of_bound", judgement.elements_beyond},
           {"row_rms_of_expected", judgement.rms ? number(*judgement.rms) : nlohmann::json()},
+          {"rms_of_largest", number(judgement.relative_rms())},
           {"least_row_cosine", number(judgement.least_cosine)},
           {"rows_out_of_bound", judgement.rows_beyond},
           {"lse_error", number(judgement.lse_error)},
@@ -73,6 +76,11 @@ Fields fields_of(const Outcome& outcome) {
           {"compile_ms", number(outcome.compile_ms)},
           {"run_ms", number(outcome.run_ms)},
           {"reference_ms", number(outcome.reference_ms)}};
+}
+
+// Of rocMLIR's, where it has one.
+double share_of_limit(const Outcome& outcome) {
+  return outcome.judgement.relative_rms() / rocmlir_limit(outcome.descriptor);
 }
 
 std::string plain(const nlohmann::json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
@@ -133,6 +141,11 @@ std::string summary(const Report& report) {
       by_row = &outcome;
     larger(by_lse, outcome, &Judgement::lse_of_bound);
   }
+  const Outcome* by_rms = nullptr;
+  for (const Outcome& outcome : report.outcomes)
+    if (outcome.judgement.rows > 0 && outcome.judgement.rms &&
+        (by_rms == nullptr || share_of_limit(outcome) > share_of_limit(*by_rms)))
+      by_rms = &outcome;
   const auto of = [](const Outcome& outcome) { return fmt::format("{} on {}", outcome.descriptor, outcome.pipeline); };
   if (by_element != nullptr && by_element->judgement.worst)
     text += fmt::format("closest to its bound: {}, {}\n", by_element->judgement.worst->text(), of(*by_element));
@@ -140,6 +153,9 @@ std::string summary(const Report& report) {
     text += fmt::format("largest row RMS: {:.2f} of the expected, limit {}, {}\n", *by_row->judgement.rms,
                         row_rms_limit, of(*by_row));
   }
+  if (report.rocmlir_limits && by_rms != nullptr)
+    text += fmt::format("closest to rocMLIR's limit: RMS error {:.3g} of the largest element, limit {}, {}\n",
+                        by_rms->judgement.relative_rms(), rocmlir_limit(by_rms->descriptor), of(*by_rms));
   if (by_lse != nullptr && by_lse->judgement.worst_lse)
     text += fmt::format("LSE closest to its bound: {}, {}\n", by_lse->judgement.worst_lse->text(), of(*by_lse));
   for (const Refused& line : report.bad) text += fmt::format("line {}: {}\n", line.line, line.why.what);

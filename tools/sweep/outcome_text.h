@@ -18,6 +18,7 @@ struct Report {
   std::vector<Outcome> outcomes;
   std::vector<Refused> bad;  // lines that are no problems
   double seconds = 0;
+  bool rocmlir_limits = false;  // outcomes were held against them
 
   std::size_t count(Verdict verdict) const;
   // Of what was set aside, by reason.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tools/sweep/kernel_keys.h"
+#include "tools/sweep/rocmlir_limits.h"
 
 namespace wavejit::tools::sweep {
 
@@ -199,7 +200,10 @@ class CaseRun {
     outcome.judgement = case_->judge(*first, settings_.sample);
     outcome.reference_ms = milliseconds_since(started);
     if (wrong.empty() && outcome.judgement.rows == 0) wrong = "no row was written";
-    if (wrong.empty()) wrong = outcome.judgement.wrong();
+    // Where rocMLIR has no limit, there are this project's.
+    const bool by_rms = settings_.rocmlir_limits && outcome.judgement.rms.has_value();
+    if (wrong.empty() && (settings_.own_limits || !by_rms)) wrong = outcome.judgement.wrong();
+    if (wrong.empty() && by_rms) wrong = wrong_by_rms(outcome.judgement, rocmlir_limit(outcome.descriptor));
     if (wrong.empty() && by_first_pipeline_ != nullptr && case_->same_bits(outcome.kernel_spec, first_spec_)) {
       if (const std::string where = first->difference(*by_first_pipeline_); !where.empty())
         wrong = fmt::format("other bits than pipeline {}: {}", first_pipeline_, where);

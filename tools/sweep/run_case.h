@@ -31,6 +31,8 @@ struct Settings {
   double sample = 2e9;  // multiplications of a case that runs whole; what is run and compared of a longer one
   std::uint64_t memory_budget = 0;  // bytes
   std::optional<SimulatedGpu> simulated;
+  bool own_limits = true;
+  bool rocmlir_limits = false;  // beside them, or in their place
 };
 
 // Reasons for which a problem is set aside.
