@@ -239,6 +239,14 @@ typedef enum wavejit_score_rounding {
   WAVEJIT_SCORES_IN_FP16 = 1 /* as rocMLIR has them: scale · score + bias in fp32, rounded to fp16, then the softmax */
 } wavejit_score_rounding;
 
+/* Where rows of a latent cache have scales of their own (docs/low-precision.md). Rows that end in their own exponents
+ * have the shape of those with exponents behind all: nothing but this word tells them apart, and they are not taken. */
+typedef enum wavejit_row_scales {
+  WAVEJIT_ROWS_AS_TYPED = 0,        /* of 656 bytes: in the rows, which nothing else can be */
+  WAVEJIT_SCALES_IN_ROWS = 1,       /* of 656 bytes: four of fp32 between latent and rope */
+  WAVEJIT_EXPONENTS_BEHIND_ROWS = 2 /* of 584 bytes: 576 of each row of a page, then 8 of E8M0 for each */
+} wavejit_row_scales;
+
 /* Bits of wavejit_problem::transposed. */
 typedef enum wavejit_transposed {
   WAVEJIT_TRANSPOSED_Q = 1,
@@ -498,13 +506,14 @@ struct wavejit_attention_forward_arguments {
   /* Added after that: fp32 in device memory, of q.
    * Beside q, k and v all of WAVEJIT_E4M3 (gfx950, head dims 128 and 256), whose o is of bf16, fp16 or fp32: sizes as
    * those of k_scale. Weights are rounded to 8 bits then.
-   * Beside q and k of WAVEJIT_INT8 and v of 16 bits: [Bq or 1, Sq or 1, Hq or 1, 1] beside q's own sizes, any strides;
-   * k_scale then may have a number for each key, [Bk or 1, Sk or 1, Hkv or 1, 1]. A score is scale · q_scale · k_scale
-   * times the sum of products, which is exact. */
+   * Beside q and k of WAVEJIT_INT8 and v of 16 bits: [Bq or 1, Sq or 1, Hq or 1, 1] beside q's own sizes, any strides,
+   * and k_scale [Bk or 1, 1, Hkv or 1, 1], or of tokens. A score is scale · q_scale · k_scale times the sum of
+   * products, which is exact. */
   struct wavejit_tensor q_scale;
-  /* Added after that: 1: each token of each kv head has scales of its own (docs/low-precision.md). k_scale and v_scale,
-   * both given, then are as k and v lie, [Bk or 1, Sk, Hkv or 1, 1], of keys in pages [pages, page size, Hkv or 1, 1];
-   * any strides, so that they may stand behind the data of each page. 0: as above. */
+  /* Added after that: 1: each token of each kv head has scales of its own (docs/low-precision.md), beside caches of 8
+   * bits and beside q and k of WAVEJIT_INT8. k_scale and v_scale, both given, then are as k and v lie, [Bk or 1, Sk,
+   * Hkv or 1, 1], of keys in pages [pages, page size, Hkv or 1, 1]; any strides, so that they may stand behind the data
+   * of each page. Beside q of WAVEJIT_INT8 there is no v_scale. 0: as above. */
   int32_t token_scales;
   /* Added after that, beside q and k of WAVEJIT_INT8. */
   int32_t score_rounding; /* enum wavejit_score_rounding */
@@ -692,9 +701,12 @@ struct wavejit_attention_latent_arguments {
    * many times what their bytes say. data null: 1. Rows with scales of their own, FlashMLA's, are k [.., 656] of
    * WAVEJIT_E4M3 or its FNUZ form beside q of 576 in bf16 and o of 512: 512 of 8 bits, an fp32 for each 128 of them, 64
    * of the rope in bf16; second_k likewise. Those of DeepSeek V4 are k [.., 584] beside q and o of 512 in bf16, with
-   * strides[1] of 584: a page, or a sequence, begins with rows of 448 of 8 bits and 64 of the rope in bf16, behind
-   * which are 8 bytes for each row, E8M0 for each 64 of the 448. */
+   * strides[1] of 584 and row_scales of WAVEJIT_EXPONENTS_BEHIND_ROWS: a page, or a sequence, begins with rows of 448
+   * of 8 bits and 64 of the rope in bf16, behind which are 8 bytes for each row, E8M0 for each 64 of the 448. */
   struct wavejit_tensor k_scale;
+  /* Added after that: of k, and of second_k. */
+  int32_t row_scales; /* enum wavejit_row_scales */
+  int32_t reserved_rows;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_latent(wavejit_engine* engine,

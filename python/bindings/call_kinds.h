@@ -263,6 +263,7 @@ struct Kind<wavejit_attention_latent_arguments> {
       NumberField<A>{"max_query_length", &A::max_query_length},
       NumberField<A>{"max_key_length", &A::max_key_length},
       NumberField<A>{"softcap", &A::softcap},
+      NumberField<A>{"row_scales", &A::row_scales},
       NumberField<A>{"splits", &A::splits},
       NumberField<A>{"workspace_bytes", &A::workspace_bytes},
       NumberField<A>{"flags", &A::flags},

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 # Columns of K, and how many of them are V.
 WIDTHS = ((576, 512), (512, 512), (320, 256))
 
+# enum wavejit_row_scales, from 1 on.
+ROW_SCALES = ("in_rows", "behind_rows")
+
 
 def value_dim_of(columns: Any, rope_apart: bool, value_dim: Any) -> Any:
     """The columns of V: what is said, q's own beside a rope, else what the widths that kernels have say."""
@@ -45,7 +48,7 @@ class AttentionLatentCall(AttentionForwardCall):
 
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, out: Any = None, *, scale: float, q_rope: Any = None, k_rope: Any = None,
                  indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_indices: Any = None, second_counts: Any = None, value_dim: int | None = None, causal: bool = False, causal_prefix: int | None = None, softcap: float | None = None, sinks: Any = None,
-                 k_scale: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None,
+                 k_scale: Any = None, row_scales: str | None = None, lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None,
                  table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
                  cache_dtype: Any = None, stream: object = None) -> None:
@@ -71,6 +74,10 @@ class AttentionLatentCall(AttentionForwardCall):
         self._key_lists(queries, indices, counts, slots)
         self._second_list(queries, {"second_k": second_k}, second_indices, second_counts, 1, cache, (keys._dtype,))
         self._cache_scale("k_scale", k_scale)
+        if row_scales is not None:
+            if row_scales not in ROW_SCALES:
+                raise InvalidArgument(f"row_scales = {row_scales!r}; accepted: {', '.join(ROW_SCALES)}, or none")
+            self._call.set_number("row_scales", ROW_SCALES.index(row_scales) + 1)
         self._modifiers(queries._dtype, None, None, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
         self._mask(causal, None, causal_prefix)

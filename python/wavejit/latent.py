@@ -70,6 +70,8 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
                           "columns of 8 bits, with k_scale=")
     if is_fp8_kvcache and _dtypes.of_cache(k_cache) is None and words.get("cache_dtype") is None:
         raise InvalidArgument("is_fp8_kvcache: k_cache says no type of 8 bits; accepted: cache_dtype= beside it, \"e4m3\" or its like")
+    if is_fp8_kvcache and k_cache.shape[-1] == EXPONENTS_ROW_BYTES:
+        words.setdefault("row_scales", "behind_rows")  # FlashMLA has no others
     if softmax_scale is None:
         raise InvalidArgument("softmax_scale = None; accepted: the model's, such as 192 ** -0.5: the width of q does not say it")
     given = {"scale": softmax_scale, "causal": causal, "value_dim": head_dim_v, "lse": True, **words}

@@ -134,6 +134,12 @@ TEST(LatentRowExponentsRefusals, NameTheField) {
   refused("q.dtype", "whose rope is in bf16", [](auto& call) { call.q.dtype = call.o.dtype = WAVEJIT_FP16; });
   refused("k.dtype", "e4m3", [](auto& call) { call.k.dtype = WAVEJIT_E5M2; });
   refused("k.dtype", "Open Compute Project", [](auto& call) { call.k.dtype = WAVEJIT_E4M3_FNUZ; });
+  refused("row_scales = 0", "rows that end in their own exponents have the same shape",
+          [](auto& call) { call.row_scales = WAVEJIT_ROWS_AS_TYPED; });
+  refused("row_scales = 1", "2 (WAVEJIT_EXPONENTS_BEHIND_ROWS",
+          [](auto& call) { call.row_scales = WAVEJIT_SCALES_IN_ROWS; });
+  refused("row_scales = 2", "0 (WAVEJIT_ROWS_AS_TYPED) beside k of 4 (e4m3) with 512 columns",
+          [](auto& call) { call.k.sizes[3] = 512; });
   refused("k.strides[1]", "584", [](auto& call) { call.k.strides[1] = 592; });
   refused("k.strides[0]", "16", [](auto& call) { call.k.strides[0] += 8; });
   refused("k_scale.data", "scales of their own",

@@ -100,7 +100,14 @@ TEST(LatentRowScalesRefusals, NameTheField) {
   refused("q.dtype", "whose rope is in bf16", [](auto& call) { call.q.dtype = call.o.dtype = WAVEJIT_FP16; });
   refused("k.dtype", "e4m3", [](auto& call) { call.k.dtype = WAVEJIT_E5M2; });
   refused("k.dtype", "Open Compute Project", [](auto& call) { call.k.dtype = WAVEJIT_E4M3_FNUZ; });
-  refused("k.sizes[3]", "576", [](auto& call) { call.k.sizes[3] = 655; });
+  refused("row_scales = 1", "0 (WAVEJIT_ROWS_AS_TYPED) beside k of 4 (e4m3) with 655 columns",
+          [](auto& call) { call.k.sizes[3] = 655; });
+  refused("k.sizes[3]", "576", [](auto& call) {
+    call.k.sizes[3] = 655;
+    call.row_scales = WAVEJIT_ROWS_AS_TYPED;
+  });
+  refused("row_scales = 2", "0, 1 (WAVEJIT_SCALES_IN_ROWS)",
+          [](auto& call) { call.row_scales = WAVEJIT_EXPONENTS_BEHIND_ROWS; });
   refused("k_scale.data", "scales of their own",
           [](auto& call) { call.k_scale = wavejit_dense_tensor(call.q.data, WAVEJIT_FP32, 1, 1, 1, 1); });
   refused("k_rope.data", "which have the rope",

@@ -246,6 +246,13 @@ class EightBits(Case):
             for cache, named in ((pages, {"cache_dtype": "e4m3"}), (ENGINE.array(pages, "e4m3"), {})):
                 for one, other in zip(latent.flash_mla_with_kvcache(ENGINE, q, cache, *lengths, is_fp8_kvcache=True, **words, **named, **given), expected):
                     self.same(one.numpy("float32"), other.numpy("float32"))
+        told = {"cache_dtype": "e4m3", "scale": SCALE, "block_table": lengths[0], "key_lengths": lengths[1]}
+        self.same(ENGINE.attention_latent(q, pages, row_scales="behind_rows", **told).numpy("float32"),
+                  latent.flash_mla_with_kvcache(ENGINE, q, wide, *lengths, **given)[0].numpy("float32"))
+        for pattern, row_scales in (("row_scales = 0; accepted: 2 .* rows that end in their own exponents", None), ("row_scales = 1; accepted: 2", "in_rows"),
+                                    ("row_scales = 'at_ends'; accepted: in_rows, behind_rows", "at_ends")):
+            with self.subTest(pattern), self.assertRaisesRegex(wavejit.InvalidArgument, pattern):
+                ENGINE.attention_latent(q, pages, row_scales=row_scales, **told)
 
     def test_refusals(self):
         for pattern, words in (("k_scale.sizes", {"cache_dtype": "e4m3", "k_scale": [1.0, 2.0]}), ("k.dtype = 6|e4m3_fnuz", {"cache_dtype": "e4m3_fnuz"}),

@@ -21,7 +21,7 @@ def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: 
                      sinks: torch.Tensor | None = None, query_starts: torch.Tensor | None = None, key_starts: torch.Tensor | None = None,
                      key_lengths: torch.Tensor | None = None, block_table: torch.Tensor | None = None, table_starts: torch.Tensor | None = None,
                      max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None, splits: int = 0,
-                     k_scale: torch.Tensor | float | None = None, return_lse: bool = False) -> Any:
+                     k_scale: torch.Tensor | float | None = None, row_scales: str | None = None, return_lse: bool = False) -> Any:
     """softmax(scale · q·kᵀ + mask) · v, v being the first columns of k: [B, Sq, H, 576] → [B, Sq, H, 512]. No gradients.
 
     q [B, Sq, H, 576], k [B, Sk, 1, 576]; with block_table pages [pages, page size, 1, 576]
@@ -30,6 +30,8 @@ def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: 
         int8 under q of 16 bits; rows of 656 and of 584 bytes, which have scales and a rope in bf16, are float8 of e4m3 of as many columns.
     k_scale
         Of such a cache, but for those rows: what its numbers count. A number, or fp32 of one element or [B] on q's device.
+    row_scales
+        Of those rows: "in_rows" of 656 bytes, where it may be left out; "behind_rows" of 584, whose exponents stand behind all rows of a page.
     scale
         The model's, such as 1 / √192. It has no default: the width of q does not say it.
     out
@@ -57,7 +59,7 @@ def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: 
                              "causal_prefix": causal_prefix, "softcap": softcap, "sinks": sinks, "query_starts": _starts("query_starts", query_starts),
                              "key_starts": _starts("key_starts", key_starts), "key_lengths": _starts("key_lengths", key_lengths), "block_table": table,
                              "table_starts": _starts("table_starts", table_starts), "max_query_length": max_query_length, "max_key_length": max_key_length,
-                             "max_total_keys": max_total_keys, "splits": splits or None}
+                             "max_total_keys": max_total_keys, "splits": splits or None, "row_scales": row_scales}
     words = {name: value for name, value in words.items() if value is not None}
     if k_scale is not None:
         words["k_scale"] = _scale_of_keys(q, k_scale)
@@ -202,7 +204,7 @@ ARGUMENTS = (
     "Tensor? second_k=None, Tensor? second_indices=None, Tensor? second_counts=None, SymInt value_dim=0, "
     "bool causal=False, SymInt causal_prefix=-1, float softcap=0.0, Tensor? sinks=None, Tensor? query_starts=None, Tensor? key_starts=None, Tensor? key_lengths=None, "
     "Tensor? block_table=None, Tensor? table_starts=None, SymInt max_query_length=0, SymInt max_key_length=0, SymInt max_total_keys=0, int splits=0, "
-    "Tensor? k_scale=None"
+    "Tensor? k_scale=None, str? row_scales=None"
 )
 LIBRARY.define(f"attention_latent({ARGUMENTS}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 LIBRARY.define(f"attention_latent_lse({ARGUMENTS}) -> (Tensor, Tensor)", tags=(torch.Tag.pt2_compliant_tag,))

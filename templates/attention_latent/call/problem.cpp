@@ -53,7 +53,7 @@ std::int64_t dims_of(const wavejit_tensor& latent, const wavejit_tensor& rope) {
   return latent.sizes[3] + (rope.data != nullptr ? rope.sizes[3] : 0);
 }
 
-// FlashMLA's rows, by their length: of 576 columns, or 512, there are as many bytes nowhere else.
+// FlashMLA's rows. Of 656 bytes there are others nowhere; of 584 there are, so that a call says which.
 constexpr HeadDims scaled_dims = head_dims(Dims::d576);
 constexpr std::int64_t scaled_row_bytes =
     scaled_dims.v + (scaled_dims.v / scaled_columns(RowScales::of_128) * std::int64_t{sizeof(float)}) +
@@ -63,13 +63,31 @@ constexpr std::int64_t bare_row_bytes =
     head_dims(Dims::d512).v - wide_columns + std::int64_t{wide_columns * bytes_of(DataType::bf16)};
 constexpr std::int64_t exponents_row_bytes = bare_row_bytes + exponent_row_bytes;
 static_assert(exponents_row_bytes == 584);
-RowScales row_scales_of(const Call& call) {
+[[gnu::cold, gnu::noinline]] std::unexpected<families::Failure> wrong_row_scales(const Call& call,
+                                                                                 const std::string& accepted) {
+  return refuse(bad(
+      WAVEJIT_INVALID_ARGUMENT, "row_scales", std::to_string(call.row_scales),
+      accepted + " beside k of " + dtype_text(call.k.dtype) + " with " + std::to_string(call.k.sizes[3]) + " columns"));
+}
+Result<RowScales> row_scales_of(const Call& call) {
   const std::int64_t bytes = call.k.sizes[3];
-  if (bytes != scaled_row_bytes && bytes != exponents_row_bytes) [[likely]]
-    return RowScales::none;
   const std::optional<DataType> type = attention::type_of(call.k.dtype);
-  if (!type || !is_narrow(*type)) return RowScales::none;
-  return bytes == scaled_row_bytes ? RowScales::of_128 : RowScales::of_64;
+  const bool may_have = bytes == scaled_row_bytes || bytes == exponents_row_bytes;
+  if (!may_have || !type || !is_narrow(*type)) [[likely]] {
+    if (call.row_scales != WAVEJIT_ROWS_AS_TYPED) [[unlikely]]
+      return wrong_row_scales(call, "0 (WAVEJIT_ROWS_AS_TYPED)");
+    return RowScales::none;
+  }
+  if (bytes == scaled_row_bytes) {
+    if (call.row_scales != WAVEJIT_ROWS_AS_TYPED && call.row_scales != WAVEJIT_SCALES_IN_ROWS)
+      return wrong_row_scales(call, "0, 1 (WAVEJIT_SCALES_IN_ROWS)");
+    return RowScales::of_128;
+  }
+  if (call.row_scales != WAVEJIT_EXPONENTS_BEHIND_ROWS)
+    return wrong_row_scales(call,
+                            "2 (WAVEJIT_EXPONENTS_BEHIND_ROWS, behind all rows of a page: rows that end in their own "
+                            "exponents have the same shape, and are not taken)");
+  return RowScales::of_64;
 }
 Check check_scaled_rows(const Call& call, RowScales scales, HeadDims dims) {
   const std::string rows =
@@ -353,10 +371,12 @@ Check check_arguments(const Call* arguments, LatentProblem& problem) {
   if (arguments == nullptr)
     return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_attention_latent_arguments");
   if (auto size = families::check_struct_size(*arguments, "arguments"); !size) return size;
-  const RowScales scales = row_scales_of(*arguments);
-  if (scales == RowScales::of_64) [[unlikely]]
+  const Result<RowScales> scales = row_scales_of(*arguments);
+  if (!scales) [[unlikely]]
+    return std::unexpected(scales.error());
+  if (*scales == RowScales::of_64) [[unlikely]]
     return check_exponents_into(*arguments, problem);
-  return check_into(*arguments, *arguments, scales, problem);
+  return check_into(*arguments, *arguments, *scales, problem);
 }
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace wavejit::families {
 
 template <>
 struct Versions<wavejit_attention_latent_arguments> {
-  static constexpr std::array earlier = {offsetof(wavejit_attention_latent_arguments, key_indices),
-                                         offsetof(wavejit_attention_latent_arguments, second_k),
-                                         offsetof(wavejit_attention_latent_arguments, k_scale)};
+  static constexpr std::array earlier = {
+      offsetof(wavejit_attention_latent_arguments, key_indices), offsetof(wavejit_attention_latent_arguments, second_k),
+      offsetof(wavejit_attention_latent_arguments, k_scale), offsetof(wavejit_attention_latent_arguments, row_scales)};
 };
 
 }  // namespace wavejit::families

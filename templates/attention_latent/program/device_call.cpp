@@ -66,6 +66,8 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
   }
   if (memory.k_scale != nullptr)
     call.k_scale = wavejit_dense_tensor(memory.k_scale, WAVEJIT_FP32, std::ssize(arrays.k_scales), 1, 1, 1);
+  if (arrays.row_scales != 0)
+    call.row_scales = arrays.row_scales == 64 ? WAVEJIT_EXPONENTS_BEHIND_ROWS : WAVEJIT_SCALES_IN_ROWS;
   if (memory.sinks != nullptr) call.sink = wavejit_dense_tensor(memory.sinks, WAVEJIT_FP32, 1, of.query_heads, 1, 1);
   call.softcap = of.of(attention::Modifier::softcap).number;
   call.splits = of.splits;

@@ -90,6 +90,7 @@ void give_bytes(Call& call, CallMemory& memory, const Batch& batch, const KeyMem
   if (way.keys.apart)
     call.k_rope = wavejit_dense_tensor(memory.in(bytes.k_rope), bytes.format, keys.outer, keys.inner, 1,
                                        batch.dims - batch.dims_v);
+  if (batch.byte_rows == ByteRows::raised) call.row_scales = WAVEJIT_EXPONENTS_BEHIND_ROWS;
   if (!bytes.k_scale.empty()) call.k_scale = wavejit_dense_tensor(memory.in(bytes.k_scale), WAVEJIT_FP32, 1, 1, 1, 1);
 }
 
