@@ -188,6 +188,9 @@ class ArrayCall {
 
 // ---- The family -----------------------------------------------------------------------------------------------------
 
+// What `prebuild --kv` makes of keys and values.
+enum class EightBits : std::uint8_t { floats, integers };
+
 class Family {
  public:
   Family() = default;
@@ -206,14 +209,15 @@ class Family {
   // `explain --isa`: what a kernel of this spec does when, for people, in whole lines; empty: nothing to tell.
   virtual std::string schedule(const std::string& /*kernel_spec*/) const { return {}; }
 
-  // `prebuild --kv fp8`: a descriptor with its keys and values in the target's 8 bits; as it is where there is no such
-  // thing.
-  virtual std::string with_8_bit_cache(const std::string& descriptor, std::string_view /*target*/) const {
+  // `prebuild --kv fp8`, `int8`: a descriptor with its keys and values in 8 bits, the target's e4m3 or integers; as it
+  // is where there is no such thing.
+  virtual std::string with_8_bit_cache(const std::string& descriptor, std::string_view /*target*/,
+                                       EightBits /*kind*/) const {
     return descriptor;
   }
   // `prebuild --kv fp8_ds_mla`: the same in rows that have scales of their own, where there are such.
   virtual std::string with_8_bit_rows(const std::string& descriptor, std::string_view target) const {
-    return with_8_bit_cache(descriptor, target);
+    return with_8_bit_cache(descriptor, target, EightBits::floats);
   }
 
   // Why a setting of the command line ("stagger") means nothing to a kernel of this spec: "it is of pipeline=dualwave".

@@ -162,6 +162,37 @@ class Choose(unittest.TestCase):
         told = program("choose", "--usual", "--kv-scales", "h")
         self.assertEqual(told.returncode, 2)
 
+    def test_queries_of_8_bits_and_scales_of_tokens(self):
+        compiler = shutil.which("clang++-22") or shutil.which("c++")
+        small = ("--heads", "4/2", "--key-length", "70", "--query-length", "3")
+        call = "attention_forward bf16 b2 q3 k70 h4/2 d128 causal"
+        for words, variant, descriptor in (
+            (("--q-dtype", "e4m3", "--kv-scales", "h"), "fp8-queries", f"{call} queries=e4m3 cache_scales=h"),
+            (("--q-dtype", "e4m3", "--dtype", "fp16", "--lengths", "packed", "--kv-scales", "none"), "fp8-queries",
+             f"{call.replace('bf16', 'fp16')} queries=e4m3 layout=packed"),
+            (("--q-dtype", "i8", "--kv-scales", "bh"), "int8", f"{call} qk=i8"),
+            (("--q-dtype", "i8", "--kv-scales", "token", "--lengths", "packed"), "int8", f"{call} qk=i8 layout=packed cache_scales=token"),
+            (("--kv-dtype", "i8", "--kv-scales", "token", "--cache", "paged"), "fp8", f"{call} layout=paged:16 cache=i8 cache_scales=token"),
+            (("--kv-dtype", "e4m3", "--kv-scales", "token", "--lengths", "padded"), "fp8", f"{call} k_lengths=70,70 cache=e4m3 cache_scales=token"),
+        ):
+            with self.subTest(words=words):
+                text = self.answer(*small, *words)
+                self.assertIn(f"variant     {variant}\ndescriptor  {descriptor}\n", text)
+                cpp, rest = text.split("\nC++\n\n")[1].split("\nPython\n\n")
+                source, pytorch = rest.split("\nPyTorch\n\n")
+                self.assertRegex(printed_by(source), r"^\(\d, \d, 4, 128\)$")
+                self.assertEqual("token_scales = 1" in cpp, "token" in words)
+                compile(pytorch, "example", "exec")
+                compiled = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", f"-I{TREE}/include", "-x", "c++", "-"], input=cpp,
+                                          capture_output=True, text=True)
+                self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        for words, named in ((("--q-dtype", "e4m3", "--kv-scales", "token"), "queries in e4m3 have no scales of tokens"),
+                             (("--q-dtype", "i8", "--kv-dtype", "i8"), "the answers before it leave no such question"),
+                             (("--kv-dtype", "i8", "--kv-scales", "token", "--lists", "keys"), "lists have no scales of tokens")):
+            told = program("choose", "--usual", *words)
+            self.assertEqual(told.returncode, 2)
+            self.assertIn(named, told.stderr)
+
     def test_latent_attention(self):
         compiler = shutil.which("clang++-22") or shutil.which("c++")
         small = ("--keys", "latent", "--latent-heads", "12", "--key-length", "70")

@@ -77,7 +77,21 @@ TEST(PrebuildCommandTest, KeysAndValuesOf8Bits) {
   expect_one_line_error(with({}), 2);
   expect_one_line_error(with({"--target", "all", "--output", scratch / "all.wavejit-archive"}), 2);
   expect_one_line_error(run_program(scratch, {"prebuild", "--kv", "fp8", "--target", "gfx950"}), 2);
-  expect_one_line_error(run_program(scratch, {"prebuild", "--kv", "int8", "--target", "gfx950", lines[0]}), 2);
+  expect_one_line_error(run_program(scratch, {"prebuild", "--kv", "int4", "--target", "gfx950", lines[0]}), 2);
+  // Integers are the same on both, so that one list serves them, and one archive.
+  const std::string indexer = "sparse_indexer bf16 b1 q1 k170 h33 top=40";
+  const Outcome of_integers = run_program(
+      scratch, {"prebuild", "--kv", "int8", "--target", "all", "--print-list", lines[0], lines[1], lines[2], indexer,
+                "attention_latent bf16 b2 q1 k70 h16 d576/512", "attention_forward bf16 b1 q64 k64 h2 d64 qk=i8"});
+  EXPECT_EQ(of_integers.out, lines[0] + " cache=i8\n" + lines[1] + "\n" + lines[2] + "\n" + indexer +
+                                 "\nattention_latent bf16 b2 q1 k70 h16 d576/512 cache=i8\n"
+                                 "attention_forward bf16 b1 q64 k64 h2 d64 qk=i8\n")
+      << of_integers.err;
+  const std::string archive = scratch / "int8.wavejit-archive";
+  const Outcome both = run_program(scratch, {"prebuild", "--kv", "int8", "--target", "all", "--output", archive,
+                                             "--jobs", "2", "attention_forward bf16 b1 q64 k64 h2 d64"});
+  EXPECT_EQ(both.code, 0) << both.err;
+  EXPECT_THAT(both.err, HasSubstr("attention_forward bf16 cache=i8 d64 "));
   // A preset's calls over 8 bits, on both targets.
   const Outcome preset =
       run_program(scratch, {"prebuild", "--kv", "fp8", "--preset", "llama-3-70b", "--target", "all", "--print-list"});

@@ -64,6 +64,11 @@ std::string problem_of_output(const std::string& given) {
                      (path.parent_path() / path.stem()).string(), archive_suffix);
 }
 
+// Of --kv; the first and the last as vLLM calls them.
+constexpr std::string_view floats = "fp8";
+constexpr std::string_view integers = "int8";
+constexpr std::string_view rows_with_scales = "fp8_ds_mla";
+
 // A descriptor and where it stands, for messages.
 struct Source {
   std::string text;
@@ -176,16 +181,13 @@ std::vector<std::string> targets_of(const std::string& given) {
   return targets;
 }
 
-// As vLLM calls them.
-constexpr const char* one_format = "fp8";
-constexpr const char* rows_with_scales = "fp8_ds_mla";
-
-// Lines with keys and values in 8 bits of the target, where their family has such.
+// Lines with keys and values in 8 bits, where their family has such. Integers are the same on every target.
 std::vector<Source> in_8_bits(std::vector<Source> sources, const std::string& kv, const std::string& target) {
+  const EightBits kind = kv == integers ? EightBits::integers : EightBits::floats;
   for (Source& source : sources)
     if (const Family* family = family_of(source.text))
       source.text = kv == rows_with_scales ? family->with_8_bit_rows(source.text, target)
-                                           : family->with_8_bit_cache(source.text, target);
+                                           : family->with_8_bit_cache(source.text, target, kind);
   return sources;
 }
 
@@ -277,11 +279,14 @@ Result<ExitCode> prebuild_in_8_bits(const Arguments& arguments, const std::vecto
 
 Result<ExitCode> prebuild(const Arguments& arguments) {
   if (arguments.list_presets) return print_presets();
-  const auto sources = gather(arguments);
+  auto sources = gather(arguments);
   if (!sources) return std::unexpected(sources.error());
   if (!arguments.kv.empty() && sources->empty())
     return failed(ExitCode::usage, "--kv: there are no lines to change; accepted with descriptors, --list or --preset");
-  if (!arguments.kv.empty()) return prebuild_in_8_bits(arguments, *sources);
+  if (arguments.kv == integers)
+    *sources = in_8_bits(std::move(*sources), arguments.kv, {});
+  else if (!arguments.kv.empty())
+    return prebuild_in_8_bits(arguments, *sources);
   if (arguments.print_list) {
     if (sources->empty())
       return failed(ExitCode::usage,
@@ -318,14 +323,18 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
                   "input; several times")
       ->allow_extra_args(false)
       ->type_name("FILE");
-  limit(command.add_option("--kv", arguments.kv,
-                           "fp8: keys and values of these lines in 8 bits, e4m3 as each target reads it; scales are "
-                           "arguments of a call and change no kernel. fp8_ds_mla: the same, and those of latent "
-                           "attention in rows of 656 (584) bytes, which have their scales"),
-        "fp8|fp8_ds_mla", [](const std::string& given) {
-          return given == one_format || given == rows_with_scales
+  limit(command.add_option(
+            "--kv", arguments.kv,
+            "keys and values of these lines in 8 bits, as caches of engines have them. fp8: e4m3 as each "
+            "target reads it; int8: integers, on every target; fp8_ds_mla: as fp8, and those of latent "
+            "attention in rows of 656 (584) bytes, which have their scales. Other scales are arguments of "
+            "a call and change no kernel but those of tokens (cache_scales=token). Queries in 8 bits, too, "
+            "are words of a line: queries=e4m3, qk=i8"),
+        "fp8|int8|fp8_ds_mla", [](const std::string& given) {
+          return given == floats || given == integers || given == rows_with_scales
                      ? std::string()
-                     : fmt::format("'{}' is not accepted; {} and {} are", given, one_format, rows_with_scales);
+                     : fmt::format("'{}' is not accepted; {}, {} and {} are", given, floats, integers,
+                                   rows_with_scales);
         });
   limit(
       command.add_option("--shard", arguments.shard,

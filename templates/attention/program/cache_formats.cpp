@@ -17,9 +17,10 @@ std::string e4m3_of(std::string_view target) {
   return {};
 }
 
-std::string with_cache_of(std::string_view target, const std::string& descriptor) {
-  const std::string format = e4m3_of(target);
-  const bool has_eight_bits = std::ranges::any_of(std::initializer_list<const char*>{" cache=", " queries="},
+std::string with_cache_of(std::string_view target, const std::string& descriptor, tools::EightBits kind) {
+  const std::string format =
+      kind == tools::EightBits::integers ? std::string(attention::to_text(attention::DataType::i8)) : e4m3_of(target);
+  const bool has_eight_bits = std::ranges::any_of(std::initializer_list<const char*>{" cache=", " queries=", " qk="},
                                                   [&](const char* word) { return descriptor.contains(word); });
   return format.empty() || has_eight_bits ? descriptor : descriptor + " cache=" + format;
 }

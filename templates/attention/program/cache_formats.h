@@ -5,13 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "tools/family.h"
+
 namespace wavejit::attention::program {
 
 // "e4m3" or "e4m3_fnuz", the one that the target's instructions read; empty: neither.
 std::string e4m3_of(std::string_view target);
 
-// A descriptor of a family that has such words with its keys and values in e4m3 of the target, or as it is where they
-// have 8 bits already or the target has none.
-std::string with_cache_of(std::string_view target, const std::string& descriptor);
+// A descriptor of a family that has such words with its keys and values in e4m3 of the target or in integers, or as it
+// is where they have 8 bits already or the target has no e4m3.
+std::string with_cache_of(std::string_view target, const std::string& descriptor, tools::EightBits kind);
 
 }  // namespace wavejit::attention::program

@@ -58,8 +58,9 @@ class AttentionForward : public tools::Family {
   std::vector<std::string> examined() const override { return examined_list(); }
   std::vector<std::string> examined_for_time() const override { return timed_list(); }
   std::unique_ptr<tools::ArrayCall> make_call() const override { return make_array_call(); }
-  std::string with_8_bit_cache(const std::string& descriptor, std::string_view target) const override {
-    return attention::program::with_cache_of(target, descriptor);
+  std::string with_8_bit_cache(const std::string& descriptor, std::string_view target,
+                               tools::EightBits kind) const override {
+    return attention::program::with_cache_of(target, descriptor, kind);
   }
   const tools::Tuning* tuning() const override { return &attention_tuning(); }
   const tools::Invariance* invariance() const override {

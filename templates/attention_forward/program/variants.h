@@ -8,7 +8,7 @@ namespace wavejit::attention_forward::program {
 
 const tools::Variants& attention_variants();
 
-// The call that answers describe: questions by their names (variants_choice.cpp).
+// The call that answers describe: questions by their names (variants_choice.cpp, attention_choice.cpp).
 std::vector<tools::Question> choice_questions();
 tools::Result<tools::ChosenCall> chosen_call(const tools::Answers& answers);
 

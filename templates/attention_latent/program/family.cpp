@@ -182,12 +182,13 @@ class AttentionLatent : public Family {
     return std::make_unique<Described>(*std::move(experiment));
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
-  std::string with_8_bit_cache(const std::string& descriptor, std::string_view target) const override {
-    return attention::program::with_cache_of(target, descriptor);
+  std::string with_8_bit_cache(const std::string& descriptor, std::string_view target,
+                               tools::EightBits kind) const override {
+    return attention::program::with_cache_of(target, descriptor, kind);
   }
   // 656 bytes of 576 columns, 584 of 512: of bf16 alone, whose rope they have.
   std::string with_8_bit_rows(const std::string& descriptor, std::string_view target) const override {
-    const std::string in_bytes = with_8_bit_cache(descriptor, target);
+    const std::string in_bytes = with_8_bit_cache(descriptor, target, tools::EightBits::floats);
     const auto given = attention::program::parse_experiment(descriptor);
     if (in_bytes == descriptor || !given || given->type != HalfType::bf16 || descriptor.contains(" apart"))
       return in_bytes;

@@ -272,7 +272,9 @@ class SparseIndexer : public Family {
   const Invariance* invariance() const override { return &indexer_invariance(); }
   const Tuning* tuning() const override { return &indexer_tuning(); }
   // Queries have the type of the keys. Given scores have none.
-  std::string with_8_bit_cache(const std::string& descriptor, std::string_view target) const override {
+  std::string with_8_bit_cache(const std::string& descriptor, std::string_view target,
+                               tools::EightBits kind) const override {
+    if (kind == tools::EightBits::integers) return descriptor;
     const std::string format = attention::program::e4m3_of(target);
     for (const std::string_view wide : {"bf16", "fp16"}) {
       const std::string begin = "sparse_indexer " + std::string(wide) + " ";
