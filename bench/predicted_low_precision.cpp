@@ -61,6 +61,10 @@ What was found beside it: maxima of two that first bring both operands into a fo
 Tried without gain after that, at 8,192 rows of N(0, 1): 6 weights under the second product 428,590 cycles, 10 of them 437,514; 12 slots behind its first product and 17 behind the others 423,062; less in its shadow and more behind the barrier 447,730 and 592,202. What is left to 1.60, 392,449 cycles: a compute cluster waits some 36
 cycles for the branch that asks for a mask, 20 for a lane swap and 30 at its barrier, in which the port stands still unless the partner has something to compute, and of what the partner could, LDS reads stand behind it.
 
+Q and K in int8 (`qk=i8`) have no dual-wave kernel: the goal of 1.1 times bf16 is out of its reach, whatever its canon. At 8,192 rows, 16/4 heads, no mask, `wavejit profile` says of bf16 627,918 cycles, which is 1,226 for a tile of a wave: 1,024 of matrix pipe, and 82 % of it, 1,005, of the vector port. With keys in int8
+the pipe has 768. The port has 256 more (32 conversions of sums and 32 multiplications by a row's scale, of 4 cycles each): 1,261, more than all of a bf16 tile, before it ever waits. Sums that start at 0x4B400000, so that one multiply-add is conversion and multiplication, have 1,133; a scale that only the exponent's
+multiply-add sees has 1,005, and at the 83 % that ports reach 1.01 times bf16. The first changes scores, the second how a row is told its maximum; by hand, neither was built. The generic kernel takes 1,287,256 cycles, so int8 queries are for what has them already, not for speed.
+
 Published for MI355X: 1.70 times bf16 by assembly (1 sequence of 75,600 rows and keys, 5 heads, no mask: 2,028 and 1,196 TFLOPS; AITER#3495).
 
 | rows and keys | mask | bf16 | busy | e4m3 | busy | times bf16 |
