@@ -550,7 +550,7 @@ class AttentionForwardCall(SequencesCall):
 
     def _cache_scale(self, field: str, given: Any, of_rows: bool = False) -> None:
         """A number, one element, [heads], [batch, heads], [batch, length, heads] of tokens, or what C has: [batch or 1, 1, heads or 1, 1]. Of
-        integers sizes of rows may be 1, too."""
+        integers sizes of rows may be 1, too, and k_scale of more is of tokens."""
         if given is None:
             return
         array = _scale_array(self._engine, field, given, self._stream)
@@ -565,6 +565,8 @@ class AttentionForwardCall(SequencesCall):
             array = array[:, None, :, None]
         elif array.ndim == 3 and of_rows:
             array = array[..., None]
+        if of_rows and field == "k_scale" and array.ndim == 4 and array.shape[1] > 1:
+            self._call.set_number("token_scales", 1)
         accepted = "[batch or 1, rows or 1, heads or 1]" if of_rows else "[batch or 1, 1, heads or 1, 1], or of tokens [batch, length, heads]"
         self._tensor(field, array, _dtypes.FP32, shape=f"[heads], [batch, heads], {accepted}", dimensions=(4,))
 

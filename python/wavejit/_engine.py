@@ -262,7 +262,7 @@ class Engine:
             Of k and v, and of q, of 8 bits: a number, or fp32 [Hkv], [B, Hkv] or [B or 1, 1, Hkv or 1, 1] on the device, which kernels read there.
             A key counts k_scale times, a value v_scale times what its bits say; q_scale of a query is that of its kv head. Those of k and v both
             of 3 dimensions: a number for each token, as k and v lie, [B, Sk, Hkv], [1, total, Hkv] or [pages, page size, Hkv], of any strides.
-            Of q and k in int8: [Hq], [B, Hq] or [B or 1, Sq or 1, Hq or 1] for q, and k_scale alike by Sk and Hkv.
+            Of q and k in int8: [Hq], [B, Hq] or [B or 1, Sq or 1, Hq or 1] for q, and k_scale alike by Sk and Hkv: of 3 dimensions it is of tokens, too.
         score_rounding
             Of q and k in int8: "fp16" rounds scores as rocMLIR does, behind scale and bias.
         scale
@@ -396,6 +396,9 @@ class Engine:
         k_scale
             Of k of 8 bits: a number, or fp32 of one element or [B] as [B, 1] on the device. Keys and values count so many times what
             their bits say.
+        row_scales
+            Of rows with scales of their own, FlashMLA's: "in_rows" of 656 bytes, where it may be left out; "behind_rows" of 584, DeepSeek
+            V4's, whose exponents stand behind all rows of a page. Rows of 584 bytes that end in their own are not taken.
         scale
             The model's: there is no default. 192 ** -0.5 for 128 + 64 dims before absorption.
         value_dim

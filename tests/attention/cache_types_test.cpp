@@ -3,6 +3,7 @@
 // NaN.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <format>
 #include <string>
@@ -253,6 +254,35 @@ TEST_P(CacheTypes, Integers) {
   which = make(Storage::bf16, 1, 150, 700, 4, 2, 64, true, 65);
   which.inputs.lists = random_lists(64, 64, 1, 4, 150, 700, 0.3, 0.4, 62);
   check(stored_in_bytes(which, bytes_of(which, WAVEJIT_INT8, Scales::heads)));
+}
+
+// The caller names formats, and no two go together, nor one of the other target.
+TEST_P(CacheTypes, MixedFormatsAreRefusedByName) {
+  const AttentionCase wide = make(Storage::bf16, 1, 3, 70, 2, 1, 64, false, 66);
+  const AttentionCase which = stored_in_bytes(wide, bytes_of(wide, formats_.front(), Scales::none));
+  const auto refused = [&](const std::string& field, const ChangeForwardCall& change) {
+    const AttentionOutput output = run_attention(engine_.get(), which, change);
+    EXPECT_NE(output.status, WAVEJIT_OK) << field;
+    EXPECT_TRUE(output.detail.starts_with(field)) << output.detail;
+  };
+  using Call = wavejit_attention_forward_arguments;
+  const bool fnuz = GetParam() == "gfx942";
+  for (const wavejit_dtype other : {WAVEJIT_BF16, WAVEJIT_FP16, WAVEJIT_INT8, formats_.back()}) {
+    refused("v.dtype", [&](Call& call) { call.v.dtype = other; });
+    // Of 16 bits keys have the queries' type.
+    refused(other == WAVEJIT_FP16 ? "k.dtype" : "v.dtype", [&](Call& call) { call.k.dtype = other; });
+  }
+  // Both of the other target's encoding, whose NaN and whose unit are others.
+  for (const wavejit_dtype other :
+       fnuz ? std::array{WAVEJIT_E4M3, WAVEJIT_E5M2} : std::array{WAVEJIT_E4M3_FNUZ, WAVEJIT_E5M2_FNUZ})
+    refused("k.dtype", [&](Call& call) { call.k.dtype = call.v.dtype = other; });
+  // Queries of 8 bits beside keys of others, and O in 8 bits.
+  refused("k.dtype", [&](Call& call) {
+    call.q.dtype = WAVEJIT_INT8;
+    call.v.dtype = WAVEJIT_BF16;
+  });
+  refused("q.dtype", [](Call& call) { call.q.dtype = WAVEJIT_E5M2; });
+  refused("o.dtype", [&](Call& call) { call.o.dtype = call.k.dtype; });
 }
 
 // Each byte is what its format says, and NaN and infinities stay what they are: one key with one value of each.

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 #include <format>
+#include <limits>
 #include <numbers>
 #include <random>
 #include <regex>
@@ -264,7 +265,8 @@ TEST(ByteQueries, WeightsDoNotOverflow) {
   }
 }
 
-// Why: in f32 as the kernel computes it, the exponent of no score up to the largest of its tile passes log2 448.
+// Why: in f32 as the kernel computes it, the exponent of no score up to the largest of its tile passes log2 448. Nor do
+// sums: weights of a tile of 64 keys are multiplied by values up to 448 and by 2⁶⁴ at most, and 2³¹ keys are 2²⁵ tiles.
 TEST(ByteQueries, NoExponentPasses448) {
   std::mt19937_64 random(62);
   std::uniform_real_distribution<float> exponent(-20, 60);
@@ -280,6 +282,9 @@ TEST(ByteQueries, NoExponentPasses448) {
   }
   EXPECT_GT(largest, 8.49F) << "nothing came near";
   EXPECT_LT(largest, 8.51F);
+  constexpr double largest_byte = 448;
+  const double of_tile = std::exp2(static_cast<double>(largest)) * largest_byte * 64 * 0x1p64;
+  EXPECT_LT(of_tile * 0x1p25, std::numeric_limits<float>::max());
 }
 
 // The race of a published kernel: a group of waves leaves a barrier before the other has waited for what it fetched.

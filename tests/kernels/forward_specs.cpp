@@ -139,7 +139,7 @@ void add_integer_kernels(std::vector<families::KernelSpec>& specs, const targets
           .lse = true},
          {}},
         rows);
-  add({{.dtype = DataType::fp16, .mask = Mask::causal, .integers = true, .key_scales = true},
+  add({{.dtype = DataType::fp16, .mask = Mask::causal, .integers = true, .token_scales = true},
        {.split_keys = attention_forward::chunk_keys, .packed_heads = true}},
       32);
   add({{.dtype = DataType::fp16,
@@ -154,7 +154,7 @@ void add_integer_kernels(std::vector<families::KernelSpec>& specs, const targets
   add({{.dtype = DataType::bf16,
         .mask = Mask::window,
         .integers = true,
-        .key_scales = true,
+        .token_scales = true,
         .lse = true,
         .modifiers = all_code_modifiers()},
        {}},

@@ -363,6 +363,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   if (which.integers) {
     call.q_scale = numbers_per_row(q_scale.get(), integers.q);
     call.k_scale = numbers_per_row(k_row_scale.get(), integers.k);
+    call.token_scales = integers.k.tokens > 1 ? 1 : 0;
     call.score_rounding = integers.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
   }
   if (which.lse) {

@@ -54,6 +54,24 @@ class Integers(Case):
         with torch.autocast("cpu", dtype=torch.float16):
             self.assertTrue(torch.equal(FLASH.flash_attn_func(q[0], k[0], v.float(), **words), exact))
 
+    def test_scores_rounded_as_rocmlir_does(self):
+        """The operators' word; the engine's own call has the same bits."""
+        (q, _), (k, _), v = quantized(draw(1, 9, 2, 64), (3,)), quantized(draw(1, 70, 2, 64), (3,)), draw(1, 70, 2, 64)
+        words = {"scale": 0.0007, "bias": draw(1, 2, 9, 72)[..., :70]}
+        exact = torch.ops.wavejit.attention_forward(q, k, v, **words)
+        rounded, lse = torch.ops.wavejit.attention_forward_lse(q, k, v, score_rounding="fp16", **words)
+        scores = (wide(q[0]).transpose(1, 0, 2) @ wide(k[0]).transpose(1, 2, 0)).astype(numpy.float32)
+        scores = (scores * numpy.float32(0.0007) + wide(words["bias"][0]).astype(numpy.float32)).astype(numpy.float16).astype(numpy.float64)
+        weights = numpy.exp(scores - scores.max(-1, keepdims=True))
+        self.close(lse[0], numpy.log(weights.sum(-1)) + scores.max(-1))
+        self.close(rounded[0], numpy.einsum("hij,jhd->ihd", weights / weights.sum(-1, keepdims=True), wide(v[0])))
+        self.assertFalse(torch.equal(rounded, exact))
+        self.assertTrue(torch.equal(torch.ops.wavejit.attention_forward(q, k, v, score_rounding="fp32", **words), exact))
+        traced = torch.compile(lambda q, k, v: torch.ops.wavejit.attention_forward(q, k, v, score_rounding="fp16", **words), backend="aot_eager", fullgraph=True)
+        self.assertTrue(torch.equal(traced(q, k, v), rounded))
+        self.refuses("^score_rounding = 'bf16'; accepted: fp32, fp16", torch.ops.wavejit.attention_forward, q, k, v, score_rounding="bf16")
+        self.refuses("^score_rounding = 1; accepted: 0 beside q", torch.ops.wavejit.attention_forward, v, v, v, score_rounding="fp16")
+
     def test_refused_by_name(self):
         (q, _), (k, _), v = quantized(draw(1, 3, 4, 64), (3,)), quantized(draw(1, 40, 2, 64), (3,)), draw(1, 40, 2, 64)
         self.refuses("^k: dtype torch.float16; accepted: torch.int8, q's", FLASH.flash_attn_func, q, v, v)

@@ -71,6 +71,8 @@ def engine_words(words: Words) -> dict[str, Any]:
         given["causal_prefix"] = words["causal_prefix"]
     if words.get("softcap", 0.0) != 0.0:
         given["softcap"] = words["softcap"]
+    if words.get("score_rounding", "fp32") != "fp32":
+        given["score_rounding"] = words["score_rounding"]
     for field in ("max_query_length", "max_key_length"):
         if words.get(field, 0) != 0:
             given[field] = words[field]

@@ -58,11 +58,12 @@ DescriptorWord<Described> cache_scales_word(const families::Names<Extent, count>
                                                       : std::string(families::name_in(extents, described.cache_scales));
       });
 }
-inline families::Result<void> check_cache_words(CacheType cache, Extent scales) {
+// `others`: words of the family that have scales, too, as " or …".
+inline families::Result<void> check_cache_words(CacheType cache, Extent scales, const std::string& others = {}) {
   if (scales == Extent::none || cache != CacheType::as_queries) return {};
   return families::fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: cache_scales without cache; accepted: cache=" +
-                                                      std::string(cache_types.front().second) +
-                                                      " or its like beside it");
+                                                      std::string(cache_types.front().second) + " or its like" +
+                                                      others + " beside it");
 }
 
 template <typename Described>

@@ -43,10 +43,10 @@ std::vector<float> cache_scales_of(const Experiment& problem, Operand operand) {
 
 // Few bits, so that an integer times its scale is a number of f32.
 std::vector<float> integer_scales_of(const Experiment& problem, Operand operand) {
-  if (!problem.integers || problem.half_scores) return {};
+  if (!problem.integers || (problem.half_scores && !problem.token_scales())) return {};
   const Placement rows = operand == Operand::q ? queries_of(problem) : keys_of(problem);
   std::vector<float> scales;
-  const std::int64_t count = problem.integer_row_scales ? rows.rows() : rows.heads;
+  const std::int64_t count = problem.token_scales() ? rows.rows() : rows.heads;
   scales.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i)
     scales.push_back((1 + (0.125F * static_cast<float>((i + (operand == Operand::k ? 3 : 0)) % 7))) / 32);
@@ -60,7 +60,7 @@ Inputs integers_of(const Experiment& problem, Inputs inputs) {
   constexpr float whole_step = 0.5F;
   inputs.keep_in_integers(problem.half_scores ? whole_step : 0,
                           [of_q = integer_scales_of(problem, Operand::q), of_k = integer_scales_of(problem, Operand::k),
-                           by_token = problem.integer_row_scales, query_heads = problem.query_heads,
+                           by_token = problem.token_scales(), query_heads = problem.query_heads,
                            kv_heads = problem.kv_heads](Operand operand, std::int64_t row) {
                             const std::vector<float>& scales = operand == Operand::q ? of_q : of_k;
                             if (scales.empty()) return 1.0F;

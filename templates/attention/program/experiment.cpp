@@ -90,7 +90,6 @@ void take(void* context, const wavejit_problem* from) {
   to.first_keys = lengths(from->first_keys);
   if (from->has_first_keys != 0 && to.first_keys.empty()) to.first_keys = drawn_first_keys(to);
   to.integers = to.text.contains(" qk=i8");
-  to.integer_row_scales = to.text.contains(" k_scales=token");
   to.half_scores = to.text.contains(" scores=fp16");
   const bool has_bytes = from->cache_dtype >= WAVEJIT_E4M3 && !to.integers;
   to.cache_dtype = has_bytes ? from->cache_dtype : std::int32_t{WAVEJIT_DTYPE_NONE};

@@ -57,9 +57,8 @@ struct Experiment {
   std::int32_t cache_dtype = WAVEJIT_DTYPE_NONE;
   bool byte_queries = false;  // Q, K and V all in 8 bits; `type` is O's then
   Extent cache_scales = Extent::none;
-  // Q and K in int8; their scales by token and head, or by head alone; scores rounded to fp16, without scales.
+  // Q and K in int8; their scales are by token and head, or by head alone; scores rounded to fp16, without scales.
   bool integers = false;
-  bool integer_row_scales = false;
   bool half_scores = false;
   float scale = 1;
   std::array<ToldModifier, modifier_count> modifiers = {};

@@ -91,10 +91,10 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   KeptArguments& arguments = kept.emplace();
   CacheArguments& cached = arguments.cached;
   std::memcpy(cached.others.data(), launch.arguments, std::min(launch.argument_bytes, cached.others.size()));
-  cached.scales =
-      spec.token_scales ? token_scales(call_, spec.paged, first_sequence()) : cache_scales(call_, first_sequence());
+  cached.scales = spec.cache_has_token_scales() ? token_scales(call_, spec.paged, first_sequence())
+                                                : cache_scales(call_, first_sequence());
   const auto put_behind = [&](const auto& what) { std::memcpy(arguments.behind.data(), &what, sizeof what); };
-  if (spec.token_scales) {
+  if (spec.cache_has_token_scales()) {
     put_behind(token_strides(call_));
   } else if (spec.narrow_queries) {
     put_behind(attention::cache_scale_argument(call_.q_scale, first_sequence()));

@@ -59,7 +59,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
     }
   }
   for (const wavejit_tensor* scale : {&call.q_scale, &call.k_scale, &call.v_scale}) {
-    // Those of integers are arguments alone, but for k_scales=token.
+    // Those of integers are arguments alone, but for cache_scales=token.
     if (scale->data == nullptr || problem.shape.integers || problem.shape.token_scales) continue;
     const bool by_batch = scale->sizes[0] > 1 || descriptor.cache_scales == Extent::batch ||
                           descriptor.cache_scales == Extent::batch_and_head;

@@ -14,6 +14,7 @@
 #include "templates/attention_forward/call/key_lists.h"
 #include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/rules.h"
 #include "templates/attention_forward/kernel/words.h"
 
 namespace wavejit::attention_forward {
@@ -398,8 +399,17 @@ Result<void> finish(ProblemDescriptor& said) {
     return fail(WAVEJIT_INVALID_ARGUMENT,
                 "descriptor: bias_type=fp32 without a bias; accepted: bias=bh|b|h|1 beside it");
   shape.token_scales = said.cache_scales == attention::Extent::token_and_head;
-  if (!shape.narrow_queries)
-    if (auto words = attention::check_cache_words(shape.cache, said.cache_scales); !words) return words;
+  if (shape.integers && said.cache_scales != attention::Extent::none && !shape.token_scales)
+    return fail(WAVEJIT_INVALID_ARGUMENT,
+                "descriptor: qk=i8 with cache_scales of heads or sequences, which are arguments of every such kernel; "
+                "accepted: "
+                "cache_scales=token, or no word");
+  if (!shape.narrow_queries && !shape.integers)
+    if (auto words = attention::check_cache_words(shape.cache, said.cache_scales, ", queries=e4m3, qk=i8"); !words)
+      return words;
+  // As calls are refused, whose strides say it.
+  if (shape.trans_any() && shape.moves_whole_rows())
+    return fail(WAVEJIT_UNSUPPORTED, "descriptor: " + std::string(trans_is_dense));
   if (auto lengths = check_lengths(said); !lengths) return lengths;
   const MaskWords& mask = said.mask;
   shape.mask = choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask;

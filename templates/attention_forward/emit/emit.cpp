@@ -67,7 +67,7 @@ class GenericPipeline {
     if (spec.narrow_queries) bytes_.emplace(kernel, spec);
     if (spec.integers)
       integers_.emplace(kernel, spec, workgroup_, workgroup_.kv_head, workgroup_.first_slot, workgroup_.key_length);
-    if (spec.token_scales) token_scales_.emplace(kernel, spec, workgroup_, matrix_.accumulator_layout());
+    if (spec.cache_has_token_scales()) token_scales_.emplace(kernel, spec, workgroup_, matrix_.accumulator_layout());
   }
 
   void emit() {

@@ -50,14 +50,14 @@ IntegerScale integer_scale(Kernel& kernel, const ForwardKernel& spec, const atte
         Value* bits = language::load_lanes(kernel, address, sizeof(float));
         return Values{ir.CreateBitCast(bits, kernel.f32())};
       });
-  Value* of_keys = spec.key_scales ? nullptr : attention::cache_scale(kernel, k_at, tile.batch, kv_head);
+  Value* of_keys = spec.token_scales ? nullptr : attention::cache_scale(kernel, k_at, tile.batch, kv_head);
   return {.q = of_row.front(), .k = of_keys};
 }
 
 IntegerProducts::IntegerProducts(Kernel& kernel, const ForwardKernel& spec, const attention::QueryTile& tile,
                                  Value* kv_head, Value* key_start, Value* key_length)
     : kernel_(kernel), matrix_(kernel), lane_group_(tile.lane_group) {
-  if (!spec.key_scales) return;
+  if (!spec.token_scales) return;
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto wide = [&](Value* value) { return ir.CreateZExt(value, kernel.i64()); };
   const auto stride = [&](std::size_t field) { return kernel.argument_i64(k_at + field); };

@@ -15,7 +15,7 @@ struct RowScale {
   std::uint64_t numbers = 0;  // null: 1
   std::uint64_t batch_stride = 0;
   std::uint64_t head_stride = 0;
-  std::uint64_t row_stride = 0;  // of k: read only by kernels whose spec has k_scales=token
+  std::uint64_t row_stride = 0;  // of k: read only by kernels whose spec has cache_scales=token
 };
 
 struct IntegerScales {

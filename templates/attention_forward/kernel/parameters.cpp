@@ -54,7 +54,7 @@ int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan) {
   if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
   if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more
   // Scales of a tile's keys and of the next one's: three more than three waves leave under fp16 queries.
-  if (spec.token_scales) return 256;
+  if (spec.cache_has_token_scales()) return 256;
   // Entries of the block table, and addresses of each lane's own.
   if (spec.paged || spec.listed) return waits ? 256 : 168;
   // A tile's bias takes 16, other modifiers a few, and the kernels without them are at their limit.

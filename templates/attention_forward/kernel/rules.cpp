@@ -114,10 +114,8 @@ constexpr SpecRule rules[] = {
            "qk=i8 is of dense and packed Q and K in pipeline=generic; accepted: no cache=, queries=e4m3, pages and "
            "lists, pipeline auto or generic");
      }},
-    {[](const Asked& asked) { return !asked.spec.integers && (asked.spec.key_scales || asked.spec.half_scores); },
-     [](const Asked&) {
-       return std::string("k_scales=token and scores=fp16 are of Q and K in int8; accepted: beside qk=i8");
-     }},
+    {[](const Asked& asked) { return !asked.spec.integers && asked.spec.half_scores; },
+     [](const Asked&) { return std::string("scores=fp16 is of Q and K in int8; accepted: beside qk=i8"); }},
     {[](const Asked& asked) {
        return asked.spec.half_scores && (asked.spec.has(Modifier::softcap) || asked.spec.has(Modifier::alibi));
      },
@@ -132,9 +130,13 @@ constexpr SpecRule rules[] = {
        return asked.spec.cache != CacheType::as_queries && !reads(asked.target, asked.spec.key_type());
      },
      [](const Asked& asked) { return attention::other_encoding(asked.spec.cache, asked.target); }},
-    {[](const Asked& asked) { return asked.spec.token_scales && asked.spec.cache == CacheType::as_queries; },
+    {[](const Asked& asked) {
+       return asked.spec.token_scales && asked.spec.cache == CacheType::as_queries && !asked.spec.integers;
+     },
      [](const Asked&) {
-       return std::string("cache_scales=token is of K and V in 8 bits under wider queries; accepted: beside cache=");
+       return std::string(
+           "cache_scales=token is of keys in 8 bits whose scores are scaled one by one; accepted: beside cache= or "
+           "qk=i8");
      }},
     {[](const Asked& asked) { return asked.spec.token_scales && asked.spec.pipeline == Pipeline::dualwave; },
      [](const Asked& asked) {
@@ -174,16 +176,8 @@ constexpr SpecRule rules[] = {
               " moves rows whose dims stand side by side; trans_q, trans_k, trans_v and trans_o need not; accepted: "
               "auto, generic";
      }},
-    {[](const Asked& asked) {
-       const ForwardKernel& spec = asked.spec;
-       return spec.trans_any() && (spec.narrow_queries || spec.cache != CacheType::as_queries || spec.paged ||
-                                   spec.listed || spec.block_lists);
-     },
-     [](const Asked&) {
-       return std::string(
-           "trans_q, trans_k, trans_v and trans_o are of dense and packed tensors; accepted: no cache=, "
-           "queries=e4m3, pages and lists beside them");
-     }},
+    {[](const Asked& asked) { return asked.spec.trans_any() && asked.spec.moves_whole_rows(); },
+     [](const Asked&) { return std::string(trans_is_dense); }},
     {[](const Asked& asked) {
        const ForwardKernel& spec = asked.spec;
        return (spec.trans_k || spec.trans_v) && spec.tile_queries != tiles_of(asked).back();

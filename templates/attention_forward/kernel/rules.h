@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/spec.h"
@@ -29,6 +30,12 @@ std::span<const SpecRule> spec_rules();
 
 // The first that the spec breaks; empty: none.
 std::string first_refusal(const AskedSpec& asked);
+
+// Of AskedWords::moves_whole_rows.
+inline constexpr std::string_view trans_is_dense =
+    "trans_q, trans_k, trans_v and trans_o are of dense and packed tensors; accepted: no cache=, queries=e4m3, pages "
+    "and "
+    "lists beside them";
 
 // Tiles stand in LDS in pieces of a row (LdsPlan), and fragments walk them: a head dim is a number of whole ones.
 bool is_whole_pieces(const HeadDims& dims);

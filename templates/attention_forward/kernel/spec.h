@@ -44,11 +44,11 @@ struct AskedWords {
   // Q and K are integers of 8 bits, whose products are exact, with scales (integer_arguments.h). V and O are of
   // `dtype`.
   bool integers = false;
-  bool key_scales = false;   // a scale for each key, not for all of a sequence. With `integers` only
   bool half_scores = false;  // scores are rounded to fp16 behind the bias, as rocMLIR does. With `integers` only
   CacheType cache = CacheType::as_queries;  // what memory holds of K and V
-  // Each key of each kv head has a scale of its own, and so has its value (token_scale_arguments.h). With `cache` only.
-  // In no pipeline=dualwave; pages in pipeline=generic only.
+  // Each key of each kv head has a scale of its own (integer_arguments.h), and beside `cache` so has its value
+  // (token_scale_arguments.h). With `cache` or `integers` only. In no pipeline=dualwave; pages in pipeline=generic
+  // only.
   bool token_scales = false;
   bool lse = false;
   // Elements of the tensor may stand at any distances, of which arguments have two (strided_arguments.h): the dims of a
@@ -93,7 +93,13 @@ struct AskedWords {
   bool modified() const { return modifiers.any(); }
   // What comes out of products and modifiers are powers of two, not numbers that c still is to be multiplied with.
   bool scores_are_scaled() const { return modified() || integers; }
+  // Of a cache, whose kernels multiply weights, too.
+  bool cache_has_token_scales() const { return token_scales && !integers; }
   constexpr bool trans_any() const { return trans_q || trans_k || trans_v || trans_o; }
+  // Whose rows are moved whole, so that their dims stand side by side.
+  constexpr bool moves_whole_rows() const {
+    return narrow_queries || cache != CacheType::as_queries || paged || listed || block_lists;
+  }
   constexpr bool has(Modifier modifier) const { return modifiers.has(modifier); }
   bool shares_call() const { return rows != QueriesOf::all; }
   constexpr KeyLayout key_layout() const {

@@ -63,7 +63,7 @@ wavejit_tensor DeviceCase::described(const Tensor& tensor, wavejit_dtype dtype) 
 wavejit_tensor DeviceCase::row_scales(const Tensor& of, void* data) const {
   if (data == nullptr) return {};
   const Placement& p = of.placement;
-  if (!problem_.integer_row_scales) return wavejit_dense_tensor(data, WAVEJIT_FP32, 1, 1, p.heads, 1);
+  if (!problem_.token_scales()) return wavejit_dense_tensor(data, WAVEJIT_FP32, 1, 1, p.heads, 1);
   return wavejit_dense_tensor(data, WAVEJIT_FP32, p.batch, p.length, p.heads, 1);
 }
 
@@ -221,9 +221,9 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
   const auto cut_scales = [&](wavejit_tensor& scale, std::int64_t token, std::int64_t of_head, std::int64_t rows,
                               std::int64_t heads) {
     if (scale.data == nullptr) return;
-    const std::int64_t first = problem_.integer_row_scales ? token * scale.strides[1] : 0;
+    const std::int64_t first = problem_.token_scales() ? token * scale.strides[1] : 0;
     cut(scale, static_cast<char*>(scale.data) + ((first + of_head) * std::int64_t{sizeof(float)}),
-        problem_.integer_row_scales ? rows : 1, heads);
+        problem_.token_scales() ? rows : 1, heads);
   };
   if (problem_.integers) {
     cut_scales(call.q_scale, query, head, view.rows, group);

@@ -110,6 +110,7 @@ void give_integers(wavejit_attention_forward_arguments& call, tools::CallMemory&
   const auto& k = call.k.sizes;
   call.q_scale = wavejit_dense_tensor(memory.in(q_scales), WAVEJIT_FP32, q[0], q[1], q[2], 1);
   if (has_key_scales(batch)) {
+    call.token_scales = 1;
     const std::vector<float> scales = row_scales(call.k, std::span(of_k).subspan(keys.first_k));
     call.k_scale = wavejit_dense_tensor(memory.in(scales), WAVEJIT_FP32, k[0], k[1], k[2], 1);
   } else {

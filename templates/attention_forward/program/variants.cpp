@@ -162,7 +162,7 @@ class AttentionVariants final : public Variants {
          .meaning = "Q and K in 8-bit integers under values of 16 bits: sums of products are exact. Scales for all, "
                     "for heads and "
                     "for tokens; dense and packed.",
-         .descriptor = attention("b1 q4096 k4096 h16/4 d{dim} qk=i8 k_scales=token"),
+         .descriptor = attention("b1 q4096 k4096 h16/4 d{dim} qk=i8 cache_scales=token"),
          .instead = {},
          .peers = {"no", "gfx950, head dim 128; caches"}},
         {.name = "backward",

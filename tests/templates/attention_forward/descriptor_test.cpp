@@ -170,8 +170,32 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
     EXPECT_THAT(parse_descriptor(line + " " + text).error().detail, HasSubstr("says again"));
     ++described;
   }
-  EXPECT_EQ(flags, 23);
-  EXPECT_EQ(described, 11);
+  EXPECT_EQ(flags, 22);
+  EXPECT_EQ(described, 10);
+}
+
+// One word for scales of tokens, and one answer where rows are moved whole.
+TEST(Descriptor, ScalesOfTokensAndRowsThatAreMovedWhole) {
+  const std::string base = "attention_forward bf16 b1 q5 k70 h4/2 d64 ";
+  for (const char* words :
+       {"qk=i8 cache_scales=token", "cache_scales=token cache=e4m3", "cache_scales=token cache=i8"}) {
+    const auto said = parse_descriptor(base + words);
+    ASSERT_TRUE(said) << said.error().detail;
+    EXPECT_TRUE(said->shape.token_scales) << words;
+    EXPECT_THAT(to_text(*said), HasSubstr(" cache_scales=token"));
+  }
+  EXPECT_FALSE(parse_descriptor(base + "qk=i8")->shape.token_scales);
+  const auto refused = [&](const std::string& words) {
+    const auto said = parse_descriptor(base + words);
+    return said ? std::string() : said.error().detail;
+  };
+  EXPECT_THAT(refused("cache_scales=token"), HasSubstr("qk=i8 beside it"));
+  EXPECT_THAT(refused("qk=i8 cache_scales=h"), HasSubstr("accepted: cache_scales=token, or no word"));
+  EXPECT_THAT(refused("qk=i8 k_scales=token"), HasSubstr("'k_scales=token'"));
+  for (const char* words : {"cache=e4m3 trans_k", "queries=e4m3 trans_q", "layout=paged:16 trans_v",
+                            "lists=64x64 trans_o", "top_k=9 trans_k"})
+    EXPECT_THAT(refused(words), HasSubstr("are of dense and packed tensors")) << words;
+  EXPECT_EQ(refused("qk=i8 cache_scales=token trans_q trans_k trans_v trans_o"), "");
 }
 
 TEST(Descriptor, KeysInPages) {
