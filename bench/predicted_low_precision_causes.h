@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Words of bench/predicted_low_precision.md: what its columns are, why goals are missed, and what was tried.
+#pragma once
+
+#include <string_view>
+
+namespace wavejit::bench {
+
+inline constexpr std::string_view introduction_of_low_precision =
+    R"(# What the clock predicts for 8 bits
+
+Made by `./dev bench predicted-low-precision`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+[docs/timing-model.md](../docs/timing-model.md) says how far to trust them. Every setting is as it is by default, the workspace the engine's own. Arrays hold zeros.
+
+| column | what it says |
+|---|---|
+| bf16 | cycles of the same call in bf16: same masks and heads |
+| walk, call | cycles of the first launch, and of all, with 7,200 guessed for the second one's wait |
+| times bf16 | cycles of bf16 over those of 8 bits |
+| bytes a cycle, of memory | the bytes of the keys, each counted once, over the walk's cycles, and beside what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950, 1,952 on gfx942. Of prompts: how busy matrix pipes are |
+| µs | the call without that wait |
+| goal | what this project set itself, and whether it is missed |
+
+| peer, none of which was run here | what was published |
+|---|---|
+| prompts, Q, K and V in e4m3, MI355X | 1.70 times bf16 by assembly (1 sequence of 75,600 rows and keys, 5 heads, no mask: 2,028 and 1,196 TFLOPS; AITER#3495) |
+| latent attention, all in 8 bits, on this clock | AITER's kernel, 128 heads: 916 bytes a cycle on gfx950, 929 on gfx942 |
+| lists of 2,048 keys, all in 8 bits, MI355X | 6.5 µs of 1 token, 33 of 96 (AITER#5301) |
+)";
+
+inline constexpr std::string_view causes_of_decode =
+    R"(A tile's bytes are read once and widened beside the other waves' products; the walk stays at what memory delivers. Integers cost 6 operations for 4 values where gfx950 has 2 for floats, which is what they lose. Scales of tokens are two more loads of 4 bytes a lane and tile.
+)";
+
+inline constexpr std::string_view causes_of_prompts =
+    R"(What is missed: on gfx950 the dual-wave kernel widens between matrix instructions; floats take an operation for two values there, integers three (`v_cvt_f32_i32` of each byte, then a packing), for which its port has no room beside the softmax. Scales of tokens run in the generic pipeline: in the dual-wave one 4 to 8
+registers spill, for a scale of each key and of each value stands in them beside O. On gfx942 the interleaved pipeline has them: one multiplication a score and a weight more. Tried without gain: conversions in the memory cluster, where the partner has the port, 939,082 cycles for 662,878 (floats, 8,192 rows, no mask).
+)";
+
+inline constexpr std::string_view causes_of_byte_queries =
+    R"(What keeps 8 bits from twice the speed: a tile of a wave is 576 cycles of matrix pipe, and 584 of the vector port beside them (32 exponentials of 8 cycles, 32 fused multiply-adds, 16 roundings of two weights, the maximum), which are no fewer
+than bf16 has. So the port and not the pipe sets the pace: it is busy for 83 % of the time. A tile is two clusters over three LDS buffers, and what does not fit under its products is computed behind the barrier, beside the partner's. A row is one sum:
+merging chunks of 1,024 keys took 20,000 of 225,000 cycles of a workgroup. The goal is 1.60. Tried without gain at 8,192 rows: four clusters a tile over two buffers 446,000; two clusters with all of a softmax before the barrier and merged chunks 451,000; one barrier a tile without a stagger, where one wave
+of a SIMD runs ahead and waits, 499,000; no raised priority 415,000; 4 or 6 weights under the second product in place of 8 414,500, and 14 538,600. A compute cluster is 728 cycles of a wave that issues one instruction at a time, and its port 656.
+
+Where maxima grow it is nearly the same: no row is multiplied for it. O and l are counted in a power of two, and the products' scales, a byte a row in the same instruction, say how many powers the weights of a tile stand above that ([canonical-arithmetic.md](../docs/canonical-arithmetic.md#queries-in-8-bits)).
+With numbers from N(0, 1), 16/4 heads, without a mask `wavejit profile` says of 8,192 rows 420,902 cycles, and 627,918 of bf16: 1.49 times; of 16,384 rows 1,620,128 and 2,438,896: 1.51 times; of 8,192 causal ones 228,746 and 342,145: 1.50 times.
+Before, a maximum could fall behind by 0.75 powers of two and O was multiplied when it grew by more, which nearly every tile had a row for: 540,374 cycles, 1.16 times. Larger growths would have made small weights 0: 2.75 took 457,898 cycles, 4.75 418,928.
+What was found beside it: maxima of two that first bring both operands into a form (no signalling NaN) are three instructions, those of three with minus infinity one: 425,198 cycles, then 420,542. Ones for the sums of weights are of e2m1, four registers in place of eight, without which pairs of tiles spilled.
+Tried without gain after that, at 8,192 rows of N(0, 1): 6 weights under the second product 428,590 cycles, 10 of them 437,514; 12 slots behind its first product and 17 behind the others 423,062; less in its shadow and more behind the barrier 447,730 and 592,202. What is left to 1.60, 392,449 cycles: a compute cluster waits some 36
+cycles for the branch that asks for a mask, 20 for a lane swap and 30 at its barrier, in which the port stands still unless the partner has something to compute, and of what the partner could, LDS reads stand behind it.
+)";
+
+inline constexpr std::string_view causes_of_integers =
+    R"(Q and K in int8 (`qk=i8`) have no dual-wave kernel: the goal of 1.1 times bf16 is out of its reach, whatever its canon. At 8,192 rows, 16/4 heads, no mask, `wavejit profile` says of bf16 627,918 cycles, which is 1,226 for a tile of a wave: 1,024 of matrix pipe, and 82 % of it, 1,005, of the vector port. With keys in int8
+the pipe has 768. The port has 256 more (32 conversions of sums and 32 multiplications by a row's scale, of 4 cycles each): 1,261, more than all of a bf16 tile, before it ever waits. Sums that start at 0x4B400000, so that one multiply-add is conversion and multiplication, have 1,133; a scale that only the exponent's
+multiply-add sees has 1,005, and at the 83 % that ports reach 1.01 times bf16. The first changes scores, the second how a row is told its maximum; by hand, neither was built. The generic kernel takes 1,287,256 cycles, so int8 queries are for what has them already, not for speed.
+
+By `wavejit profile` of 8,192 rows without a mask on gfx950: the generic kernel takes 264 vector registers, 8 more than two workgroups a compute unit leave each, so that 4 waves are alone there; they wait for LDS (13 % of their time), for their own last instruction (10 %) and for the matrix pipe (8 %), and both pipes stand
+still in between: matrix 30 %, vector port 43 %. The same kernel in bf16 takes 979,794 cycles with the pipe busy for 54 %; bf16's dual-wave kernel is what integers are held against here, and a pipeline that overlaps tiles is not built for them.
+)";
+
+inline constexpr std::string_view latent_attention_of_low_precision =
+    R"(
+## Latent attention
+
+By `wavejit profile`, one call at a time; not printed anew with this page. More, and what the lists do: [low-precision.md](../docs/low-precision.md#latent-attention).
+
+| gfx950, bf16 queries | walk, cycles | bytes a cycle | of 2,500 | goal |
+|---|---|---|---|---|
+| 16 heads, 64 sequences of 8,192 keys, one scale | 141,369 | 2,136 | 85 % | ≥ 80 % of memory |
+| the same, rows of 656 bytes | 188,967 | 1,820 | 73 % | ≥ 80 % of memory: missed |
+| the same, rows of 584 bytes, pages of 64 | 153,823 | 1,990 | 79.6 % | ≥ 80 % of memory: missed |
+| 128 heads, 64 sequences of 4,096 keys, one scale | 141,747 | 1,065 | 43 % | ≥ 1,100 bytes a cycle: missed |
+
+With 128 heads the query, 38 MB, and the parts, 68 MB, are as many bytes as with 16 bits, and 136 products a tile take the time that its keys need. Tried there without gain: all 128 rows of the query through LDS before the first key, 143,899 cycles; three tiles of LDS in place of four, 1.3 % more; two, 4.8 %.
+Rows with scales are multiplied, rounded and written to LDS, 32 rows a workgroup, since registers of more spill. A list of 2,048 keys misses its goal by its start, one wait after another to the first key, and by tiles that arrive a latency apart.
+)";
+
+}  // namespace wavejit::bench
