@@ -74,9 +74,9 @@ TEST(Merging, WhoCallsMaySay) {
               HasSubstr("by the last workgroup to arrive: the call says so"));
 }
 
-// 32 chunks of two kv heads: one wave leaves them to a second launch, four merge them.
+// 64 chunks of two kv heads: one wave leaves them to a second launch, four merge them.
 TEST(Merging, GoesByWhoSharesChunksWherePinned) {
-  const AttentionProblem problem = problem_to_merge("b1 q1 k32768 h16/2 d128");
+  const AttentionProblem problem = problem_to_merge("b1 q1 k65536 h16/2 d128");
   for (const auto& [pins, shares, merged] : std::vector<std::tuple<std::string, bool, bool>>{
            {"", true, true},
            {"pipeline=generic chunk_waves=auto", true, true},
@@ -91,7 +91,7 @@ TEST(Merging, GoesByWhoSharesChunksWherePinned) {
     EXPECT_EQ(plan.merged, merged);
     EXPECT_EQ(shape.merged, merged);
     EXPECT_EQ(shape.shared_chunks, shares);
-    const auto one = families::parse_problem("attention_forward bf16 b1 q1 k32768 h16/2 d128");
+    const auto one = families::parse_problem("attention_forward bf16 b1 q1 k65536 h16/2 d128");
     ASSERT_TRUE(one);
     EXPECT_THAT((*one)->notes(merging_board(), toggles)[0].text,
                 HasSubstr(merged ? "merged in the same launch" : "merged in a second launch"));
