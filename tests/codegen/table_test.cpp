@@ -71,7 +71,7 @@ TEST(Table, BadSpecsAreAnsweredInOneLine) {
   }
   for (const char* text :
        {"attention_forward fp16 d64 pipeline=generic tile=128x64 o_store=permlane target=gfx942 lowering=llvm",
-        "attention_forward fp16 d96 pipeline=generic tile=128x64 o_store=scalar target=gfx942 lowering=llvm",
+        "attention_forward fp16 d100 pipeline=generic tile=128x64 o_store=scalar target=gfx942 lowering=llvm",
         "attention_forward fp16 d64 pipeline=generic tile=128x32 o_store=scalar target=gfx942 lowering=llvm"}) {
     const Answer answer = compile(service, text);
     EXPECT_TRUE(answer.status == WAVEJIT_CODEGEN_UNSUPPORTED || answer.status == WAVEJIT_CODEGEN_INVALID)

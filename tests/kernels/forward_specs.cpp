@@ -122,6 +122,33 @@ void add_scattered_kernels(std::vector<families::KernelSpec>& specs, const targe
   specs.emplace_back(attention_combine::combine_of({{}, {.target = std::string(target.id)}}, false, true));
 }
 
+// Head dims that tiles pad: prompts on each pipeline, dense and in pages, and few rows of packed heads.
+void add_padded_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
+  const auto add = [&](const attention_forward::HeadDims& dims, ForwardKernel spec) {
+    spec.dtype = DataType::bf16;
+    spec.head_dim_qk = dims.qk;
+    spec.head_dim_v = dims.v;
+    if (spec.split_keys == 0) spec.output_store = attention_forward::default_output_store(target);
+    spec.target = target.id;
+    if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+  };
+  const attention_forward::HeadDims all[] = {{40, 40},   {80, 80},   {96, 96},   {112, 112},
+                                             {160, 160}, {224, 224}, {72, 120}, {200, 96}};
+  for (const attention_forward::HeadDims& dims : all) {
+    for (const Pipeline pipeline : attention_forward::all_pipelines) {
+      const int rows = attention_forward::tile_queries(target, pipeline).back();
+      add(dims, {{.mask = Mask::causal, .lse = true}, {.pipeline = pipeline, .tile_queries = rows}});
+      add(dims, {{.lse = true, .paged = true, .whole_tiles = pipeline != Pipeline::generic},
+                 {.pipeline = pipeline, .tile_queries = rows}});
+    }
+    for (const int rows : {32, 128})
+      add(dims, {{.mask = Mask::window},
+                 {.split_keys = attention_forward::chunk_keys, .packed_heads = true, .tile_queries = rows}});
+    add(dims, {{.paged = true, .single_keys = true}, {.packed_heads = true, .tile_queries = 32}});
+    add(dims, {{.mask = Mask::causal, .modifiers = all_code_modifiers()}, {}});
+  }
+}
+
 // Integers: every head dim as prompts have it, few rows of packed heads, and what takes most registers.
 void add_integer_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
   const auto add = [&](ForwardKernel spec, int rows) {
@@ -479,6 +506,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
   for (const targets::Target& target : targets::all_targets()) {
     add_scattered_kernels(specs, target);
     add_integer_kernels(specs, target);
+    add_padded_kernels(specs, target);
   }
   for (const targets::Target& target : targets::all_targets()) {
     for (const auto& [cache, name] : attention_forward::cache_types)

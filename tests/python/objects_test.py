@@ -145,9 +145,9 @@ class Sweep(unittest.TestCase):
             self.assertEqual(len(path.read_text().splitlines()), 2)
 
     def test_where_nothing_was_compared_all_is_not_well(self):
-        swept = wavejit.sweep(["attention_forward bf16 b1 q16 k16 h1 d80"], device="sim:gfx950")
+        swept = wavejit.sweep(["attention_forward bf16 b1 q16 k16 h1 d100"], device="sim:gfx950")
         self.assertEqual((swept.passed, swept.failed, sum(swept.set_aside.values()), swept.ok), (0, 0, 1, False))
-        self.assertTrue(wavejit.sweep(["attention_forward bf16 b1 q16 k16 h1 d80", SMALL], device="sim:gfx950").ok)
+        self.assertTrue(wavejit.sweep(["attention_forward bf16 b1 q16 k16 h1 d100", SMALL], device="sim:gfx950").ok)
 
     def test_refused(self):
         for kind, words, given in (

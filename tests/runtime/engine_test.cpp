@@ -653,7 +653,7 @@ TEST_F(EngineTest, PrebuildRefusesBeforeItCompiles) {
   EXPECT_THAT(refused({{good}, false, "", 0}), HasSubstr("\"\" is not known"));
   EXPECT_THAT(refused({{good}, false, "gfx950,", 0}), HasSubstr("\"\" is not known"));
   EXPECT_THAT(refused({{good, "attention_forward x"}, false, "gfx950", 0}), HasSubstr("descriptors[1]: "));
-  EXPECT_THAT(refused({{"attention_forward fp16 b1 q1 k1 h1 d96"}, false, "gfx950", 0}), HasSubstr("head dim 96"));
+  EXPECT_THAT(refused({{"attention_forward fp16 b1 q1 k1 h1 d100"}, false, "gfx950", 0}), HasSubstr("head dim 100"));
   EXPECT_THAT(refused({{good}, false, "gfx950", -1}), HasSubstr("jobs = -1"));
   EXPECT_THAT(refused({{}, false, "gfx950", 0}), HasSubstr("no kernel to build"));
   config_.cache_mode.value = cache::Mode::read_only;

@@ -42,7 +42,7 @@ TEST_F(Questions, SupportedAnswersWhatTheCallWould) {
   const auto asked = [&](const Call& call) { return attention_forward::supports(*engine, &call); };
   const auto made = [&](const Call& call) { return attention_forward::run(*engine, &call, nullptr); };
   std::vector<Call> bad;
-  bad.push_back(good_call(1, 4, 4, 1, 1, 96));  // no kernel for the head dim
+  bad.push_back(good_call(1, 4, 4, 1, 1, 100));  // no kernel for the head dim
   bad.push_back(good_call());
   bad.back().q.data = nullptr;
   bad.push_back(good_call());
@@ -194,7 +194,7 @@ TEST_F(Questions, AnEngineMayGoWhileKernelsAreMade) {
 
 TEST_F(Questions, WhatNoKernelDoesIsNoFailureOfTheCompiler) {
   const auto engine = make_engine();
-  const std::vector<const char*> lines = {"attention_forward fp16 b1 q1 k1 h1 d96", asked_line};
+  const std::vector<const char*> lines = {"attention_forward fp16 b1 q1 k1 h1 d100", asked_line};
   EXPECT_FALSE(engine->prepare(lines, 1, {}, [](const runtime::PrepareProgress&) {}));
   const auto statistics = statistics_of(*engine);
   EXPECT_EQ(statistics.compile_failures, 0U);

@@ -110,7 +110,7 @@ TEST_F(SweepCommandTest, WhatIsSetAsideIsCountedByReason) {
 // Green for nothing compared would be worse than no test at all.
 TEST_F(SweepCommandTest, NothingComparedIsNoSuccess) {
   const Outcome outcome =
-      run_program(scratch_, {"sweep", "attention_forward bf16 b1 q16 k16 h1 d80", "--device", "sim:gfx950"});
+      run_program(scratch_, {"sweep", "attention_forward bf16 b1 q16 k16 h1 d100", "--device", "sim:gfx950"});
   EXPECT_EQ(outcome.code, 4) << outcome.out;
   EXPECT_THAT(outcome.err,
               HasSubstr("nothing ran: 1 of 1 problem is set aside, the first: attention_forward bf16 b1 "));

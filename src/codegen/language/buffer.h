@@ -18,6 +18,10 @@ namespace wavejit::language {
 // "Memory Model GFX942").
 enum class Reach : std::uint8_t { cached, agent };
 
+// A lane that points here is outside of every descriptor, whatever a uniform offset adds to the rest: no slice of a
+// tensor comes so near to 4 GiB (call/limits.h), and instructions add less than this leaves.
+inline constexpr std::uint32_t far_outside = 0xFFFFC000;
+
 class Buffer {
  public:
   // `base` i64 and `bytes` i32, both uniform.

@@ -20,6 +20,7 @@ class Strand {
   using Operation = std::function<void()>;
   void add(Operation operation, int slots = 1) { operations_.emplace_back(std::move(operation), slots); }
   bool empty() const { return operations_.empty(); }
+  int size() const { return static_cast<int>(operations_.size()); }
   // Writes operations of so many slots, or as many as there are. Slots that an operation was too long for are kept for
   // the next time; those that none was there for come back.
   int write(int slots) {

@@ -35,8 +35,13 @@ language::Values load_query(language::Kernel& kernel, int head_dim, const Slice&
   Value* row = ir.CreateAdd(lane_row_offset(kernel, tile, tile.row, query.row_stride, query.head_stride),
                             ir.CreateMul(tile.lane_group, kernel.constant(wave.operand_bytes)));
   language::Values loaded;
-  for (int block = 0; block < head_dim / wave.fragment_k(); ++block) {
+  const int whole_blocks = head_dim / wave.fragment_k();
+  for (int block = 0; block < blocks_of_dims(head_dim, wave.fragment_k()); ++block) {
     Value* offset = ir.CreateAdd(row, kernel.constant(block * wave.fragment_bytes()));
+    // Half a block is the first lane group's: the other points far outside, and has zeros.
+    if (block >= whole_blocks)
+      offset = ir.CreateSelect(ir.CreateICmpEQ(tile.lane_group, kernel.constant(0)), offset,
+                               ir.getInt32(language::far_outside));
     loaded.push_back(query.buffer.load(wave.operand_bytes, offset, kernel.constant(0)));
   }
   return loaded;

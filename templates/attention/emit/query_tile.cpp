@@ -35,12 +35,11 @@ LaneKey lane_key(Kernel& kernel, Value* first_key) {
 
 Value* lane_row_offset(Kernel& kernel, const QueryTile& tile, Value* row, Value* row_stride, Value* head_stride) {
   // A slice with the rows by which tiles overrun it is below 4 GiB (the checks of a call): so far from its end.
-  constexpr std::uint32_t far_outside = 0xFFFFC000;
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* offset = ir.CreateMul(row, row_stride);
   if (tile.group == nullptr) return offset;
   offset = ir.CreateAdd(offset, ir.CreateMul(tile.head_in_group, head_stride));
-  return ir.CreateSelect(tile.has_row, offset, ir.getInt32(far_outside));
+  return ir.CreateSelect(tile.has_row, offset, ir.getInt32(language::far_outside));
 }
 
 Value* span_of_heads(Kernel& kernel, const QueryTile& tile, Value* bytes, Value* head_stride) {

@@ -52,7 +52,7 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
       slice_(slice),
       place_(place),
       row_bytes_(dims * (place.bytes ? 1 : targets::bytes_of(matrix.element()))),
-      pieces_(row_bytes_ / piece_bytes()),
+      pieces_((row_bytes_ + piece_bytes() - 1) / piece_bytes()),
       waves_(waves),
       filler_(place.own_images ? kernel.constant(0) : kernel.wave()),
       pages_(pages),
@@ -65,13 +65,26 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
   // 16 lanes fetch rows of one granule.
   if (pages_) of_lane = ir.CreateAnd(of_lane, constant((KeyPages::granule_keys / lines_of_piece()) - 1));
   Value* column = ir.CreateMul(unit_of_lane(), constant(dma_bytes));
+  if (const int left = row_bytes_ % piece_bytes(); left != 0) in_row_ = ir.CreateICmpULT(column, constant(left));
   const bool by_key = pages_ && pages_->looks_up_each_key();
   for (int line = 0; line < lines_of_piece(); line += waves_) {
     Value* row = by_key ? column : ir.CreateAdd(ir.CreateMul(row_of(of_lane, line), slice_.row_stride), column);
     // The piece is added here and not as the instruction's offset, which would move the LDS address along.
-    for (int piece = 0; piece < pieces_; ++piece)
-      lane_offsets_.push_back(piece == 0 ? row : ir.CreateAdd(row, constant(piece * piece_bytes())));
+    for (int piece = 0; piece < pieces_; ++piece) lane_offsets_.push_back(in_piece(row, piece));
   }
+}
+
+Value* LineStream::in_piece(Value* row, int piece) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* offset = piece == 0 ? row : ir.CreateAdd(row, kernel_.constant(piece * piece_bytes()));
+  if (in_row_ == nullptr || piece + 1 < pieces_ || pages_) return offset;
+  // Far outside the descriptor.
+  return ir.CreateSelect(in_row_, offset, ir.getInt32(language::far_outside));
+}
+
+Value* LineStream::is_in_row(Value* exists, int piece) const {
+  if (in_row_ == nullptr || piece + 1 < pieces_) return exists;
+  return kernel_.ir().CreateAnd(exists, in_row_);
 }
 
 Value* LineStream::row_of(Value* slot, int line) const {
@@ -86,8 +99,7 @@ std::vector<Value*> LineStream::offsets_of_line(std::size_t line) const {
   if (!few_offsets_) return offsets;
   Value* row = language::opaque_in_lanes(kernel_, offsets.front());
   for (int piece = 0; piece < pieces_; ++piece)
-    offsets[static_cast<std::size_t>(piece)] =
-        piece == 0 ? row : kernel_.ir().CreateAdd(row, kernel_.constant(piece * piece_bytes()));
+    offsets[static_cast<std::size_t>(piece)] = in_piece(row, piece);
   return offsets;
 }
 
@@ -250,7 +262,7 @@ void LineStream::gather(int buffer, Value* tile, Value* entries) {
     const std::vector<Value*> offsets = offsets_of_line(of_wave++);
     for (int piece = 0; piece < pieces_; ++piece) {
       Value* address = ir.CreateAdd(rows, ir.CreateZExt(offsets[static_cast<std::size_t>(piece)], kernel_.i64()));
-      lds_.gather(fill_region(buffer), pages_->if_live(is_live, address), dma_bytes, lds_line_,
+      lds_.gather(fill_region(buffer), pages_->if_live(is_in_row(is_live, piece), address), dma_bytes, lds_line_,
                   at(buffer).offset + line_offset(piece, line));
     }
   }
@@ -299,9 +311,11 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(Value* image, Va
       transfers.emplace_back([=, this] {
         llvm::IRBuilder<>& here = kernel_.ir();
         Value* column = here.CreateAdd(row, kernel_.constant(piece * piece_bytes()));
+        KeyPages::KeyPlace place_of_piece = key;
+        if (by_key) place_of_piece.exists = is_in_row(key.exists, piece);
         Value* address = by_key
-                             ? pages_->row(slice_, key, column)
-                             : pages_->if_live(is_live, here.CreateAdd(start, here.CreateZExt(column, kernel_.i64())));
+                             ? pages_->row(slice_, place_of_piece, column)
+                             : pages_->if_live(is_in_row(is_live, piece), here.CreateAdd(start, here.CreateZExt(column, kernel_.i64())));
         lds_.gather(region, address, dma_bytes, lds_line, offset + line_offset(piece, first));
       });
     return transfers;
@@ -315,7 +329,7 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(Value* image, Va
   Value* row = language::opaque_in_lanes(kernel_, ir.CreateOr(lane_offsets_[at_first], outside));
   for (int piece = 0; piece < pieces_; ++piece)
     transfers.emplace_back([=, this] {
-      Value* lane_offset = kernel_.ir().CreateAdd(row, kernel_.constant(piece * piece_bytes()));
+      Value* lane_offset = in_piece(row, piece);
       lds_.fill(region, from, dma_bytes, lane_offset, tile_offset, lds_line, offset + line_offset(piece, first));
     });
   return transfers;
@@ -349,9 +363,12 @@ std::vector<KeyPages::KeyPlace> LineStream::places_of_lines(Value* tile, Value* 
 void LineStream::gather(int buffer, const std::vector<KeyPages::KeyPlace>& places) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::vector<Value*> offsets = offsets_of_line(i);
-    for (int piece = 0; piece < pieces_; ++piece)
-      lds_.gather(fill_region(buffer), pages_->row(slice_, places[i], offsets[static_cast<std::size_t>(piece)]),
-                  dma_bytes, lds_line_, at(buffer).offset + line_offset(piece, static_cast<int>(i) * waves_));
+    for (int piece = 0; piece < pieces_; ++piece) {
+      KeyPages::KeyPlace place = places[i];
+      place.exists = is_in_row(place.exists, piece);
+      lds_.gather(fill_region(buffer), pages_->row(slice_, place, offsets[static_cast<std::size_t>(piece)]), dma_bytes,
+                  lds_line_, at(buffer).offset + line_offset(piece, static_cast<int>(i) * waves_));
+    }
   }
 }
 

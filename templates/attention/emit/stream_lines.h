@@ -28,7 +28,7 @@ class LineStream final : public TileStream {
     bool permuted = false;
     // Memory and LDS hold bytes, which whoever reads them widens: keys_of_bytes and transposed_keys read them.
     bool bytes = false;
-    // Threads write it (streams_narrow.h), not DMA.
+    // Rows take whole pieces, also those that are none: of 16 bits, and what threads write (streams_narrow.h).
     bool whole_pieces = false;
     // Who reads has waited for the transfers by itself (codegen/language/synchronize.h): the backend, which follows
     // every way through a loop, also those that are never taken, adds no wait in front of reads.
@@ -102,7 +102,7 @@ class LineStream final : public TileStream {
   language::Value* row_of(language::Value* slot, int line) const;
   language::Value* slot() const;
   // Of bytes a row may be half a piece, or have an odd number of halves: sixteen of these then stand on each of four
-  // lines. What threads write has whole pieces, of which the last one may be half empty.
+  // lines. Whole pieces may have a last one that is partly empty.
   int piece_bytes() const {
     const bool whole = place_.whole_pieces ||
                        (place_.permuted ? row_bytes_ >= LdsPlan::piece_bytes : row_bytes_ % LdsPlan::piece_bytes == 0);
@@ -121,6 +121,10 @@ class LineStream final : public TileStream {
   void fill(language::Value* lds_line, int buffer, language::Value* tile, const TilePages::Place& place);
   const Place::Buffer& at(int buffer) const { return place_.buffers[static_cast<std::size_t>(buffer)]; }
   int line_offset(int piece, int line) const;
+  // Per lane: where it fetches in a piece of the row that begins at `row`; outside where the row ends before. What is
+  // looked up has an address in place of a descriptor, and is asked with `exists`.
+  language::Value* in_piece(language::Value* row, int piece) const;
+  language::Value* is_in_row(language::Value* exists, int piece) const;
   // The pieces' offsets of the wave's lines in turn.
   std::vector<language::Value*> offsets_of_line(std::size_t line) const;
   language::Value* transposed_bytes_at(int region, language::Value* start, int offset, int dim_block, int row_block);
@@ -139,6 +143,7 @@ class LineStream final : public TileStream {
   const std::optional<TilePages>& tile_pages_;
   bool few_offsets_ = false;
   std::vector<language::Value*> lane_offsets_;  // of each DMA instruction of this wave, [line group][piece]
+  language::Value* in_row_ = nullptr;           // of a row's last piece, if it is no whole one: the lane has bytes of it
   language::Value* lds_line_;                   // this wave's first line, bytes
   language::Value* rows_start_ = nullptr;       // per lane: where its fragments start
   language::Value* transposed_start_ = nullptr;

@@ -19,6 +19,8 @@ using language::Value;
 using language::Values;
 
 constexpr int transposed_rows_per_thread = 4;
+// Dims that all threads turn at once, 16 bytes of a row each.
+constexpr int widest_block = 128;
 
 int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(power)); }
 
@@ -47,10 +49,23 @@ SwizzledStream::SwizzledStream(language::Kernel& kernel, language::Lds& lds, con
       pitch_(TileShape::whole_row_bytes(dims * targets::bytes_of(matrix.element()))),
       memory_pitch_(((dims - dims_kept) * (cache == CacheType::as_queries ? targets::bytes_of(matrix.element()) : 1)) +
                     (dims_kept * targets::bytes_of(matrix.element()))),
+      loaded_pitch_(memory_pitch_),
       dims_kept_(dims_kept),
       threads_(threads),
       pages_(pages),
       tile_pages_(tile_pages) {}
+
+Value* SwizzledStream::in_row(Value* offset, Value* column) const {
+  if (loaded_pitch_ == memory_pitch_) return offset;
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* has = ir.CreateICmpULT(column, kernel_.constant(memory_pitch_));
+  return ir.CreateSelect(has, offset, ir.getInt32(language::far_outside));
+}
+
+Value* SwizzledStream::is_in_row(Value* exists, std::size_t load) const {
+  if (loaded_pitch_ == memory_pitch_) return exists;
+  return kernel_.ir().CreateAnd(exists, kernel_.ir().CreateICmpULT(loads_[load], kernel_.constant(memory_pitch_)));
+}
 
 Values SwizzledStream::fetch_scattered(Value* tile) {
   llvm::IRBuilder<>& ir = kernel_.ir();
@@ -115,7 +130,11 @@ RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language:
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* thread = kernel.thread();
-  width_ = std::min(unit_bytes, memory_pitch_ * tile_keys / threads);
+  // All threads have as many units of a row of 16 bits where it has a multiple of four.
+  constexpr int even_bytes = 4 * unit_bytes;
+  if (!widens() && !slice.scattered())
+    loaded_pitch_ = (memory_pitch_ + even_bytes - 1) / even_bytes * even_bytes;
+  width_ = std::min(unit_bytes, loaded_pitch_ * tile_keys / threads);
 
   // Consecutive threads take consecutive units of a row. The rows that one thread handles differ by a multiple of 8, so
   // their swizzle is the same; by 4 where one wave takes rows of 16 units (write).
@@ -142,7 +161,9 @@ RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language:
     if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
     Value* column =
         ir.CreateMul(units == 0 ? first_unit_ : ir.CreateAdd(first_unit_, constant(units)), constant(width_));
-    loads_.push_back(looks_up_each_key() ? column : ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column));
+    loads_.push_back(looks_up_each_key()
+                         ? column
+                         : in_row(ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column), column));
   }
 }
 
@@ -234,7 +255,9 @@ std::vector<SwizzledStream::Load> RowLoads::loads_of(Value* tile, const TilePage
           key.exists = kernel_.ir().CreateAnd(key.exists, exists);
           found = places->emplace(keys_[i], key).first;
         }
-        return language::load_lanes(kernel_, pages_->row(slice_, found->second, loads_[i]), width_);
+        KeyPages::KeyPlace key = found->second;
+        key.exists = is_in_row(key.exists, i);
+        return language::load_lanes(kernel_, pages_->row(slice_, key, loads_[i]), width_);
       });
     return all;
   }
@@ -278,7 +301,9 @@ Values RowLoads::fetch_single(Value* tile, Value* entries) {
   for (std::size_t i = 0; i < loads_.size(); ++i) {
     auto place = places.find(keys_[i]);
     if (place == places.end()) place = places.emplace(keys_[i], pages_->place_of_key(tile, entries, keys_[i])).first;
-    loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, place->second, loads_[i]), width_));
+    KeyPages::KeyPlace key = place->second;
+    key.exists = is_in_row(key.exists, i);
+    loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, key, loads_[i]), width_));
   }
   return loaded;
 }
@@ -329,12 +354,15 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
                                        Value* lane_group, const std::optional<KeyPages>& pages,
                                        const std::optional<TilePages>& tile_pages, CacheType cache)
     : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache),
-      dims_per_thread_(dims * tile_keys / (pass_threads * transposed_rows_per_thread)) {
+      blocks_of_row_((LdsPlan::turned_dims(dims) + widest_block - 1) / widest_block),
+      dims_per_thread_(std::min(LdsPlan::turned_dims(dims), widest_block) * tile_keys /
+                       (pass_threads * transposed_rows_per_thread)) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* thread = kernel.thread();
   Value* lane = kernel.lane();
   width_ = dims_per_thread_ * memory_pitch_ / dims;
+  loaded_pitch_ = LdsPlan::turned_dims(dims) * memory_pitch_ / dims;
 
   // In: 16 dim groups × 16 row groups. The 16 lanes that write to LDS together are 8 dim groups, whose swizzles fill
   // all units of a row, × 2 row groups, which stand in the two halves of a unit (bit 1 of the row group, see below):
@@ -346,17 +374,22 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
   const targets::WaveShape wave = language::wave_shape(kernel);
   Value* row_group = ir.CreateOr(ir.CreateShl(ir.CreateLShr(thread, constant(log2_of(wave.lanes))), constant(2)),
                                  ir.CreateOr(bit(3, 1), bit(wave.row_bits(), 0)));
-  for (int i = 0; i < passes() * transposed_rows_per_thread; ++i) {
+  for (int load = 0; load < blocks_of_row_ * rows_of_block(); ++load) {
+    const int i = load % rows_of_block();
     const int row_of_pass = i / transposed_rows_per_thread * (tile_keys / passes()) + i % transposed_rows_per_thread;
     Value* row = ir.CreateAdd(ir.CreateMul(row_group, constant(transposed_rows_per_thread)), constant(row_of_pass));
     if (looks_up_each_key()) keys_.push_back(row);
     if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
     Value* column = ir.CreateMul(dim_group, constant(width_));
+    if (const int block = load / rows_of_block(); block != 0)
+      column = ir.CreateAdd(column, constant(block * loaded_pitch_ / blocks_of_row_));
     if (slice_.scattered()) {
       rows_.push_back(row);
       column = ir.CreateMul(ir.CreateMul(dim_group, constant(dims_per_thread_)), slice_.dim_stride);
     }
-    loads_.push_back(looks_up_each_key() ? column : ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column));
+    loads_.push_back(looks_up_each_key()
+                         ? column
+                         : in_row(ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column), column));
   }
   // Row group g = 4s + q stands in unit 2s + q % 2, upper half for q ≥ 2. The swizzle of the thread's first dim; the
   // others differ from it by a constant.
@@ -379,25 +412,34 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
   }
 }
 
+int SwizzledTransposed::rows_of_block() const { return passes() * transposed_rows_per_thread; }
+
+Value* SwizzledTransposed::load_of(const std::vector<language::Buffer>& granules, std::size_t load) const {
+  const std::size_t pass =
+      load % static_cast<std::size_t>(rows_of_block()) / static_cast<std::size_t>(transposed_rows_per_thread);
+  return granules[pass].load(width_, loads_[load], kernel_.constant(0));
+}
+
 // In granules: in each pass wave w transposes the 16 keys of one.
 Values SwizzledTransposed::fetch_from_pages(Value* tile, Value* entries) {
   Values loaded;
   if (looks_up_each_key()) {
     for (std::size_t i = 0; i < loads_.size(); ++i) {
-      const KeyPages::KeyPlace place = pages_->place_of_key(tile, entries, keys_[i]);
+      KeyPages::KeyPlace place = pages_->place_of_key(tile, entries, keys_[i]);
+      place.exists = is_in_row(place.exists, i);
       loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, place, loads_[i]), width_));
     }
     return loaded;
   }
   const int waves = threads_ / kernel_.target().wave_size;
+  std::vector<language::Buffer> granules;
   for (int pass = 0; pass < passes(); ++pass) {
     Value* number = kernel_.ir().CreateAdd(kernel_.wave(), kernel_.constant(pass * waves));
-    const language::Buffer granule = pages_->granule(slice_, memory_pitch_, tile, entries, number);
-    for (int i = 0; i < transposed_rows_per_thread; ++i)
-      loaded.push_back(granule.load(
-          width_, loads_[(static_cast<std::size_t>(pass) * transposed_rows_per_thread) + static_cast<std::size_t>(i)],
-          kernel_.constant(0)));
+    granules.push_back(pages_->granule(slice_, memory_pitch_, tile, entries, number));
+    if (blocks_of_row_ != 1) continue;
+    for (int i = 0; i < transposed_rows_per_thread; ++i) loaded.push_back(load_of(granules, loaded.size()));
   }
+  while (loaded.size() < loads_.size()) loaded.push_back(load_of(granules, loaded.size()));
   return loaded;
 }
 
@@ -432,18 +474,22 @@ language::Strand SwizzledTransposed::write(const Values& in_flight) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const Values loaded = packed(in_flight);
   language::Strand strand;
-  for (int i = 0; i < passes() * dims_per_thread_; ++i) {
+  for (int each = 0; each < blocks_of_row_ * passes() * dims_per_thread_; ++each) {
+    const int block = each / (passes() * dims_per_thread_);
+    const int i = each % (passes() * dims_per_thread_);
     const int dim = i % dims_per_thread_;
-    const int first_row = i / dims_per_thread_ * transposed_rows_per_thread;
+    const int first_row = (block * rows_of_block()) + (i / dims_per_thread_ * transposed_rows_per_thread);
     // The first dim of a thread is a multiple of its dim count, and the first unit of its rows one of the passes that
-    // come before: the low bits of the swizzle change by xor.
+    // come before: the low bits of the swizzle change by xor. Blocks of a row are whole turns of it apart.
     const int units = dim ^ (i / dims_per_thread_ * units_swizzled / passes());
+    const int dim_of_row = (block * widest_block) + dim;
     // Two permutes, of every other dim conversions of four rows, and, but for the first, an address.
     strand.add(
         [=, this, &ir] {
           Value* const dwords[] = {pair_of(loaded, first_row, dim), pair_of(loaded, first_row + 2, dim)};
           Value* place = units == 0 ? write_ : ir.CreateXor(write_, kernel_.constant(units * unit_bytes));
-          lds_.write(region_, language::gather_dwords(kernel_, dwords), place, offset_ + dim * transposed_row_bytes());
+          lds_.write(region_, language::gather_dwords(kernel_, dwords), place,
+                     offset_ + dim_of_row * transposed_row_bytes());
         },
         widens() && dim % 2 == 0 ? 7 : 3);
   }

@@ -88,8 +88,16 @@ class SwizzledStream : public TileStream {
   int region_;
   int offset_;
   CacheType cache_;
+  // Per lane: loads of a row begin at `column` bytes, or far outside the descriptor where the row ends before; what is
+  // looked up has an address in place of a descriptor, and is asked with `exists`.
+  language::Value* in_row(language::Value* offset, language::Value* column) const;
+  language::Value* is_in_row(language::Value* exists, std::size_t load) const;
+
   int pitch_;         // bytes of a row in LDS, where rows follow one another
   int memory_pitch_;  // and of one in memory
+  // As many bytes of a row are loaded at once by all threads that have it: more than there are where threads come out
+  // even by that alone.
+  int loaded_pitch_;
   int dims_kept_;     // the last ones of a row of bytes, which are no bytes
   int threads_;
   const std::optional<KeyPages>& pages_;
@@ -125,7 +133,7 @@ class RowLoads : public SwizzledStream {
   // Of load i, counted from the thread's first: rows, and units in memory.
   std::pair<int, int> place_of(int i) const;
   // Loads are runs of so many units of a row: all of them, or 8 (4) where a row is no power of two.
-  int units() const { return memory_pitch_ / width_; }
+  int units() const { return loaded_pitch_ / width_; }
   // Or as many lanes have one as there are threads for each row.
   int run() const { return runs_ == Runs::row_a_thread ? threads_ / tile_keys : units() & -units(); }
   int rows_apart() const { return threads_ / run(); }
@@ -192,11 +200,16 @@ class SwizzledTransposed final : public SwizzledStream {
  private:
   // The keys of a tile, of one dim.
   int transposed_row_bytes() const { return tile_keys * targets::bytes_of(matrix_.element()); }
+  // Loads of a block of dims. Those of one block follow on those of another.
+  int rows_of_block() const;
+  language::Value* load_of(const std::vector<language::Buffer>& granules, std::size_t load) const;
   // What stands at two neighbouring rows of `loaded` in a dim, as a dword.
   language::Value* pair_of(const language::Values& loaded, int row, int dim) const;
   language::Value* pair_of_bytes(const language::Values& loaded, int row, int dim) const;
 
-  int dims_per_thread_;  // a thread transposes a block of 4 rows × this many dims, in each pass
+  // A thread turns blocks of 4 rows × this many dims: so many of them along its rows, in each pass.
+  int blocks_of_row_;
+  int dims_per_thread_;
 };
 
 }  // namespace wavejit::attention

@@ -20,14 +20,16 @@ int stream_dims(int dims, DataType type, const language::MatrixUnit& matrix) {
 
 // LDS regions, one alias scope each: K0, V0, K1, V1. Of more buffers than two a tile's is known at run time only, and
 // the pipeline waits.
-LineStream::Place keys_in(const LdsPlan& plan) {
+LineStream::Place keys_in(const LdsPlan& plan, DataType type) {
   return {.line_bytes = plan.k_line_bytes,
           .buffers = {{{0, plan.k_offset(0)}, {2, plan.k_offset(1)}}},
+          .whole_pieces = !is_narrow(type),
           .waited_for = plan.buffers > 2};
 }
-LineStream::Place values_in(const LdsPlan& plan) {
+LineStream::Place values_in(const LdsPlan& plan, DataType type) {
   return {.line_bytes = plan.v_line_bytes,
           .buffers = {{{1, plan.v_offset(0)}, {3, plan.v_offset(1)}}},
+          .whole_pieces = !is_narrow(type),
           .waited_for = plan.buffers > 2};
 }
 
@@ -42,9 +44,9 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
       apart_(shape.apart),
       pages_(pages_of(kernel, shape.layout, tensors)),
       tile_pages_(tile_pages_of(kernel, shape.layout, tensors)),
-      k_(kernel, lds_, matrix, tensors.k, keys_in(plan), stream_dims(shape.dims_k, shape.k_type, matrix), shape.waves,
+      k_(kernel, lds_, matrix, tensors.k, keys_in(plan, shape.k_type), stream_dims(shape.dims_k, shape.k_type, matrix), shape.waves,
          pages_, tile_pages_),
-      v_(kernel, lds_, matrix, tensors.v, values_in(plan), stream_dims(shape.dims_v, shape.v_type, matrix), shape.waves,
+      v_(kernel, lds_, matrix, tensors.v, values_in(plan, shape.v_type), stream_dims(shape.dims_v, shape.v_type, matrix), shape.waves,
          pages_, tile_pages_) {
   k_.begin_rows(lane_group);
   if (is_narrow(shape.v_type)) {
@@ -53,9 +55,9 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
     v_.begin_transposed(lane_group);
   }
   if (shape.cache == CacheType::as_queries) return;
-  narrow_k_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.k, keys_in(plan), shape.dims_k, shape.waves,
+  narrow_k_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.k, keys_in(plan, shape.k_type), shape.dims_k, shape.waves,
                                             pages_, tile_pages_, shape.cache);
-  narrow_v_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.v, values_in(plan), shape.dims_v, shape.waves,
+  narrow_v_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.v, values_in(plan, shape.v_type), shape.dims_v, shape.waves,
                                             pages_, tile_pages_, shape.cache);
 }
 

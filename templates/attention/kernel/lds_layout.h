@@ -51,6 +51,13 @@ struct LdsPlan {
   // Behind these: what waves that share rows tell each other.
   int exchange_bytes = 0;
 
+  // Swizzled: V's dims that threads turn together, of which the last ones may be none.
+  static constexpr int turned_dims(int dims) {
+    constexpr int few = 64;
+    constexpr int many = 128;
+    return dims <= few ? few : (dims + many - 1) / many * many;
+  }
+
   // Regions stand in the order K0, V0, K1, V1, …
   constexpr int k_offset(int buffer) const { return buffer * (k_tile_bytes + v_tile_bytes); }
   constexpr int v_offset(int buffer) const { return k_offset(buffer) + k_tile_bytes; }
@@ -72,11 +79,15 @@ constexpr LdsLayout lds_layout(const targets::Target& target) {
 constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& target) {
   LdsPlan plan;
   plan.layout = lds_layout(target);
-  // DMA fills halves of pieces, too.
+  // Of bytes DMA fills halves of pieces, too.
   const bool whole = plan.layout != LdsLayout::lines || shape.through_registers();
-  const auto row_bytes = [&](int bytes) { return whole ? TileShape::whole_row_bytes(bytes) : bytes; };
-  const int k_row_bytes = row_bytes(shape.dims_k * bytes_of(shape.k_type));
-  const int v_row_bytes = row_bytes(shape.dims_v * bytes_of(shape.v_type));
+  const auto row_bytes = [&](int dims, DataType type) {
+    const int bytes = dims * bytes_of(type);
+    return whole || !is_narrow(type) ? TileShape::whole_row_bytes(bytes) : bytes;
+  };
+  const int k_row_bytes = row_bytes(shape.dims_k, shape.k_type);
+  const int v_row_bytes =
+      row_bytes(plan.layout == LdsLayout::lines ? shape.dims_v : LdsPlan::turned_dims(shape.dims_v), shape.v_type);
   if (plan.layout == LdsLayout::lines) {
     constexpr int line = LdsPlan::piece_bytes * LdsPlan::lines_per_piece;
     // What is widened or packed waits in registers, and more workgroups have room.

@@ -121,7 +121,7 @@ class Walker {
                 .entries = {},
                 .keys_in_flight = {},
                 .values_in_flight = {}};
-    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
+    state.outputs.assign(static_cast<std::size_t>(blocks_of_dims(spec_.head_dim_v, wave_.rows)), matrix_.zeros());
     return state;
   }
 
@@ -297,10 +297,11 @@ class Walker {
     if (overlap.product != Product::none) {
       const Shadow& shadow = overlap.softmax == Softmax::begin ? ladder_.begin : ladder_.finish;
       vector.write(shadow.lead);
-      language::interleave_what_fits(matrix, vector,
-                                     products_.bytes()        ? shadow.rungs_bytes
-                                     : spec_.head_dim_v == 64 ? shadow.rungs_64
-                                                              : shadow.rungs_128);
+      if (products_.bytes()) {
+        language::interleave_what_fits(matrix, vector, shadow.rungs_bytes);
+      } else {
+        language::interleave_what_fits(matrix, vector, rungs_of(shadow, Pipeline::dualwave, matrix.size()));
+      }
     }
     // The partner begins meanwhile.
     if (products_.bytes() && overlap.softmax == Softmax::begin) {

@@ -37,12 +37,12 @@ void Products::take_query(const Workgroup& workgroup, const language::Values& lo
 void Products::read(Stream stream, int buffer) {
   read_.clear();
   if (stream == Stream::keys) {
-    for (int dims = 0; dims < spec_.head_dim_qk / wave_.fragment_k(); ++dims)
+    for (int dims = 0; dims < blocks_of_dims(spec_.head_dim_qk, wave_.fragment_k()); ++dims)
       for (int keys = 0; keys < 2; ++keys) read_.push_back(tiles_.keys().rows(buffer, keys, dims));
     return;
   }
   for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
-    for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims)
+    for (int dims = 0; dims < blocks_of_dims(spec_.head_dim_v, wave_.rows); ++dims)
       read_.push_back(tiles_.values().transposed(buffer, dims, keys));
 }
 
@@ -50,7 +50,7 @@ void Products::read_last_values(Value* buffer) {
   Value* from = tiles_.values().transposed_start(buffer);
   read_.clear();
   for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
-    for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims)
+    for (int dims = 0; dims < blocks_of_dims(spec_.head_dim_v, wave_.rows); ++dims)
       read_.push_back(tiles_.values().transposed(from, dims, keys));
 }
 

@@ -91,9 +91,9 @@ class GenericPipeline {
     Values in_flight;                  // the next tile, as far as it waits in registers
   };
 
-  int output_blocks() const { return spec_.head_dim_v / wave_.rows; }
+  int output_blocks() const { return blocks_of_dims(spec_.head_dim_v, wave_.rows); }
   int score_blocks() const { return spec_.tile_keys / wave_.rows; }
-  int dim_blocks() const { return spec_.head_dim_qk / wave_.fragment_k(); }
+  int dim_blocks() const { return blocks_of_dims(spec_.head_dim_qk, wave_.fragment_k()); }
 
   // The state as a flat list, as the loop carries it, and back.
   static Values to_values(const State& state) {

@@ -72,7 +72,7 @@ class Walker {
                 .values_in_flight = {},
                 .entries = {},
                 .value_scales = {}};
-    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / wave_.rows), matrix_.zeros());
+    state.outputs.assign(static_cast<std::size_t>(blocks_of_dims(spec_.head_dim_v, wave_.rows)), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
     walk(schedule_.start, state, walk_.first());
@@ -243,7 +243,7 @@ class Walker {
                                             : tiles_.values().write(state.values_in_flight));
     }
     vector.write(shadow.lead);
-    language::interleave(products_, vector, spec_.head_dim_v == 64 ? shadow.rungs_64 : shadow.rungs_128);
+    language::interleave(products_, vector, rungs_of(shadow, Pipeline::interleaved, products_.size()));
     pin(overlap, state);
   }
 
@@ -293,7 +293,7 @@ class Walker {
   Strand multiply_keys() {
     scores_.assign(2, matrix_.zeros());
     std::vector<Fragment> order;
-    for (int dims = 0; dims < spec_.head_dim_qk / wave_.fragment_k(); ++dims)
+    for (int dims = 0; dims < blocks_of_dims(spec_.head_dim_qk, wave_.fragment_k()); ++dims)
       for (int keys = 0; keys < 2; ++keys) order.push_back({keys, dims});
     return products(
         order, [this](const Fragment& at) { return tiles_.keys().rows(0, at.keys, at.dims); },
@@ -307,7 +307,7 @@ class Walker {
   Strand multiply_values(std::vector<Accumulator>& outputs) {
     std::vector<Fragment> order;
     for (int keys = 0; keys < spec_.tile_keys / wave_.fragment_k(); ++keys)
-      for (int dims = 0; dims < spec_.head_dim_v / wave_.rows; ++dims) order.push_back({keys, dims});
+      for (int dims = 0; dims < blocks_of_dims(spec_.head_dim_v, wave_.rows); ++dims) order.push_back({keys, dims});
     return products(
         order, [this](const Fragment& at) { return tiles_.values().transposed(0, at.dims, at.keys); },
         [this, &outputs](const Fragment& at, const OperandA& values, int step) {

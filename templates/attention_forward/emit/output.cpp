@@ -84,6 +84,8 @@ void for_each_piece(language::Kernel& kernel, const ForwardKernel& spec, languag
         {output.value, ir.CreateVectorSplat(registers, factor), llvm::Constant::getNullValue(output.value->getType())});
     const int step = swaps ? 8 : 4;
     for (int r = 0; r < output.layout.registers(); r += step) {
+      const int dim = (static_cast<int>(block) * output.layout.rows) + output.layout.row_of_register(r);
+      if (dim >= spec.head_dim_v) break;  // of what a block pads
       std::vector<Value*> dwords =
           spec.output_fp32 ? elements_of(kernel, normalised, r, step)
                            : language::convert_packed(kernel, normalised, r, step, element, language::NanInput::kept);
@@ -92,8 +94,7 @@ void for_each_piece(language::Kernel& kernel, const ForwardKernel& spec, languag
         const auto [second, fourth] = language::swap_halves(kernel, dwords[1], dwords[3]);
         dwords = {first, second, third, fourth};
       }
-      use(language::gather_dwords(kernel, dwords),
-          (static_cast<int>(block) * output.layout.rows) + output.layout.row_of_register(r));
+      use(language::gather_dwords(kernel, dwords), dim);
     }
   }
 }
@@ -126,7 +127,12 @@ void store_output(language::Kernel& kernel, const ForwardKernel& spec, const Wor
     row = ir.CreateAdd(row, ir.CreateMul(workgroup.share.first_dim, kernel.constant(dim_bytes)));
   Value* no_offset = kernel.constant(0);
   for_each_piece(kernel, spec, element, outputs, factor, [&](Value* dwords, int dim) {
-    workgroup.o.buffer.store(dwords, ir.CreateAdd(row, kernel.constant(dim * dim_bytes)), no_offset);
+    Value* offset = ir.CreateAdd(row, kernel.constant(dim * dim_bytes));
+    // Of a last run of eight the other lane group has none: it points far outside.
+    if (dim + (group_bytes / dim_bytes) >= spec.head_dim_v && spec.output_store == OutputStore::permlane)
+      offset = ir.CreateSelect(ir.CreateICmpEQ(place.lane_group, kernel.constant(0)), offset,
+                               ir.getInt32(language::far_outside));
+    workgroup.o.buffer.store(dwords, offset, no_offset);
   });
 }
 

@@ -154,6 +154,7 @@ void PartRecords::store_output(std::size_t block, const language::Accumulator& o
   for (int r = 0; r < layout.registers(); r += layout.row_block) {
     Value* four = ir.CreateShuffleVector(output.value, {r, r + 1, r + 2, r + 3});
     const int dim = (static_cast<int>(block) * layout.rows) + layout.row_of_register(r);
+    if (dim >= head_dim_) break;  // of what a block pads
     records_.store(ir.CreateBitCast(four, kernel_.vector(kernel_.i32(), 4)),
                    ir.CreateAdd(group, kernel_.constant(dim * 4)), kernel_.constant(0), reach_);
   }

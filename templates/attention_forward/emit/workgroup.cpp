@@ -169,7 +169,7 @@ int waves_with_outputs(const ForwardKernel& spec, int rows_of_block) {
 }
 
 int output_blocks_of_wave(const ForwardKernel& spec, int rows_of_block) {
-  const int blocks = spec.head_dim_v / rows_of_block;
+  const int blocks = blocks_of_dims(spec.head_dim_v, rows_of_block);
   return spec.chunk_waves == 0 ? blocks : blocks / waves_with_outputs(spec, rows_of_block);
 }
 
@@ -391,12 +391,11 @@ RowOfTile row_of_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup
 
 Value* begin_of_query_row(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup, Value* row) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  constexpr std::uint32_t far_outside = 0xFFFFC000;
   Value* of_tile = ir.CreateICmpULT(row, kernel.constant(language::wave_shape(kernel).rows));
   const RowOfTile place = row_of_tile(kernel, spec, workgroup, row);
   Value* offset = ir.CreateMul(place.position, workgroup.q.row_stride);
   if (place.head != nullptr) offset = ir.CreateAdd(offset, ir.CreateMul(place.head, workgroup.q.head_stride));
-  return ir.CreateSelect(ir.CreateAnd(of_tile, place.exists), offset, ir.getInt32(far_outside));
+  return ir.CreateSelect(ir.CreateAnd(of_tile, place.exists), offset, ir.getInt32(language::far_outside));
 }
 
 void ask_for_walk(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup) {

@@ -203,6 +203,23 @@ int matrix_instructions(Pipeline pipeline, int head_dim) {
   return head_dim / 8 * (pipeline == Pipeline::interleaved ? 2 : 1);
 }
 
+std::vector<Rung> rungs_of(const Shadow& shadow, Pipeline pipeline, int instructions) {
+  const auto as_they_are = [](std::span<const Rung> rungs) { return std::vector<Rung>(rungs.begin(), rungs.end()); };
+  if (instructions == 0) return {};
+  if (instructions == matrix_instructions(pipeline, 64)) return as_they_are(shadow.rungs_64);
+  if (instructions == matrix_instructions(pipeline, 128)) return as_they_are(shadow.rungs_128);
+  int slots = 0;
+  for (const Rung& rung : shadow.rungs_128) slots += rung.matrix * rung.vector;
+  // As there: nothing stands behind the last.
+  const bool last_is_bare = !shadow.rungs_128.empty() && shadow.rungs_128.back().vector == 0 && instructions > 1;
+  const int carrying = instructions - (last_is_bare ? 1 : 0);
+  // Where the last is bare what does not fit stands behind it; else a slot too many costs less than one too late.
+  const int each = last_is_bare ? slots / carrying : (slots + carrying - 1) / carrying;
+  std::vector<Rung> rungs = {{.matrix = carrying, .vector = each}};
+  if (last_is_bare) rungs.push_back({.matrix = 1, .vector = 0});
+  return rungs;
+}
+
 std::string fault_of(const Ladder& ladder) {
   const std::string name = "ladder=" + std::string(ladder.name) + ": ";
   if (ladder.pipeline == Pipeline::generic)

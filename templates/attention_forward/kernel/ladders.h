@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "templates/attention_forward/kernel/spec.h"
 
@@ -63,6 +64,9 @@ std::string ladder_names(Pipeline pipeline);
 
 // Matrix instructions of one product of a tile, for one wave.
 int matrix_instructions(Pipeline pipeline, int head_dim);
+// The rungs for a product of so many: those of head dim 64 or 128, or for other head dims what 128 dims have, spread
+// over as many as there are.
+std::vector<Rung> rungs_of(const Shadow& shadow, Pipeline pipeline, int instructions);
 // Empty, or why no kernel can be made with it.
 std::string fault_of(const Ladder& ladder);
 

@@ -9,6 +9,12 @@
 
 namespace wavejit::attention_forward {
 
+// O stands in blocks of the rows that a wave has.
+constexpr int padded_dims_of_output(int dims) {
+  constexpr int block = 32;
+  return blocks_of_dims(dims, block) * block;
+}
+
 constexpr TileShape tile_shape(const ForwardKernel& spec, const targets::Target& target) {
   return {.dims_k = spec.head_dim_qk,
           .dims_v = spec.head_dim_v,
@@ -32,7 +38,7 @@ constexpr LdsPlan lds_plan(const ForwardKernel& spec, const targets::Target& tar
   if (spec.pipeline == Pipeline::dualwave && spec.split_keys == 0) {
     constexpr int slot_bytes = 16;
     plan.merged_slot_bytes = shape.waves * target.wave_size * slot_bytes;
-    const int slots = 1 + (spec.head_dim_v / 8);  // statistics, and O by four dims
+    const int slots = 1 + (padded_dims_of_output(spec.head_dim_v) / 8);  // statistics, and O by four dims
     const int room = (target.lds_bytes_per_workgroup - plan.total_bytes()) / plan.merged_slot_bytes;
     plan.merged_slots = room < slots ? room : slots;
   }

@@ -9,6 +9,7 @@
 
 #include "templates/attention_forward/kernel/arrival_arguments.h"
 #include "templates/attention_forward/kernel/cache_arguments.h"
+#include "templates/attention_forward/kernel/head_dims.h"
 #include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/ladders.h"
@@ -62,8 +63,6 @@ int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan) {
   return waits ? 168 : 128;  // 4 or 3 waves
 }
 
-constexpr std::array<HeadDims, 4> head_dims = {{{64, 64}, {128, 128}, {192, 128}, {256, 256}}};
-
 // What dualwave needs of a target; empty when it has all of it.
 std::string missing_for_dualwave(const targets::Target& target) {
   std::string missing;
@@ -91,7 +90,7 @@ std::string missing_for(Pipeline pipeline, const targets::Target& target) {
   return {};
 }
 
-std::span<const HeadDims> all_head_dims() { return head_dims; }
+std::span<const HeadDims> all_head_dims() { return whole_head_dims; }
 
 QueryRows query_rows(std::uint64_t query_length) {
   return query_length <= 32    ? QueryRows::up_to_32

@@ -16,7 +16,7 @@
 
 namespace wavejit::attention_forward {
 
-// Head dims that kernels exist for.
+// Head dims that fill tiles: those that prebuild has unless it is told (head_dims.h has the others).
 std::span<const HeadDims> all_head_dims();
 
 // What a spec costs on its target, known without compiling.

@@ -31,6 +31,12 @@ std::string known_head_dims(const targets::Target& target) {
 // a K tile (dualwave), or parts of the next tiles (interleaved). Beyond 128 dims there is nothing left of 256.
 bool fits_overlapped(const ForwardKernel& spec) { return spec.head_dim_qk <= 128 && spec.head_dim_v <= 128; }
 
+// Its waits count transfers of one tile, whichever it is.
+bool fills_dualwave(const HeadDims& dims) {
+  constexpr int least = LdsPlan::piece_elements;
+  return dims.qk >= least && dims.v >= least && blocks_of_dims(dims.qk, least) == blocks_of_dims(dims.v, least);
+}
+
 std::string accepted_pipelines(const targets::Target& target) {
   std::string accepted = "auto";
   for (const Pipeline pipeline : all_pipelines)
@@ -51,14 +57,31 @@ std::span<const int> tiles_of(const Asked& asked) { return tile_queries(asked.ta
 bool overlaps(const Asked& asked) { return asked.spec.pipeline != Pipeline::generic; }
 
 constexpr SpecRule rules[] = {
-    {[](const Asked& asked) { return !std::ranges::contains(all_head_dims(), asked.head_dims()); },
+    {[](const Asked& asked) { return !has_head_dims(asked.head_dims()); },
      [](const Asked& asked) {
-       return "head dim " + to_text(asked.head_dims()) + " has no kernel; accepted: " + known_head_dims(asked.target);
+       return "head dim " + to_text(asked.head_dims()) + " has no kernel; accepted: " + known_head_dims(asked.target) +
+              ", and in 16 bits multiples of " + std::to_string(head_dim_step) + " up to " +
+              std::to_string(largest_head_dim);
      }},
-    {[](const Asked& asked) { return !is_whole_pieces(asked.head_dims()); },
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return is_padded(asked.head_dims()) &&
+              (spec.narrow_queries || spec.integers || spec.cache != CacheType::as_queries || spec.trans_any() ||
+               spec.vectorised || spec.listed || spec.block_lists);
+     },
      [](const Asked& asked) {
-       return "head dim " + to_text(asked.head_dims()) + " is no multiple of " +
-              std::to_string(LdsPlan::piece_elements) + ", the piece in which tiles stand in LDS";
+       return "head dim " + to_text(asked.head_dims()) +
+              ", which tiles pad, has kernels for dense keys and pages of rows in 16 bits; beside qk=, queries=, "
+              "cache=, vectorised, listed, block_lists and trans_ tensors accepted: " +
+              known_head_dims(asked.target);
+     }},
+    {[](const Asked& asked) {
+       return is_padded(asked.head_dims()) && (asked.spec.paired_tiles || asked.spec.chunk_waves != 0);
+     },
+     [](const Asked& asked) {
+       return "tiles=paired and chunk_waves= hand rows over in whole pieces, which head dim " +
+              to_text(asked.head_dims()) + " does not fill; accepted: a query tile a workgroup, and waves with rows of "
+              "their own";
      }},
     {[](const Asked& asked) { return asked.spec.narrow_queries && !asked.target.byte_matrix; },
      [](const Asked& asked) {
@@ -242,6 +265,14 @@ constexpr SpecRule rules[] = {
      [](const Asked& asked) {
        return missing_for(asked.spec.pipeline, asked.target) + "; accepted: " + accepted_pipelines(asked.target);
      }},
+    {[](const Asked& asked) {
+       return asked.spec.pipeline == Pipeline::dualwave && is_padded(asked.head_dims()) &&
+              !fills_dualwave(asked.head_dims());
+     },
+     [](const Asked& asked) {
+       return asked.pipeline() + " counts transfers of K and V alike, for 64 dims and more, which head dim " +
+              to_text(asked.head_dims()) + " does not have; accepted: auto, generic";
+     }},
     {[](const Asked& asked) { return overlaps(asked) && !fits_overlapped(asked.spec); },
      [](const Asked& asked) {
        return asked.pipeline() + " holds O, Q and parts of two tiles in registers, which head dim " +
@@ -389,11 +420,17 @@ constexpr SpecRule rules[] = {
        return asked.pipeline() + " needs 32x32 matrix instructions over 64 lanes, which " + asked.target_name() +
               " does not have";
      }},
-    // 64 registers of a tile that waits, O's 128, Q's 64 and the scores' 32 do not go together.
-    {[](const Asked& asked) { return lds_layout(asked.target) == LdsLayout::swizzled && asked.spec.head_dim_v > 128; },
+    // 64 registers of a tile that waits, O's 128, Q's 64 and the scores' 32 leave room for addresses alone.
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return lds_layout(asked.target) == LdsLayout::swizzled && spec.head_dim_v > 128 &&
+              (spec.cache != CacheType::as_queries || spec.integers || spec.trans_any() || spec.vectorised ||
+               spec.block_lists || spec.key_layout().looks_up_each_key() || spec.modified());
+     },
      [](const Asked& asked) {
        return "head dim " + to_text(asked.head_dims()) + " needs LDS DMA of 16 bytes, which " + asked.target_name() +
-              " does not have: the tile that waits in registers leaves no room; accepted: up to 192/128";
+              " does not have: the tile that waits in registers leaves room for keys in 16 bits, dense or in pages of "
+              "16 and more, without bias, softcap and alibi; accepted with the rest: up to 192/128";
      }},
     {[](const Asked& asked) {
        return lds_plan(asked.spec, asked.target).total_bytes() > asked.target.lds_bytes_per_workgroup;
@@ -412,10 +449,6 @@ std::string first_refusal(const AskedSpec& asked) {
   for (const SpecRule& rule : rules)
     if (rule.breaks(asked)) return rule.sentence(asked);
   return {};
-}
-
-bool is_whole_pieces(const HeadDims& dims) {
-  return dims.qk % LdsPlan::piece_elements == 0 && dims.v % LdsPlan::piece_elements == 0;
 }
 
 }  // namespace wavejit::attention_forward

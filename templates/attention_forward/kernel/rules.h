@@ -37,7 +37,4 @@ inline constexpr std::string_view trans_is_dense =
     "and "
     "lists beside them";
 
-// Tiles stand in LDS in pieces of a row (LdsPlan), and fragments walk them: a head dim is a number of whole ones.
-bool is_whole_pieces(const HeadDims& dims);
-
 }  // namespace wavejit::attention_forward

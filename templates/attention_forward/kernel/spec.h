@@ -21,6 +21,7 @@
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention/kernel/modifiers.h"
 #include "templates/attention/kernel/types.h"
+#include "templates/attention_forward/kernel/head_dims.h"
 #include "templates/attention_forward/kernel/pipeline.h"
 
 namespace wavejit::attention_forward {
@@ -171,6 +172,7 @@ inline constexpr int merged_dims_of_lane = 16;
 // Rows that waves merge at once which share their tile: a kv head has no more of a decode step, most often.
 inline constexpr int shared_merge_rows = 16;
 constexpr bool merges_in_one_launch(const AskedWords& words) {
+  if (is_padded({words.head_dim_qk, words.head_dim_v})) return false;
   const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi));
   return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
          !words.integers && !words.output_fp32 && !words.trans_any() && !words.listed && !words.block_lists &&
