@@ -29,8 +29,15 @@ inline std::string dims_text(const HeadDims& dims, char separator) {
   return text;
 }
 
-// `qk`, `v`: the fields. `all`: a function whose range has every pair that some kernel has.
-template <auto qk, auto v, auto all, typename Spec>
+// Head dims beside those that a family lists: one of them, and what they all are.
+struct OtherHeadDims {
+  HeadDims one;
+  std::string_view all;
+};
+
+// `qk`, `v`: the fields. `all`: a function whose range has every pair that fills tiles. `others`: one that returns
+// OtherHeadDims, or nothing.
+template <auto qk, auto v, auto all, typename Spec, auto others = nullptr>
 constexpr auto head_dims_word() {
   using Row = families::SpecWord<Spec>;
   return families::WordRow<Spec, families::Bits<qk, 10>, families::Bits<v, 10>>{
@@ -60,6 +67,12 @@ constexpr auto head_dims_word() {
            spec.*qk = dims.qk;
            spec.*v = dims.v;
            if (has(spec)) list = (list ? *list + " " : std::string()) + to_text(dims);
+         }
+         if constexpr (others != nullptr) {
+           Spec spec = plain;
+           spec.*qk = others().one.qk;
+           spec.*v = others().one.v;
+           if (list && has(spec)) *list += " " + std::string(others().all);
          }
          return list;
        }}};

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "templates/attention/kernel/head_dims.h"
 #include "templates/attention/kernel/types.h"
 
 namespace wavejit::attention_forward {
@@ -18,6 +19,11 @@ inline constexpr int head_dim_step = 8;
 inline constexpr int largest_head_dim = 256;
 
 constexpr bool is_padded(const attention::HeadDims& dims) { return !std::ranges::contains(whole_head_dims, dims); }
+
+// As `wavejit supported` tells them.
+constexpr attention::OtherHeadDims padded_head_dims() {
+  return {.one = {.qk = 96, .v = 96}, .all = "(in 16 bits all multiples of 8 up to 256)"};
+}
 
 constexpr bool has_head_dims(const attention::HeadDims& dims) {
   const auto fits = [](int each) { return each > 0 && each % head_dim_step == 0 && each <= largest_head_dim; };
