@@ -29,8 +29,8 @@ TEST_P(PaddedHeadDims, MatchFloat64) {
   const auto [target, storage] = GetParam();
   Engine engine(target);
   bool causal = false;
-  for (const Dims dims : {Dims{8, 8}, {40, 40}, {72, 72}, {80, 80}, {96, 96}, {112, 112}, {160, 160}, {224, 224},
-                          {64, 96}, {200, 120}}) {
+  for (const Dims dims :
+       {Dims{8, 8}, {40, 40}, {72, 72}, {80, 80}, {96, 96}, {112, 112}, {160, 160}, {224, 224}, {64, 96}, {200, 120}}) {
     SCOPED_TRACE(std::format("d{}/{}", dims.qk, dims.v));
     causal = !causal;
     check_under_all_schedules(engine, make_case(storage, 1, 70, 131, 2, 1, dims.qk, causal, 7, 1.0, dims.v));

@@ -132,7 +132,7 @@ void add_padded_kernels(std::vector<families::KernelSpec>& specs, const targets:
     spec.target = target.id;
     if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
   };
-  const attention_forward::HeadDims all[] = {{40, 40},   {80, 80},   {96, 96},   {112, 112},
+  const attention_forward::HeadDims all[] = {{40, 40},   {80, 80},   {96, 96},  {112, 112},
                                              {160, 160}, {224, 224}, {72, 120}, {200, 96}};
   for (const attention_forward::HeadDims& dims : all) {
     for (const Pipeline pipeline : attention_forward::all_pipelines) {

@@ -98,8 +98,7 @@ std::vector<Value*> LineStream::offsets_of_line(std::size_t line) const {
   std::vector<Value*> offsets(first, first + pieces_);
   if (!few_offsets_) return offsets;
   Value* row = language::opaque_in_lanes(kernel_, offsets.front());
-  for (int piece = 0; piece < pieces_; ++piece)
-    offsets[static_cast<std::size_t>(piece)] = in_piece(row, piece);
+  for (int piece = 0; piece < pieces_; ++piece) offsets[static_cast<std::size_t>(piece)] = in_piece(row, piece);
   return offsets;
 }
 
@@ -313,9 +312,9 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(Value* image, Va
         Value* column = here.CreateAdd(row, kernel_.constant(piece * piece_bytes()));
         KeyPages::KeyPlace place_of_piece = key;
         if (by_key) place_of_piece.exists = is_in_row(key.exists, piece);
-        Value* address = by_key
-                             ? pages_->row(slice_, place_of_piece, column)
-                             : pages_->if_live(is_in_row(is_live, piece), here.CreateAdd(start, here.CreateZExt(column, kernel_.i64())));
+        Value* address = by_key ? pages_->row(slice_, place_of_piece, column)
+                                : pages_->if_live(is_in_row(is_live, piece),
+                                                  here.CreateAdd(start, here.CreateZExt(column, kernel_.i64())));
         lds_.gather(region, address, dma_bytes, lds_line, offset + line_offset(piece, first));
       });
     return transfers;

@@ -143,9 +143,9 @@ class LineStream final : public TileStream {
   const std::optional<TilePages>& tile_pages_;
   bool few_offsets_ = false;
   std::vector<language::Value*> lane_offsets_;  // of each DMA instruction of this wave, [line group][piece]
-  language::Value* in_row_ = nullptr;           // of a row's last piece, if it is no whole one: the lane has bytes of it
-  language::Value* lds_line_;                   // this wave's first line, bytes
-  language::Value* rows_start_ = nullptr;       // per lane: where its fragments start
+  language::Value* in_row_ = nullptr;      // of a row's last piece, if it is no whole one: the lane has bytes of it
+  language::Value* lds_line_;              // this wave's first line, bytes
+  language::Value* rows_start_ = nullptr;  // per lane: where its fragments start
   language::Value* transposed_start_ = nullptr;
   // Of a permuted image, in the buffer that was entered: for each block of dims in a piece; and for each half of a
   // piece, block of rows mod 2 and half of the block. Of bytes the latter for each quarter and block mod 2.

@@ -132,8 +132,7 @@ RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language:
   Value* thread = kernel.thread();
   // All threads have as many units of a row of 16 bits where it has a multiple of four.
   constexpr int even_bytes = 4 * unit_bytes;
-  if (!widens() && !slice.scattered())
-    loaded_pitch_ = (memory_pitch_ + even_bytes - 1) / even_bytes * even_bytes;
+  if (!widens() && !slice.scattered()) loaded_pitch_ = (memory_pitch_ + even_bytes - 1) / even_bytes * even_bytes;
   width_ = std::min(unit_bytes, loaded_pitch_ * tile_keys / threads);
 
   // Consecutive threads take consecutive units of a row. The rows that one thread handles differ by a multiple of 8, so
@@ -161,9 +160,8 @@ RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language:
     if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
     Value* column =
         ir.CreateMul(units == 0 ? first_unit_ : ir.CreateAdd(first_unit_, constant(units)), constant(width_));
-    loads_.push_back(looks_up_each_key()
-                         ? column
-                         : in_row(ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column), column));
+    loads_.push_back(looks_up_each_key() ? column
+                                         : in_row(ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column), column));
   }
 }
 
@@ -387,9 +385,8 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
       rows_.push_back(row);
       column = ir.CreateMul(ir.CreateMul(dim_group, constant(dims_per_thread_)), slice_.dim_stride);
     }
-    loads_.push_back(looks_up_each_key()
-                         ? column
-                         : in_row(ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column), column));
+    loads_.push_back(looks_up_each_key() ? column
+                                         : in_row(ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column), column));
   }
   // Row group g = 4s + q stands in unit 2s + q % 2, upper half for q ≥ 2. The swizzle of the thread's first dim; the
   // others differ from it by a constant.

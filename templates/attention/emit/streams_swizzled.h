@@ -98,7 +98,7 @@ class SwizzledStream : public TileStream {
   // As many bytes of a row are loaded at once by all threads that have it: more than there are where threads come out
   // even by that alone.
   int loaded_pitch_;
-  int dims_kept_;     // the last ones of a row of bytes, which are no bytes
+  int dims_kept_;  // the last ones of a row of bytes, which are no bytes
   int threads_;
   const std::optional<KeyPages>& pages_;
   int width_ = 0;                        // bytes of a lane's load

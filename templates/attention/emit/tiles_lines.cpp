@@ -44,10 +44,10 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
       apart_(shape.apart),
       pages_(pages_of(kernel, shape.layout, tensors)),
       tile_pages_(tile_pages_of(kernel, shape.layout, tensors)),
-      k_(kernel, lds_, matrix, tensors.k, keys_in(plan, shape.k_type), stream_dims(shape.dims_k, shape.k_type, matrix), shape.waves,
-         pages_, tile_pages_),
-      v_(kernel, lds_, matrix, tensors.v, values_in(plan, shape.v_type), stream_dims(shape.dims_v, shape.v_type, matrix), shape.waves,
-         pages_, tile_pages_) {
+      k_(kernel, lds_, matrix, tensors.k, keys_in(plan, shape.k_type), stream_dims(shape.dims_k, shape.k_type, matrix),
+         shape.waves, pages_, tile_pages_),
+      v_(kernel, lds_, matrix, tensors.v, values_in(plan, shape.v_type),
+         stream_dims(shape.dims_v, shape.v_type, matrix), shape.waves, pages_, tile_pages_) {
   k_.begin_rows(lane_group);
   if (is_narrow(shape.v_type)) {
     v_.begin_transposed_bytes(lane_group);
@@ -55,10 +55,10 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
     v_.begin_transposed(lane_group);
   }
   if (shape.cache == CacheType::as_queries) return;
-  narrow_k_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.k, keys_in(plan, shape.k_type), shape.dims_k, shape.waves,
-                                            pages_, tile_pages_, shape.cache);
-  narrow_v_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.v, values_in(plan, shape.v_type), shape.dims_v, shape.waves,
-                                            pages_, tile_pages_, shape.cache);
+  narrow_k_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.k, keys_in(plan, shape.k_type), shape.dims_k,
+                                            shape.waves, pages_, tile_pages_, shape.cache);
+  narrow_v_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.v, values_in(plan, shape.v_type),
+                                            shape.dims_v, shape.waves, pages_, tile_pages_, shape.cache);
 }
 
 void LineTiles::fill_tile(int buffer, Value* tile, Value* entries) {

@@ -84,6 +84,7 @@ std::string_view why_two_launches(const AttentionProblem& problem) {
   if (shape.cache != CacheType::as_queries || shape.narrow_queries) return "caches of 8 bits always are";
   if (shape.output_fp32) return "O in fp32 always is";
   if (shape.trans_any()) return "rows whose dims stand apart always are";
+  if (is_padded({shape.head_dim_qk, shape.head_dim_v})) return "head dims that tiles pad always are";
   if (has_parts_by_sequence(problem)) return "packed queries that go in rounds always are";
   if (!merges_in_one_launch(shape)) return "a bias or slopes beside pages leave no scalar registers";
   return {};

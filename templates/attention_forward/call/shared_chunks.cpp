@@ -11,8 +11,7 @@ namespace wavejit::attention_forward {
 bool may_share(const AttentionShape& shape) {
   return shape.query_rows == QueryRows::up_to_32 && shape.rows == QueriesOf::all && !shape.mixed &&
          shape.cache == CacheType::as_queries && !shape.narrow_queries && !shape.integers && !shape.vectorised &&
-         !shape.listed && !shape.block_lists && !shape.trans_any() &&
-         !is_padded({shape.head_dim_qk, shape.head_dim_v});
+         !shape.listed && !shape.block_lists && !shape.trans_any() && !is_padded({shape.head_dim_qk, shape.head_dim_v});
 }
 
 bool can_share(const AttentionShape& shape, const boards::Board& target) {

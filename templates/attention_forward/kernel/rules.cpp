@@ -80,7 +80,8 @@ constexpr SpecRule rules[] = {
      },
      [](const Asked& asked) {
        return "tiles=paired and chunk_waves= hand rows over in whole pieces, which head dim " +
-              to_text(asked.head_dims()) + " does not fill; accepted: a query tile a workgroup, and waves with rows of "
+              to_text(asked.head_dims()) +
+              " does not fill; accepted: a query tile a workgroup, and waves with rows of "
               "their own";
      }},
     {[](const Asked& asked) { return asked.spec.narrow_queries && !asked.target.byte_matrix; },

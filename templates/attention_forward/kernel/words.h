@@ -59,7 +59,7 @@ inline constexpr auto word_table = std::tuple_cat(
                                           .otherwise = "scales of heads and less have no word",
                                           .supported = "scales of tokens"}),
         attention::head_dims_word<&AskedWords::head_dim_qk, &AskedWords::head_dim_v, all_head_dims, ForwardKernel,
-                              padded_head_dims>(),
+                                  padded_head_dims>(),
         families::named<&AskedWords::mask, mask_names, ForwardKernel, 2>(
             {.accepted = "causal, window", .supported = "masks none", .name_of = word_kinds::mask_name}),
         asked<&AskedWords::narrow_queries>({.accepted = "queries=e4m3",
