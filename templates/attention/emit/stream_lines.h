@@ -98,6 +98,9 @@ class LineStream final : public TileStream {
   language::OperandA transposed(language::Value* start, int dim_block, int row_block);
 
  private:
+  static constexpr int dma_bytes = 16;  // per lane
+  static constexpr int slot_bytes = LdsPlan::piece_bytes;
+
   // Row of lane `slot`'s 16 bytes on line `line` of this wave: of the tile, or of its granule.
   language::Value* row_of(language::Value* slot, int line) const;
   language::Value* slot() const;

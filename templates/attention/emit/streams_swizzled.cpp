@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/emit/streams_swizzled.h"
 
-#include <llvm/IR/IntrinsicsAMDGPU.h>
-
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -18,9 +16,6 @@ namespace {
 using language::Value;
 using language::Values;
 
-constexpr int transposed_rows_per_thread = 4;
-// Dims that all threads turn at once, 16 bytes of a row each.
-constexpr int widest_block = 128;
 
 int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(power)); }
 
@@ -342,167 +337,6 @@ language::OperandA SwizzledRows::rows(int /*buffer*/, int row_block, int dim_blo
 language::OperandA SwizzledRows::transposed(int /*buffer*/, int /*dim_block*/, int /*row_block*/) {
   refuse("transposed");
   return {};
-}
-
-// ---- Transposed
-// ------------------------------------------------------------------------------------------------------
-
-SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
-                                       const Slice& slice, int region, int offset, int dims, int threads,
-                                       Value* lane_group, const std::optional<KeyPages>& pages,
-                                       const std::optional<TilePages>& tile_pages, CacheType cache)
-    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims, threads, pages, tile_pages, cache),
-      blocks_of_row_((LdsPlan::turned_dims(dims) + widest_block - 1) / widest_block),
-      dims_per_thread_(std::min(LdsPlan::turned_dims(dims), widest_block) * tile_keys /
-                       (pass_threads * transposed_rows_per_thread)) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  const auto constant = [&](int value) { return kernel.constant(value); };
-  Value* thread = kernel.thread();
-  Value* lane = kernel.lane();
-  width_ = dims_per_thread_ * memory_pitch_ / dims;
-  loaded_pitch_ = LdsPlan::turned_dims(dims) * memory_pitch_ / dims;
-
-  // In: 16 dim groups × 16 row groups. The 16 lanes that write to LDS together are 8 dim groups, whose swizzles fill
-  // all units of a row, × 2 row groups, which stand in the two halves of a unit (bit 1 of the row group, see below):
-  // every bank once.
-  const auto bit = [&](int of, int to) {
-    return ir.CreateShl(ir.CreateAnd(ir.CreateLShr(thread, constant(of)), constant(1)), constant(to));
-  };
-  Value* dim_group = ir.CreateOr(ir.CreateAnd(thread, constant(7)), bit(4, 3));
-  const targets::WaveShape wave = language::wave_shape(kernel);
-  Value* row_group = ir.CreateOr(ir.CreateShl(ir.CreateLShr(thread, constant(log2_of(wave.lanes))), constant(2)),
-                                 ir.CreateOr(bit(3, 1), bit(wave.row_bits(), 0)));
-  for (int load = 0; load < blocks_of_row_ * rows_of_block(); ++load) {
-    const int i = load % rows_of_block();
-    const int row_of_pass = i / transposed_rows_per_thread * (tile_keys / passes()) + i % transposed_rows_per_thread;
-    Value* row = ir.CreateAdd(ir.CreateMul(row_group, constant(transposed_rows_per_thread)), constant(row_of_pass));
-    if (looks_up_each_key()) keys_.push_back(row);
-    if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
-    Value* column = ir.CreateMul(dim_group, constant(width_));
-    if (const int block = load / rows_of_block(); block != 0)
-      column = ir.CreateAdd(column, constant(block * loaded_pitch_ / blocks_of_row_));
-    if (slice_.scattered()) {
-      rows_.push_back(row);
-      column = ir.CreateMul(ir.CreateMul(dim_group, constant(dims_per_thread_)), slice_.dim_stride);
-    }
-    loads_.push_back(looks_up_each_key() ? column
-                                         : in_row(ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column), column));
-  }
-  // Row group g = 4s + q stands in unit 2s + q % 2, upper half for q ≥ 2. The swizzle of the thread's first dim; the
-  // others differ from it by a constant.
-  Value* first_dim = ir.CreateMul(dim_group, constant(dims_per_thread_));
-  const auto swizzle_of = [&](Value* dim) {
-    return ir.CreateAnd(ir.CreateXor(dim, ir.CreateLShr(dim, constant(3))), constant(units_swizzled - 1));
-  };
-  Value* unit = language::group_of_lane(kernel, thread);
-  Value* upper = ir.CreateAnd(ir.CreateLShr(thread, constant(3)), constant(1));
-  write_ = ir.CreateAdd(ir.CreateMul(first_dim, constant(transposed_row_bytes())),
-                        ir.CreateMul(ir.CreateXor(unit, swizzle_of(first_dim)), constant(unit_bytes)));
-  write_ = ir.CreateAdd(write_, ir.CreateMul(upper, constant(unit_bytes / 2)));
-
-  // Out: dim = 32 · dim block + lane % 32, unit 2 · row block + lane group.
-  Value* dim = language::row_of_lane(kernel, lane);
-  Value* dim_row = ir.CreateMul(dim, constant(transposed_row_bytes()));
-  for (int bits = 0; bits < units_swizzled; bits += 2) {
-    Value* place = ir.CreateXor(ir.CreateXor(lane_group, swizzle_of(dim)), constant(bits));
-    read_.push_back(ir.CreateAdd(dim_row, ir.CreateMul(place, constant(unit_bytes))));
-  }
-}
-
-int SwizzledTransposed::rows_of_block() const { return passes() * transposed_rows_per_thread; }
-
-Value* SwizzledTransposed::load_of(const std::vector<language::Buffer>& granules, std::size_t load) const {
-  const std::size_t pass =
-      load % static_cast<std::size_t>(rows_of_block()) / static_cast<std::size_t>(transposed_rows_per_thread);
-  return granules[pass].load(width_, loads_[load], kernel_.constant(0));
-}
-
-// In granules: in each pass wave w transposes the 16 keys of one.
-Values SwizzledTransposed::fetch_from_pages(Value* tile, Value* entries) {
-  Values loaded;
-  if (looks_up_each_key()) {
-    for (std::size_t i = 0; i < loads_.size(); ++i) {
-      KeyPages::KeyPlace place = pages_->place_of_key(tile, entries, keys_[i]);
-      place.exists = is_in_row(place.exists, i);
-      loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, place, loads_[i]), width_));
-    }
-    return loaded;
-  }
-  const int waves = threads_ / kernel_.target().wave_size;
-  std::vector<language::Buffer> granules;
-  for (int pass = 0; pass < passes(); ++pass) {
-    Value* number = kernel_.ir().CreateAdd(kernel_.wave(), kernel_.constant(pass * waves));
-    granules.push_back(pages_->granule(slice_, memory_pitch_, tile, entries, number));
-    if (blocks_of_row_ != 1) continue;
-    for (int i = 0; i < transposed_rows_per_thread; ++i) loaded.push_back(load_of(granules, loaded.size()));
-  }
-  while (loaded.size() < loads_.size()) loaded.push_back(load_of(granules, loaded.size()));
-  return loaded;
-}
-
-// Two rows of dwords, two dims each → of one dim a dword, two keys.
-Value* SwizzledTransposed::pair_of(const Values& loaded, int row, int dim) const {
-  if (widens()) return pair_of_bytes(loaded, row, dim);
-  llvm::IRBuilder<>& ir = kernel_.ir();
-  constexpr std::uint32_t low_halves = 0x05040100;
-  constexpr std::uint32_t high_halves = 0x07060302;
-  const auto dword = static_cast<std::uint64_t>(dim / 2);
-  Value* low = ir.CreateExtractElement(loaded[static_cast<std::size_t>(row)], dword);
-  Value* high = ir.CreateExtractElement(loaded[static_cast<std::size_t>(row) + 1], dword);
-  // v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
-  Value* selector = ir.getInt32(dim % 2 == 0 ? low_halves : high_halves);
-  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {high, low, selector});
-}
-
-// The same of four dims a dword. As f32 two dims come at once: who asks for the second finds the first one's
-// conversion, which the compiler makes once.
-Value* SwizzledTransposed::pair_of_bytes(const Values& loaded, int row, int dim) const {
-  const auto of_row = [&](int each) {
-    Value* bytes = loaded[static_cast<std::size_t>(each)];
-    if (bytes->getType()->isVectorTy())
-      bytes = kernel_.ir().CreateExtractElement(bytes, static_cast<std::uint64_t>(dim / 4));
-    return language::floats_of_bytes(kernel_, bytes, dim % 4 / 2, byte_element())[static_cast<std::size_t>(dim % 2)];
-  };
-  return language::pack_exact(kernel_, of_row(row), of_row(row + 1), matrix_.element());
-}
-
-// Four rows → for every dim a pair of dwords, four keys.
-language::Strand SwizzledTransposed::write(const Values& in_flight) {
-  llvm::IRBuilder<>& ir = kernel_.ir();
-  const Values loaded = packed(in_flight);
-  language::Strand strand;
-  for (int each = 0; each < blocks_of_row_ * passes() * dims_per_thread_; ++each) {
-    const int block = each / (passes() * dims_per_thread_);
-    const int i = each % (passes() * dims_per_thread_);
-    const int dim = i % dims_per_thread_;
-    const int first_row = (block * rows_of_block()) + (i / dims_per_thread_ * transposed_rows_per_thread);
-    // The first dim of a thread is a multiple of its dim count, and the first unit of its rows one of the passes that
-    // come before: the low bits of the swizzle change by xor. Blocks of a row are whole turns of it apart.
-    const int units = dim ^ (i / dims_per_thread_ * units_swizzled / passes());
-    const int dim_of_row = (block * widest_block) + dim;
-    // Two permutes, of every other dim conversions of four rows, and, but for the first, an address.
-    strand.add(
-        [=, this, &ir] {
-          Value* const dwords[] = {pair_of(loaded, first_row, dim), pair_of(loaded, first_row + 2, dim)};
-          Value* place = units == 0 ? write_ : ir.CreateXor(write_, kernel_.constant(units * unit_bytes));
-          lds_.write(region_, language::gather_dwords(kernel_, dwords), place,
-                     offset_ + dim_of_row * transposed_row_bytes());
-        },
-        widens() && dim % 2 == 0 ? 7 : 3);
-  }
-  return strand;
-}
-
-language::OperandA SwizzledTransposed::rows(int /*buffer*/, int /*row_block*/, int /*dim_block*/) {
-  refuse("by rows");
-  return {};
-}
-
-language::OperandA SwizzledTransposed::transposed(int /*buffer*/, int dim_block, int row_block) {
-  // 32 · dim block adds 4 · dim block to d / 8, of which the swizzle sees bit 2.
-  const auto swizzled = static_cast<std::size_t>((2 * row_block ^ (4 * (dim_block % 2))) / 2);
-  const int offset = offset_ + dim_block * language::wave_shape(kernel_).rows * transposed_row_bytes();
-  return matrix_.operand_a(lds_.read(region_, unit_bytes, read_[swizzled], offset), language::KOrder::accumulator_rows);
 }
 
 }  // namespace wavejit::attention
