@@ -42,7 +42,7 @@ TEST_F(Questions, SupportedAnswersWhatTheCallWould) {
   const auto asked = [&](const Call& call) { return attention_forward::supports(*engine, &call); };
   const auto made = [&](const Call& call) { return attention_forward::run(*engine, &call, nullptr); };
   std::vector<Call> bad;
-  bad.push_back(good_call(1, 4, 4, 1, 1, 100));  // no kernel for the head dim
+  bad.push_back(good_call(1, 4, 4, 1, 1, 264));  // no kernel for the head dim
   bad.push_back(good_call());
   bad.back().q.data = nullptr;
   bad.push_back(good_call());
@@ -73,11 +73,11 @@ TEST_F(Questions, SupportedAnswersWhatTheCallWould) {
 
 TEST_F(Questions, TheWorkspaceOfACallThatNoKernelDoesIsRefused) {
   const auto engine = make_engine("gfx942");
-  Call call = good_call(1, 4, 4, 1, 1, 256);
+  Call call = good_call(1, 4, 4, 1, 1, 264);
   const auto bytes = attention_forward::workspace_of(*engine, &call);
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().status, WAVEJIT_UNSUPPORTED);
-  EXPECT_THAT(bytes.error().detail, HasSubstr("head dim 256"));
+  EXPECT_THAT(bytes.error().detail, HasSubstr("head dim 264"));
 }
 
 TEST_F(Questions, ReadyOnceTheKernelIsLoaded) {
@@ -89,7 +89,7 @@ TEST_F(Questions, ReadyOnceTheKernelIsLoaded) {
   expect_nothing_happened();
   ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
   EXPECT_TRUE(attention_forward::is_ready(*engine, &call));
-  const Call impossible = good_call(1, 4, 4, 1, 1, 96);
+  const Call impossible = good_call(1, 4, 4, 1, 1, 264);
   EXPECT_EQ(status_of(attention_forward::is_ready(*engine, &impossible)), WAVEJIT_UNSUPPORTED);
 }
 
@@ -128,7 +128,7 @@ TEST_F(Questions, NoCompileMakesNothing) {
   EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr)) << "what is loaded is launched";
   EXPECT_EQ(fake_hip().launches, 2U);
 
-  Call impossible = good_call(1, 4, 4, 1, 1, 96);
+  Call impossible = good_call(1, 4, 4, 1, 1, 264);
   impossible.flags = WAVEJIT_NO_COMPILE;
   EXPECT_EQ(status_of(attention_forward::run(*engine, &impossible, nullptr)), WAVEJIT_UNSUPPORTED);
   engine->seal(true);

@@ -63,12 +63,19 @@ TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
 
   EXPECT_EQ(resources_of(spec_for("gfx950", 100)).error(),
             "head dim 100 has no kernel; accepted: 64, 128, 192/128, 256, and in 16 bits multiples of 8 up to 256");
-  EXPECT_EQ(resources_of(spec_for("gfx942", 100)).error(), "head dim 100 has no kernel; accepted: 64, 128, 192/128")
-      << "what gfx942 has";
+  spec = spec_for("gfx942", 256);
+  spec.modifiers = all_code_modifiers();
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("accepted with the rest: up to 192/128")) << "what gfx942 lacks";
 
+  spec = spec_for("gfx950", 80);
+  EXPECT_TRUE(resources_of(spec));
+  spec.cache = attention::CacheType::e4m3;
+  EXPECT_EQ(resources_of(spec).error(),
+            "head dim 80, which tiles pad, has kernels for dense keys and pages of rows in 16 bits; beside qk=, "
+            "queries=, cache=, vectorised, listed, block_lists and trans_ tensors accepted: 64, 128, 192/128, 256");
   spec = spec_for("gfx950", 128);
-  spec.head_dim_v = 64;
-  EXPECT_THAT(resources_of(spec).error(), HasSubstr("head dim 128/64 has no kernel"));
+  spec.head_dim_v = 260;
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("head dim 128/260 has no kernel"));
 
   spec = spec_for("gfx950", 128);
   spec.tile_keys = 128;

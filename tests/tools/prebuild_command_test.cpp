@@ -151,7 +151,7 @@ TEST(PrebuildCommandTest, BadLinesAreNamedAndTheOthersBuilt) {
              "# served\n"
              "attention_forward fp16 b1 q1 k1 h1 d64\n"
              "attention_forward fp16 b1 q1 k1 h1 d64 slanted\n"
-             "attention_forward fp16 b1 q1 k1 h1 d72\n");
+             "attention_forward fp16 b1 q1 k1 h1 d264\n");
   const Outcome outcome = run_program(scratch, {"prebuild", "--target", "gfx950", "--list", scratch / "list.txt"});
   EXPECT_EQ(outcome.code, 2) << outcome.err;
   EXPECT_THAT(outcome.err,
@@ -161,7 +161,7 @@ TEST(PrebuildCommandTest, BadLinesAreNamedAndTheOthersBuilt) {
   EXPECT_THAT(outcome.out, HasSubstr("2 kernels: 2 compiled, 0 already there, 0 failed, 2 lines without a kernel"));
   // Right, but without a kernel: another code.
   const Outcome unsupported =
-      run_program(scratch, {"prebuild", "--target", "gfx950", "attention_forward fp16 b1 q1 k1 h1 d72"});
+      run_program(scratch, {"prebuild", "--target", "gfx950", "attention_forward fp16 b1 q1 k1 h1 d264"});
   EXPECT_EQ(unsupported.code, 4) << unsupported.err;
   EXPECT_THAT(unsupported.err, HasSubstr("descriptor 1: no kernel for gfx950: "));
 }

@@ -335,12 +335,12 @@ TEST_F(RunCommandTest, ShapesThatDoNotFitAreNamed) {
 }
 
 TEST_F(RunCommandTest, UnsupportedHeadDimIsRefusedByTheLibrary) {
-  const Shape q = {1, 8, 2, 96};
+  const Shape q = {1, 8, 2, 264};
   for (const char* name : {"q.npy", "k.npy", "v.npy"}) write(name, q, normal_values(q, 1), {});
   const auto before = scratch_.names();
   const Outcome outcome = run(call("sim:gfx950"));
   expect_one_line_error(outcome, 4);
-  EXPECT_THAT(outcome.err, HasSubstr("96"));
+  EXPECT_THAT(outcome.err, HasSubstr("264"));
   EXPECT_THAT(outcome.err, HasSubstr("64"));
   EXPECT_EQ(scratch_.names(), before);
 }

@@ -94,7 +94,7 @@ TEST_F(SweepCommandTest, BadLinesDoNotStopTheOthers) {
 TEST_F(SweepCommandTest, WhatIsSetAsideIsCountedByReason) {
   const std::vector<std::string> problems = {
       "attention_forward fp16 b1 q3 k5 h1 d64", "attention_forward fp16 b4 q2000 k2000 h32 d64",
-      "attention_forward fp16 b1 q3 k5 h1 d72", "attention_forward fp16 b1 q3 k5 h1 d100"};
+      "attention_forward fp16 b1 q3 k5 h1 d264", "attention_forward fp16 b1 q3 k5 h1 d100"};
   auto arguments = problems;
   arguments.insert(arguments.end(), {"--memory-budget", "8M"});
   const auto outcome = sweep(arguments);

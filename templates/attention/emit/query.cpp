@@ -3,6 +3,7 @@
 
 #include "codegen/language/lane_place.h"
 #include "templates/attention/emit/scattered.h"
+#include "templates/attention/kernel/types.h"
 
 namespace wavejit::attention {
 
