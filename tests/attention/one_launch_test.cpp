@@ -201,7 +201,7 @@ TEST_P(OneLaunchOfSharedWaves, HasTheBitsOfTwo) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, OneLaunchOfSharedWaves, ::testing::Values("gfx950"),
+INSTANTIATE_TEST_SUITE_P(Targets, OneLaunchOfSharedWaves, ::testing::Values("gfx942", "gfx950"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 }  // namespace

@@ -124,7 +124,8 @@ RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language:
       runs_(runs) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
-  Value* thread = kernel.thread();
+  const int wave_size = kernel.target().wave_size;
+  Value* thread = threads == wave_size && kernel.threads() != wave_size ? kernel.lane() : kernel.thread();
   // All threads have as many units of a row of 16 bits where it has a multiple of four.
   constexpr int even_bytes = 4 * unit_bytes;
   if (!widens() && !slice.scattered()) loaded_pitch_ = (memory_pitch_ + even_bytes - 1) / even_bytes * even_bytes;
@@ -316,8 +317,14 @@ language::Strand SwizzledRows::write(const Values& in_flight) {
   return strand;
 }
 
-void SwizzledRows::write_unit(Value* dwords, int load, int half) {
-  const auto [rows, units_apart] = place_of(load);
+void SwizzledRows::write_first_rows(std::span<Value* const> loaded, int first, int origin) {
+  for (std::size_t i = 0; i < loaded.size(); ++i)
+    write_unit(loaded[i], first + static_cast<int>(i), 0, place_of(origin).first);
+}
+
+void SwizzledRows::write_unit(Value* dwords, int load, int half, int rows_before) {
+  const auto [rows_of_tile, units_apart] = place_of(load);
+  const int rows = rows_of_tile - rows_before;
   const int units = (widens() ? 2 : 1) * units_apart;
   // Keys below 4, and rows that are multiples of 4: the swizzle changes by xor. So it does with the units of a lane
   // that has one row, of which the first is the number of a wave.

@@ -9,6 +9,7 @@
 // bytes touch all banks once per eight lanes, writes of the transposed image (8 bytes) once per sixteen.
 //
 // A pass over a tile is what 256 threads do at once. Fewer threads make several, and hold more of the tile in flight.
+// Where they are one wave of a larger workgroup, each wave has a tile of its own.
 //
 // Where memory holds 8 bits (CacheType) they are in flight as they came, and widened on their way into LDS: the images
 // are the same. Of tensors whose dims need not stand side by side (scattered.h) elements are loaded one by one and
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -163,6 +165,9 @@ class SwizzledRows final : public RowLoads {
   static constexpr std::size_t start_count = 5;
   void set_starts(const language::Values& starts);
   language::Strand write(const language::Values& loaded) override;
+  // Of loads from `first` on: to where they would go if load `origin`, which begins at a multiple of 8 rows, were the
+  // tile's first.
+  void write_first_rows(std::span<language::Value* const> loaded, int first, int origin);
   // Of 8 bits that have scales: what stands in LDS is round(byte · scale). `scale_of`: of load i, f32 of the lane's;
   // asked for once each.
   using ScaleOf = std::function<language::Value*(int load)>;
@@ -178,7 +183,7 @@ class SwizzledRows final : public RowLoads {
 
  private:
   // Bytes of load i, half of it or, of what is not widened, all: into LDS.
-  void write_unit(language::Value* dwords, int load, int half);
+  void write_unit(language::Value* dwords, int load, int half, int rows_before = 0);
   bool is_kept(int load) const { return dims_kept_ != 0 && place_of(load).second >= units_of_bytes(); }
   int units_of_bytes() const { return units() - (dims_kept_ * targets::bytes_of(matrix_.element()) / width_); }
   void write_kept(language::Value* dwords, int load);

@@ -61,9 +61,8 @@ class Described final : public families::DescribedProblem {
     std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_, shape, board)}};
     if (problem_.shape.block_lists) notes.push_back({.label = "lists", .text = describe_lists(problem_)});
     const bool chooses = !toggles.pins_kernels() || pins_of(toggles).shares_chunks;
-    if (chooses && plan.few_rows == 0 && may_share(problem_.shape))
-      if (std::string why = describe_sharing(problem_, plan.splits, board); !why.empty())
-        notes.push_back({.label = "waves", .text = std::move(why)});
+    if (chooses && plan.few_rows == 0 && can_share(problem_.shape, board))
+      notes.push_back({.label = "waves", .text = describe_sharing(problem_, plan.splits, board)});
     if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
     return notes;
   }
@@ -209,7 +208,7 @@ class AttentionForward final : public families::Family {
   // What calls without modifiers, pages and mixes of lengths can reach: short queries and long ones, and split keys
   // where the engine's own number of splits says so.
   std::vector<families::Shape> every_shape(const targets::Target& target, const Toggles& toggles) const override {
-    const bool shares = lds_layout(target) == LdsLayout::lines && !toggles.pins_kernels();
+    const bool shares = !toggles.pins_kernels();
     std::vector<families::Shape> shapes;
     for (AttentionShape shape : supported_shapes(target, toggles)) {
       // What queries of every length lead to.
@@ -221,7 +220,7 @@ class AttentionForward final : public families::Family {
           const bool few = packed || rows == QueryRows::up_to_32;
           const bool split = few ? toggles.kv_splits != 1 : toggles.kv_splits.value_or(1) > 1;
           add_walks(shapes, shape, split);
-          if (shares && may_share(shape)) add_walks(shapes, shape.of_shared_chunks(), split);
+          if (shares && can_share(shape, target)) add_walks(shapes, shape.of_shared_chunks(), split);
         }
       }
     }

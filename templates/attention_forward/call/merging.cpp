@@ -38,6 +38,14 @@ constexpr attention::MergeCosts costs_of_one_wave[] = {
 };
 // Of waves that share each chunk, and the rows that they merge.
 constexpr attention::MergeCosts costs_of_shared_rows[] = {
+    {.target = "gfx942",
+     .arrival = 4900,
+     .turn = 1500,
+     .bytes_a_cycle = 13,
+     .all_bytes_a_cycle = 2000,
+     .second_launch = 11850,
+     .chunk = 82,
+     .second_bytes_a_cycle = 3000},
     {.target = "gfx950",
      .arrival = 3600,
      .turn = 300,

@@ -3,7 +3,7 @@
 
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/kernel/canon.h"
-#include "templates/attention_forward/kernel/lds_plan.h"
+#include "templates/attention/kernel/lds_layout.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
@@ -14,8 +14,10 @@ bool may_share(const AttentionShape& shape) {
          !shape.listed && !shape.block_lists && !shape.trans_any() && !is_padded({shape.head_dim_qk, shape.head_dim_v});
 }
 
-bool can_share(const AttentionShape& shape, const boards::Board& target) {
-  return may_share(shape) && lds_layout(target) == LdsLayout::lines;
+bool can_share(const AttentionShape& shape, const targets::Target& target) {
+  // What rules.cpp says of tiles that pass through registers.
+  constexpr int most_dims = 128;
+  return may_share(shape) && (lds_layout(target) == LdsLayout::lines || shape.head_dim_v <= most_dims);
 }
 
 namespace {
@@ -40,7 +42,7 @@ bool shares_chunks(const AttentionProblem& problem, std::uint32_t splits, const 
 }
 
 std::string describe_sharing(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target) {
-  if (lds_layout(target) != LdsLayout::lines) return {};
+  if (!can_share(problem.shape, target)) return {};
   const bool shares = shares_chunks(problem, splits, target);
   if (!shares && problem.key_length <= one_tile)
     return "walk chunks of their own: the keys are one tile of " + std::to_string(one_tile);

@@ -2,6 +2,7 @@
 #include "templates/attention_forward/call/splits.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "templates/attention/call/key_lists.h"
 #include "templates/attention/call/numbers.h"
@@ -29,6 +30,12 @@ constexpr std::uint64_t run_cost = 1;
 constexpr std::uint64_t combine_cost = 4;
 constexpr std::uint64_t most_rounds = 8;
 constexpr std::uint64_t rounds_of_uneven_lengths = 16;
+// Of a tile's time where a compute unit has two workgroups, in parts: one whose waves share its chunks, and has the
+// unit to itself, takes half of it where every unit has one; less in proportion where fewer share memory, down to what
+// the waves take by themselves. Figures of the clock.
+constexpr std::uint64_t parts_of_tile = 20;
+constexpr std::uint64_t shared_parts_of_tile = 10;
+constexpr std::uint64_t least_parts_of_tile = 3;
 // A workgroup of packed heads reaches the records of a group's last head by a 32-bit offset.
 constexpr std::uint64_t reach_of_records = std::uint64_t{1} << 31;
 
@@ -49,23 +56,48 @@ std::uint64_t workgroups_of(const AttentionProblem& problem, const boards::Board
   return std::max<std::uint64_t>(1, ceil_div(rows, tile) * problem.batch * heads);
 }
 
+std::uint64_t tiles_of_run(const AttentionProblem& problem, std::uint64_t chunks, std::uint64_t splits) {
+  const std::uint64_t tiles_of_chunk = problem.keys_of_chunk() / static_cast<std::uint32_t>(tile_keys);
+  return std::min<std::uint64_t>(ceil_div(chunks, splits) * tiles_of_chunk, ceil_div(problem.walked_keys(), tile_keys));
+}
+
+// In place of `splits`: the runs of one workgroup on a compute unit, whose waves share, where that saves a tenth of the
+// time. Runs that wait for another's place are left alone: they even out what memory and lengths do.
+std::optional<std::uint64_t> shared_runs(const AttentionProblem& problem, const boards::Board& target,
+                                         std::uint64_t chunks, std::uint64_t splits) {
+  const std::uint64_t workgroups = workgroups_of(problem, target);
+  const auto units = static_cast<std::uint64_t>(target.compute_units);
+  const auto shares = [&](std::uint64_t runs) {
+    return shares_chunks(problem, static_cast<std::uint32_t>(runs), target);
+  };
+  if (workgroups > units || workgroups * splits > workgroups_per_compute_unit * units || shares(splits)) return {};
+  const std::uint64_t runs = ceil_div(chunks, ceil_div(chunks, std::min(units / workgroups, chunks)));
+  if (!shares(runs)) return {};
+  const std::uint64_t parts = std::max(workgroups * runs * shared_parts_of_tile / units, least_parts_of_tile);
+  const bool saves =
+      tiles_of_run(problem, chunks, runs) * parts * 10 < tiles_of_run(problem, chunks, splits) * parts_of_tile * 9;
+  return saves ? std::optional(runs) : std::nullopt;
+}
+
 // Runs that make the device full and leave little of it empty at the end.
-SplitPlan fill_device(const AttentionProblem& problem, const boards::Board& target, std::uint32_t chunks) {
+SplitPlan fill_device(const AttentionProblem& problem, const boards::Board& target, std::uint32_t chunks,
+                      bool may_share_chunks) {
   const std::uint64_t workgroups = workgroups_of(problem, target);
   const std::uint64_t places = workgroups_per_compute_unit * static_cast<std::uint64_t>(target.compute_units);
   const auto chosen = [](std::uint64_t splits) -> SplitPlan {
     if (splits <= 1) return {.reason = Reason::device_is_full};
     return {.splits = static_cast<std::uint32_t>(splits), .reason = Reason::fills_device};
   };
+  const auto cost = [&](std::uint64_t splits) {
+    return ceil_div(workgroups * splits, places) * (tiles_of_run(problem, chunks, splits) + run_cost) +
+           (splits > 1 ? combine_cost : 0);
+  };
+  const auto or_shared_runs = [&](std::uint64_t splits) {
+    return may_share_chunks ? shared_runs(problem, target, chunks, splits).value_or(splits) : splits;
+  };
   // Who has how many keys only the device knows: many short runs even them out. Those beyond a sequence's end cost.
   if (problem.uneven_lengths)
-    return chosen(std::min<std::uint64_t>(rounds_of_uneven_lengths * places / workgroups, chunks));
-  const std::uint64_t tiles = ceil_div(problem.walked_keys(), tile_keys);
-  const std::uint64_t tiles_of_chunk = problem.keys_of_chunk() / static_cast<std::uint32_t>(tile_keys);
-  const auto cost = [&](std::uint64_t splits) {
-    const std::uint64_t run = std::min(ceil_div(chunks, splits) * tiles_of_chunk, tiles);
-    return ceil_div(workgroups * splits, places) * (run + run_cost) + (splits > 1 ? combine_cost : 0);
-  };
+    return chosen(or_shared_runs(std::min<std::uint64_t>(rounds_of_uneven_lengths * places / workgroups, chunks)));
   std::uint64_t best = 1;
   std::uint64_t least = cost(1);
   for (std::uint64_t rounds = 1; rounds <= most_rounds; ++rounds) {
@@ -78,10 +110,11 @@ SplitPlan fill_device(const AttentionProblem& problem, const boards::Board& targ
     }
     if (most == chunks) break;
   }
-  return chosen(best);
+  return chosen(or_shared_runs(best));
 }
 
-SplitPlan choose(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits) {
+SplitPlan choose(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits,
+                 bool pinned) {
   const std::uint32_t chunks = chunks_of(problem);
   if (problem.splits > 0) {
     if (problem.splits > 1 && chunks <= 1) return {.reason = Reason::one_chunk};
@@ -92,7 +125,7 @@ SplitPlan choose(const AttentionProblem& problem, const boards::Board& target, s
     return {.splits = std::min(static_cast<std::uint32_t>(*kv_splits), chunks), .reason = Reason::asked_by_engine};
   // Longer queries fill the device by themselves, or would leave parts of many rows. Of lists a query is as many.
   if (!problem.shape.listed && problem.query_length > longest_packed_query) return {.reason = Reason::whole};
-  return fill_device(problem, target, chunks);
+  return fill_device(problem, target, chunks, !pinned && !has_parts_by_sequence(problem));
 }
 
 // Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
@@ -106,8 +139,8 @@ std::uint64_t most_listed_splits(const AttentionProblem& problem) {
 // Of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after those of
 // the one before.
 SplitPlan plan_all(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits,
-                   std::uint64_t rows_of_head) {
-  SplitPlan plan = choose(problem, target, kv_splits);
+                   bool pinned, std::uint64_t rows_of_head) {
+  SplitPlan plan = choose(problem, target, kv_splits, pinned);
   if (plan.splits == 1) return plan;
   const std::uint64_t heads = problem.query_heads;
   plan.splits = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.splits, most_splits(heads)));
@@ -130,8 +163,8 @@ SplitPlan plan_all(const AttentionProblem& problem, const boards::Board& target,
 // The same within a workspace: all sequences at once where it has room for them, else in rounds that are as even as
 // whole sequences allow.
 SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits,
-                    std::uint64_t reach) {
-  SplitPlan plan = plan_all(problem, target, kv_splits, problem.query_rows);
+                    bool pinned, std::uint64_t reach) {
+  SplitPlan plan = plan_all(problem, target, kv_splits, pinned, problem.query_rows);
   if (plan.splits == 1) return plan;
   const bool has_workspace = reach != any_reach;
   const bool by_sequence = has_parts_by_sequence(problem);
@@ -152,7 +185,8 @@ SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target
   round.batch = static_cast<std::uint32_t>(ceil_div(problem.batch, ceil_div(problem.batch, fitting)));
   round.query_rows = std::uint64_t{round.batch} * problem.query_length;
   // A device that a few sequences leave half empty wants more runs.
-  SplitPlan of_round = plan_all(round, target, kv_splits, by_sequence ? problem.query_length : round.query_rows);
+  SplitPlan of_round =
+      plan_all(round, target, kv_splits, pinned, by_sequence ? problem.query_length : round.query_rows);
   if (of_round.splits == 1) return of_round;
   of_round.sequences_a_round = round.batch;
   return of_round;
@@ -171,7 +205,7 @@ SplitPlan runs_of_lists(const AttentionProblem& problem, const boards::Board& ta
   } else {
     AttentionProblem both = problem;
     both.top_k = static_cast<std::uint32_t>((first + second) * problem.keys_of_chunk());
-    of_run = ceil_div(first + second, std::uint64_t{choose(both, target, kv_splits).splits});
+    of_run = ceil_div(first + second, std::uint64_t{choose(both, target, kv_splits, true).splits});
   }
   const auto splits = [&](std::uint64_t chunks) {
     return static_cast<std::uint32_t>(std::min(ceil_div(chunks, of_run), most_listed_splits(problem)));
@@ -257,13 +291,13 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
   const bool one_walk = toggles.pins_kernels() || problem.splits > 1 || kv_splits.value_or(1) > 1;
   std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
   if (few_rows == 0) [[likely]] {
-    SplitPlan plan = plan_walk(problem, target, kv_splits, reach);
+    SplitPlan plan = plan_walk(problem, target, kv_splits, pinned, reach);
     if (plan.splits != 1) [[unlikely]]
       plan.merged = merges_in(problem, plan.splits, target, toggles);
     return plan;
   }
   const auto plan_few = [&] {
-    SplitPlan plan = plan_all(of_few_rows(problem, few_rows), target, kv_splits, few_rows);
+    SplitPlan plan = plan_all(of_few_rows(problem, few_rows), target, kv_splits, pinned, few_rows);
     plan.few_rows = few_rows;
     return plan;
   };

@@ -21,6 +21,7 @@
 #include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
+#include "templates/attention_forward/emit/shared_register_walk.h"
 #include "templates/attention_forward/emit/shared_walk.h"
 #include "templates/attention_forward/emit/token_scales.h"
 #include "templates/attention_forward/emit/workgroup.h"
@@ -336,7 +337,8 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const ForwardKern
   switch (spec.pipeline) {
     case Pipeline::generic:
       if (spec.chunk_waves != 0) {
-        emit_shared_walk(kernel, spec, plan);
+        plan.layout == LdsLayout::lines ? emit_shared_walk(kernel, spec, plan)
+                                        : emit_shared_register_walk(kernel, spec, plan);
         break;
       }
       GenericPipeline(kernel, spec, plan).emit();

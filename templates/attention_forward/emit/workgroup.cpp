@@ -165,7 +165,7 @@ WorkgroupPlace find_place(Kernel& kernel, const ForwardKernel& spec) {
 }
 
 int waves_with_outputs(const ForwardKernel& spec, int rows_of_block) {
-  return std::min(spec.chunk_waves, spec.head_dim_v / rows_of_block);
+  return spec.waves_with_dims(rows_of_block);
 }
 
 int output_blocks_of_wave(const ForwardKernel& spec, int rows_of_block) {

@@ -2,6 +2,8 @@
 // What a kernel of this family has in LDS: tiles of K and V, and what dual-wave workgroups keep behind them.
 #pragma once
 
+#include <algorithm>
+
 #include "targets/wave_shape.h"
 #include "templates/attention/kernel/lds_layout.h"
 #include "templates/attention_forward/kernel/chunk_exchange_plan.h"
@@ -44,11 +46,18 @@ constexpr LdsPlan lds_plan(const ForwardKernel& spec, const targets::Target& tar
   }
   if (spec.chunk_waves != 0) {
     plan.buffers = spec.chunk_waves;  // an image for each wave's tile
+    if (plan.layout == LdsLayout::swizzled) {
+      // It takes half of the tile's K, 32 keys, and then V of the wave's dims.
+      plan.k_tile_bytes =
+          std::max(plan.k_tile_bytes / 2, plan.v_tile_bytes / spec.waves_with_dims(targets::wave_shape(target).rows));
+      plan.v_tile_bytes = 0;
+    }
     const ChunkExchangePlan exchange{spec.chunk_waves, target.wave_size};
     plan.exchange_bytes = exchange.total_bytes();
     // Q passes through it, behind the maxima, if there is room.
     const int with_query = exchange.maxima_bytes() + plan.k_tile_bytes;
-    if (with_query > plan.exchange_bytes && plan.exchange_offset() + with_query <= target.lds_bytes_per_workgroup)
+    if (plan.layout == LdsLayout::lines && with_query > plan.exchange_bytes &&
+        plan.exchange_offset() + with_query <= target.lds_bytes_per_workgroup)
       plan.exchange_bytes = with_query;
   }
   return plan;

@@ -286,11 +286,6 @@ constexpr SpecRule rules[] = {
      [](const Asked&) {
        return std::string("chunk_waves= is of workgroups of few rows; accepted: pipeline=generic tile=32x64");
      }},
-    {[](const Asked& asked) { return asked.spec.chunk_waves != 0 && lds_layout(asked.target) != LdsLayout::lines; },
-     [](const Asked& asked) {
-       return "chunk_waves= needs transpose reads of LDS and 16-byte LDS DMA, which " + asked.target_name() +
-              " does not have; accepted: a wave with rows of its own";
-     }},
     {[](const Asked& asked) {
        return asked.spec.chunk_waves != 0 && asked.spec.chunk_waves != shared_waves(asked.head_dims());
      },
@@ -426,7 +421,7 @@ constexpr SpecRule rules[] = {
        const ForwardKernel& spec = asked.spec;
        return lds_layout(asked.target) == LdsLayout::swizzled && spec.head_dim_v > 128 &&
               (spec.cache != CacheType::as_queries || spec.integers || spec.trans_any() || spec.vectorised ||
-               spec.block_lists || spec.key_layout().looks_up_each_key() || spec.modified());
+               spec.chunk_waves != 0 || spec.block_lists || spec.key_layout().looks_up_each_key() || spec.modified());
      },
      [](const Asked& asked) {
        return "head dim " + to_text(asked.head_dims()) + " needs LDS DMA of 16 bytes, which " + asked.target_name() +

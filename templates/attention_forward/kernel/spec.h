@@ -10,6 +10,7 @@
 // and never stand here. No LLVM in this header: the runtime and the code generator share it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -162,6 +163,8 @@ struct ForwardKernel : AskedWords, ChosenWords {
   static constexpr std::string_view kernel = "attention_forward";
   static constexpr std::string_view family = "attention_forward";
   // Of a workgroup; `rows`: of one of them.
+  // Waves that multiply by V where they share a chunk: the matrix unit makes `rows` dims at a time.
+  constexpr int waves_with_dims(int rows) const { return std::min(chunk_waves, head_dim_v / rows); }
   constexpr int waves(int rows) const { return chunk_waves != 0 ? chunk_waves : tile_queries / rows; }
   bool operator==(const ForwardKernel&) const = default;
 };

@@ -133,6 +133,7 @@ TEST_P(ArrivalFaults, PartsThatStayInADiesCachesAreSeen) {
 INSTANTIATE_TEST_SUITE_P(Targets, ArrivalFaults,
                          ::testing::Values(Subject{"gfx942", "attention_latent "},
                                            Subject{"gfx950", "attention_latent "},
+                                           Subject{"gfx942", "attention_forward ", "generic chunk_waves=4"},
                                            Subject{"gfx950", "attention_forward ", "generic chunk_waves=4"}),
                          [](const auto& parameter) {
                            const Subject& subject = parameter.param;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Faults put into what four waves that share a chunk of keys tell each other by LDS, and when
-// (templates/attention_forward/emit/shared_walk.cpp): each is reported, or makes a result another one. Whole calls, of
-// dense keys and of keys in pages.
+// (templates/attention_forward/emit/shared_walk.cpp, and shared_register_walk.cpp where tiles pass through registers):
+// each is reported, or makes a result another one. Whole calls, of dense keys and of keys in pages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "called.h"
@@ -35,31 +38,36 @@ CallProblem problem_of(bool paged) {
   return forward(which);
 }
 
+struct Keys {
+  const char* target;
+  bool paged;
+};
+void PrintTo(const Keys& keys, std::ostream* out) { *out << keys.target << (keys.paged ? " pages" : " dense"); }
+
 struct Subject {
-  explicit Subject(bool paged)
-      : kernel("gfx950", "generic chunk_waves=4",
-               {"attention_forward ", " chunk_waves=4 ", paged ? " paged " : " lse "}, {problem_of(paged)}),
+  Subject(const char* target, bool paged)
+      : kernel(target, "generic chunk_waves=4", {"attention_forward ", " chunk_waves=4 ", paged ? " paged " : " lse "},
+               {problem_of(paged)}),
         faults(kernel) {}
 
   CalledKernel kernel;
   PlantedFaults faults;
 };
 
-class SharedChunkFaults : public ::testing::TestWithParam<bool> {
+class SharedChunkFaults : public ::testing::TestWithParam<Keys> {
  protected:
   // NOLINTBEGIN(cppcoreguidelines-non-private-member-variables-in-classes)
   const PlantedFaults& faults_ = faults_of(GetParam());
   // NOLINTEND(cppcoreguidelines-non-private-member-variables-in-classes)
 
-  static const PlantedFaults& faults_of(bool paged) {
-    static const Subject dense(false);
-    if (!paged) return dense.faults;
-    static const Subject pages(true);
-    return pages.faults;
+  static const PlantedFaults& faults_of(const Keys& keys) {
+    static std::map<std::pair<std::string, bool>, Subject> subjects;
+    return subjects.try_emplace({keys.target, keys.paged}, keys.target, keys.paged).first->second.faults;
   }
+  bool has_images() const { return std::string_view(GetParam().target) == "gfx950"; }
 
   // Of a step, which alone reads V: the barriers behind which a wave reads maxima, reads V and what all have left of P,
-  // and fetches the next V.
+  // and fetches the next V. Where no other wave reads its V there are the first two, and no others before them.
   struct Barriers {
     const Instruction* maxima = nullptr;
     const Instruction* weights = nullptr;
@@ -77,6 +85,7 @@ class SharedChunkFaults : public ::testing::TestWithParam<bool> {
       }
       found.maxima = found.weights;
       found.weights = &each;
+      if (!has_images() && found.maxima != nullptr) return found;
     }
     throw std::runtime_error("no step of three barriers");
   }
@@ -93,9 +102,13 @@ class SharedChunkFaults : public ::testing::TestWithParam<bool> {
       const std::string text = faults_.text(one);
       if (one.mnemonic != "s_cmp_eq_u32" || !text.ends_with(", 1")) continue;
       std::vector<const Instruction*> found;
-      for (const char number : {'1', '2', '3'})
+      for (const char number : {'1', '2', '3'}) {
+        // The last one: entries of pages are chosen before.
+        const Instruction* last = nullptr;
         for (const Instruction& each : faults_.instructions())
-          if (faults_.text(each) == text.substr(0, text.size() - 1) + number) found.push_back(&each);
+          if (faults_.text(each) == text.substr(0, text.size() - 1) + number) last = &each;
+        if (last != nullptr) found.push_back(last);
+      }
       if (found.size() == 3) return found;
     }
     throw std::runtime_error("nothing chooses by the wave's number");
@@ -128,34 +141,45 @@ TEST_P(SharedChunkFaults, AMaximumReadOneTileEarlyIsSeen) {
   EXPECT_TRUE(outcome.differs) << outcome.first;
 }
 
-// Of both a barrier stands behind the one that V is read behind.
+// Of V in images of all waves a barrier stands behind the one that V is read behind.
 TEST_P(SharedChunkFaults, WeightsReadBeforeTheirBarriersAreSeen) {
   constexpr std::uint32_t nothing = 0xBF800000;  // s_nop 0
   const Barriers all = barriers();
-  const Outcome outcome = faults_.with_words({all.weights, all.images}, [](std::uint32_t) { return nothing; });
+  std::vector<const Instruction*> removed = {all.weights};
+  if (all.images != nullptr) removed.push_back(all.images);
+  const Outcome outcome = faults_.with_words(removed, [](std::uint32_t) { return nothing; });
   EXPECT_THAT(outcome.first, HasSubstr("races: ")) << outcome.first;
   EXPECT_TRUE(outcome.caught());
 }
 
-TEST_P(SharedChunkFaults, ValuesReadBeforeTheirBarrierAreSeen) {
+class SharedImageFaults : public SharedChunkFaults {};
+
+TEST_P(SharedImageFaults, ValuesReadBeforeTheirBarrierAreSeen) {
   const Outcome outcome = faults_.without(*barriers().weights, Change::barrier_removed);
   EXPECT_THAT(outcome.first, AllOf(HasSubstr("races: "), HasSubstr("ds_read_b64_tr_b16"), HasSubstr("loads into")));
 }
 
-TEST_P(SharedChunkFaults, AnImageRefilledBeforeTheLastReadersBarrierIsSeen) {
+TEST_P(SharedImageFaults, AnImageRefilledBeforeTheLastReadersBarrierIsSeen) {
   const Outcome outcome = faults_.without(*barriers().images, Change::barrier_removed);
   EXPECT_THAT(outcome.first, AllOf(HasSubstr("races: "), HasSubstr("ds_read_b64_tr_b16"), HasSubstr("loads into")));
 }
 
 // The barrier stands, but a reader came to it with reads on their way.
-TEST_P(SharedChunkFaults, AnImageRefilledBeforeItsReadsReturnedIsSeen) {
+TEST_P(SharedImageFaults, AnImageRefilledBeforeItsReadsReturnedIsSeen) {
   const Outcome outcome = faults_.without(wait_before(barriers().images), Change::wait_removed);
   EXPECT_THAT(outcome.first, AllOf(HasSubstr("races: "), HasSubstr("ds_read_b64_tr_b16"), HasSubstr("loads into")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Keys, SharedChunkFaults, ::testing::Values(false, true), [](const auto& parameter) {
-  return std::string(parameter.param ? "paged_gfx950" : "dense_gfx950");
-});
+std::string name_of(const ::testing::TestParamInfo<Keys>& info) {
+  return std::string(info.param.paged ? "paged_" : "dense_") + info.param.target;
+}
+
+INSTANTIATE_TEST_SUITE_P(Keys, SharedChunkFaults,
+                         ::testing::Values(Keys{"gfx942", false}, Keys{"gfx942", true}, Keys{"gfx950", false},
+                                           Keys{"gfx950", true}),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Keys, SharedImageFaults, ::testing::Values(Keys{"gfx950", false}, Keys{"gfx950", true}),
+                         name_of);
 
 }  // namespace
 }  // namespace wavejit::tests
