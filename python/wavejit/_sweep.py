@@ -54,6 +54,8 @@ class SweepOutcome:
     elements_out_of_bound: int
     row_rms_of_expected: float | None
     """Of the worst row; 1 is what rounding leads to expect. None: of this family nobody knows what it leads to (gradients)."""
+    rms_of_largest: float
+    """The RMS error of all elements in units of the largest expected one: what `--limits rocmlir` goes by."""
     least_row_cosine: float
     rows_out_of_bound: int
     lse_error: float

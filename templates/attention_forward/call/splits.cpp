@@ -288,7 +288,8 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
     return {.workspace_bytes = walk_bytes(problem).value_or(0), .reason = Reason::lists};
   if (problem.second_top_k != 0) [[unlikely]]
     return plan_two_lists(problem, target, kv_splits, reach);
-  const bool one_walk = toggles.pins_kernels() || problem.splits > 1 || kv_splits.value_or(1) > 1;
+  const bool pinned = toggles.pins_kernels();
+  const bool one_walk = pinned || problem.splits > 1 || kv_splits.value_or(1) > 1;
   std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
   if (few_rows == 0) [[likely]] {
     SplitPlan plan = plan_walk(problem, target, kv_splits, pinned, reach);

@@ -620,14 +620,14 @@ TEST_F(SplitCallTest, TheEnginesOwnNumberCounts) {
 
 TEST_F(SplitCallTest, AutoSplitsWhatFewRowsLeaveEmpty) {
   auto engine = make_engine();
-  auto call = good_call(1, 1, 1 << 16, 8, 1);
+  auto call = good_call(1, 1, 1 << 18, 8, 1);
   launch(*engine, call);
   EXPECT_EQ(fake_hip().launches, 2U);
-  EXPECT_EQ(fake_hip().before_last.arguments.splits, 64U);
+  EXPECT_EQ(fake_hip().before_last.arguments.splits, 256U);
   call.flags = WAVEJIT_BATCH_MAY_SHOW;  // without effect
   launch(*engine, call);
   EXPECT_EQ(fake_hip().launches, 4U);
-  EXPECT_EQ(fake_hip().before_last.arguments.splits, 64U);
+  EXPECT_EQ(fake_hip().before_last.arguments.splits, 256U);
   launch(*engine, good_call(1, 300, 1 << 16, 8, 1));
   EXPECT_EQ(fake_hip().launches, 5U) << "many rows: keys stay whole";
 }
@@ -642,8 +642,8 @@ std::vector<std::string> explained(const runtime::Config& config, const char* de
 TEST_F(SplitCallTest, ExplainSaysHowManyAndWhy) {
   EXPECT_THAT(explained(config_, "attention_forward fp16 b1 q33 k65536 h8/1 d128", *codegen_),
               Contains(HasSubstr("splits   1: auto leaves the keys of more than 32 query rows whole")));
-  const auto lines = explained(config_, "attention_forward fp16 b1 q1 k65536 h8/1 d128", *codegen_);
-  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("splits   64, each up to 1 chunk of 1024 keys, 270336 bytes"),
+  const auto lines = explained(config_, "attention_forward fp16 b1 q1 k262144 h8/1 d128", *codegen_);
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("splits   256, each up to 1 chunk of 1024 keys, 1081344 bytes"),
                                     HasSubstr("fills the device"))));
   EXPECT_THAT(lines, Contains(HasSubstr("attention_combine fp16 d128 target=gfx950")));
   EXPECT_THAT(explained(config_, "attention_forward fp16 b1 q1 k5000 h8/1 d64 splits=3", *codegen_),
