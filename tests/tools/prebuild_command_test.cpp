@@ -24,12 +24,12 @@ TEST(PrebuildCommandTest, SecondRunFindsEverything) {
                                           "--jobs",   "2"};
   const Outcome first = run_program(scratch, words);
   ASSERT_EQ(first.code, 0) << first.err;
-  EXPECT_THAT(first.out, HasSubstr("5 kernels: 5 compiled, 0 already there, 0 failed"));
-  EXPECT_EQ(std::ranges::count(first.err, '\n'), 5) << first.err;
-  EXPECT_THAT(first.err, HasSubstr("[5/5] compiled attention_forward"));
+  EXPECT_THAT(first.out, HasSubstr("6 kernels: 6 compiled, 0 already there, 0 failed"));
+  EXPECT_EQ(std::ranges::count(first.err, '\n'), 6) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("[6/6] compiled attention_forward"));
   const Outcome second = run_program(scratch, words);
   EXPECT_EQ(second.code, 0) << second.err;
-  EXPECT_THAT(second.out, HasSubstr("5 kernels: 0 compiled, 5 already there, 0 failed"));
+  EXPECT_THAT(second.out, HasSubstr("6 kernels: 0 compiled, 6 already there, 0 failed"));
   EXPECT_THAT(second.err, HasSubstr("present  attention_forward"));
   EXPECT_EQ(run_program(scratch, {"cache", "verify"}).code, 0);
 }
