@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <format>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -203,6 +205,27 @@ TEST_P(OneLaunchOfSharedWaves, HasTheBitsOfTwo) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, OneLaunchOfSharedWaves, ::testing::Values("gfx942", "gfx950"),
                          [](const auto& parameter) { return std::string(parameter.param); });
+
+// An aborted launch leaves its counters anywhere. Nobody counts there again: the process has lost its device.
+TEST(OneLaunchAborted, IsTheLastOfItsProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto aborted = [] {
+    setenv("WAVEJIT_SIM_INSTRUCTION_LIMIT", "1000", 1);
+    const Engine engine{"gfx950"};
+    AttentionCase which = make_case(Storage::bf16, 2, 1, 2100, 8, 1, 128, false, 790);
+    which.splits = 3;
+    which.flags = WAVEJIT_ONE_LAUNCH;
+    const AttentionOutput first = run_attention(engine.get(), which);
+    std::string second;
+    try {
+      second = run_attention(engine.get(), which).detail;
+    } catch (const std::runtime_error& error) {
+      second = error.what();
+    }
+    std::exit(first.status == WAVEJIT_DEVICE_ERROR && second.contains("hipErrorLaunchFailure") ? 0 : 1);
+  };
+  EXPECT_EXIT(aborted(), ::testing::ExitedWithCode(0), "");
+}
 
 }  // namespace
 }  // namespace wavejit::tests

@@ -10,12 +10,11 @@
 namespace wavejit::tests {
 namespace {
 
-class CaptureOneLaunchForwardTest : public CaptureTest {
- protected:
+// Calls that ask for it, of numbers that a seed tells.
+struct ForwardInOneLaunch {
   static constexpr std::int64_t batch = 2;
   static constexpr std::int64_t keys = 2100;
   static constexpr std::int64_t query_heads = 8;
-  static constexpr std::int64_t head_dim = 64;
 
   struct Problem {
     explicit Problem(Engine& engine, std::uint32_t seed = 1)
@@ -45,7 +44,10 @@ class CaptureOneLaunchForwardTest : public CaptureTest {
     std::optional<DeviceBuffer> workspace;
     AttentionForward call;
   };
+};
 
+class CaptureOneLaunchForwardTest : public CaptureTest, protected ForwardInOneLaunch {
+ protected:
   std::vector<std::uint16_t> direct(Problem& problem) {
     engine_.run(problem.call, stream_);
     EXPECT_EQ(hipStreamSynchronize(stream_), hipSuccess);
@@ -102,6 +104,34 @@ TEST_P(CaptureOneLaunchForwardTest, GraphsGoBesideEachOtherAndBesideCalls) {
   EXPECT_EQ(hipStreamDestroy(of_calls), hipSuccess);
 }
 
+// Beside itself: the same workspace and counters. Over the same inputs each part is what it was, and a count that goes
+// twice as far ends at 0, too.
+TEST_P(CaptureOneLaunchForwardTest, AGraphBesideItselfLeavesItsCountersInOrder) {
+  Problem problem(engine_);
+  const auto expected = of_two_launches(problem);
+  ASSERT_EQ(direct(problem), expected);
+  hipGraphExec_t graph = captured(problem);
+  hipStream_t beside = nullptr;
+  ASSERT_EQ(hipStreamCreateWithFlags(&beside, hipStreamNonBlocking), hipSuccess);
+  for (int turn = 0; turn < 3; ++turn) {
+    ASSERT_EQ(hipGraphLaunch(graph, stream_), hipSuccess);
+    ASSERT_EQ(hipGraphLaunch(graph, beside), hipSuccess);
+    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    EXPECT_EQ(problem.taken(), expected) << turn;
+    // Other keys, alone: nothing is left of what went before.
+    problem.k.write(pattern(static_cast<std::uint32_t>(50 + turn), batch * keys * head_dim));
+    ASSERT_EQ(hipGraphLaunch(graph, stream_), hipSuccess);
+    ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+    const auto others = problem.taken();
+    EXPECT_EQ(others, of_two_launches(problem)) << turn;
+    EXPECT_NE(others, expected) << turn;
+    problem.k.write(pattern(2, batch * keys * head_dim));
+    EXPECT_EQ(direct(problem), expected) << turn;
+  }
+  EXPECT_EQ(hipGraphExecDestroy(graph), hipSuccess);
+  EXPECT_EQ(hipStreamDestroy(beside), hipSuccess);
+}
+
 // The reserve has 65,536 counters, and each of these calls takes 32: its own 8, and what fills a line up.
 // Who finds none merges in a second launch.
 TEST_P(CaptureOneLaunchForwardTest, WithoutCountersThereAreTwoLaunches) {
@@ -138,6 +168,39 @@ TEST_P(CaptureOneLaunchForwardTest, ALinePreparesCountersToo) {
 INSTANTIATE_TEST_SUITE_P(Modes, CaptureOneLaunchForwardTest,
                          ::testing::Values(hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal,
                                            hipStreamCaptureModeRelaxed));
+
+class OneLaunchForwardOnDevices : public ::testing::Test, protected ForwardInOneLaunch {};
+
+// Counters are of an engine, and so of a device: calls on two of them at once count by themselves, those of waves that
+// share chunks, too (gfx950).
+TEST_F(OneLaunchForwardOnDevices, EachEngineHasItsOwnCounters) {
+  for (const char* target : {"gfx942", "gfx950"}) {
+    SCOPED_TRACE(target);
+    Engine first(on(test_device(target, 3, 0)));
+    Engine third(on(test_device(target, 3, 2)));
+    Problem on_first(first);
+    Problem on_third(third);
+    ASSERT_EQ(device_of(on_third.q), device_of(on_first.q) + 2);
+    const auto wait_for = [](Problem& problem) {
+      EXPECT_EQ(hipSetDevice(device_of(problem.q)), hipSuccess);
+      EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+    };
+    on_first.call.flags = WAVEJIT_TWO_LAUNCHES;
+    first.run(on_first.call);
+    wait_for(on_first);
+    const auto expected = on_first.taken();
+    ASSERT_NE(expected, Problem::nothing());
+    on_first.call.flags = WAVEJIT_ONE_LAUNCH;
+    for (int turn = 0; turn < 3; ++turn) {
+      first.run(on_first.call);
+      third.run(on_third.call);
+      for (Problem* each : {&on_first, &on_third}) {
+        wait_for(*each);
+        EXPECT_EQ(each->taken(), expected) << turn;
+      }
+    }
+  }
+}
 
 }  // namespace
 }  // namespace wavejit::tests
