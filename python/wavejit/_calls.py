@@ -24,11 +24,18 @@ if TYPE_CHECKING:
 CAUSAL, WINDOW, PREFIX = 1, 2, 4
 # enum wavejit_call_flags
 CHECK_LENGTHS, SCALE_IS_ZERO = 1, 4
+LAUNCHES = {None: 0, 1: 32, 2: 64}
 COMPILE = {"wait": 0, "never": 8, "behind": 8 | 16}
 # enum wavejit_score_rounding
 SCORE_ROUNDINGS = ("fp32", "fp16")
 UNSUPPORTED, NOT_READY = 2, 12
 ORIGINS = {0: None, 1: "memory", 2: "disk", 3: "compiled"}
+
+
+def launches_flag(launches: int | None) -> int:
+    if launches not in LAUNCHES:
+        raise InvalidArgument(f"launches = {launches!r}; accepted: {', '.join(map(repr, LAUNCHES))}")
+    return LAUNCHES[launches]
 
 
 class Call:
@@ -327,7 +334,7 @@ class AttentionForwardCall(SequencesCall):
 
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None, bias: Any = None,
-                 alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None,
+                 alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, launches: int | None = None, query_starts: Any = None, key_starts: Any = None,
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_v: Any = None,
@@ -386,7 +393,7 @@ class AttentionForwardCall(SequencesCall):
         self._call.set_number("splits", splits)
         if workspace is not None:
             self._give_workspace(workspace)
-        self._scale_and_flags(scale, compile, CHECK_LENGTHS if check_lengths else 0)
+        self._scale_and_flags(scale, compile, (CHECK_LENGTHS if check_lengths else 0) | launches_flag(launches))
 
     def _keys_and_values(self, k: Any, v: Any, element: DType | None, paged: bool, alike: tuple[DType, ...]) -> tuple[DeviceArray, int]:
         """k, and the head dim of v. Pages of 5 dimensions are vectorised, and those of v say in which order."""

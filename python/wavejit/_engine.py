@@ -298,6 +298,9 @@ class Engine:
             Beside `slots`: one more list of each query, of slots of a cache of its own, whose pages are as large as the first one's.
         splits, workspace
             Into how many runs keys are cut (0: the engine's choice); device memory for it (call.workspace_bytes()).
+        launches
+            Of keys that are cut: 1 merges the runs in the launch that walks them, where a kernel can, 2 in one of its own; None: as the clock
+            predicts. It shows in no bit.
         check_lengths
             Debugging: reads those numbers from the device and refuses bad ones. Waits for the stream.
         compile
@@ -413,7 +416,7 @@ class Engine:
         second_k, second_indices, second_counts
             Beside `slots`: one more list of each query, of slots of a cache of its own, whose pages are as large as the first one's.
 
-        causal, causal_prefix, softcap, sinks, lse, splits, query_starts, key_starts, key_lengths, table_starts, lengths, workspace,
+        causal, causal_prefix, softcap, sinks, lse, splits, launches, query_starts, key_starts, key_lengths, table_starts, lengths, workspace,
         check_lengths, compile, dtype and stream as in `attention_forward`.
 
         >>> import numpy, wavejit

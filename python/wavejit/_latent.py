@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _dtypes, _wavejit
 from ._arrays import DeviceArray
-from ._calls import BSHD, CHECK_LENGTHS, AttentionForwardCall, Call, _cache_type
+from ._calls import BSHD, CHECK_LENGTHS, AttentionForwardCall, Call, _cache_type, launches_flag
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class AttentionLatentCall(AttentionForwardCall):
 
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, out: Any = None, *, scale: float, q_rope: Any = None, k_rope: Any = None,
                  indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_indices: Any = None, second_counts: Any = None, value_dim: int | None = None, causal: bool = False, causal_prefix: int | None = None, softcap: float | None = None, sinks: Any = None,
-                 k_scale: Any = None, row_scales: str | None = None, lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None,
+                 k_scale: Any = None, row_scales: str | None = None, lse: Any = False, splits: int = 0, launches: int | None = None, query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None,
                  table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
                  cache_dtype: Any = None, stream: object = None) -> None:
@@ -84,4 +84,4 @@ class AttentionLatentCall(AttentionForwardCall):
         self._call.set_number("splits", splits)
         if workspace is not None:
             self._give_workspace(workspace)
-        self._scale_and_flags(scale, compile, CHECK_LENGTHS if check_lengths else 0)
+        self._scale_and_flags(scale, compile, (CHECK_LENGTHS if check_lengths else 0) | launches_flag(launches))

@@ -116,6 +116,20 @@ class Dense(Case):
         self.assertTrue(numpy.array_equal(ENGINE.attention_forward(q, k, v, splits=3, workspace=workspace).numpy(), whole))
         self.close(whole[0], reference.attention(*(wide(each.numpy()[0]) for each in (q, k, v)))[0])
 
+    def test_one_launch_or_two_show_in_no_bit(self):
+        q, k, v = (ENGINE.array(each) for each in (draw(1, 1, 4, 64), draw(1, 2200, 2, 64), draw(1, 2200, 2, 64)))
+        outs = []
+        for launches in (1, 2, None):
+            call = ENGINE.attention_forward_call(q, k, v, splits=3, launches=launches)
+            spec = call.launch_with_report()["kernel_spec"]
+            if launches is not None:
+                self.assertEqual(" merged " in spec, launches == 1, spec)
+            outs.append(call.out.numpy())
+        self.assertTrue(all(numpy.array_equal(each, outs[0]) for each in outs))
+        self.assertTrue(outs[0].any())
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "launches = 3; accepted: None, 1, 2"):
+            ENGINE.attention_forward(q, k, v, launches=3)
+
 
 class Lengths(Case):
     def test_packed(self):

@@ -112,6 +112,13 @@ class Absorbed(Case):
             piece = ENGINE.attention_latent(q[:, first:end].copy(), cache[:, : 1100 - 7 + end].copy(), scale=SCALE, causal=True, splits=end)
             self.same(piece.numpy(), whole[:, first:end])
 
+    def test_one_launch_or_two_are_the_same_bits(self):
+        q, cache = halves(1, 1, 16, LATENT + ROPE), halves(1, 1100, 1, LATENT + ROPE)
+        one, two = (ENGINE.attention_latent_call(q, cache, scale=SCALE, splits=2, launches=launches) for launches in (1, 2))
+        self.assertIn(" merged ", one.launch_with_report()["kernel_spec"])
+        self.assertNotIn(" merged ", two.launch_with_report()["kernel_spec"])
+        self.same(one.out.numpy(), two.out.numpy())
+
     def test_widths(self):
         for columns, value in ((512, 512), (320, 256)):
             q, cache = halves(1, 1, 4, columns), halves(1, 30, 1, columns)
