@@ -50,6 +50,11 @@ class SharedWaves : public ::testing::TestWithParam<std::tuple<const char*, Stor
     for (const Schedule& schedule : schedules) {
       set_schedule(schedule.order, schedule.seed);
       const AttentionOutput output = run_attention(shared_.get(), which);
+      // What registers do not hold is refused with the reason, and alone: dense keys without a bias never are.
+      if (output.status == WAVEJIT_UNSUPPORTED && (which.pages || !which.inputs.bias.empty())) {
+        EXPECT_THAT(output.detail, ::testing::HasSubstr("chunk_waves= passes tiles through registers on gfx942"));
+        return;
+      }
       ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
       ASSERT_THAT(output.kernel_spec, ::testing::HasSubstr(std::format(" chunk_waves={} ", dims().waves)));
       EXPECT_EQ(output.reports, "");

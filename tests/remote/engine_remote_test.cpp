@@ -104,14 +104,14 @@ TEST_F(EngineRemoteTest, PrebuildWaitsUntilAllIsSentAndFindsWhatIsThere) {
       .jobs = 2};
   move_to("one");
   ASSERT_TRUE(runtime::prebuild(config_, request, *codegen_, [](const auto&) {}));
-  EXPECT_EQ(fake_codegen().compiles, 6U) << "on gfx950 waves may share chunks, or not";
+  EXPECT_EQ(fake_codegen().compiles, 8U) << "waves may share chunks, or not";
   move_to("two");
   std::uint64_t present = 0;
   ASSERT_TRUE(
       runtime::prebuild(config_, request, *codegen_, [&](const auto& progress) { present = progress.present; }));
-  EXPECT_EQ(fake_codegen().compiles, 6U);
-  EXPECT_EQ(present, 6U);
-  EXPECT_EQ(cache_files().size(), 12U) << "both folders are whole";
+  EXPECT_EQ(fake_codegen().compiles, 8U);
+  EXPECT_EQ(present, 8U);
+  EXPECT_EQ(cache_files().size(), 16U) << "both folders are whole";
 
   move_to("three");
   const auto lines = runtime::explain(config_, request.descriptors[0], "gfx950", *codegen_);

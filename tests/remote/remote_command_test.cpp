@@ -35,7 +35,7 @@ TEST(RemoteCommandTest, PrebuildPushPullAndStats) {
   const auto pulled = nlohmann::json::parse(run({"cache", "pull", "--json", "--target", "gfx950"}, "two").out);
   EXPECT_EQ(pulled.at("copied"), 2);
   EXPECT_EQ(nlohmann::json::parse(run({"cache", "pull", "--json"}, "two").out).at("present"), 2);
-  EXPECT_EQ(nlohmann::json::parse(run({"cache", "push", "--json"}, "two").out).at("copied"), 3);
+  EXPECT_EQ(nlohmann::json::parse(run({"cache", "push", "--json"}, "two").out).at("copied"), 4);
   const Outcome verified = run_program(scratch, {"cache", "verify", "--cache-dir", scratch / "two"});
   EXPECT_EQ(verified.code, 0) << verified.out;
 

@@ -65,12 +65,10 @@ TEST_P(InvarianceCommand, NoBitDiffersInAnyDimension) {
 TEST_P(InvarianceCommand, NoBitDiffersWhereWavesShareAChunk) {
   const auto outcome = invariance({"--family", "attention_forward", "--dimension", "chunk-waves", "--pairs", "2040",
                                    "--sequences", "51", "--seed", "5"});
-  if (std::string(GetParam()) != "gfx950") {
-    EXPECT_EQ(outcome.code, 4) << "what the target refuses is no pair";
-    return;
-  }
   ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr(": of 2040 pairs no bit differs"));
+  // What the target refuses is no pair.
+  EXPECT_THAT(outcome.out, HasSubstr(std::string(GetParam()) == "gfx950" ? ": of 2040 pairs no bit differs"
+                                                                         : " pairs no bit differs"));
 }
 
 // ./dev soak has 200,000.

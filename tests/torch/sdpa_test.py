@@ -149,7 +149,7 @@ class Refused(Case):
         for others in ((q.numpy(), q, q), (q, q.numpy(), q), (q, q, [1.0])):
             self.refuses("^(query|key|value): a (numpy.ndarray|builtins.list); accepted: a torch tensor", *others, error=TypeError)
         self.refuses("^attn_mask: a numpy.ndarray; accepted: a torch tensor", q, q, q, attn_mask=q.numpy(), error=TypeError)
-        self.refuses("head", draw(1, 2, 5, 40), draw(1, 2, 5, 40), draw(1, 2, 5, 40), error=wavejit.Error)
+        self.refuses("head", draw(1, 2, 5, 264), draw(1, 2, 5, 264), draw(1, 2, 5, 264), error=wavejit.Error)
 
     def test_what_requires_grad_without_a_graph(self):
         q, mask = draw(1, 2, 5, 64), draw(5, 5).requires_grad_()

@@ -61,7 +61,7 @@ class Described final : public families::DescribedProblem {
     std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_, shape, board)}};
     if (problem_.shape.block_lists) notes.push_back({.label = "lists", .text = describe_lists(problem_)});
     const bool chooses = !toggles.pins_kernels() || pins_of(toggles).shares_chunks;
-    if (chooses && plan.few_rows == 0 && can_share(problem_.shape, board))
+    if (chooses && plan.few_rows == 0 && can_share(problem_.shape, board, plan.splits != 1))
       notes.push_back({.label = "waves", .text = describe_sharing(problem_, plan.splits, board)});
     if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
     return notes;
@@ -220,7 +220,7 @@ class AttentionForward final : public families::Family {
           const bool few = packed || rows == QueryRows::up_to_32;
           const bool split = few ? toggles.kv_splits != 1 : toggles.kv_splits.value_or(1) > 1;
           add_walks(shapes, shape, split);
-          if (shares && can_share(shape, target)) add_walks(shapes, shape.of_shared_chunks(), split);
+          if (shares && can_share(shape, target, split)) add_walks(shapes, shape.of_shared_chunks(), split);
         }
       }
     }

@@ -49,7 +49,7 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
     spec.stagger = pins.stagger;
     spec.raised_priority = pins.raised_priority;
   }
-  const bool shares = shape.shared_chunks && pipeline == Pipeline::generic && can_share(shape, target);
+  const bool shares = shape.shared_chunks && pipeline == Pipeline::generic && can_share(shape, target, shape.split);
   const int waves = pins.chunk_waves.value_or(shares ? shared_waves({shape.head_dim_qk, shape.head_dim_v}) : 1);
   if (waves != 1) {
     spec.chunk_waves = waves;
@@ -68,7 +68,7 @@ Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target,
   if (shape.listed || shape.trans_any() || shape.integers) return Pipeline::generic;
   // Workgroups as small as the blocks of lists.
   if (shape.block_lists && shape.query_rows <= QueryRows::up_to_64) return Pipeline::generic;
-  const bool shares = shape.shared_chunks && can_share(shape, target);
+  const bool shares = shape.shared_chunks && can_share(shape, target, shape.split);
   if (shape.packed_heads || shares || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;
   const Pipeline usual = default_pipeline(target, shape.query_rows);
   // What rules.cpp says of them.

@@ -14,10 +14,8 @@ bool may_share(const AttentionShape& shape) {
          !shape.listed && !shape.block_lists && !shape.trans_any() && !is_padded({shape.head_dim_qk, shape.head_dim_v});
 }
 
-bool can_share(const AttentionShape& shape, const targets::Target& target) {
-  // What rules.cpp says of tiles that pass through registers.
-  constexpr int most_dims = 128;
-  return may_share(shape) && (lds_layout(target) == LdsLayout::lines || shape.head_dim_v <= most_dims);
+bool can_share(const AttentionShape& shape, const targets::Target& target, bool split) {
+  return may_share(shape) && (lds_layout(target) == LdsLayout::lines || shares_in_registers(shape, split));
 }
 
 namespace {
@@ -35,14 +33,14 @@ std::uint64_t workgroups_of_runs(const AttentionProblem& problem, std::uint32_t 
 }  // namespace
 
 bool shares_chunks(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target) {
-  if (!can_share(problem.shape, target)) return false;
+  if (!can_share(problem.shape, target, splits != 1)) return false;
   if (problem.shared_chunks) return *problem.shared_chunks;
   if (problem.key_length <= one_tile) return false;
   return workgroups_of_runs(problem, splits) <= static_cast<std::uint64_t>(target.compute_units);
 }
 
 std::string describe_sharing(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target) {
-  if (!can_share(problem.shape, target)) return {};
+  if (!can_share(problem.shape, target, splits != 1)) return {};
   const bool shares = shares_chunks(problem, splits, target);
   if (!shares && problem.key_length <= one_tile)
     return "walk chunks of their own: the keys are one tile of " + std::to_string(one_tile);

@@ -13,7 +13,7 @@ namespace wavejit::attention_forward {
 
 // Shapes whose calls do where the target can, some of them.
 bool may_share(const AttentionShape& shape);
-bool can_share(const AttentionShape& shape, const targets::Target& target);
+bool can_share(const AttentionShape& shape, const targets::Target& target, bool split);
 
 // A compute unit has room for one workgroup of waves that share, which walks a chunk in less than half the time of a
 // wave alone. So they share where no compute unit has a second workgroup to walk meanwhile; with more workgroups memory

@@ -267,7 +267,7 @@ bool shares_in(const AttentionProblem& problem, std::uint32_t splits, const boar
   if (!toggles.pins_kernels()) [[likely]]
     return shares_chunks(problem, splits, target);
   const Pins pins = pins_of(toggles);
-  if (pins.chunk_waves) return *pins.chunk_waves != 1 && can_share(problem.shape, target);
+  if (pins.chunk_waves) return *pins.chunk_waves != 1 && can_share(problem.shape, target, splits != 1);
   return pins.shares_chunks && shares_chunks(problem, splits, target);
 }
 

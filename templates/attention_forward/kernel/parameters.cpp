@@ -132,6 +132,13 @@ Pipeline default_pipeline(const targets::Target& target, QueryRows rows) {
   return missing_for(Pipeline::interleaved, target).empty() ? Pipeline::interleaved : Pipeline::generic;
 }
 
+bool shares_in_registers(const AskedWords& words, bool split) {
+  const bool short_of_registers =
+      !split && words.head_dim_v > 64 && (words.has(Modifier::bias) || (words.paged && words.mask != Mask::none));
+  return words.head_dim_v <= 128 && !short_of_registers && !words.bias_fp32 &&
+         !words.key_layout().looks_up_each_key() && !(words.paged && words.modified());
+}
+
 bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 128; }
 
 std::span<const int> tile_queries(const targets::Target& /*target*/, Pipeline pipeline) {

@@ -40,6 +40,11 @@ bool small_tiles_fit(const HeadDims& dims);
 inline constexpr int shared_tile_queries = 32;
 constexpr int shared_waves(const HeadDims& dims) { return dims.qk > 128 ? 2 : 4; }
 
+// Where tiles pass through registers, waves that share a chunk have none left for modifiers beside pages, a bias in
+// fp32, addresses of single keys, and O of more than 128 dims; nor for a bias, and for limits of a mask beside pages,
+// where they end rows, too (`split`: somebody else merges parts).
+bool shares_in_registers(const AskedWords& words, bool split);
+
 // The O store that `auto` means on a target.
 OutputStore default_output_store(const targets::Target& target);
 

@@ -287,6 +287,16 @@ constexpr SpecRule rules[] = {
        return std::string("chunk_waves= is of workgroups of few rows; accepted: pipeline=generic tile=32x64");
      }},
     {[](const Asked& asked) {
+       return asked.spec.chunk_waves != 0 && lds_layout(asked.target) == LdsLayout::swizzled &&
+              !shares_in_registers(asked.spec, asked.spec.split_keys != 0);
+     },
+     [](const Asked& asked) {
+       return "chunk_waves= passes tiles through registers on " + asked.target_name() +
+              ", which bias, softcap, alibi and masks of whole rows beside pages, a bias of whole rows or in fp32, keys "
+              "that are looked up one by one and head dims beyond 192/128 leave no room for; accepted: a wave with rows "
+              "of its own";
+     }},
+    {[](const Asked& asked) {
        return asked.spec.chunk_waves != 0 && asked.spec.chunk_waves != shared_waves(asked.head_dims());
      },
      [](const Asked& asked) {
@@ -421,7 +431,7 @@ constexpr SpecRule rules[] = {
        const ForwardKernel& spec = asked.spec;
        return lds_layout(asked.target) == LdsLayout::swizzled && spec.head_dim_v > 128 &&
               (spec.cache != CacheType::as_queries || spec.integers || spec.trans_any() || spec.vectorised ||
-               spec.chunk_waves != 0 || spec.block_lists || spec.key_layout().looks_up_each_key() || spec.modified());
+               spec.block_lists || spec.key_layout().looks_up_each_key() || spec.modified());
      },
      [](const Asked& asked) {
        return "head dim " + to_text(asked.head_dims()) + " needs LDS DMA of 16 bytes, which " + asked.target_name() +
