@@ -23,8 +23,7 @@ class PrebuildListTest : public RuntimeTest {
     std::set<std::string> specs;
     const auto engine = make_engine(target.c_str());
     for (const wavejit_dtype dtype : {WAVEJIT_FP16, WAVEJIT_BF16})
-      for (const auto& [head_dim, head_dim_v] :
-           {std::pair{64, 64}, {128, 128}, {192, 128}, {256, 256}, {264, 264}})
+      for (const auto& [head_dim, head_dim_v] : {std::pair{64, 64}, {128, 128}, {192, 128}, {256, 256}, {264, 264}})
         for (const auto mask : {WAVEJIT_MASK_NONE, WAVEJIT_MASK_CAUSAL})
           for (const bool lse : {false, true})
             for (const std::int64_t query_length : query_lengths)

@@ -62,7 +62,7 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
   // 16 lanes fetch rows of one granule.
   if (pages_) of_lane = ir.CreateAnd(of_lane, constant((KeyPages::granule_keys / lines_of_piece()) - 1));
   Value* column = ir.CreateMul(unit_of_lane(), constant(dma_bytes));
-  if (const int left = row_bytes_ % piece_bytes(); left != 0) in_row_ = ir.CreateICmpULT(column, constant(left));
+  if (row_bytes_ % piece_bytes() != 0) column_ = column;
   const bool by_key = pages_ && pages_->looks_up_each_key();
   for (int line = 0; line < lines_of_piece(); line += waves_) {
     Value* row = by_key ? column : ir.CreateAdd(ir.CreateMul(row_of(of_lane, line), slice_.row_stride), column);
@@ -74,14 +74,20 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
 Value* LineStream::in_piece(Value* row, int piece) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* offset = piece == 0 ? row : ir.CreateAdd(row, kernel_.constant(piece * piece_bytes()));
-  if (in_row_ == nullptr || piece + 1 < pieces_ || pages_) return offset;
+  if (column_ == nullptr || piece + 1 < pieces_ || pages_) return offset;
   // Far outside the descriptor.
-  return ir.CreateSelect(in_row_, offset, ir.getInt32(language::far_outside));
+  return ir.CreateSelect(has_bytes(), offset, ir.getInt32(language::far_outside));
 }
 
 Value* LineStream::is_in_row(Value* exists, int piece) const {
-  if (in_row_ == nullptr || piece + 1 < pieces_) return exists;
-  return kernel_.ir().CreateAnd(exists, in_row_);
+  if (column_ == nullptr || piece + 1 < pieces_) return exists;
+  return kernel_.ir().CreateAnd(exists, has_bytes());
+}
+
+// Asked anew wherever it is used: the answer would live in scalar registers, of which pages leave none.
+Value* LineStream::has_bytes() const {
+  return kernel_.ir().CreateICmpULT(language::opaque_in_lanes(kernel_, column_),
+                                    kernel_.constant(row_bytes_ % piece_bytes()));
 }
 
 Value* LineStream::row_of(Value* slot, int line) const {

@@ -128,6 +128,7 @@ class LineStream final : public TileStream {
   // looked up has an address in place of a descriptor, and is asked with `exists`.
   language::Value* in_piece(language::Value* row, int piece) const;
   language::Value* is_in_row(language::Value* exists, int piece) const;
+  language::Value* has_bytes() const;
   // The pieces' offsets of the wave's lines in turn.
   std::vector<language::Value*> offsets_of_line(std::size_t line) const;
   language::Value* transposed_bytes_at(int region, language::Value* start, int offset, int dim_block, int row_block);
@@ -146,7 +147,8 @@ class LineStream final : public TileStream {
   const std::optional<TilePages>& tile_pages_;
   bool few_offsets_ = false;
   std::vector<language::Value*> lane_offsets_;  // of each DMA instruction of this wave, [line group][piece]
-  language::Value* in_row_ = nullptr;      // of a row's last piece, if it is no whole one: the lane has bytes of it
+  // Of a row's last piece, if it is no whole one: where the lane's bytes begin in it.
+  language::Value* column_ = nullptr;
   language::Value* lds_line_;              // this wave's first line, bytes
   language::Value* rows_start_ = nullptr;  // per lane: where its fragments start
   language::Value* transposed_start_ = nullptr;

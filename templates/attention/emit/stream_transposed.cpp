@@ -23,7 +23,6 @@ int bits_below(int power) { return std::countr_zero(static_cast<unsigned>(power)
 
 }  // namespace
 
-
 SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
                                        const Slice& slice, int region, int offset, int dims, int threads,
                                        Value* lane_group, const std::optional<KeyPages>& pages,

@@ -16,7 +16,6 @@ namespace {
 using language::Value;
 using language::Values;
 
-
 int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(power)); }
 
 }  // namespace

@@ -51,8 +51,7 @@ class Described final : public families::DescribedProblem {
   std::string text() const override { return to_text(descriptor_); }
 
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
-    return shape_of(kernel_shape(problem_, plan_splits(problem_, board, toggles),
-                                 board, toggles));
+    return shape_of(kernel_shape(problem_, plan_splits(problem_, board, toggles), board, toggles));
   }
 
   std::vector<families::Note> notes(const boards::Board& board, const Toggles& toggles) const override {

@@ -15,7 +15,8 @@ bool may_share(const AttentionShape& shape) {
 }
 
 bool can_share(const AttentionShape& shape, const targets::Target& target, bool split) {
-  return may_share(shape) && (lds_layout(target) == LdsLayout::lines || shares_in_registers(shape, split));
+  if (!may_share(shape)) return false;
+  return lds_layout(target) == LdsLayout::lines ? shares_by_lines(shape) : shares_in_registers(shape, split);
 }
 
 namespace {

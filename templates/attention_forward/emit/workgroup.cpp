@@ -164,9 +164,7 @@ WorkgroupPlace find_place(Kernel& kernel, const ForwardKernel& spec) {
           .second_tile = spec.paired_tiles ? y : nullptr};
 }
 
-int waves_with_outputs(const ForwardKernel& spec, int rows_of_block) {
-  return spec.waves_with_dims(rows_of_block);
-}
+int waves_with_outputs(const ForwardKernel& spec, int rows_of_block) { return spec.waves_with_dims(rows_of_block); }
 
 int output_blocks_of_wave(const ForwardKernel& spec, int rows_of_block) {
   const int blocks = blocks_of_dims(spec.head_dim_v, rows_of_block);

@@ -44,6 +44,10 @@ constexpr int shared_waves(const HeadDims& dims) { return dims.qk > 128 ? 2 : 4;
 // fp32, addresses of single keys, and O of more than 128 dims; nor for a bias, and for limits of a mask beside pages,
 // where they end rows, too (`split`: somebody else merges parts).
 bool shares_in_registers(const AskedWords& words, bool split);
+// Where tiles go through lines, O of more than 128 dims, modifiers and pages are more scalars than there are.
+inline bool shares_by_lines(const AskedWords& words) {
+  return words.head_dim_v <= 128 || !words.paged || !words.modified();
+}
 
 // The O store that `auto` means on a target.
 OutputStore default_output_store(const targets::Target& target);

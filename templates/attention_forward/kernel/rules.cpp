@@ -75,6 +75,20 @@ constexpr SpecRule rules[] = {
               "cache=, vectorised, listed, block_lists and trans_ tensors accepted: " +
               known_head_dims(asked.target);
      }},
+    {[](const Asked& asked) { return is_padded(asked.head_dims()) && asked.spec.paged && asked.spec.modified(); },
+     [](const Asked& asked) {
+       return "head dim " + to_text(asked.head_dims()) +
+              ", which tiles pad, leaves no scalar registers for bias, softcap and alibi beside pages; accepted: dense "
+              "keys, or head dims " +
+              known_head_dims(asked.target);
+     }},
+    {[](const Asked& asked) {
+       return is_padded(asked.head_dims()) && asked.spec.pipeline == Pipeline::dualwave && asked.spec.output_fp32;
+     },
+     [](const Asked& asked) {
+       return asked.pipeline() + " has no registers for O in fp32 with head dim " + to_text(asked.head_dims()) +
+              "; accepted: auto, generic";
+     }},
     {[](const Asked& asked) {
        return is_padded(asked.head_dims()) && (asked.spec.paired_tiles || asked.spec.chunk_waves != 0);
      },
@@ -292,9 +306,17 @@ constexpr SpecRule rules[] = {
      },
      [](const Asked& asked) {
        return "chunk_waves= passes tiles through registers on " + asked.target_name() +
-              ", which bias, softcap, alibi and masks of whole rows beside pages, a bias of whole rows or in fp32, keys "
-              "that are looked up one by one and head dims beyond 192/128 leave no room for; accepted: a wave with rows "
+              ", which bias, softcap, alibi and masks of whole rows beside pages, a bias of whole rows or in fp32, "
+              "keys "
+              "that are looked up one by one and head dims beyond 192/128 leave no room for; accepted: a wave with "
+              "rows "
               "of its own";
+     }},
+    {[](const Asked& asked) { return asked.spec.chunk_waves != 0 && !shares_by_lines(asked.spec); },
+     [](const Asked& asked) {
+       return "chunk_waves= with head dim " + to_text(asked.head_dims()) +
+              " leaves no scalar registers for bias, softcap and alibi beside pages; accepted: a wave with rows of its "
+              "own";
      }},
     {[](const Asked& asked) {
        return asked.spec.chunk_waves != 0 && asked.spec.chunk_waves != shared_waves(asked.head_dims());

@@ -134,8 +134,7 @@ TEST(Splits, GoInRoundsOverALargeWorkspace) {
     // Whatever a caller brings.
     for (const std::uint64_t fitting :
          {std::uint64_t{batch}, std::uint64_t{batch - 1}, std::uint64_t{7}, std::uint64_t{1}}) {
-      const SplitPlan within =
-          attention_forward::plan_splits(one, target(), {}, fitting * of_sequence(keys) + 1);
+      const SplitPlan within = attention_forward::plan_splits(one, target(), {}, fitting * of_sequence(keys) + 1);
       EXPECT_GT(within.splits, 1U);
       EXPECT_LE(within.workspace_bytes, fitting * of_sequence(keys) + 1);
       EXPECT_EQ(within.sequences_a_round == 0, fitting == batch);
@@ -159,9 +158,7 @@ TEST(Splits, ThatAreAskedForFitWhatTheWorkspaceIsSaidToBe) {
     one.splits = 4;
     const SplitPlan said = plan(one);
     EXPECT_LE(said.workspace_bytes, attention_forward::most_workspace);
-    const auto within = [&](std::uint64_t reach) {
-      return attention_forward::plan_splits(one, target(), {}, reach);
-    };
+    const auto within = [&](std::uint64_t reach) { return attention_forward::plan_splits(one, target(), {}, reach); };
     EXPECT_EQ(within(said.workspace_bytes).splits, 4U);
     EXPECT_EQ(within(said.workspace_bytes).workspace_bytes, said.workspace_bytes);
     EXPECT_EQ(within(said.workspace_bytes - 1).workspace_bytes, said.workspace_bytes) << "refused, with this size";
