@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What no golden line has: words of attention_forward in all combinations, each as a line that prebuild compiles. What a rule refuses is no fault; a kernel that spills is.
+
+    combinations_test.py <wavejit> <target> <folder>
+"""
+
+import itertools
+import pathlib
+import subprocess
+import sys
+
+TYPES = ["bf16", "bf16 lse", "fp16"]
+DIMS = ["d40", "d56", "d64", "d72", "d80", "d96", "d104", "d112", "d120", "d128", "d160", "d192/128", "d200/96", "d96/160", "d224", "d256"]
+MASKS = ["", "causal", "window=40,17"]
+MODIFIERS = ["", "softcap=30", "bias=1", "alibi=h", "softcap=30 bias=bh alibi=h", "bias=1 bias_type=fp32", "o=fp32"]
+LAYOUTS = ["", "layout=paged:16", "layout=paged:64", "layout=paged:1", "first_keys", "layout=paged:16 first_keys"]
+# Few keys and many, heads packed and not, rows of small and of large workgroups.
+SHAPES = ["b1 q1 k65 h8/2", "b1 q1 k8192 h8/2", "b1 q3 k65 h8", "b1 q3 k8192 h8", "b1 q60 k300 h8", "b1 q4096 k4096 h8"]
+
+
+def main():
+    wavejit, target, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [" ".join(f"attention_forward {' '.join(words)}".split())
+             for words in itertools.product(TYPES, SHAPES, DIMS, MASKS, MODIFIERS, LAYOUTS)]
+    listed = folder / f"combinations_{target}.txt"
+    listed.write_text("\n".join(lines) + "\n")
+    run = subprocess.run([wavejit, "prebuild", "--target", target, "--list", str(listed), "--cache-dir", str(folder / f"cache_{target}")],
+                         capture_output=True, text=True, check=False)
+    failed = [line for line in run.stderr.splitlines() if "] failed " in line]
+    compiled = run.stdout.strip().splitlines()[-1] if run.stdout.strip() else run.stderr[-400:]
+    print(f"{len(lines)} lines: {compiled}")
+    print("\n".join(failed[:40]))
+    return 1 if failed or "compiled" not in compiled else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
