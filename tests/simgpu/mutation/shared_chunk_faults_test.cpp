@@ -27,8 +27,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Maxima grow in the middle of steps; the last step has two tiles.
-CallProblem problem_of(bool paged) {
-  AttentionCase which = make_case(Storage::bf16, 1, 2, 1110, 4, 1, 128, true, 1, 2.0);
+// On gfx942 whole rows in pages have no mask where waves share.
+CallProblem problem_of(bool paged, bool causal) {
+  AttentionCase which = make_case(Storage::bf16, 1, 2, 1110, 4, 1, 128, causal, 1, 2.0);
   grow(which);
   which.splits = 1;
   if (paged) {
@@ -47,7 +48,7 @@ void PrintTo(const Keys& keys, std::ostream* out) { *out << keys.target << (keys
 struct Subject {
   Subject(const char* target, bool paged)
       : kernel(target, "generic chunk_waves=4", {"attention_forward ", " chunk_waves=4 ", paged ? " paged " : " lse "},
-               {problem_of(paged)}),
+               {problem_of(paged, !paged || std::string_view(target) == "gfx950")}),
         faults(kernel) {}
 
   CalledKernel kernel;
