@@ -55,8 +55,8 @@ const char* const descriptors[] = {
     "attention_latent fp16 b2 q3 k130 h12 d320/256 causal=2 apart sink softcap=20 k_lengths=130,3 splits=2 scale=0.1",
     "softmax_lse fp32 b2 h8 q128 k5000 weights=bf16 causal=3 lse scale=0.5 seed=7",
     "softmax_lse fp16 b1 h2 q4 k70 weights=none window=5,0 lse k_lengths=9",
-    "cache_append bf16 b2 q7 h2 d40/64 page=32:vectorised_keys queries=3 rotary=interleaved:16 angles=fp16 "
-    "elements=source,queries holes seed=8",
+    ("cache_append bf16 b2 q7 h2 d40/64 page=32:vectorised_keys queries=3 rotary=interleaved:16 angles=fp16 "
+     "elements=source,queries holes seed=8"),
     "cache_append fp16 b1 q5 h3 d64 page=16:hnd rotary=halves cache=i8 cache_scales=token",
     "cache_append bf16 b1 q5 h1 d64/512 page=64 cache=e4m3 row_scales=128",
     "sparse_indexer bf16 b2 q1 k131072 h64 page=64 key_scales top=2048 scores k_lengths=17,0 seed=7",
