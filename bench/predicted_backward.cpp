@@ -199,7 +199,7 @@ Table wide_heads(const boards::Board& target) {
 
 std::vector<Table> all_tables() {
   std::vector<Table> tables;
-  for (const boards::Board& target : boards::all_products()) {
+  for (const boards::Board& target : boards::complete_products()) {
     std::string heading = fmt::format("\n## {}, {}\n\nPeak: {:.1f} GHz, {} compute units.\n", target.id, target.product,
                                       target.clock_khz / 1e6, target.compute_units);
     for (const PublishedBlock& block : bench::published_backward()) {
@@ -252,9 +252,9 @@ int main(int count, char** values) {
     for (const Task& task : table.tasks) numbers.push_back(number_of(*task.target, task.shape));
   for (const auto* calls : {&bench::aiter_backward_calls(), &bench::aiter_backward_kernels()})
     for (const AiterCall& call : *calls)
-      for (const boards::Board& target : boards::all_products())
+      for (const boards::Board& target : boards::complete_products())
         if (target.id == call.target) numbers.push_back(number_of(target, call.shape));
-  for (const boards::Board& target : boards::all_products())
+  for (const boards::Board& target : boards::complete_products())
     for (const Beside& of : beside) {
       numbers.push_back(launches.size());
       launches.push_back({.target = &target, .descriptor = of.descriptor, .warm = false});
@@ -277,7 +277,7 @@ int main(int count, char** values) {
   for (const AiterCall& call : bench::aiter_backward_kernels()) text += clock_row(call, (*predictions)[numbers[at++]]);
   text += of_tables;
   text += with_a_bias;
-  for (const boards::Board& target : boards::all_products())
+  for (const boards::Board& target : boards::complete_products())
     for (const Beside& of : beside) text += beside_row(target, of, (*predictions)[numbers[at++]]);
   text += without_a_row;
   return bench::check_or_print(text, checks ? arguments[1] : nullptr, command);

@@ -149,7 +149,7 @@ struct Task {
 
 std::vector<Task> all_tasks() {
   std::vector<Task> tasks;
-  for (const boards::Board& target : boards::all_products()) {
+  for (const boards::Board& target : boards::complete_products()) {
     for (const Decode& decode : usual) tasks.push_back({.target = &target, .decode = decode});
     for (const Published& block : published())
       if (block.target == target.id)
@@ -192,7 +192,7 @@ struct SmallTask {
 
 std::vector<SmallTask> all_small() {
   std::vector<SmallTask> all;
-  for (const boards::Board& target : boards::all_products())
+  for (const boards::Board& target : boards::complete_products())
     for (const Small& call : small_ones) all.push_back({.target = &target, .call = call});
   return all;
 }
@@ -271,7 +271,7 @@ struct Mixed {
 
 std::vector<Mixed> all_mixed() {
   std::vector<Mixed> all;
-  for (const boards::Board& target : boards::all_products())
+  for (const boards::Board& target : boards::complete_products())
     for (const std::string_view words : {"layout=packed", "causal layout=packed"})
       all.push_back({.target = &target, .words = words});
   return all;

@@ -77,7 +77,7 @@ struct Task {
 
 std::vector<Task> all_tasks() {
   std::vector<Task> tasks;
-  for (const boards::Board& target : boards::all_products()) {
+  for (const boards::Board& target : boards::complete_products()) {
     for (const std::int64_t batch : {1, 48, 96})
       for (const std::int64_t keys : {8192, 32768, 131072})
         tasks.push_back({.target = &target, .batch = batch, .keys = keys});
@@ -258,7 +258,7 @@ int main(int count, char** arguments) {
     return 1;
   }
   std::string text(introduction);
-  for (const boards::Board& target : boards::all_products()) {
+  for (const boards::Board& target : boards::complete_products()) {
     text += fmt::format("\n## {}, {}\n", target.id, target.product);
     for (const bool prompts : {false, true}) {
       text += prompts

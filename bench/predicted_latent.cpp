@@ -133,7 +133,7 @@ struct Task {
 
 std::vector<Task> all_tasks() {
   std::vector<Task> tasks;
-  for (const boards::Board& target : boards::all_products())
+  for (const boards::Board& target : boards::complete_products())
     for (const Block& block : blocks())
       for (const Shape& shape : block.shapes)
         if (shape.target.empty() || shape.target == target.id)

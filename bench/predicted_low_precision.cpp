@@ -211,7 +211,7 @@ int main(int count, char** values) {
   const std::vector<Block> all = blocks();
   std::vector<Task> tasks;
   for (const Block& block : all)
-    for (const boards::Board& target : boards::all_products())
+    for (const boards::Board& target : boards::complete_products())
       for (const Row& row : block.rows)
         if (row.target.empty() || row.target == target.id)
           tasks.push_back({.target = &target, .block = &block, .row = &row});

@@ -202,7 +202,7 @@ int main(int count, char** values) {
   }
   const auto words = checks ? arguments.subspan(2) : std::span<char*>();
   std::vector<Task> tasks;
-  for (const boards::Board& target : boards::all_products()) {
+  for (const boards::Board& target : boards::complete_products()) {
     for (const PublishedBlock& block : bench::published_forward()) {
       for (const PublishedRow& row : block.rows) {
         const std::string descriptor = row.shape.descriptor() + " ";

@@ -149,7 +149,7 @@ int main(int count, char** values) {
     return 2;
   }
   std::vector<LaunchTask> tasks;
-  for (const boards::Board& target : boards::all_products())
+  for (const boards::Board& target : boards::complete_products())
     for (const Lists& lists : all_lists)
       tasks.push_back({.target = &target, .descriptor = descriptor_of(lists), .warm = false});
   const auto predictions = bench::predict_launches(tasks);
@@ -161,7 +161,7 @@ int main(int count, char** values) {
   std::ranges::transform(all_lists, pairs.begin(), pairs_of);
   std::string text(introduction);
   auto next = predictions->begin();
-  for (const boards::Board& target : boards::all_products()) {
+  for (const boards::Board& target : boards::complete_products()) {
     text += fmt::format(
         "\n## {}, {}\n\nPeak: {:.1f} GHz, {} compute units.\n\n| lists | kernel | walks | call | busy | of peak | of "
         "dense | bound | of bound | GHz to equal |\n|---|---|---|---|---|---|---|---|---|---|\n",

@@ -145,7 +145,7 @@ A cluster is a run of instructions between jumps, their targets and barriers.
 
 std::string constants() {
   std::string text = "\n## Constants\n";
-  for (const auto& target : wavejit::targets::all_targets()) {
+  for (const auto& target : wavejit::targets::complete_targets()) {
     const wavejit::timing::Timing* timing = wavejit::timing::find_timing(target);
     if (timing == nullptr) continue;
     text += fmt::format("\n### {}\n\n| constant | value | unit | grade | source |\n|---|---|---|---|---|\n", target.id);

@@ -19,7 +19,7 @@ struct Row {
 // Sources: AMD's white papers and data sheets; memory clocks from the published 5.3 and 8 TB/s over 8192 pins; granules
 // of LDS are what LLVM's LDS_SIZE counts (granulated_lds_size of llc-22 for amdgcn-mesa-mesa3d). Copy engines: 16 of
 // MI300X, of which Linux's driver keeps two for the host; MI355X is taken to have as many.
-constexpr std::array<Row, 2> table = {{
+constexpr std::array<Row, 4> table = {{
     {"gfx942",
      {.product = "MI300X",
       .compute_units = 304,
@@ -45,7 +45,40 @@ constexpr std::array<Row, 2> table = {{
       .l2_bytes = 4 * 1024 * kib,
       .sdma_engines = 2,
       .sdma_peer_engines = 14}},
+    // An RX 9070 XT is the same with half the memory, 2,970 MHz; an RX 9070 has 56 compute units (gfx1201@1x56). Boost
+    // clocks; memory of 20 Gbit/s a pin.
+    {"gfx1201",
+     {.product = "Radeon AI PRO R9700",
+      .compute_units = 64,
+      .clock_khz = 2'920'000,
+      .memory_bytes = 32 * gib,
+      .lds_granule = 1024,
+      .vgpr_granule = 24,
+      .isa_major = 12,
+      .isa_minor = 0,
+      .memory_clock_khz = 5'000'000,
+      .memory_bus_bits = 256,
+      .l2_bytes = 8 * 1024 * kib,
+      .sdma_engines = 2,
+      .sdma = gfx12_sdma}},
+    {"gfx1200",
+     {.product = "Radeon RX 9060 XT",
+      .compute_units = 32,
+      .clock_khz = 3'130'000,
+      .memory_bytes = 16 * gib,
+      .lds_granule = 1024,
+      .vgpr_granule = 24,
+      .isa_major = 12,
+      .isa_minor = 0,
+      .memory_clock_khz = 5'000'000,
+      .memory_bus_bits = 128,
+      .l2_bytes = 4 * 1024 * kib,
+      .sdma_engines = 2,
+      .sdma = gfx12_sdma}},
 }};
+
+// Products stand in the order of their targets, the complete ones first.
+const std::size_t complete_rows = targets::complete_targets().size();
 
 // From 1 to 999, digits only; 0 for other text.
 int count(std::string_view text) {
@@ -67,11 +100,18 @@ std::span<const Board> all_products() {
   return products;
 }
 
+std::span<const Board> complete_products() { return all_products().first(complete_rows); }
+
 const Board* find_product(std::string_view id) {
   const std::string_view processor = id.substr(0, id.find(':'));
   const std::span<const Board> products = all_products();
   const auto found = std::ranges::find(products, processor, [](const Board& board) { return board.id; });
   return found == products.end() ? nullptr : &*found;
+}
+
+std::string why_no_board(std::string_view id) {
+  if (targets::find_target(id) == nullptr) return "is not known";
+  return "is compiled and inspected only: there is no board of it to run on";
 }
 
 Board board_of(const Board& product, int xcds, int compute_units) {

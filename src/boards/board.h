@@ -62,8 +62,11 @@ struct BoardFacts {
 // A target, and what this GPU of it has.
 struct Board : targets::Target, BoardFacts {};
 
-// One of each target, in the order in which they are printed.
+// One of each target that runs, in the order in which they are printed.
 std::span<const Board> all_products();
+
+// Those of targets::complete_targets().
+std::span<const Board> complete_products();
 
 // The product whose target is `id`, with features or without; null when the table has none.
 const Board* find_product(std::string_view id);
@@ -76,6 +79,9 @@ Board board_of(const Board& product, int xcds, int compute_units);
 // A product, or a board of it by dies and compute units of a die: "gfx942", "gfx942@6x38" (MI300A). Nothing for other
 // text.
 std::optional<Board> find_board(std::string_view text);
+
+// Of a name that find_product() does not know: "is not known", or that nothing runs on this target.
+std::string why_no_board(std::string_view id);
 
 // How such a board is written: "gfx942@6x38"; the target alone where the counts are the product's.
 std::string board_name(const Board& board);

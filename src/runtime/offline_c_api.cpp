@@ -157,7 +157,7 @@ wavejit_status wavejit_supported(wavejit_line_callback line, void* context) {
 wavejit_status wavejit_targets(wavejit_line_callback line, void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(line, "line", "a function that takes the lines"); !given) return given;
-    for (const wavejit::targets::Target& target : wavejit::targets::all_targets())
+    for (const wavejit::targets::Target& target : wavejit::targets::complete_targets())
       line(context, std::string(target.id).c_str());
     return {};
   });

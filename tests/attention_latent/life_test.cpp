@@ -306,8 +306,8 @@ TEST_F(LatentLife, WhatIsSupportedComesFromTheTables) {
   std::map<std::string, std::string> lines;
   for (const std::string& line : runtime::supported())
     if (line.contains(": attention_latent;")) lines[line.substr(0, line.find(' '))] = line;
-  ASSERT_EQ(lines.size(), targets::all_targets().size());
-  for (const targets::Target& target : targets::all_targets()) {
+  ASSERT_EQ(lines.size(), boards::all_products().size());
+  for (const boards::Board& target : boards::all_products()) {
     const std::string& line = lines[std::string(target.id)];
     const auto engine = make_engine(std::string(target.id).c_str());
     const auto outcome = run(*engine, call_of({}));

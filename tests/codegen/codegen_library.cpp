@@ -68,7 +68,7 @@ Answer compile_ir(const TableService& service, const std::string& target, const 
 
 std::vector<std::string> supported_specs(const char* lowering) {
   std::vector<std::string> specs;
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     for (const char* dtype : {"bf16", "fp16"}) {
       for (const int head_dim : {64, 128}) {
         for (const char* modifiers : {"", " causal", " lse", " causal lse"}) {

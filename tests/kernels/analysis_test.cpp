@@ -31,7 +31,7 @@ Addresses strided(std::uint32_t bytes) {
 }
 
 TEST(TimingTable, HasARowForEveryTargetAndServesEveryLaneOnce) {
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     const timing::Timing* timing = timing::find_timing(target);
     ASSERT_NE(timing, nullptr) << target.id;
     for (const timing::LdsAccess& row : timing->lds) {
@@ -49,7 +49,7 @@ TEST(TimingTable, HasARowForEveryTargetAndServesEveryLaneOnce) {
 }
 
 TEST(LdsBanks, LanesSideBySideDoNotConflict) {
-  for (const targets::Target& target : targets::all_targets())
+  for (const targets::Target& target : targets::complete_targets())
     for (const timing::LdsAccess& row : timing::find_timing(target)->lds) {
       const timing::BankUse use = timing::bank_use(row, strided(static_cast<std::uint32_t>(row.bytes)), all_lanes);
       EXPECT_EQ(use.extra, 0) << target.id << " " << row.name;

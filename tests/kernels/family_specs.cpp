@@ -15,7 +15,7 @@ using attention_forward::Modifiers;
 
 std::vector<families::KernelSpec> backward_kernel_specs() {
   std::vector<families::KernelSpec> specs;
-  for (const targets::Target& target : targets::all_targets())
+  for (const targets::Target& target : targets::complete_targets())
     for (const auto& [dtype, dtype_name] : attention::operand_types)
       for (const attention::HeadDims& dims : attention_backward::all_head_dims()) {
         attention_backward::KernelWords words;
@@ -80,7 +80,7 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
           if (!refusal_of(bias)) specs.emplace_back(bias);
         }
       }
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     const attention_backward::SinkKernel sinks = {.target = std::string(target.id)};
     if (!refusal_of(sinks)) specs.emplace_back(sinks);
   }
@@ -89,7 +89,7 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
 
 std::vector<families::KernelSpec> indexer_kernel_specs() {
   std::vector<families::KernelSpec> specs;
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     for (const auto& [type, type_name] : sparse_indexer::key_types)
       for (const auto& [blocks, heads] : sparse_indexer::head_names)
         for (const bool cut : {false, true})
@@ -121,7 +121,7 @@ std::uint32_t planned_private_bytes(const attention_latent::WalkKernel& spec) {
 std::vector<families::KernelSpec> latent_kernel_specs() {
   namespace latent = attention_latent;
   std::vector<families::KernelSpec> specs;
-  for (const targets::Target& target : targets::all_targets())
+  for (const targets::Target& target : targets::complete_targets())
     for (const auto& [dtype, dtype_name] : attention::operand_types) {
       latent::WalkKernel spec;
       spec.dtype = dtype;
@@ -223,7 +223,7 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
 
 std::vector<families::KernelSpec> softmax_kernel_specs() {
   std::vector<families::KernelSpec> specs;
-  for (const targets::Target& target : targets::all_targets())
+  for (const targets::Target& target : targets::complete_targets())
     for (const auto& [scores, scores_name] : softmax_lse::data_types)
       for (const auto& [weights, weights_name] : softmax_lse::data_types)
         for (const auto& [rows, rows_name] : softmax_lse::rows_names)
@@ -271,7 +271,7 @@ std::vector<families::KernelSpec> append_kernel_specs() {
               if (attention::is_narrow(cache) && !refusal_of(spec)) specs.emplace_back(spec);
             }
   };
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     const std::string id(target.id);
     add_narrow(id);
     for (const Access source : {Access::vectors, Access::elements})

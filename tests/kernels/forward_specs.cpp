@@ -40,7 +40,7 @@ void add_modified_kernels(std::vector<ForwardKernel>& specs) {
       {.mask = Mask::causal, .lse = true, .modifiers = {Modifier::alibi}},
       {.mask = Mask::window, .lse = true, .modifiers = all_code_modifiers()},
   };
-  for (const targets::Target& target : targets::all_targets())
+  for (const targets::Target& target : targets::complete_targets())
     for (const Pipeline pipeline : attention_forward::all_pipelines)
       for (const int rows : attention_forward::tile_queries(target, pipeline))
         for (const int head_dim : {64, 128})
@@ -61,7 +61,7 @@ void add_modified_kernels(std::vector<ForwardKernel>& specs) {
 
 // O in f32: one kernel of each pipeline, and the combine kernel.
 void add_fp32_outputs(std::vector<families::KernelSpec>& specs) {
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     for (const Pipeline pipeline : attention_forward::all_pipelines) {
       const ForwardKernel spec{{.dtype = DataType::bf16, .mask = Mask::causal, .lse = true, .output_fp32 = true},
                                {.pipeline = pipeline,
@@ -78,7 +78,7 @@ void add_fp32_outputs(std::vector<families::KernelSpec>& specs) {
 
 std::vector<ForwardKernel> all_kernel_specs() {
   std::vector<ForwardKernel> specs;
-  for (const targets::Target& target : targets::all_targets())
+  for (const targets::Target& target : targets::complete_targets())
     for (const Pipeline pipeline : attention_forward::all_pipelines)
       for (const int rows : attention_forward::tile_queries(target, pipeline))
         for (const OutputStore store : {OutputStore::scalar, OutputStore::permlane})
@@ -357,7 +357,7 @@ static void add_byte_query_kernels(std::vector<families::KernelSpec>& specs, con
 
 std::vector<families::KernelSpec> split_kernel_specs() {
   std::vector<families::KernelSpec> specs;
-  for (const targets::Target& target : targets::all_targets())
+  for (const targets::Target& target : targets::complete_targets())
     for (const DataType dtype : {DataType::fp16, DataType::bf16})
       for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims()) {
         for (const Pipeline pipeline : attention_forward::all_pipelines)
@@ -503,12 +503,12 @@ std::vector<families::KernelSpec> split_kernel_specs() {
         add_kernels_of_shared_chunks(specs, target, dtype, dims);
         add_kernels_of_mixes(specs, target, dtype, dims);
       }
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     add_scattered_kernels(specs, target);
     add_integer_kernels(specs, target);
     add_padded_kernels(specs, target);
   }
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     for (const auto& [cache, name] : attention_forward::cache_types)
       if (attention_forward::reads(target, attention_forward::type_in(cache, DataType::bf16)))
         add_cached_kernels(specs, target, cache);
@@ -518,7 +518,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
         {{.dtype = DataType::bf16, .cache = attention_forward::CacheType::e4m3}, {.target = std::string(target.id)}},
         false));
   }
-  for (const targets::Target& target : targets::all_targets())
+  for (const targets::Target& target : targets::complete_targets())
     specs.emplace_back(attention_block_lists::lists_of({{}, {.target = std::string(target.id)}}));
   add_fp32_outputs(specs);
   return specs;

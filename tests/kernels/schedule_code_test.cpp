@@ -415,7 +415,7 @@ TEST(ScheduleCode, NoOrderPassesForAnother) {
 // A descriptor that the compiler takes for one of lanes makes each fetch with it a loop over lanes. 64 of them had
 // stood in decode on gfx942, because a clamped count was a vector instruction.
 TEST(LookupCode, NoFetchIsALoopOverLanes) {
-  for (const targets::Target& target : targets::all_targets())
+  for (const targets::Target& target : targets::complete_targets())
     for (const bool first_keys : {false, true})
       for (const bool packed : {false, true}) {
         const ForwardKernel spec{

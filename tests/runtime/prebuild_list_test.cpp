@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The default prebuild list against the calls that it is for: everything that `auto` can reach without modifiers, and
 // nothing else.
+#include <gmock/gmock.h>
+
 #include <set>
 
+#include "boards/board.h"
+#include "families/call/family.h"
+#include "runtime/offline/explain.h"
 #include "runtime/offline/prebuild.h"
 #include "runtime_fixture.h"
 #include "targets/targets.h"
 
 namespace wavejit::tests {
 namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
 
 class PrebuildListTest : public RuntimeTest {
  protected:
@@ -64,7 +72,7 @@ class PrebuildListTest : public RuntimeTest {
 
 TEST_F(PrebuildListTest, IsExactlyWhatCallsWithoutModifiersReach) {
   std::size_t count = 0;
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     SCOPED_TRACE(target.id);
     std::set<std::string> listed;
     const runtime::PrebuildRequest everything{.descriptors = {}, .everything = true, .targets = target.id, .jobs = 1};
@@ -78,6 +86,33 @@ TEST_F(PrebuildListTest, IsExactlyWhatCallsWithoutModifiersReach) {
   }
   // Nothing that calls found had to be compiled then.
   EXPECT_EQ(fake_codegen().compiles, count);
+}
+
+// A target for which some family has no kernel: explain, prebuild, a call and `supported` say the same sentence, which
+// names family and target.
+TEST_F(PrebuildListTest, FamiliesWithoutKernelsOnATargetSayWhy) {
+  int lacking = 0;
+  const std::vector<std::string> supported = runtime::supported();
+  for (const boards::Board& target : boards::all_products())
+    for (const families::Family* family : families::registered()) {
+      const auto why = family->lacks(target);
+      EXPECT_FALSE(why && target.complete) << target.id;
+      if (!why) continue;
+      ++lacking;
+      EXPECT_THAT(*why, HasSubstr("no kernels for " + std::string(target.id)));
+      EXPECT_THAT(supported, Contains(HasSubstr(": " + std::string(family->name()) + "; " + *why)));
+      for (const families::Shape& shape : family->every_shape(*targets::find_target("gfx950"), {})) {
+        const auto route = family->route(shape, target, {});
+        ASSERT_FALSE(route) << family->name();
+        EXPECT_EQ(route.error().status, WAVEJIT_UNSUPPORTED);
+        EXPECT_THAT(route.error().detail, HasSubstr("no kernels for " + std::string(target.id)));
+      }
+    }
+  EXPECT_GT(lacking, 0);
+  const runtime::PrebuildRequest compiled_only{.descriptors = {}, .everything = true, .targets = "gfx90a", .jobs = 1};
+  const auto refused = runtime::prebuild(config_, compiled_only, *codegen_, {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().detail, HasSubstr("compiled and inspected only"));
 }
 
 }  // namespace

@@ -222,8 +222,8 @@ TEST_F(IndexerLife, WhatIsSupportedAndExplainedComesFromTheTables) {
   std::map<std::string, std::string> lines;
   for (const std::string& line : runtime::supported())
     if (line.contains(": sparse_indexer;")) lines[line.substr(0, line.find(' '))] = line;
-  ASSERT_EQ(lines.size(), targets::all_targets().size());
-  for (const targets::Target& target : targets::all_targets()) {
+  ASSERT_EQ(lines.size(), boards::all_products().size());
+  for (const boards::Board& target : boards::all_products()) {
     const std::string& line = lines[std::string(target.id)];
     const auto outcome = run(*make_engine(std::string(target.id).c_str()), call_of({}));
     if (line.contains("no kernels")) {

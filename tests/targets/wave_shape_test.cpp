@@ -12,9 +12,11 @@ TEST(WaveShape, IsOfTheWidestInstruction) {
   for (const Target& target : all_targets()) {
     SCOPED_TRACE(target.id);
     const WaveShape shape = wave_shape(target);
-    const isa::MatrixInstruction& cost = *isa::find_matrix_instruction(target.matrix.front().id);
     EXPECT_EQ(shape.lanes, target.wave_size);
-    EXPECT_EQ(static_cast<unsigned>(shape.registers()), cost.results_per_lane());
+    if (target.complete) {
+      const isa::MatrixInstruction& cost = *isa::find_matrix_instruction(target.matrix.front().id);
+      EXPECT_EQ(static_cast<unsigned>(shape.registers()), cost.results_per_lane());
+    }
     EXPECT_EQ(1 << shape.row_bits(), shape.rows);
     // A fragment is one instruction or several whole ones.
     EXPECT_EQ(shape.fragment_k() % target.matrix.front().k, 0);

@@ -159,7 +159,7 @@ TEST(RowPlan, PacksTheHeadsOfAGroupWhereRowsAreFew) {
   EXPECT_EQ(plan_rows(32, 8), (RowPlan{.rows = QueryRows::more, .packed_heads = true}));
   EXPECT_EQ(plan_rows(33, 8), (RowPlan{.rows = QueryRows::up_to_64}));
   EXPECT_EQ(plan_rows(1, 1), (RowPlan{.rows = QueryRows::up_to_32}));
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     EXPECT_EQ(packed_tile_queries(target, QueryRows::up_to_32, {128, 128}), 32);
     EXPECT_EQ(packed_tile_queries(target, QueryRows::up_to_64, {64, 64}), 64);
     EXPECT_EQ(packed_tile_queries(target, QueryRows::more, {128, 128}), 128);
@@ -205,7 +205,7 @@ TEST(Resources, SmallTilesAreOneWaveFor32Rows) {
 }
 
 TEST(Resources, ScalarStoreIsAcceptedEverywhere) {
-  for (const targets::Target& target : targets::all_targets()) {
+  for (const targets::Target& target : targets::complete_targets()) {
     ForwardKernel spec = spec_for(std::string(target.id), 64);
     spec.output_store = OutputStore::scalar;
     EXPECT_TRUE(resources_of(spec)) << target.id;

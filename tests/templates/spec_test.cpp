@@ -78,9 +78,9 @@ TEST(DataTypes, HaveANumberANameASizeAndATargetThatReadsThem) {
     EXPECT_EQ(encoding_of(type) == targets::Fp8::fnuz, name.ends_with("_fnuz")) << name;
     // Integers have one form on every target.
     EXPECT_EQ(encoding_of(type) == targets::Fp8::none, type == DataType::i8) << name;
-    const auto readers = std::ranges::count_if(targets::all_targets(),
+    const auto readers = std::ranges::count_if(targets::complete_targets(),
                                                [&](const targets::Target& target) { return reads(target, type); });
-    EXPECT_EQ(readers, type == DataType::i8 ? std::ranges::ssize(targets::all_targets()) : 1) << name;
+    EXPECT_EQ(readers, type == DataType::i8 ? std::ranges::ssize(targets::complete_targets()) : 1) << name;
   }
   EXPECT_EQ(narrow, 5U);
   EXPECT_EQ(type_of(0), std::nullopt);

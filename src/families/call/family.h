@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -197,6 +198,10 @@ class Family {
   // "tile_queries=<rows>, ladder=<name>"; empty: the family has none.
   virtual bool takes_pin(std::string_view /*word*/) const { return false; }
   virtual std::string_view accepted_pins() const { return {}; }
+
+  // Why none of its kernels stand on this target, in one sentence; nothing where some do. It is asked before any other
+  // question about a target.
+  virtual std::optional<std::string> lacks(const targets::Target& /*target*/) const { return std::nullopt; }
 
   // What `wavejit supported` prints of a target behind the family's name, and of all targets.
   virtual std::string supported(const targets::Target& target) const = 0;

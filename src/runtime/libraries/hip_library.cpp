@@ -23,7 +23,7 @@ constexpr const char* simulated_library = "libwavejit_simgpu.so";
 constexpr std::array<const char*, 3> hip_libraries = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"};
 constexpr const char* simulation_hint = "; accepted without a GPU: WAVEJIT_DEVICE=sim:<target>, for example sim:";
 
-std::string hint() { return simulation_hint + std::string(targets::all_targets().back().id); }
+std::string hint() { return simulation_hint + std::string(targets::complete_targets().back().id); }
 
 Result<HipFunctions> functions_of(void* library, const std::string& name) {
   HipFunctions hip;

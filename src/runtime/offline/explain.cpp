@@ -24,8 +24,8 @@ Result<boards::Board> choose_target(const Config& config, std::string_view name)
   }
   const auto target = boards::find_board(name);
   if (!target) {
-    return fail(WAVEJIT_INVALID_ARGUMENT, "target = \"" + std::string(name) +
-                                              "\" is not known; accepted: " + targets::known_targets() +
+    return fail(WAVEJIT_INVALID_ARGUMENT, "target = \"" + std::string(name) + "\" " + boards::why_no_board(name) +
+                                              "; accepted: " + targets::known_targets() +
                                               ", and boards of them: <target>@<dies>x<compute units of a die>");
   }
   return *target;
@@ -129,8 +129,10 @@ std::vector<std::string> supported() {
   std::vector<std::string> lines;
   for (const boards::Board& target : boards::all_products()) {
     for (const families::Family* family : families::registered()) {
+      const auto lacking = family->lacks(target);
       lines.push_back(std::string(target.id) + " (" + std::string(target.product) +
-                      "): " + std::string(family->name()) + family->supported(target));
+                      "): " + std::string(family->name()) +
+                      (lacking ? "; " + *lacking : family->supported(target)));
     }
   }
   for (const families::Family* family : families::registered())

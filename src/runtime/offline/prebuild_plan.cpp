@@ -24,7 +24,7 @@ constexpr std::string_view every_target = "all";
 Result<std::vector<const boards::Board*>> parse_targets(std::string_view text) {
   std::vector<const boards::Board*> chosen;
   if (text == every_target) {
-    for (const boards::Board& target : boards::all_products()) chosen.push_back(&target);
+    for (const boards::Board& target : boards::complete_products()) chosen.push_back(&target);
     return chosen;
   }
   while (true) {
@@ -32,8 +32,9 @@ Result<std::vector<const boards::Board*>> parse_targets(std::string_view text) {
     const std::string_view name = text.substr(0, comma);
     const boards::Board* target = boards::find_product(name);
     if (target == nullptr) {
-      return fail(WAVEJIT_INVALID_ARGUMENT, "targets: \"" + std::string(name) + "\" is not known; accepted: " +
-                                                std::string(every_target) + ", or any of " + targets::known_targets());
+      return fail(WAVEJIT_INVALID_ARGUMENT, "targets: \"" + std::string(name) + "\" " + boards::why_no_board(name) +
+                                                "; accepted: " + std::string(every_target) + ", or any of " +
+                                                targets::known_targets());
     }
     if (std::ranges::find(chosen, target) == chosen.end()) chosen.push_back(target);
     if (comma == text.size()) return chosen;
@@ -110,6 +111,7 @@ Result<PrebuildPlan> plan_prebuild(const Config& config, const PrebuildRequest& 
   for (const boards::Board* target : *chosen) {
     if (request.everything) {
       for (const families::Family* family : families::registered()) {
+        if (family->lacks(*target)) continue;
         for (const families::Shape& shape : family->every_shape(*target, gatherer.toggles())) {
           if (auto added = gatherer.add(shape, *target); !added) return std::unexpected(std::move(added.error()));
         }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "families/call/words.h"
+#include "templates/attention/kernel/coverage.h"
 #include "templates/attention_backward/call/descriptor.h"
 #include "templates/attention_backward/kernel/tiles.h"
 #include "templates/attention_backward/kernel/words.h"
@@ -205,6 +206,10 @@ class AttentionBackward final : public families::Family {
     return name == tile_pin && families::whole_number(value).value_or(0) > 0;
   }
   std::string_view accepted_pins() const override { return "tile_queries=<rows>"; }
+
+  std::optional<std::string> lacks(const Target& target) const override {
+    return attention::lacks_kernels(target, attention::Need::square_of_32, QueryKernel::kernel);
+  }
 
   std::string supported(const Target& target) const override {
     std::string line =

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "templates/attention/kernel/canon.h"
+#include "templates/attention/kernel/coverage.h"
 #include "templates/attention_backward/kernel/arguments.h"
 #include "templates/attention_backward/kernel/canon.h"
 #include "templates/attention_backward/kernel/words.h"
@@ -13,18 +14,16 @@
 namespace wavejit::attention_backward {
 namespace {
 
-std::optional<std::string> target_refusal(const std::string& name) {
+std::optional<std::string> target_refusal(const std::string& name, attention::Need need, std::string_view kernel) {
   const targets::Target* target = targets::find_target(name);
   if (target == nullptr) return "target=" + name + " is not in the target table; accepted: " + targets::known_targets();
-  if (target->wave_size != 64 || target->matrix.empty())
-    return "target=" + name + " has no 32x32 matrix instructions of 64 lanes, which these kernels are made of";
-  return std::nullopt;
+  return attention::lacks_kernels(*target, need, kernel);
 }
 
 constexpr std::array<HeadDims, 4> head_dims = {{{64, 64}, {128, 128}, {192, 128}, {256, 256}}};
 
-std::optional<std::string> words_refusal(const KernelWords& words) {
-  if (auto refusal = target_refusal(words.target)) return refusal;
+std::optional<std::string> words_refusal(const KernelWords& words, std::string_view kernel) {
+  if (auto refusal = target_refusal(words.target, attention::Need::square_of_32, kernel)) return refusal;
   if (!std::ranges::contains(head_dims, words.head_dims())) {
     std::string accepted;
     for (const HeadDims& dims : head_dims) accepted += (accepted.empty() ? "d" : ", d") + to_text(dims);
@@ -81,7 +80,7 @@ std::expected<SinkKernel, std::string> parse_sink_kernel(std::string_view text) 
 }
 
 std::optional<std::string> refusal_of(const QueryKernel& spec) {
-  if (auto refusal = words_refusal(spec)) return refusal;
+  if (auto refusal = words_refusal(spec, QueryKernel::kernel)) return refusal;
   if (auto refusal = blocks_refusal(spec)) return refusal;
   if (spec.head_dim_qk > 128 && spec.blocks > default_query_blocks(spec, *targets::find_target(spec.target)))
     return "blocks=" + std::to_string(spec.blocks) + " of d" + to_text(spec.head_dims()) + " with these words on " +
@@ -90,17 +89,19 @@ std::optional<std::string> refusal_of(const QueryKernel& spec) {
   return std::nullopt;
 }
 std::optional<std::string> refusal_of(const KeyKernel& spec) {
-  if (auto refusal = words_refusal(spec)) return refusal;
+  if (auto refusal = words_refusal(spec, KeyKernel::kernel)) return refusal;
   if (spec.shared) return sharing_refusal(spec);
   return blocks_refusal(spec);
 }
 std::optional<std::string> refusal_of(const BiasKernel& spec) {
-  if (auto refusal = words_refusal(spec)) return refusal;
+  if (auto refusal = words_refusal(spec, BiasKernel::kernel)) return refusal;
   if (!spec.has(Modifier::bias)) return "dBias without a bias; accepted: bias";
   if (spec.blocks != 1) return "blocks=" + std::to_string(spec.blocks) + "; accepted: 1";
   return std::nullopt;
 }
-std::optional<std::string> refusal_of(const SinkKernel& spec) { return target_refusal(spec.target); }
+std::optional<std::string> refusal_of(const SinkKernel& spec) {
+  return target_refusal(spec.target, attention::Need::waves_of_64, SinkKernel::kernel);
+}
 std::size_t argument_bytes(const QueryKernel&) { return sizeof(Arguments); }
 std::size_t argument_bytes(const KeyKernel&) { return sizeof(Arguments); }
 std::size_t argument_bytes(const SinkKernel&) { return sizeof(Arguments); }

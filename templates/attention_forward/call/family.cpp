@@ -6,6 +6,7 @@
 
 #include "families/call/refusal.h"
 #include "templates/attention/call/data_type.h"
+#include "templates/attention/kernel/coverage.h"
 #include "templates/attention_forward/call/call.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/lists.h"
@@ -140,6 +141,7 @@ class AttentionForward final : public families::Family {
 
   Result<families::Route> route(const families::Shape& asked, const targets::Target& target,
                                 const Toggles& toggles) const override {
+    if (auto lacking = lacks(target)) return fail(WAVEJIT_UNSUPPORTED, *std::move(lacking));
     const AttentionShape shape = AttentionShape::of_code(asked.code);
     if (shape.mixed) return mixed_route(shape, target, toggles);
     auto chosen = choose_kernel(shape, target, toggles);
@@ -228,6 +230,10 @@ class AttentionForward final : public families::Family {
 
   bool takes_pin(std::string_view word) const override { return is_pin(word); }
   std::string_view accepted_pins() const override { return attention_forward::accepted_pins; }
+
+  std::optional<std::string> lacks(const targets::Target& target) const override {
+    return attention::lacks_kernels(target, attention::Need::square_of_32, ForwardKernel::kernel);
+  }
 
   std::string supported(const targets::Target& target) const override { return list_supported(target); }
 

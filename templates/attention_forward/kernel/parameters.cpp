@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "templates/attention/kernel/coverage.h"
 #include "templates/attention_forward/kernel/arrival_arguments.h"
 #include "templates/attention_forward/kernel/cache_arguments.h"
 #include "templates/attention_forward/kernel/head_dims.h"
@@ -182,6 +183,8 @@ std::expected<Resources, std::string> resources_of(const ForwardKernel& spec) {
   if (target == nullptr)
     return std::unexpected("target=" + spec.target +
                            " is not in the target table; accepted: " + targets::known_targets());
+  if (auto lacking = attention::lacks_kernels(*target, attention::Need::square_of_32, ForwardKernel::kernel))
+    return std::unexpected(*std::move(lacking));
   if (std::string refusal = first_refusal({spec, *target}); !refusal.empty())
     return std::unexpected(std::move(refusal));
 

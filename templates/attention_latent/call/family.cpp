@@ -9,6 +9,7 @@
 #include "families/call/refusal.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/kernel/canon.h"
+#include "templates/attention/kernel/coverage.h"
 #include "templates/attention_latent/call/descriptor.h"
 #include "templates/attention_latent/call/runs.h"
 #include "templates/attention_latent/kernel/words.h"
@@ -245,11 +246,14 @@ class AttentionLatent final : public families::Family {
     return shapes;
   }
 
+  std::optional<std::string> lacks(const Target& target) const override {
+    return attention::lacks_kernels(target, attention::Need::square_of_32, WalkKernel::kernel);
+  }
+
   std::string supported(const Target& target) const override {
     WalkKernel plain;
     plain.target = target.id;
     const auto has = [](const WalkKernel& spec) { return !refusal_of(spec); };
-    if (!has(plain)) return "; no kernels: " + *refusal_of(plain);
     return families::supported_words<WalkKernel>(walk_words, plain, has) +
            " sink; LSE on request; 1 to 128 heads; latent and rope as one tensor or apart; queries dense or packed; "
            "keys "

@@ -6,6 +6,7 @@
 
 #include "templates/attention/kernel/cache_encoding.h"
 #include "templates/attention/kernel/canon.h"
+#include "templates/attention/kernel/coverage.h"
 #include "templates/attention/kernel/lds_layout.h"
 #include "templates/attention_latent/kernel/arguments.h"
 #include "templates/attention_latent/kernel/words.h"
@@ -13,12 +14,10 @@
 namespace wavejit::attention_latent {
 namespace {
 
-std::optional<std::string> target_refusal(const std::string& name) {
+std::optional<std::string> target_refusal(const std::string& name, attention::Need need, std::string_view kernel) {
   const targets::Target* target = targets::find_target(name);
   if (target == nullptr) return "target=" + name + " is not in the target table; accepted: " + targets::known_targets();
-  if (target->wave_size != 64 || target->matrix.empty())
-    return "target=" + name + " has no 32x32 matrix instructions of 64 lanes, which these kernels are made of";
-  return std::nullopt;
+  return attention::lacks_kernels(*target, need, kernel);
 }
 
 }  // namespace
@@ -73,7 +72,7 @@ KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target
 }
 
 std::optional<std::string> refusal_of(const WalkKernel& spec) {
-  if (auto refusal = target_refusal(spec.target)) return refusal;
+  if (auto refusal = target_refusal(spec.target, attention::Need::square_of_32, WalkKernel::kernel)) return refusal;
   const targets::Target& target = *targets::find_target(spec.target);
   if (spec.widens() && !attention::reads(target, spec.key_type())) return attention::other_encoding(spec.cache, target);
   if (spec.has_row_scales()) {
@@ -109,7 +108,7 @@ std::optional<std::string> refusal_of(const WalkKernel& spec) {
   return std::nullopt;
 }
 std::optional<std::string> refusal_of(const CombineKernel& spec) {
-  if (auto refusal = target_refusal(spec.target)) return refusal;
+  if (auto refusal = target_refusal(spec.target, attention::Need::waves_of_64, CombineKernel::kernel)) return refusal;
   if (spec.head_dim != 512 && spec.head_dim != 256)
     return "head dim " + std::to_string(spec.head_dim) + " has no kernel; accepted: 256, 512";
   return std::nullopt;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "templates/attention/call/data_type.h"
+#include "templates/attention/kernel/coverage.h"
 #include "templates/cache_append/call/descriptor.h"
 
 namespace wavejit::cache_append {
@@ -122,6 +123,10 @@ class CacheAppend final : public families::Family {
           }
     }
     return shapes;
+  }
+
+  std::optional<std::string> lacks(const Target& target) const override {
+    return attention::lacks_kernels(target, attention::Need::waves_of_64, AppendKernel::kernel);
   }
 
   std::string supported(const Target& target) const override {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "targets/targets.h"
+#include "templates/attention/kernel/coverage.h"
 
 namespace wavejit::cache_append {
 
@@ -49,8 +50,8 @@ std::optional<std::string> refusal_of(const AppendKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
-  if (target->wave_size != 64)
-    return "target=" + spec.target + " has waves of " + std::to_string(target->wave_size) + " lanes; accepted: 64";
+  if (auto lacking = attention::lacks_kernels(*target, attention::Need::waves_of_64, AppendKernel::kernel))
+    return lacking;
   if (auto refusal = cache_refusal(spec, *target)) return refusal;
   if ((spec.rotary == Rotary::none) != (spec.angles == Angles::none))
     return spec.rotary == Rotary::none ? "angles without rotary; accepted: rotary=halves or interleaved beside it"

@@ -6,6 +6,7 @@
 
 #include "targets/targets.h"
 #include "templates/attention/kernel/canon.h"
+#include "templates/attention/kernel/coverage.h"
 
 namespace wavejit::softmax_lse {
 
@@ -22,8 +23,8 @@ std::optional<std::string> refusal_of(const SoftmaxKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
-  if (target->wave_size != 64)
-    return "target=" + spec.target + " has waves of " + std::to_string(target->wave_size) + " lanes; accepted: 64";
+  if (auto lacking = attention::lacks_kernels(*target, attention::Need::waves_of_64, SoftmaxKernel::kernel))
+    return lacking;
   if (spec.access == Access::elements && spec.scores == DataType::fp32 && spec.weights == DataType::fp32)
     return "access=elements of fp32 tensors; accepted: access=vectors, which takes fp32 rows of every kind";
   return std::nullopt;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "templates/attention/call/data_type.h"
+#include "templates/attention/kernel/coverage.h"
 #include "templates/sparse_indexer/call/descriptor.h"
 #include "templates/sparse_indexer/kernel/rows.h"
 
@@ -117,6 +118,10 @@ class SparseIndexer final : public families::Family {
             shapes.push_back(IndexerShape{.type = type, .blocks = blocks, .paged = paged, .shared = shared}.shape());
     }
     return shapes;
+  }
+
+  std::optional<std::string> lacks(const Target& target) const override {
+    return attention::lacks_kernels(target, attention::Need::square_of_32, ScoresKernel::kernel);
   }
 
   std::string supported(const Target& target) const override {

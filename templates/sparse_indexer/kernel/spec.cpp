@@ -7,6 +7,7 @@
 
 #include "targets/targets.h"
 #include "templates/attention/kernel/cache_encoding.h"
+#include "templates/attention/kernel/coverage.h"
 
 namespace wavejit::sparse_indexer {
 
@@ -15,12 +16,10 @@ namespace {
 constexpr auto words_of_scores = families::texts_of(scores_words);
 constexpr auto words_of_select = families::texts_of(select_words);
 
-std::optional<std::string> refusal_of_target(const std::string& id) {
+std::optional<std::string> refusal_of_target(const std::string& id, attention::Need need, std::string_view kernel) {
   const targets::Target* target = targets::find_target(id);
   if (target == nullptr) return "target=" + id + " is not in the target table; accepted: " + targets::known_targets();
-  if (target->wave_size != 64)
-    return "target=" + id + " has waves of " + std::to_string(target->wave_size) + " lanes; accepted: 64";
-  return std::nullopt;
+  return attention::lacks_kernels(*target, need, kernel);
 }
 
 }  // namespace
@@ -36,7 +35,8 @@ std::expected<SelectKernel, std::string> parse_select(std::string_view text) {
 }
 
 std::optional<std::string> refusal_of(const ScoresKernel& spec) {
-  if (auto refusal = refusal_of_target(spec.target)) return refusal;
+  if (auto refusal = refusal_of_target(spec.target, attention::Need::square_of_32, ScoresKernel::kernel))
+    return refusal;
   const targets::Target& target = *targets::find_target(spec.target);
   if (spec.widens() && attention::encoding_of(spec.type) != target.fp8)
     return std::string(attention::to_text(spec.type)) + ": " + attention::reads_other_encoding(spec.type, target) +
@@ -53,7 +53,9 @@ std::optional<std::string> refusal_of(const ScoresKernel& spec) {
            std::string(attention::to_text(spec.type));
   return std::nullopt;
 }
-std::optional<std::string> refusal_of(const SelectKernel& spec) { return refusal_of_target(spec.target); }
+std::optional<std::string> refusal_of(const SelectKernel& spec) {
+  return refusal_of_target(spec.target, attention::Need::waves_of_64, SelectKernel::kernel);
+}
 
 std::size_t argument_bytes(const ScoresKernel&) { return sizeof(ScoresArguments); }
 std::size_t argument_bytes(const SelectKernel&) { return sizeof(SelectArguments); }

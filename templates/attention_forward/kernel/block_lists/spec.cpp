@@ -5,6 +5,7 @@
 
 #include "families/kernel/spec_words.h"
 #include "targets/targets.h"
+#include "templates/attention/kernel/coverage.h"
 #include "templates/attention_forward/kernel/block_lists/arguments.h"
 #include "templates/attention_forward/kernel/block_lists/walks.h"
 
@@ -31,10 +32,7 @@ std::optional<std::string> refusal_of(const BlockListsKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
-  if (target->wave_size != threads)
-    return std::string("attention_block_lists marks tiles by waves of 64 lanes, which ") + spec.target +
-           " does not have";
-  return std::nullopt;
+  return attention::lacks_kernels(*target, attention::Need::waves_of_64, BlockListsKernel::kernel);
 }
 
 BlockListsKernel lists_of(const attention_forward::ForwardKernel& walker) {

@@ -2,6 +2,7 @@
 #include "templates/attention_forward/kernel/combine/parameters.h"
 
 #include "targets/targets.h"
+#include "templates/attention/kernel/coverage.h"
 
 namespace wavejit::attention_combine {
 namespace {
@@ -33,6 +34,8 @@ std::optional<std::string> refusal_of(const CombineKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
+  if (auto lacking = attention::lacks_kernels(*target, attention::Need::waves_of_64, CombineKernel::kernel))
+    return lacking;
   if (spec.head_dim % head_dim_step != 0 || spec.head_dim > largest_head_dim)
     return "head dim " + std::to_string(spec.head_dim) + " has no kernel; accepted: multiples of " +
            std::to_string(head_dim_step) + " up to " + std::to_string(largest_head_dim);

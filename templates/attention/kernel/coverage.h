@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which kernels stand on which targets: what kernels need of a target's row, and the sentence where it is not there.
+//
+//   if (auto lacking = lacks_kernels(target, Need::square_of_32, "walk")) return *lacking;
+//   // walk has no kernels for gfx1201: they multiply by 32x32 matrix instructions over 64 lanes, and gfx1201 has 16x16
+//   // over 32
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "targets/targets.h"
+
+namespace wavejit::attention {
+
+enum class Need : std::uint8_t {
+  waves_of_64,   // lanes of a wave share out rows, tiles or dims by 64
+  square_of_32,  // 32x32 matrix instructions over 64 lanes
+};
+
+inline bool meets(const targets::Target& target, Need need) {
+  constexpr int lanes = 64;
+  constexpr int rows = 32;
+  if (target.wave_size != lanes) return false;
+  return need == Need::waves_of_64 || std::ranges::any_of(target.matrix, [](const targets::MatrixInstruction& row) {
+           return row.m == rows && row.n == rows;
+         });
+}
+
+// Why `kernel` cannot stand on `target`, in one sentence; nothing where it can.
+inline std::optional<std::string> lacks_kernels(const targets::Target& target, Need need, std::string_view kernel) {
+  if (meets(target, need)) return std::nullopt;
+  const std::string id(target.id);
+  const std::string lanes = std::to_string(target.wave_size);
+  std::string text = std::string(kernel) + " has no kernels for " + id + ": they ";
+  if (need == Need::waves_of_64)
+    return text + "share work among the 64 lanes of a wave, and waves of " + id + " have " + lanes;
+  text += "multiply by 32x32 matrix instructions over 64 lanes, and " + id + " has ";
+  if (target.matrix.empty()) return text + "none";
+  const targets::MatrixInstruction& widest = target.matrix.front();
+  return text + std::to_string(widest.m) + "x" + std::to_string(widest.n) + " over " + lanes;
+}
+
+}  // namespace wavejit::attention
