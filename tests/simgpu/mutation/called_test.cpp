@@ -3,7 +3,7 @@
 // latent attention, softmax_lse, gradients and the sparse indexer: every wait, barrier, wait state and mask is reported
 // when it goes, or makes the result another one, or stands in redundant.txt. The same --all and --print.
 //
-// To add a kernel, add a row to `cases`: its words, and calls that launch it.
+// To add a kernel, add a row to `cases`, of 8 bits to byte_cases.cpp: its words, and calls that launch it.
 #include "called.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,6 @@
 #include <bit>
 #include <format>
 #include <limits>
-#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +19,14 @@
 #include "analysis/kernel_code.h"
 #include "append_problems.h"
 #include "attention_backward/backward_run.h"
-#include "byte_problems.h"
+#include "byte_cases.h"
+#include "called_case.h"
 #include "forward_problems.h"
 #include "indexer_problems.h"
 #include "latent_problems.h"
 #include "list_problems.h"
 #include "mutation.h"
+#include "shared_wave_problems.h"
 #include "softmax_lse/softmax_run.h"
 
 namespace wavejit::tests {
@@ -111,106 +112,13 @@ SoftmaxCase scores_with_lengths(const Numbers& lengths, std::int64_t keys) {
   return which;
 }
 
-// For waves that share a chunk: steps of one tile and of four, none, three chunks, each number of keys of a tile, rows
-// of two tiles and rows that see no key, lengths and starts that lie.
-std::vector<CallProblem> shared_waves() {
-  const auto dense = [](int queries, const Numbers& keys, int heads, std::uint64_t seed) {
-    AttentionCase which = make_case(Storage::bf16, static_cast<int>(keys.size()), queries, std::ranges::max(keys),
-                                    heads, 2, 128, true, seed, 2.0);
-    grow(which);
-    which.splits = 1;
-    which.layout = seed % 2 == 0 ? Layout::padded : Layout::bshd;
-    if (keys.size() > 1) which.inputs.key_lengths = keys;
-    return which;
-  };
-  const auto packed = [&](const Numbers& query_starts, const Numbers& key_starts, std::uint64_t seed) {
-    AttentionCase which = dense(query_starts.back(), {key_starts.back()}, 4, seed);
-    which.inputs.batch = static_cast<int>(query_starts.size()) - 1;
-    which.inputs.query_starts = query_starts;
-    which.inputs.key_starts = key_starts;
-    const auto longest = [](const Numbers& starts) {
-      int most = 0;
-      for (std::size_t i = 1; i < starts.size(); ++i) most = std::max(most, starts[i] - starts[i - 1]);
-      return most;
-    };
-    which.inputs.query_length = longest(query_starts);
-    which.inputs.key_length = longest(key_starts);
-    return which;
-  };
-  // The last tile of keys, which the first rows do not walk.
-  AttentionCase not_a_number = dense(31, {396}, 4, 13);
-  std::fill_n(not_a_number.inputs.v.rbegin(), 12 * 256, std::numeric_limits<float>::quiet_NaN());
-  // Maxima that fall and rise from chunk to chunk.
-  AttentionCase level = make_case(Storage::bf16, 1, 1, 3100, 16, 2, 128, true, 14, 2.0);
-  level.splits = 1;
-  Numbers each_length(64);
-  std::ranges::generate(each_length, [length = 0]() mutable { return ++length; });
-  constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
-  AttentionCase lengths_lie = dense(2, {300, 70}, 4, 9);
-  lengths_lie.told_key_lengths = {-5, most};
-  AttentionCase starts_lie = packed({0, 3, 3, 5}, {0, 300, 340, 400}, 10);
-  starts_lie.query_starts = {-5, 4, most, 2};
-  starts_lie.key_starts = {-5, 350, most, 20};
-  return {
-      forward(dense(2, {1110}, 4, 1)),
-      forward(dense(3, {700, 0, 65, 1}, 4, 2)),
-      forward(dense(19, {33}, 4, 3)),
-      forward(with_sink(dense(5, {200, 130, 0}, 4, 4))),
-      forward(dense(1, {2150}, 8, 5)),
-      forward(without_scale(dense(1, {64}, 8, 6))),
-      forward(dense(11, {300, 20, 3}, 6, 7)),
-      forward(dense(1, each_length, 4, 8)),
-      forward(packed({0, 3, 9, 20}, {0, 300, 340, 400}, 11)),
-      forward(level),
-      forward(not_a_number, true),
-      forward(lengths_lie, true),
-      forward(starts_lie, true),
-  };
-}
-
 // ---- Kernels
 
 Problems these(std::vector<CallProblem> problems) {
   return [problems = std::move(problems)] { return problems; };
 }
 
-struct Case {
-  std::string name;
-  std::string target;
-  std::vector<std::string> words;
-  Problems problems;
-  bool in_soak = false;  // alone: compiling its calls' kernels costs more than a sample says
-  std::string pipeline = "auto";
-};
-// NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
-void PrintTo(const Case& which, std::ostream* out) { *out << which.name; }
-
-// Caches, queries and keys of 8 bits, each in a kernel that widens or multiplies them in a way of its own.
-std::vector<Case> cases_of_8_bits() {
-  const auto caches = [](wavejit_dtype type) { return Problems([=] { return byte_caches(type); }); };
-  const auto pages = [](wavejit_dtype type) { return Problems([=] { return byte_caches_in_pages(type); }); };
-  const char* const forward_words = "attention_forward ";
-  return {
-      {"e4m3_paged_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, pages(WAVEJIT_E4M3), true, "generic"},
-      {"fnuz_paged_gfx942", "gfx942", {forward_words, " cache=e4m3_fnuz "}, pages(WAVEJIT_E4M3_FNUZ), true, "generic"},
-      {"fnuz_interleaved_gfx942",
-       "gfx942",
-       {forward_words, " cache=e4m3_fnuz "},
-       caches(WAVEJIT_E4M3_FNUZ),
-       true,
-       "interleaved"},
-      {"byte_queries_gfx950", "gfx950", {forward_words, " queries=e4m3 "}, byte_queries, true, "dualwave"},
-      {"i8_queries_gfx942", "gfx942", {forward_words, " qk=i8 "}, integer_queries, true, "generic tile_queries=64"},
-      {"indexer_e4m3_gfx950",
-       "gfx950@1x1",
-       {"sparse_scores "},
-       [] { return byte_scores(WAVEJIT_E4M3); },
-       true,
-       "auto tile_queries=1"},
-  };
-}
-
-std::vector<Case> cases() {
+std::vector<CalledCase> cases() {
   const auto pages = [](const Pages& plain, const Pages& list, bool window) {
     std::vector<CallProblem> all;
     for (const ForwardProblem& problem : keys_in_pages(plain, list)) {
@@ -258,7 +166,7 @@ std::vector<Case> cases() {
         gradients("bf16 b1 q700 k20 h2 d64 causal d_sink"),
         gradients("bf16 b3 q33 k40 h2 d64 causal layout=packed q_lengths=33,0,7 k_lengths=40,5,0 d_sink")};
   };
-  std::vector<Case> all = {
+  std::vector<CalledCase> all = {
       {"dq_gfx950", "gfx950", {"attention_backward_dq "}, [=] { return of_gradients(" causal"); }, true},
       {"dkdv_gfx950",
        "gfx950",
@@ -413,14 +321,14 @@ std::vector<Case> cases() {
       {"append_gfx942", "gfx942", {"cache_append ", " rotary=halves ", " angles=fp32 "}, turned_appends, true},
       {"append_narrow_gfx950", "gfx950", {"cache_append ", " scales=tokens "}, narrow_appends, true},
   };
-  std::ranges::move(cases_of_8_bits(), std::back_inserter(all));
+  std::ranges::move(byte_cases(), std::back_inserter(all));
   return all;
 }
 
-class CalledMutations : public ::testing::TestWithParam<Case> {};
+class CalledMutations : public ::testing::TestWithParam<CalledCase> {};
 
 TEST_P(CalledMutations, AreNoticed) {
-  const Case& which = GetParam();
+  const CalledCase& which = GetParam();
   if (which.in_soak && !extent().all_of_them) return;
   const CalledKernel kernel(which.target, which.pipeline, which.words, which.problems());
   ASSERT_EQ(kernel.problem(), "");
