@@ -8,6 +8,7 @@
 #include "engine.h"
 #include "exchange.h"
 #include "interpreter.h"
+#include "jax_calls.h"
 #include "memory.h"
 #include "offline.h"
 #include "torch_calls.h"
@@ -45,5 +46,6 @@ NB_MODULE(_wavejit, module) {
   wavejit::python::bind_calls(module);
   wavejit::python::bind_torch_calls(module);
   wavejit::python::bind_torch_node(module);
+  wavejit::python::bind_jax_calls(module);
   wavejit::python::bind_offline(module);
 }

@@ -75,7 +75,7 @@ class Examples(unittest.TestCase):
     def test_of_docstrings(self):
         count = 0
         for info in pkgutil.iter_modules(wavejit.__path__):
-            if info.name in ("__main__", "_wavejit", "torch", "transformers"):  # tests/torch has the last two
+            if info.name in ("__main__", "_wavejit", "jax", "torch", "transformers"):  # tests/jax and tests/torch have those
                 continue
             result = doctest.testmod(importlib.import_module(f"wavejit.{info.name}"))
             self.assertEqual(result.failed, 0)
