@@ -28,12 +28,12 @@ def ordinal(device: str) -> int:
 
 
 def stream_number(stream: object) -> int:
-    """A hipStream_t as a number. None and 0 are the default stream; torch's streams have theirs in `cuda_stream`."""
+    """A hipStream_t as a number. None and 0 are the default stream; torch's streams have theirs in `cuda_stream`, CuPy's in `ptr`."""
     if stream is None:
         return 0
-    number = getattr(stream, "cuda_stream", stream)
+    number = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
     if isinstance(number, bool) or not isinstance(number, int):
-        raise TypeError(f"stream: a {type(stream).__name__}; accepted: None, a hipStream_t as an int, or an object with cuda_stream")
+        raise TypeError(f"stream: a {type(stream).__name__}; accepted: None, a hipStream_t as an int, or an object with cuda_stream or ptr")
     if number < 0 or number in (1, 2):
         raise InvalidArgument(f"stream = {number}; accepted: None or 0 (the default stream), or a hipStream_t")
     return number
