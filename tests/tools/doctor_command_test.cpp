@@ -139,6 +139,31 @@ TEST_F(Doctor, HoldsTheIndexerAndTheListsThatItChoosesAgainstFloat64) {
   }
 }
 
+// Floats of 8 bits are of one target each, integers of both.
+TEST_F(Doctor, HoldsCallsOver8BitsAgainstFloat64) {
+  const std::string forward =
+      "attention_forward bf16 b2 q3 k300 h8/2 d128 causal lse layout=paged:16 k_lengths=300,77 cache=";
+  const std::string queries = "attention_forward bf16 b1 q256 k300 h4/2 d128 causal queries=e4m3 lse";
+  struct Of {
+    const char* target;
+    const char* floats;
+    const char* others;  // floats of the other target
+    int right;           // how many calls, of four
+  };
+  for (const Of& of : {Of{"sim:gfx942", "e4m3_fnuz", "e4m3", 2}, Of{"sim:gfx950", "e4m3", "e4m3_fnuz", 3}}) {
+    std::vector<std::string> words = {"--device", of.target};
+    for (const std::string& call : {forward + of.floats + " cache_scales=h", forward + of.others + " cache_scales=h",
+                                    forward + "i8 cache_scales=token", queries})
+      for (const char* question : {"call ", "bits "}) {
+        words.emplace_back("--only");
+        words.push_back(question + call);
+      }
+    const Examined examined = examine(words);
+    EXPECT_EQ(examined.counts.at("as expected"), 2 * of.right) << examined.outcome.out;
+    EXPECT_EQ(examined.findings.at("call " + forward + of.others + " cache_scales=h").at("status"), "skipped");
+  }
+}
+
 TEST_F(Doctor, PredictsWhatItCannotMeasure) {
   for (const std::string call : {"time attention_forward bf16 b1 q16384 k16384 h16/2 d64 causal",
                                  "time sparse_indexer bf16 b48 q1 k8192 h64 page=64 top=2048"}) {

@@ -29,6 +29,12 @@ std::vector<std::string> examined_list() {
       "fp16 b2 q3 k200 h4/2 d64 causal lse first_keys=180,13",
       "bf16 b1 q200 k1300 h2/1 d64 lse lists=64x64:20",
       "fp16 b1 q300 k700 h4/2 d128 causal lse lists=128x128:alike:30",
+      // 8 bits: floats are of one target each.
+      "bf16 b2 q3 k300 h8/2 d128 causal lse layout=paged:16 k_lengths=300,77 cache=e4m3 cache_scales=h",
+      "bf16 b2 q3 k300 h8/2 d128 causal lse layout=paged:16 k_lengths=300,77 cache=e4m3_fnuz cache_scales=h",
+      "bf16 b2 q3 k300 h8/2 d128 causal lse layout=paged:16 k_lengths=300,77 cache=i8 cache_scales=token",
+      "bf16 b1 q256 k300 h4/2 d128 causal queries=e4m3 lse",
+      "bf16 b1 q130 k200 h4/2 d64 qk=i8 lse",
   });
 }
 

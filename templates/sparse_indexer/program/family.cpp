@@ -262,8 +262,9 @@ class SparseIndexer : public Family {
             "sparse_indexer fp32 b2 q4 k500 top=200 causal k_lengths=500,301"};
   }
   std::vector<std::string> examined() const override {
-    return {"sparse_indexer bf16 b1 q1 k200 h64 page=16 top=32",
-            "sparse_indexer fp16 b1 q2 k100 h40 key_scales causal"};
+    return {"sparse_indexer bf16 b1 q1 k200 h64 page=16 top=32", "sparse_indexer fp16 b1 q2 k100 h40 key_scales causal",
+            "sparse_indexer e4m3 b1 q2 k200 h64 page=16 key_scales top=32",
+            "sparse_indexer e4m3_fnuz b1 q2 k200 h64 page=16 key_scales top=32"};
   }
   std::vector<std::string> examined_for_time() const override {
     return {"sparse_indexer bf16 b48 q1 k8192 h64 page=64 top=2048"};
