@@ -197,6 +197,22 @@ TEST_F(Tune, TriesWhetherRowsOfTheIndexerShareKeys) {
   EXPECT_EQ(report.at("decisions").size(), 2U);
 }
 
+// Kernels over 8 bits have the rows that others have, and share their table.
+TEST_F(Tune, TriesTilesOver8Bits) {
+  const Outcome tuned = run_program({"tune", "attention_forward bf16 b1 q64 k128 h2 d64 cache=e4m3 cache_scales=h",
+                                     "--target", "gfx950", "--parameters", "tile_queries", "--json"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const Json report = Json::parse(tuned.out);
+  std::set<std::string> kernels;
+  for (const Json& trial : report.at("trials")) {
+    if (trial.contains("kernel")) kernels.insert(trial.at("kernel"));
+  }
+  EXPECT_GE(kernels.size(), 3U) << tuned.out;
+  for (const std::string& kernel : kernels) EXPECT_TRUE(kernel.contains(" cache=e4m3 ")) << kernel;
+  ASSERT_EQ(report.at("decisions").size(), 1U);
+  EXPECT_EQ(report.at("decisions")[0].at("query_rows"), "up_to_64");
+}
+
 TEST_F(Tune, SaysWhatCanVary) {
   const Outcome listed = run_program({"tune", "--list-parameters"});
   ASSERT_EQ(listed.code, 0) << listed.err;

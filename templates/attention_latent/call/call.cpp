@@ -11,6 +11,7 @@
 #include "templates/attention/call/tensors.h"
 #include "templates/attention_latent/call/descriptor.h"
 #include "templates/attention_latent/call/key_lists.h"
+#include "templates/attention_latent/call/scaled_rows.h"
 
 namespace wavejit::attention_latent {
 namespace {

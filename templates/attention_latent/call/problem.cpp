@@ -19,6 +19,7 @@
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/tensors.h"
 #include "templates/attention_latent/call/key_lists.h"
+#include "templates/attention_latent/call/scaled_rows.h"
 #include "templates/attention_latent/kernel/rows.h"
 #include "templates/attention_latent/kernel/words.h"
 
@@ -51,62 +52,6 @@ constexpr std::uintptr_t workspace_alignment = 256;
 bool is_paged(const Call& call) { return call.block_table != nullptr; }
 std::int64_t dims_of(const wavejit_tensor& latent, const wavejit_tensor& rope) {
   return latent.sizes[3] + (rope.data != nullptr ? rope.sizes[3] : 0);
-}
-
-// FlashMLA's rows. Of 656 bytes there are others nowhere; of 584 there are, so that a call says which.
-constexpr HeadDims scaled_dims = head_dims(Dims::d576);
-constexpr std::int64_t scaled_row_bytes =
-    scaled_dims.v + (scaled_dims.v / scaled_columns(RowScales::of_128) * std::int64_t{sizeof(float)}) +
-    ((scaled_dims.qk - scaled_dims.v) * bytes_of(DataType::bf16));
-static_assert(scaled_row_bytes == 656);
-constexpr std::int64_t bare_row_bytes =
-    head_dims(Dims::d512).v - wide_columns + std::int64_t{wide_columns * bytes_of(DataType::bf16)};
-constexpr std::int64_t exponents_row_bytes = bare_row_bytes + exponent_row_bytes;
-static_assert(exponents_row_bytes == 584);
-[[gnu::cold, gnu::noinline]] std::unexpected<families::Failure> wrong_row_scales(const Call& call,
-                                                                                 const std::string& accepted) {
-  return refuse(bad(
-      WAVEJIT_INVALID_ARGUMENT, "row_scales", std::to_string(call.row_scales),
-      accepted + " beside k of " + dtype_text(call.k.dtype) + " with " + std::to_string(call.k.sizes[3]) + " columns"));
-}
-Result<RowScales> row_scales_of(const Call& call) {
-  const std::int64_t bytes = call.k.sizes[3];
-  const std::optional<DataType> type = attention::type_of(call.k.dtype);
-  const bool may_have = bytes == scaled_row_bytes || bytes == exponents_row_bytes;
-  if (!may_have || !type || !is_narrow(*type)) [[likely]] {
-    if (call.row_scales != WAVEJIT_ROWS_AS_TYPED) [[unlikely]]
-      return wrong_row_scales(call, "0 (WAVEJIT_ROWS_AS_TYPED)");
-    return RowScales::none;
-  }
-  if (bytes == scaled_row_bytes) {
-    if (call.row_scales != WAVEJIT_ROWS_AS_TYPED && call.row_scales != WAVEJIT_SCALES_IN_ROWS)
-      return wrong_row_scales(call, "0, 1 (WAVEJIT_SCALES_IN_ROWS)");
-    return RowScales::of_128;
-  }
-  if (call.row_scales != WAVEJIT_EXPONENTS_BEHIND_ROWS)
-    return wrong_row_scales(call,
-                            "2 (WAVEJIT_EXPONENTS_BEHIND_ROWS, behind all rows of a page: rows that end in their own "
-                            "exponents have the same shape, and are not taken)");
-  return RowScales::of_64;
-}
-Check check_scaled_rows(const Call& call, RowScales scales, HeadDims dims) {
-  const std::string rows =
-      "rows of " + std::to_string(scales == RowScales::of_64 ? exponents_row_bytes : scaled_row_bytes) + " bytes";
-  if (const int columns = head_dims(dims_of(scales)).qk; dims.qk != columns)
-    return refuse(
-        bad_size({"k", &call.k}, 3, std::to_string(columns) + " columns of V and rope in " + rows + ", as q has then"));
-  if (call.k.dtype != WAVEJIT_E4M3 && call.k.dtype != WAVEJIT_E4M3_FNUZ)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "k.dtype", dtype_text(call.k.dtype), "4 (e4m3), 6 (e4m3_fnuz) in " + rows));
-  if (call.q.dtype != WAVEJIT_BF16)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "q.dtype", dtype_text(call.q.dtype),
-                      "2 (bf16) over " + rows + ", whose rope is in bf16"));
-  if (call.k_rope.data != nullptr)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k_rope.data", pointer_text(call.k_rope.data),
-                      "null beside " + rows + ", which have the rope"));
-  if (call.k_scale.data != nullptr)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k_scale.data", pointer_text(call.k_scale.data),
-                      "null beside " + rows + ", which have scales of their own"));
-  return {};
 }
 
 // Which of the pairs (D, Dv) the tensors have. On the hot path: texts are made where something is refused.
@@ -230,17 +175,6 @@ Check check_keys(const Call& call, const Extents& extents) {
   return {};
 }
 
-// Rows with exponents stand as they are, and those behind all of a page, or of a sequence.
-Check check_exponent_rows(const Named& named) {
-  const wavejit_tensor& tensor = *named.tensor;
-  if (tensor.data == nullptr || tensor.sizes[1] <= 1 || tensor.strides[1] == exponents_row_bytes) return {};
-  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(named.name) + ".strides[1]",
-                    std::to_string(tensor.strides[1]),
-                    std::to_string(exponents_row_bytes) + " of rows of " + std::to_string(exponents_row_bytes) +
-                        " bytes, " + std::to_string(bare_row_bytes) + " of which follow one another and then " +
-                        std::to_string(exponent_row_bytes) + " of each"));
-}
-
 // `problem` is filled in where the caller wants it. `whole`: with exponents, which `call` has no more.
 Check check_into(const Call& call, const Call& whole, RowScales row_scales, LatentProblem& problem) {
   if (call.report != nullptr)
@@ -357,10 +291,7 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
 }
 
 [[gnu::cold, gnu::noinline]] Check check_exponents_into(const Call& call, LatentProblem& problem) {
-  for (const Named& named : {Named{"k", &call.k}, Named{"second_k", &call.second_k}})
-    if (auto rows = check_exponent_rows(named); !rows) return rows;
-  if (call.second_k.data != nullptr && call.second_k.sizes[3] != exponents_row_bytes)
-    return refuse(bad_size({"second_k", &call.second_k}, 3, std::to_string(exponents_row_bytes) + " (k.sizes[3])"));
+  if (auto rows = check_exponent_rows(call); !rows) return rows;
   Call rows = call;
   rows.k = rows_of_exponents(call.k);
   if (call.second_k.data != nullptr) rows.second_k = rows_of_exponents(call.second_k);
@@ -380,12 +311,6 @@ Check check_arguments(const Call* arguments, LatentProblem& problem) {
 }
 
 }  // namespace
-
-wavejit_tensor rows_of_exponents(const wavejit_tensor& tensor) {
-  wavejit_tensor rows = tensor;
-  rows.sizes[3] = rows.strides[1] = bare_row_bytes;
-  return rows;
-}
 
 attention::SequenceCall sequences_of(const Call& call) {
   return {.q = call.q,

@@ -79,9 +79,6 @@ constexpr Pages pages_for(std::int64_t page_size) {
   return attention::holds_whole_tiles(page_size, false) ? Pages::tiles : Pages::granules;
 }
 
-// Rows with exponents without those: as they follow one another in memory.
-wavejit_tensor rows_of_exponents(const wavejit_tensor& tensor);
-
 attention::SequenceCall sequences_of(const wavejit_attention_latent_arguments& call);
 attention::PagingCall paging_of(const wavejit_attention_latent_arguments& call);
 
