@@ -33,6 +33,7 @@
 
 #include "tools/exit_code.h"
 #include "tools/judge.h"
+#include "tools/served_model.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own name
 class App;
@@ -219,6 +220,9 @@ class Family {
   virtual std::string with_8_bit_rows(const std::string& descriptor, std::string_view target) const {
     return with_8_bit_cache(descriptor, target, EightBits::floats);
   }
+
+  // `prebuild --model`: descriptors of what an engine calls of this family that serves the model.
+  virtual std::vector<std::string> serving_lines(const ServedModel& /*served*/) const { return {}; }
 
   // Why a setting of the command line ("stagger") means nothing to a kernel of this spec: "it is of pipeline=dualwave".
   // Empty: it does, or the family does not know it.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "background_program.h"
 #include "tool_test_support.h"
 #include "tools/refused_lines.h"
@@ -42,6 +44,34 @@ TEST(PrebuildCommandTest, DescriptorsThatDifferInSizesAreOneKernel) {
                             "attention_forward fp16 b9 q100 k3000 h8/2 d64"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("1 kernel: 1 compiled"));
+}
+
+// What was read, and lines that are a list again; in 8 bits, too.
+TEST(PrebuildCommandTest, AModelsConfiguration) {
+  const ScratchDirectory scratch;
+  write_text(scratch / "config.json",
+             R"({"model_type": "qwen3", "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+                 "num_hidden_layers": 36, "torch_dtype": "bfloat16", "max_position_embeddings": 40960})");
+  const std::string folder = std::filesystem::path(scratch / "config.json").parent_path();
+  const Outcome printed = run_program(scratch, {"prebuild", "--model", folder, "--tp", "4", "--print-list"});
+  ASSERT_EQ(printed.code, 0) << printed.err;
+  EXPECT_THAT(printed.out, HasSubstr("# qwen3, bf16: 32 heads, 8 kv heads, head dim 128, 40960 keys at most\n"
+                                     "# 36 layers: full\n# --tp 4: a rank has 8 heads over 2; pages of 16 keys\n"));
+  EXPECT_THAT(printed.out, HasSubstr("h8/2 d128 causal layout=paged:16\n"));
+  write_text(scratch / "list.txt", printed.out);
+  const Outcome again = run_program(scratch, {"prebuild", "--list", scratch / "list.txt", "--print-list"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(printed.out, HasSubstr(again.out));
+  const Outcome bytes = run_program(scratch, {"prebuild", "--model", scratch / "config.json", "--kv", "fp8", "--page",
+                                              "64", "--target", "gfx942", "--print-list"});
+  EXPECT_EQ(bytes.code, 0) << bytes.err;
+  EXPECT_THAT(bytes.out, HasSubstr("layout=paged:64 cache=e4m3_fnuz\n"));
+  EXPECT_THAT(bytes.out, HasSubstr("cache_append bf16 b1 q1 h8 d128 page=64 cache=e4m3_fnuz cache_scales=h\n"));
+  const Outcome ranks = run_program(scratch, {"prebuild", "--model", folder, "--tp", "3", "--print-list"});
+  expect_one_line_error(ranks, 2);
+  EXPECT_THAT(ranks.err, HasSubstr("32 heads; divisors of it are accepted"));
+  const Outcome page = run_program(scratch, {"prebuild", "--model", folder, "--page", "24", "--print-list"});
+  expect_one_line_error(page, 2);
 }
 
 TEST(PrebuildCommandTest, ListsThatCannotBeReadOrAreEmpty) {

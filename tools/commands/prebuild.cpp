@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -23,6 +24,7 @@
 #include "tools/presets.h"
 #include "tools/progress.h"
 #include "tools/refused_lines.h"
+#include "tools/served_model.h"
 #include "tools/targets.h"
 
 namespace wavejit::tools {
@@ -37,6 +39,8 @@ struct Arguments {
   std::string targets;
   std::vector<std::string> lists;
   std::vector<std::string> presets;
+  std::vector<std::string> models;
+  ServedModel served;  // but for its configuration
   std::vector<std::string> descriptors;
   std::string shard;
   std::string output;
@@ -87,6 +91,20 @@ Result<void> add_file(const std::string& path, const std::string& name, std::vec
   return {};
 }
 
+// Of a model's config.json. What was read stands before the lines of --print-list, as a list has it.
+Result<void> add_model(const std::string& path, ServedModel served, std::vector<Source>& sources) {
+  auto config = read_model(path);
+  if (!config) return std::unexpected(config.error());
+  served.config = *std::move(config);
+  if (auto good = check_served(served, path); !good) return good;
+  for (const std::string& line : told(served)) fmt::print("# {}\n", line);
+  std::size_t number = 0;
+  for (const Family* family : all_families())
+    for (std::string& line : family->serving_lines(served))
+      sources.push_back({.text = std::move(line), .place = {.list = "--model " + path, .number = ++number}});
+  return {};
+}
+
 Result<std::vector<Source>> gather(const Arguments& arguments) {
   std::vector<Source> sources;
   sources.reserve(arguments.descriptors.size());
@@ -97,6 +115,8 @@ Result<std::vector<Source>> gather(const Arguments& arguments) {
     if (!preset) return std::unexpected(preset.error());
     if (auto added = add_file(preset->path, "--preset " + name, sources); !added) return std::unexpected(added.error());
   }
+  for (const std::string& path : arguments.models)
+    if (auto added = add_model(path, arguments.served, sources); !added) return std::unexpected(added.error());
   for (const std::string& path : arguments.lists) {
     if (auto added = add_file(path, "--list " + path, sources); !added) return std::unexpected(added.error());
   }
@@ -282,15 +302,17 @@ Result<ExitCode> prebuild(const Arguments& arguments) {
   auto sources = gather(arguments);
   if (!sources) return std::unexpected(sources.error());
   if (!arguments.kv.empty() && sources->empty())
-    return failed(ExitCode::usage, "--kv: there are no lines to change; accepted with descriptors, --list or --preset");
+    return failed(ExitCode::usage,
+                  "--kv: there are no lines to change; accepted with descriptors, --list, --model or --preset");
   if (arguments.kv == integers)
     *sources = in_8_bits(std::move(*sources), arguments.kv, {});
   else if (!arguments.kv.empty())
     return prebuild_in_8_bits(arguments, *sources);
   if (arguments.print_list) {
     if (sources->empty())
-      return failed(ExitCode::usage,
-                    "--print-list: there are no lines to print; accepted with descriptors, --list or --preset");
+      return failed(
+          ExitCode::usage,
+          "--print-list: there are no lines to print; accepted with descriptors, --list, --model or --preset");
     for (const Source& source : *sources) fmt::print("{}\n", source.text);
     return ExitCode::ok;
   }
@@ -302,6 +324,13 @@ Result<ExitCode> prebuild(const Arguments& arguments) {
     return failed(ExitCode::usage, "--target is required; all, or targets separated by commas, are accepted: " +
                                        joined(known_targets(), ","));
   return run_list(arguments, *sources);
+}
+
+// 0: it is none.
+std::int64_t number_of(const std::string& given) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), number);
+  return error == std::errc{} && end == given.data() + given.size() ? number : 0;
 }
 
 void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
@@ -317,6 +346,27 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
   command.add_option("--preset", arguments.presets, "the calls of a model that --list-presets names; several times")
       ->allow_extra_args(false)
       ->type_name("NAME");
+  command
+      .add_option(
+          "--model", arguments.models,
+          "the calls of a model, from its config.json: a folder, or that file; several times. Prints what it read")
+      ->allow_extra_args(false)
+      ->type_name("FOLDER");
+  limit(command.add_option("--tp", arguments.served.tensor_parallel,
+                           "with --model: so many ranks share its heads (default: 1)"),
+        "RANKS", [](const std::string& given) {
+          const std::int64_t ranks = number_of(given);
+          return ranks >= 1 && ranks <= 1024 ? std::string()
+                                             : fmt::format("'{}' is not accepted; 1 to 1024 are", given);
+        });
+  limit(command.add_option("--page", arguments.served.page,
+                           "with --model: keys of a page of the cache, 1 or a multiple of 16 (default: 16)"),
+        "KEYS", [](const std::string& given) {
+          const std::int64_t page = number_of(given);
+          return page == 1 || (page > 0 && page % 16 == 0 && page <= 8192)
+                     ? std::string()
+                     : fmt::format("'{}' is not accepted; 1 and multiples of 16 up to 8192 are", given);
+        });
   command
       .add_option("--list", arguments.lists,
                   "a file with one descriptor a line, # for comments, or a running engine's miss log; - is standard "
@@ -372,6 +422,7 @@ constexpr const char* footer =
     "  wavejit prebuild --target {2} --list misses.txt --output served.wavejit-archive\n"
     "  wavejit prebuild --target {2} --list misses.txt --output served.wavejit-archive --verify --device "
     "sim:{2}\n"
+    "  wavejit prebuild --target {2} --model ~/models/Qwen3-8B --tp 2 --kv fp8 --output served.wavejit-archive\n"
     "  wavejit prebuild --target {1} --preset mistral-7b --shard 2/8 --output /srv/kernels\n"
     "  wavejit prebuild --preset qwen3-8b --print-list | sed s/bf16/fp16/ | wavejit prebuild --target {2} --list -";
 

@@ -12,6 +12,7 @@
 #include "templates/attention_forward/program/key_list_invariance.h"
 #include "templates/attention_forward/program/published_list.h"
 #include "templates/attention_forward/program/schedule_text.h"
+#include "templates/attention_forward/program/serving_lines.h"
 #include "templates/attention_forward/program/tuning.h"
 #include "templates/attention_forward/program/variants.h"
 #include "tools/invariance/joined.h"
@@ -61,6 +62,9 @@ class AttentionForward : public tools::Family {
   std::string with_8_bit_cache(const std::string& descriptor, std::string_view target,
                                tools::EightBits kind) const override {
     return attention::program::with_cache_of(target, descriptor, kind);
+  }
+  std::vector<std::string> serving_lines(const tools::ServedModel& served) const override {
+    return program::serving_lines(served);
   }
   const tools::Tuning* tuning() const override { return &attention_tuning(); }
   const tools::Invariance* invariance() const override {

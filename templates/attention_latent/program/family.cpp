@@ -200,9 +200,31 @@ class AttentionLatent : public Family {
       if (given->head_dim_qk == head_dims(dims_of(scales)).qk) return in_bytes + " row_scales=" + std::string(name);
     return in_bytes;
   }
+  std::vector<std::string> serving_lines(const ServedModel& served) const override;
   const Tuning* tuning() const override { return &latent_tuning(); }
   const Invariance* invariance() const override { return &invariance_with_lists(); }
 };
+
+std::vector<std::string> AttentionLatent::serving_lines(const ServedModel& served) const {
+  if (!served.config.latent) return {};
+  const LatentDims& latent = *served.config.latent;
+  const std::string dims = latent.rope == 0
+                               ? "d" + std::to_string(latent.rank)
+                               : "d" + std::to_string(latent.rank + latent.rope) + "/" + std::to_string(latent.rank);
+  const auto line = [&](int rows, const std::string& words) {
+    return "attention_latent " + served.config.dtype + " b" + std::to_string(sequences_of_step) + " q" +
+           std::to_string(rows) + " k" + std::to_string(served.config.longest) + " h" + std::to_string(served.heads()) +
+           " " + dims + (rows > 1 ? " causal " : " ") + served.layout() + words;
+  };
+  // Tokens; several rows a sequence, few and many: speculation, pieces of prompts.
+  std::vector<std::string> lines = {line(1, ""), line(4, ""), line(64, "")};
+  if (latent.top_k != 0) {
+    const std::string list = " top_k=" + std::to_string(latent.top_k);
+    lines.push_back(line(1, list));
+    lines.push_back(line(1, list + ":slots"));
+  }
+  return lines;
+}
 
 }  // namespace
 

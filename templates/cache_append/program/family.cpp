@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention/program/cache_formats.h"
 #include "templates/cache_append/program/appended.h"
 #include "templates/cache_append/program/narrow_output.h"
 
@@ -81,6 +82,28 @@ class CacheAppend : public Family {
             "cache_append bf16 b1 q37 h3 d128/64 page=16 cache=i8 cache_scales=h holes seed=10",
             ("cache_append fp16 b2 q9 h5 d96 page=16:hnd queries=3 rotary=halves cache=i8 cache_scales=token holes "
              "seed=11")};
+  }
+
+  std::vector<std::string> serving_lines(const ServedModel& served) const override {
+    const auto& latent = served.config.latent;
+    if (latent && latent->rope == 0) return {};
+    const std::string rows = latent ? "1 d" + std::to_string(latent->rope) + "/" + std::to_string(latent->rank)
+                                    : std::to_string(served.kv_heads()) + " d" + std::to_string(served.config.head_dim);
+    return {"cache_append " + served.config.dtype + " b1 q1 h" + rows + " page=" + std::to_string(served.page)};
+  }
+  // By a number for each head, which the caller has.
+  std::string with_8_bit_cache(const std::string& descriptor, std::string_view target, EightBits kind) const override {
+    if (descriptor.contains(" cache=") || descriptor.contains(":vectorised")) return descriptor;
+    const std::string format = kind == EightBits::integers ? "i8" : attention::program::e4m3_of(target);
+    return format.empty() ? descriptor : descriptor + " cache=" + format + " cache_scales=h";
+  }
+  // Of a rope of 64 dims and a latent of 512, in bf16.
+  std::string with_8_bit_rows(const std::string& descriptor, std::string_view target) const override {
+    const std::string format = attention::program::e4m3_of(target);
+    const bool rows =
+        descriptor.contains(" bf16 ") && descriptor.contains(" h1 d64/512 ") && !descriptor.contains(" cache=");
+    return rows && !format.empty() ? descriptor + " cache=" + format + " row_scales=128"
+                                   : with_8_bit_cache(descriptor, target, EightBits::floats);
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {

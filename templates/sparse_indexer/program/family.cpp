@@ -271,6 +271,18 @@ class SparseIndexer : public Family {
   }
 
   const Invariance* invariance() const override { return &indexer_invariance(); }
+  std::vector<std::string> serving_lines(const ServedModel& served) const override {
+    if (!served.config.latent || served.config.latent->top_k == 0) return {};
+    const LatentDims& latent = *served.config.latent;
+    std::vector<std::string> lines;
+    // Tokens; several rows a sequence. Every rank has all index heads.
+    for (const char* rows : {" q1 ", " q4 "})
+      lines.push_back("sparse_indexer " + served.config.dtype + " b" + std::to_string(sequences_of_step) + rows + "k" +
+                      std::to_string(served.config.longest) + " h" + std::to_string(latent.index_heads) +
+                      " page=" + std::to_string(served.page) + " top=" + std::to_string(latent.top_k) +
+                      (rows[2] == '1' ? "" : " causal"));
+    return lines;
+  }
   const Tuning* tuning() const override { return &indexer_tuning(); }
   // Queries have the type of the keys. Given scores have none.
   std::string with_8_bit_cache(const std::string& descriptor, std::string_view target,

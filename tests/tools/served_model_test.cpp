@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A model's config.json becomes lines: each kind of model by a small file, what is refused by its field, and every line
+// a descriptor that the library knows.
+#include "tools/served_model.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tools/families.h"
+
+namespace wavejit::tools {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Json llama() {
+  return {
+      {"model_type", "llama"},  {"num_attention_heads", 32}, {"num_key_value_heads", 8},         {"hidden_size", 4096},
+      {"num_hidden_layers", 4}, {"torch_dtype", "bfloat16"}, {"max_position_embeddings", 131072}};
+}
+Json deepseek() {
+  return {{"model_type", "deepseek_v3"}, {"num_attention_heads", 128}, {"num_key_value_heads", 128},
+          {"kv_lora_rank", 512},         {"qk_rope_head_dim", 64},     {"qk_nope_head_dim", 128},
+          {"v_head_dim", 128},           {"num_hidden_layers", 61},    {"max_position_embeddings", 163840}};
+}
+
+ModelConfig read(const Json& config) {
+  auto model = parse_model(config.dump(), "config.json");
+  EXPECT_TRUE(model.has_value()) << model.error().what;
+  return model.value_or(ModelConfig{});
+}
+std::string refusal(const Json& config) {
+  const auto model = parse_model(config.dump(), "config.json");
+  return model ? "none" : model.error().what;
+}
+
+// The lines of all families, each of which the library reads and prints as it stands.
+std::vector<std::string> lines(const Json& config, std::int64_t ranks = 1, std::int64_t page = 16) {
+  const ServedModel served = {.config = read(config), .tensor_parallel = ranks, .page = page};
+  EXPECT_TRUE(check_served(served, "config.json").has_value());
+  std::vector<std::string> all;
+  for (const Family* family : all_families())
+    for (const std::string& line : family->serving_lines(served)) all.push_back(line);
+  for (const std::string& line : all) {
+    std::string canonical;
+    const auto keep = [](void* to, const wavejit_problem* told) { *static_cast<std::string*>(to) = told->text; };
+    // Of a range its end.
+    const std::string one = std::regex_replace(line, std::regex(R"(\d+\.\.)"), "");
+    EXPECT_EQ(wavejit_problem_parse(one.c_str(), keep, &canonical), WAVEJIT_OK) << line << wavejit_last_detail();
+    EXPECT_EQ(canonical, one);
+  }
+  return all;
+}
+std::vector<std::string> names(const ModelConfig& model) {
+  std::vector<std::string> all;
+  for (const LayerKind& kind : model.layers) {
+    std::string& name = all.emplace_back(fmt::format("{} {}", kind.layers, kind.name));
+    if (kind.window) name += fmt::format(" {}", *kind.window);
+  }
+  return all;
+}
+
+TEST(ServedModelTest, OneKindOfLayers) {
+  EXPECT_THAT(lines(llama(), 2, 64),
+              ElementsAre("attention_forward bf16 b64 q1..8192 k0..131072 h16/4 d128 causal layout=paged:64",
+                          "attention_forward bf16 b1 q1..8192 k0..131072 h16/4 d128 causal layout=paged:64",
+                          "attention_forward bf16 b1 q1..8192 k0..8192 h16/4 d128 causal",
+                          "cache_append bf16 b1 q1 h4 d128 page=64"));
+  // More ranks than kv heads: one each. Other pages.
+  EXPECT_THAT(lines(llama(), 16, 1), Contains(HasSubstr("h2/1 d128 causal layout=paged:1")));
+  EXPECT_THAT(lines(llama(), 1, 48), Contains(HasSubstr("layout=paged:16")));
+  Json half = llama();
+  half["torch_dtype"] = "float16";
+  half["head_dim"] = 96;
+  half.erase("num_key_value_heads");
+  EXPECT_THAT(lines(half), Contains("cache_append fp16 b1 q1 h32 d96 page=16"));
+}
+
+TEST(ServedModelTest, WindowsOfEachType) {
+  Json config = llama();
+  config["sliding_window"] = 4096;
+  EXPECT_THAT(names(read(config)), ElementsAre("4 full")) << "Llama has none, whatever stands there";
+  config["model_type"] = "mistral";
+  EXPECT_THAT(names(read(config)), ElementsAre("4 sliding 4096"));
+  EXPECT_THAT(lines(config), Contains(HasSubstr("causal window=4095,0 layout")));
+  config["sliding_window"] = nullptr;
+  EXPECT_THAT(names(read(config)), ElementsAre("4 full"));
+  config["sliding_window"] = 4096;
+  config["model_type"] = "qwen2";
+  EXPECT_THAT(names(read(config)), ElementsAre("4 full"));
+  config["use_sliding_window"] = true;
+  config["max_window_layers"] = 3;
+  EXPECT_THAT(names(read(config)), ElementsAre("3 full", "1 sliding 4096"));
+  config["model_type"] = "gemma3_text";
+  config["num_hidden_layers"] = 13;
+  EXPECT_THAT(names(read(config)), ElementsAre("11 sliding 4096", "2 full"));
+  // Where each layer is told, that counts.
+  config["num_hidden_layers"] = 2;
+  config["layer_types"] = {"full_attention", "sliding_attention"};
+  EXPECT_THAT(names(read(config)), ElementsAre("1 full", "1 sliding 4096"));
+  config["layer_types"] = {"full_attention", "linear_attention"};
+  EXPECT_THAT(refusal(config), HasSubstr("layer_types"));
+}
+
+TEST(ServedModelTest, SinksAndSoftCaps) {
+  Json config = llama();
+  config["sliding_window"] = 128;
+  config["model_type"] = "gpt_oss";
+  EXPECT_THAT(names(read(config)), ElementsAre("2 sliding 128", "2 full"));
+  EXPECT_THAT(lines(config), Contains(HasSubstr("causal window=127,0 layout=paged:16 sink")));
+  config["model_type"] = "gemma2";
+  config["attn_logit_softcapping"] = 50.0;
+  EXPECT_THAT(lines(config), Contains(HasSubstr("causal layout=paged:16 softcap=50")));
+  config["model_type"] = "gemma3_text";
+  EXPECT_THAT(lines(config), Not(Contains(HasSubstr("softcap"))));
+}
+
+// Several kinds of input: what they say of the language.
+TEST(ServedModelTest, ChunksAndTextConfig) {
+  Json text = llama();
+  text["model_type"] = "llama4_text";
+  text["attention_chunk_size"] = 8192;
+  text["no_rope_layers"] = {1, 1, 1, 0};
+  text.erase("torch_dtype");
+  const Json config = {{"model_type", "llama4"}, {"torch_dtype", "float16"}, {"text_config", text}};
+  const ModelConfig model = read(config);
+  EXPECT_EQ(model.dtype, "fp16");
+  EXPECT_THAT(names(model), ElementsAre("3 chunked", "1 full"));
+  EXPECT_THAT(model.notes, Contains(HasSubstr("within 8192 keys")));
+  EXPECT_EQ(lines(config).size(), 4U) << "both kinds go through the same lines";
+}
+
+TEST(ServedModelTest, LatentAttentionAndItsIndexer) {
+  EXPECT_THAT(
+      lines(deepseek(), 8, 64),
+      ElementsAre("attention_forward bf16 b1 q1..8192 k0..8192 h16 d192/128 causal",
+                  "attention_forward bf16 b1 q1..8192 k0..8192 h16 d192/128 causal lse",
+                  "attention_forward bf16 b1 q1..8192 k0..8192 h16 d192/128 lse",
+                  "attention_latent bf16 b64 q1 k163840 h16 d576/512 layout=paged:64",
+                  "attention_latent bf16 b64 q4 k163840 h16 d576/512 causal layout=paged:64",
+                  "attention_latent bf16 b64 q64 k163840 h16 d576/512 causal layout=paged:64",
+                  "cache_append bf16 b1 q1 h1 d64/512 page=64", "attention_merge bf16 b1 q8192 h16 d128 parts=2 lse"));
+  Json sparse = deepseek();
+  sparse["model_type"] = "deepseek_v32";
+  sparse["index_topk"] = 2048;
+  EXPECT_THAT(refusal(sparse), HasSubstr("index_n_heads"));
+  sparse["index_n_heads"] = 64;
+  sparse["index_head_dim"] = 128;
+  EXPECT_THAT(lines(sparse, 8, 64), Contains("sparse_indexer bf16 b64 q4 k163840 h64 page=64 top=2048 causal"));
+  EXPECT_THAT(lines(sparse, 8, 64),
+              Contains("attention_latent bf16 b64 q1 k163840 h16 d576/512 layout=paged:64 top_k=2048"));
+}
+
+TEST(ServedModelTest, RefusedByItsField) {
+  const auto without = [](const char* field) {
+    Json config = llama();
+    config.erase(field);
+    return refusal(config);
+  };
+  EXPECT_THAT(without("model_type"), HasSubstr("model_type is not there"));
+  EXPECT_THAT(without("num_attention_heads"), HasSubstr("num_attention_heads is not there"));
+  EXPECT_THAT(without("hidden_size"), HasSubstr("hidden_size is not there"));
+  Json config = llama();
+  config["num_key_value_heads"] = 5;
+  EXPECT_THAT(refusal(config), HasSubstr("num_key_value_heads is 5; a divisor of num_attention_heads 32"));
+  config["num_key_value_heads"] = {4, 8};
+  EXPECT_THAT(refusal(config), HasSubstr("--list"));
+  config = llama();
+  config["model_type"] = "mistral";
+  config["sliding_window"] = "wide";
+  EXPECT_THAT(refusal(config), HasSubstr("sliding_window is \"wide\""));
+  config["model_type"] = "jamba";
+  EXPECT_THAT(refusal(config), HasSubstr("model_type jamba is not known; llama, "));
+  EXPECT_THAT(refusal(config), HasSubstr("num_attention_heads 32"));
+  EXPECT_THAT(parse_model("no JSON", "config.json").error().what, HasSubstr("a model's config.json"));
+  EXPECT_EQ(read_model("/nowhere").error().code, ExitCode::file);
+  ServedModel served = {.config = read(llama()), .tensor_parallel = 3};
+  EXPECT_THAT(check_served(served, "x").error().what, HasSubstr("--tp 3: x has 32 heads"));
+  served.config.heads = 36;
+  served.config.kv_heads = 4;
+  EXPECT_THAT(check_served(served, "x").error().what, HasSubstr("--tp 3: x has 4 kv heads"));
+}
+
+}  // namespace
+}  // namespace wavejit::tools

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/model_config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace wavejit::tools {
+namespace {
+
+using Json = nlohmann::json;
+
+// Which layers of a model see a window only, where `layer_types` does not say it.
+enum class Windows : std::uint8_t {
+  none,        // no layer, whatever sliding_window says
+  if_given,    // all layers, where sliding_window is a number
+  if_used,     // with use_sliding_window, from layer max_window_layers on
+  in_turns,    // every other layer, the first included
+  by_pattern,  // all but each sliding_window_pattern-th
+  in_chunks,   // attention_chunk_size; but each no_rope_layer_interval-th, or those that no_rope_layers has 0 for
+};
+
+struct ModelType {
+  std::string_view name;
+  Windows windows = Windows::none;
+  bool sinks = false;
+  bool softcap = false;  // attn_logit_softcapping
+  bool latent = false;
+};
+constexpr auto model_types = std::to_array<ModelType>({
+    {.name = "llama"},
+    {.name = "llama4_text", .windows = Windows::in_chunks},
+    {.name = "mistral", .windows = Windows::if_given},
+    {.name = "ministral", .windows = Windows::if_given},
+    {.name = "mixtral", .windows = Windows::if_given},
+    {.name = "qwen2", .windows = Windows::if_used},
+    {.name = "qwen2_moe", .windows = Windows::if_used},
+    {.name = "qwen2_5_vl_text", .windows = Windows::if_used},
+    {.name = "qwen3", .windows = Windows::if_used},
+    {.name = "qwen3_moe", .windows = Windows::if_used},
+    {.name = "qwen3_vl_text"},
+    {.name = "gemma"},
+    {.name = "gemma2", .windows = Windows::in_turns, .softcap = true},
+    {.name = "gemma3_text", .windows = Windows::by_pattern},
+    {.name = "gpt_oss", .windows = Windows::in_turns, .sinks = true},
+    {.name = "phi"},
+    {.name = "phi3", .windows = Windows::if_given},
+    {.name = "phimoe", .windows = Windows::if_given},
+    {.name = "olmo2"},
+    {.name = "granite"},
+    {.name = "starcoder2", .windows = Windows::if_given},
+    {.name = "glm"},
+    {.name = "glm4"},
+    {.name = "glm4_moe"},
+    {.name = "deepseek_v2", .latent = true},
+    {.name = "deepseek_v3", .latent = true},
+    {.name = "deepseek_v32", .latent = true},
+    {.name = "kimi_k2", .latent = true},
+    {.name = "glm_moe_dsa", .latent = true},
+});
+
+// Fields of an unknown model that say most of its attention.
+constexpr auto telling_fields = std::to_array<const char*>(
+    {"num_attention_heads", "num_key_value_heads", "head_dim", "hidden_size", "num_hidden_layers", "layer_types",
+     "sliding_window", "attn_logit_softcapping", "kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim",
+     "index_topk", "attention_chunk_size", "max_position_embeddings", "torch_dtype"});
+
+class Reader {
+ public:
+  Reader(const Json& config, std::string where) : config_(config), where_(std::move(where)) {}
+
+  Result<ModelConfig> read() {
+    const Json* type = field("model_type");
+    if (type == nullptr || !type->is_string()) return refused("model_type", "the name of a model's type");
+    model_.type = type->get<std::string>();
+    const auto* const known = std::ranges::find(model_types, model_.type, &ModelType::name);
+    if (known == model_types.end()) return std::unexpected(unknown());
+    type_ = *known;
+    read_dtype();
+    model_.heads = number("num_attention_heads");
+    if (type_.latent)
+      read_latent();
+    else
+      read_heads();
+    model_.longest = number("max_position_embeddings", 8192);
+    model_.sinks = type_.sinks;
+    if (type_.softcap)
+      if (const Json* cap = field("attn_logit_softcapping"); cap != nullptr && cap->is_number())
+        model_.softcap = cap->get<double>();
+    read_layers();
+    if (failure_) return std::unexpected(*failure_);
+    return model_;
+  }
+
+ private:
+  // null stands for a field that is not there.
+  const Json* field(const char* name) const {
+    const auto found = config_.find(name);
+    return found == config_.end() || found->is_null() ? nullptr : &*found;
+  }
+  std::unexpected<Failure> refused(const char* name, const std::string& accepted) const {
+    const Json* given = field(name);
+    return failed(ExitCode::usage, fmt::format("{}: {} {}; {} is accepted", where_, name,
+                                               given == nullptr ? "is not there" : "is " + given->dump(), accepted));
+  }
+  void refuse(const char* name, const std::string& accepted) {
+    if (!failure_) failure_ = refused(name, accepted).error();
+  }
+  std::int64_t number(const char* name, std::optional<std::int64_t> otherwise = {}) {
+    const Json* given = field(name);
+    if (given == nullptr && otherwise) return *otherwise;
+    if (given == nullptr || !given->is_number_integer() || given->get<std::int64_t>() < 1 ||
+        given->get<std::int64_t>() > std::int64_t{1} << 31) {
+      refuse(name, given != nullptr && given->is_array()
+                       ? "one number for all layers; layers whose heads differ are lines of their own (--list)"
+                       : "a positive number");
+      return 1;
+    }
+    return given->get<std::int64_t>();
+  }
+
+  Failure unknown() const {
+    std::string fields;
+    for (const char* name : telling_fields)
+      if (const Json* given = field(name))
+        fields += fmt::format("{}{} {}", fields.empty() ? "" : ", ", name,
+                              given->is_array() ? fmt::format("of {} layers", given->size()) : given->dump());
+    return {
+        ExitCode::unsupported,
+        fmt::format("{}: model_type {} is not known; {} are. It has {}: `--list` takes lines that are written by hand "
+                    "(docs/problem-descriptors.md), `--preset` those of a model that is alike",
+                    where_, model_.type, known_model_types(), fields.empty() ? "none of the usual fields" : fields)};
+  }
+
+  void read_dtype() {
+    const Json* given = field("torch_dtype") != nullptr ? field("torch_dtype") : field("dtype");
+    const std::string dtype = given != nullptr && given->is_string() ? given->get<std::string>() : "bfloat16";
+    model_.dtype = dtype == "float16" ? "fp16" : "bf16";
+    if (dtype != "float16" && dtype != "bfloat16")
+      model_.notes.push_back(fmt::format("weights are {}: engines serve them in bf16 here", dtype));
+  }
+
+  void read_heads() {
+    model_.kv_heads = number("num_key_value_heads", model_.heads);
+    if (model_.heads % model_.kv_heads != 0)
+      refuse("num_key_value_heads", fmt::format("a divisor of num_attention_heads {}", model_.heads));
+    model_.head_dim = field("head_dim") != nullptr ? number("head_dim") : number("hidden_size") / model_.heads;
+  }
+
+  void read_latent() {
+    LatentDims latent;
+    latent.rank = number("kv_lora_rank");
+    latent.rope = number("qk_rope_head_dim");
+    latent.key_dims = number("qk_nope_head_dim") + latent.rope;
+    latent.value_dims = number("v_head_dim");
+    if (field("index_topk") != nullptr) {
+      latent.top_k = number("index_topk");
+      latent.index_heads = number("index_n_heads");
+      latent.index_dims = number("index_head_dim");
+    }
+    model_.kv_heads = 1;
+    model_.head_dim = latent.rank + latent.rope;
+    model_.latent = latent;
+  }
+
+  // Whether layer `layer` is narrowed by the type's own rule.
+  bool is_narrow(std::int64_t layer) {
+    switch (type_.windows) {
+      case Windows::none:
+        return false;
+      case Windows::if_given:
+        return field("sliding_window") != nullptr;
+      case Windows::if_used: {
+        const Json* used = field("use_sliding_window");
+        return used != nullptr && used->is_boolean() && used->get<bool>() && layer >= first_window_layer();
+      }
+      case Windows::in_turns:
+        return layer % 2 == 0;
+      case Windows::by_pattern:
+        return (layer + 1) % number("sliding_window_pattern", 6) != 0;
+      case Windows::in_chunks: {
+        const Json* rope = field("no_rope_layers");
+        if (rope != nullptr && rope->is_array() && static_cast<std::size_t>(layer) < rope->size())
+          return (*rope)[static_cast<std::size_t>(layer)] != 0;
+        return (layer + 1) % number("no_rope_layer_interval", 4) != 0;
+      }
+    }
+    return false;
+  }
+  std::int64_t first_window_layer() const {
+    const Json* first = field("max_window_layers");
+    return first != nullptr && first->is_number_integer() ? first->get<std::int64_t>() : 0;
+  }
+
+  std::string kind_of(std::int64_t layer) {
+    const Json* types = field("layer_types");
+    if (types == nullptr || !types->is_array() || static_cast<std::size_t>(layer) >= types->size()) {
+      if (!is_narrow(layer)) return "full";
+      return type_.windows == Windows::in_chunks ? "chunked" : "sliding";
+    }
+    const Json& given = (*types)[static_cast<std::size_t>(layer)];
+    for (const char* kind : {"full", "sliding", "chunked"})
+      if (given == std::string(kind) + "_attention") return kind;
+    refuse("layer_types", "full_attention, sliding_attention and chunked_attention of each layer");
+    return "full";
+  }
+
+  void read_layers() {
+    const std::int64_t layers = number("num_hidden_layers");
+    constexpr std::int64_t most = 4096;
+    if (layers > most) refuse("num_hidden_layers", fmt::format("up to {}", most));
+    for (std::int64_t layer = 0; !failure_ && layer < layers; ++layer) {
+      const std::string name = kind_of(layer);
+      auto kind = std::ranges::find(model_.layers, name, &LayerKind::name);
+      if (kind == model_.layers.end()) {
+        model_.layers.emplace_back().name = name;
+        kind = std::prev(model_.layers.end());
+        if (name == "sliding") kind->window = number("sliding_window");
+        if (name == "chunked")
+          model_.notes.push_back(
+              fmt::format("chunked layers attend within {} keys: engines give each chunk as a sequence "
+                          "of its own, by the lines of full layers",
+                          number("attention_chunk_size")));
+      }
+      ++kind->layers;
+    }
+  }
+
+  const Json& config_;
+  std::string where_;
+  ModelType type_;
+  ModelConfig model_;
+  std::optional<Failure> failure_;
+};
+
+}  // namespace
+
+std::string known_model_types() {
+  std::vector<std::string_view> names;
+  for (const ModelType& type : model_types) names.push_back(type.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Result<ModelConfig> parse_model(std::string_view text, const std::string& where) {
+  const Json config = Json::parse(text, nullptr, false);
+  if (config.is_discarded() || !config.is_object())
+    return failed(ExitCode::file, where + ": it is no JSON object; a model's config.json is accepted");
+  // Models of several kinds of input keep what their language model is in a part of its own.
+  const auto part = config.find("text_config");
+  if (part == config.end() || !part->is_object()) return Reader(config, where).read();
+  Json language = *part;
+  const auto outer = config.find("model_type");
+  if (!language.contains("model_type") && outer != config.end() && outer->is_string())
+    language["model_type"] = outer->get<std::string>() + "_text";
+  for (const char* of_all : {"torch_dtype", "dtype"})
+    if (!language.contains(of_all) && config.contains(of_all)) language[of_all] = config[of_all];
+  return Reader(language, where).read();
+}
+
+Result<ModelConfig> read_model(const std::string& folder_or_file) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const fs::path given(folder_or_file);
+  const fs::path file = fs::is_directory(given, none) ? given / "config.json" : given;
+  std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream)
+    return failed(
+        ExitCode::file,
+        fmt::format("--model {}: cannot read {}; a folder with a model's config.json is accepted, or that file",
+                    folder_or_file, file.string()));
+  return parse_model(text.str(), "--model " + file.string());
+}
+
+}  // namespace wavejit::tools

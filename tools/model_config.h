@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a model's config.json says of its attention: kinds of layers, each with heads, dims, window and modifiers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/exit_code.h"
+
+namespace wavejit::tools {
+
+// Layers that go through the same kernels.
+struct LayerKind {
+  std::string name;  // "full", "sliding", "chunked"
+  std::int64_t layers = 0;
+  std::optional<std::int64_t> window;  // keys that a row sees, its own included
+  bool operator==(const LayerKind&) const = default;
+};
+
+// Latent attention (MLA). `heads` of it are the model's.
+struct LatentDims {
+  std::int64_t rank = 0;  // kv_lora_rank: columns that are keys and values
+  std::int64_t rope = 0;
+  std::int64_t key_dims = 0;     // of a head, expanded: those without rope and those with
+  std::int64_t value_dims = 0;   // the same of V
+  std::int64_t index_heads = 0;  // of the indexer of sparse attention; 0: there is none
+  std::int64_t index_dims = 0;
+  std::int64_t top_k = 0;
+};
+
+struct ModelConfig {
+  std::string type;   // model_type
+  std::string dtype;  // of Q and O: "bf16", "fp16"
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t longest = 0;  // keys of a sequence
+  double softcap = 0;        // of scores; 0: none
+  bool sinks = false;
+  std::optional<LatentDims> latent;
+  std::vector<LayerKind> layers;
+  std::vector<std::string> notes;  // what somebody should know who reads the lines
+};
+
+// Of the folder's config.json, or of the file itself. A type of model that is not known is refused with its fields.
+Result<ModelConfig> read_model(const std::string& folder_or_file);
+// Of the text; `where` is what failures call it.
+Result<ModelConfig> parse_model(std::string_view text, const std::string& where);
+// The types that are known, in one line.
+std::string known_model_types();
+
+}  // namespace wavejit::tools
