@@ -945,6 +945,67 @@ WAVEJIT_API wavejit_status wavejit_cache_append_describe(wavejit_engine* engine,
                                                          const struct wavejit_cache_append_arguments* arguments,
                                                          wavejit_line_callback line, void* context);
 
+/* ---- attention_merge ----------------------------------------------------------------------------------------------
+ */
+
+/* O and LSE of one part, or of `count` parts that stand at one distance from each other. */
+struct wavejit_attention_part {
+  struct wavejit_tensor o;
+  struct wavejit_tensor lse;
+  int64_t count;      /* 0: 1 */
+  int64_t o_stride;   /* from part to part, in elements: a positive multiple of 8; with count above 1 */
+  int64_t lse_stride; /* the same, positive */
+};
+#define WAVEJIT_MAX_ATTENTION_PARTS 8
+
+/* Results of several calls over different keys of the same queries become that of one call over all of them: a prefix
+ * that sequences share and what each has for itself, keys that stand on several devices.
+ *
+ *   lse = ln Σ exp(lse_i)                  o = Σ exp(lse_i − lse) · o_i           over all parts i
+ *
+ *   parts[i].o    [B, S, H, D], fp16, bf16 or fp32, all alike; D a multiple of 8 up to 512, the last stride 1, the
+ *                 others positive multiples of 8, aligned to 16 bytes
+ *   parts[i].lse  [B, H, S, 1], fp32, any positive strides: natural logarithms, as attention writes them
+ *   o             the same sizes; the parts' type, or either of the two fp32
+ *   lse           the same; data null: none
+ *
+ * Parts are merged from the first upward, in f32 (docs/canonical-arithmetic.md): other orders round otherwise, nothing
+ * else shows in a row's bits. A part whose lse is −inf saw no key: it changes nothing, whatever its o is. Of a single
+ * part that saw any, o and lse are what the call gives, to the bit (−0 becomes +0). A row without any key is 0, and its
+ * lse −inf. Sinks belong into one of the parts. o and lse may stand where those of a part stand; else they share memory
+ * with nothing.
+ *
+ *   struct wavejit_attention_merge_arguments call = {sizeof call};
+ *   call.parts[0].o = wavejit_dense_tensor(o_prefix, WAVEJIT_BF16, 1, tokens, 64, 128);
+ *   call.parts[0].lse = wavejit_dense_tensor(lse_prefix, WAVEJIT_FP32, 1, 64, tokens, 1);
+ *   call.parts[1].o = wavejit_dense_tensor(o_own, WAVEJIT_BF16, 1, tokens, 64, 128);
+ *   call.parts[1].lse = wavejit_dense_tensor(lse_own, WAVEJIT_FP32, 1, 64, tokens, 1);
+ *   call.part_count = 2;
+ *   call.o = call.parts[0].o;
+ *   if (wavejit_attention_merge(engine, &call, stream) != WAVEJIT_OK) fprintf(stderr, "%s\n", wavejit_last_detail());
+ */
+struct wavejit_attention_merge_arguments {
+  size_t size;
+  struct wavejit_attention_part parts[WAVEJIT_MAX_ATTENTION_PARTS];
+  int32_t part_count; /* 1 … WAVEJIT_MAX_ATTENTION_PARTS */
+  uint32_t flags;     /* WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
+  struct wavejit_tensor o;
+  struct wavejit_tensor lse;
+  struct wavejit_call_report* report; /* null: not wanted */
+};
+
+WAVEJIT_API wavejit_status wavejit_attention_merge(wavejit_engine* engine,
+                                                   const struct wavejit_attention_merge_arguments* arguments,
+                                                   struct ihipStream_t* stream);
+/* As of wavejit_attention_forward. */
+WAVEJIT_API wavejit_status wavejit_attention_merge_supported(wavejit_engine* engine,
+                                                             const struct wavejit_attention_merge_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_attention_merge_ready(wavejit_engine* engine,
+                                                         const struct wavejit_attention_merge_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_attention_merge_describe(wavejit_engine* engine,
+                                                            const struct wavejit_attention_merge_arguments* arguments,
+                                                            wavejit_line_callback line, void* context);
+
 /* ---- Serving: nothing compiles while requests wait ---------------------------------------------------------------
  * A serving engine prepares what it will need, seals, and captures its graphs:
  *

@@ -135,6 +135,21 @@ struct SparseIndexer : CallOf<wavejit_sparse_indexer_arguments> {};
 //   engine.cache_append(call);
 struct CacheAppend : CallOf<wavejit_cache_append_arguments> {};
 
+//   wavejit::AttentionMerge call;
+//   call.add(prefix.o, prefix.lse);                        // tensors of two calls
+//   call.add(own.o, own.lse);
+//   call.o = wavejit::dense(o, WAVEJIT_BF16, 1, tokens, 64, 128);
+//   engine.attention_merge(call);
+struct AttentionMerge : CallOf<wavejit_attention_merge_arguments> {
+  // `count` parts, each so many elements behind the one before.
+  void add(const wavejit_tensor& o_of_part, const wavejit_tensor& lse_of_part, std::int64_t count = 1,
+           std::int64_t o_stride = 0, std::int64_t lse_stride = 0) {
+    if (part_count == WAVEJIT_MAX_ATTENTION_PARTS)
+      throw Error(WAVEJIT_INVALID_ARGUMENT, "AttentionMerge::add: accepted: up to 8 parts, each the first of a stack");
+    parts[part_count++] = {o_of_part, lse_of_part, count, o_stride, lse_stride};
+  }
+};
+
 // The functions of the C interface that a family has, found by its call.
 template <typename Arguments>
 struct CallFunctions {
@@ -166,6 +181,11 @@ inline CallFunctions<wavejit_cache_append_arguments> functions_of(
     const wavejit_cache_append_arguments& /*call*/) noexcept {
   return {wavejit_cache_append, wavejit_cache_append_supported, wavejit_cache_append_ready,
           wavejit_cache_append_describe};
+}
+inline CallFunctions<wavejit_attention_merge_arguments> functions_of(
+    const wavejit_attention_merge_arguments& /*call*/) noexcept {
+  return {wavejit_attention_merge, wavejit_attention_merge_supported, wavejit_attention_merge_ready,
+          wavejit_attention_merge_describe};
 }
 inline CallFunctions<wavejit_sparse_indexer_arguments> functions_of(
     const wavejit_sparse_indexer_arguments& /*call*/) noexcept {
@@ -213,6 +233,7 @@ class Engine {
   void softmax_lse(const SoftmaxLse& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   void sparse_indexer(const SparseIndexer& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   void cache_append(const CacheAppend& call, ihipStream_t* stream = nullptr) { run(call, stream); }
+  void attention_merge(const AttentionMerge& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   // The same for a call of any family.
   template <typename Call>
   void run(const Call& call, ihipStream_t* stream = nullptr) {

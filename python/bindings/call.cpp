@@ -39,6 +39,7 @@ void bind_calls(nb::module_& module) {
       "workspace_bytes", &Call<wavejit_attention_forward_arguments>::workspace_bytes);
   bind_call<wavejit_softmax_lse_arguments>(module);
   bind_call<wavejit_cache_append_arguments>(module);
+  bind_call<wavejit_attention_merge_arguments>(module);
   bind_call<wavejit_sparse_indexer_arguments>(module).def("workspace_bytes",
                                                           &Call<wavejit_sparse_indexer_arguments>::workspace_bytes);
   bind_call<wavejit_attention_backward_arguments>(module).def(

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -33,6 +34,12 @@ struct AddressField {
   std::variant<const std::int32_t* Arguments::*, std::int32_t* Arguments::*, float* Arguments::*, void* Arguments::*,
                const void* Arguments::*>
       member;
+};
+
+// A field inside an array of the struct, by its byte.
+struct PlacedField {
+  const char* name;
+  std::size_t at;
 };
 
 // A function of the C interface that is a call: its struct's fields and what can be asked of it.
@@ -165,6 +172,43 @@ struct Kind<wavejit_cache_append_arguments> {
   static constexpr auto supported = wavejit_cache_append_supported;
   static constexpr auto ready = wavejit_cache_append_ready;
   static constexpr auto describe = wavejit_cache_append_describe;
+};
+
+// Where a field of a part of a merge stands.
+constexpr std::size_t field_of_part(std::size_t index, std::size_t field) {
+  return offsetof(wavejit_attention_merge_arguments, parts) + (index * sizeof(wavejit_attention_part)) + field;
+}
+
+template <>
+struct Kind<wavejit_attention_merge_arguments> {
+  using A = wavejit_attention_merge_arguments;
+  static constexpr const char* class_name = "AttentionMergeCall";
+  static constexpr std::array tensors{TensorField<A>{"o", &A::o}, TensorField<A>{"lse", &A::lse}};
+  static constexpr std::array numbers{NumberField<A>{"part_count", &A::part_count}, NumberField<A>{"flags", &A::flags}};
+  static constexpr std::array<AddressField<A>, 0> addresses{};
+  static constexpr std::size_t of_o = offsetof(wavejit_attention_part, o);
+  static constexpr std::size_t of_lse = offsetof(wavejit_attention_part, lse);
+  static constexpr std::array placed_tensors{
+      PlacedField{"parts[0].o", field_of_part(0, of_o)}, PlacedField{"parts[0].lse", field_of_part(0, of_lse)},
+      PlacedField{"parts[1].o", field_of_part(1, of_o)}, PlacedField{"parts[1].lse", field_of_part(1, of_lse)},
+      PlacedField{"parts[2].o", field_of_part(2, of_o)}, PlacedField{"parts[2].lse", field_of_part(2, of_lse)},
+      PlacedField{"parts[3].o", field_of_part(3, of_o)}, PlacedField{"parts[3].lse", field_of_part(3, of_lse)},
+      PlacedField{"parts[4].o", field_of_part(4, of_o)}, PlacedField{"parts[4].lse", field_of_part(4, of_lse)},
+      PlacedField{"parts[5].o", field_of_part(5, of_o)}, PlacedField{"parts[5].lse", field_of_part(5, of_lse)},
+      PlacedField{"parts[6].o", field_of_part(6, of_o)}, PlacedField{"parts[6].lse", field_of_part(6, of_lse)},
+      PlacedField{"parts[7].o", field_of_part(7, of_o)}, PlacedField{"parts[7].lse", field_of_part(7, of_lse)},
+  };
+  static_assert(placed_tensors.size() == std::size_t{2} * WAVEJIT_MAX_ATTENTION_PARTS);
+  // Of a stack, which is the first tensor.
+  static constexpr std::array placed_numbers{
+      PlacedField{"parts[0].count", field_of_part(0, offsetof(wavejit_attention_part, count))},
+      PlacedField{"parts[0].o_stride", field_of_part(0, offsetof(wavejit_attention_part, o_stride))},
+      PlacedField{"parts[0].lse_stride", field_of_part(0, offsetof(wavejit_attention_part, lse_stride))},
+  };
+  static constexpr auto launch = wavejit_attention_merge;
+  static constexpr auto supported = wavejit_attention_merge_supported;
+  static constexpr auto ready = wavejit_attention_merge_ready;
+  static constexpr auto describe = wavejit_attention_merge_describe;
 };
 
 template <>

@@ -73,9 +73,19 @@ class Call {
     if constexpr (requires { Of::kept_tensors; })
       for (const auto& field : Of::kept_tensors)
         if (name == field.name) return arguments_.*field.member;
+    if constexpr (requires { Of::placed_tensors; })
+      for (const auto& field : Of::placed_tensors)
+        if (name == field.name) return *placed<wavejit_tensor>(field);
     return arguments_.*field_named(Of::tensors, name).member;
   }
   void set_number(const std::string& name, const nb::object& value) {
+    if constexpr (requires { Of::placed_numbers; }) {
+      for (const auto& field : Of::placed_numbers) {
+        if (name != field.name) continue;
+        *placed<std::int64_t>(field) = number_from<std::int64_t>(name, value);
+        return;
+      }
+    }
     std::visit(
         [&](auto member) {
           auto& field = arguments_.*member;
@@ -159,6 +169,11 @@ class Call {
   }
 
  private:
+  template <typename Field>
+  Field* placed(const PlacedField& field) {
+    return reinterpret_cast<Field*>(reinterpret_cast<char*>(&arguments_) + field.at);
+  }
+
   template <typename Question>
   nb::tuple answer(Question question) const {
     wavejit_status status = WAVEJIT_OK;

@@ -36,6 +36,7 @@ from ._errors import (
 )
 from ._indexer import SparseIndexerCall
 from ._lists import BlockLists
+from ._merge import AttentionMergeCall
 from ._offline import explain, kernel_texts, prebuild, supported, targets
 from ._wavejit import version as _version
 
@@ -47,7 +48,7 @@ if _TYPE_CHECKING:
 __version__: str = _version()
 
 __all__ = [
-    "AttentionBackwardCall", "AttentionForwardCall", "AttentionLatentCall", "BlockLists", "CacheAppendCall", "Call", "Comparison", "CompileFailed", "DeviceArray", "DeviceError", "Difference", "Engine", "Error", "Internal",
+    "AttentionBackwardCall", "AttentionForwardCall", "AttentionLatentCall", "AttentionMergeCall", "BlockLists", "CacheAppendCall", "Call", "Comparison", "CompileFailed", "DeviceArray", "DeviceError", "Difference", "Engine", "Error", "Internal",
     "InvalidArgument", "IoError", "Launch", "LaunchFailed", "ModelError", "NoCompiler", "NoDevice", "NotFound", "NotReady", "NotUnderstood",
     "OutOfMemory", "Prepared", "Profile", "Sealed", "SoftmaxLseCall", "SparseIndexerCall", "SweepOutcome", "SweepResult", "Unsupported", "Waited",
     "__version__", "cache", "compare", "explain", "kernel_texts", "prebuild", "profile", "supported", "sweep", "targets",

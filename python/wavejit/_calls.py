@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ._opened_device import OpenedDevice
 
-    AnyCall = _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall | _wavejit.CacheAppendCall | _wavejit.AttentionBackwardCall | _wavejit.SparseIndexerCall | _wavejit.AttentionLatentCall
+    AnyCall = _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall | _wavejit.CacheAppendCall | _wavejit.AttentionMergeCall | _wavejit.AttentionBackwardCall | _wavejit.SparseIndexerCall | _wavejit.AttentionLatentCall
     # Sizes and strides.
     Order = tuple[tuple[int, ...], tuple[int, ...]]
 

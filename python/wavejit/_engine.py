@@ -16,6 +16,7 @@ from ._calls import ORIGINS, AttentionForwardCall, Call, SoftmaxLseCall
 from ._errors import Error, InvalidArgument, NoDevice
 from ._indexer import SparseIndexerCall
 from ._latent import AttentionLatentCall
+from ._merge import AttentionMergeCall
 from ._progress import Progress
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 # The families by their names: a new one is a class and a row.
 FAMILIES: dict[str, type[Call]] = {"attention_forward": AttentionForwardCall, "attention_backward": AttentionBackwardCall, "softmax_lse": SoftmaxLseCall,
-                                  "sparse_indexer": SparseIndexerCall, "attention_latent": AttentionLatentCall, "cache_append": CacheAppendCall}
+                                  "sparse_indexer": SparseIndexerCall, "attention_latent": AttentionLatentCall, "cache_append": CacheAppendCall,
+                                  "attention_merge": AttentionMergeCall}
 # Calls over borrowed memory whose end nobody has waited for; at so many the device is waited for.
 KEPT_CALLS = 256
 
@@ -566,6 +568,35 @@ class Engine:
         'cache_append bf16 b1 q64 h8 d128 page=16'
         """
         return CacheAppendCall(self, *given, **words)
+
+    @_with_words_of(AttentionMergeCall)
+    def attention_merge(self, *given: Any, **words: Any) -> Any:
+        """Results of several calls over different keys of the same queries become that of one call over all keys: (out, lse), or out
+        with `lse=False`. Of a prefix that sequences share, of keys that stand on several devices.
+
+        outs, lses
+            Lists of what those calls gave, up to 8 of each: [tokens, heads, head dim] or [batch, tokens, heads, head dim] in fp16,
+            bf16 or fp32, and fp32 [heads, tokens] or [batch, heads, tokens]. Or two arrays with a dimension of parts in front.
+        out
+            Yours, which may be one of the parts; a type ("fp32"), or None for the parts' own.
+        lse
+            True (a new one), False, or yours.
+
+        Parts are merged in order, in f32. One whose lse is −∞ saw no key, and changes nothing. Sinks belong into one of the calls.
+
+        >>> import numpy, wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> ones, zeros = numpy.ones((1, 2, 8), numpy.float16), numpy.zeros((2, 1), numpy.float32)
+        >>> out, lse = engine.attention_merge([ones, 3 * ones], [zeros, zeros])
+        >>> out.numpy()[0, 0, :3].tolist(), round(float(lse.numpy()[0, 0]), 4)
+        ([2.0, 2.0, 2.0], 0.6931)
+        """
+        return self.call("attention_merge", *given, **words).run()
+
+    @_with_words_of(AttentionMergeCall)
+    def attention_merge_call(self, *given: Any, **words: Any) -> AttentionMergeCall:
+        """The call without its launch, with the words of `attention_merge`, as `attention_forward_call` is."""
+        return AttentionMergeCall(self, *given, **words)
 
     # ---- questions about a call: older names. `Engine.call(…)` answers them for every family
 

@@ -81,7 +81,7 @@ class NotUnderstood:
 
     >>> import wavejit
     >>> wavejit.sweep("softmax", device="sim:gfx950").not_understood[0].reason
-    "descriptor: word 1 'softmax' (column 1); accepted first word: attention_forward, softmax_lse, attention_backward, sparse_indexer, attention_latent, cache_append (did you mean 'softmax_lse'?)"
+    "descriptor: word 1 'softmax' (column 1); accepted first word: attention_forward, softmax_lse, attention_backward, sparse_indexer, attention_latent, cache_append, attention_merge (did you mean 'softmax_lse'?)"
     """
 
     line: int

@@ -8,6 +8,7 @@
 #include "templates/attention_backward/call/descriptor.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_latent/call/descriptor.h"
+#include "templates/attention_merge/call/descriptor.h"
 #include "templates/cache_append/call/descriptor.h"
 #include "templates/softmax_lse/call/descriptor.h"
 #include "templates/sparse_indexer/call/descriptor.h"
@@ -35,6 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(wavejit::attention_backward::parse_descriptor(text), wavejit::attention_backward::parse_descriptor);
   check(wavejit::attention_latent::parse_descriptor(text), wavejit::attention_latent::parse_descriptor);
   check(wavejit::softmax_lse::parse_descriptor(text), wavejit::softmax_lse::parse_descriptor);
+  check(wavejit::attention_merge::parse_descriptor(text), wavejit::attention_merge::parse_descriptor);
   check(wavejit::cache_append::parse_descriptor(text), wavejit::cache_append::parse_descriptor);
   check(wavejit::sparse_indexer::parse_descriptor(text), wavejit::sparse_indexer::parse_descriptor);
   return 0;

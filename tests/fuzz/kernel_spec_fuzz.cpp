@@ -10,6 +10,7 @@
 #include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_forward/kernel/spec.h"
 #include "templates/attention_latent/kernel/spec.h"
+#include "templates/attention_merge/kernel/spec.h"
 #include "templates/cache_append/kernel/spec.h"
 #include "templates/softmax_lse/kernel/spec.h"
 #include "templates/sparse_indexer/kernel/spec.h"
@@ -37,6 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(wavejit::attention_backward::parse_bias_kernel(text), wavejit::attention_backward::parse_bias_kernel);
   check(wavejit::attention_latent::parse_walk_kernel(text), wavejit::attention_latent::parse_walk_kernel);
   check(wavejit::attention_latent::parse_combine_kernel(text), wavejit::attention_latent::parse_combine_kernel);
+  check(wavejit::attention_merge::parse_spec(text), wavejit::attention_merge::parse_spec);
   check(wavejit::cache_append::parse_spec(text), wavejit::cache_append::parse_spec);
   check(wavejit::softmax_lse::parse_spec(text), wavejit::softmax_lse::parse_spec);
   check(wavejit::sparse_indexer::parse_scores(text), wavejit::sparse_indexer::parse_scores);

@@ -58,6 +58,7 @@ const char* const descriptors[] = {
     ("cache_append bf16 b2 q7 h2 d40/64 page=32:vectorised_keys queries=3 rotary=interleaved:16 angles=fp16 "
      "elements=source,queries holes seed=8"),
     "cache_append fp16 b1 q5 h3 d64 page=16:hnd rotary=halves cache=i8 cache_scales=token",
+    "attention_merge fp32 b1 q9 h3 d80 parts=12 out=fp16 stacked lse empty seed=7",
     "cache_append bf16 b1 q5 h1 d64/512 page=64 cache=e4m3 row_scales=128",
     "sparse_indexer bf16 b2 q1 k131072 h64 page=64 key_scales top=2048 scores k_lengths=17,0 seed=7",
     "sparse_indexer fp32 b1 q4 k70 top=9 causal=3 window=5,0",

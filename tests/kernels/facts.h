@@ -32,6 +32,9 @@ std::vector<families::KernelSpec> softmax_kernel_specs();
 // Every access, rotation, kind of angles and of scales of cache_append, in golden_cache_append.txt.
 std::vector<families::KernelSpec> append_kernel_specs();
 
+// Every kernel of attention_merge, in golden_attention_merge.txt.
+std::vector<families::KernelSpec> merge_kernel_specs();
+
 // Every kernel of sparse_indexer, in golden_sparse_indexer.txt.
 std::vector<families::KernelSpec> indexer_kernel_specs();
 

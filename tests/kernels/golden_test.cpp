@@ -139,6 +139,22 @@ TEST(GoldenAppend, AreThoseOfTheTable) {
   }
 }
 
+TEST(GoldenMerge, AreThoseOfTheTable) {
+  const auto golden = golden_lines(WAVEJIT_GOLDEN_ATTENTION_MERGE);
+  const std::vector<families::KernelSpec> specs = merge_kernel_specs();
+  EXPECT_EQ(golden.size(), specs.size());
+  for (const families::KernelSpec& spec : specs) {
+    const auto line = golden.find(spec.text());
+    ASSERT_NE(line, golden.end()) << spec.text();
+    // A change on purpose: bin/kernel_facts attention_merge > tests/kernels/golden_attention_merge.txt
+    EXPECT_EQ(facts_line(spec), line->second);
+    const std::string kernarg = " kernarg=" + std::to_string(spec.argument_bytes()) + " ";
+    for (const std::string& must :
+         {std::string(" spills=0 "), std::string(" private=0 "), std::string(" agprs=0 "), kernarg})
+      EXPECT_NE(line->second.find(must), std::string::npos) << must;
+  }
+}
+
 TEST(GoldenIndexer, AreThoseOfTheTable) {
   const auto golden = golden_lines(WAVEJIT_GOLDEN_SPARSE_INDEXER);
   const std::vector<families::KernelSpec> specs = indexer_kernel_specs();

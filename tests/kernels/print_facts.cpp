@@ -118,6 +118,10 @@ int main(int count, char** arguments) {
       specs = wavejit::tests::append_kernel_specs();
       continue;
     }
+    if (std::string_view(text) == "attention_merge") {
+      specs = wavejit::tests::merge_kernel_specs();
+      continue;
+    }
     if (std::string_view(text) == "sparse_indexer") {
       specs = wavejit::tests::indexer_kernel_specs();
       continue;

@@ -20,6 +20,7 @@
 #include "templates/attention_backward/call/struct_versions.h"
 #include "templates/attention_forward/call/struct_versions.h"
 #include "templates/attention_latent/call/struct_versions.h"
+#include "templates/attention_merge/call/struct_versions.h"
 #include "templates/cache_append/call/struct_versions.h"
 #include "templates/softmax_lse/call/struct_versions.h"
 #include "templates/sparse_indexer/call/struct_versions.h"
@@ -46,6 +47,7 @@ constexpr auto given = std::tuple{WAVEJIT_NAMED(wavejit_engine_options),
                                   WAVEJIT_NAMED(wavejit_softmax_lse_arguments),
                                   WAVEJIT_NAMED(wavejit_sparse_indexer_arguments),
                                   WAVEJIT_NAMED(wavejit_cache_append_arguments),
+                                  WAVEJIT_NAMED(wavejit_attention_merge_arguments),
                                   WAVEJIT_NAMED(wavejit_kernel_text_arguments),
                                   WAVEJIT_NAMED(wavejit_prebuild_arguments),
                                   WAVEJIT_NAMED(wavejit_cache_copy_arguments)};

@@ -15,7 +15,7 @@ torch.compile and torch.export trace. docs/pytorch.md begins there.
 Where q, k, v, a mask of numbers or sinks require grad, they have gradients: head dims 64, 128, 192 with 128 for v, and 256 (as far as
 the forward has them), every mask, soft-cap, ALiBi. `block_mask_attention` takes FlexAttention's BlockMask, `key_list_attention` a list of keys for each query, both without gradients. The same call twice gives the same bits. What has no gradient is refused by name.
 
-`cache_append` writes new keys and values into a cache, with rotary embedding on the way.
+`cache_append` writes new keys and values into a cache, with rotary embedding on the way. `attention_merge` makes one result of those over several pieces of the keys.
 
 Latent attention: `attention_latent`, and `flash_mla_with_kvcache`, `flash_mla_sparse_fwd` and `mla_decode_fwd` with the arguments of FlashMLA and AITER. No gradients.
 """
@@ -34,8 +34,9 @@ from ._flash import (
 from ._indexer import sparse_indexer
 from ._key_lists import key_list_attention
 from ._latent import attention_latent, flash_mla_sparse_fwd, flash_mla_with_kvcache, get_mla_metadata, mla_decode_fwd
+from ._merge import attention_merge, merge_attn_states
 from ._sdpa import scaled_dot_product_attention
 
-__all__ = ["attention_latent", "block_mask_attention", "cache_append", "engine", "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func",
+__all__ = ["attention_latent", "attention_merge", "block_mask_attention", "cache_append", "engine", "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func",
            "flash_attn_varlen_kvpacked_func", "flash_attn_varlen_qkvpacked_func", "flash_attn_with_kvcache", "flash_mla_sparse_fwd", "flash_mla_with_kvcache",
-           "get_mla_metadata", "key_list_attention", "mla_decode_fwd", "scaled_dot_product_attention", "sparse_indexer", "use"]
+           "get_mla_metadata", "key_list_attention", "merge_attn_states", "mla_decode_fwd", "scaled_dot_product_attention", "sparse_indexer", "use"]

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Parts of one query, each over other keys, become one result: `attention_merge`, its operators, and vLLM's `merge_attn_states`."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .._errors import InvalidArgument, Unsupported
+from . import _engines, _roads
+from ._operators import LIBRARY
+
+Parts = Sequence[torch.Tensor] | torch.Tensor
+
+
+def attention_merge(outs: Parts, lses: Parts, *, out: torch.Tensor | None = None, lse: torch.Tensor | None = None,
+                    dtype: torch.dtype | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Results of several calls over different keys of the same queries become that of one call over all keys: (out, lse).
+
+    outs, lses
+        What those calls gave, up to 8 of each: [tokens, heads, head dim] or [batch, tokens, heads, head dim], and fp32 [heads, tokens] or
+        [batch, heads, tokens]. Or a tensor of each, with a dimension of parts in front.
+    out, lse
+        Yours, which may be one of the parts; None: new ones, out of `dtype`, or of the parts' own.
+
+    As `wavejit.Engine.attention_merge`: one launch, parts in order, in f32; a part whose lse is −∞ changes nothing. Nothing of it has a gradient.
+    torch.compile traces it as `torch.ops.wavejit.attention_merge`, or `…_out` where out or lse are yours.
+
+    >>> import torch, wavejit.torch
+    >>> _ = wavejit.torch.use("sim:gfx950")
+    >>> ones, zeros = torch.ones(1, 2, 8, dtype=torch.bfloat16), torch.zeros(2, 1)
+    >>> out, lse = wavejit.torch.attention_merge([ones, 3 * ones], [zeros, zeros])
+    >>> out[0, 0, :3].tolist(), round(lse[0, 0].item(), 4)
+    ([2.0, 2.0, 2.0], 0.6931)
+    """
+    stacked = isinstance(outs, torch.Tensor)
+    if stacked != isinstance(lses, torch.Tensor):
+        raise InvalidArgument("outs and lses: a tensor and a sequence; accepted: two sequences of tensors, or two tensors with a dimension of parts in front")
+    given = ([outs], [lses]) if stacked else (list(outs), list(lses))
+    if not given[0]:
+        raise InvalidArgument("outs: no part; accepted: 1 to 8")
+    if out is None and lse is None:
+        return operator(*given, stacked=stacked, dtype=dtype)
+    like, of_rows = _results(given[0][0], stacked)
+    if out is None:
+        out = given[0][0].new_empty(like, dtype=dtype)
+    elif dtype not in (None, out.dtype):
+        raise InvalidArgument(f"dtype: {dtype} beside out of {out.dtype}; accepted: out alone")
+    if lse is None:
+        lse = out.new_empty(of_rows, dtype=torch.float32)
+    operator_out(*given, out, lse, stacked=stacked)
+    return out, lse
+
+
+def merge_attn_states(output: torch.Tensor, prefix_output: torch.Tensor, prefix_lse: torch.Tensor, suffix_output: torch.Tensor, suffix_lse: torch.Tensor,
+                      output_lse: torch.Tensor | None = None) -> None:
+    """vLLM's function: a prefix's result [tokens, heads, head dim] with LSE [heads, tokens], and a suffix's, into `output`. In vLLM an LSE of +∞
+    counts as none; here it is what it says, and −∞ is none.
+
+    >>> import torch, wavejit.torch
+    >>> _ = wavejit.torch.use("sim:gfx950")
+    >>> ones, zeros, out = torch.ones(1, 2, 8).half(), torch.zeros(2, 1), torch.empty(1, 2, 8).half()
+    >>> wavejit.torch.merge_attn_states(out, ones, zeros, 5 * ones, zeros)
+    >>> out[0, 0, 0].item()
+    3.0
+    """
+    attention_merge([prefix_output, suffix_output], [prefix_lse, suffix_lse], out=output, lse=output_lse)
+
+
+# ---- The operators
+
+PARTS = "Tensor[] outs, Tensor[] lses"
+LIBRARY.define(f"attention_merge({PARTS}, *, bool stacked=False, ScalarType? dtype=None) -> (Tensor, Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
+LIBRARY.define(f"attention_merge_out({PARTS}, Tensor(a!) out, Tensor(b!) lse, *, bool stacked=False) -> ()", tags=(torch.Tag.pt2_compliant_tag,))
+
+
+def _results(first: torch.Tensor, stacked: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes of out and of lse."""
+    sizes = tuple(first.shape[1:] if stacked else first.shape)
+    if len(sizes) not in (3, 4):
+        raise InvalidArgument(f"outs: shape {tuple(first.shape)}; accepted: [tokens, heads, head dim] or [batch, tokens, heads, head dim], with stacks a dimension of parts in front")
+    return sizes, (*sizes[:-3], sizes[-2], sizes[-3])
+
+
+def _run(outs: list[torch.Tensor], lses: list[torch.Tensor], *, stacked: bool = False, dtype: torch.dtype | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    out, lse = _traced(outs, lses, stacked=stacked, dtype=dtype)
+    _run_out(outs, lses, out, lse, stacked=stacked)
+    return out, lse
+
+
+def _run_out(outs: list[torch.Tensor], lses: list[torch.Tensor], out: torch.Tensor, lse: torch.Tensor, *, stacked: bool = False) -> None:
+    first = outs[0]
+    engine = _engines.of_device(first.device, "outs[0]")
+    for name, tensors in (("outs", outs), ("lses", lses), ("out", [out]), ("lse", [lse])):
+        for tensor in tensors:
+            if tensor.device != first.device:
+                raise InvalidArgument(f"{name}: a tensor on {tensor.device}; accepted: {first.device}, where the first part is")
+    if 0 in first.shape:
+        return
+    words: dict[str, Any] = {} if first.is_cpu else {"stream": _roads.current_stream(first.device)}
+    taken = [tensor.detach() if first.is_cpu else _roads._array(engine, name, tensor.detach())
+             for name, tensors in (("outs", outs), ("lses", lses), ("out", [out]), ("lse", [lse])) for tensor in tensors]
+    parts: tuple[Any, Any] = (taken[: len(outs)], taken[len(outs) : -2])
+    if stacked:
+        parts = (parts[0][0], parts[1][0])
+    engine.call("attention_merge", *parts, out=taken[-2], lse=taken[-1], **words).launch()
+
+
+def _traced(outs: list[torch.Tensor], lses: list[torch.Tensor], *, stacked: bool = False, dtype: torch.dtype | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    sizes, of_rows = _results(outs[0], stacked)
+    return outs[0].new_empty(sizes, dtype=dtype), outs[0].new_empty(of_rows, dtype=torch.float32)
+
+
+def _without_gradients(beneath: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    def checked(outs: list[torch.Tensor], lses: list[torch.Tensor], *tensors: torch.Tensor, **words: Any) -> Any:
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (*outs, *lses, *tensors)):
+            raise Unsupported("attention_merge: a tensor that requires grad; accepted: none does, or torch.no_grad(): a merge of parts has no gradient")
+        with torch._C._AutoDispatchBelowAutograd():
+            return beneath()(outs, lses, *tensors, **words)
+
+    return checked
+
+
+_untraced: Any = torch.compiler.disable  # what is below an operator is not looked into
+LIBRARY.impl("attention_merge", _untraced(_run), "CompositeExplicitAutograd")
+LIBRARY.impl("attention_merge", _without_gradients(lambda: operator), "Autograd")
+torch.library.register_fake("wavejit::attention_merge", _traced, lib=LIBRARY)
+LIBRARY.impl("attention_merge_out", _untraced(_run_out), "CompositeExplicitAutograd")
+LIBRARY.impl("attention_merge_out", _without_gradients(lambda: operator_out), "Autograd")
+torch.library.register_fake("wavejit::attention_merge_out", lambda *_, **__: None, lib=LIBRARY)
+operator: Callable[..., tuple[torch.Tensor, torch.Tensor]] = torch.ops.wavejit.attention_merge.default
+operator_out: Callable[..., None] = torch.ops.wavejit.attention_merge_out.default

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The functions of the C ABI that are attention_merge's.
+#include "runtime/call/c_call.h"
+#include "templates/attention_merge/call/call.h"
+#include "templates/attention_merge/call/struct_versions.h"
+
+using namespace wavejit::runtime;  // this file is the two worlds' seam
+
+namespace {
+
+// `ask(call)` of the checked call.
+template <typename Ask>
+wavejit_status asked(wavejit_engine* engine, const wavejit_attention_merge_arguments* arguments, Ask ask) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require_engine(engine); !given) return given;
+    wavejit_attention_merge_arguments all;
+    if (arguments != nullptr && wavejit::families::is_earlier(*arguments)) {
+      all = wavejit::families::grown(*arguments);
+      arguments = &all;
+    }
+    const auto problem = wavejit::attention_merge::check(arguments);
+    if (!problem) return std::unexpected(problem.error());
+    wavejit::attention_merge::MergeCall call(*arguments, *problem);
+    return ask(call);
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+wavejit_status wavejit_attention_merge(wavejit_engine* engine, const wavejit_attention_merge_arguments* arguments,
+                                       ihipStream_t* stream) {
+  return asked(engine, arguments, [&](auto& call) { return engine->engine->run(call, stream); });
+}
+
+wavejit_status wavejit_attention_merge_supported(wavejit_engine* engine,
+                                                 const wavejit_attention_merge_arguments* arguments) {
+  return asked(engine, arguments, [&](auto& call) { return engine->engine->supports(call); });
+}
+
+wavejit_status wavejit_attention_merge_ready(wavejit_engine* engine,
+                                             const wavejit_attention_merge_arguments* arguments) {
+  return asked(engine, arguments, [&](auto& call) { return engine->engine->is_ready(call); });
+}
+
+wavejit_status wavejit_attention_merge_describe(wavejit_engine* engine,
+                                                const wavejit_attention_merge_arguments* arguments,
+                                                wavejit_line_callback line, void* context) {
+  return asked(engine, arguments, [&](const auto& call) -> Result<void> {
+    if (auto given = require(line, "line", "a function that takes the line"); !given) return given;
+    line(context, call.descriptor(wavejit::families::Call::Line::whole).c_str());
+    return {};
+  });
+}
+
+}  // extern "C"

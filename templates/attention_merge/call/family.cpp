@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// attention_merge as the runtime and its tools know it.
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/kernel/coverage.h"
+#include "templates/attention_merge/call/descriptor.h"
+
+namespace wavejit::attention_merge {
+namespace {
+
+using families::Toggles;
+using targets::Target;
+
+class Described final : public families::DescribedProblem {
+ public:
+  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+  std::string text() const override { return to_text(descriptor_); }
+  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
+    return descriptor_.shape().shape();
+  }
+  wavejit_problem told(const std::string& text) const override {
+    wavejit_problem told{};
+    told.size = sizeof told;
+    told.text = text.c_str();
+    told.dtype = attention::told_type(descriptor_.parts);
+    told.output_dtype = attention::told_type(descriptor_.out);
+    told.batch = descriptor_.batch;
+    told.query_length = descriptor_.tokens;
+    told.query_heads = descriptor_.heads;
+    told.head_dim_v = descriptor_.dims;
+    told.splits = static_cast<std::int32_t>(descriptor_.count);
+    told.lse = descriptor_.lse ? 1 : 0;
+    told.scale = 1;
+    told.seed = -1;
+    const std::string& seed = descriptor_.seed;
+    std::from_chars(seed.data(), seed.data() + seed.size(), told.seed);
+    return told;
+  }
+
+ private:
+  ProblemDescriptor descriptor_;
+};
+
+MergeKernel kernel_of(const AskedWords& asked, const Target& target, const Toggles& toggles) {
+  return {asked, std::string(target.id), toggles.lowering};
+}
+
+class AttentionMerge final : public families::Family {
+ public:
+  std::string_view name() const override { return MergeKernel::family; }
+
+  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
+    auto descriptor = parse_descriptor(text);
+    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
+    return std::make_unique<Described>(*std::move(descriptor));
+  }
+
+  Result<families::Route> route(const families::Shape& shape, const Target& target,
+                                const Toggles& toggles) const override {
+    const MergeKernel spec = kernel_of(MergeShape::of(shape.code), target, toggles);
+    if (const auto refusal = refusal_of(spec)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
+  }
+
+  families::Explanation explain(const families::Shape& /*shape*/, const Target& /*target*/,
+                                const Toggles& /*toggles*/) const override {
+    return {.description = "eight dims a lane, a token a wave, parts one after the other",
+            .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd) + " VGPRs",
+            .refused = {}};
+  }
+
+  std::vector<families::Shape> every_shape(const Target& target, const Toggles& toggles) const override {
+    std::vector<families::Shape> shapes;
+    for (const auto& [parts, parts_name] : output_types)
+      for (const auto& [out, out_name] : output_types) {
+        MergeShape shape;
+        shape.parts = parts;
+        shape.out = out;
+        if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
+      }
+    return shapes;
+  }
+
+  std::optional<std::string> lacks(const Target& target) const override {
+    return attention::lacks_kernels(target, attention::Need::waves_of_64, MergeKernel::kernel);
+  }
+
+  std::string supported(const Target& target) const override {
+    const MergeKernel plain = {{}, std::string(target.id)};
+    // Of each type there is a kernel, with itself.
+    const auto has = [](MergeKernel spec) {
+      spec.out = spec.parts;
+      return !refusal_of(spec);
+    };
+    return families::supported_words<MergeKernel>(families::texts_of(word_table), plain, has) +
+           "; up to 8 tensors of parts anywhere, each the first of up to 4096 at one distance; LSE on request; head "
+           "dims that are multiples of 8 up to 512";
+  }
+};
+
+}  // namespace
+
+const families::Family& family() {
+  static const AttentionMerge one;
+  return one;
+}
+
+}  // namespace wavejit::attention_merge

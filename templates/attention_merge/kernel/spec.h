@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What one compiled attention_merge kernel is, and its text (the cache key):
+//
+//   attention_merge bf16 out=bf16 target=gfx950 …
+//
+// Heads, dims, strides, addresses and the number of parts are arguments of a launch. No LLVM in this header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "families/kernel/kernel_spec.h"
+#include "families/kernel/names.h"
+#include "families/kernel/spec_words.h"
+#include "templates/attention/kernel/types.h"
+#include "templates/attention_merge/kernel/arguments.h"
+
+namespace wavejit::attention_merge {
+
+using families::Lowering;
+using families::to_text;
+
+using attention::bytes_of;
+using attention::DataType;
+
+// Of O: of parts, and of the result.
+inline constexpr families::Names<DataType, 3> output_types = {
+    {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}}};
+
+// What a problem asks for.
+struct AskedWords {
+  DataType parts = DataType::bf16;
+  DataType out = DataType::bf16;
+  bool operator==(const AskedWords&) const = default;
+};
+
+struct MergeKernel : AskedWords {
+  static constexpr std::string_view kernel = "attention_merge";
+  static constexpr std::string_view family = "attention_merge";
+
+  std::string target;
+  Lowering lowering = Lowering::llvm;
+
+  bool operator==(const MergeKernel&) const = default;
+};
+
+// How each is told, in the order of the text, and in how many bits of a shape's code.
+inline constexpr auto word_table = std::tuple{
+    families::named<&AskedWords::parts, output_types, MergeKernel, 4>(
+        {.accepted = "bf16, fp16, fp32", .missing = "data type of the parts (bf16, fp16 or fp32)", .supported = "of"}),
+    families::named<&AskedWords::out, output_types, MergeKernel, 4>(
+        {.accepted = "out=", .missing = "out=<bf16|fp16|fp32>", .supported = "to"}),
+    families::target_word<MergeKernel>(),
+    families::lowering_word<MergeKernel>(),
+};
+
+std::string to_text(const MergeKernel& spec);
+std::expected<MergeKernel, std::string> parse_spec(std::string_view text);
+std::optional<std::string> refusal_of(const MergeKernel& spec);
+std::size_t argument_bytes(const MergeKernel& spec);
+
+// As many waves on a SIMD as the emission asks registers for: memory is all that they wait for.
+inline constexpr int waves_per_simd = 8;
+
+}  // namespace wavejit::attention_merge

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""wavejit.torch.attention_merge over CPU tensors, beside float64 and torch's own attention."""
+import unittest
+
+import torch
+
+import wavejit
+import wavejit.torch
+
+
+def exact(outs, lses):
+    """outs [parts, …, tokens, heads, dim], lses [parts, …, heads, tokens], in float64."""
+    outs, lses = outs.double(), lses.double()
+    whole = torch.logsumexp(lses, 0)
+    weights = torch.exp(lses - whole).nan_to_num(0).transpose(-1, -2)[..., None]
+    return (weights * outs).sum(0), whole
+
+
+class Merge(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(31)
+        self.outs, self.lses = torch.randn(3, 2, 5, 4, 64), 3 * torch.randn(3, 2, 4, 5)
+        self.lses[1, 0, 2, 3] = -torch.inf
+
+    def test_lists_and_stacks(self):
+        for dtype, bound in ((torch.float32, 3e-6), (torch.float16, 2e-3), (torch.bfloat16, 2e-2)):
+            outs = self.outs.to(dtype)
+            out, lse = wavejit.torch.attention_merge(list(outs), list(self.lses))
+            of_out, of_lse = exact(outs, self.lses)
+            self.assertEqual((out.dtype, out.shape, lse.shape), (dtype, of_out.shape, of_lse.shape))
+            self.assertLess(float((out.double() - of_out).abs().max()), bound)
+            self.assertLess(float((lse.double() - of_lse).abs().max()), 3e-6)
+            for again in (wavejit.torch.attention_merge(outs, self.lses), wavejit.torch.attention_merge(list(outs.unbind()), self.lses.unbind())):
+                self.assertTrue(torch.equal(again[0], out) and torch.equal(again[1], lse))
+        many = wavejit.torch.attention_merge(self.outs.repeat(4, 1, 1, 1, 1), self.lses.repeat(4, 1, 1, 1), dtype=torch.bfloat16)
+        self.assertEqual(many[0].dtype, torch.bfloat16)
+        self.assertLess(float((many[1].double() - exact(self.outs, self.lses)[1] - torch.log(torch.tensor(4.0))).abs().max()), 1e-5)
+
+    def test_into_the_callers_tensors(self):
+        outs = self.outs[:, 0].half()
+        out, lse = wavejit.torch.attention_merge(list(outs), list(self.lses[:, 0]))
+        first, sums = outs[0].clone(), self.lses[0, 0].clone()
+        given = wavejit.torch.attention_merge([first, *outs[1:]], [sums, *self.lses[1:, 0]], out=first, lse=sums)
+        self.assertIs(given[0], first)
+        self.assertTrue(torch.equal(first, out) and torch.equal(sums, lse))
+        output = torch.empty_like(outs[0])
+        wavejit.torch.merge_attn_states(output, outs[0], self.lses[0, 0], outs[1], self.lses[1, 0])
+        self.assertTrue(torch.equal(output, wavejit.torch.attention_merge(list(outs[:2]), list(self.lses[:2, 0]))[0]))
+
+    def test_pieces_of_attention(self):
+        q, k, v = (torch.randn(2, rows, 4, 64).bfloat16() for rows in (7, 300, 300))
+        parts = [torch.ops.wavejit.attention_forward_lse(q, k[:, begin:end], v[:, begin:end]) for begin, end in ((0, 100), (100, 101), (101, 300))]
+        out, lse = wavejit.torch.attention_merge([part[0] for part in parts], [part[1] for part in parts])
+        wide = (each.double().transpose(1, 2) for each in (q, k, v))
+        whole = torch.nn.functional.scaled_dot_product_attention(*wide).transpose(1, 2)
+        self.assertLess(float((out.double() - whole).abs().max()), 4e-3)
+        self.assertLess(float((lse - torch.ops.wavejit.attention_forward_lse(q, k, v)[1]).abs().max()), 1e-4)
+
+    def test_refused_by_name(self):
+        call, outs, lses = wavejit.torch.attention_merge, list(self.outs), list(self.lses)
+        for pattern, given, words in (
+            ("outs and lses: 3 and 2", (outs, lses[:2]), {}),
+            ("outs and lses: a tensor and a sequence", (self.outs, lses), {}),
+            ("outs: no part", ([], []), {}),
+            (r"parts\[1\].o: dtype fp16", ([outs[0], outs[1].half()], lses[:2]), {}),
+            (r"parts\[0\].lse", (outs, [lses[0].half(), *lses[1:]]), {}),
+            ("outs: shape", ([outs[0][0, 0]], [lses[0]]), {}),
+            ("parts.* and parts|12", (outs * 4, lses * 4), {}),
+            ("dtype: torch.float16 beside out", (outs, lses), {"out": outs[0].clone(), "dtype": torch.float16}),
+            ("requires grad", ([outs[0].clone().requires_grad_(), *outs[1:]], lses), {}),
+        ):
+            with self.assertRaisesRegex(wavejit.Error, pattern):
+                call(*given, **words)
+
+    def test_torch_compile_and_torch_librarys_own_checks(self):
+        outs, lses = list(self.outs.half()), list(self.lses)
+
+        def step(*tensors):
+            out, lse = wavejit.torch.attention_merge([2 * tensors[0], tensors[1]], list(tensors[2:]))
+            return out + 1, lse
+
+        given = (*outs[:2], *lses[:2])
+        compiled = torch.compile(step, backend="aot_eager", fullgraph=True)
+        for found, wanted in zip(compiled(*given), step(*given)):
+            self.assertTrue(torch.equal(found, wanted))
+        torch.library.opcheck(torch.ops.wavejit.attention_merge.default, (outs, lses))
+        torch.library.opcheck(torch.ops.wavejit.attention_merge_out.default, (outs, lses, torch.empty_like(outs[0]), torch.empty_like(lses[0])))
+
+
+if __name__ == "__main__":
+    unittest.main()
