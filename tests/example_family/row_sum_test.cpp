@@ -169,9 +169,9 @@ TEST_P(RowSum, IsPrebuiltWithAllOthers) {
 
 // The program's half: what `sweep`, `profile` and `compare` do with a line of the family.
 TEST_P(RowSum, IsAProblemOfTheProgram) {
-  EXPECT_EQ(
-      tools::family_names(),
-      "attention_forward, softmax_lse, attention_backward, sparse_indexer, attention_latent, cache_append, attention_merge, row_sum");
+  EXPECT_EQ(tools::family_names(),
+            "attention_forward, softmax_lse, attention_backward, sparse_indexer, attention_latent, cache_append, "
+            "attention_merge, row_sum");
   const tools::Family* family = tools::find_family("row_sum");
   ASSERT_NE(family, nullptr);
   std::vector<std::string> lines = family->listed();
@@ -210,8 +210,9 @@ TEST(ExampleFamily, IsSupportedBesideTheOthers) {
 TEST(ExampleFamily, FirstWordsLeadToFamilies) {
   const auto none = families::parse_problem("row_product fp16 r1 c4");
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().detail, HasSubstr("accepted first word: attention_forward, softmax_lse, attention_backward, "
-                                             "sparse_indexer, attention_latent, cache_append, attention_merge, row_sum"));
+  EXPECT_THAT(none.error().detail,
+              HasSubstr("accepted first word: attention_forward, softmax_lse, attention_backward, "
+                        "sparse_indexer, attention_latent, cache_append, attention_merge, row_sum"));
   EXPECT_FALSE(families::parse_problem("row_sum fp16 r0 c4"));
   EXPECT_FALSE(families::parse_problem("row_sum fp16 r1"));
   const auto problem = families::parse_problem("row_sum  c8 r2 fp32");

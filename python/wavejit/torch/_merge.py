@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -11,7 +11,8 @@ from .._errors import InvalidArgument, Unsupported
 from . import _engines, _roads
 from ._operators import LIBRARY
 
-Parts = Sequence[torch.Tensor] | torch.Tensor
+if TYPE_CHECKING:
+    Parts = Sequence[torch.Tensor] | torch.Tensor
 
 
 def attention_merge(outs: Parts, lses: Parts, *, out: torch.Tensor | None = None, lse: torch.Tensor | None = None,
