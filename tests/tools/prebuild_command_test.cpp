@@ -332,7 +332,7 @@ TEST(PrebuildCommandTest, OptionsThatDoNotGoTogether) {
   EXPECT_THAT(shard.err, HasSubstr("1/3 to 3/3"));
   const Outcome nothing = run_program(scratch, {"prebuild", "--target", "gfx950", "--print-list"});
   expect_one_line_error(nothing, 2);
-  EXPECT_THAT(nothing.err, HasSubstr("accepted with descriptors, --list or --preset"));
+  EXPECT_THAT(nothing.err, HasSubstr("accepted with descriptors, --list, --model or --preset"));
   EXPECT_TRUE(scratch.names().empty());
 }
 
