@@ -178,11 +178,12 @@ class Signatures(unittest.TestCase):
     def test_are_those_that_people_call(self):
         names = {
             "flash_attn_func": "q k v dropout_p softmax_scale causal window_size softcap alibi_slopes deterministic return_attn_probs "
-                               "q_descale k_descale v_descale",
+                               "q_descale k_descale v_descale out",
             "flash_attn_varlen_func": "q k v cu_seqlens_q cu_seqlens_k max_seqlen_q max_seqlen_k dropout_p softmax_scale causal window_size softcap alibi_slopes "
-                                      "deterministic return_attn_probs block_table q_descale k_descale v_descale seqused_k",
+                                      "deterministic return_attn_probs block_table q_descale k_descale v_descale seqused_k out "
+                                      "num_splits s_aux return_softmax_lse",
             "flash_attn_with_kvcache": "q k_cache v_cache k v rotary_cos rotary_sin cache_seqlens cache_batch_idx cache_leftpad block_table softmax_scale causal "
-                                       "window_size softcap rotary_interleaved alibi_slopes num_splits return_softmax_lse q_descale k_descale v_descale",
+                                       "window_size softcap rotary_interleaved alibi_slopes num_splits return_softmax_lse q_descale k_descale v_descale out",
             "scaled_dot_product_attention": "query key value attn_mask dropout_p is_causal scale enable_gqa",
         }  # fmt: skip
         for name, words in names.items():

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from . import _faces, _kvcache, _roads
+from . import _faces, _into, _kvcache, _roads
 from ._operators import attention_forward_lse, called, called_by_operator, tensors_only
 
 # What the operators' words are called here.
 DENSE = {"scale": "softmax_scale", "q_scale": "q_descale", "k_scale": "k_descale", "v_scale": "v_descale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
 PACKED = {**DENSE, "query_starts": "cu_seqlens_q", "key_starts": "cu_seqlens_k", "key_lengths": "cu_seqlens_k", "max_query_length": "max_seqlen_q",
-          "max_key_length": "max_seqlen_k"}
+          "max_key_length": "max_seqlen_k", "splits": "num_splits", "sinks": "s_aux"}
 USED = {**PACKED, "key_lengths": "seqused_k"}
 DENSE_QKV = {**DENSE, "q": "qkv", "k": "qkv", "v": "qkv"}
 DENSE_KV = {**DENSE, "k": "kv", "v": "kv"}
@@ -26,7 +26,7 @@ CACHE = {**DENSE, "k": "k_cache", "v": "v_cache", "key_lengths": "cache_seqlens"
 def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
                     window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None, deterministic: bool = False,
                     return_attn_probs: bool = False, q_descale: float | torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
-                    v_descale: float | torch.Tensor | None = None) -> Any:
+                    v_descale: float | torch.Tensor | None = None, out: torch.Tensor | None = None) -> Any:
     """softmax(scale · q·kᵀ + mask) · v of sequences that are alike in length.
 
     q [B, Sq, Hq, D], k and v [B, Sk, Hkv, D] → [B, Sq, Hq, D]
@@ -49,6 +49,8 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
         read there. A number becomes a tensor in each call. Of q in 16 bits q_descale is refused. Of q and k in int8, beside v in fp16 or
         bf16, which then is out's dtype, too: one element, [Hq], [B, Hq] or, for rows of their own, [B or 1, Sq or 1, Hq or 1]; k's alike,
         by Sk and Hkv.
+    out
+        Written and returned, if it is given; no gradients then.
 
     >>> import torch, wavejit.torch
     >>> engine = wavejit.torch.use("sim:gfx950")
@@ -58,7 +60,7 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
     (torch.Size([1, 16, 2, 64]), 1.0)
     """
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes) | _descales(q, q_descale, k_descale, v_descale)
-    return _dense(DENSE, q, k, v, softmax_scale, causal, words, return_attn_probs)
+    return _dense(DENSE, q, k, v, softmax_scale, causal, words, return_attn_probs, out)
 
 
 def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor | None, max_seqlen_q: int,
@@ -66,7 +68,8 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
                            window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
                            deterministic: bool = False, return_attn_probs: bool = False, block_table: torch.Tensor | None = None,
                            q_descale: float | torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
-                           v_descale: float | torch.Tensor | None = None, seqused_k: torch.Tensor | None = None) -> Any:
+                           v_descale: float | torch.Tensor | None = None, seqused_k: torch.Tensor | None = None, out: torch.Tensor | None = None,
+                           num_splits: int = 0, s_aux: torch.Tensor | None = None, return_softmax_lse: bool = False) -> Any:
     """Sequences one after the other: b has rows cu_seqlens_q[b] … cu_seqlens_q[b + 1] − 1 of q, and the like of k and v.
 
     q [total, Hq, D], k and v [total, Hkv, D] → [total, Hq, D]
@@ -78,6 +81,10 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
         k and v are pages [pages, page size, Hkv, D]; key n of b is in page block_table[b][n // page size].
     seqused_k [B] int32
         Beside block_table: how many keys each sequence has, in place of cu_seqlens_k, which is None then. vLLM's word.
+    out [total, Hq, D]
+        Written and returned, if it is given; no gradients then.
+    num_splits, s_aux [Hq], return_softmax_lse
+        vLLM's words: into how many runs keys are cut, 0 as the device has room, which shows in no bit; sinks, read in fp32; (out, LSE).
 
     The rest as in `flash_attn_func`; LSE is [Hq, total].
 
@@ -91,19 +98,25 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes) | _descales(q, q_descale, k_descale, v_descale)
     words["query_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1)
     words |= {"max_query_length": max_seqlen_q, "max_key_length": max_seqlen_k}
+    if num_splits:
+        words["splits"] = num_splits
+    if s_aux is not None:
+        tensors_only({"s_aux": s_aux})
+        words["sinks"] = s_aux.to(torch.float32).contiguous()
+    with_lse = return_attn_probs or return_softmax_lse
     if seqused_k is not None:
         if block_table is None or cu_seqlens_k is not None:
             raise InvalidArgument(f"seqused_k: given {'without block_table' if block_table is None else 'beside cu_seqlens_k'}; accepted: beside block_table, with cu_seqlens_k = None")
         words |= {"key_lengths": _int32("seqused_k", seqused_k, 1), "block_table": _int32("block_table", block_table, 2)}
-        return _packed(USED, _faces.PAGED, q, k, v, softmax_scale, causal, words, return_attn_probs)
+        return _packed(USED, _faces.PAGED, q, k, v, softmax_scale, causal, words, with_lse, out, return_softmax_lse)
     if cu_seqlens_k is None:
         raise InvalidArgument("cu_seqlens_k: None; accepted: where each sequence's keys begin, or seqused_k beside block_table")
     starts = _int32("cu_seqlens_k", cu_seqlens_k, 1)
     if block_table is None:
         words["key_starts"] = starts
-        return _packed(PACKED, _faces.PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
+        return _packed(PACKED, _faces.PACKED, q, k, v, softmax_scale, causal, words, with_lse, out, return_softmax_lse)
     words |= {"key_lengths": starts[1:] - starts[:-1], "block_table": _int32("block_table", block_table, 2)}
-    return _packed(PACKED, _faces.PAGED, q, k, v, softmax_scale, causal, words, return_attn_probs)
+    return _packed(PACKED, _faces.PAGED, q, k, v, softmax_scale, causal, words, with_lse, out, return_softmax_lse)
 
 
 def flash_attn_qkvpacked_func(qkv: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
@@ -186,11 +199,12 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
                             causal: bool = False, window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, rotary_interleaved: bool = True,
                             alibi_slopes: torch.Tensor | None = None, num_splits: int = 0, return_softmax_lse: bool = False,
                             q_descale: float | torch.Tensor | None = None, k_descale: float | torch.Tensor | None = None,
-                            v_descale: float | torch.Tensor | None = None) -> Any:
+                            v_descale: float | torch.Tensor | None = None, out: torch.Tensor | None = None) -> Any:
     """Queries over a cache that has their keys already: decode, or the next piece of a prompt.
 
     q [B, Sq, Hq, D] → [B, Sq, Hq, D]
-    k_cache, v_cache [B, S, Hkv, D]; with block_table pages [pages, page size, Hkv, D]
+    k_cache, v_cache [B, S, Hkv, D]; with block_table pages [pages, page size, Hkv, D], or vectorised ones, [pages, Hkv, D / 8, page size, 8] and
+        [pages, Hkv, D, page size]
         In float8 half as large, with k_descale and v_descale as in `flash_attn_func`: q's type is not the cache's.
     k, v [B, Sn, Hkv, D]
         New keys, which are written into the cache behind cache_seqlens[b] others, by one launch, and then attended to. What would
@@ -211,6 +225,8 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
         Into how many runs keys are cut; 0 fills the device. It shows in no bit.
     return_softmax_lse
         (out, LSE [B, Hq, Sq] fp32).
+    out [B, Sq, Hq, D]
+        Written and returned, if it is given.
 
     The rest as in `flash_attn_func`.
 
@@ -244,7 +260,7 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
         if cache_seqlens is None:
             raise InvalidArgument("cache_seqlens: None beside block_table; accepted: how many keys each sequence has")
         words["block_table"] = _int32("block_table", block_table, 2)
-        words["max_key_length"] = cache_seqlens if isinstance(cache_seqlens, int) else block_table.shape[1] * k_cache.shape[1]
+        words["max_key_length"] = cache_seqlens if isinstance(cache_seqlens, int) else block_table.shape[1] * (k_cache.shape[3] if k_cache.ndim == _roads.VECTORISED else k_cache.shape[1])
     if isinstance(cache_seqlens, int):
         if block_table is None and cache_seqlens > k_cache.shape[1]:
             raise InvalidArgument(f"cache_seqlens = {cache_seqlens}; accepted: at most {k_cache.shape[1]}, the cache's length")
@@ -255,25 +271,35 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
         lengths = None if lengths is None else lengths - first
     if lengths is not None:
         words["key_lengths"] = lengths
+    if out is not None:
+        lse = _into.called_into(CACHE, _faces.DENSE, q, k_cache, v_cache, out, words, return_softmax_lse)
+        return out if lse is None else (out, lse)
     if return_softmax_lse:
         return called_by_operator(attention_forward_lse, CACHE, q, k_cache, v_cache, words)
     return called(CACHE, _faces.DENSE, q, k_cache, v_cache, words)
 
 
 def _dense(names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, causal: bool, words: dict[str, Any],
-           with_lse: bool) -> Any:
+           with_lse: bool, out: torch.Tensor | None = None) -> Any:
     words["scale"], words["causal"] = scale, causal
+    if out is not None:
+        lse = _into.called_into(names, _faces.DENSE, q, k, v, out, words, with_lse)
+        return (out, lse, None) if with_lse else out
     if with_lse:
         return (*called_by_operator(attention_forward_lse, names, q, k, v, words), None)
     return called(names, _faces.DENSE, q, k, v, words)
 
 
 def _packed(names: dict[str, str], face: _faces.Face, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, causal: bool, words: dict[str, Any],
-            with_lse: bool) -> Any:
+            with_lse: bool, out: torch.Tensor | None = None, two: bool = False) -> Any:
+    """`two`: out and LSE, without a place for probabilities."""
     words["scale"], words["causal"] = scale, causal
+    if out is not None:
+        lse = _into.called_into(names, face, q, k, v, out, words, with_lse)
+        return out if lse is None else (out, lse.squeeze(0)) if two else (out, lse.squeeze(0), None)
     if with_lse:
-        out, lse = called_by_operator(attention_forward_lse, names, *face.inside(q, k, v), words)
-        return out.squeeze(0), lse.squeeze(0), None
+        rows, sums = called_by_operator(attention_forward_lse, names, *face.inside(q, k, v), words)
+        return (rows.squeeze(0), sums.squeeze(0)) if two else (rows.squeeze(0), sums.squeeze(0), None)
     return called(names, face, q, k, v, words)
 
 

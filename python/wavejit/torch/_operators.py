@@ -27,7 +27,7 @@ ARGUMENTS = (
     "Tensor q, Tensor k, Tensor v, *, float? scale=None, bool causal=False, SymInt window_left=-1, SymInt window_right=-1, SymInt causal_prefix=-1, "
     "float softcap=0.0, Tensor? bias=None, Tensor? alibi=None, Tensor? sinks=None, Tensor? query_starts=None, Tensor? key_starts=None, "
     "Tensor? key_lengths=None, Tensor? first_keys=None, Tensor? block_table=None, SymInt max_query_length=0, SymInt max_key_length=0, int splits=0, "
-    "Tensor? k_scale=None, Tensor? v_scale=None, Tensor? q_scale=None, str score_rounding='fp32'"
+    "Tensor? k_scale=None, Tensor? v_scale=None, Tensor? q_scale=None, str score_rounding='fp32', Tensor? table_starts=None, SymInt max_total_keys=0"
 )
 LIBRARY: Any = torch.library.Library("wavejit", "DEF")  # type: ignore[no-untyped-call,unused-ignore]
 LIBRARY.define(f"attention_forward({ARGUMENTS}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
@@ -126,7 +126,7 @@ def tensors_only(named: dict[str, Any]) -> None:
 
 
 def _traced(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> torch.Tensor:
-    return q.new_empty((q.shape[0], q.shape[1], q.shape[2], v.shape[3]), dtype=_roads.out_type(q, v))
+    return q.new_empty((q.shape[0], q.shape[1], q.shape[2], _roads.value_dim(k, v)), dtype=_roads.out_type(q, v))
 
 
 def _traced_lse(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> tuple[torch.Tensor, torch.Tensor]:

@@ -73,19 +73,28 @@ def engine_words(words: Words) -> dict[str, Any]:
         given["softcap"] = words["softcap"]
     if words.get("score_rounding", "fp32") != "fp32":
         given["score_rounding"] = words["score_rounding"]
-    for field in ("max_query_length", "max_key_length"):
+    for field in ("max_query_length", "max_key_length", "max_total_keys"):
         if words.get(field, 0) != 0:
             given[field] = words[field]
     return given
 
 
-def _sizes(q: torch.Tensor, v: torch.Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+VECTORISED = 5  # dimensions of k in such pages
+
+
+def value_dim(k: torch.Tensor, v: torch.Tensor) -> int:
+    """Of v's heads: in vectorised pages [pages, heads, dim, page size] or [pages, heads, page size / 8, dim, 8]."""
+    return v.shape[v.ndim - 2] if k.ndim == VECTORISED else v.shape[3]
+
+
+def _sizes(q: torch.Tensor, v: torch.Tensor, k: torch.Tensor | None = None) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Of out and of LSE."""
+    vectorised = k is not None and k.ndim == VECTORISED
     for field, tensor in (("q", q), ("v", v)):
-        if tensor.ndim != 4:
+        if tensor.ndim != 4 and not (field == "v" and vectorised and tensor.ndim == VECTORISED):
             raise InvalidArgument(f"{field}: shape {tuple(tensor.shape)}; accepted: {_calls.BSHD}")
     batch, rows, heads, _ = q.shape
-    return (batch, rows, heads, v.shape[3]), (batch, heads, rows)
+    return (batch, rows, heads, v.shape[3] if k is None else value_dim(k, v)), (batch, heads, rows)
 
 
 def out_type(q: torch.Tensor, v: torch.Tensor) -> torch.dtype:
@@ -135,26 +144,31 @@ def bias_of(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words, caller: _seen.Caller | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    sizes, lse_sizes = _sizes(q, v)
+    sizes, lse_sizes = _sizes(q, v, k)
     out = torch.empty(sizes, dtype=out_type(q, v))
     lse = torch.empty(lse_sizes if with_lse else 0, dtype=torch.float32)
-    if 0 in q.shape:
-        return out, lse
+    if 0 not in q.shape:
+        copied_into(engine, q, k, v, out, lse if with_lse else None, words)
+    return out, lse
+
+
+def copied_into(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None, words: Words) -> None:
+    """The same into tensors that there are."""
     for field, tensor in (("k", k), ("v", v), *words.items()):
         if isinstance(tensor, torch.Tensor) and not tensor.is_cpu:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where q is")
     _check_dtypes(q, k, v, words)
     given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
-    if "bias" in given and given["bias"].dtype is not bias_type(given["bias"], out.dtype):
-        given["bias"] = bias_of(given["bias"], out.dtype)
+    dtype = out_type(q, v)
+    if "bias" in given and given["bias"].dtype is not bias_type(given["bias"], dtype):
+        given["bias"] = bias_of(given["bias"], dtype)
     if q.dtype in EIGHT_BITS:  # as bits, which every DLPack has
         given["dtype"] = _dtypes.named(q.dtype)
         q = q.view(torch.uint8)
     if k.dtype in EIGHT_BITS:
         given["cache_dtype"] = _dtypes.named(k.dtype)
         k, v = k.view(torch.uint8), v.view(torch.uint8)
-    engine.attention_forward(q.detach(), k.detach(), v.detach(), out, lse=lse if with_lse else False, **given)
-    return out, lse
+    engine.attention_forward(q.detach(), k.detach(), v.detach(), out.detach(), lse=False if lse is None else lse.detach(), **given)
 
 
 # ---- tensors on the device
@@ -193,6 +207,29 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
     if caller is not None and plan.call is not None and plan.dense == READ_AS_THEY_LIE and _seen.all_of(others, words):
         _seen.remember(engine, "forward", caller, words, plan, "qkv", {"o": out, "lse": lse} if with_lse else {"o": out})
     return out, lse
+
+
+def launched_into(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None, workspace: torch.Tensor | None,
+                  words: Words) -> None:
+    """Into tensors that there are, and in a workspace of the caller's; without one it comes from torch."""
+    others = {name: value if name != "bias" else _readable(value, bias_type(value, out_type(q, v))) for name, value in words.items()
+              if name in OF_TENSORS and value is not None}
+    key: list[Any] = ["into"]
+    for tensor in (q, k, v, out, lse, *others.values()):
+        key.append(None if tensor is None else (tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device()))
+    key += [(name, name if name in others else value) for name, value in words.items()]
+    shapes = tuple(key)
+    plan: Plan | None = engine._plans.get(shapes)
+    if plan is None:
+        plan = _planned(engine, shapes, q, k, v, lse is not None, {**words, **others}, out, lse)
+    q, k, v = (tensor if well and tensor.data_ptr() % ALIGNED == 0 else _copy(tensor) for tensor, well in zip((q, k, v), plan.dense))
+    if workspace is None and plan.workspace:
+        workspace = _workspace(plan, q.device)
+    tensors = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 0 if lse is None else lse.data_ptr())
+    tensors += tuple([others[name].data_ptr() if name in others else 0 for name in TENSORS])
+    numbers = tuple([others[name].data_ptr() if name in others else 0 for name in NUMBERS])
+    given = (0, 0) if workspace is None else (workspace.data_ptr(), workspace.numel() * workspace.element_size())
+    plan.launch(current_stream(q.device), tensors, (*numbers, given[0]), given[1])
 
 
 def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, others: dict[str, torch.Tensor]) -> tuple[torch.Tensor, Any]:
@@ -259,9 +296,10 @@ def _lies_well(tensor: torch.Tensor) -> bool:
     return (tensor.shape[-1] < 2 or tensor.stride(-1) == 1) and all(step > 0 and step % granule == 0 for step in steps)
 
 
-def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words) -> Plan:
+def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words, into: torch.Tensor | None = None,
+             into_lse: torch.Tensor | None = None) -> Plan:
     """Checks a call as `Engine.attention_forward` does, and remembers it."""
-    sizes, lse_sizes = _sizes(q, v)
+    sizes, lse_sizes = _sizes(q, v, k)
     for field, tensor in (("k", k), ("v", v), *words.items()):
         if isinstance(tensor, torch.Tensor) and tensor.device != q.device:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: {q.device}, where q is")
@@ -273,8 +311,8 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: t
         inputs = [_array(engine, field, tensor if well and tensor.data_ptr() % ALIGNED == 0 else _copy(tensor)) for field, tensor, well in zip("qkv", (q, k, v), dense)]
         given: dict[str, Any] = {name: _array(engine, name, value) if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
         # Outputs that are not written: those of a launch are its own.
-        out = _array(engine, "out", torch.empty(sizes, dtype=out_type(q, v), device=q.device))
-        lse = _array(engine, "lse", torch.empty(lse_sizes, dtype=torch.float32, device=q.device)) if with_lse else False
+        out = _array(engine, "out", torch.empty(sizes, dtype=out_type(q, v), device=q.device) if into is None else into)
+        lse = _array(engine, "lse", torch.empty(lse_sizes, dtype=torch.float32, device=q.device) if into_lse is None else into_lse) if with_lse else False
         # Only the checked fields are kept of it: no memory.
         call = _calls.AttentionForwardCall(engine, inputs[0], inputs[1], inputs[2], out, lse=lse, **given)
         known, launch = call._call, call._call.launch_over
