@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
+#include <sstream>
 
 #include "background_program.h"
 #include "tool_test_support.h"
@@ -72,6 +75,39 @@ TEST(PrebuildCommandTest, AModelsConfiguration) {
   EXPECT_THAT(ranks.err, HasSubstr("32 heads; divisors of it are accepted"));
   const Outcome page = run_program(scratch, {"prebuild", "--model", folder, "--page", "24", "--print-list"});
   expect_one_line_error(page, 2);
+}
+
+// The kernels that a list needs, where none of them is there.
+std::set<std::string> kernels_of(const ScratchDirectory& scratch, const std::vector<std::string>& list) {
+  std::vector<std::string> words = {"prebuild", "--target", "gfx942,gfx950", "--verify"};
+  words.insert(words.end(), list.begin(), list.end());
+  const Outcome outcome = run_program(scratch, words);
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  std::set<std::string> kernels;
+  std::istringstream lines(outcome.err);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t missing = line.find("] missing  ");
+    if (missing != std::string::npos) kernels.insert(line.substr(missing));
+  }
+  return kernels;
+}
+
+// What an engine prepares of a model (python/wavejit/vllm/_lines.py) leads to no kernel that its configuration does
+// not.
+TEST(PrebuildCommandTest, AModelsKernelsAreThoseThatVllmPrepares) {
+  const ScratchDirectory scratch;
+  write_text(scratch / "config.json",
+             R"({"model_type": "gpt_oss", "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
+                 "num_hidden_layers": 2, "sliding_window": 128, "max_position_embeddings": 131072})");
+  for (const std::string page : {"16", "64"}) {
+    const auto built = kernels_of(scratch, {"--model", scratch / "config.json", "--page", page});
+    const std::string begin = "attention_forward bf16 b256 q1..8192 k0..40960 h64/8 d64 causal ";
+    const auto prepared = kernels_of(
+        scratch, {begin + "layout=paged:" + page + " sink", begin + "window=127,-1 layout=paged:" + page + " sink",
+                  "cache_append bf16 b1 q1 h8 d64 page=" + page + ":hnd"});
+    EXPECT_GT(prepared.size(), 20U);
+    EXPECT_TRUE(std::ranges::includes(built, prepared)) << "pages of " << page;
+  }
 }
 
 TEST(PrebuildCommandTest, ListsThatCannotBeReadOrAreEmpty) {
