@@ -43,7 +43,7 @@ def _operator(target: str, words: Words, wanted: tuple[str, ...], names: tuple[s
             results = _as_batch(target, words, wanted, size, mapped_names, given)
         return results, tuple(True for _ in results)
 
-    return operator  # type: ignore[no-any-return]
+    return operator
 
 
 def _one_after_the_other(operator: Callable[..., Any], names: tuple[str, ...], mapped: frozenset[str], given: dict[str, Any]) -> tuple[Any, ...]:

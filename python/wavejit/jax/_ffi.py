@@ -85,22 +85,23 @@ def call(target: str, words: Words, wanted: tuple[str, ...], operands: dict[str,
 def varying(array: Any) -> frozenset[str]:
     """Inside of shard_map: the axes of the mesh along which it differs from device to device."""
     of = jax.typeof(array)
-    return getattr(getattr(of, "manual_axis_type", None), "varying", None) or getattr(of, "vma", frozenset())
+    axes: Any = getattr(getattr(of, "manual_axis_type", None), "varying", None) or getattr(of, "vma", ())
+    return frozenset(axes)
 
 
 def _like(array: Any, shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
     """A result that differs from device to device where its operands do; JAX had another word for it before 0.12."""
     if not varying(array):
-        return jax.ShapeDtypeStruct(shape, dtype)
+        return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
     of = jax.typeof(array)
     word = "manual_axis_type" if hasattr(of, "manual_axis_type") else "vma"
-    sharding = NamedSharding(of.sharding.mesh, PartitionSpec(*[None] * len(shape)))
-    return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding, **{word: getattr(of, word)})
+    sharding = NamedSharding(of.sharding.mesh, PartitionSpec(*[None] * len(shape)))  # type: ignore[no-untyped-call]
+    return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding, **{word: getattr(of, word)})  # type: ignore[no-untyped-call]
 
 
 def sequences_of(operands: dict[str, Any]) -> int:
     starts = operands.get("query_starts", operands.get("key_starts"))
-    return operands["q"].shape[0] if starts is None else starts.shape[0] - 1
+    return int(operands["q"].shape[0] if starts is None else starts.shape[0] - 1)
 
 
 def _forward_results(wanted: tuple[str, ...], operands: dict[str, Any]) -> list[jax.ShapeDtypeStruct]:

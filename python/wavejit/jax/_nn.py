@@ -45,7 +45,7 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     for field, array in arrays.items():
         if array.ndim not in (3, 4):
             raise InvalidArgument(f"{field}: shape {array.shape}; accepted: [batch, length, heads, head dim] or [length, heads, head dim]")
-    if jnp.float32 in (array.dtype for array in arrays.values()):
+    if any(array.dtype == jnp.float32 for array in arrays.values()):
         raise Unsupported("query, key, value: dtype float32; accepted: float16 or bfloat16 of all three, there is no attention over float32")
     q, k, v = (array if array.ndim == 4 else array[None] for array in arrays.values())
     rows, keys = q.shape[1], k.shape[1]
@@ -54,7 +54,9 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     aligned = (is_causal or window is not None) and (rows != keys or key_value_seq_lengths is not None)
     out = attention(q, k, v, scale=scale, causal=is_causal, window=window, causal_prefix=0 if aligned else None, bias=_added(bias, mask, q.dtype),
                     key_lengths=key_value_seq_lengths, lse=return_residual)
-    out, lse = out if return_residual else (out, None)
+    lse: Any = None
+    if return_residual:
+        out, lse = out
     if query_seq_lengths is not None:
         counts = jnp.arange(rows)[None, :] < jnp.asarray(query_seq_lengths)[:, None]
         out = jnp.where(counts[:, :, None, None], out, 0)

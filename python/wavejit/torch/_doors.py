@@ -39,12 +39,12 @@ class _Active:
 
     def remove(self) -> None:
         if self._library is not None:
-            self._library._destroy()
+            self._library._destroy()  # type: ignore[no-untyped-call]
             self._library = None
 
 
 def _activate() -> _Active:
-    library = torch.library.Library("aten", "IMPL")
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     keys = ["CUDA"] if torch.version.hip is not None else []
     if torch.device("cpu") in _engines._of or _device.is_simulated(_device.chosen(None)):
         keys.append("CPU")
@@ -60,7 +60,7 @@ def _activate() -> _Active:
 
 
 def _take(library: torch.library.Library, operator: str, kernel: Callable[..., Any], key: str) -> None:
-    library.impl(operator, torch.compiler.disable(kernel), key, allow_override=True)
+    library.impl(operator, torch.compiler.disable(kernel), key, allow_override=True)  # type: ignore[no-untyped-call]
 
 
 # ---- over rows that lie as [batch, length, heads, head dim]
@@ -99,7 +99,8 @@ def _without_dropout(q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch
 
 def _sdpa_forward(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, dropout_p: float = 0.0, is_causal: bool = False, return_debug_mask: bool = False, *,
                   scale: float | None = None) -> tuple[Any, ...]:
-    out, lse = _attend(*_heads_first(query, key, value), dropout_p, _top_left(query, key, is_causal, scale))
+    q, k, v = _heads_first(query, key, value)
+    out, lse = _attend(q, k, v, dropout_p, _top_left(query, key, is_causal, scale))
     return out.transpose(1, 2), lse, None, None, query.shape[2], key.shape[2], *_without_dropout(query)
 
 
@@ -112,7 +113,8 @@ def _sdpa_backward(grad_out: torch.Tensor, query: torch.Tensor, key: torch.Tenso
 
 def _sdpa_on_cpu(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, dropout_p: float = 0.0, is_causal: bool = False, *,
                  attn_mask: torch.Tensor | None = None, scale: float | None = None) -> Forward:
-    out, lse = _attend(*_heads_first(query, key, value), dropout_p, _with_mask(query, key, is_causal, scale, attn_mask))
+    q, k, v = _heads_first(query, key, value)
+    out, lse = _attend(q, k, v, dropout_p, _with_mask(query, key, is_causal, scale, attn_mask))
     return out.transpose(1, 2), lse
 
 

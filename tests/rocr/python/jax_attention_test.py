@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """wavejit.jax with JAX's ROCm plug-in on a simulated GPU: XLA's stream, XLA's memory, forward and gradients, against float64.
 
-    wavejit sim --target gfx942 -- python3 jax_attention_test.py
+    wavejit sim --target gfx942x2 -- python3 jax_attention_test.py
 
 XLA's autotuner must be off (XLA_FLAGS=--xla_gpu_autotune_level=0): it runs every candidate.
 """
@@ -10,6 +10,7 @@ import sys
 import jax
 import numpy
 from jax import numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
 from jax_test import attention_in_float64
 
 import wavejit.jax
@@ -73,6 +74,19 @@ def main():
         near(judge, "packed", packed[:, first:last], attention_in_float64(*(wide(each[:, first:last]) for each in (q, k, v, q)), False)[0])
     if numpy.asarray(packed[:, 20:].astype(jnp.float32)).any():
         judge.wrong.append("packed: rows that are nobody's are not 0")
+    # Each of two devices computes its half, on its own engine and stream.
+    mesh = jax.make_mesh((2,), ("data",))
+    spread = jax.device_put(drawn(8, 4, 24, 2, 64), NamedSharding(mesh, PartitionSpec("data")))
+    sharded = jax.shard_map(lambda x: 2 * wavejit.jax.attention(x, x, x, causal=True), mesh=mesh, in_specs=PartitionSpec("data"), out_specs=PartitionSpec("data"))
+    halves, dx = jax.jit(sharded)(spread), jax.jit(jax.grad(lambda x: sharded(x).astype(jnp.float32).sum()))(spread)
+    x = wide(spread)
+    want = attention_in_float64(x, x, x, numpy.full_like(x, 2), True)
+    near(judge, "two devices, O", halves, 2 * want[0])
+    near(judge, "two devices, dX", dx, sum(want[1:]))
+    engines = [wavejit.jax.engine("rocm", ordinal) for ordinal in range(2)]
+    if [engine.device for engine in engines] != ["hip:0", "hip:1"] or min(engine.statistics()["calls"] for engine in engines) == 0:
+        judge.wrong.append(f"two devices: {[(engine.device, engine.statistics()['calls']) for engine in engines]}")
+
     try:
         jax.block_until_ready(wavejit.jax.attention(*(drawn(7, 1, 8, 2, 60),) * 3))
         judge.wrong.append("head dim 60: not refused")
