@@ -60,6 +60,73 @@ constexpr std::array<MatrixInstruction, 40> table = {{
      "v_mfma_scale_f32_16x16x128_f8f6f4"},
 }};
 
+// WMMA. Clocks: 16 of 16-bit inputs, half of that for bytes (measured on an R9700: docs/isa.md, "RDNA4"), half again
+// for i4 of the same k.
+constexpr std::array<MatrixInstruction, 11> wmma_table = {{
+    {.name = "v_wmma_f32_16x16x16_f16",
+     .m = 16,
+     .k = 16,
+     .blocks = 1,
+     .a = f16,
+     .b = f16,
+     .passes = 4,
+     .id = wmma_f32_16x16x16_f16,
+     .lanes = 32},
+    {.name = "v_wmma_f32_16x16x16_bf16",
+     .m = 16,
+     .k = 16,
+     .blocks = 1,
+     .a = bf16,
+     .b = bf16,
+     .passes = 4,
+     .id = wmma_f32_16x16x16_bf16,
+     .lanes = 32},
+    {.name = "v_wmma_f16_16x16x16_f16", .m = 16, .k = 16, .blocks = 1, .a = f16, .b = f16, .passes = 4, .lanes = 32},
+    {.name = "v_wmma_bf16_16x16x16_bf16",
+     .m = 16,
+     .k = 16,
+     .blocks = 1,
+     .a = bf16,
+     .b = bf16,
+     .passes = 4,
+     .lanes = 32},
+    {.name = "v_wmma_i32_16x16x16_iu8", .m = 16, .k = 16, .blocks = 1, .a = i8, .b = i8, .passes = 2, .lanes = 32},
+    {.name = "v_wmma_i32_16x16x16_iu4", .m = 16, .k = 16, .blocks = 1, .a = i4, .b = i4, .passes = 1, .lanes = 32},
+    {.name = "v_wmma_i32_16x16x32_iu4", .m = 16, .k = 32, .blocks = 1, .a = i4, .b = i4, .passes = 2, .lanes = 32},
+    {.name = "v_wmma_f32_16x16x16_fp8_fp8",
+     .m = 16,
+     .k = 16,
+     .blocks = 1,
+     .a = fp8_ocp,
+     .b = fp8_ocp,
+     .passes = 2,
+     .lanes = 32},
+    {.name = "v_wmma_f32_16x16x16_fp8_bf8",
+     .m = 16,
+     .k = 16,
+     .blocks = 1,
+     .a = fp8_ocp,
+     .b = bf8_ocp,
+     .passes = 2,
+     .lanes = 32},
+    {.name = "v_wmma_f32_16x16x16_bf8_fp8",
+     .m = 16,
+     .k = 16,
+     .blocks = 1,
+     .a = bf8_ocp,
+     .b = fp8_ocp,
+     .passes = 2,
+     .lanes = 32},
+    {.name = "v_wmma_f32_16x16x16_bf8_bf8",
+     .m = 16,
+     .k = 16,
+     .blocks = 1,
+     .a = bf8_ocp,
+     .b = bf8_ocp,
+     .passes = 2,
+     .lanes = 32},
+}};
+
 constexpr std::array<MatrixPipe, 2> pipes = {{
     {.target = "gfx942", .sums_published = true},
     {.target = "gfx950", .wide = true},
@@ -69,10 +136,16 @@ constexpr std::array<MatrixPipe, 2> pipes = {{
 
 std::span<const MatrixInstruction> matrix_instructions() { return table; }
 
+std::span<const MatrixInstruction> wmma_instructions() { return wmma_table; }
+
 const MatrixInstruction* find_matrix_instruction(targets::MatrixId id) {
   if (id == none) return nullptr;
-  const auto* found = std::ranges::find(table, id, &MatrixInstruction::id);
-  return found == table.end() ? nullptr : found;
+  for (const std::span<const MatrixInstruction> rows :
+       {std::span<const MatrixInstruction>(table), wmma_instructions()}) {
+    const auto found = std::ranges::find(rows, id, &MatrixInstruction::id);
+    if (found != rows.end()) return &*found;
+  }
+  return nullptr;
 }
 
 const MatrixPipe& matrix_pipe(const targets::Target& target) {

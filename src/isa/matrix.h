@@ -26,6 +26,7 @@ enum class Element : std::uint8_t {
   fp6,
   bf6,
   fp4,
+  i4,
 };
 
 constexpr unsigned bits_of(Element element) {
@@ -42,6 +43,7 @@ constexpr unsigned bits_of(Element element) {
     case Element::bf6:
       return 6;
     case Element::fp4:
+    case Element::i4:
       return 4;
     default:
       return 8;
@@ -72,6 +74,9 @@ struct MatrixInstruction {
 
 // All of them, float64 and f8f6f4 ones included; which of them a target has is the decoder's business.
 std::span<const MatrixInstruction> matrix_instructions();
+
+// RDNA4's, whose lanes hold the same for all elements of a row or column; 64 lanes have them too.
+std::span<const MatrixInstruction> wmma_instructions();
 
 // The row of what emission uses; null for MatrixId::none.
 const MatrixInstruction* find_matrix_instruction(targets::MatrixId id);

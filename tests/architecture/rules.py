@@ -66,7 +66,7 @@ INNER = {
         "machine/allocations": {"process", "machine/numerics"},
         "machine/loader": {"process", "machine/decode", "machine/allocations"},
         "machine/launch": {"process", "machine/instruction", "machine/wave", "machine/decode", "machine/matrix", "machine/allocations", "machine/loader"},
-        "machine/scalar": {"machine/instruction", "machine/wave", "machine/decode", "machine/launch"},
+        "machine/scalar": {"machine/instruction", "machine/numerics", "machine/wave", "machine/decode", "machine/launch"},
         "machine/memory": {"process", "machine/instruction", "machine/wave", "machine/decode", "machine/allocations", "machine/launch"},
         "machine/compile": {"process", "machine/instruction", "machine/numerics", "machine/wave", "machine/decode", "machine/vector"},
         "machine/run": {"process", "machine/numerics", "machine/wave", "machine/decode", "machine/launch", "machine/compile"},
@@ -117,7 +117,7 @@ SPELLING = re.compile(
     r"|[!=]=\s*\"(v|s|ds|buffer|global|flat|scratch)_[a-z0-9]")
 SPELLING_ROOMS = re.compile(r"^src/(simgpu|analysis)/")
 # splits the encoding's suffix off, and looks the rest up
-SPELLING_READERS = re.compile(r"^src/simgpu/machine/decode/(function|disassembler)\.cpp$")
+SPELLING_READERS = re.compile(r"^src/simgpu/machine/decode/(dual|function|disassembler|rdna4_names)\.cpp$")
 # Lanes, rows and registers of a wave come from the target (src/targets/wave_shape.h, the matrix row): emission names
 # other numbers of their size by what they are. 5 and 6 count where they shift.
 EMISSION = re.compile(r"^(templates/[a-z_]+/emit|src/codegen/language)/")

@@ -36,8 +36,9 @@ TEST_P(Corpus, reduce_dpp) {
   launch("collective", "reduce_dpp", {2}, {128}, 0, from.get(), to.get());
   // The four steps leave the prefix sums of each row, the two broadcasts those of the wave.
   std::vector<int> expected(256);
-  for (std::size_t wave = 0; wave < 4; ++wave) {
-    std::partial_sum(in.begin() + wave * 64, in.begin() + wave * 64 + 64, expected.begin() + wave * 64);
+  for (std::size_t first = 0; first < in.size(); first += wave_size()) {
+    const auto begin = in.begin() + static_cast<std::ptrdiff_t>(first);
+    std::partial_sum(begin, begin + wave_size(), expected.begin() + static_cast<std::ptrdiff_t>(first));
   }
   expect_same(to.read(), expected, "prefix sum");
 }
@@ -104,9 +105,8 @@ TEST_P(Corpus, bitonic_sort) {
 TEST_P(Corpus, radix_sort_wave) {
   auto keys = random_words(128);
   Buffer<std::uint32_t> data(keys);
-  launch("collective", "radix_sort_wave", {2}, {64}, 0, data.get());
-  std::sort(keys.begin(), keys.begin() + 64);
-  std::sort(keys.begin() + 64, keys.end());
+  launch("collective", "radix_sort_wave", {128 / wave_size()}, {wave_size()}, 0, data.get());
+  for (auto first = keys.begin(); first != keys.end(); first += wave_size()) std::sort(first, first + wave_size());
   expect_same(data.read(), keys, "key");
 }
 
@@ -115,21 +115,24 @@ TEST_P(Corpus, wave_votes) {
   auto in = random_ints(256, 0, 200);
   std::fill(in.begin() + 64, in.begin() + 128, 77);  // a wave in which all vote yes and none exceeds 100
   Buffer<int> from(in);
-  Buffer<std::uint64_t> ballots(4);
+  const std::size_t lanes = wave_size();
+  const std::size_t waves = in.size() / lanes;
+  const std::uint64_t everyone = ~0ULL >> (64 - lanes);
+  Buffer<std::uint64_t> ballots(waves);
   Buffer<int> first(256);
   Buffer<int> any_all(256);
   launch("collective", "wave_votes", {1}, {256}, 0, from.get(), ballots.get(), first.get(), any_all.get());
-  std::vector<std::uint64_t> expected_ballots(4);
+  std::vector<std::uint64_t> expected_ballots(waves);
   std::vector<int> expected_first(256);
   std::vector<int> expected_any_all(256);
-  for (std::size_t wave = 0; wave < 4; ++wave) {
-    const auto begin = in.begin() + wave * 64;
-    for (std::size_t i = 0; i < 64; ++i) expected_ballots[wave] |= static_cast<std::uint64_t>(begin[i] & 1) << i;
-    const auto big = std::find_if(begin, begin + 64, [](int value) { return value > 100; });
-    for (std::size_t i = 0; i < 64; ++i) {
-      expected_first[wave * 64 + i] = begin[i] > 100 ? *big : -1;
-      expected_any_all[wave * 64 + i] =
-          (expected_ballots[wave] != 0 ? 1 : 0) | (expected_ballots[wave] == ~0ULL ? 2 : 0) | begin[5] << 2;
+  for (std::size_t wave = 0; wave < waves; ++wave) {
+    const auto begin = in.begin() + static_cast<std::ptrdiff_t>(wave * lanes);
+    for (std::size_t i = 0; i < lanes; ++i) expected_ballots[wave] |= static_cast<std::uint64_t>(begin[i] & 1) << i;
+    const auto big = std::find_if(begin, begin + wave_size(), [](int value) { return value > 100; });
+    for (std::size_t i = 0; i < lanes; ++i) {
+      expected_first[wave * lanes + i] = begin[i] > 100 ? *big : -1;
+      expected_any_all[wave * lanes + i] =
+          (expected_ballots[wave] != 0 ? 1 : 0) | (expected_ballots[wave] == everyone ? 2 : 0) | begin[5] << 2;
     }
   }
   expect_same(ballots.read(), expected_ballots, "ballot");

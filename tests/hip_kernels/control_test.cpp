@@ -180,6 +180,8 @@ TEST_P(Corpus, atomics_64) {
 }
 
 TEST_P(Corpus, atomics_32) {
+  // RDNA4 has no atomic sum of doubles: LLVM loops over compare-and-swap, and first looks by a plain load.
+  if (!has_mfma()) leave_out(WAVEJIT_SIMGPU_CHECK_RACES);
   constexpr std::uint32_t n = 400;
   const auto in = random_ints(n, -5000, 5000);
   Buffer<int> from(in);

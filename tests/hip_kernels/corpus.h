@@ -72,6 +72,9 @@ class Corpus : public testing::TestWithParam<Build> {
   void TearDown() override;
 
   bool ocp_fp8() const;
+  std::uint32_t wave_size() const;
+  // Matrix instructions over waves of 64 lanes, or over those of 32.
+  bool has_mfma() const;
 
   // `file` is the source file's stem. Waits for the kernel.
   template <typename... Arguments>

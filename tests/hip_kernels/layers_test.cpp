@@ -45,6 +45,7 @@ TEST_P(Corpus, matmul_any) {
 }
 
 TEST_P(Corpus, matmul_any_mfma) {
+  if (!has_mfma()) GTEST_SKIP() << "no matrix instructions over 64 lanes";
   for (const Sizes& of : sizes) {
     const auto a = to_half(random_floats(std::size_t{of.m} * of.k, -1, 1));
     const auto b = to_half(random_floats(std::size_t{of.k} * of.n, -1, 1));
@@ -155,14 +156,15 @@ TEST_P(Corpus, attention_rows) {
   for (const Attention& which : attentions) {
     const DeviceAttention on(which, *this);
     launch("layers", "attention_rows",
-           {static_cast<std::uint32_t>(which.queries + 3) / 4, static_cast<std::uint32_t>(which.heads)}, {256}, 0,
-           on.query.get(), on.key.get(), on.value.get(), on.to.get(), which.queries, which.keys, which.heads,
-           which.dims, static_cast<int>(which.causal), on.log2_scale);
+           {static_cast<std::uint32_t>(which.queries + 3) / 4, static_cast<std::uint32_t>(which.heads)},
+           {4 * wave_size()}, 0, on.query.get(), on.key.get(), on.value.get(), on.to.get(), which.queries, which.keys,
+           which.heads, which.dims, static_cast<int>(which.causal), on.log2_scale);
     expect_attention(on.to.read(), on.inputs, 0);
   }
 }
 
 TEST_P(Corpus, attention_mfma) {
+  if (!has_mfma()) GTEST_SKIP() << "no matrix instructions over 64 lanes";
   for (const Attention& which : attentions) {
     if (which.dims != 64) continue;
     const DeviceAttention on(which, *this);

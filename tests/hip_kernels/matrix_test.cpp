@@ -84,6 +84,7 @@ void check_half_product(const std::vector<float>& got, const std::vector<half>& 
 }
 
 TEST_P(Corpus, matmul_mfma_f16_32) {
+  if (!has_mfma()) GTEST_SKIP() << "no matrix instructions over 64 lanes";
   if (GetParam().optimisation == level_with_a_loop) leave_out(WAVEJIT_SIMGPU_CHECK_HAZARDS);
   constexpr std::uint32_t k = 40;
   const auto a = to_half(random_floats(32 * k, -1, 1));
@@ -96,6 +97,7 @@ TEST_P(Corpus, matmul_mfma_f16_32) {
 }
 
 TEST_P(Corpus, matmul_mfma_f16_16) {
+  if (!has_mfma()) GTEST_SKIP() << "no matrix instructions over 64 lanes";
   constexpr std::uint32_t k = 64;
   const auto a = to_half(random_floats(32 * k, -1, 1));
   const auto bt = to_half(random_floats(32 * k, -1, 1));
@@ -107,6 +109,7 @@ TEST_P(Corpus, matmul_mfma_f16_16) {
 }
 
 TEST_P(Corpus, matmul_mfma_wide) {
+  if (!has_mfma()) GTEST_SKIP() << "no matrix instructions over 64 lanes";
   if (GetParam().optimisation == level_with_a_loop) leave_out(WAVEJIT_SIMGPU_CHECK_HAZARDS);
   constexpr std::uint32_t k = 48;
   const auto a = to_half(random_floats(32 * k, -1, 1));
@@ -119,6 +122,7 @@ TEST_P(Corpus, matmul_mfma_wide) {
 }
 
 TEST_P(Corpus, matmul_mfma_bf16_32) {
+  if (!has_mfma()) GTEST_SKIP() << "no matrix instructions over 64 lanes";
   if (GetParam().optimisation == level_with_a_loop) leave_out(WAVEJIT_SIMGPU_CHECK_HAZARDS);
   constexpr std::uint32_t k = 32;
   std::vector<std::uint16_t> a(32 * k);
@@ -133,6 +137,64 @@ TEST_P(Corpus, matmul_mfma_bf16_32) {
     return static_cast<double>(from_bf16(a[row * k + i])) * from_bf16(bt[column * k + i]);
   });
   expect_close(to.read(), expected, 0, sum_bound(k), "element");
+}
+
+TEST_P(Corpus, matmul_wmma) {
+  if (has_mfma()) GTEST_SKIP() << "no matrix instructions over 32 lanes";
+  constexpr std::uint32_t k = 48;
+  const auto a = random_floats(16 * k, -1, 1);
+  const auto bt = random_floats(16 * k, -1, 1);
+  const auto halves_a = to_half(a);
+  const auto halves_bt = to_half(bt);
+  std::vector<half> halves_b(halves_bt.size());
+  std::vector<std::uint16_t> brains_a(a.size());
+  std::vector<std::uint16_t> brains_bt(bt.size());
+  for (std::size_t i = 0; i < bt.size(); ++i) halves_b[(i % k * 16) + (i / k)] = halves_bt[i];
+  std::ranges::transform(a, brains_a.begin(), to_bf16);
+  std::ranges::transform(bt, brains_bt.begin(), to_bf16);
+  Buffer<float> to(16 * 16);
+  const auto of_halves = product(16, 16, k, [&](std::size_t row, std::size_t column, std::size_t i) {
+    return static_cast<double>(halves_a[row * k + i]) * static_cast<double>(halves_bt[column * k + i]);
+  });
+  Buffer<half> left(halves_a);
+  Buffer<half> right(halves_bt);
+  launch("matrix", "matmul_wmma_f16", {1}, {32}, 0, left.get(), right.get(), to.get(), k);
+  expect_close(to.read(), of_halves, 0, sum_bound(k), "half");
+  Buffer<half> rows_of_b(halves_b);
+  launch("matrix", "matmul_wmma_transposed", {1}, {32}, 0, left.get(), rows_of_b.get(), to.get(), k);
+  expect_close(to.read(), of_halves, 0, sum_bound(k), "transposed");
+  Buffer<std::uint16_t> brain_left(brains_a);
+  Buffer<std::uint16_t> brain_right(brains_bt);
+  launch("matrix", "matmul_wmma_bf16", {1}, {32}, 0, brain_left.get(), brain_right.get(), to.get(), k);
+  expect_close(to.read(),
+               product(16, 16, k,
+                       [&](std::size_t row, std::size_t column, std::size_t i) {
+                         return static_cast<double>(from_bf16(brains_a[row * k + i])) *
+                                from_bf16(brains_bt[column * k + i]);
+                       }),
+               0, sum_bound(k), "bf16");
+}
+
+TEST_P(Corpus, matmul_wmma_bytes) {
+  if (has_mfma()) GTEST_SKIP() << "no matrix instructions over 32 lanes";
+  constexpr std::uint32_t k = 64;
+  std::vector<std::int8_t> a(16 * k);
+  std::vector<std::uint8_t> bt(16 * k);
+  std::ranges::transform(random_words(a.size()), a.begin(),
+                         [](std::uint32_t w) { return static_cast<std::int8_t>(w); });
+  std::ranges::transform(random_words(bt.size()), bt.begin(),
+                         [](std::uint32_t w) { return static_cast<std::uint8_t>(w); });
+  Buffer<std::int8_t> left(a);
+  Buffer<std::uint8_t> right(bt);
+  Buffer<int> to(16 * 16);
+  launch("matrix", "matmul_wmma_iu8", {1}, {32}, 0, left.get(), right.get(), to.get(), k);
+  std::vector<int> expected(16 * 16);
+  for (std::size_t row = 0; row < 16; ++row) {
+    for (std::size_t column = 0; column < 16; ++column) {
+      for (std::size_t i = 0; i < k; ++i) expected[row * 16 + column] += a[row * k + i] * bt[column * k + i];
+    }
+  }
+  expect_same(to.read(), expected, "sum");
 }
 
 TEST_P(Corpus, softmax) {
@@ -164,7 +226,7 @@ TEST_P(Corpus, layer_norm) {
   Buffer<float> gains(gain);
   Buffer<float> biases(bias);
   Buffer<half> to(in.size());
-  launch("matrix", "layer_norm", {rows}, {64}, 0, from.get(), gains.get(), biases.get(), to.get(), columns);
+  launch("matrix", "layer_norm", {rows}, {wave_size()}, 0, from.get(), gains.get(), biases.get(), to.get(), columns);
   const auto got = to.read();
   std::vector<double> expected(in.size());
   for (std::uint32_t row = 0; row < rows; ++row) {

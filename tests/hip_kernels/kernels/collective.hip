@@ -37,8 +37,13 @@ KERNEL void reduce_dpp(const int* in, int* out) {
   value += __builtin_amdgcn_update_dpp(0, value, 0x112, 0xf, 0xf, true);   // row_shr:2
   value += __builtin_amdgcn_update_dpp(0, value, 0x114, 0xf, 0xf, true);   // row_shr:4
   value += __builtin_amdgcn_update_dpp(0, value, 0x118, 0xf, 0xf, true);   // row_shr:8
+#if defined(__GFX12__)  // no broadcasts between rows: lane 15 of the other row, which the upper one adds
+  const int other = __builtin_amdgcn_permlanex16(0, value, ~0U, ~0U, true, false);
+  if (lane() >= 16) value += other;
+#else
   value += __builtin_amdgcn_update_dpp(0, value, 0x142, 0xa, 0xf, false);  // row_bcast:15
   value += __builtin_amdgcn_update_dpp(0, value, 0x143, 0xc, 0xf, false);  // row_bcast:31
+#endif
   out[global_x()] = value;
 }
 
@@ -141,9 +146,9 @@ KERNEL void bitonic_sort(int* data) {
   for (uint32_t i = thread_x(); i < n; i += block_size(0)) mine[i] = keys[i];
 }
 
-// One wave sorts 64 keys by radix: four bits at a time, ranks from ballots.
+// One wave sorts a key a lane by radix: a bit at a time, ranks from ballots.
 KERNEL void radix_sort_wave(uint32_t* data) {
-  SHARED static uint32_t keys[64];
+  SHARED static uint32_t keys[wave_size];
   uint32_t key = data[global_x()];
   for (uint32_t bit = 0; bit < 32; ++bit) {
     const bool one = (key >> bit & 1) != 0;
@@ -163,6 +168,7 @@ KERNEL void radix_sort_wave(uint32_t* data) {
 KERNEL void wave_votes(const int* in, uint64_t* ballots, int* first, int* any_all) {
   const int value = in[global_x()];
   const uint64_t odd = __builtin_amdgcn_ballot_w64((value & 1) != 0);
+  constexpr uint64_t everyone = ~0ULL >> (64 - wave_size);
   const uint32_t wave = global_x() / wave_size;
   if (lane() == 0) ballots[wave] = odd;
   int seen = -1;
@@ -170,7 +176,7 @@ KERNEL void wave_votes(const int* in, uint64_t* ballots, int* first, int* any_al
     seen = __builtin_amdgcn_readfirstlane(value);
   }
   first[global_x()] = seen;
-  any_all[global_x()] = (odd != 0 ? 1 : 0) | (odd == ~0ULL ? 2 : 0) | __builtin_amdgcn_readlane(value, 5) << 2;
+  any_all[global_x()] = (odd != 0 ? 1 : 0) | (odd == everyone ? 2 : 0) | __builtin_amdgcn_readlane(value, 5) << 2;
 }
 
 // Five-point stencil with a halo in LDS.

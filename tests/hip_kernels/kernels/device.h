@@ -5,6 +5,7 @@
 
 #define DEVICE __attribute__((device))
 #define KERNEL extern "C" __attribute__((global))
+#define GLOBAL __attribute__((address_space(1)))
 #define SHARED __attribute__((shared))
 #define CONSTANT __attribute__((constant))
 #define NOINLINE __attribute__((device, noinline))
@@ -39,7 +40,11 @@ inline DEVICE void barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
+#if defined(__GFX12__)  // RDNA4
+constexpr uint32_t wave_size = 32;
+#else
 constexpr uint32_t wave_size = 64;
+#endif
 inline DEVICE uint32_t lane() { return __builtin_amdgcn_mbcnt_hi(~0U, __builtin_amdgcn_mbcnt_lo(~0U, 0U)); }
 
 template <typename T>

@@ -39,6 +39,8 @@ KERNEL void matmul_any(const float* a, const float* b, float* c, uint32_t m, uin
   if (row < m && column < n) c[row * n + column] = sum;
 }
 
+#if !defined(__GFX12__)  // matrix instructions over waves of 64
+
 // The same over halves: a block of four waves makes a 64×64 tile, a wave 32×32 of it by matrix instructions.
 KERNEL void matmul_any_mfma(const half* a, const half* b, float* c, uint32_t m, uint32_t n, uint32_t k) {
   constexpr uint32_t depth = 16;
@@ -74,6 +76,8 @@ KERNEL void matmul_any_mfma(const half* a, const half* b, float* c, uint32_t m, 
     if (row < m && column < n) c[row * n + column] = sum[r];
   }
 }
+
+#endif
 
 // Sum of all elements, and the largest of their magnitudes: waves by exchange, blocks through LDS, the grid by atomics.
 KERNEL void reduce_any(const float* in, float* sum, uint32_t* largest, uint32_t n) {
@@ -125,7 +129,7 @@ inline DEVICE bool visible(uint32_t row, uint32_t key, uint32_t queries, uint32_
          (causal == 0 || static_cast<int>(key) <= static_cast<int>(row + keys) - static_cast<int>(queries));
 }
 
-// Attention forward with online softmax, plainly: a wave a row, keys 64 at a time (a lane a key), up to 128 dims.
+// Attention forward with online softmax, plainly: a wave a row, a key a lane at a time, up to 128 dims.
 KERNEL void attention_rows(const half* q, const half* k, const half* v, float* o, uint32_t queries, uint32_t keys,
                            uint32_t heads, uint32_t dims, uint32_t causal, float scale_log2e) {
   SHARED static float weights[4][wave_size];
@@ -136,7 +140,8 @@ KERNEL void attention_rows(const half* q, const half* k, const half* v, float* o
   const half* mine = q + (row * heads + head) * dims;
   float most = minus_infinity;
   float sum = 0;
-  float part[2] = {0, 0};  // of the result: dims lane and lane + 64
+  constexpr uint32_t parts = 128 / wave_size;
+  float part[parts] = {};  // of the result: dims lane, lane + wave_size and so on
   for (uint32_t start = 0; start < keys; start += wave_size) {
     const uint32_t key = start + lane();
     float score = minus_infinity;
@@ -156,23 +161,25 @@ KERNEL void attention_rows(const half* q, const half* k, const half* v, float* o
     __builtin_amdgcn_wave_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
     const uint32_t tile = keys - start < wave_size ? keys - start : wave_size;
-    for (uint32_t half_of = 0; half_of < 2; ++half_of) {
-      const uint32_t d = lane() + half_of * wave_size;
+    for (uint32_t part_of = 0; part_of < parts; ++part_of) {
+      const uint32_t d = lane() + part_of * wave_size;
       if (d >= dims) continue;
-      float value = part[half_of] * shrink;
+      float value = part[part_of] * shrink;
       for (uint32_t i = 0; i < tile; ++i) {
         value += weights[wave][i] * static_cast<float>(v[((start + i) * heads + head) * dims + d]);
       }
-      part[half_of] = value;
+      part[part_of] = value;
     }
     __builtin_amdgcn_wave_barrier();
   }
   const float inverse = sum == 0 ? 0 : 1 / sum;
-  for (uint32_t half_of = 0; half_of < 2; ++half_of) {
-    const uint32_t d = lane() + half_of * wave_size;
-    if (d < dims) o[(row * heads + head) * dims + d] = part[half_of] * inverse;
+  for (uint32_t part_of = 0; part_of < parts; ++part_of) {
+    const uint32_t d = lane() + part_of * wave_size;
+    if (d < dims) o[(row * heads + head) * dims + d] = part[part_of] * inverse;
   }
 }
+
+#if !defined(__GFX12__)
 
 // The same by matrix instructions, 64 dims: a block of four waves has 128 rows, a wave 32 of them, and walks over tiles
 // of 32 keys. Scores are made transposed, keys × rows: then a lane holds one row's scores, in just the places in which
@@ -252,3 +259,5 @@ KERNEL void attention_mfma(const half* q, const half* k, const half* v, float* o
     }
   }
 }
+
+#endif

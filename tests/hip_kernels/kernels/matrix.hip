@@ -10,6 +10,10 @@ typedef half half8 __attribute__((ext_vector_type(8)));
 typedef short short4v __attribute__((ext_vector_type(4)));
 typedef bf16 bf16x8 __attribute__((ext_vector_type(8)));
 typedef float float4v __attribute__((ext_vector_type(4)));
+typedef float float8v __attribute__((ext_vector_type(8)));
+typedef short short8v __attribute__((ext_vector_type(8)));
+typedef int int2v __attribute__((ext_vector_type(2)));
+typedef int int8v __attribute__((ext_vector_type(8)));
 typedef float float16v __attribute__((ext_vector_type(16)));
 
 // C[m×n] = A[m×k]·B[k×n], a thread an element.
@@ -40,6 +44,63 @@ KERNEL void matmul_tiled(const float* a, const float* b, float* c, uint32_t n, u
   }
   c[row * n + column] = sum;
 }
+
+#if defined(__GFX12__)
+
+// One wave, one 16×16 tile, 16x16x16: A is [16×k], B is kept transposed as [16×k]. A lane holds eight k of its row.
+KERNEL void matmul_wmma_f16(const half* a, const half* bt, float* c, uint32_t k) {
+  float8v sum = {};
+  const uint32_t row = lane() % 16;
+  const uint32_t group = lane() / 16;
+  for (uint32_t start = 0; start < k; start += 16) {
+    const half8 left = *reinterpret_cast<const half8*>(a + row * k + start + 8 * group);
+    const half8 right = *reinterpret_cast<const half8*>(bt + row * k + start + 8 * group);
+    sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(left, right, sum);
+  }
+  for (uint32_t r = 0; r < 8; ++r) c[(8 * group + r) * 16 + row] = sum[r];
+}
+
+KERNEL void matmul_wmma_bf16(const uint16_t* a, const uint16_t* bt, float* c, uint32_t k) {
+  float8v sum = {};
+  const uint32_t row = lane() % 16;
+  const uint32_t group = lane() / 16;
+  for (uint32_t start = 0; start < k; start += 16) {
+    const short8v left = *reinterpret_cast<const short8v*>(a + row * k + start + 8 * group);
+    const short8v right = *reinterpret_cast<const short8v*>(bt + row * k + start + 8 * group);
+    sum = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(left, right, sum);
+  }
+  for (uint32_t r = 0; r < 8; ++r) c[(8 * group + r) * 16 + row] = sum[r];
+}
+
+// B as rows of 16, transposed on the way in: lane L points at row L % 8 of its group of eight.
+KERNEL void matmul_wmma_transposed(const half* a, const half* b, float* c, uint32_t k) {
+  float8v sum = {};
+  const uint32_t row = lane() % 16;
+  const uint32_t group = lane() / 16;
+  for (uint32_t start = 0; start < k; start += 16) {
+    const half8 left = *reinterpret_cast<const half8*>(a + row * k + start + 8 * group);
+    const half* from = b + (start + 8 * group + lane() % 8) * 16 + 8 * (lane() / 8 % 2);
+    const half8 right = __builtin_bit_cast(half8, __builtin_amdgcn_global_load_tr_b128_v8i16(
+                                                      (GLOBAL short8v*)const_cast<half*>(from)));
+    sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(left, right, sum);
+  }
+  for (uint32_t r = 0; r < 8; ++r) c[(8 * group + r) * 16 + row] = sum[r];
+}
+
+// Signed times unsigned bytes: exact.
+KERNEL void matmul_wmma_iu8(const int8_t* a, const uint8_t* bt, int* c, uint32_t k) {
+  int8v sum = {};
+  const uint32_t row = lane() % 16;
+  const uint32_t group = lane() / 16;
+  for (uint32_t start = 0; start < k; start += 16) {
+    const int2v left = *reinterpret_cast<const int2v*>(a + row * k + start + 8 * group);
+    const int2v right = *reinterpret_cast<const int2v*>(bt + row * k + start + 8 * group);
+    sum = __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32_gfx12(true, left, false, right, sum, false);
+  }
+  for (uint32_t r = 0; r < 8; ++r) c[(8 * group + r) * 16 + row] = sum[r];
+}
+
+#else
 
 // One wave, one 32×32 tile, 32x32x8 f16: A is [32×k], B is [k×32] kept transposed as [32×k].
 KERNEL void matmul_mfma_f16_32(const half* a, const half* bt, float* c, uint32_t k) {
@@ -102,6 +163,8 @@ KERNEL void matmul_mfma_wide(const half* a, const half* bt, float* c, uint32_t k
   }
   for (uint32_t r = 0; r < 16; ++r) c[(8 * (r / 4) + 4 * group + r % 4) * 32 + row] = sum[r];
 }
+
+#endif
 
 // Row softmax, one block a row.
 KERNEL void softmax(const float* in, float* out, uint32_t columns) {

@@ -28,7 +28,8 @@ void LLVMInitializeAMDGPUAsmParser();
 
 namespace wavejit::simgpu::test {
 
-std::vector<std::uint8_t> assemble_object(std::string_view processor, std::string_view text, std::string& error) {
+std::vector<std::uint8_t> assemble_object(std::string_view processor, std::string_view text, std::string& error,
+                                          std::string_view features) {
   static const bool ready = [] {
     LLVMInitializeAMDGPUTargetInfo();
     LLVMInitializeAMDGPUTargetMC();
@@ -50,8 +51,8 @@ std::vector<std::uint8_t> assemble_object(std::string_view processor, std::strin
   const std::unique_ptr<llvm::MCRegisterInfo> registers(target->createMCRegInfo(triple));
   const std::unique_ptr<llvm::MCAsmInfo> asm_info(target->createMCAsmInfo(*registers, triple, options));
   const std::unique_ptr<llvm::MCInstrInfo> instructions(target->createMCInstrInfo());
-  const std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
-      target->createMCSubtargetInfo(triple, llvm::StringRef(processor.data(), processor.size()), ""));
+  const std::unique_ptr<llvm::MCSubtargetInfo> subtarget(target->createMCSubtargetInfo(
+      triple, llvm::StringRef(processor.data(), processor.size()), llvm::StringRef(features.data(), features.size())));
   llvm::MCContext context(triple, asm_info.get(), registers.get(), subtarget.get(), &sources);
   const std::unique_ptr<llvm::MCObjectFileInfo> object_info(target->createMCObjectFileInfo(context, false));
   context.setObjectFileInfo(object_info.get());
@@ -72,8 +73,9 @@ std::vector<std::uint8_t> assemble_object(std::string_view processor, std::strin
   return {object.begin(), object.end()};
 }
 
-std::vector<std::uint8_t> assemble(std::string_view processor, std::string_view text, std::string& error) {
-  const std::vector<std::uint8_t> object = assemble_object(processor, text, error);
+std::vector<std::uint8_t> assemble(std::string_view processor, std::string_view text, std::string& error,
+                                   std::string_view features) {
+  const std::vector<std::uint8_t> object = assemble_object(processor, text, error, features);
   if (object.empty()) return {};
   auto parsed = llvm::object::ObjectFile::createObjectFile(
       llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(object.data()), object.size()), "assembled"));

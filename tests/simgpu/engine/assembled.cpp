@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "gtest/gtest.h"
+#include "isa/instruction_set.h"
 #include "simgpu/process/process.h"
 #include "tests/simgpu/assembler/assembler.h"
 #include "tests/simgpu/assembler/linker.h"
@@ -24,6 +25,9 @@ std::string read_file(const std::string& path) {
 }  // namespace
 
 std::string assembly_of(const KernelSource& source) {
+  // RDNA4: waves of 32 unless the directives ask for 64, no registers of accumulation, the workgroup's place in TTMP.
+  const bool is_rdna4 = isa::instruction_set(source.target) == isa::InstructionSet::rdna4;
+  const unsigned lanes = is_rdna4 && !source.directives.contains("wavefront_size32 0") ? 32 : 64;
   const unsigned accumulation_offset = (source.vgprs + 3) / 4 * 4;
   const std::string arguments =
       source.arguments.empty() ? "      - {.offset: 0, .size: 8, .value_kind: global_buffer}\n" : source.arguments;
@@ -43,7 +47,7 @@ k:
 .amdhsa_kernel k
   .amdhsa_next_free_vgpr {2}
   .amdhsa_next_free_sgpr 100
-  .amdhsa_accum_offset {3}
+{3}
   .amdhsa_user_sgpr_kernarg_segment_ptr 1
   .amdhsa_system_sgpr_workgroup_id_x 1
   .amdhsa_system_sgpr_workgroup_id_y 1
@@ -64,7 +68,7 @@ amdhsa.kernels:
     .kernarg_segment_align: 8
     .group_segment_fixed_size: {5}
     .private_segment_fixed_size: {6}
-    .wavefront_size: 64
+    .wavefront_size: {12}
     .sgpr_count: 100
     .vgpr_count: {2}
     .agpr_count: {9}
@@ -73,12 +77,19 @@ amdhsa.kernels:
 {11}...
 .end_amdgpu_metadata
 )",
-                     source.body, source.after, accumulation_offset + source.agprs, accumulation_offset,
+                     source.body, source.after, accumulation_offset + source.agprs,
+                     is_rdna4 ? "" : std::format("  .amdhsa_accum_offset {}", accumulation_offset),
                      source.kernarg_bytes, source.lds_bytes, source.private_bytes, source.directives, source.target,
-                     source.agprs, source.max_threads, arguments);
+                     source.agprs, source.max_threads, arguments, lanes);
 }
 
 namespace {
+
+std::string_view features_of(const KernelSource& source) {
+  if (isa::instruction_set(source.target) != isa::InstructionSet::rdna4) return {};
+  const bool is_wide = source.directives.contains("wavefront_size32 0");
+  return is_wide ? "+real-true16,-wavefrontsize32,+wavefrontsize64" : "+real-true16";
+}
 
 // Its dynamic form, as loaders take it.
 std::vector<std::byte> linked(const std::vector<std::uint8_t>& object) {
@@ -97,14 +108,14 @@ std::vector<std::byte> linked(const std::vector<std::uint8_t>& object) {
 
 std::vector<std::byte> assemble(const KernelSource& source) {
   const std::string text = assembly_of(source);
-  return tests::kept("assembled by " WAVEJIT_TEST_LINKER "\n" + source.target + "\n" + text,
-                     [&]() -> std::vector<std::byte> {
-                       std::string error;
-                       const std::vector<std::uint8_t> object = test::assemble_object(source.target, text, error);
-                       EXPECT_EQ(error, "");
-                       if (object.empty()) return {};
-                       return linked(object);
-                     });
+  return tests::kept(
+      "assembled by " WAVEJIT_TEST_LINKER "\n" + source.target + "\n" + text, [&]() -> std::vector<std::byte> {
+        std::string error;
+        const std::vector<std::uint8_t> object = test::assemble_object(source.target, text, error, features_of(source));
+        EXPECT_EQ(error, "");
+        if (object.empty()) return {};
+        return linked(object);
+      });
 }
 
 Assembled::Assembled(const KernelSource& source) {

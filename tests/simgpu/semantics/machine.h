@@ -23,7 +23,8 @@ inline std::mt19937_64 random_from(std::uint64_t seed) { return std::mt19937_64(
 
 class Machine {
  public:
-  explicit Machine(std::string_view processor);
+  // `lanes`: of its wave, where the processor has two kinds; 0: its own.
+  explicit Machine(std::string_view processor, unsigned lanes = 0);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -55,6 +56,7 @@ class Machine {
 
  private:
   std::string processor_;
+  unsigned lanes_;
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<Wave> wave_;
   std::vector<std::unique_ptr<Function>> functions_;

@@ -12,8 +12,6 @@
 namespace wavejit::simgpu::checks {
 namespace {
 
-constexpr unsigned most_vector = 63;
-constexpr unsigned most_local = 15;
 // A result that was never waited for arrives after so many instructions: a wave that polls memory must get on.
 constexpr std::uint64_t longest_delay = 20'000;
 
@@ -39,7 +37,7 @@ void Arrivals::prepare(std::uint32_t checks, Arrival arrival, std::uint64_t seed
   random_ = Random(seed);
   lds_ = &lds;
   order_ = &order;
-  for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+  for (Queue* queue : queues()) {
     std::ranges::move(*queue, std::back_inserter(spare_));
     queue->clear();
   }
@@ -70,13 +68,13 @@ void Arrivals::report_registers(Wave& wave, const Instruction& instruction, cons
 // Reports the oldest operation that the range awaits; false when none matters here.
 bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Effects& effects, const Registers& range,
                             bool writes) {
-  for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+  for (Queue* queue : queues()) {
     for (std::size_t i = 0; i < queue->size(); ++i) {
       Operation& operation = *(*queue)[i];
       if (operation.silenced || !overlaps(operation, range)) continue;
       // Results of one queue arrive in order, so a later load may overwrite what an earlier one will write.
-      const bool same_queue = (queue == &vector_queue_ && effects.counts_vector && !effects.counts_local &&
-                               !operation.flat && !effects.lds_dma) ||
+      const bool same_queue = (queue == &vector_queue_ && effects.counts_vector && !effects.counts_store &&
+                               !effects.counts_local && !operation.flat && !effects.lds_dma) ||
                               (queue == &local_queue_ && effects.counts_local && !effects.counts_vector &&
                                instruction.instruction_class == InstructionClass::lds);
       if (writes && same_queue) continue;
@@ -95,7 +93,21 @@ bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Ef
         ++offset;
       }
       std::string needed;
-      if (queue == &vector_queue_ && !operation.flat) {
+      const bool split = operation.instruction->record->split_counters;
+      const auto behind = [&](bool but_flat) {
+        return std::count_if(queue->begin() + static_cast<std::ptrdiff_t>(i) + 1, queue->end(),
+                             [&](const auto& o) { return !but_flat || !o->flat; });
+      };
+      if (split) {
+        const bool is_store = queue == &store_queue_;
+        if (operation.flat) {
+          needed = std::format("s_wait_{}cnt_dscnt 0", is_store ? "store" : "load");
+        } else if (queue == &vector_queue_ || is_store) {
+          needed = std::format("s_wait_{}cnt {} or less", is_store ? "store" : "load", behind(true));
+        } else {
+          needed = queue == &local_queue_ ? std::format("s_wait_dscnt {} or less", behind(false)) : "s_wait_kmcnt 0";
+        }
+      } else if (queue == &vector_queue_ && !operation.flat) {
         needed = std::format("vmcnt({}) or less", std::count_if(queue->begin() + static_cast<std::ptrdiff_t>(i) + 1,
                                                                 queue->end(), [](const auto& o) { return !o->flat; }));
       } else if (queue == &local_queue_) {
@@ -103,11 +115,11 @@ bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Ef
       } else {
         needed = operation.flat ? "vmcnt(0) lgkmcnt(0)" : "lgkmcnt(0)";
       }
-      report(
-          wave, instruction, Check::waits, range.scalar ? -1 : std::countr_zero(lanes),
-          std::format("{} {} while {} may still be on its way; no s_waitcnt {} since", writes ? "overwrites" : "reads",
-                      name_of_registers(range, offset), name_instruction(*operation.instruction), needed),
-          {.instruction = operation.instruction, .wave = wave.index});
+      report(wave, instruction, Check::waits, range.scalar ? -1 : std::countr_zero(lanes),
+             std::format("{} {} while {} may still be on its way; no {}{} since", writes ? "overwrites" : "reads",
+                         name_of_registers(range, offset), name_instruction(*operation.instruction),
+                         split ? "" : "s_waitcnt ", needed),
+             {.instruction = operation.instruction, .wave = wave.index});
       return true;
     }
   }
@@ -130,7 +142,7 @@ void Arrivals::forget(const Operation& operation) {
   // Another one on its way to the same registers keeps them awaited.
   doubled_ = false;
   awaited_.clear();
-  for (const Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+  for (const Queue* queue : queues()) {
     for (const auto& other : *queue) {
       if (other.get() != &operation && !other->silenced) note(*other);
     }
@@ -154,6 +166,9 @@ void Arrivals::execute(Wave& wave, Operation& operation) const {
 void Arrivals::deliver(Wave& wave, Operation& operation) {
   if (operation.delivered) return;
   operation.delivered = true;
+  if (operation.effects->counts_vector && operation.instruction->record->split_counters) {
+    deliver_older(wave, operation.issued);
+  }
   const Instruction& instruction = *operation.instruction;
   const Effects& effects = *operation.effects;
   Snapshot& then = operation.snapshot;
@@ -211,6 +226,15 @@ void Arrivals::deliver(Wave& wave, Operation& operation) {
   wave.sgpr[sgpr_m0] = m0_now;
 }
 
+// Loads and stores of a wave reach memory in the order in which they were issued, whatever is counted.
+void Arrivals::deliver_older(Wave& wave, std::uint64_t issued) {
+  for (const Queue* queue : {&vector_queue_, &store_queue_}) {
+    for (const auto& other : *queue) {
+      if (other->issued < issued) deliver(wave, *other);
+    }
+  }
+}
+
 void Arrivals::deliver_all(Wave& wave, Queue& queue) {
   for (const auto& operation : queue) deliver(wave, *operation);
 }
@@ -218,7 +242,7 @@ void Arrivals::deliver_all(Wave& wave, Queue& queue) {
 // Results of one queue come in order; so do their effects.
 void Arrivals::deliver_until(Wave& wave, std::uint64_t time) {
   next_arrival_ = ~std::uint64_t{0};
-  for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+  for (Queue* queue : queues()) {
     for (const auto& operation : *queue) {
       if (operation->delivered) continue;
       if (operation->arrives <= time) {
@@ -228,17 +252,6 @@ void Arrivals::deliver_until(Wave& wave, std::uint64_t time) {
       }
     }
   }
-}
-
-std::uint64_t Arrivals::there_by(Counts counts) const {
-  std::uint64_t time = 0;
-  const auto all_but = [&](const Queue& queue, std::size_t newest) {
-    for (std::size_t i = 0; i + newest < queue.size(); ++i) time = std::max(time, queue[i]->arrives);
-  };
-  if (counts.vector < most_vector) all_but(vector_queue_, counts.vector);
-  if (counts.local < most_local) all_but(local_queue_, counts.local);
-  if (counts.local == 0) all_but(scalar_queue_, 0);
-  return time;
 }
 
 void Arrivals::complete(Wave& wave, Queue& queue, std::size_t index) {
@@ -251,66 +264,23 @@ void Arrivals::complete(Wave& wave, Queue& queue, std::size_t index) {
   queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
-void Arrivals::wait_vector(Wave& wave, unsigned count) {
-  std::size_t ordered = static_cast<std::size_t>(
-      std::ranges::count_if(vector_queue_, [](const auto& operation) { return !operation->flat; }));
-  for (std::size_t i = 0; i < vector_queue_.size();) {
-    Operation& operation = *vector_queue_[i];
-    if (operation.flat) {
-      if (count == 0) operation.vector_done = true;
-      if (operation.vector_done && operation.local_done) {
-        complete(wave, vector_queue_, i);
-      } else {
-        ++i;
-      }
-    } else if (ordered > count) {
-      complete(wave, vector_queue_, i);
-      --ordered;
-    } else {
-      ++i;
-    }
-  }
-}
-
-void Arrivals::wait_local(Wave& wave, unsigned count) {
-  while (local_queue_.size() > count) complete(wave, local_queue_, 0);
-  if (count != 0) return;
-  while (!scalar_queue_.empty()) complete(wave, scalar_queue_, 0);
-  for (std::size_t i = 0; i < vector_queue_.size();) {
-    Operation& operation = *vector_queue_[i];
-    if (operation.flat) operation.local_done = true;
-    if (operation.flat && operation.vector_done) {
-      complete(wave, vector_queue_, i);
-    } else {
-      ++i;
-    }
-  }
-}
-
-void Arrivals::wait(Wave& wave, Counts counts) {
-  if (arrival_ == Arrival::random) maybe_deliver(wave);
-  if (counts.vector < most_vector) wait_vector(wave, counts.vector);
-  if (counts.local < most_local) wait_local(wave, counts.local);
-}
-
 void Arrivals::pass_barrier() {
-  for (const auto& operation : vector_queue_) operation->before_barrier = true;
+  for (const Queue* queue : {&vector_queue_, &store_queue_}) {
+    for (const auto& operation : *queue) operation->before_barrier = true;
+  }
 }
 
 void Arrivals::deliver_from_before_barrier(Wave& wave) {
-  for (const auto& operation : vector_queue_) {
-    if (operation->before_barrier) deliver(wave, *operation);
+  for (const Queue* queue : {&vector_queue_, &store_queue_}) {
+    for (const auto& operation : *queue) {
+      if (operation->before_barrier) deliver(wave, *operation);
+    }
   }
-}
-
-void Arrivals::finish(Wave& wave) {
-  wait_vector(wave, 0);
-  wait_local(wave, 0);
 }
 
 void Arrivals::age(Wave& wave) {
   if (arrival_ == Arrival::timed) return;
-  for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+  for (Queue* queue : queues()) {
     for (const auto& operation : *queue) {
       if (now(wave) - operation->issued > longest_delay) deliver(wave, *operation);
     }
@@ -318,7 +288,7 @@ void Arrivals::age(Wave& wave) {
 }
 
 void Arrivals::maybe_deliver(Wave& wave) {
-  for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+  for (Queue* queue : queues()) {
     for (const auto& operation : *queue) {
       if (random_.below(2) == 0) break;
       deliver(wave, *operation);
@@ -330,10 +300,14 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
                      AccessId memory_access, std::uint64_t arrives, OrderTicket* ticket) {
   const bool is_vector = effects.counts_vector;
   const bool is_scalar = effects.space == Space::scalar || effects.space == Space::scalar_buffer;
-  Queue& queue = is_vector ? vector_queue_ : (is_scalar ? scalar_queue_ : local_queue_);
+  Queue& of_vectors = effects.counts_store ? store_queue_ : vector_queue_;
+  Queue& queue = is_vector ? of_vectors : (is_scalar ? scalar_queue_ : local_queue_);
+  const unsigned most_of_lds = instruction.record->split_counters ? most_split : most_local;
   // A full counter holds the wave back until something has arrived.
-  if (is_vector && vector_queue_.size() >= most_vector) wait_vector(wave, most_vector - 1);
-  if (!is_vector && local_queue_.size() >= most_local) wait_local(wave, most_local - 1);
+  if (is_vector && queue.size() >= most_vector) wait_vector(wave, queue, most_vector - 1);
+  if (!is_vector && local_queue_.size() >= most_of_lds) {
+    while (local_queue_.size() > most_of_lds - 1) complete(wave, local_queue_, 0);
+  }
 
   std::unique_ptr<Operation> issued = fresh();
   Operation& operation = *issued;
@@ -359,6 +333,7 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
   if (!later) {
     // In order with what the same wave issued before, as the memory pipeline does it.
     deliver_all(wave, queue);
+    if (is_vector && instruction.record->split_counters) deliver_older(wave, operation.issued);
     if (wave.state == WaveState::faulted) return;
     execute(wave, operation);
   } else {
@@ -387,9 +362,9 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
 AccessId Arrivals::oldest_local() const {
   AccessId oldest = no_access;
   // Flat instructions that went to LDS stand among those of vector memory.
-  for (const Queue* queue : {&local_queue_, &vector_queue_}) {
+  for (const Queue* queue : {&local_queue_, &vector_queue_, &store_queue_}) {
     for (const auto& operation : *queue) {
-      if (operation->lds_access == no_access || (queue == &vector_queue_ && !operation->flat)) continue;
+      if (operation->lds_access == no_access || (queue != &local_queue_ && !operation->flat)) continue;
       if (oldest == no_access || operation->lds_access < oldest) oldest = operation->lds_access;
       break;
     }
@@ -405,10 +380,15 @@ AccessId Arrivals::oldest_dma() const {
 }
 
 AccessId Arrivals::oldest_memory() const {
-  for (const auto& operation : vector_queue_) {
-    if (operation->memory_access != no_access) return operation->memory_access;
+  AccessId oldest = no_access;
+  for (const Queue* queue : {&vector_queue_, &store_queue_}) {
+    for (const auto& operation : *queue) {
+      if (operation->memory_access == no_access) continue;
+      if (oldest == no_access || operation->memory_access < oldest) oldest = operation->memory_access;
+      break;
+    }
   }
-  return no_access;
+  return oldest;
 }
 
 }  // namespace wavejit::simgpu::checks

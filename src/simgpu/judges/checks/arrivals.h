@@ -84,17 +84,29 @@ class Arrivals {
   };
   using Queue = std::vector<std::unique_ptr<Operation>>;  // oldest first; never more than what the counters hold
 
+  static constexpr unsigned most_vector = 63;
+  static constexpr unsigned most_local = 15;
+  static constexpr unsigned most_split = 63;  // of each kind, where they are counted apart
+
   void report_registers(Wave& wave, const Instruction& instruction, const Effects& effects);
   bool report_range(Wave& wave, const Instruction& instruction, const Effects& effects, const Registers& range,
                     bool writes);
   void deliver_until(Wave& wave, std::uint64_t time);
   std::unique_ptr<Operation> fresh();
   void deliver(Wave& wave, Operation& operation);
+  void deliver_older(Wave& wave, std::uint64_t issued);
   void execute(Wave& wave, Operation& operation) const;
   void deliver_all(Wave& wave, Queue& queue);
   void complete(Wave& wave, Queue& queue, std::size_t index);
-  void wait_vector(Wave& wave, unsigned count);
+  void wait_vector(Wave& wave, Queue& queue, unsigned count);
   void wait_local(Wave& wave, unsigned count);
+  void wait_scalar(Wave& wave);
+  void wait_flat(Wave& wave, Queue& queue);
+  void wait_memory(Wave& wave, Queue& queue, unsigned count);
+  void wait_lds(Wave& wave, unsigned count);
+  void wait_split(Wave& wave, Counts counts);
+  std::array<Queue*, 4> queues() { return {&vector_queue_, &store_queue_, &local_queue_, &scalar_queue_}; }
+  std::array<const Queue*, 4> queues() const { return {&vector_queue_, &store_queue_, &local_queue_, &scalar_queue_}; }
   void note(const Operation& operation);
   void forget(const Operation& operation);
   void maybe_deliver(Wave& wave);
@@ -108,6 +120,7 @@ class Arrivals {
   WorkgroupOrder* order_ = nullptr;
   std::uint64_t next_arrival_ = ~std::uint64_t{0};  // of what is not delivered, where time is kept
   Queue vector_queue_;                              // vector memory, flat included
+  Queue store_queue_;                               // its stores, where they are counted apart
   Queue local_queue_;                               // LDS
   Queue scalar_queue_;                              // scalar loads: any order
   RegisterSet awaited_;

@@ -129,10 +129,12 @@ void Definedness::follow(Wave& wave, const Instruction& instruction, const Effec
       return;
     case Action::branch_vcc: {
       // One lane that certainly is set decides.
-      const std::uint64_t undefined = scalars_[sgpr_vcc] | (std::uint64_t{scalars_[sgpr_vcc + 1]} << 32);
+      const std::uint64_t undefined =
+          (scalars_[sgpr_vcc] | (std::uint64_t{scalars_[sgpr_vcc + 1]} << 32)) & wave.all_lanes;
+      if (undefined == 0) return;
       if ((wave.vcc() & ~undefined) != 0) return;
       complain(wave, instruction, std::countr_zero(undefined), "the condition of this branch", source_of(effects));
-      return define_scalar({.first = sgpr_vcc, .count = 2, .scalar = true});
+      return define_scalar(effects.reads[0]);
     }
     case Action::jump:
       complain(wave, instruction, -1, "the target of this jump", source_of(effects));
@@ -142,15 +144,35 @@ void Definedness::follow(Wave& wave, const Instruction& instruction, const Effec
     default:
       break;
   }
+  if (effects.action == Action::dual) return follow_pair(wave, instruction);
   if (effects.scalar_alu) return follow_scalar(wave, instruction, effects);
   if (effects.vector_alu) return follow_vector(wave, instruction, effects);
   define_writes(wave, effects);
+}
+
+// One after the other; the two halves of a pair that reads across itself are not told apart.
+void Definedness::follow_pair(Wave& wave, const Instruction& instruction) {
+  const Dual& dual = dual_of(instruction);
+  for (const Instruction* part : {&dual.first, &dual.second}) {
+    const Effects effects = describe(*part);
+    if (reads_defined(effects)) {
+      define_writes(wave, effects);
+    } else {
+      follow_vector(wave, *part, effects);
+    }
+  }
 }
 
 // Between s_set_gpr_idx_on and _off the registers of a vector instruction are M0[7:0] further on, each operand that
 // M0[15:12] names. Moves carry their bytes along; of the rest, and of s_movrel, the result is taken as written.
 void Definedness::follow_relative(const Wave& wave, const Instruction& instruction, const Effects& effects) {
   if (!effects.vector_alu || effects.write_count == 0 || effects.writes[0].scalar) return define_writes(wave, effects);
+  if (instruction.record->split_counters) {
+    // v_movrels and its kind: M0 itself, added to what the mnemonic says. Either place is taken as written.
+    const unsigned further = effects.writes[0].first + wave.m0();
+    if (further < vectors_.size()) set(further, {}, wave.exec(), {});
+    return define_writes(wave, effects);
+  }
   constexpr unsigned destination_bit = 15;
   constexpr unsigned source_bit = 12;
   const std::uint32_t m0 = wave.sgpr[sgpr_m0];
@@ -229,6 +251,7 @@ void Definedness::write_mask(Wave& wave, const Instruction& instruction, const O
                              std::uint64_t undefined, Source source) {
   if (!destination.is_scalar() || destination.index + 1u >= sgpr_count) return;
   set_scalar(destination.index, static_cast<std::uint32_t>(undefined), source);
+  if (destination.dwords == 1) return check_exec(wave, instruction, source);
   set_scalar(destination.index + 1u, static_cast<std::uint32_t>(undefined >> 32), source);
   check_exec(wave, instruction, source);
 }

@@ -8,6 +8,7 @@
 #include "simgpu/judges/checks/definedness.h"
 #include "simgpu/machine/matrix/layout.h"
 #include "simgpu/machine/matrix/matrix.h"
+#include "simgpu/machine/matrix/wmma.h"
 
 namespace wavejit::simgpu::checks {
 namespace {
@@ -152,7 +153,7 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
 // v_cndmask: a lane takes one of two, and its bit says which.
 void Definedness::follow_select(Wave& wave, const Instruction& instruction, const Effects& effects) {
   const Source source = source_of(effects);
-  const std::uint64_t mask = wave.scalar64(instruction.source[2]);
+  const std::uint64_t mask = wave.mask(instruction.source[2]);
   const std::uint64_t unknown = undefined_bits(instruction.source[2]);
   Planes planes{};
   for (unsigned byte = 0; byte < 4; ++byte) {
@@ -260,7 +261,8 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
       if (flow != Flow::pack || i != 0) high |= lanes;
       for (unsigned result = 0; result < of_dword.size(); ++result) {
         Operand dword = operand;
-        if (is_pair && operand.is_scalar() && operand.dwords == 2) {
+        const bool reads_one = is_pair || (carries_upwards && result == 0);
+        if (reads_one && operand.is_scalar() && operand.dwords == 2) {
           dword.index += dword_read_for(i, result, operand);
           dword.dwords = 1;
         }
@@ -354,8 +356,42 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
   }
 }
 
+// As follow_matrix, of RDNA4's layout. Registers of 16-bit results hold two rows.
+void Definedness::follow_wmma(Wave& wave, const Instruction& instruction, const Effects& effects) {
+  const Source source = source_of(effects);
+  const std::uint64_t a = undefined_lanes(instruction.source[0]) & wave.all_lanes;
+  const std::uint64_t b = undefined_lanes(instruction.source[1]) & wave.all_lanes;
+  const Operand& c = instruction.source[2];
+  std::uint64_t rows = 0;
+  std::uint64_t columns = 0;
+  for (unsigned lane = 0; lane < wave.lane_count; ++lane) {
+    rows |= ((a >> lane) & 1) << (lane % matrix::wmma_size);
+    columns |= ((b >> lane) & 1) << (lane % matrix::wmma_size);
+  }
+  const Registers& range = effects.writes[0];
+  const unsigned rows_of_register = matrix::wmma_size * matrix::wmma_size / wave.lane_count / range.count;
+  std::array<std::uint64_t, 8> before{};
+  for (unsigned r = 0; r < range.count && c.is_vector(); ++r) {
+    const Planes& planes = vectors_[c.index + r];
+    before[r] = planes[0] | planes[1] | planes[2] | planes[3];
+  }
+  for (unsigned r = 0; r < range.count; ++r) {
+    std::uint64_t lanes = before[r];
+    for (unsigned lane = 0; lane < wave.lane_count; ++lane) {
+      bool spoilt = ((columns >> (lane % matrix::wmma_size)) & 1) != 0;
+      for (unsigned part = 0; part < rows_of_register; ++part) {
+        const matrix::WmmaPlace place = matrix::wmma_place(lane, wave.lane_count, (r * rows_of_register) + part);
+        spoilt = spoilt || ((rows >> place.row) & 1) != 0;
+      }
+      lanes |= std::uint64_t{spoilt} << lane;
+    }
+    set(range.first + r, {lanes, lanes, lanes, lanes}, wave.all_lanes, source);
+  }
+}
+
 // A row of A spoils a row of the result, a column of B a column; C spoils its own place.
 void Definedness::follow_matrix(Wave& wave, const Instruction& instruction, const Effects& effects) {
+  if (instruction.record->split_counters) return follow_wmma(wave, instruction, effects);
   const Source source = source_of(effects);
   const std::uint64_t a = undefined_lanes(instruction.source[0]);
   const std::uint64_t b = undefined_lanes(instruction.source[1]);

@@ -68,6 +68,7 @@ void LdsShadow::prepare(std::uint32_t bytes, unsigned waves, std::uint32_t check
     if (reader.size() < words_) reader.resize(words_, 0);
   }
   local_safe_.assign(waves, last_);
+  arrived_.assign(waves, {});
   undefined_.assign((std::size_t{words_} * 4 + 63) / 64 + 1, 0);
   any_undefined_ = false;
 }
@@ -330,8 +331,13 @@ AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Eff
   return id;
 }
 
-void LdsShadow::complete(AccessId id, unsigned) {
-  if (written(id)) accesses_[id - base_ - 1].completed = barriers_;
+void LdsShadow::complete(AccessId id, unsigned wave) {
+  if (written(id)) accesses_[id - base_ - 1].completed = barriers_ + (arrived_[wave].has_signalled ? 1 : 0);
+}
+
+void LdsShadow::signal(unsigned wave, AccessId oldest_local, AccessId oldest_dma) {
+  const AccessId local = oldest_local == no_access ? last_ : oldest_local - 1;
+  arrived_[wave] = {.has_signalled = true, .local = local, .dma = oldest_dma == no_access ? last_ : oldest_dma - 1};
 }
 
 void LdsShadow::barrier(const std::vector<AccessId>& oldest_local, const std::vector<AccessId>& oldest_dma) {
@@ -339,8 +345,13 @@ void LdsShadow::barrier(const std::vector<AccessId>& oldest_local, const std::ve
   all_safe_ = last_;
   for (unsigned wave = 0; wave < waves_; ++wave) {
     local_safe_[wave] = oldest_local[wave] == no_access ? last_ : oldest_local[wave] - 1;
-    all_safe_ = std::min(all_safe_, local_safe_[wave]);
     if (oldest_dma[wave] != no_access) all_safe_ = std::min(all_safe_, oldest_dma[wave] - 1);
+    if (arrived_[wave].has_signalled) {
+      local_safe_[wave] = std::min(local_safe_[wave], arrived_[wave].local);
+      all_safe_ = std::min(all_safe_, arrived_[wave].dma);
+      arrived_[wave].has_signalled = false;
+    }
+    all_safe_ = std::min(all_safe_, local_safe_[wave]);
   }
 }
 

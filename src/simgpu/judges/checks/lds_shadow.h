@@ -42,6 +42,10 @@ class LdsShadow {
   // The wait that covers the access was executed.
   void complete(AccessId id, unsigned wave);
 
+  // A wave arrived at a barrier in two parts: what it does from here on is behind its side of it. Its oldest accesses
+  // not yet waited for, as below.
+  void signal(unsigned wave, AccessId oldest_local, AccessId oldest_dma);
+
   // All waves passed a barrier. `oldest_local` and `oldest_dma`: per wave, the oldest access not yet waited for.
   void barrier(const std::vector<AccessId>& oldest_local, const std::vector<AccessId>& oldest_dma);
 
@@ -91,6 +95,13 @@ class LdsShadow {
   AccessId last_ = 0;
   AccessId all_safe_ = 0;  // accesses up to here are over and behind a barrier
   std::vector<AccessId> local_safe_;
+  // Of waves that have signalled a barrier and not passed it: up to where their accesses will be behind it.
+  struct Arrived {
+    bool has_signalled = false;
+    AccessId local = 0;
+    AccessId dma = 0;
+  };
+  std::vector<Arrived> arrived_;
   std::vector<Access> accesses_;
   std::vector<std::uint32_t> writers_;               // per dword
   std::vector<std::vector<std::uint32_t>> readers_;  // per wave, per dword: access << 4 | bytes

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <format>
 
+#include "isa/instruction_set.h"
 #include "simgpu/machine/launch/finding.h"
 #include "simgpu/machine/launch/launch.h"
 
@@ -21,7 +22,13 @@ const char* verb(bool reads, bool writes) {
 }
 
 // Of two workgroups. `past_caches`: the earlier access left nothing in the L2.
-const char* words_of(WorkgroupOrder::Missing missing, bool past_caches) {
+const char* words_of(WorkgroupOrder::Missing missing, bool past_caches, bool split) {
+  past_caches = past_caches || split;
+  if (split && missing == WorkgroupOrder::Missing::acquire) {
+    return "in the same launch: no global_inv of the device's scope lies between the atomic that this wave saw and "
+           "this "
+           "access";
+  }
   switch (missing) {
     case WorkgroupOrder::Missing::release:
       return past_caches
@@ -83,7 +90,9 @@ void WorkgroupMemory::prepare(Launch& launch, std::uint64_t workgroup, unsigned 
   workgroup_ = workgroup + 1;
   last_ = before_barrier_ = 0;
   safe_.assign(waves, 0);
-  order_.prepare(shadow_ == nullptr ? nullptr : &shadow_->order(), workgroup_, waves);
+  arrived_.assign(waves, no_access);
+  order_.prepare(shadow_ == nullptr ? nullptr : &shadow_->order(), workgroup_, waves,
+                 isa::instruction_set(*launch.target) == isa::InstructionSet::rdna4);
   allocation_ = nullptr;
   cells_ = {};
 }
@@ -91,6 +100,8 @@ void WorkgroupMemory::prepare(Launch& launch, std::uint64_t workgroup, unsigned 
 void WorkgroupMemory::barrier(const std::vector<AccessId>& oldest) {
   for (std::size_t wave = 0; wave < safe_.size(); ++wave) {
     safe_[wave] = oldest[wave] == no_access ? last_ : oldest[wave] - 1;
+    if (arrived_[wave] != no_access) safe_[wave] = std::min(safe_[wave], arrived_[wave] - 1);
+    arrived_[wave] = no_access;
   }
   before_barrier_ = last_;
   if (!order_.follows()) return;
@@ -196,7 +207,8 @@ void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const
     }
     site.workgroup = id;
     whose = std::format("workgroup ({}, {}, {})", id[0], id[1], id[2]);
-    order = words_of(missing(access, other.who, other_reads), other_reads || other.who.atomic());
+    order = words_of(missing(access, other.who, other_reads), other_reads || other.who.atomic(),
+                     instruction.record->split_counters);
   }
   report(wave, instruction, Check::races, static_cast<int>(lane),
          std::format("{} byte {:#x} of device memory, which {} {}{} {}", verb(access.reads, access.writes), address,

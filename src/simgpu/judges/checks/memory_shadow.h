@@ -93,6 +93,8 @@ class WorkgroupMemory {
   void prepare(Launch& launch, std::uint64_t workgroup, unsigned waves);
   // Records a vector memory instruction and reports its races. `runs` in device memory.
   AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const Runs& runs);
+  // A wave arrived at a barrier in two parts, with this oldest access not yet waited for.
+  void signal(unsigned wave, AccessId oldest) { arrived_[wave] = oldest == no_access ? last_ + 1 : oldest; }
   // All waves passed a barrier. Per wave, its oldest access not yet waited for.
   void barrier(const std::vector<AccessId>& oldest);
 
@@ -157,7 +159,8 @@ class WorkgroupMemory {
   std::uint64_t workgroup_ = 0;  // + 1
   AccessId last_ = 0;
   AccessId before_barrier_ = 0;
-  std::vector<AccessId> safe_;  // per wave: its accesses up to here are over, and behind a barrier
+  std::vector<AccessId> arrived_;  // per wave that has signalled a barrier: the first access that is not behind it
+  std::vector<AccessId> safe_;     // per wave: its accesses up to here are over, and behind a barrier
   WorkgroupOrder order_;
   const Allocation* allocation_ = nullptr;
   MemoryShadow::Cells cells_{};  // of `allocation_`

@@ -14,6 +14,7 @@
 #include "simgpu/judges/checks/lds_shadow.h"
 #include "simgpu/judges/checks/memory_shadow.h"
 #include "simgpu/judges/checks/pace.h"
+#include "simgpu/judges/checks/rdna4_hazards.h"
 #include "simgpu/machine/launch/seats.h"
 #include "simgpu/machine/wave/wave.h"
 #include "simgpu/process/check.h"
@@ -44,6 +45,7 @@ class WorkgroupChecks final : public Judge {
     Arrivals arrivals;
     Definedness definedness;
     Hazards hazards;
+    Rdna4Hazards rdna4_hazards;
     OrderTicket ticket;  // of the instruction at hand
     const Function* function = nullptr;
     const FunctionEffects* effects = nullptr;
@@ -81,6 +83,7 @@ class WorkgroupChecks final : public Judge {
   Observer* observer_ = nullptr;
   Workgroup* workgroup_ = nullptr;
   bool keeps_time_ = false;
+  bool is_rdna4_ = false;
   Pace pace_;
   LdsShadow lds_;
   WorkgroupMemory memory_;

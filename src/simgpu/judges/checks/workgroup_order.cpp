@@ -11,8 +11,9 @@ constexpr std::size_t most_roots = 64;
 
 }  // namespace
 
-void WorkgroupOrder::prepare(LaunchOrder* launch, std::uint64_t workgroup, unsigned waves) {
+void WorkgroupOrder::prepare(LaunchOrder* launch, std::uint64_t workgroup, unsigned waves, bool stores_write_through) {
   launch_ = launch;
+  stores_write_through_ = stores_write_through;
   workgroup_ = static_cast<std::uint32_t>(workgroup);
   waves_.resize(waves);
   for (WaveOrder& wave : waves_) {
@@ -108,7 +109,7 @@ bool WorkgroupOrder::covers(const Known& known, const Other& other, bool& heard_
   const auto reaches = [&](const std::vector<AccessId>& extent) {
     return other.wave < extent.size() && extent[other.wave] >= other.id;
   };
-  if (other.is_plain_write) return reaches(of->written_back);
+  if (other.is_plain_write && !stores_write_through_) return reaches(of->written_back);
   return reaches(of->performed) || of->atomics.contains(Knowledge::atomic(other.wave, other.id));
 }
 

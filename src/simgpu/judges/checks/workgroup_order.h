@@ -51,7 +51,9 @@ class WorkgroupOrder {
   };
 
   // Null: nothing is followed.
-  void prepare(LaunchOrder* launch, std::uint64_t workgroup, unsigned waves);
+  // `stores_write_through`: what was stored and waited for is where other workgroups look, without a write-back (RDNA4,
+  // whose compute units share their L2).
+  void prepare(LaunchOrder* launch, std::uint64_t workgroup, unsigned waves, bool stores_write_through);
   bool follows() const { return launch_ != nullptr && launch_->follows(); }
   // A wave enters a function.
   void enter(const FunctionEffects& effects) {
@@ -106,6 +108,7 @@ class WorkgroupOrder {
 
   LaunchOrder* launch_ = nullptr;
   std::uint32_t workgroup_ = 0;  // + 1
+  bool stores_write_through_ = false;
   std::vector<WaveOrder> waves_;
 };
 

@@ -56,6 +56,14 @@ class Describer {
     effects_.stride = record_.stride;
     effects_.counts_vector = record_.counts_vector;
     effects_.counts_local = record_.counts_local;
+    const bool returns = record_.atomic && instruction_.destination_count != 0;
+    effects_.counts_store = record_.split_counters && record_.counts_vector && !returns &&
+                            (record_.stores || record_.action == Action::write_back);
+  }
+  // VCC of waves of 32 lanes is one register.
+  Registers vcc() const {
+    const bool narrow = instruction_.function != nullptr && instruction_.function->has_narrow_masks;
+    return {.first = sgpr_vcc, .count = static_cast<std::uint8_t>(narrow ? 1 : 2), .scalar = true};
   }
 
   void read(const Operand& operand) {
@@ -90,20 +98,21 @@ class Describer {
 
   void implicit_registers() {
     constexpr Registers exec{.first = sgpr_exec, .count = 2, .scalar = true};
-    constexpr Registers vcc{.first = sgpr_vcc, .count = 2, .scalar = true};
     constexpr Registers m0{.first = sgpr_m0, .count = 1, .scalar = true};
     if (record_.changes_exec) {
       read(exec);
       write(exec);
     }
-    if (record_.action == Action::branch_vcc) read(vcc);
+    if (record_.action == Action::branch_vcc) read(vcc());
     if (record_.reads_m0) read(m0);
     if (record_.writes_m0) write(m0);
   }
 
   void control() {
     // s_waitcnt of gfx9: vmcnt in bits 3:0 and 15:14, expcnt in 6:4, lgkmcnt in 11:8 (CDNA3 ISA, S_WAITCNT).
-    if (record_.action == Action::wait) {
+    if (record_.action == Action::wait && record_.split_counters) {
+      split_wait();
+    } else if (record_.action == Action::wait) {
       const std::uint32_t word = instruction_.immediate;
       effects_.wait.vector = static_cast<std::uint8_t>((word & 0xf) | ((word >> 10) & 0x30));
       effects_.wait.local = static_cast<std::uint8_t>((word >> 8) & 0xf);
@@ -112,7 +121,37 @@ class Describer {
     }
   }
 
+  // One counter, or two of six bits: loads or stores above, LDS below.
+  void split_wait() {
+    constexpr std::uint8_t both = counter_load | counter_store | counter_ds;
+    const auto word = static_cast<std::uint8_t>(instruction_.immediate & 0x3f);
+    const auto above = static_cast<std::uint8_t>((instruction_.immediate >> 8) & 0x3f);
+    const std::uint8_t counters = record_.waits;
+    effects_.wait = {.vector = Counts::any, .local = Counts::any, .split = true};
+    if ((counters & counter_km) != 0 && (counters & both) == both) {
+      effects_.wait = {.vector = 0, .local = 0, .split = true, .store = 0, .scalar = 0};  // s_wait_idle
+      return;
+    }
+    const bool two = (counters & counter_ds) != 0 && counters != counter_ds;
+    const std::uint8_t memory = two ? above : word;
+    if ((counters & counter_load) != 0) effects_.wait.vector = memory;
+    if ((counters & counter_store) != 0) effects_.wait.store = memory;
+    if ((counters & counter_ds) != 0) effects_.wait.local = word;
+    if ((counters & counter_km) != 0) effects_.wait.scalar = word;
+  }
+
+  // Both halves of a pair.
+  void pair() {
+    const Dual& dual = dual_of(instruction_);
+    for (const Instruction* part : {&dual.first, &dual.second}) {
+      for (unsigned i = 0; i < part->source_count; ++i) read(part->source[i]);
+      const auto* bound = std::bit_cast<const vector::Bound*>(part->payload);
+      if ((bound->flags & vector::flag_accumulates) != 0) read(part->destination[0]);
+    }
+  }
+
   void vector_instruction() {
+    if (record_.action == Action::dual) return pair();
     if (instruction_.inner != nullptr) effects_.opaque = true;  // relative register numbers
     // Instructions that move between lanes have handlers of their own and no lane kernel.
     if (record_.action == Action::lane_swap || record_.action == Action::swap) {
@@ -121,7 +160,7 @@ class Describer {
     } else if (record_.action == Action::none && instruction_.payload != 0) {
       effects_.bound = std::bit_cast<const vector::Bound*>(instruction_.payload);
       const unsigned flags = effects_.bound->flags;
-      if ((flags & vector::flag_implicit_vcc) != 0) read({.first = sgpr_vcc, .count = 2, .scalar = true});
+      if ((flags & vector::flag_implicit_vcc) != 0) read(vcc());
       if ((flags & vector::flag_writes_exec) != 0) write({.first = sgpr_exec, .count = 2, .scalar = true});
       if ((flags & (vector::flag_accumulates | vector::flag_keeps_high_half)) != 0) keep_destination();
       if (instruction_.encoding == Encoding::sdwa && instruction_.destination_unused == UnusedBits::preserve) {

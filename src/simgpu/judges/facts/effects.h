@@ -18,12 +18,17 @@
 namespace wavejit::simgpu::checks {
 
 struct Counts {
+  static constexpr std::uint8_t any = 255;
   std::uint8_t vector = 63;  // vmcnt
   std::uint8_t local = 15;   // lgkmcnt
+  // RDNA4 has a counter for each kind: `vector` is loadcnt, `local` dscnt, and these are storecnt and kmcnt.
+  bool split = false;
+  std::uint8_t store = any;
+  std::uint8_t scalar = any;
 };
 
 struct Effects {
-  std::array<Registers, 8> reads;
+  std::array<Registers, 10> reads;
   std::array<Registers, 3> writes;
   std::uint8_t read_count = 0;
   std::uint8_t write_count = 0;
@@ -56,6 +61,7 @@ struct Effects {
   // Counters that it raises.
   bool counts_vector = false;
   bool counts_local = false;
+  bool counts_store = false;  // and not as a load, where the two are counted apart
 
   const vector::Bound* bound = nullptr;  // vector instructions with a lane kernel
 };

@@ -16,6 +16,8 @@
 
 #include <map>
 
+#include "isa/instruction_set.h"
+
 extern "C" {
 void LLVMInitializeAMDGPUTargetInfo();
 void LLVMInitializeAMDGPUTargetMC();
@@ -39,11 +41,25 @@ struct Disassembler::Llvm {
 Disassembler::Disassembler(std::unique_ptr<Llvm> llvm) : llvm_(std::move(llvm)) {}
 Disassembler::~Disassembler() = default;
 
-Disassembler* Disassembler::for_processor(std::string_view processor) {
+namespace {
+
+// LLVM 22 prints RDNA4's 16-bit operands as what they are, halves of registers, when it is told to; gfx1201 alone does
+// not do it by itself.
+std::string features_of(std::string_view processor, unsigned lanes) {
+  if (isa::instruction_set(processor) != isa::InstructionSet::rdna4) return {};
+  constexpr unsigned wide_wave = 64;
+  return lanes == wide_wave ? "+real-true16,-wavefrontsize32,+wavefrontsize64" : "+real-true16";
+}
+
+}  // namespace
+
+Disassembler* Disassembler::for_processor(std::string_view processor, unsigned lanes) {
   static std::mutex mutex;
   static std::map<std::string, std::unique_ptr<Disassembler>, std::less<>> known;
   const std::scoped_lock lock(mutex);
-  if (const auto found = known.find(processor); found != known.end()) return found->second.get();
+  const std::string features = features_of(processor, lanes);
+  const std::string key = std::string(processor) + features;
+  if (const auto found = known.find(key); found != known.end()) return found->second.get();
 
   static const bool initialised = [] {
     LLVMInitializeAMDGPUTargetInfo();
@@ -61,7 +77,7 @@ Disassembler* Disassembler::for_processor(std::string_view processor) {
   const llvm::StringRef cpu(processor.data(), processor.size());
   llvm->registers.reset(target->createMCRegInfo(llvm->triple));
   llvm->assembly.reset(target->createMCAsmInfo(*llvm->registers, llvm->triple, llvm->options));
-  llvm->subtarget.reset(target->createMCSubtargetInfo(llvm->triple, cpu, ""));
+  llvm->subtarget.reset(target->createMCSubtargetInfo(llvm->triple, cpu, features));
   llvm->instructions.reset(target->createMCInstrInfo());
   if (!llvm->subtarget || !llvm->subtarget->isCPUStringValid(cpu)) return nullptr;
   llvm->context = std::make_unique<llvm::MCContext>(llvm->triple, llvm->assembly.get(), llvm->registers.get(),
@@ -70,8 +86,10 @@ Disassembler* Disassembler::for_processor(std::string_view processor) {
   llvm->printer.reset(target->createMCInstPrinter(llvm->triple, llvm->assembly->getAssemblerDialect(), *llvm->assembly,
                                                   *llvm->instructions, *llvm->registers));
   if (!llvm->disassembler || !llvm->printer) return nullptr;
-  auto& entry = known[std::string(processor)];
+  auto& entry = known[key];
   entry.reset(new Disassembler(std::move(llvm)));
+  constexpr unsigned wide_wave = 64;
+  entry->has_narrow_masks_ = isa::instruction_set(processor) == isa::InstructionSet::rdna4 && lanes != wide_wave;
   return entry.get();
 }
 

@@ -20,8 +20,12 @@ struct Disassembled {
 
 class Disassembler {
  public:
-  // One per processor ("gfx950"), created at the first call and kept. Null when LLVM does not know it.
-  static Disassembler* for_processor(std::string_view processor);
+  // One per processor ("gfx950") and size of waves, created at the first call and kept. Null when LLVM does not know
+  // it. `lanes`: of the waves whose code it is, where a processor has two kinds; 0: its own.
+  static Disassembler* for_processor(std::string_view processor, unsigned lanes = 0);
+
+  // Whether the code is of waves of 32 lanes, whose masks are one scalar register.
+  bool has_narrow_masks() const { return has_narrow_masks_; }
 
   // Thread-safe (one at a time).
   Disassembled decode(std::span<const std::uint8_t> code, std::uint64_t address);
@@ -37,6 +41,7 @@ class Disassembler {
   explicit Disassembler(std::unique_ptr<Llvm> llvm);
   std::mutex mutex_;
   std::unique_ptr<Llvm> llvm_;
+  bool has_narrow_masks_ = false;
 };
 
 }  // namespace wavejit::simgpu

@@ -63,6 +63,12 @@ std::string_view base_mnemonic(std::string_view mnemonic, Encoding& encoding) {
   }
   return mnemonic;
 }
+// RDNA4 moves lanes in its long encoding too: "v_add_f32_e64_dpp".
+std::string_view plain_mnemonic(std::string_view mnemonic, Encoding& encoding) {
+  const std::string_view base = base_mnemonic(mnemonic, encoding);
+  Encoding longer = encoding;
+  return encoding == Encoding::dpp ? base_mnemonic(base, longer) : base;
+}
 
 // To a place that the instruction names as a distance.
 bool is_branch(const Instruction& instruction) {
@@ -79,8 +85,13 @@ bool is_branch(const Instruction& instruction) {
 }
 
 // What stands in the way of running it; empty when nothing does.
-std::string prepare(Instruction& instruction, const Disassembled& decoded, const Registry& registry) {
-  const std::string_view base = base_mnemonic(decoded.mnemonic, instruction.encoding);
+std::string prepare(Instruction& instruction, const Disassembled& decoded, const Registry& registry,
+                    std::deque<Dual>& duals) {
+  if (is_dual(decoded.mnemonic)) {
+    const auto read = read_dual(decoded.mnemonic, decoded.operands, registry, duals, instruction);
+    return read ? std::string() : read.error();
+  }
+  const std::string_view base = plain_mnemonic(decoded.mnemonic, instruction.encoding);
   const Registry::Entry* entry = registry.find(base);
   if (entry == nullptr) return "the simulated GPU does not know this instruction";
   instruction.mnemonic = entry->mnemonic;
@@ -129,6 +140,7 @@ std::uint64_t reachable_bytes(std::span<const std::uint8_t> code, std::uint64_t 
                               const Registry& registry) {
   std::uint64_t offset = 0;
   std::uint64_t furthest = 0;
+  std::deque<Dual> duals;
   while (offset + 4 <= code.size()) {
     const Disassembled decoded = disassembler.decode(code.subspan(offset), address + offset);
     if (decoded.bytes == 0) {
@@ -139,7 +151,7 @@ std::uint64_t reachable_bytes(std::span<const std::uint8_t> code, std::uint64_t 
     Instruction instruction;
     std::uint16_t distance = 0;
     std::memcpy(&distance, code.data() + offset, sizeof distance);
-    static_cast<void>(prepare(instruction, decoded, registry));
+    static_cast<void>(prepare(instruction, decoded, registry, duals));
     offset += decoded.bytes;
     if (is_branch(instruction)) {
       const std::int64_t to =
@@ -161,6 +173,7 @@ std::unique_ptr<Function> decode_function(std::string name, std::span<const std:
   function->bytes = code.size();
   function->code = code;
   function->disassembler = &disassembler;
+  function->has_narrow_masks = disassembler.has_narrow_masks();
   function->index.assign(code.size() / 4, Function::no_instruction);
   function->instructions.reserve((code.size() / 4) + 1);  // never moves: branches and problems point into it
 
@@ -176,8 +189,8 @@ std::unique_ptr<Function> decode_function(std::string name, std::span<const std:
     instruction.immediate = first_word & 0xffff;
     const Disassembled decoded = disassembler.decode(code.subspan(offset), instruction.address);
     instruction.bytes = static_cast<std::uint8_t>(decoded.bytes == 0 ? 4 : decoded.bytes);
-    const std::string problem =
-        decoded.bytes == 0 ? "these bytes are no instruction of the target" : prepare(instruction, decoded, registry);
+    const std::string problem = decoded.bytes == 0 ? "these bytes are no instruction of the target"
+                                                   : prepare(instruction, decoded, registry, function->duals);
     if (!problem.empty()) {
       instruction.execute = execute_problem;
       function->problems[&instruction] = problem;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "simgpu/machine/decode/dual.h"
 #include "simgpu/machine/decode/registry.h"
 #include "simgpu/machine/decode/source_lines.h"
 #include "simgpu/machine/instruction/instruction.h"
@@ -33,11 +35,13 @@ struct Function {
   std::vector<Instruction> instructions;
   // Per dword of code: its instruction, or `no_instruction` (the inside of a longer one).
   std::vector<std::uint32_t> index;
+  std::deque<Dual> duals;  // the parts of those that are two in one
   // What is wrong with instructions that cannot run, by their place.
   std::map<const Instruction*, std::string> problems;
   std::span<const std::uint8_t> code;
   Disassembler* disassembler = nullptr;
-  bool fills_lds = false;  // some instruction loads from memory straight into LDS
+  bool has_narrow_masks = false;  // its waves have 32 lanes, and masks one register
+  bool fills_lds = false;         // some instruction loads from memory straight into LDS
   // Null without a line table. It counts from the code object's begin, which lies at `load_address`.
   SourceLines* lines = nullptr;
   std::uint64_t load_address = 0;

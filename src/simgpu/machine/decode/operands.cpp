@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <vector>
+
+#include "simgpu/machine/decode/modifiers.h"
 
 namespace wavejit::simgpu {
 namespace {
@@ -18,23 +19,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
-}
-
-std::optional<std::int64_t> parse_integer(std::string_view text) {
-  bool negative = false;
-  if (text.starts_with('-')) {
-    negative = true;
-    text.remove_prefix(1);
-  }
-  int base = 10;
-  if (text.starts_with("0x")) {
-    base = 16;
-    text.remove_prefix(2);
-  }
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return negative ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
 }
 
 struct NamedRegister {
@@ -108,8 +92,16 @@ bool read_register(std::string_view text, Operand& operand) {
   }
   return read_range(text, "v", 0, 256, OperandKind::vector, operand) ||
          read_range(text, "a", accumulation_base, 256, OperandKind::vector, operand) ||
-         read_range(text, "s", 0, sgpr_flat_scratch, OperandKind::scalar, operand) ||
+         read_range(text, "s", 0, sgpr_vcc, OperandKind::scalar, operand) ||
          read_range(text, "ttmp", sgpr_ttmp0, 16, OperandKind::scalar, operand);
+}
+
+// "v3.l", "v3.h": half of a register, as RDNA4 names 16-bit operands.
+bool read_half(std::string_view text, Operand& operand) {
+  const bool low = text.ends_with(".l");
+  if (!low && !text.ends_with(".h")) return false;
+  operand.select = low ? SubDword::word0 : SubDword::word1;
+  return read_register(text.substr(0, text.size() - 2), operand);
 }
 
 bool read_number(std::string_view text, Operand& operand) {
@@ -138,7 +130,7 @@ bool read_number(std::string_view text, Operand& operand) {
 
 bool read_operand(std::string_view text, Operand& operand) {
   if (text == "off") return true;
-  if (read_register(text, operand) || read_number(text, operand)) return true;
+  if (read_register(text, operand) || read_number(text, operand) || read_half(text, operand)) return true;
   if (text.starts_with("sext(") && text.ends_with(')')) {
     operand.sign_extend = true;
     return read_operand(text.substr(5, text.size() - 6), operand);
@@ -156,197 +148,6 @@ bool read_operand(std::string_view text, Operand& operand) {
     return read_operand(text.substr(1, text.size() - 2), operand);
   }
   return false;
-}
-
-// "[1,0,1]" → one bit an entry; the count of entries in `count`.
-std::optional<std::uint8_t> read_bits(std::string_view text, unsigned& count) {
-  if (!text.starts_with('[') || !text.ends_with(']')) return std::nullopt;
-  std::uint8_t bits = 0;
-  count = 0;
-  for (std::size_t at = 1; at + 1 < text.size(); at += 2) {
-    if ((text[at] != '0' && text[at] != '1') || (text[at + 1] != ',' && at + 2 != text.size())) return std::nullopt;
-    if (count >= 5) return std::nullopt;
-    if (text[at] == '1') bits |= static_cast<std::uint8_t>(1u << count);
-    ++count;
-  }
-  return count == 0 ? std::nullopt : std::optional(bits);
-}
-
-std::optional<SubDword> read_select(std::string_view text) {
-  constexpr std::array<std::string_view, 7> names = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3",
-                                                     "WORD_0", "WORD_1", "DWORD"};
-  const auto* found = std::ranges::find(names, text);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<SubDword>(found - names.begin());
-}
-
-struct Flag {
-  std::string_view name;
-  bool Instruction::* member;
-};
-constexpr std::array<Flag, 9> flags = {{
-    {"offen", &Instruction::offen},
-    {"idxen", &Instruction::idxen},
-    {"sc0", &Instruction::sc0},
-    {"glc", &Instruction::sc0},  // scalar memory keeps the old word
-    {"sc1", &Instruction::sc1},
-    {"nt", &Instruction::nt},
-    {"lds", &Instruction::lds},
-    {"gds", &Instruction::gds},
-    {"clamp", &Instruction::clamp},
-}};
-
-struct Counted {
-  std::string_view name;
-  std::uint16_t control;
-  std::int64_t lowest;
-  std::int64_t highest;
-};
-constexpr std::array<Counted, 8> dpp_counted = {{
-    {"row_shl", dpp_row_shl, 1, 15},
-    {"row_shr", dpp_row_shr, 1, 15},
-    {"row_ror", dpp_row_ror, 1, 15},
-    {"row_newbcast", dpp_row_newbcast, 0, 15},
-    {"wave_shl", dpp_wave_shl - 1, 1, 1},
-    {"wave_rol", dpp_wave_rol - 1, 1, 1},
-    {"wave_shr", dpp_wave_shr - 1, 1, 1},
-    {"wave_ror", dpp_wave_ror - 1, 1, 1},
-}};
-
-bool read_dpp(std::string_view name, std::string_view value, Instruction& instruction) {
-  if (name == "quad_perm") {
-    if (value.size() != 9 || value.front() != '[' || value.back() != ']') return false;
-    std::uint16_t control = 0;
-    for (unsigned i = 0; i < 4; ++i) {
-      const char digit = value[1 + (2 * i)];
-      if (digit < '0' || digit > '3') return false;
-      control |= static_cast<std::uint16_t>((digit - '0') << (2 * i));
-    }
-    instruction.dpp_control = control;
-    return true;
-  }
-  const auto number = parse_integer(value);
-  if (!number) return false;
-  for (const Counted& counted : dpp_counted) {
-    if (name != counted.name) continue;
-    if (*number < counted.lowest || *number > counted.highest) return false;
-    instruction.dpp_control = static_cast<std::uint16_t>(counted.control + *number);
-    return true;
-  }
-  if (name == "row_bcast" && (*number == 15 || *number == 31)) {
-    instruction.dpp_control = *number == 15 ? dpp_row_bcast15 : dpp_row_bcast31;
-    return true;
-  }
-  if ((name == "row_mask" || name == "bank_mask") && *number >= 0 && *number <= 15) {
-    (name == "row_mask" ? instruction.row_mask : instruction.bank_mask) = static_cast<std::uint8_t>(*number);
-    return true;
-  }
-  if (name == "bound_ctrl") {
-    // Both spellings (":0" of old assemblers, ":1") mean the bit is set.
-    instruction.bound_ctrl = true;
-    return true;
-  }
-  return false;
-}
-
-bool read_mask(std::string_view name, std::string_view value, Instruction& instruction) {
-  unsigned count = 0;
-  const auto bits = read_bits(value, count);
-  if (!bits) return false;
-  if (name == "op_sel") {
-    // One entry more than there are sources is the destination's half: bit 3.
-    if (count == instruction.source_count + 1u && count <= 4) {
-      const unsigned last = count - 1;
-      instruction.op_sel = static_cast<std::uint8_t>((*bits & ((1u << last) - 1)) | (((*bits >> last) & 1u) << 3));
-    } else {
-      instruction.op_sel = *bits;
-    }
-  } else if (name == "op_sel_hi") {
-    instruction.op_sel_hi = *bits;
-  } else if (name == "neg_lo" || name == "neg") {
-    instruction.neg_lo = *bits;
-  } else if (name == "neg_hi") {
-    instruction.neg_hi = *bits;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-bool read_sdwa(std::string_view name, std::string_view value, Instruction& instruction) {
-  if (name == "dst_unused") {
-    if (value == "UNUSED_PAD") {
-      instruction.destination_unused = UnusedBits::pad;
-    } else if (value == "UNUSED_SEXT") {
-      instruction.destination_unused = UnusedBits::sign_extend;
-    } else if (value == "UNUSED_PRESERVE") {
-      instruction.destination_unused = UnusedBits::preserve;
-    } else {
-      return false;
-    }
-    return true;
-  }
-  const auto select = read_select(value);
-  if (!select) return false;
-  if (name == "dst_sel") {
-    instruction.destination_select = *select;
-  } else if (name == "src0_sel") {
-    instruction.source[0].select = *select;
-  } else if (name == "src1_sel") {
-    instruction.source[1].select = *select;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-bool read_output_modifier(std::string_view token, Instruction& instruction) {
-  if (token == "mul:2") {
-    instruction.output_modifier = OutputModifier::multiply2;
-  } else if (token == "mul:4") {
-    instruction.output_modifier = OutputModifier::multiply4;
-  } else if (token == "div:2") {
-    instruction.output_modifier = OutputModifier::divide2;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-bool read_modifier(std::string_view token, Instruction& instruction) {
-  for (const Flag& flag : flags) {
-    if (token != flag.name) continue;
-    instruction.*flag.member = true;
-    return true;
-  }
-  if (token == "row_mirror" || token == "row_half_mirror") {
-    instruction.dpp_control = token == "row_mirror" ? dpp_row_mirror : dpp_row_half_mirror;
-    return true;
-  }
-  if (read_output_modifier(token, instruction)) return true;
-  const std::size_t colon = token.find(':');
-  if (colon == std::string_view::npos) return false;
-  const std::string_view name = token.substr(0, colon);
-  const std::string_view value = token.substr(colon + 1);
-  if (name == "format") return true;  // MTBUF: the encoded field is read from the bytes
-  if (name == "offset" && value.starts_with("swizzle(")) return true;  // ds_swizzle: likewise
-  const auto number = parse_integer(value);
-  if (name == "offset" || name == "offset0" || name == "offset1") {
-    if (!number) return false;
-    (name == "offset1" ? instruction.offset1 : instruction.offset) = static_cast<std::int32_t>(*number);
-    return true;
-  }
-  if (name == "cbsz" || name == "abid" || name == "blgp" || name == "bitop3") {
-    if (!number || *number < 0 || *number > 255) return false;
-    const auto field = static_cast<std::uint8_t>(*number);
-    (name == "cbsz"   ? instruction.cbsz
-     : name == "abid" ? instruction.abid
-     : name == "blgp" ? instruction.blgp
-                      : instruction.truth_table) = field;
-    return true;
-  }
-  return read_mask(name, value, instruction) || read_sdwa(name, value, instruction) ||
-         read_dpp(name, value, instruction);
 }
 
 // Splits at `separator` outside brackets and parentheses.
@@ -368,11 +169,30 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-// Words that stand for an encoded immediate: s_waitcnt's counters, hwreg(…), sendmsg(…), gpr_idx(…).
+// Words that stand for an encoded immediate: s_waitcnt's counters, hwreg(…), sendmsg(…), gpr_idx(…), what RDNA4 says of
+// delays and dependencies.
 bool is_immediate_word(std::string_view token) {
-  constexpr std::array<std::string_view, 7> words = {"vmcnt(",   "lgkmcnt(", "expcnt(", "hwreg(",
-                                                     "sendmsg(", "gpr_idx(", "swizzle("};
-  return std::ranges::any_of(words, [&](std::string_view word) { return token.starts_with(word); });
+  constexpr std::array<std::string_view, 12> words = {"vmcnt(",    "lgkmcnt(", "expcnt(",  "hwreg(",
+                                                      "sendmsg(",  "gpr_idx(", "swizzle(", "instid0(",
+                                                      "instskip(", "instid1(", "depctr_",  "UC_VERSION"};
+  return token == "|" || std::ranges::any_of(words, [&](std::string_view word) { return token.starts_with(word); });
+}
+
+}  // namespace
+
+namespace {
+
+// Halves of registers are what op_sel says of other targets' operands: a bit a source, bit 3 the destination.
+void take_halves(Instruction& instruction) {
+  const auto take = [&](Operand& operand, unsigned bit) {
+    if (operand.select == SubDword::word1) instruction.op_sel |= static_cast<std::uint8_t>(1u << bit);
+    operand.select = SubDword::dword;
+  };
+  constexpr unsigned of_destination = 3;
+  // A second destination is the partner of an exchange, which other targets have as a source.
+  take(instruction.destination[0], of_destination);
+  take(instruction.destination[1], 0);
+  for (unsigned i = 0; i < instruction.source_count; ++i) take(instruction.source[i], i);
 }
 
 }  // namespace
@@ -408,6 +228,7 @@ Result read_operands(std::string_view text, unsigned destinations, Instruction& 
   instruction.source_count = static_cast<std::uint8_t>(operands.size() - destinations);
   std::copy_n(operands.begin(), destinations, instruction.destination.begin());
   std::copy(operands.begin() + destinations, operands.end(), instruction.source.begin());
+  take_halves(instruction);
   for (const std::string_view token : modifiers) {
     if (!read_modifier(token, instruction)) {
       return std::unexpected("modifier or operand '" + std::string(token) + "' is not understood");

@@ -5,7 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "simgpu/machine/decode/rdna4_names.h"
+
 namespace wavejit::simgpu {
+
+Registry::Registry(const targets::Target& target) : target_(&target), instruction_set_(isa::instruction_set(target)) {}
 
 Registry::Entry& Registry::insert(std::string_view mnemonic, const Record& record) {
   const auto [place, is_new] = entries_.try_emplace(std::string(mnemonic));
@@ -16,14 +20,25 @@ Registry::Entry& Registry::insert(std::string_view mnemonic, const Record& recor
   place->second.id = static_cast<std::uint16_t>(entries_.size());
   place->second.mnemonic = place->first;
   place->second.record = record;
+  place->second.record.split_counters = instruction_set_ == isa::InstructionSet::rdna4;
   return place->second;
 }
 
 void Registry::add(std::string_view mnemonic, Handler handler, const Record& record) {
-  insert(mnemonic, record).handler = handler;
+  if (instruction_set_ == isa::InstructionSet::cdna) return add_own(mnemonic, handler, record);
+  if (const std::string name = rdna4_name(mnemonic); !name.empty()) add_own(name, handler, record);
 }
 
 void Registry::add_select(std::string_view mnemonic, Select select, const Record& record) {
+  if (instruction_set_ == isa::InstructionSet::cdna) return add_own_select(mnemonic, select, record);
+  if (const std::string name = rdna4_name(mnemonic); !name.empty()) add_own_select(name, select, record);
+}
+
+void Registry::add_own(std::string_view mnemonic, Handler handler, const Record& record) {
+  insert(mnemonic, record).handler = handler;
+}
+
+void Registry::add_own_select(std::string_view mnemonic, Select select, const Record& record) {
   insert(mnemonic, record).select = select;
 }
 

@@ -9,11 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "isa/instruction_set.h"
 #include "simgpu/machine/instruction/instruction.h"
-
-namespace wavejit::targets {
-struct Target;
-}
 
 namespace wavejit::simgpu {
 
@@ -24,12 +21,15 @@ using Select = Handler (*)(Instruction&);
 
 class Registry {
  public:
-  explicit Registry(const targets::Target& target) : target_(&target) {}
+  explicit Registry(const targets::Target& target);
 
   // A mnemonic without encoding suffix. Registering one twice is a programming error: it aborts, at the first use of
-  // the library.
+  // the library. Names are CDNA's: for RDNA4 they are translated, and left out where it has nothing that behaves so.
   void add(std::string_view mnemonic, Handler handler, const Record& record);
   void add_select(std::string_view mnemonic, Select select, const Record& record);
+  // Names as the target has them.
+  void add_own(std::string_view mnemonic, Handler handler, const Record& record);
+  void add_own_select(std::string_view mnemonic, Select select, const Record& record);
 
   struct Entry {
     Handler handler = nullptr;
@@ -40,6 +40,7 @@ class Registry {
   };
   const Entry* find(std::string_view mnemonic) const;
   const targets::Target& target() const { return *target_; }
+  isa::InstructionSet instruction_set() const { return instruction_set_; }
   std::size_t size() const { return entries_.size(); }
   // Every mnemonic known, sorted.
   std::vector<std::string_view> mnemonics() const;
@@ -53,6 +54,7 @@ class Registry {
   };
   std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries_;
   const targets::Target* target_;
+  isa::InstructionSet instruction_set_;
 };
 
 // The rooms. Scalar, control and memory live in scalar/ and memory/; vector and matrix declare theirs in
@@ -60,5 +62,8 @@ class Registry {
 void register_scalar(Registry& registry);
 void register_control(Registry& registry);
 void register_memory(Registry& registry);
+// What RDNA4 has of its own, by the same rooms.
+void register_rdna4_scalar(Registry& registry);
+void register_rdna4_control(Registry& registry);
 
 }  // namespace wavejit::simgpu

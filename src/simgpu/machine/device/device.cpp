@@ -98,7 +98,13 @@ std::expected<std::shared_ptr<Module>, Status> Device::load(std::span<const std:
                                               made_for != nullptr ? made_for->id : std::string_view(object->target_id),
                                               object->machine, ordinal_, target_.id)});
   }
-  Disassembler* disassembler = Disassembler::for_processor(target_.id);
+  const auto lanes_of = [](const KernelDescription& kernel) { return kernel.descriptor.lanes(); };
+  const unsigned lanes = object->kernels.empty() ? 0 : lanes_of(object->kernels.front());
+  if (!std::ranges::all_of(object->kernels, [&](const auto& kernel) { return lanes_of(kernel) == lanes; })) {
+    return std::unexpected(
+        Status{hip_error_invalid_image, "code object: kernels of waves of 32 lanes and of 64 lanes beside each other"});
+  }
+  Disassembler* disassembler = Disassembler::for_processor(target_.id, lanes);
   if (disassembler == nullptr) {
     return std::unexpected(Status{hip_error_no_binary_for_gpu, std::format("no disassembler for {}", target_.id)});
   }

@@ -97,7 +97,9 @@ enum DppControl : std::uint16_t {
   dpp_row_half_mirror = 0x141,
   dpp_row_bcast15 = 0x142,
   dpp_row_bcast31 = 0x143,
-  dpp_row_newbcast = 0x150,
+  dpp_row_newbcast = 0x150,  // row_share of RDNA4
+  dpp_row_xmask = 0x160,     // RDNA4
+  dpp_eight = 0x170,         // dpp8 of RDNA4; which lanes stands in `immediate`
 };
 
 enum class OutputModifier : std::uint8_t { none, multiply2, multiply4, divide2 };
@@ -138,6 +140,10 @@ struct Instruction {
   std::uint8_t row_mask = 0xf;
   std::uint8_t bank_mask = 0xf;
   bool bound_ctrl = false;
+  bool fetches_inactive = false;  // fi: lanes that are off give what they hold
+
+  // Which byte of a register an 8-bit float is (RDNA4)
+  std::uint8_t byte_select = 0;
 
   // SDWA destination
   SubDword destination_select = SubDword::dword;

@@ -74,8 +74,14 @@ enum class Action : std::uint8_t {
   swap,
   lane_swap,  // v_permlane16/32_swap: works on all lanes
   transpose_read,
-  write_back,  // buffer_wbl2: what the L2 holds goes to memory
-  invalidate,  // buffer_inv: what caches hold is forgotten
+  permute_row,      // v_permlane16 and its kind: lanes of a row read each other
+  scalar_function,  // v_s_exp_f32 and its kind: the vector ALU, of scalar registers
+  dual,             // two vector instructions in one (decode/dual.h)
+  wait_alu,         // s_wait_alu: for what the ALUs are about to write
+  signal_barrier,   // a barrier in two parts: arrived
+  wait_barrier,     // and on when all have
+  write_back,       // buffer_wbl2: what the L2 holds goes to memory
+  invalidate,       // buffer_inv: what caches hold is forgotten
 };
 
 // How bytes that hold nothing travel from sources to results (checks/definedness*.cpp).
@@ -108,6 +114,15 @@ enum class RegisterHalf : std::uint8_t { whole, low, high };
 
 // A result that wait states are counted from in a way of its own (checks/hazard_rules.h).
 enum class ResultKind : std::uint8_t { plain, partial, dot_product };
+
+// Counters of what is on its way, where each kind of memory has its own (RDNA4): bits of Record::waits.
+enum Counter : std::uint8_t {
+  counter_load = 1,
+  counter_store = 2,
+  counter_ds = 4,
+  counter_km = 8,      // scalar memory and messages
+  counter_other = 16,  // of graphics: nothing that is simulated raises it
+};
 
 struct Record {
   InstructionClass instruction_class = InstructionClass::vector;
@@ -152,9 +167,12 @@ struct Record {
   bool to_lds = false;         // a load whose data goes to LDS, whatever its modifiers
   bool counts_vector = false;  // raises vmcnt
   bool counts_local = false;   // raises lgkmcnt
-  std::uint8_t bytes = 0;      // of one element, a lane
-  std::uint8_t elements = 1;   // 2 for ds_read2 and its kind
-  std::uint16_t stride = 0;    // what the offsets of two-address LDS instructions count
+  // A counter for each kind of memory takes the place of the two (set by the registry of such a target).
+  bool split_counters = false;
+  std::uint8_t waits = 0;     // Action::wait: for which of them
+  std::uint8_t bytes = 0;     // of one element, a lane
+  std::uint8_t elements = 1;  // 2 for ds_read2 and its kind
+  std::uint16_t stride = 0;   // what the offsets of two-address LDS instructions count
 };
 
 }  // namespace wavejit::simgpu

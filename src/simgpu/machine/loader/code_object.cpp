@@ -7,6 +7,7 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "isa/instruction_set.h"
 #include "simgpu/machine/loader/bytes.h"
 #include "simgpu/machine/loader/elf_layout.h"
 #include "simgpu/machine/loader/kernel_metadata.h"
@@ -260,6 +261,11 @@ class CodeObjectReader {
       kernel.descriptor_address = found->value;
       kernel.descriptor = read_descriptor(bytes->data().first<descriptor_bytes>());
       const KernelDescriptor& descriptor = kernel.descriptor;
+      // Waves of 64 on targets that have both kinds count registers in fours (LLVM, getVGPREncodingGranule).
+      const targets::Target* target = targets::find_target_by_machine(object_.machine);
+      const bool is_rdna = target != nullptr && isa::instruction_set(*target) == isa::InstructionSet::rdna4;
+      constexpr unsigned wide_unit = 4;
+      if (is_rdna && !descriptor.property(property_wavefront_size32)) kernel.descriptor.vgpr_unit = wide_unit;
       if (auto done = check_descriptor(kernel); !done) return done;
       kernel.info.static_lds_bytes = descriptor.group_segment_fixed_size;
       kernel.info.private_bytes = descriptor.private_segment_fixed_size;
@@ -280,7 +286,8 @@ class CodeObjectReader {
     }
     const unsigned lanes = descriptor.property(property_wavefront_size32) ? 32 : 64;
     const targets::Target* target = targets::find_target_by_machine(object_.machine);
-    if (target != nullptr && lanes != static_cast<unsigned>(target->wave_size)) {
+    const bool has_both = target != nullptr && isa::instruction_set(*target) == isa::InstructionSet::rdna4;
+    if (target != nullptr && !has_both && lanes != static_cast<unsigned>(target->wave_size)) {
       return wrong(std::format("kernel {}: wave{}; {} runs wave{}", name, lanes, target->id, target->wave_size));
     }
     if (descriptor.kernarg_size != 0 && descriptor.kernarg_size != kernel.info.kernarg_bytes) {

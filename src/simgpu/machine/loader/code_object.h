@@ -54,7 +54,9 @@ struct KernelDescriptor {
   std::uint16_t kernarg_preload = 0;
 
   // compute_pgm_rsrc1
-  unsigned vgprs() const { return ((resource1 & 0x3f) + 1) * 8; }
+  unsigned vgprs() const { return ((resource1 & 0x3f) + 1) * vgpr_unit; }
+  // Rounding and denormal fields, FP16_OVFL.
+  std::uint32_t float_mode() const { return ((resource1 >> 12) & 0xff) | (((resource1 >> 26) & 1) << 23); }
   // MODE as the wave starts with it: rounding and denormal fields, DX10_CLAMP, IEEE.
   std::uint32_t initial_mode() const {
     return ((resource1 >> 12) & 0xff) | (((resource1 >> 21) & 1) << 8) | (((resource1 >> 23) & 1) << 9) |
@@ -72,6 +74,9 @@ struct KernelDescriptor {
   bool property(unsigned bit) const { return ((properties >> bit) & 1) != 0; }
   unsigned preload_dwords() const { return kernarg_preload & 0x7f; }
   unsigned preload_offset() const { return kernarg_preload >> 7; }
+  // Of waves: 64, or 32 where the target has both and the kernel says so.
+  unsigned lanes() const { return property(10) ? 32 : 64; }
+  unsigned vgpr_unit = 8;  // what the descriptor counts registers in
   bool operator==(const KernelDescriptor&) const = default;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "simgpu/machine/matrix/summation.h"
+#include "simgpu/machine/matrix/wmma.h"
 #include "simgpu/machine/wave/wave.h"
 #include "simgpu/process/host_set.h"
 #include "targets/targets.h"
@@ -161,6 +162,7 @@ Summation seeded_summation(std::uint64_t seed) {
 }  // namespace matrix
 
 void register_matrix(Registry& registry) {
+  if (registry.instruction_set() == isa::InstructionSet::rdna4) return matrix::register_wmma(registry);
   const bool ocp = registry.target().fp8 == targets::Fp8::ocp;
   for (const matrix::Shape& shape : matrix::shapes()) {
     if (shape.lanes != registry.target().wave_size) continue;

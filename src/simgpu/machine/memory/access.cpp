@@ -2,6 +2,7 @@
 #include "simgpu/machine/memory/access.h"
 
 #include <algorithm>
+#include <bit>
 #include <format>
 #include <utility>
 
@@ -25,14 +26,14 @@ namespace {
 
 // Behind the size that was asked for, and before the end of its page. The check `bounds` lets pass what a compiler may
 // make of a load that is right: LLVM widens scalar loads up to the next power of two where the address is a multiple of
-// it (three dwords come by s_load_dwordx4), since such a load leaves no page.
+// it (three dwords come by s_load_dwordx4, ten bytes by s_load_b96), since such a load leaves no page.
 bool reads_on(const Wave& wave, std::uint64_t address, std::uint32_t bytes, int lane) {
   const Launch& launch = *wave.workgroup->launch;
   const Allocation* holder = launch.memory->find_readable(address);
   if (holder == nullptr || !holder->lets_read(address, bytes)) return false;
   if (!includes(launch.settings.checks, Check::bounds)) return true;
   const bool is_scalar_load = lane < 0;
-  return is_scalar_load && address % bytes == 0 && holder->holds(address, 1);
+  return is_scalar_load && address % std::bit_ceil(bytes) == 0 && holder->holds(address, 1);
 }
 
 }  // namespace

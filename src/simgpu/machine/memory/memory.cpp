@@ -13,6 +13,7 @@ void register_memory(Registry& registry) {
   register_lds(registry);
   register_lds_atomics(registry);
   register_lds_lanes(registry);
+  if (registry.instruction_set() == isa::InstructionSet::rdna4) register_rdna4_memory(registry);
 }
 
 }  // namespace wavejit::simgpu

@@ -14,5 +14,6 @@ void register_buffer_atomics(Registry& registry);
 void register_lds(Registry& registry);
 void register_lds_atomics(Registry& registry);
 void register_lds_lanes(Registry& registry);
+void register_rdna4_memory(Registry& registry);
 
 }  // namespace wavejit::simgpu

@@ -10,6 +10,7 @@
 
 #include "boards/board.h"
 #include "boards/lds_allocation.h"
+#include "isa/instruction_set.h"
 #include "simgpu/machine/compile/slice.h"
 #include "simgpu/machine/decode/function.h"
 #include "simgpu/machine/numerics/noise.h"
@@ -98,6 +99,8 @@ WorkgroupRunner::~WorkgroupRunner() = default;
 
 void WorkgroupRunner::begin(Launch& launch, std::uint64_t linear_id) {
   launch_ = &launch;
+  // The compiled engine does not know these: they go by the interpreter.
+  is_rdna4_ = isa::instruction_set(*launch.target) == isa::InstructionSet::rdna4;
   workgroup_.launch = &launch;
   workgroup_.linear_id = linear_id;
   std::uint64_t rest = linear_id;
@@ -142,7 +145,7 @@ void WorkgroupRunner::finish() const {
 
 void WorkgroupRunner::prepare(const Launch& launch, Workgroup& workgroup) {
   const std::uint32_t threads = workgroup.size[0] * workgroup.size[1] * workgroup.size[2];
-  const auto lanes = static_cast<unsigned>(launch.target->wave_size);
+  const unsigned lanes = is_rdna4_ ? launch.descriptor->lanes() : static_cast<unsigned>(launch.target->wave_size);
   const unsigned count = (threads + lanes - 1) / lanes;
   if (waves_.size() < count) {
     WaveBlock more = make_waves(count);
@@ -151,6 +154,7 @@ void WorkgroupRunner::prepare(const Launch& launch, Workgroup& workgroup) {
     storage_ = std::move(more);
   }
   workgroup.waves = std::span(waves_).first(count);
+  workgroup.barrier_was_completed = false;
 
   const std::uint32_t lds_bytes = boards::lds_allocation(*launch.target, launch.lds_bytes);
   const std::size_t lds_words = lds_bytes / 8;
@@ -179,8 +183,9 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   const KernelDescriptor& descriptor = *launch.descriptor;
   // Allocated registers only: the others are never touched by correct code.
   const unsigned total = descriptor.vgprs();
-  const unsigned architectural = std::min({descriptor.accumulation_offset(), total, 256u});
-  const unsigned accumulation = std::min(total - architectural, 256u);
+  const unsigned architectural =
+      is_rdna4_ ? std::min(total, 256u) : std::min({descriptor.accumulation_offset(), total, 256u});
+  const unsigned accumulation = is_rdna4_ ? 0 : std::min(total - architectural, 256u);
   const std::uint64_t vector_seed = noise_seed(launch, workgroup.linear_id, index, noise_vector);
   fill_noise(wave.vgpr[0], std::size_t{architectural} * lane_places, vector_seed);
   fill_noise(wave.vgpr[accumulation_base], std::size_t{accumulation} * lane_places, ~vector_seed);
@@ -189,8 +194,10 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   wave.index = static_cast<std::uint16_t>(index);
   wave.state = WaveState::ready;
   wave.scc = static_cast<std::uint32_t>(vector_seed & 1);
-  wave.mode = descriptor.initial_mode();
+  // RDNA4 clamps NaN to 0, and its minima and maxima know no IEEE mode.
+  wave.mode = is_rdna4_ ? descriptor.float_mode() | mode_dx10_clamp : descriptor.initial_mode();
   wave.priority = 0;
+  wave.has_signalled = wave.may_pass = false;
   wave.executed = 0;
   wave.matrix_instructions = 0;
   wave.matrix_nanoseconds = 0;
@@ -240,6 +247,16 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
     give(word < argument_words ? arguments[word] : 0);
   }
   next = std::max(next, descriptor.user_sgprs());
+  if (is_rdna4_) {
+    // LLVM's AMDGPU usage document, "Architected Trap Temporaries": the workgroup's place, the wave's in it.
+    constexpr unsigned place_yz = sgpr_ttmp0 + 7;
+    constexpr unsigned wave_in_group = sgpr_ttmp0 + 8;
+    constexpr unsigned place_x = sgpr_ttmp0 + 9;
+    wave.sgpr[place_yz] = (workgroup.id[1] & 0xffff) | (workgroup.id[2] << 16);
+    wave.sgpr[wave_in_group] = index << 25;
+    wave.sgpr[place_x] = workgroup.id[0];
+    return;
+  }
   for (unsigned i = 0; i < 3; ++i) {
     if (descriptor.workgroup_id(i)) give(workgroup.id[i]);
   }
@@ -252,10 +269,24 @@ void WorkgroupRunner::pass_barrier() {
   for (Wave* wave : workgroup_.waves) {
     if (wave->state != WaveState::at_barrier) continue;
     wave->state = WaveState::ready;
+    wave->has_signalled = wave->may_pass = false;
     ready_.push_back(wave);
   }
   if (launch_->settings.schedule == Schedule::reverse) std::ranges::reverse(ready_);
   turn_ = 0;
+}
+
+// A barrier in two parts that all have signalled: who stands at it goes on, who has not come so far yet will not stop.
+void WorkgroupRunner::pass_completed_barrier() {
+  workgroup_.barrier_was_completed = false;
+  if (judging_ != nullptr) judging_->barrier();
+  for (Wave* wave : workgroup_.waves) {
+    // One that has gone on may stand at the next barrier already.
+    if (wave->state != WaveState::at_barrier || !wave->may_pass) continue;
+    wave->state = WaveState::ready;
+    wave->may_pass = false;
+    ready_.push_back(wave);
+  }
 }
 
 // Whose turn it is, and for how long.
@@ -277,7 +308,7 @@ void WorkgroupRunner::run_slice_of(Wave& wave, std::int64_t instructions) {
     judging_->run_slice(wave, instructions);
   } else if (observer_ != nullptr) {
     run_observed_slice(wave, instructions, *observer_);
-  } else if (launch_->settings.engine == Engine::compile) {
+  } else if (launch_->settings.engine == Engine::compile && !is_rdna4_) {
     compile::run_slice(wave, instructions, launch_->settings.translate_after);
   } else {
     run_slice(wave, instructions);
@@ -322,6 +353,7 @@ bool WorkgroupRunner::advance(std::int64_t instructions) {
         stopped_ = true;
         break;
       case WaveState::ready:
+        if (workgroup_.barrier_was_completed) pass_completed_barrier();
         if (slice_ <= 0) ++turn_;
         continue;
       case WaveState::sleeping:
@@ -335,6 +367,7 @@ bool WorkgroupRunner::advance(std::int64_t instructions) {
     slice_ = 0;
     sleeps_ = 0;
     ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(choice_));
+    if (workgroup_.barrier_was_completed) pass_completed_barrier();
   }
   return stopped_ || ended_ == workgroup_.waves.size();
 }

@@ -33,6 +33,7 @@ class WorkgroupRunner {
   void prepare(const Launch& launch, Workgroup& workgroup);
   void prepare_wave(const Launch& launch, const Workgroup& workgroup, Wave& wave, unsigned index);
   void pass_barrier();
+  void pass_completed_barrier();
   std::int64_t choose_wave();
   void run_slice_of(Wave& wave, std::int64_t instructions);
   void give_up_endless_loop(const Wave& wave);
@@ -47,7 +48,8 @@ class WorkgroupRunner {
   std::size_t turn_ = 0;
   std::size_t choice_ = 0;  // among `ready_`: whose slice it is
   std::int64_t slice_ = 0;  // what is left of it
-  unsigned sleeps_ = 0;     // since a wave last did anything else
+  bool is_rdna4_ = false;
+  unsigned sleeps_ = 0;  // since a wave last did anything else
   std::size_t ended_ = 0;
   bool stopped_ = false;
 

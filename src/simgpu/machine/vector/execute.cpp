@@ -118,16 +118,17 @@ const std::uint32_t* plain_source(const Wave& wave, const Operand& operand, Kind
 void write_masks(Wave& wave, const Instruction& instruction, const Bound& bound, std::uint64_t exec,
                  std::uint64_t mask) {
   if ((bound.flags & flag_mask_result) != 0) {
-    wave.set_scalar64(instruction.destination[0], mask & exec);
+    // RDNA4's v_cmpx names no destination: it writes EXEC alone.
+    if (instruction.destination_count != 0) wave.set_mask(instruction.destination[0], mask & exec);
     if ((bound.flags & flag_writes_exec) != 0) wave.set_exec(mask & exec);
   } else {
-    wave.set_scalar64(instruction.destination[1], mask & exec);
+    wave.set_mask(instruction.destination[1], mask & exec);
   }
 }
 
 std::uint64_t mask_source(const Wave& wave, const Instruction& instruction, const Bound& bound) {
   if ((bound.flags & flag_implicit_vcc) != 0) return wave.vcc();
-  return wave.scalar64(instruction.source[bound.operation->source_count - 1u]);
+  return wave.mask(instruction.source[bound.operation->source_count - 1u]);
 }
 
 void fill_call(Call& call, const Wave& wave, const Instruction& instruction) {
@@ -135,6 +136,8 @@ void fill_call(Call& call, const Wave& wave, const Instruction& instruction) {
   call.transcendentals_key = wave.transcendentals_key;
   call.op_sel = instruction.op_sel;
   call.truth_table = instruction.truth_table;
+  call.byte_select = instruction.byte_select;
+  call.negations = instruction.neg_lo;
 }
 
 void execute_general(Wave& wave, const Instruction& instruction);
@@ -248,6 +251,26 @@ void execute_general(Wave& wave, const Instruction& instruction) {
   if (instruction.destination_count == 2) write_masks(wave, instruction, bound, exec, call.mask_out);
 }
 
+}  // namespace
+
+void execute_on_scalars(Wave& wave, const Instruction& instruction) {
+  const auto& bound = *std::bit_cast<const Bound*>(instruction.payload);
+  const Operation& operation = *bound.operation;
+  Call call;
+  fill_call(call, wave, instruction);
+  LaneBlock block;
+  std::uint64_t unwritten = 0;
+  fetch_modified(wave, instruction, operation, 0, instruction.source[0], block, unwritten);
+  call.source[0] = block.words;
+  alignas(64) std::uint32_t result[4 * lane_places];
+  call.result = result;
+  bound.kernel(call);
+  finish_result(wave, instruction, operation, result);
+  wave.set_scalar(instruction.destination[0], result[0]);
+}
+
+namespace {
+
 bool is_plain(const Instruction& instruction, const Bound& bound) {
   const Operation& operation = *bound.operation;
   if (instruction.encoding == Encoding::dpp || instruction.encoding == Encoding::sdwa) return false;
@@ -265,7 +288,7 @@ bool is_plain(const Instruction& instruction, const Bound& bound) {
       // Accumulators that are not written out have no modifiers.
       if (i < instruction.source_count) return false;
     }
-    if (((instruction.neg_lo | instruction.neg_hi) & bit) != 0) return false;
+    if (((instruction.neg_lo | instruction.neg_hi) & bit) != 0 && kind != Kind::raw) return false;
     if (i >= instruction.source_count) continue;
     const Operand& operand = instruction.source[i];
     if (operand.negate || operand.absolute || operand.sign_extend || operand.select != SubDword::dword) return false;

@@ -2,6 +2,8 @@
 // Between the wave and the kernels: fetching operands, applying modifiers, writing results.
 #pragma once
 
+#include <string_view>
+
 #include "simgpu/machine/decode/registry.h"
 #include "simgpu/machine/vector/operation.h"
 #include "simgpu/machine/wave/wave.h"
@@ -47,5 +49,12 @@ extern void (*const blend)(std::uint32_t* destination, const std::uint32_t* sour
                            unsigned dwords);
 
 void register_lane_instructions(Registry& registry);
+// RDNA4's own: permutes of 16 lanes, halves that change places, relative registers, transcendental functions of
+// scalars.
+void register_rdna4_instructions(Registry& registry);
+// A lane kernel of RDNA4 by its name; null when there is none.
+const Bound* find_rdna4(std::string_view mnemonic);
+// An instruction of which a lane kernel works out one scalar: `operation`'s result of lane 0.
+void execute_on_scalars(Wave& wave, const Instruction& instruction);
 
 }  // namespace wavejit::simgpu::vector

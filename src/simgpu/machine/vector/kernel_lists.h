@@ -15,6 +15,7 @@
   OperationList convert_operations();                                                                             \
   OperationList small_float_operations();                                                                         \
   OperationList compare_operations();                                                                             \
+  OperationList rdna4_operations();                                                                               \
   void blend_lanes(std::uint32_t* destination, const std::uint32_t* source, std::uint64_t mask, unsigned dwords); \
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // float16 arithmetic. Operands become float32, where sums, products, quotients and roots of float16 values round to
 // float16 as if they had been exact (24 >= 2*11 + 2 bits); fused operations go through float64, rounded to odd.
+#include "simgpu/machine/numerics/float_functions.h"
 #include "simgpu/machine/numerics/permitted.h"
-#include "simgpu/machine/vector/float_functions.h"
 #include "simgpu/machine/vector/kernel.h"
 #include "simgpu/machine/vector/kernel_lists.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // float32 arithmetic, minimum and maximum, rounding to integers, transcendental functions, division helpers.
+#include "simgpu/machine/numerics/float_functions.h"
 #include "simgpu/machine/numerics/permitted.h"
 #include "simgpu/machine/numerics/transcendental.h"
-#include "simgpu/machine/vector/float_functions.h"
 #include "simgpu/machine/vector/kernel.h"
 #include "simgpu/machine/vector/kernel_lists.h"
 

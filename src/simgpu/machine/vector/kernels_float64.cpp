@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // float64 arithmetic and the range-reduction helper of sine and cosine.
-#include "simgpu/machine/vector/float_functions.h"
+#include "simgpu/machine/numerics/float_functions.h"
 #include "simgpu/machine/vector/kernel.h"
 #include "simgpu/machine/vector/kernel_lists.h"
 

@@ -19,6 +19,7 @@ int dpp_source(unsigned control, int lane, int lanes) {
   if (control > dpp_row_shl && control < dpp_row_shr) return in_row + count < 16 ? lane + count : -1;
   if (control > dpp_row_shr && control < dpp_row_ror) return in_row >= count ? lane - count : -1;
   if (control > dpp_row_ror && control < dpp_wave_shl) return row | ((in_row - count) & 15);
+  if (control >= dpp_row_xmask) return lane ^ count;
   if (control >= dpp_row_newbcast) return row | count;
   switch (control) {
     case dpp_wave_shl:
@@ -45,7 +46,7 @@ int dpp_source(unsigned control, int lane, int lanes) {
 
 // All values of DPP_CTRL, worked out once for waves of each size.
 struct DppTable {
-  static constexpr unsigned controls = dpp_row_newbcast + 16;
+  static constexpr unsigned controls = dpp_row_xmask + 16;
   std::uint8_t from[controls][lane_places];
   std::uint64_t absent[controls];  // lanes without a source
 
@@ -56,6 +57,16 @@ struct DppTable {
         from[control][lane] = static_cast<std::uint8_t>(source < 0 ? 0 : source);
         if (source < 0) absent[control] |= std::uint64_t{1} << lane;
       }
+    }
+  }
+};
+
+// dpp8: three bits for each lane of eight.
+struct EightLanes {
+  std::uint8_t from[lane_places];
+  explicit EightLanes(std::uint32_t lanes_read) {
+    for (unsigned lane = 0; lane < lane_places; ++lane) {
+      from[lane] = static_cast<std::uint8_t>((lane & ~7u) | ((lanes_read >> (3 * (lane & 7))) & 7));
     }
   }
 };
@@ -77,11 +88,13 @@ void apply_dpp(const Wave& wave, const Instruction& instruction, std::uint32_t* 
   static const DppTable of_64(lane_places);
   static const DppTable of_32(lane_places / 2);
   const DppTable& table = wave.lane_count == lane_places ? of_64 : of_32;
+  const bool by_eight = instruction.dpp_control == dpp_eight;
   const unsigned control = instruction.dpp_control < DppTable::controls ? instruction.dpp_control : 0u;
-  const std::uint8_t* from = table.from[control];
+  const EightLanes eight(instruction.immediate);
+  const std::uint8_t* from = by_eight ? eight.from : table.from[control];
   const std::uint64_t exec = wave.exec();
-  std::uint64_t missing = table.absent[control];
-  if (exec != wave.all_lanes) {
+  std::uint64_t missing = by_eight ? 0 : table.absent[control];
+  if (exec != wave.all_lanes && !instruction.fetches_inactive) {
     for (unsigned lane = 0; lane < lane_places; ++lane) missing |= (~(exec >> from[lane]) & 1) << lane;
   }
   unwritten |= ~enabled_lanes(instruction.row_mask, instruction.bank_mask);
@@ -216,6 +229,11 @@ void fetch_modified(const Wave& wave, const Instruction& instruction, const Oper
         each_lane(low, [](std::uint32_t w) { return w & 0x7fffffffu; });
       }
       if (operand.negate != negate_low) each_lane(low, [](std::uint32_t w) { return w ^ 0x80000000u; });
+      break;
+    case Kind::b32:
+      // v_cndmask takes floats as well as bits.
+      if (operand.absolute) each_lane(low, [](std::uint32_t w) { return w & 0x7fffffffu; });
+      if (operand.negate) each_lane(low, [](std::uint32_t w) { return w ^ 0x80000000u; });
       break;
     case Kind::f64:
       if (operand.absolute) each_lane(high, [](std::uint32_t w) { return w & 0x7fffffffu; });

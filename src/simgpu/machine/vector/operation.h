@@ -65,6 +65,8 @@ struct Call {
   std::uint8_t rounding = 0;              // for results narrower than float32, as MODE encodes it
   std::uint8_t op_sel = 0;
   std::uint8_t truth_table = 0;
+  std::uint8_t byte_select = 0;
+  std::uint8_t negations = 0;  // neg_lo, where it means something of the instruction's own
 
   bool ieee() const { return (mode & (1u << 9)) != 0; }
   // MODE.FP16_OVFL: overflow of float16 and 8-bit results saturates.
@@ -92,7 +94,8 @@ enum Flag : std::uint32_t {
   flag_plain_rate = 1 << 14,  // three sources are as fast as two
   flag_divides = 1 << 15,     // v_div_fmas
   flag_compares_equal = 1 << 16,
-  flag_carries = 1 << 17,  // a lane mask beside the result
+  flag_carries = 1 << 17,     // a lane mask beside the result
+  flag_rdna4_only = 1 << 18,  // by RDNA4's own name
 };
 inline constexpr unsigned flow_shift = 20;
 inline constexpr unsigned steering_shift = 24;

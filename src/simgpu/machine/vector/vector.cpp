@@ -10,6 +10,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "simgpu/machine/decode/rdna4_names.h"
 #include "simgpu/machine/vector/execute.h"
 #include "simgpu/machine/vector/kernel_lists.h"
 #include "targets/targets.h"
@@ -18,11 +19,34 @@ namespace wavejit::simgpu {
 namespace vector {
 namespace {
 
-#define WAVEJIT_ALL_LISTS(set)                                                                                 \
-  {set::float32_operations(), set::float64_operations(), set::float16_operations(), set::integer_operations(), \
-   set::packed_operations(),  set::convert_operations(), set::compare_operations(), set::small_float_operations()}
+#define WAVEJIT_ALL_LISTS(set)                                                          \
+  {set::float32_operations(), set::float64_operations(),     set::float16_operations(), \
+   set::integer_operations(), set::packed_operations(),      set::convert_operations(), \
+   set::compare_operations(), set::small_float_operations(), set::rdna4_operations()}
 
-using Lists = std::array<OperationList, 8>;
+using Lists = std::array<OperationList, 9>;
+
+// Targets whose vector ALUs differ.
+enum class Flavour : std::uint8_t { cdna3, cdna4, rdna4 };
+
+bool has(Flavour flavour, unsigned flags) {
+  switch (flavour) {
+    case Flavour::cdna3:
+      return (flags & (flag_ocp_only | flag_rdna4_only)) == 0;
+    case Flavour::cdna4:
+      return (flags & (flag_fnuz_only | flag_rdna4_only)) == 0;
+    case Flavour::rdna4:
+      return (flags & flag_fnuz_only) == 0;
+  }
+  return false;
+}
+
+Flavour flavour_of(const Registry& registry) {
+  if (registry.instruction_set() == isa::InstructionSet::rdna4) return Flavour::rdna4;
+  return registry.target().fp8 == targets::Fp8::ocp ? Flavour::cdna4 : Flavour::cdna3;
+}
+
+bool is_half(Kind kind) { return kind == Kind::f16 || kind == Kind::b16 || kind == Kind::bf16; }
 
 const Lists& lists_of(HostSet set) {
   static const std::array<Lists, host_set_count> all = {
@@ -40,16 +64,18 @@ struct Table {
   std::deque<Entry> entries;
   std::deque<std::string> names;
 
-  explicit Table(bool ocp) {
+  explicit Table(Flavour flavour) {
     for (const OperationList& list : operation_lists(best_host_set())) {
       for (const Operation& operation : std::span(list.first, list.count)) {
-        if ((operation.flags & (ocp ? flag_fnuz_only : flag_ocp_only)) != 0) continue;
-        add(operation.name, operation, 0);
+        if (!has(flavour, operation.flags)) continue;
+        std::string name = operation.name;
+        if (flavour == Flavour::rdna4 && (operation.flags & flag_rdna4_only) == 0) name = rdna4_name(name);
+        if (name.empty()) continue;
+        // CDNA clears the other half of a register that gets 16 bits, RDNA4 keeps it.
+        const bool keeps = flavour == Flavour::rdna4 && is_half(operation.result);
+        add(name, operation, keeps ? unsigned{flag_keeps_high_half} : 0u);
         // "v_cmp_lt_f32" → "v_cmpx_lt_f32"
-        const std::string_view name = operation.name;
-        if ((operation.flags & flag_mask_result) != 0) {
-          add("v_cmpx_" + std::string(name.substr(6)), operation, flag_writes_exec);
-        }
+        if ((operation.flags & flag_mask_result) != 0) add("v_cmpx_" + name.substr(6), operation, flag_writes_exec);
       }
     }
   }
@@ -62,16 +88,27 @@ struct Table {
   }
 };
 
-template <bool Ocp>
+template <Flavour flavour>
 const Table& table() {
-  static const Table instance(Ocp);
+  static const Table instance(flavour);
   return instance;
 }
+const Table& table_of(Flavour flavour) {
+  switch (flavour) {
+    case Flavour::cdna3:
+      return table<Flavour::cdna3>();
+    case Flavour::cdna4:
+      return table<Flavour::cdna4>();
+    case Flavour::rdna4:
+      break;
+  }
+  return table<Flavour::rdna4>();
+}
 
-template <bool Ocp>
+template <Flavour flavour>
 Handler select(Instruction& instruction) {
-  const auto found = table<Ocp>().by_name.find(instruction.mnemonic);
-  if (found == table<Ocp>().by_name.end()) return nullptr;
+  const auto found = table<flavour>().by_name.find(instruction.mnemonic);
+  if (found == table<flavour>().by_name.end()) return nullptr;
   const bool saturating = instruction.clamp && found->second->saturating.kernel != nullptr;
   const Bound& bound = saturating ? found->second->saturating : found->second->plain;
   instruction.payload = std::bit_cast<std::uint64_t>(&bound);
@@ -79,7 +116,7 @@ Handler select(Instruction& instruction) {
 }
 
 // What the registry keeps of an operation.
-Record record_of(const Bound& bound) {
+Record record_of(const Bound& bound, Flavour flavour) {
   const Operation& operation = *bound.operation;
   const auto has = [&](unsigned flag) { return (bound.flags & flag) != 0; };
   const auto reads = [&](Kind kind) {
@@ -96,6 +133,7 @@ Record record_of(const Bound& bound) {
   }
   // Masks and carries are printed, and no results to LLVM.
   if (has(flag_mask_result)) record.destinations = 1;
+  if (has(flag_writes_exec) && flavour == Flavour::rdna4) record.destinations = 0;  // EXEC, which is not printed
   if (has(flag_carries)) record.destinations = 2;
   record.op_sel_hi_is_zero = reads(Kind::mixed);
   if (has(flag_partial)) record.result = ResultKind::partial;
@@ -110,15 +148,24 @@ Record record_of(const Bound& bound) {
 
 std::span<const OperationList> operation_lists(HostSet set) { return lists_of(set); }
 
+const Bound* find_rdna4(std::string_view mnemonic) {
+  const auto found = table<Flavour::rdna4>().by_name.find(mnemonic);
+  return found == table<Flavour::rdna4>().by_name.end() ? nullptr : &found->second->plain;
+}
+
 }  // namespace vector
 
 void register_vector(Registry& registry) {
-  const bool ocp = registry.target().fp8 == targets::Fp8::ocp;
-  const vector::Table& table = ocp ? vector::table<true>() : vector::table<false>();
-  for (const auto& [name, entry] : table.by_name) {
-    registry.add_select(name, ocp ? &vector::select<true> : &vector::select<false>, vector::record_of(entry->plain));
+  using enum vector::Flavour;
+  const vector::Flavour flavour = vector::flavour_of(registry);
+  const Select select = flavour == rdna4   ? &vector::select<rdna4>
+                        : flavour == cdna4 ? &vector::select<cdna4>
+                                           : &vector::select<cdna3>;
+  for (const auto& [name, entry] : vector::table_of(flavour).by_name) {
+    registry.add_own_select(name, select, vector::record_of(entry->plain, flavour));
   }
   vector::register_lane_instructions(registry);
+  if (flavour == rdna4) vector::register_rdna4_instructions(registry);
 }
 
 }  // namespace wavejit::simgpu

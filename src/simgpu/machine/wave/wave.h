@@ -41,6 +41,9 @@ struct alignas(64) Wave {
   WaveState state = WaveState::ready;
   std::uint8_t priority = 0;
   bool times_matrix = false;
+  // Of barriers in two parts (RDNA4): has arrived, and all have.
+  bool has_signalled = false;
+  bool may_pass = false;
   std::uint16_t index = 0;  // in its workgroup
   std::uint32_t status_bits = 0;
   std::uint32_t transcendentals_key = 0;  // 0: results are the nearest ones (numerics/permitted.h)
@@ -66,7 +69,8 @@ struct alignas(64) Wave {
   }
   std::uint64_t exec() const { return sgpr64(sgpr_exec) & all_lanes; }
   void set_exec(std::uint64_t mask) { set_sgpr64(sgpr_exec, mask); }
-  std::uint64_t vcc() const { return sgpr64(sgpr_vcc); }
+  // Of waves of 32 lanes VCC_HI is a register like others.
+  std::uint64_t vcc() const { return sgpr64(sgpr_vcc) & all_lanes; }
   void set_vcc(std::uint64_t mask) { set_sgpr64(sgpr_vcc, mask); }
   std::uint32_t m0() const { return sgpr[sgpr_m0]; }
 
@@ -89,6 +93,14 @@ struct alignas(64) Wave {
     if (operand.is_constant()) return operand.constant_b64();
     if (operand.index < sgpr_count - 1) return sgpr64(operand.index);
     return scalar_special64(operand.index);
+  }
+  // A lane mask: two scalar registers, or one where waves have 32 lanes.
+  std::uint64_t mask(const Operand& operand) const {
+    return operand.dwords == 1 ? scalar_mask(operand) : scalar64(operand);
+  }
+  void set_mask(const Operand& operand, std::uint64_t value) {
+    if (operand.dwords == 1) return set_scalar(operand, static_cast<std::uint32_t>(value));
+    set_scalar64(operand, value);
   }
   void set_scalar(const Operand& operand, std::uint32_t value) {
     if (operand.index < sgpr_count) sgpr[operand.index] = value;
@@ -120,10 +132,17 @@ struct alignas(64) Wave {
   // Leave the dispatch loop after this instruction (barrier, end, fault).
   void stop(WaveState reason) {
     state = reason;
+    give_way();
+  }
+  void give_way() {
     executed -= static_cast<std::uint64_t>(budget);
     budget = 0;
   }
 
+  // Constants are one dword and mean all the bits that they extend to.
+  std::uint64_t scalar_mask(const Operand& operand) const {
+    return operand.is_constant() ? operand.constant_b64() : scalar(operand);
+  }
   std::uint32_t scalar_special(unsigned source) const;
   std::uint64_t scalar_special64(unsigned source) const;
 };

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Faults of RDNA4's kernels, each with and without what is missing: waits by counters of their own, barriers in two
+// parts, what the ALUs owe each other.
+#include <string>
+
+#include "checked.h"
+
+namespace wavejit::simgpu::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Case {
+  std::string name;
+  std::string before;
+  std::string missing;  // what keeps it right
+  std::string after;
+  std::string check;
+  std::string text;  // part of the report
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+constexpr const char* begin = R"(
+  s_load_b64 s[6:7], s[0:1], 0x0
+  v_and_b32 v1, 0x3ff, v0
+  v_lshlrev_b32 v1, 2, v1
+  s_wait_kmcnt 0x0
+)";
+constexpr const char* zeros = R"(
+  v_mov_b32 v8, 0
+  v_mov_b32 v9, 0
+  v_mov_b32 v10, 0
+  v_mov_b32 v11, 0
+)";
+
+const Case cases[] = {
+    {.name = "Load",
+     .before = "global_load_b32 v2, v1, s[6:7]",
+     .missing = "s_wait_loadcnt 0x0",
+     .after = "v_add_nc_u32 v3, 1, v2",
+     .check = "waits",
+     .text = "reads v2 while 'global_load_b32 v2, v1, s[6:7]' at"},
+    {.name = "LoadCountsApartFromStores",
+     .before = "global_load_b32 v2, v1, s[6:7]\nglobal_store_b32 v1, v1, s[6:7] offset:512\ns_wait_storecnt 0x0",
+     .missing = "s_wait_loadcnt 0x0",
+     .after = "v_add_nc_u32 v3, 1, v2",
+     .check = "waits",
+     .text = "no s_wait_loadcnt 0 or less since"},
+    {.name = "LocalLoad",
+     .before = "ds_store_b32 v1, v1\nds_load_b32 v2, v1\ns_wait_loadcnt 0x0",
+     .missing = "s_wait_dscnt 0x0",
+     .after = "v_add_nc_u32 v3, 1, v2",
+     .check = "waits",
+     .text = "no s_wait_dscnt 0 or less since"},
+    {.name = "ScalarLoad",
+     .before = "s_load_b32 s8, s[0:1], 0x0\ns_wait_dscnt 0x0",
+     .missing = "s_wait_kmcnt 0x0",
+     .after = "v_mov_b32 v3, s8",
+     .check = "waits",
+     .text = "no s_wait_kmcnt 0 since"},
+    {.name = "ScalarLoadsComeInAnyOrder",
+     .before = "s_load_b32 s8, s[0:1], 0x0\ns_load_b32 s9, s[0:1], 0x4\ns_wait_kmcnt 0x1",
+     .missing = "s_wait_kmcnt 0x0",
+     .after = "v_mov_b32 v3, s8",
+     .check = "waits",
+     .text = "no s_wait_kmcnt 0 since"},
+    {.name = "BothCountersAtOnce",
+     .before = "ds_store_b32 v1, v1\nds_load_b32 v2, v1\nglobal_load_b32 v3, v1, s[6:7]\ns_wait_loadcnt_dscnt 0x1",
+     .missing = "s_wait_loadcnt_dscnt 0x0",
+     .after = "v_add_nc_u32 v3, v3, v2",
+     .check = "waits",
+     .text = "reads v2 while 'ds_load_b32"},
+    {.name = "ProductOfAProduct",
+     .before = std::string(zeros) + "v_wmma_f32_16x16x16_f16 v[16:23], v[8:11], v[8:11], 0",
+     .missing = "v_nop",
+     .after = "v_wmma_f32_16x16x16_f16 v[24:31], v[16:19], v[8:11], 0\nv_nop\nv_mov_b32 v3, v24",
+     .check = "hazards",
+     .text = "multiplies the result of 'v_wmma_f32_16x16x16_f16"},
+    {.name = "ScalarRewrittenByScalar",
+     .before = "s_mov_b32 s8, 1\nv_mov_b32 v2, s8\ns_mov_b32 s8, 2",
+     .missing = "s_wait_alu depctr_sa_sdst(0)",
+     .after = "v_mov_b32 v3, s8",
+     .check = "hazards",
+     .text = "no s_wait_alu with sa_sdst 0 since"},
+    {.name = "ScalarRewrittenByVector",
+     .before = "s_mov_b32 s8, 1\nv_mov_b32 v2, s8\nv_readfirstlane_b32 s8, v2",
+     .missing = "s_wait_alu depctr_va_sdst(0)",
+     .after = "v_mov_b32 v3, s8",
+     .check = "hazards",
+     .text = "no s_wait_alu with va_sdst 0 since"},
+    {.name = "MaskRewritten",
+     .before = "s_mov_b32 vcc_lo, -1\nv_cndmask_b32 v2, 0, 1, vcc_lo\nv_cmp_eq_u32 vcc_lo, 0, v1",
+     .missing = "s_wait_alu depctr_va_vcc(0)",
+     .after = "v_cndmask_b32 v3, 0, 1, vcc_lo",
+     .check = "hazards",
+     .text = "no s_wait_alu with va_vcc 0 since"},
+};
+
+Assembled kernel_of(const Case& c, bool right) {
+  return Assembled(KernelSource{.body = std::string(begin) + c.before + "\n" + (right ? c.missing : "s_nop 0") + "\n" +
+                                        c.after + "\nglobal_store_b32 v1, v3, s[6:7]",
+                                .target = "gfx1201",
+                                .kernarg_bytes = 16,
+                                .lds_bytes = 512});
+}
+
+class Rdna4Faults : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Rdna4Faults, TheMissingOneIsReported) {
+  Buffer<std::uint32_t> memory(256, 7);
+  const Checked checked = run_checked(kernel_of(GetParam(), false), {memory.address(), 0}, {.threads = 32});
+  ASSERT_THAT(checked.names(), ElementsAre(GetParam().check)) << checked.text();
+  EXPECT_THAT(checked.text(), HasSubstr(GetParam().text));
+}
+TEST_P(Rdna4Faults, WithItThereIsSilence) {
+  for (const Arrival arrival : {Arrival::early, Arrival::late, Arrival::random}) {
+    Buffer<std::uint32_t> memory(256, 7);
+    const Checked checked =
+        run_checked(kernel_of(GetParam(), true), {memory.address(), 0}, {.arrival = arrival, .threads = 32});
+    EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
+    EXPECT_TRUE(checked.status.ok()) << checked.status.text;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Each, Rdna4Faults, ::testing::ValuesIn(cases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(Rdna4Hazard, APermuteRightBehindAMaskOfExec) {
+  const Assembled kernel(KernelSource{.body = std::string(begin) + R"(
+  s_mov_b32 s8, 0x76543210
+  s_mov_b32 s9, 0xfedcba98
+  v_mov_b32 v3, 0
+  v_cmpx_le_u32 0, v1
+  v_permlanex16_b32 v3, v1, s8, s9
+  global_store_b32 v1, v3, s[6:7])",
+                                      .target = "gfx1201",
+                                      .kernarg_bytes = 16});
+  Buffer<std::uint32_t> memory(64, 7);
+  const Checked checked = run_checked(kernel, {memory.address(), 0}, {.threads = 32});
+  ASSERT_THAT(checked.names(), ElementsAre("hazards"));
+  EXPECT_THAT(checked.text(), HasSubstr("permutes lanes right behind 'v_cmpx_le_u32"));
+}
+
+// A scalar instruction that reads waits by itself for what vector instructions write.
+TEST(Rdna4Hazard, AScalarReaderWaitsByItself) {
+  const Assembled kernel(KernelSource{.body = std::string(begin) + R"(
+  s_mov_b32 s8, 1
+  v_mov_b32 v2, s8
+  v_readfirstlane_b32 s8, v2
+  s_add_co_i32 s10, s8, 1
+  v_mov_b32 v3, s8
+  global_store_b32 v1, v3, s[6:7])",
+                                      .target = "gfx1201",
+                                      .kernarg_bytes = 16});
+  Buffer<std::uint32_t> memory(64, 7);
+  const Checked checked = run_checked(kernel, {memory.address(), 0}, {.threads = 32});
+  EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
+}
+
+// The neighbour's value through LDS: with the store in front of the signal all is well, behind it is a race.
+KernelSource exchange(bool right) {
+  const std::string store = "ds_store_b32 v1, v1\ns_wait_dscnt 0x0\n";
+  return {.body = std::string(begin) + "v_xor_b32 v2, 0x80, v1\n" + (right ? store : "") + "s_barrier_signal -1\n" +
+                  (right ? "" : store) +
+                  "s_barrier_wait -1\nds_load_b32 v3, v2\ns_wait_dscnt 0x0\nglobal_store_b32 v1, v3, s[6:7]",
+          .target = "gfx1201",
+          .kernarg_bytes = 16,
+          .lds_bytes = 512};
+}
+TEST(Rdna4Races, WhatStandsBetweenSignalAndWaitIsNotBehindTheBarrier) {
+  for (const Schedule schedule : {Schedule::in_order, Schedule::reverse, Schedule::random}) {
+    Buffer<std::uint32_t> memory(64, 7);
+    const CheckedRun how{.checks = static_cast<std::uint32_t>(Check::races), .schedule = schedule, .threads = 64};
+    EXPECT_THAT(run_checked(Assembled(exchange(true)), {memory.address(), 0}, how).findings, IsEmpty());
+    const Checked checked = run_checked(Assembled(exchange(false)), {memory.address(), 0}, how);
+    ASSERT_FALSE(checked.findings.empty());
+    EXPECT_THAT(checked.names().front(), "races");
+  }
+}
+
+TEST(Rdna4Uninitialised, BothHalvesOfAPairAreFollowed) {
+  for (const bool right : {true, false}) {
+    const Assembled kernel(
+        KernelSource{.body = std::string(begin) + (right ? "v_mov_b32 v5, 3\n" : "") +
+                             "v_dual_mov_b32 v2, v1 :: v_dual_add_nc_u32 v3, 1, v5\nglobal_store_b32 v2, v3, s[6:7]",
+                     .target = "gfx1201",
+                     .kernarg_bytes = 16});
+    Buffer<std::uint32_t> memory(64, 7);
+    const Checked checked = run_checked(kernel, {memory.address(), 0}, {.threads = 32});
+    if (right) {
+      EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
+    } else {
+      EXPECT_THAT(checked.names(), ElementsAre("uninitialised"));
+    }
+  }
+}
+
+TEST(Rdna4Uninitialised, ARowOfAMatrixSpoilsARowOfTheProduct) {
+  // Lane 3 of A holds nothing: row 3, which is register 3 of the lower lanes.
+  const auto kernel = [](unsigned stored) {
+    return Assembled(KernelSource{.body = std::string(begin) + zeros + R"(
+  v_mov_b32 v12, 0
+  v_mov_b32 v13, 0
+  v_mov_b32 v14, 0
+  s_mov_b32 exec_lo, 0xfffffff7
+  v_mov_b32 v15, 0
+  s_mov_b32 exec_lo, -1
+  v_wmma_f32_16x16x16_f16 v[16:23], v[12:15], v[8:11], 0
+  global_store_b32 v1, v)" + std::to_string(16 + stored) +
+                                          ", s[6:7]",
+                                  .target = "gfx1201",
+                                  .kernarg_bytes = 16});
+  };
+  Buffer<std::uint32_t> memory(64, 7);
+  EXPECT_THAT(run_checked(kernel(2), {memory.address(), 0}, {.threads = 32}).findings, IsEmpty());
+  EXPECT_THAT(run_checked(kernel(3), {memory.address(), 0}, {.threads = 32}).names(), ElementsAre("uninitialised"));
+}
+
+}  // namespace
+}  // namespace wavejit::simgpu::testing
