@@ -2,7 +2,6 @@
 #include "tools/model_config.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -243,9 +242,9 @@ class Reader {
 }  // namespace
 
 std::string known_model_types() {
-  std::vector<std::string_view> names;
-  for (const ModelType& type : model_types) names.push_back(type.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  std::string names;
+  for (const ModelType& type : model_types) names += (names.empty() ? "" : ", ") + std::string(type.name);
+  return names;
 }
 
 Result<ModelConfig> parse_model(std::string_view text, const std::string& where) {

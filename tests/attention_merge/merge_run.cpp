@@ -158,6 +158,7 @@ MergeOutput run_merge(wavejit_engine* engine, const MergeCase& which) {
   call.size = sizeof call;
   call.part_count = static_cast<std::int32_t>(stacks.size());
   std::vector<std::unique_ptr<Memory>> memories;
+  memories.reserve(2 * stacks.size());
   std::size_t next = 0;
   for (std::size_t i = 0; i < stacks.size(); ++i) {
     const auto count = static_cast<std::size_t>(stacks[i]);

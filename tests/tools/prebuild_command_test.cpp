@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <format>
 #include <set>
 #include <sstream>
 
@@ -101,10 +102,10 @@ TEST(PrebuildCommandTest, AModelsKernelsAreThoseThatVllmPrepares) {
                  "num_hidden_layers": 2, "sliding_window": 128, "max_position_embeddings": 131072})");
   for (const std::string page : {"16", "64"}) {
     const auto built = kernels_of(scratch, {"--model", scratch / "config.json", "--page", page});
-    const std::string begin = "attention_forward bf16 b256 q1..8192 k0..40960 h64/8 d64 causal ";
-    const auto prepared = kernels_of(
-        scratch, {begin + "layout=paged:" + page + " sink", begin + "window=127,-1 layout=paged:" + page + " sink",
-                  "cache_append bf16 b1 q1 h8 d64 page=" + page + ":hnd"});
+    const std::string call = "attention_forward bf16 b256 q1..8192 k0..40960 h64/8 d64 causal";
+    const auto prepared = kernels_of(scratch, {std::format("{} layout=paged:{} sink", call, page),
+                                               std::format("{} window=127,-1 layout=paged:{} sink", call, page),
+                                               std::format("cache_append bf16 b1 q1 h8 d64 page={}:hnd", page)});
     EXPECT_GT(prepared.size(), 20U);
     EXPECT_TRUE(std::ranges::includes(built, prepared)) << "pages of " << page;
   }

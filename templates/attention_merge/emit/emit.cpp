@@ -118,7 +118,7 @@ class Emission {
   }
   Value* o_offset(const StackFields& stack, DataType type) {
     Value* head = ir_.CreateMul(head_, stack.i32(offsetof(Stack, o_head_stride)));
-    const int piece_bytes = dims_of_lane * static_cast<int>(bytes_of(type));
+    const int piece_bytes = dims_of_lane * bytes_of(type);
     return ir_.CreateAdd(head, ir_.CreateMul(piece_, kernel_.constant(piece_bytes)));
   }
 
@@ -154,7 +154,7 @@ class Emission {
   // The lane's dims, in f32: exact.
   Values loaded(const Buffer& row, Value* offset) {
     Values dims;
-    const int bytes = dims_of_lane * static_cast<int>(bytes_of(spec_.parts));
+    const int bytes = dims_of_lane * bytes_of(spec_.parts);
     for (int byte = 0; byte < bytes; byte += access_bytes) {
       Value* dwords =
           row.load(access_bytes, where(live_, ir_.CreateAdd(offset, kernel_.constant(byte))), kernel_.constant(0));
