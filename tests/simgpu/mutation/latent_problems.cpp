@@ -280,10 +280,15 @@ std::vector<CallProblem> latent_in_runs() {
       latent("bf16 b1 q40 k1050 h2 d576/512 causal splits=2"),
       latent("bf16 b1 q40 k1050 h1 d576/512 lse splits=2"),
       latent("bf16 b1 q40 k1050 h1 d576/512 causal lse splits=2"),
+      latent("bf16 b1 q100 k1090 h1 d576/512 lse splits=2"),
       latent_below_zero("bf16 b1 q1 k2150 h33 d576/512 lse splits=3"),
       latent_that_lies("bf16 b2 q1 k1100 h34 d576/512 k_lengths=1100,17 splits=2", {-300, most}),
       latent_that_lies("bf16 b3 q9 k1100 h8 d576/512 layout=packed q_lengths=9,0,9 k_lengths=1100,9,1050 splits=2", {},
                        {-5, 9, most, 7}, {-5, 60, most, 30}),
+      latent("bf16 b3 q9 k1100 h8 d576/512 layout=packed q_lengths=3,9,1 k_lengths=9,1100,1050 splits=2"),
+      latent_that_lies(
+          "bf16 b4 q9 k1100 h8 d576/512 layout=packed q_lengths=9,0,9,2 k_lengths=1100,9,1050,700 splits=2", {},
+          {-5, 10, 17, most, 19}, {-2000, 60, 2300, most, 30}),
       latent_that_grows("bf16 b1 q1 k9300 h33 d576/512 lse splits=5"),
   };
 }
@@ -307,6 +312,10 @@ std::vector<CallProblem> latent_merged() {
            latent_that_lies("bf16 b2 q1 k1100 h10 k_lengths=1100,17 splits=2" + merged, {-300, most}),
            latent_that_lies("bf16 b3 q9 k1100 h3 layout=packed q_lengths=9,0,9 k_lengths=1100,9,1050 splits=2" + merged,
                             {}, {-5, 9, most, 7}, {-5, 60, most, 30}),
+           latent("bf16 b3 q9 k1100 h3 layout=packed q_lengths=3,9,1 k_lengths=9,1100,1050 splits=2" + merged),
+           latent_that_lies(
+               "bf16 b4 q9 k1100 h3 layout=packed q_lengths=9,0,9,2 k_lengths=1100,9,1050,700 splits=2" + merged, {},
+               {-5, 10, 17, most, 19}, {-2000, 60, 2300, most, 30}),
            latent_that_grows("bf16 b1 q1 k9300 h16 lse splits=5" + merged),
        })
     all.push_back(std::move(more));
