@@ -124,7 +124,7 @@ std::vector<CallProblem> paged_scores() {
   return all;
 }
 
-std::vector<CallProblem> byte_scores(wavejit_dtype type, int page) { return scores(page, false, &byte_format(type)); }
+std::vector<CallProblem> byte_scores(wavejit_dtype type) { return scores(0, false, &byte_format(type)); }
 
 namespace {
 
