@@ -83,6 +83,7 @@ class Definedness {
 
   void follow(Wave& wave, const Instruction& instruction, const Effects& effects);
   void follow_relative(const Wave& wave, const Instruction& instruction, const Effects& effects);
+  void follow_bits(Wave& wave, const Instruction& instruction, const Effects& effects);
   void follow_pair(Wave& wave, const Instruction& instruction);
   void follow_wmma(Wave& wave, const Instruction& instruction, const Effects& effects);
   void follow_scalar(Wave& wave, const Instruction& instruction, const Effects& effects);

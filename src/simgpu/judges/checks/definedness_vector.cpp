@@ -166,6 +166,20 @@ void Definedness::follow_select(Wave& wave, const Instruction& instruction, cons
   set(effects.writes[0].first, planes, wave.exec(), source);
 }
 
+// Bit by bit: each byte of the result hangs on the same byte of each source. Half a register that holds nothing, beside
+// the half that a 16-bit instruction wrote, stays where it is.
+void Definedness::follow_bits(Wave& wave, const Instruction& instruction, const Effects& effects) {
+  const Source source = source_of(effects);
+  Planes planes{};
+  for (unsigned i = 0; i < instruction.source_count; ++i) {
+    const Operand& operand = instruction.source[i];
+    for (unsigned byte = 0; byte < planes.size(); ++byte) {
+      planes[byte] |= operand.is_vector() ? vectors_[operand.index][byte] : undefined_lanes(operand);
+    }
+  }
+  set(effects.writes[0].first, planes, wave.exec(), source);
+}
+
 // v_bfi_b32 with a mask that all lanes share: each bit comes from one of two, as elements are put into a vector of
 // halves.
 bool Definedness::follow_insertion(Wave& wave, const Instruction& instruction, const Effects& effects) {
@@ -222,6 +236,9 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
   if (flow == Flow::select && instruction.encoding != Encoding::sdwa && instruction.encoding != Encoding::dpp &&
       instruction.source_count == 3) {
     return follow_select(wave, instruction, effects);
+  }
+  if (flow == Flow::bits_xor && instruction.encoding != Encoding::sdwa && instruction.encoding != Encoding::dpp) {
+    return follow_bits(wave, instruction, effects);
   }
   if (flow == Flow::insert && follow_insertion(wave, instruction, effects)) return;
   if (follow_move(wave, instruction, effects)) return;

@@ -83,13 +83,13 @@ constexpr Operation operations[] = {
         "v_cndmask_b32", [](u32 a, u32 b, bool choose) { return choose ? b : a; },
         moves | flag_plain_rate | flows(Flow::select)),
 
-    op<U32(U32)>("v_not_b32", [](u32 a) { return ~a; }),
+    op<U32(U32)>("v_not_b32", [](u32 a) { return ~a; }, flows(Flow::bits_xor)),
     op<U32(U32, U32)>("v_and_b32", [](u32 a, u32 b) { return a & b; }, flows(Flow::mask)),
-    op<U32(U32, U32)>("v_or_b32", [](u32 a, u32 b) { return a | b; }),
-    op<U32(U32, U32)>("v_xor_b32", [](u32 a, u32 b) { return a ^ b; }),
+    op<U32(U32, U32)>("v_or_b32", [](u32 a, u32 b) { return a | b; }, flows(Flow::bits_xor)),
+    op<U32(U32, U32)>("v_xor_b32", [](u32 a, u32 b) { return a ^ b; }, flows(Flow::bits_xor)),
     op<U32(U32, U32)>("v_xnor_b32", [](u32 a, u32 b) { return ~(a ^ b); }),
     op<U32(U32, U32, U32)>("v_and_or_b32", [](u32 a, u32 b, u32 c) { return (a & b) | c; }),
-    op<U32(U32, U32, U32)>("v_or3_b32", [](u32 a, u32 b, u32 c) { return a | b | c; }),
+    op<U32(U32, U32, U32)>("v_or3_b32", [](u32 a, u32 b, u32 c) { return a | b | c; }, flows(Flow::bits_xor)),
     op<U32(U32, U32, U32)>("v_xad_u32", [](u32 a, u32 b, u32 c) { return (a ^ b) + c; }),
     op<U32(U32, U32, U32)>("v_bfi_b32", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }, flows(Flow::insert)),
     op<U32(U32, U32, U32)>(

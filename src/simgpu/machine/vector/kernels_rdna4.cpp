@@ -202,7 +202,7 @@ constexpr Operation operations[] = {
     op<U16(U16, U16)>("v_xor_b16", [](i32 a, i32 b) { return a ^ b; }, own),
     op<U16(U16, U16, Mask)>(
         "v_cndmask_b16", [](i32 a, i32 b, bool choose) { return choose ? b : a; }, moves),
-    op<U32(U32, U32, U32)>("v_xor3_b32", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }, own),
+    op<U32(U32, U32, U32)>("v_xor3_b32", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }, own | flows(Flow::bits_xor)),
     op<I32(I32, I32, I32)>("v_maxmin_i32", [](i32 a, i32 b, i32 c) { return lower(higher(a, b), c); }, own),
     op<I32(I32, I32, I32)>("v_minmax_i32", [](i32 a, i32 b, i32 c) { return higher(lower(a, b), c); }, own),
     op<U32(U32, U32, U32)>("v_maxmin_u32", [](u32 a, u32 b, u32 c) { return lower(higher(a, b), c); }, own),
