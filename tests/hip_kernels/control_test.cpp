@@ -179,6 +179,16 @@ TEST_P(Corpus, atomics_64) {
   EXPECT_EQ(got.signed_least, totals.signed_least);
 }
 
+TEST_P(Corpus, describes_its_device) {
+  int ordinal = -1;
+  ASSERT_EQ(hipGetDevice(&ordinal), hipSuccess);
+  hipDeviceProp_tR0600 properties;
+  ASSERT_EQ(hipGetDevicePropertiesR0600(&properties, ordinal), hipSuccess);
+  EXPECT_EQ(properties.warpSize, static_cast<int>(wave_size()));
+  const std::string features = has_mfma() ? ":sramecc+:xnack-" : "";
+  EXPECT_EQ(properties.gcnArchName, GetParam().target + features);
+}
+
 TEST_P(Corpus, atomics_32) {
   // RDNA4 has no atomic sum of doubles: LLVM loops over compare-and-swap, and first looks by a plain load.
   if (!has_mfma()) leave_out(WAVEJIT_SIMGPU_CHECK_RACES);

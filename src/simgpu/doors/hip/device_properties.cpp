@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "boards/board.h"
+#include "isa/instruction_set.h"
 
 namespace wavejit::simgpu::hip_front {
 
@@ -24,9 +25,17 @@ void copy_text(char (&to)[size], std::string_view text) {
   to[length] = 0;
 }
 
+bool has_target_features(const boards::Board& target) {
+  return isa::instruction_set(target) == isa::InstructionSet::cdna;
+}
+
 }  // namespace
 
-std::string target_id(const Device& device) { return std::format("{}:sramecc+:xnack-", device.target().id); }
+std::string target_id(const Device& device) {
+  // RDNA4 has neither of the two features.
+  if (!has_target_features(device.target())) return std::string(device.target().id);
+  return std::format("{}:sramecc+:xnack-", device.target().id);
+}
 
 std::string pci_bus_id(int ordinal) { return std::format("0000:{:02x}:00.0", first_pci_bus + ordinal); }
 
@@ -53,18 +62,20 @@ hipDeviceProp_tR0600 device_properties(const Device& device) {
   all.minor = target.isa_minor;
   all.textureAlignment = 256;
   all.texturePitchAlignment = 256;
-  all.multiProcessorCount = target.compute_units;
+  // Of compute units in pairs HIP counts the pairs (ROCclr's WGP mode).
+  const int together = target.paired_compute_units ? 2 : 1;
+  all.multiProcessorCount = target.compute_units / together;
   all.canMapHostMemory = 1;
   all.concurrentKernels = 1;
   all.cooperativeLaunch = 1;
-  all.ECCEnabled = 1;
+  all.ECCEnabled = has_target_features(target) ? 1 : 0;
   all.pciBusID = first_pci_bus + device.ordinal();
   all.asyncEngineCount = 1;
   all.unifiedAddressing = 1;
   all.memoryClockRate = target.memory_clock_khz;
   all.memoryBusWidth = target.memory_bus_bits;
   all.l2CacheSize = target.l2_bytes;
-  all.maxThreadsPerMultiProcessor = target.waves_per_simd * target.simds_per_compute_unit * target.wave_size;
+  all.maxThreadsPerMultiProcessor = target.waves_per_simd * target.simds_per_compute_unit * target.wave_size * together;
   all.streamPrioritiesSupported = 1;
   all.globalL1CacheSupported = 1;
   all.localL1CacheSupported = 1;

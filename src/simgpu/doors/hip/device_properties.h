@@ -11,7 +11,8 @@
 
 namespace wavejit::simgpu::hip_front {
 
-// "gfx942:sramecc+:xnack-": what HIP calls gcnArchName. Simulated devices have SRAM ECC and no XNACK, as shipped.
+// "gfx942:sramecc+:xnack-", "gfx1201": what HIP calls gcnArchName. Simulated devices of CDNA have SRAM ECC and no
+// XNACK, as shipped.
 std::string target_id(const Device& device);
 
 // "0000:03:00.0"
