@@ -2,8 +2,8 @@
 // XLA's foreign-function interface as far as this uses it: what XLA hands to a handler, and what it asks XLA for.
 //
 // It is an interface of C whose structs begin with their size and grow at their end. So nothing of JAX is needed to
-// compile this, and one build serves every jaxlib from 0.4.38 on; tests/jax holds these declarations against the
-// headers that jaxlib brings.
+// compile this, and one build serves several jaxlibs; tests hold these declarations against the headers of JAX 0.9.1's
+// and 0.12.0's.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@ import jax
 import numpy
 from exact import Case, draw, wavejit
 from jax import numpy as jnp
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 
 def bits(array):
@@ -99,6 +99,15 @@ class Traced(Case):
         want = jax.grad(lambda x, sinks: self_attention(x, sinks=sinks).astype(jnp.float32).sum(), (0, 1))(x, sinks)
         self.same_bits(bits(found[0]), bits(want[0]))
         self.near(found[1], want[1], 100)  # the sum over devices is XLA's
+
+    def test_sharded_arrays_under_jit_alone(self):
+        """XLA gathers what the call reads: right, and on each device whole. In both ways that a mesh may have its axes."""
+        x = draw(1, 4, 24, 2, 64)
+        want, of_total = self_attention(x), jax.grad(total)(x)
+        for kind in (AxisType.Auto, AxisType.Explicit):
+            spread = jax.device_put(x, NamedSharding(jax.make_mesh((2,), ("data",), axis_types=(kind,)), PartitionSpec("data")))
+            self.same_bits(bits(jax.jit(self_attention)(spread)), bits(want))
+            self.same_bits(bits(jax.jit(jax.grad(total))(spread)), bits(of_total))
 
     def test_lowering_without_a_device(self):
         """For ROCm, where there is none: the program names the same targets, and numbers stand in it as such."""
