@@ -218,6 +218,9 @@ void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const target
        .target = std::string(target.id)}};
   specs.emplace_back(few);
   specs.emplace_back(attention_combine::combine_of(few, false));
+  ForwardKernel shared = few;
+  shared.chunk_waves = attention_forward::shared_waves(dims);
+  if (attention_forward::resources_of(shared)) specs.emplace_back(shared);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 using attention::ceil_div;
 
-// Fitted to what `wavejit profile` predicts of 2 to 32 chunks of 4 to 32 rows, 1 to 64 sequences, 64 and 128 dims
+// Fitted to what `wavejit profile` predicts of 2 to 128 chunks of 4 to 32 rows, 1 to 64 sequences, 64 and 128 dims
 // (docs/split-keys.md has some of them). Of one wave that walks chunks alone, and merges alone.
 constexpr attention::MergeCosts costs_of_one_wave[] = {
     {.target = "gfx942",
@@ -39,18 +39,18 @@ constexpr attention::MergeCosts costs_of_one_wave[] = {
 // Of waves that share each chunk, and the rows that they merge.
 constexpr attention::MergeCosts costs_of_shared_rows[] = {
     {.target = "gfx942",
-     .arrival = 4900,
-     .turn = 1500,
-     .bytes_a_cycle = 13,
-     .all_bytes_a_cycle = 2000,
+     .arrival = 2000,
+     .turn = 0,
+     .bytes_a_cycle = 26,
+     .all_bytes_a_cycle = 400,
      .second_launch = 11850,
      .chunk = 82,
      .second_bytes_a_cycle = 3000},
     {.target = "gfx950",
      .arrival = 3600,
      .turn = 300,
-     .bytes_a_cycle = 24,
-     .all_bytes_a_cycle = 3000,
+     .bytes_a_cycle = 32,
+     .all_bytes_a_cycle = 1500,
      .second_launch = 12250,
      .chunk = 83,
      .second_bytes_a_cycle = 5000},
@@ -94,7 +94,8 @@ std::string_view why_two_launches(const AttentionProblem& problem) {
   if (shape.trans_any()) return "rows whose dims stand apart always are";
   if (is_padded({shape.head_dim_qk, shape.head_dim_v})) return "head dims that tiles pad always are";
   if (has_parts_by_sequence(problem)) return "packed queries that go in rounds always are";
-  if (!merges_in_one_launch(shape)) return "a bias or slopes beside pages leave no scalar registers";
+  if (!merges_in_one_launch(shape))
+    return "a bias, slopes or a window of left padding beside pages leave no scalar registers";
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/parts_chain.h"
 #include "templates/attention/emit/parts_in_lanes.h"
+#include "templates/attention_forward/emit/combine/workspace.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/split.h"
 #include "templates/attention_forward/kernel/arguments.h"
@@ -45,6 +46,7 @@ class MergeOfRows {
         spec_(spec),
         workgroup_(workgroup),
         softmax_(softmax),
+        slots_(attention_combine::slots_of(kernel, kernel.argument_i32(offsetof(Arguments, key_length)))),
         records_(records_of_tile(kernel, spec, workgroup)),
         o_(attention::slice_of(kernel, o_fields, workgroup.batch, workgroup.query_head, workgroup.query_start,
                                workgroup.query_length, spec.head_dim_v * bytes_of(spec.dtype), workgroup.group)) {}
@@ -94,8 +96,8 @@ class MergeOfRows {
     const auto load = [&](int bytes, Value* offset, int behind, Value* record) {
       return records_.load(bytes, ir_.CreateAdd(offset, kernel_.constant(behind)), record, language::Reach::agent);
     };
-    const auto place_of = [&](Value* slot) {
-      return ir_.CreateMul(slot, kernel_.constant(attention_combine::record_bytes(spec_.head_dim_v)));
+    const auto statistics_of = [&](Value* slot) {
+      return attention_combine::statistics_offset(kernel_, slots_, slot, spec_.head_dim_v);
     };
     const auto load_dims = [&](Value* offset, Value* record) {
       Values loaded;
@@ -104,34 +106,35 @@ class MergeOfRows {
       return loaded;
     };
     // The uniform part stays inside. Lanes without a row point outside already.
-    const auto record_of = [&](Value* slot) { return place_of(attention::minimum(kernel_, slot, of_rows.last)); };
+    const auto seen_slot = [&](Value* slot) { return attention::minimum(kernel_, slot, of_rows.last); };
+    const auto outputs_of = [&](Value* slot) {
+      return attention_combine::output_offset(kernel_, seen_slot(slot), spec_.head_dim_v);
+    };
     const auto where_seen = [&](Value* slot, Value* offset) {
       Value* reads = ir_.CreateAnd(of_lane.has_row, sees(slot));
       return ir_.CreateSelect(reads, offset, ir_.getInt32(outside));
     };
-    const int statistics = spec_.head_dim_v * static_cast<int>(sizeof(float));
     if (lanes_of_row() == language::lanes_of_row) {
       const attention::PartsInLanes::Source source = {
           .sees = sees,
           .all_see_all = alike,
           .statistics =
               [&](Value* slot) {
-                Value* at = ir_.CreateAdd(row_offset, place_of(slot));
-                return load(PartsChain::statistics_bytes, alike ? at : where_seen(slot, at), statistics,
-                            kernel_.constant(0));
+                Value* at = ir_.CreateAdd(row_offset, statistics_of(slot));
+                return load(PartsChain::statistics_bytes, alike ? at : where_seen(slot, at), 0, kernel_.constant(0));
               },
           .dims =
               [&](Value* slot) {
-                return load_dims(alike ? lane_offset : where_seen(slot, lane_offset), record_of(slot));
+                return load_dims(alike ? lane_offset : where_seen(slot, lane_offset), outputs_of(slot));
               }};
       attention::PartsInLanes chain(kernel_, softmax_, loads(), lane, source);
       return store(of_lane, piece, chain.merged(of_rows.first, of_rows.last));
     }
     const PartsChain::Source source = {
         .sees = sees, .load = [&](Value* slot) {
-          Value* record = record_of(slot);
-          Values loaded = {load(PartsChain::statistics_bytes, where_seen(slot, row_offset), statistics, record)};
-          for (Value* dims : load_dims(where_seen(slot, lane_offset), record)) loaded.push_back(dims);
+          Values loaded = {
+              load(PartsChain::statistics_bytes, where_seen(slot, row_offset), 0, statistics_of(seen_slot(slot)))};
+          for (Value* dims : load_dims(where_seen(slot, lane_offset), outputs_of(slot))) loaded.push_back(dims);
           return loaded;
         }};
     PartsChain chain(kernel_, softmax_, loads(), source);
@@ -201,6 +204,7 @@ class MergeOfRows {
   const ForwardKernel& spec_;
   const Workgroup& workgroup_;
   const language::Softmax& softmax_;
+  Value* slots_;  // of a row
   Buffer records_;
   attention::Slice o_;
 };

@@ -50,20 +50,11 @@ KeyTiles tiles_of_run(Kernel& kernel, Value* split, Value* key_length, int chunk
 
 namespace {
 
-language::Buffer records_of(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
-                            const attention_combine::WorkspacePlace& place, Value* row_stride, Value* chunk) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  // This workgroup's rows, each one record of this chunk; rows past the end are dropped by the descriptor.
-  Value* rows =
-      ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateSub(workgroup.query_length, workgroup.first_row),
-                               kernel.constant(spec.tile_queries));
-  const int record = attention_combine::record_bytes(spec.head_dim_v);
-  Value* bytes = language::slice_bytes(kernel, rows, row_stride, record);
-  if (spec.listed)
-    chunk = ir.CreateAdd(
-        chunk, attention::list_number(kernel, key_lists_at, offsetof(attention::KeyListArguments, first_part)));
-  return {kernel, attention_combine::record_address(kernel, place, spec.head_dim_v, chunk),
-          span_of_heads(kernel, workgroup, bytes, ir.CreateMul(place.rows_of_head, row_stride))};
+// Where the chunk's part stands in the row of the workspace.
+Value* slot_of_chunk(Kernel& kernel, const ForwardKernel& spec, Value* chunk) {
+  if (!spec.listed) return chunk;
+  return kernel.ir().CreateAdd(
+      chunk, attention::list_number(kernel, key_lists_at, offsetof(attention::KeyListArguments, first_part)));
 }
 
 // Rows of a head between one and the next.
@@ -118,14 +109,16 @@ PartRecords::PartRecords(Kernel& kernel, const ForwardKernel& spec, const Workgr
       place_(lane_place(kernel, workgroup)),
       share_(workgroup.share),
       reach_(spec.merged ? language::Reach::agent : language::Reach::cached),
+      slots_(place_of_rows(kernel, spec, workgroup).slots),
+      slot_(slot_of_chunk(kernel, spec, chunk)),
       row_(kernel.ir().CreateMul(in_query_tile(kernel, spec, workgroup, place_.row),
                                  row_stride_of(kernel, spec, workgroup))),
-      records_(records_of(kernel, spec, workgroup, place_of_rows(kernel, spec, workgroup),
-                          row_stride_of(kernel, spec, workgroup), chunk)) {
+      records_(records_of_tile(kernel, spec, workgroup)) {
   if (workgroup.group == nullptr) return;
   row_ = kernel.ir().CreateSelect(workgroup.has_row, row_, kernel.ir().getInt32(0x80000000));
 }
 
+// Rows past the end are dropped by the descriptor.
 language::Buffer records_of_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const attention_combine::WorkspacePlace place = place_of_rows(kernel, spec, workgroup);
@@ -133,7 +126,7 @@ language::Buffer records_of_tile(Kernel& kernel, const ForwardKernel& spec, cons
   Value* rows = attention::minimum(kernel, ir.CreateSub(workgroup.query_length, workgroup.first_row),
                                    kernel.constant(spec.tile_queries));
   return {
-      kernel, attention_combine::record_address(kernel, place, spec.head_dim_v, kernel.constant(0)),
+      kernel, attention_combine::row_address(kernel, place, spec.head_dim_v),
       span_of_heads(kernel, workgroup, ir.CreateMul(rows, row_stride), ir.CreateMul(place.rows_of_head, row_stride))};
 }
 
@@ -156,7 +149,8 @@ void PartRecords::store_output(std::size_t block, const language::Accumulator& o
     const int dim = (static_cast<int>(block) * layout.rows) + layout.row_of_register(r);
     if (dim >= head_dim_) break;  // of what a block pads
     records_.store(ir.CreateBitCast(four, kernel_.vector(kernel_.i32(), 4)),
-                   ir.CreateAdd(group, kernel_.constant(dim * 4)), kernel_.constant(0), reach_);
+                   ir.CreateAdd(group, kernel_.constant(dim * 4)),
+                   attention_combine::output_offset(kernel_, slot_, head_dim_), reach_);
   }
 }
 
@@ -168,9 +162,10 @@ void PartRecords::store_statistic(int dword, Value* value) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* writes = ir.CreateICmpEQ(place_.lane_group, kernel_.constant(0));
   if (share_.leads != nullptr) writes = ir.CreateAnd(writes, share_.leads);
-  Value* offset =
-      ir.CreateSelect(writes, ir.CreateAdd(row_, kernel_.constant((head_dim_ + dword) * 4)), ir.getInt32(0x80000000));
-  records_.store(ir.CreateBitCast(value, kernel_.i32()), offset, kernel_.constant(0), reach_);
+  Value* offset = ir.CreateSelect(writes, ir.CreateAdd(row_, kernel_.constant(dword * static_cast<int>(sizeof(float)))),
+                                  ir.getInt32(0x80000000));
+  records_.store(ir.CreateBitCast(value, kernel_.i32()), offset,
+                 attention_combine::statistics_offset(kernel_, slots_, slot_, head_dim_), reach_);
 }
 
 }  // namespace wavejit::attention_forward

@@ -48,7 +48,9 @@ class PartRecords {
   LanePlace place_;
   WaveShare share_;
   language::Reach reach_;
-  language::Value* row_;  // per lane: byte offset of the row's record
+  language::Value* slots_;  // of a row
+  language::Value* slot_;   // the chunk's
+  language::Value* row_;    // per lane: byte offset of the row
   language::Buffer records_;
 };
 

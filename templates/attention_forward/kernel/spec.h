@@ -176,7 +176,8 @@ inline constexpr int merged_dims_of_lane = 16;
 inline constexpr int shared_merge_rows = 16;
 constexpr bool merges_in_one_launch(const AskedWords& words) {
   if (is_padded({words.head_dim_qk, words.head_dim_v})) return false;
-  const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi));
+  const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi) ||
+                                       (words.first_keys && words.mask == Mask::window));
   return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
          !words.integers && !words.output_fp32 && !words.trans_any() && !words.listed && !words.block_lists &&
          !words.shares_call() && !crowded;

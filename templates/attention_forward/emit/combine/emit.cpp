@@ -131,8 +131,9 @@ class Combine {
             kernel_.argument_i32(spec_.of_few_rows() ? offsetof(Arguments, few_rows) : offsetof(Arguments, query_rows)),
         .first_row = spec_.of_few_rows() ? row : row_of_head,
     };
-    const Buffer records(kernel_, record_address(kernel_, place, spec_.head_dim, kernel_.constant(0)),
+    const Buffer records(kernel_, row_address(kernel_, place, spec_.head_dim),
                          row_bytes(kernel_, place, spec_.head_dim));
+    slots_ = place.slots;
     if (spec_.listed) {
       find_parts(sequence, row);
       store(merge(records, {.first = kernel_.constant(0), .last = parts_->last()}), row_of_head);
@@ -154,10 +155,7 @@ class Combine {
     Value* kv_head = attention::divided(kernel_, head_, kernel_.argument_i32(offsetof(Arguments, kv_head_multiplier)));
     parts_.emplace(kernel_, offsetof(Arguments, lists), query, kv_head);
   }
-  // Where a slot's record begins among the row's.
-  Value* record_of(Value* slot) {
-    return ir_.CreateMul(parts_ ? parts_->place(slot) : slot, kernel_.constant(record_bytes(spec_.head_dim)));
-  }
+  Value* place_of(Value* slot) { return parts_ ? parts_->place(slot) : slot; }
 
   // Softmax::Softmax's c: what attention_forward takes for it (docs/canonical-arithmetic.md, Scale).
   Value* positive_scale() {
@@ -186,7 +184,7 @@ class Combine {
   Weights weights_of(const Buffer& records, Value* first, Value* last, Value* maximum_before) {
     Value* slot = ir_.CreateAdd(first, kernel_.lane());
     Value* sees = ir_.CreateICmpSLE(slot, last);
-    Value* offset = ir_.CreateAdd(record_of(slot), kernel_.constant(spec_.head_dim * 4));
+    Value* offset = statistics_offset(kernel_, slots_, place_of(slot), spec_.head_dim);
     Value* statistics = records.load(8, ir_.CreateSelect(sees, offset, ir_.getInt32(far_outside)), kernel_.constant(0));
     Value* own = ir_.CreateSelect(sees, element(statistics, 0), softmax_.initial().maximum);
     // The largest up to each lane, the row's own maximum included.
@@ -243,8 +241,8 @@ class Combine {
                                      lane_offset, ir_.getInt32(far_outside));
     // Past the last one: that one again, which nobody counts.
     const auto load = [&](Value* slot) {
-      Value* record = record_of(uniform_smaller(slot, chunks.last));
-      return records.load(dims() * 4, lane_offset, record);
+      Value* place = place_of(uniform_smaller(slot, chunks.last));
+      return records.load(dims() * 4, lane_offset, output_offset(kernel_, place, spec_.head_dim));
     };
     const auto row_of = [&](Values& state) { return std::span(state).subspan(1, row_values); };
 
@@ -402,7 +400,8 @@ class Combine {
   const CombineKernel& spec_;
   Value* batch_;
   Value* head_;
-  Value* scale_;  // c > 0
+  Value* scale_;            // c > 0
+  Value* slots_ = nullptr;  // of a row
   language::Softmax softmax_;
   std::optional<attention::ListedParts> parts_;  // of listed keys
 };

@@ -17,14 +17,23 @@ Value* row_bytes(language::Kernel& kernel, const WorkspacePlace& place, int head
   return kernel.ir().CreateMul(place.slots, kernel.constant(record_bytes(head_dim)));
 }
 
-Value* record_address(language::Kernel& kernel, const WorkspacePlace& place, int head_dim, Value* slot) {
+Value* row_address(language::Kernel& kernel, const WorkspacePlace& place, int head_dim) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto wide = [&](Value* value) { return ir.CreateZExt(value, kernel.i64()); };
   Value* heads = ir.CreateAdd(ir.CreateMul(wide(place.batch), wide(place.query_heads)), wide(place.query_head));
   Value* rows = ir.CreateAdd(ir.CreateMul(heads, wide(place.rows_of_head)), wide(place.first_row));
-  Value* records = ir.CreateAdd(ir.CreateMul(rows, wide(place.slots)), wide(slot));
+  Value* records = ir.CreateMul(rows, wide(place.slots));
   return ir.CreateAdd(place.workspace,
                       ir.CreateMul(records, ir.getInt64(static_cast<std::uint64_t>(record_bytes(head_dim)))));
+}
+
+Value* output_offset(language::Kernel& kernel, Value* slot, int head_dim) {
+  return kernel.ir().CreateMul(slot, kernel.constant(output_bytes(head_dim)));
+}
+
+Value* statistics_offset(language::Kernel& kernel, Value* slots, Value* slot, int head_dim) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return ir.CreateAdd(output_offset(kernel, slots, head_dim), ir.CreateMul(slot, kernel.constant(statistics_bytes)));
 }
 
 }  // namespace wavejit::attention_combine

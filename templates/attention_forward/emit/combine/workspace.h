@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where a record stands in the workspace: the one place that split kernels and the combine kernel ask.
 //
-// Records stand [batch][query head][row][slot], so that the slots of a row are neighbours. Slot i is that of chunk i of
-// the row's sequence. A packed tensor has no batches: batch is 0 and rows count through all sequences.
+// Rows stand [batch][query head][row]. Slot i of a row is that of chunk i of its sequence. A row has O of all slots,
+// then m and l of all slots: O begins and ends with lines of memory, and m and l of eight slots are one line. A packed
+// tensor has no batches: batch is 0 and rows count through all sequences.
 #pragma once
 
 #include "codegen/language/kernel.h"
@@ -23,11 +24,15 @@ struct WorkspacePlace {
 // Slots of a row in a call whose longest sequence has so many keys.
 language::Value* slots_of(language::Kernel& kernel, language::Value* key_length);
 
-// Bytes from a record to that of the next row and the same slot.
+// Bytes from a row to the next.
 language::Value* row_bytes(language::Kernel& kernel, const WorkspacePlace& place, int head_dim);
 
-// Of the first row's record of one slot, i64.
-language::Value* record_address(language::Kernel& kernel, const WorkspacePlace& place, int head_dim,
-                                language::Value* slot);
+// Of the first row, i64.
+language::Value* row_address(language::Kernel& kernel, const WorkspacePlace& place, int head_dim);
+
+// Where a slot's O stands in its row, and its m, with l behind it. Uniform, or of a lane, as `slot` is.
+language::Value* output_offset(language::Kernel& kernel, language::Value* slot, int head_dim);
+language::Value* statistics_offset(language::Kernel& kernel, language::Value* slots, language::Value* slot,
+                                   int head_dim);
 
 }  // namespace wavejit::attention_combine

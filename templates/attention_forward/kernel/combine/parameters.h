@@ -14,11 +14,14 @@
 
 namespace wavejit::attention_combine {
 
-// A record is what one chunk leaves of one row, in f32: O [head dim], m, l, and nothing up to the next 16 bytes.
-constexpr int record_bytes(int head_dim) { return (head_dim + 4) * 4; }
+// What one chunk leaves of one row, in f32: O [head dim], and m, l and nothing up to the next 16 bytes.
+constexpr int output_bytes(int head_dim) { return head_dim * 4; }
+inline constexpr int statistics_bytes = 16;
+constexpr int record_bytes(int head_dim) { return output_bytes(head_dim) + statistics_bytes; }
 
-// Records stand row by row: [batch][query head][row][slot] (packed: [query head][row of all sequences][slot]).
-// `rows` counts a head's: batch · query length, or the rows of the packed tensor. Nothing if it does not fit 64 bits.
+// Rows stand [batch][query head][row] (packed: [query head][row of all sequences]), each with O of all slots, then m
+// and l of all slots. `rows` counts a head's: batch · query length, or the rows of the packed tensor. Nothing if it
+// does not fit 64 bits.
 std::optional<std::uint64_t> workspace_bytes(std::uint64_t rows, std::uint64_t query_heads, std::uint64_t slots,
                                              int head_dim);
 inline constexpr std::uint64_t workspace_alignment = 256;
