@@ -41,7 +41,11 @@ std::vector<ProblemDescriptor> mixes_of(const ProblemDescriptor& one) {
   mix.query_rows = one.query_length + 1;
   for (const std::int64_t splits : {std::int64_t{1}, one.splits}) {
     mix.splits = splits;
-    mixes.push_back(mix);
+    // Whether waves of the short ones share chunks goes by the batch.
+    for (const bool shares : {false, true}) {
+      mix.shared_chunks = shares;
+      mixes.push_back(mix);
+    }
   }
   return mixes;
 }

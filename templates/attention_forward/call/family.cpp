@@ -11,6 +11,7 @@
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/call/merging.h"
+#include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/call/parsed_problem.h"
 #include "templates/attention_forward/call/route.h"
@@ -61,8 +62,10 @@ class Described final : public families::DescribedProblem {
     std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_, shape, board)}};
     if (problem_.shape.block_lists) notes.push_back({.label = "lists", .text = describe_lists(problem_)});
     const bool chooses = !toggles.pins_kernels() || pins_of(toggles).shares_chunks;
-    if (chooses && plan.few_rows == 0 && can_share(problem_.shape, board, plan.splits != 1))
-      notes.push_back({.label = "waves", .text = describe_sharing(problem_, plan.splits, board)});
+    const AttentionProblem walked = plan.few_rows != 0 ? of_few_rows(problem_, plan.few_rows) : problem_;
+    if (chooses)
+      if (const std::string waves = describe_sharing(walked, plan.splits, board); !waves.empty())
+        notes.push_back({.label = "waves", .text = (plan.few_rows != 0 ? "of few rows " : "") + waves});
     if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
     return notes;
   }

@@ -19,9 +19,9 @@ struct AttentionShape : AskedWords {
   // Their parts are merged in the same launch.
   bool merged = false;
   // Packed queries, of which most are short: two kernels walk the keys, each those of its own sequences (row_limits.h).
-  // query_rows are then the long ones', and packed_heads and split are of the short ones'. `rows` says that what is
-  // asked for is one of those two: of a mixed shape, or the kernel of few rows alone, for packed queries in rounds
-  // (splits.h).
+  // query_rows are then the long ones', and packed_heads, split and shared_chunks the short ones'. `rows` says that
+  // what is asked for is one of those two: of a mixed shape, or the kernel of few rows alone, for packed queries in
+  // rounds (splits.h).
   bool mixed = false;
   QueryRows short_query_rows = QueryRows::up_to_32;  // with `mixed` only
   // Two query tiles a workgroup (pairs.h): pipelines that can.

@@ -338,12 +338,14 @@ AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& pl
     shape.shared_chunks = shares_in(problem, 1, target, toggles);
     return shape;
   }
-  const AttentionShape few = of_few_rows(problem, plan.few_rows).shape;
+  const AttentionProblem few = of_few_rows(problem, plan.few_rows);
   AttentionShape shape = problem.shape;
   shape.mixed = true;
-  shape.short_query_rows = few.query_rows;
-  shape.packed_heads = few.packed_heads;
+  shape.short_query_rows = few.shape.query_rows;
+  shape.packed_heads = few.shape.packed_heads;
   shape.split = plan.splits != 1;
+  // Who pins a kernel has no mixes. Workgroups of all sequences count: those of long ones end at once.
+  shape.shared_chunks = shares_chunks(few, plan.splits, target);
   return shape;
 }
 
@@ -355,6 +357,13 @@ std::string describe_walks(const SplitPlan& plan) {
 }
 
 namespace {
+
+std::string describe_who_merges(const SplitPlan& plan, const AttentionProblem& problem, const AttentionShape& shape,
+                                const boards::Board& target) {
+  const std::string second = "merged in a second launch: ";
+  if (plan.few_rows != 0) return second + "parts of short queries beside long ones always are";
+  return describe_merging(problem, shape.merged, shape.shared_chunks, target);
+}
 
 std::string rounds_of(const SplitPlan& plan, const AttentionProblem& problem) {
   if (plan.sequences_a_round == 0 || plan.sequences_a_round == problem.batch) return {};
@@ -403,7 +412,7 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem, con
   return std::to_string(plan.splits) + ", each up to " + std::to_string(run) +
          (run == 1 ? " chunk of " : " chunks of ") + std::to_string(problem.keys_of_chunk()) + " keys, " +
          std::to_string(plan.workspace_bytes) + " bytes of workspace" + rounds_of(plan, problem) + ": " + reason() +
-         "; " + describe_merging(problem, shape.merged, shape.shared_chunks, target);
+         "; " + describe_who_merges(plan, problem, shape, target);
 }
 
 }  // namespace wavejit::attention_forward

@@ -44,9 +44,13 @@ constexpr int shared_waves(const HeadDims& dims) { return dims.qk > 128 ? 2 : 4;
 // fp32, addresses of single keys, and O of more than 128 dims; nor for a bias, and for limits of a mask beside pages,
 // where they end rows, too (`split`: somebody else merges parts).
 bool shares_in_registers(const AskedWords& words, bool split);
-// Where tiles go through lines, O of more than 128 dims, modifiers and pages are more scalars than there are.
+// Where tiles go through lines, a bias or slopes and pages are more scalars than there are; so is softcap beyond 128
+// dims.
 inline bool shares_by_lines(const AskedWords& words) {
-  return words.head_dim_v <= 128 || !words.paged || !words.modified();
+  const bool wide = words.head_dim_qk > 128 || words.head_dim_v > 128;
+  const bool short_of_scalars =
+      words.has(Modifier::bias) || words.has(Modifier::alibi) || (wide && words.has(Modifier::softcap));
+  return !words.paged || !short_of_scalars;
 }
 
 // The O store that `auto` means on a target.

@@ -315,8 +315,8 @@ constexpr SpecRule rules[] = {
     {[](const Asked& asked) { return asked.spec.chunk_waves != 0 && !shares_by_lines(asked.spec); },
      [](const Asked& asked) {
        return "chunk_waves= with head dim " + to_text(asked.head_dims()) +
-              " leaves no scalar registers for bias, softcap and alibi beside pages; accepted: a wave with rows of its "
-              "own";
+              " leaves no scalar registers for bias and alibi beside pages, nor for softcap beyond 128 dims; "
+              "accepted: a wave with rows of its own";
      }},
     {[](const Asked& asked) {
        return asked.spec.chunk_waves != 0 && asked.spec.chunk_waves != shared_waves(asked.head_dims());
@@ -343,7 +343,8 @@ constexpr SpecRule rules[] = {
      [](const Asked&) {
        return std::string(
            "merged is of the parts of packed heads in 16 bits, whose dims are cut into whole runs of 16; accepted: "
-           "split= heads=packed, no cache=, listed, trans_ tensors and rows=, and no bias and alibi beside pages");
+           "split= heads=packed, no cache=, listed, trans_ tensors and rows=, and no bias, alibi and window of left "
+           "padding beside pages");
      }},
     {[](const Asked& asked) { return asked.spec.packed_heads && overlaps(asked); },
      [](const Asked&) { return std::string("heads=packed is for few rows; accepted: pipeline=generic"); }},

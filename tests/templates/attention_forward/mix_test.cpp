@@ -135,14 +135,17 @@ TEST(Mix, ShapesAreNumbersAndBack) {
   EXPECT_EQ(AttentionShape::of_code(other.code()), other);
 }
 
-std::vector<std::string> specs_of(const std::string& words, const boards::Board& target) {
-  const auto problem = families::parse_problem(words);
-  if (!problem) throw std::runtime_error(problem.error().detail);
-  const auto route = family().route(*(*problem)->shape(target, {}), target, {});
+std::vector<std::string> specs_of(const families::DescribedProblem& problem, const boards::Board& target) {
+  const auto route = family().route(*problem.shape(target, {}), target, {});
   if (!route) throw std::runtime_error(route.error().detail);
   std::vector<std::string> specs;
   for (const families::RoutedKernel& kernel : route->kernels) specs.push_back(kernel.label + ": " + kernel.spec.text());
   return specs;
+}
+std::vector<std::string> specs_of(const std::string& words, const boards::Board& target) {
+  const auto problem = families::parse_problem(words);
+  if (!problem) throw std::runtime_error(problem.error().detail);
+  return specs_of(**problem, target);
 }
 
 const std::string mixed_line =
@@ -170,6 +173,22 @@ TEST(Mix, TheRouteHasBothKernels) {
   EXPECT_FALSE(
       parse_spec("attention_forward bf16 d128 rows=some pipeline=generic tile=32x64 o_store=scalar "
                  "target=gfx950 lowering=llvm"));
+}
+
+// 16 sequences of one kv head have no more workgroups than there are compute units, whole or cut.
+TEST(Mix, WavesShareTheChunksOfFewRows) {
+  const std::string few = "attention_forward bf16 b16 q2048 k8192 h8/1 d128 causal layout=packed q_rows=2063";
+  EXPECT_THAT(specs_of(few, gfx950())[1], HasSubstr(" heads=packed rows=few chunk_waves=4 "));
+  EXPECT_THAT(specs_of(few + " splits=1", gfx950())[1], HasSubstr(" heads=packed rows=few chunk_waves=4 "));
+  EXPECT_THAT(specs_of(few, *boards::find_product("gfx942"))[1], HasSubstr(" heads=packed rows=few chunk_waves=4 "));
+  EXPECT_THAT(specs_of(mixed_line, gfx950())[1], ::testing::Not(HasSubstr("chunk_waves"))) << "4,096 workgroups";
+  const auto problem = families::parse_problem(few);
+  ASSERT_TRUE(problem);
+  std::vector<std::string> said;
+  for (const families::Note& note : (*problem)->notes(gfx950(), {})) said.push_back(note.text);
+  EXPECT_THAT(said, ::testing::Contains("of few rows share each chunk: 128 workgroups for 256 compute units"));
+  EXPECT_THAT(said, ::testing::Contains(HasSubstr("; merged in a second launch: parts of short queries beside long "
+                                                  "ones always are")));
 }
 
 TEST(Mix, LinesSayHowManyRowsThereAre) {
@@ -206,7 +225,7 @@ TEST(Mix, LinesPrepareWhatTheirCallsMayReach) {
     const auto problems = families::parse_problems(text);
     if (!problems) throw std::runtime_error(problems.error().detail);
     for (const auto& one : *problems)
-      for (const std::string& spec : specs_of(one->text(), gfx950())) specs.insert(spec);
+      for (const std::string& spec : specs_of(*one, gfx950())) specs.insert(spec);
     return specs;
   };
   const std::string head = "attention_forward bf16 b64 ";

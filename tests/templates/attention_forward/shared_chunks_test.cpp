@@ -86,6 +86,21 @@ TEST(SharedChunks, AreForFewRowsOfSixteenBits) {
             "walk chunks of their own: the keys are one tile of 64");
 }
 
+TEST(SharedChunks, SayWhyTheyAreNot) {
+  const auto said = [](const std::string& words, const char* product) {
+    return attention_forward::describe_sharing(problem(words), 1, *boards::find_product(product));
+  };
+  const std::string head = "walk chunks of their own: ";
+  for (const char* product : {"gfx942", "gfx950"}) {
+    EXPECT_EQ(said("b1 q1 k2048 h16/2 d128 cache=e4m3", product), head + "no kernel of 8 bits shares them");
+    EXPECT_EQ(said("b1 q1 k2048 h16/2 d128 layout=paged:16:vectorised", product),
+              head + "no kernel of vectorised pages shares them");
+    EXPECT_EQ(said("b1 q1 k2048 h16/2 d96", product), head + "no kernel of head dims that tiles pad shares them");
+    EXPECT_EQ(said("b1 q200 k2048 h8 d128", product), "") << "rows are too many";
+    EXPECT_THAT(said("b1 q1 k2048 h16/2 d128 bias=1 layout=paged:16", product), HasSubstr("no registers left"));
+  }
+}
+
 TEST(SharedChunks, LinesReachBothKernels) {
   const boards::Board& target = *boards::find_product("gfx950");
   for (const char* line :
