@@ -25,6 +25,7 @@
 
 #include "boards/board.h"
 #include "check_or_print.h"
+#include "decode_goals.h"
 #include "predicted_launches.h"
 #include "timing/timing.h"
 
@@ -207,29 +208,19 @@ one that merges their parts, without that. Memory cold. One GPU of eight under t
 |---|---|---|---|---|---|---|---|---|---|---|
 )";
 
-constexpr std::string_view small_causes = R"(
-### Where the cycles of few workgroups go
+std::vector<LaunchTask> goal_launches() {
+  std::vector<LaunchTask> all;
+  for (const bench::Goal& goal : bench::goals)
+    all.push_back({.target = boards::find_product(goal.target),
+                   .descriptor = fmt::format("attention_forward bf16 {}", goal.words),
+                   .warm = false});
+  return all;
+}
 
-gfx950, bf16, d128, as `wavejit profile` had it when this was written. b1 k8192 16/2, 16 workgroups, 27,485 cycles:
-
-| what | cycles |
-|---|---|
-| code and arguments arrive | 940 |
-| addresses, until the first request | 1,300 |
-| 512 KB of K and V by 32 KB in flight, 994 cycles a time | 15,900 |
-| the first request's way, and what the last step does behind its V | 4,700 |
-| count, merge of eight parts, O stored | 4,660 |
-
-Of 32 parts (b1 k32768 16/2) the last takes 8,900: 150 a part by 32 KB in flight, because a record of 528 bytes makes three lines of each 256. With 256 workgroups (b16 k8192, b4 k32768, b1 k32768 64/8) memory
-alone takes 53,700 for K and V.
-
-What was tried:
-
-* **Slices of the dims across workgroups.** Two workgroups for one chunk, each with all of K and half of V's dims, the last of all to arrive merges: bits stay by construction. b1 k8192 16/2 26,049 beside 27,705, b1 k1024 64/8 21,229 beside 22,933.
-  A step then needs 96 KB, 2,980 cycles of memory. But scores, weights and products of one wave follow each other, and take 3,460. K is read twice: b4 k8192 16/2 takes 31,213 beside 28,145, b8 51,425 beside 37,789.
-  So it pays for some 32 workgroups at the most, with 6 %, and would be a third kernel for every line of few rows. It is not in.
-* **K of all waves before V of any**, at the beginning: twelve requests stand in front of memory, and one wave's V stood before another's K. It is in: b1 k128 64/8 10,151 after 10,655.
-)";
+std::string row_text(const bench::Goal& goal, const LaunchPrediction& prediction) {
+  return fmt::format("| {} | {} | {} | {} | {} | {} |\n", goal.target, goal.words, goal.before, prediction.cycles,
+                     goal.wanted, prediction.cycles <= goal.wanted ? "met" : "missed");
+}
 
 std::string row_text(const SmallTask& task, const LaunchPrediction& prediction) {
   std::uint64_t waits = 0;
@@ -311,7 +302,7 @@ std::string row_text(const Task& task, const LaunchPrediction& prediction) {
   return text + (task.published == nullptr ? "\n" : fmt::format(" {} |\n", decode.published));
 }
 
-// Of the tasks first, then of the small calls, then of the mixed ones.
+// Of the tasks first, then of the small calls, then of the mixed ones, then of goals.
 using Predictions = std::vector<LaunchPrediction>;
 std::span<const LaunchPrediction> of_mixed(const Predictions& predictions, std::size_t before, std::size_t index) {
   return std::span(predictions).subspan(before + (index * Mixed::calls), Mixed::calls);
@@ -342,9 +333,12 @@ std::string page(const std::vector<Task>& tasks, const std::vector<SmallTask>& s
   }
   text += small_introduction;
   for (std::size_t i = 0; i < small.size(); ++i) text += row_text(small[i], predictions[tasks.size() + i]);
-  text += small_causes;
-  text += mixed_introduction;
   const std::size_t before_mixed = tasks.size() + small.size();
+  text += bench::goals_introduction;
+  for (std::size_t i = 0; i < std::size(bench::goals); ++i)
+    text += row_text(bench::goals[i], predictions[before_mixed + (mixed.size() * Mixed::calls) + i]);
+  text += bench::small_causes;
+  text += mixed_introduction;
   for (std::size_t i = 0; i < mixed.size(); ++i) text += row_text(mixed[i], of_mixed(predictions, before_mixed, i));
   return text;
 }
@@ -390,6 +384,7 @@ int main(int count, char** values) {
   for (const SmallTask& task : small)
     launches.push_back({.target = task.target, .descriptor = task.descriptor(), .warm = false});
   for (const Mixed& one : mixed) std::ranges::copy(one.launches(), std::back_inserter(launches));
+  if (words.empty()) std::ranges::copy(goal_launches(), std::back_inserter(launches));
   const auto predictions = bench::predict_launches(launches);
   if (!predictions) {
     fmt::print(stderr, "{}\n", predictions.error().what);

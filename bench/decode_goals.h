@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What bench/predicted_decode.md says of steps with little to do, beside its rows: goals, where cycles go, what was
+// tried.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace wavejit::bench {
+
+// Cycles when the goal was set, and the goal.
+struct Goal {
+  std::string_view target;
+  std::string_view words;
+  std::uint64_t before = 0;
+  std::uint64_t wanted = 0;
+};
+inline constexpr Goal goals[] = {
+    {"gfx950", "b1 q1 k8192 h16/2 d128", 57'772, 26'000},
+    {"gfx950", "b8 q1 k8192 h16/2 d128", 64'320, 36'000},
+    {"gfx950", "b16 q1 k8192 h16/2 d128", 91'504, 66'000},
+    {"gfx950", "b1 q1 k32768 h16/2 d128", 59'788, 32'000},
+    {"gfx950", "b4 q1 k32768 h16/2 d128", 93'216, 64'000},
+    {"gfx950", "b8 q1 k32768 h16/2 d128", 130'169, 118'000},
+    {"gfx950", "b1 q1 k32768 h64/8 d128", 93'096, 64'000},
+    {"gfx942", "b32 q1 k8192 h16/2 d128 layout=paged:16", 191'156, 152'000},
+    {"gfx942", "b1 q1 k32768 h64/8 d128", 108'796, 83'850},
+};
+
+inline constexpr std::string_view goals_introduction = R"(
+### Goals
+
+Cycles of a whole call. "Before": when the goals were set. 83,850 cycles are 82 % of what memory delivers at most.
+
+| target | call | before | now | goal | |
+|---|---|---|---|---|---|
+)";
+
+inline constexpr std::string_view small_causes = R"(
+### Where the cycles of few workgroups go
+
+gfx950, bf16, d128, as `wavejit profile` had it when this was written. b1 k8192 16/2, 16 workgroups, 27,009 cycles:
+
+| what | cycles |
+|---|---|
+| code and arguments arrive | 940 |
+| addresses, until the first request | 1,300 |
+| 512 KB of K and V by 32 KB in flight, 994 cycles a time | 15,900 |
+| the first request's way, and what the last step does behind its V | 4,700 |
+| count, merge of eight parts, O stored | 4,170 |
+
+Of 32 parts (b1 k32768 16/2) the last takes 7,300 for all of that, some 130 for each part more. With 256 workgroups (b16 k8192, b4 k32768, b1 k32768 64/8) memory alone takes 53,700 for K and V.
+
+Goals that are missed, and what they would take:
+
+* b1 and b8 k8192 on gfx950 miss by 1,000 cycles: behind the last V come four trips to memory, one after the other: parts are stored, counted, loaded, and O is stored.
+* b4 k32768 and b1 k32768 64/8 miss by 3,500. 53,700 are memory's. 7,300 are the merge, during which 240 compute units have nothing to do, and the rest are the first request and the last step. A walk whose next scores are made before the last
+  product would hide some of that step.
+* gfx942 b1 k32768 64/8 misses by less than 1 %: 15,700 cycles beyond memory's.
+
+What was tried:
+
+* **Slices of the dims across workgroups.** Two workgroups for one chunk, each with all of K and half of V's dims, the last of all to arrive merges: bits stay by construction. b1 k8192 16/2 26,049 beside 27,705, b1 k1024 64/8 21,229 beside 22,933.
+  A step then needs 96 KB, 2,980 cycles of memory. But scores, weights and products of one wave follow each other, and take 3,460. K is read twice: b4 k8192 16/2 takes 31,213 beside 28,145, b8 51,425 beside 37,789.
+  So it pays for some 32 workgroups at the most, with 6 %, and would be a third kernel for every line of few rows. It is not in.
+* **K of all waves before V of any**, at the beginning: twelve requests stand in front of memory, and one wave's V stood before another's K. It is in: b1 k128 64/8 10,151 after 10,655.
+* **Statistics apart from O.** A part was a record of 528 bytes, so that each run of 256 bytes lay in three lines of memory. Now a row has O of all chunks, then m and l of all. It is in: b1 k32768 16/2 30,621 after 32,249, b4 67,465 after
+  69,985, b8 117,089 after 118,041, and gfx942 b1 k32768 64/8 84,445 after 89,565, since one launch is faster there now. Where chunks are no multiple of eight, later rows begin within a line.
+* **Longer runs for tables with room.** Four waves for runs of two chunks, in place of one wave a chunk, where a second launch merges and only the device knows lengths. b8 with room for 65,536 keys: all full 245,190 beside 250,296, of 16,384 keys 78,570 beside 91,588, of 4,096 keys
+  75,056 beside 88,230. But with one of eight full and the others of 2,048 keys 132,375 beside 95,280, and b32 64/8 with 4,096 of 32,768 keys 276,541 beside 233,450. Where one launch merges, full tables lose: b8 k32768 16/2 123,681 beside 118,041. It is not in.
+)";
+
+}  // namespace wavejit::bench
