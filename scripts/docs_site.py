@@ -27,7 +27,7 @@ MENU = {
     "Bits": ["docs/invariance", "docs/invariance-cost", "docs/canonical-arithmetic", "docs/split-keys", "docs/sweep", "docs/fault-injection", "docs/reliability"],
     "Speed": ["docs/timing-model", "docs/profile", "docs/tune", "bench/predicted_shapes", "bench/predicted_backward", "bench/predicted_decode", "bench/predicted_latent", "bench/predicted_indexer", "bench/predicted_sparse", "bench/predicted_low_precision", "bench/predicted_table", "bench/static_table", "bench/README"],
     "The simulated GPU": ["docs/simulated-gpu", "docs/rocm-on-any-machine", "examples/rocm_ci/README", "docs/first-day-on-silicon", "docs/isa"],
-    "Working on it": ["CONTRIBUTING", "docs/adding-a-family", "docs/public-face", "docs/libraries", "docs/releases", "SECURITY", "CHANGELOG", "THIRD-PARTY"],
+    "Working on it": ["CONTRIBUTING", "docs/adding-a-family", "docs/adding-a-target", "docs/public-face", "docs/libraries", "docs/releases", "SECURITY", "CHANGELOG", "THIRD-PARTY"],
     "References": ["reference/program", "reference/python", "reference/torch", "reference/transformers", "reference/cache", "reference/c", "reference/cpp", "reference/simgpu"],
 }
 ROOMS = ("src/", "templates/", "tools/", "python/")

@@ -62,6 +62,7 @@ constexpr Target rdna4(std::string_view id, std::uint32_t elf_machine_flags) {
       .lds_bytes_per_workgroup = 64 * kib,
       .vgprs_per_simd_lane = 1536,
       .vgprs_per_wave = 256,
+      .vgprs_handed_out = 24,
       .simds_per_compute_unit = 2,
       .waves_per_simd = 16,
       .paired_compute_units = true,

@@ -73,6 +73,7 @@ struct Target {
   int lds_bytes_per_workgroup = 0;  // the most that one workgroup may have
   int vgprs_per_simd_lane = 512;    // unified file: architectural + accumulation registers
   int vgprs_per_wave = 512;         // the most that one wave may have of them
+  int vgprs_handed_out = 8;         // a wave has a multiple of so many
   int simds_per_compute_unit = 4;
   int waves_per_simd = 8;
   // Whether the compute units are in pairs that share their LDS, so that a workgroup's waves go to the SIMDs of both.
@@ -106,6 +107,12 @@ struct Target {
   std::span<const MatrixInstruction> matrix;
   std::uint32_t elf_machine_flags = 0;  // EF_AMDGPU_MACH value in e_flags (LLVM's AMDGPU usage document)
 };
+
+// Of how many waves a SIMD's registers are enough, if each has `vgprs`.
+constexpr int waves_with(const Target& target, int vgprs) {
+  const int handed_out = (vgprs + target.vgprs_handed_out - 1) / target.vgprs_handed_out * target.vgprs_handed_out;
+  return target.vgprs_per_simd_lane / handed_out;
+}
 
 // All rows, in the order in which they are printed.
 std::span<const Target> all_targets();

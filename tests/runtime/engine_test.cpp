@@ -597,8 +597,10 @@ TEST_F(EngineTest, ExplainTellsTheRouteTheKeyAndWhetherItIsOnDisk) {
 TEST_F(EngineTest, ExplainNeedsATargetOrASimulatedDevice) {
   const char* descriptor = "attention_forward fp16 b2 q255 k512 h8/2 d128";
   EXPECT_THAT(runtime::explain(config_, descriptor, "", *codegen_).error().detail, HasSubstr("target is not given"));
+  EXPECT_THAT(runtime::explain(config_, descriptor, "gfx1100", *codegen_).error().detail,
+              HasSubstr("target = \"gfx1100\" is not known; accepted: gfx942, gfx950"));
   EXPECT_THAT(runtime::explain(config_, descriptor, "gfx90a", *codegen_).error().detail,
-              HasSubstr("target = \"gfx90a\" is not known; accepted: gfx942, gfx950"));
+              HasSubstr("target = \"gfx90a\" is compiled and inspected only"));
   config_.device.value = *runtime::parse_device("sim:gfx942");
   EXPECT_THAT(*runtime::explain(config_, descriptor, "", *codegen_), Contains("target   gfx942 (MI300X)"));
 }

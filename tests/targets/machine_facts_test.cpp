@@ -125,6 +125,7 @@ TEST(Boards, EveryTargetThatRunsHasAProductInTheSameOrder) {
     EXPECT_EQ(products[i].matrix.data(), rows[i].matrix.data());
     EXPECT_GT(products[i].compute_units, 0);
     EXPECT_FALSE(products[i].product.empty());
+    EXPECT_EQ(products[i].vgpr_granule, products[i].vgprs_handed_out);
   }
 }
 

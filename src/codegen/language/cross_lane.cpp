@@ -6,6 +6,20 @@
 #include "codegen/language/lane_place.h"
 
 namespace wavejit::language {
+namespace {
+
+// What the lane has whose place is the same in the other row of 16.
+Value* of_other_row(Kernel& kernel, Value* value) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  // Four bits a lane: from which lane of the other row. Each from its own place.
+  constexpr std::uint32_t lower_lanes = 0x76543210;
+  constexpr std::uint32_t upper_lanes = 0xFEDCBA98;
+  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_permlanex16, {value->getType()},
+                            {llvm::PoisonValue::get(value->getType()), value, ir.getInt32(lower_lanes),
+                             ir.getInt32(upper_lanes), ir.getFalse(), ir.getFalse()});
+}
+
+}  // namespace
 
 std::pair<Value*, Value*> swap_halves(Kernel& kernel, Value* first, Value* second) {
   llvm::IRBuilder<>& ir = kernel.ir();
@@ -30,6 +44,7 @@ std::pair<Value*, Value*> both_halves(Kernel& kernel, Value* value) {
     return {ir.CreateBitCast(low, type), ir.CreateBitCast(high, type)};
   }
   const int half = kernel.target().wave_size / 2;
+  if (kernel.target().permlanex16 && half == lanes_of_row) return {value, of_other_row(kernel, value)};
   // ds_bpermute addresses lanes in bytes.
   Value* address = ir.CreateShl(ir.CreateXor(kernel.lane(), kernel.constant(half)), kernel.constant(2));
   Value* other = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {address, bits});
@@ -74,6 +89,7 @@ Value* of_lane_across(Kernel& kernel, Value* value, int step) {
                                                 : row_mirrored;
     return from_other_lanes(kernel, value, control);
   }
+  if (kernel.target().permlanex16 && step == lanes_of_row) return of_other_row(kernel, value);
   llvm::IRBuilder<>& ir = kernel.ir();
   // ds_bpermute addresses lanes in bytes.
   Value* address = ir.CreateShl(ir.CreateXor(kernel.lane(), kernel.constant(step)), kernel.constant(2));

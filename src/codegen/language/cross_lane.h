@@ -9,7 +9,7 @@
 namespace wavejit::language {
 
 // A register's value of this lane and of the lane half a wave away (lane xor wave size / 2). One instruction pair where
-// the target swaps lane halves, one LDS permute elsewhere.
+// the target swaps lane halves, one instruction where it reads the other row of 16, one LDS permute elsewhere.
 //
 // The order of the two may differ between the halves of a wave. So combine them with a symmetric operation only (a
 // maximum, one addition): then both halves get the same bits.

@@ -26,8 +26,9 @@ using targets::Element;
 enum class KOrder : std::uint8_t {
   // slot j of group g holds k = slots · g + j: rows that stand contiguous in memory.
   contiguous,
-  // The order in which an accumulator holds its rows: slot j of group g holds k = 4·groups·(j / 4) + 4·g + j % 4 (with
-  // MFMA's blocks of four). The result of one product becomes an operand of the next without moving between lanes.
+  // The order in which an accumulator holds its rows, in blocks of b (AccumulatorLayout::row_block): slot j of group g
+  // holds k = b·groups·(j / b) + b·g + j % b. The result of one product becomes an operand of the next without moving
+  // between lanes. MFMA has blocks of four; with WMMA's of eight, as many as a lane has slots, both orders are one.
   accumulator_rows,
 };
 
@@ -57,7 +58,7 @@ struct OperandB {
 };
 
 // m × n results in f32. Column = lane % n; register r of lane group g is row  block·groups·(r / block) + block·g +
-// r % block, with blocks of 4 rows for MFMA.
+// r % block, with the target's blocks: 4 rows for MFMA, 8 for WMMA.
 struct AccumulatorLayout {
   int rows = 0;
   int columns = 0;

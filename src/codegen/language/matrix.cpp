@@ -38,6 +38,12 @@ MatrixUnit::MatrixUnit(Kernel& kernel, int m, int n, Element element) : kernel_(
     kernel.refuse("LLVM has no intrinsic " + std::string(instruction_.intrinsic));
     return;
   }
+  if (kernel.target().matrix_form == targets::MatrixForm::wmma) {
+    // The intrinsics of waves of 32 take any vector: halves, and integers in the place of bf16.
+    llvm::Type* of_element = element == Element::bf16 ? kernel.i16() : llvm::Type::getHalfTy(kernel.context());
+    operand_type_ = kernel.vector(of_element, instruction_.k_per_lane(kernel.target().wave_size));
+    return;
+  }
   operand_type_ = llvm::Intrinsic::getType(kernel.context(), intrinsic_)->getParamType(0);
 }
 
@@ -51,7 +57,10 @@ OperandLayout MatrixUnit::operand_layout(KOrder order) const {
 }
 
 AccumulatorLayout MatrixUnit::accumulator_layout() const {
-  return {.rows = instruction_.m, .columns = instruction_.n, .wave_size = kernel_.target().wave_size};
+  return {.rows = instruction_.m,
+          .columns = instruction_.n,
+          .wave_size = kernel_.target().wave_size,
+          .row_block = kernel_.target().row_block};
 }
 
 Accumulator MatrixUnit::zeros() const {
@@ -97,6 +106,11 @@ bool MatrixUnit::fits(const OperandA& a, const OperandB& b, const Accumulator& c
 Accumulator MatrixUnit::mma_step(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const {
   if (!fits(a, b, c)) return c;
   Accumulator result = c;
+  if (kernel_.target().matrix_form == targets::MatrixForm::wmma) {
+    result.value = kernel_.ir().CreateIntrinsic(intrinsic_, {c.value->getType(), operand_type_},
+                                                {part(a.value, step), part(b.value, step), c.value});
+    return result;
+  }
   Value* zero = kernel_.constant(0);
   result.value = kernel_.ir().CreateIntrinsic(intrinsic_, {},
                                               {part(a.value, step), part(b.value, step), c.value, zero, zero, zero});
@@ -106,6 +120,10 @@ Accumulator MatrixUnit::mma_step(const OperandA& a, const OperandB& b, const Acc
 Accumulator MatrixUnit::step_apart(const OperandA& a, const OperandB& b, const Accumulator& c, int step,
                                    const char* pause) const {
   if (!fits(a, b, c)) return c;
+  if (kernel_.target().matrix_form == targets::MatrixForm::wmma) {
+    kernel_.refuse(std::string(kernel_.target().id) + " has no registers of accumulation");
+    return c;
+  }
   Accumulator result = c;
   Value* rows = dwords_of(a.value, step);
   Value* columns = dwords_of(b.value, step);

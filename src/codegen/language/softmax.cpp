@@ -39,7 +39,8 @@ Value* opaque_uniform(Kernel& kernel, Value* value) {
 
 }  // namespace
 
-// Register r of accumulator a holds key 32a + 8⌊r / 4⌋ + 4h + r mod 4.
+// Register r of accumulator a holds key 32a + 8⌊r / 4⌋ + 4h + r mod 4; of four accumulators in blocks of eight key 16a
+// + 8h + r: bits 2 and 3 of the key then have each other's places in a lane.
 std::vector<std::vector<Addition>> sum_tree(int registers) {
   std::vector<std::vector<Addition>> levels(3);
   for (int r = 0; r < registers; ++r) {
@@ -267,11 +268,16 @@ SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> sc
   // bit 1, then bit 0.
   SoftmaxState next = state;
   for (std::size_t j = 0; j < running_sums; ++j) {
-    const int first = static_cast<int>(4 * j);
-    const auto of_part = [&](const Accumulator& part) {
-      return ir.CreateShuffleVector(part.value, {first, first + 1, first + 2, first + 3});
+    // Registers of all accumulators in a row; bit 5 of the key is the upper half of them.
+    const int registers = scores.front().layout.registers();
+    const int half = static_cast<int>(scores.size()) * registers / 2;
+    const auto four_from = [&](int term) {
+      const int first = term % registers;
+      return ir.CreateShuffleVector(scores[static_cast<std::size_t>(term / registers)].value,
+                                    {first, first + 1, first + 2, first + 3});
     };
-    Value* four = ir.CreateFAdd(of_part(scores[0]), of_part(scores[1]));
+    const int first = static_cast<int>(4 * j);
+    Value* four = ir.CreateFAdd(four_from(first), four_from(first + half));
     Value* two = ir.CreateFAdd(ir.CreateShuffleVector(four, {0, 1}), ir.CreateShuffleVector(four, {2, 3}));
     Value* tile =
         ir.CreateFAdd(ir.CreateExtractElement(two, std::uint64_t{0}), ir.CreateExtractElement(two, std::uint64_t{1}));
@@ -280,10 +286,19 @@ SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> sc
   return next;
 }
 
-// Bit 4 of the key, then bit 3, then bit 2, which is the other half's.
+// Bit 4 of the key, then bit 3, then bit 2. The other half has the other bit 2; in blocks of eight the other bit 3.
 Value* Softmax::row_sum(const SoftmaxState& state) const {
   if (weights_ == WeightType::bytes) return state.sums[0];
   llvm::IRBuilder<>& ir = kernel_.ir();
+  constexpr int bit_2 = 4;  // keys that a block of rows holds below it
+  if (kernel_.target().row_block != bit_2) {
+    Value* sums[2];
+    for (std::size_t j = 0; j < 2; ++j) {
+      const auto [one, other] = both_halves(kernel_, ir.CreateFAdd(state.sums[j], state.sums[j + 2]));
+      sums[j] = ir.CreateFAdd(one, other);
+    }
+    return ir.CreateFAdd(sums[0], sums[1]);
+  }
   Value* half = ir.CreateFAdd(ir.CreateFAdd(state.sums[0], state.sums[2]), ir.CreateFAdd(state.sums[1], state.sums[3]));
   const auto [one, other] = both_halves(kernel_, half);
   return ir.CreateFAdd(one, other);

@@ -3,9 +3,9 @@
 // (docs/canonical-arithmetic.md). Every operation of the softmax that decides a bit stands in softmax.cpp, and so does
 // which values each operation takes. Pipelines choose when the operations run.
 //
-// Lanes n and n + 32 share a row: each holds half of the keys of a tile. The running maximum is the same in both. Each
-// half keeps four running sums, one for each value of bits 3 and 4 of the key's number; they are joined where a chunk
-// ends.
+// Lanes n and n + 32 (of waves of 32: n + 16) share a row: each holds half of the keys of a tile. The running maximum
+// is the same in both. Each half keeps four running sums, one for each value of bits 3 and 4 of the key's number (2 and
+// 4 where accumulators have blocks of eight rows); they are joined where a chunk ends.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace wavejit::language {
 // Of one lane, where the vector unit adds up.
 inline constexpr std::size_t running_sums = 4;
 
-// What a lane carries of l: [j] has the keys of its half whose bits 4 and 3 are j. Or one number, the whole row's,
-// where the matrix unit adds up.
+// What a lane carries of l: [j] has the keys of its half whose bits 4 and 3 (4 and 2) are j. Or one number, the whole
+// row's, where the matrix unit adds up.
 class RunningSums {
  public:
   RunningSums() = default;

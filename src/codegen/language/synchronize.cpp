@@ -17,15 +17,28 @@ void wait(Kernel& kernel, unsigned cleared) {
   kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_waitcnt, {}, {kernel.ir().getInt32(no_wait & ~cleared)});
 }
 
+// Where each kind of access has a counter of its own.
+void wait_split(Kernel& kernel, llvm::Intrinsic::ID counter, int left) {
+  kernel.ir().CreateIntrinsic(counter, {}, {kernel.ir().getInt16(static_cast<std::uint16_t>(left))});
+}
+
 }  // namespace
 
-void wait_for_lds(Kernel& kernel) { wait(kernel, lgkmcnt_bits); }
-void wait_for_lds_fills(Kernel& kernel) { wait(kernel, vmcnt_bits | lgkmcnt_bits); }
+void wait_for_lds(Kernel& kernel) {
+  if (kernel.target().split_wait_counters) return wait_split(kernel, llvm::Intrinsic::amdgcn_s_wait_dscnt, 0);
+  wait(kernel, lgkmcnt_bits);
+}
+void wait_for_lds_fills(Kernel& kernel) { wait_for_lds_and_fills(kernel, 0); }
 void wait_for_lds_and_fills(Kernel& kernel, int fills_left) {
   constexpr int largest_count = 63;  // six bits
   if (fills_left < 0 || fills_left > largest_count) {
     kernel.refuse("a wait that leaves " + std::to_string(fills_left) + " transfers; accepted: 0 to " +
                   std::to_string(largest_count));
+    return;
+  }
+  if (kernel.target().split_wait_counters) {
+    wait_split(kernel, llvm::Intrinsic::amdgcn_s_wait_loadcnt, fills_left);
+    wait_split(kernel, llvm::Intrinsic::amdgcn_s_wait_dscnt, 0);
     return;
   }
   const auto left = static_cast<unsigned>(fills_left);

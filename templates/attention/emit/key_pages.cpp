@@ -3,6 +3,8 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <bit>
+
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/kernel/page_arguments.h"
 
@@ -16,6 +18,13 @@ using language::Value;
 constexpr int entry_bytes = 4;
 constexpr int granules_of_tile = 4;
 constexpr int hidden = -1;  // in place of a slot
+
+// Lanes that hold the entry of a tile's granule.
+int lanes_of_granule(const Kernel& kernel) { return kernel.target().wave_size / granules_of_tile; }
+Value* granule_of_lane(Kernel& kernel) {
+  return kernel.ir().CreateLShr(kernel.lane(),
+                                kernel.constant(std::countr_zero(static_cast<unsigned>(lanes_of_granule(kernel)))));
+}
 
 // Columns beyond the pages that live are outside the buffer, so that what stands there is never read.
 Buffer table_of(Kernel& kernel, const TableRow& row) { return {kernel, row.base, kernel.ir().CreateShl(row.live, 2)}; }
@@ -117,7 +126,7 @@ Value* KeyPages::entries(Value* tile) const {
     Value* column = column_of(slot_of(tile, kernel_.lane()));
     return table_->load(entry_bytes, ir.CreateShl(column, kernel_.constant(2)), kernel_.constant(0));
   }
-  const Place place = place_of(tile, ir.CreateLShr(kernel_.lane(), kernel_.constant(4)));
+  const Place place = place_of(tile, granule_of_lane(kernel_));
   return table_->load(entry_bytes, ir.CreateShl(place.page, kernel_.constant(2)), kernel_.constant(0));
 }
 
@@ -178,9 +187,11 @@ Value* KeyPages::address_of(const Slice& slice, Value* entry, Value* granule) co
 
 Buffer KeyPages::granule(const Slice& slice, int row_bytes, Value* tile, Value* entries, Value* number) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* lane = ir.CreateMul(number, kernel_.constant(granule_keys));
+  Value* keys = ir.CreateMul(number, kernel_.constant(granule_keys));
+  const int lanes = lanes_of_granule(kernel_);
+  Value* lane = lanes == granule_keys ? keys : ir.CreateMul(number, kernel_.constant(lanes));
   Value* entry = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_readlane, {kernel_.i32()}, {entries, lane});
-  Value* first = ir.CreateAdd(ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys)), lane);
+  Value* first = ir.CreateAdd(ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys)), keys);
   // Clamped as scalar instructions are: min(max(x, 0), 16) becomes v_med3, a saturating difference v_sub with clamp.
   // The descriptor then is one of lanes, and each fetch with it a loop over lanes.
   Value* left = ir.CreateSub(maximum(kernel_, key_length_, first), first);
@@ -190,8 +201,7 @@ Buffer KeyPages::granule(const Slice& slice, int row_bytes, Value* tile, Value* 
 }
 
 Value* KeyPages::lane_rows(const Slice& slice, Value* tile, Value* entries) const {
-  Value* number = kernel_.ir().CreateLShr(kernel_.lane(), kernel_.constant(4));
-  return address_of(slice, entries, place_of(tile, number).granule);
+  return address_of(slice, entries, place_of(tile, granule_of_lane(kernel_)).granule);
 }
 
 Value* KeyPages::is_live(Value* tile, Value* in_tile) const {
@@ -232,10 +242,12 @@ KeyPages::KeyPlace KeyPages::place_of_key(Value* tile, Value* entries, Value* in
 KeyPages::KeyPlace KeyPages::place_of_any_key(Value* tile, Value* entries, Value* in_tile) const {
   if (by_key_) return place_of_key(tile, entries, in_tile);
   llvm::IRBuilder<>& ir = kernel_.ir();
-  // Any of the 16 lanes that have the granule's entry: the first.
+  // Any of the lanes that have the granule's entry: the first.
   Value* first = ir.CreateAnd(in_tile, kernel_.constant(-granule_keys));
+  const int keys_of_lane = granule_keys / lanes_of_granule(kernel_);
+  Value* lane = keys_of_lane == 1 ? first : ir.CreateUDiv(first, kernel_.constant(keys_of_lane));
   Value* entry =
-      ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {ir.CreateShl(first, kernel_.constant(2)), entries});
+      ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {ir.CreateShl(lane, kernel_.constant(2)), entries});
   const Place place = place_of(tile, ir.CreateLShr(in_tile, kernel_.constant(4)));
   Value* in_page =
       ir.CreateAdd(ir.CreateMul(place.granule, kernel_.constant(granule_keys)), ir.CreateSub(in_tile, first));

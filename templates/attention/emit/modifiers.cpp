@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "codegen/language/convert.h"
+#include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/bias.h"
 #include "templates/attention/emit/cache_scale.h"
@@ -23,6 +24,7 @@ using language::Value;
 using language::Values;
 
 constexpr float log2e = std::numbers::log2e_v<float>;
+constexpr int keys_per_load = 4;  // of a bias
 
 Value* fused(Kernel& kernel, Value* a, Value* b, Value* c) {
   return kernel.ir().CreateIntrinsic(llvm::Intrinsic::fma, {kernel.f32()}, {a, b, c});
@@ -95,7 +97,7 @@ ScoreModifiers::ScoreModifiers(Kernel& kernel, const Modifiers& modifiers, DataT
 Value* ScoreModifiers::softmax_scale() const { return scales() ? kernel_.constant(1.0F) : queries_.scale_log2e; }
 
 Value* ScoreModifiers::bias_offset() const {
-  constexpr int group_keys = 4;
+  const int group_keys = kernel_.target().row_block;
   llvm::IRBuilder<>& ir = kernel_.ir();
   const LanePlace place = lane_place(kernel_, queries_);
   Value* row = ir.CreateMul(place.row, bias_row_stride_);
@@ -112,19 +114,26 @@ Values ScoreModifiers::fetch(Value* tile) const {
   Value* offset = bias_offset_ ? bias_offset_ : bias_offset();
   const int element_bytes = bytes_of(bias_type_);
   Value* tile_offset = ir.CreateMul(tile, kernel_.constant(tile_keys * element_bytes));
-  // Four consecutive keys stand in four consecutive registers; the next four are the other lane group's.
-  constexpr int keys_per_load = 4;
+  // Four consecutive keys stand in four consecutive registers; the next four are the other lane group's, or, where a
+  // lane holds blocks of eight, its own.
+  const targets::WaveShape wave = language::wave_shape(kernel_);
+  const AccumulatorLayout layout = {
+      .rows = wave.rows, .columns = wave.rows, .wave_size = wave.lanes, .row_block = kernel_.target().row_block};
   Values loaded;
-  for (int key = 0; key < tile_keys; key += 2 * keys_per_load) {
-    loaded.push_back(bias_->load(keys_per_load * element_bytes,
-                                 ir.CreateAdd(offset, kernel_.constant(key * element_bytes)), tile_offset));
+  for (int part = 0; part < tile_keys; part += layout.rows) {
+    for (int r = 0; r < layout.registers(); r += keys_per_load) {
+      const int key = part + layout.row_of_register(r);
+      loaded.push_back(bias_->load(keys_per_load * element_bytes,
+                                   ir.CreateAdd(offset, kernel_.constant(key * element_bytes)), tile_offset));
+    }
   }
   return loaded;
 }
 
 Value* ScoreModifiers::bias_of(const Values& fetched, std::size_t part, int r) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* four = fetched[part * 4 + static_cast<std::size_t>(r / 4)];
+  const auto loads_of_part = static_cast<std::size_t>(language::wave_shape(kernel_).registers() / keys_per_load);
+  Value* four = fetched[part * loads_of_part + static_cast<std::size_t>(r / keys_per_load)];
   if (bias_type_ == DataType::fp32)
     return ir.CreateBitCast(ir.CreateExtractElement(four, static_cast<std::uint64_t>(r % 4)), kernel_.f32());
   if (bias_type_ == DataType::fp16) {

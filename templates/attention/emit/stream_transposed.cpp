@@ -45,9 +45,13 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
     return ir.CreateShl(ir.CreateAnd(ir.CreateLShr(thread, constant(of)), constant(1)), constant(to));
   };
   Value* dim_group = ir.CreateOr(ir.CreateAnd(thread, constant(7)), bit(4, 3));
-  const targets::WaveShape wave = language::wave_shape(kernel);
-  Value* row_group = ir.CreateOr(ir.CreateShl(ir.CreateLShr(thread, constant(bits_below(wave.lanes))), constant(2)),
-                                 ir.CreateOr(bit(3, 1), bit(wave.row_bits(), 0)));
+  // A unit's rows are those that a lane group holds of an accumulator: two blocks of four, or one of eight. So one bit
+  // of a row group is the half of its unit, the other one the lane group.
+  const bool halves_in_a_row = kernel.target().row_block != transposed_rows_per_thread;
+  const int half_bit = halves_in_a_row ? 0 : 1;
+  constexpr int threads_of_unit_bits = std::countr_zero(static_cast<unsigned>(pass_threads / units_swizzled));
+  Value* row_group = ir.CreateOr(ir.CreateShl(ir.CreateLShr(thread, constant(threads_of_unit_bits + 1)), constant(2)),
+                                 ir.CreateOr(bit(3, half_bit), bit(threads_of_unit_bits, 1 - half_bit)));
   for (int load = 0; load < blocks_of_row_ * rows_of_block(); ++load) {
     const int i = load % rows_of_block();
     const int row_of_pass = i / transposed_rows_per_thread * (tile_keys / passes()) + i % transposed_rows_per_thread;
@@ -64,19 +68,20 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
     loads_.push_back(looks_up_each_key() ? column
                                          : in_row(ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column), column));
   }
-  // Row group g = 4s + q stands in unit 2s + q % 2, upper half for q ≥ 2. The swizzle of the thread's first dim; the
+  // Row group g = 4s + q stands in unit 2s + q % 2, upper half for q ≥ 2; of blocks of eight in unit 2s + q / 2, upper
+  // half for odd q. The swizzle of the thread's first dim; the
   // others differ from it by a constant.
   Value* first_dim = ir.CreateMul(dim_group, constant(dims_per_thread_));
   const auto swizzle_of = [&](Value* dim) {
     return ir.CreateAnd(ir.CreateXor(dim, ir.CreateLShr(dim, constant(3))), constant(units_swizzled - 1));
   };
-  Value* unit = language::group_of_lane(kernel, thread);
+  Value* unit = ir.CreateLShr(thread, constant(threads_of_unit_bits));
   Value* upper = ir.CreateAnd(ir.CreateLShr(thread, constant(3)), constant(1));
   write_ = ir.CreateAdd(ir.CreateMul(first_dim, constant(transposed_row_bytes())),
                         ir.CreateMul(ir.CreateXor(unit, swizzle_of(first_dim)), constant(unit_bytes)));
   write_ = ir.CreateAdd(write_, ir.CreateMul(upper, constant(unit_bytes / 2)));
 
-  // Out: dim = 32 · dim block + lane % 32, unit 2 · row block + lane group.
+  // Out: dim = rows of a wave · dim block + the lane's row, unit 2 · row block + lane group.
   Value* dim = language::row_of_lane(kernel, lane);
   Value* dim_row = ir.CreateMul(dim, constant(transposed_row_bytes()));
   for (int bits = 0; bits < units_swizzled; bits += 2) {
@@ -93,7 +98,7 @@ Value* SwizzledTransposed::load_of(const std::vector<language::Buffer>& granules
   return granules[pass].load(width_, loads_[load], kernel_.constant(0));
 }
 
-// In granules: in each pass wave w transposes the 16 keys of one.
+// In granules: in each pass 64 threads transpose the 16 keys of one.
 Values SwizzledTransposed::fetch_from_pages(Value* tile, Value* entries) {
   Values loaded;
   if (looks_up_each_key()) {
@@ -104,10 +109,14 @@ Values SwizzledTransposed::fetch_from_pages(Value* tile, Value* entries) {
     }
     return loaded;
   }
-  const int waves = threads_ / kernel_.target().wave_size;
+  constexpr int granules_of_pass = tile_keys / KeyPages::granule_keys;
+  const int waves_of_granule = pass_threads / granules_of_pass / kernel_.target().wave_size;
+  Value* of_wave = waves_of_granule == 1
+                       ? kernel_.wave()
+                       : kernel_.ir().CreateLShr(kernel_.wave(), kernel_.constant(bits_below(waves_of_granule)));
   std::vector<language::Buffer> granules;
   for (int pass = 0; pass < passes(); ++pass) {
-    Value* number = kernel_.ir().CreateAdd(kernel_.wave(), kernel_.constant(pass * waves));
+    Value* number = kernel_.ir().CreateAdd(of_wave, kernel_.constant(pass * granules_of_pass / passes()));
     granules.push_back(pages_->granule(slice_, memory_pitch_, tile, entries, number));
     if (blocks_of_row_ != 1) continue;
     for (int i = 0; i < transposed_rows_per_thread; ++i) loaded.push_back(load_of(granules, loaded.size()));
@@ -175,9 +184,11 @@ language::OperandA SwizzledTransposed::rows(int /*buffer*/, int /*row_block*/, i
 }
 
 language::OperandA SwizzledTransposed::transposed(int /*buffer*/, int dim_block, int row_block) {
-  // 32 · dim block adds 4 · dim block to d / 8, of which the swizzle sees bit 2.
-  const auto swizzled = static_cast<std::size_t>((2 * row_block ^ (4 * (dim_block % 2))) / 2);
-  const int offset = offset_ + dim_block * language::wave_shape(kernel_).rows * transposed_row_bytes();
+  // A block of dims adds its eighth to d / 8, of which the swizzle sees three bits, and here but even numbers.
+  const int dims = language::wave_shape(kernel_).rows;
+  const int of_block = dim_block * dims / units_swizzled % units_swizzled;
+  const auto swizzled = static_cast<std::size_t>((2 * row_block ^ of_block) / 2);
+  const int offset = offset_ + dim_block * dims * transposed_row_bytes();
   return matrix_.operand_a(lds_.read(region_, unit_bytes, read_[swizzled], offset), language::KOrder::accumulator_rows);
 }
 

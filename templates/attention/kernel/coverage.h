@@ -19,9 +19,14 @@ namespace wavejit::attention {
 enum class Need : std::uint8_t {
   waves_of_64,   // lanes of a wave share out rows, tiles or dims by 64
   square_of_32,  // 32x32 matrix instructions over 64 lanes
+  row_of_two,    // square matrix instructions of whose rows two lanes have each: 32x32 over 64 lanes, 16x16 over 32
 };
 
 inline bool meets(const targets::Target& target, Need need) {
+  if (need == Need::row_of_two)
+    return std::ranges::any_of(target.matrix, [&](const targets::MatrixInstruction& row) {
+      return row.m == row.n && 2 * row.m == target.wave_size;
+    });
   constexpr int lanes = 64;
   constexpr int rows = 32;
   if (target.wave_size != lanes) return false;
@@ -38,7 +43,10 @@ inline std::optional<std::string> lacks_kernels(const targets::Target& target, N
   std::string text = std::string(kernel) + " has no kernels for " + id + ": they ";
   if (need == Need::waves_of_64)
     return text + "share work among the 64 lanes of a wave, and waves of " + id + " have " + lanes;
-  text += "multiply by 32x32 matrix instructions over 64 lanes, and " + id + " has ";
+  text += "multiply by " +
+          std::string(need == Need::row_of_two ? "square matrix instructions of whose rows two lanes have each"
+                                               : "32x32 matrix instructions over 64 lanes") +
+          ", and " + id + " has ";
   if (target.matrix.empty()) return text + "none";
   const targets::MatrixInstruction& widest = target.matrix.front();
   return text + std::to_string(widest.m) + "x" + std::to_string(widest.n) + " over " + lanes;

@@ -108,12 +108,13 @@ std::string list_supported(const targets::Target& target) {
 }
 
 // Of whole keys, and of split keys with either who merges.
-void add_walks(std::vector<families::Shape>& shapes, const AttentionShape& whole, bool split) {
+void add_walks(std::vector<families::Shape>& shapes, const targets::Target& target, const AttentionShape& whole,
+               bool split) {
   shapes.push_back(shape_of(whole));
   if (!split) return;
   AttentionShape one = whole.of_split_kernel();
   shapes.push_back(shape_of(one));
-  one.merged = one.packed_heads && may_merge_by_itself(one) && merges_in_one_launch(one);
+  one.merged = target.vgprs_per_wave > 256 && one.packed_heads && may_merge_by_itself(one) && merges_in_one_launch(one);
   if (one.merged) shapes.push_back(shape_of(one));
 }
 
@@ -223,8 +224,8 @@ class AttentionForward final : public families::Family {
           // Few rows are split by themselves.
           const bool few = packed || rows == QueryRows::up_to_32;
           const bool split = few ? toggles.kv_splits != 1 : toggles.kv_splits.value_or(1) > 1;
-          add_walks(shapes, shape, split);
-          if (shares && can_share(shape, target, split)) add_walks(shapes, shape.of_shared_chunks(), split);
+          add_walks(shapes, target, shape, split);
+          if (shares && can_share(shape, target, split)) add_walks(shapes, target, shape.of_shared_chunks(), split);
         }
       }
     }
@@ -235,7 +236,7 @@ class AttentionForward final : public families::Family {
   std::string_view accepted_pins() const override { return attention_forward::accepted_pins; }
 
   std::optional<std::string> lacks(const targets::Target& target) const override {
-    return attention::lacks_kernels(target, attention::Need::square_of_32, ForwardKernel::kernel);
+    return attention::lacks_kernels(target, attention::Need::row_of_two, ForwardKernel::kernel);
   }
 
   std::string supported(const targets::Target& target) const override { return list_supported(target); }

@@ -105,6 +105,8 @@ bool may_merge_by_itself(const AttentionShape& shape) {
 
 bool merges_in_walk(const AttentionProblem& problem, bool shares, const boards::Board& target) {
   if (problem.launches == attention::Launches::two || !why_two_launches(problem).empty()) return false;
+  // Who merges holds its own part and another's (kernel/unbuilt_words.h).
+  if (target.vgprs_per_wave <= 256) return false;
   if (problem.launches == attention::Launches::one) return true;
   return attention::in_one_launch(problem.launches, merge_costs_of(problem, shares, target),
                                   parts_to_merge(problem, shares, target));
@@ -113,6 +115,8 @@ bool merges_in_walk(const AttentionProblem& problem, bool shares, const boards::
 std::string describe_merging(const AttentionProblem& problem, bool merged, bool shares, const boards::Board& target) {
   if (const std::string_view why = why_two_launches(problem); !why.empty())
     return "merged in a second launch: " + std::string(why);
+  if (target.vgprs_per_wave <= 256)
+    return "merged in a second launch: a wave of " + std::string(target.id) + " has no registers for two parts";
   return attention::describe_merge(problem.launches, merged, merge_costs_of(problem, shares, target),
                                    parts_to_merge(problem, shares, target));
 }

@@ -291,10 +291,11 @@ class GenericPipeline {
 
   // Eight score registers are one operand fragment: a 16-key block in accumulator-row order.
   OperandB pack_weights(const std::vector<Accumulator>& weights, int key_block) {
-    const Accumulator& part = weights[static_cast<std::size_t>(key_block / 2)];
+    const int blocks_of_part = wave_.registers() / wave_.slots();
+    const Accumulator& part = weights[static_cast<std::size_t>(key_block / blocks_of_part)];
     const std::vector<Value*> dwords =
-        language::convert_packed(kernel_, part.value, key_block % 2 * wave_.slots(), wave_.slots(), matrix_.element(),
-                                 language::NanInput::irrelevant);
+        language::convert_packed(kernel_, part.value, key_block % blocks_of_part * wave_.slots(), wave_.slots(),
+                                 matrix_.element(), language::NanInput::irrelevant);
     return matrix_.operand_b(language::gather_dwords(kernel_, dwords), KOrder::accumulator_rows);
   }
 
@@ -331,7 +332,7 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const ForwardKern
   Kernel kernel(context, target,
                 {.name = kernel_name(spec),
                  .threads = resources->threads,
-                 .waves_per_simd = target.vgprs_per_simd_lane / resources->vgpr_budget,
+                 .waves_per_simd = targets::waves_with(target, resources->vgpr_budget),
                  .argument_bytes = static_cast<int>(argument_bytes(spec)),
                  .strength_reduction = !((spec.paged || spec.listed) && spec.pipeline == Pipeline::generic)});
   switch (spec.pipeline) {

@@ -68,7 +68,8 @@ RowEnd end_of_row(language::Kernel& kernel, const Workgroup& workgroup, const la
 namespace {
 
 // Values of a lane's row, rounded: `use(dwords, dim)` for each run of them, 16 bytes of which the lane's group has the
-// first or the last eight dims from `dim` on (halves swapped), or 8 bytes of four dims, 16 in f32.
+// first or the last eight dims from `dim` on (halves swapped), or 8 bytes of four dims, 16 in f32; of lane groups that
+// hold eight dims each 16 bytes of those, or twice 16 in f32.
 template <typename Use>
 void for_each_piece(language::Kernel& kernel, const ForwardKernel& spec, language::Element element,
                     std::span<const language::Accumulator> outputs, Value* factor, Use use) {
@@ -82,7 +83,8 @@ void for_each_piece(language::Kernel& kernel, const ForwardKernel& spec, languag
     Value* normalised = ir.CreateIntrinsic(
         llvm::Intrinsic::fma, {output.value->getType()},
         {output.value, ir.CreateVectorSplat(registers, factor), llvm::Constant::getNullValue(output.value->getType())});
-    const int step = swaps ? 8 : 4;
+    // Lane groups that hold eight dims each have whole runs as they are.
+    const int step = swaps ? 8 : spec.output_fp32 ? 4 : output.layout.row_block;
     for (int r = 0; r < output.layout.registers(); r += step) {
       const int dim = (static_cast<int>(block) * output.layout.rows) + output.layout.row_of_register(r);
       if (dim >= spec.head_dim_v) break;  // of what a block pads
@@ -106,11 +108,10 @@ void store_output(language::Kernel& kernel, const ForwardKernel& spec, const Wor
   llvm::IRBuilder<>& ir = kernel.ir();
   // A lane holds blocks of four dims of its row, its own group's; the other group has the four between. Stored as they
   // are: 8 bytes each. With halves swapped, two blocks of a lane become one run of eight: 16 bytes each.
-  // In f32 a block of four is 16 bytes as it is.
-  constexpr int store_bytes = 16;
+  // In f32 a block of four is 16 bytes as it is, and so is one of eight otherwise.
   const int dim_bytes = bytes_of(spec.output_fp32 ? DataType::fp32 : spec.dtype);
-  const int group_bytes =
-      spec.output_store == OutputStore::permlane || spec.output_fp32 ? store_bytes : store_bytes / 2;
+  const int group_dims = spec.output_store == OutputStore::permlane ? 8 : kernel.target().row_block;
+  const int group_bytes = group_dims * dim_bytes;
   const LanePlace place = lane_place(kernel, workgroup);
   if (workgroup.o.scattered()) {
     Value* first_dim = ir.CreateMul(place.lane_group, kernel.constant(group_bytes / dim_bytes));

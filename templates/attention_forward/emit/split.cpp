@@ -136,7 +136,7 @@ Value* offset_in_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup
   return ir.CreateSelect(of_lane.has_row, row, ir.getInt32(0x80000000));
 }
 
-// A lane holds blocks of four dims of its row, its own group's.
+// A lane holds blocks of four or eight dims of its row, its own group's.
 void PartRecords::store_output(std::size_t block, const language::Accumulator& output) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const language::AccumulatorLayout& layout = output.layout;
@@ -144,7 +144,8 @@ void PartRecords::store_output(std::size_t block, const language::Accumulator& o
       row_, ir.CreateMul(place_.lane_group, kernel_.constant(layout.row_block * static_cast<int>(sizeof(float)))));
   if (share_.first_dim != nullptr)
     group = ir.CreateAdd(group, ir.CreateMul(share_.first_dim, kernel_.constant(static_cast<int>(sizeof(float)))));
-  for (int r = 0; r < layout.registers(); r += layout.row_block) {
+  constexpr int dims_of_store = 4;
+  for (int r = 0; r < layout.registers(); r += dims_of_store) {
     Value* four = ir.CreateShuffleVector(output.value, {r, r + 1, r + 2, r + 3});
     const int dim = (static_cast<int>(block) * layout.rows) + layout.row_of_register(r);
     if (dim >= head_dim_) break;  // of what a block pads

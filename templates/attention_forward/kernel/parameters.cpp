@@ -28,7 +28,11 @@ namespace {
 // Registers a lane may have, chosen so that a whole number of waves fills a SIMD: O takes D/2, scores 32, Q D/4, and
 // fragments in flight, addresses and (swizzled) the tile that waits in registers the rest. What the compiler used
 // stands in tests/kernels/golden.txt.
-int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan) {
+int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan, const targets::Target& target) {
+  // Waves of 32 lanes: O and Q take D/2 and D/4 as well, scores 32, and the tile that waits D/4. Numbers by which whole
+  // waves fill a SIMD's 1536; a tile's bias is a few more than six leave.
+  if (target.vgprs_per_wave <= 256)
+    return spec.head_dim_v <= 64 ? 192 : spec.has(Modifier::bias) ? target.vgprs_per_wave : 240;
   // LDS has room for one such workgroup, a wave a SIMD.
   if (spec.chunk_waves != 0) return 512;
   // A tile waits in registers where LDS is swizzled, and where 8 bits are widened.
@@ -86,6 +90,8 @@ std::string missing_for(Pipeline pipeline, const targets::Target& target) {
       return name + " needs " + missing + ", which " + id + " does not have";
   }
   // Its walk moves tiles through registers; a target with wider ways would only lose by it.
+  if (pipeline == Pipeline::interleaved && target.matrix_form == targets::MatrixForm::wmma)
+    return name + " puts vector work beside matrix instructions; on " + id + " nothing runs beside them";
   if (pipeline == Pipeline::interleaved && lds_layout(target) != LdsLayout::swizzled)
     return name + " is for tiles that pass through registers; " + id + " fills LDS by 16-byte DMA";
   return {};
@@ -142,10 +148,13 @@ bool shares_in_registers(const AskedWords& words, bool split) {
 
 bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 128; }
 
-std::span<const int> tile_queries(const targets::Target& /*target*/, Pipeline pipeline) {
+std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeline) {
   static constexpr std::array<int, 1> dualwave = {256};
   static constexpr std::array<int, 1> interleaved = {128};
   static constexpr std::array<int, 3> generic = {32, 64, 128};
+  // Half of the registers hold no more of a tile than an eighth of 128 dims.
+  static constexpr std::array<int, 1> eight_waves = {128};
+  if (target.vgprs_per_wave <= 256 && pipeline == Pipeline::generic) return eight_waves;
   if (pipeline == Pipeline::dualwave) return dualwave;
   return pipeline == Pipeline::interleaved ? std::span<const int>(interleaved) : generic;
 }
@@ -167,7 +176,7 @@ int default_tile_queries(const targets::Target& target, Pipeline pipeline, Query
 
 int packed_tile_queries(const targets::Target& target, QueryRows rows, const HeadDims& dims) {
   const std::span<const int> possible = tile_queries(target, Pipeline::generic);
-  if (!small_tiles_fit(dims)) return possible.back();
+  if (!small_tiles_fit(dims) || possible.size() == 1) return possible.back();
   return rows == QueryRows::up_to_32 ? 32 : rows == QueryRows::up_to_64 ? 64 : possible.back();
 }
 
@@ -183,7 +192,7 @@ std::expected<Resources, std::string> resources_of(const ForwardKernel& spec) {
   if (target == nullptr)
     return std::unexpected("target=" + spec.target +
                            " is not in the target table; accepted: " + targets::known_targets());
-  if (auto lacking = attention::lacks_kernels(*target, attention::Need::square_of_32, ForwardKernel::kernel))
+  if (auto lacking = attention::lacks_kernels(*target, attention::Need::row_of_two, ForwardKernel::kernel))
     return std::unexpected(*std::move(lacking));
   if (std::string refusal = first_refusal({spec, *target}); !refusal.empty())
     return std::unexpected(std::move(refusal));
@@ -194,8 +203,8 @@ std::expected<Resources, std::string> resources_of(const ForwardKernel& spec) {
   const LdsPlan plan = lds_plan(spec, *target);
   resources.lds_bytes = plan.total_bytes();
   resources.lds_buffers = plan.buffers;
-  resources.vgpr_budget = vgpr_budget(spec, plan);
-  const int waves_by_registers = std::min(target->vgprs_per_simd_lane / resources.vgpr_budget, target->waves_per_simd) *
+  resources.vgpr_budget = vgpr_budget(spec, plan, *target);
+  const int waves_by_registers = std::min(targets::waves_with(*target, resources.vgpr_budget), target->waves_per_simd) *
                                  target->simds_per_compute_unit;
   resources.workgroups_per_compute_unit =
       std::min(target->lds_bytes / resources.lds_bytes, waves_by_registers / resources.waves);

@@ -7,6 +7,7 @@
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/unbuilt_words.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -57,6 +58,8 @@ std::span<const int> tiles_of(const Asked& asked) { return tile_queries(asked.ta
 bool overlaps(const Asked& asked) { return asked.spec.pipeline != Pipeline::generic; }
 
 constexpr SpecRule rules[] = {
+    {[](const Asked& asked) { return unbuilt_word(asked.spec, asked.target).has_value(); },
+     [](const Asked& asked) { return unbuilt_word(asked.spec, asked.target).value_or(""); }},
     {[](const Asked& asked) { return !has_head_dims(asked.head_dims()); },
      [](const Asked& asked) {
        return "head dim " + to_text(asked.head_dims()) + " has no kernel; accepted: " + known_head_dims(asked.target) +
@@ -440,14 +443,6 @@ constexpr SpecRule rules[] = {
      [](const Asked& asked) {
        return "o_store=permlane needs v_permlane32_swap, which " + asked.target_name() +
               " does not have; accepted: auto, scalar";
-     }},
-    {[](const Asked& asked) {
-       const auto is_wide = [](const targets::MatrixInstruction& row) { return row.m == 32 && row.n == 32; };
-       return asked.target.wave_size != 64 || std::ranges::none_of(asked.target.matrix, is_wide);
-     },
-     [](const Asked& asked) {
-       return asked.pipeline() + " needs 32x32 matrix instructions over 64 lanes, which " + asked.target_name() +
-              " does not have";
      }},
     // 64 registers of a tile that waits, O's 128, Q's 64 and the scores' 32 leave room for addresses alone.
     {[](const Asked& asked) {

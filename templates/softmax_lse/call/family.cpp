@@ -6,7 +6,6 @@
 
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/kernel/canon.h"
-#include "templates/attention/kernel/coverage.h"
 #include "templates/softmax_lse/call/descriptor.h"
 
 namespace wavejit::softmax_lse {
@@ -90,10 +89,6 @@ class SoftmaxLse final : public families::Family {
           shapes.push_back(SoftmaxShape{{.scores = type, .weights = type, .rows = rows, .access = access}}.shape());
         }
     return shapes;
-  }
-
-  std::optional<std::string> lacks(const Target& target) const override {
-    return attention::lacks_kernels(target, attention::Need::waves_of_64, SoftmaxKernel::kernel);
   }
 
   std::string supported(const Target& target) const override {

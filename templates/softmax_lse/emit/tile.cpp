@@ -52,7 +52,9 @@ class Filling {
  public:
   explicit Filling(Kernel& kernel) : kernel_(kernel) {
     const targets::WaveShape wave = language::wave_shape(kernel);
-    const language::AccumulatorLayout layout = {.rows = wave.rows, .columns = wave.rows, .wave_size = wave.lanes};
+    // Half of a tile's keys, of which two lanes have half each, however many lanes a wave has.
+    const language::AccumulatorLayout layout = {
+        .rows = attention::tile_keys / 2, .columns = wave.rows, .wave_size = wave.lanes};
     for (language::Accumulator& part : scores_)
       part = {.value = llvm::PoisonValue::get(kernel.vector(kernel.f32(), layout.registers())), .layout = layout};
   }

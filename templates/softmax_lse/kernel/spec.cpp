@@ -6,7 +6,6 @@
 
 #include "targets/targets.h"
 #include "templates/attention/kernel/canon.h"
-#include "templates/attention/kernel/coverage.h"
 
 namespace wavejit::softmax_lse {
 
@@ -23,8 +22,6 @@ std::optional<std::string> refusal_of(const SoftmaxKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
-  if (auto lacking = attention::lacks_kernels(*target, attention::Need::waves_of_64, SoftmaxKernel::kernel))
-    return lacking;
   if (spec.access == Access::elements && spec.scores == DataType::fp32 && spec.weights == DataType::fp32)
     return "access=elements of fp32 tensors; accepted: access=vectors, which takes fp32 rows of every kind";
   return std::nullopt;

@@ -55,8 +55,8 @@ constexpr attention::DiagonalFields diagonal_fields = {.causal_offset = offsetof
 // One row is a wave, whose lanes have its dims. It merges the parts of the chunks that it sees, from the first upward,
 // as a kernel that walks them all does. What stands in other slots nobody may have written.
 //
-// What a part counts for does not depend on its dims: lanes make the weights of 64 parts side by side, from the maxima
-// before each (a scan). What is left to do one after the other is one multiplication and one addition a dim.
+// What a part counts for does not depend on its dims: lanes make the weights of as many parts side by side, from the
+// maxima before each (a scan). What is left to do one after the other is one multiplication and one addition a dim.
 class Combine {
  public:
   Combine(Kernel& kernel, const CombineKernel& spec)
@@ -173,7 +173,7 @@ class Combine {
   int dims() const { return dims_per_lane(spec_); }
   Value* uniform_smaller(Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
 
-  // Of 64 slots from `first` on, one a lane.
+  // Of slots from `first` on, one a lane.
   struct Weights {
     Value* first;
     Value* maximum;    // uniform: of the row after all of them
@@ -415,7 +415,7 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const CombineKern
   if (auto reason = refusal_of(spec)) return std::unexpected(*std::move(reason));
   Kernel kernel(context, target,
                 {.name = kernel_name(spec),
-                 .threads = threads,
+                 .threads = threads_of(spec),
                  .waves_per_simd = dims_per_lane(spec) == 2 ? 8 : 4,  // what the outputs on their way leave
                  .argument_bytes = static_cast<int>(argument_bytes(spec)),
                  .strength_reduction = false});

@@ -32,7 +32,7 @@ inline constexpr std::uint32_t max_slots = 2048;
 
 // A workgroup is one wave and takes one row: decoding has one of a head. Dims that a lane has of it: a dword of o at
 // least.
-constexpr int threads = 64;
+int threads_of(const CombineKernel& spec);
 int dims_per_lane(const CombineKernel& spec);
 
 // Workgroups: x = row of one head of one sequence, y = query head, z = batch or sequence.

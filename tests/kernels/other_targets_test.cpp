@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Targets that not all families have kernels for: what the compiler makes of those that there are. Their specs are the
+// lines of golden_other_targets.txt; `bin/kernel_facts` prints a line for each spec that it is given.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "kernels/facts.h"
+#include "targets/targets.h"
+#include "templates/attention_forward/kernel/parameters.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(GoldenOtherTargets, KernelsAreAsTheyWere) {
+  std::ifstream file(WAVEJIT_GOLDEN_OTHER_TARGETS);
+  std::set<std::string_view> seen;
+  for (std::string line; std::getline(file, line);) {
+    const auto spec = families::parse_spec(line.substr(0, line.find(": ")));
+    ASSERT_TRUE(spec) << spec.error();
+    EXPECT_EQ(facts_line(*spec), line);
+    const targets::Target* target = targets::find_target(spec->target());
+    ASSERT_NE(target, nullptr);
+    EXPECT_FALSE(target->complete) << "a complete target has files of its own";
+    seen.insert(target->id);
+  }
+  for (const targets::Target& target : targets::all_targets()) EXPECT_EQ(seen.contains(target.id), !target.complete);
+}
+
+// No wave of 32 lanes may have more than 256 registers, and 240 leave three workgroups of eight on four SIMDs.
+TEST(GoldenOtherTargets, WavesOf32StayBelowTheCliff) {
+  for (const int head_dim : {64, 128}) {
+    attention_forward::ForwardKernel spec;
+    spec.head_dim_qk = spec.head_dim_v = head_dim;
+    spec.target = "gfx1201";
+    const CompiledKernel kernel = compile_kernel(spec);
+    ASSERT_EQ(kernel.error, "");
+    EXPECT_LE(kernel.facts.vgprs, 240U);
+    EXPECT_EQ(kernel.facts.vgpr_spills, 0U);
+    EXPECT_EQ(kernel.facts.threads, 256U);
+    // A tile of 64 keys: K by Q in blocks of 16 keys and 16 dims, and as many of V by P.
+    EXPECT_EQ(kernel.facts.matrix_instructions, 2U * 4U * static_cast<unsigned>(head_dim) / 16U);
+  }
+}
+
+TEST(GoldenOtherTargets, WordsWithoutAKernelAreRefusedByName) {
+  const auto refusal = [](auto change) {
+    attention_forward::ForwardKernel spec;
+    spec.target = "gfx1201";
+    change(spec);
+    return refusal_of(spec).value_or("");
+  };
+  using Spec = attention_forward::ForwardKernel;
+  EXPECT_EQ(refusal([](Spec&) {}), "");
+  EXPECT_THAT(refusal([](Spec& spec) { spec.head_dim_qk = spec.head_dim_v = 256; }), HasSubstr("a head dim above 128"));
+  EXPECT_THAT(refusal([](Spec& spec) { spec.head_dim_qk = spec.head_dim_v = 96; }), HasSubstr("tiles pad"));
+  EXPECT_THAT(refusal([](Spec& spec) { spec.cache = attention_forward::CacheType::e4m3; }),
+              HasSubstr("a cache of 8 bits"));
+  EXPECT_THAT(refusal([](Spec& spec) { spec.listed = true; }), HasSubstr("lists of keys"));
+  EXPECT_THAT(refusal([](Spec& spec) { spec.paged = spec.single_keys = true; }), HasSubstr("a look-up of each key"));
+  EXPECT_THAT(refusal([](Spec& spec) { spec.integers = true; }), HasSubstr("qk=i8"));
+  EXPECT_THAT(refusal([](Spec& spec) { spec.pipeline = attention_forward::Pipeline::interleaved; }),
+              HasSubstr("nothing runs beside them"));
+  EXPECT_THAT(refusal([](Spec& spec) {
+                spec.pipeline = attention_forward::Pipeline::dualwave;
+                spec.tile_queries = 256;
+              }),
+              HasSubstr("16-byte LDS DMA"));
+}
+
+}  // namespace
+}  // namespace wavejit::tests
