@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "boards/board.h"
+#include "isa/instruction_set.h"
 #include "simgpu/machine/launch/launch.h"
 
 namespace wavejit::simgpu::thunk {
@@ -38,6 +39,7 @@ constexpr std::uint32_t engines_per_xcd = 4;
 constexpr std::uint32_t bus_of_first = 3;  // as the HIP front numbers them
 constexpr std::uint16_t vendor_amd = 0x1002;
 constexpr std::uint32_t family_ai = 141;
+constexpr std::uint32_t family_gc_12 = 152;  // Linux, AMDGPU_FAMILY_GC_12_0_0
 
 std::uint32_t unsigned_of(int value) { return static_cast<std::uint32_t>(value); }
 
@@ -117,7 +119,8 @@ bool describe_node(std::uint32_t node, NodeProperties& properties) {
   const std::uint32_t gpu = node - 1;
   properties.simds = unsigned_of(target.compute_units * target.simds_per_compute_unit);
   properties.simd_id_low = 0x8000'0000 + (gpu * 0x1'0000);
-  properties.capability = capability_doorbell_64 | capability_sram_ecc | capability_svm;
+  const bool is_rdna4 = isa::instruction_set(target) == isa::InstructionSet::rdna4;
+  properties.capability = capability_doorbell_64 | (is_rdna4 ? 0 : capability_sram_ecc) | capability_svm;
   properties.waves_per_simd = unsigned_of(target.waves_per_simd);
   properties.lds_kib = unsigned_of(target.lds_bytes) / kib;
   properties.wave_size = unsigned_of(target.wave_size);
@@ -153,7 +156,7 @@ bool describe_node(std::uint32_t node, NodeProperties& properties) {
   properties.sgpr_bytes_per_compute_unit = sgprs_per_simd * 4 * unsigned_of(target.simds_per_compute_unit);
   properties.xccs = unsigned_of(target.xcds);
   properties.kfd_gpu_id = node;
-  properties.family_id = family_ai;
+  properties.family_id = is_rdna4 ? family_gc_12 : family_ai;
   return true;
 }
 
