@@ -4,6 +4,13 @@
 #include "simgpu/machine/matrix/wmma.h"
 #include "simgpu/machine/numerics/rdna4_dot.h"
 
+#if defined(__clang__)
+// What is read and what is written lie apart, or in the same column.
+#define WAVEJIT_COLUMN_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define WAVEJIT_COLUMN_LOOP _Pragma("GCC ivdep")
+#endif
+
 namespace wavejit::simgpu::matrix {
 namespace {
 
@@ -12,12 +19,19 @@ using namespace numerics;
 template <unsigned FractionBits>
 bool multiply_all(WmmaFloats& call) {
   constexpr std::uint32_t exponent_mask = 0x7f800000u;
+  // Units from 2^-126 to 2^96: sums of 31 bits of them are neither subnormal nor infinite.
+  constexpr std::int32_t lowest = 126;
+  constexpr std::uint32_t range = 126 + 96;
   std::uint32_t overflows[wmma_size] = {};
   const auto& significand = call.significand;
   const auto& exponent = call.exponent;
   for (const unsigned first : call.steps) {
     for (unsigned row = 0; row < wmma_size; ++row) {
       std::uint32_t* const c = call.c[row];
+      std::int32_t values[wmma_size];
+      std::int32_t grids[wmma_size];
+      std::uint32_t far = 0;
+      WAVEJIT_COLUMN_LOOP
       for (unsigned column = 0; column < wmma_size; ++column) {
         const auto product = [&](unsigned k) {
           return product_of<FractionBits>(significand.a[k][row], exponent.a[k][row], significand.b[k][column],
@@ -25,7 +39,21 @@ bool multiply_all(WmmaFloats& call) {
         };
         const Product low = pair_of(product(first), product(first + 1));
         const Product high = pair_of(product(first + 2), product(first + 3));
-        c[column] = rounded(sum_of(c[column], low, high));
+        const StepSum sum = sum_of(c[column], low, high);
+        values[column] = sum.value;
+        grids[column] = sum.grid;
+        far |= static_cast<std::uint32_t>(sum.grid + lowest) > range ? 1u : 0u;
+      }
+      if (far == 0) {
+        // Rounded once, to float32; the power of two that follows is exact.
+        for (unsigned column = 0; column < wmma_size; ++column) {
+          const float power = float_of(static_cast<std::uint32_t>(grids[column] + 127) << 23);
+          c[column] = numerics::bits_of(static_cast<float>(values[column]) * power);
+        }
+        continue;
+      }
+      for (unsigned column = 0; column < wmma_size; ++column) {
+        c[column] = rounded({values[column], grids[column]});
         overflows[column] |= (c[column] & exponent_mask) == exponent_mask ? 1u : 0u;
       }
     }
