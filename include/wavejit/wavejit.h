@@ -223,7 +223,9 @@ typedef enum wavejit_mask {
   WAVEJIT_MASK_NONE = 0,
   WAVEJIT_MASK_CAUSAL = 1, /* a row sees the keys up to its diagonal */
   WAVEJIT_MASK_WINDOW = 2, /* a row sees the keys from diagonal - window_left to diagonal + window_right */
-  WAVEJIT_MASK_PREFIX = 4  /* the diagonal begins at key causal_prefix: that many keys precede row 0's own */
+  WAVEJIT_MASK_PREFIX = 4, /* the diagonal begins at key causal_prefix: that many keys precede row 0's own */
+  WAVEJIT_MASK_CHUNKED = 8 /* with CAUSAL, without WINDOW, of attention_forward: positions are cut into chunks of
+                              local_chunk keys, and a row sees the keys of its diagonal's chunk only */
 } wavejit_mask;
 
 /* How a head's part of a page is laid out (wavejit_attention_forward_arguments has the strides). */
@@ -517,6 +519,11 @@ struct wavejit_attention_forward_arguments {
   int32_t token_scales;
   /* Added after that, beside q and k of WAVEJIT_INT8. */
   int32_t score_rounding; /* enum wavejit_score_rounding */
+  /* Added after that. */
+  int64_t local_chunk; /* 1 … 2^30; with WAVEJIT_MASK_CHUNKED only */
+  /* Device memory, [B], bool or int8; with WAVEJIT_MASK_CAUSAL alone or beside PREFIX. Rows of a sequence whose byte is
+   * 0 have no diagonal: they see all keys. Bits are those of calls of their own. Null: all have one. */
+  const uint8_t* causal_flags;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
@@ -1173,6 +1180,8 @@ struct wavejit_problem {
   int32_t cache_dtype;  /* enum wavejit_dtype, of k and v: that of q, or one of 8 bits */
   int32_t cache_scales; /* enum wavejit_extent, of k_scale and v_scale; 0: none */
   int32_t transposed;   /* bits of enum wavejit_transposed: rows of these stand side by side, not the dims of a row */
+  int32_t causal_flags; /* sequences say whether they have a diagonal */
+  int64_t local_chunk;  /* with WAVEJIT_MASK_CHUNKED; else 0 */
 };
 /* `problem` and what it points to are valid during the call only. */
 typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);

@@ -31,8 +31,8 @@ struct NumberField {
 template <typename Arguments>
 struct AddressField {
   const char* name;
-  std::variant<const std::int32_t* Arguments::*, std::int32_t* Arguments::*, float* Arguments::*, void* Arguments::*,
-               const void* Arguments::*>
+  std::variant<const std::int32_t* Arguments::*, const std::uint8_t* Arguments::*, std::int32_t* Arguments::*,
+               float* Arguments::*, void* Arguments::*, const void* Arguments::*>
       member;
 };
 
@@ -69,6 +69,7 @@ struct Kind<wavejit_attention_forward_arguments> {
       NumberField<A>{"mask", &A::mask},
       NumberField<A>{"window_left", &A::window_left},
       NumberField<A>{"window_right", &A::window_right},
+      NumberField<A>{"local_chunk", &A::local_chunk},
       NumberField<A>{"causal_prefix", &A::causal_prefix},
       NumberField<A>{"sequences", &A::sequences},
       NumberField<A>{"max_query_length", &A::max_query_length},
@@ -101,7 +102,7 @@ struct Kind<wavejit_attention_forward_arguments> {
       AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
       AddressField<A>{"key_lengths", &A::key_lengths},   AddressField<A>{"block_table", &A::block_table},
       AddressField<A>{"table_starts", &A::table_starts}, AddressField<A>{"first_keys", &A::first_keys},
-      AddressField<A>{"workspace", &A::workspace},
+      AddressField<A>{"causal_flags", &A::causal_flags}, AddressField<A>{"workspace", &A::workspace},
   };
   // launch_over leaves them as they are.
   static constexpr std::array kept_tensors{TensorField<A>{"second_k", &A::second_k},

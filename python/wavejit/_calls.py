@@ -2,6 +2,7 @@
 """Calls: arguments that were checked and put on the device once, to be asked and launched any number of times."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     Order = tuple[tuple[int, ...], tuple[int, ...]]
 
 # enum wavejit_mask
-CAUSAL, WINDOW, PREFIX = 1, 2, 4
+CAUSAL, WINDOW, PREFIX, CHUNKED = 1, 2, 4, 8
 # enum wavejit_call_flags
 CHECK_LENGTHS, SCALE_IS_ZERO = 1, 4
 LAUNCHES = {None: 0, 1: 32, 2: 64}
@@ -186,7 +187,25 @@ class Call:
         self._call.set_address(field, array._address)
         return array
 
-    def _mask(self, causal: bool, window: Sequence[int | None] | None, causal_prefix: int | None) -> None:
+    def _flags(self, field: str, given: Any, count: int) -> None:
+        """Bytes on the device, `count` of them side by side: bool, int8 or uint8. Host flags are copied there, whatever the device."""
+        if given is None:
+            return
+        if not hasattr(given, "dtype"):
+            import numpy
+
+            given = numpy.asarray(given, bool)
+        if str(given.dtype).removeprefix("torch.") in ("bool", "uint8"):  # the same bytes
+            given = given.view(sys.modules["torch"].int8 if type(given).__module__.startswith("torch") else "int8")
+        array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT8, copies=True)
+        if array.ndim != 1 or array.shape[0] != count:
+            raise InvalidArgument(f"{field}: shape {array.shape}; accepted: [sequences], which is [{count}]")
+        if not array._is_dense():
+            raise InvalidArgument(f"{field}: strides {array.strides}; accepted: flags side by side")
+        self._take(array)
+        self._call.set_address(field, array._address)
+
+    def _mask(self, causal: bool, window: Sequence[int | None] | None, causal_prefix: int | None, local_chunk: int | None = None) -> None:
         if causal not in (True, False):  # 1 and numpy's are among them
             raise InvalidArgument(f"causal = {causal!r}; accepted: True, False")
         mask = CAUSAL if causal else 0
@@ -199,6 +218,9 @@ class Call:
         if causal_prefix is not None:
             mask |= PREFIX
             self._call.set_number("causal_prefix", causal_prefix)
+        if local_chunk is not None:
+            mask |= CHUNKED
+            self._call.set_number("local_chunk", local_chunk)
         self._call.set_number("mask", mask)
 
     def _scale_and_flags(self, scale: float | None, compile: str, flags: int = 0) -> None:
@@ -333,8 +355,8 @@ class AttentionForwardCall(SequencesCall):
     lse: Any
 
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
-                 window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None, bias: Any = None,
-                 alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, launches: int | None = None, query_starts: Any = None, key_starts: Any = None,
+                 window: Sequence[int | None] | None = None, causal_prefix: int | None = None, local_chunk: int | None = None, causal_flags: Any = None,
+                 softcap: float | None = None, bias: Any = None, alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, launches: int | None = None, query_starts: Any = None, key_starts: Any = None,
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_v: Any = None,
@@ -389,7 +411,8 @@ class AttentionForwardCall(SequencesCall):
             self._call.set_number("score_rounding", SCORE_ROUNDINGS.index(score_rounding))
         self._modifiers(alike[0], bias, alibi, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
-        self._mask(causal, window, causal_prefix)
+        self._mask(causal, window, causal_prefix, local_chunk)
+        self._flags("causal_flags", causal_flags, sequences)
         self._call.set_number("splits", splits)
         if workspace is not None:
             self._give_workspace(workspace)

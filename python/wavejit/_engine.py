@@ -269,9 +269,11 @@ class Engine:
             Of q and k in int8: "fp16" rounds scores as rocMLIR does, behind scale and bias.
         scale
             1 / sqrt(D) by default.
-        causal, window, causal_prefix
+        causal, window, causal_prefix, local_chunk, causal_flags
             Row i stands at key i + Sk − Sq, its diagonal. `causal`: it sees keys up to there. `window` (left, right): from
             so many before to so many behind, None for no limit. `causal_prefix`: the diagonal begins at this key instead.
+            `local_chunk`, beside causal: only those keys of the diagonal's own chunk of so many positions (Llama 4).
+            `causal_flags` [B], bool or bytes: sequences whose flag is 0 see all their keys, as if causal were False.
         softcap, bias, alibi, sinks
             On x = scale · q·k, in this order: softcap · tanh(x / softcap); + bias [B or 1, Hq or 1, Sq, Sk], q's dtype or fp32;
             − slope · distance to the diagonal, alibi [Hq] or [B, Hq] fp32; sinks [Hq] fp32, a logit that has no value.

@@ -12,7 +12,7 @@ import sys
 
 TYPES = ["bf16", "bf16 lse", "fp16"]
 DIMS = ["d40", "d56", "d64", "d72", "d80", "d96", "d104", "d112", "d120", "d128", "d160", "d192/128", "d200/96", "d96/160", "d224", "d256"]
-MASKS = ["", "causal", "window=40,17"]
+MASKS = ["", "causal", "window=40,17", "causal chunked=700", "causal causal_flags"]
 MODIFIERS = ["", "softcap=30", "bias=1", "alibi=h", "softcap=30 bias=bh alibi=h", "bias=1 bias_type=fp32", "o=fp32"]
 LAYOUTS = ["", "layout=paged:16", "layout=paged:64", "layout=paged:1", "first_keys", "layout=paged:16 first_keys"]
 # Few keys and many, heads packed and not, rows of small and of large workgroups.

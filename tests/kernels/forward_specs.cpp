@@ -149,6 +149,40 @@ void add_padded_kernels(std::vector<families::KernelSpec>& specs, const targets:
   }
 }
 
+// Local chunks, and sequences of which some have a diagonal: each pipeline, few rows of packed heads whole and in
+// parts, what takes most registers, and the kernels that merge parts.
+void add_local_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
+  const auto add = [&](ForwardKernel spec) {
+    spec.dtype = DataType::bf16;
+    if (spec.split_keys == 0) spec.output_store = attention_forward::default_output_store(target);
+    spec.target = target.id;
+    if (!attention_forward::resources_of(spec)) return;
+    specs.emplace_back(spec);
+    if (spec.split_keys != 0 && !spec.merged && spec.chunk_waves == 0)
+      specs.emplace_back(attention_combine::combine_of(spec, false));
+  };
+  for (const bool flags : {false, true}) {
+    const Mask mask = flags ? Mask::causal : Mask::chunked;
+    for (const Pipeline pipeline : attention_forward::all_pipelines)
+      for (const bool paged : {false, true})
+        add({{.mask = mask,
+              .causal_flags = flags,
+              .lse = true,
+              .paged = paged,
+              .whole_tiles = paged && pipeline != Pipeline::generic},
+             {.pipeline = pipeline, .tile_queries = attention_forward::tile_queries(target, pipeline).back()}});
+    for (const int waves : {0, attention_forward::shared_waves({128, 128})})
+      for (const bool merged : {false, true})
+        add({{.mask = mask, .causal_flags = flags, .paged = true},
+             {.split_keys = attention_forward::chunk_keys,
+              .merged = merged,
+              .packed_heads = true,
+              .chunk_waves = waves,
+              .tile_queries = attention_forward::shared_tile_queries}});
+    add({{.mask = mask, .causal_flags = flags, .lse = true, .modifiers = all_code_modifiers()}, {}});
+  }
+}
+
 // Integers: every head dim as prompts have it, few rows of packed heads, and what takes most registers.
 void add_integer_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
   const auto add = [&](ForwardKernel spec, int rows) {
@@ -509,6 +543,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
   for (const targets::Target& target : targets::complete_targets()) {
     add_scattered_kernels(specs, target);
     add_integer_kernels(specs, target);
+    add_local_kernels(specs, target);
     add_padded_kernels(specs, target);
   }
   for (const targets::Target& target : targets::complete_targets()) {

@@ -91,6 +91,7 @@ class Dense(Case):
             ({"window": (None, 0)}, {"window": (None, 0)}),
             ({"causal": True, "window": [4, None]}, {"causal": True, "window": (4, None)}),
             ({"causal": True, "causal_prefix": 7}, {"causal": True, "prefix": 7}),
+            ({"causal": True, "local_chunk": 5}, {"causal": True, "chunk": 5}),
         ]
         bias = draw(1, 2, 12, 37)
         alibi, sinks = numpy.array([0.25, 0.5], numpy.float32), numpy.array([1.5, -3.0], numpy.float32)
@@ -101,6 +102,21 @@ class Dense(Case):
                 exact, exact_lse = reference.attention(wide(q[0]), wide(k[0]), wide(v[0]), **meant)
                 self.close(out.numpy()[0], exact)
                 self.close(lse.numpy()[0], exact_lse)
+
+    def test_flags_say_which_sequences_are_causal(self):
+        q, k, v = draw(3, 12, 2, 64), draw(3, 37, 2, 64), draw(3, 37, 2, 64)
+        causal, whole = (ENGINE.attention_forward(q, k, v, causal=each).numpy() for each in (True, False))
+        for flags in ([True, False, True], numpy.array([1, 0, 7], numpy.int8), numpy.array([True, False, True]), ENGINE.array(numpy.array([-1, 0, 1], numpy.int8))):
+            with self.subTest(kind=type(flags).__name__):
+                out = ENGINE.attention_forward(q, k, v, causal=True, causal_flags=flags).numpy()
+                for b, expected in enumerate((causal, whole, causal)):
+                    self.assertTrue(numpy.array_equal(out[b], expected[b]), b)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, r"causal_flags: shape \(2,\); accepted: \[sequences\], which is \[3\]"):
+            ENGINE.attention_forward(q, k, v, causal=True, causal_flags=[True, False])
+        with self.assertRaisesRegex(wavejit.Unsupported, "mask = 0; accepted: 1"):
+            ENGINE.attention_forward(q, k, v, causal_flags=[True, False, True])
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "mask = 8"):
+            ENGINE.attention_forward(q, k, v, local_chunk=8)
 
     def test_no_keys(self):
         out, lse = ENGINE.attention_forward(draw(1, 3, 2, 64), draw(1, 0, 2, 64), draw(1, 0, 2, 64), lse=True)

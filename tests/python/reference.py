@@ -13,7 +13,7 @@ def from_bf16_bits(bits: numpy.ndarray) -> numpy.ndarray:
     return (bits.astype(numpy.uint32) << 16).view(numpy.float32).astype(numpy.float64)
 
 
-def attention(q, k, v, *, scale=None, causal=False, window=None, prefix=None, softcap=None, bias=None, alibi=None, sinks=None):
+def attention(q, k, v, *, scale=None, causal=False, window=None, prefix=None, chunk=None, softcap=None, bias=None, alibi=None, sinks=None):
     """q [Sq, Hq, D], k [Sk, Hkv, D], v [Sk, Hkv, Dv] in float64: (out [Sq, Hq, Dv], lse [Hq, Sq])."""
     queries, heads, dim = q.shape
     keys = k.shape[0]
@@ -30,6 +30,8 @@ def attention(q, k, v, *, scale=None, causal=False, window=None, prefix=None, so
     hidden = numpy.zeros((queries, keys), bool)
     if causal:
         hidden |= column > diagonal
+    if chunk is not None:
+        hidden |= column // chunk != diagonal // chunk
     if window is not None:
         left, right = window
         hidden |= (left is not None) and column < diagonal - left

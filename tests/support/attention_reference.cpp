@@ -21,7 +21,9 @@ struct Row {
 };
 
 bool mask_shows(const AttentionInputs& in, const Row& row, int key) {
-  if (in.causal && key > row.diagonal) return false;
+  const bool causal = in.causal && (in.causal_flags.empty() || in.causal_flags[row.batch] != 0);
+  if (causal && key > row.diagonal) return false;
+  if (in.local_chunk > 0 && key / in.local_chunk != row.diagonal / in.local_chunk) return false;
   if (!in.window) return true;
   if (in.window_left >= 0 && key < row.diagonal - in.window_left) return false;
   return in.window_right < 0 || key <= row.diagonal + in.window_right;

@@ -294,6 +294,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   const bool all_count = padded && behind.end_together;
   const DeviceArray key_lengths(
       engine, all_count ? std::vector<std::int32_t>() : which.told_key_lengths.value_or(in.key_lengths));
+  const DeviceArray causal_flags(engine, in.causal_flags);
   const DeviceArray first_keys(engine, which.told_first_keys.value_or(which.first_keys));
   const std::int64_t bias_columns = padded ? behind.rows : in.key_length;
   const std::int64_t bias_stride = (bias_columns + 7) / 8 * 8;
@@ -317,7 +318,9 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   call.scale = static_cast<float>(in.scale);
   if (call.scale == 0) call.flags |= WAVEJIT_SCALE_IS_ZERO;
   call.mask = (in.causal ? WAVEJIT_MASK_CAUSAL : 0) | (in.window ? WAVEJIT_MASK_WINDOW : 0) |
-              (in.prefix ? WAVEJIT_MASK_PREFIX : 0);
+              (in.prefix ? WAVEJIT_MASK_PREFIX : 0) | (in.local_chunk > 0 ? WAVEJIT_MASK_CHUNKED : 0);
+  call.local_chunk = in.local_chunk;
+  call.causal_flags = causal_flags.get();
   if (in.window) {
     call.window_left = in.window_left;
     call.window_right = in.window_right;

@@ -60,6 +60,25 @@ class Dense(Case):
                     self.close(out[b], exact)
                     self.close(lse[b], exact_lse)
 
+    def test_local_chunks_and_causal_sequences_of_the_operator(self):
+        q, k, v = (torch.randn(3, rows, 2, 64, dtype=torch.float16) for rows in (12, 37, 37))
+        attend = torch.ops.wavejit.attention_forward
+        chunked = attend(q, k, v, causal=True, local_chunk=5)
+        row, column = torch.arange(12)[:, None] + 25, torch.arange(37)[None, :]
+        mask = (column <= row) & (column // 5 == row // 5)
+        scores = torch.einsum("bihd,bjhd->bhij", q.double(), k.double()) / 8
+        exact = torch.einsum("bhij,bjhd->bihd", scores.masked_fill(~mask, float("-inf")).softmax(-1), v.double())
+        self.assertLess((chunked.double() - exact).abs().max().item(), 2e-3)
+        causal, whole = attend(q, k, v, causal=True), attend(q, k, v)
+        flags = torch.tensor([True, False, True])
+        for given in (flags, flags.to(torch.int8), flags.to(torch.uint8)):
+            mixed = attend(q, k, v, causal=True, causal_flags=given)
+            self.assertTrue(torch.equal(mixed, torch.where(flags[:, None, None, None], causal, whole)))
+        traced = torch.compile(lambda q, k, v, flags: attend(q, k, v, causal=True, causal_flags=flags), backend="aot_eager", fullgraph=True)
+        self.assertTrue(torch.equal(traced(q, k, v, flags), mixed))
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "causal_flags: dtype torch.int32; accepted: torch.bool, torch.int8, torch.uint8"):
+            attend(q, k, v, causal=True, causal_flags=flags.int())
+
     def test_slopes_of_each_sequence(self):
         q, slopes = draw(2, 9, 2, 64), torch.tensor([[0.5, 0.25], [1.0, 2.0]])
         out = wavejit.torch.flash_attn_func(q, q, q, alibi_slopes=slopes)

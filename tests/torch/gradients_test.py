@@ -405,6 +405,9 @@ class Refused(Case):
                                                                                           cache_seqlens=5, block_table=torch.zeros(1, 1, dtype=torch.int32)))):
             with self.subTest(field=field), self.assertRaisesRegex(wavejit.Unsupported, field):
                 call()
+        for words in ({"local_chunk": 3}, {"causal_flags": torch.tensor([True])}):
+            with self.assertRaisesRegex(wavejit.Unsupported, f"^{next(iter(words))}.*there is no backward of it yet"):
+                torch.ops.wavejit.attention_forward(q, q, q, causal=True, **words)
 
     def test_dropout_and_what_is_not_packed(self):
         q, qkv, starts = draw(5, 2, 64).requires_grad_(), draw(5, 3, 2, 64).requires_grad_(), torch.tensor([0, 5], dtype=torch.int32)

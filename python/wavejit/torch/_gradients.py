@@ -29,8 +29,8 @@ WITH_A_CONSTANT_BIAS = ", Tensor? bias=None"
 # The forward operators' words that a gradient hangs on; of the others there is none.
 WORDS = frozenset(("scale", "causal", "window_left", "window_right", "causal_prefix", "softcap", "max_query_length", "max_key_length"))
 SAVED = frozenset(("alibi", "bias", *_backward_road.NUMBERS))
-TENSORS = frozenset(("bias", "alibi", "sinks", "query_starts", "key_starts", "key_lengths", "first_keys", "block_table", "k_scale", "v_scale", "q_scale"))
-WITHOUT_BACKWARD = frozenset(("first_keys", "block_table", "k_scale", "v_scale", "q_scale"))
+TENSORS = frozenset(("bias", "alibi", "sinks", "query_starts", "key_starts", "key_lengths", "first_keys", "block_table", "causal_flags", "k_scale", "v_scale", "q_scale"))
+WITHOUT_BACKWARD = frozenset(("first_keys", "block_table", "causal_flags", "k_scale", "v_scale", "q_scale"))
 HEAD_DIMS = ((64, 64), (128, 128), (192, 128), (256, 256))  # of q and k, of v
 INSTEAD = "torch.no_grad(), torch.inference_mode(), or detach()"
 SLOPES = "{}: they require grad, and slopes have no gradient: they are constants of a model, and no kernel sums over their scores; accepted: detach()"
@@ -88,6 +88,8 @@ def check(q: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> None:
         raise Unsupported(f"k: dtype {v.dtype}, and q, k or v requires grad: there is no backward over 8 bits; accepted: {INSTEAD}")
     if q.dtype is _roads.INTEGERS:
         raise Unsupported(f"q: dtype {q.dtype}, and v requires grad: there is no backward over 8 bits; accepted: {INSTEAD}")
+    if words.get("local_chunk", 0) != 0:
+        raise Unsupported(f"local_chunk = {words['local_chunk']}, and q, k or v requires grad: there is no backward of it yet; accepted: {INSTEAD}")
     if not only_numbers(words):
         _check_tensors(words)
     _check_head_dims(q, v)

@@ -21,7 +21,7 @@ from . import _seen
 Words = Mapping[str, Any]
 # In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
 TENSORS = ("bias", "sinks", "alibi", "k_scale", "v_scale", "q_scale")
-NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts", "first_keys")
+NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts", "first_keys", "causal_flags")
 NO_TENSORS = (0,) * len(TENSORS)
 OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
 # Shapes that are remembered for an engine; then they are forgotten all at once. Decoding makes one for each length.
@@ -32,7 +32,8 @@ EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, tor
 QUERIES = (*ELEMENTS, torch.float8_e4m3fn)  # the last beside k and v of its own
 INTEGERS = torch.int8  # of q and k, beside v of 16 bits, or of k and v
 CACHES = (*EIGHT_BITS, INTEGERS)  # of k and v
-DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, "q_scale": torch.float32, **dict.fromkeys(NUMBERS, torch.int32)}
+DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, "q_scale": torch.float32, **dict.fromkeys(NUMBERS[:-1], torch.int32)}
+FLAGS = (torch.bool, torch.int8, torch.uint8)  # of causal_flags
 LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
 READ_AS_THEY_LIE = (True, True, True)
 AS_THEY_ARE: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (lambda tensor: tensor,) * 5  # outputs, for callers of the operators
@@ -67,6 +68,8 @@ def engine_words(words: Words) -> dict[str, Any]:
     left, right = words.get("window_left", -1), words.get("window_right", -1)
     if left != -1 or right != -1:
         given["window"] = tuple(None if side == -1 else side for side in (left, right))
+    if words.get("local_chunk", 0) != 0:
+        given["local_chunk"] = words["local_chunk"]
     if words.get("causal_prefix", -1) != -1:
         given["causal_prefix"] = words["causal_prefix"]
     if words.get("softcap", 0.0) != 0.0:
@@ -121,6 +124,9 @@ def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Word
         tensor = words.get(field)
         if tensor is not None and tensor.dtype is not dtype:
             raise InvalidArgument(f"{field}: dtype {tensor.dtype}; accepted: {dtype}")
+    flags = words.get("causal_flags")
+    if flags is not None and flags.dtype not in FLAGS:
+        raise InvalidArgument(f"causal_flags: dtype {flags.dtype}; accepted: {', '.join(map(str, FLAGS))}")
     bias = words.get("bias")
     if bias is not None and bias.dtype is not torch.bool and not bias.dtype.is_floating_point:
         raise InvalidArgument(f"bias: dtype {bias.dtype}; accepted: {out_type(q, v)}, other floating-point types that are rounded to it, torch.bool")
@@ -248,7 +254,7 @@ def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, wit
         numbers = *[others[name].data_ptr() if name in others else 0 for name in NUMBERS], 0
         plan.launch(current_stream(device), tensors, numbers, 0)
     else:
-        plan.launch(current_stream(device), (*tensors, *NO_TENSORS), (0, 0, 0, 0, 0, 0, 0), 0)
+        plan.launch(current_stream(device), (*tensors, *NO_TENSORS), (0, 0, 0, 0, 0, 0, 0, 0), 0)
     return out, lse
 
 

@@ -101,6 +101,16 @@ DescriptorWord<Described> window_word(std::int64_t most) {
       [](const Described& described) { return window_text(described.mask); });
 }
 
+template <typename Described>
+DescriptorWord<Described> chunked_word() {
+  return families::value_word<Described>(
+      "chunked", "<keys>",
+      [](Described& described, const families::Word& word, std::string_view value) {
+        return take_chunked(word, value, described.mask);
+      },
+      [](const Described& described) { return chunked_text(described.mask); });
+}
+
 template <typename Described, typename Field>
 DescriptorWord<Described> lengths_word(const std::string& key, std::int64_t most, Field field) {
   return families::value_word<Described>(

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "families/call/refusal.h"
+#include "templates/attention/kernel/local_chunks.h"
 
 namespace wavejit::attention {
 
@@ -21,6 +22,19 @@ bool is_limit(std::int32_t limit, bool window) { return window ? limit >= -1 : l
                                                                          bool window) {
   return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, std::to_string(limit),
                     window ? "-1 (no limit), 0 and more" : "0 unless mask has WAVEJIT_MASK_WINDOW (2)"));
+}
+
+Result<void> check_local_chunk(const MaskFields& fields, bool chunked) {
+  if (chunked && ((fields.mask & WAVEJIT_MASK_CAUSAL) == 0 || (fields.mask & WAVEJIT_MASK_WINDOW) != 0)) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.mask),
+                      "8 (chunked) with 1 (causal) and without 2 (window)"));
+  }
+  if (chunked ? fields.local_chunk < 1 || fields.local_chunk > most_local_chunk : fields.local_chunk != 0) {
+    return refuse(
+        bad(WAVEJIT_INVALID_ARGUMENT, "local_chunk", std::to_string(fields.local_chunk),
+            chunked ? refusal::up_to("1", most_local_chunk) + " keys" : "0 unless mask has WAVEJIT_MASK_CHUNKED (8)"));
+  }
+  return {};
 }
 
 }  // namespace
@@ -43,12 +57,28 @@ MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t
   return choice;
 }
 
+MaskChoice choose_local_chunks(std::int64_t keys) {
+  if (keys < least_local_chunk) return choose_mask(true, true, 0, 0);
+  const auto chunk = static_cast<std::uint32_t>(keys);
+  return {.mask = Mask::chunked,
+          .left = static_cast<std::int32_t>(chunk),
+          .right = static_cast<std::int32_t>(local_chunk_multiplier(chunk))};
+}
+
 Result<MaskChoice> check_mask(const MaskFields& fields, std::int64_t keys, const char* other_diagonal, bool has_other) {
   constexpr std::int32_t known = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW | WAVEJIT_MASK_PREFIX;
-  if ((fields.mask & ~known) != 0) {
+  if ((fields.mask & ~(known | WAVEJIT_MASK_CHUNKED)) != 0) {
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.mask),
-                      "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix)"));
+                      "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix)" +
+                          std::string(fields.may_be_chunked ? ", 8 (chunked)" : "")));
   }
+  const bool chunked = (fields.mask & WAVEJIT_MASK_CHUNKED) != 0;
+  if (chunked && !fields.may_be_chunked) {
+    return refuse(
+        bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(fields.mask),
+            "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix): local chunks are of forward calls"));
+  }
+  if (auto chunks = check_local_chunk(fields, chunked); !chunks) return std::unexpected(chunks.error());
   const bool causal = (fields.mask & WAVEJIT_MASK_CAUSAL) != 0;
   const bool window = (fields.mask & WAVEJIT_MASK_WINDOW) != 0;
   const bool prefix = (fields.mask & WAVEJIT_MASK_PREFIX) != 0;
@@ -64,6 +94,7 @@ Result<MaskChoice> check_mask(const MaskFields& fields, std::int64_t keys, const
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "causal_prefix", std::to_string(fields.causal_prefix),
                       prefix ? refusal::up_to("0", keys) + ", the keys" : "0 unless mask has WAVEJIT_MASK_PREFIX (4)"));
   }
+  if (chunked) return choose_local_chunks(fields.local_chunk);
   return choose_mask(causal, window, fields.window_left, fields.window_right);
 }
 

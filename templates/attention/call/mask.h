@@ -9,13 +9,16 @@
 
 namespace wavejit::attention {
 
-// A mask as kernels know it: what the bits of wavejit_mask and the two limits (negative: none) amount to.
+// A mask as kernels know it: what the bits of wavejit_mask and the two limits (negative: none) amount to. Of local
+// chunks: their keys and the multiplier of kernel/local_chunks.h.
 struct MaskChoice {
   Mask mask = Mask::none;
   std::int32_t left = unlimited_window;
   std::int32_t right = unlimited_window;
 };
 MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
+// Of causal rows that see the keys of their local chunk.
+MaskChoice choose_local_chunks(std::int64_t keys);
 // The same for kernels that know windows only: keys left and right of the diagonal.
 constexpr MaskChoice as_window(MaskChoice choice) {
   if (choice.mask == Mask::causal) choice.right = 0;
@@ -28,13 +31,20 @@ struct MaskFields {
   std::int64_t causal_prefix;
   std::int32_t window_left;
   std::int32_t window_right;
+  bool may_be_chunked = false;
+  std::int64_t local_chunk = 0;
 };
 template <typename Call>
 constexpr MaskFields mask_fields(const Call& call) {
-  return {.mask = call.mask,
-          .causal_prefix = call.causal_prefix,
-          .window_left = call.window_left,
-          .window_right = call.window_right};
+  MaskFields fields = {.mask = call.mask,
+                       .causal_prefix = call.causal_prefix,
+                       .window_left = call.window_left,
+                       .window_right = call.window_right};
+  if constexpr (requires { call.local_chunk; }) {
+    fields.may_be_chunked = true;
+    fields.local_chunk = call.local_chunk;
+  }
+  return fields;
 }
 
 // `keys`: those of the longest sequence. `other_diagonal`: what else of such a call has a diagonal, as refusals name it

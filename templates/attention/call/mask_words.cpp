@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/call/mask_words.h"
 
+#include "templates/attention/kernel/local_chunks.h"
+
 namespace wavejit::attention {
 
 using families::fail;
@@ -31,6 +33,15 @@ Result<void> take_window(const Word& word, std::string_view value, std::int64_t 
     return wrong(word,
                  "is no window; accepted: window=<left>,<right>, keys on each side of the diagonal, -1 for no limit");
   mask.window = {*left, *right};
+  return {};
+}
+
+Result<void> take_chunked(const Word& word, std::string_view value, MaskWords& mask) {
+  const auto keys = whole_number(value);
+  if (!keys || *keys < 1 || *keys > most_local_chunk)
+    return wrong(
+        word, "is no chunk; accepted: chunked=<keys of a local chunk, 1 to " + std::to_string(most_local_chunk) + ">");
+  mask.local_chunk = keys;
   return {};
 }
 
@@ -65,6 +76,17 @@ Result<void> check_prefix(const MaskWords& mask, std::int64_t keys) {
                                             "; accepted: 0 to " + std::to_string(keys) + ", the keys");
 }
 
+Result<void> check_chunked(const MaskWords& mask) {
+  if (!mask.local_chunk || (mask.causal && !mask.window)) return {};
+  return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: chunked=" + std::to_string(*mask.local_chunk) +
+                                            "; accepted: causal and no window beside it");
+}
+
+MaskChoice choose_mask(const MaskWords& mask) {
+  if (mask.local_chunk) return choose_local_chunks(*mask.local_chunk);
+  return choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right());
+}
+
 std::string causal_text(const MaskWords& mask) {
   if (mask.causal_prefix) return "causal=" + std::to_string(*mask.causal_prefix);
   return mask.causal ? "causal" : "";
@@ -72,6 +94,10 @@ std::string causal_text(const MaskWords& mask) {
 std::string window_text(const MaskWords& mask) {
   if (!mask.window) return {};
   return std::to_string(mask.window->first) + "," + std::to_string(mask.window->second);
+}
+
+std::string chunked_text(const MaskWords& mask) {
+  return mask.local_chunk ? std::to_string(*mask.local_chunk) : std::string();
 }
 
 std::string to_text(const std::vector<std::int64_t>& lengths) {
@@ -91,13 +117,19 @@ void tell(const MaskWords& mask, wavejit_problem& told) {
     told.window_left = static_cast<std::int32_t>(mask.window->first);
     told.window_right = static_cast<std::int32_t>(mask.window->second);
   }
+  if (mask.local_chunk) {
+    told.mask |= WAVEJIT_MASK_CHUNKED;
+    told.local_chunk = *mask.local_chunk;
+  }
 }
 
-MaskWords words_of(std::int32_t mask, std::int64_t causal_prefix, std::int32_t left, std::int32_t right) {
+MaskWords words_of(std::int32_t mask, std::int64_t causal_prefix, std::int32_t left, std::int32_t right,
+                   std::int64_t local_chunk) {
   MaskWords words;
   words.causal = (mask & WAVEJIT_MASK_CAUSAL) != 0;
   if ((mask & WAVEJIT_MASK_PREFIX) != 0) words.causal_prefix = causal_prefix;
   if ((mask & WAVEJIT_MASK_WINDOW) != 0) words.window = {left, right};
+  if ((mask & WAVEJIT_MASK_CHUNKED) != 0) words.local_chunk = local_chunk;
   return words;
 }
 

@@ -120,7 +120,10 @@ void apply_mask(Kernel& kernel, const QueryTile& queries, Value* marked, std::sp
   if (queries.begin_offset) {
     const auto begin = [&] {
       const LanePlace place = lane_place(kernel, queries);
-      return in_group(place, ir.CreateAdd(place.row, ir.CreateSub(queries.begin_offset, first_key)));
+      if (queries.local_chunks.keys == nullptr)
+        return in_group(place, ir.CreateAdd(place.row, ir.CreateSub(queries.begin_offset, first_key)));
+      Value* first = first_of_chunk(kernel, queries.local_chunks, ir.CreateAdd(place.row, queries.begin_offset));
+      return in_group(place, ir.CreateSub(first, first_key));
     };
     Value* begins_before = ir.CreateICmpSLT(first_key, queries.wave_begin);
     if (marks.whole) begins_before = ir.CreateAnd(begins_before, ir.CreateNot(marks.whole));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "templates/attention/emit/slice.h"
+#include "templates/attention/emit/visible_keys.h"
 
 namespace wavejit::attention {
 
@@ -34,11 +35,13 @@ struct QueryTile {
   language::Value* limit_offset;
   language::Value* last_key;
   language::Value* wave_limit;  // last key that every row of the wave sees
-  // Of a window, else null: a row's first key is row + begin_offset.
+  // Of a window, else null: a row's first key is row + begin_offset; of local chunks it is the first one of that one's
+  // chunk (first_of_chunk).
   language::Value* begin_offset;
   language::Value* wave_begin;  // the first key of the wave's last row
   // For ALiBi, else null: a row stands at key row + diagonal_offset.
   language::Value* diagonal_offset;
+  LocalChunks local_chunks = {};
   // Packed heads, else null. Per lane: the head of the row, counted from the group's first, and whether there is such a
   // row; and how many heads a group has, uniform.
   language::Value* head_in_group = nullptr;

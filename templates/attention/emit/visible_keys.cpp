@@ -8,6 +8,35 @@ namespace wavejit::attention {
 using language::Kernel;
 using language::Value;
 
+LocalChunks local_chunks(Kernel& kernel, const WindowFields& window) {
+  return {.keys = kernel.argument_i32(window.left), .multiplier = kernel.argument_i32(window.right)};
+}
+
+Value* first_of_chunk(Kernel& kernel, const LocalChunks& chunks, Value* position) {
+  if (chunks.keys == nullptr) return position;
+  llvm::IRBuilder<>& ir = kernel.ir();
+  // local_chunk_shift, of chunks of two keys and more.
+  Value* last = ir.CreateSub(chunks.keys, kernel.constant(1));
+  Value* zeros = ir.CreateIntrinsic(llvm::Intrinsic::ctlz, {kernel.i32()}, {last, ir.getTrue()});
+  Value* shift = ir.CreateSub(kernel.constant(dword_bits - 1), zeros);
+  Value* inside = maximum(kernel, position, kernel.constant(0));
+  Value* chunk = ir.CreateLShr(high_half(kernel, inside, chunks.multiplier), shift);
+  return ir.CreateMul(chunk, chunks.keys);
+}
+
+Value* keys_beyond_diagonal(Kernel& kernel, std::size_t flags_field, Value* batch) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  // Scalar loads have whole dwords. The one in which the byte stands lies in its page, and in any allocation.
+  constexpr int dword = sizeof(std::uint32_t);
+  constexpr int byte_bits = 8;
+  Value* address = ir.CreateAdd(kernel.argument_i64(flags_field), ir.CreateZExt(batch, kernel.i64()));
+  Value* bytes = kernel.load_scalar(ir.CreateAnd(address, ir.getInt64(~std::uint64_t{dword - 1})), kernel.i32());
+  Value* shift = ir.CreateMul(ir.CreateAnd(ir.CreateTrunc(address, kernel.i32()), kernel.constant(dword - 1)),
+                              kernel.constant(byte_bits));
+  Value* flag = ir.CreateAnd(ir.CreateLShr(bytes, shift), kernel.constant((1 << byte_bits) - 1));
+  return ir.CreateSelect(ir.CreateIsNotNull(flag), kernel.constant(0), kernel.constant(unlimited_window));
+}
+
 Value* first_visible_key(Kernel& kernel, const WindowFields& window, Value* diagonal) {
   Value* begin = kernel.ir().CreateSub(diagonal, kernel.argument_i32(window.left));
   return maximum(kernel, begin, kernel.constant(0));
@@ -21,14 +50,19 @@ KeyRange visible_keys(Kernel& kernel, const WindowFields& window, Value* diagona
 }
 
 KeyLimits key_limits(Kernel& kernel, Mask mask, bool wants_diagonal, const DiagonalFields& diagonal,
-                     const WindowFields& window, const Sequence& sequence) {
+                     const WindowFields& window, const Sequence& sequence, Value* beyond) {
   llvm::IRBuilder<>& ir = kernel.ir();
   KeyLimits limits = {};
   if (mask != Mask::none || wants_diagonal) limits.diagonal = diagonal_offset(kernel, diagonal, sequence);
   if (mask != Mask::none) limits.to_limit = limits.diagonal;
+  if (beyond != nullptr) limits.to_limit = ir.CreateAdd(limits.diagonal, beyond);
   if (mask == Mask::window) {
     limits.to_limit = ir.CreateAdd(limits.diagonal, kernel.argument_i32(window.right));
     limits.to_begin = ir.CreateSub(limits.diagonal, kernel.argument_i32(window.left));
+  }
+  if (mask == Mask::chunked) {
+    limits.to_begin = limits.diagonal;
+    limits.chunks = local_chunks(kernel, window);
   }
   return limits;
 }

@@ -8,14 +8,27 @@
 
 namespace wavejit::attention {
 
-// Offsets of the two limits in a kernel's arguments, 32 bits each, at most unlimited_window.
+// Offsets of the two limits in a kernel's arguments, 32 bits each, at most unlimited_window. Of local chunks: their
+// keys and the multiplier that finds them.
 struct WindowFields {
   std::size_t left, right;
 };
 
+// Local chunks; null: there are none.
+struct LocalChunks {
+  language::Value* keys = nullptr;
+  language::Value* multiplier = nullptr;
+};
+LocalChunks local_chunks(language::Kernel& kernel, const WindowFields& window);
+// The first key of the chunk in which a position lies, of one before key 0: key 0. Without chunks: the position itself.
+language::Value* first_of_chunk(language::Kernel& kernel, const LocalChunks& chunks, language::Value* position);
+
 // ---- A row by itself. `diagonal`: the key at which it stands.
 
 language::Value* first_visible_key(language::Kernel& kernel, const WindowFields& window, language::Value* diagonal);
+// How many keys beyond its diagonal a row of the sequence sees where a byte for each, whose address stands in the
+// field, says whether there is a limit at all: none, or unlimited_window.
+language::Value* keys_beyond_diagonal(language::Kernel& kernel, std::size_t flags_field, language::Value* batch);
 
 // From the first key that the row sees to the one behind the last; none where `end` is not larger.
 struct KeyRange {
@@ -28,15 +41,16 @@ KeyRange visible_keys(language::Kernel& kernel, const WindowFields& window, lang
 // ---- The rows of a tile, of one mask
 
 // What is added to a row for its diagonal, its last key and its first one; null where nothing asks for it or nothing
-// limits it.
+// limits it. Of local chunks the third is that of the diagonal, whose chunk begins with the row's first key.
 struct KeyLimits {
   language::Value* diagonal;
   language::Value* to_limit;
   language::Value* to_begin;
+  LocalChunks chunks = {};
 };
-// `wants_diagonal`: also without a mask.
+// `wants_diagonal`: also without a mask. `beyond`: of Mask::causal, keys_beyond_diagonal; null: there are none.
 KeyLimits key_limits(language::Kernel& kernel, Mask mask, bool wants_diagonal, const DiagonalFields& diagonal,
-                     const WindowFields& window, const Sequence& sequence);
+                     const WindowFields& window, const Sequence& sequence, language::Value* beyond = nullptr);
 
 // ---- The keys of a tile, of one mask
 

@@ -100,8 +100,11 @@ inline std::string to_text(const HeadDims& dims) {
 }
 
 // causal: keys up to the row's diagonal. window: keys between two distances from it, either of which may be unlimited
-// (a causal window is one with no keys beyond the diagonal).
-enum class Mask : std::uint8_t { none, causal, window };
+// (a causal window is one with no keys beyond the diagonal). chunked: keys up to the diagonal, from the first one of
+// the row's own chunk on (local_chunks.h).
+enum class Mask : std::uint8_t { none, causal, window, chunked };
+// Rows see no key before one of their own.
+constexpr bool has_first_key(Mask mask) { return mask == Mask::window || mask == Mask::chunked; }
 
 // Stands for no limit of a window: beyond every length, and no sum with one overflows.
 inline constexpr std::int32_t unlimited_window = 1 << 30;

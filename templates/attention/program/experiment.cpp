@@ -70,6 +70,8 @@ void take(void* context, const wavejit_problem* from) {
   to.causal_prefix = from->causal_prefix;
   to.window_left = from->window_left;
   to.window_right = from->window_right;
+  to.local_chunk = from->local_chunk;
+  to.causal_flags = from->causal_flags != 0;
   to.lse = from->lse != 0;
   to.trans_q = (from->transposed & WAVEJIT_TRANSPOSED_Q) != 0;
   to.trans_k = (from->transposed & WAVEJIT_TRANSPOSED_K) != 0;
@@ -136,7 +138,8 @@ std::vector<Sequence> sequences_of(const Experiment& problem) {
                          .queries = queries,
                          .first_key = key + (problem.paged() ? 0 : padding),
                          .keys = keys,
-                         .padding = padding});
+                         .padding = padding,
+                         .has_diagonal = !problem.causal_flags || b % 2 == 0});
     query += queries;
     key += problem.packed_keys() ? keys : problem.key_length;
   }
@@ -144,10 +147,11 @@ std::vector<Sequence> sequences_of(const Experiment& problem) {
 }
 
 ScoreRules rules_of(const Experiment& problem, const Sequence& sequence) {
-  ScoreRules rules = rules_of(CallMask{.bits = problem.mask,
+  ScoreRules rules = rules_of(CallMask{.bits = problem.mask & ~(sequence.has_diagonal ? 0 : WAVEJIT_MASK_CAUSAL),
                                        .causal_prefix = problem.causal_prefix,
                                        .window_left = problem.window_left,
-                                       .window_right = problem.window_right},
+                                       .window_right = problem.window_right,
+                                       .local_chunk = problem.local_chunk},
                               sequence.queries, sequence.keys);
   rules.scale = static_cast<double>(problem.scale);
   rules.half_scores = problem.half_scores;

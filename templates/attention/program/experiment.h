@@ -37,6 +37,8 @@ struct Experiment {
   std::int64_t causal_prefix = 0;
   std::int32_t window_left = 0;
   std::int32_t window_right = 0;
+  std::int64_t local_chunk = 0;
+  bool causal_flags = false;  // every second sequence has no diagonal
   bool lse = false;
   // Rows of the tensor stand side by side instead of the dims of a row.
   bool trans_q = false;
@@ -108,6 +110,7 @@ struct Sequence {
   std::int64_t first_key = 0;  // without left padding, of keys in pages
   std::int64_t keys = 0;
   std::int64_t padding = 0;  // rows or slots before key 0
+  bool has_diagonal = true;  // as its flag says
 };
 std::vector<Sequence> sequences_of(const Experiment& problem);
 

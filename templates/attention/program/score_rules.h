@@ -15,10 +15,11 @@ struct ScoreRules {
   std::int64_t position = 0;
   std::int64_t window_left = -1;
   std::int64_t window_right = -1;
-  bool half_scores = false;    // of integers: scale · sum + bias in f32, rounded to fp16 once
-  double softcap = 0;          // score ← cap · tanh(score / cap); 0: none
-  double slope = 0;            // ALiBi: − slope · |position of the row − key|
-  std::optional<double> sink;  // a logit that takes weight and gives no value
+  std::int64_t local_chunk = 0;  // its first key is that of its position's chunk of so many keys; 0: there are none
+  bool half_scores = false;      // of integers: scale · sum + bias in f32, rounded to fp16 once
+  double softcap = 0;            // score ← cap · tanh(score / cap); 0: none
+  double slope = 0;              // ALiBi: − slope · |position of the row − key|
+  std::optional<double> sink;    // a logit that takes weight and gives no value
 };
 
 // The keys first … end − 1 that a row sees; first == end: none.
@@ -34,6 +35,7 @@ struct CallMask {
   std::int64_t causal_prefix = 0;
   std::int32_t window_left = 0;
   std::int32_t window_right = 0;
+  std::int64_t local_chunk = 0;
 };
 // What it makes of the scores of a sequence with so many rows and keys.
 ScoreRules rules_of(const CallMask& mask, std::int64_t rows, std::int64_t keys);

@@ -173,7 +173,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   if (spec.block_lists) [[unlikely]]
     plan_lists(spec, memory, plan);
   if (first != 0) [[unlikely]]
-    begin_at_sequence(arguments_.all.paged, problem_.shape.paged, first);
+    begin_at_sequence(arguments_.all.paged, problem_.shape, first);
   if (spec.shares_call()) [[unlikely]]
     arguments_.all.rows.few_rows = problem_.query_length;
   const families::Launch launch = launch_of(geometry, &arguments_, std::min(argument_bytes(spec), sizeof arguments_));
@@ -198,7 +198,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   listed_ = {.all = arguments_.all.paged,
              .lists = attention::list_arguments(key_lists_of(call_), problem_.slots, problem_.causal,
                                                 std::uint64_t{first} * problem_.query_length)};
-  if (first != 0) begin_at_sequence(listed_->all, problem_.shape.paged || spec.slots, first);
+  if (first != 0) begin_at_sequence(listed_->all, problem_.shape, first);
   const LaunchGeometry geometry = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
                                                   splits_.splits, problem_.group());
   // First of all: both walks count the chunks of both lists, and a launch over 8 bits has a copy of its arguments.

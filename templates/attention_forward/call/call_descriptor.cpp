@@ -49,7 +49,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
         !problem.shape.vectorised && call.k.sizes[2] > 1 && call.k.strides[2] > call.k.strides[1];
     descriptor.values_by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
   }
-  descriptor.mask = words_of(call.mask, call.causal_prefix, call.window_left, call.window_right);
+  descriptor.mask = words_of(call.mask, call.causal_prefix, call.window_left, call.window_right, call.local_chunk);
   for (const ModifierFields& fields : modifier_fields) {
     if (!given(fields, call)) continue;
     if (fields.number != nullptr) {

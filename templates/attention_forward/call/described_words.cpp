@@ -312,20 +312,20 @@ Rows make_rows() {
     for (Row& one : more) to.push_back(std::move(one));
   };
   Rows rows;
-  add_all(rows,
-          {attention::operand_type_word<Said>([](auto& said) -> auto& { return said.shape.dtype; }), later_type_word(),
-           attention::batch_word<Said>(),
-           range_word(
-               'q', "q<query length>", 1, [](auto& said) -> auto& { return said.least_query_length; },
-               [](auto& said) -> auto& { return said.query_length; }),
-           range_word(
-               'k', "k<key length>", 0, [](auto& said) -> auto& { return said.least_key_length; },
-               [](auto& said) -> auto& { return said.key_length; }),
-           attention::heads_word<Said>(),
-           families::pair_word<Said>(
-               'd', "d<head dim>", max_head_dim, [](auto& said) -> auto& { return said.shape.head_dim_qk; },
-               [](auto& said) -> auto& { return said.shape.head_dim_v; }),
-           attention::causal_word<Said>(max_length, "query", "key length"), attention::window_word<Said>(max_length)});
+  add_all(rows, {attention::operand_type_word<Said>([](auto& said) -> auto& { return said.shape.dtype; }),
+                 later_type_word(), attention::batch_word<Said>(),
+                 range_word(
+                     'q', "q<query length>", 1, [](auto& said) -> auto& { return said.least_query_length; },
+                     [](auto& said) -> auto& { return said.query_length; }),
+                 range_word(
+                     'k', "k<key length>", 0, [](auto& said) -> auto& { return said.least_key_length; },
+                     [](auto& said) -> auto& { return said.key_length; }),
+                 attention::heads_word<Said>(),
+                 families::pair_word<Said>(
+                     'd', "d<head dim>", max_head_dim, [](auto& said) -> auto& { return said.shape.head_dim_qk; },
+                     [](auto& said) -> auto& { return said.shape.head_dim_v; }),
+                 attention::causal_word<Said>(max_length, "query", "key length"),
+                 attention::window_word<Said>(max_length), attention::chunked_word<Said>()});
   add_flags(rows, false);
   add_all(
       rows,
@@ -357,7 +357,9 @@ Result<void> finish_key_lists(ProblemDescriptor& said) {
     return fail(WAVEJIT_UNSUPPORTED, "descriptor: top_k beside " + what + "; accepted: " + accepted);
   };
   AttentionShape& shape = said.shape;
-  if (shape.mask == Mask::window) return refuse_beside("window", "causal, or no mask");
+  if (has_first_key(shape.mask))
+    return refuse_beside(shape.mask == Mask::window ? "window" : "chunked", "causal, or no mask");
+  if (shape.causal_flags) return refuse_beside("causal_flags", "causal, or no mask");
   if (shape.first_keys) return refuse_beside("first_keys", "no left padding");
   if (shape.vectorised) return refuse_beside("vectorised pages", "layout=paged:<n>[:nhd|hnd]");
   if (shape.block_lists) return refuse_beside("lists", "one of the two");
@@ -412,7 +414,11 @@ Result<void> finish(ProblemDescriptor& said) {
     return fail(WAVEJIT_UNSUPPORTED, "descriptor: " + std::string(trans_is_dense));
   if (auto lengths = check_lengths(said); !lengths) return lengths;
   const MaskWords& mask = said.mask;
-  shape.mask = choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask;
+  if (auto chunked = attention::check_chunked(mask); !chunked) return chunked;
+  shape.mask = choose_mask(mask).mask;
+  if (shape.causal_flags && (shape.mask != Mask::causal || mask.window))
+    return fail(WAVEJIT_UNSUPPORTED,
+                "descriptor: causal_flags; accepted: causal beside it, without window and chunked");
   if (shape.listed)
     if (auto good = finish_key_lists(said); !good) return good;
   if (!shape.listed && said.second_top_k != 0)

@@ -19,6 +19,16 @@ std::uint64_t stride(const wavejit_tensor& tensor, int dimension, std::uint64_t 
   return tensor.sizes[1] > 0 ? stride_bytes(tensor, dimension, bytes) : 0;
 }
 
+// They stand where other kernels have a window.
+std::uint64_t causal_flags_of(const Arguments& arguments) {
+  return static_cast<std::uint32_t>(arguments.window_left) |
+         std::uint64_t{static_cast<std::uint32_t>(arguments.window_right)} << 32;
+}
+void set_causal_flags(Arguments& arguments, std::uint64_t flags) {
+  arguments.window_left = static_cast<std::int32_t>(flags);
+  arguments.window_right = static_cast<std::int32_t>(flags >> 32);
+}
+
 std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes) {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * bytes);
 }
@@ -52,6 +62,8 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
   arguments.scale_log2e = problem.scale_log2e;
   arguments.window_left = problem.window_left;
   arguments.window_right = problem.window_right;
+  if (problem.shape.causal_flags) [[unlikely]]
+    set_causal_flags(arguments, address(call.causal_flags));
   arguments.sequences.query_starts = address(call.query_starts);
   arguments.sequences.key_starts = address(problem.shape.first_keys ? call.first_keys : call.key_starts);
   arguments.sequences.key_lengths = address(call.key_lengths);
@@ -99,8 +111,9 @@ void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& 
       static_cast<std::uint32_t>(static_cast<std::uint64_t>(by_keys ? call.v.sizes[3] : 1) * bytes);
 }
 
-void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequence) {
+void begin_at_sequence(PagedArguments& arguments, const AttentionShape& shape, std::uint32_t sequence) {
   Arguments& all = arguments.all;
+  if (shape.causal_flags) set_causal_flags(all, causal_flags_of(all) + sequence);
   const auto step = [&](std::uint64_t& address, std::uint64_t bytes) {
     if (address != 0) address += sequence * bytes;
   };
@@ -113,7 +126,7 @@ void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequ
   step(all.sequences.query_starts, number);
   step(all.sequences.key_starts, number);
   step(all.sequences.key_lengths, number);
-  if (paged) {
+  if (shape.paged || shape.slots) {
     // Of k and v the batch stride is that of pages.
     step(arguments.pages.table_starts, number);
     if (arguments.pages.table_starts == 0) step(arguments.pages.table, arguments.pages.table_row_stride);
@@ -163,7 +176,8 @@ IntegerScales integer_scales(const wavejit_attention_forward_arguments& call, co
 }
 
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape) {
-  const bool has_window = shape.mask == Mask::window;
+  // Of local chunks and flags it is what the split kernel has in place of a window.
+  const bool has_window = has_first_key(shape.mask) || shape.causal_flags;
   return {.workspace = split.workspace,
           .o = split.o,
           .o_batch_stride = split.o_batch_stride,

@@ -25,7 +25,7 @@ void set_keys(Arguments& arguments, const wavejit_tensor& k, const wavejit_tenso
 void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call);
 
 // The arguments as if the call's sequences began with this one. Packed tensors have no batch stride.
-void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequence);
+void begin_at_sequence(PagedArguments& arguments, const AttentionShape& shape, std::uint32_t sequence);
 
 // Of the scales of a cache of 8 bits, from this sequence on.
 CacheScales cache_scales(const wavejit_attention_forward_arguments& call, std::uint32_t first_sequence);

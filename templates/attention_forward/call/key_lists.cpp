@@ -20,9 +20,11 @@ using refusal::refuse;
 Result<void> check_beside(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem) {
   const std::string beside = " beside key_indices";
   const AttentionShape& shape = problem.shape;
-  if (shape.mask == Mask::window)
+  if (has_first_key(shape.mask))
     return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask),
                       "0 (none), or WAVEJIT_MASK_CAUSAL with or without WAVEJIT_MASK_PREFIX" + beside));
+  if (shape.causal_flags)
+    return refuse(bad(WAVEJIT_UNSUPPORTED, "causal_flags", refusal::pointer_text(call.causal_flags), "null" + beside));
   if (shape.first_keys)
     return refuse(bad(WAVEJIT_UNSUPPORTED, "first_keys", refusal::pointer_text(call.first_keys), "null" + beside));
   if (shape.vectorised)

@@ -74,6 +74,7 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   problem.cache_scales = static_cast<std::int32_t>(descriptor.cache_scales);
   problem.transposed = (shape.trans_q ? WAVEJIT_TRANSPOSED_Q : 0) | (shape.trans_k ? WAVEJIT_TRANSPOSED_K : 0) |
                        (shape.trans_v ? WAVEJIT_TRANSPOSED_V : 0) | (shape.trans_o ? WAVEJIT_TRANSPOSED_O : 0);
+  problem.causal_flags = shape.causal_flags ? 1 : 0;
   problem.list_rows = descriptor.lists.rows;
   problem.list_keys = descriptor.lists.keys;
   problem.list_percent = descriptor.lists.percent;

@@ -73,6 +73,17 @@ Check check_outputs(const wavejit_attention_forward_arguments& a, const wavejit_
   return check_all_apart(l, range_of(a.lse, sizeof(float)), {of_q, of_k, of_v, of_o});
 }
 
+// Which sequences have a diagonal, in device memory.
+Check check_causal_flags(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
+  if (call.causal_flags == nullptr) [[likely]]
+    return {};
+  if (problem.shape.mask != Mask::causal || (call.mask & WAVEJIT_MASK_WINDOW) != 0)
+    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask),
+                      "1 (causal), alone or with 4 (prefix), beside causal_flags"));
+  problem.shape.causal_flags = true;
+  return {};
+}
+
 // A field that is zero means the default.
 float default_scale(const wavejit_attention_forward_arguments& call) {
   return static_cast<float>(1 / std::sqrt(static_cast<double>(call.q.sizes[3])));
@@ -233,6 +244,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   problem.shape.mask = mask->mask;
   problem.window_left = mask->left;
   problem.window_right = mask->right;
+  if (auto flags = check_causal_flags(a, problem); !flags) return flags;
   problem.bottom_right = (a.mask & WAVEJIT_MASK_PREFIX) == 0;
   problem.causal_prefix = static_cast<std::int32_t>(a.causal_prefix);
   wavejit_tensor wide_q = a.q;

@@ -84,11 +84,12 @@ int tile_queries_of(const AttentionShape& shape, const targets::Target& target, 
   const int rows = packed_tile_queries(target, shape.query_rows, dims);
   // Pages of one key, where tiles wait in registers: beside the addresses of all their keys and the powers of a
   // soft-cap a single wave is two registers short at 64 dims. Two waves share the keys. The same of keys that are
-  // looked up one by one and have scales.
+  // looked up one by one and have scales, or chunks of their own.
   const KeyLayout layout = shape.key_layout();
   const bool crowded =
       lds_layout(target) == LdsLayout::swizzled &&
-      ((layout.single_keys && shape.has(Modifier::softcap)) || (layout.looks_up_each_key() && shape.token_scales));
+      ((layout.single_keys && shape.has(Modifier::softcap)) || (layout.looks_up_each_key() && shape.token_scales) ||
+       (layout.looks_up_each_key() && shape.mask == Mask::chunked && shape.has(Modifier::softcap)));
   return crowded && dims.qk <= 64 ? std::max(rows, 64) : rows;
 }
 

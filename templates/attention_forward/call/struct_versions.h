@@ -22,7 +22,8 @@ struct Versions<wavejit_attention_forward_arguments> {
                                          offsetof(wavejit_attention_forward_arguments, k_scale),
                                          offsetof(wavejit_attention_forward_arguments, q_scale),
                                          offsetof(wavejit_attention_forward_arguments, token_scales),
-                                         offsetof(wavejit_attention_forward_arguments, score_rounding)};
+                                         offsetof(wavejit_attention_forward_arguments, score_rounding),
+                                         offsetof(wavejit_attention_forward_arguments, local_chunk)};
 };
 
 }  // namespace wavejit::families

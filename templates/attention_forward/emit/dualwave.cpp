@@ -329,8 +329,7 @@ class Walker {
   // of the copies of `steady` none begins. In the drain nobody knows.
   bool may_begin_chunk(const Place& place, int ahead) const {
     if (!spec_.has_chunks()) return false;
-    return spec_.mask == Mask::window || spec_.block_lists || last_buffer_ != nullptr ||
-           (place.buffer + ahead) % 2 == 0;
+    return has_first_key(spec_.mask) || spec_.block_lists || last_buffer_ != nullptr || (place.buffer + ahead) % 2 == 0;
   }
 
   void perform(const Rescale& /*act*/, State& state, const Place& place) {

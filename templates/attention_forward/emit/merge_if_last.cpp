@@ -163,7 +163,10 @@ class MergeOfRows {
   Chunks chunks_of(Value* first_row, Value* last_row) {
     Value* first_key = kernel_.constant(0);
     if (workgroup_.begin_offset != nullptr)
-      first_key = attention::maximum(kernel_, ir_.CreateAdd(first_row, workgroup_.begin_offset), first_key);
+      first_key = attention::maximum(kernel_,
+                                     attention::first_of_chunk(kernel_, workgroup_.local_chunks,
+                                                               ir_.CreateAdd(first_row, workgroup_.begin_offset)),
+                                     first_key);
     Value* last_key = workgroup_.last_key;
     if (workgroup_.limit_offset != nullptr)
       last_key = attention::minimum(kernel_, ir_.CreateAdd(last_row, workgroup_.limit_offset), last_key);

@@ -218,8 +218,12 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   }
 
   // The first and the last key that a row sees.
-  const auto [offset, to_limit, to_begin] =
-      key_limits(kernel, spec.mask, spec.has(Modifier::alibi), diagonal_fields, window_fields, sequence);
+  Value* beyond = spec.causal_flags ? keys_beyond_diagonal(kernel, causal_flags_at, place.batch) : nullptr;
+  const auto [offset, to_limit, to_begin, chunks] =
+      key_limits(kernel, spec.mask, spec.has(Modifier::alibi), diagonal_fields, window_fields, sequence, beyond);
+  const auto begin_of = [&](Value* query_row) {
+    return attention::first_of_chunk(kernel, chunks, ir.CreateAdd(query_row, to_begin));
+  };
   const auto limit_of = [&](Value* query_row) {
     return to_limit ? minimum(kernel, ir.CreateAdd(query_row, to_limit), last_key) : last_key;
   };
@@ -231,8 +235,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   Value* last_tile = ir.CreateUDiv(ir.CreateSub(keys, constant(1)), constant(spec.tile_keys));
   Value* first_tile = constant(0);
   if (to_begin) {
-    first_tile =
-        ir.CreateUDiv(maximum(kernel, ir.CreateAdd(first_row, to_begin), constant(0)), constant(spec.tile_keys));
+    first_tile = ir.CreateUDiv(maximum(kernel, begin_of(first_row), constant(0)), constant(spec.tile_keys));
     first_tile = minimum(kernel, first_tile, last_tile);
   }
   Value* first_tile_of_all = nullptr;
@@ -332,9 +335,9 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       .wave_limit = wave_limit,
       .begin_offset = to_begin,
       .wave_begin =
-          to_begin ? ir.CreateAdd(positions.position(ir.CreateAdd(first_of_wave, constant(rows_of_wave - 1))), to_begin)
-                   : nullptr,
+          to_begin ? begin_of(positions.position(ir.CreateAdd(first_of_wave, constant(rows_of_wave - 1)))) : nullptr,
       .diagonal_offset = spec.has(Modifier::alibi) ? offset : nullptr,
+      .local_chunks = chunks,
       .head_in_group = head_in_group,
       .has_row = has_row,
       .group = positions.group(),

@@ -143,7 +143,7 @@ bool shares_in_registers(const AskedWords& words, bool split) {
   const bool short_of_registers =
       !split && words.head_dim_v > 64 && (words.has(Modifier::bias) || (words.paged && words.mask != Mask::none));
   return words.head_dim_v <= 128 && !short_of_registers && !words.bias_fp32 &&
-         !words.key_layout().looks_up_each_key() && !(words.paged && words.modified());
+         !words.key_layout().looks_up_each_key() && !(words.paged && (words.modified() || words.mask == Mask::chunked));
 }
 
 bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 128; }

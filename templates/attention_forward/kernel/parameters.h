@@ -45,12 +45,15 @@ constexpr int shared_waves(const HeadDims& dims) { return dims.qk > 128 ? 2 : 4;
 // where they end rows, too (`split`: somebody else merges parts).
 bool shares_in_registers(const AskedWords& words, bool split);
 // Where tiles go through lines, a bias or slopes and pages are more scalars than there are; so is softcap beyond 128
-// dims.
+// dims, any modifier or more dims beside flags of sequences, local chunks beside pages, and, dense, beside modifiers of
+// more than 128 dims.
 inline bool shares_by_lines(const AskedWords& words) {
   const bool wide = words.head_dim_qk > 128 || words.head_dim_v > 128;
-  const bool short_of_scalars =
-      words.has(Modifier::bias) || words.has(Modifier::alibi) || (wide && words.has(Modifier::softcap));
-  return !words.paged || !short_of_scalars;
+  const bool chunked = words.mask == Mask::chunked;
+  if (chunked && words.modified() && wide) return false;
+  if (!words.paged) return true;
+  if (chunked || (words.causal_flags && (wide || words.modified()))) return false;
+  return !words.has(Modifier::bias) && !words.has(Modifier::alibi) && !(wide && words.has(Modifier::softcap));
 }
 
 // The O store that `auto` means on a target.
@@ -100,7 +103,7 @@ std::string default_ladder(const targets::Target& target, Pipeline pipeline, Que
 inline bool registers_are_short(const ForwardKernel& spec) {
   if (spec.pipeline == Pipeline::generic || spec.head_dim_v <= 64) return false;
   const bool capped_window =
-      spec.pipeline == Pipeline::interleaved && spec.mask == Mask::window && spec.has(Modifier::softcap);
+      spec.pipeline == Pipeline::interleaved && has_first_key(spec.mask) && spec.has(Modifier::softcap);
   const bool waits = spec.pipeline == Pipeline::dualwave && spec.cache != CacheType::as_queries &&
                      (spec.mask == Mask::window || spec.paged);
   return spec.has(Modifier::bias) || capped_window || waits;

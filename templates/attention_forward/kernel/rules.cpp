@@ -318,8 +318,8 @@ constexpr SpecRule rules[] = {
     {[](const Asked& asked) { return asked.spec.chunk_waves != 0 && !shares_by_lines(asked.spec); },
      [](const Asked& asked) {
        return "chunk_waves= with head dim " + to_text(asked.head_dims()) +
-              " leaves no scalar registers for bias and alibi beside pages, nor for softcap beyond 128 dims; "
-              "accepted: a wave with rows of its own";
+              " leaves no scalar registers for bias and alibi beside pages, nor for softcap beyond 128 dims or beside "
+              "causal_flags, nor for chunked; accepted: a wave with rows of its own";
      }},
     {[](const Asked& asked) {
        return asked.spec.chunk_waves != 0 && asked.spec.chunk_waves != shared_waves(asked.head_dims());
@@ -382,13 +382,13 @@ constexpr SpecRule rules[] = {
      }},
     {[](const Asked& asked) {
        const ForwardKernel& spec = asked.spec;
-       return spec.paired_tiles &&
-              (spec.pipeline != Pipeline::dualwave || spec.mask != Mask::causal || spec.split_keys != 0);
+       return spec.paired_tiles && (spec.pipeline != Pipeline::dualwave || spec.mask != Mask::causal ||
+                                    spec.causal_flags || spec.split_keys != 0);
      },
      [](const Asked&) {
        return std::string(
            "tiles=paired evens out what a diagonal leaves of a grid; accepted: pipeline=dualwave causal, without "
-           "split=");
+           "causal_flags and split=");
      }},
     {[](const Asked& asked) { return asked.spec.paired_tiles && asked.spec.paged; },
      [](const Asked&) {
@@ -405,6 +405,29 @@ constexpr SpecRule rules[] = {
        return std::string(
            "block_lists has walks of its own for each head and block of rows; accepted: no split=, heads=packed, "
            "tiles=paired and rows=");
+     }},
+    {[](const Asked& asked) { return asked.spec.mask == Mask::chunked && asked.spec.block_lists; },
+     [](const Asked&) {
+       return std::string(
+           "block_lists has no walks of local chunks; accepted: causal, window, or lists without a mask");
+     }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return lds_layout(asked.target) == LdsLayout::swizzled && (spec.mask == Mask::chunked || spec.causal_flags) &&
+              spec.cache != CacheType::as_queries && spec.paged && spec.modified();
+     },
+     [](const Asked& asked) {
+       return "chunked and causal_flags beside cache= in pages leave no registers for bias, softcap and alibi where "
+              "tiles pass through registers, as on " +
+              asked.target_name() + "; accepted: without one of these";
+     }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return spec.causal_flags && (spec.mask != Mask::causal || spec.block_lists || spec.listed);
+     },
+     [](const Asked&) {
+       return std::string(
+           "causal_flags is of sequences under one diagonal; accepted: causal causal_flags without lists");
      }},
     {[](const Asked& asked) { return asked.spec.slots && !asked.spec.listed; },
      [](const Asked&) { return std::string("slots are what lists of keys name; accepted: listed slots"); }},

@@ -41,6 +41,8 @@ struct AskedWords {
   int head_dim_qk = 128;
   int head_dim_v = 128;
   Mask mask = Mask::none;
+  // Device memory says of each sequence whether its rows have a diagonal at all. With Mask::causal only.
+  bool causal_flags = false;
   // Q, too, is of the type of K and V in memory, e4m3: weights are rounded to it. `dtype` is that of O.
   bool narrow_queries = false;
   // Q and K are integers of 8 bits, whose products are exact, with scales (integer_arguments.h). V and O are of

@@ -29,7 +29,8 @@ constexpr auto chosen(SpecWord word) {
   return families::flag<field, ForwardKernel>(word);
 }
 
-inline constexpr families::Names<Mask, 2> mask_names = {{{Mask::causal, "causal"}, {Mask::window, "window"}}};
+inline constexpr families::Names<Mask, 3> mask_names = {
+    {{Mask::causal, "causal"}, {Mask::window, "window"}, {Mask::chunked, "chunked"}}};
 inline constexpr families::Names<QueriesOf, 2> rows_names = {{{QueriesOf::few, "few"}, {QueriesOf::many, "many"}}};
 
 // Words of their own kind (words.cpp).
@@ -61,7 +62,12 @@ inline constexpr auto word_table = std::tuple_cat(
         attention::head_dims_word<&AskedWords::head_dim_qk, &AskedWords::head_dim_v, all_head_dims, ForwardKernel,
                                   padded_head_dims>(),
         families::named<&AskedWords::mask, mask_names, ForwardKernel, 2>(
-            {.accepted = "causal, window", .supported = "masks none", .name_of = word_kinds::mask_name}),
+            {.accepted = "causal, window, chunked", .supported = "masks none", .name_of = word_kinds::mask_name}),
+        asked<&AskedWords::causal_flags>({.accepted = "causal_flags",
+                                          .name = "flags",
+                                          .supported = "causal sequences beside others",
+                                          .beside = [](ForwardKernel& spec) { spec.mask = Mask::causal; },
+                                          .described = true}),
         asked<&AskedWords::narrow_queries>({.accepted = "queries=e4m3",
                                             .name = "e4m3",
                                             .otherwise = "queries of the type of O have no word",

@@ -121,6 +121,8 @@ void DeviceCase::describe() {
   call_.mask = problem_.mask;
   call_.window_left = problem_.window_left;
   call_.window_right = problem_.window_right;
+  call_.local_chunk = problem_.local_chunk;
+  call_.causal_flags = static_cast<const std::uint8_t*>(extra_.causal_flags.data());
   call_.causal_prefix = problem_.causal_prefix;
   if (problem_.packed_queries()) {
     call_.query_starts = static_cast<const std::int32_t*>(extra_.query_starts.data());
@@ -195,6 +197,7 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
   const std::int64_t head = view.kv_head * group;
   const std::int64_t query = sequence.first_query + view.first_row;
   wavejit_attention_forward_arguments call = call_;
+  if (call.causal_flags != nullptr) call.causal_flags += view.sequence;
   const auto cut = [](wavejit_tensor& tensor, char* data, std::int64_t rows, std::int64_t heads) {
     tensor.data = data;
     tensor.sizes[0] = 1;

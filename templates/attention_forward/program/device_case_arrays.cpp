@@ -283,6 +283,10 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   first_keys.reserve(problem.first_keys.size());
   for (const std::int64_t first : problem.first_keys) first_keys.push_back(static_cast<std::int32_t>(first));
   auto device_first_keys = on_device(engine, first_keys);
+  std::vector<std::uint8_t> causal_flags;
+  if (problem.causal_flags)
+    for (const Sequence& sequence : sequences) causal_flags.push_back(sequence.has_diagonal ? 1 : 0);
+  auto device_causal_flags = on_device(engine, causal_flags);
   const ListArrays lists = lists_of(problem);
   auto device_list_counts = on_device(engine, lists.counts);
   auto device_list_indices = on_device(engine, lists.indices);
@@ -303,8 +307,8 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   auto device_v_scale = on_device(engine, problem.integers ? std::vector<float>() : scales_of(Operand::v));
   for (const auto* made :
        {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table,
-        &device_list_counts, &device_list_indices, &device_key_indices, &device_key_counts, &device_second_indices,
-        &device_second_counts, &device_q_scale, &device_k_scale, &device_v_scale})
+        &device_causal_flags, &device_list_counts, &device_list_indices, &device_key_indices, &device_key_counts,
+        &device_second_indices, &device_second_counts, &device_q_scale, &device_k_scale, &device_v_scale})
     if (!*made) return std::unexpected(made->error());
   Extra extra{.modifiers = {},
               .query_starts = std::move(*device_query_starts),
@@ -312,6 +316,7 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
               .key_lengths = std::move(*device_key_lengths),
               .first_keys = std::move(*device_first_keys),
               .block_table = std::move(*device_table),
+              .causal_flags = std::move(*device_causal_flags),
               .list_counts = std::move(*device_list_counts),
               .list_indices = std::move(*device_list_indices),
               .q_scale = std::move(*device_q_scale),

@@ -34,6 +34,7 @@ std::string Batch::descriptor(const DrawnSequence& of) const {
   text += fmt::format(" d{}", dim);
   if (causal) text += " causal";
   if (window_left) text += fmt::format(" window={},-1", *window_left);
+  if (local_chunk != 0) text += fmt::format(" chunked={}", local_chunk);
   if (cache.queries) text += " queries=e4m3";
   text += " lse";
   if (!alibi.empty()) text += " alibi=h";
@@ -85,6 +86,11 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
     batch.alibi = {};
   }
   if (size.lists) draw_lists(batch, draws, size);
+  // The last: what was drawn before is what it was without chunks.
+  // Beside modifiers, some kernels of chunks are not there.
+  const bool modified = !batch.alibi.empty() || batch.softcap != 0;
+  if (batch.causal && !batch.window_left && !modified && !size.lists && one_in(3))
+    batch.local_chunk = 2 + draws.below(one_in(2) ? 100 : size.longest);
   return batch;
 }
 

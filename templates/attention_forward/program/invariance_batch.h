@@ -55,6 +55,7 @@ struct Batch {
   std::int64_t dim = 64;
   bool causal = false;
   std::optional<std::int64_t> window_left;
+  std::int64_t local_chunk = 0;  // of causal rows without a window; 0: none
   float softcap = 0;
   std::vector<float> alibi;  // a slope a head, or empty
   std::vector<float> sink;   // a logit a head, or empty

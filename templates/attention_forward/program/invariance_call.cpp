@@ -36,6 +36,10 @@ Queries packed_queries(const Batch& batch, std::span<const RowsOf> pieces) {
 
 void set_mask(wavejit_attention_forward_arguments& call, const Batch& batch, const Way& way, std::int64_t most_keys) {
   if (batch.causal) call.mask |= WAVEJIT_MASK_CAUSAL;
+  if (batch.local_chunk != 0) {
+    call.mask |= WAVEJIT_MASK_CHUNKED;
+    call.local_chunk = batch.local_chunk;
+  }
   const std::int64_t front = way.keys.keys_in_front;
   if (!batch.window_left && front == 0) return;
   call.mask |= WAVEJIT_MASK_WINDOW;

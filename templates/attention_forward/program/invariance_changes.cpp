@@ -265,7 +265,8 @@ std::vector<Change> shifted(const Batch& batch, Draws& draws) {
   std::vector<Change> changes;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     const DrawnSequence& one = batch.sequences[i];
-    if (one.rows != 1 || batch.window_left || !batch.alibi.empty() || one.keys <= 1024) continue;
+    if (one.rows != 1 || batch.window_left || batch.local_chunk != 0 || !batch.alibi.empty() || one.keys <= 1024)
+      continue;
     const std::int64_t front = 64 * (1 + draws.below(15));
     changes.push_back({.text = fmt::format("{} hidden keys in front", front),
                        .pieces = {whole(batch, i)},

@@ -47,6 +47,14 @@ class AttentionVariants final : public Variants {
          .descriptor = attention("b1 q4096 k4096 h32/8 d{dim} causal window=1023,0"),
          .instead = {},
          .peers = {"gfx950, bf16, head dim 128", "through CK; its assembly refuses windows"}},
+        {.name = "chunked",
+         .title = "Local chunks",
+         .meaning =
+             "A causal row sees only the keys of its own chunk of so many positions, as layers of Llama 4 do. Tiles of "
+             "other chunks are not walked.",
+         .descriptor = attention("b1 q4096 k16384 h40/8 d{dim} causal chunked=8192"),
+         .instead = {},
+         .peers = {"no", "no"}},
         {.name = "prefix",
          .title = "Prefix",
          .meaning = "Causal, and the diagonal begins at a key of your choice: what stands before it all rows see.",
@@ -205,7 +213,9 @@ class AttentionVariants final : public Variants {
     std::vector<GridWord> words = {{.title = "none", .words = ""},
                                    {.title = "causal", .words = "causal"},
                                    {.title = "window", .words = "window=500,20"},
+                                   {.title = "chunks", .words = "causal chunked=500"},
                                    {.title = "prefix", .words = "causal=100"},
+                                   {.title = "flags", .words = "causal causal_flags"},
                                    {.title = "LSE", .words = "lse"},
                                    {.title = "O in fp32", .words = "o=fp32"}};
     for (const ModifierRow& row : modifier_rows) {
@@ -236,6 +246,7 @@ class AttentionVariants final : public Variants {
         {.question = "Do sequences of different lengths stand one after the other?", .variant = "packed"},
         {.question = "Are they padded to one length?", .variant = "padded"},
         {.question = "One row, or few, over very many keys?", .variant = "split"},
+        {.question = "Does a row see only the keys of its own chunk of positions?", .variant = "chunked"},
         {.question = "Does a row see only keys near it?", .variant = "windowed"},
         {.question = "Do all rows see a prefix, and then each its own past?", .variant = "prefix"},
         {.question = "Does a row see its past only?", .variant = "causal"},

@@ -70,6 +70,31 @@ TEST(Descriptor, WordsMayComeInAnyOrderAndPrintInOne) {
   }
 }
 
+TEST(Descriptor, LocalChunksAndFlagsAreOfCausalRows) {
+  for (const char* words :
+       {" causal chunked=8192 lse", " causal=5 chunked=2", " causal causal_flags", " causal=9 causal_flags lse"}) {
+    const auto parsed = parse_descriptor(std::string(base) + words);
+    ASSERT_TRUE(parsed) << parsed.error().detail;
+    EXPECT_EQ(to_text(*parsed), std::string(base) + words);
+  }
+  EXPECT_EQ(parse_descriptor(std::string(base) + " causal chunked=8192")->shape.mask, attention_forward::Mask::chunked);
+  EXPECT_EQ(parse_descriptor(std::string(base) + " causal chunked=1")->shape.mask, attention_forward::Mask::window);
+  for (const auto& [words, detail] :
+       {std::pair{" chunked=8", "accepted: causal and no window"},
+        {" causal window=3,0 chunked=8", "accepted: causal and no window"},
+        {" causal chunked=0", "'chunked=0' (column 57) is no chunk"},
+        {" causal chunked=1073741825", "is no chunk; accepted: chunked=<keys of a local chunk, 1 to 1073741824>"},
+        {" causal_flags", "causal_flags; accepted: causal beside it"},
+        {" causal window=-1,5 causal_flags", "causal_flags; accepted: causal beside it"},
+        {" causal chunked=9 causal_flags", "causal_flags; accepted: causal beside it"},
+        {" causal chunked=9 top_k=64", "top_k beside chunked"},
+        {" causal causal_flags top_k=64", "top_k beside causal_flags"}}) {
+    const auto parsed = parse_descriptor(std::string(base) + words);
+    ASSERT_FALSE(parsed) << words;
+    EXPECT_THAT(parsed.error().detail, HasSubstr(detail)) << words;
+  }
+}
+
 TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
   std::mt19937_64 random(2);
   const auto up_to = [&](std::int64_t most) {
@@ -97,6 +122,11 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
       d.mask.window = {static_cast<std::int64_t>(random() % 9) - 1, static_cast<std::int64_t>(random() % 9) - 1};
       d.shape.mask = choose_mask(d.mask.causal, true, d.mask.window->first, d.mask.window->second).mask;
     }
+    if (d.mask.causal && !d.mask.window && random() % 4 == 0) {
+      d.mask.local_chunk = up_to(9000);
+      d.shape.mask = choose_mask(d.mask).mask;
+    }
+    d.shape.causal_flags = d.mask.causal && !d.mask.window && !d.mask.local_chunk && random() % 4 == 0;
     d.layout = std::array{Layout::bshd, Layout::bhsd, Layout::packed, Layout::paged}[random() % 4];
     if (d.layout == Layout::paged) {
       d.shape.paged = true;
@@ -162,7 +192,7 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
     EXPECT_THAT(to_text(shape), HasSubstr(text));
     ++flags;
     if (!word.described) continue;
-    const std::string line = std::string(base) + (word.beside != nullptr ? " bias=1 " : " ") + text;
+    const std::string line = std::string(base) + (word.beside != nullptr ? " causal bias=1 " : " ") + text;
     const auto said = parse_descriptor(line);
     ASSERT_TRUE(said) << said.error().detail;
     EXPECT_THAT(to_text(*said), HasSubstr(" " + text));
@@ -170,8 +200,8 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
     EXPECT_THAT(parse_descriptor(line + " " + text).error().detail, HasSubstr("says again"));
     ++described;
   }
-  EXPECT_EQ(flags, 22);
-  EXPECT_EQ(described, 10);
+  EXPECT_EQ(flags, 23);
+  EXPECT_EQ(described, 11);
 }
 
 // One word for scales of tokens, and one answer where rows are moved whole.

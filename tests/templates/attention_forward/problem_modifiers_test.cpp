@@ -101,7 +101,25 @@ std::vector<BadField> bad_fields() {
   const auto add_packed = [&](std::string name, auto spoil, std::string detail) {
     list.push_back({"packed_" + std::move(name), packed_call, spoil, std::move(detail)});
   };
-  add("mask_bits", [](Call& c) { c.mask = 8; }, "mask = 8");
+  add("mask_bits", [](Call& c) { c.mask = 16; }, "mask = 16; accepted: 0 (none), or a sum of 1");
+  add(
+      "chunks_without_causal", [](Call& c) { c.mask = WAVEJIT_MASK_CHUNKED; },
+      "mask = 8; accepted: 8 (chunked) with 1");
+  add(
+      "chunks_beside_a_window",
+      [](Call& c) { c.mask = WAVEJIT_MASK_CHUNKED | WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW; },
+      "mask = 11; accepted: 8 (chunked) with 1 (causal) and without 2 (window)");
+  add("chunk_unasked", [](Call& c) { c.local_chunk = 5; }, "local_chunk = 5; accepted: 0 unless mask has");
+  const auto chunked = [](std::int64_t keys) {
+    return [keys](Call& c) {
+      c.mask = WAVEJIT_MASK_CHUNKED | WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_PREFIX;
+      c.window_left = c.window_right = 0;
+      c.local_chunk = keys;
+    };
+  };
+  add("chunk_of_nothing", chunked(0), "local_chunk = 0; accepted: 1 to 1073741824 keys");
+  add("chunk_negative", chunked(-3), "local_chunk = -3");
+  add("chunk_beyond_every_length", chunked((std::int64_t{1} << 30) + 1), "local_chunk = 1073741825");
   add("window_left", [](Call& c) { c.window_left = -2; }, "window_left = -2");
   add("window_right", [](Call& c) { c.window_right = std::numeric_limits<int>::min(); }, "window_right = -2147483648");
   add("window_unasked", [](Call& c) { c.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_PREFIX; }, "window_left = 100");

@@ -104,9 +104,16 @@ class Combine {
   };
   Keys keys_of(const attention::Sequence& sequence, Value* offset, Value* row) {
     Value* diagonal = ir_.CreateAdd(row, offset);
+    Value* last_key = ir_.CreateSub(sequence.key_length, kernel_.constant(1));
+    if (spec_.chunked)
+      return {.first = attention::first_of_chunk(kernel_, attention::local_chunks(kernel_, window_fields), diagonal),
+              .last = uniform_smaller(diagonal, last_key)};
+    if (spec_.causal_flags) {
+      Value* beyond = attention::keys_beyond_diagonal(kernel_, causal_flags_at, batch_);
+      return {.first = kernel_.constant(0), .last = uniform_smaller(ir_.CreateAdd(diagonal, beyond), last_key)};
+    }
     Value* begin = attention::first_visible_key(kernel_, window_fields, diagonal);
-    Value* limit = uniform_smaller(ir_.CreateAdd(diagonal, kernel_.argument_i32(window_fields.right)),
-                                   ir_.CreateSub(sequence.key_length, kernel_.constant(1)));
+    Value* limit = uniform_smaller(ir_.CreateAdd(diagonal, kernel_.argument_i32(window_fields.right)), last_key);
     return {.first = begin, .last = limit};
   }
   Value* chunk_of(Value* key) {

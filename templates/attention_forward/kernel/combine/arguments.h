@@ -28,7 +28,8 @@ struct Arguments {
   std::uint32_t query_length = 0;  // of every sequence; packed: of the longest one that counts
   std::uint32_t key_rows = 0;
   std::uint32_t key_length = 0;  // the same of keys; says how many slots a row has
-  // Which chunks a row sees: a window round its diagonal. Unlimited where the split kernel has no such limit.
+  // Which chunks a row sees: a window round its diagonal. Unlimited where the split kernel has no such limit. Kernels
+  // whose spec has chunked or causal_flags find in its place what the split kernel finds there.
   std::int32_t causal_offset = 0;
   std::uint32_t bottom_right_mask = 0;
   std::int32_t window_left = 0;
@@ -47,6 +48,9 @@ struct Arguments {
   attention::CacheScales scales;
 };
 
+inline constexpr std::size_t causal_flags_at = offsetof(Arguments, window_left);
+
+static_assert(causal_flags_at % sizeof(std::uint64_t) == 0);
 static_assert(sizeof(Arguments) == 264);
 static_assert(offsetof(Arguments, scales) == 216);
 static_assert(offsetof(Arguments, lists) == 136);

@@ -22,6 +22,8 @@ constexpr auto words = families::texts_of(std::tuple{
     families::flag<&CombineKernel::first_keys, CombineKernel>({.accepted = "first_keys", .name = "first_keys"}),
     families::flag<&CombineKernel::listed, CombineKernel>({.accepted = "listed", .name = "listed"}),
     families::flag<&CombineKernel::scaled, CombineKernel>({.accepted = "scaled", .name = "scaled"}),
+    families::flag<&CombineKernel::chunked, CombineKernel>({.accepted = "chunked", .name = "chunked"}),
+    families::flag<&CombineKernel::causal_flags, CombineKernel>({.accepted = "causal_flags", .name = "flags"}),
     families::flag<&CombineKernel::trans_o, CombineKernel>({.accepted = "trans_o", .name = "trans_o"}),
     families::named<&CombineKernel::rows, rows_names, CombineKernel>(
         {.accepted = "rows=few",
@@ -46,6 +48,8 @@ CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool out
           .first_keys = split.first_keys && !split.paged,
           .listed = split.listed,
           .scaled = split.cache != attention::CacheType::as_queries,
+          .chunked = split.mask == attention::Mask::chunked,
+          .causal_flags = split.causal_flags,
           .trans_o = trans_o,
           .rows = split.rows == QueriesOf::few ? QueriesOf::few : QueriesOf::all,
           .target = split.target,

@@ -30,6 +30,8 @@ struct CombineKernel {
   bool first_keys = false;          // of the split kernel's dense keys: they say how many a sequence has
   bool listed = false;              // parts of listed keys
   bool scaled = false;              // of a cache of 8 bits, which has scales
+  bool chunked = false;             // rows of local chunks
+  bool causal_flags = false;        // sequences say whether they have a diagonal
   bool trans_o = false;             // dims of a row of O need not stand side by side
   attention_forward::QueriesOf rows = attention_forward::QueriesOf::all;  // the split kernel's: all, or few
   std::string target;                                                     // processor name: a row of the target table
