@@ -5,7 +5,7 @@
 
 #define DEVICE __attribute__((device))
 #define KERNEL extern "C" __attribute__((global))
-#define GLOBAL __attribute__((address_space(1)))
+#define GLOBAL_MEMORY __attribute__((address_space(1)))
 #define SHARED __attribute__((shared))
 #define CONSTANT __attribute__((constant))
 #define NOINLINE __attribute__((device, noinline))

@@ -80,8 +80,8 @@ KERNEL void matmul_wmma_transposed(const half* a, const half* b, float* c, uint3
   for (uint32_t start = 0; start < k; start += 16) {
     const half8 left = *reinterpret_cast<const half8*>(a + row * k + start + 8 * group);
     const half* from = b + (start + 8 * group + lane() % 8) * 16 + 8 * (lane() / 8 % 2);
-    const half8 right = __builtin_bit_cast(half8, __builtin_amdgcn_global_load_tr_b128_v8i16(
-                                                      (GLOBAL short8v*)const_cast<half*>(from)));
+    const half8 right = __builtin_bit_cast(
+        half8, __builtin_amdgcn_global_load_tr_b128_v8i16((GLOBAL_MEMORY short8v*)const_cast<half*>(from)));
     sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(left, right, sum);
   }
   for (uint32_t r = 0; r < 8; ++r) c[(8 * group + r) * 16 + row] = sum[r];
