@@ -46,7 +46,8 @@ TEST_F(BackwardInterface, NamesTheFieldThatIsWrong) {
   refused([](auto& call) { call.dq.strides[1] = 0; }, "dq.strides[1]");
   refused([](auto& call) { call.workspace_bytes -= 4; }, "workspace_bytes");
   refused([](auto& call) { call.workspace = static_cast<char*>(call.workspace) + 4; }, "workspace");
-  refused([](auto& call) { call.mask = 8; }, "mask");
+  refused([](auto& call) { call.mask = 16; }, "mask = 16");
+  refused([](auto& call) { call.mask = WAVEJIT_MASK_CHUNKED; }, "mask = 8", WAVEJIT_UNSUPPORTED);
   refused([](auto& call) { call.softcap = -1; }, "softcap");
   refused([](auto& call) { call.k.sizes[2] = 3; }, "k.sizes[2]");
   refused([](auto& call) { call.size -= 8; }, "arguments.size");

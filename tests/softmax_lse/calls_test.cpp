@@ -79,6 +79,7 @@ TEST(SoftmaxCall, RefusesWithFieldValueAndWhatIsAccepted) {
       {[](Arguments& a) { a.lse.data = a.weights.data; }, "memory that weights does not use"},
       {[](Arguments& a) { a.weights.data = a.lse.data = nullptr; }, "there is nothing to write"},
       {[](Arguments& a) { a.scale = INFINITY; }, "scale = inf"},
+      {[](Arguments& a) { a.mask = 16; }, "mask = 16"},
       {[](Arguments& a) { a.mask = 8; }, "mask = 8"},
       {[](Arguments& a) { a.mask = WAVEJIT_MASK_PREFIX; }, "nothing else has a diagonal"},
       {[](Arguments& a) { a.window_left = 3; }, "window_left = 3; accepted: 0 unless"},

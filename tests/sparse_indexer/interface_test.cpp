@@ -115,7 +115,8 @@ TEST_F(SparseIndexerRefusals, NameTheField) {
   refused("top_k = -1", [](auto& call) { call.top_k = -1; });
   refused("top_k = 1048577", [](auto& call) { call.top_k = 1048577; });
   refused("indices = ", [](auto& call) { call.top_k = 0; });
-  refused("mask = 8", [](auto& call) { call.mask = 8; });
+  refused("mask = 16", [](auto& call) { call.mask = 16; });
+  refused("mask = 8", [](auto& call) { call.mask = WAVEJIT_MASK_CHUNKED; }, WAVEJIT_UNSUPPORTED);
   refused("window_left", [](auto& call) { call.window_left = 3; });
   refused("causal_prefix", [](auto& call) { call.causal_prefix = 3; });
   refused("flags", [](auto& call) { call.flags = WAVEJIT_SCALE_IS_ZERO; });

@@ -111,7 +111,8 @@ def _on_device(words: Words, metadata: WavejitMetadata, causal: bool, query: tor
     if plan.workspace and (workspace is None or workspace.numel() * 4 < plan.workspace):
         workspace = metadata.workspace = _roads._workspace(plan, query.device)
     given = (0, 0) if not plan.workspace or workspace is None else (workspace.data_ptr(), workspace.numel() * 4)
-    numbers = (metadata.query_starts.data_ptr(), 0, metadata.key_lengths.data_ptr(), metadata.block_table.data_ptr(), 0, 0, given[0])
+    # In the order of _roads.NUMBERS, and the workspace.
+    numbers = (metadata.query_starts.data_ptr(), 0, metadata.key_lengths.data_ptr(), metadata.block_table.data_ptr(), 0, 0, 0, given[0])
     plan.launch(_roads.current_stream(query.device), tensors, numbers, given[1])
 
 
