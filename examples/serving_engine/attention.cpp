@@ -83,6 +83,11 @@ void Attention::append(const wavejit_tensor& cache, const std::vector<Half>& row
   }
 }
 
+void Attention::fill(int layer, const std::vector<Half>& keys, const std::vector<Half>& values) {
+  append(pages_of_layer(layer, false), keys);
+  append(pages_of_layer(layer, true), values);
+}
+
 std::vector<Half> Attention::attend(int layer, const std::vector<Half>& queries, const std::vector<Half>& keys,
                                     const std::vector<Half>& values) {
   wavejit::AttentionForward call;
@@ -104,6 +109,8 @@ std::vector<Half> Attention::attend(int layer, const std::vector<Half>& queries,
   call.key_lengths = static_cast<const std::int32_t*>(key_lengths_.data());
   // The last row of a piece stands at its sequence's last key, whether the piece is a prompt, its end or one token.
   call.mask = WAVEJIT_MASK_CAUSAL;
+  call.flags = flags_;
+  call.report = report_;
   call.scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
   engine_.attention_forward(call);
   engine_.synchronize();

@@ -39,6 +39,15 @@ class Attention {
   std::vector<Half> attend(int layer, const std::vector<Half>& queries, const std::vector<Half>& keys,
                            const std::vector<Half>& values);
 
+  // Appends keys and values that were computed elsewhere, as an engine does whose prompts run on other GPUs.
+  void fill(int layer, const std::vector<Half>& keys, const std::vector<Half>& values);
+
+  // Flags of the calls from now on, and where they tell what they did (null: nowhere).
+  void observe(int flags, wavejit_call_report* report) {
+    flags_ = flags;
+    report_ = report;
+  }
+
  private:
   wavejit_tensor pages_of_layer(int layer, bool values) const;
   void append(const wavejit_tensor& cache, const std::vector<Half>& rows);
@@ -57,6 +66,8 @@ class Attention {
   int columns_ = 0;
   int rows_ = 0;
   int longest_piece_ = 0;
+  int flags_ = 0;
+  wavejit_call_report* report_ = nullptr;
 };
 
 }  // namespace serving

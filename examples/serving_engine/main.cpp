@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "attention.h"
+#include "decode_step.h"
 #include "group.h"
 #include "model.h"
 #include "options.h"
@@ -145,6 +146,14 @@ int main_of(const Options& options) {
     for (const std::string& line : kernel_lines(heads_of_a_rank(model.shape, options.ranks), limits))
       std::printf("%s\n", line.c_str());
     return 0;
+  }
+  if (options.decode_step != 0) {
+    try {
+      return report_decode_step(options, model.shape);
+    } catch (const std::exception& failure) {
+      std::fprintf(stderr, "serving_engine: %s\n", failure.what());
+      return 3;
+    }
   }
   const std::span<RankReport> reports = make_reports(options.ranks);
   run_ranks(options, model, reports);

@@ -29,6 +29,7 @@ Serves requests on simulated GPUs by continuous batching and compares every toke
   --list FILE       prepare the lines of this file (a miss log) instead of the engine's own
   --seal            a kernel that is missing after that is an error, not a stall
   --print-list      print the engine's own lines and serve nothing
+  --decode-step N   serve nothing: report what one step of one sequence with N keys takes, 2 … 65536
   --help            this text
 
 Exit codes: 0 all tokens right · 1 not · 2 the command line · 3 a rank failed
@@ -51,14 +52,21 @@ Number number(const char* option, const char* value, Number least, Number most, 
 }  // namespace
 
 Options read_options(int count, char** words) {
-  static const option known[] = {
-      {"ranks", required_argument, nullptr, 'r'},   {"requests", required_argument, nullptr, 'n'},
-      {"seed", required_argument, nullptr, 's'},    {"target", required_argument, nullptr, 't'},
-      {"hip", no_argument, nullptr, 'H'},           {"cache-dir", required_argument, nullptr, 'c'},
-      {"archive", required_argument, nullptr, 'a'}, {"miss-log", required_argument, nullptr, 'm'},
-      {"prepare", no_argument, nullptr, 'p'},       {"list", required_argument, nullptr, 'l'},
-      {"seal", no_argument, nullptr, 'S'},          {"print-list", no_argument, nullptr, 'P'},
-      {"help", no_argument, nullptr, 'h'},          {nullptr, 0, nullptr, 0}};
+  static const option known[] = {{"ranks", required_argument, nullptr, 'r'},
+                                 {"requests", required_argument, nullptr, 'n'},
+                                 {"seed", required_argument, nullptr, 's'},
+                                 {"target", required_argument, nullptr, 't'},
+                                 {"hip", no_argument, nullptr, 'H'},
+                                 {"cache-dir", required_argument, nullptr, 'c'},
+                                 {"archive", required_argument, nullptr, 'a'},
+                                 {"miss-log", required_argument, nullptr, 'm'},
+                                 {"prepare", no_argument, nullptr, 'p'},
+                                 {"list", required_argument, nullptr, 'l'},
+                                 {"seal", no_argument, nullptr, 'S'},
+                                 {"print-list", no_argument, nullptr, 'P'},
+                                 {"decode-step", required_argument, nullptr, 'd'},
+                                 {"help", no_argument, nullptr, 'h'},
+                                 {nullptr, 0, nullptr, 0}};
   Options options;
   for (int word = 0; (word = getopt_long(count, words, "", known, nullptr)) != -1;) {
     switch (word) {
@@ -100,6 +108,9 @@ Options read_options(int count, char** words) {
       case 'P':
         options.print_list = true;
         break;
+      case 'd':
+        options.decode_step = number("--decode-step", optarg, 2, 65536, "2 … 65536");
+        break;
       case 'h':
         std::fputs(usage, stdout);
         std::exit(0);
@@ -109,6 +120,8 @@ Options read_options(int count, char** words) {
     }
   }
   if (optind < count) refuse("word", words[optind], "options only; serving_engine --help lists them");
+  if (options.decode_step != 0 && options.hip)
+    refuse("--hip", "beside --decode-step", "simulated GPUs, whose clock predicts");
   return options;
 }
 

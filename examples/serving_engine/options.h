@@ -20,6 +20,7 @@ struct Options {
   std::string list;  // what to prepare; empty: what the engine knows that it needs
   bool seal = false;
   bool print_list = false;
+  int decode_step = 0;  // keys of the step that is reported instead of serving; 0: serve
 };
 
 // Says what is wrong, or helps, and ends the process.

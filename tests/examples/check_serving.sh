@@ -107,7 +107,27 @@ case $mode in
     grep -q 'it was killed' "$work/killed.txt" || fail "nobody says who was killed"
     grep -q 'another rank failed' "$work/killed.txt" || fail "the other rank does not say why it ended"
     ;;
+  decode_step)
+    # One sequence: waves share chunks and one launch merges, in fewer cycles and with the same bits.
+    cache=$(mktemp -d)
+    trap 'rm -rf "$cache"' EXIT
+    # row <name> <column>: 1 is waves, 2 launches, 3 cycles
+    row() { sed -n "s/^  $1 *//p" <<<"$out" | awk -v column="$2" '{print $column}'; }
+    for target in gfx950 gfx942; do
+      serve 0 --decode-step 8192 --target "$target" --cache-dir "$cache"
+      [[ $(row "one wave, two launches" 1) == 1 && $(row "one wave, two launches" 2) == 2 ]] || fail "not one wave and two launches"
+      [[ $(row "as wavejit plans it" 1) == 4 && $(row "as wavejit plans it" 2) == 1 ]] || fail "not four waves and one launch"
+      (($(row "as wavejit plans it" 3) * 10 < $(row "one wave, two launches" 3) * 6)) || fail "not below 0.6 times the cycles"
+      grep -q ' the same bits; largest error ' <<<"$out" || fail "no word about bits"
+    done
+    # Keys of one chunk have nothing to merge.
+    serve 0 --decode-step 100 --ranks 2 --cache-dir "$cache"
+    [[ $(row "one wave, two launches" 2) == 1 && $(row "as wavejit plans it" 2) == 1 ]] || fail "100 keys took more than one launch"
+    ;;
   bad_options)
+    serve 2 --decode-step 1
+    serve 2 --decode-step 8192 --hip
+    grep -q -- '--hip beside --decode-step: accepted: simulated GPUs' <<<"$out" || fail "does not say that the clock is simulated"
     serve 2 --ranks 3
     grep -q -- '--ranks 3: accepted: 1, 2, 4' <<<"$out" || fail "does not name option, value and what is accepted"
     serve 2 --requests many
