@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"sweep", "--devcie", "sim:gfx950"}, "(did you mean '--device'?)", "--list"},
         Wrong{{"cache", "lsit"}, "(did you mean 'list'?)", "verify"},
         Wrong{{"run", "attention", "--q", "q.npy"},
-              "family: family 'attention' is not accepted (did you mean 'attention_latent'?)",
+              "family: family 'attention' is not accepted (did you mean 'attention_merge'?)",
               "softmax_lse"},
         Wrong{{"explain", "attention_foward bf16 b1 q1 k1 h1 d64", "--target", "gfx950"},
               "'attention_foward'",

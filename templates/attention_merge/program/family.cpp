@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "templates/attention_merge/kernel/arguments.h"
+#include "templates/attention_merge/program/array_call.h"
 #include "templates/attention_merge/program/reference.h"
 #include "tools/array_problem.h"
 
@@ -201,6 +202,11 @@ class AttentionMerge : public Family {
             "attention_merge fp32 b1 q6 h1 d512 parts=8 seed=4",
             "attention_merge bf16 b1 q3 h2 d40 parts=12 stacked seed=5"};
   }
+
+  std::vector<std::string> run_examples() const override {
+    return {"attention_merge --o o0.npy o1.npy --lse lse0.npy lse1.npy --out o.npy --out-lse lse.npy --check"};
+  }
+  std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
 
   // Pieces of a latent context, expanded one after the other.
   std::vector<std::string> serving_lines(const ServedModel& served) const override {

@@ -87,7 +87,7 @@ Turned Appended::of(std::size_t side, std::int64_t token, std::int64_t at_head, 
   const std::int64_t turns = side == 1 ? 0 : said.rotary_dims;
   const std::int64_t position = positions.empty() ? 0 : positions[static_cast<std::size_t>(token)];
   return turned(head, dim, turns, said.rotary == WAVEJIT_ROTARY_INTERLEAVED, [&](std::int64_t pair) -> Angle {
-    if (said.table_type == WAVEJIT_DTYPE_NONE) return angle_of_base(position, base_of_angles, pair, turns);
+    if (said.table_type == WAVEJIT_DTYPE_NONE) return angle_of_base(position, said.base, pair, turns);
     const auto place = static_cast<std::size_t>((position * turns / 2) + pair);
     return {.cosine = static_cast<double>(cosines[place]), .sine = static_cast<double>(sines[place])};
   });

@@ -37,6 +37,7 @@ struct Said {
   bool heads_first = false;
   std::int32_t rotary = WAVEJIT_ROTARY_NONE;
   std::int64_t rotary_dims = 0;
+  double base = base_of_angles;
   std::int32_t table_type = WAVEJIT_FP32;  // WAVEJIT_DTYPE_NONE: a base
   std::string elements;
   std::int32_t cache = WAVEJIT_DTYPE_NONE;  // of 8 bits; else that of what is appended

@@ -8,6 +8,7 @@
 
 #include "templates/attention/program/cache_formats.h"
 #include "templates/cache_append/program/appended.h"
+#include "templates/cache_append/program/array_call.h"
 #include "templates/cache_append/program/narrow_output.h"
 
 namespace wavejit::cache_append::program {
@@ -42,7 +43,7 @@ wavejit_cache_append_arguments call_of(const Appended& all, const NarrowOutput* 
   call.positions = inputs[positions];
   call.position_bytes = sizeof(std::int32_t);
   if (said.table_type == WAVEJIT_DTYPE_NONE) {
-    call.rotary_base = static_cast<float>(base_of_angles);
+    call.rotary_base = static_cast<float>(said.base);
     return call;
   }
   for (const auto& [table, input] : {std::pair{&call.cos, cosines}, {&call.sin, sines}}) {
@@ -83,6 +84,12 @@ class CacheAppend : public Family {
             ("cache_append fp16 b2 q9 h5 d96 page=16:hnd queries=3 rotary=halves cache=i8 cache_scales=token holes "
              "seed=11")};
   }
+
+  std::vector<std::string> run_examples() const override {
+    return {"cache_append --k k.npy --v v.npy --q q.npy --rotary halves --k-cache keys.npy --q-out turned.npy --check",
+            "cache_append --k k.npy --slots slots.npy --page 64 --k-cache keys.npy --device sim:gfx950"};
+  }
+  std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
 
   std::vector<std::string> serving_lines(const ServedModel& served) const override {
     const auto& latent = served.config.latent;
