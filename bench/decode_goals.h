@@ -68,6 +68,20 @@ What was tried:
   69,985, b8 117,089 after 118,041, and gfx942 b1 k32768 64/8 84,445 after 89,565, since one launch is faster there now. Where chunks are no multiple of eight, later rows begin within a line.
 * **Longer runs for tables with room.** Four waves for runs of two chunks, in place of one wave a chunk, where a second launch merges and only the device knows lengths. b8 with room for 65,536 keys: all full 245,190 beside 250,296, of 16,384 keys 78,570 beside 91,588, of 4,096 keys
   75,056 beside 88,230. But with one of eight full and the others of 2,048 keys 132,375 beside 95,280, and b32 64/8 with 4,096 of 32,768 keys 276,541 beside 233,450. Where one launch merges, full tables lose: b8 k32768 16/2 123,681 beside 118,041. It is not in.
+
+### What compiling takes
+
+Processor time of one kernel, from its spec's text to its code object (`kernel_facts times <spec>…`, least of five, dev preset, beside other work), when this was written. The goal: 130 ms.
+
+| kernels of bf16, split keys, packed heads | gfx942 | gfx950 |
+|---|---|---|
+| d256 in pages, as few workgroups have it | 74 to 80 ms | 73 to 81 ms (two waves share) |
+| d256 in pages, one wave a chunk | the same | 92 to 110 ms |
+| d256 dense, one wave a chunk | 75 to 84 ms | 90 to 105 ms |
+| d256 dense, two waves share | no such kernel | 181 to 196 ms: missed |
+| d64, d128, d192/128, waves share, dense or in pages | 69 to 98 ms | 61 to 93 ms |
+
+Causal, windows, softcap and pages of 1 are among them; gfx942 has no softcap with 256 dims.
 )";
 
 }  // namespace wavejit::bench

@@ -5,7 +5,7 @@
 //   wavejit_predicted_decode                            the page
 //   wavejit_predicted_decode --check <file>             exit 1 when the file differs
 //   wavejit_predicted_decode --check <file> <word>…     only calls whose descriptor has all words; their rows must
-//   stand in the file
+//   stand in the file ("captured": those of graphs)
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,6 +25,7 @@
 
 #include "boards/board.h"
 #include "check_or_print.h"
+#include "decode_captured.h"
 #include "decode_goals.h"
 #include "predicted_launches.h"
 #include "timing/timing.h"
@@ -32,6 +33,7 @@
 namespace {
 
 using namespace wavejit;
+using bench::Captured;
 using bench::LaunchPrediction;
 using bench::LaunchTask;
 
@@ -174,9 +176,13 @@ constexpr Small small_ones[] = {
     {"Llama 70B, Qwen3 235B", "b1 q1 k32768 h8/1 d128"},
     {"Llama 70B, Qwen3 235B", "b16 q1 k8192 h8/1 d128"},
     {"gpt-oss, layers that see all", "b1 q1 k8192 h8/1 d64 causal sink"},
+    {"gpt-oss, layers that see all", "b1 q2 k8192 h8/1 d64 causal sink"},
     {"gpt-oss, layers that see all", "b1 q4 k8192 h8/1 d64 causal sink"},
+    {"gpt-oss, layers that see all", "b1 q8 k8192 h8/1 d64 causal sink"},
     {"gpt-oss, layers with a window", "b1 q1 k8192 h8/1 d64 causal window=127,0 sink"},
+    {"gpt-oss, layers with a window", "b1 q2 k8192 h8/1 d64 causal window=127,0 sink"},
     {"gpt-oss, layers with a window", "b1 q4 k8192 h8/1 d64 causal window=127,0 sink"},
+    {"gpt-oss, layers with a window", "b1 q8 k8192 h8/1 d64 causal window=127,0 sink"},
     {"short contexts, one GPU", "b1 q1 k128 h64/8 d128"},
     {"short contexts, one GPU", "b1 q1 k256 h64/8 d128"},
     {"short contexts, one GPU", "b1 q1 k512 h64/8 d128"},
@@ -302,14 +308,16 @@ std::string row_text(const Task& task, const LaunchPrediction& prediction) {
   return text + (task.published == nullptr ? "\n" : fmt::format(" {} |\n", decode.published));
 }
 
-// Of the tasks first, then of the small calls, then of the mixed ones, then of goals.
+// Of the tasks first, then of the small calls, then of the mixed ones, then of the captured ones, then of goals.
 using Predictions = std::vector<LaunchPrediction>;
-std::span<const LaunchPrediction> of_mixed(const Predictions& predictions, std::size_t before, std::size_t index) {
-  return std::span(predictions).subspan(before + (index * Mixed::calls), Mixed::calls);
+// Of calls that stand behind `before` others, some for each row.
+template <typename Row>
+std::span<const LaunchPrediction> of_row(const Predictions& predictions, std::size_t before, std::size_t index) {
+  return std::span(predictions).subspan(before + (index * Row::calls), Row::calls);
 }
 
 std::string page(const std::vector<Task>& tasks, const std::vector<SmallTask>& small, const std::vector<Mixed>& mixed,
-                 const Predictions& predictions) {
+                 const std::vector<Captured>& captured, const Predictions& predictions) {
   std::string text(introduction);
   const Task* before = nullptr;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -334,12 +342,17 @@ std::string page(const std::vector<Task>& tasks, const std::vector<SmallTask>& s
   text += small_introduction;
   for (std::size_t i = 0; i < small.size(); ++i) text += row_text(small[i], predictions[tasks.size() + i]);
   const std::size_t before_mixed = tasks.size() + small.size();
+  const std::size_t before_captured = before_mixed + (mixed.size() * Mixed::calls);
+  text += bench::captured_introduction;
+  for (std::size_t i = 0; i < captured.size(); ++i)
+    text += row_text(captured[i], of_row<Captured>(predictions, before_captured, i));
   text += bench::goals_introduction;
   for (std::size_t i = 0; i < std::size(bench::goals); ++i)
-    text += row_text(bench::goals[i], predictions[before_mixed + (mixed.size() * Mixed::calls) + i]);
+    text += row_text(bench::goals[i], predictions[before_captured + (captured.size() * Captured::calls) + i]);
   text += bench::small_causes;
   text += mixed_introduction;
-  for (std::size_t i = 0; i < mixed.size(); ++i) text += row_text(mixed[i], of_mixed(predictions, before_mixed, i));
+  for (std::size_t i = 0; i < mixed.size(); ++i)
+    text += row_text(mixed[i], of_row<Mixed>(predictions, before_mixed, i));
   return text;
 }
 
@@ -369,12 +382,15 @@ int main(int count, char** values) {
   std::vector<Task> tasks = all_tasks();
   std::vector<SmallTask> small = all_small();
   std::vector<Mixed> mixed = all_mixed();
+  std::vector<Captured> captured = bench::all_captured();
   const auto lacks_word = [&](const std::string& descriptor) {
     return !std::ranges::all_of(words, [&](const char* word) { return descriptor.contains(std::string(word) + " "); });
   };
   std::erase_if(tasks, [&](const Task& task) { return lacks_word(task.decode.descriptor() + " "); });
   std::erase_if(small, [&](const SmallTask& task) { return lacks_word(task.descriptor() + " "); });
   std::erase_if(mixed, [&](const Mixed& one) { return lacks_word(one.descriptor(1, one.tokens) + " "); });
+  // Their descriptors are those of other rows: a word of their own picks them.
+  std::erase_if(captured, [&](const Captured& one) { return lacks_word(one.descriptor() + " captured "); });
   std::vector<LaunchTask> launches;
   constexpr double last_level_cache = 256.0 * 1024 * 1024;  // CDNA3 and CDNA4 white papers
   for (const Task& task : tasks)
@@ -384,6 +400,7 @@ int main(int count, char** values) {
   for (const SmallTask& task : small)
     launches.push_back({.target = task.target, .descriptor = task.descriptor(), .warm = false});
   for (const Mixed& one : mixed) std::ranges::copy(one.launches(), std::back_inserter(launches));
+  for (const Captured& one : captured) std::ranges::copy(one.launches(), std::back_inserter(launches));
   if (words.empty()) std::ranges::copy(goal_launches(), std::back_inserter(launches));
   const auto predictions = bench::predict_launches(launches);
   if (!predictions) {
@@ -394,9 +411,14 @@ int main(int count, char** values) {
     std::vector<std::string> rows;
     for (std::size_t i = 0; i < tasks.size(); ++i) rows.push_back(row_text(tasks[i], (*predictions)[i]));
     for (std::size_t i = 0; i < small.size(); ++i) rows.push_back(row_text(small[i], (*predictions)[tasks.size() + i]));
+    const std::size_t before_mixed = tasks.size() + small.size();
     for (std::size_t i = 0; i < mixed.size(); ++i)
-      rows.push_back(row_text(mixed[i], of_mixed(*predictions, tasks.size() + small.size(), i)));
+      rows.push_back(row_text(mixed[i], of_row<Mixed>(*predictions, before_mixed, i)));
+    const std::size_t before_captured = before_mixed + (mixed.size() * Mixed::calls);
+    for (std::size_t i = 0; i < captured.size(); ++i)
+      rows.push_back(row_text(captured[i], of_row<Captured>(*predictions, before_captured, i)));
     return check_rows(rows, arguments[1]);
   }
-  return bench::check_or_print(page(tasks, small, mixed, *predictions), checks ? arguments[1] : nullptr, command);
+  return bench::check_or_print(page(tasks, small, mixed, captured, *predictions), checks ? arguments[1] : nullptr,
+                               command);
 }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "captured_call.h"
 #include "templates/attention_backward/program/device_call.h"
 #include "templates/attention_forward/program/device_case.h"
 #include "tools/device_array.h"
@@ -148,6 +149,16 @@ Result<LaunchPrediction> predict(const LaunchTask& task) {
   auto prediction = of_call(timed);
   if (!prediction) return prediction;
   prediction->kernel = short_name(report.kernel_spec);
+  if (task.captured) {
+    const auto nodes = launch_captured(*gpu, *engine, *call);
+    if (!nodes) return std::unexpected(nodes.error());
+    auto replayed = of_call(timed);
+    if (!replayed) return replayed;
+    if (static_cast<std::size_t>(replayed->launches) != *nodes)
+      return failed(ExitCode::internal, fmt::format("a graph of {} nodes had {} launches", *nodes, replayed->launches));
+    replayed->kernel = prediction->kernel;
+    return replayed;
+  }
   if (!task.warm) return prediction;
   const auto set_warm = gpu->find<decltype(&wavejit_simgpu_set_warm)>("wavejit_simgpu_set_warm");
   if (set_warm == nullptr) return failed(ExitCode::device, "the simulated GPU knows no warm cache");

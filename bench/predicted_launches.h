@@ -14,7 +14,8 @@ namespace wavejit::bench {
 struct LaunchTask {
   const targets::Target* target = nullptr;
   std::string descriptor;
-  bool warm = false;  // timed once more, as it is when the last level cache has all that it reads
+  bool warm = false;      // timed once more, as it is when the last level cache has all that it reads
+  bool captured = false;  // of attention_forward: the launch of a graph that has the call, its workspace the caller's
 };
 
 // Lines of memory by who has them.

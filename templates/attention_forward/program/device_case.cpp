@@ -191,6 +191,13 @@ Result<void> DeviceCase::run(wavejit_engine* engine, wavejit_call_report* report
   return checked(wavejit_device_synchronize(engine));
 }
 
+Result<void> DeviceCase::start(wavejit_engine* engine, const Workspace& workspace, ihipStream_t* stream) const {
+  wavejit_attention_forward_arguments call = call_;
+  call.workspace = workspace.data;
+  call.workspace_bytes = workspace.bytes;
+  return checked(wavejit_attention_forward(engine, &call, stream));
+}
+
 Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_call_report* report) {
   const Sequence& sequence = sequences_[static_cast<std::size_t>(view.sequence)];
   const std::int64_t group = problem_.group();

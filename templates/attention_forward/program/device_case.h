@@ -36,6 +36,12 @@ class DeviceCase {
   // Launches and waits. `engine` may be another one on the same device.
   Result<void> run(wavejit_engine* engine, wavejit_call_report* report);
   Result<void> run(wavejit_engine* engine, const View& view, wavejit_call_report* report);
+  // Launches without waiting, in a stream of the caller's and with its workspace: what may be captured.
+  struct Workspace {
+    void* data = nullptr;
+    std::size_t bytes = 0;
+  };
+  Result<void> start(wavejit_engine* engine, const Workspace& workspace, ihipStream_t* stream) const;
   // What the engine would take beside the arrays.
   Result<std::uint64_t> workspace_bytes(wavejit_engine* engine) const;
 
