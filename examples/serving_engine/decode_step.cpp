@@ -89,7 +89,7 @@ Step run_step(const Options& options, const HeadShape& heads, const Inputs& inpu
   // All keys but the last are there already; their pages lie anywhere.
   std::vector<Sequence> sequences(1);
   for (int page = 0; page < pages_of(heads.longest); ++page) sequences[0].pages.push_back(page);
-  std::shuffle(sequences[0].pages.begin(), sequences[0].pages.end(), std::mt19937(1));
+  std::shuffle(sequences[0].pages.begin(), sequences[0].pages.end(), std::mt19937_64(options.seed));
   const auto last = static_cast<std::ptrdiff_t>(heads.longest - 1) * heads.kv_heads * heads.head_dim;
   attention.begin_step({{.count = heads.longest - 1}}, sequences);
   attention.fill(0, {inputs.keys.begin(), inputs.keys.begin() + last},
