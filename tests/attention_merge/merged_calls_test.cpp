@@ -134,7 +134,7 @@ TEST_P(MergedCalls, APrefixThatSequencesShare) {
   EXPECT_EQ(judge(whole, attention_reference(inputs), output).wrong(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MergedCalls, ::testing::Values("gfx942", "gfx950"));
+INSTANTIATE_TEST_SUITE_P(All, MergedCalls, ::testing::Values("gfx942", "gfx950", "gfx1201"));
 
 }  // namespace
 }  // namespace wavejit::tests

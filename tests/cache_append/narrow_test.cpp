@@ -12,6 +12,8 @@
 
 #include "cache_append/append_run.h"
 #include "support/byte_floats.h"
+#include "targets/targets.h"
+#include "templates/cache_append/kernel/arguments.h"
 
 namespace wavejit::tests {
 namespace {
@@ -22,9 +24,12 @@ using Order = AppendCase::Order;
 
 class CacheAppendNarrow : public ::testing::TestWithParam<const char*> {
  protected:
+  static const targets::Target& row() { return *targets::find_target(GetParam()); }
+  // Of a head, which has lanes of one wave.
+  static std::int64_t most_dims() { return std::int64_t{cache_append::dims_of_lane} * row().wave_size; }
   // What the target reads.
   static std::vector<wavejit_dtype> formats() {
-    if (std::string(GetParam()) == "gfx950") return {WAVEJIT_E4M3, WAVEJIT_E5M2, WAVEJIT_INT8};
+    if (row().fp8 == targets::Fp8::ocp) return {WAVEJIT_E4M3, WAVEJIT_E5M2, WAVEJIT_INT8};
     return {WAVEJIT_E4M3_FNUZ, WAVEJIT_E5M2_FNUZ, WAVEJIT_INT8};
   }
 
@@ -63,6 +68,7 @@ TEST_P(CacheAppendNarrow, FoundScalesOfEveryFormat) {
   for (const wavejit_dtype format : formats())
     for (const auto& [dims, heads] :
          std::vector<std::pair<std::int64_t, std::int64_t>>{{8, 5}, {16, 3}, {40, 3}, {128, 8}, {256, 3}, {512, 2}}) {
+      if (dims > most_dims()) continue;
       SCOPED_TRACE(std::string(byte_format(format).name) + " " + std::to_string(dims));
       AppendCase which = filled({.type = dims == 128 ? DataType::bf16 : DataType::fp16,
                                  .batch = 2,
@@ -85,9 +91,9 @@ TEST_P(CacheAppendNarrow, EveryNumberOfTheSource) {
     for (const wavejit_dtype format : formats()) {
       AppendCase which = {.type = type,
                           .tokens = 16,
-                          .heads = 8,
-                          .key_dims = 512,
-                          .value_dims = 512,
+                          .heads = 8 * 512 / most_dims(),
+                          .key_dims = most_dims(),
+                          .value_dims = most_dims(),
                           .pages = 1,
                           .narrow = format,
                           .k_scales = {0.7F},
@@ -231,13 +237,13 @@ TEST_P(CacheAppendNarrow, BytesOfATokenAreItsOwn) {
 
 // The other target's format is none of this one's, which the refusal says.
 TEST_P(CacheAppendNarrow, FormatsOfOthersAreRefused) {
-  AppendCase which = {.narrow = std::string(GetParam()) == "gfx950" ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3};
+  AppendCase which = {.narrow = row().fp8 == targets::Fp8::ocp ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3};
   const AppendOutput output = run_append(engine_.get(), filled(which, 600));
   EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);
   EXPECT_THAT(output.detail, HasSubstr("accepted: e4m3"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, CacheAppendNarrow, ::testing::Values("gfx942", "gfx950"),
+INSTANTIATE_TEST_SUITE_P(Targets, CacheAppendNarrow, ::testing::Values("gfx942", "gfx950", "gfx1201"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

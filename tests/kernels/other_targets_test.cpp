@@ -12,6 +12,7 @@
 #include "kernels/facts.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/cache_append/kernel/spec.h"
 
 namespace wavejit::tests {
 namespace {
@@ -72,6 +73,19 @@ TEST(GoldenOtherTargets, WordsWithoutAKernelAreRefusedByName) {
                 spec.tile_queries = 256;
               }),
               HasSubstr("16-byte LDS DMA"));
+}
+
+// Rows of latent attention have 512 dims, which are 64 lanes'.
+TEST(GoldenOtherTargets, RowsOfLatentAttentionAreRefusedByName) {
+  cache_append::AppendKernel spec;
+  spec.target = "gfx1201";
+  spec.cache = attention::DataType::e4m3;
+  spec.scales = cache_append::Scales::heads;
+  EXPECT_EQ(refusal_of(spec).value_or(""), "");
+  for (const auto scales : {cache_append::Scales::tiles, cache_append::Scales::exponents}) {
+    spec.scales = scales;
+    EXPECT_THAT(refusal_of(spec).value_or(""), HasSubstr("has no kernel where waves have 32 lanes, as on gfx1201"));
+  }
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The dimensions of several parts of a family. Each part draws batches of its own: only where one of its dimensions is
-// asked for.
+// asked for. What the library does not do of one part keeps no other from being asked, and is told in the end.
 #pragma once
 
 #include <algorithm>
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/invariance/invariance.h"
@@ -25,14 +26,18 @@ class JoinedInvariance final : public Invariance {
 
   Result<void> run(const InvarianceRequest& request, const EngineWith& engine_with,
                    const std::function<void(Pair)>& tell) const override {
+    Result<void> all;
     for (const Invariance* part : parts_) {
       const bool asked = std::ranges::any_of(part->dimensions(), [&](const InvarianceDimension& one) {
         return std::ranges::contains(request.dimensions, one.name);
       });
       if (!asked) continue;
-      if (auto ran = part->run(request, engine_with, tell); !ran) return ran;
+      auto ran = part->run(request, engine_with, tell);
+      if (ran) continue;
+      if (ran.error().code != ExitCode::unsupported) return ran;
+      if (all) all = std::move(ran);
     }
-    return {};
+    return all;
   }
 
  private:

@@ -20,7 +20,9 @@ wavejit_status asked(wavejit_engine* engine, const wavejit_attention_merge_argum
     }
     const auto problem = wavejit::attention_merge::check(arguments);
     if (!problem) return std::unexpected(problem.error());
-    wavejit::attention_merge::MergeCall call(*arguments, *problem);
+    const wavejit::targets::Target& target = engine->engine->target_row();
+    if (auto fits = wavejit::attention_merge::fits_waves(problem->dims, target); !fits) return fits;
+    wavejit::attention_merge::MergeCall call(*arguments, *problem, target);
     return ask(call);
   });
 }

@@ -39,8 +39,9 @@ Stack stack_of(const wavejit_tensor& o, const wavejit_tensor& lse) {
 
 }  // namespace
 
-MergeCall::MergeCall(const wavejit_attention_merge_arguments& call, const MergeProblem& problem)
-    : Call(problem.shape.shape()), call_(call), problem_(problem) {
+MergeCall::MergeCall(const wavejit_attention_merge_arguments& call, const MergeProblem& problem,
+                     const targets::Target& target)
+    : Call(problem.shape.shape()), call_(call), problem_(problem), target_(target) {
   report = call.report;
 }
 
@@ -57,7 +58,7 @@ Result<void> MergeCall::plan(std::span<const families::KernelSpec* const> /*kern
     stack.o_part_stride = static_cast<std::uint64_t>(part.o_stride) * element_bytes_of(part.o);
     stack.lse_part_stride = static_cast<std::uint64_t>(part.lse_stride) * sizeof(float);
   }
-  constexpr std::uint32_t lanes_of_wave = 64;
+  const auto lanes_of_wave = static_cast<std::uint32_t>(target_.wave_size);
   arguments_.heads = problem_.heads;
   arguments_.pieces = problem_.dims / dims_of_lane;
   const std::uint32_t lanes = std::bit_ceil(arguments_.pieces);
@@ -66,7 +67,7 @@ Result<void> MergeCall::plan(std::span<const families::KernelSpec* const> /*kern
   arguments_.tokens = problem_.tokens;
   std::uint32_t batch = problem_.batch;
   merge_batches(batch);
-  constexpr std::uint32_t tokens_of_workgroup = threads / lanes_of_wave;
+  const std::uint32_t tokens_of_workgroup = threads / lanes_of_wave;
   plan.add({.grid_x = (arguments_.tokens + tokens_of_workgroup - 1) / tokens_of_workgroup,
             .grid_y = batch,
             .grid_z = (problem_.heads + arguments_.heads_of_wave - 1) / arguments_.heads_of_wave,

@@ -10,8 +10,8 @@ namespace wavejit::attention_merge {
 
 class MergeCall final : public families::Call {
  public:
-  // What it is given must outlive it.
-  MergeCall(const wavejit_attention_merge_arguments& call, const MergeProblem& problem);
+  // What it is given must outlive it. `problem` fits_waves(target).
+  MergeCall(const wavejit_attention_merge_arguments& call, const MergeProblem& problem, const targets::Target& target);
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
   WhenMissing when_missing() const override;
@@ -22,6 +22,7 @@ class MergeCall final : public families::Call {
 
   const wavejit_attention_merge_arguments& call_;
   const MergeProblem& problem_;
+  const targets::Target& target_;
   Arguments arguments_;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // attention_merge as the runtime and its tools know it.
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "templates/attention/call/data_type.h"
-#include "templates/attention/kernel/coverage.h"
 #include "templates/attention_merge/call/descriptor.h"
 
 namespace wavejit::attention_merge {
@@ -19,7 +19,8 @@ class Described final : public families::DescribedProblem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
-  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
+  Result<families::Shape> shape(const boards::Board& board, const Toggles& /*toggles*/) const override {
+    if (auto fits = fits_waves(descriptor_.dims, board); !fits) return std::unexpected(std::move(fits.error()));
     return descriptor_.shape().shape();
   }
   wavejit_problem told(const std::string& text) const override {
@@ -66,10 +67,12 @@ class AttentionMerge final : public families::Family {
     return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
   }
 
-  families::Explanation explain(const families::Shape& /*shape*/, const Target& /*target*/,
+  families::Explanation explain(const families::Shape& /*shape*/, const Target& target,
                                 const Toggles& /*toggles*/) const override {
     return {.description = "eight dims a lane, a token a wave, parts one after the other",
-            .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd) + " VGPRs",
+            .cost = std::to_string(threads) + " threads, up to " +
+                    std::to_string(std::min(target.vgprs_per_wave, target.vgprs_per_simd_lane / waves_per_simd)) +
+                    " VGPRs",
             .refused = {}};
   }
 
@@ -85,10 +88,6 @@ class AttentionMerge final : public families::Family {
     return shapes;
   }
 
-  std::optional<std::string> lacks(const Target& target) const override {
-    return attention::lacks_kernels(target, attention::Need::waves_of_64, MergeKernel::kernel);
-  }
-
   std::string supported(const Target& target) const override {
     const MergeKernel plain = {{}, std::string(target.id)};
     // Of each type there is a kernel, with itself.
@@ -98,7 +97,8 @@ class AttentionMerge final : public families::Family {
     };
     return families::supported_words<MergeKernel>(families::texts_of(word_table), plain, has) +
            "; up to 8 tensors of parts anywhere, each the first of up to 4096 at one distance; LSE on request; head "
-           "dims that are multiples of 8 up to 512";
+           "dims that are multiples of 8 up to " +
+           std::to_string(std::min<std::int64_t>(max_dims, std::int64_t{dims_of_lane} * target.wave_size));
   }
 };
 

@@ -222,4 +222,13 @@ Result<MergeProblem> check(const Call* arguments) {
   return problem;
 }
 
+Result<void> fits_waves(std::int64_t dims, const targets::Target& target) {
+  const std::int64_t most = std::int64_t{dims_of_lane} * target.wave_size;
+  if (dims <= most) return {};
+  return fail(WAVEJIT_UNSUPPORTED, "attention_merge of " + std::to_string(dims) +
+                                       " dims has no kernel where waves have " + std::to_string(target.wave_size) +
+                                       " lanes, as on " + std::string(target.id) + "; accepted: up to " +
+                                       std::to_string(most));
+}
+
 }  // namespace wavejit::attention_merge

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "families/call/family.h"
+#include "targets/targets.h"
 #include "templates/attention/call/limits.h"
 #include "templates/attention_merge/kernel/spec.h"
 
@@ -43,5 +44,8 @@ inline constexpr std::int64_t max_parts = 4096;
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<MergeProblem> check(const wavejit_attention_merge_arguments* arguments);
+
+// A head has lanes of one wave, eight dims each.
+Result<void> fits_waves(std::int64_t dims, const targets::Target& target);
 
 }  // namespace wavejit::attention_merge

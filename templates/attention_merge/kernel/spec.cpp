@@ -5,7 +5,6 @@
 #include <span>
 
 #include "targets/targets.h"
-#include "templates/attention/kernel/coverage.h"
 
 namespace wavejit::attention_merge {
 
@@ -20,8 +19,6 @@ std::optional<std::string> refusal_of(const MergeKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
-  if (auto lacking = attention::lacks_kernels(*target, attention::Need::waves_of_64, MergeKernel::kernel))
-    return lacking;
   if (spec.out != spec.parts && spec.out != DataType::fp32 && spec.parts != DataType::fp32)
     return "out=" + std::string(families::name_in(output_types, spec.out)) + " of parts in " +
            std::string(families::name_in(output_types, spec.parts)) + "; accepted: their type, and fp32";

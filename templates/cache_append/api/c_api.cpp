@@ -20,7 +20,9 @@ wavejit_status asked(wavejit_engine* engine, const wavejit_cache_append_argument
     }
     const auto problem = wavejit::cache_append::check(arguments);
     if (!problem) return std::unexpected(problem.error());
-    wavejit::cache_append::AppendCall call(*arguments, *problem);
+    const wavejit::targets::Target& target = engine->engine->target_row();
+    if (auto fits = wavejit::cache_append::fits_waves(problem->widest_head, target); !fits) return fits;
+    wavejit::cache_append::AppendCall call(*arguments, *problem, target);
     return ask(call);
   });
 }

@@ -44,8 +44,9 @@ void fill_frequencies(std::array<std::uint64_t, max_pairs>& frequencies, float b
 
 }  // namespace
 
-AppendCall::AppendCall(const wavejit_cache_append_arguments& call, const AppendProblem& problem)
-    : Call(problem.shape.shape()), call_(call), problem_(problem) {
+AppendCall::AppendCall(const wavejit_cache_append_arguments& call, const AppendProblem& problem,
+                       const targets::Target& target)
+    : Call(problem.shape.shape()), call_(call), problem_(problem), target_(target) {
   report = call.report;
 }
 
@@ -68,7 +69,6 @@ Side AppendCall::side_of(const wavejit_tensor& source, const wavejit_tensor& tar
   }
   const auto pieces = dword(dims / dims_of_lane);
   const std::uint32_t lanes = std::bit_ceil(pieces);
-  constexpr std::uint32_t lanes_of_wave = 64;
   return {.source = address(source.data),
           .source_batch_stride = stride_bytes(source, 0, source_bytes),
           .source_token_stride = stride_bytes(source, 1, source_bytes),
@@ -85,7 +85,7 @@ Side AppendCall::side_of(const wavejit_tensor& source, const wavejit_tensor& tar
           .heads = dword(heads),
           .pieces = pieces,
           .lane_shift = dword(static_cast<std::uint64_t>(std::countr_zero(lanes))),
-          .heads_of_part = lanes_of_wave / lanes};
+          .heads_of_part = static_cast<std::uint32_t>(target_.wave_size) / lanes};
 }
 
 // The rope in 16 bits and the latent in 8, in rows of one tensor.
@@ -168,7 +168,7 @@ Result<void> AppendCall::plan(std::span<const families::KernelSpec* const> /*ker
   all.tokens = problem_.tokens;
   std::uint32_t batch = problem_.batch;
   merge_batches(batch);
-  constexpr std::uint32_t tokens_of_workgroup = threads / 64 * tokens_of_wave;
+  const std::uint32_t tokens_of_workgroup = threads / static_cast<std::uint32_t>(target_.wave_size) * tokens_of_wave;
   plan.add({.grid_x = (all.tokens + tokens_of_workgroup - 1) / tokens_of_workgroup,
             .grid_y = batch,
             .grid_z = parts,

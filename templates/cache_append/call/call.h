@@ -11,7 +11,7 @@ namespace wavejit::cache_append {
 class AppendCall final : public families::Call {
  public:
   // What it is given must outlive it.
-  AppendCall(const wavejit_cache_append_arguments& call, const AppendProblem& problem);
+  AppendCall(const wavejit_cache_append_arguments& call, const AppendProblem& problem, const targets::Target& target);
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
   WhenMissing when_missing() const override;
@@ -25,6 +25,7 @@ class AppendCall final : public families::Call {
 
   const wavejit_cache_append_arguments& call_;
   const AppendProblem& problem_;
+  const targets::Target& target_;
   BaseArguments arguments_;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // cache_append as the runtime and its tools know it.
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <utility>
 
 #include "templates/attention/call/data_type.h"
-#include "templates/attention/kernel/coverage.h"
 #include "templates/cache_append/call/descriptor.h"
 
 namespace wavejit::cache_append {
@@ -18,7 +18,9 @@ class Described final : public families::DescribedProblem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
-  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
+  Result<families::Shape> shape(const boards::Board& board, const Toggles& /*toggles*/) const override {
+    const std::int64_t widest = std::max(descriptor_.key_dims, descriptor_.value_dims);
+    if (auto fits = fits_waves(widest, board); !fits) return std::unexpected(std::move(fits.error()));
     return descriptor_.shape().shape();
   }
   wavejit_problem told(const std::string& text) const override {
@@ -74,7 +76,7 @@ class CacheAppend final : public families::Family {
     return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
   }
 
-  families::Explanation explain(const families::Shape& shape, const Target& /*target*/,
+  families::Explanation explain(const families::Shape& shape, const Target& target,
                                 const Toggles& /*toggles*/) const override {
     const AppendShape of = AppendShape::of(shape.code);
     std::string text = "eight dims a lane, " + std::to_string(tokens_of_wave) + " tokens a wave";
@@ -91,7 +93,9 @@ class CacheAppend final : public families::Family {
     if (in_rows(of.scales))
       text += ", rows of " + std::to_string(latent_row(of.scales).columns) + " bytes with scales of their own";
     return {.description = text,
-            .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd(of)) + " VGPRs",
+            .cost = std::to_string(threads) + " threads, up to " +
+                    std::to_string(std::min(target.vgprs_per_wave, target.vgprs_per_simd_lane / waves_per_simd(of))) +
+                    " VGPRs",
             .refused = {}};
   }
 
@@ -125,10 +129,6 @@ class CacheAppend final : public families::Family {
     return shapes;
   }
 
-  std::optional<std::string> lacks(const Target& target) const override {
-    return attention::lacks_kernels(target, attention::Need::waves_of_64, AppendKernel::kernel);
-  }
-
   std::string supported(const Target& target) const override {
     const AppendKernel plain = {{}, std::string(target.id)};
     // Of 16 bits a cache has the type of what is appended.
@@ -138,10 +138,11 @@ class CacheAppend final : public families::Family {
       return !refusal_of(spec);
     };
     return families::supported_words<AppendKernel>(families::texts_of(word_table), plain, has) +
-           ", by scales that are given or found, in rows of 656 and 584 bytes; pages of any size and order, dense "
-           "caches; rotary none halves interleaved, by tables or a base, of Q "
+           ", by scales that are given or found" + (has_rows(target) ? ", in rows of 656 and 584 bytes" : "") +
+           "; pages of any size and order, dense caches; rotary none halves interleaved, by tables or a base, of Q "
            "too; "
-           "head dims that are multiples of 8 up to 512";
+           "head dims that are multiples of 8 up to " +
+           std::to_string(std::min<std::int64_t>(max_dims, std::int64_t{dims_of_lane} * target.wave_size));
   }
 };
 

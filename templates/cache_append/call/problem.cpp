@@ -332,7 +332,16 @@ Result<AppendProblem> check(const wavejit_cache_append_arguments* arguments) {
       .tokens = static_cast<std::uint32_t>(call.k.sizes[1]),
       .page_size = static_cast<std::uint32_t>(call.k_cache.sizes[1]),
       .slots = static_cast<std::uint32_t>(call.k_cache.sizes[0] * call.k_cache.sizes[1]),
-      .values = values};
+      .values = values,
+      .widest_head = std::max({call.k.sizes[3], values ? call.v.sizes[3] : 0, queries ? call.q.sizes[3] : 0})};
+}
+
+Result<void> fits_waves(std::int64_t dims, const targets::Target& target) {
+  const std::int64_t most = std::int64_t{dims_of_lane} * target.wave_size;
+  if (dims <= most) return {};
+  return fail(WAVEJIT_UNSUPPORTED, "cache_append of " + std::to_string(dims) + " dims has no kernel where waves have " +
+                                       std::to_string(target.wave_size) + " lanes, as on " + std::string(target.id) +
+                                       "; accepted: up to " + std::to_string(most));
 }
 
 }  // namespace wavejit::cache_append

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "families/call/family.h"
+#include "targets/targets.h"
 #include "templates/attention/call/limits.h"
 #include "templates/cache_append/kernel/spec.h"
 
@@ -31,6 +32,7 @@ struct AppendProblem {
   std::uint32_t page_size = 0;
   std::uint32_t slots = 0;  // of the cache
   bool values = false;
+  std::int64_t widest_head = 0;  // dims of K, V or Q
 };
 
 using attention::max_batch;
@@ -44,5 +46,8 @@ inline constexpr std::int64_t max_slots = 0x7FFFFFFF;
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<AppendProblem> check(const wavejit_cache_append_arguments* arguments);
+
+// A head has lanes of one wave, eight dims each. `dims`: of the widest.
+Result<void> fits_waves(std::int64_t dims, const targets::Target& target);
 
 }  // namespace wavejit::cache_append

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "targets/targets.h"
-#include "templates/attention/kernel/coverage.h"
 
 namespace wavejit::cache_append {
 
@@ -31,6 +30,11 @@ std::optional<std::string> cache_refusal(const AppendKernel& spec, const targets
   if (spec.scales == Scales::none)
     return cache + " without scales; accepted: " + families::all_of(scale_names, "scales=");
   if (!in_rows(spec.scales)) return std::nullopt;
+  if (!has_rows(target))
+    return "scales=" + std::string(families::name_in(scale_names, spec.scales)) + ", a latent of " +
+           std::to_string(latent_row(spec.scales).latent_dims) + " dims, has no kernel where waves have " +
+           std::to_string(target.wave_size) + " lanes, as on " + std::string(target.id) +
+           "; accepted: scales=heads, tokens";
   const bool e4m3 = spec.cache == DataType::e4m3 || spec.cache == DataType::e4m3_fnuz;
   if (!e4m3 || spec.source != DataType::bf16 || spec.key_access != Access::vectors ||
       spec.value_access != Access::vectors)
@@ -50,8 +54,6 @@ std::optional<std::string> refusal_of(const AppendKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
-  if (auto lacking = attention::lacks_kernels(*target, attention::Need::waves_of_64, AppendKernel::kernel))
-    return lacking;
   if (auto refusal = cache_refusal(spec, *target)) return refusal;
   if ((spec.rotary == Rotary::none) != (spec.angles == Angles::none))
     return spec.rotary == Rotary::none ? "angles without rotary; accepted: rotary=halves or interleaved beside it"

@@ -71,6 +71,10 @@ inline constexpr int exponents_of_row = 8;
 constexpr const LatentRow& latent_row(Scales scales) {
   return scales == Scales::tiles ? row_of_tiles : row_of_exponents;
 }
+// A latent has lanes of one wave, eight dims each.
+constexpr bool has_rows(const targets::Target& target) {
+  return row_of_tiles.latent_dims <= dims_of_lane * target.wave_size;
+}
 
 // The greatest number of a format: that of a token's, or a tile's, is written as this one.
 constexpr float limit_of(DataType type) {
