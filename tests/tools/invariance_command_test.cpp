@@ -257,6 +257,45 @@ TEST_P(InvarianceCommand, AListOfOtherWeightsIsSeen) {
   EXPECT_THAT(outcome.err, ::testing::ContainsRegex("list-other-weights: sparse_indexer [bf]*[fp]*16 b1 q1 k"));
 }
 
+// 1,400 pairs of tokens on each target, in seven dimensions: two batches of each of the five kinds of cache.
+TEST_P(InvarianceCommand, NoBitOfAnAppendedTokenDiffers) {
+  const auto outcome = invariance({"--family", "cache_append", "--pairs", "200", "--sequences", "20", "--seed", "5",
+                                   "--csv", scratch_ / "pairs.csv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": of 1400 pairs no bit differs"));
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 1401);
+  const std::string e4m3 = std::string(GetParam()) == "gfx950" ? "e4m3" : "e4m3_fnuz";
+  for (const std::string& words :
+       {std::string("cache=i8 cache_scales=token"), std::string("cache=i8 cache_scales=h"),
+        "cache=" + e4m3 + " cache_scales=token", "cache=" + e4m3 + " cache_scales=h", std::string("rotary=halves"),
+        std::string("rotary=interleaved"), std::string("angles=base"), std::string("gap="), std::string("strangers=")})
+    EXPECT_TRUE(csv.contains(words)) << words;
+}
+
+TEST_P(InvarianceCommand, OtherAppendedNumbersAreSeen) {
+  const auto outcome =
+      invariance({"--family", "cache_append", "--dimension", "append-other", "--pairs", "50", "--sequences", "10"});
+  ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": 50 of 50 pairs differ"));
+}
+
+// 1,600 pairs of tokens on each target, in eight dimensions.
+TEST_P(InvarianceCommand, NoBitOfMergedPartsDiffers) {
+  const auto outcome = invariance({"--family", "attention_merge", "--pairs", "200", "--sequences", "20", "--seed", "5",
+                                   "--csv", scratch_ / "pairs.csv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": of 1600 pairs no bit differs"));
+  EXPECT_EQ(std::ranges::count(read_text(scratch_ / "pairs.csv"), '\n'), 1601);
+}
+
+TEST_P(InvarianceCommand, PartsFromTheLastAreSeen) {
+  const auto outcome = invariance(
+      {"--family", "attention_merge", "--dimension", "merge-reversed", "--pairs", "20", "--sequences", "20"});
+  ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("merge-reversed: attention_merge [bf]*[fp]*[0-9]+ b1 q1 h"));
+}
+
 constexpr const char* list_dimensions[] = {"blocks-alone",  "blocks-permuted", "blocks-keys",     "blocks-noise",
                                            "blocks-ragged", "blocks-whole",    "blocks-heads",    "blocks-finer",
                                            "blocks-alike",  "blocks-pipeline", "blocks-schedule", "blocks-full"};
@@ -382,7 +421,8 @@ TEST_P(InvarianceCommand, OfOneFamily) {
   EXPECT_THAT(
       invariance({"--family", "colour"}).err,
       HasSubstr(
-          "--family colour: attention_forward, attention_backward, sparse_indexer, attention_latent are accepted"));
+          "--family colour: attention_forward, attention_backward, sparse_indexer, attention_latent, cache_append, "
+          "attention_merge are accepted"));
 }
 
 // Keys of one piece cannot go round a ring: a run that has fewer pairs than were asked for is no answer.

@@ -13,6 +13,7 @@
 
 #include "templates/attention_merge/kernel/arguments.h"
 #include "templates/attention_merge/program/array_call.h"
+#include "templates/attention_merge/program/invariance.h"
 #include "templates/attention_merge/program/reference.h"
 #include "tools/array_problem.h"
 
@@ -207,6 +208,7 @@ class AttentionMerge : public Family {
     return {"attention_merge --o o0.npy o1.npy --lse lse0.npy lse1.npy --out o.npy --out-lse lse.npy --check"};
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
+  const Invariance* invariance() const override { return &merge_invariance(); }
 
   // Pieces of a latent context, expanded one after the other.
   std::vector<std::string> serving_lines(const ServedModel& served) const override {

@@ -9,6 +9,7 @@
 #include "templates/attention/program/cache_formats.h"
 #include "templates/cache_append/program/appended.h"
 #include "templates/cache_append/program/array_call.h"
+#include "templates/cache_append/program/invariance.h"
 #include "templates/cache_append/program/narrow_output.h"
 
 namespace wavejit::cache_append::program {
@@ -90,6 +91,7 @@ class CacheAppend : public Family {
             "cache_append --k k.npy --slots slots.npy --page 64 --k-cache keys.npy --device sim:gfx950"};
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
+  const Invariance* invariance() const override { return &append_invariance(); }
 
   std::vector<std::string> serving_lines(const ServedModel& served) const override {
     const auto& latent = served.config.latent;
