@@ -247,7 +247,7 @@ Result<ExitCode> ask(const Arguments& arguments) {
              differences == 0 ? fmt::format("of {} pairs no bit differs", pairs)
                               : fmt::format("{} of {} pairs differ", differences, pairs));
   // Fewer pairs are no answer, and none at all even less.
-  if (pairs == 0)
+  if (pairs == 0 && arguments.dimensions.empty())
     return failed(ExitCode::unsupported, fmt::format("{}: no pair; {} batches on this device have nothing to compare",
                                                      names, batches_without_a_pair));
   for (const Outcome& outcome : *outcomes)
