@@ -164,6 +164,9 @@ TEST(PrebuildCommandTest, KeysAndValuesOf8Bits) {
       run_program(scratch, {"prebuild", "--kv", "fp8", "--preset", "llama-3-70b", "--target", "all", "--print-list"});
   EXPECT_THAT(preset.out, HasSubstr("attention_forward bf16 b64 q1 k8192 h64/8 d128 cache=e4m3_fnuz\n"));
   EXPECT_THAT(preset.out, HasSubstr("attention_forward bf16 b64 q1 k8192 h64/8 d128 lse cache=e4m3\n"));
+  for (const char* format : {"e4m3_fnuz", "e4m3"})
+    EXPECT_THAT(preset.out,
+                HasSubstr(std::format("cache_append bf16 b1 q1 h8 d128 page=64 cache={} cache_scales=h\n", format)));
 }
 
 // Latent attention has rows with scales; what has none, is in one format as by fp8.
