@@ -78,7 +78,7 @@ Processor time of one kernel, from its spec's text to its code object (`kernel_f
 | d256 in pages, as few workgroups have it | 74 to 80 ms | 73 to 81 ms (two waves share) |
 | d256 in pages, one wave a chunk | the same | 92 to 110 ms |
 | d256 dense, one wave a chunk | 75 to 84 ms | 90 to 105 ms |
-| d256 dense, two waves share | no such kernel | 181 to 196 ms: missed |
+| d256 dense, two waves share | no such kernel | 56 to 58 ms, 181 to 196 before straight-line strength reduction was left out |
 | d64, d128, d192/128, waves share, dense or in pages | 69 to 98 ms | 61 to 93 ms |
 
 Causal, windows, softcap and pages of 1 are among them; gfx942 has no softcap with 256 dims.
