@@ -131,8 +131,7 @@ std::vector<std::string> supported() {
     for (const families::Family* family : families::registered()) {
       const auto lacking = family->lacks(target);
       lines.push_back(std::string(target.id) + " (" + std::string(target.product) +
-                      "): " + std::string(family->name()) +
-                      (lacking ? "; " + *lacking : family->supported(target)));
+                      "): " + std::string(family->name()) + (lacking ? "; " + *lacking : family->supported(target)));
     }
   }
   for (const families::Family* family : families::registered())

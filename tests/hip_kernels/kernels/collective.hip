@@ -33,10 +33,10 @@ KERNEL void reduce_shuffle(const int* in, int* total, uint32_t n) {
 // The same through DPP: rows of 16 lanes shifted inside the register file.
 KERNEL void reduce_dpp(const int* in, int* out) {
   int value = in[global_x()];
-  value += __builtin_amdgcn_update_dpp(0, value, 0x111, 0xf, 0xf, true);   // row_shr:1
-  value += __builtin_amdgcn_update_dpp(0, value, 0x112, 0xf, 0xf, true);   // row_shr:2
-  value += __builtin_amdgcn_update_dpp(0, value, 0x114, 0xf, 0xf, true);   // row_shr:4
-  value += __builtin_amdgcn_update_dpp(0, value, 0x118, 0xf, 0xf, true);   // row_shr:8
+  value += __builtin_amdgcn_update_dpp(0, value, 0x111, 0xf, 0xf, true);  // row_shr:1
+  value += __builtin_amdgcn_update_dpp(0, value, 0x112, 0xf, 0xf, true);  // row_shr:2
+  value += __builtin_amdgcn_update_dpp(0, value, 0x114, 0xf, 0xf, true);  // row_shr:4
+  value += __builtin_amdgcn_update_dpp(0, value, 0x118, 0xf, 0xf, true);  // row_shr:8
 #if defined(__GFX12__)  // no broadcasts between rows: lane 15 of the other row, which the upper one adds
   const int other = __builtin_amdgcn_permlanex16(0, value, ~0U, ~0U, true, false);
   if (lane() >= 16) value += other;
