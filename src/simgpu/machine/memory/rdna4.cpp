@@ -249,7 +249,7 @@ constexpr Record keeps_half(Record record) {
 }
 
 template <FlatSpace space>
-void register_space(Registry& registry, Space where, const std::string& prefix) {
+void register_halves_and_atomics(Registry& registry, Space where, const std::string& prefix) {
   const auto half = [&](const char* name, Handler handler, const LoadKind& kind) {
     registry.add_own(prefix + name, handler, keeps_half(in_space(where, loads(kind))));
   };
@@ -312,9 +312,9 @@ void register_local(Registry& registry) {
 
 void register_rdna4_memory(Registry& registry) {
   using namespace rdna4;
-  register_space<FlatSpace::flat>(registry, Space::flat, "flat");
-  register_space<FlatSpace::global>(registry, Space::global, "global");
-  register_space<FlatSpace::scratch>(registry, Space::scratch, "scratch");
+  register_halves_and_atomics<FlatSpace::flat>(registry, Space::flat, "flat");
+  register_halves_and_atomics<FlatSpace::global>(registry, Space::global, "global");
+  register_halves_and_atomics<FlatSpace::scratch>(registry, Space::scratch, "scratch");
   const auto buffer_half = [&](const char* name, Handler handler, const LoadKind& kind) {
     registry.add_own(name, handler, keeps_half(in_space(Space::buffer, loads(kind))));
   };
