@@ -18,7 +18,7 @@ namespace wavejit::attention {
 inline constexpr std::int64_t least_local_chunk = 2;
 inline constexpr std::int64_t most_local_chunk = unlimited_window;
 
-constexpr int local_chunk_shift(std::uint32_t keys) { return static_cast<int>(std::bit_width(keys - 1)) - 1; }
+constexpr int local_chunk_shift(std::uint32_t keys) { return std::bit_width(keys - 1) - 1; }
 // ⌈2^(32 + shift) / keys⌉, which fits into 32 bits. It is too large by less than 1, which x < 2³¹ does not show.
 constexpr std::uint32_t local_chunk_multiplier(std::uint32_t keys) {
   const std::uint64_t power = std::uint64_t{1} << (32 + local_chunk_shift(keys));
