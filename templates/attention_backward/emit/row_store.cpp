@@ -5,6 +5,7 @@
 
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
+#include "codegen/language/lane_place.h"
 
 namespace wavejit::attention_backward {
 

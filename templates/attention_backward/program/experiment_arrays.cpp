@@ -304,6 +304,7 @@ std::vector<std::byte> bias_bytes(const Arrays& arrays) {
     return {bytes.begin(), bytes.end()};
   }
   std::vector<std::uint16_t> elements;
+  elements.reserve(arrays.bias.size());
   for (const float element : arrays.bias)
     elements.push_back(encode(arrays.experiment.type, static_cast<double>(element)));
   const auto bytes = std::as_bytes(std::span(elements));

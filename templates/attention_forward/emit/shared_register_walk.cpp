@@ -280,6 +280,7 @@ class SharedRegisterWalk {
     std::vector<Accumulator> scores(blocks, matrix_.zeros());
     for (std::size_t block = 0; block < blocks; ++block) {
       std::vector<OperandA> keys;
+      keys.reserve(dims);
       for (std::size_t dim = 0; dim < dims; ++dim) keys.push_back(keys_.rows(0, 0, static_cast<int>(dim)));
       for (std::size_t dim = 0; dim < dims; ++dim) {
         scores[block] = matrix_.mma(keys[dim], query_[dim], scores[block]);

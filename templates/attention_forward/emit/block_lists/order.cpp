@@ -21,7 +21,6 @@ using attention::maximum;
 using attention::minimum;
 using language::Buffer;
 using language::Kernel;
-using language::Likelihood;
 using language::Value;
 using language::Values;
 
