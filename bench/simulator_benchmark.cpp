@@ -302,7 +302,7 @@ void checked_attention(benchmark::State& state, const char* target, int head_dim
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const char* target : {"gfx950", "gfx942"}) {
+  for (const char* target : {"gfx950", "gfx942", "gfx1201"}) {
     for (const int head_dim : {64, 128}) {
       for (const unsigned threads : {1U, 0U}) {
         for (const auto engine : {WAVEJIT_SIMGPU_INTERPRET, WAVEJIT_SIMGPU_COMPILE}) {

@@ -16,6 +16,10 @@ using namespace numerics;
 
 bool (*const floats)(WmmaFloats&, unsigned) = for_this_host(&x86_64_v2::multiply_floats, &x86_64_v3::multiply_floats,
                                                             &x86_64_v4::multiply_floats);
+bool (*const f16_registers)(const WmmaRegisters&) = for_this_host(&x86_64_v2::multiply_f16, &x86_64_v3::multiply_f16,
+                                                                  &x86_64_v4::multiply_f16);
+bool (*const bf16_registers)(const WmmaRegisters&) = for_this_host(&x86_64_v2::multiply_bf16, &x86_64_v3::multiply_bf16,
+                                                                   &x86_64_v4::multiply_bf16);
 void (*const integers)(WmmaIntegers&) = for_this_host(&x86_64_v2::multiply_integers, &x86_64_v3::multiply_integers,
                                                       &x86_64_v4::multiply_integers);
 
@@ -95,9 +99,35 @@ void multiply_anything(WmmaFloats& call, const Factor (&a)[32][wmma_size], const
   }
 }
 
+// The usual case. False, and nothing is done, where it is another one.
+bool execute_registers(Wave& wave, const Instruction& instruction) {
+  const Shape& shape = *instruction.record->shape;
+  const Operand& c = instruction.source[2];
+  if (wave.lane_count == lane_places || bits_of(shape.a) != 16) return false;
+  if (!c.is_vector() && c.lanes == nullptr) return false;
+  const auto flipped = [&](unsigned source) {
+    const unsigned low = (instruction.neg_lo >> source) & 1;
+    const unsigned high = (instruction.neg_hi >> source) & 1;
+    return (low << 15) | (high << 31);
+  };
+  WmmaRegisters call{.a = wave.vgpr[instruction.source[0].index],
+                     .b = wave.vgpr[instruction.source[1].index],
+                     .c = c.is_vector() ? wave.vgpr[c.index] : c.lanes,
+                     .c_stride = c.is_vector() ? lane_places : 0,
+                     .d = wave.vgpr[instruction.destination[0].index],
+                     .flips_a = flipped(0),
+                     .flips_b = flipped(1)};
+  if ((instruction.neg_hi & 4) != 0) call.keeps_c = 0x7fffffffu;
+  if ((instruction.neg_lo & 4) != 0) call.flips_c = 0x80000000u;
+  return shape.a == Element::f16 ? f16_registers(call) : bf16_registers(call);
+}
+
 template <Result result>
 void execute_floats(Wave& wave, const Instruction& instruction) {
   const Shape& shape = *instruction.record->shape;
+  if constexpr (result == Result::f32) {
+    if (execute_registers(wave, instruction)) return;
+  }
   const bool is_narrow = bits_of(shape.a) == 16;
   WmmaFloats call;
   Factor a[32][wmma_size];

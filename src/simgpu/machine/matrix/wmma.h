@@ -55,10 +55,27 @@ struct WmmaIntegers {
   bool saturates;
 };
 
-// Of finite factors. False when the sum of a step became infinite: what follows then is not worked out here.
+// Products of f16 or bf16 with results of float32 over 32 lanes, in registers. Signs that an instruction turns stand
+// as bits of a register's word.
+struct WmmaRegisters {
+  const std::uint32_t* a;
+  const std::uint32_t* b;
+  const std::uint32_t* c;
+  std::size_t c_stride;  // 0 repeats one register (a constant)
+  std::uint32_t* d;
+  std::uint32_t flips_a = 0;
+  std::uint32_t flips_b = 0;
+  std::uint32_t keeps_c = ~0U;
+  std::uint32_t flips_c = 0;
+};
+
+// multiply_floats is of finite factors, and false when the sum of a step became infinite: what follows then is not
+// worked out there. Those of registers are false, and have written nothing, where some sum is out of the ordinary.
 #define WAVEJIT_DECLARE_WMMA_KERNELS(set)                         \
   namespace set {                                                 \
   bool multiply_floats(WmmaFloats& call, unsigned fraction_bits); \
+  bool multiply_f16(const WmmaRegisters& call);                   \
+  bool multiply_bf16(const WmmaRegisters& call);                  \
   void multiply_integers(WmmaIntegers& call);                     \
   }
 WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_WMMA_KERNELS);
