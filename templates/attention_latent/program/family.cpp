@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "templates/attention/program/cache_formats.h"
+#include "templates/attention_latent/kernel/spec.h"
 #include "templates/attention_latent/program/array_call.h"
 #include "templates/attention_latent/program/device_call.h"
 #include "templates/attention_latent/program/list_invariance.h"
@@ -173,8 +174,7 @@ class AttentionLatent : public Family {
         "attention_latent fp16 b1 q4 k130 h24 d576/512 causal sink layout=paged:64",
         "attention_latent bf16 b2 q1 k400 h16 d576/512 lse layout=paged:64 top_k=300:mixed",
         "attention_latent bf16 b2 q1 k300 h16 d576/512 lse layout=paged:64 k_lengths=300,77 cache=e4m3 row_scales=128",
-        "attention_latent bf16 b2 q1 k300 h16 d576/512 lse layout=paged:64 k_lengths=300,77 cache=e4m3_fnuz "
-        "cache_scales=1"};
+        "attention_latent bf16 b2 q1 k300 h16 d576/512 layout=paged:64 k_lengths=300,77 cache=e4m3_fnuz cache_scales=1"};
   }
   std::vector<std::string> examined_for_time() const override {
     return {"attention_latent bf16 b64 q1 k8192 h16 d576/512", "attention_latent bf16 b64 q1 k4096 h128 d576/512"};
@@ -192,7 +192,7 @@ class AttentionLatent : public Family {
   }
   // 656 bytes of 576 columns, 584 of 512: of bf16 alone, whose rope they have.
   std::string with_8_bit_rows(const std::string& descriptor, std::string_view target) const override {
-    const std::string in_bytes = with_8_bit_cache(descriptor, target, tools::EightBits::floats);
+    std::string in_bytes = with_8_bit_cache(descriptor, target, tools::EightBits::floats);
     const auto given = attention::program::parse_experiment(descriptor);
     if (in_bytes == descriptor || !given || given->type != HalfType::bf16 || descriptor.contains(" apart"))
       return in_bytes;

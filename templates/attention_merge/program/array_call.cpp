@@ -127,6 +127,7 @@ class MergeCall : public ArrayCall {
 
   std::vector<NamedFile> inputs() const override {
     std::vector<NamedFile> files;
+    files.reserve(o_files_.size() + lse_files_.size());
     for (const std::string& file : o_files_) files.push_back({"o", file});
     for (const std::string& file : lse_files_) files.push_back({"lse", file});
     return files;
