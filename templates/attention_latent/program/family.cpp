@@ -174,7 +174,7 @@ class AttentionLatent : public Family {
         "attention_latent fp16 b1 q4 k130 h24 d576/512 causal sink layout=paged:64",
         "attention_latent bf16 b2 q1 k400 h16 d576/512 lse layout=paged:64 top_k=300:mixed",
         "attention_latent bf16 b2 q1 k300 h16 d576/512 lse layout=paged:64 k_lengths=300,77 cache=e4m3 row_scales=128",
-        "attention_latent bf16 b2 q1 k300 h16 d576/512 layout=paged:64 k_lengths=300,77 cache=e4m3_fnuz cache_scales=1"};
+        "attention_latent bf16 b1 q1 k300 h16 d576/512 layout=paged:64 cache=e4m3_fnuz cache_scales=1"};
   }
   std::vector<std::string> examined_for_time() const override {
     return {"attention_latent bf16 b64 q1 k8192 h16 d576/512", "attention_latent bf16 b64 q1 k4096 h128 d576/512"};
