@@ -71,7 +71,7 @@ TEST_P(Engines, GiveTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Engines, ::testing::Values("gfx942", "gfx950"));
+INSTANTIATE_TEST_SUITE_P(All, Engines, ::testing::Values("gfx942", "gfx950", "gfx1201"));
 
 }  // namespace
 }  // namespace wavejit::tests

@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "isa/instruction_set.h"
 #include "simgpu/machine/compile/helpers.h"
 #include "simgpu/machine/compile/library.h"
 #include "simgpu/machine/decode/disassembler.h"
@@ -47,7 +48,7 @@ void interpret(Wave& wave, const Instruction* first, unsigned count) {
 
 void expect_same(const Wave& expected, const Wave& got, const std::string& program) {
   for (unsigned i = 0; i < 2 * accumulation_base; ++i) {
-    for (unsigned lane = 0; lane < lane_places; ++lane) {
+    for (unsigned lane = 0; lane < expected.lane_count; ++lane) {
       ASSERT_EQ(expected.vgpr[i][lane], got.vgpr[i][lane]) << "register " << i << " lane " << lane << "\n" << program;
     }
   }
@@ -59,19 +60,27 @@ void expect_same(const Wave& expected, const Wave& got, const std::string& progr
 }
 
 void compare_engines(std::string_view target, std::uint64_t seed, Mixture mixture, unsigned blocks,
-                     unsigned block_length, bool narrow = false) {
+                     unsigned block_length, bool narrow = false, unsigned lanes = lane_places) {
   std::mt19937_64 random = random_from(seed);
-  const bool gfx950 = targets::find_target(target)->packed_bf16_convert;
+  const targets::Target& row = *targets::find_target(target);
+  const bool rdna4 = isa::instruction_set(row) == isa::InstructionSet::rdna4;
+  const bool gfx950 = !rdna4 && row.packed_bf16_convert;
+  const Dialect dialect{.gfx950 = gfx950, .rdna4 = rdna4, .lanes = lanes};
+  const std::string_view features = !rdna4                 ? ""
+                                    : lanes == lane_places ? "+real-true16,-wavefrontsize32,+wavefrontsize64"
+                                                           : "+real-true16";
   std::vector<std::string> programs;
   std::string text;
   for (unsigned i = 0; i < blocks; ++i)
-    text += programs.emplace_back(random_program(random, block_length, gfx950, mixture));
+    text += programs.emplace_back(random_program(random, block_length, dialect, mixture));
   std::string error;
-  const std::vector<std::uint8_t> code = assemble(target, text, error);
+  const std::vector<std::uint8_t> code = assemble(target, text, error, features);
   ASSERT_FALSE(code.empty()) << error;
-  Registry registry(*targets::find_target(target));
+  Registry registry(row);
   register_rooms(registry);
-  const auto function = decode_function("random", code, 0, *Disassembler::for_processor(target), registry);
+  Disassembler& disassembler =
+      rdna4 ? *Disassembler::for_processor(target, lanes) : *Disassembler::for_processor(target);
+  const auto function = decode_function("random", code, 0, disassembler, registry);
   ASSERT_EQ(function->instructions.size(), (blocks * block_length) + 1);
   ASSERT_EQ(function->problems.size(), 1U) << function->problems.begin()->second;  // the end
 
@@ -85,6 +94,7 @@ void compare_engines(std::string_view target, std::uint64_t seed, Mixture mixtur
   ASSERT_NE(translation, nullptr) << error;
   const matrix::Summation sums = gfx950 ? matrix::seeded_summation(seed) : matrix::cdna3_summation();
   auto start = std::make_unique<Wave>();
+  start->set_lane_count(lanes);
   for (unsigned i = 0; i < blocks && !::testing::Test::HasFatalFailure(); ++i) {
     for (unsigned variant = 0; variant < 5; ++variant) {
       if (mixture == Mixture::numbers) {
@@ -93,7 +103,8 @@ void compare_engines(std::string_view target, std::uint64_t seed, Mixture mixtur
         fill_with_hard_values(*start, random, variant >= 1);
       }
       start->mode = variant == 2 ? 0xc0 | (1U << 9) : 0xf0 | (variant == 1 ? 1U << 9 : 0);
-      start->set_exec(variant == 3 ? random() : every_place);
+      // What stands above a wave's lanes is nobody's.
+      start->set_exec(variant == 3 ? random() : start->all_lanes | (random() & ~start->all_lanes));
       // Other sums of matrix instructions, other results of transcendental ones.
       start->summation = variant == 4 ? &sums : nullptr;
       start->transcendentals_key = variant == 4 ? 77 : 0;
@@ -112,11 +123,15 @@ void compare_engines(std::string_view target, std::uint64_t seed, Mixture mixtur
 TEST(Differential, RandomProgramsGfx950) { compare_engines("gfx950", 1, Mixture::everything, 40, 40); }
 TEST(Differential, RandomProgramsGfx942) { compare_engines("gfx942", 2, Mixture::everything, 40, 40); }
 
+TEST(Differential, RandomProgramsGfx1201) { compare_engines("gfx1201", 7, Mixture::everything, 60, 40, false, 32); }
+TEST(Differential, RandomProgramsGfx1201Of64Lanes) { compare_engines("gfx1201", 8, Mixture::everything, 30, 40); }
+
 // A random program for gfx950, decoded; null, and why on record, when it does not assemble.
 auto random_function(Registry& registry, std::uint64_t seed, unsigned instructions) {
   std::mt19937_64 random = random_from(seed);
   std::string error;
-  const auto code = assemble("gfx950", random_program(random, instructions, true, Mixture::everything), error);
+  const auto code =
+      assemble("gfx950", random_program(random, instructions, {.gfx950 = true}, Mixture::everything), error);
   EXPECT_FALSE(code.empty()) << error;
   register_rooms(registry);
   return code.empty() ? nullptr : decode_function("random", code, 0, *Disassembler::for_processor("gfx950"), registry);
@@ -182,10 +197,18 @@ TEST(Differential, Numbers) {
   EXPECT_LT(odd_groups, 150U * 2 * 4 / 4);
 }
 
+TEST(Differential, NumbersGfx1201) {
+  odd_groups = 0;
+  compare_engines("gfx1201", 9, Mixture::numbers, 150, 14, false, 32);
+  // Half as many groups of lanes a run.
+  EXPECT_LT(odd_groups, 150U * 2 * 2 / 4);
+}
+
 // As on a host with AVX2 only.
 TEST(Differential, NarrowVectors) {
   compare_engines("gfx950", 4, Mixture::everything, 25, 40, true);
   compare_engines("gfx950", 5, Mixture::numbers, 60, 14, true);
+  compare_engines("gfx1201", 10, Mixture::everything, 25, 40, true, 32);
 }
 
 }  // namespace

@@ -4,20 +4,15 @@
 #include <array>
 #include <bit>
 #include <format>
+#include <span>
 #include <string_view>
+
+#include "tests/simgpu/compile/program_shapes.h"
 
 namespace wavejit::simgpu::test {
 namespace {
 
 constexpr unsigned registers = 24;
-
-// Operands by letter: v vector, V vector pair, Q four vectors, x vector or constant, s scalar, S scalar pair, f float
-// with sign modifiers, m mask (VCC or a scalar pair), # constant. The destination comes first.
-struct Shape {
-  std::string_view mnemonic;
-  std::string_view operands;
-  bool gfx950_only = false;
-};
 
 constexpr std::array shapes = {
     Shape{"v_mov_b32_e32", "vx"},
@@ -94,9 +89,9 @@ constexpr std::array shapes = {
     Shape{"v_cmp_eq_u32_e32", "cvv"},
     Shape{"v_cmp_gt_i32_e64", "mvs"},
     Shape{"v_cmp_le_u32_e64", "mvv"},
-    Shape{"v_cvt_pk_bf16_f32", "vvv", true},
-    Shape{"v_cvt_pk_f16_f32", "vvv", true},
-    Shape{"v_bitop3_b32", "vvvv bitop3:0xd8", true},
+    Shape{"v_cvt_pk_bf16_f32", "vvv", Only::gfx950},
+    Shape{"v_cvt_pk_f16_f32", "vvv", Only::gfx950},
+    Shape{"v_bitop3_b32", "vvvv bitop3:0xd8", Only::gfx950},
     // Matrix instructions wait for the end of a run where that makes no difference.
     Shape{"v_mfma_f32_16x16x16_f16", "QVVQ"},
     Shape{"v_mfma_f32_16x16x16_f16", "QVVQ"},
@@ -174,17 +169,18 @@ constexpr std::array number_shapes = {
     Shape{"v_cmp_lt_f32_e32", "cvv"},
     Shape{"v_cmp_nge_f32_e64", "mvf"},
     Shape{"v_cmp_eq_f32_e64", "mvv"},
-    Shape{"v_cvt_pk_bf16_f32", "vvv", true},
-    Shape{"v_cvt_pk_f16_f32", "vvv", true},
+    Shape{"v_cvt_pk_bf16_f32", "vvv", Only::gfx950},
+    Shape{"v_cvt_pk_f16_f32", "vvv", Only::gfx950},
     Shape{"s_mov_b32", "sx"},
     Shape{"s_nop", "0"},
 };
 
 class Writer {
  public:
-  explicit Writer(std::mt19937_64& random) : random_(random) {}
+  Writer(std::mt19937_64& random, const Dialect& dialect) : random_(random), dialect_(dialect) {}
 
   std::string line(const Shape& shape) {
+    if (shape.mnemonic == pair_shape) return pair();
     std::string text(shape.mnemonic);
     const char* separator = " ";
     for (std::size_t i = 0; i < shape.operands.size(); ++i) {
@@ -207,6 +203,10 @@ class Writer {
         return std::format("v[{}:{}]", even, even + 1);
       case 'Q':
         return std::format("v[{}:{}]", even / 4 * 4, (even / 4 * 4) + 3);
+      case 'O':
+        return std::format("v[{}:{}]", even / 8 * 8, (even / 8 * 8) + 7);
+      case 'h':
+        return std::format("v{}.{}", below(registers), below(2) == 0 ? 'l' : 'h');
       case 'a':
         return std::format("a{}", below(registers));
       case 'x': {
@@ -226,27 +226,54 @@ class Writer {
         return std::string(form.substr(0, at)) + name + std::string(form.substr(at + 2));
       }
       case 'm':
-        return below(2) == 0 ? "vcc" : std::format("s[{}:{}]", even, even + 1);
+        if (below(2) == 0) return operand('c');
+        return dialect_.lanes == 32 ? operand('s') : operand('S');
       case 'c':
-        return "vcc";
+        return dialect_.lanes == 32 ? "vcc_lo" : "vcc";
       case '#':
         return std::format("{:#x}", below(0x8000));
       default:
         return std::string(1, letter);
     }
   }
+  // Two in one: results of different parity, sources of different banks.
+  std::string pair() {
+    constexpr std::array<std::string_view, 8> either = {"mov_b32",  "mul_f32",     "add_f32",     "sub_f32",
+                                                        "fmac_f32", "max_num_f32", "min_num_f32", "cndmask_b32"};
+    constexpr std::array<std::string_view, 3> second_only = {"add_nc_u32", "lshlrev_b32", "and_b32"};
+    const unsigned parity = below(2);
+    const unsigned bank[2] = {below(4), below(4)};
+    const unsigned distance[2] = {below(3) + 1, below(3) + 1};
+    std::string text;
+    for (unsigned part = 0; part < 2; ++part) {
+      const unsigned choice = below(part == 0 ? either.size() : either.size() + second_only.size());
+      const std::string_view name = choice < either.size() ? either[choice] : second_only[choice - either.size()];
+      const auto source = [&](unsigned i) {
+        return (4 * below(registers / 4)) + ((bank[i] + (part * distance[i])) % 4);
+      };
+      text += std::format("{}v_dual_{} v{}, v{}", part == 0 ? "" : " :: ", name,
+                          (2 * below(registers / 2)) + ((parity + part) % 2), source(0));
+      if (name != "mov_b32") text += std::format(", v{}", source(1));
+    }
+    return text;
+  }
+
   std::mt19937_64& random_;
+  const Dialect& dialect_;
 };
 
 }  // namespace
 
-std::string random_program(std::mt19937_64& random, unsigned count, bool gfx950, Mixture mixture) {
-  Writer writer(random);
+std::string random_program(std::mt19937_64& random, unsigned count, const Dialect& dialect, Mixture mixture) {
+  Writer writer(random, dialect);
+  const std::span<const Shape> every = dialect.rdna4 ? rdna4_shapes() : std::span<const Shape>(shapes);
+  const std::span<const Shape> numbers = dialect.rdna4 ? rdna4_number_shapes() : std::span<const Shape>(number_shapes);
+  const std::span<const Shape> chosen = mixture == Mixture::numbers ? numbers : every;
   std::string text;
   for (unsigned i = 0; i < count;) {
-    const Shape& shape = mixture == Mixture::numbers ? number_shapes[writer.below(number_shapes.size())]
-                                                     : shapes[writer.below(shapes.size())];
-    if (shape.gfx950_only && !gfx950) continue;
+    const Shape& shape = chosen[writer.below(static_cast<unsigned>(chosen.size()))];
+    if (shape.only == Only::gfx950 && !dialect.gfx950) continue;
+    if (shape.only == Only::lanes_32 && dialect.lanes != 32) continue;
     std::string line = writer.line(shape);
     // "x" that is no constant is a register of the kind that the instruction works on.
     const char kind = shape.mnemonic.starts_with("s_") ? 's' : 'v';

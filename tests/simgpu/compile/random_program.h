@@ -15,8 +15,15 @@ enum class Mixture : std::uint8_t {
   numbers,     // float32 arithmetic that mostly stays with numbers
 };
 
+// What a program may be made of.
+struct Dialect {
+  bool gfx950 = false;
+  bool rdna4 = false;
+  unsigned lanes = lane_places;
+};
+
 // `count` instructions, one a line. Registers v0…v23, s0…s23 and VCC; few enough that values meet again.
-std::string random_program(std::mt19937_64& random, unsigned count, bool gfx950, Mixture mixture);
+std::string random_program(std::mt19937_64& random, unsigned count, const Dialect& dialect, Mixture mixture);
 
 // Fills registers with what arithmetic finds hard: zeros of both signs, denormals, infinities, numbers near each
 // other, and, if asked for, NaN of both kinds in some lanes.

@@ -19,7 +19,9 @@ void interpret_lanes(Wave* wave, const Run* run, std::uint64_t lanes, std::uint6
     if (instruction.instruction_class == InstructionClass::vector) instruction.execute(*wave, instruction);
   }
   // With EXEC as it stands, compares leave nothing but these lanes in their results.
-  for (unsigned i = 0; i < run->mask_count; ++i) masks[i] = wave->sgpr64(run->masks[i]);
+  for (unsigned i = 0; i < run->mask_count; ++i) {
+    masks[i] = run->narrow_masks ? wave->sgpr[run->masks[i]] : wave->sgpr64(run->masks[i]);
+  }
   std::memcpy(wave->sgpr, saved, sizeof(saved));
 }
 

@@ -31,6 +31,7 @@ struct Run {
   std::uint32_t count = 0;
   std::uint32_t mask_count = 0;
   std::uint16_t masks[most_masks] = {};  // first of the scalar registers that receive lane masks
+  bool narrow_masks = false;             // they are one register, as of waves of 32 lanes
 };
 
 // What translated code calls.

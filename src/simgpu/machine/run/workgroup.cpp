@@ -308,7 +308,7 @@ void WorkgroupRunner::run_slice_of(Wave& wave, std::int64_t instructions) {
     judging_->run_slice(wave, instructions);
   } else if (observer_ != nullptr) {
     run_observed_slice(wave, instructions, *observer_);
-  } else if (launch_->settings.engine == Engine::compile && !is_rdna4_) {
+  } else if (launch_->settings.engine == Engine::compile) {
     compile::run_slice(wave, instructions, launch_->settings.translate_after);
   } else {
     run_slice(wave, instructions);

@@ -2,9 +2,12 @@
 // Semantics: scalar/scalar_alu.cpp, which is the reference that the differential test compares with.
 #include "simgpu/machine/compile/host/scalar.h"
 
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <unordered_map>
+
+#include "simgpu/machine/decode/rdna4_names.h"
 
 namespace wavejit::simgpu::compile {
 namespace {
@@ -33,6 +36,7 @@ class Scalar {
     write(value);
     set_scc(ir.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType())));
   }
+  void handle() { e.call_handler(instruction_); }
   std::uint32_t immediate() const { return instruction_.immediate; }
   std::int32_t signed_immediate() const { return static_cast<std::int16_t>(instruction_.immediate); }
 
@@ -49,7 +53,7 @@ class Scalar {
 
 using EmitScalar = void (*)(Scalar&);
 
-using ScalarTable = std::unordered_map<std::string_view, EmitScalar>;
+using ScalarTable = std::unordered_map<std::string, EmitScalar>;
 
 template <bool wide, typename Body>
 void logical(Scalar& s, Body&& body) {
@@ -116,14 +120,60 @@ void with_carry(Scalar& s) {
   s.set_scc(subtract ? s.ir.CreateICmpUGT(other, a) : s.ir.CreateICmpUGT(sum, s.ir.getInt64(0xffffffffU)));
 }
 
+// RDNA4's float32: `then` where MODE is what compilers make it and `number` (null: whatever) is one; else the handler.
+template <typename Then>
+void as_usual(Scalar& s, Value* number, Then&& then) {
+  llvm::BasicBlock* const usual = s.e.block("usual");
+  llvm::BasicBlock* const other = s.e.block("other");
+  llvm::BasicBlock* const after = s.e.block("after_scalar");
+  // Nearest even, denormals kept.
+  Value* const mode = s.ir.CreateAnd(s.e.load32(offsetof(Wave, mode)), 0x33);
+  Value* is_usual = s.ir.CreateICmpEQ(mode, s.ir.getInt32(0x30));
+  if (number != nullptr) is_usual = s.ir.CreateAnd(is_usual, s.ir.CreateFCmpORD(number, number));
+  s.ir.CreateCondBr(is_usual, usual, other);
+  s.ir.SetInsertPoint(other);
+  s.handle();
+  s.ir.CreateBr(after);
+  s.ir.SetInsertPoint(usual);
+  then();
+  s.ir.CreateBr(after);
+  s.ir.SetInsertPoint(after);
+}
+Value* number(Scalar& s, unsigned i) { return s.ir.CreateBitCast(s.read32(i), s.ir.getFloatTy()); }
+void write_number(Scalar& s, Value* value) {
+  as_usual(s, value, [&] { s.write(s.ir.CreateBitCast(value, s.ir.getInt32Ty())); });
+}
+template <llvm::Instruction::BinaryOps operation>
+void float_operation(Scalar& s) {
+  write_number(s, s.ir.CreateBinOp(operation, number(s, 0), number(s, 1)));
+}
+void float_fused(Scalar& s) {
+  Value* const value =
+      s.ir.CreateIntrinsic(llvm::Intrinsic::fma, {s.ir.getFloatTy()}, {number(s, 0), number(s, 1), number(s, 2)});
+  write_number(s, value);
+}
+void float_accumulated(Scalar& s) {
+  Value* const old = s.ir.CreateBitCast(s.old32(), s.ir.getFloatTy());
+  write_number(s, s.ir.CreateIntrinsic(llvm::Intrinsic::fma, {s.ir.getFloatTy()}, {number(s, 0), number(s, 1), old}));
+}
+template <CmpInst::Predicate predicate>
+void compare_numbers(Scalar& s) {
+  as_usual(s, nullptr, [&] { s.set_scc(s.ir.CreateFCmp(predicate, number(s, 0), number(s, 1))); });
+}
+template <llvm::Instruction::BinaryOps operation>
+void wide_operation(Scalar& s) {
+  s.write(s.ir.CreateBinOp(operation, s.read64(0), s.read64(1)));
+}
+
+void add_rdna4(ScalarTable& t);
+
 void nothing(Scalar& /*s*/) {}
 
 const ScalarTable& scalar_table() {
   static const ScalarTable all = [] {
     ScalarTable t;
-    for (const std::string_view name :
-         {"s_nop", "s_waitcnt", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_setkill", "s_sendmsg",
-          "s_incperflevel", "s_decperflevel", "buffer_wbl2", "buffer_inv"}) {
+    for (const char* const name : {"s_nop", "s_waitcnt", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_setkill",
+                                   "s_sendmsg", "s_incperflevel", "s_decperflevel", "buffer_wbl2", "buffer_inv"}) {
       t[name] = nothing;
     }
     t["s_setprio"] = [](Scalar& s) {
@@ -206,9 +256,40 @@ const ScalarTable& scalar_table() {
     t["s_cmpk_ge_u32"] = compare_constant<CmpInst::ICMP_UGE>;
     t["s_cmpk_lt_u32"] = compare_constant<CmpInst::ICMP_ULT>;
     t["s_cmpk_le_u32"] = compare_constant<CmpInst::ICMP_ULE>;
+    add_rdna4(t);
     return t;
   }();
   return all;
+}
+
+// What RDNA4 spells its own way, as its registry does, and what it has of its own.
+void add_rdna4(ScalarTable& t) {
+  for (const auto& [name, emit] : ScalarTable(t)) {
+    if (std::string other = rdna4_name(name); !other.empty()) t.try_emplace(std::move(other), emit);
+  }
+  for (const char* const name : {"s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt",
+                                 "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt", "s_wait_expcnt", "s_wait_idle",
+                                 "s_wait_alu", "s_clause", "s_delay_alu", "global_inv", "global_wb", "global_wbinv"}) {
+    t[name] = nothing;
+  }
+  t["s_add_nc_u64"] = wide_operation<llvm::Instruction::Add>;
+  t["s_sub_nc_u64"] = wide_operation<llvm::Instruction::Sub>;
+  t["s_mul_u64"] = wide_operation<llvm::Instruction::Mul>;
+  t["s_add_f32"] = float_operation<llvm::Instruction::FAdd>;
+  t["s_sub_f32"] = float_operation<llvm::Instruction::FSub>;
+  t["s_mul_f32"] = float_operation<llvm::Instruction::FMul>;
+  t["s_fmaak_f32"] = t["s_fmamk_f32"] = float_fused;
+  t["s_fmac_f32"] = float_accumulated;
+  t["s_cmp_lt_f32"] = compare_numbers<CmpInst::FCMP_OLT>;
+  t["s_cmp_eq_f32"] = compare_numbers<CmpInst::FCMP_OEQ>;
+  t["s_cmp_le_f32"] = compare_numbers<CmpInst::FCMP_OLE>;
+  t["s_cmp_gt_f32"] = compare_numbers<CmpInst::FCMP_OGT>;
+  t["s_cmp_lg_f32"] = compare_numbers<CmpInst::FCMP_ONE>;
+  t["s_cmp_ge_f32"] = compare_numbers<CmpInst::FCMP_OGE>;
+  t["s_cmp_o_f32"] = compare_numbers<CmpInst::FCMP_ORD>;
+  t["s_cmp_u_f32"] = compare_numbers<CmpInst::FCMP_UNO>;
+  t["s_cmp_neq_f32"] = compare_numbers<CmpInst::FCMP_UNE>;
+  t["s_cmp_nlt_f32"] = compare_numbers<CmpInst::FCMP_UGE>;
 }
 
 bool is_plain_register(const Operand& operand) {
@@ -223,7 +304,7 @@ bool is_scalar_translated(const Instruction& instruction) {
       instruction.instruction_class != InstructionClass::memory) {
     return false;
   }
-  const auto found = scalar_table().find(instruction.mnemonic);
+  const auto found = scalar_table().find(std::string(instruction.mnemonic));
   if (found == scalar_table().end()) return false;
   if (found->second == nothing) return true;
   for (unsigned i = 0; i < instruction.destination_count; ++i) {
@@ -240,7 +321,7 @@ bool is_scalar_translated(const Instruction& instruction) {
 
 void emit_scalar(Emitter& emitter, const Instruction& instruction) {
   Scalar scalar(emitter, instruction);
-  scalar_table().at(instruction.mnemonic)(scalar);
+  scalar_table().at(std::string(instruction.mnemonic))(scalar);
 }
 
 }  // namespace wavejit::simgpu::compile

@@ -2,7 +2,10 @@
 // Semantics: vector/kernels_*.cpp, which are the reference that the differential test compares with.
 #include "simgpu/machine/compile/host/vector_operations.h"
 
+#include <string>
 #include <unordered_map>
+
+#include "simgpu/machine/decode/rdna4_names.h"
 
 namespace wavejit::simgpu::compile {
 namespace {
@@ -10,7 +13,7 @@ namespace {
 using llvm::CmpInst;
 using llvm::Value;
 using llvm::Intrinsic::ID;
-using VectorTable = std::unordered_map<std::string_view, EmitVector>;
+using VectorTable = std::unordered_map<std::string, EmitVector>;
 
 Value* shift_amount(Lanes& l, Value* v) { return l.ir.CreateAnd(v, l.splat(31U)); }
 Value* low24(Lanes& l, Value* v) { return l.ir.CreateAnd(v, l.splat(0xffffffU)); }
@@ -68,6 +71,9 @@ void add_logic(VectorTable& t) {
   t["v_bfi_b32"] = [](Lanes& l, Operands& o) {
     Value* const a = o.word(0);
     o.result(l.ir.CreateOr(l.ir.CreateAnd(a, o.word(1)), l.ir.CreateAnd(l.ir.CreateNot(a), o.word(2))));
+  };
+  t["v_xor3_b32"] = [](Lanes& l, Operands& o) {
+    o.result(l.ir.CreateXor(l.ir.CreateXor(o.word(0), o.word(1)), o.word(2)));
   };
   t["v_bitop3_b32"] = [](Lanes& l, Operands& o) {
     o.result(l.truth(o.instruction().truth_table, o.word(0), o.word(1), o.word(2)));
@@ -133,12 +139,22 @@ void add_floats(VectorTable& t) {
     o.result(low, 0);
     o.result(high, 1);
   };
-  t["v_min_f32"] = [](Lanes& l, Operands& o) { o.result(l.minimum(o.number(0), o.number(1))); };
-  t["v_max_f32"] = [](Lanes& l, Operands& o) { o.result(l.maximum(o.number(0), o.number(1))); };
-  t["v_min3_f32"] = [](Lanes& l, Operands& o) {
+  t["v_fma_mix_f32"] = fused_in_order;
+  t["v_fma_mixlo_f16"] = t["v_fma_mixhi_f16"] = [](Lanes& l, Operands& o) {
+    o.result(l.to_half(l.fused(o.number(0), o.number(1), o.number(2))));
+  };
+  t["v_min_f32"] = t["v_min_num_f32"] = [](Lanes& l, Operands& o) { o.result(l.minimum(o.number(0), o.number(1))); };
+  t["v_max_f32"] = t["v_max_num_f32"] = [](Lanes& l, Operands& o) { o.result(l.maximum(o.number(0), o.number(1))); };
+  t["v_min3_f32"] = t["v_min3_num_f32"] = [](Lanes& l, Operands& o) {
     o.result(l.minimum(l.minimum(o.number(0), o.number(1)), o.number(2)));
   };
-  t["v_max3_f32"] = [](Lanes& l, Operands& o) {
+  t["v_minmax_num_f32"] = [](Lanes& l, Operands& o) {
+    o.result(l.maximum(l.minimum(o.number(0), o.number(1)), o.number(2)));
+  };
+  t["v_maxmin_num_f32"] = [](Lanes& l, Operands& o) {
+    o.result(l.minimum(l.maximum(o.number(0), o.number(1)), o.number(2)));
+  };
+  t["v_max3_f32"] = t["v_max3_num_f32"] = [](Lanes& l, Operands& o) {
     o.result(l.maximum(l.maximum(o.number(0), o.number(1)), o.number(2)));
   };
   t["v_exp_f32"] = [](Lanes& l, Operands& o) { o.result(l.exp2(o.number(0))); };
@@ -202,9 +218,13 @@ EmitVector find_operation(std::string_view mnemonic) {
     add_floats(t);
     add_conversions(t);
     add_compares(t);
+    // RDNA4 spells some of them its own way, as its registry does.
+    for (const auto& [name, emit] : VectorTable(t)) {
+      if (std::string other = rdna4_name(name); !other.empty()) t.try_emplace(std::move(other), emit);
+    }
     return t;
   }();
-  const auto found = table.find(mnemonic);
+  const auto found = table.find(std::string(mnemonic));
   return found == table.end() ? nullptr : found->second;
 }
 

@@ -10,6 +10,7 @@
 
 #include "simgpu/machine/compile/host/scalar.h"
 #include "simgpu/machine/compile/host/vector_operations.h"
+#include "simgpu/machine/decode/dual.h"
 
 namespace wavejit::simgpu::compile {
 namespace {
@@ -23,6 +24,19 @@ constexpr unsigned most_written = 32;
 
 const vector::Bound& bound_of(const Instruction& instruction) {
   return *std::bit_cast<const vector::Bound*>(instruction.payload);
+}
+
+bool is_vector(const Instruction& instruction) { return instruction.instruction_class == InstructionClass::vector; }
+bool is_dual(const Instruction& instruction) { return instruction.record->action == Action::dual; }
+// Calls `body` for a vector instruction, or for both of a pair.
+template <typename Body>
+void each_part(const Instruction& instruction, Body&& body) {
+  if (!is_dual(instruction)) return body(instruction);
+  body(dual_of(instruction).first);
+  body(dual_of(instruction).second);
+}
+bool makes_mask(const Instruction& instruction) {
+  return is_vector(instruction) && !is_dual(instruction) && bound_of(instruction).operation->result == Kind::mask;
 }
 
 bool is_source_translated(const Operand& operand, Kind kind) {
@@ -56,7 +70,7 @@ class Grouping {
       const bool mask = operation.source[i] == Kind::mask;
       ScalarSet these;
       if (i < instruction.source_count) {
-        these = scalars(instruction.source[i], mask ? 2 : vector::dwords_of(operation.source[i]));
+        these = scalars(instruction.source[i], mask ? 1 : vector::dwords_of(operation.source[i]));
       } else if (mask) {
         these = scalars(sgpr_vcc, 2);
       }
@@ -66,7 +80,7 @@ class Grouping {
       reads |= these;
     }
     if (operation.result == Kind::mask) {
-      const ScalarSet written = scalars(instruction.destination[0], 2);
+      const ScalarSet written = scalars(instruction.destination[0]);
       const bool known = starts_.test(instruction.destination[0].index);
       if (!known && ((written & masks_).any() || starts_.count() == Run::most_masks)) return false;
       masks_ |= written;
@@ -114,7 +128,8 @@ class Grouping {
     }
     if (instruction.destination[0].is_vector())
       mark(writes, instruction.destination[0], vector::dwords_of(operation.result));
-    if (operation.source_count > instruction.source_count) reads |= writes;
+    const bool keeps_half = (bound_of(instruction).flags & vector::flag_keeps_high_half) != 0;
+    if (keeps_half || operation.source_count > instruction.source_count) reads |= writes;
     return (reads & waiting_writes_).any() || (writes & (waiting_writes_ | waiting_reads_)).any();
   }
 
@@ -150,9 +165,17 @@ class Body final : public Operands {
   }
 
   void begin(Value* lane) { lane_ = lane; }
+  // Both of a pair read before either writes.
   void emit(const Instruction& instruction) {
-    instruction_ = &instruction;
-    find_operation(instruction.mnemonic)(lanes_, *this);
+    if (!is_dual(instruction)) return emit_one(instruction);
+    const Dual& dual = dual_of(instruction);
+    const unsigned index = dual.first.destination[0].index;
+    const Held before = held(index);
+    emit_one(dual.first);
+    const Held after = held(index);
+    hold(index, before);
+    emit_one(dual.second);
+    hold(index, after);
   }
   void commit() {
     for (const auto& [index, value] : written_) {
@@ -167,14 +190,17 @@ class Body final : public Operands {
     const Kind kind = kind_of(index);
     Value* value = raw(operand, index, dword);
     if (kind == Kind::f16) {
-      if (index < instruction_->source_count && ((instruction_->op_sel >> index) & 1) != 0) {
-        value = e_.ir.CreateLShr(value, lanes_.splat(16U));
-      }
-      value = e_.ir.CreateAnd(value, lanes_.splat(0xffffU));
+      value = half_of(value, index < instruction_->source_count && bit(instruction_->op_sel, index));
       if (operand.absolute) value = e_.ir.CreateAnd(value, lanes_.splat(0x7fffU));
       if (operand.negate) value = e_.ir.CreateXor(value, lanes_.splat(0x8000U));
-    } else if (kind == Kind::f32) {
-      value = signed_as_asked(value, operand.absolute, operand.negate != bit(instruction_->neg_lo, index));
+    } else if (kind == Kind::f32 || kind == Kind::mixed) {
+      if (kind == Kind::mixed && bit(instruction_->op_sel_hi, index)) {
+        value = lanes_.as_bits(lanes_.from_half(half_of(value, bit(instruction_->op_sel, index))));
+      }
+      const bool absolute = operand.absolute || (kind == Kind::mixed && bit(instruction_->neg_hi, index));
+      value = signed_as_asked(value, absolute, operand.negate != bit(instruction_->neg_lo, index));
+    } else if (kind == Kind::b32) {
+      value = signed_as_asked(value, operand.absolute, operand.negate);  // v_cndmask takes floats, too
     }
     return value;
   }
@@ -193,6 +219,7 @@ class Body final : public Operands {
   }
   void result(Value* value, unsigned dword) override {
     const unsigned index = instruction_->destination[0].index + dword;
+    if ((bound_of(*instruction_).flags & vector::flag_keeps_high_half) != 0) value = with_other_half(value);
     // The floating-point value is remembered beside its bits: it is the same one to those who check it.
     floats_.erase(index);
     if (value->getType() == lanes_.floats) floats_[index] = value;
@@ -204,6 +231,37 @@ class Body final : public Operands {
   const Instruction& instruction() const override { return *instruction_; }
 
  private:
+  // What a register is known to hold, as bits and as the float that they were made from.
+  struct Held {
+    Value* word;
+    Value* number;
+  };
+  Held held(unsigned index) {
+    const auto number = floats_.find(index);
+    return {registers_[index], number == floats_.end() ? nullptr : number->second};
+  }
+  void hold(unsigned index, const Held& what) {
+    registers_[index] = what.word;
+    floats_.erase(index);
+    if (what.number != nullptr) floats_[index] = what.number;
+  }
+  void emit_one(const Instruction& instruction) {
+    instruction_ = &instruction;
+    find_operation(instruction.mnemonic)(lanes_, *this);
+  }
+  // The lower 16 bits, or the upper ones there.
+  Value* half_of(Value* word, bool upper) {
+    if (upper) return e_.ir.CreateLShr(word, lanes_.splat(16U));
+    return e_.ir.CreateAnd(word, lanes_.splat(0xffffU));
+  }
+  // 16 bits beside what the destination's other half holds.
+  Value* with_other_half(Value* half) {
+    Value* const old = raw(instruction_->destination[0], 0, 0);
+    const unsigned flags = bound_of(*instruction_).flags;
+    const bool upper = (flags & vector::flag_high_half) != 0 || bit(instruction_->op_sel, 3);
+    if (upper) half = e_.ir.CreateShl(half, lanes_.splat(16U));
+    return e_.ir.CreateOr(e_.ir.CreateAnd(old, lanes_.splat(upper ? 0xffffU : 0xffff0000U)), half);
+  }
   static bool bit(unsigned word, unsigned index) { return ((word >> index) & 1U) != 0; }
   static unsigned mask_index(const Instruction& instruction, unsigned i) {
     return i < instruction.source_count ? instruction.source[i].index : unsigned{sgpr_vcc};
@@ -256,29 +314,34 @@ class Body final : public Operands {
 };
 
 bool is_matrix(const Instruction& instruction) { return instruction.instruction_class == InstructionClass::matrix; }
-bool is_vector(const Instruction& instruction) { return instruction.instruction_class == InstructionClass::vector; }
 bool is_transcendental(const Instruction& instruction) {
-  return is_vector(instruction) && (bound_of(instruction).flags & vector::flag_transcendental) != 0;
+  return is_vector(instruction) && !is_dual(instruction) &&
+         (bound_of(instruction).flags & vector::flag_transcendental) != 0;
 }
 
 }  // namespace
 
 bool is_vector_translated(const Instruction& instruction) {
   if (!is_vector(instruction) || instruction.inner != nullptr || instruction.payload == 0) return false;
+  if (is_dual(instruction)) {
+    const Dual& dual = dual_of(instruction);
+    return is_vector_translated(dual.first) && is_vector_translated(dual.second);
+  }
   if (instruction.encoding == Encoding::dpp || instruction.encoding == Encoding::sdwa || instruction.clamp ||
       instruction.output_modifier != OutputModifier::none || find_operation(instruction.mnemonic) == nullptr) {
     return false;
   }
   const vector::Bound& bound = bound_of(instruction);
   const vector::Operation& operation = *bound.operation;
-  if ((bound.flags & (vector::flag_keeps_high_half | vector::flag_writes_exec | vector::flag_kernel_op_sel)) != 0) {
+  if ((bound.flags & (vector::flag_writes_exec | vector::flag_kernel_op_sel)) != 0) {
     return false;
   }
   for (unsigned i = 0; i < operation.source_count; ++i) {
     if (i < instruction.source_count && !is_source_translated(instruction.source[i], operation.source[i])) return false;
   }
   const Operand& destination = instruction.destination[0];
-  if (operation.result == Kind::mask) return destination.is_scalar() && destination.index + 2U <= sgpr_exec;
+  if (operation.result == Kind::mask)
+    return destination.is_scalar() && destination.index + destination.dwords <= sgpr_exec;
   return destination.is_vector() && instruction.destination_count == 1;
 }
 
@@ -287,7 +350,9 @@ std::uint32_t run_length(const Instruction* first, std::uint32_t count, const Ho
   std::uint32_t length = 0;
   for (std::uint32_t i = 0; i < count && i < longest_run; ++i) {
     if (is_vector_translated(first[i])) {
-      if (!grouping.add_vector(first[i])) break;
+      bool added = true;
+      each_part(first[i], [&](const Instruction& part) { added = added && grouping.add_vector(part); });
+      if (!added) break;
       length = i + 1;
     } else if (first[i].instruction_class == InstructionClass::matrix) {
       if (!grouping.add_matrix(first[i])) break;
@@ -310,8 +375,9 @@ void emit_run(Emitter& emitter, Run& run, const Helpers& helpers) {
   auto* const pointer = ir.getPtrTy();
 
   // All lanes, denormals kept, nearest even: everything else is the interpreter's.
-  Value* const full =
-      ir.CreateICmpEQ(emitter.load64(Emitter::sgpr_offset(sgpr_exec)), emitter.load64(offsetof(Wave, all_lanes)));
+  Value* const all_lanes = emitter.load64(offsetof(Wave, all_lanes));
+  Value* const exec = ir.CreateAnd(emitter.load64(Emitter::sgpr_offset(sgpr_exec)), all_lanes);
+  Value* const full = ir.CreateICmpEQ(exec, all_lanes);
   Value* const mode = ir.CreateAnd(emitter.load32(offsetof(Wave, mode)), 0xff);
   Value* const usual = ir.CreateICmpEQ(mode, ir.getInt32(0xf0));
   Value* translated = ir.CreateAnd(full, usual);
@@ -333,11 +399,12 @@ void emit_run(Emitter& emitter, Run& run, const Helpers& helpers) {
   Body body(emitter, lanes);
   for (const Instruction& instruction : instructions) {
     if (is_vector(instruction)) {
-      body.capture(instruction);
+      each_part(instruction, [&](const Instruction& part) { body.capture(part); });
     } else if (!is_matrix(instruction)) {
       emit_scalar(emitter, instruction);
     }
   }
+  Value* const lane_count = ir.CreateZExt(emitter.load32(offsetof(Wave, lane_count)), ir.getInt64Ty());
   llvm::BasicBlock* const entry = ir.GetInsertBlock();
   ir.CreateBr(loop);
 
@@ -347,7 +414,8 @@ void emit_run(Emitter& emitter, Run& run, const Helpers& helpers) {
   body.begin(lane);
   // Masks grow by a group of lanes a turn. Which there are is known beforehand.
   for (const Instruction& instruction : instructions) {
-    if (!is_vector(instruction) || bound_of(instruction).operation->result != Kind::mask) continue;
+    if (!makes_mask(instruction)) continue;
+    run.narrow_masks = instruction.destination[0].dwords == 1;
     const auto known = std::span(run.masks, run.mask_count);
     const auto index = instruction.destination[0].index;
     if (std::ranges::find(known, index) == known.end()) run.masks[run.mask_count++] = index;
@@ -406,10 +474,13 @@ void emit_run(Emitter& emitter, Run& run, const Helpers& helpers) {
   }
   Value* const following = ir.CreateAdd(lane, ir.getInt64(emitter.host.lanes));
   lane->addIncoming(following, next);
-  ir.CreateCondBr(ir.CreateICmpULT(following, ir.getInt64(lane_places)), loop, left);
+  ir.CreateCondBr(ir.CreateICmpULT(following, lane_count), loop, left);
 
   ir.SetInsertPoint(left);
-  for (unsigned i = 0; i < run.mask_count; ++i) emitter.store(sum[i], Emitter::sgpr_offset(run.masks[i]));
+  for (unsigned i = 0; i < run.mask_count; ++i) {
+    Value* const mask = run.narrow_masks ? ir.CreateTrunc(sum[i], ir.getInt32Ty()) : sum[i];
+    emitter.store(mask, Emitter::sgpr_offset(run.masks[i]));
+  }
   for (const Instruction& instruction : instructions) {
     if (is_matrix(instruction)) emitter.call_handler(instruction);
   }
