@@ -146,6 +146,7 @@ class ArrayCase : public Case {
       const std::vector<double> bounds =
           problem_.bounds ? problem_.bounds(row) : std::vector<double>(exact[i].size(), problem_.allowed);
       std::vector<float> values;
+      values.reserve(exact[i].size());
       for (std::size_t column = 0; column < exact[i].size(); ++column)
         values.push_back(got.value(row, static_cast<std::int64_t>(column)));
       judge.row({.sequence = 0, .token = row, .head = 0}, exact[i], bounds, values);
