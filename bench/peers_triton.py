@@ -64,6 +64,6 @@ print(json.dumps({
     "others_ms": (loaded - imported) * 1e3,
     "split_ms": split,
     "code_object_bytes": len(code_object),
-    "matrix_instructions": assembly.count("v_mfma_"),
+    "matrix_instructions": assembly.count("v_mfma_") + assembly.count("v_wmma_"),
     "spills": sum(int(line.split(":")[1]) for line in assembly.splitlines() if "vgpr_spill_count:" in line),
 }))

@@ -73,8 +73,12 @@ def attention_forward(q, k, v, o, q_head, k_head, v_head, o_head, q_row, k_row, 
              mask=rows[:, None] < queries)
 
 
+def lanes_of(target):
+    return 32 if target.startswith("gfx12") else 64
+
+
 def target_of(name):
-    return GPUTarget("hip", name, 64)
+    return GPUTarget("hip", name, lanes_of(name))
 
 
 def rows_of_workgroup(target):
@@ -83,7 +87,8 @@ def rows_of_workgroup(target):
 
 
 def options_of(target):
-    return {"num_warps": rows_of_workgroup(target) // 32, "num_stages": 2, "waves_per_eu": 2}
+    """Each wave has 32 rows, of 32 lanes 16, as wavejit's have."""
+    return {"num_warps": rows_of_workgroup(target) * 2 // lanes_of(target), "num_stages": 2, "waves_per_eu": 2}
 
 
 def attention_source(target, head_dim, causal):

@@ -56,8 +56,9 @@ void Rdna4Hazards::check_matrix(Wave& wave, const Instruction& instruction) {
 void Rdna4Hazards::read(Wave& wave, const Instruction& instruction, const Registers& range, bool is_vector) {
   for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) {
     if (!is_followed(i)) continue;
-    // A scalar instruction that reads a register of those that matter waits for all that vector instructions write.
-    if (!is_vector && read_by_vector_[i / 2]) forget(Writer::vector, is_vcc(i), !is_vcc(i));
+    // A scalar instruction waits for all that vector instructions write. LLVM counts on it for registers that vector
+    // instructions may have read on any path, of which a wave has taken one.
+    if (!is_vector) forget(Writer::vector, is_vcc(i), !is_vcc(i));
     const Written& written = written_[i];
     if (written.by != Writer::none && worth_reporting(wave, instruction, Check::hazards, written.instruction)) {
       const char* field = written.by == Writer::scalar ? "sa_sdst" : is_vcc(i) ? "va_vcc" : "va_sdst";

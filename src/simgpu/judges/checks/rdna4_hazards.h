@@ -8,7 +8,7 @@
 //  * A permute of lanes after a v_cmpx: another vector instruction in between.
 //  * A pair of scalar registers that a vector instruction has once read and that was written since: who reads it next
 //    waits first (s_wait_alu). For a scalar instruction's result: sa_sdst 0. For a vector instruction's: va_sdst 0, of
-//    VCC va_vcc 0; a scalar instruction that reads a register of such a pair waits by itself for the latter. Accesses
+//    VCC va_vcc 0; a scalar instruction that reads a register (of VCC, VCC) waits by itself for the latter. Accesses
 //    to memory wait too.
 #pragma once
 
