@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "byte_cases.h"
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "byte_problems.h"
@@ -8,27 +10,38 @@
 namespace wavejit::tests {
 
 std::vector<CalledCase> byte_cases() {
-  const auto caches = [](wavejit_dtype type) { return Problems([=] { return byte_caches(type); }); };
-  const auto pages = [](wavejit_dtype type) { return Problems([=] { return byte_caches_in_pages(type); }); };
-  const char* const forward_words = "attention_forward ";
-  return {
-      {"e4m3_paged_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, pages(WAVEJIT_E4M3), true, "generic"},
-      {"fnuz_paged_gfx942", "gfx942", {forward_words, " cache=e4m3_fnuz "}, pages(WAVEJIT_E4M3_FNUZ), true, "generic"},
-      {"fnuz_interleaved_gfx942",
-       "gfx942",
-       {forward_words, " cache=e4m3_fnuz "},
-       caches(WAVEJIT_E4M3_FNUZ),
-       true,
-       "interleaved"},
-      {"byte_queries_gfx950", "gfx950", {forward_words, " queries=e4m3 "}, byte_queries, true, "dualwave"},
-      {"i8_queries_gfx942", "gfx942", {forward_words, " qk=i8 "}, integer_queries, true, "generic tile_queries=64"},
-      {"indexer_e4m3_gfx950",
-       "gfx950@1x1",
-       {"sparse_scores "},
-       [] { return byte_scores(WAVEJIT_E4M3); },
-       true,
-       "auto tile_queries=1"},
+  std::vector<CalledCase> all;
+  const auto add = [&](const char* name, const char* target, std::vector<std::string> words, Problems problems,
+                       const char* pipeline = "generic tile_queries=64") {
+    all.push_back({name, target, std::move(words), std::move(problems), true, pipeline});
   };
+  const auto caches = [](wavejit_dtype type, ByteScales scales, int head_dim) {
+    return Problems([=] { return byte_caches(type, scales, head_dim); });
+  };
+  const auto pages = [](wavejit_dtype type, ByteScales scales) {
+    return Problems([=] { return byte_caches_in_pages(type, scales); });
+  };
+  const auto latent = [](const char* dims, const char* format) {
+    return Problems([=] { return latent_bytes(dims, format); });
+  };
+  const std::string forward_words = "attention_forward ";
+  constexpr ByteScales heads = ByteScales::heads;
+  constexpr ByteScales tokens = ByteScales::tokens;
+  add("e4m3_paged_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, pages(WAVEJIT_E4M3, heads), "generic");
+  add("e4m3_paged_tokens_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, pages(WAVEJIT_E4M3, tokens));
+  add("fnuz_interleaved_gfx942", "gfx942", {forward_words, " cache=e4m3_fnuz "}, caches(WAVEJIT_E4M3_FNUZ, heads, 128),
+      "interleaved");
+  add("fnuz_paged_gfx942", "gfx942", {forward_words, " cache=e4m3_fnuz "}, pages(WAVEJIT_E4M3_FNUZ, heads), "generic");
+  add("i8_cache_paged_gfx942", "gfx942", {forward_words, " cache=i8 "}, pages(WAVEJIT_INT8, heads));
+  add("byte_queries_gfx950", "gfx950", {forward_words, " queries=e4m3 "}, byte_queries, "dualwave");
+  add("i8_queries_gfx950", "gfx950", {forward_words, " qk=i8 "}, integer_queries);
+  add("i8_queries_gfx942", "gfx942", {forward_words, " qk=i8 "}, integer_queries);
+  add("latent_e4m3_gfx950", "gfx950", {"attention_latent ", " cache="}, latent("d576/512", "cache=e4m3 cache_scales=1"),
+      "auto");
+  add(
+      "indexer_e4m3_gfx950", "gfx950@1x1", {"sparse_scores "}, [] { return byte_scores(WAVEJIT_E4M3); },
+      "auto tile_queries=1");
+  return all;
 }
 
 }  // namespace wavejit::tests

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <utility>
 
 #include "forward_problems.h"
@@ -18,13 +17,35 @@ using Numbers = std::vector<std::int32_t>;
 
 constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
 
-// Scales that are neither powers of two nor alike.
-AttentionCase stored(AttentionCase which, wavejit_dtype type) {
+// Neither powers of two nor alike. Integers reach as far as K grows.
+AttentionCase stored(AttentionCase which, wavejit_dtype type, ByteScales scales) {
   const AttentionInputs& in = which.inputs;
-  StoredBytes bytes{.type = type, .batches = in.batch, .heads = in.kv_heads};
-  for (int number = 0; number < in.batch * in.kv_heads; ++number) {
-    bytes.k_scale.push_back(0.5F + (0.0625F * static_cast<float>(3 * number % 16)));
-    bytes.v_scale.push_back(1.5F - (0.0625F * static_cast<float>(4 * number % 15)));
+  StoredBytes bytes{.type = type};
+  const bool integers = type == WAVEJIT_INT8;
+  const float of_keys = integers ? 0.5F : 1.0F;
+  const float of_values = integers ? 1.0F / 32 : 1.0F;
+  const auto k_scale = [&](int number) { return of_keys * (0.5F + (0.0625F * static_cast<float>(number % 16))); };
+  const auto v_scale = [&](int number) { return of_values * (1.5F - (0.0625F * static_cast<float>(number % 15))); };
+  bytes.tokens = scales == ByteScales::tokens;
+  if (bytes.tokens) {
+    bytes.k_scale.assign(std::size_t(in.key_batches()) * in.key_rows() * in.kv_heads,
+                         std::numeric_limits<float>::quiet_NaN());
+    bytes.v_scale = bytes.k_scale;
+    for (int b = 0; b < in.batch; ++b)
+      for (int j = 0; j < in.keys(b); ++j)
+        for (int h = 0; h < in.kv_heads; ++h) {
+          const int number = (5 * j) + (3 * h) + b;
+          const std::size_t at = (std::size_t(in.first_key(b) + j) * in.kv_heads) + h;
+          bytes.k_scale[at] = k_scale(number);
+          bytes.v_scale[at] = v_scale(number);
+        }
+  } else {
+    bytes.batches = in.batch;
+    bytes.heads = in.kv_heads;
+    for (int number = 0; number < in.batch * in.kv_heads; ++number) {
+      bytes.k_scale.push_back(k_scale(3 * number));
+      bytes.v_scale.push_back(v_scale(4 * number));
+    }
   }
   return stored_in_bytes(std::move(which), std::move(bytes));
 }
@@ -75,9 +96,11 @@ std::vector<ForwardProblem> dense_keys(int head_dim) {
   };
 }
 
-std::vector<CallProblem> forward_of(const std::vector<ForwardProblem>& problems, wavejit_dtype type) {
+std::vector<CallProblem> forward_of(const std::vector<ForwardProblem>& problems, wavejit_dtype type,
+                                    ByteScales scales) {
   std::vector<CallProblem> all;
-  for (const ForwardProblem& problem : problems) all.push_back(forward(stored(problem.which, type), problem.lies));
+  for (const ForwardProblem& problem : problems)
+    all.push_back(forward(stored(problem.which, type, scales), problem.lies));
   return all;
 }
 
@@ -120,10 +143,12 @@ AttentionCase of_many_tiles(int keys) { return make_case(Storage::bf16, 1, 40, k
 
 }  // namespace
 
-std::vector<CallProblem> byte_caches(wavejit_dtype type) { return forward_of(dense_keys(128), type); }
+std::vector<CallProblem> byte_caches(wavejit_dtype type, ByteScales scales, int head_dim) {
+  return forward_of(dense_keys(head_dim), type, scales);
+}
 
-std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type) {
-  return forward_of(keys_in_pages({.size = 16}, {.size = 48, .list = true}), type);
+std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales) {
+  return forward_of(keys_in_pages({.size = 16}, {.size = 48, .list = true}), type, scales);
 }
 
 std::vector<CallProblem> integer_queries() {

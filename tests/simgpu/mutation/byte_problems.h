@@ -2,6 +2,8 @@
 // Calls over 8 bits for mutations: caches, queries and keys in integers, all of Q, K and V in e4m3.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "called.h"
@@ -9,14 +11,20 @@
 
 namespace wavejit::tests {
 
-// attention_forward over K and V of this type, head dim 128, with a scale for each kv head of each sequence.
-std::vector<CallProblem> byte_caches(wavejit_dtype type);
-std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type);
+enum class ByteScales : std::uint8_t { heads, tokens };  // of each sequence's kv heads, or of their tokens
+
+// attention_forward over K and V of this type.
+std::vector<CallProblem> byte_caches(wavejit_dtype type, ByteScales scales, int head_dim);
+std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales);
 // Q and K are integers, with a scale a row and head.
 std::vector<CallProblem> integer_queries();
 std::vector<CallProblem> byte_queries();
 // Rows that walk several pairs of tiles, of which one is left over or none: e4m3, head dim 128.
 std::vector<CallProblem> byte_queries_of_many_tiles();
+
+// attention_latent over rows of this format: "cache=e4m3 cache_scales=1", "cache=e4m3 row_scales=128". `dims`: of the
+// descriptor, "d576/512".
+std::vector<CallProblem> latent_bytes(const std::string& dims, const std::string& format);
 
 // sparse_indexer over queries and keys of 8 bits.
 std::vector<CallProblem> byte_scores(wavejit_dtype type);

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "attention_latent/latent_run.h"
+#include "byte_problems.h"
 #include "support/storage_types.h"
 
 namespace wavejit::tests {
@@ -41,9 +43,49 @@ CallProblem latent_that_lies(const std::string& words, const Numbers& lengths, c
   if (!key_starts.empty()) arrays.key_starts = key_starts;
   return latent_of(arrays, true);
 }
+// Keys of dense rows of bytes, twice as large every three tiles: by their scales, or by themselves where they are no
+// more than a half.
+void grow_bytes(LatentArrays& arrays) {
+  std::vector<std::uint8_t>& bytes = arrays.k_bytes;
+  const auto step_of = [](std::size_t key) { return static_cast<int>(key / 192 % 4); };
+  if (arrays.row_scales == 128) {
+    constexpr std::size_t row = 656;
+    constexpr std::size_t first_scale = 512;
+    for (std::size_t key = 0; key < bytes.size() / row; ++key)
+      for (std::size_t group = 0; group < 4; ++group) {
+        std::uint8_t* const place = bytes.data() + (key * row) + first_scale + (group * sizeof(float));
+        float scale = 0;
+        std::memcpy(&scale, place, sizeof scale);
+        scale = std::ldexp(scale, step_of(key));
+        std::memcpy(place, &scale, sizeof scale);
+      }
+    return;
+  }
+  if (arrays.row_scales == 64) {
+    constexpr std::size_t exponents = 8;
+    const std::size_t keys = bytes.size() / 584;
+    for (std::size_t key = 0; key < keys; ++key)
+      for (std::size_t group = 0; group < 7; ++group) {
+        std::uint8_t& exponent = bytes[(keys * 576) + (key * exponents) + group];
+        exponent = static_cast<std::uint8_t>(exponent + step_of(key));
+      }
+    return;
+  }
+  constexpr std::uint8_t exponent = 0x78;
+  constexpr std::uint8_t of_half = 0x30;
+  constexpr int doubling = 0x08;
+  const auto columns = static_cast<std::size_t>(arrays.experiment.head_dim_qk);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    if ((bytes[i] & exponent) != 0 && (bytes[i] & exponent) <= of_half)
+      bytes[i] = static_cast<std::uint8_t>(bytes[i] + (doubling * step_of(i / columns)));
+}
 // Rows of the cache, twice as large every three tiles.
 CallProblem latent_that_grows(const std::string& words) {
   LatentArrays arrays = latent_arrays(words);
+  if (!arrays.k_bytes.empty()) {
+    grow_bytes(arrays);
+    return latent_of(arrays, true);
+  }
   const auto columns = static_cast<std::size_t>(arrays.experiment.head_dim_qk);
   constexpr std::uint16_t doubling = 0x80;
   for (std::size_t i = 0; i < arrays.k.size(); ++i)
@@ -60,6 +102,19 @@ CallProblem latent_below_zero(const std::string& words) {
   for (std::size_t i = 0; i < arrays.q.size(); ++i) arrays.q[i] = i % columns == 0 ? minus_two : std::uint16_t{0};
   for (std::size_t i = 0; i < arrays.k.size(); i += columns)
     arrays.k[i] = static_cast<std::uint16_t>((arrays.k[i] & ~sign) | 0x3000);
+  return latent_of(arrays, true);
+}
+// A sequence that says it has more keys than the call's longest. Behind its parts stand zeros, which by their maximum
+// of 0 outweigh every key there is.
+CallProblem latent_of_too_many_keys(const std::string& words, const Numbers& query_starts, const Numbers& key_starts) {
+  LatentArrays arrays = latent_arrays(words);
+  const auto columns = static_cast<std::size_t>(arrays.experiment.head_dim_qk);
+  constexpr std::uint16_t one = 0x3F80;
+  constexpr std::uint16_t far_below_zero = 0xC700;
+  for (std::size_t i = 0; i < arrays.q.size(); ++i) arrays.q[i] = i % columns == 0 ? far_below_zero : std::uint16_t{0};
+  for (std::size_t i = 0; i < arrays.k.size(); i += columns) arrays.k[i] = one;
+  arrays.query_starts = query_starts;
+  arrays.key_starts = key_starts;
   return latent_of(arrays, true);
 }
 // The first two heads have queries that are NaN and infinite.
@@ -149,6 +204,28 @@ std::vector<CallProblem> latent_dense(int more) {
   };
 }
 
+std::vector<CallProblem> latent_bytes(const std::string& dims, const std::string& format) {
+  const auto line = [&](const std::string& words, const std::string& more = "") {
+    return "bf16 " + words + " " + dims + " " + format + " " + more;
+  };
+  return {
+      latent(line("b1 q1 k70 h40", "lse")),
+      latent(line("b2 q1 k130 h63", "lse sink k_lengths=130,0")),
+      latent(line("b2 q3 k200 h35", "layout=packed q_lengths=3,1 k_lengths=200,33")),
+      latent(line("b1 q1 k64 h64")),
+      latent(line("b2 q1 k70 h34", "lse k_lengths=70,0")),
+      latent(line("b1 q40 k70 h1", "lse")),
+      latent(line("b1 q1 k70 h36", "scale=0")),
+      latent_of_nan(line("b1 q1 k70 h40", "lse")),
+      latent(line("b64 q1 k64 h33", "lse k_lengths=" + each_length())),
+      latent_that_lies(line("b2 q1 k90 h34", "k_lengths=90,17 splits=1"), {-3, most}),
+      latent_that_lies(line("b4 q9 k40 h33", "layout=packed q_lengths=9,0,9,2 k_lengths=40,9,20,2"), {},
+                       {-5, 9, most, 8, 8}, {-5, 60, most, 20, 30}),
+      latent_that_grows(line("b1 q1 k2150 h33", "lse splits=1")),
+      latent(line("b1 q34 k1090 h1", "lse sink splits=1")),
+  };
+}
+
 std::vector<CallProblem> latent_paged(const std::string& page, const std::string& smaller_page) {
   const std::string layout = " layout=paged:" + page;
   const std::string smaller = " layout=paged:" + smaller_page;
@@ -233,6 +310,35 @@ std::vector<CallProblem> latent_in_runs() {
 std::vector<CallProblem> latent_in_one_launch() {
   const char* const three_runs = "bf16 b2 q1 k2150 h16 d320/256 lse splits=3 launches=1";
   return {latent(three_runs), latent(three_runs)};
+}
+
+std::vector<CallProblem> latent_merged() {
+  const std::string merged = " d320/256 launches=1";
+  std::vector<CallProblem> all = latent_in_one_launch();
+  for (CallProblem& more : std::vector<CallProblem>{
+           latent("bf16 b2 q1 k1090 h13 lse sink k_lengths=1090,3 splits=2" + merged),
+           latent("bf16 b2 q1 k1090 h9 k_lengths=1090,0 splits=2" + merged),
+           latent("bf16 b1 q30 k1038 h1 lse splits=2" + merged),
+           latent("bf16 b1 q1 k1090 h5 scale=0 splits=2" + merged),
+           latent_of_nan("bf16 b1 q1 k1070 h12 lse splits=2" + merged),
+           latent_below_zero("bf16 b1 q1 k2150 h16 lse splits=3" + merged),
+           latent("bf16 b64 q1 k1090 h3 lse splits=2 k_lengths=1090" + each_length().substr(1) + merged),
+           latent_that_lies("bf16 b2 q1 k1100 h10 k_lengths=1100,17 splits=2" + merged, {-300, most}),
+           latent_that_lies("bf16 b3 q9 k1100 h3 layout=packed q_lengths=9,0,9 k_lengths=1100,9,1050 splits=2" + merged,
+                            {}, {-5, 9, most, 7}, {-5, 60, most, 30}),
+           latent("bf16 b3 q9 k1100 h3 layout=packed q_lengths=3,9,1 k_lengths=9,1100,1050 splits=2" + merged),
+           latent_that_lies(
+               "bf16 b4 q9 k1100 h3 layout=packed q_lengths=9,0,9,2 k_lengths=1100,9,1050,700 splits=2" + merged, {},
+               {-5, 10, 17, most, 19}, {-2000, 60, 2300, most, 30}),
+           latent_of_too_many_keys(
+               "bf16 b2 q1 k1100 h3 lse layout=packed q_lengths=1,1 k_lengths=1100,1100 splits=2" + merged, {0, 1, 2},
+               {0, 2200, 2200}),
+           // Four chunks, and nine: all of those that one turn of the merge takes, and one more than two.
+           latent("bf16 b1 q1 k4000 h16 lse splits=2" + merged),
+           latent_that_grows("bf16 b1 q1 k9000 h16 lse splits=5" + merged),
+       })
+    all.push_back(std::move(more));
+  return all;
 }
 
 }  // namespace wavejit::tests

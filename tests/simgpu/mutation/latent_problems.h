@@ -20,5 +20,7 @@ std::vector<CallProblem> latent_listed(const std::string& words);
 std::vector<CallProblem> latent_in_runs();
 // By the last workgroup to arrive, twice over the same counters.
 std::vector<CallProblem> latent_in_one_launch();
+// The same of lengths, rows and numbers of every kind.
+std::vector<CallProblem> latent_merged();
 
 }  // namespace wavejit::tests
