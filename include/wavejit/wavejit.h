@@ -313,6 +313,8 @@ struct wavejit_call_report {
  *   supported` lists the head dims. o may be fp32: what is rounded otherwise, not rounded. k and v may both be of one
  *   type of 8 bits, int8 too, with strides that are multiples of 16: they are widened exactly (docs/low-precision.md)
  *   q and k may both be int8 beside v of fp16 or bf16, which then is o's type, too
+ *   q may be fp32: it is rounded once, to nearest, to the type of k and v; beside k and v of 8 bits to that of o, which
+ *   is bf16 where o is fp32. Its dims stand side by side
  *   strides: where dims of a row do not stand side by side, as in [B, H, D, S], or rows begin at no multiple of 16
  *   bytes, any positive ones of which that of length or that of head dim is 1; `data` is then aligned to an element,
  *   and a batch slice spans less than 2 GiB. Each of q, k, v and o by itself, dense or packed, of 16 bits (o also of

@@ -366,8 +366,9 @@ class AttentionForwardCall(SequencesCall):
         super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.QUERIES)
         integers = _dtypes.is_integer(q) and element is not _dtypes.E4M3
-        told = _dtypes.INT8 if integers else _dtypes.eight_bits(q)
-        accepted = (*_dtypes.QUERIES, _dtypes.INT8)
+        wide = _dtypes.is_fp32(q)
+        told = _dtypes.INT8 if integers else _dtypes.FP32 if wide else _dtypes.eight_bits(q)
+        accepted = (*_dtypes.QUERIES, _dtypes.INT8, _dtypes.FP32)
         queries = self._tensor("q", q, told if told in accepted else element, shape=BSHD, dimensions=(4,), accepted=accepted)
         in_bytes = queries._dtype is _dtypes.E4M3
         cache: DType | None
@@ -377,21 +378,25 @@ class AttentionForwardCall(SequencesCall):
             values = self._tensor("v", v, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
             alike: tuple[DType, ...] = (values._dtype,)
             value_dim = values.shape[3]
+        elif wide:  # rounded to the type of k and v, and beside 8 bits to that of out
+            cache = _cache_type(k, element, cache_dtype, _dtypes.NARROW)
+            keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (*_dtypes.NARROW, *_dtypes.CACHES))
+            alike = (keys._dtype,) if keys._dtype in _dtypes.NARROW else _dtypes.NARROW
         else:
             # Of O: q's, or of 16 bits beside queries of 8.
             alike = _dtypes.NARROW if in_bytes else (queries._dtype,)
-            cache = _cache_type(k, queries._dtype if in_bytes else element, cache_dtype, queries._dtype)
+            cache = _cache_type(k, queries._dtype if in_bytes else element, cache_dtype, (queries._dtype,))
             keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (queries._dtype, *_dtypes.CACHES))
         element = None if in_bytes else element
         sizes = (*queries.shape[:3], value_dim)
+        usual = alike[0] if len(alike) == 1 else _dtypes.BF16
         if out is None or isinstance(out, str):
-            usual = _dtypes.BF16 if in_bytes else alike[0]
             given_out = _arrays.allocate(engine, sizes, usual if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)))
         else:
             given_out = out
         # `dtype` says what 16-bit integers mean; f32 is f32.
         in_fp32 = str(getattr(given_out, "dtype", "")).endswith(("fp32", "float32"))
-        self._tensor("out", given_out, None if in_fp32 else element, shape=BSHD, dimensions=(4,), output=True, accepted=(*alike, _dtypes.FP32))
+        written = self._tensor("out", given_out, None if in_fp32 else element, shape=BSHD, dimensions=(4,), output=True, accepted=(*alike, _dtypes.FP32))
         self.out = given_out
 
         sequences = self._starts(queries, query_starts, key_starts)
@@ -409,7 +414,7 @@ class AttentionForwardCall(SequencesCall):
             raise InvalidArgument(f"score_rounding = {score_rounding!r}; accepted: {', '.join(SCORE_ROUNDINGS)}")
         if score_rounding != "fp32":
             self._call.set_number("score_rounding", SCORE_ROUNDINGS.index(score_rounding))
-        self._modifiers(alike[0], bias, alibi, sinks, softcap, element)
+        self._modifiers(written._dtype if written._dtype in alike else usual, bias, alibi, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
         self._mask(causal, window, causal_prefix, local_chunk)
         self._flags("causal_flags", causal_flags, sequences)
@@ -614,10 +619,10 @@ class AttentionForwardCall(SequencesCall):
         return _row_sums(self, lse, (queries.shape[0], queries.shape[2], queries.shape[1]))
 
 
-def _cache_type(k: Any, element: DType | None, cache_dtype: Any, of_queries: DType) -> DType | None:
-    """Of k and v: what the caller says, what k says of 8 bits, else q's."""
+def _cache_type(k: Any, element: DType | None, cache_dtype: Any, wide: tuple[DType, ...]) -> DType | None:
+    """Of k and v: what the caller says, what k says of 8 bits, else q's. `wide`: which may be of 16 bits."""
     if cache_dtype is not None:
-        return _dtypes.named(cache_dtype, "cache_dtype", (of_queries, *_dtypes.CACHES))
+        return _dtypes.named(cache_dtype, "cache_dtype", (*wide, *_dtypes.CACHES))
     return _dtypes.of_cache(k) or element
 
 

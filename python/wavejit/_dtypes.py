@@ -105,6 +105,11 @@ def is_integer(given: Any) -> bool:
     return _told(given) is INT8
 
 
+def is_fp32(given: Any) -> bool:
+    """Whether an array says that its elements are f32."""
+    return _told(given) is FP32
+
+
 def _told(given: Any) -> DType | None:
     told = getattr(given, "dtype", "")
     name = told if isinstance(told, str) else getattr(told, "name", None) or str(told)

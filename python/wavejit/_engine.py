@@ -254,7 +254,7 @@ class Engine:
         q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], out [B, Sq, Hq, Dv]
             fp16 or bf16, all alike; k and v may be e4m3 or e5m2 on gfx950, e4m3_fnuz or e5m2_fnuz on gfx942, int8 on both. Hq is a multiple of Hkv. Another order of dimensions is a view (`permute`).
             On gfx950 q, k and v may all be e4m3; then out is bf16, or "fp16". q and k may be int8 beside v in fp16 or bf16, which then is
-            the type of out and bias.
+            the type of out and bias. q may be fp32: it is rounded once to the type of k and v, beside 8 bits to that of out.
             out may be fp32, "fp32" for a new one: each element as it is before rounding.
         dtype
             "bf16": 16-bit integers of numpy are the bits of bf16. "e4m3": 8-bit ones of q, k and v are those of e4m3.

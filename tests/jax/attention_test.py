@@ -100,6 +100,16 @@ class Sequences(Case):
         out = jax.jit(lambda *each: wavejit.jax.attention(*each[:3], block_table=each[3], key_lengths=each[4]))(q, *pages, table, lengths)
         self.same_bits(out.view(jnp.uint16), wavejit.jax.attention(q, k, v, key_lengths=lengths).view(jnp.uint16))
 
+    def test_queries_in_float32_are_rounded_once(self):
+        q, k, v = tensors((1, 5, 70, 4, 2, 64, 64))
+        between = q.astype(jnp.float32) * (1 + 0.9 * 2**-9)
+        self.assertTrue((between.astype(q.dtype) == q).all())
+        out = jax.jit(wavejit.jax.attention)(between, k, v)
+        self.assertEqual(out.dtype, q.dtype)
+        self.assertTrue((out == wavejit.jax.attention(q, k, v)).all())
+        with self.assertRaisesRegex(wavejit.Unsupported, "^q: dtype float32 beside v of "):
+            jax.grad(lambda q: wavejit.jax.attention(q, k, v).astype(jnp.float32).sum())(between)
+
     def test_caches_of_8_bits(self):
         q, k, v = tensors((2, 1, 40, 4, 2, 64, 64))
         of_target = {"gfx942": jnp.float8_e4m3fnuz, "gfx950": jnp.float8_e4m3fn}[wavejit.jax.engine("cpu").target]
@@ -119,7 +129,7 @@ class Refused(Case):
         q, k, v = tensors((1, 8, 16, 4, 2, 64, 64))
         of = wavejit.jax.attention
         for call, text in (
-            (lambda: of(q.astype(jnp.float32), k, v), "q: dtype float32; accepted: float16, bfloat16"),
+            (lambda: of(q.astype(jnp.float32), k.astype(jnp.float32), v), "q: dtype float32; accepted: float16, bfloat16"),
             (lambda: of(q, k.astype(jnp.float16), v), "k: dtype float16; accepted: bfloat16, q's"),
             (lambda: of(q, k, v.astype(jnp.float16)), "v: dtype float16; accepted: bfloat16, k's"),
             (lambda: of(q[0], k, v), "q: shape (8, 4, 64); accepted: [batch, length, heads, head dim]"),

@@ -13,7 +13,7 @@ import sys
 TYPES = ["bf16", "bf16 lse", "fp16"]
 DIMS = ["d40", "d56", "d64", "d72", "d80", "d96", "d104", "d112", "d120", "d128", "d160", "d192/128", "d200/96", "d96/160", "d224", "d256"]
 MASKS = ["", "causal", "window=40,17", "causal chunked=700", "causal causal_flags"]
-MODIFIERS = ["", "softcap=30", "bias=1", "alibi=h", "softcap=30 bias=bh alibi=h", "bias=1 bias_type=fp32", "o=fp32"]
+MODIFIERS = ["", "softcap=30", "bias=1", "alibi=h", "softcap=30 bias=bh alibi=h", "bias=1 bias_type=fp32", "o=fp32", "q=fp32", "q=fp32 softcap=30 bias=bh alibi=h"]
 LAYOUTS = ["", "layout=paged:16", "layout=paged:64", "layout=paged:1", "first_keys", "layout=paged:16 first_keys"]
 # Few keys and many, heads packed and not, rows of small and of large workgroups, short queries beside long ones.
 SHAPES = ["b1 q1 k65 h8/2", "b1 q1 k8192 h8/2", "b1 q3 k65 h8", "b1 q3 k8192 h8", "b1 q60 k300 h8", "b1 q4096 k4096 h8", "b16 q900 k8192 q_rows=915 h8/1"]

@@ -183,6 +183,27 @@ void add_local_kernels(std::vector<families::KernelSpec>& specs, const targets::
   }
 }
 
+// Q in f32: each pipeline, rows that tiles pad, and few rows of packed heads, whose waves share chunks or do not.
+void add_wide_query_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
+  const auto add = [&](ForwardKernel spec) {
+    spec.dtype = DataType::bf16;
+    spec.query_fp32 = true;
+    if (spec.split_keys == 0) spec.output_store = attention_forward::default_output_store(target);
+    spec.target = target.id;
+    if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+  };
+  for (const Pipeline pipeline : attention_forward::all_pipelines)
+    for (const attention_forward::HeadDims& dims : {attention_forward::HeadDims{128, 128}, {80, 80}})
+      add({{.head_dim_qk = dims.qk, .head_dim_v = dims.v, .mask = Mask::causal, .lse = true},
+           {.pipeline = pipeline, .tile_queries = attention_forward::tile_queries(target, pipeline).back()}});
+  for (const int waves : {0, attention_forward::shared_waves({128, 128})})
+    add({{.paged = true},
+         {.split_keys = attention_forward::chunk_keys,
+          .packed_heads = true,
+          .chunk_waves = waves,
+          .tile_queries = attention_forward::shared_tile_queries}});
+}
+
 // Integers: every head dim as prompts have it, few rows of packed heads, and what takes most registers.
 void add_integer_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
   const auto add = [&](ForwardKernel spec, int rows) {
@@ -544,6 +565,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
     add_scattered_kernels(specs, target);
     add_integer_kernels(specs, target);
     add_local_kernels(specs, target);
+    add_wide_query_kernels(specs, target);
     add_padded_kernels(specs, target);
   }
   for (const targets::Target& target : targets::complete_targets()) {

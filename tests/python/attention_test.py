@@ -76,6 +76,20 @@ class Dense(Case):
         self.assertTrue(numpy.array_equal(strided[:, :, ::2], host))
         self.assertFalse(strided[:, :, 1::2].any())
 
+    def test_queries_in_fp32_are_rounded_once(self):
+        q, k, v = draw(1, 9, 2, 64), draw(1, 32, 2, 64), draw(1, 32, 2, 64)
+        between = (wide(q) * (1 + 0.9 * 2**-13 * numpy.where(numpy.arange(64) % 2, 1, -1))).astype(numpy.float32)
+        self.assertFalse(numpy.array_equal(between, wide(q)))
+        self.assertTrue(numpy.array_equal(between.astype(numpy.float16), q))
+        out = ENGINE.attention_forward(between, k, v)
+        self.assertEqual(out.dtype, "fp16")
+        self.assertTrue(numpy.array_equal(out.numpy(), ENGINE.attention_forward(q, k, v).numpy()))
+        call = ENGINE.attention_forward_call(between, *(ENGINE.array(reference.bf16_bits(wide(each)), "bf16") for each in (k, v)))
+        self.assertIn(" bf16 ", call.describe())
+        self.assertIn(" q=fp32", call.describe())
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "k: dtype fp32; accepted: fp16, bf16, "):
+            ENGINE.attention_forward(between, between, between)
+
     def test_heads_first(self):
         q, k, v = draw(1, 2, 9, 64), draw(1, 2, 32, 64), draw(1, 2, 32, 64)
         views = [ENGINE.array(each).permute(0, 2, 1, 3) for each in (q, k, v)]

@@ -276,8 +276,11 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
       scatter(scattered.k, place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.head_dim, granule));
   const StoredBytes scales = which.bytes.value_or(StoredBytes{});
   const StoredIntegers integers = which.integers.value_or(StoredIntegers{});
-  const wavejit_dtype query_type = which.integers ? WAVEJIT_INT8 : scales.queries ? scales.type : dtype;
-  const DeviceTensor q(engine, queries, query_type, &stored.inputs.q);
+  const wavejit_dtype query_type = which.integers         ? WAVEJIT_INT8
+                                   : scales.queries       ? scales.type
+                                   : which.wide_q.empty() ? dtype
+                                                          : WAVEJIT_FP32;
+  const DeviceTensor q(engine, queries, query_type, which.wide_q.empty() ? &stored.inputs.q : &which.wide_q);
   const DeviceTensor k(engine, keys, which.integers ? WAVEJIT_INT8 : key_type, padded ? &behind.k : &stored.inputs.k);
   const Placement values =
       scatter(scattered.v, place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.value_dim(), granule));

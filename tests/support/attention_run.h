@@ -65,7 +65,9 @@ struct AttentionCase {
   Layout layout = Layout::bshd;
   bool lse = true;
   bool output_fp32 = false;  // O in f32, not in `storage`
-  bool bias_fp32 = false;    // the same of the bias
+  // Q in f32: these numbers, which the call rounds to those of the inputs. Empty: none.
+  std::vector<float> wide_q = {};  // NOLINT(readability-redundant-member-init)
+  bool bias_fp32 = false;          // the same of the bias
   // What the device gets in place of the inputs' own starts: for arrays that are wrong.
   std::optional<std::vector<std::int32_t>> query_starts;
   std::optional<std::vector<std::int32_t>> key_starts;

@@ -121,6 +121,10 @@ void DeviceTensor::put(wavejit_dtype dtype, std::size_t at, float value) {
     host_[at] = nearest_byte(byte_format(dtype), value);
     return;
   }
+  if (dtype == WAVEJIT_FP32) {
+    std::memcpy(&host_[at * sizeof value], &value, sizeof value);
+    return;
+  }
   const std::uint16_t bits = to_storage(dtype == WAVEJIT_FP16 ? Storage::fp16 : Storage::bf16, value);
   std::memcpy(&host_[at * 2], &bits, sizeof bits);
 }

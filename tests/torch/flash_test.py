@@ -85,6 +85,16 @@ class Dense(Case):
         for b in range(2):
             self.close(out[b], reference.attention(*[wide(q[b])] * 3, alibi=wide(slopes[b]))[0])
 
+    def test_queries_in_float32_are_rounded_once(self):
+        q, k = draw(1, 5, 4, 64), draw(1, 70, 2, 64)
+        between = q.float() * (1 + 0.9 * 2**-13)
+        self.assertTrue(torch.equal(between.to(q.dtype), q))
+        out = wavejit.torch.flash_attn_func(between, k, k)
+        self.assertIs(out.dtype, q.dtype)
+        self.assertTrue(torch.equal(out, wavejit.torch.flash_attn_func(q, k, k)))
+        self.refuses("^q: dtype torch.float32 beside v of torch.float16, and q, k or v requires grad", wavejit.torch.flash_attn_func, between.requires_grad_(), k, k,
+                     error=wavejit.Unsupported)
+
     def test_refused_by_name(self):
         q = draw(1, 4, 2, 64)
         self.refuses(r"dropout_p = 0\.5; accepted: 0", wavejit.torch.flash_attn_func, q, q, q, dropout_p=0.5)

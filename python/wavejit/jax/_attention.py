@@ -14,7 +14,7 @@ from jax.custom_derivatives import SymbolicZero
 
 from .._errors import InvalidArgument, Unsupported
 from . import _batching
-from ._ffi import BACKWARD, FORWARD, Words, varying
+from ._ffi import BACKWARD, FORWARD, Words, out_type, varying
 
 CAUSAL, WINDOW, PREFIX = 1, 2, 4
 SCALE_IS_ZERO = 4
@@ -36,7 +36,8 @@ def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: boo
     """softmax(scale · q·kᵀ + mask) · v for every batch and head; with `lse=True` also the log-sum-exp [batch, heads, length], float32.
 
     q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv] → [B, Sq, Hq, Dv]
-        float16 or bfloat16, and k and v also both of 8 bits (float8, int8), which is widened exactly and has no gradient. Head dims are
+        float16 or bfloat16, and k and v also both of 8 bits (float8, int8), which is widened exactly and has no gradient. q may be float32
+        beside them: it is rounded once to their type, which is the result's, and has no gradient then. Head dims are
         multiples of 8 up to 256; gradients have 64, 128, 256, and 192 with 128 of v. Hq is a multiple of Hkv.
     scale, causal, window, causal_prefix, softcap, splits
         Numbers of the program, not of an array. scale is 1 / sqrt(D) by default. Causal: the last row stands at the last key, or row 0 at key
@@ -86,7 +87,7 @@ def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: boo
     longest_key = _longest("max_key_length", max_key_length,
                            k.shape[1] * operands["block_table"].shape[1] if block_table is not None else k.shape[1] if packed[1] else 0)
     if bias is not None:
-        operands["bias"] = _bias(bias, q, longest_key or k.shape[1])
+        operands["bias"] = _bias(bias, q, longest_key or k.shape[1], out_type(q, v))
     if sinks is not None:
         operands["sinks"] = _typed("sinks", sinks, (1,), jnp.float32)
         if operands["sinks"].shape != (q.shape[2],):
@@ -112,7 +113,7 @@ def _of_any_size(words: Words, with_lse: bool, operands: Operands) -> tuple[Any,
     q, v = operands["q"], operands["v"]
     if 0 in q.shape or v.shape[3] == 0:
         batch, rows, heads, _ = q.shape
-        return jnp.zeros((batch, rows, heads, v.shape[3]), q.dtype), jnp.full((batch, heads, rows), -jnp.inf, jnp.float32)
+        return jnp.zeros((batch, rows, heads, v.shape[3]), out_type(q, v)), jnp.full((batch, heads, rows), -jnp.inf, jnp.float32)
     results = _attend(words, with_lse, operands)
     return results if with_lse else (results[0], None)
 
@@ -125,9 +126,10 @@ def _check_arrays(operands: Operands, paged: bool) -> None:
     for field, array in operands.items():
         if array.ndim != 4:
             raise InvalidArgument(f"{field}: shape {array.shape}; accepted: {'[pages, page size, heads, head dim]' if paged and field != 'q' else BSHD}")
-    if q.dtype not in QUERIES:
+    rounded = q.dtype == jnp.float32 and k.dtype in (*QUERIES, *CACHES)
+    if q.dtype not in QUERIES and not rounded:
         raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(jnp.dtype(each).name for each in QUERIES)}")
-    if k.dtype != q.dtype and k.dtype not in CACHES:
+    if k.dtype != q.dtype and k.dtype not in CACHES and not rounded:
         raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {q.dtype}, q's, {', '.join(jnp.dtype(each).name for each in CACHES)}")
     if v.dtype != k.dtype:
         raise InvalidArgument(f"v: dtype {v.dtype}; accepted: {k.dtype}, k's")
@@ -179,17 +181,17 @@ def _mask(causal: bool, window: Sequence[int | None] | None, prefix: int | None)
     return bits | WINDOW, left, right
 
 
-def _bias(given: Any, q: Any, keys: int) -> Any:
+def _bias(given: Any, q: Any, keys: int, dtype: Any) -> Any:
     bias = jnp.asarray(given)
     batch, rows, heads, _ = q.shape
     if bias.ndim != 4 or bias.shape[0] not in (1, batch) or bias.shape[1] not in (1, heads) or bias.shape[2] not in (1, rows) or bias.shape[3] not in (1, keys):
         raise InvalidArgument(f"bias: shape {bias.shape}; accepted: [{batch} or 1, {heads} or 1, {rows} or 1, {keys} or 1]")
     if bias.dtype == jnp.bool_:
-        bias = jnp.where(bias, jnp.zeros((), q.dtype), jnp.full((), -jnp.inf, q.dtype))
+        bias = jnp.where(bias, jnp.zeros((), dtype), jnp.full((), -jnp.inf, dtype))
     elif not jnp.issubdtype(bias.dtype, jnp.floating):
-        raise InvalidArgument(f"bias: dtype {bias.dtype}; accepted: bool, {q.dtype}, other floating-point types")
+        raise InvalidArgument(f"bias: dtype {bias.dtype}; accepted: bool, {dtype}, other floating-point types")
     elif bias.dtype != jnp.float32:
-        bias = bias.astype(q.dtype)
+        bias = bias.astype(dtype)
     bias = jnp.broadcast_to(bias, (*bias.shape[:2], rows, keys))
     return jnp.pad(bias, ((0, 0), (0, 0), (0, 0), (0, -keys % PADDED_KEYS)))
 
@@ -250,6 +252,8 @@ def _check_gradients(operands: Operands, perturbed: set[str]) -> None:
     for field in ("alibi", "k_scale", "v_scale"):
         if field in perturbed:
             raise Unsupported(f"{field}: a gradient is wanted of it, and {WITHOUT_GRADIENT[field]}; accepted: {INSTEAD}")
+    if q.dtype == jnp.float32:
+        raise Unsupported(f"q: dtype {q.dtype} beside v of {v.dtype}, and a gradient is wanted: there is no backward over it; accepted: {INSTEAD}")
     if v.dtype in CACHES:
         raise Unsupported(f"k: dtype {v.dtype}, and a gradient is wanted: there is no backward over 8 bits; accepted: {INSTEAD}")
     if "block_table" in operands:

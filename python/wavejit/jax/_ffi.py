@@ -104,10 +104,17 @@ def sequences_of(operands: dict[str, Any]) -> int:
     return int(operands["q"].shape[0] if starts is None else starts.shape[0] - 1)
 
 
+def out_type(q: Any, v: Any) -> Any:
+    """Of out, and of a bias: q's, of float32 that of v, or bfloat16 beside 8 bits."""
+    if q.dtype != jnp.float32:
+        return q.dtype
+    return v.dtype if v.dtype in (jnp.float16, jnp.bfloat16) else jnp.dtype(jnp.bfloat16)
+
+
 def _forward_results(wanted: tuple[str, ...], operands: dict[str, Any]) -> list[jax.ShapeDtypeStruct]:
     q, v = operands["q"], operands["v"]
     batch, rows, heads, _ = q.shape
-    results = [_like(q, (batch, rows, heads, v.shape[3]), q.dtype)]
+    results = [_like(q, (batch, rows, heads, v.shape[3]), out_type(q, v))]
     return [*results, _like(q, (batch, heads, rows), jnp.float32)] if "lse" in wanted else results
 
 

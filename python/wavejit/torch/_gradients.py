@@ -86,6 +86,8 @@ def check(q: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> None:
     """Refuses what has no gradient, where one is wanted."""
     if v.dtype not in _roads.ELEMENTS and v.dtype in _roads.CACHES:
         raise Unsupported(f"k: dtype {v.dtype}, and q, k or v requires grad: there is no backward over 8 bits; accepted: {INSTEAD}")
+    if q.dtype is torch.float32 and v.dtype is not torch.float32:
+        raise Unsupported(f"q: dtype {q.dtype} beside v of {v.dtype}, and q, k or v requires grad: there is no backward over it; accepted: {INSTEAD}")
     if q.dtype is _roads.INTEGERS:
         raise Unsupported(f"q: dtype {q.dtype}, and v requires grad: there is no backward over 8 bits; accepted: {INSTEAD}")
     if words.get("local_chunk", 0) != 0:

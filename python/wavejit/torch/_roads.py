@@ -101,7 +101,9 @@ def _sizes(q: torch.Tensor, v: torch.Tensor, k: torch.Tensor | None = None) -> t
 
 
 def out_type(q: torch.Tensor, v: torch.Tensor) -> torch.dtype:
-    """Of out, and of a bias: of queries of 8 bits bf16, of integers v's, else q's."""
+    """Of out, and of a bias: of queries of 8 bits bf16, of integers and of float32 v's, or bf16 beside 8 bits, else q's."""
+    if q.dtype is torch.float32:
+        return v.dtype if v.dtype in ELEMENTS else torch.bfloat16
     return torch.bfloat16 if q.dtype is torch.float8_e4m3fn else v.dtype if q.dtype is INTEGERS else q.dtype
 
 
@@ -112,6 +114,9 @@ def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Word
             raise InvalidArgument(f"k: dtype {k.dtype}; accepted: {INTEGERS}, q's")
         if v.dtype not in ELEMENTS:
             raise InvalidArgument(f"v: dtype {v.dtype}; accepted: {', '.join(map(str, ELEMENTS))} beside q of {INTEGERS}")
+    elif q.dtype is torch.float32 and k.dtype in (*ELEMENTS, *CACHES):  # rounded to them
+        if v.dtype is not k.dtype:
+            raise InvalidArgument(f"v: dtype {v.dtype}; accepted: {k.dtype}, k's")
     elif q.dtype not in QUERIES:
         raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, (*QUERIES, INTEGERS)))}")
     elif q.dtype not in ELEMENTS and k.dtype is not q.dtype:

@@ -78,6 +78,7 @@ void take(void* context, const wavejit_problem* from) {
   to.trans_v = (from->transposed & WAVEJIT_TRANSPOSED_V) != 0;
   to.trans_o = (from->transposed & WAVEJIT_TRANSPOSED_O) != 0;
   to.output_fp32 = from->output_dtype == WAVEJIT_FP32;
+  to.query_fp32 = to.text.contains(" q=fp32");
   to.bias_fp32 = from->bias_dtype == WAVEJIT_FP32;
   to.layout = from->layout;
   to.page_size = from->page_size;

@@ -46,6 +46,7 @@ struct Experiment {
   bool trans_v = false;
   bool trans_o = false;
   bool output_fp32 = false;  // O in f32, not in `type`
+  bool query_fp32 = false;   // Q in f32: numbers that are rounded to those of `type`, and are none of them
   bool bias_fp32 = false;    // the same of the bias
   std::int32_t layout = WAVEJIT_LAYOUT_BSHD;
   std::int64_t page_size = 0;  // of keys in pages
@@ -76,7 +77,7 @@ struct Experiment {
   bool has_bytes() const { return cache_dtype != WAVEJIT_DTYPE_NONE; }
   std::size_t key_bytes() const { return has_bytes() || integers ? 1 : 2; }  // of an element
   std::size_t value_bytes() const { return has_bytes() ? 1 : 2; }
-  std::size_t query_bytes() const { return byte_queries || integers ? 1 : 2; }
+  std::size_t query_bytes() const { return byte_queries || integers ? 1 : query_fp32 ? 4 : 2; }
   std::int64_t scale_batches() const {
     return cache_scales == Extent::batch || cache_scales == Extent::batch_and_head ? batch : 1;
   }

@@ -38,7 +38,7 @@ std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes) {
 void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, const boards::Board& target,
                     const families::Toggles& toggles) {
-  const auto bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.query_type()));
+  const auto bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.stored_query_type()));
   const std::uint64_t o_bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.output_type()));
   arguments.q = address(call.q.data);
   arguments.o = address(call.o.data);

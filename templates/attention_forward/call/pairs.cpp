@@ -29,7 +29,7 @@ std::int64_t last_limit(const AttentionProblem& problem) {
 bool may_pair(const AttentionShape& shape) {
   return shape.mask == Mask::causal && !shape.causal_flags && shape.query_rows == QueryRows::more &&
          !shape.packed_heads && !shape.paged && !shape.block_lists && shape.cache == CacheType::as_queries &&
-         !is_padded({shape.head_dim_qk, shape.head_dim_v});
+         !shape.query_fp32 && !is_padded({shape.head_dim_qk, shape.head_dim_v});
 }
 
 bool pairs_tiles(const AttentionProblem& problem, const boards::Board& target) {

@@ -73,6 +73,12 @@ Check check_outputs(const wavejit_attention_forward_arguments& a, const wavejit_
   return check_all_apart(l, range_of(a.lse, sizeof(float)), {of_q, of_k, of_v, of_o});
 }
 
+// Of Q in f32.
+std::int32_t type_of_products(const wavejit_attention_forward_arguments& call) {
+  if (!is_narrow_type(call.k.dtype)) return call.k.dtype;
+  return call.o.dtype == WAVEJIT_FP16 ? std::int32_t{WAVEJIT_FP16} : std::int32_t{WAVEJIT_BF16};
+}
+
 // Which sequences have a diagonal, in device memory.
 Check check_causal_flags(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
   if (call.causal_flags == nullptr) [[likely]]
@@ -124,13 +130,16 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   // Beside integers it is V that says the type.
   const bool integers = a.q.dtype == WAVEJIT_INT8;
   const bool narrow_queries = a.q.dtype == WAVEJIT_E4M3;
-  const std::int32_t dtype = integers ? a.v.dtype : a.q.dtype;
+  // Q of f32 is rounded to the type of K and V, and beside 8 bits to that of O.
+  const bool query_fp32 = a.q.dtype == WAVEJIT_FP32;
+  const std::int32_t dtype = integers ? a.v.dtype : query_fp32 ? type_of_products(a) : a.q.dtype;
   if (dtype != WAVEJIT_FP16 && dtype != WAVEJIT_BF16 && !narrow_queries) {
-    const bool known = dtype == WAVEJIT_FP32 || dtype == WAVEJIT_E4M3_FNUZ;
+    const bool known = query_fp32 || dtype == WAVEJIT_FP32 || dtype == WAVEJIT_E4M3_FNUZ;
     return refuse(bad(known ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, integers ? "v.dtype" : "q.dtype",
-                      dtype_text(dtype),
+                      dtype_text(query_fp32 ? std::int32_t{WAVEJIT_FP32} : dtype),
                       integers ? "1 (fp16), 2 (bf16) beside q of 8 (int8)"
-                               : "1 (fp16), 2 (bf16), 4 (e4m3) beside k and v of e4m3, 8 (int8) beside k of int8"));
+                               : "1 (fp16), 2 (bf16), 3 (fp32) beside k and v of 16 or 8 bits, 4 (e4m3) beside k and v "
+                                 "of e4m3, 8 (int8) beside k of int8"));
   }
   for (const Named& named : tensors) {
     const bool of_keys = named.tensor == &a.k || named.tensor == &a.v;
@@ -185,7 +194,8 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     scattered[i] = may_be_scattered && attention::is_scattered(*named.tensor);
     const bool of_keys = named.tensor == &keys || named.tensor == &values;
     const bool is_integer = integers && (named.tensor == &a.q || named.tensor == &keys);
-    const TensorRules rules = {.dtype = is_integer             ? a.q.dtype
+    const bool as_given = is_integer || (query_fp32 && named.tensor == &a.q);
+    const TensorRules rules = {.dtype = as_given               ? a.q.dtype
                                         : of_keys && narrow    ? a.k.dtype
                                         : named.tensor == &a.o ? output_type
                                                                : dtype,
@@ -211,6 +221,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                  .head_dim_qk = static_cast<int>(a.q.sizes[3]),
                  .head_dim_v = static_cast<int>(a.v.sizes[3]),
                  .narrow_queries = narrow_queries,
+                 .query_fp32 = query_fp32,
                  .integers = integers,
                  .half_scores = a.score_rounding == WAVEJIT_SCORES_IN_FP16,
                  .cache = narrow && !narrow_queries ? attention::cache_type_of(*attention::type_of(a.k.dtype))

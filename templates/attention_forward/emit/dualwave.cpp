@@ -72,7 +72,8 @@ class Walker {
   void emit() {
     State state = before_all_tiles();
 
-    const Values loaded = load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_);
+    const Values loaded =
+        load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_, query_numbers(spec_));
     walk(schedule_.start, state, walk_.first(), 0);
     state = walk_started(std::move(state), loaded);
     finish(state);

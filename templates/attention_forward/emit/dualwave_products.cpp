@@ -29,7 +29,7 @@ void Products::take_query(const Workgroup& workgroup, const language::Values& lo
   if (bytes_) {
     query_bytes_ = bytes_->query(loaded, workgroup.query_sign);
   } else {
-    query_ = query_operands(kernel_, workgroup, matrix_, loaded);
+    query_ = query_operands(kernel_, workgroup, matrix_, loaded, query_numbers(spec_));
   }
 }
 

@@ -133,13 +133,14 @@ class GenericPipeline {
     if (token_scales_) start.scales = token_scales_->start(walk_.tile_at(walk_.first()));
     start.in_flight = tiles_->start(stops_at(start, walk_.first()), walk_);
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
-    const Values query = load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_);
+    const Values query =
+        load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_, query_numbers(spec_));
     if (integers_) {
       query_integers_ = query;
     } else if (bytes_) {
       query_bytes_ = bytes_->query(query, workgroup_.query_sign);
     } else {
-      query_ = query_operands(kernel_, workgroup_, matrix_, query);
+      query_ = query_operands(kernel_, workgroup_, matrix_, query, query_numbers(spec_));
     }
 
     const Values end = language::loop_in_phases(

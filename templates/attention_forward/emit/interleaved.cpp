@@ -74,9 +74,9 @@ class Walker {
                 .value_scales = {}};
     state.outputs.assign(static_cast<std::size_t>(blocks_of_dims(spec_.head_dim_v, wave_.rows)), matrix_.zeros());
 
-    const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
+    const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_, query_numbers(spec_));
     walk(schedule_.start, state, walk_.first());
-    query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
+    query_ = query_operands(kernel_, workgroup_, matrix_, loaded, query_numbers(spec_));
     // t is one less.
     state.places.insert(state.places.begin(), TilePages::Place{});
     if (spec_.block_lists) state.entries.insert(state.entries.begin(), nullptr);

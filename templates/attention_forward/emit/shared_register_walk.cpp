@@ -223,11 +223,11 @@ class SharedRegisterWalk {
     const Values entries = entries_of(state.step);
     state.entries = entries_of(next_step(state.step));
     state.keys = loads_of_keys(state.step, entries).take();
-    const Values query = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
+    const Values query = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_, query_numbers(spec_));
     for (int tile = 0; tile < waves(); ++tile)
       state.values.push_back(loads_of_values(state.step, tile, entries).take());
     language::loads_first(kernel_, entries);
-    query_ = query_operands(kernel_, workgroup_, matrix_, query);
+    query_ = query_operands(kernel_, workgroup_, matrix_, query, query_numbers(spec_));
     const Values end = language::loop_in_phases(
         kernel_, 1, to_values(state),
         [&](int, const Values& values) { return to_values(walk(from_values(state, values))); },

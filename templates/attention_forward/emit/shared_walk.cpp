@@ -128,7 +128,8 @@ class SharedWalk {
   int query_offset() const {
     return plan_.exchange_offset() + ChunkExchangePlan{spec_.chunk_waves, wave_.lanes}.maxima_bytes();
   }
-  bool query_by_lds() const { return query_offset() + plan_.k_tile_bytes <= plan_.total_bytes(); }
+  // DMA rounds nothing.
+  bool query_by_lds() const { return !spec_.query_fp32 && query_offset() + plan_.k_tile_bytes <= plan_.total_bytes(); }
   int image_bytes() const { return plan_.k_offset(1) - plan_.k_offset(0); }
   int waves() const { return spec_.chunk_waves; }
   int output_blocks() const { return output_blocks_of_wave(spec_, wave_.rows); }
@@ -185,7 +186,7 @@ class SharedWalk {
   // Q by way of LDS, where P will stand: waves fetch lines of whole rows, and not each wave pieces of all rows.
   void fetch_query() {
     if (!query_by_lds()) {
-      query_loads_ = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
+      query_loads_ = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_, query_numbers(spec_));
       return;
     }
     for (std::size_t line = 0; line < queries_.lines(); ++line)
@@ -197,7 +198,7 @@ class SharedWalk {
   // Behind the first keys' transfers.
   void take_query() {
     if (!query_by_lds()) {
-      query_ = query_operands(kernel_, workgroup_, matrix_, query_loads_);
+      query_ = query_operands(kernel_, workgroup_, matrix_, query_loads_, query_numbers(spec_));
       return;
     }
     language::wait_for_lds_and_fills(kernel_, keys_.transfers());

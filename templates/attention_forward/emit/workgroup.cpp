@@ -276,7 +276,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   Value* sign = query_sign(kernel, scale, is_narrow(spec.query_type()) ? signs_of_four : signs_of_two);
   Value* magnitude = positive_scale(kernel, scale);
 
-  const int q_bytes = spec.head_dim_qk * bytes_of(spec.query_type());
+  const int q_bytes = spec.head_dim_qk * bytes_of(spec.stored_query_type());
   const int k_bytes = spec.head_dim_qk * bytes_of(spec.key_type());
   const int v_bytes = spec.head_dim_v * bytes_of(spec.value_type());
   const int o_bytes = spec.head_dim_v * bytes_of(spec.output_type());

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "templates/attention/emit/query.h"
 #include "templates/attention/emit/query_tile.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"
@@ -73,6 +74,11 @@ struct Workgroup : QueryTile {
             .named_keys = named_keys};
   }
 };
+
+// What memory holds of Q.
+inline attention::QueryNumbers query_numbers(const ForwardKernel& spec) {
+  return spec.query_fp32 ? attention::QueryNumbers::floats : attention::QueryNumbers::operands;
+}
 
 // What a workgroup knows before it knows its query tile.
 struct WorkgroupPlace {

@@ -163,6 +163,18 @@ constexpr SpecRule rules[] = {
      [](const Asked&) {
        return std::string("scores=fp16 is what rocMLIR does, which has no soft-cap and no slopes; accepted: bias");
      }},
+    {[](const Asked& asked) { return asked.spec.query_fp32 && (asked.spec.narrow_queries || asked.spec.integers); },
+     [](const Asked&) {
+       return std::string("q=fp32 is rounded to the 16 bits of K and V; accepted: no queries=e4m3 and qk=i8 beside it");
+     }},
+    {[](const Asked& asked) { return asked.spec.query_fp32 && asked.spec.trans_q; },
+     [](const Asked&) {
+       return std::string("q=fp32 is loaded 32 bytes of a row at a time; accepted: Q whose dims stand side by side");
+     }},
+    {[](const Asked& asked) { return asked.spec.query_fp32 && asked.spec.paired_tiles; },
+     [](const Asked&) {
+       return std::string("tiles=paired fetches the second tile's Q by DMA, which rounds nothing; accepted: no q=fp32");
+     }},
     {[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.cache != CacheType::as_queries; },
      [](const Asked&) {
        return std::string("queries=e4m3 is of K and V, too; accepted: queries=e4m3 without cache=");
@@ -309,7 +321,9 @@ constexpr SpecRule rules[] = {
      },
      [](const Asked& asked) {
        return "chunk_waves= passes tiles through registers on " + asked.target_name() +
-              ", which bias, softcap, alibi and masks of whole rows beside pages, a bias of whole rows or in fp32, "
+              ", which bias, softcap, alibi and masks of whole rows beside pages, a bias or q=fp32 of whole rows, a "
+              "bias "
+              "in fp32, "
               "keys "
               "that are looked up one by one and head dims beyond 192/128 leave no room for; accepted: a wave with "
               "rows "

@@ -45,6 +45,8 @@ struct AskedWords {
   bool causal_flags = false;
   // Q, too, is of the type of K and V in memory, e4m3: weights are rounded to it. `dtype` is that of O.
   bool narrow_queries = false;
+  // Q is f32 in memory, and rounded to `dtype` once, where it is loaded: to nearest, ties to even.
+  bool query_fp32 = false;
   // Q and K are integers of 8 bits, whose products are exact, with scales (integer_arguments.h). V and O are of
   // `dtype`.
   bool integers = false;
@@ -88,7 +90,9 @@ struct AskedWords {
   // Of short and long sequences in one call, only those: two kernels share it.
   QueriesOf rows = QueriesOf::all;
 
+  // Of products, and of what memory holds.
   constexpr DataType query_type() const { return integers ? DataType::i8 : narrow_queries ? DataType::e4m3 : dtype; }
+  constexpr DataType stored_query_type() const { return query_fp32 ? DataType::fp32 : query_type(); }
   constexpr DataType key_type() const { return integers || narrow_queries ? query_type() : type_in(cache, dtype); }
   constexpr DataType value_type() const { return integers ? dtype : key_type(); }
   DataType output_type() const { return output_fp32 ? DataType::fp32 : dtype; }

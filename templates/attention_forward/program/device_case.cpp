@@ -84,7 +84,10 @@ wavejit_tensor DeviceCase::described_bias(wavejit_dtype dtype) const {
 void DeviceCase::describe() {
   const wavejit_dtype dtype = problem_.type == HalfType::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
   call_.size = sizeof call_;
-  call_.q = described(q_, problem_.byte_queries ? WAVEJIT_E4M3 : problem_.integers ? WAVEJIT_INT8 : dtype);
+  call_.q = described(q_, problem_.byte_queries ? WAVEJIT_E4M3
+                          : problem_.integers   ? WAVEJIT_INT8
+                          : problem_.query_fp32 ? WAVEJIT_FP32
+                                                : dtype);
   const auto key_type = problem_.has_bytes() ? static_cast<wavejit_dtype>(problem_.cache_dtype) : dtype;
   call_.k = described(k_, problem_.integers ? WAVEJIT_INT8 : key_type);
   call_.v = described(v_, key_type);

@@ -95,6 +95,18 @@ BothLists key_lists_of(const Experiment& problem) {
           })};
 }
 
+// Q of f32 that is rounded to what it is made of: a little less than half a step away, up and down in turn.
+std::vector<float> unrounded(HalfType type, std::span<const std::uint16_t> elements) {
+  const float off = type == HalfType::bf16 ? 0x1.fp-10F : 0x1.fp-13F;  // of the number
+  std::vector<float> floats(elements.size());
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const auto value = static_cast<float>(decode(type, elements[i]));
+    const float moved = value * (i % 2 == 0 ? 1 + off : 1 - off);
+    floats[i] = encode(type, static_cast<double>(moved)) == elements[i] ? moved : value;
+  }
+  return floats;
+}
+
 // A head of a page, from rows of `dim` elements to units of 8 dims (K) or of 8 keys (V).
 void vectorise(std::span<std::uint16_t> head, std::size_t dim, bool of_keys, std::int32_t layout) {
   constexpr std::size_t unit = 8;
@@ -227,8 +239,11 @@ Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Input
       });
     }
     const std::size_t element = tensor.element;
-    if (auto copied =
-            tensor.memory.copy_in(staging.data(), tensor.margin + (first * dim * element), count * dim * element);
+    const bool wide = element == sizeof(float);
+    const std::vector<float> floats =
+        wide ? unrounded(problem_.type, std::span(staging).first(count * dim)) : std::vector<float>();
+    const void* from = wide ? static_cast<const void*>(floats.data()) : staging.data();
+    if (auto copied = tensor.memory.copy_in(from, tensor.margin + (first * dim * element), count * dim * element);
         !copied)
       return copied;
   }

@@ -217,7 +217,8 @@ class AttentionVariants final : public Variants {
                                    {.title = "prefix", .words = "causal=100"},
                                    {.title = "flags", .words = "causal causal_flags"},
                                    {.title = "LSE", .words = "lse"},
-                                   {.title = "O in fp32", .words = "o=fp32"}};
+                                   {.title = "O in fp32", .words = "o=fp32"},
+                                   {.title = "Q in fp32", .words = "q=fp32"}};
     for (const ModifierRow& row : modifier_rows) {
       std::string word(row.word);
       words.push_back({.title = word,

@@ -200,8 +200,8 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
     EXPECT_THAT(parse_descriptor(line + " " + text).error().detail, HasSubstr("says again"));
     ++described;
   }
-  EXPECT_EQ(flags, 23);
-  EXPECT_EQ(described, 11);
+  EXPECT_EQ(flags, 24);
+  EXPECT_EQ(described, 12);
 }
 
 // One word for scales of tokens, and one answer where rows are moved whole.
