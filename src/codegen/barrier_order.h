@@ -7,6 +7,8 @@
 // and for DMA separately. Two loads merged into one wide load spell the same word; a load that was sunk below a barrier
 // does not, and neither does one that was hoisted, dropped or doubled.
 //
+// A barrier is two letters, arrival and the wait for the others, whether they are one instruction or two.
+//
 // What this proves: along every path through the machine code, the number of LDS bytes read (written, DMAs issued)
 // between two consecutive barriers is one that some path of the IR has, and the whole sequence of these numbers is.
 // What it does not prove: which addresses are read (two equal reads that swap places across a barrier go unnoticed),

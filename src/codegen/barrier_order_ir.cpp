@@ -57,7 +57,11 @@ class Reader {
     const llvm::Function* callee = call.getCalledFunction();
     if (!callee || !callee->isIntrinsic()) return std::unexpected("a call: kernels are one function");
     switch (callee->getIntrinsicID()) {
-      case llvm::Intrinsic::amdgcn_s_barrier:
+      case llvm::Intrinsic::amdgcn_s_barrier:  // arrival, and the wait for the others
+        add(Kind::barrier, 0);
+        add(Kind::barrier, 0);
+        return {};
+      case llvm::Intrinsic::amdgcn_s_barrier_signal:
       case llvm::Intrinsic::amdgcn_s_barrier_wait:
         add(Kind::barrier, 0);
         return {};

@@ -31,7 +31,8 @@ std::uint32_t bits_of(std::string_view mnemonic) {
 // What an instruction does to LDS or to the other waves of its workgroup; nothing for most.
 std::optional<LdsEvent> lds_event(const MachineInstruction& instruction) {
   const std::string_view mnemonic = instruction.mnemonic;
-  if (mnemonic == "s_barrier" || mnemonic == "s_barrier_wait") return LdsEvent{.kind = Kind::barrier};
+  if (mnemonic == "s_barrier" || mnemonic == "s_barrier_signal" || mnemonic == "s_barrier_wait")
+    return LdsEvent{.kind = Kind::barrier};
   if (instruction.lds_dma) return LdsEvent{.kind = Kind::dma, .amount = 1};
   if (!mnemonic.starts_with("ds_")) return std::nullopt;
   // Lane moves through the LDS hardware, and no-ops: no memory is touched.
@@ -73,6 +74,7 @@ std::expected<LdsFlowGraph, Failure> lds_flow_of_machine(const std::vector<Machi
     if (auto event = lds_event(instruction)) {
       event->position = instruction.address - base;
       node.events.push_back(*event);
+      if (instruction.mnemonic == "s_barrier") node.events.push_back(*event);  // arrival, and the wait for the others
     }
     if (instruction.branch_target) {
       const auto target = block_at.find(*instruction.branch_target);

@@ -49,6 +49,12 @@ TEST(BarrierOrder, RefusesAReadBeforeItsBarrier) {
   EXPECT_FALSE(check_lds_order(straight({read(16), read(16), barrier()}), straight({read(16), barrier(), read(16)})));
 }
 
+// What a wave still reads behind its arrival, others may overwrite.
+TEST(BarrierOrder, RefusesAReadBetweenArrivalAndWaitThatStoodBeforeBoth) {
+  EXPECT_FALSE(check_lds_order(straight({read(16), barrier(), read(16), barrier()}),
+                               straight({read(16), read(16), barrier(), barrier()})));
+}
+
 TEST(BarrierOrder, RefusesAReadThatIsMissingOrDoubled) {
   EXPECT_FALSE(check_lds_order(straight({read(16), barrier()}), straight({read(16), barrier(), read(16)})));
   EXPECT_FALSE(

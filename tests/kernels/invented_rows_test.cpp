@@ -9,6 +9,7 @@
 #include <array>
 #include <string>
 
+#include "codegen/language/buffer.h"
 #include "codegen/language/cross_lane.h"
 #include "codegen/language/lane_place.h"
 #include "codegen/language/matrix.h"
@@ -74,6 +75,31 @@ TEST(InventedRows, TheOtherHalfIsOneInstructionWhereTheRowSaysSo) {
   EXPECT_THAT(text_of(*targets::find_target("gfx1201"), Element::bf16, &registers),
               AllOf(HasSubstr("llvm.amdgcn.permlanex16"), HasSubstr("llvm.amdgcn.wmma.f32.16x16x16.bf16.v8f32.v8i16"),
                     Not(HasSubstr("ds.bpermute"))));
+}
+
+// Barriers in two, and loads that turn blocks: where the row has them, else refused by name.
+TEST(InventedRows, BarriersInTwoAndTransposingLoadsAreOfTheRow) {
+  const auto text_of_both = [](const targets::Target& row) {
+    llvm::LLVMContext context;
+    Kernel kernel(context, row, {.name = "k", .threads = 2 * row.wave_size, .waves_per_simd = 2, .argument_bytes = 32});
+    pin(kernel, {load_transposed(kernel, kernel.argument_i64(0), kernel.lane(), 64)});
+    arrive(kernel);
+    await_others(kernel);
+    const auto module = kernel.finish();
+    if (!module) return module.error();
+    std::string text;
+    llvm::raw_string_ostream(text) << **module;
+    return text;
+  };
+  targets::Target row = *targets::find_target("gfx1200");
+  EXPECT_THAT(text_of_both(row), AllOf(HasSubstr("llvm.amdgcn.global.load.tr.b128.v8i16"),
+                                       HasSubstr("call void @llvm.amdgcn.s.barrier.signal(i32 -1)"),
+                                       HasSubstr("call void @llvm.amdgcn.s.barrier.wait(i16 -1)")));
+  row.transposing_load = false;
+  EXPECT_EQ(text_of_both(row), "a transposing load needs global_load_tr_b128, which gfx1200 does not have");
+  row.transposing_load = true;
+  row.split_barriers = false;
+  EXPECT_EQ(text_of_both(row), "a barrier in two needs s_barrier_signal, which gfx1200 does not have");
 }
 
 }  // namespace

@@ -45,6 +45,9 @@ TEST(GoldenOtherTargets, WavesOf32StayBelowTheCliff) {
     EXPECT_LE(kernel.facts.vgprs, 240U);
     EXPECT_EQ(kernel.facts.vgpr_spills, 0U);
     EXPECT_EQ(kernel.facts.threads, 256U);
+    // Tiles of rows with 16 bytes behind each: of K as many as keys, of V as many as dims.
+    EXPECT_EQ(kernel.facts.lds_bytes, (64U * (2U * static_cast<unsigned>(head_dim) + 16U)) +
+                                          (static_cast<unsigned>(head_dim) * (2U * 64U + 16U)));
     // A tile of 64 keys: K by Q in blocks of 16 keys and 16 dims, and as many of V by P.
     EXPECT_EQ(kernel.facts.matrix_instructions, 2U * 4U * static_cast<unsigned>(head_dim) / 16U);
   }

@@ -13,7 +13,7 @@ constexpr int scope_bit = 1 << 4;
 int cache_bits(Reach reach) { return reach == Reach::agent ? scope_bit : 0; }
 }  // namespace
 
-Buffer::Buffer(Kernel& kernel, Value* base, Value* bytes) : kernel_(&kernel) {
+Buffer::Buffer(Kernel& kernel, Value* base, Value* bytes) : kernel_(&kernel), base_(base), bytes_(bytes) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* pointer = ir.CreateIntToPtr(base, ir.getPtrTy(global_space));
   Value* size = ir.CreateZExt(bytes, kernel.i64());
@@ -56,6 +56,22 @@ Value* load_lanes(Kernel& kernel, Value* lane_address, int bytes) {
   return ir.CreateAlignedLoad(bytes == 4 ? kernel.i32() : kernel.vector(kernel.i32(), bytes / 4),
                               ir.CreateIntToPtr(lane_address, ir.getPtrTy(global_space)),
                               llvm::Align(static_cast<std::uint64_t>(bytes)));
+}
+
+Value* load_transposed(Kernel& kernel, Value* base, Value* lane_offset, int constant_offset) {
+  constexpr int elements = 8;
+  llvm::IRBuilder<>& ir = kernel.ir();
+  if (!kernel.target().transposing_load) {
+    kernel.refuse("a transposing load needs global_load_tr_b128, which " + std::string(kernel.target().id) +
+                  " does not have");
+    return llvm::PoisonValue::get(kernel.vector(kernel.i32(), 4));
+  }
+  Value* row = ir.CreateGEP(ir.getInt8Ty(), ir.CreateIntToPtr(base, ir.getPtrTy(global_space)),
+                            {ir.CreateZExt(lane_offset, kernel.i64())});
+  Value* place = ir.CreateConstGEP1_32(ir.getInt8Ty(), row, static_cast<unsigned>(constant_offset));
+  Value* loaded =
+      ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_global_load_tr_b128, {kernel.vector(kernel.i16(), elements)}, {place});
+  return ir.CreateBitCast(loaded, kernel.vector(kernel.i32(), 4));
 }
 
 Value* slice_bytes(Kernel& kernel, Value* rows, Value* row_stride, int row_bytes) {

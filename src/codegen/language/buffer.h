@@ -36,15 +36,25 @@ class Buffer {
   void store_element(int bytes, Value* element, Value* lane_offset, Value* uniform_offset) const;
 
   Value* descriptor() const { return descriptor_; }
+  // As they were given.
+  Value* base() const { return base_; }
+  Value* bytes() const { return bytes_; }
 
  private:
   Kernel* kernel_;
+  Value* base_;
+  Value* bytes_;
   Value* descriptor_;
 };
 
 // Memory without a descriptor: 4, 8 or 16 bytes a lane (as Buffer::load) from each lane's own address (i64, a multiple
 // of `bytes`), which must be the device's.
 Value* load_lanes(Kernel& kernel, Value* lane_address, int bytes);
+
+// global_load_tr_b128, by all lanes of a wave of 32: each reads eight elements of 16 bits, 16 bytes, at its own place,
+// `base` (i64, uniform) + lane offset (bytes, i32) + a constant; then elements are turned in groups of eight lanes:
+// lane L has element L mod 8 of the lanes of its group, in their order. <4 x i32>. Nothing bounds it.
+Value* load_transposed(Kernel& kernel, Value* base, Value* lane_offset, int constant_offset);
 
 // Bytes that `rows` rows of `row_bytes` take at distance `row_stride`: (rows − 1) · row_stride + row_bytes, 0 for none.
 Value* slice_bytes(Kernel& kernel, Value* rows, Value* row_stride, int row_bytes);

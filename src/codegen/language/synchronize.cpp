@@ -49,6 +49,29 @@ void barrier(Kernel& kernel) {
   if (kernel.threads() <= kernel.target().wave_size) return;
   kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_barrier, {});
 }
+namespace {
+
+// The barrier that every workgroup has.
+constexpr int barrier_of_workgroup = -1;
+
+bool has_parts_of_barrier(Kernel& kernel) {
+  if (!kernel.target().split_barriers)
+    kernel.refuse("a barrier in two needs s_barrier_signal, which " + std::string(kernel.target().id) +
+                  " does not have");
+  return kernel.target().split_barriers && kernel.threads() > kernel.target().wave_size;
+}
+
+}  // namespace
+
+void arrive(Kernel& kernel) {
+  if (!has_parts_of_barrier(kernel)) return;
+  kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_barrier_signal, {}, {kernel.constant(barrier_of_workgroup)});
+}
+void await_others(Kernel& kernel) {
+  if (!has_parts_of_barrier(kernel)) return;
+  kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_barrier_wait, {},
+                              {kernel.ir().getInt16(static_cast<std::uint16_t>(barrier_of_workgroup))});
+}
 void set_priority(Kernel& kernel, int priority) {
   kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_setprio, {},
                               {kernel.ir().getInt16(static_cast<std::uint16_t>(priority))});

@@ -24,6 +24,10 @@ void wait_for_lds_fills(Kernel& kernel);
 void wait_for_lds_and_fills(Kernel& kernel, int fills_left);
 // All waves of the workgroup arrive before any goes on. Nothing in a workgroup of one wave, which is always together.
 void barrier(Kernel& kernel);
+// The same in two, for work between them: this wave has arrived, and all have. They come in turn, and only on targets
+// with split barriers; elsewhere nothing may be between them that a barrier orders, so it is refused.
+void arrive(Kernel& kernel);
+void await_others(Kernel& kernel);
 // Which wave of a SIMD issues first, 0 … 3; waves start at 0.
 void set_priority(Kernel& kernel, int priority);
 

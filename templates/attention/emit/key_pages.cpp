@@ -200,6 +200,13 @@ Buffer KeyPages::granule(const Slice& slice, int row_bytes, Value* tile, Value* 
           language::slice_bytes(kernel_, live, slice.row_stride, row_bytes)};
 }
 
+Value* KeyPages::living_granule(Value* tile, Value* number) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* first = ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys));
+  Value* last_key = ir.CreateSub(ir.CreateSub(key_length_, kernel_.constant(1)), first);
+  return ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, number, ir.CreateLShr(last_key, kernel_.constant(4)));
+}
+
 Value* KeyPages::lane_rows(const Slice& slice, Value* tile, Value* entries) const {
   return address_of(slice, entries, place_of(tile, granule_of_lane(kernel_)).granule);
 }

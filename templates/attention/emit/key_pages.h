@@ -81,6 +81,9 @@ class KeyPages {
   language::Buffer granule(const Slice& slice, int row_bytes, language::Value* tile, language::Value* entries,
                            language::Value* number) const;
 
+  // Granule `number` of the tile, which has a key that lives, or the last one before it that has: uniform.
+  language::Value* living_granule(language::Value* tile, language::Value* number) const;
+
   // Per lane: the address (i64) of the first row of granule lane / 16.
   language::Value* lane_rows(const Slice& slice, language::Value* tile, language::Value* entries) const;
   // Per lane: `address` if key `in_tile` of the tile lives, else that of zeros.

@@ -22,6 +22,10 @@
 // transposes it on the way out. No padding, so that two workgroups fit in 64 KB: the 16-byte units of a row are
 // permuted by xor with its row number instead.
 //
+// Padded (targets that transpose on the way from memory, and have barriers in two). The images of swizzled tiles, but a
+// row begins 16 bytes behind the end of the one before: an odd number of units of 16 bytes, so that eight rows of a
+// read stand in all banks, and every place is a lane's own plus a constant.
+//
 // Tiles of vectorised pages have the sizes of both and an order of their own (emit/tiles_vectorised.h).
 #pragma once
 
@@ -31,7 +35,7 @@
 
 namespace wavejit::attention {
 
-enum class LdsLayout : std::uint8_t { lines, swizzled };
+enum class LdsLayout : std::uint8_t { lines, swizzled, padded };
 
 struct LdsPlan {
   static constexpr int lines_per_piece = 8;
@@ -58,6 +62,18 @@ struct LdsPlan {
     return dims <= few ? few : (dims + many - 1) / many * many;
   }
 
+  // Padded: what a row of so many bytes takes. Threads load pieces of 64 bytes.
+  static constexpr int padded_row_bytes(int bytes) {
+    constexpr int piece = 64;
+    constexpr int padding = 16;
+    return ((bytes + piece - 1) / piece * piece) + padding;
+  }
+  // Dims of V that a workgroup turns: two blocks at once.
+  static constexpr int padded_turned_dims(int dims) {
+    constexpr int blocks = 32;
+    return (dims + blocks - 1) / blocks * blocks;
+  }
+
   // Regions stand in the order K0, V0, K1, V1, …
   constexpr int k_offset(int buffer) const { return buffer * (k_tile_bytes + v_tile_bytes); }
   constexpr int v_offset(int buffer) const { return k_offset(buffer) + k_tile_bytes; }
@@ -75,10 +91,24 @@ constexpr LdsLayout lds_layout(const targets::Target& target) {
   return target.transpose_read && target.lds_dma_bytes >= 16 ? LdsLayout::lines : LdsLayout::swizzled;
 }
 
+// Tiles that may stand padded: dense or in pages of granules, 16 bits, K and V as they are.
+constexpr bool stands_padded(const TileShape& shape, const targets::Target& target) {
+  return target.transposing_load && target.split_barriers && !shape.through_registers() && !is_narrow(shape.k_type) &&
+         !is_narrow(shape.v_type) && !shape.layout.vectorised && !shape.layout.whole_tiles &&
+         !shape.layout.looks_up_each_key() && !shape.apart;
+}
+
 // Of K's and V's tiles alone.
 constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& target) {
   LdsPlan plan;
   plan.layout = lds_layout(target);
+  if (stands_padded(shape, target)) {
+    plan.layout = LdsLayout::padded;
+    plan.k_tile_bytes = tile_keys * LdsPlan::padded_row_bytes(shape.dims_k * bytes_of(shape.k_type));
+    plan.v_tile_bytes =
+        LdsPlan::padded_turned_dims(shape.dims_v) * LdsPlan::padded_row_bytes(tile_keys * bytes_of(shape.v_type));
+    return plan;
+  }
   // Of bytes DMA fills halves of pieces, too.
   const bool whole = plan.layout != LdsLayout::lines || shape.through_registers();
   const auto row_bytes = [&](int dims, DataType type) {

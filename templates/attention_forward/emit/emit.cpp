@@ -10,10 +10,12 @@
 #include "codegen/language/lane_place.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/covered_weights.h"
 #include "templates/attention/emit/listed_keys.h"
 #include "templates/attention/emit/modifiers.h"
 #include "templates/attention/emit/query.h"
 #include "templates/attention/emit/tiles.h"
+#include "templates/attention/emit/tiles_padded.h"
 #include "templates/attention_forward/emit/byte_products.h"
 #include "templates/attention_forward/emit/dualwave.h"
 #include "templates/attention_forward/emit/integer_products.h"
@@ -58,13 +60,17 @@ class GenericPipeline {
         matrix_(kernel, wave_.rows, wave_.rows, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
         modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
-        tiles_(make_tiles(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group,
-                          matrix_)),
+        tiles_(plan.layout == LdsLayout::padded ? nullptr
+                                                : make_tiles(kernel, tile_shape(spec, kernel.target()), plan,
+                                                             workgroup_.keys(), workgroup_.lane_group, matrix_)),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold,
                  spec.narrow_queries ? language::WeightType::bytes : language::WeightType::wide),
         own_walk_(walk_of(kernel, workgroup_)),
         walk_(*own_walk_),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_) {
+    if (plan.layout == LdsLayout::padded)
+      padded_.emplace(kernel, tile_shape(spec, kernel.target()), plan, workgroup_.keys(), workgroup_.lane_group,
+                      matrix_);
     if (spec.narrow_queries) bytes_.emplace(kernel, spec);
     if (spec.integers)
       integers_.emplace(kernel, spec, workgroup_, workgroup_.kv_head, workgroup_.first_slot, workgroup_.key_length);
@@ -131,7 +137,8 @@ class GenericPipeline {
       for (std::size_t ahead = 0; ahead < entries_carried; ++ahead)
         start.entries.push_back(walk_.read(walk_.ahead(walk_.first(), static_cast<int>(ahead))));
     if (token_scales_) start.scales = token_scales_->start(walk_.tile_at(walk_.first()));
-    start.in_flight = tiles_->start(stops_at(start, walk_.first()), walk_);
+    const Stops first = stops_at(start, walk_.first());
+    start.in_flight = padded_ ? padded_->start(first, walk_) : tiles_->start(first, walk_);
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
     const Values query =
         load_query(kernel_, ByteProducts::loaded_dims(spec_), workgroup_.q, workgroup_, query_numbers(spec_));
@@ -142,6 +149,8 @@ class GenericPipeline {
     } else {
       query_ = query_operands(kernel_, workgroup_, matrix_, query, query_numbers(spec_));
     }
+
+    if (padded_) start.in_flight = padded_->begin(first, walk_, start.in_flight);
 
     const Values end = language::loop_in_phases(
         kernel_, plan_.buffers, to_values(start),
@@ -154,12 +163,14 @@ class GenericPipeline {
           if (reads_ahead()) state.entries.push_back(walk_.read(walk_.ahead(place, entries_carried)));
           const Stops stops = stops_at(state, place);
           if (reads_ahead()) state.entries.erase(state.entries.begin());
+          if (padded_) return to_values(attend_padded(state, stops));
           Values scales;
           if (token_scales_) scales = token_scales_->advance(walk_.tile_at(stops[1]), state.scales);
           state.in_flight = tiles_->advance(buffer, stops, walk_, state.in_flight);
           return to_values(attend(state, buffer, stops, scales));
         },
         [&](const Values& values) { return has_tile(from_values(start, values)); });
+    if (padded_) padded_->wait();
     return from_values(start, end);
   }
 
@@ -180,7 +191,13 @@ class GenericPipeline {
     Value* tile = walk_.tile_at(place);
     merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
     const Values fetched = modifiers_.fetch(tile);
-    std::vector<Accumulator> scores = integers_ ? multiply_integers(buffer, tile) : multiply_keys(buffer);
+    std::vector<Accumulator> scores;
+    if (integers_) {
+      scores = multiply_integers(buffer, tile);
+    } else {
+      ReadAhead keys(key_steps(), [&](const Step& step) { return tiles_->keys().rows(buffer, step.keys, step.dims); });
+      scores = multiply_keys(keys);
+    }
     tiles_->advance_values(buffer, stops, walk_);
     // The first of V are read while the softmax runs.
     ReadAhead values(value_steps(),
@@ -192,6 +209,33 @@ class GenericPipeline {
     state.softmax = softmax_.weigh(state.softmax, scores);
     if (token_scales_) token_scales_->scale_weights(scales, scores);
     accumulate_values(values, scores, state.outputs);
+    return state;
+  }
+
+  // The same where barriers are in two: what stands between arrival and wait needs nobody else (tiles_padded.h).
+  State attend_padded(State state, const Stops& stops) {
+    const Stop& place = stops.front();
+    Value* tile = walk_.tile_at(place);
+    merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
+    const Values fetched = modifiers_.fetch(tile);
+    padded_->wait();
+    ReadAhead keys(key_steps(), [&](const Step& step) { return padded_->keys().rows(0, step.keys, step.dims); });
+    state.in_flight = padded_->put_values(stops, walk_, state.in_flight);
+    std::vector<Accumulator> scores = multiply_keys(keys, [&] { padded_->arrive(); });
+    modifiers_.apply(walk_.marked_at(place), fetched, scores);
+    state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
+    const std::vector<OperandB> weights = attention::covered_weights(kernel_, softmax_, matrix_, scores, state.softmax);
+    padded_->wait();
+    // Where the scores stood is room for more of them.
+    ReadAhead values(
+        value_steps(), [&](const Step& step) { return padded_->values().transposed(0, step.dims, step.keys); },
+        2 * ReadAhead::usual);
+    state.in_flight = padded_->put_keys(stops, walk_, state.in_flight);
+    const auto use = [&](const Step& step, const OperandA& fragment) {
+      Accumulator& sum = state.outputs[static_cast<std::size_t>(step.dims)];
+      sum = matrix_.mma(fragment, weights[static_cast<std::size_t>(step.keys)], sum);
+    };
+    values.consume(use, [&] { padded_->arrive(); });
     return state;
   }
 
@@ -241,37 +285,40 @@ class GenericPipeline {
   // LDS reads that run a few fragments ahead of the matrix instructions that consume them.
   class ReadAhead {
    public:
-    ReadAhead(std::vector<Step> steps, std::function<OperandA(const Step&)> read)
-        : steps_(std::move(steps)), read_(std::move(read)) {
-      fill(distance);
+    static constexpr std::size_t usual = 4;
+    ReadAhead(std::vector<Step> steps, std::function<OperandA(const Step&)> read, std::size_t distance = usual)
+        : steps_(std::move(steps)), read_(std::move(read)), distance_(distance) {
+      fill(distance_);
     }
-    // Calls use(step, fragment) for every step in order.
+    // Calls use(step, fragment) for every step in order. `all_read`: once all reads have been asked for, and half of
+    // the last ones were used.
     template <typename Use>
-    void consume(Use use) {
+    void consume(Use use, const std::function<void()>& all_read = {}) {
       for (std::size_t index = 0; index < steps_.size(); ++index) {
-        fill(index + distance);
+        fill(index + distance_);
+        if (all_read && index + (distance_ / 2) == steps_.size()) all_read();
         use(steps_[index], fragments_[index]);
       }
     }
 
    private:
-    static constexpr std::size_t distance = 4;
     void fill(std::size_t count) {
       while (fragments_.size() < std::min(count, steps_.size())) fragments_.push_back(read_(steps_[fragments_.size()]));
     }
     std::vector<Step> steps_;
     std::function<OperandA(const Step&)> read_;
+    std::size_t distance_;
     std::vector<OperandA> fragments_;
   };
 
   // Sᵀ = K · Qᵀ: raw scores, dims in blocks of 16 from dim 0 upward.
-  std::vector<Accumulator> multiply_keys(int buffer) {
-    ReadAhead reads(key_steps(), [&](const Step& step) { return tiles_->keys().rows(buffer, step.keys, step.dims); });
+  std::vector<Accumulator> multiply_keys(ReadAhead& reads, const std::function<void()>& all_read = {}) {
     std::vector<Accumulator> scores(static_cast<std::size_t>(score_blocks()), matrix_.zeros());
-    reads.consume([&](const Step& step, const OperandA& keys) {
+    const auto use = [&](const Step& step, const OperandA& keys) {
       Accumulator& sum = scores[static_cast<std::size_t>(step.keys)];
       sum = matrix_.mma(keys, query_[static_cast<std::size_t>(step.dims)], sum);
-    });
+    };
+    reads.consume(use, all_read);
     return scores;
   }
 
@@ -307,7 +354,8 @@ class GenericPipeline {
   language::MatrixUnit matrix_;
   Workgroup workgroup_;
   ScoreModifiers modifiers_;
-  std::unique_ptr<Tiles> tiles_;
+  std::unique_ptr<Tiles> tiles_;       // or …
+  std::optional<PaddedTiles> padded_;  // … where tiles stand padded
   language::Softmax softmax_;
   std::unique_ptr<TileWalk> own_walk_;
   TileWalk& walk_;

@@ -30,9 +30,8 @@ namespace {
 // stands in tests/kernels/golden.txt.
 int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan, const targets::Target& target) {
   // Waves of 32 lanes: O and Q take D/2 and D/4 as well, scores 32, and the tile that waits D/4. Numbers by which whole
-  // waves fill a SIMD's 1536; a tile's bias is a few more than six leave.
-  if (target.vgprs_per_wave <= 256)
-    return spec.head_dim_v <= 64 ? 192 : spec.has(Modifier::bias) ? target.vgprs_per_wave : 240;
+  // waves fill a SIMD's 1536: six, eight where a tile's bias stands beside 64 dims, or ten.
+  if (target.vgprs_per_wave <= 256) return spec.head_dim_v > 64 ? 240 : spec.has(Modifier::bias) ? 192 : 144;
   // LDS has room for one such workgroup, a wave a SIMD.
   if (spec.chunk_waves != 0) return 512;
   // A tile waits in registers where LDS is swizzled, and where 8 bits are widened.
