@@ -91,9 +91,9 @@ std::vector<CallProblem> turned_appends() {
                           .rotary_dims = 64});
 }
 
-std::vector<CallProblem> narrow_appends() {
+std::vector<CallProblem> narrow_appends(int most_dims) {
   std::vector<CallProblem> all;
-  for (const std::int64_t dims : {96, 16, 512})
+  for (const std::int64_t dims : {96, 16, most_dims})
     for (CallProblem& problem : with_every_slot({.heads = 5,
                                                  .key_dims = dims,
                                                  .value_dims = dims == 96 ? 40 : dims,

@@ -25,6 +25,7 @@
 #include "indexer_problems.h"
 #include "latent_problems.h"
 #include "list_problems.h"
+#include "merge_problems.h"
 #include "mutation.h"
 #include "shared_wave_problems.h"
 #include "softmax_lse/softmax_run.h"
@@ -166,6 +167,13 @@ std::vector<CalledCase> cases() {
         gradients("bf16 b1 q700 k20 h2 d64 causal d_sink"),
         gradients("bf16 b3 q33 k40 h2 d64 causal layout=packed q_lengths=33,0,7 k_lengths=40,5,0 d_sink")};
   };
+  const std::vector<CallProblem> of_scores = {softmax(scores(5, 130, 1)),
+                                              softmax(scores(3, 62, 2)),
+                                              softmax(scores_in_window(40, 300, 20, 7)),
+                                              softmax(scores_with_lengths({0, 1, 200, 64, 63}, 200)),
+                                              softmax(rising_scores(3, 700)),
+                                              softmax(without_scale(scores(2, 70, 7))),
+                                              softmax(scores(2, 2150, 5))};
   std::vector<CalledCase> all = {
       {"dq_gfx950", "gfx950", {"attention_backward_dq "}, [=] { return of_gradients(" causal"); }, true},
       {"dkdv_gfx950",
@@ -242,9 +250,8 @@ std::vector<CalledCase> cases() {
       {"softmax_lse_gfx950",
        "gfx950",
        {"softmax_lse bf16 "},
-       these({softmax(scores(5, 130, 1)), softmax(scores(3, 62, 2)), softmax(scores_in_window(40, 300, 20, 7)),
-              softmax(scores_with_lengths({0, 1, 200, 64, 63}, 200)), softmax(rising_scores(3, 700)),
-              softmax(without_scale(scores(2, 70, 7))), softmax(scores(2, 2150, 5))})},
+       these(of_scores)},
+      {"softmax_lse_gfx1201", "gfx1201", {"softmax_lse bf16 "}, these(of_scores), true},
       {"key_lists_gfx950",
        "gfx950",
        {"attention_forward ", " lse ", " tile=32x64 "},
@@ -320,7 +327,15 @@ std::vector<CalledCase> cases() {
        "auto tile_queries=4"},
       {"indexer_select_gfx950", "gfx950", {"sparse_select "}, lists_of_scores},
       {"append_gfx942", "gfx942", {"cache_append ", " rotary=halves ", " angles=fp32 "}, turned_appends, true},
-      {"append_narrow_gfx950", "gfx950", {"cache_append ", " scales=tokens "}, narrow_appends, true},
+      {"append_narrow_gfx950", "gfx950", {"cache_append ", " scales=tokens "}, [] { return narrow_appends(512); }, true},
+      {"append_gfx1201", "gfx1201", {"cache_append ", " rotary=halves ", " angles=fp32 "}, turned_appends, true},
+      {"append_narrow_gfx1201",
+       "gfx1201",
+       {"cache_append ", " scales=tokens "},
+       [] { return narrow_appends(256); },
+       true},
+      {"merge_gfx950", "gfx950", {"attention_merge "}, merges, true},
+      {"merge_gfx1201", "gfx1201", {"attention_merge "}, merges},
   };
   std::ranges::move(byte_cases(), std::back_inserter(all));
   return all;

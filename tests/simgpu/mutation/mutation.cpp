@@ -26,6 +26,19 @@ constexpr std::uint32_t with_vector(std::uint32_t word, std::uint32_t count) {
 }
 constexpr std::uint32_t with_local(std::uint32_t word, std::uint32_t count) { return (word & ~0xf00U) | (count << 8); }
 
+// RDNA4 waits for one counter, or for two in one word: what memory brings, or is given, and LDS (RDNA4 ISA, S_WAIT_…).
+struct SplitWait {
+  std::string_view name;
+  bool is_local;
+  std::uint32_t most;
+};
+constexpr SplitWait split_waits[] = {{"s_wait_loadcnt", false, 63},
+                                     {"s_wait_storecnt", false, 63},
+                                     {"s_wait_dscnt", true, 63},
+                                     {"s_wait_kmcnt", true, 31}};
+constexpr std::uint32_t most_of_two = 63;  // loadcnt or storecnt in bits 13:8, dscnt in 5:0
+bool waits_for_two(std::string_view name) { return name == "s_wait_loadcnt_dscnt" || name == "s_wait_storecnt_dscnt"; }
+
 // Instructions that decide which lanes, keys or rows count: lane masks, selects by them, and clamped ranges.
 bool is_mask(const Instruction& instruction) {
   const std::string_view name = instruction.mnemonic;
@@ -40,7 +53,8 @@ bool is_mask(const Instruction& instruction) {
 // LLVM addresses constants so, which stand in a section of their own and stay where they are.
 std::optional<std::int64_t> pointed_to(const std::uint8_t* function, const Instruction& getpc,
                                        const Instruction* next) {
-  if (next == nullptr || next->mnemonic != "s_add_u32" || next->bytes != 8) return std::nullopt;
+  if (next == nullptr || (next->mnemonic != "s_add_u32" && next->mnemonic != "s_add_co_u32") || next->bytes != 8)
+    return std::nullopt;
   std::int32_t distance = 0;
   std::memcpy(&distance, function + next->offset_in_function + 4, sizeof distance);
   return std::int64_t{getpc.offset_in_function} + getpc.bytes + distance;
@@ -73,8 +87,26 @@ class Mutator {
       if (both) replace(Change::local_wait_removed, with_local(word, most_local));
       if (vector + 1 < most_vector) replace(Change::vector_wait_looser, with_vector(word, vector + 1));
       if (local + 1 < most_local) replace(Change::local_wait_looser, with_local(word, local + 1));
-    } else if (instruction_->mnemonic == "s_barrier") {
+    } else if (const auto* split = std::ranges::find(split_waits, instruction_->mnemonic, &SplitWait::name);
+               split != std::ranges::end(split_waits)) {
+      remove(Change::wait_removed);
+      const Change looser = split->is_local ? Change::local_wait_looser : Change::vector_wait_looser;
+      if (word + 1 < split->most) replace(looser, word + 1);
+    } else if (waits_for_two(instruction_->mnemonic)) {
+      const std::uint32_t vector = word >> 8;
+      const std::uint32_t local = word & most_of_two;
+      remove(Change::wait_removed);
+      replace(Change::vector_wait_removed, (most_of_two << 8) | local);
+      replace(Change::local_wait_removed, (vector << 8) | most_of_two);
+      if (vector + 1 < most_of_two) replace(Change::vector_wait_looser, ((vector + 1) << 8) | local);
+      if (local + 1 < most_of_two) replace(Change::local_wait_looser, word + 1);
+    } else if (instruction_->mnemonic == "s_wait_alu") {
+      remove(Change::wait_removed);
+    } else if (instruction_->instruction_class == simgpu::InstructionClass::control &&
+               instruction_->mnemonic.starts_with("s_barrier")) {  // RDNA4's are in two parts
       remove(Change::barrier_removed);
+    } else if (instruction_->mnemonic == "v_nop") {
+      remove(Change::nop_removed);
     } else if (instruction_->mnemonic == "s_nop") {
       remove(Change::nop_removed);
       if ((word & 0xf) != 0) replace(Change::nop_shorter, word - 1);
