@@ -107,6 +107,14 @@ case $mode in
     grep -q 'it was killed' "$work/killed.txt" || fail "nobody says who was killed"
     grep -q 'another rank failed' "$work/killed.txt" || fail "the other rank does not say why it ended"
     ;;
+  waves_of_32)
+    # Another instruction set, with the same answers.
+    cache=$(mktemp -d)
+    trap 'rm -rf "$cache"' EXIT
+    serve 0 --target gfx1201 --cache-dir "$cache"
+    right
+    expect compiled 2
+    ;;
   decode_step)
     # One sequence: waves share chunks and one launch merges, in fewer cycles and with the same bits.
     cache=$(mktemp -d)
