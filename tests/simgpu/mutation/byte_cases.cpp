@@ -39,6 +39,8 @@ std::vector<CalledCase> byte_cases() {
   add("i8_queries_gfx942", "gfx942", {forward_words, " qk=i8 "}, integer_queries);
   add("latent_e4m3_gfx950", "gfx950", {"attention_latent ", " cache="}, latent("d576/512", "cache=e4m3 cache_scales=1"),
       "auto");
+  add("latent_656_gfx950", "gfx950", {"attention_latent ", " cache="}, latent("d576/512", "cache=e4m3 row_scales=128"),
+      "auto");
   add(
       "indexer_e4m3_gfx950", "gfx950@1x1", {"sparse_scores "}, [] { return byte_scores(WAVEJIT_E4M3); },
       "auto tile_queries=1");
