@@ -25,6 +25,10 @@ MODELS = {
     "gemma": ("Gemma2", {**WINDOWS, "attn_logit_softcapping": 20.0, "query_pre_attn_scalar": 64}),
     "gpt_oss": ("GptOss", {**WINDOWS, "num_local_experts": 4, "num_experts_per_tok": 2}),
     "odd": ("Llama", {"head_dim": 36}),  # of no kernel
+    "deepseek": ("DeepseekV3", {"head_dim": 64, "num_key_value_heads": 4, "kv_lora_rank": 512, "q_lora_rank": None, "qk_rope_head_dim": 64, "qk_nope_head_dim": 64,
+                                "v_head_dim": 64, "first_k_dense_replace": 2, "n_routed_experts": 8, "n_group": 1, "topk_group": 1}),
+    # Layers with positions see chunks of 32 keys: vLLM makes a sequence of each.
+    "llama4": ("Llama4", {"attention_chunk_size": 32, "no_rope_layers": [1, 0], "intermediate_size_mlp": 128, "num_local_experts": 2, "interleave_moe_layer_step": 3}),
     "bloom": ("Bloom", {"n_head": 4, "n_layer": 2, "hidden_size": 256}),
 }
 
@@ -37,7 +41,7 @@ def save(kind, folder):
     """A model with attention that is far from uniform."""
     name, words = MODELS[kind]
     sizes = SIZES if name != "Bloom" else {"vocab_size": 128, "pad_token_id": 0}
-    configuration = getattr(transformers, f"{name}Config")(**{**sizes, **words})
+    configuration = getattr(transformers, "Llama4TextConfig" if name == "Llama4" else f"{name}Config")(**{**sizes, **words})
     torch.manual_seed(17)
     model = getattr(transformers, f"{name}ForCausalLM")(configuration).to(torch.bfloat16)
     for parameter in model.parameters():
@@ -73,13 +77,12 @@ class Witness:
     """Holds each call of a layer against float64, and some of its sequences against themselves alone."""
 
     def __init__(self):
-        self.calls = self.mixes = self.chunks = self.decodes = self.alone = self.preempted = 0
+        self.calls = self.mixes = self.chunks = self.decodes = self.drafts = self.alone = self.preempted = 0
         self.worst = 0.0
-        self.layers = set()
+        self.layers, self.longest = set(), {}
 
-    @contextlib.contextmanager
-    def watching(self):
-        forward, preempt = WavejitAttention.forward, Scheduler._preempt_request
+    def patch(self):
+        forward = WavejitAttention.forward
 
         def watched(layer_of, layer, query, key, value, kv_cache, metadata, output, **more):
             found = forward(layer_of, layer, query, key, value, kv_cache, metadata, output, **more)
@@ -87,33 +90,47 @@ class Witness:
                 self.saw(layer_of, layer, query, kv_cache, metadata, output)
             return found
 
+        return mock.patch.object(WavejitAttention, "forward", watched)
+
+    @contextlib.contextmanager
+    def watching(self):
+        preempt = Scheduler._preempt_request
+
         def counted(scheduler, *given, **words):
             self.preempted += 1
             return preempt(scheduler, *given, **words)
 
-        with mock.patch.object(WavejitAttention, "forward", watched), mock.patch.object(Scheduler, "_preempt_request", counted):
+        with self.patch(), mock.patch.object(Scheduler, "_preempt_request", counted):
             yield self
 
     def saw(self, layer_of, layer, query, kv_cache, metadata, output):
         kind, rows = layer_of.kind, metadata.num_actual_tokens
-        k, v = _cache.pages(kv_cache, kind.head_dim, kind.cache)
-        scales = (layer._k_scale, layer._v_scale) if kind.cache else None
+        k, v = _cache.pages(kv_cache, kind.head_dim, kind.value_dim, kind.cache)
+        scales = (layer._k_scale, layer._v_scale) if kind.cache and not kind.tokens else None
+        if kind.tokens:
+            k, v = (each.double() * scale[..., None] for each, scale in zip((k, v), _cache.token_scales(kv_cache, kind.head_dim + kind.value_dim)))
         told = {} if scales is None else {"k_scale": float(scales[0]), "v_scale": float(scales[1])}
         sinks = None if layer_of.sinks is None else layer_of.sinks.detach()
         exact, size = attention(query[:rows], k, v, metadata.query_starts, metadata.key_lengths, metadata.block_table, scale=layer_of.scale, window_left=kind.window_left,
                                 softcap=kind.softcap, sinks=sinks, slopes=layer_of.alibi_slopes, causal=metadata.causal, **told)
+        lengths = self.hold(layer, kind, metadata, output[:rows], exact, size)
+        if lengths.numel() > 1:
+            self.by_itself(layer_of, query, kv_cache, metadata, output, scales, self.calls % lengths.numel())
+
+    def hold(self, layer, kind, metadata, output, exact, size):
         # P is rounded to the type of V, and so is the output: each once.
-        error = float(((output[:rows].double() - exact).abs() / (size + 2.0**-20)).max())
+        error = float(((output.double() - exact).abs() / (size + 2.0**-20)).max())
         self.worst = max(self.worst, error)
         assert error < 2.0**-6, f"{layer.layer_name}: {error}"
         self.layers.add((layer.layer_name, kind))
+        self.longest[layer.layer_name, kind] = max(self.longest.get((layer.layer_name, kind), 0), int(metadata.key_lengths.max()))
         lengths = metadata.query_starts.diff()
         self.calls += 1
         self.mixes += bool((lengths == 1).any() and (lengths > 1).any())
         self.chunks += bool(((lengths > 1) & (metadata.key_lengths > lengths)).any())
         self.decodes += bool((lengths == 1).all())
-        if lengths.numel() > 1:
-            self.by_itself(layer_of, query, kv_cache, metadata, output, scales, self.calls % lengths.numel())
+        self.drafts += bool(((lengths > 1) & (lengths <= 8) & (metadata.key_lengths > lengths)).all())
+        return lengths
 
     def by_itself(self, layer_of, query, kv_cache, metadata, output, scales, sequence):
         """The same rows over the same cache in a call of their own, by a table that is as short as it may be."""

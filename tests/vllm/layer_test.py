@@ -9,6 +9,7 @@ from exact import attention
 
 import wavejit.vllm
 from wavejit.vllm import WavejitAttention, WavejitMetadata, _cache
+from wavejit.vllm._backend import SCALE_BYTES
 from wavejit.vllm._serving import Serving
 
 HEADS, KV_HEADS, DIM, PAGE, PAGES = 4, 2, 64, 16, 12
@@ -50,7 +51,7 @@ class Append(Case):
             kept = cache(heads_first=heads_first)
             kept[0] = 9  # of no sequence: what stands there stays
             layer().do_kv_cache_update(None, key, value, kept, slots)
-            k, v = _cache.pages(kept, DIM, "")
+            k, v = _cache.pages(kept, DIM, DIM, "")
             expected_k, expected_v = (torch.zeros(PAGES, PAGE, KV_HEADS, DIM, dtype=torch.bfloat16) for _ in range(2))
             expected_k[0] = expected_v[0] = 9
             for row, slot in enumerate(slots.tolist()):
@@ -66,11 +67,25 @@ class Append(Case):
             key, value = torch.randn(2, 3, KV_HEADS, DIM).bfloat16()
             key[0, 0, 0], key[0, 0, 1] = 1e6, -1e6
             implementation.do_kv_cache_update(of, key, value, kept, torch.tensor([PAGE, PAGE + 1, 40]))
-            k, v = (each.float() for each in _cache.pages(kept, DIM, implementation.kind.cache))
+            k, v = (each.float() for each in _cache.pages(kept, DIM, DIM, implementation.kind.cache))
             self.assertEqual((float(k[1, 0, 0, 0]), float(k[1, 0, 0, 1])), (torch.finfo(dtype).max, -torch.finfo(dtype).max))
             self.assertTrue(torch.equal(k[2, 40 - 2 * PAGE], (key[2].float() / 0.25).to(dtype).float()))
             self.assertTrue(torch.equal(v[1, 1], (value[1].float() / 2).to(dtype).float()))
             self.assertTrue(torch.isfinite(k).all() and torch.isfinite(v).all())
+
+    def test_a_scale_for_each_token_and_head_is_found_and_stands_behind_the_token(self):
+        for name, greatest, within in (("int8_per_token_head", 127, 0.51), ("fp8_per_token_head", 448, 16.1)):
+            implementation = layer(kv_cache_dtype=name)
+            kept = torch.randint(0, 100, (PAGES, KV_HEADS, PAGE, 2 * DIM + SCALE_BYTES), dtype=torch.int8)
+            before = kept.clone()
+            key, value = torch.randn(2, 2, KV_HEADS, DIM).bfloat16()
+            implementation.do_kv_cache_update(None, key, value, kept, torch.tensor([PAGE + 3, -1]))
+            for given, numbers, scales in zip((key, value), _cache.pages(kept, DIM, DIM, implementation.kind.cache), _cache.token_scales(kept, 2 * DIM)):
+                found, scale = numbers[1, 3].float(), scales[1, 3]
+                self.assertTrue(torch.allclose(scale, given[0].float().abs().amax(-1) / greatest, rtol=1e-6))
+                self.assertLessEqual(float((found - given[0].float() / scale[:, None]).abs().max()), within)
+            kept[1, :, 3, : 2 * DIM + 8] = before[1, :, 3, : 2 * DIM + 8]
+            self.assertTrue(torch.equal(kept, before))
 
     def test_a_cache_that_is_not_there_yet(self):
         layer().do_kv_cache_update(None, torch.zeros(2, KV_HEADS, DIM), torch.zeros(2, KV_HEADS, DIM), torch.tensor([]), torch.tensor([0, 1]))
@@ -84,7 +99,7 @@ class Attention(Case):
         output = torch.full_like(query, float("nan"))
         metadata = WavejitMetadata(26, starts, lengths, table, 20, 40, causal, SERVING)
         self.assertIs(implementation.forward(None, query, None, None, kept, metadata, output), output)
-        k, v = _cache.pages(kept, DIM, "")
+        k, v = _cache.pages(kept, DIM, DIM, "")
 
         def exact(told):
             words = {"scale": implementation.scale, "window_left": implementation.kind.window_left, "causal": told}

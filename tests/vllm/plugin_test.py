@@ -16,16 +16,16 @@ from vllm.v1.attention.backends.registry import AttentionBackendEnum
 
 import wavejit
 import wavejit.vllm
-from wavejit.vllm import WavejitAttention, WavejitBackend, _calls, _limits, _lines, _plugin, _serving
+from wavejit.vllm import WavejitAttention, WavejitBackend, WavejitLatentAttention, WavejitLatentBackend, _calls, _limits, _lines, _plugin, _serving
 from wavejit.vllm._lines import Kind
 
 LLAMA = Kind("bf16", 32, 8, 128, 128, None, 0.0, False, False, "")
 
 
-def reasons(head_size=128, dtype=torch.bfloat16, kv_cache_dtype="auto", block_size=64, **words):
+def reasons(head_size=128, dtype=torch.bfloat16, kv_cache_dtype="auto", block_size=64, backend=WavejitBackend, **words):
     given = {"use_mla": False, "has_sink": False, "use_sparse": False, "use_mm_prefix": False, "use_per_head_quant_scales": False, "device_capability": None,
              "attn_type": "decoder", **words}  # fmt: skip
-    return WavejitBackend.validate_configuration(head_size, dtype, kv_cache_dtype, block_size, **given)
+    return backend.validate_configuration(head_size, dtype, kv_cache_dtype, block_size, **given)
 
 
 class Found(unittest.TestCase):
@@ -38,7 +38,18 @@ class Found(unittest.TestCase):
         # vLLM for CPUs has no choice of backends: CPU_ATTN's place is ours, since WAVEJIT_DEVICE names a simulated GPU.
         for member in (AttentionBackendEnum.CUSTOM, AttentionBackendEnum.CPU_ATTN):
             self.assertIs(member.get_class(), WavejitBackend)
+        # Latent attention has a name of its own, and the places of both backends that vLLM for CPUs has.
+        for name in ("WAVEJIT_MLA", "CPU_MLA", "AMX_MLA"):
+            self.assertIs(AttentionBackendEnum[name].get_class(), WavejitLatentBackend)
         self.assertIs(AttentionBackendEnum[WavejitBackend.get_name()], AttentionBackendEnum.CUSTOM)
+
+    def test_latent_attention_by_its_name_on_the_command_line(self):
+        from vllm.config import AttentionConfig
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+        given = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser()).parse_args(["--attention-backend", "WAVEJIT_MLA"])
+        self.assertIs(AttentionConfig(backend=given.attention_backend).backend, AttentionBackendEnum["WAVEJIT_MLA"])
 
     def test_without_a_simulated_gpu_the_cpus_own_attention_stays(self):
         self.addCleanup(wavejit.vllm.register)
@@ -76,18 +87,37 @@ class Found(unittest.TestCase):
 
 class Refused(unittest.TestCase):
     def test_what_is_served(self):
-        for words in ({}, {"head_size": 64, "has_sink": True, "has_sliding_window": True}, {"kv_cache_dtype": "fp8"}, {"use_batch_invariant": True}, {"dtype": torch.float16}):
+        for words in ({}, {"head_size": 64, "has_sink": True, "has_sliding_window": True}, {"kv_cache_dtype": "fp8"}, {"use_batch_invariant": True}, {"kv_cache_dtype": "int8_per_token_head"}, {"dtype": torch.float16}):
             with self.subTest(words):
                 self.assertEqual(reasons(**words), [])
 
     def test_by_name_and_with_what_would_do(self):
         for words, told in (({"head_size": 72 + 3}, "head_size not supported.*CPU_ATTN may have it"),
                             ({"dtype": torch.float32}, "dtype not supported.*accepted with wavejit: float16 and bfloat16"),
-                            ({"kv_cache_dtype": "int8_per_token_head"}, "kv_cache_dtype not supported.*auto, float16, bfloat16, fp8, fp8_e4m3, fp8_e5m2; CPU_ATTN may have it"),
-                            ({"use_mla": True}, "MLA not supported"), ({"block_size": 24}, "block_size not supported"), ({"use_mm_prefix": True}, "multimodal"),
+                            ({"kv_cache_dtype": "int4_per_token_head"}, "kv_cache_dtype not supported.*auto, float16, bfloat16, fp8, fp8_e4m3, fp8_e5m2, .*; CPU_ATTN may have it"),
+                            ({"use_mla": True}, "MLA not supported.*--attention-backend WAVEJIT_MLA"), ({"block_size": 24}, "block_size not supported"), ({"use_mm_prefix": True}, "multimodal"),
                             ({"attn_type": "encoder_only"}, "attention type encoder_only not supported")):  # fmt: skip
             with self.subTest(words):
                 self.assertRegex("; ".join(reasons(**words)), told)
+
+    def test_of_latent_attention(self):
+        words = {"backend": WavejitLatentBackend, "use_mla": True, "head_size": 576}
+        for more in ({}, {"head_size": 512, "kv_cache_dtype": "fp8"}, {"use_batch_invariant": True}):
+            self.assertEqual(reasons(**{**words, **more}), [])
+        for more, told in (({"use_mla": False}, "non-MLA not supported"), ({"head_size": 640}, "rows of 640 elements: accepted are 576, 512, 320"), ({"use_sparse": True}, "sparse"),
+                           ({"kv_cache_dtype": "fp8_per_token_head"}, "kv_cache_dtype not supported"), ({"use_dcp": True}, "DCP not supported")):  # fmt: skip
+            with self.subTest(more):
+                self.assertRegex("; ".join(reasons(**{**words, **more})), told)
+
+    def test_layers_of_latent_attention_when_they_are_made(self):
+        self.addCleanup(torch.set_default_dtype, torch.get_default_dtype())
+        torch.set_default_dtype(torch.bfloat16)
+        words = {"num_heads": 16, "head_size": 576, "scale": 0.07, "kv_lora_rank": 512}
+        WavejitLatentAttention(**words)
+        for more, told in (({"num_heads": 129}, "129"), ({"sliding_window": 64}, "sliding_window: latent attention has none"), ({"indexer": object()}, "ROCM_AITER_MLA_SPARSE has it"),
+                           ({"kv_cache_dtype": "int8_per_token_head"}, "kv_cache_dtype int8_per_token_head: accepted"), ({"kv_lora_rank": 448}, "448")):  # fmt: skip
+            with self.subTest(more), self.assertRaisesRegex(wavejit.Unsupported, told):
+                WavejitLatentAttention(**{**words, **more})
 
     def test_a_gpu_without_kernels_is_named(self):
         with mock.patch.object(_limits, "target", lambda: "gfx1100"):
@@ -99,10 +129,10 @@ class Refused(unittest.TestCase):
         WavejitAttention(8, 128, 1.0, 2)
         for words, told in (({"attn_type": "encoder_decoder"}, "attention of type encoder_decoder: wavejit.vllm has decoders; CPU_ATTN has it"),
                             ({"use_alibi_sqrt": True}, "use_alibi_sqrt"), ({"chunk_lookback": 2}, "chunk_lookback"), ({"unheard_of": 3}, "unheard_of: not known"),
-                            ({"kv_cache_dtype": "nvfp4"}, "kv_cache_dtype nvfp4: accepted with wavejit are auto, fp8"),
-                            ({"kv_cache_dtype": "float16"}, "kv_cache_dtype float16"), ({"sinks": torch.zeros(7)}, r"sinks: shape \(7,\); accepted: \[8\]")):  # fmt: skip
+                            ({"kv_cache_dtype": "nvfp4"}, "kv_cache_dtype nvfp4: accepted with wavejit are auto, float16, bfloat16, fp8"),
+                            ({"kv_cache_dtype": "float16"}, "kv_cache_dtype float16"), ({"head_size": 72, "kv_cache_dtype": "fp8"}, "head_size 72 in a cache of 8 bits"), ({"sinks": torch.zeros(7)}, r"sinks: shape \(7,\); accepted: \[8\]")):  # fmt: skip
             with self.subTest(words), self.assertRaisesRegex(wavejit.Unsupported, told):
-                WavejitAttention(8, 128, 1.0, 2, **words)
+                WavejitAttention(**{"num_heads": 8, "head_size": 128, "scale": 1.0, "num_kv_heads": 2, **words})
         torch.set_default_dtype(torch.float32)
         with self.assertRaisesRegex(wavejit.Unsupported, r"dtype torch.float32: accepted with wavejit are float16 and bfloat16 \(--dtype bfloat16\); CPU_ATTN has it"):
             WavejitAttention(8, 128, 1.0, 2)

@@ -2,6 +2,7 @@
 """Attention for vLLM's engine: a plug-in that vLLM finds by itself where wavejit is installed.
 
     vllm serve meta-llama/Llama-3.1-8B --attention-backend CUSTOM            # on ROCm
+    vllm serve deepseek-ai/DeepSeek-V3 --attention-backend WAVEJIT_MLA
     WAVEJIT_DEVICE=sim:gfx950 vllm serve …                                   # vLLM for CPUs: a simulated GPU computes
 
 Prefill, chunks of prompts and decode go in one call over vLLM's own pages. A row's bits do not depend on the rows beside it, so
@@ -17,15 +18,17 @@ from typing import Any
 # Engine versions whose own tests have run here; another one is told by a warning.
 TRIED = ("0.32",)
 COMMAND = "python -m pip install vllm"
-_LATER = {"WavejitBackend": "_backend", "WavejitMetadata": "_step", "WavejitMetadataBuilder": "_metadata", "WavejitAttention": "_layer", "use": "_serving"}
-__all__ = ["TRIED", "WavejitAttention", "WavejitBackend", "WavejitMetadata", "WavejitMetadataBuilder", "register", "use"]
+_LATER = {"WavejitBackend": "_backend", "WavejitMetadata": "_step", "WavejitMetadataBuilder": "_metadata", "WavejitAttention": "_layer", "use": "_serving",
+          "WavejitLatentBackend": "_latent_backend", "WavejitLatentMetadata": "_latent_step", "WavejitLatentMetadataBuilder": "_latent_backend", "WavejitLatentAttention": "_latent_layer"}
+__all__ = ["TRIED", "WavejitAttention", "WavejitBackend", "WavejitLatentAttention", "WavejitLatentBackend", "WavejitLatentMetadata",
+           "WavejitLatentMetadataBuilder", "WavejitMetadata", "WavejitMetadataBuilder", "register", "use"]
 
 
 def register() -> None:
     """What vLLM calls in each of its processes (entry point `vllm.general_plugins`). Twice does no harm.
 
-    The backend is vLLM's `CUSTOM`: `--attention-backend CUSTOM`. vLLM for CPUs has no choice of backends: there it takes the place of
-    CPU_ATTN where WAVEJIT_DEVICE names a simulated GPU.
+    The backend is vLLM's `CUSTOM`: `--attention-backend CUSTOM`. That of latent attention is `WAVEJIT_MLA`. vLLM for CPUs has no choice of backends: there it takes the place of
+    CPU_ATTN and of CPU_MLA where WAVEJIT_DEVICE names a simulated GPU.
     """
     from . import _plugin
 

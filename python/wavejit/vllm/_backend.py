@@ -2,9 +2,11 @@
 """What vLLM asks of a backend before it makes layers: what it can do, and how its caches may lie."""
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar
 
 import torch
+from vllm.utils.torch_utils import get_dtype_size
 from vllm.v1.attention.backend import AttentionBackend, MultipleOf
 from vllm.v1.kv_cache_interface import KVCacheLayout
 
@@ -17,10 +19,20 @@ from ._metadata import WavejitMetadataBuilder
 TILE = 64
 
 
+# Behind a token's keys and values: their two scales, in so many bytes that the next token begins at whole 16.
+SCALE_BYTES = 16
+
+
 class WavejitBackend(AttentionBackend):
     forward_includes_kv_cache_update: bool = False
     supported_dtypes: ClassVar[list[torch.dtype]] = list(_limits.DTYPES)
     supported_kv_cache_dtypes: ClassVar[list[Any]] = list(_limits.CACHES)
+
+    @classmethod
+    def customize_spec(cls, spec: Any) -> Any:
+        if spec.state_content_bytes is not None or not spec.kv_quant_mode.is_per_token_head:
+            return spec
+        return dataclasses.replace(spec, state_content_bytes=(spec.head_size + spec.head_size_v) * get_dtype_size(spec.dtype) + SCALE_BYTES)
 
     @staticmethod
     def get_name() -> str:
@@ -75,8 +87,10 @@ class WavejitBackend(AttentionBackend):
     def validate_configuration(cls, head_size: int, dtype: torch.dtype, kv_cache_dtype: Any, *given: Any, **words: Any) -> list[str]:
         """vLLM's own reasons, and beside those which kernels there are, and who has more."""
         found = super().validate_configuration(head_size, dtype, kv_cache_dtype, *given, **words)
+        if "MLA not supported" in found:
+            return [*found, "latent attention has a backend of its own: --attention-backend WAVEJIT_MLA"]
         if dtype not in _limits.DTYPES or kv_cache_dtype not in (None, *_limits.CACHES):
             return [*found, f"accepted with wavejit: float16 and bfloat16, kv_cache_dtype {', '.join(_limits.CACHES)}; {_limits.others()} may have it"] if found else found
-        kind = Kind(_limits.DTYPES[dtype], 1, 1, head_size, head_size, None, 0.0, False, False, _limits.cache_format(kv_cache_dtype))
+        kind = Kind(_limits.DTYPES[dtype], 1, 1, head_size, head_size, None, 0.0, False, False, _limits.cache_format(kv_cache_dtype), kv_cache_dtype in _limits.OF_TOKENS)
         refusal = _limits.without_a_kernel(kind)
         return found if refusal is None else [*found, refusal]

@@ -12,7 +12,7 @@ import torch
 
 from .._errors import Unsupported
 from ..torch import _roads
-from ._cache import Scales, pages
+from ._cache import Scales, pages, token_scales
 from ._lines import Kind
 from ._step import WavejitMetadata
 
@@ -64,16 +64,18 @@ def _attend(words: Words, metadata: WavejitMetadata, causal: bool, query: torch.
         _on_device(words, metadata, causal, query, kv_cache, output, slopes, sinks, scales)
 
 
-def _all_words(words: Words, metadata: WavejitMetadata, causal: bool, page: int, slopes: torch.Tensor | None, sinks: torch.Tensor | None,
+def _all_words(words: Words, metadata: WavejitMetadata, causal: bool, kv_cache: torch.Tensor, slopes: torch.Tensor | None, sinks: torch.Tensor | None,
                scales: Scales | None) -> dict[str, Any]:
     given = {**words.given, "causal": causal, "query_starts": metadata.query_starts, "key_lengths": metadata.key_lengths, "block_table": metadata.block_table,
-             "max_query_length": metadata.max_query_length, "max_key_length": rounded_up(metadata.max_key_length, metadata.block_table.shape[1] * page)}
+             "max_query_length": metadata.max_query_length, "max_key_length": rounded_up(metadata.max_key_length, metadata.block_table.shape[1] * kv_cache.shape[2])}
     if not causal and "window_left" in given:
         given["window_right"] = 0
     for name, tensor in (("alibi", slopes), ("sinks", sinks)):
         if tensor is not None:
             given[name] = tensor
-    if scales is not None:
+    if words.kind.tokens:
+        given["k_scale"], given["v_scale"] = token_scales(kv_cache, words.kind.head_dim + words.kind.value_dim)
+    elif scales is not None:
         # One for all, or one for each kv head.
         given["k_scale"], given["v_scale"] = (scale.reshape(-1) for scale in scales)
     return given
@@ -87,8 +89,8 @@ def rounded_up(keys: int, most: int) -> int:
 
 def _through_copies(words: Words, metadata: WavejitMetadata, causal: bool, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor,
                     slopes: torch.Tensor | None, sinks: torch.Tensor | None, scales: Scales | None) -> None:
-    k, v = pages(kv_cache, words.kind.head_dim, words.kind.cache)
-    given = _all_words(words, metadata, causal, kv_cache.shape[2], slopes, sinks, scales)
+    k, v = pages(kv_cache, words.kind.head_dim, words.kind.value_dim, words.kind.cache)
+    given = _all_words(words, metadata, causal, kv_cache, slopes, sinks, scales)
     out, _ = _roads.through_copies(metadata.serving.engine, query.unsqueeze(0), k, v, False, given)
     # Rows behind the last sequence are no one's: nothing is said of them.
     output.copy_(out[0])
@@ -105,8 +107,12 @@ def _on_device(words: Words, metadata: WavejitMetadata, causal: bool, query: tor
     if not output.is_contiguous():
         raise Unsupported(f"wavejit.vllm: output: strides {output.stride()}; accepted: rows one behind the other, as vLLM makes it")
     k = kv_cache.data_ptr()
-    tensors = (query.data_ptr(), k, k + words.kind.head_dim * kv_cache.element_size(), output.data_ptr(), 0, 0, _address(sinks), _address(slopes),
-               *((0, 0) if scales is None else (scales[0].data_ptr(), scales[1].data_ptr())), 0)
+    if words.kind.tokens:
+        behind = k + words.kind.head_dim + words.kind.value_dim
+        of_cache = (behind, behind + 4)
+    else:
+        of_cache = (0, 0) if scales is None else (scales[0].data_ptr(), scales[1].data_ptr())
+    tensors = (query.data_ptr(), k, k + words.kind.head_dim * kv_cache.element_size(), output.data_ptr(), 0, 0, _address(sinks), _address(slopes), *of_cache, 0)
     workspace = metadata.workspace
     if plan.workspace and (workspace is None or workspace.numel() * 4 < plan.workspace):
         workspace = metadata.workspace = _roads._workspace(plan, query.device)
@@ -124,13 +130,13 @@ def _planned(words: Words, metadata: WavejitMetadata, causal: bool, query: torch
              sinks: torch.Tensor | None, scales: Scales | None) -> _roads.Plan:
     """A call of these shapes, checked once in the engine's life."""
     engine = metadata.serving.engine
-    given = _all_words(words, metadata, causal, kv_cache.shape[2], slopes, sinks, scales)
+    given = _all_words(words, metadata, causal, kv_cache, slopes, sinks, scales)
     table = metadata.block_table
     shapes = ("vllm", words.key, causal, query.shape, query.stride(), kv_cache.shape, kv_cache.stride(), table.shape, table.stride(), given["max_query_length"],
               given["max_key_length"])
     found = engine._plans.get(shapes)
     if found is None:
-        k, v = pages(kv_cache, words.kind.head_dim, words.kind.cache)
+        k, v = pages(kv_cache, words.kind.head_dim, words.kind.value_dim, words.kind.cache)
         found = _roads._planned(engine, shapes, query.unsqueeze(0), k, v, False, given)
         if found.dense != _roads.READ_AS_THEY_LIE:
             raise Unsupported(f"wavejit.vllm: kv_cache: strides {kv_cache.stride()}; accepted: multiples of 8 elements, 16 where they have 8 bits")

@@ -64,11 +64,11 @@ class WavejitAttention(AttentionImpl[Any]):
             slopes = self.alibi_slopes = slopes.to(query.device)
         if self.sinks is not None and self._sinks is None:
             self.process_weights_after_loading(query.dtype)
-        scales = (layer._k_scale, layer._v_scale) if self.kind.cache else None
+        scales = (layer._k_scale, layer._v_scale) if self.kind.cache and not self.kind.tokens else None
         _calls.attend(self.words, attn_metadata, query, kv_cache, output, slopes, self._sinks, scales)
         return output
 
     def do_kv_cache_update(self, layer: Any, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor) -> None:
         """vLLM calls it before `forward`, and not for layers that read another layer's cache."""
-        scales = (layer._k_scale, layer._v_scale) if self.kind.cache else None
-        _cache.append(serving(kv_cache.device).engine, key, value, kv_cache, slot_mapping, self.kind.cache, scales)
+        scales = (layer._k_scale, layer._v_scale) if self.kind.cache and not self.kind.tokens else None
+        _cache.append(serving(kv_cache.device).engine, key, value, kv_cache, slot_mapping, self.kind.cache, scales, self.kind.tokens)

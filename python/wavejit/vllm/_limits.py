@@ -19,7 +19,10 @@ from ._lines import Kind, line
 
 # vLLM's names of a cache's type, as wavejit has them. Formats of 8 bits have another encoding on gfx942.
 DTYPES = {torch.float16: "fp16", torch.bfloat16: "bf16"}
-CACHES = {"auto": "", "float16": "fp16", "bfloat16": "bf16", "fp8": "e4m3", "fp8_e4m3": "e4m3", "fp8_e5m2": "e5m2"}
+CACHES = {"auto": "", "float16": "fp16", "bfloat16": "bf16", "fp8": "e4m3", "fp8_e4m3": "e4m3", "fp8_e5m2": "e5m2",
+          "fp8_per_token_head": "e4m3", "int8_per_token_head": "i8"}  # fmt: skip
+# Of which a token's head has a scale of its own, beside its numbers.
+OF_TOKENS = ("fp8_per_token_head", "int8_per_token_head")
 FNUZ = ("gfx942",)
 
 
@@ -44,17 +47,21 @@ def others() -> str:
 def cache_format(kv_cache_dtype: str | None) -> str:
     """Of a cache of 8 bits; "" where it has the queries' type. A name that is not in CACHES is none."""
     name = CACHES[kv_cache_dtype or "auto"]
-    if name not in ("e4m3", "e5m2"):
+    if name in ("", *DTYPES.values()):
         return ""
-    return f"{name}_fnuz" if target() in FNUZ else name
+    return f"{name}_fnuz" if name != "i8" and target() in FNUZ else name
 
 
 def without_a_kernel(kind: Kind, page: int = 16) -> str | None:
     """None, or why no kernel does such a layer."""
+    return refusal(re.sub(r"(?<=\.\.)\d+", "64", line(kind, 2, 64, 64, page)).replace("1..64", "1", 1).replace("0..64", "64", 1), others())
+
+
+def refusal(asked: str, who: str) -> str | None:
+    """None, or why no kernel does this line, and who may."""
     known, here = _offline.targets(), target()
     if here is not None and here not in known:
-        return f"{here}: wavejit has kernels for {', '.join(known)}; {others()} runs there"
-    asked = re.sub(r"(?<=\.\.)\d+", "64", line(kind, 2, 64, 64, page)).replace("1..64", "1", 1).replace("0..64", "64", 1)
+        return f"{here}: wavejit has kernels for {', '.join(known)}; {who} runs there"
     refusals = []
     for name in [here] if here is not None else known:
         try:
@@ -63,7 +70,7 @@ def without_a_kernel(kind: Kind, page: int = 16) -> str | None:
             refusals.append(error.detail)
     if len(refusals) < (1 if here is not None else len(known)):
         return None
-    return f"{refusals[0]} (asked: {asked}); {others()} may have it"
+    return f"{refusals[0]} (asked: {asked}); {who} may have it"
 
 
 def reasons_of_layer(words: dict[str, Any], dtype: torch.dtype) -> list[str]:
@@ -79,7 +86,9 @@ def reasons_of_layer(words: dict[str, Any], dtype: torch.dtype) -> list[str]:
         return [*found, f"dtype {dtype}: accepted with wavejit are float16 and bfloat16 (--dtype bfloat16); {others()} has it"]
     cache = words["kv_cache_dtype"]
     if cache not in CACHES or CACHES[cache] in set(DTYPES.values()) - {DTYPES[dtype]}:
-        return [*found, f"kv_cache_dtype {cache}: accepted with wavejit are auto, fp8, fp8_e4m3, fp8_e5m2 (--kv-cache-dtype auto); {others()} may have it"]
+        return [*found, f"kv_cache_dtype {cache}: accepted with wavejit are {', '.join(CACHES)} (--kv-cache-dtype auto); {others()} may have it"]
+    if cache_format(cache) and words["head_size"] % 16:
+        found.append(f"head_size {words['head_size']} in a cache of 8 bits: accepted are multiples of 16 there (--kv-cache-dtype auto)")
     refusal = None if found else without_a_kernel(kind_of(words, dtype))
     return found if refusal is None else [*found, refusal]
 
@@ -87,4 +96,4 @@ def reasons_of_layer(words: dict[str, Any], dtype: torch.dtype) -> list[str]:
 def kind_of(words: dict[str, Any], dtype: torch.dtype) -> Kind:
     return Kind(DTYPES[dtype], words["num_heads"], words["num_kv_heads"], words["head_size"], words.get("head_size_v") or words["head_size"],
                 None if words["sliding_window"] is None else words["sliding_window"] - 1, float(words["logits_soft_cap"] or 0.0), words["sinks"] is not None,
-                words["alibi_slopes"] is not None, cache_format(words["kv_cache_dtype"]))
+                words["alibi_slopes"] is not None, cache_format(words["kv_cache_dtype"]), words["kv_cache_dtype"] in OF_TOKENS)

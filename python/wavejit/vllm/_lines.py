@@ -18,12 +18,13 @@ class Kind(NamedTuple):
     sinks: bool
     alibi: bool
     cache: str  # the format of a cache of 8 bits; "": the queries' type
+    tokens: bool = False  # such a cache has a scale for each token and head, behind the token's numbers
 
 
 def append_line(kind: Kind, page: int) -> str:
     """New keys and values into the cache: one kernel, whatever the number of rows."""
     dims = f"d{kind.head_dim}" if kind.head_dim == kind.value_dim else f"d{kind.head_dim}/{kind.value_dim}"
-    cache = f" cache={kind.cache} cache_scales=h" if kind.cache else ""
+    cache = f" cache={kind.cache} cache_scales={'token' if kind.tokens else 'h'}" if kind.cache else ""
     return f"cache_append {kind.dtype} b1 q1 h{kind.kv_heads} {dims} page={page}:hnd{cache}"
 
 
@@ -39,7 +40,7 @@ def line(kind: Kind, sequences: int, rows: int, keys: int, page: int, causal: bo
     # Pages that hold whole tiles have kernels of their own, and so have the others.
     words.append(f"layout=paged:{64 if page % 64 == 0 else 1 if page == 1 else 16}")
     if kind.cache:
-        words.append(f"cache={kind.cache} cache_scales=1")
+        words.append(f"cache={kind.cache} cache_scales={'token' if kind.tokens else '1'}")
     if kind.alibi:
         words.append("alibi=h")
     if kind.sinks:

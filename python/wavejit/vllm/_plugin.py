@@ -14,6 +14,9 @@ from . import TRIED
 # Below vLLM's own name, so that its lines look as vLLM's do.
 logger = logging.getLogger("vllm.wavejit")
 PATH = "wavejit.vllm.WavejitBackend"
+LATENT_PATH = "wavejit.vllm.WavejitLatentBackend"
+# One name of vLLM's own stands for one backend, so latent attention has a name of ours.
+LATENT_NAME = "WAVEJIT_MLA"
 
 
 def register() -> None:
@@ -26,15 +29,19 @@ def register() -> None:
     except ImportError as error:
         logger.warning("wavejit.vllm: vLLM %s has no registry of attention backends (%s), so wavejit is not among them; tried: %s.x", version, error, TRIED[-1])
         return
-    _take(AttentionBackendEnum.CUSTOM, register_backend)
+    _take(AttentionBackendEnum.CUSTOM, register_backend, PATH)
+    if LATENT_NAME not in AttentionBackendEnum.__members__:
+        register_backend(LATENT_NAME, LATENT_PATH)
     name = os.environ.get("WAVEJIT_DEVICE", "")
     if current_platform.is_cpu() and _device.is_simulated(name):
-        _take(AttentionBackendEnum.CPU_ATTN, register_backend)
+        for member, path in (("CPU_ATTN", PATH), ("CPU_MLA", LATENT_PATH), ("AMX_MLA", LATENT_PATH)):
+            if member in AttentionBackendEnum.__members__:
+                _take(AttentionBackendEnum[member], register_backend, path)
         logger.info("wavejit.vllm: attention of this engine is computed by the simulated GPU %s (WAVEJIT_DEVICE)", name)
 
 
-def _take(member: Any, register_backend: Any) -> None:
-    if member.is_overridden() and member.get_path() != PATH:
+def _take(member: Any, register_backend: Any, path: str) -> None:
+    if member.is_overridden() and member.get_path() != path:
         logger.warning("wavejit.vllm: %s is %s already, and stays it; to have wavejit, let no other plug-in load: VLLM_PLUGINS=wavejit", member.name, member.get_path())
         return
-    register_backend(member, PATH)
+    register_backend(member, path)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What vLLM asks of a backend of latent attention, and what it has a step's metadata made by."""
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from vllm.config import VllmConfig, get_layers_from_vllm_config
+from vllm.model_executor.layers.attention.mla_attention import MLAAttention
+from vllm.v1.attention.backend import AttentionBackend, AttentionCGSupport, AttentionMetadataBuilder, CommonAttentionMetadata, MultipleOf
+
+from .._errors import Unsupported
+from . import _latent_limits, _limits
+from ._backend import TILE
+from ._latent_layer import WavejitLatentAttention
+from ._latent_lines import append_line, lines
+from ._latent_step import WavejitLatentMetadata
+from ._serving import serving
+
+NAME = "WAVEJIT_MLA"
+
+
+class WavejitLatentMetadataBuilder(AttentionMetadataBuilder[WavejitLatentMetadata]):
+    # Grids follow from the host's maxima, which are those of the captured batch; all else is read on the device.
+    _cudagraph_support: ClassVar[AttentionCGSupport] = AttentionCGSupport.ALWAYS
+
+    def __init__(self, kv_cache_spec: Any, layer_names: list[str], vllm_config: VllmConfig, device: torch.device) -> None:
+        super().__init__(kv_cache_spec, layer_names, vllm_config, device)
+        if getattr(kv_cache_spec, "non_causal_multi_token_decode", False):
+            raise Unsupported("wavejit.vllm: non_causal_multi_token_decode: rows of latent attention are causal; TRITON_MLA may have it")
+        self.serving = serving(device)
+        layers = get_layers_from_vllm_config(vllm_config, MLAAttention, layer_names)  # type: ignore[type-abstract]
+        kinds = sorted({layer.impl.kind for layer in layers.values() if isinstance(layer.impl, WavejitLatentAttention)}, key=repr)
+        scheduler = vllm_config.scheduler_config
+        rows = max(scheduler.max_num_batched_tokens, scheduler.max_num_seqs)
+        page, keys = kv_cache_spec.block_size, vllm_config.model_config.max_model_len
+        self.serving.prepare([each for kind in kinds for each in (*lines(kind, scheduler.max_num_seqs, rows, keys, page), append_line(kind, page))])
+
+    def build(self, common_prefix_len: int, common_attn_metadata: CommonAttentionMetadata, fast_build: bool = False) -> WavejitLatentMetadata:
+        common = common_attn_metadata
+        if common.causal is not True:
+            raise Unsupported("wavejit.vllm: rows of latent attention that are not causal: accepted are causal ones; TRITON_MLA may have it")
+        # By now every builder of the model has been made.
+        self.serving.seal()
+        return WavejitLatentMetadata(common.num_actual_tokens, common.query_start_loc, common.seq_lens, common.block_table_tensor, common.max_query_len, common.max_seq_len,
+                                     True, self.serving)
+
+
+class WavejitLatentBackend(AttentionBackend):
+    forward_includes_kv_cache_update: bool = False
+    supported_dtypes: ClassVar[list[torch.dtype]] = list(_limits.DTYPES)
+    supported_kv_cache_dtypes: ClassVar[list[Any]] = list(_latent_limits.CACHES)
+
+    @staticmethod
+    def get_name() -> str:
+        return NAME
+
+    @staticmethod
+    def get_impl_cls() -> type[WavejitLatentAttention]:
+        return WavejitLatentAttention
+
+    @staticmethod
+    def get_builder_cls() -> type[WavejitLatentMetadataBuilder]:
+        return WavejitLatentMetadataBuilder
+
+    @staticmethod
+    def get_supported_kernel_block_sizes(kv_cache_spec: Any = None) -> list[int | MultipleOf]:
+        return [MultipleOf(16)]
+
+    @classmethod
+    def get_preferred_block_size(cls, default_block_size: int) -> int:
+        return default_block_size if default_block_size % TILE == 0 else TILE
+
+    @classmethod
+    def is_mla(cls) -> bool:
+        return True
+
+    @classmethod
+    def supports_head_size(cls, head_size: int) -> bool:
+        return _latent_limits.value_dim_of(head_size) is not None
+
+    @classmethod
+    def supports_batch_invariance(cls) -> bool:
+        return True  # a row's bits are those of the row alone, in a prompt or decoded: docs/canonical-arithmetic.md
+
+    @classmethod
+    def validate_configuration(cls, head_size: int, dtype: torch.dtype, kv_cache_dtype: Any, *given: Any, **words: Any) -> list[str]:
+        """vLLM's own reasons, and beside those which kernels there are, and who has more."""
+        found = super().validate_configuration(head_size, dtype, kv_cache_dtype, *given, **words)
+        value_dim = _latent_limits.value_dim_of(head_size)
+        if value_dim is None:
+            return [*found, f"rows of {head_size} elements: accepted are {', '.join(str(width) for width, _ in _latent_limits.WIDTHS)}; {_latent_limits.others()} may have it"]
+        if dtype not in _limits.DTYPES or kv_cache_dtype not in (None, *_latent_limits.CACHES):
+            return [*found, f"accepted with wavejit: float16 and bfloat16, kv_cache_dtype {', '.join(_latent_limits.CACHES)}; {_latent_limits.others()} may have it"] if found else found
+        refusal = _latent_limits.without_a_kernel(_latent_limits.kind_of(16, head_size, value_dim, dtype, kv_cache_dtype))
+        return found if refusal is None else [*found, refusal]

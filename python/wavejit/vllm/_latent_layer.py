@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One layer of latent attention in vLLM (MLA): new rows into its cache, and all rows of a step over it in one call.
+
+Every row is absorbed, of prompts as of decode, so that it has the same bits in either. vLLM expands keys and values of prompts where a
+backend asks for it, and merges what stood in the cache before: then a row's bits show where its prompt was cut.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from vllm.v1.attention.backend import MLAAttentionImpl
+
+from .._errors import Unsupported
+from . import _latent_cache, _latent_calls, _latent_limits
+from ._serving import serving
+
+
+class WavejitLatentAttention(MLAAttentionImpl[Any]):
+    """Refuses, when it is made, what no kernel does: before weights are loaded."""
+
+    supports_quant_query_input = False
+    supports_pcp = False
+
+    def __init__(self, num_heads: int, head_size: int, scale: float, num_kv_heads: int | None = None, alibi_slopes: list[float] | None = None,
+                 sliding_window: int | None = None, kv_cache_dtype: str = "auto", logits_soft_cap: float | None = None, attn_type: str = "decoder",
+                 kv_sharing_target_layer_name: str | None = None, *, kv_lora_rank: int, **more: Any) -> None:
+        words = {"alibi_slopes": alibi_slopes, "sliding_window": sliding_window, "logits_soft_cap": logits_soft_cap, "kv_cache_dtype": kv_cache_dtype,
+                 "attn_type": getattr(attn_type, "value", attn_type), "kv_sharing_target_layer_name": kv_sharing_target_layer_name, **more}
+        dtype = torch.get_default_dtype()  # while a model is made, its dtype is the default one
+        reasons = _latent_limits.reasons_of_layer(words, num_heads, head_size, kv_lora_rank, dtype)
+        if reasons:
+            raise Unsupported(f"wavejit.vllm: {'; '.join(reasons)}")
+        self.kind = _latent_limits.kind_of(num_heads, head_size, kv_lora_rank, dtype, kv_cache_dtype)
+        self.num_heads, self.head_size, self.num_kv_heads = num_heads, head_size, 1
+        self.scale, self.kv_cache_dtype, self.kv_lora_rank = float(scale), kv_cache_dtype, kv_lora_rank
+        self.words = _latent_calls.Words(self.kind, self.scale)
+
+    def forward_mqa(self, q: torch.Tensor | tuple[torch.Tensor, torch.Tensor], kv_c_and_k_pe_cache: torch.Tensor, attn_metadata: Any,
+                    layer: Any) -> tuple[torch.Tensor, None]:
+        """q [rows, heads, columns], or the latent's columns and the rope's by themselves, which are read where they lie."""
+        latent, rope = q if isinstance(q, tuple) else (q, None)
+        if rope is not None and rope.shape[-1] == 0:
+            rope = None
+        out = attn_metadata.output(latent, self.kv_lora_rank)
+        if latent.shape[0]:
+            _latent_calls.attend(self.words, attn_metadata, latent, rope, kv_c_and_k_pe_cache, out, layer._k_scale if self.kind.cache else None)
+        return out, None
+
+    def do_kv_cache_update(self, kv_c_normed: torch.Tensor, k_pe: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor, kv_cache_dtype: str,
+                           k_scale: torch.Tensor) -> None:
+        """The latent and the rope of each new row: one launch."""
+        _latent_cache.append(serving(kv_cache.device).engine, kv_c_normed, k_pe, kv_cache, slot_mapping.flatten(), self.kind.cache, k_scale if self.kind.cache else None)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A layer of latent attention as the problem descriptors of all calls that an engine may make of it."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# Rows are heads times queries. Kernels are of so many rows a workgroup (docs/latent-attention.md), so a line on either side of each.
+ROWS_OF_KERNELS = (32, 64, 128)
+
+
+class LatentKind(NamedTuple):
+    """What layers have alike that go through the same kernels."""
+
+    dtype: str  # of queries and output
+    heads: int
+    width: int  # columns of a row of the cache
+    value_dim: int  # so many of them are the value
+    cache: str  # the format of a cache of 8 bits; "": the queries' type
+
+
+def dims_of(kind: LatentKind) -> str:
+    return f"d{kind.width}" if kind.width == kind.value_dim else f"d{kind.width}/{kind.value_dim}"
+
+
+def line(kind: LatentKind, sequences: int, queries: int, keys: int, page: int) -> str:
+    """One line stands for all calls of its kind: of so many rows, with keys cut into runs or not."""
+    words = ["attention_latent", kind.dtype, f"b{sequences}", f"q{queries}", f"k{keys}", f"h{kind.heads}", dims_of(kind)]
+    if queries > 1:
+        words.append("causal")
+    words.append(f"layout=paged:{64 if page % 64 == 0 else 1 if page == 1 else 16}")
+    if kind.cache:
+        words.append(f"cache={kind.cache} cache_scales=1")
+    return " ".join(words)
+
+
+def lines(kind: LatentKind, sequences: int, rows: int, keys: int, page: int) -> list[str]:
+    """Decode, drafts, chunks and prompts."""
+    numbers = {1, 2, *(most // kind.heads + 1 for most in ROWS_OF_KERNELS), rows}
+    return [line(kind, sequences, each, max(keys, each), page) for each in sorted(numbers) if each <= rows]
+
+
+def append_line(kind: LatentKind, page: int) -> str:
+    """The rope and the latent as two views of a row, or a row without a rope: keys alone."""
+    cache = f" cache={kind.cache} cache_scales=h" if kind.cache else ""
+    if kind.width == kind.value_dim:
+        return f"cache_append {kind.dtype} b1 q1 h1 d{kind.width} page={page} no_values{cache}"
+    return f"cache_append {kind.dtype} b1 q1 h1 d{kind.width - kind.value_dim}/{kind.value_dim} page={page}{cache}"
+
+

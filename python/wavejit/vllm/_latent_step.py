@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What all layers of latent attention of a step share."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+
+from ._step import WavejitMetadata
+
+
+@dataclasses.dataclass
+class WavejitLatentMetadata(WavejitMetadata):
+    """vLLM parts rows into those that decode, which are absorbed, and those of prompts: here all are absorbed."""
+
+    prefill: None = None
+    num_prefills: int = 0
+    outputs: dict[Any, torch.Tensor] = dataclasses.field(default_factory=dict)
+
+    def output(self, rows: torch.Tensor, value_dim: int) -> torch.Tensor:
+        """Of a layer, which vLLM multiplies before the next one writes it: layers follow each other on one stream."""
+        key = (rows.shape[0], rows.shape[1], rows.dtype)
+        found = self.outputs.get(key)
+        if found is None:
+            found = self.outputs[key] = torch.empty((rows.shape[0], rows.shape[1], value_dim), dtype=rows.dtype, device=rows.device)
+        return found
+
+    @property
+    def num_decodes(self) -> int:
+        return self.key_lengths.shape[0]
+
+    @property
+    def num_decode_tokens(self) -> int:
+        return self.num_actual_tokens
+
+    @property
+    def decode(self) -> WavejitLatentMetadata:
+        return self
