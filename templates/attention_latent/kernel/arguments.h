@@ -92,7 +92,7 @@ inline constexpr attention::ScoreFields score_fields = {.scores = offsetof(Argum
 
 // Workgroups of the walk: x = sequence, y = tile of rows (heaviest causal ones first), z = run of chunks. So the tiles
 // of one sequence, which share its keys, are as many workgroups apart as there are sequences: on one die where that is
-// a multiple of the dies (call/call.cpp rounds x up to it).
+// a multiple of the dies (call/call.cpp rounds x up to it where there are as many).
 // Of listed keys: x = query of all sequences (batch · query_length), y = tile of its heads, z = run of chunks.
 // Of the combine kernel: x = row of its sequence, z = sequence. A row is one head of one query.
 
