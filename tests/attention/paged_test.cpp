@@ -274,7 +274,60 @@ TEST_P(PagedKeys, VectorisedPagesHaveTheGenericPipeline) {
   EXPECT_TRUE(run_attention(engine_.get(), which).detail.contains("page_layout = 1; accepted: 0 beside first_keys"));
 }
 
-// `auto` takes them where it takes them for dense keys; other pages have the generic pipeline.
+// The same of pages of 16 n keys, of which each wave looks up the 16 keys that it moves a part of: tiles that stand in
+// one to four pages, ends within each of a tile's granules, pages far away, parts, and tables that lie.
+TEST_P(PagedKeys, GranulesHaveTheBitsOfDenseKeysOnEveryPipeline) {
+  const AttentionCase which = make(Storage::bf16, 9, {1100, 531, 0}, {64, 64}, 2, 1, true, 31);
+  const AttentionCase wide = make(Storage::bf16, 40, {1300, 33, 16, 49}, {128, 128}, 2, 1, true, 32);
+  const AttentionCase padded = make(Storage::fp16, 5, {300, 64, 7}, {80, 80}, 2, 1, false, 33);
+  const AttentionCase narrow = make(Storage::bf16, 5, {300, 130}, {40, 40}, 2, 1, true, 34);
+  AttentionCase modified = make(Storage::fp16, 20, {90, 150}, {128, 128}, 4, 2, true, 35);
+  add_bias(modified, 1, 4, 1.0, 7);
+  add_alibi(modified, 1);
+  add_sink(modified, 0.5);
+  modified.inputs.softcap = 5;
+  AttentionCase window = packed(make(Storage::bf16, 1, {300, 33, 129}, {64, 64}, 2, 1, false, 36), {1, 40, 129});
+  window.inputs.window = true;
+  window.inputs.window_left = 50;
+  window.inputs.window_right = 3;
+  int overlapped = 0;
+  for (const auto& engine : pipelines_.engines()) {
+    // Whether an overlapped pipeline has run.
+    const auto compare = [&](AttentionCase paged, const Pages& pages) {
+      const AttentionOutput expected = dense(paged);
+      set_schedule(WAVEJIT_SIMGPU_RANDOM, 3);
+      paged.pages = pages;
+      const AttentionOutput output = run_attention(engine->get(), paged);
+      if (Pipelines::not_on_this_target(output)) return false;
+      EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail;
+      EXPECT_EQ(output.reports, "");
+      EXPECT_TRUE(output.fence_intact);
+      EXPECT_FALSE(output.kernel_spec.contains(" whole_tiles ")) << output.kernel_spec;
+      if (!pages.every_entry) {
+        EXPECT_TRUE(output.o == expected.o) << output.kernel_spec << ", page size " << pages.size;
+        EXPECT_TRUE(bits_of(output.lse) == bits_of(expected.lse)) << output.kernel_spec << ", page size " << pages.size;
+      }
+      return !output.kernel_spec.contains("pipeline=generic");
+    };
+    if (!compare(which, {.size = 16})) continue;
+    ++overlapped;
+    for (const int size : {32, 48, 80, 112, 1040})
+      compare(which, {.size = size, .heads_first = size == 48, .in_turn = size == 80, .list = size == 112});
+    compare(wide, {.size = 16, .heads_first = true});
+    compare(wide, {.size = 32, .total = 600000});
+    for (const std::int32_t lie : {-1, 2147483647, 9}) compare(wide, {.size = 16, .every_entry = lie});
+    AttentionCase split = wide;
+    split.splits = 2;
+    compare(split, {.size = 16, .list = true});
+    compare(modified, {.size = 16, .in_turn = true});
+    compare(window, {.size = 48});
+    EXPECT_TRUE(compare(padded, {.size = 16}));
+    EXPECT_TRUE(compare(narrow, {.size = 32}));
+  }
+  EXPECT_GE(overlapped, 1);
+}
+
+// `auto` takes them where it takes them for dense keys.
 TEST_P(PagedKeys, AutoTakesTheOverlappedPipeline) {
   const AttentionCase which = make(Storage::bf16, 256, {128}, {64, 64}, 1, 1, true, 27);
   const std::string fast = GetParam() == "gfx950" ? "pipeline=dualwave" : "pipeline=interleaved";
@@ -285,7 +338,7 @@ TEST_P(PagedKeys, AutoTakesTheOverlappedPipeline) {
   };
   EXPECT_TRUE(kernel_of(std::nullopt).contains(fast));
   EXPECT_TRUE(kernel_of(Pages{.size = 64}).contains("paged whole_tiles " + fast));
-  EXPECT_TRUE(kernel_of(Pages{.size = 48}).contains("paged pipeline=generic"));
+  EXPECT_TRUE(kernel_of(Pages{.size = 48}).contains("paged " + fast));
   // Keys behind left padding begin anywhere in a page.
   AttentionCase padded = which;
   padded.pages = Pages{.size = 64};

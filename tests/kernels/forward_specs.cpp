@@ -138,8 +138,9 @@ void add_padded_kernels(std::vector<families::KernelSpec>& specs, const targets:
     for (const Pipeline pipeline : attention_forward::all_pipelines) {
       const int rows = attention_forward::tile_queries(target, pipeline).back();
       add(dims, {{.mask = Mask::causal, .lse = true}, {.pipeline = pipeline, .tile_queries = rows}});
-      add(dims, {{.lse = true, .paged = true, .whole_tiles = pipeline != Pipeline::generic},
-                 {.pipeline = pipeline, .tile_queries = rows}});
+      for (const bool whole_tiles : {false, true})
+        add(dims,
+            {{.lse = true, .paged = true, .whole_tiles = whole_tiles}, {.pipeline = pipeline, .tile_queries = rows}});
     }
     for (const int rows : {32, 128})
       add(dims, {{.mask = Mask::window},
@@ -164,12 +165,8 @@ void add_local_kernels(std::vector<families::KernelSpec>& specs, const targets::
   for (const bool flags : {false, true}) {
     const Mask mask = flags ? Mask::causal : Mask::chunked;
     for (const Pipeline pipeline : attention_forward::all_pipelines)
-      for (const bool paged : {false, true})
-        add({{.mask = mask,
-              .causal_flags = flags,
-              .lse = true,
-              .paged = paged,
-              .whole_tiles = paged && pipeline != Pipeline::generic},
+      for (const auto& [paged, whole_tiles] : {std::pair{false, false}, {true, false}, {true, true}})
+        add({{.mask = mask, .causal_flags = flags, .lse = true, .paged = paged, .whole_tiles = whole_tiles},
              {.pipeline = pipeline, .tile_queries = attention_forward::tile_queries(target, pipeline).back()}});
     for (const int waves : {0, attention_forward::shared_waves({128, 128})})
       for (const bool merged : {false, true})
@@ -248,22 +245,23 @@ void add_integer_kernels(std::vector<families::KernelSpec>& specs, const targets
 void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const targets::Target& target, DataType dtype,
                           const attention_forward::HeadDims& dims) {
   if (dims.qk > 128) return;  // time
-  for (const Pipeline pipeline : attention_forward::all_pipelines) {
-    const ForwardKernel many{{.dtype = dtype,
-                              .head_dim_qk = dims.qk,
-                              .head_dim_v = dims.v,
-                              .mask = Mask::window,
-                              .lse = true,
-                              .modifiers = all_code_modifiers(),
-                              .paged = true,
-                              .whole_tiles = pipeline != Pipeline::generic,
-                              .rows = attention_forward::QueriesOf::many},
-                             {.pipeline = pipeline,
-                              .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
-                              .output_store = attention_forward::default_output_store(target),
-                              .target = std::string(target.id)}};
-    if (attention_forward::resources_of(many)) specs.emplace_back(many);
-  }
+  for (const Pipeline pipeline : attention_forward::all_pipelines)
+    for (const bool whole_tiles : {false, true}) {
+      const ForwardKernel many{{.dtype = dtype,
+                                .head_dim_qk = dims.qk,
+                                .head_dim_v = dims.v,
+                                .mask = Mask::window,
+                                .lse = true,
+                                .modifiers = all_code_modifiers(),
+                                .paged = true,
+                                .whole_tiles = whole_tiles,
+                                .rows = attention_forward::QueriesOf::many},
+                               {.pipeline = pipeline,
+                                .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                                .output_store = attention_forward::default_output_store(target),
+                                .target = std::string(target.id)}};
+      if (attention_forward::resources_of(many)) specs.emplace_back(many);
+    }
   if (dims != attention_forward::HeadDims{128, 128}) return;
   const ForwardKernel few{
       {.dtype = dtype, .mask = Mask::causal, .paged = true, .rows = attention_forward::QueriesOf::few},
@@ -353,7 +351,9 @@ static void add_cached_kernels(std::vector<families::KernelSpec>& specs, const t
     for (const attention_forward::HeadDims& each : attention_forward::all_head_dims())
       add(each, pipeline, rows, {{.mask = Mask::causal, .lse = true}, {}});
     add(dims, pipeline, rows, {{.mask = Mask::window, .lse = true, .modifiers = all_code_modifiers()}, {}});
-    add(dims, pipeline, rows, {{.mask = Mask::causal, .lse = true, .paged = true, .whole_tiles = true}, {}});
+    if (pipeline != Pipeline::generic)
+      for (const bool whole_tiles : {true, false})
+        add(dims, pipeline, rows, {{.mask = Mask::causal, .lse = true, .paged = true, .whole_tiles = whole_tiles}, {}});
     add(dims, pipeline, rows, {{.mask = Mask::causal, .lse = true, .first_keys = true}, {}});
     add(dims, pipeline, rows, {{.mask = Mask::causal, .lse = true, .block_lists = true}, {}});
   }
@@ -434,9 +434,12 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                                       .target = std::string(target.id)}};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
-        // Keys in pages of whole tiles.
+        // Keys in pages, of which a wave looks up tiles or granules.
         for (const Pipeline pipeline : {Pipeline::dualwave, Pipeline::interleaved})
-          for (const int split : {0, attention_forward::chunk_keys})
+          for (const auto& [split, whole_tiles] : {std::pair{0, true},
+                                                   {attention_forward::chunk_keys, true},
+                                                   {0, false},
+                                                   {attention_forward::chunk_keys, false}})
             for (const Mask mask : {Mask::causal, Mask::window}) {
               const bool modified = mask == Mask::window;
               const ForwardKernel spec{{.dtype = dtype,
@@ -446,7 +449,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                                         .lse = split == 0,
                                         .modifiers = modified ? all_code_modifiers() : Modifiers{},
                                         .paged = true,
-                                        .whole_tiles = true},
+                                        .whole_tiles = whole_tiles},
                                        {.split_keys = split,
                                         .pipeline = pipeline,
                                         .tile_queries = attention_forward::tile_queries(target, pipeline).back(),

@@ -332,14 +332,16 @@ std::vector<ForwardKernel> specs_of(Pipeline pipeline) {
     spec.modifiers = {};
     specs.push_back(spec);
   }
-  // Pages of whole tiles are looked up, and else it is the same table.
-  for (const int head_dim : {64, 128}) {
-    ForwardKernel spec = *with_bias;
-    spec.head_dim_qk = spec.head_dim_v = head_dim;
-    spec.modifiers = {};
-    spec.paged = spec.whole_tiles = true;
-    specs.push_back(spec);
-  }
+  // Pages are looked up, and else it is the same table.
+  for (const int head_dim : {64, 128})
+    for (const bool whole_tiles : {false, true}) {
+      ForwardKernel spec = *with_bias;
+      spec.head_dim_qk = spec.head_dim_v = head_dim;
+      spec.modifiers = {};
+      spec.paged = true;
+      spec.whole_tiles = whole_tiles;
+      specs.push_back(spec);
+    }
   return specs;
 }
 

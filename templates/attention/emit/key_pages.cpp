@@ -108,7 +108,7 @@ KeyPages::KeyPages(Kernel& kernel, const KeyLayout& layout, const KeyTensors& te
 }
 
 std::optional<KeyPages> pages_of(Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors, int zero_bytes) {
-  if (!layout.listed && (!layout.paged || layout.whole_tiles)) return std::nullopt;
+  if (!layout.listed && (!layout.paged || layout.looks_up_for_a_wave())) return std::nullopt;
   return KeyPages(kernel, layout, tensors, zero_bytes);
 }
 

@@ -131,7 +131,7 @@ class KeyPages {
   std::optional<language::Buffer> table_;  // of this sequence, as far as its keys live
 };
 
-// Nothing for dense keys, and for pages of whole tiles (tile_pages.h).
+// Nothing for dense keys, and for pages in which a wave looks up what it moves (tile_pages.h).
 std::optional<KeyPages> pages_of(language::Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors,
                                  int zero_bytes = KeyPages::transfer_bytes);
 

@@ -15,6 +15,11 @@ language::OperandA LineStream::rows(int buffer, int row_block, int dim_block) {
     return matrix_.operand_a(
         lds_.read(at(buffer).region, dma_bytes, entered_rows_[static_cast<std::size_t>(in_piece)], in_image),
         language::KOrder::contiguous);
+  if (has_neighbours())
+    return matrix_.operand_a(
+        lds_.read(at(buffer).region, dma_bytes, neighbour_rows_[static_cast<std::size_t>(in_piece)],
+                  at(buffer).offset + in_image),
+        language::KOrder::contiguous);
   const int offset = at(buffer).offset + in_image + (in_piece * wave.fragment_bytes());
   return matrix_.operand_a(lds_.read(at(buffer).region, dma_bytes, rows_start_, offset), language::KOrder::contiguous);
 }
@@ -53,7 +58,8 @@ language::OperandA LineStream::transposed(int buffer, int dim_block, int row_blo
     return matrix_.operand_a(kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3}),
                              language::KOrder::accumulator_rows);
   }
-  return transposed_at(at(buffer).region, transposed_start_, at(buffer).offset, dim_block, row_block);
+  Value* start = has_neighbours() && dim_block % 2 == 1 ? second_transposed_start_ : transposed_start_;
+  return transposed_at(at(buffer).region, start, at(buffer).offset, dim_block, row_block);
 }
 
 Value* LineStream::transposed_bytes(int buffer, int dim_block, int row_block) {
@@ -83,6 +89,8 @@ Value* LineStream::transposed_start(Value* buffer) {
 Value* LineStream::transposed_start_in(Value* image) const { return kernel_.ir().CreateAdd(transposed_start_, image); }
 
 language::OperandA LineStream::transposed(Value* start, int dim_block, int row_block) {
+  if (has_neighbours() && dim_block % 2 == 1)
+    start = kernel_.ir().CreateXor(start, kernel_.constant(LdsPlan::piece_bytes / 2));
   return transposed_at(read_region(), start, at(0).offset, dim_block, row_block);
 }
 
@@ -90,11 +98,13 @@ language::OperandA LineStream::transposed_at(int region, Value* start, int buffe
                                              int row_block) {
   const int block_bytes = language::wave_shape(kernel_).rows * targets::bytes_of(matrix_.element());
   const int blocks_per_piece = LdsPlan::piece_bytes / block_bytes;
-  // 16 rows are two slots: rows 0 … 7 of the block on the first, 8 … 15 on the second.
-  const int offset = buffer_offset + line_offset(dim_block / blocks_per_piece, 0) + 2 * row_block * slot_bytes +
-                     dim_block % blocks_per_piece * block_bytes;
+  // 16 rows are two slots, or lines of neighbours: rows 0 … 7 of the block on the first, 8 … 15 on the second. Of
+  // neighbours `start` is one for the block of dims.
+  const int in_piece = has_neighbours() ? 0 : dim_block % blocks_per_piece * block_bytes;
+  const int offset =
+      buffer_offset + line_offset(dim_block / blocks_per_piece, 0) + (2 * row_block * eight_rows_bytes()) + in_piece;
   Value* first = lds_.read_transposed(region, start, offset);
-  Value* second = lds_.read_transposed(region, start, offset + slot_bytes);
+  Value* second = lds_.read_transposed(region, start, offset + eight_rows_bytes());
   return matrix_.operand_a(kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3}),
                            language::KOrder::accumulator_rows);
 }

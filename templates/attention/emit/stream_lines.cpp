@@ -14,16 +14,27 @@ using language::Value;
 // A permuted image (kernel/lds_layout.h): bits of a byte's place that its row changes.
 constexpr int unit_key_mask = 3;     // of the slot, which are the low bits of the key
 constexpr int unit_key_of_line = 4;  // on odd lines
+// Neighbouring rows: half a piece, which is a block of 32 dims of 16 bits.
+constexpr int half_piece_bytes = LdsPlan::piece_bytes / 2;
 
 }  // namespace
 
 int LineStream::row_block_bytes() const {
+  if (has_neighbours()) return language::wave_shape(kernel_).rows / LdsPlan::lines_per_piece * place_.line_bytes;
   return language::wave_shape(kernel_).rows / lines_of_piece() * piece_bytes();
 }
 
 Value* LineStream::slot_bit_of(Value* line) const {
   if (has_halves()) return kernel_.constant(0);
   return kernel_.ir().CreateAnd(kernel_.ir().CreateLShr(line, kernel_.constant(1)), kernel_.constant(1));
+}
+
+// kernel/lds_layout.h
+Value* LineStream::neighbour_key(Value* line, Value* slot) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  if (place_.neighbours == NeighbourRows::transposed) return ir.CreateShl(ir.CreateAnd(slot, constant(3)), 1);
+  return ir.CreateXor(slot, ir.CreateAnd(ir.CreateLShr(line, constant(1)), constant(1)));
 }
 
 Value* LineStream::unit_key_of(Value* line, Value* slot) const {
@@ -58,6 +69,8 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   if (place.permuted && waves % (unit_key_mask + 1) != 0) kernel.refuse("a permuted image is filled by waves in fours");
+  if (has_neighbours() && (waves != LdsPlan::lines_per_piece || has_halves()))
+    kernel.refuse("lines of neighbouring rows that are not a wave's");
   Value* of_lane = slot();
   // 16 lanes fetch rows of one granule.
   if (pages_) of_lane = ir.CreateAnd(of_lane, constant((KeyPages::granule_keys / lines_of_piece()) - 1));
@@ -65,7 +78,8 @@ LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const langu
   if (row_bytes_ % piece_bytes() != 0) column_ = column;
   const bool by_key = pages_ && pages_->looks_up_each_key();
   for (int line = 0; line < lines_of_piece(); line += waves_) {
-    Value* row = by_key ? column : ir.CreateAdd(ir.CreateMul(row_of(of_lane, line), slice_.row_stride), column);
+    Value* of_tile = has_neighbours() ? row_of_granule(of_lane) : row_of(of_lane, line);
+    Value* row = by_key ? column : ir.CreateAdd(ir.CreateMul(of_tile, slice_.row_stride), column);
     // The piece is added here and not as the instruction's offset, which would move the LDS address along.
     for (int piece = 0; piece < pieces_; ++piece) lane_offsets_.push_back(in_piece(row, piece));
   }
@@ -96,6 +110,12 @@ Value* LineStream::row_of(Value* slot, int line) const {
                       ir.CreateAdd(filler_, kernel_.constant(line)));
 }
 
+Value* LineStream::row_of_granule(Value* slot) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* line = ir.CreateAnd(filler_, kernel_.constant(KeyPages::granule_keys / LdsPlan::lines_per_piece - 1));
+  return ir.CreateAdd(ir.CreateMul(line, kernel_.constant(LdsPlan::lines_per_piece)), slot);
+}
+
 std::vector<Value*> LineStream::offsets_of_line(std::size_t line) const {
   const auto first = lane_offsets_.begin() + static_cast<std::ptrdiff_t>(line * static_cast<std::size_t>(pieces_));
   std::vector<Value*> offsets(first, first + pieces_);
@@ -115,6 +135,7 @@ Value* LineStream::slot() const {
 
 Value* LineStream::unit_of_lane() const {
   Value* at = kernel_.ir().CreateAnd(kernel_.lane(), kernel_.constant((piece_bytes() / dma_bytes) - 1));
+  if (has_neighbours()) return kernel_.ir().CreateXor(at, neighbour_key(filler_, slot()));
   return place_.permuted ? kernel_.ir().CreateXor(at, unit_key_of(filler_, slot())) : at;
 }
 
@@ -125,6 +146,10 @@ void LineStream::begin_rows(Value* lane_group, Value* first_row_block) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto constant = [&](int value) { return kernel_.constant(value); };
   Value* row = language::row_of_lane(kernel_, kernel_.lane());
+  if (has_neighbours()) {
+    begin_neighbour_rows(row, lane_group);
+    return;
+  }
   Value* line = ir.CreateAnd(row, constant(lines_of_piece() - 1));
   Value* at = ir.CreateLShr(row, constant(std::countr_zero(static_cast<unsigned>(lines_of_piece()))));
   // Of bytes a unit is the dims of both lane groups.
@@ -139,6 +164,35 @@ void LineStream::begin_rows(Value* lane_group, Value* first_row_block) {
   if (place_.bytes) rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(lane_group, constant(dma_bytes / 2)));
   if (first_row_block != nullptr)
     rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(first_row_block, constant(row_block_bytes())));
+}
+
+// Row n stands on line n / 8 at slot n % 8. A block of dims, two units, changes bits that a key changes, too.
+void LineStream::begin_neighbour_rows(Value* row, Value* lane_group) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  constexpr int row_bits = std::countr_zero(static_cast<unsigned>(LdsPlan::lines_per_piece));
+  Value* line = ir.CreateLShr(row, constant(row_bits));
+  Value* at = ir.CreateAnd(row, constant(LdsPlan::lines_per_piece - 1));
+  Value* unit = ir.CreateXor(lane_group, neighbour_key(line, at));
+  Value* start = ir.CreateAdd(ir.CreateMul(line, constant(place_.line_bytes)), ir.CreateMul(at, constant(slot_bytes)));
+  rows_start_ = ir.CreateAdd(start, ir.CreateMul(unit, constant(dma_bytes)));
+  start_neighbour_rows(rows_start_);
+}
+
+void LineStream::start_neighbour_rows(Value* first) {
+  neighbour_rows_.front() = first;
+  for (std::size_t block = 1; block < neighbour_rows_.size(); ++block)
+    neighbour_rows_[block] = kernel_.ir().CreateXor(first, kernel_.constant(static_cast<int>(block) * 2 * dma_bytes));
+}
+
+void LineStream::renew_starts() {
+  if (!has_neighbours() || !few_offsets_) return;
+  if (place_.neighbours == NeighbourRows::by_rows) {
+    start_neighbour_rows(language::opaque_in_lanes(kernel_, rows_start_));
+  } else {
+    second_transposed_start_ = kernel_.ir().CreateXor(language::opaque_in_lanes(kernel_, transposed_start_),
+                                                      kernel_.constant(half_piece_bytes));
+  }
 }
 
 // All of a permuted image's bits that a key changes are those of a piece: what stands before a piece is added, and what
@@ -175,6 +229,17 @@ void LineStream::begin_transposed(Value* lane_group) {
   const auto constant = [&](int value) { return kernel_.constant(value); };
   Value* lane = kernel_.lane();
   Value* in_sixteen = ir.CreateAnd(lane, constant(targets::transpose_lanes - 1));
+  if (has_neighbours()) {
+    // Rows 4h … 4h + 3 are slots of one line; a lane has half of a unit.
+    Value* row = ir.CreateLShr(in_sixteen, constant(2));
+    Value* at = ir.CreateAdd(ir.CreateMul(lane_group, constant(4)), row);
+    const auto bit = [&](int of) { return ir.CreateAnd(ir.CreateLShr(lane, constant(of)), constant(1)); };
+    Value* unit = ir.CreateXor(ir.CreateAdd(ir.CreateMul(bit(4), constant(2)), bit(1)), neighbour_key(nullptr, at));
+    transposed_start_ = ir.CreateAdd(ir.CreateMul(at, constant(slot_bytes)), ir.CreateMul(unit, constant(dma_bytes)));
+    transposed_start_ = ir.CreateAdd(transposed_start_, ir.CreateMul(bit(0), constant(dma_bytes / 2)));
+    second_transposed_start_ = ir.CreateXor(transposed_start_, constant(half_piece_bytes));
+    return;
+  }
   if (place_.permuted) {
     Value* line = ir.CreateAdd(ir.CreateMul(lane_group, constant(4)), ir.CreateLShr(in_sixteen, constant(2)));
     const auto bit = [&](int of) { return ir.CreateAnd(ir.CreateLShr(lane, constant(of)), constant(1)); };

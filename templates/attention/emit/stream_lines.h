@@ -13,6 +13,9 @@
 
 namespace wavejit::attention {
 
+// Images whose lines have neighbouring rows, by how they are read.
+enum class NeighbourRows : std::uint8_t { none, by_rows, transposed };
+
 class LineStream final : public TileStream {
  public:
   // Where its buffers stand in the kernel's LDS. A region is one alias scope (codegen/language/lds.h).
@@ -35,6 +38,8 @@ class LineStream final : public TileStream {
     bool waited_for = false;
     // Each wave fills whole images of its own, of which `fetch` and `transfers_of_line` are told. With `waves` = 1.
     bool own_images = false;
+    // A line has neighbouring rows of one granule, which wave_granules asks for (kernel/lds_layout.h).
+    NeighbourRows neighbours = NeighbourRows::none;
   };
   // `waves` fill it together. `pages`: of keys whose granules or keys are looked up; all of them must stay.
   LineStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
@@ -62,8 +67,10 @@ class LineStream final : public TileStream {
   // The same into the image that begins `image` bytes (uniform) behind the first buffer.
   void fetch(language::Value* image, language::Value* tile, const TilePages::Place& place = {});
   int transfers() const { return lines_of_piece() / waves_ * pieces_; }
-  // Where registers are short: a lane keeps one offset a line, and makes those of the pieces anew for each tile.
+  // Where registers are short: a lane keeps one offset a line, and makes those of the pieces anew for each tile. So it
+  // does with where reads of neighbouring rows start, behind each call of renew_starts.
   void keep_few_offsets() { few_offsets_ = true; }
+  void renew_starts();
   // The transfers of one of the wave's lines (0 … lines() − 1) one by one, for who puts other work between them.
   // `entries`: of keys that are looked up in granules or one by one. Where `exists` (uniform) is false they read
   // nothing, and zeros arrive.
@@ -112,8 +119,17 @@ class LineStream final : public TileStream {
     return whole ? LdsPlan::piece_bytes : LdsPlan::piece_bytes / 2;
   }
   int lines_of_piece() const { return LdsPlan::lines_per_piece * piece_bytes() / LdsPlan::piece_bytes; }
+  bool has_neighbours() const { return place_.neighbours != NeighbourRows::none; }
+  // What stands in slot `slot` of line `line` has its units at these, xor.
+  language::Value* neighbour_key(language::Value* line, language::Value* slot) const;
+  // Eight rows further, in a transposed read.
+  int eight_rows_bytes() const { return has_neighbours() ? place_.line_bytes : slot_bytes; }
   bool has_halves() const { return piece_bytes() < LdsPlan::piece_bytes; }
   int row_block_bytes() const;  // keys 32 further
+  // The same of a granule, where lines have neighbouring rows.
+  language::Value* row_of_granule(language::Value* slot) const;
+  void begin_neighbour_rows(language::Value* row, language::Value* lane_group);
+  void start_neighbour_rows(language::Value* first);
   // What a row on line `line` changes of its slot, and one at slot `slot` of it of its units.
   language::Value* slot_bit_of(language::Value* line) const;
   language::Value* unit_key_of(language::Value* line, language::Value* slot) const;
@@ -152,6 +168,9 @@ class LineStream final : public TileStream {
   language::Value* lds_line_;              // this wave's first line, bytes
   language::Value* rows_start_ = nullptr;  // per lane: where its fragments start
   language::Value* transposed_start_ = nullptr;
+  // Of neighbouring rows: the same for the blocks of dims in a piece.
+  std::array<language::Value*, 4> neighbour_rows_{};
+  language::Value* second_transposed_start_ = nullptr;
   // Of a permuted image, in the buffer that was entered: for each block of dims in a piece; and for each half of a
   // piece, block of rows mod 2 and half of the block. Of bytes the latter for each quarter and block mod 2.
   std::array<language::Value*, 8> entered_rows_{};

@@ -57,7 +57,8 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
     const int row_of_pass = i / transposed_rows_per_thread * (tile_keys / passes()) + i % transposed_rows_per_thread;
     Value* row = ir.CreateAdd(ir.CreateMul(row_group, constant(transposed_rows_per_thread)), constant(row_of_pass));
     if (looks_up_each_key()) keys_.push_back(row);
-    if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
+    if (pages_ || (tile_pages_ && tile_pages_->by_wave()))
+      row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
     Value* column = ir.CreateMul(dim_group, constant(width_));
     if (const int block = load / rows_of_block(); block != 0)
       column = ir.CreateAdd(column, constant(block * loaded_pitch_ / blocks_of_row_));

@@ -134,6 +134,9 @@ RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language:
   // their swizzle is the same; by 4 where one wave takes rows of 16 units (write).
   first_unit_ = ir.CreateAnd(thread, constant(run() - 1));
   first_row_ = ir.CreateLShr(thread, constant(log2_of(run())));
+  if (by_granules_of_waves())
+    first_row_ = ir.CreateAdd(ir.CreateMul(kernel.wave(), constant(tile_pages_->keys_of_wave())),
+                              ir.CreateLShr(kernel.lane(), constant(log2_of(run()))));
   const int count = units() * tile_keys / threads_;
   if (by_rows_of_lanes()) {
     if (kernel.target().wave_size != tile_keys) kernel.refuse("waves that are no tile of rows wide");
@@ -152,7 +155,7 @@ RowLoads::RowLoads(language::Kernel& kernel, language::Lds& lds, const language:
     const auto [rows, units] = place_of(i);
     Value* row = rows == 0 ? first_row_ : ir.CreateAdd(first_row_, constant(rows));
     if (looks_up_each_key()) keys_.push_back(row);
-    if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
+    if (pages_ || by_granules_of_waves()) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
     Value* column =
         ir.CreateMul(units == 0 ? first_unit_ : ir.CreateAdd(first_unit_, constant(units)), constant(width_));
     loads_.push_back(looks_up_each_key() ? column

@@ -138,7 +138,7 @@ class RowLoads : public SwizzledStream {
   int units() const { return loaded_pitch_ / width_; }
   // Or as many lanes have one as there are threads for each row.
   int run() const { return runs_ == Runs::row_a_thread ? threads_ / tile_keys : units() & -units(); }
-  int rows_apart() const { return threads_ / run(); }
+  int rows_apart() const { return (by_granules_of_waves() ? kernel_.target().wave_size : threads_) / run(); }
   // The row and the unit of the thread's first load.
   language::Value* first_row_ = nullptr;
   language::Value* first_unit_ = nullptr;
@@ -148,6 +148,7 @@ class RowLoads : public SwizzledStream {
   // Granule `number` of a tile, counted from the first one of this wave's loads.
   language::Value* granule_of(int number) const;
   bool by_rows_of_lanes() const { return slice_.scattered(); }
+  bool by_granules_of_waves() const { return tile_pages_ && tile_pages_->by_wave(); }
   Runs runs_;
 };
 

@@ -20,17 +20,19 @@ int stream_dims(int dims, DataType type, const language::MatrixUnit& matrix) {
 
 // LDS regions, one alias scope each: K0, V0, K1, V1. Of more buffers than two a tile's is known at run time only, and
 // the pipeline waits.
-LineStream::Place keys_in(const LdsPlan& plan, DataType type) {
+LineStream::Place keys_in(const LdsPlan& plan, const TileShape& shape) {
   return {.line_bytes = plan.k_line_bytes,
           .buffers = {{{0, plan.k_offset(0)}, {2, plan.k_offset(1)}}},
-          .whole_pieces = !is_narrow(type),
-          .waited_for = plan.buffers > 2};
+          .whole_pieces = !is_narrow(shape.k_type),
+          .waited_for = plan.buffers > 2,
+          .neighbours = shape.has_neighbours() ? NeighbourRows::by_rows : NeighbourRows::none};
 }
-LineStream::Place values_in(const LdsPlan& plan, DataType type) {
+LineStream::Place values_in(const LdsPlan& plan, const TileShape& shape) {
   return {.line_bytes = plan.v_line_bytes,
           .buffers = {{{1, plan.v_offset(0)}, {3, plan.v_offset(1)}}},
-          .whole_pieces = !is_narrow(type),
-          .waited_for = plan.buffers > 2};
+          .whole_pieces = !is_narrow(shape.v_type),
+          .waited_for = plan.buffers > 2,
+          .neighbours = shape.has_neighbours() ? NeighbourRows::transposed : NeighbourRows::none};
 }
 
 }  // namespace
@@ -43,11 +45,11 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
       waves_(shape.waves),
       apart_(shape.apart),
       pages_(pages_of(kernel, shape.layout, tensors)),
-      tile_pages_(tile_pages_of(kernel, shape.layout, tensors)),
-      k_(kernel, lds_, matrix, tensors.k, keys_in(plan, shape.k_type), stream_dims(shape.dims_k, shape.k_type, matrix),
+      tile_pages_(tile_pages_of(kernel, shape.layout, tensors, shape.waves)),
+      k_(kernel, lds_, matrix, tensors.k, keys_in(plan, shape), stream_dims(shape.dims_k, shape.k_type, matrix),
          shape.waves, pages_, tile_pages_),
-      v_(kernel, lds_, matrix, tensors.v, values_in(plan, shape.v_type),
-         stream_dims(shape.dims_v, shape.v_type, matrix), shape.waves, pages_, tile_pages_) {
+      v_(kernel, lds_, matrix, tensors.v, values_in(plan, shape), stream_dims(shape.dims_v, shape.v_type, matrix),
+         shape.waves, pages_, tile_pages_) {
   k_.begin_rows(lane_group);
   if (is_narrow(shape.v_type)) {
     v_.begin_transposed_bytes(lane_group);
@@ -55,10 +57,10 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
     v_.begin_transposed(lane_group);
   }
   if (shape.cache == CacheType::as_queries) return;
-  narrow_k_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.k, keys_in(plan, shape.k_type), shape.dims_k,
+  narrow_k_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.k, keys_in(plan, shape), shape.dims_k,
                                             shape.waves, pages_, tile_pages_, shape.cache);
-  narrow_v_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.v, values_in(plan, shape.v_type),
-                                            shape.dims_v, shape.waves, pages_, tile_pages_, shape.cache);
+  narrow_v_ = std::make_unique<NarrowLines>(kernel, lds_, matrix, tensors.v, values_in(plan, shape), shape.dims_v,
+                                            shape.waves, pages_, tile_pages_, shape.cache);
 }
 
 void LineTiles::fill_tile(int buffer, Value* tile, Value* entries) {

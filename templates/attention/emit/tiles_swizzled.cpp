@@ -24,7 +24,7 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const TileShape& shape, c
     : kernel_(kernel),
       lds_(kernel, plan.total_bytes(), 2),
       pages_(pages_of(kernel, shape.layout, tensors)),
-      tile_pages_(tile_pages_of(kernel, shape.layout, tensors)) {
+      tile_pages_(tile_pages_of(kernel, shape.layout, tensors, shape.waves)) {
   const int threads = shape.waves * kernel.target().wave_size;
   // A stream counts in elements of operands: two bytes are one, but for a cache's, which are widened.
   const int dims_k = shape.cache == CacheType::as_queries && is_narrow(shape.k_type)

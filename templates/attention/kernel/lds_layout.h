@@ -18,6 +18,10 @@
 // (i % 2) xor (j % 4). So the keys of a read by rows have the same unit in all sixteen places of 64 banks, and the four
 // lines of a transpose read have their four units there.
 //
+// Lines of neighbouring rows, for waves that move rows of one granule of pages each (wave_granules): row n stands on
+// line n / 8 at slot n % 8, without padding, its unit u at u xor a key. Read by rows the key is slot xor (line / 2 %
+// 2), transposed 2 (slot % 4): so what a phase of a read takes are all 64 banks.
+//
 // Swizzled (everything else). K is row-major, [key][D]; V is stored transposed, [d][64 keys], because nothing
 // transposes it on the way out. No padding, so that two workgroups fit in 64 KB: the 16-byte units of a row are
 // permuted by xor with its row number instead.
@@ -122,10 +126,13 @@ constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& targe
     constexpr int line = LdsPlan::piece_bytes * LdsPlan::lines_per_piece;
     // What is widened or packed waits in registers, and more workgroups have room.
     plan.buffers = shape.three_buffers ? 3 : !shape.through_registers() || shape.two_buffers ? 2 : 1;
-    plan.k_line_bytes = line + 16;
+    plan.k_line_bytes = line + (shape.has_neighbours() ? 0 : 16);
     // Of vectorised pages half a turn of the banks. Of bytes eight rows are read together, four lines of either lane
     // group with two slots each.
-    plan.v_line_bytes = line + (shape.layout.vectorised ? 128 : is_narrow(shape.v_type) ? 32 : 64);
+    plan.v_line_bytes = line + (shape.has_neighbours()    ? 0
+                                : shape.layout.vectorised ? 128
+                                : is_narrow(shape.v_type) ? 32
+                                                          : 64);
     // Half a piece has half of the lines.
     plan.k_tile_bytes = k_row_bytes * LdsPlan::lines_per_piece / LdsPlan::piece_bytes * plan.k_line_bytes;
     plan.v_tile_bytes = v_row_bytes * LdsPlan::lines_per_piece / LdsPlan::piece_bytes * plan.v_line_bytes;

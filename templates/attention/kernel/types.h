@@ -111,14 +111,17 @@ inline constexpr std::int32_t unlimited_window = 1 << 30;
 
 // Where keys and values stand. Page sizes and strides are arguments of a launch.
 struct KeyLayout {
-  bool paged = false;         // in pages of a cache, which a block table names (page_arguments.h)
-  bool whole_tiles = false;   // pages are whole tiles of keys, and a tile is looked up as one
-  bool single_keys = false;   // pages of one key (a pool of tokens): the table has an entry a key
-  bool vectorised = false;    // 16 bytes of a page are 8 dims of one key of K, 8 keys of one dim of V
-  bool first_keys = false;    // left padding: key 0 stands at a row, or at a slot of pages, that device memory says
-  bool listed = false;        // a list in device memory names the keys of a tile, in pages or not
-  bool listed_slots = false;  // its entries are slots of a cache, page · keys of a page + key: nothing is looked up
+  bool paged = false;          // in pages of a cache, which a block table names (page_arguments.h)
+  bool whole_tiles = false;    // pages are whole tiles of keys, and a tile is looked up as one
+  bool wave_granules = false;  // each wave moves rows of one granule of a tile, and looks that up (tile_pages.h)
+  bool single_keys = false;    // pages of one key (a pool of tokens): the table has an entry a key
+  bool vectorised = false;     // 16 bytes of a page are 8 dims of one key of K, 8 keys of one dim of V
+  bool first_keys = false;     // left padding: key 0 stands at a row, or at a slot of pages, that device memory says
+  bool listed = false;         // a list in device memory names the keys of a tile, in pages or not
+  bool listed_slots = false;   // its entries are slots of a cache, page · keys of a page + key: nothing is looked up
 
+  // A page holds what a wave moves of a tile, so that one uniform look-up finds it.
+  constexpr bool looks_up_for_a_wave() const { return whole_tiles || wave_granules; }
   // Neighbouring keys may stand in different pages, whatever the page size: each is looked up by itself.
   constexpr bool looks_up_each_key() const { return listed || (paged && (single_keys || first_keys)); }
   bool operator==(const KeyLayout&) const = default;
@@ -139,6 +142,8 @@ struct TileShape {
   bool scattered = false;
   // DMA neither widens nor turns.
   constexpr bool through_registers() const { return cache != CacheType::as_queries || scattered; }
+  // Lines of LDS have neighbouring rows (lds_layout.h): a wave's DMA brings them from one granule.
+  constexpr bool has_neighbours() const { return layout.wave_granules && !through_registers(); }
   // Rows take whole pieces of LDS (lds_layout.h), of 128 bytes.
   static constexpr int whole_row_bytes(int bytes) { return (bytes + 127) / 128 * 128; }
   // Of LDS DMA, in place of two.

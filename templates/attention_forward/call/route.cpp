@@ -69,7 +69,8 @@ Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target,
   // Workgroups as small as the blocks of lists.
   if (shape.block_lists && shape.query_rows <= QueryRows::up_to_64) return Pipeline::generic;
   const bool shares = shape.shared_chunks && can_share(shape, target, shape.split);
-  if (shape.packed_heads || shares || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;
+  const bool looks_up_apart = shape.paged && (shape.vectorised || shape.key_layout().looks_up_each_key());
+  if (shape.packed_heads || shares || looks_up_apart) return Pipeline::generic;
   const Pipeline usual = default_pipeline(target, shape.query_rows);
   // What rules.cpp says of them.
   const bool scaled_apart = shape.token_scales && (shape.paged || usual == Pipeline::dualwave);

@@ -117,7 +117,7 @@ Values MergedRows::start() const {
                                              std::uint64_t{maximum_place}));
       for (std::size_t block = 0; block < output_blocks(); ++block)
         for (std::size_t each = 0; each < quads_of_block(kernel_); ++each)
-          memory.store(slot_of(kernel_, block, each), zeros);
+          if (is_kept(block, each)) memory.store(slot_of(kernel_, block, each), zeros);
     });
   }
   if (plan_.place != MergedRowsPlan::Place::registers) return {};
@@ -125,6 +125,13 @@ Values MergedRows::start() const {
   llvm::Type* block = kernel_.vector(kernel_.f32(), block_dwords(kernel_));
   carried.resize(output_place + output_blocks(), llvm::Constant::getNullValue(block));
   return carried;
+}
+
+// Of dims that nobody stores a reload would be code without use, which the backend drops: dual-wave kernels keep none,
+// since what they read of LDS between two barriers is checked.
+bool MergedRows::is_kept(std::size_t block, std::size_t which) const {
+  if (spec_.pipeline != Pipeline::dualwave) return true;
+  return slot_of(kernel_, block, which) <= kept_slots_of(spec_);
 }
 
 MergedRows::Blocks MergedRows::blocks_of(Half half) const {
@@ -221,7 +228,8 @@ MergedRows::Merged MergedRows::load(const Memory& memory, const Blocks& blocks) 
                    .quads = {}};
   for (std::size_t block = blocks.first; block < blocks.end; ++block)
     for (std::size_t each = 0; each < quads_of_block(kernel_); ++each)
-      merged.quads.push_back(ir.CreateBitCast(memory.load(slot_of(kernel_, block, each)), floats));
+      merged.quads.push_back(is_kept(block, each) ? ir.CreateBitCast(memory.load(slot_of(kernel_, block, each)), floats)
+                                                  : llvm::Constant::getNullValue(floats));
   return merged;
 }
 
@@ -292,8 +300,9 @@ void MergedRows::absorb(Half half, bool apart, const Stop& tile, Value* maximum,
         continue;
       }
       for (std::size_t each = 0; each < quads_of_block(kernel_); ++each)
-        memory->store(slot_of(kernel_, block, each),
-                      ir.CreateBitCast(quads[each], kernel_.vector(kernel_.i32(), quad)));
+        if (is_kept(block, each))
+          memory->store(slot_of(kernel_, block, each),
+                        ir.CreateBitCast(quads[each], kernel_.vector(kernel_.i32(), quad)));
     }
     if (memory) {
       memory->store_statistics(after);

@@ -69,6 +69,7 @@ class MergedRows {
   std::size_t output_blocks() const {
     return static_cast<std::size_t>(output_blocks_of_wave(spec_, language::wave_shape(kernel_).rows));
   }
+  bool is_kept(std::size_t block, std::size_t which) const;
   Blocks blocks_of(schedule::Half half) const;
 
   // `maximum` is the part's, or null where it was put aside.

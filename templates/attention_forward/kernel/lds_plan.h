@@ -11,6 +11,10 @@
 
 namespace wavejit::attention_forward {
 
+// What is kept of O for later chunks: four dims of a lane, eight of a row.
+inline constexpr int dims_of_kept_slot = 8;
+constexpr int kept_slots_of(const ForwardKernel& spec) { return blocks_of_dims(spec.head_dim_v, dims_of_kept_slot); }
+
 // O stands in blocks of the rows that a wave has.
 constexpr int padded_dims_of_output(int dims) {
   constexpr int block = 32;
@@ -24,7 +28,7 @@ constexpr TileShape tile_shape(const ForwardKernel& spec, const targets::Target&
           .v_type = spec.integers ? spec.dtype : spec.query_type(),
           .waves = spec.waves(targets::wave_shape(target).rows),
           .cache = spec.cache,
-          .layout = spec.key_layout(),
+          .layout = spec.tile_layout(),
           .two_buffers = spec.pipeline == Pipeline::dualwave,
           .scattered = spec.trans_k || spec.trans_v,
           .three_buffers = spec.pipeline == Pipeline::dualwave && spec.narrow_queries,
@@ -40,7 +44,7 @@ constexpr LdsPlan lds_plan(const ForwardKernel& spec, const targets::Target& tar
   if (spec.pipeline == Pipeline::dualwave && spec.split_keys == 0) {
     constexpr int slot_bytes = 16;
     plan.merged_slot_bytes = shape.waves * target.wave_size * slot_bytes;
-    const int slots = 1 + (padded_dims_of_output(spec.head_dim_v) / 8);  // statistics, and O by four dims
+    const int slots = 1 + kept_slots_of(spec);  // statistics, and O
     const int room = (target.lds_bytes_per_workgroup - plan.total_bytes()) / plan.merged_slot_bytes;
     plan.merged_slots = room < slots ? room : slots;
   }

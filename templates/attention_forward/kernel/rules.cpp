@@ -34,8 +34,8 @@ bool fits_overlapped(const ForwardKernel& spec) { return spec.head_dim_qk <= 128
 
 // Its waits count transfers of one tile, whichever it is.
 bool fills_dualwave(const HeadDims& dims) {
-  constexpr int least = LdsPlan::piece_elements;
-  return dims.qk >= least && dims.v >= least && blocks_of_dims(dims.qk, least) == blocks_of_dims(dims.v, least);
+  constexpr int piece = LdsPlan::piece_elements;
+  return blocks_of_dims(dims.qk, piece) == blocks_of_dims(dims.v, piece);
 }
 
 std::string accepted_pipelines(const targets::Target& target) {
@@ -300,8 +300,8 @@ constexpr SpecRule rules[] = {
               !fills_dualwave(asked.head_dims());
      },
      [](const Asked& asked) {
-       return asked.pipeline() + " counts transfers of K and V alike, for 64 dims and more, which head dim " +
-              to_text(asked.head_dims()) + " does not have; accepted: auto, generic";
+       return asked.pipeline() + " counts transfers of K and V alike, of which head dim " + to_text(asked.head_dims()) +
+              " has more of one; accepted: auto, generic";
      }},
     {[](const Asked& asked) { return overlaps(asked) && !fits_overlapped(asked.spec); },
      [](const Asked& asked) {
@@ -388,10 +388,12 @@ constexpr SpecRule rules[] = {
            "whole_tiles is of pages on pipelines that look a tile up as a whole; accepted: paged "
            "whole_tiles pipeline=dualwave or interleaved");
      }},
-    {[](const Asked& asked) { return overlaps(asked) && asked.spec.paged && !asked.spec.whole_tiles; },
+    {[](const Asked& asked) {
+       return overlaps(asked) && asked.spec.tile_layout().wave_granules && asked.spec.narrow_queries;
+     },
      [](const Asked& asked) {
        return asked.pipeline() +
-              " looks a tile of 64 keys up as a whole, which pages of other sizes than "
+              " with queries=e4m3 looks a tile of 64 keys up as a whole, which pages of other sizes than "
               "multiples of 64 do not hold; accepted: auto, generic";
      }},
     {[](const Asked& asked) {

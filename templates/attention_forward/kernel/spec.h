@@ -172,6 +172,13 @@ struct ForwardKernel : AskedWords, ChosenWords {
   // Waves that multiply by V where they share a chunk: the matrix unit makes `rows` dims at a time.
   constexpr int waves_with_dims(int rows) const { return std::min(chunk_waves, head_dim_v / rows); }
   constexpr int waves(int rows) const { return chunk_waves != 0 ? chunk_waves : tile_queries / rows; }
+  // Overlapped pipelines look up what a wave moves: a tile, or a granule of pages that need not hold one.
+  constexpr KeyLayout tile_layout() const {
+    KeyLayout layout = key_layout();
+    layout.wave_granules =
+        pipeline != Pipeline::generic && paged && !whole_tiles && !vectorised && !layout.looks_up_each_key();
+    return layout;
+  }
   bool operator==(const ForwardKernel&) const = default;
 };
 

@@ -175,14 +175,14 @@ std::vector<Change> by_chunk_waves(const Batch& batch, Draws& draws) {
   return {change};
 }
 
-// Pages of whole tiles in every second batch on the pipelines that walk no others, whatever `auto` takes for so few
+// Pages of 16 n keys in rows in every second batch on the pipelines of long queries, whatever `auto` takes for so few
 // rows. What the target does not have drops out.
 std::span<const char* const> pipelines_for(const Batch& batch, const Paging& paging) {
-  constexpr std::int64_t keys_of_whole_tile = 64;
+  constexpr std::int64_t keys_of_granule = 16;
   static constexpr std::array<const char*, 1> automatic = {""};
   static constexpr std::array<const char*, 2> overlapped = {"interleaved", "dualwave"};
-  const bool whole_tiles = paging.size % keys_of_whole_tile == 0 && paging.layout == WAVEJIT_PAGES_OF_ROWS;
-  if (!whole_tiles || batch.number % 2 != 0) return automatic;
+  const bool granules = paging.size % keys_of_granule == 0 && paging.layout == WAVEJIT_PAGES_OF_ROWS;
+  if (!granules || batch.number % 2 != 0) return automatic;
   return overlapped;
 }
 

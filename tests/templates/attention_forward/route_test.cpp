@@ -119,8 +119,12 @@ TEST(Route, PagesOfWholeTilesAreOfThePipelinesThatLookThemUp) {
       const auto route = choose_kernel(of, target(name), pinned(fast));
       return route ? std::string() : route.error().detail;
     };
-    EXPECT_EQ(spec_of(paged, {}).pipeline, Pipeline::generic);
-    EXPECT_THAT(refusal(paged), HasSubstr("multiples of 64 do not hold; accepted: auto, generic"));
+    EXPECT_EQ(spec_of(paged, {}).pipeline, fast);
+    EXPECT_EQ(refusal(paged), "");
+    AttentionShape vectorised = paged;
+    vectorised.vectorised = true;
+    EXPECT_EQ(spec_of(vectorised, {}).pipeline, Pipeline::generic);
+    EXPECT_THAT(refusal(vectorised), HasSubstr("does not walk vectorised pages; accepted: auto, generic"));
     AttentionShape whole = paged;
     whole.whole_tiles = true;
     EXPECT_NE(whole.code(), paged.code());
@@ -128,7 +132,8 @@ TEST(Route, PagesOfWholeTilesAreOfThePipelinesThatLookThemUp) {
     EXPECT_EQ(spec_of(whole, {}).pipeline, fast);
     EXPECT_TRUE(spec_of(whole, {}).whole_tiles);
     // One kernel of the generic pipeline for both.
-    EXPECT_EQ(to_text(spec_of(whole, {.pins = "pipeline=generic"})), to_text(spec_of(paged, {})));
+    EXPECT_EQ(to_text(spec_of(whole, {.pins = "pipeline=generic"})),
+              to_text(spec_of(paged, {.pins = "pipeline=generic"})));
     for (const auto& by_key : {&AttentionShape::first_keys, &AttentionShape::single_keys}) {
       AttentionShape each = paged;
       each.*by_key = true;
