@@ -15,7 +15,7 @@ from ._layer import WavejitAttention
 from ._lines import Kind
 from ._metadata import WavejitMetadataBuilder
 
-# Pages of whole tiles: long queries are 1.4 to 1.6 times as dear in others (docs/serving.md).
+# Pages of whole tiles: long queries are a little dearer in others (docs/serving.md).
 TILE = 64
 
 
