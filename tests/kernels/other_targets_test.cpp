@@ -62,10 +62,18 @@ TEST(GoldenOtherTargets, WordsWithoutAKernelAreRefusedByName) {
   };
   using Spec = attention_forward::ForwardKernel;
   EXPECT_EQ(refusal([](Spec&) {}), "");
-  EXPECT_THAT(refusal([](Spec& spec) { spec.head_dim_qk = spec.head_dim_v = 256; }), HasSubstr("a head dim above 128"));
-  EXPECT_THAT(refusal([](Spec& spec) { spec.head_dim_qk = spec.head_dim_v = 96; }), HasSubstr("tiles pad"));
-  EXPECT_THAT(refusal([](Spec& spec) { spec.cache = attention_forward::CacheType::e4m3; }),
-              HasSubstr("a cache of 8 bits"));
+  EXPECT_THAT(refusal([](Spec& spec) { spec.head_dim_qk = spec.head_dim_v = 256; }),
+              HasSubstr("a head dim beyond 192/128"));
+  EXPECT_THAT(refusal([](Spec& spec) { spec.head_dim_qk = spec.head_dim_v = 136; }),
+              HasSubstr("a head dim beyond 192/128"));
+  EXPECT_EQ(refusal([](Spec& spec) { spec.head_dim_qk = spec.head_dim_v = 96; }), "");
+  EXPECT_EQ(refusal([](Spec& spec) { spec.head_dim_qk = 192; }), "");
+  EXPECT_EQ(refusal([](Spec& spec) { spec.cache = attention_forward::CacheType::e4m3; }), "");
+  EXPECT_THAT(refusal([](Spec& spec) {
+                spec.cache = attention_forward::CacheType::e4m3;
+                spec.token_scales = true;
+              }),
+              HasSubstr("a scale for each token"));
   EXPECT_THAT(refusal([](Spec& spec) { spec.listed = true; }), HasSubstr("lists of keys"));
   EXPECT_THAT(refusal([](Spec& spec) { spec.paged = spec.single_keys = true; }), HasSubstr("a look-up of each key"));
   EXPECT_THAT(refusal([](Spec& spec) { spec.integers = true; }), HasSubstr("qk=i8"));

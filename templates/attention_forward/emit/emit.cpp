@@ -212,16 +212,24 @@ class GenericPipeline {
     return state;
   }
 
+  // A tile's bias comes while scores are multiplied; more than 128 dims of K and of Q leave no room for it until they
+  // are.
+  bool fetches_late() const {
+    constexpr int usual_dims = 128;
+    return spec_.head_dim_qk > usual_dims;
+  }
   // The same where barriers are in two: what stands between arrival and wait needs nobody else (tiles_padded.h).
   State attend_padded(State state, const Stops& stops) {
     const Stop& place = stops.front();
     Value* tile = walk_.tile_at(place);
     merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
-    const Values fetched = modifiers_.fetch(tile);
+    Values fetched;
+    if (!fetches_late()) fetched = modifiers_.fetch(tile);
     padded_->wait();
     ReadAhead keys(key_steps(), [&](const Step& step) { return padded_->keys().rows(0, step.keys, step.dims); });
     state.in_flight = padded_->put_values(stops, walk_, state.in_flight);
     std::vector<Accumulator> scores = multiply_keys(keys, [&] { padded_->arrive(); });
+    if (fetches_late()) fetched = modifiers_.fetch(tile);
     modifiers_.apply(walk_.marked_at(place), fetched, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     const std::vector<OperandB> weights = attention::covered_weights(kernel_, softmax_, matrix_, scores, state.softmax);

@@ -129,8 +129,8 @@ void store_output(language::Kernel& kernel, const ForwardKernel& spec, const Wor
   Value* no_offset = kernel.constant(0);
   for_each_piece(kernel, spec, element, outputs, factor, [&](Value* dwords, int dim) {
     Value* offset = ir.CreateAdd(row, kernel.constant(dim * dim_bytes));
-    // Of a last run of eight the other lane group has none: it points far outside.
-    if (dim + (group_bytes / dim_bytes) >= spec.head_dim_v && spec.output_store == OutputStore::permlane)
+    // Of a last run of eight the other lane group may have none: it points far outside.
+    if (dim + group_dims >= spec.head_dim_v)
       offset = ir.CreateSelect(ir.CreateICmpEQ(place.lane_group, kernel.constant(0)), offset,
                                ir.getInt32(language::far_outside));
     workgroup.o.buffer.store(dwords, offset, no_offset);

@@ -149,8 +149,12 @@ void PartRecords::store_output(std::size_t block, const language::Accumulator& o
     Value* four = ir.CreateShuffleVector(output.value, {r, r + 1, r + 2, r + 3});
     const int dim = (static_cast<int>(block) * layout.rows) + layout.row_of_register(r);
     if (dim >= head_dim_) break;  // of what a block pads
-    records_.store(ir.CreateBitCast(four, kernel_.vector(kernel_.i32(), 4)),
-                   ir.CreateAdd(group, kernel_.constant(dim * 4)),
+    Value* offset = ir.CreateAdd(group, kernel_.constant(dim * 4));
+    // Of a last run of eight the other lane group may have none.
+    if (dim + layout.row_block >= head_dim_)
+      offset = ir.CreateSelect(ir.CreateICmpEQ(place_.lane_group, kernel_.constant(0)), offset,
+                               ir.getInt32(language::far_outside));
+    records_.store(ir.CreateBitCast(four, kernel_.vector(kernel_.i32(), 4)), offset,
                    attention_combine::output_offset(kernel_, slot_, head_dim_), reach_);
   }
 }

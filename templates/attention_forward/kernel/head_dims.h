@@ -22,7 +22,7 @@ constexpr bool is_padded(const attention::HeadDims& dims) { return !std::ranges:
 
 // As `wavejit supported` tells them.
 constexpr attention::OtherHeadDims padded_head_dims() {
-  return {.one = {.qk = 96, .v = 96}, .all = "(in 16 bits all multiples of 8 up to 256)"};
+  return {.one = {.qk = 96, .v = 96}, .all = "(in 16 bits all multiples of 8 up to the last)"};
 }
 
 constexpr bool has_head_dims(const attention::HeadDims& dims) {

@@ -30,8 +30,14 @@ namespace {
 // stands in tests/kernels/golden.txt.
 int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan, const targets::Target& target) {
   // Waves of 32 lanes: O and Q take D/2 and D/4 as well, scores 32, and the tile that waits D/4. Numbers by which whole
-  // waves fill a SIMD's 1536: six, eight where a tile's bias stands beside 64 dims, or ten.
-  if (target.vgprs_per_wave <= 256) return spec.head_dim_v > 64 ? 240 : spec.has(Modifier::bias) ? 192 : 144;
+  // waves fill a SIMD's 1536: six; of 64 dims ten, or eight beside a tile's bias and where LDS is swizzled. Of more
+  // than 128 dims of K, LDS leaves two workgroups, and with them all that a wave may have.
+  if (target.vgprs_per_wave <= 256) {
+    const bool padded_dims = is_padded({spec.head_dim_qk, spec.head_dim_v});  // loads of V have a place each
+    if (spec.head_dim_qk > 128 || (padded_dims && spec.bias_fp32)) return target.vgprs_per_wave;
+    if (spec.head_dim_qk > 64 || spec.head_dim_v > 64) return 240;
+    return spec.has(Modifier::bias) || plan.layout != LdsLayout::padded ? 192 : 144;
+  }
   // LDS has room for one such workgroup, a wave a SIMD.
   if (spec.chunk_waves != 0) return 512;
   // A tile waits in registers where LDS is swizzled, and where 8 bits are widened.

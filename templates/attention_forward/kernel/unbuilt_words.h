@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "targets/targets.h"
-#include "templates/attention_forward/kernel/head_dims.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
@@ -22,14 +21,23 @@ struct UnbuiltWord {
 };
 
 inline constexpr UnbuiltWord words_unbuilt_for_32_lanes[] = {
-    {[](const ForwardKernel& spec) { return spec.head_dim_qk > 128 || spec.head_dim_v > 128; },
-     "a head dim above 128, whose O, Q and waiting tile are more than 256 registers,", "64, 128"},
-    {[](const ForwardKernel& spec) { return is_padded({spec.head_dim_qk, spec.head_dim_v}); },
-     "a head dim that tiles pad", "64, 128"},
+    {[](const ForwardKernel& spec) { return spec.head_dim_qk > 192 || spec.head_dim_v > 128; },
+     "a head dim beyond 192/128, whose O, Q and waiting tile are more than 256 registers,",
+     "multiples of 8 up to 192/128"},
     {[](const ForwardKernel& spec) { return spec.narrow_queries; }, "queries=e4m3", "bf16, fp16"},
     {[](const ForwardKernel& spec) { return spec.integers; }, "qk=i8", "bf16, fp16"},
-    {[](const ForwardKernel& spec) { return spec.cache != CacheType::as_queries; }, "a cache of 8 bits",
-     "K and V of the queries' type"},
+    {[](const ForwardKernel& spec) { return spec.token_scales; }, "a scale for each token of a cache",
+     "scales of heads, batches or the whole"},
+    {[](const ForwardKernel& spec) {
+       return spec.cache != CacheType::as_queries && spec.query_fp32 && spec.head_dim_qk > 64;
+     },
+     "Q in fp32 beside a cache of 8 bits and more than 64 dims, which are more than 256 registers,",
+     "Q in the type of O"},
+    {[](const ForwardKernel& spec) {
+       return spec.cache != CacheType::as_queries && spec.paged && spec.bias_fp32 && spec.head_dim_qk > 128;
+     },
+     "a bias in fp32 beside pages of 8 bits and more than 128 dims of K, which are more than 256 registers,",
+     "a bias of the queries' type, or dense keys"},
     {[](const ForwardKernel& spec) { return spec.trans_any(); }, "a tensor whose dims stand apart",
      "dims side by side"},
     {[](const ForwardKernel& spec) { return spec.vectorised; }, "page_layout=vectorised", "pages of rows"},
