@@ -357,6 +357,18 @@ TEST_F(LatentLife, GridsOfListsAreThoseOfTheirEntries) {
   }
 }
 
+// Workgroups go to the dies in turn. Tiles of a sequence are a multiple of the dies apart where there are as many
+// sequences, else next to each other: on one die one prompt took 7 times as long.
+TEST_F(LatentLife, FewSequencesHaveAllDies) {
+  const auto engine = make_engine();
+  for (const auto& [batch, apart] : {std::pair{1U, 1U}, {3U, 3U}, {8U, 8U}, {9U, 16U}}) {
+    for (int twice = 0; twice < 2; ++twice)
+      EXPECT_TRUE(run(*engine, call_of({.batch = batch, .rows = 700, .splits = 1})));
+    EXPECT_EQ(fake_hip().last.grid[0], apart) << batch << " sequences";
+    EXPECT_GT(fake_hip().last.grid[1], 1U);
+  }
+}
+
 // By the sequences and keys of the call, never by what a device could have: 256 MiB where the caller brings none.
 TEST_F(LatentLife, AWorkspaceIsBounded) {
   const auto engine = make_engine();

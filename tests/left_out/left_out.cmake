@@ -3,7 +3,7 @@
 # and says what is missing, or it is left out by name and counted so.
 #
 #   WAVEJIT_WITHOUT_ROCM=1, WAVEJIT_WITHOUT_TRITON=1, WAVEJIT_WITHOUT_TORCH=1, WAVEJIT_WITHOUT_JAX=1, WAVEJIT_WITHOUT_TINYGRAD=1,
-#   WAVEJIT_WITHOUT_VLLM=1, in the environment of the test run, leave tests out.
+#   WAVEJIT_WITHOUT_VLLM=1, in soak WAVEJIT_WITHOUT_CUPY=1 and WAVEJIT_WITHOUT_SGLANG=1, in the environment of the test run, leave tests out.
 set(wavejit_left_out_folder ${CMAKE_CURRENT_LIST_DIR})
 
 # wavejit_missing(<WORD> <what is missing> <test>…): tests that cannot be built here.

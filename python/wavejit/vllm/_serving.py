@@ -23,7 +23,8 @@ _lock = threading.Lock()
 class Serving:
     """An engine, what was prepared of it, and whether a call may still compile."""
 
-    def __init__(self, engine: Engine, seal: bool) -> None:
+    def __init__(self, engine: Engine, seal: bool, who: str = "wavejit.vllm", told: logging.Logger = logger) -> None:
+        self.who, self.told = who, told
         self.engine = engine
         self.prepared: set[str] = set()
         self.may_seal = seal
@@ -38,13 +39,13 @@ class Serving:
             self.engine.unseal()
             self.sealed = False
         for line in missing:
-            logger.debug("wavejit.vllm: prepares '%s'", line)
+            self.told.debug("%s: prepares '%s'", self.who, line)
         begun = time.perf_counter()
         for answer in self.engine.prepare(missing):
             if answer.status != 0:
-                raise Error(f"wavejit.vllm: '{answer.descriptor}' could not be prepared: {answer.failure}", answer.status)
+                raise Error(f"{self.who}: '{answer.descriptor}' could not be prepared: {answer.failure}", answer.status)
         self.prepared.update(missing)
-        logger.info("wavejit.vllm: %d kinds of calls prepared on %s in %.1f s", len(missing), self.engine.device, time.perf_counter() - begun)
+        self.told.info("%s: %d kinds of calls prepared on %s in %.1f s", self.who, len(missing), self.engine.device, time.perf_counter() - begun)
 
     def seal(self) -> None:
         """From now on a call whose kernel is not loaded is an error, and never a stall."""

@@ -175,8 +175,8 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
                                               std::to_string(tiles) + " tiles of rows; accepted: up to " +
                                               std::to_string(max_grid_yz));
   fill(memory, first, batch);
-  // Workgroups go to the dies in turn: tiles of one sequence, which share its keys, to one die. Fewer sequences than dies
-  // have all of them, since one die by itself would take as many times as long.
+  // Workgroups go to the dies in turn: tiles of one sequence, which share its keys, to one die. Fewer sequences than
+  // dies have all of them, since one die by itself would take as many times as long.
   const auto dies = static_cast<std::uint32_t>(std::max(board_.xcds, 1));
   const std::uint32_t apart = spec.listed ? batch * problem_.query_length : batch;
   plan.add({.grid_x = tiles > 1 && apart >= dies ? (apart + dies - 1) / dies * dies : apart,

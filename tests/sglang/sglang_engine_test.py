@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""SGLang's own engine, its processes, scheduler, pool and prefix cache, on CPU tensors over the simulated GPU, with a tiny model of random weights."""
+import importlib.metadata
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+import torch
+import transformers
+
+SIZES = {"hidden_size": 128, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
+         "vocab_size": 128, "max_position_embeddings": 512, "pad_token_id": 0}  # fmt: skip
+
+
+def prompt(length, seed):
+    return torch.randint(1, 127, (length,), generator=torch.Generator().manual_seed(seed)).tolist()
+
+
+def save(folder):
+    torch.manual_seed(17)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)).to(torch.bfloat16)
+    for parameter in model.parameters():  # attention that is far from uniform
+        parameter.data *= 3 if parameter.ndim > 1 else 1
+    model.save_pretrained(folder)
+
+
+def serve(page):
+    """Prompts in pieces, mixes, decode, a prefix that is there already."""
+    import sglang
+
+    with tempfile.TemporaryDirectory() as folder:
+        save(folder)
+        engine = sglang.Engine(model_path=folder, device="cpu", dtype="bfloat16", attention_backend="wavejit", skip_tokenizer_init=True, max_total_tokens=2048,
+                               page_size=page, chunked_prefill_size=48, max_prefill_tokens=48, enable_mixed_chunk=True, max_running_requests=4, mem_fraction_static=0.1,
+                               disable_cuda_graph=True, sampling_backend="pytorch", disable_overlap_schedule=True, skip_server_warmup=True, log_level="error")  # fmt: skip
+        sampling = {"max_new_tokens": 5, "temperature": 0, "ignore_eos": True}
+        first = engine.generate(input_ids=[prompt(length, length) for length in (20, 5, 80)], sampling_params=sampling)
+        again = engine.generate(input_ids=[prompt(80, 80) + prompt(9, 1), prompt(7, 2)], sampling_params=sampling)
+        engine.shutdown()
+    print("FOUND", json.dumps({"tokens": [len(each["output_ids"]) for each in first + again], "cached": again[0]["meta_info"]["cached_tokens"]}))
+
+
+class Engine(unittest.TestCase):
+    def run_engine(self, page):
+        with tempfile.TemporaryDirectory() as folder:
+            # As an installed plug-in: SGLang's processes find it by its entry point.
+            plugin = pathlib.Path(folder, "witness-1.dist-info")
+            plugin.mkdir()
+            plugin.joinpath("METADATA").write_text("Metadata-Version: 2.4\nName: witness\nVersion: 1\n", encoding="utf-8")
+            plugin.joinpath("entry_points.txt").write_text("[sglang.srt.plugins]\nwitness = witness:register\n", encoding="utf-8")
+            seen = pathlib.Path(folder, "seen")
+            environment = {**os.environ, "PYTHONPATH": f"{folder}:{os.environ['PYTHONPATH']}", "WAVEJIT_WITNESS": str(seen), "SGLANG_USE_CPU_ENGINE": "1"}
+            run = subprocess.run([sys.executable, __file__, "serve", str(page)], capture_output=True, text=True, timeout=1500, env=environment)
+            self.assertEqual(run.returncode, 0, run.stderr[-4000:])
+            (found,) = [json.loads(line.removeprefix("FOUND ")) for line in run.stdout.splitlines() if line.startswith("FOUND ")]
+            return found, [json.loads(line) for line in seen.read_text(encoding="utf-8").splitlines()]
+
+    def judge(self, page):
+        found, calls = self.run_engine(page)
+        self.assertEqual(found["tokens"], [5] * 5)
+        self.assertGreaterEqual(found["cached"], 64)  # the prefix was found
+        for call in calls:
+            with self.subTest(call):
+                self.assertLess(call["error"], 2.0**-6)
+                self.assertTrue(call["alone"])
+                self.assertTrue(call["sealed"])
+                self.assertEqual(call["refused"], 0)
+        self.assertEqual({call["layer"] for call in calls}, {0, 1})
+        kinds = {"mixes": lambda rows, keys: 1 in rows and max(rows) > 1, "chunks": lambda rows, keys: any(1 < row < key for row, key in zip(rows, keys)),
+                 "decode": lambda rows, keys: set(rows) == {1}}  # fmt: skip
+        for name, is_one in kinds.items():
+            self.assertGreater(sum(is_one(call["rows"], call["keys"]) for call in calls), 1, name)
+
+    def test_llama_over_a_pool_of_tokens(self):
+        self.judge(1)
+
+    def test_llama_over_pages(self):
+        self.judge(16)
+
+
+class Found(unittest.TestCase):
+    def test_by_its_entry_point_and_declared_deterministic(self):
+        (found,) = [each for each in importlib.metadata.entry_points(group="sglang.srt.plugins") if each.name == "wavejit"]
+        register = found.load()
+        register()
+        register()
+        from sglang.srt import server_args
+        from sglang.srt.layers.attention.attention_registry import ATTENTION_BACKENDS
+
+        import wavejit.sglang
+
+        self.assertIn("wavejit", ATTENTION_BACKENDS)
+        for choices in (server_args.ATTENTION_BACKEND_CHOICES, server_args.DETERMINISTIC_ATTENTION_BACKEND_CHOICES, server_args.RADIX_SUPPORTED_DETERMINISTIC_ATTENTION_BACKEND):
+            self.assertEqual(choices.count("wavejit"), 1)
+        with mock.patch("sglang.__version__", "9.9"), self.assertLogs("sglang.wavejit", "WARNING") as told:
+            wavejit.sglang.register()
+        self.assertRegex(told.output[0], r"SGLang 9\.9 has not been tried .*; tried: 0\.5\.23")
+
+    def test_what_no_kernel_does_is_refused_by_name(self):
+        import types
+
+        import wavejit
+        from wavejit.sglang import _limits
+
+        runner = types.SimpleNamespace(use_mla_backend=True, dtype=torch.float32, kv_cache_dtype=torch.float8_e4m3fn, token_to_kv_pool=None, model=torch.nn.Module(),
+                                       server_args=types.SimpleNamespace(speculative_algorithm="EAGLE"))  # fmt: skip
+        with self.assertRaisesRegex(wavejit.Unsupported, "MLA.*dtype torch.float32: accepted are float16 and bfloat16.*kv_cache_dtype.*speculation"):
+            _limits.kinds_of(runner)
+        with self.assertRaisesRegex(wavejit.Unsupported, "wavejit.sglang: .*d.*--attention-backend triton may have it"):
+            _limits.check(_limits.Kind("bf16", 4, 2, 36, 36, None, 0.0, False, False, ""), 16, "gfx950")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["serve"]:
+        serve(int(sys.argv[2]))
+    else:
+        unittest.main()
