@@ -28,7 +28,7 @@ MENU = {
     "Speed": ["docs/timing-model", "docs/profile", "docs/tune", "bench/predicted_shapes", "bench/predicted_backward", "bench/predicted_decode", "bench/predicted_latent", "bench/predicted_indexer", "bench/predicted_sparse", "bench/predicted_low_precision", "bench/predicted_table", "bench/static_table", "bench/README"],
     "The simulated GPU": ["docs/simulated-gpu", "docs/rocm-on-any-machine", "examples/rocm_ci/README", "docs/first-day-on-silicon", "docs/isa"],
     "Working on it": ["CONTRIBUTING", "docs/adding-a-family", "docs/adding-a-target", "docs/public-face", "docs/libraries", "docs/releases", "SECURITY", "CHANGELOG", "THIRD-PARTY"],
-    "References": ["reference/program", "reference/python", "reference/torch", "reference/transformers", "reference/cache", "reference/c", "reference/cpp", "reference/simgpu"],
+    "References": ["reference/program", "reference/python", "reference/torch", "reference/jax", "reference/transformers", "reference/cache", "reference/c", "reference/cpp", "reference/simgpu"],
 }
 ROOMS = ("src/", "templates/", "tools/", "python/")
 
@@ -91,6 +91,7 @@ PYTHON_PAGE = """# {title}
 PYTHON_PAGES = {
     "python": ("Python: wavejit", "wavejit"),
     "torch": ("Python: wavejit.torch", "wavejit.torch"),
+    "jax": ("Python: wavejit.jax", "wavejit.jax"),
     "transformers": ("Python: wavejit.transformers", "wavejit.transformers"),
     "cache": ("Python: wavejit.cache", "wavejit.cache"),
 }

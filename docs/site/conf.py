@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sphinx's settings for the site of these documents. scripts/docs_site.py prepares the sources and runs it."""
 import re
+import sys
+import types
+
+from sphinx.ext.autodoc.mock import _MockModule
 
 project = "wavejit"
 copyright = "wavejit's developers"  # noqa: A001: Sphinx's name
@@ -17,6 +21,11 @@ suppress_warnings = ["myst.xref_ambiguous", "myst.header", "misc.highlighting_fa
 
 # The site is made without PyTorch: what the package wants of it while it is imported is stood in for.
 autodoc_mock_imports = ["torch", "transformers"]
+# JAX is asked for its version and told of handlers while wavejit.jax is imported, which a stand-in of Sphinx's cannot answer.
+for _name in ("jax", "jax.numpy", "jax.custom_derivatives", "jax.sharding"):
+    sys.modules[_name] = _MockModule(_name)
+sys.modules["jax"].__version__, sys.modules["jax"].__version_info__ = "0.12", (0, 12)
+sys.modules["jax"].ffi = types.SimpleNamespace(include_dir=lambda: "", register_ffi_target=lambda *_, **__: None)
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # signatures are long enough without
 

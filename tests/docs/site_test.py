@@ -63,9 +63,9 @@ class Site(unittest.TestCase):
 
     def test_references_are_whole(self):
         text = {name: (HTML / "reference" / f"{name}.html").read_text(encoding="utf-8") for name in
-                ("program", "python", "torch", "transformers", "cache", "cpp")}
+                ("program", "python", "torch", "jax", "transformers", "cache", "cpp")}
         for name, words in {"program": ("wavejit sweep", "wavejit cache unpack", "--up-to-keys"), "torch": ("scaled_dot_product_attention", "flash_attn_with_kvcache"),
-                            "transformers": ("wavejit.transformers.register",), "cache": ("wavejit.cache.verify",),
+                            "jax": ("wavejit.jax.attention", "wavejit.jax.dot_product_attention"), "transformers": ("wavejit.transformers.register",), "cache": ("wavejit.cache.verify",),
                             "cpp": ('id="the-engine"', 'id="device-memory-and-tensors"')}.items():
             for word in words:
                 self.assertIn(word, text[name], name)
