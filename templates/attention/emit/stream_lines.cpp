@@ -175,24 +175,9 @@ void LineStream::begin_neighbour_rows(Value* row, Value* lane_group) {
   Value* at = ir.CreateAnd(row, constant(LdsPlan::lines_per_piece - 1));
   Value* unit = ir.CreateXor(lane_group, neighbour_key(line, at));
   Value* start = ir.CreateAdd(ir.CreateMul(line, constant(place_.line_bytes)), ir.CreateMul(at, constant(slot_bytes)));
-  rows_start_ = ir.CreateAdd(start, ir.CreateMul(unit, constant(dma_bytes)));
-  start_neighbour_rows(rows_start_);
-}
-
-void LineStream::start_neighbour_rows(Value* first) {
-  neighbour_rows_.front() = first;
-  for (std::size_t block = 1; block < neighbour_rows_.size(); ++block)
-    neighbour_rows_[block] = kernel_.ir().CreateXor(first, kernel_.constant(static_cast<int>(block) * 2 * dma_bytes));
-}
-
-void LineStream::renew_starts() {
-  if (!has_neighbours() || !few_offsets_) return;
-  if (place_.neighbours == NeighbourRows::by_rows) {
-    start_neighbour_rows(language::opaque_in_lanes(kernel_, rows_start_));
-  } else {
-    second_transposed_start_ = kernel_.ir().CreateXor(language::opaque_in_lanes(kernel_, transposed_start_),
-                                                      kernel_.constant(half_piece_bytes));
-  }
+  start = ir.CreateAdd(start, ir.CreateMul(unit, constant(dma_bytes)));
+  for (std::size_t block = 0; block < neighbour_rows_.size(); ++block)
+    neighbour_rows_[block] = ir.CreateXor(start, constant(static_cast<int>(block) * 2 * dma_bytes));
 }
 
 // All of a permuted image's bits that a key changes are those of a piece: what stands before a piece is added, and what

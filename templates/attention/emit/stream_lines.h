@@ -67,10 +67,8 @@ class LineStream final : public TileStream {
   // The same into the image that begins `image` bytes (uniform) behind the first buffer.
   void fetch(language::Value* image, language::Value* tile, const TilePages::Place& place = {});
   int transfers() const { return lines_of_piece() / waves_ * pieces_; }
-  // Where registers are short: a lane keeps one offset a line, and makes those of the pieces anew for each tile. So it
-  // does with where reads of neighbouring rows start, behind each call of renew_starts.
+  // Where registers are short: a lane keeps one offset a line, and makes those of the pieces anew for each tile.
   void keep_few_offsets() { few_offsets_ = true; }
-  void renew_starts();
   // The transfers of one of the wave's lines (0 … lines() − 1) one by one, for who puts other work between them.
   // `entries`: of keys that are looked up in granules or one by one. Where `exists` (uniform) is false they read
   // nothing, and zeros arrive.
@@ -129,7 +127,6 @@ class LineStream final : public TileStream {
   // The same of a granule, where lines have neighbouring rows.
   language::Value* row_of_granule(language::Value* slot) const;
   void begin_neighbour_rows(language::Value* row, language::Value* lane_group);
-  void start_neighbour_rows(language::Value* first);
   // What a row on line `line` changes of its slot, and one at slot `slot` of it of its units.
   language::Value* slot_bit_of(language::Value* line) const;
   language::Value* unit_key_of(language::Value* line, language::Value* slot) const;

@@ -23,11 +23,6 @@ Products::Products(language::Kernel& kernel, const ForwardKernel& spec, const la
       tiles_(tiles),
       softmax_(softmax) {
   if (spec.narrow_queries) bytes_.emplace(kernel, spec);
-  // Masks that look both ways, or modifiers, beside 128 dims.
-  const bool short_of_registers = spec.head_dim_v > 64 && (spec.modified() || has_first_key(spec.mask));
-  if (!spec.tile_layout().wave_granules || !short_of_registers) return;
-  tiles.keys().keep_few_offsets();
-  tiles.values().keep_few_offsets();
 }
 
 void Products::take_query(const Workgroup& workgroup, const language::Values& loaded) {
@@ -41,7 +36,6 @@ void Products::take_query(const Workgroup& workgroup, const language::Values& lo
 // In the order in which the products take them.
 void Products::read(Stream stream, int buffer) {
   read_.clear();
-  (stream == Stream::keys ? tiles_.keys() : tiles_.values()).renew_starts();
   if (stream == Stream::keys) {
     for (int dims = 0; dims < blocks_of_dims(spec_.head_dim_qk, wave_.fragment_k()); ++dims)
       for (int keys = 0; keys < 2; ++keys) read_.push_back(tiles_.keys().rows(buffer, keys, dims));

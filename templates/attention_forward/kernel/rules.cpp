@@ -398,6 +398,16 @@ constexpr SpecRule rules[] = {
      }},
     {[](const Asked& asked) {
        const ForwardKernel& spec = asked.spec;
+       return spec.pipeline == Pipeline::dualwave && spec.tile_layout().wave_granules && spec.head_dim_v > 64 &&
+              has_first_key(spec.mask) && spec.modified() && !spec.has(Modifier::bias);
+     },
+     [](const Asked& asked) {
+       return asked.pipeline() +
+              " with more than 64 dims is a register short of softcap or alibi under window and chunked in pages that "
+              "hold no whole tiles (beside a bias scores are modified earlier); accepted: auto, generic";
+     }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
        return spec.paired_tiles && (spec.pipeline != Pipeline::dualwave || spec.mask != Mask::causal ||
                                     spec.causal_flags || spec.split_keys != 0);
      },
