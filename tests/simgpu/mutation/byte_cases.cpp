@@ -41,6 +41,8 @@ std::vector<CalledCase> byte_cases() {
       "auto");
   add("latent_656_gfx950", "gfx950", {"attention_latent ", " cache="}, latent("d576/512", "cache=e4m3 row_scales=128"),
       "auto");
+  add("latent_584_gfx942", "gfx942", {"attention_latent ", " cache="}, latent("d512", "cache=e4m3_fnuz row_scales=64"),
+      "auto");
   add(
       "indexer_e4m3_gfx950", "gfx950@1x1", {"sparse_scores "}, [] { return byte_scores(WAVEJIT_E4M3); },
       "auto tile_queries=1");

@@ -79,6 +79,29 @@ void grow_bytes(LatentArrays& arrays) {
     if ((bytes[i] & exponent) != 0 && (bytes[i] & exponent) <= of_half)
       bytes[i] = static_cast<std::uint8_t>(bytes[i] + (doubling * step_of(i / columns)));
 }
+// Rows of 584 bytes: in each sequence the scale of one group of one key is no number, of another group each time. Were
+// it infinity, the key's score would be minus that, and only the group's own values would show it.
+CallProblem latent_of_no_numbers(const std::string& format) {
+  constexpr std::size_t groups = 7;
+  constexpr std::size_t columns = 64;  // of a group
+  constexpr std::size_t keys = 64;
+  constexpr std::size_t values = 576;
+  constexpr std::size_t exponents = 8;
+  constexpr std::size_t key = 5;
+  constexpr std::size_t heads = 33;
+  constexpr std::size_t dims = 512;
+  LatentArrays arrays = latent_arrays("bf16 b7 q1 k64 h33 d512 lse " + format);
+  for (std::size_t group = 0; group < groups; ++group) {
+    const std::size_t sequence = group * keys * (values + exponents);
+    arrays.k_bytes[sequence + (keys * values) + (key * exponents) + group] = 0xFF;
+    const std::size_t first = group * columns;
+    std::fill_n(arrays.k_bytes.begin() + static_cast<std::ptrdiff_t>(sequence + (key * values) + first), columns, 0x38);
+    for (std::size_t head = 0; head < heads; ++head)
+      std::fill_n(arrays.q.begin() + static_cast<std::ptrdiff_t>((((group * heads) + head) * dims) + first), columns,
+                  0xBF80);
+  }
+  return latent_of(arrays, true);
+}
 // Rows of the cache, twice as large every three tiles.
 CallProblem latent_that_grows(const std::string& words) {
   LatentArrays arrays = latent_arrays(words);
@@ -208,7 +231,7 @@ std::vector<CallProblem> latent_bytes(const std::string& dims, const std::string
   const auto line = [&](const std::string& words, const std::string& more = "") {
     return "bf16 " + words + " " + dims + " " + format + " " + more;
   };
-  return {
+  std::vector<CallProblem> all = {
       latent(line("b1 q1 k70 h40", "lse")),
       latent(line("b2 q1 k130 h63", "lse sink k_lengths=130,0")),
       latent(line("b2 q3 k200 h35", "layout=packed q_lengths=3,1 k_lengths=200,33")),
@@ -224,6 +247,8 @@ std::vector<CallProblem> latent_bytes(const std::string& dims, const std::string
       latent_that_grows(line("b1 q1 k2150 h33", "lse splits=1")),
       latent(line("b1 q34 k1090 h1", "lse sink splits=1")),
   };
+  if (format.contains("row_scales=64")) all.push_back(latent_of_no_numbers(format));
+  return all;
 }
 
 std::vector<CallProblem> latent_paged(const std::string& page, const std::string& smaller_page) {
