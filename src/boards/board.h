@@ -62,6 +62,9 @@ struct BoardFacts {
 // A target, and what this GPU of it has.
 struct Board : targets::Target, BoardFacts {};
 
+// How many compute units share their LDS and the waves of their workgroups, and so make one place for workgroups.
+constexpr int compute_units_of_place(const Board& board) { return board.paired_compute_units ? 2 : 1; }
+
 // One of each target that runs, in the order in which they are printed.
 std::span<const Board> all_products();
 

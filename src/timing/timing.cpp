@@ -3,29 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <string>
+
+#include "timing/rows.h"
 
 namespace wavejit::timing {
 namespace {
 
-// Lanes first … first + count − 1.
-constexpr std::uint64_t lanes(int first, int count) {
-  const std::uint64_t ones = count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
-  return ones << first;
-}
-
-// Lanes one after the other, so many at a time.
-template <std::size_t count>
-constexpr std::array<std::uint64_t, count> in_sequence() {
-  std::array<std::uint64_t, count> phases{};
-  for (std::size_t i = 0; i < count; ++i) phases[i] = lanes(static_cast<int>(i * (64 / count)), 64 / count);
-  return phases;
-}
-constexpr std::array<std::uint64_t, 1> whole_wave = in_sequence<1>();
-constexpr std::array<std::uint64_t, 2> halves = in_sequence<2>();
-constexpr std::array<std::uint64_t, 4> sixteens = in_sequence<4>();
-constexpr std::array<std::uint64_t, 8> eights = in_sequence<8>();
+constexpr std::array<std::uint64_t, 1> whole_wave = in_sequence<64, 1>();
+constexpr std::array<std::uint64_t, 2> halves = in_sequence<64, 2>();
+constexpr std::array<std::uint64_t, 4> sixteens = in_sequence<64, 4>();
+constexpr std::array<std::uint64_t, 8> eights = in_sequence<64, 8>();
 
 // Eight lanes of half a wave at a time, the second half like the first.
 constexpr std::array<std::uint64_t, 8> crossed_eights = [] {
@@ -45,11 +32,6 @@ constexpr std::array<std::uint64_t, 4> crossed_sixteens = [] {
   constexpr std::uint64_t second = lanes(4, 8) | lanes(16, 4) | lanes(28, 4);
   return std::array<std::uint64_t, 4>{first, second, first << 32, second << 32};
 }();
-
-constexpr Figure measured(double value, std::string_view source) { return {value, Grade::measured, source}; }
-constexpr Figure documented(double value, std::string_view source) { return {value, Grade::documented, source}; }
-constexpr Figure derived(double value, std::string_view source) { return {value, Grade::derived, source}; }
-constexpr Figure guessed(double value, std::string_view source) { return {value, Grade::guessed, source}; }
 
 constexpr std::string_view profiler = "rocprofiler-compute, pipeline descriptions";
 constexpr std::string_view ck = "Composable Kernel's LDS notes";
@@ -227,12 +209,14 @@ constexpr LdsRules cdna3_lds_unit = {
     .latency = guessed(44, as_gfx950),
     .ports = documented(2, "one for each pair of SIMDs"),
     .queue = guessed(8, as_gfx950),
+    .sets = {},
 };
 
 constexpr LdsRules cdna4_lds_unit = {
     .latency = measured(44, "thread traces of MI350, tinygrad: 48 to 52 from issue to use, idle"),
     .ports = measured(2, lds_traces),
     .queue = measured(8, lds_traces),
+    .sets = {},
 };
 
 constexpr MemoryRules cdna3_memory = {
@@ -305,10 +289,13 @@ constexpr std::array<Timing, 2> table = {{
                .transcendental = measured(16, microbenchmark),
                .lane_swap = guessed(20, "as gfx950; the target has none"),
                .double_precision = documented(4, "CDNA3 white paper: vector rate of f64"),
+               .wide = {},
+               .multiply = {},
                .matrix_issue = measured(4, microbenchmark),
                .matrix_issue_wide = guessed(8, "as gfx950"),
                .packed_after_matrix = measured(0, microbenchmark)},
      .wave = cdna3_waves,
+     .ordered = {},
      .lds_unit = cdna3_lds_unit,
      .memory = cdna3_memory,
      .launch = stream,
@@ -324,10 +311,13 @@ constexpr std::array<Timing, 2> table = {{
                .transcendental = measured(8, attention_traces),
                .lane_swap = guessed(20, "five slots, as AMD's scheduler of attention prices it; nobody measured it"),
                .double_precision = documented(4, "CDNA4 white paper: vector rate of f64"),
+               .wide = {},
+               .multiply = {},
                .matrix_issue = guessed(4, "as gfx942"),
                .matrix_issue_wide = measured(8, attention_traces),
                .packed_after_matrix = measured(12, attention_traces)},
      .wave = cdna4_waves,
+     .ordered = {},
      .lds_unit = cdna4_lds_unit,
      .memory = cdna4_memory,
      .launch = stream,
@@ -339,7 +329,8 @@ constexpr std::array<Timing, 2> table = {{
 
 const Timing* find_timing(const targets::Target& target) {
   const auto row = std::ranges::find(table, target.id, &Timing::target);
-  return row == table.end() ? nullptr : &*row;
+  if (row != table.end()) return &*row;
+  return target.id == rdna4.target ? &rdna4 : nullptr;
 }
 
 const LdsAccess* find_lds_access(const Timing& timing, std::string_view name) {
@@ -359,70 +350,6 @@ std::string_view to_text(Grade grade) {
       return "guessed";
   }
   return "";
-}
-
-void for_each_figure(const Timing& timing,
-                     const std::function<void(std::string_view, std::string_view, const Figure&)>& visit) {
-  const IssueCosts& issue = timing.issue;
-  visit("issue.plain", "cycles", issue.plain);
-  visit("issue.three_source", "cycles", issue.three_source);
-  visit("issue.packed", "cycles", issue.packed);
-  visit("issue.transcendental", "cycles", issue.transcendental);
-  visit("issue.lane_swap", "cycles", issue.lane_swap);
-  visit("issue.double_precision", "cycles", issue.double_precision);
-  visit("issue.matrix_issue", "cycles", issue.matrix_issue);
-  visit("issue.matrix_issue_wide", "cycles", issue.matrix_issue_wide);
-  visit("issue.packed_after_matrix", "cycles", issue.packed_after_matrix);
-  const WaveRules& wave = timing.wave;
-  visit("wave.look", "cycles", wave.look);
-  visit("wave.lds_issue", "cycles", wave.lds_issue);
-  visit("wave.memory_issue", "cycles", wave.memory_issue);
-  visit("wave.vector_to_memory", "cycles", wave.vector_to_memory);
-  visit("wave.pass", "cycles", wave.pass);
-  visit("wave.result_states", "wait states", wave.result_states);
-  visit("wave.vector_to_scalar", "cycles", wave.vector_to_scalar);
-  visit("wave.taken_branch", "cycles", wave.taken_branch);
-  visit("wave.passed_scc_branch", "cycles", wave.passed_scc_branch);
-  visit("wave.barrier_release", "cycles", wave.barrier_release);
-  visit("wave.nop", "cycles", wave.nop);
-  visit("wave.sleep", "cycles", wave.sleep);
-  visit("wave.instruction_cache", "bytes", wave.instruction_cache);
-  visit("wave.instruction_miss", "cycles", wave.instruction_miss);
-  visit("wave.wave_start", "cycles", wave.wave_start);
-  visit("wave.cold_code", "cycles", wave.cold_code);
-  visit("lds.latency", "cycles", timing.lds_unit.latency);
-  visit("lds.ports", "", timing.lds_unit.ports);
-  visit("lds.queue", "requests", timing.lds_unit.queue);
-  for (const LdsAccess& access : timing.lds) {
-    const std::string name = "lds." + std::string(access.name);
-    visit(name + ".cycles", "cycles", access.cycles);
-    visit(name + ".port", "cycles", access.port);
-  }
-  const MemoryRules& memory = timing.memory;
-  visit("memory.lanes_narrow", "lanes", memory.lanes_narrow);
-  visit("memory.lanes_wide", "lanes", memory.lanes_wide);
-  visit("memory.queue", "requests", memory.queue);
-  visit("memory.in_flight", "bytes", memory.in_flight);
-  visit("memory.l1_bytes", "bytes", memory.l1_bytes);
-  visit("memory.line", "bytes", memory.line);
-  visit("memory.l1_rate", "bytes a clock", memory.l1_rate);
-  visit("memory.l1_latency", "cycles", memory.l1_latency);
-  visit("memory.l2_bytes", "bytes", memory.l2_bytes);
-  visit("memory.l2_rate", "bytes a clock", memory.l2_rate);
-  visit("memory.l2_latency", "cycles", memory.l2_latency);
-  visit("memory.mall_rate", "bytes a clock", memory.mall_rate);
-  visit("memory.mall_latency", "cycles", memory.mall_latency);
-  visit("memory.memory_rate", "bytes a clock", memory.memory_rate);
-  visit("memory.memory_latency", "cycles", memory.memory_latency);
-  visit("memory.scalar_latency", "cycles", memory.scalar_latency);
-  visit("memory.cold_arguments", "cycles", memory.cold_arguments);
-  visit("memory.write_back", "cycles", memory.write_back);
-  visit("memory.invalidate", "cycles", memory.invalidate);
-  visit("launch.dependent", "cycles", timing.launch.dependent);
-  if (!timing.power.known()) return;
-  visit("power.idle", "MHz", timing.power.idle);
-  visit("power.slope", "MHz a percent", timing.power.slope);
-  visit("power.delivered", "", timing.power.delivered);
 }
 
 }  // namespace wavejit::timing

@@ -8,6 +8,9 @@
 // vector instruction does happens on the port, in the shadow of the pipe. So a loop takes max(pipe, port) cycles when
 // its waves overlap perfectly, and pipe ÷ port says how much room there is.
 //
+// Where a target has figures of OrderedRules there is one queue in place of both: vector and matrix instructions of a
+// SIMD pass it in order, and a loop takes pipe + port.
+//
 // Nothing here was measured for this project.
 #pragma once
 
@@ -44,6 +47,8 @@ struct IssueCosts {
   Figure transcendental;  // v_exp_f32, v_rcp_f32, …
   Figure lane_swap;       // v_permlane32_swap_b32 and v_permlane16_swap_b32
   Figure double_precision;
+  Figure wide;                 // shifts and comparisons of 64 bits, where they take longer than others
+  Figure multiply;             // 32-bit integer products likewise
   Figure matrix_issue;         // a matrix instruction whose A and B have up to two registers
   Figure matrix_issue_wide;    // with more: they take longer to read
   Figure packed_after_matrix;  // cycles after the end of a matrix instruction before a packed one may issue
@@ -69,10 +74,32 @@ struct WaveRules {
   Figure cold_code;          // cycles before the first instruction of a launch
 };
 
+// One queue of vector and matrix instructions for each SIMD, which begins them in order: nothing runs beside a matrix
+// instruction. No figures: the target has a port and a pipe side by side.
+//
+// A wave hands an instruction to the queue and goes on; what the instruction waits for, all behind it wait for. Only
+// s_delay_alu and s_wait_alu hold the wave itself.
+struct OrderedRules {
+  Figure queue;                // vector instructions of a SIMD that wait in it; a wave stands before a full one
+  Figure matrix_stays;         // cycles after its own that a matrix instruction keeps its place
+  Figure result;               // from a vector instruction's last cycle to the next one's first that reads its result
+  Figure matrix_result;        // the same of a matrix instruction
+  Figure accumulated;          // the same where the reader adds to the result
+  Figure transcendental_unit;  // cycles that v_exp_f32 and its kind keep others of theirs, and matrix ones, waiting
+  Figure leaves;          // from a vector instruction's last cycle until LDS, memory and scalar instructions follow
+  Figure scalar_result;   // from a scalar instruction's first cycle until others than scalar ones use its result
+  Figure scalar_chain;    // the same of scalar ones
+  Figure scalar_backlog;  // cycles that a scalar instruction may wait in its queue
+  Figure internal;        // from another instruction to a wait, a no-op and their kind
+  Figure data_backlog;    // cycles that data of stores on its way out of a SIMD may lag behind
+  constexpr bool known() const { return queue.value > 0; }
+};
+
 struct LdsRules {
   Figure latency;  // from the end of an access to its data in registers, unloaded
   Figure ports;    // SIMDs are served by so many, in equal groups
   Figure queue;    // requests that wait at a port; while it is full no wave of its SIMDs issues an LDS instruction
+  Figure sets;     // sets of banks that work side by side, each turn in one of them; 0: one set
 };
 
 // Vector and scalar memory, seen from one compute unit.
@@ -131,6 +158,7 @@ struct Timing {
   std::string_view target;
   IssueCosts issue;
   WaveRules wave;
+  OrderedRules ordered;
   LdsRules lds_unit;
   MemoryRules memory;
   LaunchRules launch;

@@ -118,7 +118,7 @@ std::string to_text(const RunReport& report) {
     line("check", verdict_text(*report.judgement));
   }
   for (const nlohmann::json& launch : launches_of(report.cycles)) text += launch_text(launch, Detail::brief);
-  if (!report.cycles.empty()) line("trust", model_error_text());
+  if (!report.cycles.empty()) line("trust", model_error_text(report.target));
   for (const std::string& written : report.written) line("wrote", written);
   return text;
 }

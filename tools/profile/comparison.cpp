@@ -178,7 +178,7 @@ std::string comparison_text(const Prediction& a, const Prediction& b) {
   text += fmt::format("\n{:<{}}  {:>{}}  {:>{}}  B - A\n", "", name, "A", left, "B", right);
   for (const ComparisonRow& row : rows)
     text += fmt::format("{:<{}}  {:>{}}  {:>{}}  {}\n", row.name, name, row.a, left, row.b, right, row.difference);
-  return text + "\n" + model_error_text() + "\n" + change_error_text() + "\n";
+  return text + "\n" + model_error_text(b.target) + "\n" + change_error_text() + "\n";
 }
 
 Json comparison_rows_json(const std::vector<ComparisonRow>& rows) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tools/profile/model_error.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -141,7 +142,16 @@ std::vector<Json> launches_of(const std::string& lines) {
   return launches;
 }
 
-std::string model_error_text() {
+std::string model_error_text(std::string_view target) {
+  // The error is that of targets for which all families have kernels. Of others there are traces at most.
+  const std::vector<std::string> complete = known_targets();
+  const std::string_view processor = target.substr(0, target.find(':'));
+  if (!processor.empty() && std::ranges::find(complete, processor) == complete.end()) {
+    return fmt::format(
+        "predicted, not measured: how waves of {} issue was compared cycle by cycle with thread traces of hardware; "
+        "LDS under load, memory and whole kernels with nothing (bench/predicted_rdna4.md)",
+        processor);
+  }
   return fmt::format(
       "predicted, not measured: for {} whole kernels that no constant was taken from, {} of them real ones of others "
       "on "
@@ -159,12 +169,12 @@ std::string change_error_text() {
       error_of_toggles.root_mean_square);
 }
 
-Json model_error_json() {
+Json model_error_json(std::string_view target) {
   return {{"kernels", error_of_kernels.anchors},
           {"too_low_percent", error_of_kernels.too_low},
           {"too_high_percent", error_of_kernels.too_high},
           {"root_mean_square_percent", error_of_kernels.root_mean_square},
-          {"text", model_error_text()}};
+          {"text", model_error_text(target)}};
 }
 
 }  // namespace wavejit::tools

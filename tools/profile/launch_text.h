@@ -28,9 +28,9 @@ std::string shares(const nlohmann::json& cycles, double whole);
 
 // What must be said beside every prediction: that it is one, and how far the clock was off from published figures that
 // no constant was taken from.
-std::string model_error_text();
+std::string model_error_text(std::string_view target);
 // Of differences between two kernels.
 std::string change_error_text();
-nlohmann::json model_error_json();
+nlohmann::json model_error_json(std::string_view target);
 
 }  // namespace wavejit::tools

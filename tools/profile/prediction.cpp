@@ -121,7 +121,7 @@ std::string prediction_text(const Prediction& prediction) {
     if (prediction.launches.size() > 1) line("launch", launch.at("kernel").get<std::string>());
     text += launch_text(launch, Detail::full);
   }
-  line("trust", model_error_text());
+  line("trust", model_error_text(prediction.target));
   return text;
 }
 
@@ -136,7 +136,7 @@ Json prediction_json(const Prediction& prediction) {
           {"predicted_cycles", prediction.cycles()},
           {"predicted_cycles_parts", parts_json(prediction.launches)},
           {"launches", prediction.launches},
-          {"model_error", model_error_json()}};
+          {"model_error", model_error_json(prediction.target)}};
 }
 
 }  // namespace wavejit::tools

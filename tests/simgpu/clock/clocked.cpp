@@ -45,9 +45,10 @@ Clocked run_clocked(const ClockedKernel& kernel) {
   std::vector<std::uint64_t> ids(kernel.workgroups);
   std::iota(ids.begin(), ids.end(), 0);
   clock::TraceRecorder recorder(*timing, ids);
+  const auto lanes = static_cast<unsigned>(assembled.device().target().wave_size);
   const Status status = assembled.device().launch({.kernel = &assembled.kernel(),
                                                    .workgroups = {kernel.workgroups, 1, 1},
-                                                   .workgroup_size = {64 * kernel.waves, 1, 1},
+                                                   .workgroup_size = {lanes * kernel.waves, 1, 1},
                                                    .kernarg = std::as_bytes(std::span(kernel.arguments)),
                                                    .observer = &recorder});
   if (!status.ok()) return {.error = status.text, .result = {}};

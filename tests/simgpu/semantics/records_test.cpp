@@ -24,7 +24,7 @@ std::string fault_of(const Record& record) {
       if (record.changes_exec && !record.writes_scc) return "EXEC changes and SCC does not say whether it is zero";
       return {};
     case InstructionClass::vector:
-      if (record.kind > IssueKind::double_precision || record.kind == IssueKind::matrix) return "no rate";
+      if (record.kind > IssueKind::multiply || record.kind == IssueKind::matrix) return "no rate";
       if (record.space != Space::none || counts()) return "a vector instruction that touches memory";
       if (record.action == Action::none && record.steering != 0 && record.flow != Flow::move) return "steers nothing";
       return {};

@@ -15,7 +15,7 @@ std::uint64_t cycles(const timing::Figure& figure) { return static_cast<std::uin
 unsigned simd_of(const Wave& wave) { return wave.index % 4U; }
 
 bool is_on_port(IssueKind kind) {
-  return kind <= IssueKind::double_precision;  // the vector ALU's, matrix instructions first
+  return kind <= IssueKind::multiply;  // the vector ALU's, matrix instructions first
 }
 
 }  // namespace

@@ -25,12 +25,18 @@ class ComputeUnit {
       : program_(&program),
         timing_(&program.timing()),
         request_(&request),
-        memory_(program.timing().memory, request.neighbours),
+        path_(program.timing().memory, request.neighbours,
+              static_cast<std::size_t>(boards::compute_units_of_place(program.target()))),
         instructions_(static_cast<std::uint64_t>(program.timing().wave.instruction_cache.cycles()) / code_line, 8),
-        simds_(static_cast<std::size_t>(program.target().simds_per_compute_unit)),
+        simds_(static_cast<std::size_t>(program.target().simds_per_compute_unit *
+                                        boards::compute_units_of_place(program.target()))),
         lds_(program.timing().lds_unit, simds_.size()),
-        notes_(request.timeline_first, request.timeline_last) {
+        notes_(request.timeline_first, request.timeline_last),
+        slack_(program.timing().wave.look.value - 1),
+        is_ordered_(program.timing().ordered.known()) {
     result_.simds.resize(simds_.size());
+    const auto units = static_cast<std::size_t>(boards::compute_units_of_place(program.target()));
+    for (std::size_t unit = 0; unit < units; ++unit) memory_.emplace_back(timing_->memory, path_, unit);
   }
 
   std::expected<ComputeUnitResult, std::string> run();
@@ -43,7 +49,7 @@ class ComputeUnit {
   void look(std::uint64_t cycle, std::size_t index);
   // Why the wave cannot issue now; `Cause::count` when it can.
   Cause obstacle(RunningWave& wave, const Step& step, const Simd& simd, double now);
-  Cause counter_obstacle(RunningWave& wave, const Step& step, double now) const;
+  Cause counter_obstacle(RunningWave& wave, const Step& step, double now);
   bool fetch(RunningWave& wave, const Step& step, double now);
   void issue(RunningWave& wave, const Step& step, std::size_t simd_index, std::uint64_t cycle);
   void issue_vector(RunningWave& wave, const Step& step, std::size_t simd_index, double now);
@@ -51,18 +57,23 @@ class ComputeUnit {
   void issue_lds(RunningWave& wave, const Step& step, const Record& record, double now);
   void branch(RunningWave& wave, const Step& step, double now) const;
   void barrier(RunningWave& wave, double now);
-  void release(Slot& slot, double now) const;
+  void signal(RunningWave& wave, double now) const;
+  void pass_ahead(RunningWave& wave);
+  MemoryUnit& memory_of(const RunningWave& wave) { return memory_[wave.simd * memory_.size() / simds_.size()]; }
   void end_wave(RunningWave& wave, std::uint64_t now);
 
   Program* program_;
   const timing::Timing* timing_;
   const ComputeUnitRequest* request_;
-  MemoryUnit memory_;
+  MemoryPath path_;
+  std::vector<MemoryUnit> memory_;  // of each compute unit
   Cache instructions_;
   std::unordered_set<std::uint64_t> fetched_;
   std::vector<Simd> simds_;
   LdsUnit lds_;
   TimelineNotes notes_;
+  double slack_;  // what a look grants beyond its own cycle: a resource that gets free before the next look
+  bool is_ordered_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<std::unique_ptr<RunningWave>> waves_;  // all that ever ran: accesses may outlive their wave
   std::size_t next_workgroup_ = 0;
@@ -76,6 +87,7 @@ void ComputeUnit::start_workgroup(Slot& slot, double earliest) {
   slot.instance = next_workgroup_++;
   slot.waves.clear();
   slot.at_barrier = 0;
+  slot.barriers = 0;
   slot.alive = trace.waves.size();
   ++alive_;
   double start = earliest;
@@ -86,7 +98,11 @@ void ComputeUnit::start_workgroup(Slot& slot, double earliest) {
     for (const Record& record : wave->trace->records) wave->steps.push_back(program_->find(*record.instruction));
     wave->slot = &slot;
     // The SIMD with the fewest waves, the first of those: waves of a workgroup go round.
-    const auto least = std::ranges::min_element(simds_, {}, [](const Simd& simd) { return simd.waves.size(); });
+    auto least = std::ranges::min_element(simds_, {}, [](const Simd& simd) { return simd.waves.size(); });
+    if (!request_->pinned.empty()) {
+      least = simds_.begin();
+      wave->pinned = &request_->pinned[slot.instance];
+    }
     wave->simd = static_cast<unsigned>(least - simds_.begin());
     wave->next_issue = start;
     wave->next_cause = Cause::own_interval;
@@ -101,6 +117,7 @@ void ComputeUnit::start_workgroup(Slot& slot, double earliest) {
     waves_.push_back(std::move(wave));
   }
   result_.steps.resize(program_->steps().size());
+  for (RunningWave* const wave : slot.waves) pass_ahead(*wave);
 }
 
 bool ComputeUnit::fetch(RunningWave& wave, const Step& step, double now) {
@@ -113,38 +130,67 @@ bool ComputeUnit::fetch(RunningWave& wave, const Step& step, double now) {
   return false;
 }
 
-Cause ComputeUnit::counter_obstacle(RunningWave& wave, const Step& step, double now) const {
-  constexpr checks::Counts most;  // what the counters can hold
+Cause ComputeUnit::counter_obstacle(RunningWave& wave, const Step& step, double now) {
+  // What the counters can hold.
+  constexpr checks::Counts together;
+  constexpr checks::Counts apart{.vector = 63, .local = 63, .split = true};
+  const checks::Counts& most = step.instruction->record->split_counters ? apart : together;
   wave.vector_counter.retire(now);
   wave.local_counter.retire(now);
   if (step.effects.counts_vector && wave.vector_counter.pending() >= most.vector) return Cause::counter;
   if (step.effects.counts_local && wave.local_counter.pending() >= most.local) return Cause::counter;
   if (step.unit == Unit::lds && lds_.full(lds_.port_of(wave.simd))) return Cause::queue;
-  if (step.unit == Unit::memory && memory_.full()) return Cause::queue;
+  if (step.unit == Unit::memory && memory_of(wave).full()) return Cause::queue;
   return Cause::count;
 }
 
 Cause ComputeUnit::obstacle(RunningWave& wave, const Step& step, const Simd& simd, double now) {
+  if (wave.pinned != nullptr && (*wave.pinned)[wave.position] >= 0)
+    return (*wave.pinned)[wave.position] > now ? Cause::vector_memory : Cause::count;
   if (wave.at_barrier) return Cause::barrier;
-  if (wave.next_issue > now + slack) return wave.next_cause;
+  if (wave.next_issue > now + slack_) return wave.next_cause;
   if (!fetch(wave, step, now)) return Cause::fetch;
+  if (is_ordered_) {
+    Simd& queues = simds_[wave.simd];
+    const Cause cause = ordered_obstacle(wave, step, queues.ordered, timing_->ordered, now);
+    if (cause != Cause::count) return cause;
+  }
   if (step.effects.action == Action::wait) return wait_obstacle(wave, step, now);
+  if (step.effects.action == Action::wait_barrier) {
+    const bool is_open = wave.slot->barriers >= wave.signals;
+    return is_open && wave.slot->released + timing_->wave.barrier_release.value <= now ? Cause::count : Cause::barrier;
+  }
   if (step.ends_wave && wave.has_stored) {
     // Registers and LDS are free only when stores have arrived.
-    wave.vector_counter.retire(now);
-    return wave.vector_counter.has_retired(wave.last_store) ? Cause::count : Cause::vector_memory;
+    Counter& stores = step.instruction->record->split_counters ? wave.store_counter : wave.vector_counter;
+    stores.retire(now);
+    return stores.has_retired(wave.last_store) ? Cause::count : Cause::vector_memory;
+  }
+  if (is_ordered_) {
+    const bool counts = step.unit == Unit::lds || step.unit == Unit::memory || step.effects.counts_local;
+    return counts ? counter_obstacle(wave, step, now) : Cause::count;
   }
   const bool goes_to_memory = step.unit == Unit::lds || step.unit == Unit::memory;
-  if (goes_to_memory && wave.memory_from > now + slack) return Cause::own_interval;
-  if ((step.unit == Unit::scalar || step.unit == Unit::branch) && wave.scalar_from > now + slack) return Cause::operand;
+  if (goes_to_memory && wave.memory_from > now + slack_) return Cause::own_interval;
+  if ((step.unit == Unit::scalar || step.unit == Unit::branch) && wave.scalar_from > now + slack_)
+    return Cause::operand;
   if (const Cause cause = operand_obstacle(wave, step, now); cause != Cause::count) return cause;
   if (goes_to_memory || step.effects.counts_local) return counter_obstacle(wave, step, now);
-  return step.unit == Unit::vector ? port_obstacle(simd, step, timing_->issue, now) : Cause::count;
+  return step.unit == Unit::vector ? port_obstacle(simd, step, timing_->issue, now, slack_) : Cause::count;
 }
 
 void ComputeUnit::issue_vector(RunningWave& wave, const Step& step, std::size_t simd_index, double now) {
   Simd& simd = simds_[simd_index];
   SimdResult& counts = result_.simds[simd_index];
+  if (is_ordered_) {
+    const double begin = enter_queue(wave, step, simd.ordered, timing_->ordered, now);
+    simd.port_free = begin + step.port_cycles;
+    counts.port_busy += static_cast<std::uint64_t>(step.port_cycles);
+    if (step.kind != Kind::matrix) return;
+    counts.matrix_busy += static_cast<std::uint64_t>(step.pipe_cycles);
+    result_.add_matrix_busy(static_cast<std::uint64_t>(begin), step.pipe_cycles);
+    return;
+  }
   const double begin = std::max(simd.port_free, now);
   if (step.kind != Kind::matrix && simd.pipe_free > begin) {
     counts.overlapped += static_cast<std::uint64_t>(std::min<double>(simd.pipe_free - begin, step.port_cycles));
@@ -162,7 +208,9 @@ void ComputeUnit::issue_vector(RunningWave& wave, const Step& step, std::size_t 
 }
 
 void ComputeUnit::issue_memory(RunningWave& wave, const Step& step, const Record& record, double now) {
-  MemoryRequest request{.at = now,
+  const bool split = step.instruction->record->split_counters;
+  Counter& counter = step.effects.counts_store ? wave.store_counter : wave.vector_counter;
+  MemoryRequest request{.at = is_ordered_ ? send_data(step, simds_[wave.simd].ordered, now) : now,
                         .turns = std::max<double>(record.turns, timing_->wave.look.value),
                         .lines = std::span(wave.trace->lines).subspan(record.first, record.count),
                         .instance = wave.slot->instance,
@@ -173,9 +221,9 @@ void ComputeUnit::issue_memory(RunningWave& wave, const Step& step, const Record
                         .acquires = step.effects.action == Action::invalidate,
                         .ticket = {}};
   if (!request.acquires) {
-    request.ticket = {.counter = &wave.vector_counter, .entry = wave.vector_counter.issue({})};
+    request.ticket = {.counter = &counter, .entry = counter.issue({})};
   }
-  if (request.store && !request.acquires) {
+  if (request.store && !request.acquires && split == step.effects.counts_store) {
     wave.has_stored = true;
     wave.last_store = request.ticket.entry;
   }
@@ -183,13 +231,13 @@ void ComputeUnit::issue_memory(RunningWave& wave, const Step& step, const Record
     request.lds_cycles = step.access->cycles.value;
     request.lds_port = lds_.port_of(wave.simd);
   }
-  memory_.issue(request);
+  memory_of(wave).issue(request);
   if (step.effects.counts_local) wave.local_counter.issue({.done = now, .cause = Cause::lds});
 }
 
 void ComputeUnit::issue_lds(RunningWave& wave, const Step& step, const Record& record, double now) {
   LdsRequest request{
-      .at = now,
+      .at = is_ordered_ ? send_data(step, simds_[wave.simd].ordered, now) : now,
       .bank_cycles = 1,
       .latency = timing_->lds_unit.latency.value,
       .ticket = {.counter = &wave.local_counter, .entry = wave.local_counter.issue({.cause = Cause::lds})}};
@@ -199,6 +247,11 @@ void ComputeUnit::issue_lds(RunningWave& wave, const Step& step, const Record& r
     const double part = step.kind == Kind::lds_lanes ? 1 : record.count / phases;
     request.bank_cycles = (step.access->cycles.value * part) + record.first;
     request.port_cycles = step.access->port.value * part;
+    if (timing_->lds_unit.sets.value > 0) {
+      // A lost turn is lost in one of the sets, and passes no data.
+      request.bank_cycles /= timing_->lds_unit.sets.value;
+      request.port_cycles += record.first;
+    }
     result_.lds_lost += record.first;
   }
   lds_.issue(lds_.port_of(wave.simd), request);
@@ -207,26 +260,33 @@ void ComputeUnit::issue_lds(RunningWave& wave, const Step& step, const Record& r
 void ComputeUnit::branch(RunningWave& wave, const Step& step, double now) const {
   const bool taken =
       wave.position + 1 < wave.steps.size() && wave.steps[wave.position + 1] != wave.steps[wave.position] + 1;
-  if (!taken && step.effects.action != Action::branch_scc) return;
+  if (!taken && step.effects.action != Action::branch_scc && !is_ordered_) return;
   wave.next_issue = now + (taken ? timing_->wave.taken_branch : timing_->wave.passed_scc_branch).value;
   wave.next_cause = Cause::branch;
 }
 
-void ComputeUnit::release(Slot& slot, double now) const {
-  if (slot.alive == 0 || slot.at_barrier < slot.alive) return;
-  slot.at_barrier = 0;
-  for (RunningWave* const wave : slot.waves) {
-    if (!wave->at_barrier) continue;
-    wave->at_barrier = false;
-    wave->next_issue = now + timing_->wave.barrier_release.value;
-    wave->next_cause = Cause::barrier;
+// A barrier in two parts opens when all waves that have not ended have signalled it.
+void ComputeUnit::signal(RunningWave& wave, double now) const {
+  ++wave.signals;
+  ++wave.slot->at_barrier;
+  release_barrier(*wave.slot, timing_->wave, now);
+}
+
+// What is looked at beside the instruction before it.
+void ComputeUnit::pass_ahead(RunningWave& wave) {
+  while (wave.position < wave.steps.size() && program_->steps()[wave.steps[wave.position]].ahead) {
+    const std::uint32_t place = wave.steps[wave.position];
+    look_ahead(wave, program_->steps()[place]);
+    ++result_.waves[wave.result].issued;
+    ++result_.steps[place].issued;
+    ++wave.position;
   }
 }
 
 void ComputeUnit::barrier(RunningWave& wave, double now) {
   wave.at_barrier = true;
   ++wave.slot->at_barrier;
-  release(*wave.slot, now);
+  release_barrier(*wave.slot, timing_->wave, now);
 }
 
 void ComputeUnit::end_wave(RunningWave& wave, std::uint64_t now) {
@@ -236,11 +296,11 @@ void ComputeUnit::end_wave(RunningWave& wave, std::uint64_t now) {
   result_.cycles = std::max(result_.cycles, now);
   Slot& slot = *wave.slot;
   --slot.alive;
-  release(slot, static_cast<double>(now));
+  release_barrier(slot, timing_->wave, static_cast<double>(now));
   if (slot.alive != 0) return;
   --alive_;
   for (Simd& simd : simds_) std::erase_if(simd.waves, [&](const RunningWave* each) { return each->slot == &slot; });
-  if (next_workgroup_ < request_->workgroups.size()) start_workgroup(slot, static_cast<double>(now) + slack + 1);
+  if (next_workgroup_ < request_->workgroups.size()) start_workgroup(slot, static_cast<double>(now) + slack_ + 1);
 }
 
 void ComputeUnit::issue(RunningWave& wave, const Step& step, std::size_t simd_index, std::uint64_t cycle) {
@@ -261,8 +321,10 @@ void ComputeUnit::issue(RunningWave& wave, const Step& step, std::size_t simd_in
       issue_lds(wave, step, record, now);
       break;
     case Unit::scalar:
+      if (is_ordered_ && step.kind != Kind::scalar_load) issue_scalar(wave, step, timing_->ordered, now);
       if (step.effects.counts_local) {
-        wave.local_counter.issue({.done = now + timing_->memory.scalar_latency.value, .cause = Cause::scalar_memory});
+        Counter& counter = step.instruction->record->split_counters ? wave.scalar_counter : wave.local_counter;
+        counter.issue({.done = now + timing_->memory.scalar_latency.value, .cause = Cause::scalar_memory});
       }
       break;
     case Unit::branch:
@@ -274,6 +336,12 @@ void ComputeUnit::issue(RunningWave& wave, const Step& step, std::size_t simd_in
   if (step.effects.action == Action::set_priority) wave.priority = step.instruction->immediate & 3;
   if (step.interval > timing_->wave.look.cycles() && step.unit == Unit::internal) wave.next_cause = Cause::pause;
   ++wave.position;
+  if (is_ordered_) {
+    wave.ordered.last_was_vector = step.unit == Unit::vector;
+    if (step.unit != Unit::internal) wave.ordered.internal_from = now + timing_->ordered.internal.value;
+    pass_ahead(wave);
+  }
+  if (step.effects.action == Action::signal_barrier) signal(wave, now);
   if (step.effects.action == Action::barrier) barrier(wave, now);
   if (wave.position == wave.steps.size()) end_wave(wave, cycle);
 }
@@ -338,19 +406,18 @@ std::expected<ComputeUnitResult, std::string> ComputeUnit::run() {
   }
   for (std::uint64_t cycle = 0; alive_ != 0; ++cycle) {
     const auto now = static_cast<double>(cycle);
-    memory_.serve(now, lds_);
+    for (MemoryUnit& memory : memory_) memory.serve(now, lds_);
     lds_.serve(now);
-    if (cycle % period < simds_.size()) look(cycle, cycle % period);
+    for (std::size_t simd = cycle % period; simd < simds_.size(); simd += period) look(cycle, simd);
     if (cycle - last_issue_ > patience) {
       return std::unexpected(std::format("no wave has issued an instruction for {} cycles", patience));
     }
   }
-  result_.memory = memory_.counts();
-  result_.write_back_cycles =
-      static_cast<std::uint64_t>(memory_.path().write_back_cycles(static_cast<double>(result_.cycles)));
-  result_.memory_cycles = static_cast<std::uint64_t>(memory_.path().memory_cycles());
+  result_.memory = path_.counts();
+  result_.write_back_cycles = static_cast<std::uint64_t>(path_.write_back_cycles(static_cast<double>(result_.cycles)));
+  result_.memory_cycles = static_cast<std::uint64_t>(path_.memory_cycles());
   result_.lds_busy = lds_.busy();
-  result_.address_busy = memory_.address_busy();
+  for (const MemoryUnit& memory : memory_) result_.address_busy += memory.address_busy();
   result_.timeline = notes_.take();
   return std::move(result_);
 }

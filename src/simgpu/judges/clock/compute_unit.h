@@ -10,6 +10,7 @@
 #include <expected>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "simgpu/judges/clock/result.h"
 #include "simgpu/judges/clock/trace.h"
@@ -24,6 +25,9 @@ struct ComputeUnitRequest {
   // Timeline events of cycles [first, last).
   std::uint64_t timeline_first = 0;
   std::uint64_t timeline_last = 0;
+  // Replays of hardware's traces, workgroups of one wave each, all on the first SIMD: for each of a wave's instructions
+  // the cycle in which the trace says that it issued, whatever the model says it waits for; negative: the model says.
+  std::vector<std::vector<double>> pinned;
 };
 
 // Deterministic: the same traces and the same request give the same result. The error names a wave that will never

@@ -21,6 +21,11 @@ std::unordered_set<std::uint64_t> lines_of(const WorkgroupTrace& trace) {
   return lines;
 }
 
+// Compute units that share their waves are one.
+std::uint64_t units_of(const boards::Board& target) {
+  return static_cast<std::uint64_t>(target.compute_units / boards::compute_units_of_place(target));
+}
+
 // Workgroups go round the dies by linear id; on a die each goes to the place that is free first.
 struct Dispatch {
   std::uint64_t cycles = 0;
@@ -33,7 +38,7 @@ template <typename Durations>
 Dispatch dispatch(const boards::Board& target, const GridShape& shape, unsigned resident, const Durations& durations,
                   const Durations& pipes) {
   const auto dies = static_cast<std::uint64_t>(target.xcds);
-  const std::uint64_t places = static_cast<std::uint64_t>(target.compute_units) / dies * resident;
+  const std::uint64_t places = units_of(target) / dies * resident;
   Dispatch all;
   for (std::uint64_t die = 0; die < dies; ++die) {
     std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> free;
@@ -143,7 +148,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     return std::unexpected(std::format("no workgroup of {} waves with {} registers and {} bytes of LDS fits {}",
                                        shape.waves, shape.vgprs, shape.lds_bytes, target.id));
   }
-  const auto units = static_cast<std::uint64_t>(target.compute_units);
+  const std::uint64_t units = units_of(target);
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   grid.resident = static_cast<unsigned>(
       std::clamp<std::uint64_t>((grid.workgroups + units - 1) / units, 1, grid.occupancy.workgroups));
@@ -234,7 +239,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   grid.cycles = all.cycles + grid.cold_cycles + grid.write_back_cycles;
   const double places = static_cast<double>(units) * grid.resident * static_cast<double>(grid.cycles);
   grid.busy = places == 0 ? 0 : static_cast<double>(all.taken) / places;
-  const auto pipes = static_cast<double>(units * static_cast<std::uint64_t>(target.simds_per_compute_unit));
+  const auto pipes = static_cast<double>(target.compute_units) * target.simds_per_compute_unit;
   grid.matrix_busy = static_cast<double>(all.pipes) / (pipes * static_cast<double>(grid.cycles));
   return grid;
 }

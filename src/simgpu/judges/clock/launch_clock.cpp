@@ -101,6 +101,9 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(Launch& launch, std::uint64_t fi
   const bool is_abreast = launch.settings.checks == 0 && launch.settings.arrival == Arrival::timed;
   if (timing == nullptr) {
     clock->refusal_ = "nothing is known about the timing of " + std::string(launch.target->id);
+  } else if (launch.target->wave_size < static_cast<int>(lane_places) && launch.entry != nullptr &&
+             !launch.entry->function->has_narrow_masks) {
+    clock->refusal_ = "waves of 64 lanes are not timed where others have 32";
   } else if (wants_judge(launch.settings) && !is_abreast) {
     clock->refusal_ = "checks and late arrivals are on: a launch is checked or timed";
   } else if (launch.observer != nullptr) {

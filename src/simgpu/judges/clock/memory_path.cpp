@@ -42,13 +42,14 @@ bool Cache::touch(std::uint64_t line) {
 
 void Cache::clear() { std::ranges::fill(storage_, Way{}); }
 
-MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours)
+MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours, std::size_t compute_units)
     : rules_(&rules),
       neighbours_(&neighbours),
-      l1_(lines_of(rules.l1_bytes, rules), ways),
-      l2_(lines_of(rules.l2_bytes, rules), ways) {
+      l1_(compute_units, Cache(lines_of(rules.l1_bytes, rules), ways)),
+      l2_(lines_of(rules.l2_bytes, rules), ways),
+      l1_rate_(compute_units) {
   const double line = rules.line.value;
-  l1_rate_.cycles_a_line = line / rules.l1_rate.value;
+  for (Rate& rate : l1_rate_) rate.cycles_a_line = line / rules.l1_rate.value;
   l2_rate_.cycles_a_line = line * neighbours.compute_units_of_die / rules.l2_rate.value;
   mall_rate_.cycles_a_line = line * neighbours.compute_units / rules.mall_rate.value;
   memory_rate_.cycles_a_line = line * neighbours.compute_units / rules.memory_rate.value;
@@ -110,12 +111,12 @@ double MemoryPath::fill(double now, std::uint64_t line) {
   return memory_rate_.take(at_mall) + rules_->memory_latency.value;
 }
 
-double MemoryPath::load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance) {
+double MemoryPath::load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit) {
   double done = start + rules_->l1_latency.value;
   for (const std::uint64_t line : lines) {
     ++counts_.lines;
-    const double at_l1 = l1_rate_.take(start);
-    if (l1_.touch(of_instance(line, instance))) {
+    const double at_l1 = l1_rate_[unit].take(start);
+    if (l1_[unit].touch(of_instance(line, instance))) {
       ++counts_.l1_hits;
       done = std::max(done, at_l1 + rules_->l1_latency.value);
     } else {
@@ -152,12 +153,12 @@ double MemoryPath::atomic(double start, std::span<const std::uint64_t> lines) {
   return done + rules_->memory_latency.value;
 }
 
-double MemoryPath::coherent_load(double start, std::span<const std::uint64_t> lines) {
+double MemoryPath::coherent_load(double start, std::span<const std::uint64_t> lines, std::size_t unit) {
   double done = start;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     ++counts_.lines;
     ++counts_.mall_hits;
-    done = mall_rate_.take(l2_rate_.take(l1_rate_.take(start)));
+    done = mall_rate_.take(l2_rate_.take(l1_rate_[unit].take(start)));
   }
   return done + rules_->mall_latency.value;
 }
@@ -174,7 +175,7 @@ double MemoryPath::coherent_store(double start, std::span<const std::uint64_t> l
 double MemoryPath::release(double start) { return release_rate_.take(start); }
 
 double MemoryPath::acquire(double start) {
-  l1_.clear();
+  for (Cache& l1 : l1_) l1.clear();
   l2_.clear();
   return start + rules_->invalidate.value;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Vector memory as one compute unit sees it: L1, its share of L2, of the last level cache and of memory.
+// Vector memory as one compute unit sees it, or those that share a place for workgroups: an L1 each, their share of L2,
+// of the last level cache and of memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <unordered_map>
@@ -56,18 +58,18 @@ struct MemoryCounts {
 
 class MemoryPath {
  public:
-  MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours);
+  MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours, std::size_t compute_units = 1);
 
   // When the data of an access is there that the address unit began at `start`. `instance` tells workgroups apart that
-  // replay one trace.
-  double load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
+  // replay one trace; `unit`: whose L1.
+  double load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit = 0);
   // When a store counts as done. L2 keeps what was written, as much as is this compute unit's part of it, and writes it
   // back when memory has nothing else to do; more than that waits for memory.
   double store(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
   // An atomic reads and writes where all dies see it.
   double atomic(double start, std::span<const std::uint64_t> lines);
   // Of agent scope (sc1): past L1 and L2.
-  double coherent_load(double start, std::span<const std::uint64_t> lines);
+  double coherent_load(double start, std::span<const std::uint64_t> lines, std::size_t unit = 0);
   double coherent_store(double start, std::span<const std::uint64_t> lines);
   // buffer_wbl2. The die's L2 serves its workgroups one after the other, and they come together: with equal work they
   // are abreast, and the last of them is waited for.
@@ -99,11 +101,11 @@ class MemoryPath {
 
   const timing::MemoryRules* rules_;
   const Neighbours* neighbours_;
-  Cache l1_;
+  std::vector<Cache> l1_;
   Cache l2_;
   std::unordered_set<std::uint64_t> seen_;     // lines that were fetched from memory before
   std::unordered_set<std::uint64_t> written_;  // lines that a store of a workgroup has written
-  Rate l1_rate_;
+  std::vector<Rate> l1_rate_;
   Rate l2_rate_;
   Rate mall_rate_;
   Rate memory_rate_;

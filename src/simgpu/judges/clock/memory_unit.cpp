@@ -5,9 +5,6 @@
 
 namespace wavejit::simgpu::clock {
 
-MemoryUnit::MemoryUnit(const timing::MemoryRules& rules, const Neighbours& neighbours)
-    : rules_(&rules), path_(rules, neighbours) {}
-
 double MemoryUnit::room_for(double bytes, double from) {
   while (!on_their_way_.empty()) {
     const OnItsWay first = on_their_way_.top();
@@ -24,24 +21,24 @@ void MemoryUnit::begin(const MemoryRequest& request, double start) {
   address_free_ = start + request.turns;
   address_busy_ += request.turns;
   if (request.acquires) {
-    address_free_ = std::max(address_free_, path_.acquire(start));
+    address_free_ = std::max(address_free_, path_->acquire(start));
     return;
   }
   if (request.releases) {
-    request.ticket.finish(path_.release(start));
+    request.ticket.finish(path_->release(start));
     return;
   }
   if (request.atomic) {
-    request.ticket.finish(path_.atomic(start, request.lines));
+    request.ticket.finish(path_->atomic(start, request.lines));
     return;
   }
   if (request.store) {
-    request.ticket.finish(request.past_caches ? path_.coherent_store(start, request.lines)
-                                              : path_.store(start, request.lines, request.instance));
+    request.ticket.finish(request.past_caches ? path_->coherent_store(start, request.lines)
+                                              : path_->store(start, request.lines, request.instance));
     return;
   }
-  const double there = request.past_caches ? path_.coherent_load(start, request.lines)
-                                           : path_.load(start, request.lines, request.instance);
+  const double there = request.past_caches ? path_->coherent_load(start, request.lines, unit_)
+                                           : path_->load(start, request.lines, request.instance, unit_);
   const double bytes = static_cast<double>(request.lines.size()) * rules_->line.value;
   on_their_way_.push({.until = there, .bytes = bytes});
   bytes_on_their_way_ += bytes;

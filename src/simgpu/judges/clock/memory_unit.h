@@ -35,15 +35,15 @@ struct MemoryRequest {
 
 class MemoryUnit {
  public:
-  MemoryUnit(const timing::MemoryRules& rules, const Neighbours& neighbours);
+  // `unit`: which of those that share the path.
+  MemoryUnit(const timing::MemoryRules& rules, MemoryPath& path, std::size_t unit)
+      : rules_(&rules), path_(&path), unit_(unit) {}
 
   // Whether a wave has to wait until the address unit has taken something out of the queue.
   bool full() const { return queue_.size() >= static_cast<std::size_t>(rules_->queue.cycles()); }
   void issue(const MemoryRequest& request) { queue_.push_back(request); }
   // Begins what can begin up to `now`, and hands DMA that has arrived to `lds`; called every cycle.
   void serve(double now, LdsUnit& lds);
-  const MemoryCounts& counts() const { return path_.counts(); }
-  MemoryPath& path() { return path_; }
   std::uint64_t address_busy() const { return static_cast<std::uint64_t>(address_busy_); }
 
  private:
@@ -68,7 +68,8 @@ class MemoryUnit {
   void begin(const MemoryRequest& request, double start);
 
   const timing::MemoryRules* rules_;
-  MemoryPath path_;
+  MemoryPath* path_;
+  std::size_t unit_;
   std::deque<MemoryRequest> queue_;
   double address_free_ = 0;
   double address_busy_ = 0;

@@ -10,7 +10,8 @@ namespace wavejit::simgpu::clock {
 
 Occupancy occupancy_of(const boards::Board& target, unsigned vgprs, unsigned lds_bytes, unsigned waves_of_workgroup) {
   const auto granule = static_cast<unsigned>(target.vgpr_granule);
-  const auto simds = static_cast<unsigned>(target.simds_per_compute_unit);
+  const auto together = static_cast<unsigned>(boards::compute_units_of_place(target));
+  const auto simds = static_cast<unsigned>(target.simds_per_compute_unit) * together;
   const unsigned registers = std::max((vgprs + granule - 1) / granule * granule, granule);
   Occupancy occupancy;
   occupancy.waves_per_simd = std::min(static_cast<unsigned>(target.vgprs_per_simd_lane) / registers,
@@ -26,9 +27,10 @@ Occupancy occupancy_of(const boards::Board& target, unsigned vgprs, unsigned lds
     occupancy.workgroups = most;
     occupancy.limit = by;
   };
-  if (lds_bytes != 0) lower(static_cast<unsigned>(target.lds_bytes) / boards::lds_allocation(target, lds_bytes), "LDS");
+  if (lds_bytes != 0)
+    lower(static_cast<unsigned>(target.lds_bytes) * together / boards::lds_allocation(target, lds_bytes), "LDS");
   constexpr unsigned barriers = 16;  // of a compute unit, for workgroups of more than one wave (LLVM, isa documents)
-  if (waves_of_workgroup > 1) lower(barriers, "barriers");
+  if (waves_of_workgroup > 1) lower(barriers * together, "barriers");
   return occupancy;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How many workgroups of a kernel stand on one compute unit at a time, and what limits them.
+// How many workgroups of a kernel stand on one compute unit at a time, and what limits them. Compute units that share
+// their waves (boards::compute_units_of_place) are one here and in all of the clock.
 #pragma once
 
 #include <cstdint>

@@ -226,7 +226,7 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
         {"lds_lost", lds_lost},
         {"address_busy", address_busy},
         {"scalar_busy", scalar_busy(steps, program)},
-        {"simds", program.target().simds_per_compute_unit}}},
+        {"simds", grid.units.front().simds.size()}}},
       {"waves", {{"cycles", wave_cycles}, {"issued", issued}, {"waited", by_cause(waited)}}},
       {"memory",
        {{"lines", memory.lines},

@@ -53,21 +53,22 @@ Json roofline_json(const GridResult& grid, std::span<const StepCount> steps, con
     memory.written += unit.memory.written;
   }
   // What a compute unit gets when all that have work want the same.
-  const auto units = static_cast<double>(std::min<std::uint64_t>(grid.workgroups, target.compute_units));
+  const int together = boards::compute_units_of_place(target);
+  const auto units = static_cast<double>(std::min<std::uint64_t>(grid.workgroups, target.compute_units / together));
   const double units_of_die = std::max(1.0, units / target.xcds);
   const timing::MemoryRules& rules = timing.memory;
   Json json = {
       {"operations", operations},
       {"cycles", cycles},
       {"levels",
-       {level_json("L1", memory.lines, rules.l1_rate.value, rules.l1_rate, timing),
+       {level_json("L1", memory.lines, rules.l1_rate.value * together, rules.l1_rate, timing),
         level_json("L2", memory.lines - memory.l1_hits, rules.l2_rate.value / units_of_die, rules.l2_rate, timing),
         level_json("last level cache", memory.mall_hits + memory.memory, rules.mall_rate.value / units, rules.mall_rate,
                    timing),
         level_json("memory", memory.memory + memory.written, rules.memory_rate.value / units, rules.memory_rate,
                    timing)}}};
   if (pipe_cycles > 0) {
-    json["pipe"] = {{"operations_a_cycle", operations / pipe_cycles * target.simds_per_compute_unit},
+    json["pipe"] = {{"operations_a_cycle", operations / pipe_cycles * target.simds_per_compute_unit * together},
                     {"grade", timing::to_text(timing.wave.pass.grade)},
                     {"source", timing.wave.pass.source}};
   }

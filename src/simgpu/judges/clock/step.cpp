@@ -41,7 +41,8 @@ int interval_of(const Step& step, const timing::Timing& timing) {
   const timing::WaveRules& rules = timing.wave;
   switch (step.unit) {
     case Unit::vector:
-      return step.port_cycles;
+      // In an ordered queue the wave goes on at once.
+      return timing.ordered.known() ? rules.look.cycles() : step.port_cycles;
     case Unit::lds:
       return rules.lds_issue.cycles();
     case Unit::memory:
@@ -64,9 +65,14 @@ const timing::LdsAccess* nearest_access(const timing::Timing& timing, const Inst
   const std::string name = lds_access_name(instruction);
   if (const timing::LdsAccess* exact = timing::find_lds_access(timing, name); exact != nullptr) return exact;
   const int width = effects.bytes > 8 ? 128 : (effects.bytes > 4 ? 64 : 32);
-  const std::string_view head = effects.lds_dma ? "lds_dma" : (effects.stores ? "ds_write" : "ds_read");
-  const timing::LdsAccess* row = timing::find_lds_access(timing, std::format("{}_b{}", head, width));
-  return row != nullptr ? row : timing::find_lds_access(timing, std::format("{}_b32", head));
+  const auto row_of = [&](std::string_view head) {
+    const timing::LdsAccess* row = timing::find_lds_access(timing, std::format("{}_b{}", head, width));
+    return row != nullptr ? row : timing::find_lds_access(timing, std::format("{}_b32", head));
+  };
+  if (effects.lds_dma) return row_of("lds_dma");
+  // CDNA's names, or RDNA4's.
+  const timing::LdsAccess* row = row_of(effects.stores ? "ds_write" : "ds_read");
+  return row != nullptr ? row : row_of(effects.stores ? "ds_store" : "ds_load");
 }
 
 Step describe_step(const Instruction& instruction, const timing::Timing& timing, const targets::Target& target) {
@@ -85,6 +91,7 @@ Step describe_step(const Instruction& instruction, const timing::Timing& timing,
     step.result_cycles = (passes + timing.wave.result_states.cycles()) * pass;
     // No vector instruction runs beside one with f32 or f64 inputs.
     if (checks::matrix_product(instruction) != checks::Product::matrix) step.port_cycles = step.pipe_cycles;
+    if (timing.ordered.known()) step.port_cycles = step.pipe_cycles;
     const Operand& c = instruction.source[2];
     if (c.is_vector()) step.accumulator = {.first = c.index, .count = c.dwords, .scalar = false};
   }
@@ -94,6 +101,13 @@ Step describe_step(const Instruction& instruction, const timing::Timing& timing,
   step.writes_scalars =
       step.unit == Unit::vector && std::ranges::any_of(std::span(step.effects.writes).first(step.effects.write_count),
                                                        [](const checks::Registers& range) { return range.scalar; });
+  if (timing.ordered.known()) {
+    step.transcendental_unit = step.kind == Kind::transcendental && step.effects.action != Action::scalar_function;
+    step.ahead = step.effects.action == Action::wait_alu || step.effects.action == Action::delay_alu;
+    for (const checks::Registers& range : std::span(step.effects.reads).first(step.effects.read_count))
+      step.data_cycles += range.scalar ? 0 : range.count;
+    step.data_cycles = std::max(step.data_cycles, 1);
+  }
   step.ends_wave = step.effects.action == Action::end;
   return step;
 }

@@ -29,10 +29,13 @@ struct Step {
   checks::Effects effects;
   Kind kind = Kind::scalar;
   Unit unit = Unit::scalar;
-  int port_cycles = 0;            // of the vector issue port
-  int pipe_cycles = 0;            // of the matrix pipe
-  int result_cycles = 0;          // of a matrix instruction: from issue until a dependent one may issue
-  int interval = 4;               // until the wave issues again
+  int port_cycles = 0;    // of the vector issue port
+  int pipe_cycles = 0;    // of the matrix pipe
+  int result_cycles = 0;  // of a matrix instruction: from issue until a dependent one may issue
+  int interval = 4;       // until the wave issues again
+  int data_cycles = 0;    // of the way to LDS and memory: a vector register of all lanes each
+  bool transcendental_unit = false;
+  bool ahead = false;             // s_delay_alu, s_wait_alu of an ordered target: looked at beside what issues
   bool no_overlap = false;        // never runs beside the matrix pipe
   checks::Registers accumulator;  // C of a matrix instruction
   const timing::LdsAccess* access = nullptr;

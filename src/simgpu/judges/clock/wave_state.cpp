@@ -8,8 +8,12 @@ namespace wavejit::simgpu::clock {
 Cause wait_obstacle(RunningWave& wave, const Step& step, double now) {
   wave.vector_counter.retire(now);
   wave.local_counter.retire(now);
+  wave.store_counter.retire(now);
+  wave.scalar_counter.retire(now);
   if (wave.vector_counter.pending() > step.effects.wait.vector) return wave.vector_counter.cause();
   if (wave.local_counter.pending() > step.effects.wait.local) return wave.local_counter.cause();
+  if (wave.store_counter.pending() > step.effects.wait.store) return wave.store_counter.cause();
+  if (wave.scalar_counter.pending() > step.effects.wait.scalar) return wave.scalar_counter.cause();
   return Cause::count;
 }
 
@@ -32,12 +36,25 @@ Cause operand_obstacle(const RunningWave& wave, const Step& step, double now) {
   return Cause::count;
 }
 
-Cause port_obstacle(const Simd& simd, const Step& step, const timing::IssueCosts& costs, double now) {
+Cause port_obstacle(const Simd& simd, const Step& step, const timing::IssueCosts& costs, double now, double slack) {
   if (step.kind == Kind::matrix && simd.pipe_free > now) return Cause::matrix_pipe;
   // Never beside a matrix instruction, nor so many cycles after one.
   if (step.no_overlap && simd.pipe_free > 0 && simd.pipe_free + costs.packed_after_matrix.value > now)
     return Cause::matrix_pipe;
   return simd.port_free > now + slack ? Cause::vector_port : Cause::count;
+}
+
+void release_barrier(Slot& slot, const timing::WaveRules& rules, double now) {
+  if (slot.alive == 0 || slot.at_barrier < slot.alive) return;
+  slot.at_barrier = 0;
+  ++slot.barriers;
+  slot.released = now;
+  for (RunningWave* const wave : slot.waves) {
+    if (!wave->at_barrier) continue;
+    wave->at_barrier = false;
+    wave->next_issue = now + rules.barrier_release.value;
+    wave->next_cause = Cause::barrier;
+  }
 }
 
 void write_results(RunningWave& wave, const Step& step, const timing::WaveRules& rules, double now) {

@@ -27,9 +27,9 @@ Kind kind_of(const Instruction& instruction) {
 
 std::string_view to_text(Kind kind) {
   constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::count)> names = {
-      "matrix", "plain",       "three_source", "packed",  "transcendental", "lane_swap",
-      "double", "lds_read",    "lds_write",    "lds_dma", "lds_lanes",      "load",
-      "store",  "scalar_load", "wait",         "barrier", "branch",         "scalar"};
+      "matrix", "plain",       "three_source", "packed",    "transcendental", "lane_swap", "double",
+      "wide",   "multiply",    "lds_read",     "lds_write", "lds_dma",        "lds_lanes", "load",
+      "store",  "scalar_load", "wait",         "barrier",   "branch",         "scalar"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -52,6 +52,10 @@ int port_cycles(Kind kind, const Instruction& instruction, const timing::IssueCo
       return costs.lane_swap.cycles();
     case Kind::double_precision:
       return costs.double_precision.cycles();
+    case Kind::wide:
+      return costs.wide.cycles();
+    case Kind::multiply:
+      return costs.multiply.cycles();
     default:
       return 0;
   }

@@ -30,6 +30,8 @@ enum class IssueKind : std::uint8_t {
   transcendental,
   lane_swap,
   double_precision,
+  wide,      // shifts and comparisons of 64 bits, where they take longer than others
+  multiply,  // 32-bit integer products, likewise
   lds_read,
   lds_write,  // and atomics
   lds_dma,
@@ -78,6 +80,7 @@ enum class Action : std::uint8_t {
   scalar_function,  // v_s_exp_f32 and its kind: the vector ALU, of scalar registers
   dual,             // two vector instructions in one (decode/dual.h)
   wait_alu,         // s_wait_alu: for what the ALUs are about to write
+  delay_alu,        // s_delay_alu: a hint that it has to be waited for
   signal_barrier,   // a barrier in two parts: arrived
   wait_barrier,     // and on when all have
   write_back,       // buffer_wbl2: what the L2 holds goes to memory

@@ -214,6 +214,7 @@ void register_rdna4_control(Registry& registry) {
   add("s_wait_expcnt", own::nothing, waits(counter_other));
   add("s_wait_idle", own::nothing, waits(counter_load | counter_store | counter_ds | counter_km));
   add("s_wait_alu", own::nothing, {.kind = IssueKind::scalar, .action = Action::wait_alu});
+  add("s_delay_alu", own::nothing, {.kind = IssueKind::scalar, .action = Action::delay_alu});
   add("s_barrier_signal", own::barrier_signal,
       {.kind = IssueKind::barrier, .action = Action::signal_barrier, .ends_block = true});
   add("s_barrier_signal_isfirst", own::barrier_signal_isfirst,
@@ -230,8 +231,8 @@ void register_rdna4_control(Registry& registry) {
   add("s_sendmsg_rtn_b32", own::message_with_answer, answered);
   add("s_sendmsg_rtn_b64", own::message_with_answer, answered);
   for (const std::string_view name :
-       {"s_clause", "s_delay_alu", "s_version", "s_wait_event", "s_prefetch_inst", "s_prefetch_inst_pc_rel",
-        "s_prefetch_data", "s_prefetch_data_pc_rel", "s_buffer_prefetch_data", "s_ttracedata_imm"}) {
+       {"s_clause", "s_version", "s_wait_event", "s_prefetch_inst", "s_prefetch_inst_pc_rel", "s_prefetch_data",
+        "s_prefetch_data_pc_rel", "s_buffer_prefetch_data", "s_ttracedata_imm"}) {
     add(name, own::nothing, internal);
   }
   // Caches: everything is in memory at once, for all to see.

@@ -115,6 +115,18 @@ Handler select(Instruction& instruction) {
   return choose_handler(instruction, bound);
 }
 
+// What RDNA4's traces show to take longer than plain instructions.
+IssueKind rdna4_kind(const Operation& operation, IssueKind kind) {
+  constexpr std::array<std::string_view, 5> products = {"v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_mad_u64_u32",
+                                                        "v_mad_i64_i32"};
+  if (std::ranges::contains(products, std::string_view(operation.name))) return IssueKind::multiply;
+  const auto is_wide = [](Kind each) { return each == Kind::b64 || each == Kind::i64 || each == Kind::f64; };
+  if (kind == IssueKind::transcendental && operation.result == Kind::f64) return IssueKind::double_precision;
+  const bool reads_wide = std::any_of(operation.source, operation.source + operation.source_count, is_wide);
+  if ((operation.flags & flag_mask_result) != 0) return reads_wide ? IssueKind::wide : kind;
+  return kind == IssueKind::plain && is_wide(operation.result) ? IssueKind::wide : kind;
+}
+
 // What the registry keeps of an operation.
 Record record_of(const Bound& bound, Flavour flavour) {
   const Operation& operation = *bound.operation;
@@ -131,6 +143,7 @@ Record record_of(const Bound& bound, Flavour flavour) {
   } else if (operation.result == Kind::pk_f32 && reads(Kind::pk_f32)) {
     record.kind = IssueKind::packed;
   }
+  if (flavour == Flavour::rdna4) record.kind = rdna4_kind(operation, record.kind);
   // Masks and carries are printed, and no results to LLVM.
   if (has(flag_mask_result)) record.destinations = 1;
   if (has(flag_writes_exec) && flavour == Flavour::rdna4) record.destinations = 0;  // EXEC, which is not printed
