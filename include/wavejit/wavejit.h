@@ -526,6 +526,13 @@ struct wavejit_attention_forward_arguments {
   /* Device memory, [B], bool or int8; with WAVEJIT_MASK_CAUSAL alone or beside PREFIX. Rows of a sequence whose byte is
    * 0 have no diagonal: they see all keys. Bits are those of calls of their own. Null: all have one. */
   const uint8_t* causal_flags;
+  /* Added after that: a bool mask in device memory, a byte for each row and key, WAVEJIT_INT8 (bool and uint8 are the
+   * same bytes). Sizes [B or 1, Hq or 1, Sq, Sk], packed queries: [1, Hq or 1, total, longest keys]. Strides are any
+   * from 0 on, 0 broadcasts; that of Sk is 1. A row sees the keys whose byte is not 0, of those that mask and lengths
+   * show. Tiles of keys that no row of a block of 64 sees are not walked, others are multiplied whole. Two launches
+   * more, which read it on the device and make walks of it, as of lists of key blocks, in the workspace; keys are not
+   * split. Neither beside bias, whose −inf hides, nor beside lists, local chunks and causal_flags. data null: none */
+  struct wavejit_tensor bool_mask;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,

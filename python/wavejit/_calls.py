@@ -195,9 +195,7 @@ class Call:
             import numpy
 
             given = numpy.asarray(given, bool)
-        if str(given.dtype).removeprefix("torch.") in ("bool", "uint8"):  # the same bytes
-            given = given.view(sys.modules["torch"].int8 if type(given).__module__.startswith("torch") else "int8")
-        array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT8, copies=True)
+        array, _ = _arrays.on_device(self._engine, _as_int8(given), field, self._stream, _dtypes.INT8, copies=True)
         if array.ndim != 1 or array.shape[0] != count:
             raise InvalidArgument(f"{field}: shape {array.shape}; accepted: [sequences], which is [{count}]")
         if not array._is_dense():
@@ -233,8 +231,15 @@ class Call:
         self._call.set_number("flags", flags | COMPILE[compile])
 
 
+def _as_int8(given: Any) -> Any:
+    """An array of bool or uint8 as one of int8: the same bytes."""
+    if str(getattr(given, "dtype", "")).removeprefix("torch.") not in ("bool", "uint8"):
+        return given
+    return given.view(sys.modules["torch"].int8 if type(given).__module__.startswith("torch") else "int8")
+
+
 # What Python calls otherwise than C.
-_C_NAMES = {"out": "o", "sinks": "sink", "d_out": "d_o", "d_sinks": "d_sink"}
+_C_NAMES = {"mask": "bool_mask", "out": "o", "sinks": "sink", "d_out": "d_o", "d_sinks": "d_sink"}
 BSHD = "[batch, length, heads, head dim]"
 UNIT_BYTES = 16
 
@@ -356,7 +361,7 @@ class AttentionForwardCall(SequencesCall):
 
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, local_chunk: int | None = None, causal_flags: Any = None,
-                 softcap: float | None = None, bias: Any = None, alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, launches: int | None = None, query_starts: Any = None, key_starts: Any = None,
+                 mask: Any = None, softcap: float | None = None, bias: Any = None, alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, launches: int | None = None, query_starts: Any = None, key_starts: Any = None,
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_v: Any = None,
@@ -418,6 +423,8 @@ class AttentionForwardCall(SequencesCall):
         self.lse = self._lse(queries, lse)
         self._mask(causal, window, causal_prefix, local_chunk)
         self._flags("causal_flags", causal_flags, sequences)
+        if mask is not None:
+            self._tensor("mask", _as_int8(mask), _dtypes.INT8, shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), accepted=(_dtypes.INT8,))
         self._call.set_number("splits", splits)
         if workspace is not None:
             self._give_workspace(workspace)

@@ -274,6 +274,9 @@ class Engine:
             so many before to so many behind, None for no limit. `causal_prefix`: the diagonal begins at this key instead.
             `local_chunk`, beside causal: only those keys of the diagonal's own chunk of so many positions (Llama 4).
             `causal_flags` [B], bool or bytes: sequences whose flag is 0 see all their keys, as if causal were False.
+        mask [B or 1, Hq or 1, Sq, Sk], bool, int8 or uint8
+            A row sees the keys whose element is not 0, of those that causal and window show; tiles that are hidden whole are not walked.
+            Not beside bias, local_chunk, causal_flags and lists.
         softcap, bias, alibi, sinks
             On x = scale · q·k, in this order: softcap · tanh(x / softcap); + bias [B or 1, Hq or 1, Sq, Sk], q's dtype or fp32;
             − slope · distance to the diagonal, alibi [Hq] or [B, Hq] fp32; sinks [Hq] fp32, a logit that has no value.

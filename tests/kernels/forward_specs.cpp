@@ -4,6 +4,7 @@
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
+#include "templates/attention_forward/kernel/mask_lists/spec.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::tests {
@@ -199,6 +200,25 @@ void add_wide_query_kernels(std::vector<families::KernelSpec>& specs, const targ
           .packed_heads = true,
           .chunk_waves = waves,
           .tile_queries = attention_forward::shared_tile_queries}});
+}
+
+// Bool masks: each pipeline, few rows, pages, a diagonal beside it, what takes most registers; and what looks at them.
+void add_mask_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
+  const auto add = [&](ForwardKernel spec) {
+    spec.dtype = DataType::bf16;
+    spec.block_lists = spec.bool_mask = true;
+    spec.output_store = attention_forward::default_output_store(target);
+    spec.target = target.id;
+    if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+  };
+  for (const Pipeline pipeline : attention_forward::all_pipelines)
+    for (const Mask mask : {Mask::none, Mask::causal})
+      for (const bool paged : {false, true})
+        add({{.mask = mask, .lse = true, .paged = paged, .whole_tiles = paged && pipeline != Pipeline::generic},
+             {.pipeline = pipeline, .tile_queries = attention_forward::tile_queries(target, pipeline).back()}});
+  add({{.head_dim_qk = 64, .head_dim_v = 64, .modifiers = {Modifier::softcap, Modifier::alibi}}, {}});
+  add({{.lse = true}, {.tile_queries = 32}});
+  specs.emplace_back(attention_mask_lists::mask_of({{}, {.target = std::string(target.id)}}));
 }
 
 // Integers: every head dim as prompts have it, few rows of packed heads, and what takes most registers.
@@ -569,6 +589,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
     add_integer_kernels(specs, target);
     add_local_kernels(specs, target);
     add_wide_query_kernels(specs, target);
+    add_mask_kernels(specs, target);
     add_padded_kernels(specs, target);
   }
   for (const targets::Target& target : targets::complete_targets()) {

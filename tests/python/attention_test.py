@@ -132,6 +132,23 @@ class Dense(Case):
         with self.assertRaisesRegex(wavejit.InvalidArgument, "mask = 8"):
             ENGINE.attention_forward(q, k, v, local_chunk=8)
 
+    def test_masks(self):
+        q, k, v = draw(1, 70, 4, 64), draw(1, 130, 2, 64), draw(1, 130, 2, 64)
+        shown = numpy.arange(130)[None, :] <= numpy.arange(70)[:, None] + 60
+        causal = ENGINE.attention_forward(q, k, v, causal=True).numpy()
+        for mask in (shown[None, None], shown, numpy.broadcast_to(shown, (1, 4, 70, 130)), shown.astype(numpy.uint8) * 255, ENGINE.array(shown.astype(numpy.int8))):
+            with self.subTest(shape=mask.shape, dtype=str(mask.dtype)):
+                self.assertTrue(numpy.array_equal(ENGINE.attention_forward(q, k, v, mask=mask).numpy(), causal))
+        call = ENGINE.attention_forward_call(q, k, v, mask=numpy.zeros((1, 4, 70, 130), bool), lse=True)
+        self.assertIn(" bool_mask=h", call.describe())
+        out, lse = call.run()
+        self.assertFalse(out.numpy().any())
+        self.assertTrue((lse.numpy() == -numpy.inf).all())
+        with self.assertRaisesRegex(wavejit.InvalidArgument, r"bool_mask.sizes\[3\] = 129; accepted: 130"):
+            ENGINE.attention_forward(q, k, v, mask=shown[:, :129])
+        with self.assertRaisesRegex(wavejit.Unsupported, "bool_mask = beside local_chunk"):
+            ENGINE.attention_forward(q, k, v, causal=True, local_chunk=7, mask=shown)
+
     def test_no_keys(self):
         out, lse = ENGINE.attention_forward(draw(1, 3, 2, 64), draw(1, 0, 2, 64), draw(1, 0, 2, 64), lse=True)
         self.assertFalse(out.numpy().any())

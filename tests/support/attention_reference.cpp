@@ -30,6 +30,12 @@ bool mask_shows(const AttentionInputs& in, const Row& row, int key) {
 }
 
 bool sees(const AttentionInputs& in, const Row& row, int key) {
+  if (!in.shown.empty()) {
+    const std::size_t batch = in.shown_batches > 1 ? row.batch : 0;
+    const std::size_t head = in.shown_heads > 1 ? row.head : 0;
+    const std::size_t of_row = ((batch * in.shown_heads + head) * in.query_rows()) + row.in_tensor;
+    if (in.shown[(of_row * in.key_length) + key] == 0) return false;
+  }
   if (!in.lists) return mask_shows(in, row, key);
   const std::size_t list = in.lists->list_of(row.batch, row.head, row.in_sequence, in.query_heads);
   const int block = key / in.lists->keys;

@@ -43,6 +43,10 @@ struct AttentionInputs {
   std::vector<float> bias = {};  // [bias_batches][bias_heads][rows of q in a batch][key_length], rounded as q is
   int bias_batches = 1;
   int bias_heads = 1;
+  // A bool mask, as the bias lies: rows see the keys whose byte is not 0. Empty: none.
+  std::vector<std::uint8_t> shown = {};
+  int shown_batches = 1;
+  int shown_heads = 1;
   std::vector<float> alibi = {};  // [1 or batch][query heads]
   std::vector<float> sink = {};   // [query heads]
   std::optional<BlockLists> lists = {};

@@ -298,6 +298,15 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   const DeviceArray key_lengths(
       engine, all_count ? std::vector<std::int32_t>() : which.told_key_lengths.value_or(in.key_lengths));
   const DeviceArray causal_flags(engine, in.causal_flags);
+  // Rows at odd places, and nothing behind the last one.
+  const std::int64_t mask_stride = in.key_length | 1;
+  std::vector<std::uint8_t> shown;
+  for (std::size_t row = 0; row * in.key_length < in.shown.size(); ++row) {
+    shown.resize(row * mask_stride, 0xFF);
+    shown.insert(shown.end(), in.shown.begin() + static_cast<std::ptrdiff_t>(row * in.key_length),
+                 in.shown.begin() + static_cast<std::ptrdiff_t>((row + 1) * in.key_length));
+  }
+  const DeviceArray bool_mask(engine, shown);
   const DeviceArray first_keys(engine, which.told_first_keys.value_or(which.first_keys));
   const std::int64_t bias_columns = padded ? behind.rows : in.key_length;
   const std::int64_t bias_stride = (bias_columns + 7) / 8 * 8;
@@ -351,6 +360,14 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
                  .reserved = 0,
                  .sizes = {in.bias_batches, in.bias_heads, in.query_rows(), bias_columns},
                  .strides = {in.bias_heads * head, head, bias_stride, 1}};
+  }
+  if (!in.shown.empty()) {
+    const std::int64_t head = in.query_rows() * mask_stride;
+    call.bool_mask = {.data = bool_mask.get(),
+                      .dtype = WAVEJIT_INT8,
+                      .reserved = 0,
+                      .sizes = {in.shown_batches, in.shown_heads, in.query_rows(), in.key_length},
+                      .strides = {in.shown_heads * head, head, mask_stride, 1}};
   }
   call.alibi = numbers_per_head(alibi.get(), std::ssize(in.alibi) / in.query_heads, in.query_heads);
   call.sink = numbers_per_head(sink.get(), 1, in.query_heads);

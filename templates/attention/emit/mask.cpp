@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/emit/mask.h"
 
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <limits>
 
@@ -129,6 +132,43 @@ void apply_mask(Kernel& kernel, const QueryTile& queries, Value* marked, std::sp
     if (marks.whole) begins_before = ir.CreateAnd(begins_before, ir.CreateNot(marks.whole));
     hide(kernel, begins_before, nullptr, begin, llvm::CmpInst::ICMP_SGT, scores, first_part);
   }
+}
+
+void hide_by_bits(Kernel& kernel, const QueryTile& queries, Value* marked, Value* bits, std::span<Accumulator> scores,
+                  std::size_t first_part) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const language::AccumulatorLayout& layout = scores.front().layout;
+  const Marks marks = marks_of(kernel, queries, marked);
+  Values values;
+  for (const Accumulator& part : scores) values.push_back(part.value);
+  values = language::if_uniform(
+      kernel, ir.CreateAnd(marks.sees, ir.CreateNot(marks.whole)), language::Likelihood::even, values,
+      [&](const Values& before) {
+        // Bits of the lane's own keys, from bit 0 on.
+        Value* group = lane_place(kernel, queries).lane_group;
+        Value* shift = ir.CreateMul(group, kernel.constant(layout.row_block));
+        std::array<Value*, tile_keys / dword_bits> own{};
+        for (std::uint64_t dword = 0; dword < own.size(); ++dword)
+          own[dword] = ir.CreateLShr(ir.CreateExtractElement(bits, dword), shift);
+        Value* hidden = ir.getInt32(std::bit_cast<std::uint32_t>(-std::numeric_limits<float>::infinity()));
+        Values after;
+        for (std::size_t part = 0; part < before.size(); ++part) {
+          Value* masked = before[part];
+          for (int r = 0; r < layout.registers(); ++r) {
+            const int key = static_cast<int>(first_part + part) * layout.rows + layout.row_of_register(r);
+            // All ones where it is set: two operations a score, one that spreads a bit, one that takes bits of either.
+            Value* dword = own[static_cast<std::size_t>(key / dword_bits)];
+            Value* seen = ir.CreateAShr(ir.CreateShl(dword, kernel.constant(dword_bits - 1 - key % dword_bits)),
+                                        kernel.constant(dword_bits - 1));
+            Value* score = ir.CreateBitCast(ir.CreateExtractElement(before[part], r), kernel.i32());
+            Value* shown = ir.CreateOr(ir.CreateAnd(score, seen), ir.CreateAnd(hidden, ir.CreateNot(seen)));
+            masked = ir.CreateInsertElement(masked, ir.CreateBitCast(shown, kernel.f32()), r);
+          }
+          after.push_back(masked);
+        }
+        return after;
+      });
+  for (std::size_t part = 0; part < scores.size(); ++part) scores[part].value = values[part];
 }
 
 void hide_rows(Kernel& kernel, const KeyLimits& limits, Value* first_key, Value* first_row, Accumulator& scores) {

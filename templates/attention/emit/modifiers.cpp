@@ -13,6 +13,7 @@
 #include "templates/attention/emit/bias.h"
 #include "templates/attention/emit/cache_scale.h"
 #include "templates/attention/emit/mask.h"
+#include "templates/attention/kernel/marked_tile.h"
 
 namespace wavejit::attention {
 namespace {
@@ -25,6 +26,7 @@ using language::Values;
 
 constexpr float log2e = std::numbers::log2e_v<float>;
 constexpr int keys_per_load = 4;  // of a bias
+constexpr int bytes_of_bits = tile_keys / 8;
 
 Value* fused(Kernel& kernel, Value* a, Value* b, Value* c) {
   return kernel.ir().CreateIntrinsic(llvm::Intrinsic::fma, {kernel.f32()}, {a, b, c});
@@ -92,6 +94,38 @@ ScoreModifiers::ScoreModifiers(Kernel& kernel, const Modifiers& modifiers, DataT
     bias_ = std::make_unique<language::Buffer>(bias_buffer());
     if (!queries.lanes_made_anew) bias_offset_ = bias_offset();
   }
+  if (queries.has_bits) {
+    bias_row_stride_ = kernel.argument_i32(field(offsetof(ScoreArguments, bias_row_stride)));
+    bits_ = std::make_unique<language::Buffer>(bits_buffer());
+    if (!queries.lanes_made_anew) bias_offset_ = bits_offset();
+  }
+}
+
+language::Buffer ScoreModifiers::bits_buffer() const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto argument = [&](std::size_t in_scores) { return kernel_.argument_i64(field(in_scores)); };
+  Value* base = argument(offsetof(ScoreArguments, bias));
+  base = ir.CreateAdd(
+      base, ir.CreateMul(wide(kernel_, queries_.batch), argument(offsetof(ScoreArguments, bias_batch_stride))));
+  base = ir.CreateAdd(
+      base, ir.CreateMul(wide(kernel_, queries_.query_head), argument(offsetof(ScoreArguments, bias_head_stride))));
+  Value* blocks = ir.CreateUDiv(ir.CreateAdd(queries_.query_length, kernel_.constant(block_rows - 1)),
+                                kernel_.constant(block_rows));
+  return {kernel_, base, ir.CreateMul(blocks, bias_row_stride_)};
+}
+
+Value* ScoreModifiers::bits_offset() const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* row = lane_place(kernel_, queries_).row;
+  Value* of_block = ir.CreateMul(ir.CreateUDiv(row, kernel_.constant(block_rows)), bias_row_stride_);
+  Value* in_block = ir.CreateAnd(row, kernel_.constant(block_rows - 1));
+  return ir.CreateAdd(of_block, ir.CreateMul(in_block, kernel_.constant(bytes_of_bits)));
+}
+
+void ScoreModifiers::apply_masks(Value* marked, const Values& fetched, std::span<Accumulator> scores,
+                                 std::size_t first_part) const {
+  if (bits_) hide_by_bits(kernel_, queries_, marked, fetched.front(), scores, first_part);
+  apply_mask(kernel_, queries_, marked, scores, first_part);
 }
 
 Value* ScoreModifiers::softmax_scale() const { return scales() ? kernel_.constant(1.0F) : queries_.scale_log2e; }
@@ -109,8 +143,11 @@ Value* ScoreModifiers::bias_offset() const {
 }
 
 Values ScoreModifiers::fetch(Value* tile) const {
-  if (!bias_) return {};
   llvm::IRBuilder<>& ir = kernel_.ir();
+  if (bits_)
+    return {bits_->load(bytes_of_bits, bias_offset_ ? bias_offset_ : bits_offset(),
+                        ir.CreateMul(tile, kernel_.constant(block_rows * bytes_of_bits)))};
+  if (!bias_) return {};
   Value* offset = bias_offset_ ? bias_offset_ : bias_offset();
   const int element_bytes = bytes_of(bias_type_);
   Value* tile_offset = ir.CreateMul(tile, kernel_.constant(tile_keys * element_bytes));
@@ -157,7 +194,7 @@ Value* ScoreModifiers::rounded_to_half(Value* score, Value* bias) const {
 void ScoreModifiers::apply(Value* marked, const Values& fetched, std::span<Accumulator> scores,
                            std::size_t first_part) const {
   if (!scales()) {
-    apply_mask(kernel_, queries_, marked, scores, first_part);
+    apply_masks(marked, fetched, scores, first_part);
     return;
   }
   llvm::IRBuilder<>& ir = kernel_.ir();
@@ -196,7 +233,7 @@ void ScoreModifiers::apply(Value* marked, const Values& fetched, std::span<Accum
     }
     scores[part].value = modified;
   }
-  apply_mask(kernel_, queries_, marked, scores, first_part);
+  apply_masks(marked, fetched, scores, first_part);
 }
 
 }  // namespace wavejit::attention

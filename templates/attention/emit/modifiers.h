@@ -26,7 +26,7 @@ class ScoreModifiers {
   language::Value* softmax_scale() const;
 
   // Begins the loads of what a tile's modifiers read from memory, into 16 registers with a bias (32 where it is f32),
-  // else into none. To be called early enough before `apply`.
+  // into two with bits of a bool mask, else into none. To be called early enough before `apply`.
   language::Values fetch(language::Value* tile) const;
 
   // Raw scores of a tile → modified, hidden keys −inf. The one call between products and softmax in every pipeline.
@@ -42,6 +42,11 @@ class ScoreModifiers {
   language::Value* bias_head_stride() const;
   language::Buffer bias_buffer() const;
   language::Value* bias_offset() const;
+  // Bits of a bool mask stand where a bias would: a block of 64 rows after the other, in it tiles, and a row's 64.
+  language::Buffer bits_buffer() const;
+  language::Value* bits_offset() const;
+  void apply_masks(language::Value* marked, const language::Values& fetched, std::span<language::Accumulator> scores,
+                   std::size_t first_part) const;
   language::Value* bias_of(const language::Values& fetched, std::size_t part, int r) const;
 
   language::Kernel& kernel_;
@@ -56,6 +61,7 @@ class ScoreModifiers {
   language::Value* cap_rate_ = nullptr;
   language::Value* minus_slope_ = nullptr;  // powers of two a key
   std::unique_ptr<language::Buffer> bias_;  // of this batch, head and sequence
+  std::unique_ptr<language::Buffer> bits_;
   language::Value* bias_row_stride_ = nullptr;
   language::Value* bias_offset_ = nullptr;  // where the lane's row and group start; null: made anew
 };

@@ -58,6 +58,7 @@ struct QueryTile {
   // uniform. Marked tiles then stand where numbers of tiles do.
   language::Value* block = nullptr;
   bool unseen_tiles = false;  // of a walk of marked tiles: a wave meets many that its rows do not see
+  bool has_bits = false;      // of such a walk: of masked tiles, rows see the keys whose bits are set (ScoreModifiers)
 };
 
 // The lane's number in a register of its own from here on: none has held it, or what follows from it, through a loop.

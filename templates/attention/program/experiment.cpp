@@ -103,6 +103,11 @@ void take(void* context, const wavejit_problem* from) {
     if (row.told_extent != nullptr) told.extent = static_cast<Extent>(from->*row.told_extent);
     if (row.told_number != nullptr) told.number = from->*row.told_number;
   }
+  for (const auto& [word, extent] : {std::pair{" bool_mask=1 ", Extent::one},
+                                     {" bool_mask=h ", Extent::head},
+                                     {" bool_mask=b ", Extent::batch},
+                                     {" bool_mask=bh ", Extent::batch_and_head}})
+    if ((to.text + ' ').contains(word)) to.bool_mask = extent;
   to.list_rows = from->list_rows;
   to.list_keys = from->list_keys;
   to.list_percent = from->list_percent;
@@ -215,6 +220,31 @@ BiasPlacement bias_of(const Experiment& problem) {
           .row_stride = (problem.key_length + 7) / 8 * 8};
 }
 
+BiasPlacement bool_mask_of(const Experiment& problem) {
+  if (problem.bool_mask == Extent::none) return {};
+  const bool by_batch = problem.bool_mask == Extent::batch || problem.bool_mask == Extent::batch_and_head;
+  const bool by_head = problem.bool_mask == Extent::head || problem.bool_mask == Extent::batch_and_head;
+  return {.batches = problem.packed_queries() || !by_batch ? 1 : problem.batch,
+          .heads = by_head ? problem.query_heads : 1,
+          .rows = queries_of(problem).length,
+          .columns = problem.key_length,
+          .row_stride = problem.key_length | 1};
+}
+
+// Ten documents: a row sees the keys of its own, but one of 16 in every fourth tile of keys.
+bool is_shown(const Experiment& problem, std::int64_t row, std::int64_t column) {
+  constexpr std::int64_t documents = 10;
+  const BiasPlacement mask = bool_mask_of(problem);
+  const std::int64_t head = row / mask.rows;  // of all batches
+  const std::int64_t length = std::max(mask.rows, problem.key_length);
+  const auto document = [&](std::int64_t place, std::int64_t of) {
+    return (((place + 1 + (length - of)) * documents) + (head * 3)) / (length + 1);
+  };
+  if (document(row % mask.rows, mask.rows) != document(column, problem.key_length)) return false;
+  const bool has_holes = column / 64 % 4 == (row / 64 + head) % 4;
+  return !has_holes || (column * 7 + row * 3 + head) % 16 != 0;
+}
+
 std::int64_t BiasPlacement::row(const Experiment& problem, std::int64_t batch, const Sequence& sequence,
                                 std::int64_t head, std::int64_t row) const {
   const std::int64_t of_batch = problem.packed_queries() || batches == 1 ? 0 : batch;
@@ -229,6 +259,7 @@ float bias_element(const Experiment& problem, const Inputs& inputs, std::int64_t
 
 std::uint64_t device_bytes(const Experiment& problem) {
   const std::int64_t of_bias = bias_of(problem).elements() * (problem.bias_fp32 ? 2 : 1);
+  const std::int64_t of_mask = bool_mask_of(problem).elements();
   const std::int64_t caches = second_list_words(problem.text).top_k == 0 ? 1 : 2;
   const auto bytes = [](const Placement& placement, std::size_t element) {
     return static_cast<std::uint64_t>(placement.elements()) * element;
@@ -237,8 +268,8 @@ std::uint64_t device_bytes(const Experiment& problem) {
                                  bytes(stored(problem, values_of(problem)), problem.value_bytes())) *
                                 static_cast<std::uint64_t>(caches);
   const std::int64_t lse = problem.lse ? queries_of(problem).rows() : 0;
-  return static_cast<std::uint64_t>(of_bias) * 2 + of_keys + bytes(queries_of(problem), problem.query_bytes()) +
-         static_cast<std::uint64_t>(lse) * 4 +
+  return static_cast<std::uint64_t>(of_bias) * 2 + static_cast<std::uint64_t>(of_mask) + of_keys +
+         bytes(queries_of(problem), problem.query_bytes()) + static_cast<std::uint64_t>(lse) * 4 +
          static_cast<std::uint64_t>(outputs_of(problem).elements()) * problem.output_bytes();
 }
 
@@ -247,6 +278,12 @@ double multiplications_of_row(const Experiment& problem, const Sequence& sequenc
   if (const ListWords lists = list_words(problem.text); lists.top_k != 0)
     return static_cast<double>(std::min(lists.top_k + second_list_words(problem.text).top_k, seen.end - seen.first)) *
            static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
+  if (const BiasPlacement mask = bool_mask_of(problem); mask.rows > 0) {
+    const std::int64_t of_mask = mask.row(problem, 0, sequence, 0, row);
+    std::int64_t shown = 0;
+    for (std::int64_t key = seen.first; key < seen.end; ++key) shown += is_shown(problem, of_mask, key) ? 1 : 0;
+    return static_cast<double>(shown) * static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
+  }
   if (problem.list_rows != 0)
     return static_cast<double>(listed_keys(problem, 0, 0, row, seen)) *
            static_cast<double>(problem.head_dim_qk + problem.head_dim_v);

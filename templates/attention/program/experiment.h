@@ -66,6 +66,7 @@ struct Experiment {
   float scale = 1;
   std::array<ToldModifier, modifier_count> modifiers = {};
   // Lists of key blocks, one for each head and block of rows; 0: none. block_lists.h makes them.
+  Extent bool_mask = Extent::none;  // bool_masks.h makes it
   std::int64_t list_rows = 0;
   std::int64_t list_keys = 0;
   std::int64_t list_percent = 0;
@@ -168,6 +169,10 @@ struct BiasPlacement {
                    std::int64_t row) const;
 };
 BiasPlacement bias_of(const Experiment& problem);
+// The array of a bool mask, likewise; rows begin at odd places.
+BiasPlacement bool_mask_of(const Experiment& problem);
+// An element of it.
+bool is_shown(const Experiment& problem, std::int64_t row, std::int64_t column);
 // An element as the array holds it: rounded to `type`, or in f32 a number that 16 bits do not have.
 float bias_element(const Experiment& problem, const Inputs& inputs, std::int64_t row, std::int64_t column);
 

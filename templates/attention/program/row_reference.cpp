@@ -81,6 +81,12 @@ ExactRows Reference::attend(std::int64_t sequence, std::int64_t head, const std:
           bias_element(problem_, inputs_, bias.row(problem_, sequence, lengths, head, row), key));
     };
   }
+  if (const BiasPlacement mask = bool_mask_of(problem_); mask.rows > 0) {
+    wanted.bias = [&, mask](std::int64_t row, std::int64_t key) {
+      const bool shown = is_shown(problem_, mask.row(problem_, sequence, lengths, head, row), key);
+      return shown ? 0.0 : -std::numeric_limits<double>::infinity();
+    };
+  }
   if (problem_.list_rows != 0) {
     // A bias of −∞ hides, as lists do.
     wanted.bias = [&, others = wanted.bias](std::int64_t row, std::int64_t key) {

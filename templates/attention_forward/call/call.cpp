@@ -14,6 +14,7 @@
 #include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
+#include "templates/attention_forward/kernel/mask_lists/spec.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
@@ -142,6 +143,22 @@ void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> ke
   const WalkPlan walks = plan_walks(problem_, call_, spec, arguments_.all.paged.all, memory);
   lists_ = walks.make;
   arguments_.lists = walks.walk;
+  if (walks.mask) {
+    look_ = walks.mask->look;
+    ScoreArguments& scores = arguments_.all.paged.all.scores;
+    scores.bias = walks.mask->bits.bias;
+    scores.bias_batch_stride = walks.mask->bits.bias_batch_stride;
+    scores.bias_head_stride = walks.mask->bits.bias_head_stride;
+    scores.bias_row_stride = walks.mask->bits.bias_row_stride;
+    constexpr std::size_t kernel_of_mask = 2;
+    const BlockLists& lists = problem_.lists;
+    plan.add(launch_of({.grid_x = look_->tiles,
+                        .grid_y = lists.row_blocks,
+                        .grid_z = lists.batches * lists.heads,
+                        .threads = attention_mask_lists::threads},
+                       &*look_, sizeof *look_),
+             kernel_of_mask);
+  }
   plan.add(launch_of(attention_block_lists::launch_geometry(lists_.units, lists_.heads, problem_.batch), &lists_,
                      sizeof lists_),
            1);
@@ -276,6 +293,10 @@ Result<void> AttentionCall::judge(families::DeviceMemory& memory) const {
 }
 
 families::WorkspaceWords AttentionCall::workspace_words() const {
+  if (problem_.shape.bool_mask)
+    return {.reason = "bool_mask",
+            .captured = "walks are made of a bool mask",
+            .instead = "a bias of 0 and −inf in place of the mask"};
   if (problem_.shape.block_lists)
     return {.reason = "lists of key blocks",
             .captured = "walks are made of lists of key blocks",

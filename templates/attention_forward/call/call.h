@@ -13,6 +13,7 @@
 #include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
+#include "templates/attention_forward/kernel/mask_lists/arguments.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/token_scale_arguments.h"
@@ -77,6 +78,7 @@ class AttentionCall final : public families::Call {
   std::optional<KeptArguments> other_cached_;  // of few rows, or of a second list
   attention_combine::Arguments combine_;
   attention_block_lists::Arguments lists_;
+  std::optional<attention_mask_lists::Arguments> look_;  // of a bool mask
 };
 
 }  // namespace wavejit::attention_forward

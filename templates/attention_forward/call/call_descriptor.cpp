@@ -71,7 +71,14 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
                                                   : Extent::one;
   }
   if (problem.shape.token_scales) descriptor.cache_scales = Extent::token_and_head;
-  if (problem.shape.block_lists)
+  if (problem.shape.bool_mask) {
+    const bool by_batch = call.bool_mask.sizes[0] > 1;
+    const bool by_head = call.bool_mask.sizes[1] > 1;
+    descriptor.bool_mask = by_batch && by_head ? Extent::batch_and_head
+                           : by_batch          ? Extent::batch
+                           : by_head           ? Extent::head
+                                               : Extent::one;
+  } else if (problem.shape.block_lists)
     descriptor.lists = {.rows = call.list_rows, .keys = call.list_keys, .alike = call.lists_alike != 0};
   if (problem.shape.listed) {
     descriptor.top_k = problem.top_k;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "families/kernel/names.h"
+#include "templates/attention_forward/call/bool_mask_words.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/descriptor_words.h"
 #include "templates/attention_forward/call/key_lists.h"
@@ -339,7 +340,7 @@ Rows make_rows() {
        attention::cache_scales_word<Said>(scale_extents, "1|h|b|bh|token"),
        families::value_word<Said>("lists", "<rows>x<keys>[:alike][:<percent>]", take_lists, lists_text),
        families::value_word<Said>("top_k", "<n>[:slots][:heads][:mixed]", take_top_k, top_k_text), second_top_k_word(),
-       attention::scale_word<Said>()});
+       bool_mask_word(), attention::scale_word<Said>()});
   for (const Modifier modifier : described_modifiers) rows.push_back(attention::modifier_word<Said>(modifier));
   add_flags(rows, true);
   add_all(rows, {splits_word(), launches_word(), invariance_word(), attention::seed_word<Said>(), inputs_word()});
@@ -419,6 +420,8 @@ Result<void> finish(ProblemDescriptor& said) {
   if (shape.causal_flags && (shape.mask != Mask::causal || mask.window))
     return fail(WAVEJIT_UNSUPPORTED,
                 "descriptor: causal_flags; accepted: causal beside it, without window and chunked");
+  if (shape.bool_mask)
+    if (auto good = finish_bool_mask(said); !good) return good;
   if (shape.listed)
     if (auto good = finish_key_lists(said); !good) return good;
   if (!shape.listed && said.second_top_k != 0)

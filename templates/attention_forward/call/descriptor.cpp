@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "families/kernel/names.h"
+#include "templates/attention_forward/call/bool_mask.h"
 #include "templates/attention_forward/call/descriptor_words.h"
 #include "templates/attention_forward/call/merging.h"
 #include "templates/attention_forward/call/mix.h"
@@ -156,6 +157,15 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
   problem.paired_tiles = descriptor.paired_tiles;
   problem.shared_chunks = descriptor.shared_chunks;
   if (descriptor.shape.block_lists) {
+    const bool by_batch = descriptor.bool_mask == attention::Extent::batch ||
+                          descriptor.bool_mask == attention::Extent::batch_and_head || problem.packed_queries;
+    const bool by_head =
+        descriptor.bool_mask == attention::Extent::head || descriptor.bool_mask == attention::Extent::batch_and_head;
+    if (descriptor.shape.bool_mask) {
+      problem.lists = lists_of_mask(problem, by_batch ? descriptor.batch : 1, by_head ? descriptor.query_heads : 1);
+      problem.any_bits = descriptor.invariance == "none";
+      return problem;
+    }
     // A list a head, with room for every block.
     BlockLists lists = lists_of(descriptor.lists);
     lists.batches = problem.batch;

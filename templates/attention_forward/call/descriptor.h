@@ -57,6 +57,7 @@ struct ProblemDescriptor {
   // Of K and V of 8 bits (shape.cache): for whom k_scale and v_scale have numbers of their own; none: no scales.
   attention::Extent cache_scales = attention::Extent::none;
   DescribedLists lists;
+  attention::Extent bool_mask = attention::Extent::none;  // batches and heads with a mask of their own; none: no mask
   // "top_k=2048:slots:heads:mixed": entries of each query's list (0: no lists); lists for each kv head; for who makes
   // lists: in no order, with holes and repeats, of counts of their own. shape.slots: by slot of the cache.
   std::int64_t top_k = 0;

@@ -27,6 +27,7 @@ inline BlockLists lists_of(const DescribedLists& lists) {
           .alike = lists.alike};
 }
 inline RowPlan rows_of(const ProblemDescriptor& descriptor, std::int64_t query_length) {
+  if (descriptor.shape.bool_mask) return {.rows = query_rows(static_cast<std::uint64_t>(query_length))};
   if (descriptor.shape.block_lists)
     return rows_of_lists(lists_of(descriptor.lists), static_cast<std::uint64_t>(query_length));
   return plan_rows(static_cast<std::uint64_t>(query_length),

@@ -20,6 +20,7 @@
 #include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
+#include "templates/attention_forward/kernel/mask_lists/spec.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/words.h"
 
@@ -153,6 +154,8 @@ class AttentionForward final : public families::Family {
     families::Route route = {.kernels = {{.label = "spec", .spec = chosen->spec}}};
     if (shape.block_lists)
       route.kernels.push_back({.label = "lists", .spec = attention_block_lists::lists_of(chosen->spec)});
+    if (shape.bool_mask)
+      route.kernels.push_back({.label = "mask", .spec = attention_mask_lists::mask_of(chosen->spec)});
     // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
     if (chosen->spec.split_keys != 0 && !chosen->spec.merged)
       route.kernels.push_back(
@@ -199,6 +202,10 @@ class AttentionForward final : public families::Family {
     }
     if (shape.integers && (shape.paged || shape.listed || shape.block_lists)) {
       failure.detail = "q.dtype = " + families::refusal::dtype_text(WAVEJIT_INT8) + ": " + failure.detail;
+      return failure;
+    }
+    if (shape.bool_mask) {
+      failure.detail = "bool_mask: " + failure.detail;
       return failure;
     }
     if (shape.half_scores && (shape.has(Modifier::softcap) || shape.has(Modifier::alibi))) {

@@ -8,6 +8,7 @@
 
 #include "families/call/refusal.h"
 #include "templates/attention/call/numbers.h"
+#include "templates/attention_forward/call/bool_mask.h"
 #include "templates/attention_forward/kernel/block_lists/walks.h"
 
 namespace wavejit::attention_forward {
@@ -127,6 +128,8 @@ RowPlan rows_of_lists(const BlockLists& lists, std::uint64_t query_length) {
 }
 
 Result<void> check_lists(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
+  if (call.bool_mask.data != nullptr) [[unlikely]]
+    return take_bool_mask(call, problem);
   if (!has_lists(call)) [[likely]] {
     const bool nothing =
         ((reinterpret_cast<std::uintptr_t>(call.list_counts) | reinterpret_cast<std::uintptr_t>(call.list_starts) |
@@ -183,7 +186,7 @@ std::optional<std::uint64_t> walk_bytes(const AttentionProblem& problem) {
     if (sizes.entries >= most_walk_entries || sizes.headers >= most_walk_entries) return std::nullopt;
     most = std::max(most, headers_bytes(sizes) + order_bytes(sizes) + sizes.entries * sizeof(std::uint32_t));
   }
-  return most;
+  return most + mask_bytes(problem.lists);
 }
 
 WalkPlan plan_walks(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
@@ -194,7 +197,7 @@ WalkPlan plan_walks(const AttentionProblem& problem, const wavejit_attention_for
   const WalkSizes sizes = sizes_of(problem, unit_rows, pairs);
   const auto shift_of = [](std::uint32_t size) { return static_cast<std::uint32_t>(std::countr_zero(size)); };
   const auto address_of = [](const void* array) { return reinterpret_cast<std::uintptr_t>(array); };
-  const std::uint64_t headers = address_of(memory);
+  const std::uint64_t headers = address_of(memory) + mask_bytes(lists);
   const std::uint64_t order = headers + headers_bytes(sizes);
   const std::uint64_t entries = order + order_bytes(sizes);
   const auto lists_of = [&](const Kind& kind) -> attention_block_lists::Lists {
@@ -203,12 +206,14 @@ WalkPlan plan_walks(const AttentionProblem& problem, const wavejit_attention_for
             .starts = address_of(kind.starts),
             .capacity = static_cast<std::uint32_t>(kind.capacity)};
   };
+  const std::optional<MaskPlan> mask =
+      lists.of_mask ? std::optional(plan_mask(problem, call.bool_mask, arguments, memory)) : std::nullopt;
   const bool has_window = problem.shape.mask == Mask::window;
   const bool is_causal = problem.shape.mask == Mask::causal;
   return {.make = {.headers = headers,
                    .entries = entries,
-                   .masked = lists_of(kinds_of(call)[0]),
-                   .whole = lists_of(kinds_of(call)[1]),
+                   .masked = mask ? mask->masked : lists_of(kinds_of(call)[0]),
+                   .whole = mask ? mask->whole : lists_of(kinds_of(call)[1]),
                    .query_starts = arguments.sequences.query_starts,
                    .key_starts = problem.shape.paged ? 0 : arguments.sequences.key_starts,
                    .key_lengths = arguments.sequences.key_lengths,
@@ -241,11 +246,16 @@ WalkPlan plan_walks(const AttentionProblem& problem, const wavejit_attention_for
                    .head_multiplier = kv_head_multiplier(problem.query_heads, lists.heads),
                    .units = static_cast<std::uint32_t>(sizes.units),
                    .unit_shift = shift_of(unit_rows),
-                   .order = order}};
+                   .order = order},
+          .mask = mask};
 }
 
 std::string describe_lists(const AttentionProblem& problem) {
   const BlockLists& lists = problem.lists;
+  if (lists.of_mask)
+    return "of blocks of " + std::to_string(lists.rows) + " rows by " + std::to_string(lists.keys) +
+           " keys: attention_mask_lists finds in the bool mask which are hidden, open and mixed, attention_block_lists "
+           "makes a walk for each workgroup's rows";
   return "of blocks of " + std::to_string(lists.rows) + " rows by " + std::to_string(lists.keys) +
          " keys: attention_block_lists makes a walk for each workgroup's rows" +
          (lists.alike ? ", as large as without lists, whose lists are said to be alike" : "");
@@ -333,7 +343,7 @@ Result<void> check_entries(families::DeviceMemory& memory, const Kind& kind, std
 
 Result<void> check_device_lists(families::DeviceMemory& memory, const AttentionProblem& problem,
                                 const wavejit_attention_forward_arguments& call) {
-  if (!problem.shape.block_lists) return {};
+  if (!problem.shape.block_lists || problem.lists.of_mask) return {};
   const BlockLists& lists = problem.lists;
   const std::uint64_t count = std::uint64_t{lists.batches} * lists.heads * lists.row_blocks;
   const auto blocks = static_cast<std::int64_t>(ceil_div(problem.key_length, lists.keys));

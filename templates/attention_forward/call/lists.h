@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "families/call/family.h"
+#include "templates/attention_forward/call/bool_mask.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/kernel/block_lists/arguments.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
@@ -33,6 +35,7 @@ std::optional<std::uint64_t> walk_bytes(const AttentionProblem& problem);
 struct WalkPlan {
   attention_block_lists::Arguments make;
   ListArguments walk;
+  std::optional<MaskPlan> mask;  // of a bool mask
 };
 WalkPlan plan_walks(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
                     const ForwardKernel& spec, const Arguments& arguments, const void* memory);

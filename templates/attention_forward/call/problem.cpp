@@ -276,6 +276,10 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     return scales;
   if (auto choices = check_choices(a, problem); !choices) return choices;
   if (auto lists = check_lists(a, problem); !lists) return lists;
+  if (problem.shape.bool_mask) [[unlikely]]
+    if (auto apart = check_apart(o, range_of(a.o, element_bytes_of(a.o)), "bool_mask", range_of(a.bool_mask, 1));
+        !apart)
+      return apart;
   problem.close_heads = heads_stand_close(a, problem);
   problem.shape.set_rows(plan_rows(problem.query_length, problem.close_heads ? problem.group() : 1));
   if (problem.shape.block_lists) [[unlikely]]

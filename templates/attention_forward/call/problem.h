@@ -36,6 +36,7 @@ struct BlockLists {
   std::uint64_t full_capacity = 0;
   bool ragged = false;
   bool alike = false;
+  bool of_mask = false;  // the engine makes them of a bool mask, with the bits of each row and key
 };
 
 // Pointers and strides stay where the caller put them; here is what follows from them.

@@ -23,7 +23,8 @@ struct Versions<wavejit_attention_forward_arguments> {
                                          offsetof(wavejit_attention_forward_arguments, q_scale),
                                          offsetof(wavejit_attention_forward_arguments, token_scales),
                                          offsetof(wavejit_attention_forward_arguments, score_rounding),
-                                         offsetof(wavejit_attention_forward_arguments, local_chunk)};
+                                         offsetof(wavejit_attention_forward_arguments, local_chunk),
+                                         offsetof(wavejit_attention_forward_arguments, bool_mask)};
 };
 
 }  // namespace wavejit::families

@@ -345,6 +345,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       .block = walk ? walk->block : nullptr,
       // Small workgroups have one list, or two.
       .unseen_tiles = walk && spec.pipeline != Pipeline::generic,
+      .has_bits = spec.bool_mask,
   };
   if (spec.integers) {
     const IntegerScale scales = integer_scale(kernel, spec, queries, place.kv_head);

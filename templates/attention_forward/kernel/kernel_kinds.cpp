@@ -5,6 +5,7 @@
 
 #include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
+#include "templates/attention_forward/kernel/mask_lists/spec.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
@@ -15,6 +16,7 @@ std::span<const families::KernelKind> own_kernel_kinds() {
                         static_cast<std::expected<ForwardKernel, std::string> (*)(std::string_view)>(parse_spec)>,
       families::kind_of<attention_combine::CombineKernel, attention_combine::parse_spec>,
       families::kind_of<attention_block_lists::BlockListsKernel, attention_block_lists::parse_spec>,
+      families::kind_of<attention_mask_lists::MaskListsKernel, attention_mask_lists::parse_spec>,
   };
   return kinds;
 }

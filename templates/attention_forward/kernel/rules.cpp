@@ -432,6 +432,38 @@ constexpr SpecRule rules[] = {
            "block_lists has walks of its own for each head and block of rows; accepted: no split=, heads=packed, "
            "tiles=paired and rows=");
      }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return spec.bool_mask && (!spec.block_lists || spec.has(Modifier::bias) || spec.narrow_queries ||
+                                 spec.integers || spec.cache != CacheType::as_queries);
+     },
+     [](const Asked&) {
+       return std::string(
+           "bool_mask has walks of block_lists, and bits where a bias stands; accepted: block_lists bool_mask, no "
+           "bias, "
+           "queries=e4m3, qk=i8 and cache=");
+     }},
+    {[](const Asked& asked) {
+       const ForwardKernel& spec = asked.spec;
+       return spec.bool_mask && spec.paged &&
+              (spec.modified() || spec.mask == Mask::window || spec.vectorised ||
+               spec.key_layout().looks_up_each_key());
+     },
+     [](const Asked&) {
+       return std::string(
+           "bool_mask beside pages leaves no registers for a window, softcap and alibi, pages of one key, first_keys "
+           "and "
+           "vectorised; accepted: pages of 16 n keys without them, or dense keys");
+     }},
+    {[](const Asked& asked) {
+       return asked.spec.bool_mask && overlaps(asked) &&
+              (asked.spec.paged || (asked.spec.mask == Mask::window && asked.spec.modified()));
+     },
+     [](const Asked& asked) {
+       return asked.pipeline() +
+              " has no registers for the bits of bool_mask beside pages, or a window with softcap and alibi; accepted: "
+              "auto, generic";
+     }},
     {[](const Asked& asked) { return asked.spec.mask == Mask::chunked && asked.spec.block_lists; },
      [](const Asked&) {
        return std::string(

@@ -130,6 +130,10 @@ inline constexpr auto word_table = std::tuple_cat(
         asked<&AskedWords::first_keys>({.accepted = "first_keys", .name = "first_keys", .supported = "left padding"}),
         asked<&AskedWords::block_lists>(
             {.accepted = "block_lists", .name = "block_lists", .supported = "lists of key blocks (64, 128)"}),
+        asked<&AskedWords::bool_mask>({.accepted = "bool_mask",
+                                       .name = "bool_mask",
+                                       .supported = "bool masks",
+                                       .beside = [](ForwardKernel& spec) { spec.block_lists = true; }}),
         asked<&AskedWords::listed>({.accepted = "listed", .name = "listed", .supported = "lists of keys, one a query"}),
         asked<&AskedWords::slots>(
             {.accepted = "slots", .name = "slots", .beside = [](ForwardKernel& spec) { spec.listed = true; }}),

@@ -153,6 +153,11 @@ void DeviceCase::describe() {
             ? described_bias(problem_.bias_fp32 ? WAVEJIT_FP32 : dtype)
             : vector_tensor(extra_.of(fields.modifier), problem_.batches_of(fields.modifier), problem_.query_heads);
   }
+  if (const BiasPlacement mask = bool_mask_of(problem_); mask.rows > 0) {
+    call_.bool_mask = wavejit_dense_tensor(extra_.bool_mask.data(), WAVEJIT_INT8, mask.batches, mask.heads, mask.rows,
+                                           mask.row_stride);
+    call_.bool_mask.sizes[3] = mask.columns;
+  }
   if (problem_.list_rows != 0) {
     call_.list_counts = static_cast<const std::int32_t*>(extra_.list_counts.data());
     call_.list_indices = static_cast<const std::int32_t*>(extra_.list_indices.data());
@@ -267,6 +272,12 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
   if ((call.mask & (WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW)) != 0) {
     call.mask |= WAVEJIT_MASK_PREFIX;
     call.causal_prefix = rules_of(problem_, sequence).position + view.first_row;
+  }
+  if (const BiasPlacement mask = bool_mask_of(problem_); mask.rows > 0) {
+    const std::int64_t first = mask.row(problem_, view.sequence, sequence, head, view.first_row);
+    cut(call.bool_mask, static_cast<char*>(call.bool_mask.data) + (first * mask.row_stride),
+        mask.heads == 1 ? 1 : group, view.rows);
+    call.bool_mask.sizes[3] = sequence.keys;
   }
   for (const ModifierFields& fields : modifier_fields) {
     if (fields.tensor == nullptr) continue;

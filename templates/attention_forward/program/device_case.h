@@ -75,7 +75,7 @@ class DeviceCase {
   // Modifiers' tensors, starts, lengths.
   struct Extra {
     std::array<std::optional<DeviceArray>, modifier_count> modifiers;
-    DeviceArray query_starts, key_starts, key_lengths, first_keys, block_table, causal_flags;
+    DeviceArray query_starts, key_starts, key_lengths, first_keys, block_table, causal_flags, bool_mask;
     DeviceArray list_counts, list_indices;
     DeviceArray q_scale, k_scale, v_scale;
     DeviceArray key_indices, key_counts;

@@ -302,6 +302,15 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   if (problem.causal_flags)
     for (const Sequence& sequence : sequences) causal_flags.push_back(sequence.has_diagonal ? 1 : 0);
   auto device_causal_flags = on_device(engine, causal_flags);
+  const BiasPlacement mask = bool_mask_of(problem);
+  std::vector<std::uint8_t> shown(static_cast<std::size_t>(mask.elements()), 1);
+  on_all_cores(static_cast<std::size_t>(mask.batches * mask.heads * mask.rows), [&](std::size_t row) {
+    const auto number = static_cast<std::int64_t>(row);
+    for (std::int64_t key = 0; key < mask.columns; ++key)
+      shown[static_cast<std::size_t>((number * mask.row_stride) + key)] =
+          is_shown(problem, number, key) ? static_cast<std::uint8_t>(1 + (key % 255)) : std::uint8_t{0};
+  });
+  auto device_bool_mask = on_device(engine, shown);
   const ListArrays lists = lists_of(problem);
   auto device_list_counts = on_device(engine, lists.counts);
   auto device_list_indices = on_device(engine, lists.indices);
@@ -320,10 +329,10 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
       engine, problem.integers ? integer_scales_of(problem, Operand::q) : cache_scales_of(problem, Operand::q));
   auto device_k_scale = on_device(engine, scales_of(Operand::k));
   auto device_v_scale = on_device(engine, problem.integers ? std::vector<float>() : scales_of(Operand::v));
-  for (const auto* made :
-       {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table,
-        &device_causal_flags, &device_list_counts, &device_list_indices, &device_key_indices, &device_key_counts,
-        &device_second_indices, &device_second_counts, &device_q_scale, &device_k_scale, &device_v_scale})
+  for (const auto* made : {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys,
+                           &device_table, &device_causal_flags, &device_bool_mask, &device_list_counts,
+                           &device_list_indices, &device_key_indices, &device_key_counts, &device_second_indices,
+                           &device_second_counts, &device_q_scale, &device_k_scale, &device_v_scale})
     if (!*made) return std::unexpected(made->error());
   Extra extra{.modifiers = {},
               .query_starts = std::move(*device_query_starts),
@@ -332,6 +341,7 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
               .first_keys = std::move(*device_first_keys),
               .block_table = std::move(*device_table),
               .causal_flags = std::move(*device_causal_flags),
+              .bool_mask = std::move(*device_bool_mask),
               .list_counts = std::move(*device_list_counts),
               .list_indices = std::move(*device_list_indices),
               .q_scale = std::move(*device_q_scale),

@@ -216,6 +216,7 @@ class AttentionVariants final : public Variants {
                                    {.title = "chunks", .words = "causal chunked=500"},
                                    {.title = "prefix", .words = "causal=100"},
                                    {.title = "flags", .words = "causal causal_flags"},
+                                   {.title = "bool mask", .words = "bool_mask=1"},
                                    {.title = "LSE", .words = "lse"},
                                    {.title = "O in fp32", .words = "o=fp32"},
                                    {.title = "Q in fp32", .words = "q=fp32"}};

@@ -95,6 +95,25 @@ TEST(Descriptor, LocalChunksAndFlagsAreOfCausalRows) {
   }
 }
 
+TEST(Descriptor, BoolMasksStandBesideMasksOfPositions) {
+  for (const char* words : {" bool_mask=1", " causal lse bool_mask=bh", " window=5,5 bool_mask=h softcap=30"}) {
+    const auto parsed = parse_descriptor(std::string(base) + words);
+    ASSERT_TRUE(parsed) << parsed.error().detail;
+    EXPECT_EQ(to_text(*parsed), std::string(base) + words);
+    EXPECT_TRUE(parsed->shape.bool_mask && parsed->shape.block_lists);
+  }
+  for (const auto& [words, detail] : {std::pair{" bool_mask=none", "accepted: bool_mask=1, bool_mask=h, bool_mask=b"},
+                                      {" bool_mask=1 bias=1", "bool_mask beside bias"},
+                                      {" bool_mask=1 lists=64x64", "bool_mask beside lists"},
+                                      {" bool_mask=1 top_k=64", "bool_mask beside top_k"},
+                                      {" causal chunked=9 bool_mask=1", "bool_mask beside chunked"},
+                                      {" causal causal_flags bool_mask=1", "bool_mask beside causal_flags"}}) {
+    const auto parsed = parse_descriptor(std::string(base) + words);
+    ASSERT_FALSE(parsed) << words;
+    EXPECT_THAT(parsed.error().detail, HasSubstr(detail)) << words;
+  }
+}
+
 TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
   std::mt19937_64 random(2);
   const auto up_to = [&](std::int64_t most) {
@@ -200,7 +219,7 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
     EXPECT_THAT(parse_descriptor(line + " " + text).error().detail, HasSubstr("says again"));
     ++described;
   }
-  EXPECT_EQ(flags, 24);
+  EXPECT_EQ(flags, 25);
   EXPECT_EQ(described, 12);
 }
 

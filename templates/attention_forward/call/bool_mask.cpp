@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/call/bool_mask.h"
+
+#include <algorithm>
+#include <string>
+
+#include "families/call/refusal.h"
+#include "templates/attention/call/numbers.h"
+#include "templates/attention/call/tensors.h"
+#include "templates/attention/kernel/marked_tile.h"
+#include "templates/attention_forward/call/lists.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using attention::ceil_div;
+using refusal::bad;
+using refusal::refuse;
+
+// Of a bool mask: the bits of all rows and keys, then a list of each kind for each block of rows. It stands in front of
+// walks.
+constexpr std::uint64_t aligned(std::uint64_t bytes) { return ceil_div(bytes, 256) * 256; }
+std::uint64_t blocks_of_mask(const BlockLists& lists) {
+  return std::uint64_t{lists.batches} * lists.heads * lists.row_blocks * lists.capacity;
+}
+constexpr std::uint64_t bits_of_block = std::uint64_t{attention::block_rows} * tile_keys / 8;  // bytes
+std::uint64_t list_bytes(const BlockLists& lists) { return aligned(blocks_of_mask(lists) * sizeof(std::int32_t)); }
+}  // namespace
+
+std::uint64_t mask_bytes(const BlockLists& lists) {
+  return lists.of_mask ? aligned(blocks_of_mask(lists) * bits_of_block) + (2 * list_bytes(lists)) : 0;
+}
+
+BlockLists lists_of_mask(const AttentionProblem& problem, std::int64_t batches, std::int64_t heads) {
+  const std::uint64_t tiles =
+      std::max<std::uint64_t>(ceil_div(problem.key_length, static_cast<unsigned>(tile_keys)), 1);
+  return {.rows = attention::block_rows,
+          .keys = static_cast<std::uint32_t>(tile_keys),
+          .batches = static_cast<std::uint32_t>(batches),
+          .heads = static_cast<std::uint32_t>(heads),
+          .row_blocks = static_cast<std::uint32_t>(ceil_div(problem.query_length, attention::block_rows)),
+          .capacity = tiles,
+          .full_capacity = problem.shape.mask == Mask::none ? tiles : 0,
+          .alike = true,
+          .of_mask = true};
+}
+
+namespace {
+
+std::unexpected<Failure> refuse_keys(std::int64_t keys, const std::string& accepted) {
+  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k.sizes[1] (length)", std::to_string(keys), accepted));
+}
+
+// Kernels count bytes of a block of rows, and of the bits of a head, in 32 bits.
+constexpr std::int64_t most_mask_stride = std::int64_t{1} << 25;
+constexpr std::uint64_t most_bits_of_head = std::uint64_t{1} << 31;
+constexpr std::uint64_t most_of_grid = 0xFFFF;
+
+Result<void> refuse_beside_mask(const char* field, const std::string& instead) {
+  return refuse(bad(WAVEJIT_UNSUPPORTED, "bool_mask", std::string("beside ") + field, instead));
+}
+
+}  // namespace
+
+[[gnu::cold, gnu::noinline]] Result<void> take_bool_mask(const wavejit_attention_forward_arguments& call,
+                                                         AttentionProblem& problem) {
+  const wavejit_tensor& t = call.bool_mask;
+  const attention::Named mask = {"bool_mask", &t};
+  if (has_lists(call)) return refuse_beside_mask("lists", "one of the two");
+  if (problem.shape.has(Modifier::bias)) return refuse_beside_mask("bias", "a bias alone, whose −inf hides");
+  if (call.key_indices != nullptr) return refuse_beside_mask("key_indices", "one of the two");
+  if (problem.shape.mask == Mask::chunked || problem.shape.causal_flags)
+    return refuse_beside_mask(problem.shape.causal_flags ? "causal_flags" : "local_chunk",
+                              "mask none, causal or a window; what else hides, in the mask");
+  if (auto kind = attention::check_kind(mask, WAVEJIT_INT8, 1); !kind) return kind;
+  const bool packed = problem.packed_queries;
+  auto step = attention::check_size(mask, 0, packed ? 1 : problem.batch, packed ? "packed queries" : "sequences", true);
+  if (step) step = attention::check_size(mask, 1, problem.query_heads, "q.sizes[2]", true);
+  if (step) step = attention::check_size(mask, 2, call.q.sizes[1], "q.sizes[1]", false);
+  if (step) step = attention::check_size(mask, 3, problem.key_length, "the longest keys", false);
+  if (!step) return step;
+  for (int d = 0; d < 3; ++d)
+    if (t.sizes[d] > 1 &&
+        (t.strides[d] < 0 || t.strides[d] >= (d == 2 ? most_mask_stride : attention::max_batch_stride)))
+      return refuse(attention::wrong_stride(
+          mask, d, d == 2 ? refusal::up_to("bytes from 0", most_mask_stride - 1) : std::string("0 and more")));
+  if (t.sizes[3] > 1 && t.strides[3] != 1) return refuse(attention::wrong_stride(mask, 3, "1"));
+  if (problem.key_length > max_paged_length)
+    return refuse_keys(problem.key_length, refusal::up_to("beside a bool mask 0", max_paged_length));
+  problem.lists = lists_of_mask(problem, packed ? std::int64_t{problem.batch} : t.sizes[0], t.sizes[1]);
+  const BlockLists& lists = problem.lists;
+  const std::uint64_t of_head = lists.row_blocks * lists.capacity * bits_of_block;
+  if (of_head >= most_bits_of_head || lists.row_blocks > most_of_grid ||
+      std::uint64_t{lists.batches} * lists.heads > most_of_grid)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "bool_mask: bits of one head", std::to_string(of_head) + " bytes",
+                      "less than 2147483648 (2 GiB), of up to 65535 batches and heads together"));
+  problem.shape.bool_mask = problem.shape.block_lists = true;
+  if (!walk_bytes(problem)) return refuse_keys(problem.key_length, "masks whose walks kernels can count");
+  return {};
+}
+
+MaskPlan plan_mask(const AttentionProblem& problem, const wavejit_tensor& mask, const Arguments& arguments,
+                   const void* memory) {
+  const BlockLists& lists = problem.lists;
+  const auto bits = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uint64_t masked = bits + aligned(blocks_of_mask(lists) * bits_of_block);
+  const std::uint64_t whole = masked + list_bytes(lists);
+  const std::uint64_t of_block = lists.capacity * bits_of_block;
+  const bool has_whole = lists.full_capacity != 0;
+  const auto stride_of = [&](int dimension) {
+    return mask.sizes[dimension] > 1 ? static_cast<std::uint64_t>(mask.strides[dimension]) : 0;
+  };
+  const auto list_of = [](std::uint64_t indices, std::uint64_t capacity) -> attention_block_lists::Lists {
+    return {.indices = capacity == 0 ? 0 : indices, .capacity = static_cast<std::uint32_t>(capacity)};
+  };
+  return {.look = {.mask = reinterpret_cast<std::uintptr_t>(mask.data),
+                   .mask_batch_stride = stride_of(0),
+                   .mask_head_stride = stride_of(1),
+                   .masked = masked,
+                   .whole = has_whole ? whole : 0,
+                   .bits = bits,
+                   .query_starts = arguments.sequences.query_starts,
+                   .query_rows = arguments.sequences.query_rows,
+                   .query_length = arguments.query_length,
+                   .key_length = arguments.key_length,
+                   .mask_row_stride = static_cast<std::uint32_t>(stride_of(2)),
+                   .heads = lists.heads,
+                   .blocks = lists.row_blocks,
+                   .tiles = static_cast<std::uint32_t>(lists.capacity)},
+          .masked = list_of(masked, lists.capacity),
+          .whole = list_of(whole, lists.full_capacity),
+          .bits = {.bias = bits,
+                   .bias_batch_stride = lists.batches == 1 ? 0 : lists.heads * lists.row_blocks * of_block,
+                   .bias_head_stride = lists.heads == 1 ? 0 : lists.row_blocks * of_block,
+                   .bias_row_stride = static_cast<std::uint32_t>(of_block)}};
+}
+
+}  // namespace wavejit::attention_forward

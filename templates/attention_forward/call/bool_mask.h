@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A bool mask of a call: its check, the lists of key blocks that are made of it, and where they stand in the workspace,
+// with a bit for each row and key, in front of the walks that are made of those (lists.h).
+#pragma once
+
+#include <cstdint>
+
+#include "templates/attention_forward/call/problem.h"
+#include "templates/attention_forward/kernel/block_lists/arguments.h"
+#include "templates/attention_forward/kernel/mask_lists/arguments.h"
+
+namespace wavejit::attention_forward {
+
+// Fills the problem's lists and its shape's words. The sizes stand in it already.
+Result<void> take_bool_mask(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
+
+// Lists of blocks of 64 rows by a tile of keys, for so many batches and heads.
+BlockLists lists_of_mask(const AttentionProblem& problem, std::int64_t batches, std::int64_t heads);
+
+// Of the workspace; 0 for lists that are no mask's.
+std::uint64_t mask_bytes(const BlockLists& lists);
+
+struct MaskPlan {
+  attention_mask_lists::Arguments look;
+  attention_block_lists::Lists masked;
+  attention_block_lists::Lists whole;
+  ScoreArguments bits;  // where they stand, in the fields of a bias
+};
+MaskPlan plan_mask(const AttentionProblem& problem, const wavejit_tensor& mask, const Arguments& arguments,
+                   const void* memory);
+
+}  // namespace wavejit::attention_forward

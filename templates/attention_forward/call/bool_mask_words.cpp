@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/call/bool_mask_words.h"
+
+#include <string>
+#include <string_view>
+
+#include "families/kernel/names.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+constexpr families::Names<attention::Extent, 4> mask_extents = {{{attention::Extent::one, "1"},
+                                                                 {attention::Extent::head, "h"},
+                                                                 {attention::Extent::batch, "b"},
+                                                                 {attention::Extent::batch_and_head, "bh"}}};
+
+}  // namespace
+
+families::DescriptorWord<ProblemDescriptor> bool_mask_word() {
+  return families::value_word<ProblemDescriptor>(
+      "bool_mask", "1|h|b|bh",
+      [](ProblemDescriptor& said, const families::Word& word, std::string_view value) -> Result<void> {
+        const auto extent = families::value_in(mask_extents, value);
+        if (!extent)
+          return families::wrong(word, "is not known; accepted: " + families::all_of(mask_extents, "bool_mask="));
+        said.bool_mask = *extent;
+        said.shape.bool_mask = said.shape.block_lists = true;
+        return {};
+      },
+      [](const ProblemDescriptor& said) {
+        return said.bool_mask == attention::Extent::none ? std::string()
+                                                         : std::string(families::name_in(mask_extents, said.bool_mask));
+      });
+}
+
+// As calls are refused.
+Result<void> finish_bool_mask(const ProblemDescriptor& said) {
+  const auto refuse_beside = [](const std::string& what) {
+    return fail(WAVEJIT_UNSUPPORTED, "descriptor: bool_mask beside " + what +
+                                         "; accepted: mask none, causal or a window, and no lists and bias");
+  };
+  if (said.lists.rows != 0) return refuse_beside("lists");
+  if (said.shape.listed) return refuse_beside("top_k");
+  if (said.of(Modifier::bias).there) return refuse_beside("bias");
+  if (said.shape.mask == Mask::chunked) return refuse_beside("chunked");
+  if (said.shape.causal_flags) return refuse_beside("causal_flags");
+  return {};
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What one compiled attention_mask_lists kernel is, and its text (the cache key):
+//
+//   attention_mask_lists target=gfx950 lowering=llvm
+//
+// It reads a call's bool mask, before attention_block_lists makes walks: blocks of 64 rows by the 64 keys of a tile
+// become entries of lists, where some row of the block sees some key of the tile, and a bit for each row and key.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/spec.h"
+
+namespace wavejit::attention_mask_lists {
+
+using attention_forward::Lowering;
+
+// A workgroup is one wave: a lane for each key of a tile.
+inline constexpr int threads = 64;
+
+struct MaskListsKernel {
+  static constexpr std::string_view kernel = "attention_mask_lists";
+  static constexpr std::string_view family = attention_forward::ForwardKernel::family;
+
+  std::string target;  // processor name: a row of the target table
+  Lowering lowering = Lowering::llvm;
+  bool operator==(const MaskListsKernel&) const = default;
+};
+
+std::string to_text(const MaskListsKernel& spec);
+std::expected<MaskListsKernel, std::string> parse_spec(std::string_view text);
+std::string kernel_name(const MaskListsKernel& spec);
+std::optional<std::string> refusal_of(const MaskListsKernel& spec);
+std::size_t argument_bytes(const MaskListsKernel& spec);
+
+// What reads the mask of such a kernel's call.
+MaskListsKernel mask_of(const attention_forward::ForwardKernel& walker);
+
+}  // namespace wavejit::attention_mask_lists

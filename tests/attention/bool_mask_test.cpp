@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Bool masks: against float64 on every pipeline under every schedule, and bit by bit beside a bias that hides the same
+// keys, and beside masks that show the same ones.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "attention/modified.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using Shows = std::function<bool(int batch, int head, int row, int key)>;
+
+void set_mask(AttentionCase& which, int batches, int heads, const Shows& shows) {
+  AttentionInputs& in = which.inputs;
+  in.shown_batches = batches;
+  in.shown_heads = heads;
+  in.shown.clear();
+  for (int b = 0; b < batches; ++b)
+    for (int h = 0; h < heads; ++h)
+      for (int i = 0; i < in.query_rows(); ++i)
+        for (int j = 0; j < in.key_length; ++j)
+          in.shown.push_back(shows(b, h, i, j) ? static_cast<std::uint8_t>(1 + ((i + j) % 255)) : std::uint8_t{0});
+}
+
+// Of blocks of rows and tiles of keys a third is hidden, a third open, the rest mixed; the last rows see nothing.
+Shows random_blocks(const AttentionCase& which, std::uint64_t seed) {
+  const int rows = which.inputs.query_rows();
+  return [rows, seed](int batch, int head, int row, int key) {
+    std::mt19937_64 of_block(seed + (1000003ULL * batch) + (7919ULL * head) + (131ULL * (row / 64)) + (key / 64));
+    of_block.discard(3);
+    if (row >= rows - 2) return false;
+    const std::uint64_t kind = of_block() % 3;
+    return kind == 1 || (kind == 2 && ((row * 31) + (key * 17) + (row * key)) % 5 < 2);
+  };
+}
+
+class BoolMasks : public ::testing::TestWithParam<std::string> {
+ protected:
+  static void expect_same(const AttentionOutput& output, const AttentionOutput& wanted) {
+    EXPECT_TRUE(output.o == wanted.o) << output.kernel_spec << " beside " << wanted.kernel_spec;
+    EXPECT_TRUE(bits_of(output.lse) == bits_of(wanted.lse)) << output.kernel_spec << " beside " << wanted.kernel_spec;
+  }
+  Pipelines pipelines_{GetParam()};
+};
+
+TEST_P(BoolMasks, MatchFloat64) {
+  AttentionCase which = make_case(Storage::bf16, 2, 290, 333, 2, 1, 128, false, 400);
+  set_mask(which, 2, 2, random_blocks(which, 1));
+  which.own_workspace = true;
+  const AttentionOutput output = pipelines_.check(which);
+  EXPECT_THAT(output.kernel_spec, HasSubstr(" bool_mask "));
+  // Rows that see no key.
+  EXPECT_EQ(output.lse[288], -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::all_of(output.o.begin() + (std::size_t{288} * 2 * 128),
+                          output.o.begin() + (std::size_t{290} * 2 * 128),
+                          [](std::uint16_t bits) { return bits == 0; }));
+  which = make_case(Storage::fp16, 2, 65, 130, 4, 2, 64, false, 401);
+  set_mask(which, 1, 4, random_blocks(which, 2));
+  pipelines_.check(which);
+}
+
+// Scores are modified either way there, so that a bias of 0 adds nothing to them.
+TEST_P(BoolMasks, HaveTheBitsOfABiasThatHides) {
+  AttentionCase which = make_case(Storage::bf16, 1, 290, 333, 2, 1, 64, false, 410);
+  which.inputs.softcap = 9;
+  set_mask(which, 1, 2, random_blocks(which, 4));
+  const AttentionOutput masked = pipelines_.check(which);
+  AttentionInputs& in = which.inputs;
+  in.bias_heads = 2;
+  for (const std::uint8_t byte : in.shown) in.bias.push_back(byte != 0 ? 0 : -std::numeric_limits<float>::infinity());
+  in.shown.clear();
+  expect_same(masked, pipelines_.run(which));
+}
+
+TEST_P(BoolMasks, HaveTheBitsOfMasksThatShowTheSame) {
+  AttentionCase which = make_case(Storage::fp16, 1, 270, 333, 2, 1, 128, true, 420);
+  const AttentionOutput causal = pipelines_.run(which);
+  which.inputs.causal = false;
+  set_mask(which, 1, 1, [](int, int, int row, int key) { return key <= row + 63; });
+  expect_same(pipelines_.run(which), causal);
+  set_mask(which, 1, 1, [](int, int, int row, int key) { return key <= row + 63 && key / 90 == (row + 63) / 90; });
+  const AttentionOutput of_mask = pipelines_.run(which);
+  which.inputs.shown.clear();
+  which.inputs.causal = true;
+  which.inputs.local_chunk = 90;
+  expect_same(of_mask, pipelines_.run(which));
+  // And all open ones those of none.
+  which.inputs.local_chunk = 0;
+  which.inputs.causal = false;
+  const AttentionOutput whole = pipelines_.run(which);
+  set_mask(which, 1, 1, [](int, int, int, int) { return true; });
+  expect_same(pipelines_.run(which), whole);
+}
+
+TEST_P(BoolMasks, BesideADiagonalAndAWindow) {
+  AttentionCase which = make_case(Storage::bf16, 1, 150, 300, 2, 1, 64, true, 430);
+  set_mask(which, 1, 1, random_blocks(which, 5));
+  pipelines_.check(which);
+  which.inputs.window = true;
+  which.inputs.window_left = 100;
+  which.inputs.window_right = 0;
+  pipelines_.check(which);
+}
+
+// A tree of guesses behind a context: each row sees the context, itself and those it comes from.
+TEST_P(BoolMasks, OfTreesOfSpeculation) {
+  AttentionCase which = make_case(Storage::bf16, 2, 9, 1200, 8, 2, 128, false, 440);
+  const std::vector<int> parent = {-1, 0, 0, 1, 1, 2, 3, 3, 5};
+  set_mask(which, 1, 1, [&](int, int, int row, int key) {
+    if (key < 1200 - 9) return true;
+    for (int at = row; at >= 0; at = parent[std::size_t(at)])
+      if (key == 1200 - 9 + at) return true;
+    return false;
+  });
+  pipelines_.check(which);
+}
+
+TEST_P(BoolMasks, OfPackedSequencesAndPages) {
+  AttentionCase which = make_case(Storage::bf16, 4, 1, 330, 2, 1, 128, false, 450);
+  AttentionInputs& in = which.inputs;
+  in.key_lengths = {330, 70, 200, 5};
+  in.query_starts = {0, 260, 261, 270, 270};
+  in.query_length = 260;
+  in.q = normal_values(Storage::bf16, std::size_t{270} * 2 * 128, 1.0, 451);
+  set_mask(which, 1, 2, random_blocks(which, 6));
+  const AttentionOutput dense = pipelines_.check(which);
+  for (const int size : {16, 64}) {
+    which.pages = Pages{.size = size};
+    expect_same(pipelines_.run(which), dense);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BoolMasks, ::testing::Values("gfx942", "gfx950"),
+                         [](const ::testing::TestParamInfo<std::string>& info) { return info.param; });
+
+TEST(BoolMaskRefusals, NameTheField) {
+  Engine engine("gfx950");
+  AttentionCase which = make_case(Storage::bf16, 1, 40, 70, 2, 1, 64, false, 460);
+  set_mask(which, 1, 1, [](int, int, int, int) { return true; });
+  const auto expect = [&](const std::string& detail, const ChangeForwardCall& change) {
+    const AttentionOutput output = run_attention(engine.get(), which, change);
+    EXPECT_NE(output.status, WAVEJIT_OK) << detail;
+    EXPECT_THAT(output.detail, HasSubstr(detail));
+  };
+  using Call = wavejit_attention_forward_arguments;
+  expect("bool_mask.dtype = 1 (fp16); accepted: 8 (int8)", [](Call& call) { call.bool_mask.dtype = WAVEJIT_FP16; });
+  expect("bool_mask.sizes[3] = 69; accepted: 70", [](Call& call) { call.bool_mask.sizes[3] = 69; });
+  expect("bool_mask.strides[3] = 2; accepted: 1", [](Call& call) { call.bool_mask.strides[3] = 2; });
+  expect("bool_mask.strides[2] = -71", [](Call& call) { call.bool_mask.strides[2] = -71; });
+  expect("bool_mask = beside local_chunk", [](Call& call) {
+    call.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED;
+    call.local_chunk = 7;
+  });
+  add_bias(which, 1, 1, 1.0, 461);
+  expect("bool_mask = beside bias; accepted: a bias alone, whose −inf hides", {});
+  which.inputs.bias.clear();
+  Engine other("gfx1201");
+  const AttentionOutput output = run_attention(other.get(), which);
+  EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);
+  EXPECT_THAT(output.detail, HasSubstr("bool_mask: "));
+}
+
+}  // namespace
+}  // namespace wavejit::tests
