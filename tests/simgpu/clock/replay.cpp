@@ -5,6 +5,7 @@
 #include <format>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -206,8 +207,8 @@ Replayed replay(const std::string& path) {
       difference.cycles += here - there;
     }
   }
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < differences.size(); ++i) order.push_back(i);
+  std::vector<std::size_t> order(differences.size());
+  std::iota(order.begin(), order.end(), 0);
   std::ranges::sort(order, std::greater<>(), [&](std::size_t i) { return std::abs(differences[i].cycles); });
   constexpr std::size_t most = 12;
   for (const std::size_t i : std::span(order).first(std::min(most, order.size()))) {
