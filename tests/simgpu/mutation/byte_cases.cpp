@@ -32,7 +32,7 @@ std::vector<CalledCase> byte_cases() {
   add("fnuz_interleaved_gfx942", "gfx942", {forward_words, " cache=e4m3_fnuz "}, caches(WAVEJIT_E4M3_FNUZ, heads, 128),
       "interleaved");
   add("fnuz_paged_gfx942", "gfx942", {forward_words, " cache=e4m3_fnuz "}, pages(WAVEJIT_E4M3_FNUZ, heads), "generic");
-  add("i8_cache_paged_gfx942", "gfx942", {forward_words, " cache=i8 "}, pages(WAVEJIT_INT8, heads));
+  add("i8_cache_paged_gfx942", "gfx942", {forward_words, " cache=i8 "}, pages(WAVEJIT_INT8, heads), "generic");
   add("i8_cache_tokens_gfx942", "gfx942", {forward_words, " cache=i8 "}, caches(WAVEJIT_INT8, tokens, 64));
   add("byte_queries_gfx950", "gfx950", {forward_words, " queries=e4m3 "}, byte_queries, "dualwave");
   add("i8_queries_gfx950", "gfx950", {forward_words, " qk=i8 "}, integer_queries);
