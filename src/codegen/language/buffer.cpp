@@ -83,4 +83,12 @@ Value* slice_bytes(Kernel& kernel, Value* rows, Value* row_stride, int row_bytes
   return ir.CreateAdd(ir.CreateMul(rows, row_stride), last);
 }
 
+Value* Buffer::dwords() const {
+  constexpr unsigned bits = 128;
+  constexpr int dwords = 4;
+  llvm::IRBuilder<>& ir = kernel_->ir();
+  Value* number = ir.CreatePtrToInt(descriptor_, ir.getIntNTy(bits));
+  return ir.CreateBitCast(number, kernel_->vector(kernel_->i32(), dwords));
+}
+
 }  // namespace wavejit::language

@@ -36,6 +36,8 @@ class Buffer {
   void store_element(int bytes, Value* element, Value* lane_offset, Value* uniform_offset) const;
 
   Value* descriptor() const { return descriptor_; }
+  // The same in a vector, as pin_scalars takes it.
+  Value* dwords() const;
   // As they were given.
   Value* base() const { return base_; }
   Value* bytes() const { return bytes_; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
@@ -33,8 +34,6 @@ using language::Values;
 
 // Lanes that point here read 0 and store nothing.
 constexpr std::uint32_t outside = 0x80000000;
-constexpr unsigned descriptor_bits = 128;
-constexpr int descriptor_dwords = 4;
 
 // A wave merges rows side by side, as many as fit: a lane has dims of one of them, in pieces of 16 bytes that the
 // row's lanes have in turn, so that each load of a row is a run of memory.
@@ -54,30 +53,30 @@ class MergeOfRows {
   int rows_at_once() const { return kernel_.target().wave_size / lanes_of_row(); }
 
   // Made before the count is known: a wave has nothing else to do while its stores are on their way.
-  void make_ready() {
-    const auto dwords_of = [&](const Buffer& buffer) {
-      Value* number = ir_.CreatePtrToInt(buffer.descriptor(), ir_.getIntNTy(descriptor_bits));
-      return ir_.CreateBitCast(number, kernel_.vector(kernel_.i32(), descriptor_dwords));
-    };
-    language::pin_scalars(kernel_, {dwords_of(records_), dwords_of(o_.buffer)});
-  }
+  void make_ready() { language::pin_scalars(kernel_, {records_.dwords(), o_.buffer.dwords()}); }
+
+  // Where the rows of a wave are, and what they see.
+  struct Rows {
+    Value* position;       // of the lane's row
+    Value* head;           // in its group; null: none
+    Value* exists;         // i32
+    Value* piece;          // of the row
+    Value* first_of_lane;  // chunks that the lane's row sees
+    Value* last_of_lane;
+    Value* row_offset;
+    Value* first;  // chunks that some row sees, uniform
+    Value* last;
+  };
 
   // `first`: of the tile, and so `end`, behind the last row that the wave may have. Uniform.
-  void merge_from(Value* first, Value* end) {
+  Rows rows_from(Value* first, Value* end) {
     Value* lane = attention::lane_made_anew(kernel_);
     Value* row_at_once = ir_.CreateUDiv(lane, kernel_.constant(lanes_of_row()));
     Value* piece = ir_.CreateSub(lane, ir_.CreateMul(row_at_once, kernel_.constant(lanes_of_row())));
     Value* row_in_tile = ir_.CreateAdd(first, row_at_once);
     const RowOfTile own = row_of_tile(kernel_, spec_, workgroup_, row_in_tile);
-    Workgroup of_lane = workgroup_;
-    of_lane.row = own.position;
-    of_lane.lane_group = piece;
-    of_lane.lanes_made_anew = false;
-    of_lane.head_in_group = own.head;
-    of_lane.has_row = ir_.CreateAnd(ir_.CreateAnd(own.exists, ir_.CreateICmpULT(row_in_tile, end)),
-                                    ir_.CreateICmpULT(row_at_once, kernel_.constant(rows_at_once())));
-    of_lane.share = {};
-
+    Value* exists = ir_.CreateAnd(ir_.CreateAnd(own.exists, ir_.CreateICmpULT(row_in_tile, end)),
+                                  ir_.CreateICmpULT(row_at_once, kernel_.constant(rows_at_once())));
     const Chunks of_row = chunks_of(own.position, own.position);
     Value* last_row = attention::minimum(kernel_, ir_.CreateAdd(first, kernel_.constant(rows_at_once() - 1)),
                                          ir_.CreateSub(end, kernel_.constant(1)));
@@ -85,8 +84,44 @@ class MergeOfRows {
       return kernel_.uniform(row_of_tile(kernel_, spec_, workgroup_, row).position);
     };
     const Chunks of_rows = chunks_of(position_of(first), position_of(last_row));
+    Rows rows = {.position = own.position,
+                 .head = own.head,
+                 .exists = ir_.CreateZExt(exists, kernel_.i32()),
+                 .piece = piece,
+                 .first_of_lane = of_row.first,
+                 .last_of_lane = of_row.last,
+                 .row_offset = nullptr,
+                 .first = of_rows.first,
+                 .last = of_rows.last};
+    rows.row_offset = offset_in_tile(kernel_, spec_, lane_of(rows));
+    return rows;
+  }
 
-    Value* row_offset = offset_in_tile(kernel_, spec_, of_lane);
+  static Values to_values(const Rows& rows) {
+    Values values = {rows.position,     rows.exists,     rows.piece, rows.first_of_lane,
+                     rows.last_of_lane, rows.row_offset, rows.first, rows.last};
+    if (rows.head != nullptr) values.push_back(rows.head);
+    return values;
+  }
+  static Rows from_values(std::span<Value* const> values) {
+    return {.position = values[0],
+            .head = values.size() > 8 ? values[8] : nullptr,
+            .exists = values[1],
+            .piece = values[2],
+            .first_of_lane = values[3],
+            .last_of_lane = values[4],
+            .row_offset = values[5],
+            .first = values[6],
+            .last = values[7]};
+  }
+
+  void merge(const Rows& rows) {
+    const Workgroup of_lane = lane_of(rows);
+    const Chunks of_row = {rows.first_of_lane, rows.last_of_lane};
+    const Chunks of_rows = {kernel_.uniform(rows.first), kernel_.uniform(rows.last)};
+    Value* row_offset = rows.row_offset;
+    Value* piece = rows.piece;
+    Value* lane = attention::lane_made_anew(kernel_);
     Value* lane_offset = ir_.CreateAdd(row_offset, ir_.CreateMul(piece, kernel_.constant(PartsChain::load_bytes)));
     const auto sees = [&](Value* slot) {
       Value* begun = ir_.CreateICmpSGE(slot, of_row.first);
@@ -146,6 +181,17 @@ class MergeOfRows {
     Value* first;
     Value* last;  // none where it is smaller
   };
+
+  Workgroup lane_of(const Rows& rows) const {
+    Workgroup of_lane = workgroup_;
+    of_lane.row = rows.position;
+    of_lane.lane_group = rows.piece;
+    of_lane.lanes_made_anew = false;
+    of_lane.head_in_group = rows.head;
+    of_lane.has_row = ir_.CreateICmpNE(rows.exists, kernel_.constant(0));
+    of_lane.share = {};
+    return of_lane;
+  }
 
   // The fewer, the longer is the run of memory that the lanes of a row load, and the fewer rows a wave has at once.
   int dims_of_lane() const {
@@ -243,10 +289,10 @@ void read_arguments(Kernel& kernel) {
                                   offsetof(Arguments, sink), arrival_counters_at})
     read.push_back(kernel.argument_i64(field));
   for (const std::size_t field :
-       {offsetof(Arguments, key_length), offsetof(Arguments, query_heads), offsetof(Arguments, group),
-        offsetof(Arguments, query_length), offsetof(Arguments, kv_heads), offsetof(Arguments, kv_head_multiplier),
-        offsetof(Arguments, o_row_stride), offsetof(Arguments, o_head_stride),
-        offsetof(Arguments, sequences) + offsetof(SequenceArguments, query_rows)})
+       {offsetof(Arguments, o_head_stride), offsetof(Arguments, sequences) + offsetof(SequenceArguments, query_rows),
+        offsetof(Arguments, key_length), offsetof(Arguments, query_heads), offsetof(Arguments, group),
+        offsetof(Arguments, query_length), offsetof(Arguments, kv_heads), offsetof(Arguments, o_row_stride),
+        offsetof(Arguments, kv_head_multiplier)})
     read.push_back(kernel.argument_i32(field));
   language::pin_scalars(kernel, read);
 }
@@ -274,20 +320,30 @@ void merge_if_last(Kernel& kernel, const ForwardKernel& spec, const Workgroup& o
   Value* end = shares ? of_tile : attention::minimum(kernel, ir.CreateAdd(own, kernel.constant(rows_of_wave)), of_tile);
   MergeOfRows merge(kernel, spec, workgroup, softmax);
   merge.make_ready();
+  Value* first = shares ? ir.CreateMul(wave, kernel.constant(merge.rows_at_once())) : own;
+  const Values rows = MergeOfRows::to_values(merge.rows_from(first, end));
+  // Here, and not behind the count.
+  language::pin(kernel, rows);
   Value* is_last =
       attention::arrives_last(kernel, kernel.argument_i64(arrival_counters_at),
                               ir.CreateAdd(first_counter(kernel, spec, workgroup), wave), other_runs(kernel, of_walk));
   language::if_uniform(kernel, is_last, Likelihood::rarely, [&] {
     Value* step = kernel.constant(merge.rows_at_once() * (shares ? spec.chunk_waves : 1));
-    const Values first = {shares ? ir.CreateMul(wave, kernel.constant(merge.rows_at_once())) : own};
+    Values start = {first};
+    start.insert(start.end(), rows.begin(), rows.end());
     const auto exists = [&](const Values& at) { return ir.CreateICmpSLT(at[0], end); };
-    language::if_uniform(kernel, exists(first), Likelihood::even, [&] {
+    language::if_uniform(kernel, exists(start), Likelihood::even, [&] {
       language::loop_in_phases(
-          kernel, 1, first,
+          kernel, 1, start,
           [&](int, const Values& at) {
-            Value* row = kernel.uniform(at[0]);
-            merge.merge_from(row, end);
-            return Values{ir.CreateAdd(row, step)};
+            merge.merge(MergeOfRows::from_values(std::span(at).subspan(1)));
+            Values next = at;
+            next[0] = kernel.uniform(ir.CreateAdd(at[0], step));
+            return language::if_uniform(kernel, exists(next), Likelihood::even, next, [&](const Values& more) {
+              Values behind = {more[0]};
+              for (Value* value : MergeOfRows::to_values(merge.rows_from(more[0], end))) behind.push_back(value);
+              return behind;
+            });
           },
           exists);
     });

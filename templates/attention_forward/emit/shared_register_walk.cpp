@@ -68,12 +68,6 @@ class SharedRegisterWalk {
         image_(kernel.ir().CreateMul(kernel.wave(), kernel.constant(plan.k_offset(1) - plan.k_offset(0)))),
         keys_(kernel, lds_, matrix_, workgroup_.k, image_region, plan.k_offset(0), spec.head_dim_qk,
               kernel.target().wave_size, workgroup_.lane_group, pages_, no_tile_pages_),
-        values_(kernel, lds_, matrix_, workgroup_.v,
-                {.region = image_region,
-                 .image = image_,
-                 .first_dim = workgroup_.share.first_dim,
-                 .dims = output_blocks() * wave_.rows},
-                workgroup_.lane_group, pages_),
         exchange_(kernel, lds_, exchange_region, plan.exchange_offset(), spec.chunk_waves),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         walk_(kernel, kernel.ir().CreateAnd(workgroup_.first_tile, kernel.constant(-spec.chunk_waves)),
@@ -180,7 +174,7 @@ class SharedRegisterWalk {
   Dealt loads_of_values(Value* step, int tile, const Values& entries) {
     Walked of_step = walked(tile_of(step, tile));
     if (has_dims() != nullptr) of_step.exists = kernel_.ir().CreateAnd(of_step.exists, has_dims());
-    return Dealt(values_.loads_of(of_step.tile, entries_of_tile(entries, tile), of_step.exists));
+    return Dealt(values_->loads_of(of_step.tile, entries_of_tile(entries, tile), of_step.exists));
   }
 
   // Of all tiles of a step. Keys that are looked up one by one take a register a tile. Granules of 16 take 4 lanes of
@@ -223,6 +217,14 @@ class SharedRegisterWalk {
     const Values entries = entries_of(state.step);
     state.entries = entries_of(next_step(state.step));
     state.keys = loads_of_keys(state.step, entries).take();
+    // Memory is on its way to K: what is made meanwhile costs nothing.
+    make_later_slices(kernel_, spec_, workgroup_);
+    values_.emplace(kernel_, lds_, matrix_, workgroup_.v,
+                    WaveValues::Place{.region = image_region,
+                                      .image = image_,
+                                      .first_dim = workgroup_.share.first_dim,
+                                      .dims = output_blocks() * wave_.rows},
+                    workgroup_.lane_group, pages_);
     const Values query = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_, query_numbers(spec_));
     for (int tile = 0; tile < waves(); ++tile)
       state.values.push_back(loads_of_values(state.step, tile, entries).take());
@@ -319,9 +321,9 @@ class SharedRegisterWalk {
   };
   TileParts read_tile(int tile, const Values& loaded) {
     TileParts parts;
-    values_.write(loaded);
+    values_->write(loaded);
     for (int keys = 0; keys < operands(); ++keys)
-      for (int dims = 0; dims < output_blocks(); ++dims) parts.values.push_back(values_.transposed(dims, keys));
+      for (int dims = 0; dims < output_blocks(); ++dims) parts.values.push_back(values_->transposed(dims, keys));
     for (int operand = 0; operand < operands(); ++operand)
       parts.weights.push_back(matrix_.operand_b(exchange_.weights(tile, operand), KOrder::accumulator_rows));
     parts.sums = exchange_.sums(tile);
@@ -375,7 +377,7 @@ class SharedRegisterWalk {
   std::optional<attention::TilePages> no_tile_pages_;
   Value* image_;  // uniform: where the wave's begins
   SwizzledRows keys_;
-  WaveValues values_;
+  std::optional<WaveValues> values_;  // from walk_steps on
   ChunkExchange exchange_;
   language::Softmax softmax_;
   attention::TileInterval walk_;

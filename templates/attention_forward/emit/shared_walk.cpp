@@ -76,8 +76,6 @@ class SharedWalk {
         pages_(attention::pages_of(kernel, spec.key_layout(), workgroup_.keys())),
         keys_(kernel, lds_, matrix_, workgroup_.k, image_of(key_region, plan.k_line_bytes, plan.k_offset(0)),
               spec.head_dim_qk, 1, pages_, no_tile_pages_),
-        values_(kernel, lds_, matrix_, workgroup_.v, image_of(value_region, plan.v_line_bytes, plan.v_offset(0)),
-                spec.head_dim_v, 1, pages_, no_tile_pages_),
         queries_(kernel, lds_, matrix_, workgroup_.q,
                  {.line_bytes = plan.k_line_bytes,
                   .buffers = {{{exchange_region, query_offset()}, {exchange_region, query_offset()}}},
@@ -88,11 +86,7 @@ class SharedWalk {
         walk_(kernel, kernel.ir().CreateAnd(workgroup_.first_tile, kernel.constant(-spec.chunk_waves)),
               workgroup_.tiles),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_),
-        image_(kernel.ir().CreateMul(kernel.wave(), kernel.constant(image_bytes()))) {
-    keys_.begin_rows(workgroup_.lane_group);
-    values_.begin_transposed(workgroup_.lane_group);
-    queries_.begin_rows(workgroup_.lane_group);
-  }
+        image_(kernel.ir().CreateMul(kernel.wave(), kernel.constant(image_bytes()))) {}
 
   void emit() {
     State end = walk_steps();
@@ -171,9 +165,10 @@ class SharedWalk {
       state.entries = {entries, pages_->entries(own_tile(next_step(state.step)))};
     }
     lines_of(keys_, own_tile(state.step), entries, 0, keys_.lines()).fetch();
+    begin_values();
     // V waits for it: in front of memory stands a short queue, in which K of one wave would stand behind V of another.
     take_query();
-    lines_of(values_, own_tile(state.step), entries, 0, first_value_lines()).fetch();
+    lines_of(*values_, own_tile(state.step), entries, 0, first_value_lines()).fetch();
     ask_for_walk(kernel_, spec_, workgroup_);
     language::loads_first(kernel_);
     const Values end = language::loop_in_phases(
@@ -181,6 +176,16 @@ class SharedWalk {
         [&](int, const Values& values) { return to_values(walk(from_values(state, values))); },
         [&](const Values& values) { return walk_.exists(from_values(state, values).step); });
     return from_values(state, end);
+  }
+
+  // Memory is on its way to K: what is made meanwhile costs nothing.
+  void begin_values() {
+    keys_.begin_rows(workgroup_.lane_group);
+    queries_.begin_rows(workgroup_.lane_group);
+    make_later_slices(kernel_, spec_, workgroup_);
+    values_.emplace(kernel_, lds_, matrix_, workgroup_.v, image_of(value_region, plan_.v_line_bytes, plan_.v_offset(0)),
+                    spec_.head_dim_v, 1, pages_, no_tile_pages_);
+    values_->begin_transposed(workgroup_.lane_group);
   }
 
   // Q by way of LDS, where P will stand: waves fetch lines of whole rows, and not each wave pieces of all rows.
@@ -235,7 +240,7 @@ class SharedWalk {
   std::size_t transfers_of_keys(int parts) const {
     return static_cast<std::size_t>(keys_.transfers() * parts / key_parts);
   }
-  std::size_t first_value_lines() const { return values_.lines() - last_value_lines; }
+  std::size_t first_value_lines() const { return values_->lines() - last_value_lines; }
   int transfers_of(const LineStream& stream, std::size_t lines) const {
     return static_cast<int>(lines) * stream.transfers() / static_cast<int>(stream.lines());
   }
@@ -246,12 +251,12 @@ class SharedWalk {
     Value* tile = own_tile(step);
     Value* next_tile = own_tile(next_step(step));
     Value* next_entries = pages_ ? state.entries[1] : nullptr;
-    language::wait_for_lds_and_fills(kernel_, transfers_of(values_, first_value_lines()));
+    language::wait_for_lds_and_fills(kernel_, transfers_of(*values_, first_value_lines()));
     merged_.end_chunk(step, state.softmax, state.outputs, state.merged);
     const std::vector<OperandA> keys = read_keys();
     const Values fetched = modifiers_.fetch(tile);
     Value* entries = pages_ ? pages_->entries(own_tile(next_step(next_step(step)))) : nullptr;
-    lines_of(values_, tile, pages_ ? state.entries[0] : nullptr, first_value_lines(), last_value_lines).fetch();
+    lines_of(*values_, tile, pages_ ? state.entries[0] : nullptr, first_value_lines(), last_value_lines).fetch();
     language::wait_for_lds(kernel_);
     LinesToFetch next_keys = lines_of(keys_, next_tile, next_entries, 0, keys_.lines());
     std::vector<Accumulator> scores = multiply_keys(keys, next_keys);
@@ -277,7 +282,7 @@ class SharedWalk {
     language::barrier(kernel_);
 
     accumulate(state, values, growths, grows,
-               [&] { return lines_of(values_, next_tile, next_entries, 0, first_value_lines()); });
+               [&] { return lines_of(*values_, next_tile, next_entries, 0, first_value_lines()); });
     state.softmax.maximum = growths.back().maximum;
     if (pages_) state.entries = {state.entries[1], entries};
     state.step = next_step(step);
@@ -348,9 +353,10 @@ class SharedWalk {
     std::vector<OperandA> read;
     Value* begin = begin_of_dims();
     for (int tile = 0; tile < waves(); ++tile) {
-      Value* start = values_.transposed_start_in(kernel_.ir().CreateAdd(begin, kernel_.constant(tile * image_bytes())));
+      Value* start =
+          values_->transposed_start_in(kernel_.ir().CreateAdd(begin, kernel_.constant(tile * image_bytes())));
       for (int keys = 0; keys < operands(); ++keys)
-        for (int dims = 0; dims < output_blocks(); ++dims) read.push_back(values_.transposed(start, dims, keys));
+        for (int dims = 0; dims < output_blocks(); ++dims) read.push_back(values_->transposed(start, dims, keys));
     }
     return read;
   }
@@ -430,7 +436,7 @@ class SharedWalk {
   std::optional<attention::KeyPages> no_pages_;
   std::optional<attention::TilePages> no_tile_pages_;
   LineStream keys_;
-  LineStream values_;
+  std::optional<LineStream> values_;  // from begin_values on
   LineStream queries_;
   ChunkExchange exchange_;
   language::Softmax softmax_;

@@ -173,6 +173,12 @@ int output_blocks_of_wave(const ForwardKernel& spec, int rows_of_block) {
 
 namespace {
 
+// Waves that share a chunk, and no words that take their scalar registers.
+bool has_scalars_left(const ForwardKernel& spec) {
+  return spec.chunk_waves != 0 && !spec.paged && !spec.first_keys && !spec.modified() && !spec.causal_flags &&
+         !spec.query_fp32 && spec.mask != Mask::chunked;
+}
+
 WaveShare share_of_wave(Kernel& kernel, const ForwardKernel& spec) {
   if (spec.chunk_waves == 0) return {};
   llvm::IRBuilder<>& ir = kernel.ir();
@@ -306,10 +312,11 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   };
   const Slice q = rows_of(q_fields, q_bytes);
   const Slice k = keys_of(k_fields, k_bytes);
-  const Slice v = keys_of(v_fields, v_bytes);
-  // Parts are what a workgroup of split keys leaves: arguments that nobody uses would be waited for.
-  const bool leaves_parts = spec.split_keys != 0 && spec.chunk_waves != 0;
-  const Slice o = leaves_parts ? q : rows_of(o_fields, o_bytes);
+  // Of waves that share a chunk make_later_slices makes V, and O where there are registers for it. Parts are what a
+  // workgroup of split keys leaves: arguments that nobody uses would be waited for.
+  const bool shares = spec.chunk_waves != 0;
+  const Slice v = shares && !spec.paged ? k : keys_of(v_fields, v_bytes);
+  const Slice o = shares && (spec.split_keys != 0 || has_scalars_left(spec)) ? q : rows_of(o_fields, o_bytes);
   Value* scale_log2e = ir.CreateBitCast(magnitude, kernel.f32());
   Value* rescale_threshold =
       kernel.argument_f32(offsetof(Arguments, scores) + offsetof(ScoreArguments, rescale_threshold));
@@ -409,7 +416,44 @@ void ask_for_walk(Kernel& kernel, const ForwardKernel& spec, const Workgroup& wo
   language::pin_scalars(kernel, asked);
 }
 
+namespace {
+
+// What the backend would otherwise load into registers that others of the first arguments have come to, or where it is
+// used, once those have arrived: a wait more in front of the first request of memory.
+void ask_for_first_arguments(Kernel& kernel, const ForwardKernel& spec) {
+  language::Values asked = {
+      kernel.argument_i32(offsetof(Arguments, o_row_stride)), kernel.argument_i32(offsetof(Arguments, scale_log2e)),
+      kernel.argument_i32(offsetof(Arguments, scores) + offsetof(ScoreArguments, rescale_threshold))};
+  if (spec.split_keys != 0) {
+    asked.push_back(kernel.argument_i64(offsetof(Arguments, workspace)));
+    asked.push_back(kernel.argument_i32(offsetof(Arguments, query_heads)));
+  } else {
+    for (const std::size_t field :
+         {o_fields.pointer, o_fields.batch_stride, o_fields.head_stride, offsetof(Arguments, sink)})
+      asked.push_back(kernel.argument_i64(field));
+    asked.push_back(kernel.argument_i32(o_fields.head_stride));
+  }
+  language::pin_scalars(kernel, asked);
+}
+
+}  // namespace
+
+void make_later_slices(Kernel& kernel, const ForwardKernel& spec, Workgroup& workgroup) {
+  Value* batch = language::opaque(kernel, workgroup.batch);
+  if (!spec.paged) {
+    workgroup.v = slice_of(kernel, v_fields, batch, language::opaque(kernel, workgroup.kv_head), workgroup.first_slot,
+                           workgroup.key_length, spec.head_dim_v * bytes_of(spec.value_type()));
+    workgroup.v.row_stride = language::opaque(kernel, workgroup.v.row_stride);
+  }
+  if (spec.split_keys != 0 || !has_scalars_left(spec)) return;
+  workgroup.o = slice_of(kernel, o_fields, batch, workgroup.query_head, workgroup.query_start, workgroup.query_length,
+                         spec.head_dim_v * bytes_of(spec.output_type()), workgroup.group);
+  // Here, and not where rows end.
+  language::pin_scalars(kernel, {workgroup.o.buffer.dwords(), kernel.argument_i64(offsetof(Arguments, sink))});
+}
+
 Workgroup begin_workgroup(Kernel& kernel, const ForwardKernel& spec) {
+  if (has_scalars_left(spec)) ask_for_first_arguments(kernel, spec);
   const WorkgroupPlace place = find_place(kernel, spec);
   return begin_tile(kernel, spec, place, place.query_tile);
 }

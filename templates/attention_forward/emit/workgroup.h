@@ -80,6 +80,10 @@ inline attention::QueryNumbers query_numbers(const ForwardKernel& spec) {
   return spec.query_fp32 ? attention::QueryNumbers::floats : attention::QueryNumbers::operands;
 }
 
+// V and O of waves that share a chunk, for who has asked memory for K meanwhile: nothing that they take is worked out
+// in front of this.
+void make_later_slices(language::Kernel& kernel, const ForwardKernel& spec, Workgroup& workgroup);
+
 // What a workgroup knows before it knows its query tile.
 struct WorkgroupPlace {
   language::Value* query_head;
