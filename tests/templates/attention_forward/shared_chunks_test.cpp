@@ -101,6 +101,29 @@ TEST(SharedChunks, SayWhyTheyAreNot) {
   }
 }
 
+// A call whose words leave no registers for waves that share has another kernel, never none: on gfx942 local chunks
+// with softcap or alibi of 192/128 dims had none.
+TEST(SharedChunks, EveryCallOfFewRowsHasAKernel) {
+  int asked = 0;
+  for (const char* product : {"gfx942", "gfx950"}) {
+    const boards::Board& target = *boards::find_product(product);
+    for (const char* dims : {" d64", " d128", " d192/128"})
+      for (const char* keys : {" k1000", " k9000"})
+        for (const char* layout : {"", " layout=paged:16", " layout=paged:64"})
+          for (const char* mask : {"", " causal", " window=700,0", " causal chunked=700", " causal causal_flags"})
+            for (const char* modifiers : {"", " softcap=30", " alibi=h", " bias=1", " softcap=30 alibi=h", " q=fp32",
+                                          " bias=1 bias_type=fp32"}) {
+              const std::string words = std::string("b1 q1") + keys + " h8/1" + dims + mask + modifiers + layout;
+              const auto one = problem(words);
+              const auto route = choose_kernel(
+                  kernel_shape(one, plan_splits(one, target, automatic), target, automatic), target, automatic);
+              EXPECT_TRUE(route) << product << " " << words << ": " << (route ? "" : route.error().detail);
+              ++asked;
+            }
+  }
+  EXPECT_EQ(asked, 2 * 3 * 2 * 3 * 5 * 7);
+}
+
 TEST(SharedChunks, LinesReachBothKernels) {
   const boards::Board& target = *boards::find_product("gfx950");
   for (const char* line :
