@@ -66,7 +66,8 @@ std::string_view name_of(const EngineOption& row) { return std::string_view(row.
 std::string help_of(const EngineOption& row) {
   std::string help = row.help;
   if (row.scope == OptionScope::device)
-    help = fmt::format("hip, hip:<ordinal>, or a simulated GPU: {}", joined(known_targets(), ", ", "sim:"));
+    help = fmt::format("hip, hip:<ordinal>, or a simulated GPU: {}, … (wavejit sim --help names all)",
+                       joined(known_targets(), ", ", "sim:"));
   else if (std::string_view(row.name) == "cache_layers")
     help += ", with ':' between";
   else if (*row.shape != '\0' && std::string_view(row.values) != "a path")

@@ -175,6 +175,14 @@ TEST_F(Doctor, PredictsWhatItCannotMeasure) {
   }
 }
 
+// What the target has no kernel for is no fault of it.
+TEST_F(Doctor, LeavesOutTheTimeOfWhatATargetLacks) {
+  const std::string call = "time sparse_indexer bf16 b48 q1 k8192 h64 page=64 top=2048";
+  const Examined examined = examine({"--device", "sim:gfx1201", "--only", call});
+  EXPECT_EQ(examined.outcome.code, 0) << examined.outcome.err;
+  EXPECT_EQ(examined.findings.at(call).at("status"), "skipped");
+}
+
 TEST_F(Doctor, ListsItsQuestionsAndRefusesThoseThatAreNone) {
   const Outcome listed = run_program(scratch_, {"doctor", "--device", "sim:gfx950", "--list"});
   EXPECT_EQ(listed.code, 0) << listed.err;

@@ -63,10 +63,10 @@ TEST(SweepBudgetTest, ASampledShadowIsThatOfItsWorkgroupsAndNoMoreThanTheWhole) 
 
 // 27 dense shapes, 4 split, 12 long, 12 tails, 6 unequal, 7 packed; × 8. And six callers with keys in pages, six with
 // lists of keys, eight of gradients, eight of the indexer, eleven of latent attention,
-// eleven of cache_append, five of attention_merge.
+// eleven of cache_append, five of attention_merge, two with queries in fp32 and two with bool masks.
 TEST(SweepListTest, ThePublishedListIsWhole) {
   const auto lines = tools::sweep::usual_list();
-  EXPECT_EQ(lines.size(), (27 + 4 + 12 + 12 + 6 + 7) * 8U + 56);
+  EXPECT_EQ(lines.size(), (27 + 4 + 12 + 12 + 6 + 7) * 8U + 60);
   std::set<std::string> texts;
   for (const Line& line : lines) texts.insert(line.text);
   EXPECT_EQ(texts.size(), lines.size());

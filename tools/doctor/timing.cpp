@@ -47,7 +47,11 @@ Finding against_clock(Finding finding, const Subjects& subjects, const Problem& 
   const auto subject = parse_subject(descriptor, {"device=sim:" + target}, subjects.options, "device");
   if (!subject) return failed_with(std::move(finding), subject.error().what);
   const auto predicted = predict(*subject, 0);
-  if (!predicted) return failed_with(std::move(finding), predicted.error().what);
+  if (!predicted) {
+    if (predicted.error().code != ExitCode::unsupported) return failed_with(std::move(finding), predicted.error().what);
+    finding.text = "no kernel of this target does it";
+    return finding;
+  }
   const auto cycles = static_cast<double>(predicted->cycles());
   finding.data["predicted_cycles"] = predicted->cycles();
   if (subjects.gpu->simulated()) {
