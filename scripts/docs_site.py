@@ -30,7 +30,7 @@ MENU = {
     "Working on it": ["CONTRIBUTING", "docs/adding-a-family", "docs/adding-a-target", "docs/public-face", "docs/libraries", "docs/releases", "SECURITY", "CHANGELOG", "THIRD-PARTY"],
     "References": ["reference/program", "reference/python", "reference/torch", "reference/jax", "reference/transformers", "reference/cache", "reference/c", "reference/cpp", "reference/simgpu"],
 }
-ROOMS = ("src/", "templates/", "tools/", "python/")
+ROOMS = ("src/", "templates/", "tools/", "python/", "tests/")
 
 
 def pages_of_the_tree() -> list[pathlib.Path]:

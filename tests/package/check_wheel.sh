@@ -52,7 +52,8 @@ bill = importlib.metadata.distribution("wavejit").read_text("sboms/wavejit.spdx.
 assert "openssl" in bill and "SPDX-2.3" in bill
 assert any(one.startswith("numpy") for one in told.get_all("Requires-Dist")), told.get_all("Requires-Dist")
 found = {entry.group: entry.value for entry in importlib.metadata.distribution("wavejit").entry_points}
-assert found == {"console_scripts": "wavejit._program:main", "vllm.general_plugins": "wavejit.vllm:register"}, found
+assert found == {"console_scripts": "wavejit._program:main", "vllm.general_plugins": "wavejit.vllm:register",
+                 "sglang.srt.plugins": "wavejit.sglang:register"}, found
 PYTHON
 
 # The package as pip leaves it, of this build's libraries, with the modules of the tree: C and C++ are built against it, and

@@ -47,11 +47,10 @@ class Refused(unittest.TestCase):
 
     def test_dtypes(self):
         bad = wavejit.InvalidArgument
-        self.refuses(bad, "q: dtype float64; accepted: fp16, bf16, e4m3, int8$", ENGINE.attention_forward, Q.astype(float), K, K)
-        self.refuses(bad, "q: dtype fp32; accepted: fp16, bf16, e4m3, int8$", ENGINE.attention_forward, *[each.astype(numpy.float32) for each in (Q, K, K)])
-        self.refuses(bad, "q: dtype fp32; accepted: fp16, bf16, e4m3, int8$", ENGINE.attention_forward, ENGINE.empty(Q.shape, "fp32"), K, K)
-        self.refuses(bad, 'q: dtype uint16; accepted: fp16, bf16, e4m3, int8 .with dtype="bf16" such numbers are its bits', ENGINE.attention_forward, Q.view(numpy.uint16), K, K)
-        self.refuses(bad, "q: dtype e5m2; accepted: fp16, bf16, e4m3, int8$", ENGINE.attention_forward, Tensor(code=12, bits=8), K, K)
+        self.refuses(bad, "q: dtype float64; accepted: fp16, bf16, e4m3, int8, fp32$", ENGINE.attention_forward, Q.astype(float), K, K)
+        self.refuses(bad, "k: dtype fp32; accepted: fp16, bf16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, int8$", ENGINE.attention_forward, *[each.astype(numpy.float32) for each in (Q, K, K)])
+        self.refuses(bad, 'q: dtype uint16; accepted: fp16, bf16, e4m3, int8, fp32 .with dtype="bf16" such numbers are its bits', ENGINE.attention_forward, Q.view(numpy.uint16), K, K)
+        self.refuses(bad, "q: dtype e5m2; accepted: fp16, bf16, e4m3, int8, fp32$", ENGINE.attention_forward, Tensor(code=12, bits=8), K, K)
         self.refuses(bad, "k: dtype fp32; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, int8$", ENGINE.attention_forward, Q, K.astype(numpy.float32), K)
         self.refuses(bad, "v: dtype int32; accepted: fp16$", ENGINE.attention_forward, Q, K, ENGINE.empty(K.shape, "int32"))
         self.refuses(bad, "bias: dtype float64; accepted: fp16, fp32$", ENGINE.attention_forward, Q, K, K, bias=numpy.zeros((8, 32)))

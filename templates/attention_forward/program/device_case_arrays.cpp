@@ -100,7 +100,7 @@ std::vector<float> unrounded(HalfType type, std::span<const std::uint16_t> eleme
   const float off = type == HalfType::bf16 ? 0x1.fp-10F : 0x1.fp-13F;  // of the number
   std::vector<float> floats(elements.size());
   for (std::size_t i = 0; i < elements.size(); ++i) {
-    const auto value = static_cast<float>(decode(type, elements[i]));
+    const float value = decode(type, elements[i]);
     const float moved = value * (i % 2 == 0 ? 1 + off : 1 - off);
     floats[i] = encode(type, static_cast<double>(moved)) == elements[i] ? moved : value;
   }
