@@ -193,6 +193,39 @@ class Choose(unittest.TestCase):
             self.assertEqual(told.returncode, 2)
             self.assertIn(named, told.stderr)
 
+    def test_local_chunks_and_flags_of_sequences(self):
+        compiler = shutil.which("clang++-22") or shutil.which("c++")
+        small = ("--heads", "4/2", "--key-length", "70", "--query-length", "40")
+        call = "attention_forward bf16 b2 q40 k70 h4/2 d128 causal"
+        for words, variant, descriptor, operator in (
+            (("--mask", "chunked", "--local-chunk", "24"), "chunked", f"{call} chunked=24", "attention_forward(q, k, v, causal=True, local_chunk=24)"),
+            (("--mask", "chunked", "--cache", "paged", "--lse", "yes"), "paged", f"{call} chunked=8192 lse layout=paged:16",
+             "attention_forward_lse(q, k, v, causal=True, block_table=block_table, key_lengths=lengths, max_key_length=70, local_chunk=8192)"),
+            (("--mask", "flags", "--lengths", "packed"), "packed", f"{call} causal_flags layout=packed",
+             "query_starts=cu_seqlens_q, key_starts=cu_seqlens_k, max_query_length=40, max_key_length=70, causal_flags=causal_flags)"),
+            (("--mask", "flags", "--kv-dtype", "e4m3", "--kv-scales", "h"), "fp8", f"{call} causal_flags cache=e4m3 cache_scales=h",
+             "attention_forward(q, k, v, causal=True, k_scale=k_scale, v_scale=v_scale, causal_flags=causal_flags)"),
+        ):
+            with self.subTest(words=words):
+                text = self.answer(*small, *words)
+                self.assertIn(f"variant     {variant}\ndescriptor  {descriptor}\n", text)
+                cpp, rest = text.split("\nC++\n\n")[1].split("\nPython\n\n")
+                source, pytorch = rest.split("\nPyTorch\n\n")
+                self.assertRegex(printed_by(source), r"^\(\d, \d+, 4, 128\)$")
+                self.assertIn(operator, pytorch)
+                compile(pytorch, "example", "exec")
+                compiled = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", f"-I{TREE}/include", "-x", "c++", "-"], input=cpp,
+                                          capture_output=True, text=True)
+                self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        for words, named in ((("--mask", "chunked", "--lists", "keys"), "--mask chunked: with lists there are no local chunks; all, causal are accepted"),
+                             (("--mask", "flags", "--lists", "blocks"), "--mask flags: with lists there are no flags of sequences; all, causal, window are accepted"),
+                             (("--mask", "flags", "--keys", "latent"), "with latent attention there are no flags of sequences"),
+                             (("--mask", "chunked", "--use", "indexer"), "with the indexer there are no local chunks; all, causal, window are accepted"),
+                             (("--local-chunk", "64"), "the answers before it leave no such question")):
+            told = program("choose", "--usual", *words)
+            self.assertEqual(told.returncode, 2)
+            self.assertIn(named, told.stderr)
+
     def test_latent_attention(self):
         compiler = shutil.which("clang++-22") or shutil.which("c++")
         small = ("--keys", "latent", "--latent-heads", "12", "--key-length", "70")

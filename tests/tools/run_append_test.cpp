@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "tool_test_support.h"
 #include "tools/npy.h"
@@ -27,13 +29,14 @@ class RunAppendTest : public ::testing::Test {
     const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(values.size())};
     write_text(scratch_ / name, npy_bytes(values, shape));
   }
-  Outcome run(Words more) {
+  Outcome run(const Words& more) { return run("sim:gfx950", more); }
+  Outcome run(const char* device, const Words& more) {
     Words words = {"run",      "cache_append",
                    "--k",      scratch_ / "k.npy",
                    "--v",      scratch_ / "v.npy",
                    "--slots",  scratch_ / "slots.npy",
                    "--page",   "4",
-                   "--device", "sim:gfx950"};
+                   "--device", device};
     words.insert(words.end(), more.begin(), more.end());
     return run_program(scratch_, words);
   }
@@ -81,6 +84,102 @@ TEST_F(RunAppendTest, TurnsKeysAndQueriesByTheirPositions) {
     const double wanted = static_cast<double>(q_[x]) * std::cos(angle) - static_cast<double>(q_[y]) * std::sin(angle);
     EXPECT_NEAR(turned[x], wanted, 0.02) << rotary;
   }
+}
+
+// Numbers of 8 bits stand in the files as they do in the cache: they count in their scales.
+TEST_F(RunAppendTest, ACacheOfIntegersCountsInGivenScales) {
+  numbers("k_scale.npy", {0.03F, 0.05F});
+  numbers("v_scale.npy", {0.04F});
+  for (const char* device : {"sim:gfx942", "sim:gfx950"}) {
+    const Outcome outcome = run(
+        device, {"--cache-dtype", "i8", "--k-scale", scratch_ / "k_scale.npy", "--v-scale", scratch_ / "v_scale.npy",
+                 "--k-cache", scratch_ / "keys.npy", "--v-cache", scratch_ / "values.npy", "--check", "--repeat", "1"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+    EXPECT_THAT(outcome.out, HasSubstr("cache=i8"));
+    EXPECT_THAT(outcome.out, HasSubstr("check    passed"));
+    const std::vector<float> keys = floats_of(scratch_ / "keys.npy", "(3, 4, 2, 32)");
+    const std::vector<float> values = floats_of(scratch_ / "values.npy", "(3, 4, 2, 16)");
+    for (std::size_t i = 0; i < 64; ++i)  // token 0
+      ASSERT_NEAR(keys[(9 * 64) + i], std::clamp(k_[i] / (i < 32 ? 0.03F : 0.05F), -128.0F, 127.0F), 0.55) << i;
+    for (std::size_t i = 0; i < 32; ++i)
+      ASSERT_NEAR(values[(9 * 32) + i], std::clamp(v_[i] / 0.04F, -128.0F, 127.0F), 0.55) << i;
+    for (std::size_t i = 0; i < 64; ++i) ASSERT_EQ(keys[(10 * 64) + i], 0.0F);
+    const Outcome turned = run(device, {"--cache-dtype", "i8", "--q", scratch_ / "q.npy", "--q-out",
+                                        scratch_ / "turned.npy", "--rotary", "halves", "--check"});
+    ASSERT_EQ(turned.code, 0) << turned.err << turned.out;
+    EXPECT_EQ(floats_of(scratch_ / "turned.npy", "(1, 4, 3, 32)").size(), q_.size());
+  }
+}
+
+TEST_F(RunAppendTest, ScalesOfTokensAreFoundAndWritten) {
+  for (const auto& [device, format] : {std::pair("sim:gfx942", "e4m3_fnuz"), {"sim:gfx950", "e5m2"}}) {
+    const Outcome outcome =
+        run(device, {"--cache-dtype", format, "--token-scales", "--k-cache", scratch_ / "keys.npy", "--k-scale-out",
+                     scratch_ / "ks.npy", "--v-scale-out", scratch_ / "vs.npy", "--check"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+    EXPECT_THAT(outcome.out, HasSubstr("check    passed"));
+    const std::vector<float> keys = floats_of(scratch_ / "keys.npy", "(3, 4, 2, 32)");
+    const std::vector<float> scales = floats_of(scratch_ / "ks.npy", "(3, 4, 2)");
+    EXPECT_EQ(floats_of(scratch_ / "vs.npy", "(3, 4, 2)").size(), scales.size());
+    for (std::size_t head = 0; head < 2; ++head) {  // of token 1, in slot 2
+      EXPECT_GT(scales[4 + head], 0.0F);
+      for (std::size_t dim = 0; dim < 32; ++dim) {
+        const float wanted = k_[64 + (head * 32) + dim];
+        ASSERT_NEAR(keys[(2 * 64) + (head * 32) + dim] * scales[4 + head], wanted, std::fabs(wanted) / 7 + 1e-3);
+      }
+    }
+    EXPECT_EQ(scales[0], 0.0F) << "slot 0 is nobody's";
+  }
+}
+
+TEST_F(RunAppendTest, RowsOfLatentAttentionHaveTheirScales) {
+  const std::vector<float> rope = normal_values({1, 4, 1, 64}, 4);
+  write_text(scratch_ / "k.npy", npy_file({1, 4, 1, 64}, rope, {}));
+  for (const auto& [tile, dims, tiles] : {std::tuple(128, 512, 4), {64, 448, 7}}) {
+    const std::vector<float> latent = normal_values({1, 4, 1, dims}, 5);
+    write_text(scratch_ / "v.npy", npy_file({1, 4, 1, dims}, latent, {}));
+    for (const auto& [device, format] : {std::pair("sim:gfx942", "e4m3_fnuz"), {"sim:gfx950", "e4m3"}}) {
+      const Outcome outcome = run(device, {"--cache-dtype", format, "--row-scales", std::to_string(tile), "--k-cache",
+                                           scratch_ / "rope.npy", "--v-cache", scratch_ / "latent.npy", "--v-scale-out",
+                                           scratch_ / "scales.npy", "--dtype", "bf16", "--check"});
+      ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+      EXPECT_THAT(outcome.out, HasSubstr("check    passed"));
+      const std::vector<float> ropes = floats_of(scratch_ / "rope.npy", "(3, 4, 1, 64)");
+      const std::vector<float> latents = floats_of(scratch_ / "latent.npy", "(3, 4, 1, " + std::to_string(dims) + ")");
+      const std::vector<float> scales = floats_of(scratch_ / "scales.npy", "(3, 4, " + std::to_string(tiles) + ")");
+      for (std::size_t dim = 0; dim < 64; ++dim)  // of token 3, in slot 11
+        ASSERT_EQ(ropes[(11 * 64) + dim], decode(HalfType::bf16, encode(HalfType::bf16, rope[(3 * 64) + dim])));
+      const auto count = static_cast<std::size_t>(dims);
+      for (std::size_t dim = 0; dim < count; ++dim) {
+        const float wanted = latent[(3 * count) + dim];
+        const float scale = scales[(11 * static_cast<std::size_t>(tiles)) + (dim / static_cast<std::size_t>(tile))];
+        ASSERT_NEAR(latents[(11 * count) + dim] * scale, wanted, std::fabs(wanted) / 14 + 2e-3) << dim;
+      }
+    }
+  }
+}
+
+TEST_F(RunAppendTest, WordsOf8BitsThatDoNotFitAreNamed) {
+  numbers("scale.npy", {0.5F, 0.25F, 1});
+  const std::string keys = scratch_ / "keys.npy";
+  const auto wrong = [&](Words words, int code, const char* named) {
+    words.insert(words.end(), {"--k-cache", keys});
+    const Outcome outcome = run(words);
+    expect_one_line_error(outcome, code);
+    EXPECT_THAT(outcome.err, HasSubstr(named));
+  };
+  wrong({"--token-scales"}, 2, "--token-scales needs --cache-dtype e4m3, e5m2, e4m3_fnuz, e5m2_fnuz or i8");
+  wrong({"--row-scales", "128"}, 2, "--row-scales needs --cache-dtype");
+  wrong({"--k-scale", scratch_ / "scale.npy"}, 2, "--k-scale needs --cache-dtype");
+  wrong({"--cache-dtype", "i8", "--k-scale", scratch_ / "scale.npy"}, 3,
+        "it has 3 numbers; 1 and 2, one for each head");
+  wrong({"--cache-dtype", "i8", "--k-scale", scratch_ / "scale.npy", "--token-scales"}, 2, "scales are found");
+  wrong({"--cache-dtype", "e4m3", "--k-scale-out", scratch_ / "s.npy"}, 2,
+        "--k-scale-out needs --token-scales or --row-scales");
+  wrong({"--cache-dtype", "e4m3", "--row-scales", "128"}, 2, "k has 2 heads of 32 dims, v 16; 1 head of 64 and 512");
+  wrong({"--cache-dtype", "e4m3_fnuz"}, 4, "e4m3_fnuz");  // the library's: gfx950 reads other formats
+  numbers("scale.npy", {0.5F, -1});
+  wrong({"--cache-dtype", "i8", "--k-scale", scratch_ / "scale.npy"}, 3, "it has -1; finite numbers above 0");
 }
 
 TEST_F(RunAppendTest, WhatIsWrongIsOneLine) {

@@ -255,6 +255,50 @@ TEST_F(RunCommandTest, MasksAndModifiers) {
   EXPECT_NE(read_text(scratch_ / "l.npy"), with);
 }
 
+// Each against the reference computed here, and another answer than without.
+TEST_F(RunCommandTest, LocalChunksAndFlagsOfSequences) {
+  const auto q = read_npy("q", scratch_ / "q.npy", HalfType::fp16);
+  const auto k = read_npy("k", scratch_ / "k.npy", HalfType::fp16);
+  const auto v = read_npy("v", scratch_ / "v.npy", HalfType::fp16);
+  const std::vector<std::int64_t> two = {2};
+  const std::vector<float> flags = {0, 1};
+  write_text(scratch_ / "flags.npy", npy_bytes(flags, two));
+  for (const char* device : {"sim:gfx942", "sim:gfx950"}) {
+    const Words causal = {"--causal", "--check", "--lse", scratch_ / "l.npy"};
+    const auto with = [&](const Words& more) {
+      Words words = causal;
+      words.insert(words.end(), more.begin(), more.end());
+      return run(call(device, words));
+    };
+    ASSERT_EQ(with({}).code, 0);
+    const std::string plain = read_text(scratch_ / "o.npy");
+    AttentionArrays problem = {.q = &*q, .k = &*k, .v = &*v, .scale = 0.125F, .mask = {.bits = WAVEJIT_MASK_CAUSAL}};
+
+    const Outcome chunked = with({"--local-chunk", "24"});
+    ASSERT_EQ(chunked.code, 0) << chunked.err << chunked.out;
+    EXPECT_THAT(chunked.out, HasSubstr(" chunked"));
+    EXPECT_NE(read_text(scratch_ / "o.npy"), plain);
+    problem.mask = {.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED, .local_chunk = 24};
+    expect_close(scratch_, problem);
+
+    const Outcome flagged = with({"--causal-flags", scratch_ / "flags.npy"});
+    ASSERT_EQ(flagged.code, 0) << flagged.err << flagged.out;
+    EXPECT_THAT(flagged.out, HasSubstr(" causal_flags"));
+    EXPECT_NE(read_text(scratch_ / "o.npy"), plain);
+    const std::vector<std::uint8_t> bytes = {0, 1};
+    problem.mask = {.bits = WAVEJIT_MASK_CAUSAL};
+    problem.causal_flags = bytes;
+    expect_close(scratch_, problem);
+  }
+  expect_refused(call("sim:gfx950", {"--local-chunk", "0"}), 2, "'0' is not accepted; numbers of keys from 1 are");
+  expect_refused(call("sim:gfx950", {"--local-chunk", "24"}), 2, "mask");  // no diagonal
+  expect_refused(call("sim:gfx950", {"--causal-flags", scratch_ / "flags.npy"}), 4, "causal_flags");
+  const std::vector<std::int64_t> three = {3};
+  write_text(scratch_ / "flags.npy", npy_bytes(std::vector<float>{1, 1, 1}, three));
+  expect_refused(call("sim:gfx950", {"--causal", "--causal-flags", scratch_ / "flags.npy"}), 3,
+                 "it has 3 numbers; 2 are accepted");
+}
+
 TEST_F(RunCommandTest, NoKeysGiveZeros) {
   write("k.npy", {2, 0, 2, 64}, {}, {});
   write("v.npy", {2, 0, 2, 64}, {}, {.half = true});

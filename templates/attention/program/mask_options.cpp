@@ -16,6 +16,11 @@ std::optional<std::int64_t> parse_prefix(const std::string& text) {
   return value && *value >= 0 ? value : std::nullopt;
 }
 
+std::optional<std::int64_t> parse_chunk(const std::string& text) {
+  const auto value = parse_number<std::int64_t>(text);
+  return value && *value >= 1 ? value : std::nullopt;
+}
+
 std::optional<std::pair<std::int32_t, std::int32_t>> parse_window(const std::string& text) {
   const std::size_t comma = text.find(',');
   if (comma == std::string::npos) return std::nullopt;
@@ -27,16 +32,20 @@ std::optional<std::pair<std::int32_t, std::int32_t>> parse_window(const std::str
 
 }  // namespace
 
-void MaskOptions::add_to(CLI::App& command, const std::string& row, bool windows) {
+void MaskOptions::add_to(CLI::App& command, const std::string& row, MaskKinds kinds) {
   command.add_flag("--causal", causal_,
                    fmt::format("a {0} sees no later key; the last {0} sees all (aligned bottom-right)", row));
   add_parsed(command, "--causal-prefix", prefix_, "N",
              fmt::format("causal, with N keys before the first {}'s own", row), parse_prefix,
              "numbers of keys are, from 0");
-  if (!windows) return;
+  if (kinds == MaskKinds::causal) return;
   add_parsed(command, "--window", window_, "LEFT,RIGHT",
              fmt::format("keys that a {} sees before and after its own place; -1: no limit", row), parse_window,
              "two numbers from -1 are, as 1023,0");
+  if (kinds == MaskKinds::windows) return;
+  add_parsed(command, "--local-chunk", local_chunk_, "KEYS",
+             fmt::format("with --causal: a {} sees the keys of its own chunk of so many only", row), parse_chunk,
+             "numbers of keys from 1 are");
 }
 
 CallMask MaskOptions::given() const {
@@ -50,6 +59,10 @@ CallMask MaskOptions::given() const {
     mask.bits |= WAVEJIT_MASK_WINDOW;
     mask.window_left = window->first;
     mask.window_right = window->second;
+  }
+  if (const auto chunk = parse_chunk(local_chunk_)) {
+    mask.bits |= WAVEJIT_MASK_CHUNKED;
+    mask.local_chunk = *chunk;
   }
   return mask;
 }

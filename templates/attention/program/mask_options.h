@@ -3,16 +3,20 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 
 #include "templates/attention/program/score_rules.h"
 
 namespace wavejit::attention::program {
 
+// What a family has beside a diagonal.
+enum class MaskKinds : std::uint8_t { causal, windows, windows_and_chunks };
+
 class MaskOptions {
  public:
-  // `row`: what the help calls a row, "query". `windows`: the family has them.
-  void add_to(CLI::App& command, const std::string& row, bool windows = true);
+  // `row`: what the help calls a row, "query".
+  void add_to(CLI::App& command, const std::string& row, MaskKinds kinds = MaskKinds::windows);
 
   CallMask given() const;
   // Into a family's call, which has the masks' fields under the names that all of them have.
@@ -23,12 +27,14 @@ class MaskOptions {
     call.causal_prefix = mask.causal_prefix;
     call.window_left = mask.window_left;
     call.window_right = mask.window_right;
+    if constexpr (requires { call.local_chunk; }) call.local_chunk = mask.local_chunk;
   }
 
  private:
   bool causal_ = false;
   std::string prefix_;
   std::string window_;
+  std::string local_chunk_;
 };
 
 }  // namespace wavejit::attention::program

@@ -63,7 +63,11 @@ bool of_batch(const ModifierRow& row) {
 }  // namespace
 
 void ModifierOptions::add_to(CLI::App& command, bool splits) {
-  mask_.add_to(command, "query");
+  mask_.add_to(command, "query", MaskKinds::windows_and_chunks);
+  command
+      .add_option("--causal-flags", causal_flags_file_,
+                  "with --causal: a number for each sequence; those of 0 have no diagonal, and see all keys")
+      ->type_name("FILE.npy");
   for (const ProgramModifier& option : program_modifiers()) {
     const std::string name = fmt::format("--{}", row_of(option.modifier).word);
     std::string& text = texts_[index_of(option.modifier)];
@@ -103,6 +107,18 @@ Result<void> ModifierOptions::read(HalfType type, const Shape& queries, const Sh
       return right;
     vectors_[index_of(option.modifier)].emplace(std::move(*vector));
   }
+  return read_flags(queries[0]);
+}
+
+Result<void> ModifierOptions::read_flags(std::int64_t batch) {
+  if (causal_flags_file_.empty()) return {};
+  const auto flags = read_npy_vector("causal-flags", causal_flags_file_);
+  if (!flags) return std::unexpected(flags.error());
+  if (flags->shape.size() != 1 || flags->shape[0] != batch)
+    return failed(ExitCode::file, fmt::format("--causal-flags {}: it has {} numbers; {} are accepted, one for each "
+                                              "sequence",
+                                              causal_flags_file_, flags->values.size(), batch));
+  for (const float flag : flags->values) causal_flags_.push_back(flag != 0 ? 1 : 0);
   return {};
 }
 
@@ -126,6 +142,11 @@ Result<ModifiersOnDevice> ModifierOptions::copy_to(wavejit_engine* engine) const
     auto made = copied(engine, vectors_[i]->values.data(), vectors_[i]->values.size() * sizeof(float));
     if (!made) return std::unexpected(made.error());
     arrays.tensors[i].emplace(std::move(*made));
+  }
+  if (!causal_flags_.empty()) {
+    auto made = copied(engine, causal_flags_.data(), causal_flags_.size());
+    if (!made) return std::unexpected(made.error());
+    arrays.causal_flags.emplace(std::move(*made));
   }
   return arrays;
 }
@@ -151,6 +172,7 @@ void ModifierOptions::describe(AttentionArrays& problem) const {
   problem.softcap = parse_positive(text_of(Modifier::softcap)).value_or(0.0F);
   if (bias_) problem.bias = &*bias_;
   if (const auto& slopes = vectors_[index_of(Modifier::alibi)]) problem.slopes = slopes->values;
+  problem.causal_flags = causal_flags_;
   if (const auto& sinks = vectors_[index_of(Modifier::sink)]) problem.sinks = sinks->values;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "templates/attention/kernel/modifiers.h"
 #include "templates/attention/program/mask_options.h"
@@ -21,6 +22,7 @@ namespace wavejit::attention::program {
 // Must end before its engine.
 struct ModifiersOnDevice {
   std::array<std::optional<DeviceArray>, modifier_count> tensors;
+  std::optional<DeviceArray> causal_flags;
   std::int64_t bias_row_stride = 0;
 };
 
@@ -38,6 +40,7 @@ class ModifierOptions {
   void describe(Call& call, std::span<const ModifierFields<Call>> fields, std::int32_t type,
                 const ModifiersOnDevice& arrays) const {
     mask_.describe(call);
+    if (arrays.causal_flags) call.causal_flags = static_cast<const std::uint8_t*>(arrays.causal_flags->data());
     for (const ModifierFields<Call>& each : fields) {
       if (each.number != nullptr) call.*each.number = number(each.modifier);
       if (each.tensor != nullptr && arrays.tensors[static_cast<std::size_t>(each.modifier)])
@@ -49,16 +52,19 @@ class ModifierOptions {
   std::int32_t splits() const;
 
  private:
+  Result<void> read_flags(std::int64_t batch);
   float number(Modifier modifier) const;  // 0: not given
   wavejit_tensor tensor(Modifier modifier, std::int32_t type, const ModifiersOnDevice& arrays) const;
   const std::string& text_of(Modifier modifier) const { return texts_[static_cast<std::size_t>(modifier)]; }
 
   MaskOptions mask_;
   std::string splits_;
+  std::string causal_flags_file_;
   std::array<std::string, modifier_count> texts_;  // of the command line: numbers and paths
 
   std::optional<Array> bias_;
   std::array<std::optional<Vector>, modifier_count> vectors_;  // a number a head
+  std::vector<std::uint8_t> causal_flags_;                     // of sequences; empty: not given
 };
 
 }  // namespace wavejit::attention::program

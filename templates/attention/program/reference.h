@@ -66,6 +66,8 @@ struct AttentionArrays {
   // NOLINTBEGIN(readability-redundant-member-init)
   std::span<const float> slopes = {};  // [B, Hq] or [Hq]; empty: none
   std::span<const float> sinks = {};   // [Hq]; empty: none
+  // [B]; 0: the sequence has no diagonal. Empty: all have the mask's.
+  std::span<const std::uint8_t> causal_flags = {};
   // NOLINTEND(readability-redundant-member-init)
 };
 

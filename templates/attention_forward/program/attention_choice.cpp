@@ -26,6 +26,7 @@ std::string variant_of(const AttentionChoice& call, const Answers& answers) {
   if (call.is_packed) return "packed";
   if (said(answers, "lengths", "padded")) return "padded";
   if (!call.window.empty()) return "windowed";
+  if (!call.local_chunk.empty()) return "chunked";
   if (call.causal) return "causal";
   return call.kv_heads == call.heads ? "mha" : call.kv_heads == 1 ? "mqa" : "gqa";
 }
@@ -73,7 +74,7 @@ AttentionChoice choice_of(const Answers& answers) {
       .head_dim_v = number(dims_slash == std::string::npos ? dims : dims.substr(dims_slash + 1)).value_or(64),
       .page = is_paged(answers) ? number_of(answers, "page-size") : 0,
       .top_k = has_key_lists(answers) ? number_of(answers, "top-k") : 0,
-      .causal = said(answers, "mask", "causal") || said(answers, "mask", "window"),
+      .causal = answers.contains("mask") && !said(answers, "mask", "all"),
       .is_paged = is_paged(answers),
       .is_packed = said(answers, "lengths", "packed"),
       .lse = said(answers, "lse", "yes"),
@@ -81,6 +82,8 @@ AttentionChoice choice_of(const Answers& answers) {
       .cache = !byte_queries && has_eight_bits(answers) ? answers.at("kv-dtype") : "",
       .scales = has_scales ? answers.at("kv-scales") : "",
       .window = said(answers, "mask", "window") ? answers.at("window") : "",
+      .local_chunk = said(answers, "mask", "chunked") ? answers.at("local-chunk") : "",
+      .causal_flags = said(answers, "mask", "flags"),
       .variant = {},
       .blocks = {}};
   call.blocks = block_lists_of(answers, call.rows, call.keys);
@@ -93,6 +96,8 @@ std::string descriptor_of(const AttentionChoice& call, const Answers& answers) {
                                  call.keys, answers.at("heads"), call.dims);
   if (call.causal) text += " causal";
   if (!call.window.empty()) text += fmt::format(" window={},0", call.window);
+  if (!call.local_chunk.empty()) text += fmt::format(" chunked={}", call.local_chunk);
+  if (call.causal_flags) text += " causal_flags";
   if (!call.queries.empty()) text += fmt::format(" {}={}", call.queries == integers ? "qk" : "queries", call.queries);
   if (call.lse) text += " lse";
   if (call.is_paged) text += fmt::format(" layout=paged:{}", call.page);

@@ -36,6 +36,8 @@ struct AttentionChoice {
   std::string cache;    // of keys and values under queries of the type; empty: the type
   std::string scales;   // "bh", "token"; empty: none
   std::string window;
+  std::string local_chunk;  // empty: rows see whatever the mask shows
+  bool causal_flags;        // each sequence says whether it is causal
   std::string variant;
   BlockListChoice blocks;
 

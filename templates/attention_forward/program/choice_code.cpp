@@ -61,13 +61,10 @@ std::string simulated_target(const AttentionChoice& call) {
   return targets.front();
 }
 
-// Of lists, whose functions have the engine's words.
-std::string pytorch_of_lists(const AttentionChoice& call, const Answers& answers) {
-  const char* lse = call.lse ? ", lse" : "";
+// Of functions that have the engine's words.
+std::string engine_words(const AttentionChoice& call, const Answers& answers) {
   const bool padded = said(answers, "lengths", "padded");
   std::string words = call.causal ? ", causal=True" : "";
-  if (!call.blocks.word.empty() && !call.is_packed && !call.is_paged && !padded && call.keys_in().empty())
-    return block_mask_call(words, call.window, call.lse);
   for (const std::string& tensor : scaled_tensors(call)) words += fmt::format(", {0}_scale={0}_scale", tensor);
   if (!call.window.empty()) words += fmt::format(", window=({}, 0)", call.window);
   if (call.is_packed)
@@ -76,6 +73,15 @@ std::string pytorch_of_lists(const AttentionChoice& call, const Answers& answers
   if (call.is_paged) words += ", block_table=block_table";
   if (call.is_paged || padded) words += ", key_lengths=lengths";
   if (call.is_paged || call.is_packed) words += fmt::format(", max_key_length={}", call.keys);
+  return words;
+}
+
+std::string pytorch_of_lists(const AttentionChoice& call, const Answers& answers) {
+  const char* lse = call.lse ? ", lse" : "";
+  const bool padded = said(answers, "lengths", "padded");
+  if (!call.blocks.word.empty() && !call.is_packed && !call.is_paged && !padded && call.keys_in().empty())
+    return block_mask_call(call.causal ? ", causal=True" : "", call.window, call.lse);
+  const std::string words = engine_words(call, answers);
   if (call.top_k != 0)
     return "from wavejit.torch import key_list_attention\n\n" +
            fmt::format("out{} = key_list_attention(q, k, v, indices{}{})  # indices is int32\n", lse, words,
@@ -83,6 +89,16 @@ std::string pytorch_of_lists(const AttentionChoice& call, const Answers& answers
   return "# The engine takes torch's tensors as they lie; indices and counts are int32.\nimport wavejit.torch\n\n" +
          fmt::format("lists = {}\nout{} = wavejit.torch.engine(q.device).attention_forward(q, k, v, lists=lists{}{})\n",
                      python_of_tensors(call.blocks), lse, words, call.lse ? ", lse=True" : "");
+}
+
+// Of local chunks and flags, which flash-attn's functions do not have.
+std::string pytorch_of_operator(const AttentionChoice& call, const Answers& answers) {
+  std::string words = engine_words(call, answers);
+  if (!call.local_chunk.empty()) words += ", local_chunk=" + call.local_chunk;
+  if (call.causal_flags) words += ", causal_flags=causal_flags";
+  return "import torch, wavejit.torch\n\n" + fmt::format("out{} = torch.ops.wavejit.attention_forward{}(q, k, v{}){}\n",
+                                                         call.lse ? ", lse" : "", call.lse ? "_lse" : "", words,
+                                                         call.causal_flags ? "  # causal_flags is bool or int8" : "");
 }
 
 }  // namespace
@@ -151,8 +167,15 @@ std::string cpp_of(const AttentionChoice& call, const Answers& answers) {
   if (!call.window.empty()) {
     line("call.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW;");
     line(fmt::format("call.window_left = {};", call.window));
+  } else if (!call.local_chunk.empty()) {
+    line("call.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED;");
+    line(fmt::format("call.local_chunk = {};", call.local_chunk));
   } else if (call.causal) {
     line("call.mask = WAVEJIT_MASK_CAUSAL;");
+  }
+  if (call.causal_flags) {
+    parameters += ", const std::uint8_t* causal_flags";
+    line(fmt::format("call.causal_flags = causal_flags;  // [{}]; 0: the sequence has no diagonal", call.batch));
   }
   if (call.lse) {
     parameters += ", float* lse";
@@ -207,6 +230,8 @@ std::string python_of(const AttentionChoice& call, const Answers& answers) {
     words += fmt::format(", out=\"{}\"", call.type);
   if (call.causal) words += ", causal=True";
   if (!call.window.empty()) words += fmt::format(", window=({}, 0)", call.window);
+  if (!call.local_chunk.empty()) words += fmt::format(", local_chunk={}", call.local_chunk);
+  if (call.causal_flags) words += fmt::format(", causal_flags=[True] * {}", call.batch);
   if (rows_packed) words += fmt::format(",\n    query_starts=list(range(0, {}, {}))", rows + 1, call.rows);
   if (rows_packed && !call.is_paged) words += fmt::format(", key_starts=list(range(0, {}, {}))", keys + 1, call.keys);
   if (call.is_paged)
@@ -225,6 +250,7 @@ std::string python_of(const AttentionChoice& call, const Answers& answers) {
 
 std::string pytorch_of(const AttentionChoice& call, const Answers& answers) {
   if (call.top_k != 0 || !call.blocks.word.empty()) return pytorch_of_lists(call, answers);
+  if (!call.local_chunk.empty() || call.causal_flags) return pytorch_of_operator(call, answers);
   std::string words = call.causal ? ", causal=True" : "";
   for (const std::string& tensor : scaled_tensors(call)) words += fmt::format(", {0}_descale={0}_scale", tensor);
   if (!call.window.empty()) words += fmt::format(", window_size=({}, 0)", call.window);

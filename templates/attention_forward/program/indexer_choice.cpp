@@ -147,8 +147,8 @@ bool is_indexer(const Answers& answers) {
 }
 
 void add_indexer_questions(std::vector<Question>& questions) {
-  constexpr std::array<std::string_view, 9> shared = {"use",        "cache", "page-size", "batch", "query-length",
-                                                      "key-length", "dtype", "mask",      "window"};
+  constexpr std::array<std::string_view, 10> shared = {"use",        "cache", "page-size", "batch",  "query-length",
+                                                       "key-length", "dtype", "mask",      "window", "local-chunk"};
   for (Question& question : questions) {
     if (std::ranges::contains(shared, std::string_view(question.name))) continue;
     // A list's length is asked of both, behind its own question or without one.

@@ -39,6 +39,21 @@ std::string problem_of_heads(const std::string& text) {
                      text);
 }
 
+// Of the masks that attention_forward alone has, and neither beside lists.
+std::string problem_of_mask(const Answers& answers) {
+  const bool chunked = said(answers, "mask", "chunked");
+  if (!chunked && !said(answers, "mask", "flags")) return {};
+  const bool keys = has_key_lists(answers);
+  const char* who = is_indexer(answers)                        ? "the indexer"
+                    : is_latent(answers)                       ? "latent attention"
+                    : keys || said(answers, "lists", "blocks") ? "lists"
+                                                               : nullptr;
+  if (who == nullptr) return {};
+  const bool windows = is_indexer(answers) || (!is_latent(answers) && !keys);
+  return fmt::format("--mask {}: with {} there are no {}; all, causal{} are accepted", answers.at("mask"), who,
+                     chunked ? "local chunks" : "flags of sequences", windows ? ", window" : "");
+}
+
 }  // namespace
 
 std::vector<Question> choice_questions() {
@@ -121,9 +136,10 @@ std::vector<Question> choice_questions() {
        .problem = nullptr,
        .is_asked = has_eight_bits},
       {.name = "mask",
-       .text = "What does a row see?",
+       .text = "What does a row see: all keys, those up to its own, a window of these, those of its local chunk (Llama "
+               "4), or does each sequence say whether it is causal (flags)?",
        .usual = "causal",
-       .accepted = {"all", "causal", "window"},
+       .accepted = {"all", "causal", "window", "chunked", "flags"},
        .problem = nullptr,
        .is_asked = not_decode},
       {.name = "window",
@@ -132,6 +148,12 @@ std::vector<Question> choice_questions() {
        .accepted = {},
        .problem = count(),
        .is_asked = [](const Answers& answers) { return said(answers, "mask", "window"); }},
+      {.name = "local-chunk",
+       .text = "Keys of a local chunk",
+       .usual = "8192",
+       .accepted = {},
+       .problem = count(),
+       .is_asked = [](const Answers& answers) { return said(answers, "mask", "chunked"); }},
       {.name = "lists",
        .text =
            "Does a row see all keys that the mask shows, those that a list of its own names (top-k), or blocks that "
@@ -153,6 +175,7 @@ std::vector<Question> choice_questions() {
 }
 
 Result<ChosenCall> chosen_call(const Answers& answers) {
+  if (const std::string problem = problem_of_mask(answers); !problem.empty()) return failed(ExitCode::usage, problem);
   if (is_indexer(answers)) return indexer_call(answers);
   if (is_latent(answers)) return latent_call(answers);
   const choice::AttentionChoice call = choice::choice_of(answers);

@@ -75,7 +75,7 @@ class LatentRun : public ArrayCall {
                "of q·k before the softmax: the model's, as 0.0721688 (1 / sqrt(192)). There is no default",
                parse_finite, "finite numbers are, as 0.0721688");
     command.get_option("--scale")->required();
-    mask_.add_to(command, "query", false);
+    mask_.add_to(command, "query", attention::program::MaskKinds::causal);
     add_parsed(command, "--softcap", softcap_, "X", "scores become X · tanh(score / X)", parse_positive,
                "finite numbers above 0 are");
     file("--sink", files_.sink, "a logit a head [heads], float32, that takes part in the softmax and has no value",

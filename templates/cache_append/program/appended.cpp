@@ -139,6 +139,10 @@ std::shared_ptr<Appended> make_appended(const Said& said) {
     all->slots.push_back(hole ? -1 : (page * said.page_size) + (token % said.page_size));
     if (!hole) all->owners[static_cast<std::size_t>(all->slots.back())] = token;
   }
+  if (said.head_scales)
+    for (const std::size_t side : {0, 1})
+      for (const float number : tools::seeded_values(said.seed + 100 + side, static_cast<std::size_t>(said.heads)))
+        all->given_scales[side].push_back(0.01F + (std::fabs(number) / 16));
   if (said.rotary == WAVEJIT_ROTARY_NONE) return all;
   for (std::int64_t token = 0; token < tokens; ++token)
     all->positions.push_back(static_cast<std::int32_t>((token * 7 + 5) % table_rows));

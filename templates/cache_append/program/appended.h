@@ -45,11 +45,14 @@ struct Said {
   bool head_scales = false;
   bool holes = false;
   std::uint64_t seed = 1;
+  std::int64_t told_pages = 0;  // of the cache; 0: a quarter more than the tokens fill
 
   HalfType half() const { return type == WAVEJIT_BF16 ? HalfType::bf16 : HalfType::fp16; }
   std::int64_t all_tokens() const { return batch * tokens; }
-  // A quarter of the pages more than the tokens fill.
-  std::int64_t pages() const { return std::max<std::int64_t>((all_tokens() + page_size - 1) / page_size * 5 / 4, 1); }
+  std::int64_t pages() const {
+    if (told_pages != 0) return told_pages;
+    return std::max<std::int64_t>((all_tokens() + page_size - 1) / page_size * 5 / 4, 1);
+  }
   bool apart(std::string_view tensor) const { return elements.find(tensor) != std::string::npos; }
 };
 
@@ -78,8 +81,9 @@ struct Appended {
   std::vector<Placed> targets;
   std::vector<std::int64_t> slots;  // of tokens
   std::vector<std::int32_t> positions;
-  std::vector<std::int64_t> owners;  // of slots: the token, or −1
-  std::vector<float> cosines;        // [position][pair]
+  std::vector<std::int64_t> owners;    // of slots: the token, or −1
+  std::vector<float> given_scales[2];  // of heads of K and V in 8 bits; empty: found, or 1
+  std::vector<float> cosines;          // [position][pair]
   std::vector<float> sines;
 
   std::int64_t dims(std::size_t side) const { return side == 1 ? said.value_dims : said.key_dims; }

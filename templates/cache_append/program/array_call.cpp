@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +15,8 @@
 
 #include "templates/attention/program/option_texts.h"
 #include "templates/cache_append/program/appended.h"
+#include "templates/cache_append/program/narrow_options.h"
+#include "templates/cache_append/program/narrow_output.h"
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
 #include "tools/npy.h"
@@ -28,6 +32,11 @@ using attention::program::parse_number;
 constexpr std::size_t sides = 3;
 constexpr const char* source_names[sides] = {"k", "v", "q"};
 constexpr const char* target_names[sides] = {"k-cache", "v-cache", "q-out"};
+
+// Where a call of 8 bits has its scales of K and V, and what it writes, among its memories.
+constexpr std::size_t narrow_scales = (2 * sides) + 2;
+constexpr std::size_t narrow_output = narrow_scales + 2;
+constexpr std::size_t narrow_memories = 3;
 
 // A cache of more is a mistake in a file of slots.
 constexpr std::int64_t most_slots = std::int64_t{1} << 24U;
@@ -68,6 +77,7 @@ class AppendCall : public ArrayCall {
                "finite numbers above 1 are");
     add_choice(command, "--dtype", dtype_, {"fp16", "bf16"}, "the kernel's type; inputs are rounded to it")
         ->capture_default_str();
+    narrow_options_.add_to(command);
   }
 
   Result<void> read(std::vector<std::string>& notes) override {
@@ -79,10 +89,10 @@ class AppendCall : public ArrayCall {
       return failed(ExitCode::usage,
                     "nothing is asked for; --k-cache FILE.npy, --v-cache FILE.npy and --q-out FILE.npy are accepted");
     const HalfType type = *parse_half_type(dtype_);
-    all_.sources.resize(sides);
+    all_->sources.resize(sides);
     for (std::size_t side = 0; side < sides; ++side)
       if (auto taken = read_source(side, type, notes); !taken) return taken;
-    Said& said = all_.said;
+    Said& said = all_->said;
     said.type = type == HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
     said.batch = shapes_[0][0];
     said.tokens = shapes_[0][1];
@@ -97,8 +107,15 @@ class AppendCall : public ArrayCall {
       said.rotary_dims = parse_size(rotary_dim_).value_or(said.key_dims);
       said.base = static_cast<double>(parse_base(rotary_base_).value_or(static_cast<float>(base_of_angles)));
     }
+    if (auto taken = narrow_options_.read(*all_); !taken) return taken;
     if (auto taken = read_slots(); !taken) return taken;
-    return read_positions();
+    if (auto taken = read_positions(); !taken) return taken;
+    said.told_pages = slot_count_ / said.page_size;
+    if (said.cache == WAVEJIT_DTYPE_NONE) return {};
+    for (std::size_t side = 0; side < sides; ++side)
+      all_->targets.push_back({.layout = {Order::nhd, target_shape(side)}, .first = 0});
+    narrow_.emplace(all_);
+    return {};
   }
 
   std::vector<NamedFile> inputs() const override {
@@ -107,18 +124,20 @@ class AppendCall : public ArrayCall {
       if (given(side)) files.push_back({source_names[side], source_files_[side]});
     if (!slots_file_.empty()) files.push_back({"slots", slots_file_});
     if (!positions_file_.empty()) files.push_back({"positions", positions_file_});
+    narrow_options_.add_inputs(files);
     return files;
   }
   std::vector<NamedFile> outputs() const override {
     std::vector<NamedFile> files;
     for (std::size_t side = 0; side < sides; ++side)
       if (!target_files_[side].empty()) files.push_back({target_names[side], target_files_[side]});
+    narrow_options_.add_outputs(files);
     return files;
   }
 
   Result<void> prepare(wavejit_engine* engine) override {
     engine_ = engine;
-    memory_.reserve((2 * sides) + 2);
+    memory_.reserve((2 * sides) + 2 + narrow_memories);
     const auto take = [&](const void* host, std::size_t bytes) -> Result<void> {
       auto array = DeviceArray::allocate(engine, bytes);
       if (!array) return std::unexpected(array.error());
@@ -131,13 +150,20 @@ class AppendCall : public ArrayCall {
       const std::vector<std::uint16_t> zeros(elements_of_target(side));
       if (auto taken = take(zeros.data(), zeros.size() * 2); !taken) return taken;
     }
-    if (auto taken = take(all_.slots.data(), all_.slots.size() * sizeof(std::int64_t)); !taken) return taken;
-    return take(all_.positions.data(), all_.positions.size() * sizeof(std::int32_t));
+    if (auto taken = take(all_->slots.data(), all_->slots.size() * sizeof(std::int64_t)); !taken) return taken;
+    if (auto taken = take(all_->positions.data(), all_->positions.size() * sizeof(std::int32_t)); !taken) return taken;
+    if (!narrow_) return {};
+    for (const std::size_t side : {0, 1}) {
+      const std::vector<float>& scales = narrow_->given(side);
+      if (auto taken = take(scales.data(), scales.size() * sizeof(float)); !taken) return taken;
+    }
+    const std::vector<std::byte> zeros(static_cast<std::size_t>(narrow_->bytes()));
+    return take(zeros.data(), zeros.size());
   }
   void release() override { memory_.clear(); }
 
   Result<void> launch(wavejit_call_report* report) override {
-    const Said& said = all_.said;
+    const Said& said = all_->said;
     wavejit_cache_append_arguments call{};
     call.size = sizeof call;
     wavejit_tensor* sources[] = {&call.k, &call.v, &call.q};
@@ -147,6 +173,9 @@ class AppendCall : public ArrayCall {
       *sources[side] = tensor(memory_[side], shapes_[side]);
       *targets[side] = tensor(memory_[sides + side], target_shape(side));
     }
+    if (narrow_)
+      narrow_->place(call, memory_[narrow_output].data(), memory_[narrow_scales].data(),
+                     memory_[narrow_scales + 1].data());
     call.slots = memory_[2 * sides].data();
     call.slot_bytes = sizeof(std::int64_t);
     call.rotary = said.rotary;
@@ -161,6 +190,14 @@ class AppendCall : public ArrayCall {
   }
 
   Result<bool> fetch() override {
+    if (narrow_) {
+      std::vector<std::byte> bytes(static_cast<std::size_t>(narrow_->bytes()));
+      if (auto copied = memory_[narrow_output].copy_out(bytes.data()); !copied) return std::unexpected(copied.error());
+      if (fetched_) return bytes == bytes_;
+      bytes_ = std::move(bytes);
+      fetched_ = true;
+      return true;
+    }
     std::vector<std::uint16_t> written[sides];
     for (std::size_t side = 0; side < sides; ++side) {
       written[side].resize(elements_of_target(side));
@@ -175,6 +212,7 @@ class AppendCall : public ArrayCall {
 
   // What nobody wrote is 0 as before.
   Judgement check() const override {
+    if (narrow_) return narrow_->judgement(bytes_);
     BoundJudge judge;
     for (std::size_t side = 0; side < sides; ++side) {
       if (!given(side)) continue;
@@ -183,13 +221,13 @@ class AppendCall : public ArrayCall {
       const auto dims = static_cast<std::size_t>(shape[3]);
       for (std::int64_t row = 0; row < shape[0] * shape[1] * shape[2]; ++row) {
         const std::int64_t place = row / shape[2];
-        const std::int64_t token = side == 2 ? place : all_.owners[static_cast<std::size_t>(place)];
+        const std::int64_t token = side == 2 ? place : all_->owners[static_cast<std::size_t>(place)];
         std::vector<double> exact(dims);
         std::vector<double> bounds(dims);
         for (std::size_t dim = 0; token >= 0 && dim < dims; ++dim) {
-          const Turned turned = all_.of(side, token, row % shape[2], static_cast<std::int64_t>(dim));
+          const Turned turned = all_->of(side, token, row % shape[2], static_cast<std::int64_t>(dim));
           exact[dim] = turned.value;
-          bounds[dim] = all_.allowed(turned);
+          bounds[dim] = all_->allowed(turned);
         }
         judge.row({.sequence = place / shape[1], .token = place % shape[1], .head = row % shape[2]}, exact, bounds,
                   std::span(numbers).subspan(static_cast<std::size_t>(row) * dims, dims));
@@ -205,6 +243,13 @@ class AppendCall : public ArrayCall {
       const Shape shape = target_shape(side);
       arrays.push_back({npy_bytes(numbers_of(side), shape), tools::to_text(shape)});
     }
+    for (const std::size_t side : {0, 1}) {
+      if (narrow_options_.written_scales(side).empty()) continue;
+      const Shape slots = target_shape(side);
+      const std::vector<std::int64_t> shape = {slots[0], slots[1], narrow_->scales_of_slot()};
+      arrays.push_back(
+          {npy_bytes(narrow_->scales(bytes_, side), shape), fmt::format("[{}, {}, {}]", shape[0], shape[1], shape[2])});
+    }
     return arrays;
   }
 
@@ -213,20 +258,21 @@ class AppendCall : public ArrayCall {
   Shape target_shape(std::size_t side) const {
     return side == 2
                ? shapes_[2]
-               : Shape{slot_count_ / all_.said.page_size, all_.said.page_size, shapes_[side][2], shapes_[side][3]};
+               : Shape{slot_count_ / all_->said.page_size, all_->said.page_size, shapes_[side][2], shapes_[side][3]};
   }
   std::size_t elements_of_target(std::size_t side) const {
-    return given(side) ? static_cast<std::size_t>(element_count(target_shape(side))) : 0;
+    return given(side) && !narrow_ ? static_cast<std::size_t>(element_count(target_shape(side))) : 0;
   }
   std::vector<float> numbers_of(std::size_t side) const {
+    if (narrow_) return narrow_->numbers(bytes_, side);
     std::vector<float> numbers(written_[side].size());
     std::ranges::transform(written_[side], numbers.begin(),
-                           [&](std::uint16_t bits) { return decode(all_.said.half(), bits); });
+                           [&](std::uint16_t bits) { return decode(all_->said.half(), bits); });
     return numbers;
   }
   wavejit_tensor tensor(const DeviceArray& memory, const Shape& shape) const {
-    return wavejit_dense_tensor(memory.data(), static_cast<wavejit_dtype>(all_.said.type), shape[0], shape[1], shape[2],
-                                shape[3]);
+    return wavejit_dense_tensor(memory.data(), static_cast<wavejit_dtype>(all_->said.type), shape[0], shape[1],
+                                shape[2], shape[3]);
   }
 
   Result<void> read_source(std::size_t side, HalfType type, std::vector<std::string>& notes) {
@@ -250,7 +296,7 @@ class AppendCall : public ArrayCall {
                                   array->became_infinite, dtype_));
     shapes_[side] = shape;
     halves_[side] = std::move(array->values);
-    for (const std::uint16_t bits : halves_[side]) all_.sources[side].push_back(decode(type, bits));
+    for (const std::uint16_t bits : halves_[side]) all_->sources[side].push_back(decode(type, bits));
     return {};
   }
 
@@ -258,7 +304,7 @@ class AppendCall : public ArrayCall {
   template <typename First>
   Result<std::vector<std::int64_t>> token_numbers(const std::string& field, const std::string& path, First first) {
     std::vector<std::int64_t> whole;
-    const std::int64_t tokens = all_.said.all_tokens();
+    const std::int64_t tokens = all_->said.all_tokens();
     if (path.empty()) {
       for (std::int64_t token = 0; token < tokens; ++token) whole.push_back(first(token));
       return whole;
@@ -280,15 +326,15 @@ class AppendCall : public ArrayCall {
   Result<void> read_slots() {
     auto slots = token_numbers("slots", slots_file_, [](std::int64_t token) { return token; });
     if (!slots) return std::unexpected(slots.error());
-    all_.slots = std::move(*slots);
-    const std::int64_t page = all_.said.page_size;
-    const std::int64_t named = std::max<std::int64_t>(std::ranges::max(all_.slots) + 1, 1);
+    all_->slots = std::move(*slots);
+    const std::int64_t page = all_->said.page_size;
+    const std::int64_t named = std::max<std::int64_t>(std::ranges::max(all_->slots) + 1, 1);
     slot_count_ = parse_size(pages_).value_or((named + page - 1) / page) * page;
-    all_.owners.assign(static_cast<std::size_t>(slot_count_), -1);
-    for (std::int64_t token = 0; token < std::ssize(all_.slots); ++token) {
-      const std::int64_t slot = all_.slots[static_cast<std::size_t>(token)];
+    all_->owners.assign(static_cast<std::size_t>(slot_count_), -1);
+    for (std::int64_t token = 0; token < std::ssize(all_->slots); ++token) {
+      const std::int64_t slot = all_->slots[static_cast<std::size_t>(token)];
       if (slot < 0 || slot >= slot_count_) continue;
-      std::int64_t& owner = all_.owners[static_cast<std::size_t>(slot)];
+      std::int64_t& owner = all_->owners[static_cast<std::size_t>(slot)];
       if (owner >= 0)
         return failed(ExitCode::file, fmt::format("--slots {}: tokens {} and {} both have slot {}; slots of their own "
                                                   "are accepted",
@@ -299,14 +345,14 @@ class AppendCall : public ArrayCall {
   }
 
   Result<void> read_positions() {
-    if (all_.said.rotary == WAVEJIT_ROTARY_NONE) {
+    if (all_->said.rotary == WAVEJIT_ROTARY_NONE) {
       if (positions_file_.empty()) return {};
       return failed(ExitCode::usage, "--positions needs --rotary halves or interleaved");
     }
     const auto positions =
-        token_numbers("positions", positions_file_, [&](std::int64_t token) { return token % all_.said.tokens; });
+        token_numbers("positions", positions_file_, [&](std::int64_t token) { return token % all_->said.tokens; });
     if (!positions) return std::unexpected(positions.error());
-    for (const std::int64_t position : *positions) all_.positions.push_back(static_cast<std::int32_t>(position));
+    for (const std::int64_t position : *positions) all_->positions.push_back(static_cast<std::int32_t>(position));
     return {};
   }
 
@@ -324,11 +370,14 @@ class AppendCall : public ArrayCall {
   wavejit_engine* engine_ = nullptr;
   Shape shapes_[sides] = {};
   std::vector<std::uint16_t> halves_[sides];  // as the device gets them
-  Appended all_ = {};
+  std::shared_ptr<Appended> all_ = std::make_shared<Appended>();
+  NarrowOptions narrow_options_;
+  std::optional<NarrowOutput> narrow_;  // of a cache of 8 bits: its scales, and Q, too, stand in one memory
   std::int64_t slot_count_ = 0;
-  std::vector<DeviceArray> memory_;  // sources, targets, slots, positions
+  std::vector<DeviceArray> memory_;  // sources, targets, slots, positions, and of 8 bits scales and all that is written
   bool fetched_ = false;
   std::vector<std::uint16_t> written_[sides];
+  std::vector<std::byte> bytes_;  // of 8 bits
 };
 
 }  // namespace

@@ -87,8 +87,11 @@ class CacheAppend : public Family {
   }
 
   std::vector<std::string> run_examples() const override {
-    return {"cache_append --k k.npy --v v.npy --q q.npy --rotary halves --k-cache keys.npy --q-out turned.npy --check",
-            "cache_append --k k.npy --slots slots.npy --page 64 --k-cache keys.npy --device sim:gfx950"};
+    return {
+        "cache_append --k k.npy --v v.npy --q q.npy --rotary halves --k-cache keys.npy --q-out turned.npy --check",
+        "cache_append --k k.npy --slots slots.npy --page 64 --k-cache keys.npy --device sim:gfx950",
+        "cache_append --k k.npy --v v.npy --cache-dtype i8 --token-scales --k-cache keys.npy --k-scale-out scales.npy "
+        "--device sim:gfx950"};
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
   const Invariance* invariance() const override { return &append_invariance(); }

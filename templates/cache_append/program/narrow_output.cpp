@@ -11,6 +11,7 @@ namespace {
 using tools::ByteType;
 
 constexpr std::int64_t scale_bytes = sizeof(float);
+constexpr int exponent_bias = 127;  // of E8M0
 
 // Half the distance between neighbours of the format at this magnitude.
 double half_unit(ByteType type, double magnitude) {
@@ -57,10 +58,6 @@ NarrowOutput::NarrowOutput(std::shared_ptr<const Appended> all)
     first_[4] = first_[3] + (said.value_dims == 0 ? 0 : whole_rows(scales));
   }
   bytes_ = first_[4] + whole_rows(queries);
-  if (said.head_scales)
-    for (const std::size_t side : {0, 1})
-      for (const float number : tools::seeded_values(said.seed + 100 + side, static_cast<std::size_t>(said.heads)))
-        given_[side].push_back(0.01F + (std::fabs(number) / 16));
   find_scales();
 }
 
@@ -97,8 +94,8 @@ void NarrowOutput::find_scales() {
 }
 
 NarrowOutput::Scale NarrowOutput::scale_of(std::size_t side, std::int64_t token, std::int64_t head) const {
-  if (!given_[side].empty())
-    return {.value = static_cast<double>(given_[side][static_cast<std::size_t>(head)]), .bound = 0};
+  if (!given(side).empty())
+    return {.value = static_cast<double>(given(side)[static_cast<std::size_t>(head)]), .bound = 0};
   if (found_[side].empty()) return {};
   const auto parts = static_cast<std::int64_t>(found_[side].size()) / all_->said.all_tokens();
   return found_[side][static_cast<std::size_t>((token * parts) + head)];
@@ -181,9 +178,8 @@ NarrowOutput::Answer NarrowOutput::answer(std::int64_t row, std::int64_t column)
   if (in_row >= row_bytes) return {};
   const Cell of = cell((row * row_bytes) + in_row);
   if (of.token < 0) return {};
-  constexpr int bias = 127;
   if (of.kind == Kind::exponent)
-    return {.value = std::log2(scale_of(of.side, of.token, of.head).value) + bias, .bound = 0};
+    return {.value = std::log2(scale_of(of.side, of.token, of.head).value) + exponent_bias, .bound = 0};
   if (of.kind == Kind::scale) {
     const Scale scale = scale_of(of.side, of.token, of.head);
     return {.value = scale.value, .bound = scale.bound};
@@ -225,9 +221,86 @@ void NarrowOutput::place(wavejit_cache_append_arguments& call, void* output, voi
     if (tokens)
       scale =
           wavejit_dense_tensor(memory + first_[2 + side], WAVEJIT_FP32, said.pages(), said.page_size, said.heads, 1);
-    else if (!given_[side].empty())
+    else if (!given(side).empty())
       scale = wavejit_dense_tensor(side == 0 ? k_scales : v_scales, WAVEJIT_FP32, 1, 1, said.heads, 1);
   }
+}
+
+tools::Judgement NarrowOutput::judgement(std::span<const std::byte> bytes) const {
+  tools::BoundJudge judge;
+  for (std::int64_t row = 0; row < rows(); ++row) {
+    double exact[row_bytes];
+    double bounds[row_bytes];
+    float result[row_bytes];
+    const auto begin = static_cast<std::size_t>(row * row_bytes);
+    for (std::int64_t column = 0; column < row_bytes; ++column) {
+      const Answer expected = answer(row, column);
+      exact[column] = expected.value;
+      bounds[column] = expected.bound;
+      result[column] = read(bytes.subspan(begin, row_bytes), row, column);
+    }
+    const Cell first = cell(row * row_bytes);
+    const std::int64_t tokens = all_->said.tokens;
+    const bool nobodys = first.token < 0;
+    judge.row({.sequence = nobodys ? 0 : first.token / tokens,
+               .token = nobodys ? -1 : first.token % tokens,
+               .head = first.head},
+              exact, bounds, result);
+  }
+  return judge.judgement();
+}
+
+std::vector<float> NarrowOutput::numbers(std::span<const std::byte> bytes, std::size_t side) const {
+  const Said& said = all_->said;
+  const bool in_row = in_rows(said.scales) && side != 2;
+  const LatentRow& row = latent_row(said.scales);
+  const RowLayout& layout = all_->targets[side].layout;
+  const bool half = side == 2 || (in_row && side == 0);
+  std::vector<float> numbers;
+  numbers.reserve(static_cast<std::size_t>(layout.count()));
+  const auto [outer, length, heads, dims] = layout.sizes();
+  for (std::int64_t at = 0; at < layout.count(); ++at) {
+    const Index index = {at / (length * heads * dims), at / (heads * dims) % length, at / dims % heads, at % dims};
+    const std::int64_t in_page = (index[1] * row.stride) + (side == 0 ? row.rope + (2 * index[3]) : index[3]);
+    const std::int64_t place = in_row      ? (index[0] * said.page_size * row.columns) + in_page
+                               : side == 2 ? first_[4] + (2 * layout.place_of(index))
+                                           : first_[side] + layout.place_of(index);
+    const std::byte* element = bytes.data() + place;
+    std::uint16_t bits = 0;
+    if (half) std::memcpy(&bits, element, sizeof bits);
+    numbers.push_back(half ? tools::decode(said.half(), bits)
+                           : tools::decode(type_, static_cast<std::uint8_t>(*element)));
+  }
+  return numbers;
+}
+
+std::int64_t NarrowOutput::scales_of_slot() const {
+  const Scales scales = all_->said.scales;
+  return in_rows(scales) ? latent_row(scales).latent_dims / latent_row(scales).tile_dims : all_->said.heads;
+}
+
+std::vector<float> NarrowOutput::scales(std::span<const std::byte> bytes, std::size_t side) const {
+  const Said& said = all_->said;
+  const LatentRow& row = latent_row(said.scales);
+  std::vector<float> scales;
+  for (std::int64_t slot = 0; slot < said.pages() * said.page_size; ++slot)
+    for (std::int64_t part = 0; part < scales_of_slot(); ++part) {
+      const std::int64_t key = slot % said.page_size;
+      const std::int64_t page = slot / said.page_size * said.page_size * row.columns;
+      if (said.scales == Scales::exponents) {
+        const std::int64_t at = page + (said.page_size * row.stride) + (key * exponents_of_row) + part;
+        const auto exponent = static_cast<std::uint8_t>(bytes[static_cast<std::size_t>(at)]);
+        scales.push_back(std::ldexp(1.0F, exponent - exponent_bias));
+        continue;
+      }
+      const std::int64_t at = said.scales == Scales::tiles
+                                  ? page + (key * row.stride) + row.latent_dims + (part * scale_bytes)
+                                  : first_[2 + side] + (((slot * said.heads) + part) * scale_bytes);
+      float scale = 0;
+      std::memcpy(&scale, bytes.data() + at, sizeof scale);
+      scales.push_back(scale);
+    }
+  return scales;
 }
 
 }  // namespace wavejit::cache_append::program

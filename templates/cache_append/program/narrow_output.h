@@ -12,6 +12,7 @@
 
 #include "templates/cache_append/program/appended.h"
 #include "tools/byte_float.h"
+#include "tools/judge.h"
 
 namespace wavejit::cache_append::program {
 
@@ -34,7 +35,16 @@ class NarrowOutput {
   // The tensors that are written, and the scales that are read.
   void place(wavejit_cache_append_arguments& call, void* output, void* k_scales, void* v_scales) const;
   // Of heads; none where they are found, or 1.
-  const std::vector<float>& given(std::size_t side) const { return given_[side]; }
+  const std::vector<float>& given(std::size_t side) const { return all_->given_scales[side]; }
+
+  // Of all that stands in memory.
+  std::int64_t bytes() const { return bytes_; }
+  tools::Judgement judgement(std::span<const std::byte> bytes) const;
+  // Of keys (0), values (1) or Q (2), in the order of the tensor's axes; of 8 bits as they stand there, without scales.
+  std::vector<float> numbers(std::span<const std::byte> bytes, std::size_t side) const;
+  // Those that were found, [slot][head or tile].
+  std::vector<float> scales(std::span<const std::byte> bytes, std::size_t side) const;
+  std::int64_t scales_of_slot() const;
 
  private:
   enum class Kind : std::uint8_t { nothing, byte, exponent, half, scale };
@@ -63,7 +73,6 @@ class NarrowOutput {
   std::shared_ptr<const Appended> all_;
   tools::ByteType type_;
   double limit_;
-  std::vector<float> given_[2];
   std::vector<Scale> found_[2];  // [token][head], or [token][tile]
   // Where keys, values, scales of both and Q begin; those of rows are one.
   std::int64_t first_[5] = {};
