@@ -10,6 +10,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 namespace wavejit::tools {
 namespace {
@@ -22,7 +23,7 @@ enum class Windows : std::uint8_t {
   if_given,    // all layers, where sliding_window is a number
   if_used,     // with use_sliding_window, from layer max_window_layers on
   in_turns,    // every other layer, the first included
-  by_pattern,  // all but each sliding_window_pattern-th
+  by_pattern,  // all but each sliding_window_pattern-th, where sliding_window is a number
   in_chunks,   // attention_chunk_size; but each no_rope_layer_interval-th, or those that no_rope_layers has 0 for
 };
 
@@ -32,12 +33,16 @@ struct ModelType {
   bool sinks = false;
   bool softcap = false;  // attn_logit_softcapping
   bool latent = false;
+  std::int64_t pattern = 6;  // where sliding_window_pattern does not say it
+  bool linear = false;  // some layers are linear attention: layer_types, or all but each full_attention_interval-th
 };
 constexpr auto model_types = std::to_array<ModelType>({
     {.name = "llama"},
     {.name = "llama4_text", .windows = Windows::in_chunks},
     {.name = "mistral", .windows = Windows::if_given},
     {.name = "ministral", .windows = Windows::if_given},
+    {.name = "ministral3", .windows = Windows::if_given},
+    {.name = "mistral4", .latent = true},
     {.name = "mixtral", .windows = Windows::if_given},
     {.name = "qwen2", .windows = Windows::if_used},
     {.name = "qwen2_moe", .windows = Windows::if_used},
@@ -45,23 +50,41 @@ constexpr auto model_types = std::to_array<ModelType>({
     {.name = "qwen3", .windows = Windows::if_used},
     {.name = "qwen3_moe", .windows = Windows::if_used},
     {.name = "qwen3_vl_text"},
+    {.name = "qwen3_vl_moe_text"},
+    {.name = "qwen3_next", .linear = true},
+    {.name = "qwen3_5_text", .linear = true},
+    {.name = "qwen3_5_moe_text", .linear = true},
     {.name = "gemma"},
     {.name = "gemma2", .windows = Windows::in_turns, .softcap = true},
     {.name = "gemma3_text", .windows = Windows::by_pattern},
+    {.name = "gemma3n_text", .windows = Windows::by_pattern, .pattern = 5},
+    {.name = "gemma4_text", .windows = Windows::by_pattern},
     {.name = "gpt_oss", .windows = Windows::in_turns, .sinks = true},
     {.name = "phi"},
     {.name = "phi3", .windows = Windows::if_given},
     {.name = "phimoe", .windows = Windows::if_given},
     {.name = "olmo2"},
+    {.name = "olmo3", .windows = Windows::by_pattern, .pattern = 4},
+    {.name = "cohere2", .windows = Windows::by_pattern, .pattern = 4},
+    {.name = "exaone4", .windows = Windows::by_pattern, .pattern = 4},
+    {.name = "ernie4_5"},
+    {.name = "ernie4_5_moe"},
+    {.name = "seed_oss"},
+    {.name = "smollm3", .windows = Windows::if_used},
+    {.name = "minimax_m2"},
     {.name = "granite"},
     {.name = "starcoder2", .windows = Windows::if_given},
     {.name = "glm"},
     {.name = "glm4"},
     {.name = "glm4_moe"},
+    {.name = "glm4v_text"},
+    {.name = "glm4v_moe_text"},
+    {.name = "glm4_moe_lite", .latent = true},
     {.name = "deepseek_v2", .latent = true},
     {.name = "deepseek_v3", .latent = true},
     {.name = "deepseek_v32", .latent = true},
     {.name = "kimi_k2", .latent = true},
+    {.name = "kimi_linear", .latent = true, .linear = true},
     {.name = "glm_moe_dsa", .latent = true},
 });
 
@@ -151,6 +174,18 @@ class Reader {
     if (model_.heads % model_.kv_heads != 0)
       refuse("num_key_value_heads", fmt::format("a divisor of num_attention_heads {}", model_.heads));
     model_.head_dim = field("head_dim") != nullptr ? number("head_dim") : number("hidden_size") / model_.heads;
+    // Of full layers, where others have windows (Gemma 4).
+    const std::pair<const char*, std::int64_t> of_full_layers[] = {{"global_head_dim", model_.head_dim},
+                                                                   {"num_global_key_value_heads", model_.kv_heads}};
+    for (const auto& [name, same] : of_full_layers)
+      if (field(name) != nullptr && number(name, same) != same)
+        refuse(name, fmt::format("{}, as other layers have; layers whose heads differ are lines of their own (--list)",
+                                 same));
+    if (const Json* both = field("use_bidirectional_attention"); both != nullptr && *both == true)
+      refuse("use_bidirectional_attention", "false: these lines are causal; `--list` takes others");
+    if (field("num_kv_shared_layers") != nullptr && *field("num_kv_shared_layers") != 0)
+      model_.notes.push_back(fmt::format("the last {} layers read keys of layers before them: the same lines",
+                                         number("num_kv_shared_layers")));
   }
 
   void read_latent() {
@@ -183,7 +218,7 @@ class Reader {
       case Windows::in_turns:
         return layer % 2 == 0;
       case Windows::by_pattern:
-        return (layer + 1) % number("sliding_window_pattern", 6) != 0;
+        return field("sliding_window") != nullptr && (layer + 1) % number("sliding_window_pattern", type_.pattern) != 0;
       case Windows::in_chunks: {
         const Json* rope = field("no_rope_layers");
         if (rope != nullptr && rope->is_array() && static_cast<std::size_t>(layer) < rope->size())
@@ -198,16 +233,34 @@ class Reader {
     return first != nullptr && first->is_number_integer() ? first->get<std::int64_t>() : 0;
   }
 
+  // Of linear attention, where layer_types does not say it: Kimi Linear lists the others, counted from 1.
+  bool is_linear(std::int64_t layer) {
+    if (!type_.linear) return false;
+    if (const Json* parts = field("linear_attn_config"); parts != nullptr && parts->is_object()) {
+      const auto full = parts->find("full_attn_layers");
+      if (full != parts->end() && full->is_array()) return std::ranges::find(*full, Json(layer + 1)) == full->end();
+    }
+    return (layer + 1) % number("full_attention_interval", 4) != 0;
+  }
+
   std::string kind_of(std::int64_t layer) {
     const Json* types = field("layer_types");
     if (types == nullptr || !types->is_array() || static_cast<std::size_t>(layer) >= types->size()) {
+      if (is_linear(layer)) return "linear";
       if (!is_narrow(layer)) return "full";
       return type_.windows == Windows::in_chunks ? "chunked" : "sliding";
     }
     const Json& given = (*types)[static_cast<std::size_t>(layer)];
     for (const char* kind : {"full", "sliding", "chunked"})
       if (given == std::string(kind) + "_attention") return kind;
-    refuse("layer_types", "full_attention, sliding_attention and chunked_attention of each layer");
+    if (type_.linear && given == "linear_attention") return "linear";
+    if (model_.latent && model_.latent->top_k != 0 && given == "indexed_attention") return "full";
+    if (!failure_)
+      failure_ = failed(ExitCode::usage,
+                        fmt::format("{}: layer_types has {} for layer {}; full_attention, sliding_attention and "
+                                    "chunked_attention{} are accepted",
+                                    where_, given.dump(), layer, type_.linear ? ", linear_attention" : ""))
+                     .error();
     return "full";
   }
 
@@ -215,8 +268,13 @@ class Reader {
     const std::int64_t layers = number("num_hidden_layers");
     constexpr std::int64_t most = 4096;
     if (layers > most) refuse("num_hidden_layers", fmt::format("up to {}", most));
+    std::int64_t linear = 0;
     for (std::int64_t layer = 0; !failure_ && layer < layers; ++layer) {
       const std::string name = kind_of(layer);
+      if (name == "linear") {
+        ++linear;
+        continue;
+      }
       auto kind = std::ranges::find(model_.layers, name, &LayerKind::name);
       if (kind == model_.layers.end()) {
         model_.layers.emplace_back().name = name;
@@ -230,6 +288,8 @@ class Reader {
       }
       ++kind->layers;
     }
+    if (linear > 0)
+      model_.notes.push_back(fmt::format("{} layers of linear attention have no keys: no lines of these", linear));
   }
 
   const Json& config_;

@@ -161,6 +161,74 @@ TEST(ServedModelTest, LatentAttentionAndItsIndexer) {
               Contains("attention_latent bf16 b64 q1 k163840 h16 d576/512 layout=paged:64 top_k=2048"));
 }
 
+// GLM-5: heads of 256 both ways, and layers told as what they are in files of today. GLM-4.7 Flash and Mistral 4 have
+// no indexer.
+TEST(ServedModelTest, LatentAttentionOfOtherDims) {
+  Json config = deepseek();
+  config["model_type"] = "glm_moe_dsa";
+  config["num_attention_heads"] = 64;
+  config["qk_nope_head_dim"] = 192;
+  config["v_head_dim"] = 256;
+  config["index_topk"] = 2048;
+  config["index_n_heads"] = 32;
+  config["index_head_dim"] = 128;
+  config["num_hidden_layers"] = 3;
+  config["layer_types"] = {"indexed_attention", "indexed_attention", "indexed_attention"};
+  EXPECT_THAT(names(read(config)), ElementsAre("3 full"));
+  EXPECT_THAT(lines(config, 8, 64), Contains("attention_forward bf16 b1 q1..8192 k0..8192 h8 d256 causal lse"));
+  EXPECT_THAT(lines(config, 8, 64), Contains("sparse_indexer bf16 b64 q4 k163840 h32 page=64 top=2048 causal"));
+  config["model_type"] = "deepseek_v3";
+  for (const char* field : {"index_topk", "index_n_heads", "index_head_dim"}) config.erase(field);
+  EXPECT_THAT(refusal(config), HasSubstr("layer_types has \"indexed_attention\" for layer 0"));
+  Json mistral = deepseek();
+  mistral["model_type"] = "mistral4";
+  mistral["kv_lora_rank"] = 256;
+  mistral["qk_nope_head_dim"] = 64;
+  EXPECT_THAT(lines(mistral, 4), Contains("attention_latent bf16 b64 q1 k163840 h32 d320/256 layout=paged:16"));
+  EXPECT_THAT(lines(mistral, 4), Contains("attention_forward bf16 b1 q1..8192 k0..8192 h32 d128 causal"));
+}
+
+// Layers of linear attention have no keys; the others have their lines.
+TEST(ServedModelTest, LayersOfLinearAttention) {
+  Json config = llama();
+  config["model_type"] = "qwen3_next";
+  config["head_dim"] = 256;
+  config["num_hidden_layers"] = 8;
+  EXPECT_THAT(names(read(config)), ElementsAre("2 full"));
+  EXPECT_THAT(read(config).notes, Contains("6 layers of linear attention have no keys: no lines of these"));
+  config["layer_types"] = {"linear_attention", "full_attention"};
+  config["num_hidden_layers"] = 2;
+  EXPECT_THAT(names(read(config)), ElementsAre("1 full"));
+  EXPECT_THAT(lines(config), Contains(HasSubstr("h32/8 d256 causal layout=paged:16")));
+  config["layer_types"] = {"linear_attention", "mamba"};
+  EXPECT_THAT(refusal(config), HasSubstr("layer_types has \"mamba\" for layer 1; full_attention, sliding_attention and "
+                                         "chunked_attention, linear_attention are accepted"));
+  Json kimi = deepseek();
+  kimi["model_type"] = "kimi_linear";
+  kimi["num_hidden_layers"] = 8;
+  kimi["linear_attn_config"] = {{"full_attn_layers", {4, 8}}, {"kda_layers", {1, 2, 3, 5, 6, 7}}};
+  EXPECT_THAT(names(read(kimi)), ElementsAre("2 full"));
+}
+
+// Gemma 3n reads keys of other layers; full layers of Gemma 4 may have head dims of their own.
+TEST(ServedModelTest, GemmaOfToday) {
+  Json config = llama();
+  config["model_type"] = "gemma3n_text";
+  config["head_dim"] = 256;
+  config["sliding_window"] = 512;
+  config["num_kv_shared_layers"] = 2;
+  config["num_hidden_layers"] = 5;
+  EXPECT_THAT(names(read(config)), ElementsAre("4 sliding 512", "1 full"));
+  EXPECT_THAT(read(config).notes, Contains(HasSubstr("the last 2 layers read keys of layers before them")));
+  config["model_type"] = "gemma4_text";
+  EXPECT_THAT(names(read(config)), ElementsAre("5 sliding 512"));
+  config["global_head_dim"] = 512;
+  EXPECT_THAT(refusal(config), HasSubstr("global_head_dim is 512; 256, as other layers have"));
+  config.erase("global_head_dim");
+  config["use_bidirectional_attention"] = true;
+  EXPECT_THAT(refusal(config), HasSubstr("use_bidirectional_attention is true; false"));
+}
+
 TEST(ServedModelTest, RefusedByItsField) {
   const auto without = [](const char* field) {
     Json config = llama();

@@ -15,9 +15,10 @@ using tools::ServedModel;
 std::vector<std::string> of_latent_layers(const ServedModel& served) {
   const tools::LatentDims& latent = *served.config.latent;
   std::vector<std::string> lines;
+  const std::string of_values = latent.key_dims == latent.value_dims ? "" : fmt::format("/{}", latent.value_dims);
   for (const char* words : {" causal", " causal lse", " lse"})
-    lines.push_back(fmt::format("attention_forward {0} b1 q1..{1} k0..{1} h{2} d{3}/{4}{5}", served.config.dtype,
-                                rows_of_step, served.heads(), latent.key_dims, latent.value_dims, words));
+    lines.push_back(fmt::format("attention_forward {0} b1 q1..{1} k0..{1} h{2} d{3}{4}{5}", served.config.dtype,
+                                rows_of_step, served.heads(), latent.key_dims, of_values, words));
   return lines;
 }
 
