@@ -101,13 +101,47 @@ class Traced(Case):
         self.near(found[1], want[1], 100)  # the sum over devices is XLA's
 
     def test_sharded_arrays_under_jit_alone(self):
-        """XLA gathers what the call reads: right, and on each device whole. In both ways that a mesh may have its axes."""
-        x = draw(1, 4, 24, 2, 64)
-        want, of_total = self_attention(x), jax.grad(total)(x)
+        """Each device calls with its own batches or heads, and nothing is gathered. In both ways that a mesh may have its axes."""
+        x, q = draw(1, 4, 24, 2, 64), draw(2, 4, 24, 4, 64)
+        words = {"bias": draw(3, 1, 4, 24, 24), "sinks": draw(4, 4, dtype=jnp.float32), "key_lengths": jnp.array([24, 7, 0, 9], jnp.int32)}
+
+        def grouped(q, x):
+            return wavejit.jax.attention(q, x, x, lse=True, **words)
+
+        want, both, of_total = self_attention(x), grouped(q, x), jax.grad(total)(x)
         for kind in (AxisType.Auto, AxisType.Explicit):
-            spread = jax.device_put(x, NamedSharding(jax.make_mesh((2,), ("data",), axis_types=(kind,)), PartitionSpec("data")))
-            self.same_bits(bits(jax.jit(self_attention)(spread)), bits(want))
-            self.same_bits(bits(jax.jit(jax.grad(total))(spread)), bits(of_total))
+            mesh = jax.make_mesh((2,), ("data",), axis_types=(kind,))
+            for spec in (PartitionSpec("data"), PartitionSpec(None, None, "data")):
+                sharding = NamedSharding(mesh, spec)
+                spread, spread_q = jax.device_put(x, sharding), jax.device_put(q, sharding)
+                program = jax.jit(self_attention)
+                self.same_bits(bits(program(spread)), bits(want))
+                self.same_bits(bits(jax.jit(jax.grad(total))(spread)), bits(of_total))
+                found = jax.jit(grouped)(spread_q, spread)
+                self.same_bits(bits(found[0]), bits(both[0]))
+                self.same_bits(found[1].view(jnp.uint32), both[1].view(jnp.uint32))
+                if kind == AxisType.Auto:
+                    self.assertEqual(tuple(program(spread).sharding.spec)[: len(spec)], tuple(spec))
+                    for compiled in (program.lower(spread).compile(), jax.jit(jax.grad(total)).lower(spread).compile()):
+                        self.assertNotIn("all-gather", compiled.as_text())
+
+    def test_sharded_arrays_whose_parts_are_not_calls(self):
+        """Rows or dims that are sharded, one kv head for both devices, a gradient that is a sum over batches, packed sequences: gathered, and right."""
+        mesh = jax.make_mesh((2,), ("data",))
+        x, q, bias, starts = draw(1, 4, 24, 2, 64), draw(2, 4, 24, 4, 64), draw(3, 1, 1, 24, 24, dtype=jnp.float32), jnp.array([0, 5, 24], jnp.int32)
+
+        def put(array, *spec):
+            return jax.device_put(array, NamedSharding(mesh, PartitionSpec(*spec)))
+
+        want = self_attention(x)
+        for spec in ((None, "data"), (None, None, None, "data")):
+            self.same_bits(bits(jax.jit(self_attention)(put(x, *spec))), bits(want))
+        one = x[:, :, :1]
+        self.same_bits(bits(jax.jit(wavejit.jax.attention)(put(q, None, None, "data"), one, one)), bits(wavejit.jax.attention(q, one, one)))
+        of_bias = jax.grad(lambda bias, x: wavejit.jax.attention(x, x, x, bias=bias).astype(jnp.float32).sum())
+        self.same_bits(jax.jit(of_bias)(bias, put(x, "data")).view(jnp.uint32), of_bias(bias, x).view(jnp.uint32))
+        packed = jax.jit(lambda x: self_attention(x, query_starts=starts, key_starts=starts))
+        self.same_bits(bits(packed(put(x[:1], None, None, "data"))), bits(packed(x[:1])))
 
     def test_lowering_without_a_device(self):
         """For ROCm, where there is none: the program names the same targets, and numbers stand in it as such."""

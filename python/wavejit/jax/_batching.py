@@ -12,7 +12,7 @@ from typing import Any
 import jax
 from jax import numpy as jnp
 
-from . import _ffi
+from . import _ffi, _partition
 from ._ffi import Words
 
 # Operands without a batch.
@@ -31,7 +31,7 @@ def call(target: str, words: Words, wanted: tuple[str, ...], operands: dict[str,
 def _operator(target: str, words: Words, wanted: tuple[str, ...], names: tuple[str, ...]) -> Callable[..., Any]:
     @jax.custom_batching.custom_vmap
     def operator(*arrays: Any) -> tuple[Any, ...]:
-        return _ffi.call(target, words, wanted, dict(zip(names, arrays)))
+        return _partition.call(target, words, wanted, dict(zip(names, arrays)))
 
     @operator.def_vmap
     def mapped(size: int, is_mapped: Sequence[bool], *arrays: Any) -> tuple[tuple[Any, ...], tuple[bool, ...]]:
