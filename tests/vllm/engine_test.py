@@ -64,7 +64,7 @@ class Engine(Case):
 @unittest.skipUnless(WHOLE, "WAVEJIT_TEST_WHOLE=1 asks for all models")
 class Whole(Case):
     def test_every_model(self):
-        for kind in MODELS.keys() - {"odd", "deepseek"}:
+        for kind in [each for each in MODELS if each != "odd" and not each.startswith("deepseek")]:
             with self.subTest(kind):
                 self.serve(kind)
 

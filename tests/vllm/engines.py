@@ -6,6 +6,7 @@ import pathlib
 import tempfile
 from unittest import mock
 
+import safetensors.torch
 import torch
 import transformers
 import vllm
@@ -27,6 +28,9 @@ MODELS = {
     "odd": ("Llama", {"head_dim": 36}),  # of no kernel
     "deepseek": ("DeepseekV3", {"head_dim": 64, "num_key_value_heads": 4, "kv_lora_rank": 512, "q_lora_rank": None, "qk_rope_head_dim": 64, "qk_nope_head_dim": 64,
                                 "v_head_dim": 64, "first_k_dense_replace": 2, "n_routed_experts": 8, "n_group": 1, "topk_group": 1}),
+    # With a layer more that drafts the token after the next one (MTP).
+    "deepseek_mtp": ("DeepseekV3", {"head_dim": 64, "num_key_value_heads": 4, "kv_lora_rank": 512, "q_lora_rank": None, "qk_rope_head_dim": 64, "qk_nope_head_dim": 64,
+                                    "v_head_dim": 64, "first_k_dense_replace": 3, "n_routed_experts": 8, "n_group": 1, "topk_group": 1, "num_nextn_predict_layers": 1}),
     # Layers with positions see chunks of 32 keys: vLLM makes a sequence of each.
     "llama4": ("Llama4", {"attention_chunk_size": 32, "no_rope_layers": [1, 0], "intermediate_size_mlp": 128, "num_local_experts": 2, "interleave_moe_layer_step": 3}),
     "bloom": ("Bloom", {"n_head": 4, "n_layer": 2, "hidden_size": 256}),
@@ -50,6 +54,21 @@ def save(kind, folder):
         if name.endswith("sinks"):
             parameter.data.normal_(0, 1)
     model.save_pretrained(folder)
+    if words.get("num_nextn_predict_layers"):
+        add_drafting_layer(folder, sizes)
+
+
+def add_drafting_layer(folder, sizes):
+    """Its block has the weights of the last layer; transformers leaves such a layer out."""
+    file = folder / "model.safetensors"
+    weights, last, hidden = safetensors.torch.load_file(file), sizes["num_hidden_layers"] - 1, sizes["hidden_size"]
+    made = {name.replace(f"layers.{last}.", f"layers.{last + 1}."): tensor.clone() for name, tensor in weights.items() if f"layers.{last}." in name}
+    layer = f"model.layers.{last + 1}"
+    made.update({f"{layer}.{name}.weight": torch.ones(hidden, dtype=torch.bfloat16) for name in ("enorm", "hnorm", "shared_head.norm")})
+    made[f"{layer}.eh_proj.weight"] = torch.randn(hidden, 2 * hidden, dtype=torch.bfloat16) / 8
+    made[f"{layer}.embed_tokens.weight"] = weights["model.embed_tokens.weight"].clone()
+    made[f"{layer}.shared_head.head.weight"] = weights["lm_head.weight"].clone()
+    safetensors.torch.save_file({**weights, **made}, file, {"format": "pt"})
 
 
 @contextlib.contextmanager

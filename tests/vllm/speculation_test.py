@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""vLLM's own speculation: drafts out of what a sequence has said already (n-grams), 2 to 4 rows a sequence, verified in one call.
+"""vLLM's own speculation: drafts out of what a sequence has said already (n-grams), of a layer that the model has for it (MTP), of a
+smaller model; 2 to 4 rows a sequence, verified in one call.
 
 vLLM compiles its search by numba, which is not installed here: the same functions run as Python.
 """
+import pathlib
 import sys
+import tempfile
 import types
 import unittest
 
-from engines import Witness, engine, generate, prompt
+from engines import Witness, engine, generate, prompt, save
 from latent_engines import LatentWitness, as_on_a_gpu
 
 NGRAMS = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
@@ -36,6 +39,24 @@ class Speculation(unittest.TestCase):
         self.assertGreater(seen.drafts, 1)
         self.assertGreater(seen.alone, 1)
         self.assertLess(seen.calls, 2 * (20 + 2))
+
+    def draft(self, witness, kind, layers, **config):
+        """The drafting layers' own calls are held like the model's, and rows of drafts were verified beside them."""
+        with witness().watching() as seen, engine(kind, speculative_config={"num_speculative_tokens": 2, **config}) as made:
+            found = [len(each.outputs[0].token_ids) for each in generate(made, [prompt(30, 1), prompt(17, 2)], 8)]
+        self.assertEqual(found, [8, 8])
+        self.assertGreater(seen.drafts, 1)
+        self.assertGreater(seen.alone, 1)
+        self.assertEqual(len(seen.layers), layers)
+
+    def test_drafts_of_a_layer_of_deepseeks(self):
+        with as_on_a_gpu():
+            self.draft(LatentWitness, "deepseek_mtp", 3, method="mtp")
+
+    def test_drafts_of_another_model(self):
+        with tempfile.TemporaryDirectory() as folder:
+            save("llama", pathlib.Path(folder))
+            self.draft(Witness, "llama", 4, method="draft_model", model=folder)
 
     def test_drafts_of_llama(self):
         self.serve(Witness, "llama")
