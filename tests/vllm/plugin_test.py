@@ -114,7 +114,7 @@ class Refused(unittest.TestCase):
         torch.set_default_dtype(torch.bfloat16)
         words = {"num_heads": 16, "head_size": 576, "scale": 0.07, "kv_lora_rank": 512}
         WavejitLatentAttention(**words)
-        for more, told in (({"num_heads": 129}, "129"), ({"sliding_window": 64}, "sliding_window: latent attention has none"), ({"indexer": object()}, "ROCM_AITER_MLA_SPARSE has it"),
+        for more, told in (({"num_heads": 129}, "129"), ({"sliding_window": 64}, "sliding_window: latent attention has none"), ({"indexer": object()}, "WAVEJIT_MLA_SPARSE has it"),
                            ({"kv_cache_dtype": "int8_per_token_head"}, "kv_cache_dtype int8_per_token_head: accepted"), ({"kv_lora_rank": 448}, "448")):  # fmt: skip
             with self.subTest(more), self.assertRaisesRegex(wavejit.Unsupported, told):
                 WavejitLatentAttention(**{**words, **more})

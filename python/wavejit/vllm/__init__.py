@@ -3,6 +3,7 @@
 
     vllm serve meta-llama/Llama-3.1-8B --attention-backend CUSTOM            # on ROCm
     vllm serve deepseek-ai/DeepSeek-V3 --attention-backend WAVEJIT_MLA
+    vllm serve deepseek-ai/DeepSeek-V3.2 --attention-backend WAVEJIT_MLA_SPARSE
     WAVEJIT_DEVICE=sim:gfx950 vllm serve …                                   # vLLM for CPUs: a simulated GPU computes
 
 Prefill, chunks of prompts and decode go in one call over vLLM's own pages. A row's bits do not depend on the rows beside it, so
@@ -19,15 +20,16 @@ from typing import Any
 TRIED = ("0.32",)
 COMMAND = "python -m pip install vllm"
 _LATER = {"WavejitBackend": "_backend", "WavejitMetadata": "_step", "WavejitMetadataBuilder": "_metadata", "WavejitAttention": "_layer", "use": "_serving",
-          "WavejitLatentBackend": "_latent_backend", "WavejitLatentMetadata": "_latent_step", "WavejitLatentMetadataBuilder": "_latent_backend", "WavejitLatentAttention": "_latent_layer"}
+          "WavejitLatentBackend": "_latent_backend", "WavejitLatentMetadata": "_latent_step", "WavejitLatentMetadataBuilder": "_latent_backend", "WavejitLatentAttention": "_latent_layer",
+          "WavejitSparseLatentBackend": "_sparse_backend", "WavejitSparseLatentAttention": "_sparse_layer"}
 __all__ = ["TRIED", "WavejitAttention", "WavejitBackend", "WavejitLatentAttention", "WavejitLatentBackend", "WavejitLatentMetadata",
-           "WavejitLatentMetadataBuilder", "WavejitMetadata", "WavejitMetadataBuilder", "register", "use"]
+           "WavejitLatentMetadataBuilder", "WavejitMetadata", "WavejitMetadataBuilder", "WavejitSparseLatentAttention", "WavejitSparseLatentBackend", "register", "use"]
 
 
 def register() -> None:
     """What vLLM calls in each of its processes (entry point `vllm.general_plugins`). Twice does no harm.
 
-    The backend is vLLM's `CUSTOM`: `--attention-backend CUSTOM`. That of latent attention is `WAVEJIT_MLA`. vLLM for CPUs has no choice of backends: there it takes the place of
+    The backend is vLLM's `CUSTOM`: `--attention-backend CUSTOM`. That of latent attention is `WAVEJIT_MLA`, over lists of keys `WAVEJIT_MLA_SPARSE`. vLLM for CPUs has no choice of backends: there it takes the place of
     CPU_ATTN and of CPU_MLA where WAVEJIT_DEVICE names a simulated GPU.
     """
     from . import _plugin

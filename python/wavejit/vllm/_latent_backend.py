@@ -17,7 +17,9 @@ from ._latent_lines import append_line, lines
 from ._latent_step import WavejitLatentMetadata
 from ._serving import serving
 
-NAME = "WAVEJIT_MLA"
+
+# Of DeepSeek V3.2 and GLM-5: a backend is asked before it knows the model's.
+TYPICAL_LIST = 2048
 
 
 class WavejitLatentMetadataBuilder(AttentionMetadataBuilder[WavejitLatentMetadata]):
@@ -53,7 +55,7 @@ class WavejitLatentBackend(AttentionBackend):
 
     @staticmethod
     def get_name() -> str:
-        return NAME
+        return _latent_limits.DENSE
 
     @staticmethod
     def get_impl_cls() -> type[WavejitLatentAttention]:
@@ -90,7 +92,14 @@ class WavejitLatentBackend(AttentionBackend):
         value_dim = _latent_limits.value_dim_of(head_size)
         if value_dim is None:
             return [*found, f"rows of {head_size} elements: accepted are {', '.join(str(width) for width, _ in _latent_limits.WIDTHS)}; {_latent_limits.others()} may have it"]
-        if dtype not in _limits.DTYPES or kv_cache_dtype not in (None, *_latent_limits.CACHES):
-            return [*found, f"accepted with wavejit: float16 and bfloat16, kv_cache_dtype {', '.join(_latent_limits.CACHES)}; {_latent_limits.others()} may have it"] if found else found
-        refusal = _latent_limits.without_a_kernel(_latent_limits.kind_of(16, head_size, value_dim, dtype, kv_cache_dtype))
+        if cls.is_sparse() and not words.get("use_sparse", True):
+            found = [*found, f"a model without an indexer: --attention-backend {_latent_limits.DENSE} has it"]
+        elif words.get("use_sparse") and not cls.is_sparse():
+            found = [*found, f"lists of keys have a backend of their own: --attention-backend {_latent_limits.SPARSE}"]
+        if words.get("use_dcp"):
+            found = [*found, "context parallelism of decode (--decode-context-parallel-size 1): keys of a rank are every so many-th, which no mask of rows of prompts says; TRITON_MLA has it"]
+        caches = cls.supported_kv_cache_dtypes
+        if dtype not in _limits.DTYPES or kv_cache_dtype not in (None, *caches):
+            return [*found, f"accepted with wavejit: float16 and bfloat16, kv_cache_dtype {', '.join(caches)}; {_latent_limits.others()} may have it"] if found else found
+        refusal = _latent_limits.without_a_kernel(_latent_limits.kind_of(16, head_size, value_dim, dtype, kv_cache_dtype, TYPICAL_LIST if cls.is_sparse() else 0))
         return found if refusal is None else [*found, refusal]

@@ -7,9 +7,10 @@ import torch
 from .._engine import Engine
 from ..torch import _append, _roads
 from . import _cache
+from ._latent_lines import LatentKind
 
 
-def append(engine: Engine, latent: torch.Tensor, rope: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, cache: str, scale: torch.Tensor | None) -> None:
+def append(engine: Engine, latent: torch.Tensor, rope: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, kind: LatentKind, scale: torch.Tensor | None) -> None:
     """Row i of latent [rows, columns] and of rope [rows, 1, columns] goes to slot slots[i]; a row whose slot is none goes nowhere."""
     rows = slots.shape[0]
     if kv_cache.numel() == 0 or rows == 0:
@@ -18,32 +19,36 @@ def append(engine: Engine, latent: torch.Tensor, rope: torch.Tensor, kv_cache: t
         latent = latent.narrow(0, 0, rows)
     if rope.shape[0] != rows:
         rope = rope.narrow(0, 0, rows)
-    (_through_copies if kv_cache.is_cpu else _on_device)(engine, latent, rope, kv_cache, slots, cache, scale)
+    (_through_copies if kv_cache.is_cpu else _on_device)(engine, latent, rope, kv_cache, slots, kind, scale)
 
 
-def _through_copies(engine: Engine, latent: torch.Tensor, rope: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, cache: str, scale: torch.Tensor | None) -> None:
-    _cache.through_pages(engine, kv_cache, kv_cache.shape[1], slots, lambda some, place: _given(latent, rope, some, place, cache, scale))
+def _through_copies(engine: Engine, latent: torch.Tensor, rope: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, kind: LatentKind, scale: torch.Tensor | None) -> None:
+    _cache.through_pages(engine, kv_cache, kv_cache.shape[1], slots, lambda some, place: _given(latent, rope, some, place, kind, scale))
 
 
-def _on_device(engine: Engine, latent: torch.Tensor, rope: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, cache: str, scale: torch.Tensor | None) -> None:
+def _on_device(engine: Engine, latent: torch.Tensor, rope: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, kind: LatentKind, scale: torch.Tensor | None) -> None:
     rows = slots.shape[0]
-    shapes = ("vllm latent append", rows, latent.stride(), rope.stride(), kv_cache.shape, kv_cache.stride(), cache, slots.dtype)
+    shapes = ("vllm latent append", rows, latent.stride(), rope.stride(), kv_cache.shape, kv_cache.stride(), kind, slots.dtype)
     launch = engine._plans.get(shapes)
     if launch is None:
-        launch = _append.planned(engine, shapes, _given(latent, rope, kv_cache, slots, cache, scale), "", 0.0, 0)
+        launch = _append.planned(engine, shapes, _given(latent, rope, kv_cache, slots, kind, scale), "", 0.0, 0)
     row, columns, of_scale = kv_cache.data_ptr(), latent.shape[-1], 0 if scale is None else scale.data_ptr()
-    if kv_cache.shape[2] == columns:
+    if kind.rows:
+        tensors = (rope.data_ptr(), latent.data_ptr(), row, 0, 0, 0, 0, 0, 0, 0)
+    elif kv_cache.shape[2] == columns:
         tensors = (latent.data_ptr(), 0, row, 0, 0, 0, 0, 0, of_scale, 0)
     else:
         tensors = (rope.data_ptr(), latent.data_ptr(), row + columns * kv_cache.element_size(), row, 0, 0, 0, 0, of_scale, of_scale)
     launch(_roads.current_stream(kv_cache.device), tensors, (slots.data_ptr(), 0), 0)
 
 
-def _given(latent: torch.Tensor, rope: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, cache: str, scale: torch.Tensor | None) -> dict[str, torch.Tensor | None]:
+def _given(latent: torch.Tensor, rope: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, kind: LatentKind, scale: torch.Tensor | None) -> dict[str, torch.Tensor | None]:
     """A row as keys and values: the rope stands behind the latent. Without a rope it is keys alone."""
-    pages = _cache.of_type(kv_cache, cache).unsqueeze(2)
+    pages = _cache.of_type(kv_cache, kind.cache).unsqueeze(2)
     columns = latent.shape[-1]
     scale = None if scale is None else scale.reshape(1)
+    if kind.rows:  # latent, scales and rope, as the kernel knows them
+        return {"k": rope, "v": latent.unsqueeze(1), "k_cache": pages, "v_cache": None, "slots": slots, "k_scale": None, "v_scale": None}
     if pages.shape[3] == columns:
         return {"k": latent.unsqueeze(1), "v": None, "k_cache": pages, "v_cache": None, "slots": slots, "k_scale": scale, "v_scale": None}
     of_rope = pages.narrow(3, columns, pages.shape[3] - columns)

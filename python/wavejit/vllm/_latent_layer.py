@@ -28,13 +28,20 @@ class WavejitLatentAttention(MLAAttentionImpl[Any]):
         words = {"alibi_slopes": alibi_slopes, "sliding_window": sliding_window, "logits_soft_cap": logits_soft_cap, "kv_cache_dtype": kv_cache_dtype,
                  "attn_type": getattr(attn_type, "value", attn_type), "kv_sharing_target_layer_name": kv_sharing_target_layer_name, **more}
         dtype = torch.get_default_dtype()  # while a model is made, its dtype is the default one
-        reasons = _latent_limits.reasons_of_layer(words, num_heads, head_size, kv_lora_rank, dtype)
+        reasons = _latent_limits.reasons_of_layer(words, num_heads, head_size, kv_lora_rank, dtype, self.entries())
         if reasons:
             raise Unsupported(f"wavejit.vllm: {'; '.join(reasons)}")
-        self.kind = _latent_limits.kind_of(num_heads, head_size, kv_lora_rank, dtype, kv_cache_dtype)
+        self.kind = _latent_limits.kind_of(num_heads, head_size, kv_lora_rank, dtype, kv_cache_dtype, self.entries())
         self.num_heads, self.head_size, self.num_kv_heads = num_heads, head_size, 1
         self.scale, self.kv_cache_dtype, self.kv_lora_rank = float(scale), kv_cache_dtype, kv_lora_rank
         self.words = _latent_calls.Words(self.kind, self.scale)
+
+    def entries(self) -> int:
+        """Of a row's list of keys; 0: rows see all keys."""
+        return 0
+
+    def lists(self, rows: int) -> torch.Tensor | None:
+        return None
 
     def forward_mqa(self, q: torch.Tensor | tuple[torch.Tensor, torch.Tensor], kv_c_and_k_pe_cache: torch.Tensor, attn_metadata: Any,
                     layer: Any) -> tuple[torch.Tensor, None]:
@@ -44,10 +51,14 @@ class WavejitLatentAttention(MLAAttentionImpl[Any]):
             rope = None
         out = attn_metadata.output(latent, self.kv_lora_rank)
         if latent.shape[0]:
-            _latent_calls.attend(self.words, attn_metadata, latent, rope, kv_c_and_k_pe_cache, out, layer._k_scale if self.kind.cache else None)
+            _latent_calls.attend(self.words, attn_metadata, latent, rope, kv_c_and_k_pe_cache, out, self.scale_of_cache(layer._k_scale), self.lists(latent.shape[0]))
         return out, None
 
     def do_kv_cache_update(self, kv_c_normed: torch.Tensor, k_pe: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor, kv_cache_dtype: str,
                            k_scale: torch.Tensor) -> None:
         """The latent and the rope of each new row: one launch."""
-        _latent_cache.append(serving(kv_cache.device).engine, kv_c_normed, k_pe, kv_cache, slot_mapping.flatten(), self.kind.cache, k_scale if self.kind.cache else None)
+        _latent_cache.append(serving(kv_cache.device).engine, kv_c_normed, k_pe, kv_cache, slot_mapping.flatten(), self.kind, self.scale_of_cache(k_scale))
+
+    def scale_of_cache(self, scale: torch.Tensor) -> torch.Tensor | None:
+        """vLLM's, where numbers of the cache count in one for all."""
+        return scale if self.kind.cache and not self.kind.rows else None

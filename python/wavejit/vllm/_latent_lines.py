@@ -16,6 +16,8 @@ class LatentKind(NamedTuple):
     width: int  # columns of a row of the cache
     value_dim: int  # so many of them are the value
     cache: str  # the format of a cache of 8 bits; "": the queries' type
+    rows: bool = False  # of 656 bytes, which have scales of their own and a rope in bf16
+    top_k: int = 0  # entries of the list of keys that each row has; 0: rows see all keys
 
 
 def dims_of(kind: LatentKind) -> str:
@@ -29,19 +31,21 @@ def line(kind: LatentKind, sequences: int, queries: int, keys: int, page: int) -
         words.append("causal")
     words.append(f"layout=paged:{64 if page % 64 == 0 else 1 if page == 1 else 16}")
     if kind.cache:
-        words.append(f"cache={kind.cache} cache_scales=1")
+        words.append(f"cache={kind.cache} {'row_scales=128' if kind.rows else 'cache_scales=1'}")
+    if kind.top_k:
+        words.append(f"top_k={kind.top_k}")
     return " ".join(words)
 
 
 def lines(kind: LatentKind, sequences: int, rows: int, keys: int, page: int) -> list[str]:
-    """Decode, drafts, chunks and prompts."""
+    """Decode, drafts, chunks and prompts. By lists a row goes through the same kernel, whatever rows are beside it."""
     numbers = {1, 2, *(most // kind.heads + 1 for most in ROWS_OF_KERNELS), rows}
     return [line(kind, sequences, each, max(keys, each), page) for each in sorted(numbers) if each <= rows]
 
 
 def append_line(kind: LatentKind, page: int) -> str:
     """The rope and the latent as two views of a row, or a row without a rope: keys alone."""
-    cache = f" cache={kind.cache} cache_scales=h" if kind.cache else ""
+    cache = f" cache={kind.cache} {'row_scales=128' if kind.rows else 'cache_scales=h'}" if kind.cache else ""
     if kind.width == kind.value_dim:
         return f"cache_append {kind.dtype} b1 q1 h1 d{kind.width} page={page} no_values{cache}"
     return f"cache_append {kind.dtype} b1 q1 h1 d{kind.width - kind.value_dim}/{kind.value_dim} page={page}{cache}"

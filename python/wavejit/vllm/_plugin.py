@@ -15,8 +15,9 @@ from . import TRIED
 logger = logging.getLogger("vllm.wavejit")
 PATH = "wavejit.vllm.WavejitBackend"
 LATENT_PATH = "wavejit.vllm.WavejitLatentBackend"
-# One name of vLLM's own stands for one backend, so latent attention has a name of ours.
-LATENT_NAME = "WAVEJIT_MLA"
+SPARSE_PATH = "wavejit.vllm.WavejitSparseLatentBackend"
+# One name of vLLM's own stands for one backend, so latent attention has names of ours.
+NAMES = {"WAVEJIT_MLA": LATENT_PATH, "WAVEJIT_MLA_SPARSE": SPARSE_PATH}
 
 
 def register() -> None:
@@ -30,8 +31,13 @@ def register() -> None:
         logger.warning("wavejit.vllm: vLLM %s has no registry of attention backends (%s), so wavejit is not among them; tried: %s.x", version, error, TRIED[-1])
         return
     _take(AttentionBackendEnum.CUSTOM, register_backend, PATH)
-    if LATENT_NAME not in AttentionBackendEnum.__members__:
-        register_backend(LATENT_NAME, LATENT_PATH)
+    for ours, path in NAMES.items():
+        if ours not in AttentionBackendEnum.__members__:
+            register_backend(ours, path)
+    if current_platform.is_rocm():
+        from . import _sparse_models
+
+        _sparse_models.watch()
     name = os.environ.get("WAVEJIT_DEVICE", "")
     if current_platform.is_cpu() and _device.is_simulated(name):
         for member, path in (("CPU_ATTN", PATH), ("CPU_MLA", LATENT_PATH), ("AMX_MLA", LATENT_PATH)):
