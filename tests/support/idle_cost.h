@@ -9,9 +9,9 @@
 
 namespace wavejit::tests {
 
-/// What this process costs while its test sleeps, as a part of one core: 0.02 is 2 %. The least of up to five windows
-/// of 0.4 s, or the first below `enough`. A busy machine and a sanitizer's own threads only ever add to a window, and
-/// not to all five; a thread that spins shows in each.
+// What this process costs while its test sleeps, as a part of one core: 0.02 is 2 %. The least of up to five windows
+// of 0.4 s, or the first below `enough`. A busy machine and a sanitizer's own threads only ever add to a window, and
+// not to all five; a thread that spins shows in each.
 inline double idle_cost(double enough) {
   constexpr std::chrono::milliseconds window{400};
   double least = 1e9;
