@@ -69,13 +69,18 @@ TEST(GoldenOtherTargets, WordsWithoutAKernelAreRefusedByName) {
   EXPECT_EQ(refusal([](Spec& spec) { spec.head_dim_qk = spec.head_dim_v = 96; }), "");
   EXPECT_EQ(refusal([](Spec& spec) { spec.head_dim_qk = 192; }), "");
   EXPECT_EQ(refusal([](Spec& spec) { spec.cache = attention_forward::CacheType::e4m3; }), "");
-  EXPECT_THAT(refusal([](Spec& spec) {
-                spec.cache = attention_forward::CacheType::e4m3;
-                spec.token_scales = true;
+  EXPECT_EQ(refusal([](Spec& spec) { spec.paged = spec.single_keys = true; }), "");
+  const auto scales_of_tokens = [](Spec& spec) {
+    spec.cache = attention_forward::CacheType::e4m3;
+    spec.token_scales = spec.paged = spec.single_keys = true;
+  };
+  EXPECT_EQ(refusal(scales_of_tokens), "");
+  EXPECT_THAT(refusal([&](Spec& spec) {
+                scales_of_tokens(spec);
+                spec.modifiers.add(attention_forward::Modifier::softcap);
               }),
-              HasSubstr("a scale for each token"));
+              HasSubstr("a scale for each token beside keys that are looked up one by one"));
   EXPECT_THAT(refusal([](Spec& spec) { spec.listed = true; }), HasSubstr("lists of keys"));
-  EXPECT_THAT(refusal([](Spec& spec) { spec.paged = spec.single_keys = true; }), HasSubstr("a look-up of each key"));
   EXPECT_THAT(refusal([](Spec& spec) { spec.integers = true; }), HasSubstr("qk=i8"));
   EXPECT_THAT(refusal([](Spec& spec) { spec.pipeline = attention_forward::Pipeline::interleaved; }),
               HasSubstr("nothing runs beside them"));

@@ -72,8 +72,8 @@ Value* moved(Kernel& kernel, Value* value) {
 }
 
 Value* of_lane_in_row(Kernel& kernel, Value* value, int lane) {
-  constexpr int row_newbcast = 0x150;  // of lane 0
-  return from_other_lanes(kernel, value, row_newbcast + lane);
+  constexpr int of_first = 0x150;  // CDNA's row_newbcast, RDNA's row_share
+  return from_other_lanes(kernel, value, of_first + lane);
 }
 
 Value* of_lane_across(Kernel& kernel, Value* value, int step) {

@@ -17,6 +17,7 @@ using language::Value;
 
 constexpr int entry_bytes = 4;
 constexpr int granules_of_tile = 4;
+constexpr int keys_of_tile = granules_of_tile * KeyPages::granule_keys;
 constexpr int hidden = -1;  // in place of a slot
 
 // Lanes that hold the entry of a tile's granule.
@@ -123,8 +124,13 @@ Value* KeyPages::entries(Value* tile) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   if (list_) return resolved(listed(tile));
   if (by_key_) {
-    Value* column = column_of(slot_of(tile, kernel_.lane()));
-    return table_->load(entry_bytes, ir.CreateShl(column, kernel_.constant(2)), kernel_.constant(0));
+    Values own;
+    for (int first = 0; first < keys_of_tile; first += kernel_.target().wave_size) {
+      Value* key = first == 0 ? kernel_.lane() : ir.CreateAdd(kernel_.lane(), kernel_.constant(first));
+      Value* column = column_of(slot_of(tile, key));
+      own.push_back(table_->load(entry_bytes, ir.CreateShl(column, kernel_.constant(2)), kernel_.constant(0)));
+    }
+    return own.size() == 1 ? own.front() : language::gather_dwords(kernel_, own);
   }
   const Place place = place_of(tile, granule_of_lane(kernel_));
   return table_->load(entry_bytes, ir.CreateShl(place.page, kernel_.constant(2)), kernel_.constant(0));
@@ -132,7 +138,7 @@ Value* KeyPages::entries(Value* tile) const {
 
 Value* KeyPages::listed(Value* tile) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* first = ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys));
+  Value* first = ir.CreateMul(tile, kernel_.constant(keys_of_tile));
   return list_->load(entry_bytes, ir.CreateShl(ir.CreateAdd(first, kernel_.lane()), kernel_.constant(2)),
                      kernel_.constant(0));
 }
@@ -191,7 +197,7 @@ Buffer KeyPages::granule(const Slice& slice, int row_bytes, Value* tile, Value* 
   const int lanes = lanes_of_granule(kernel_);
   Value* lane = lanes == granule_keys ? keys : ir.CreateMul(number, kernel_.constant(lanes));
   Value* entry = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_readlane, {kernel_.i32()}, {entries, lane});
-  Value* first = ir.CreateAdd(ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys)), keys);
+  Value* first = ir.CreateAdd(ir.CreateMul(tile, kernel_.constant(keys_of_tile)), keys);
   // Clamped as scalar instructions are: min(max(x, 0), 16) becomes v_med3, a saturating difference v_sub with clamp.
   // The descriptor then is one of lanes, and each fetch with it a loop over lanes.
   Value* left = ir.CreateSub(maximum(kernel_, key_length_, first), first);
@@ -202,7 +208,7 @@ Buffer KeyPages::granule(const Slice& slice, int row_bytes, Value* tile, Value* 
 
 Value* KeyPages::living_granule(Value* tile, Value* number) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* first = ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys));
+  Value* first = ir.CreateMul(tile, kernel_.constant(keys_of_tile));
   Value* last_key = ir.CreateSub(ir.CreateSub(key_length_, kernel_.constant(1)), first);
   return ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, number, ir.CreateLShr(last_key, kernel_.constant(4)));
 }
@@ -213,7 +219,7 @@ Value* KeyPages::lane_rows(const Slice& slice, Value* tile, Value* entries) cons
 
 Value* KeyPages::is_live(Value* tile, Value* in_tile) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* left = ir.CreateSub(key_length_, ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys)));
+  Value* left = ir.CreateSub(key_length_, ir.CreateMul(tile, kernel_.constant(keys_of_tile)));
   return ir.CreateICmpSLT(in_tile, left);
 }
 
@@ -223,7 +229,7 @@ Value* KeyPages::if_live(Value* is_live, Value* address) const {
 
 Value* KeyPages::slot_of(Value* tile, Value* in_tile) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* first = ir.CreateAdd(first_slot_, ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys)));
+  Value* first = ir.CreateAdd(first_slot_, ir.CreateMul(tile, kernel_.constant(keys_of_tile)));
   return ir.CreateAdd(first, in_tile);
 }
 
@@ -231,10 +237,27 @@ Value* KeyPages::column_of(Value* slot) const {
   return single_keys_ ? slot : divided(kernel_, kernel_.ir().CreateLShr(slot, kernel_.constant(4)), multiplier_);
 }
 
+// The instruction counts lanes modulo those of a wave: of several entries a lane each is asked for as if it were the
+// only one.
+Value* KeyPages::entry_of_key(Value* entries, Value* in_tile) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* lane = ir.CreateShl(in_tile, kernel_.constant(2));
+  const auto of_lane = [&](Value* own) {
+    return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {lane, own});
+  };
+  const int lanes = kernel_.target().wave_size;
+  if (lanes == keys_of_tile) return of_lane(entries);
+  Value* entry = of_lane(ir.CreateExtractElement(entries, std::uint64_t{0}));
+  for (int each = 1; each < keys_of_tile / lanes; ++each) {
+    Value* behind = ir.CreateICmpUGE(in_tile, kernel_.constant(each * lanes));
+    entry = ir.CreateSelect(behind, of_lane(ir.CreateExtractElement(entries, static_cast<std::uint64_t>(each))), entry);
+  }
+  return entry;
+}
+
 KeyPages::KeyPlace KeyPages::place_of_key(Value* tile, Value* entries, Value* in_tile) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* entry = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {},
-                                    {ir.CreateShl(in_tile, kernel_.constant(2)), entries});
+  Value* entry = entry_of_key(entries, in_tile);
   if (list_) return place_in_list(entry, is_live(tile, in_tile));
   KeyPlace place = {.page = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, entry, last_page_),
                     .row = nullptr,

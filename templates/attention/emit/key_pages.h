@@ -10,7 +10,8 @@
 //
 // Pages of one key, and keys behind left padding, which need not begin with a granule, are looked up one by one:
 //
-//   entries     lane l asks for the page of key l
+//   entries     lane l asks for the page of key l; where a wave has fewer lanes than a tile has keys, for those of
+//               all keys l + n · lanes
 //   places      per lane, of any key of the tile: its entry comes from the lane that has it
 //   row         the address of such a key
 //
@@ -109,6 +110,7 @@ class KeyPages {
   };
   Place place_of(language::Value* tile, language::Value* number) const;
   language::Value* address_of(const Slice& slice, language::Value* entry, language::Value* granule) const;
+  language::Value* entry_of_key(language::Value* entries, language::Value* in_tile) const;
   // Of a key: the slot of its sequence's pages, and the column of the table.
   language::Value* slot_of(language::Value* tile, language::Value* in_tile) const;
   language::Value* column_of(language::Value* slot) const;

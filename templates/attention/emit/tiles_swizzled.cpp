@@ -22,6 +22,7 @@ constexpr int v_region = 1;
 SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const TileShape& shape, const LdsPlan& plan,
                              const KeyTensors& tensors, Value* lane_group, const language::MatrixUnit& matrix)
     : kernel_(kernel),
+      late_(shape.late),
       lds_(kernel, plan.total_bytes(), 2),
       pages_(pages_of(kernel, shape.layout, tensors)),
       tile_pages_(tile_pages_of(kernel, shape.layout, tensors, shape.waves)) {
@@ -61,13 +62,31 @@ Values SwizzledTiles::load(const Stop& stop, const TileWalk& walk, Value* entrie
 
 Values SwizzledTiles::start(const Stops& stops, const TileWalk& walk) {
   Value* entries = pages_ ? pages_->entries(walk.tile_at(stops[0])) : nullptr;
+  if (late_) return pages_ ? Values{entries} : Values{};
   Values loaded = load(stops[0], walk, entries);
   if (pages_)
     for (Value* ahead : EntriesAhead::at_start(*pages_, walk, stops, entries)) loaded.push_back(ahead);
   return loaded;
 }
 
+void SwizzledTiles::move(const Stop& stop, const TileWalk& walk, Value* entries) {
+  Value* tile = walk.tile_at(stop);
+  for (SwizzledStream* stream : {k_.get(), v_.get()})
+    stream->write(pages_ ? stream->fetch_from_pages(tile, entries) : stream->fetch(tile, {})).write_rest();
+}
+
+Values SwizzledTiles::advance_late(const Stops& stops, const TileWalk& walk, const Values& entries) {
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+  move(stops[0], walk, pages_ ? entries.front() : nullptr);
+  const Values next = pages_ ? Values{pages_->entries(walk.tile_at(stops[1]))} : Values{};
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+  return next;
+}
+
 Values SwizzledTiles::advance(int /*buffer*/, const Stops& stops, const TileWalk& walk, const Values& in_flight) {
+  if (late_) return advance_late(stops, walk, in_flight);
   // Nobody reads the previous tile any more …
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);

@@ -34,7 +34,12 @@ class SwizzledTiles final : public Tiles {
   // The whole tile at a place, whose keys have `entries` where they are looked up.
   language::Values load(const Stop& stop, const TileWalk& walk, language::Value* entries);
 
+  // The tile at a place on its way through as few registers as may be: K is in LDS before V is asked for.
+  void move(const Stop& stop, const TileWalk& walk, language::Value* entries);
+  language::Values advance_late(const Stops& stops, const TileWalk& walk, const language::Values& entries);
+
   language::Kernel& kernel_;
+  bool late_;
   language::Lds lds_;
   std::optional<KeyPages> pages_;  // before the streams, which ask for it
   std::optional<TilePages> tile_pages_;

@@ -99,7 +99,7 @@ constexpr LdsLayout lds_layout(const targets::Target& target) {
 constexpr bool stands_padded(const TileShape& shape, const targets::Target& target) {
   return target.transposing_load && target.split_barriers && !shape.through_registers() && !is_narrow(shape.k_type) &&
          !is_narrow(shape.v_type) && !shape.layout.vectorised && !shape.layout.whole_tiles &&
-         !shape.layout.looks_up_each_key() && !shape.apart;
+         !shape.layout.looks_up_each_key() && !shape.apart && !shape.late;
 }
 
 // Of K's and V's tiles alone.

@@ -151,6 +151,8 @@ struct TileShape {
   // K and V of a tile are waited for one after the other, and fetched so: a tile of one or the other is always on its
   // way.
   bool apart = false;
+  // No tile waits in registers: it is loaded when nobody reads the one before any more. Swizzled tiles.
+  bool late = false;
 };
 
 }  // namespace wavejit::attention

@@ -21,16 +21,26 @@ attention::Slice scales_of(Kernel& kernel, const ForwardKernel& spec, const Work
                              workgroup.key_length, sizeof(float));
 }
 
-// Register r of a lane's half for lane r of each row.
+// Accumulators whose registers the lanes of a row have one each.
+int accumulators_of_row(const language::AccumulatorLayout& layout) {
+  return language::lanes_of_row / layout.registers();
+}
+
+// Of the lane's half: register r of the first accumulator for lane r of each row, then those of the next one.
 Value* key_of_lane(Kernel& kernel, const language::AccumulatorLayout& layout) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  if (layout.registers() != language::lanes_of_row) kernel.refuse("rows of lanes that have not a register each");
+  if (language::lanes_of_row % layout.registers() != 0)
+    kernel.refuse("rows of lanes that no number of accumulators fills");
   Value* reg = ir.CreateAnd(kernel.lane(), kernel.constant(layout.registers() - 1));
   Value* in_block = ir.CreateAnd(reg, kernel.constant(layout.row_block - 1));
   Value* block = ir.CreateSub(reg, in_block);
   Value* row = ir.CreateAdd(ir.CreateMul(block, kernel.constant(layout.groups())), in_block);
-  return ir.CreateAdd(row,
-                      ir.CreateMul(language::group_of_lane(kernel, kernel.lane()), kernel.constant(layout.row_block)));
+  row = ir.CreateAdd(row,
+                     ir.CreateMul(language::group_of_lane(kernel, kernel.lane()), kernel.constant(layout.row_block)));
+  if (accumulators_of_row(layout) == 1) return row;
+  Value* of_row = ir.CreateAnd(kernel.lane(), kernel.constant(language::lanes_of_row - 1));
+  Value* accumulator = ir.CreateUDiv(of_row, kernel.constant(layout.registers()));
+  return ir.CreateAdd(row, ir.CreateMul(accumulator, kernel.constant(layout.rows)));
 }
 
 }  // namespace
@@ -66,7 +76,8 @@ Values TokenScales::advance(Value* next, Values& in_flight) const {
 void TokenScales::load(Value* tile, Values& in_flight) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   for (std::size_t part = 0; part < parts; ++part) {
-    Value* key = ir.CreateAdd(key_, kernel_.constant(static_cast<int>(part) * layout_.rows));
+    const int keys_of_part = accumulators_of_row(layout_) * layout_.rows;
+    Value* key = ir.CreateAdd(key_, kernel_.constant(static_cast<int>(part) * keys_of_part));
     std::optional<attention::KeyPages::KeyPlace> place;
     if (pages_) {
       place = pages_->place_of_any_key(tile, in_flight.back(), key);
@@ -104,13 +115,15 @@ Value* TokenScales::scaled_weight(const Values& of_values, int part, int r, Valu
 
 void TokenScales::scale(std::span<Value* const> scales, std::span<Accumulator> numbers) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  for (std::size_t part = 0; part < parts; ++part)
-    for (int r = 0; r < layout_.registers(); ++r) {
-      Value*& all = numbers[part].value;
-      Value* product =
-          ir.CreateFMul(ir.CreateExtractElement(all, r), language::of_lane_in_row(kernel_, scales[part], r));
-      all = ir.CreateInsertElement(all, product, r);
-    }
+  const int registers = layout_.registers();
+  for (int each = 0; each < static_cast<int>(numbers.size()) * registers; ++each) {
+    Value*& all = numbers[static_cast<std::size_t>(each / registers)].value;
+    const int r = each % registers;
+    Value* scale = scales[static_cast<std::size_t>(each / language::lanes_of_row)];
+    Value* product = ir.CreateFMul(ir.CreateExtractElement(all, r),
+                                   language::of_lane_in_row(kernel_, scale, each % language::lanes_of_row));
+    all = ir.CreateInsertElement(all, product, r);
+  }
 }
 
 }  // namespace wavejit::attention_forward

@@ -2,8 +2,8 @@
 // Scales that keys and values have each for themselves (docs/canonical-arithmetic.md, "Scales of tokens").
 //
 // A register of scores holds one key for each half of the wave. So a lane loads two scales of keys and two of values a
-// tile, such that the lanes of a row (cross_lane.h) have one for each register of their half: a multiplication reads
-// its scale from the lane that has it, and nothing is moved.
+// tile, such that the lanes of a row (cross_lane.h) have one for each register of their half, of one accumulator of 16
+// registers or of two of 8: a multiplication reads its scale from the lane that has it, and nothing is moved.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class TokenScales {
   void scale_scores(const language::Values& scales, std::span<language::Accumulator> scores) const;
   void scale_weights(const language::Values& scales, std::span<language::Accumulator> weights) const;
   // One of them: register `r` of a part. `of_values`: of `scales`, those of V.
-  static constexpr std::size_t parts = 2;  // accumulators of a tile's scores
+  static constexpr std::size_t parts = 2;  // loads of a tile; of accumulators of 16 registers one each
   language::Values of_values(const language::Values& scales) const;
   language::Value* scaled_weight(const language::Values& of_values, int part, int r, language::Value* weight) const;
 

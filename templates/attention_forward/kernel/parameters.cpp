@@ -35,7 +35,11 @@ int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan, const targets::T
   if (target.vgprs_per_wave <= 256) {
     const bool padded_dims = is_padded({spec.head_dim_qk, spec.head_dim_v});  // loads of V have a place each
     if (spec.head_dim_qk > 128 || (padded_dims && spec.bias_fp32)) return target.vgprs_per_wave;
-    if (spec.head_dim_qk > 64 || spec.head_dim_v > 64) return 240;
+    // Addresses of all its keys beside them, or scales of this tile's and of the next one's.
+    const bool more_than_64 = spec.head_dim_qk > 64 || spec.head_dim_v > 64;
+    if ((spec.key_layout().looks_up_each_key() || spec.token_scales) && (more_than_64 || spec.modified()))
+      return target.vgprs_per_wave;
+    if (more_than_64 || spec.token_scales) return 240;
     return spec.has(Modifier::bias) || plan.layout != LdsLayout::padded ? 192 : 144;
   }
   // LDS has room for one such workgroup, a wave a SIMD.

@@ -21,30 +21,22 @@ struct UnbuiltWord {
 };
 
 inline constexpr UnbuiltWord words_unbuilt_for_32_lanes[] = {
-    {[](const ForwardKernel& spec) { return spec.head_dim_qk > 192 || spec.head_dim_v > 128; },
-     "a head dim beyond 192/128, whose O, Q and waiting tile are more than 256 registers,",
-     "multiples of 8 up to 192/128"},
     {[](const ForwardKernel& spec) { return spec.narrow_queries; }, "queries=e4m3", "bf16, fp16"},
     {[](const ForwardKernel& spec) { return spec.integers; }, "qk=i8", "bf16, fp16"},
-    {[](const ForwardKernel& spec) { return spec.token_scales; }, "a scale for each token of a cache",
-     "scales of heads, batches or the whole"},
+    {[](const ForwardKernel& spec) { return spec.head_dim_qk > 192 || spec.head_dim_v > 128; },
+     "a head dim beyond 192/128, whose O, Q and scores are more than 256 registers,", "multiples of 8 up to 192/128"},
     {[](const ForwardKernel& spec) {
-       return spec.cache != CacheType::as_queries && spec.query_fp32 && spec.head_dim_qk > 64;
+       return spec.token_scales && spec.key_layout().looks_up_each_key() && spec.modified() &&
+              (spec.head_dim_qk > 64 || spec.head_dim_v > 64);
      },
-     "Q in fp32 beside a cache of 8 bits and more than 64 dims, which are more than 256 registers,",
-     "Q in the type of O"},
-    {[](const ForwardKernel& spec) {
-       return spec.cache != CacheType::as_queries && spec.paged && spec.bias_fp32 && spec.head_dim_qk > 128;
-     },
-     "a bias in fp32 beside pages of 8 bits and more than 128 dims of K, which are more than 256 registers,",
-     "a bias of the queries' type, or dense keys"},
+     "a scale for each token beside keys that are looked up one by one, modified scores and more than 64 dims, which "
+     "are more than 256 registers,",
+     "pages of 16 n keys without first keys, or no bias, softcap and alibi"},
     {[](const ForwardKernel& spec) { return spec.trans_any(); }, "a tensor whose dims stand apart",
      "dims side by side"},
     {[](const ForwardKernel& spec) { return spec.vectorised; }, "page_layout=vectorised", "pages of rows"},
     {[](const ForwardKernel& spec) { return spec.listed; }, "lists of keys", "keys in their order"},
     {[](const ForwardKernel& spec) { return spec.block_lists; }, "lists of key blocks", "masks none, causal, window"},
-    {[](const ForwardKernel& spec) { return spec.key_layout().looks_up_each_key(); },
-     "a look-up of each key (pages of one key, first keys in pages)", "pages of 16 n keys without first keys"},
     {[](const ForwardKernel& spec) { return spec.chunk_waves != 0; }, "chunk_waves=, waves that share a chunk,",
      "waves with rows of their own"},
     {[](const ForwardKernel& spec) { return spec.merged; }, "merged, parts that the last workgroup merges,",
