@@ -35,3 +35,6 @@ class WavejitSparseLatentAttention(WavejitLatentAttention, SharedTopkIndicesBuff
         """An indexer may be given another tensor after the layer is made, so it is asked each time."""
         buffer = self.topk_indices_buffer
         return None if buffer is None else buffer.narrow(0, 0, rows)
+
+    def record_logical_topk_ready(self) -> None:
+        """vLLM says that lists are made; there is nothing that waits for them elsewhere."""
