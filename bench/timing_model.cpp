@@ -80,8 +80,8 @@ repositories.
   joins the queue when its data arrives. Results come in order, counters count them, `s_waitcnt` waits.
 * **Vector memory.** Requests stand in a queue. An address unit takes four lanes at a time, or sixteen where a lane has up to 4 bytes. It takes a cycle for each line
   that these lanes touch. The bytes on their way are limited. Then come L1 and the compute unit's equal share of L2, last level cache and memory.
-* **gfx1201** has issue rules of its own: a SIMD is looked at every cycle, vector and matrix instructions stand in one queue in order, counters are split, two compute
-  units are one place of a workgroup. [bench/predicted_rdna4.md](../bench/predicted_rdna4.md) has its constants, and how it stands beside hardware's thread traces.
+* **gfx1201** has issue rules of its own: a SIMD is looked at every cycle, vector and matrix instructions stand in one queue in order, pairs (VOPD)
+  take one register of each bank in a cycle, counters are split, two compute units are one place of a workgroup. [bench/predicted_rdna4.md](../bench/predicted_rdna4.md) has its constants, and how it stands beside hardware's thread traces.
 * **Lines that others read, too.** A line that a neighbouring workgroup of the same die reads, too, is fetched once for both. Neighbours are looked for in two places:
   the workgroup that the die gets next, and the nearest at the same x and z. So heads that take turns on a die share nothing with each other, and each head shares all
   its lines with its other query blocks. A line that the workgroup beside it on another die reads, too, comes from memory for one die. The other dies find that line

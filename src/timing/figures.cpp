@@ -23,6 +23,8 @@ void visit_ordered(const OrderedRules& ordered, const Visit& visit) {
   visit("ordered.scalar_backlog", "cycles", ordered.scalar_backlog);
   visit("ordered.internal", "cycles", ordered.internal);
   visit("ordered.data_backlog", "cycles", ordered.data_backlog);
+  visit("ordered.scalar_reads", "cycles", ordered.scalar_reads);
+  visit("ordered.banks", "", ordered.banks);
 }
 
 }  // namespace

@@ -82,7 +82,11 @@ constinit const Timing rdna4 = {
                 .scalar_chain = measured(2, every),
                 .scalar_backlog = measured(11, every),
                 .internal = measured(3, every),
-                .data_backlog = measured(22, every)},
+                .data_backlog = measured(22, every),
+                .scalar_reads = measured(7, "a thread trace of gfx1100, tinygrad: gemm, in ten of ten waves"),
+                .banks = documented(4,
+                                    "LLVM on gfx10's register banks, AMD's ISA documents on pairs: one register of "
+                                    "each bank in a cycle")},
     .lds_unit = {.latency = measured(31, "a thread trace of gfx1201, tinygrad: sync, 32 from issue to use, idle"),
                  .ports = documented(2, "one for each compute unit of a pair"),
                  .queue = guessed(16, "17 loads of one wave issue in a row in every instruction"),

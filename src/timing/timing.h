@@ -92,6 +92,8 @@ struct OrderedRules {
   Figure scalar_backlog;  // cycles that a scalar instruction may wait in its queue
   Figure internal;        // from another instruction to a wait, a no-op and their kind
   Figure data_backlog;    // cycles that data of stores on its way out of a SIMD may lag behind
+  Figure scalar_reads;    // from the begin of a vector instruction that reads scalars until its wave may write others
+  Figure banks;           // of vector registers, by number: a pair takes one of each in a cycle
   constexpr bool known() const { return queue.value > 0; }
 };
 

@@ -74,6 +74,33 @@ TEST(OrderedIssue, WhatReadsAResultWaitsForIt) {
   EXPECT_NEAR(cycles_of(repeated(products(1), 8)), 8 * 18, 5);
 }
 
+// What 64 instructions of a loop take, beside the end of the loop.
+double cycles_of_pairs(const std::string& pair) { return cycles_of(repeated(pair, 64)) / 64; }
+
+TEST(OrderedIssue, APairTakesOneRegisterOfEachBankInACycle) {
+  // v20, v21, v22, v23 are of four banks; v20 and v24 of one.
+  EXPECT_NEAR(cycles_of_pairs("v_dual_add_f32 v16, v20, v21 :: v_dual_add_f32 v17, v22, v23"), 1, 0.4);
+  EXPECT_NEAR(cycles_of_pairs("v_dual_add_f32 v16, v20, v24 :: v_dual_add_f32 v17, v21, v25"), 2, 0.2);
+  // One register for both is read once.
+  EXPECT_NEAR(cycles_of_pairs("v_dual_mul_f32 v16, v20, v21 :: v_dual_mul_f32 v17, v22, v20"), 1, 0.4);
+  // Sums that are added to are read, too: so many pairs that none waits for its own.
+  std::string sums;
+  for (unsigned i = 0; i < 4; ++i)
+    sums += std::format("v_dual_fmac_f32 v{}, v20, v24 :: v_dual_fmac_f32 v{}, v21, v25\n", 32 + (4 * i), 33 + (4 * i));
+  EXPECT_NEAR(cycles_of_pairs(sums), 4 * 3, 0.4);
+  // What other instructions read is gathered ahead.
+  EXPECT_NEAR(cycles_of_pairs("v_fma_f32 v16, v20, v24, v28"), 1, 0.4);
+}
+
+TEST(OrderedIssue, ScalarInstructionsOverwriteWhatVectorOnesHaveRead) {
+  const double unread = cycles_of(repeated("v_add_f32 v16, v2, v3\ns_mov_b32 s40, 0", 16));
+  const double read = cycles_of(repeated("v_add_f32 v16, s42, v3\ns_mov_b32 s40, 0", 16));
+  EXPECT_NEAR(unread, 16 * 2 + 20, 8);
+  EXPECT_NEAR(read, 16 * 8 + 20, 8);
+  // A comparison writes none.
+  EXPECT_NEAR(cycles_of(repeated("v_add_f32 v16, s42, v3\ns_cmp_eq_u32 s40, 0", 16)), unread, 8);
+}
+
 TEST(OrderedIssue, CountersOfTheirOwn) {
   const double load = cycles_of("ds_load_b32 v16, v2\ns_wait_dscnt 0x0");
   EXPECT_NEAR(load, 32 + 20, 8);

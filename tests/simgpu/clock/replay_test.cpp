@@ -24,6 +24,17 @@ TEST_P(Replay, SumsOfGapsAreAsNearAsThePageSays) {
   RecordProperty("clock", std::to_string(replayed.clock));
 }
 
+TEST_P(Replay, WhatIsLeftOutCanBeCompared) {
+  const Replayed usual = replay(path_of(GetParam()));
+  for (const LeftOut too : {LeftOut::memory, LeftOut::behind_memory, LeftOut::beginning, LeftOut::code}) {
+    const Replayed more = replay(path_of(GetParam()), too);
+    EXPECT_EQ(more.error, "");
+    EXPECT_GE(more.compared, usual.compared);
+    EXPECT_GE(more.hardware, usual.hardware);
+  }
+  EXPECT_GT(replay(path_of(GetParam()), LeftOut::code).compared, usual.compared);
+}
+
 INSTANTIATE_TEST_SUITE_P(Traces, Replay, ::testing::ValuesIn(traces()),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -102,6 +102,7 @@ Cause ordered_obstacle(RunningWave& wave, const Step& step, OrderedQueue& queue,
       if (step.kind == Kind::scalar_load)
         return scalars_ready(wave, step, Writer::any) > now ? Cause::operand : Cause::count;
       if (scalars_ready(wave, step, Writer::vector) > now) return Cause::operand;
+      if (state.scalars_read > now && step.writes_scalars) return Cause::operand;
       return scalar_begins(wave, step, now) > now + rules.scalar_backlog.value ? Cause::operand : Cause::count;
     default:
       if (state.vector_done > now) return Cause::operand;
@@ -113,7 +114,7 @@ Cause ordered_obstacle(RunningWave& wave, const Step& step, OrderedQueue& queue,
 double enter_queue(RunningWave& wave, const Step& step, OrderedQueue& queue, const timing::OrderedRules& rules,
                    double now) {
   const bool is_matrix = step.kind == Kind::matrix;
-  double begins = std::max({now, queue.begins, operands_ready(wave, step, rules)});
+  double begins = std::max({now, queue.begins + step.fetch_cycles, operands_ready(wave, step, rules)});
   if (is_matrix || step.transcendental_unit) begins = std::max(begins, queue.transcendental_free);
   queue.begins = begins + step.port_cycles;
   const double own = step.transcendental_unit ? rules.transcendental_unit.value : step.port_cycles;
@@ -128,6 +129,7 @@ double enter_queue(RunningWave& wave, const Step& step, OrderedQueue& queue, con
   OrderedWave& state = wave.ordered;
   const double result = begins + own + (is_matrix ? rules.matrix_result : rules.result).value;
   state.vector_done = std::max(state.vector_done, begins + own + rules.leaves.value);
+  if (step.reads_scalars) state.scalars_read = begins + rules.scalar_reads.value;
   if (step.transcendental_unit) {
     push_front(state.transcendental_results, result);
   } else {

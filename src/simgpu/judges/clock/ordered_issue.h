@@ -33,7 +33,8 @@ struct OrderedQueue {
 struct OrderedWave {
   bool last_was_vector = false;
   double internal_from = 0;
-  double vector_done = 0;  // LDS, memory and scalar instructions follow
+  double vector_done = 0;   // LDS, memory and scalar instructions follow
+  double scalars_read = 0;  // by vector instructions: scalar ones may write
   double scalar_done = 0;
   double scalar_begins = 0;
   double condition_ready = 0;  // SCC, for branches …

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <format>
+#include <set>
 #include <span>
 
 #include "boards/board.h"
@@ -58,6 +59,19 @@ int interval_of(const Step& step, const timing::Timing& timing) {
   return rules.look.cycles();
 }
 
+// Registers that a pair takes from one bank leave it one after the other; what other instructions read is gathered
+// ahead.
+int fetch_cycles(const checks::Effects& effects, const timing::OrderedRules& rules) {
+  if (effects.action != Action::dual) return 0;
+  std::vector<std::set<unsigned>> banks(static_cast<std::size_t>(rules.banks.cycles()));
+  for (const checks::Registers& range : std::span(effects.reads).first(effects.read_count)) {
+    for (unsigned r = range.first; !range.scalar && r < unsigned{range.first} + range.count; ++r)
+      banks[r % banks.size()].insert(r);
+  }
+  const auto most = std::ranges::max(banks, {}, &std::set<unsigned>::size).size();
+  return std::max(static_cast<int>(most) - 1, 0);
+}
+
 }  // namespace
 
 const timing::LdsAccess* nearest_access(const timing::Timing& timing, const Instruction& instruction,
@@ -98,14 +112,16 @@ Step describe_step(const Instruction& instruction, const timing::Timing& timing,
   if (step.unit == Unit::lds || step.effects.lds_dma) {
     step.access = nearest_access(timing, instruction, step.effects);
   }
-  step.writes_scalars =
-      step.unit == Unit::vector && std::ranges::any_of(std::span(step.effects.writes).first(step.effects.write_count),
-                                                       [](const checks::Registers& range) { return range.scalar; });
+  step.writes_scalars = std::ranges::any_of(std::span(step.effects.writes).first(step.effects.write_count),
+                                            [](const checks::Registers& range) { return range.scalar; });
   if (timing.ordered.known()) {
     step.transcendental_unit = step.kind == Kind::transcendental && step.effects.action != Action::scalar_function;
     step.ahead = step.effects.action == Action::wait_alu || step.effects.action == Action::delay_alu;
-    for (const checks::Registers& range : std::span(step.effects.reads).first(step.effects.read_count))
+    for (const checks::Registers& range : std::span(step.effects.reads).first(step.effects.read_count)) {
       step.data_cycles += range.scalar ? 0 : range.count;
+      step.reads_scalars = step.reads_scalars || (range.scalar && step.unit == Unit::vector);
+    }
+    step.fetch_cycles = fetch_cycles(step.effects, timing.ordered);
     step.data_cycles = std::max(step.data_cycles, 1);
   }
   step.ends_wave = step.effects.action == Action::end;

@@ -34,12 +34,14 @@ struct Step {
   int result_cycles = 0;  // of a matrix instruction: from issue until a dependent one may issue
   int interval = 4;       // until the wave issues again
   int data_cycles = 0;    // of the way to LDS and memory: a vector register of all lanes each
+  int fetch_cycles = 0;   // of a pair: until what it reads has left the banks of vector registers, beyond the first
   bool transcendental_unit = false;
   bool ahead = false;             // s_delay_alu, s_wait_alu of an ordered target: looked at beside what issues
   bool no_overlap = false;        // never runs beside the matrix pipe
   checks::Registers accumulator;  // C of a matrix instruction
   const timing::LdsAccess* access = nullptr;
-  bool writes_scalars = false;  // of vector instructions
+  bool writes_scalars = false;
+  bool reads_scalars = false;  // of vector instructions of an ordered target
   bool ends_wave = false;
 };
 
