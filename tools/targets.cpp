@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/targets.h"
 
+#include <algorithm>
+
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tools {
@@ -22,6 +24,16 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
     text += word;
   }
   return text;
+}
+
+std::vector<std::string> separated(const std::string& given) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at <= given.size();) {
+    const std::size_t comma = std::min(given.find(',', at), given.size());
+    words.push_back(given.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return words;
 }
 
 ExampleTargets example_targets() {

@@ -12,6 +12,8 @@ namespace wavejit::tools {
 std::vector<std::string> known_targets();
 // Each with `before` in front, `between` them: joined(known_targets(), ", ", "sim:").
 std::string joined(const std::vector<std::string>& words, std::string_view between, std::string_view before = "");
+// "gfx942,gfx950" as its words.
+std::vector<std::string> separated(const std::string& given);
 
 // The first and the last of them: what the examples of a help name.
 struct ExampleTargets {

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -77,6 +78,7 @@ constexpr std::string_view rows_with_scales = "fp8_ds_mla";
 struct Source {
   std::string text;
   Place place;
+  bool of_preset = false;  // of calls that many targets are asked for: what one of them lacks is left out
 };
 
 Result<void> add_file(const std::string& path, const std::string& name, std::vector<Source>& sources) {
@@ -113,7 +115,9 @@ Result<std::vector<Source>> gather(const Arguments& arguments) {
   for (const std::string& name : arguments.presets) {
     const auto preset = find_preset(name);
     if (!preset) return std::unexpected(preset.error());
+    const std::size_t before = sources.size();
     if (auto added = add_file(preset->path, "--preset " + name, sources); !added) return std::unexpected(added.error());
+    for (std::size_t i = before; i < sources.size(); ++i) sources[i].of_preset = true;
   }
   for (const std::string& path : arguments.models)
     if (auto added = add_model(path, arguments.served, sources); !added) return std::unexpected(added.error());
@@ -132,19 +136,29 @@ struct Run {
   wavejit_prebuild_list_progress last{};
   RefusedLines refused;
   bool refused_are_told = false;
+  std::set<std::size_t> left_out;  // lines of presets that a target has no kernel for
+  bool only_left_out = true;       // no other line was refused
+
+  // Everything else was built, and is there.
+  bool has_all_but_left_out() const { return last.failed == 0 && last.total > 0 && only_left_out && !left_out.empty(); }
 
   // Once all lines have been looked at. With nothing to build, the failure at the end says the first.
   void tell_refused(std::uint64_t done, std::uint64_t total) {
     if (std::exchange(refused_are_told, true)) return;
     const std::vector<std::string> texts = refused.texts();
     for (std::size_t i = total == 0 ? 1 : 0; i < texts.size(); ++i)
-      progress->update(done, total, "refused  " + texts[i], true);
+      progress->update(done, total, (only_left_out && total != 0 ? "left out " : "refused  ") + texts[i], true);
   }
 
   void take(const wavejit_prebuild_list_progress& now) {
     if (now.descriptor != nullptr) {
       const Source& source = sources[now.line];
       refused.add(source.place, now.target == nullptr ? "" : now.target, now.failure + meant_family(source.text));
+      if (source.of_preset && now.target != nullptr) {
+        left_out.insert(now.line);
+      } else {
+        only_left_out = false;
+      }
       last = now;
       return;
     }
@@ -192,13 +206,7 @@ std::string size_text(const std::string& path) {
 // The targets that were named, in the table's order where all were.
 std::vector<std::string> targets_of(const std::string& given) {
   if (given == "all") return known_targets();
-  std::vector<std::string> targets;
-  for (std::size_t at = 0; at <= given.size();) {
-    const std::size_t comma = std::min(given.find(',', at), given.size());
-    targets.push_back(given.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return targets;
+  return separated(given);
 }
 
 // Lines with keys and values in 8 bits, where their family has such. Integers are the same on every target.
@@ -258,6 +266,16 @@ Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>&
     else if (!arguments.output.empty() && !arguments.verify)
       fmt::print("written {}: a folder that serves as a layer\n", arguments.output);
     return ExitCode::ok;
+  }
+  if (run.has_all_but_left_out()) {
+    if (!arguments.archive() || arguments.verify) return ExitCode::ok;
+    // An archive holds the whole of a list: of this one, without them. Of several targets each lacks other lines.
+    if (!arguments.targets.contains(',')) {
+      std::vector<Source> rest;
+      for (std::size_t i = 0; i < sources.size(); ++i)
+        if (!run.left_out.contains(i)) rest.push_back(sources[i]);
+      return run_list(arguments, rest);
+    }
   }
   if (run.last.failed > 0)
     return failed(arguments.verify ? ExitCode::check_failed : done.error().code, done.error().what);

@@ -4,10 +4,13 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tools/commands/commands.h"
 #include "tools/families.h"
+#include "tools/targets.h"
 #include "tools/variants/page.h"
+#include "tools/variants/routes.h"
 
 namespace wavejit::tools {
 
@@ -15,8 +18,17 @@ namespace {
 
 struct Arguments {
   std::string name;
+  std::string targets;  // empty: those that all families have kernels for
   bool markdown = false;
 };
+
+Result<std::vector<std::string>> targets_of(const std::string& given) {
+  if (given.empty()) return known_targets();
+  std::vector<std::string> targets = separated(given);
+  for (const std::string& target : targets)
+    if (auto known = check_target(target); !known) return std::unexpected(known.error());
+  return targets;
+}
 
 Result<ExitCode> print(const Arguments& arguments) {
   for (const Family* family : all_families()) {
@@ -24,7 +36,12 @@ Result<ExitCode> print(const Arguments& arguments) {
     if (variants == nullptr) continue;
     if (arguments.markdown && !arguments.name.empty())
       return failed(ExitCode::usage, "--markdown is the whole page; accepted: it, or the name of a variant");
-    const auto text = arguments.markdown ? variants_page(*variants) : variants_text(*variants, arguments.name);
+    if (arguments.markdown && !arguments.targets.empty())
+      return failed(ExitCode::usage, "--markdown is the page of all targets; accepted: it, or --target");
+    const auto targets = targets_of(arguments.targets);
+    if (!targets) return std::unexpected(targets.error());
+    const auto text =
+        arguments.markdown ? variants_page(*variants) : variants_text(*variants, arguments.name, *targets);
     if (!text) return std::unexpected(text.error());
     fmt::print("{}", *text);
     return ExitCode::ok;
@@ -39,13 +56,20 @@ void add_variants(CLI::App& program, Chosen& chosen) {
   CLI::App* command = program.add_subcommand(
       "variants", "List variants that people ask for by name, and what each target has for them");
   command->add_option("name", arguments->name, "one of them (default: all)")->type_name("VARIANT");
+  command
+      ->add_option(
+          "--target", arguments->targets,
+          fmt::format("targets, with commas between; those that lack kernels of some families, too (default: {})",
+                      joined(known_targets(), ",")))
+      ->type_name("T,…");
   command->add_flag("--markdown", arguments->markdown, "the page docs/variants.md");
   command->footer(
       "Routes come from the tables that a call itself asks: the pipeline, and query rows by keys of its tile; or the "
       "reason for a refusal.\nNothing is compiled, and no device is opened. Which one is yours: `wavejit choose`.\n\n"
       "Examples\n"
       "  wavejit variants\n"
-      "  wavejit variants paged");
+      "  wavejit variants paged\n"
+      "  wavejit variants --target gfx1201");
   command->callback([arguments, &chosen] { chosen = [arguments] { return print(*arguments); }; });
 }
 

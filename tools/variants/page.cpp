@@ -115,13 +115,13 @@ std::string support_text(const Variants& variants, const Variant& variant, const
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-std::string text_of(const Variants& variants, const Variant& variant) {
+std::string text_of(const Variants& variants, const Variant& variant, const std::vector<std::string>& targets) {
   std::string text = fmt::format("{}: {}\n  {}\n", variant.name, variant.title, variant.meaning);
   if (variant.descriptor.empty()) {
     text += fmt::format("  {}. {}\n", not_there, variant.instead);
   } else {
     text += fmt::format("  as a descriptor  {}\n", example_of(variants, variant));
-    for (const std::string& target : known_targets())
+    for (const std::string& target : targets)
       text += fmt::format("  {:<16} {}\n", target, support_text(variants, variant, target));
   }
   const std::vector<std::string> names = variants.peers();
@@ -216,11 +216,12 @@ Result<std::string> examples(const Variants& variants) {
 
 }  // namespace
 
-Result<std::string> variants_text(const Variants& variants, const std::string& name) {
+Result<std::string> variants_text(const Variants& variants, const std::string& name,
+                                  const std::vector<std::string>& targets) {
   const std::vector<Variant> all = variants.all();
   if (!name.empty()) {
     const Variant* variant = find(all, name);
-    if (variant != nullptr) return text_of(variants, *variant);
+    if (variant != nullptr) return text_of(variants, *variant, targets);
     std::vector<std::string> names;
     names.reserve(all.size());
     for (const Variant& each : all) names.push_back(each.name);
@@ -228,7 +229,7 @@ Result<std::string> variants_text(const Variants& variants, const std::string& n
                   fmt::format("variant '{}' is not known; {} are accepted", name, fmt::join(names, ", ")));
   }
   std::string text;
-  for (const Variant& variant : all) text += (text.empty() ? "" : "\n") + text_of(variants, variant);
+  for (const Variant& variant : all) text += (text.empty() ? "" : "\n") + text_of(variants, variant, targets);
   return text;
 }
 

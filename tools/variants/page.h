@@ -4,13 +4,15 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/variants/variants.h"
 
 namespace wavejit::tools {
 
-// `name`: one variant; empty: all. A failure names those that there are.
-Result<std::string> variants_text(const Variants& variants, const std::string& name);
+// `name`: one variant; empty: all. A failure names those that there are. `targets`: whose routes are told.
+Result<std::string> variants_text(const Variants& variants, const std::string& name,
+                                  const std::vector<std::string>& targets);
 
 // The whole page, with matrices of every target.
 Result<std::string> variants_page(const Variants& variants);

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "tools/exit_code.h"
+#include "wavejit/wavejit.h"
 
 namespace wavejit::tools {
 namespace {
@@ -33,17 +33,30 @@ std::string reason_of(const std::string& what, const std::string& target) {
   return reason.substr(0, reason.find("; accepted"));
 }
 
-}  // namespace
-
-RouteAnswer route_of(const std::string& descriptor, const std::string& target) {
+Result<std::string> explained(const std::string& descriptor, const std::string& target) {
   std::string line;
   wavejit_engine_options options{};
   options.size = sizeof options;
   const std::string device = "sim:" + target;  // which is not opened
   options.device = device.c_str();
-  if (const auto told = checked(wavejit_explain(&options, descriptor.c_str(), target.c_str(), take, &line)); !told)
-    return {.found = false, .text = {}, .reason = reason_of(told.error().what, target)};
-  return {.found = true, .text = shortened(line), .reason = {}};
+  if (auto told = checked(wavejit_explain(&options, descriptor.c_str(), target.c_str(), take, &line)); !told)
+    return std::unexpected(told.error());
+  return line;
+}
+
+}  // namespace
+
+Result<void> check_target(const std::string& target) {
+  const auto told = explained("softmax_lse bf16 b1 h1 q1 k1", target);
+  if (!told && told.error().code != ExitCode::unsupported)
+    return failed(ExitCode::usage, "--target '" + target + "': " + told.error().what);
+  return {};
+}
+
+RouteAnswer route_of(const std::string& descriptor, const std::string& target) {
+  const auto told = explained(descriptor, target);
+  if (!told) return {.found = false, .text = {}, .reason = reason_of(told.error().what, target)};
+  return {.found = true, .text = shortened(*told), .reason = {}};
 }
 
 std::string with(std::string text, const std::string& name, const std::string& value) {

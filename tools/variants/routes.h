@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "tools/exit_code.h"
+
 namespace wavejit::tools {
 
 struct RouteAnswer {
@@ -14,6 +16,9 @@ struct RouteAnswer {
 
 // Nothing is compiled and no device is opened.
 RouteAnswer route_of(const std::string& descriptor, const std::string& target);
+
+// Whether the library knows the target, which some families may have no kernels for.
+Result<void> check_target(const std::string& target);
 
 // `text` with each {name} replaced.
 std::string with(std::string text, const std::string& name, const std::string& value);
