@@ -105,7 +105,7 @@ class Refused(unittest.TestCase):
         for more in ({}, {"head_size": 512, "kv_cache_dtype": "fp8"}, {"use_batch_invariant": True}):
             self.assertEqual(reasons(**{**words, **more}), [])
         for more, told in (({"use_mla": False}, "non-MLA not supported"), ({"head_size": 640}, "rows of 640 elements: accepted are 576, 512, 320"), ({"use_sparse": True}, "sparse"),
-                           ({"kv_cache_dtype": "fp8_per_token_head"}, "kv_cache_dtype not supported"), ({"use_dcp": True}, "DCP not supported")):  # fmt: skip
+                           ({"kv_cache_dtype": "fp8_per_token_head"}, "kv_cache_dtype not supported")):  # fmt: skip
             with self.subTest(more):
                 self.assertRegex("; ".join(reasons(**{**words, **more})), told)
 

@@ -14,6 +14,7 @@ from . import _latent_limits, _limits
 from ._backend import TILE
 from ._latent_layer import WavejitLatentAttention
 from ._latent_lines import append_line, lines
+from ._latent_ranks import Ranks, Rows, one_by_one
 from ._latent_step import WavejitLatentMetadata
 from ._serving import serving
 
@@ -26,16 +27,22 @@ class WavejitLatentMetadataBuilder(AttentionMetadataBuilder[WavejitLatentMetadat
     # Grids follow from the host's maxima, which are those of the captured batch; all else is read on the device.
     _cudagraph_support: ClassVar[AttentionCGSupport] = AttentionCGSupport.ALWAYS
 
+    @classmethod
+    def get_cudagraph_support(cls, vllm_config: VllmConfig, kv_cache_spec: Any) -> AttentionCGSupport:
+        """Of ranks that share keys only what vLLM keeps in tensors that stay: decode."""
+        shared = vllm_config.parallel_config.decode_context_parallel_size > 1
+        return AttentionCGSupport.UNIFORM_SINGLE_TOKEN_DECODE if shared else cls._cudagraph_support
+
     def __init__(self, kv_cache_spec: Any, layer_names: list[str], vllm_config: VllmConfig, device: torch.device) -> None:
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
         if getattr(kv_cache_spec, "non_causal_multi_token_decode", False):
             raise Unsupported("wavejit.vllm: non_causal_multi_token_decode: rows of latent attention are causal; TRITON_MLA may have it")
-        self.serving = serving(device)
+        self.serving, self.ranks = serving(device), Ranks.of(vllm_config)
         layers = get_layers_from_vllm_config(vllm_config, MLAAttention, layer_names)  # type: ignore[type-abstract]
         kinds = sorted({layer.impl.kind for layer in layers.values() if isinstance(layer.impl, WavejitLatentAttention)}, key=repr)
         scheduler = vllm_config.scheduler_config
         rows = max(scheduler.max_num_batched_tokens, scheduler.max_num_seqs)
-        page, keys = kv_cache_spec.block_size, vllm_config.model_config.max_model_len
+        page, keys = kv_cache_spec.block_size, self.ranks.most_keys_of(vllm_config.model_config.max_model_len)
         self.serving.prepare([each for kind in kinds for each in (*lines(kind, scheduler.max_num_seqs, rows, keys, page), append_line(kind, page))])
 
     def build(self, common_prefix_len: int, common_attn_metadata: CommonAttentionMetadata, fast_build: bool = False) -> WavejitLatentMetadata:
@@ -44,8 +51,18 @@ class WavejitLatentMetadataBuilder(AttentionMetadataBuilder[WavejitLatentMetadat
             raise Unsupported("wavejit.vllm: rows of latent attention that are not causal: accepted are causal ones; TRITON_MLA may have it")
         # By now every builder of the model has been made.
         self.serving.seal()
+        if self.ranks.count > 1:
+            return self._of_this_rank(common)
         return WavejitLatentMetadata(common.num_actual_tokens, common.query_start_loc, common.seq_lens, common.block_table_tensor, common.max_query_len, common.max_seq_len,
                                      True, self.serving)
+
+    def _of_this_rank(self, common: CommonAttentionMetadata) -> WavejitLatentMetadata:
+        if common.max_query_len == 1 and common.dcp_local_seq_lens is not None:
+            rows = Rows(common.query_start_loc, common.dcp_local_seq_lens, common.block_table_tensor)
+        else:
+            rows = one_by_one(self.ranks, common.num_actual_tokens, common.query_start_loc, common.seq_lens, common.block_table_tensor)
+        return WavejitLatentMetadata(common.num_actual_tokens, *rows, 1, self.ranks.most_keys_of(common.max_seq_len), True, self.serving, seq_lens=common.seq_lens,
+                                     query_start_loc=common.query_start_loc)
 
 
 class WavejitLatentBackend(AttentionBackend):
@@ -96,8 +113,8 @@ class WavejitLatentBackend(AttentionBackend):
             found = [*found, f"a model without an indexer: --attention-backend {_latent_limits.DENSE} has it"]
         elif words.get("use_sparse") and not cls.is_sparse():
             found = [*found, f"lists of keys have a backend of their own: --attention-backend {_latent_limits.SPARSE}"]
-        if words.get("use_dcp"):
-            found = [*found, "context parallelism of decode (--decode-context-parallel-size 1): keys of a rank are every so many-th, which no mask of rows of prompts says; TRITON_MLA has it"]
+        if words.get("use_dcp") and cls.is_sparse():
+            found = [*found, "context parallelism of decode (--decode-context-parallel-size 1): lists are of all ranks' keys; ROCM_AITER_MLA_SPARSE may have it"]
         caches = cls.supported_kv_cache_dtypes
         if dtype not in _limits.DTYPES or kv_cache_dtype not in (None, *caches):
             return [*found, f"accepted with wavejit: float16 and bfloat16, kv_cache_dtype {', '.join(caches)}; {_latent_limits.others()} may have it"] if found else found

@@ -20,16 +20,18 @@ class Words(NamedTuple):
 
 
 def attend(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tensor, rope: torch.Tensor | None, kv_cache: torch.Tensor, out: torch.Tensor,
-           k_scale: torch.Tensor | None, lists: torch.Tensor | None = None) -> None:
-    """Writes out [rows, heads, value dims] from latent [rows, heads, value dims] and rope [rows, heads, the rest]; kv_cache [pages, keys, columns]."""
-    (_through_copies if latent.is_cpu else _on_device)(words, metadata, latent, rope, kv_cache, out, k_scale, lists)
+           k_scale: torch.Tensor | None, lists: torch.Tensor | None = None, sums: torch.Tensor | None = None) -> None:
+    """Writes out [rows, heads, value dims], and where they are wanted sums [1, heads, rows], from latent [rows, heads, value dims] and rope [rows, heads, the rest]; kv_cache [pages, keys, columns]."""
+    (_through_copies if latent.is_cpu else _on_device)(words, metadata, latent, rope, kv_cache, out, k_scale, lists, sums)
 
 
 def _through_copies(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tensor, rope: torch.Tensor | None, kv_cache: torch.Tensor, out: torch.Tensor,
-                    k_scale: torch.Tensor | None, lists: torch.Tensor | None) -> None:
+                    k_scale: torch.Tensor | None, lists: torch.Tensor | None, sums: torch.Tensor | None) -> None:
     cache = _cache.of_type(kv_cache, words.kind.cache).unsqueeze(2)
     given = _all_words(words, metadata, rope, cache, k_scale, lists)
-    _latent_road.run(metadata.serving.engine, latent.unsqueeze(0), cache, out.unsqueeze(0), False, given)
+    _, found = _latent_road.run(metadata.serving.engine, latent.unsqueeze(0), cache, out.unsqueeze(0), sums is not None, given)
+    if sums is not None:
+        sums.copy_(found)
 
 
 def _all_words(words: Words, metadata: WavejitLatentMetadata, rope: torch.Tensor | None, cache: torch.Tensor, k_scale: torch.Tensor | None,
@@ -49,7 +51,7 @@ def _all_words(words: Words, metadata: WavejitLatentMetadata, rope: torch.Tensor
 
 
 def _on_device(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tensor, rope: torch.Tensor | None, kv_cache: torch.Tensor, out: torch.Tensor,
-               k_scale: torch.Tensor | None, lists: torch.Tensor | None) -> None:
+               k_scale: torch.Tensor | None, lists: torch.Tensor | None, sums: torch.Tensor | None) -> None:
     latent = _readable(latent)
     rope = None if rope is None else _readable(rope)
     key = (words, latent.stride(), None if rope is None else rope.stride(), kv_cache.shape, kv_cache.stride(), None if lists is None else lists.stride())
@@ -61,7 +63,8 @@ def _on_device(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tens
         workspace = metadata.workspace = _roads._workspace(plan, latent.device)
     room = (0, 0) if not plan.workspace or workspace is None else (workspace.data_ptr(), workspace.numel() * 4)
     # In the order of launch_over (torch/_latent_road.py).
-    tensors = (latent.data_ptr(), 0 if rope is None else rope.data_ptr(), kv_cache.data_ptr(), out.data_ptr(), 0, 0, 0, 0, 0 if k_scale is None else k_scale.data_ptr())
+    tensors = (latent.data_ptr(), 0 if rope is None else rope.data_ptr(), kv_cache.data_ptr(), out.data_ptr(), 0, 0 if sums is None else sums.data_ptr(), 0, 0,
+               0 if k_scale is None else k_scale.data_ptr())
     numbers = (metadata.query_starts.data_ptr(), 0, metadata.key_lengths.data_ptr(), metadata.block_table.data_ptr(), 0, room[0], 0 if lists is None else lists.data_ptr(), 0,
                0, 0)
     plan.launch(_roads.current_stream(latent.device), tensors, numbers, room[1])
@@ -83,5 +86,5 @@ def _planned(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tensor
               given["max_query_length"], given["max_key_length"], None if lists is None else (lists.shape, lists.stride()))
     found = engine._plans.get(shapes)
     if found is None:
-        found = _latent_road._planned(engine, shapes, latent.unsqueeze(0), cache, out.unsqueeze(0), False, given)
+        found = _latent_road._planned(engine, shapes, latent.unsqueeze(0), cache, out.unsqueeze(0), words.kind.lse, given)
     return found  # type: ignore[no-any-return]

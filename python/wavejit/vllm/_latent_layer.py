@@ -21,6 +21,8 @@ class WavejitLatentAttention(MLAAttentionImpl[Any]):
 
     supports_quant_query_input = False
     supports_pcp = False
+    supports_dcp = True
+    can_return_lse_for_decode = True
 
     def __init__(self, num_heads: int, head_size: int, scale: float, num_kv_heads: int | None = None, alibi_slopes: list[float] | None = None,
                  sliding_window: int | None = None, kv_cache_dtype: str = "auto", logits_soft_cap: float | None = None, attn_type: str = "decoder",
@@ -28,10 +30,11 @@ class WavejitLatentAttention(MLAAttentionImpl[Any]):
         words = {"alibi_slopes": alibi_slopes, "sliding_window": sliding_window, "logits_soft_cap": logits_soft_cap, "kv_cache_dtype": kv_cache_dtype,
                  "attn_type": getattr(attn_type, "value", attn_type), "kv_sharing_target_layer_name": kv_sharing_target_layer_name, **more}
         dtype = torch.get_default_dtype()  # while a model is made, its dtype is the default one
-        reasons = _latent_limits.reasons_of_layer(words, num_heads, head_size, kv_lora_rank, dtype, self.entries())
+        reasons = _latent_limits.reasons_of_layer(words, num_heads * self.dcp_world_size, head_size, kv_lora_rank, dtype, self.entries())
         if reasons:
             raise Unsupported(f"wavejit.vllm: {'; '.join(reasons)}")
-        self.kind = _latent_limits.kind_of(num_heads, head_size, kv_lora_rank, dtype, kv_cache_dtype, self.entries())
+        # Ranks that share keys have all their heads gathered.
+        self.kind = _latent_limits.kind_of(num_heads * self.dcp_world_size, head_size, kv_lora_rank, dtype, kv_cache_dtype, self.entries())._replace(lse=self.dcp_world_size > 1)
         self.num_heads, self.head_size, self.num_kv_heads = num_heads, head_size, 1
         self.scale, self.kv_cache_dtype, self.kv_lora_rank = float(scale), kv_cache_dtype, kv_lora_rank
         self.words = _latent_calls.Words(self.kind, self.scale)
@@ -44,15 +47,17 @@ class WavejitLatentAttention(MLAAttentionImpl[Any]):
         return None
 
     def forward_mqa(self, q: torch.Tensor | tuple[torch.Tensor, torch.Tensor], kv_c_and_k_pe_cache: torch.Tensor, attn_metadata: Any,
-                    layer: Any) -> tuple[torch.Tensor, None]:
-        """q [rows, heads, columns], or the latent's columns and the rope's by themselves, which are read where they lie."""
+                    layer: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """q [rows, heads, columns], or the latent's columns and the rope's by themselves, which are read where they lie. Where ranks share
+        keys also LSE [rows, heads], natural logarithms; −∞ of a row that has no key here."""
         latent, rope = q if isinstance(q, tuple) else (q, None)
         if rope is not None and rope.shape[-1] == 0:
             rope = None
         out = attn_metadata.output(latent, self.kv_lora_rank)
+        sums = torch.empty((1, latent.shape[1], latent.shape[0]), dtype=torch.float32, device=latent.device) if self.kind.lse else None
         if latent.shape[0]:
-            _latent_calls.attend(self.words, attn_metadata, latent, rope, kv_c_and_k_pe_cache, out, self.scale_of_cache(layer._k_scale), self.lists(latent.shape[0]))
-        return out, None
+            _latent_calls.attend(self.words, attn_metadata, latent, rope, kv_c_and_k_pe_cache, out, self.scale_of_cache(layer._k_scale), self.lists(latent.shape[0]), sums)
+        return out, None if sums is None else sums[0].T.contiguous()
 
     def do_kv_cache_update(self, kv_c_normed: torch.Tensor, k_pe: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor, kv_cache_dtype: str,
                            k_scale: torch.Tensor) -> None:

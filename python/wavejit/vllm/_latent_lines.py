@@ -18,6 +18,7 @@ class LatentKind(NamedTuple):
     cache: str  # the format of a cache of 8 bits; "": the queries' type
     rows: bool = False  # of 656 bytes, which have scales of their own and a rope in bf16
     top_k: int = 0  # entries of the list of keys that each row has; 0: rows see all keys
+    lse: bool = False  # the log-sum-exp of each row is wanted, too: ranks share the keys
 
 
 def dims_of(kind: LatentKind) -> str:
@@ -29,6 +30,8 @@ def line(kind: LatentKind, sequences: int, queries: int, keys: int, page: int) -
     words = ["attention_latent", kind.dtype, f"b{sequences}", f"q{queries}", f"k{keys}", f"h{kind.heads}", dims_of(kind)]
     if queries > 1:
         words.append("causal")
+    if kind.lse:
+        words.append("lse")
     words.append(f"layout=paged:{64 if page % 64 == 0 else 1 if page == 1 else 16}")
     if kind.cache:
         words.append(f"cache={kind.cache} {'row_scales=128' if kind.rows else 'cache_scales=1'}")
@@ -39,6 +42,8 @@ def line(kind: LatentKind, sequences: int, queries: int, keys: int, page: int) -
 
 def lines(kind: LatentKind, sequences: int, rows: int, keys: int, page: int) -> list[str]:
     """Decode, drafts, chunks and prompts. By lists a row goes through the same kernel, whatever rows are beside it."""
+    if kind.lse:  # each row is a sequence
+        return [line(kind, most, 1, keys, page) for most in sorted({sequences, rows})]
     numbers = {1, 2, *(most // kind.heads + 1 for most in ROWS_OF_KERNELS), rows}
     return [line(kind, sequences, each, max(keys, each), page) for each in sorted(numbers) if each <= rows]
 

@@ -17,6 +17,9 @@ class WavejitLatentMetadata(WavejitMetadata):
     prefill: None = None
     num_prefills: int = 0
     outputs: dict[Any, torch.Tensor] = dataclasses.field(default_factory=dict)
+    # What vLLM asks for when it merges what ranks found: of its own sequences, of which each row may be one here.
+    seq_lens: torch.Tensor | None = None
+    query_start_loc: torch.Tensor | None = None
 
     def output(self, rows: torch.Tensor, value_dim: int) -> torch.Tensor:
         """Of a layer, which vLLM multiplies before the next one writes it: layers follow each other on one stream."""
@@ -28,7 +31,7 @@ class WavejitLatentMetadata(WavejitMetadata):
 
     @property
     def num_decodes(self) -> int:
-        return self.key_lengths.shape[0]
+        return self.key_lengths.shape[0] if self.seq_lens is None else self.seq_lens.shape[0]
 
     @property
     def num_decode_tokens(self) -> int:

@@ -19,6 +19,8 @@ from ._latent_layer import WavejitLatentAttention
 class WavejitSparseLatentAttention(WavejitLatentAttention, SharedTopkIndicesBuffer):
     is_sparse = True
     supports_dense_mha_prefill = False
+    supports_dcp = False
+    can_return_lse_for_decode = False
 
     def __init__(self, num_heads: int, head_size: int, scale: float, *given: Any, topk_indices_buffer: torch.Tensor | None = None, indexer: Any = None, **words: Any) -> None:
         self.init_topk_indices_buffer(indexer, topk_indices_buffer)
