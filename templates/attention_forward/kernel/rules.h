@@ -2,7 +2,6 @@
 // Which specs have no kernel, one row a reason, in the order in which reasons are told.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,7 +25,6 @@ struct SpecRule {
   // One sentence that names what is missing and what is accepted.
   std::string (*sentence)(const AskedSpec& asked);
 };
-std::span<const SpecRule> spec_rules();
 
 // The first that the spec breaks; empty: none.
 std::string first_refusal(const AskedSpec& asked);

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lists of blocks and of keys, bool masks, local chunks and causal flags.
+#include <array>
+
+#include "templates/attention_forward/kernel/lds_plan.h"
+#include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/rule_parts.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using Asked = AskedSpec;
+
+constexpr std::array list_rules = {
+    SpecRule{
+        [](const Asked& asked) {
+          const ForwardKernel& spec = asked.spec;
+          return spec.block_lists &&
+                 (spec.split_keys != 0 || spec.packed_heads || spec.paired_tiles || spec.shares_call());
+        },
+        [](const Asked&) {
+          return std::string(
+              "block_lists has walks of its own for each head and block of rows; accepted: no split=, heads=packed, "
+              "tiles=paired and rows=");
+        }},
+    SpecRule{
+        [](const Asked& asked) {
+          const ForwardKernel& spec = asked.spec;
+          return spec.bool_mask && (!spec.block_lists || spec.has(Modifier::bias) || spec.narrow_queries ||
+                                    spec.integers || spec.cache != CacheType::as_queries);
+        },
+        [](const Asked&) {
+          return std::string(
+              "bool_mask has walks of block_lists, and bits where a bias stands; accepted: block_lists bool_mask, no "
+              "bias, "
+              "queries=e4m3, qk=i8 and cache=");
+        }},
+    SpecRule{[](const Asked& asked) {
+               const ForwardKernel& spec = asked.spec;
+               return spec.bool_mask && spec.paged &&
+                      (spec.modified() || spec.mask == Mask::window || spec.vectorised ||
+                       spec.key_layout().looks_up_each_key());
+             },
+             [](const Asked&) {
+               return std::string(
+                   "bool_mask beside pages leaves no registers for a window, softcap and alibi, pages of one key, "
+                   "first_keys "
+                   "and "
+                   "vectorised; accepted: pages of 16 n keys without them, or dense keys");
+             }},
+    SpecRule{[](const Asked& asked) {
+               return asked.spec.bool_mask && overlaps(asked) &&
+                      (asked.spec.paged || (asked.spec.mask == Mask::window && asked.spec.modified()));
+             },
+             [](const Asked& asked) {
+               return asked.pipeline() +
+                      " has no registers for the bits of bool_mask beside pages, or a window with softcap and alibi; "
+                      "accepted: "
+                      "auto, generic";
+             }},
+    SpecRule{[](const Asked& asked) { return asked.spec.mask == Mask::chunked && asked.spec.block_lists; },
+             [](const Asked&) {
+               return std::string(
+                   "block_lists has no walks of local chunks; accepted: causal, window, or lists without a mask");
+             }},
+    SpecRule{
+        [](const Asked& asked) {
+          const ForwardKernel& spec = asked.spec;
+          return lds_layout(asked.target) == LdsLayout::swizzled && (spec.mask == Mask::chunked || spec.causal_flags) &&
+                 spec.cache != CacheType::as_queries && spec.paged && spec.modified();
+        },
+        [](const Asked& asked) {
+          return "chunked and causal_flags beside cache= in pages leave no registers for bias, softcap and alibi where "
+                 "tiles pass through registers, as on " +
+                 asked.target_name() + "; accepted: without one of these";
+        }},
+    SpecRule{[](const Asked& asked) {
+               const ForwardKernel& spec = asked.spec;
+               return spec.causal_flags && (spec.mask != Mask::causal || spec.block_lists || spec.listed);
+             },
+             [](const Asked&) {
+               return std::string(
+                   "causal_flags is of sequences under one diagonal; accepted: causal causal_flags without lists");
+             }},
+    SpecRule{[](const Asked& asked) { return asked.spec.slots && !asked.spec.listed; },
+             [](const Asked&) { return std::string("slots are what lists of keys name; accepted: listed slots"); }},
+    SpecRule{[](const Asked& asked) {
+               return asked.spec.listed && (asked.spec.pipeline != Pipeline::generic || !asked.spec.packed_heads);
+             },
+             [](const Asked&) {
+               return std::string("listed has heads of one query a workgroup; accepted: pipeline=generic heads=packed");
+             }},
+    SpecRule{
+        [](const Asked& asked) {
+          const ForwardKernel& spec = asked.spec;
+          return spec.listed && (spec.mask != Mask::none || spec.vectorised || spec.first_keys || spec.block_lists ||
+                                 spec.shares_call());
+        },
+        [](const Asked&) {
+          return std::string(
+              "listed takes the diagonal as an argument and keys from their sequence's key 0 on; accepted: no causal, "
+              "window, vectorised, first_keys, block_lists and rows=");
+        }},
+    SpecRule{[](const Asked& asked) {
+               return asked.spec.listed && (asked.spec.has(Modifier::bias) || asked.spec.has(Modifier::alibi));
+             },
+             [](const Asked&) {
+               return std::string(
+                   "listed walks places of a list, which a bias and slopes do not know; accepted: no bias and alibi");
+             }},
+};
+
+}  // namespace
+
+std::span<const SpecRule> rules_of_lists() { return list_rules; }
+
+}  // namespace wavejit::attention_forward
