@@ -100,6 +100,22 @@ TEST_P(BoolMasks, HaveTheBitsOfMasksThatShowTheSame) {
   expect_same(pipelines_.run(which), whole);
 }
 
+// A lane reads 16 keys of a row, of the last ones as many as there are.
+TEST_P(BoolMasks, OfEveryRemainderOfKeys) {
+  std::uint64_t seed = 470;
+  for (const int keys : {1, 2, 15, 16, 17, 31, 33, 48, 63, 64, 65, 79, 80, 81, 127, 130}) {
+    SCOPED_TRACE(keys);
+    AttentionCase which = make_case(Storage::bf16, 1, 67, keys, 1, 1, 64, false, seed);
+    set_mask(which, 1, 1, [](int, int, int row, int key) { return ((row * 7) + (key * 13) + (row * key)) % 3 != 0; });
+    pipelines_.check(which);
+    const std::uint64_t hidden_row = seed % 67;
+    set_mask(which, 1, 1,
+             [&](int, int, int row, int key) { return row != static_cast<int>(hidden_row) || key + 1 != keys; });
+    pipelines_.check(which);
+    ++seed;
+  }
+}
+
 TEST_P(BoolMasks, BesideADiagonalAndAWindow) {
   AttentionCase which = make_case(Storage::bf16, 1, 150, 300, 2, 1, 64, true, 430);
   set_mask(which, 1, 1, random_blocks(which, 5));

@@ -25,8 +25,28 @@ using language::Value;
 
 constexpr int entry_bytes = 4;
 constexpr int row_bytes = 8;  // of bits
-constexpr int rows_at_once = block_rows / 4;
-static_assert(tile_keys == threads && block_rows == threads, "a lane for each key, and for each row of bits");
+// A lane has 16 keys of a row, so that four lanes have a row of the tile, and 16 rows are one load of 16 bytes a lane.
+// All loads of a block are on their way before the first of them is waited for.
+constexpr int load_bytes = 16;
+constexpr int keys_of_lane = load_bytes;
+constexpr int lanes_of_row = tile_keys / keys_of_lane;
+constexpr int rows_of_load = threads / lanes_of_row;
+constexpr int loads = block_rows / rows_of_load;
+constexpr int bytes_of_lane = keys_of_lane / 8;  // of bits
+constexpr int bits_of_lane = (1 << keys_of_lane) - 1;
+static_assert(lanes_of_row * bytes_of_lane == row_bytes, "lanes' bits stand side by side");
+
+// Four bytes as four bits: whether each is not 0. Its low seven bits carry into the eighth, and a product brings the
+// four eighths side by side, no two of its terms to the same place.
+Value* bits_of_bytes(Kernel& kernel, Value* bytes) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  constexpr std::uint32_t low_bits = 0x7F7F7F7F;
+  constexpr std::uint32_t gathers = 0x00204081;  // bits 7, 15, 23, 31 to 28, 29, 30, 31
+  constexpr int first_gathered = 28;
+  Value* carried = ir.CreateAdd(ir.CreateAnd(bytes, ir.getInt32(low_bits)), ir.getInt32(low_bits));
+  Value* eighths = ir.CreateAnd(ir.CreateOr(carried, bytes), ir.getInt32(~low_bits));
+  return ir.CreateLShr(ir.CreateMul(eighths, ir.getInt32(gathers)), first_gathered);
+}
 
 constexpr attention::SequenceFields sequence_fields = {.query_starts = offsetof(Arguments, query_starts),
                                                        .query_rows = offsetof(Arguments, query_rows),
@@ -36,8 +56,7 @@ constexpr attention::SequenceFields sequence_fields = {.query_starts = offsetof(
                                                        .key_rows = offsetof(Arguments, key_rows),
                                                        .key_length = offsetof(Arguments, key_length)};
 
-// A wave looks at one block of rows and one tile of keys. A lane reads its key's byte of each row, so that a row is a
-// comparison, whose result is the row's bits: lane r keeps those of row r.
+// A wave looks at one block of rows and one tile of keys.
 class Looker {
  public:
   explicit Looker(Kernel& kernel)
@@ -54,9 +73,6 @@ class Looker {
     // Behind a sequence's last row a unit may still have lists: they have no entries.
     Value* rows = attention::maximum(kernel_, ir_.CreateSub(sequence.query_length, first_row), kernel_.constant(0));
     rows_ = minimum(kernel_, rows, kernel_.constant(block_rows));
-    Value* keys =
-        ir_.CreateSub(number(offsetof(Arguments, key_length)), ir_.CreateMul(tile_, kernel_.constant(tile_keys)));
-    keys_ = minimum(kernel_, keys, kernel_.constant(tile_keys));
     look(ir_.CreateAdd(sequence.query_start, first_row));
     // Of all tiles of all blocks.
     number_ = ir_.CreateMul(ir_.CreateAdd(ir_.CreateMul(place, number(offsetof(Arguments, blocks))), block_),
@@ -70,6 +86,7 @@ class Looker {
   Value* number(std::size_t field) { return kernel_.argument_i32(field); }
   Value* wide(Value* value) { return ir_.CreateZExt(value, kernel_.i64()); }
 
+  // Rows of the block, from their first key on.
   Buffer bytes_of_block(Value* first_row) {
     const auto step = [&](Value* index, std::size_t stride) {
       return ir_.CreateMul(wide(index), kernel_.argument_i64(stride));
@@ -79,63 +96,107 @@ class Looker {
     base = ir_.CreateAdd(base, step(batch_, offsetof(Arguments, mask_batch_stride)));
     base = ir_.CreateAdd(base, step(head_, offsetof(Arguments, mask_head_stride)));
     base = ir_.CreateAdd(base, ir_.CreateMul(wide(first_row), wide(row_stride)));
-    base = ir_.CreateAdd(base, wide(ir_.CreateMul(tile_, kernel_.constant(tile_keys))));
     Value* other_rows = attention::maximum(kernel_, ir_.CreateSub(rows_, kernel_.constant(1)), kernel_.constant(0));
-    return {kernel_, base, ir_.CreateAdd(ir_.CreateMul(other_rows, row_stride), keys_)};
+    return {kernel_, base,
+            ir_.CreateAdd(ir_.CreateMul(other_rows, row_stride), number(offsetof(Arguments, key_length)))};
   }
 
   void look(Value* first_row) {
     const Buffer bytes = bytes_of_block(first_row);
     Value* lane = kernel_.lane();
+    Value* zero = kernel_.constant(0);
+    Value* key_length = number(offsetof(Arguments, key_length));
     Value* row_stride = number(offsetof(Arguments, mask_row_stride));
-    Value* is_key = ir_.CreateICmpULT(lane, keys_);
-    Value* offset = ir_.CreateSelect(is_key, lane, ir_.getInt32(far_outside));
-    Value* keys = language::lanes_where(kernel_, is_key);
-    // A few rows at a time: each takes a pair of scalar registers.
-    const language::Values end = language::loop_in_phases(
-        kernel_, 1, {kernel_.constant(0), ir_.getInt64(0), keys, kernel_.constant(0), kernel_.constant(0)},
+    Value* row = ir_.CreateUDiv(lane, kernel_.constant(lanes_of_row));
+    Value* part = ir_.CreateSub(lane, ir_.CreateMul(row, kernel_.constant(lanes_of_row)));
+    Value* first_key = ir_.CreateAdd(ir_.CreateMul(tile_, kernel_.constant(tile_keys)),
+                                     ir_.CreateMul(part, kernel_.constant(keys_of_lane)));
+    // Where fewer keys are left than a lane has, the last 16 are read, and those in front of its own are shifted out.
+    Value* last_first = ir_.CreateSub(key_length, kernel_.constant(keys_of_lane));
+    Value* from = minimum(kernel_, first_key, attention::maximum(kernel_, last_first, zero));
+    Value* lacks = attention::maximum(kernel_, ir_.CreateSub(first_key, last_first), zero);
+    lacks = minimum(kernel_, lacks, kernel_.constant(keys_of_lane));
+    std::array<Value*, loads> exists{};
+    language::Values offsets;
+    for (int load = 0; load < loads; ++load) {
+      Value* each = ir_.CreateAdd(row, kernel_.constant(load * rows_of_load));
+      exists[static_cast<std::size_t>(load)] = ir_.CreateICmpSLT(each, rows_);
+      offsets.push_back(ir_.CreateSelect(exists[static_cast<std::size_t>(load)],
+                                         ir_.CreateAdd(ir_.CreateMul(each, row_stride), from),
+                                         ir_.getInt32(far_outside)));
+    }
+    Value* is_wide = ir_.CreateICmpSGE(key_length, kernel_.constant(keys_of_lane));
+    const language::Values none(loads, zero);
+    language::Values bits =
+        language::if_uniform(kernel_, is_wide, language::Likelihood::even, none,
+                             [&](const language::Values&) { return wide_bits(bytes, offsets, lacks); });
+    Value* is_narrow = ir_.CreateAnd(ir_.CreateNot(is_wide), ir_.CreateICmpSGT(key_length, zero));
+    Value* leads = ir_.CreateICmpEQ(part, zero);
+    bits = language::if_uniform(
+        kernel_, is_narrow, language::Likelihood::rarely, bits,
+        [&](const language::Values& before) { return narrow_bits(bytes, offsets, leads, key_length, before); });
+    Value* all = ir_.CreateLShr(kernel_.constant(bits_of_lane), lacks);
+    Value* sees = ir_.getFalse();
+    Value* lacks_some = ir_.getFalse();
+    for (int load = 0; load < loads; ++load) {
+      Value* each = bits[static_cast<std::size_t>(load)];
+      sees = ir_.CreateOr(sees, ir_.CreateICmpNE(each, zero));
+      lacks_some =
+          ir_.CreateOr(lacks_some, ir_.CreateAnd(exists[static_cast<std::size_t>(load)], ir_.CreateICmpNE(each, all)));
+    }
+    bits_ = std::move(bits);
+    sees_some_ = language::any_lane(kernel_, sees);
+    sees_all_ = ir_.CreateNot(language::any_lane(kernel_, lacks_some));
+  }
+
+  // Rows may begin at any byte: memory of HSA takes loads at any (LLVM, AMDGPUUsage, "unaligned-access-mode").
+  language::Values wide_bits(const Buffer& bytes, const language::Values& offsets, Value* lacks) {
+    language::Values loaded;
+    for (Value* offset : offsets) loaded.push_back(bytes.load(load_bytes, offset, kernel_.constant(0)));
+    language::Values bits;
+    for (Value* keys : loaded) {
+      Value* all = kernel_.constant(0);
+      constexpr int keys_of_dword = 4;
+      for (int dword = 0; dword < keys_of_lane / keys_of_dword; ++dword) {
+        Value* own = bits_of_bytes(kernel_, ir_.CreateExtractElement(keys, static_cast<std::uint64_t>(dword)));
+        all = ir_.CreateOr(all, ir_.CreateShl(own, kernel_.constant(dword * keys_of_dword)));
+      }
+      bits.push_back(ir_.CreateLShr(all, lacks));
+    }
+    return bits;
+  }
+
+  // Of a mask of fewer keys than a lane has: one after the other, by the first lane of a row.
+  language::Values narrow_bits(const Buffer& bytes, const language::Values& offsets, Value* leads, Value* key_length,
+                               const language::Values& before) {
+    language::Values state = {kernel_.constant(0)};
+    state.insert(state.end(), before.begin(), before.end());
+    state = language::loop_in_phases(
+        kernel_, 1, state,
         [&](int, const language::Values& at) -> language::Values {
-          const auto row = [&](int each) { return ir_.CreateAdd(at[0], kernel_.constant(each)); };
-          const auto exists = [&](int each) { return ir_.CreateICmpSLT(row(each), rows_); };
-          language::Values loaded;
-          for (int each = 0; each < rows_at_once; ++each) {
-            Value* of_row = ir_.CreateAdd(offset, ir_.CreateMul(row_stride, row(each)));
-            Value* counts = ir_.CreateAnd(exists(each), is_key);
-            loaded.push_back(bytes.load_element(1, ir_.CreateSelect(counts, of_row, ir_.getInt32(far_outside)),
-                                                kernel_.constant(0)));
+          language::Values next = {ir_.CreateAdd(at[0], kernel_.constant(1))};
+          for (std::size_t load = 0; load < offsets.size(); ++load) {
+            Value* place = ir_.CreateSelect(leads, ir_.CreateAdd(offsets[load], at[0]), ir_.getInt32(far_outside));
+            Value* byte = bytes.load_element(1, place, kernel_.constant(0));
+            Value* sees = ir_.CreateICmpNE(byte, kernel_.constant(0));
+            next.push_back(ir_.CreateOr(at[load + 1], ir_.CreateShl(ir_.CreateZExt(sees, kernel_.i32()), at[0])));
           }
-          auto [some, all, low, high] = std::array{at[1], at[2], at[3], at[4]};
-          for (int each = 0; each < rows_at_once; ++each) {
-            Value* byte = loaded[static_cast<std::size_t>(each)];
-            Value* seen = language::lanes_where(kernel_, ir_.CreateICmpNE(byte, kernel_.constant(0)));
-            some = ir_.CreateOr(some, seen);
-            all = ir_.CreateAnd(all, ir_.CreateSelect(exists(each), seen, keys));
-            Value* own = ir_.CreateICmpEQ(lane, row(each));
-            low = ir_.CreateSelect(own, ir_.CreateTrunc(seen, kernel_.i32()), low);
-            high = ir_.CreateSelect(own, ir_.CreateTrunc(ir_.CreateLShr(seen, attention::dword_bits), kernel_.i32()),
-                                    high);
-          }
-          return {row(rows_at_once), some, all, low, high};
+          return next;
         },
-        [&](const language::Values& at) { return ir_.CreateICmpSLT(at[0], kernel_.constant(block_rows)); });
-    some_ = end[1];
-    all_ = end[2];
-    low_ = end[3];
-    high_ = end[4];
-    sees_all_ = ir_.CreateICmpEQ(all_, keys);
-    sees_some_ = ir_.CreateICmpNE(some_, ir_.getInt64(0));
+        [&](const language::Values& at) { return ir_.CreateICmpSLT(at[0], key_length); });
+    return {state.begin() + 1, state.end()};
   }
 
   void store_bits() {
-    Value* bits = llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), 2));
-    bits = ir_.CreateInsertElement(bits, low_, std::uint64_t{0});
-    bits = ir_.CreateInsertElement(bits, high_, std::uint64_t{1});
     constexpr int block_bytes = block_rows * row_bytes;
     const Buffer to(kernel_,
                     ir_.CreateAdd(kernel_.argument_i64(offsetof(Arguments, bits)),
                                   ir_.CreateMul(wide(number_), ir_.getInt64(block_bytes))),
                     kernel_.constant(block_bytes));
-    to.store(bits, ir_.CreateMul(kernel_.lane(), kernel_.constant(row_bytes)), kernel_.constant(0));
+    Value* place = ir_.CreateMul(kernel_.lane(), kernel_.constant(bytes_of_lane));
+    for (int load = 0; load < loads; ++load)
+      to.store_element(bytes_of_lane, bits_[static_cast<std::size_t>(load)],
+                       ir_.CreateAdd(place, kernel_.constant(load * rows_of_load * row_bytes)), kernel_.constant(0));
   }
 
   void store_entries() {
@@ -159,14 +220,10 @@ class Looker {
   Value* block_;
   Value* batch_ = nullptr;
   Value* head_ = nullptr;
-  Value* rows_ = nullptr;  // of the block, and keys of the tile, that there are
-  Value* keys_ = nullptr;
-  Value* low_ = nullptr;  // bits of the lane's row
-  Value* high_ = nullptr;
-  Value* some_ = nullptr;  // keys that some row sees, and those that all do
-  Value* all_ = nullptr;
-  Value* sees_all_ = nullptr;
-  Value* sees_some_ = nullptr;
+  Value* rows_ = nullptr;       // of the block, that there are
+  language::Values bits_;       // of the lane's keys, of its row of each load
+  Value* sees_all_ = nullptr;   // all rows see all keys
+  Value* sees_some_ = nullptr;  // some row sees some key
   Value* number_ = nullptr;
 };
 

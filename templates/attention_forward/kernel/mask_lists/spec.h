@@ -21,7 +21,7 @@ namespace wavejit::attention_mask_lists {
 
 using attention_forward::Lowering;
 
-// A workgroup is one wave: a lane for each key of a tile.
+// A workgroup is one wave, for a block of rows by a tile of keys.
 inline constexpr int threads = 64;
 
 struct MaskListsKernel {
