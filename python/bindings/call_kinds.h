@@ -62,6 +62,7 @@ struct Kind<wavejit_attention_forward_arguments> {
       TensorField<A>{"k_scale", &A::k_scale},
       TensorField<A>{"v_scale", &A::v_scale},
       TensorField<A>{"q_scale", &A::q_scale},
+      TensorField<A>{"bool_mask", &A::bool_mask},
   };
   static constexpr std::array numbers{
       NumberField<A>{"scale", &A::scale},
@@ -106,8 +107,7 @@ struct Kind<wavejit_attention_forward_arguments> {
   };
   // launch_over leaves them as they are.
   static constexpr std::array kept_tensors{TensorField<A>{"second_k", &A::second_k},
-                                           TensorField<A>{"second_v", &A::second_v},
-                                           TensorField<A>{"bool_mask", &A::bool_mask}};
+                                           TensorField<A>{"second_v", &A::second_v}};
   static constexpr std::array kept_addresses{
       AddressField<A>{"list_counts", &A::list_counts},       AddressField<A>{"list_indices", &A::list_indices},
       AddressField<A>{"list_starts", &A::list_starts},       AddressField<A>{"full_counts", &A::full_counts},

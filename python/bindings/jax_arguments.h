@@ -33,6 +33,7 @@ inline std::int32_t dtype_of(const xla::Buffer& buffer) {
       return WAVEJIT_E4M3_FNUZ;
     case xla::float8_e5m2fnuz:
       return WAVEJIT_E5M2_FNUZ;
+    case xla::boolean:  // a byte each
     case xla::int8:
       return WAVEJIT_INT8;
     default:
@@ -135,9 +136,10 @@ enum Given : std::uint64_t {
   given_k_scale = 1U << 7U,
   given_v_scale = 1U << 8U,
   given_d_lse = 1U << 9U,
-  wanted_lse = 1U << 10U,
-  wanted_d_sinks = 1U << 11U,
-  wanted_d_bias = 1U << 12U,
+  given_mask = 1U << 10U,
+  wanted_lse = 1U << 11U,
+  wanted_d_sinks = 1U << 12U,
+  wanted_d_bias = 1U << 13U,
 };
 
 // Attributes that forward and backward have alike; returns `given`.

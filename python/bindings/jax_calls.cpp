@@ -102,6 +102,10 @@ struct Forward {
       *tensor = of_scales(scales, road.input(scales));
       if (rank == 3) call.token_scales = 1;
     }
+    if ((given & given_mask) != 0) {
+      const xla::Buffer& mask = operands.next(tensor_rank);
+      call.bool_mask = whole(mask, road.input(mask));
+    }
     const xla::Buffer& out = results.next(tensor_rank);
     call.o = whole(out, road.output(out));
     if ((given & wanted_lse) != 0) {
@@ -109,7 +113,8 @@ struct Forward {
       call.lse = of_rows(lse, road.output(lse));
     }
     if (Road::checks_lengths) call.flags |= WAVEJIT_CHECK_LENGTHS;
-    if ((call.max_key_length != 0 ? call.max_key_length : call.k.sizes[1]) > chunk_keys) {
+    const std::int64_t longest = call.max_key_length != 0 ? call.max_key_length : call.k.sizes[1];
+    if (longest > chunk_keys || (given & given_mask) != 0) {
       std::size_t bytes = 0;
       check(wavejit_attention_forward_workspace(engine.get(), &call, &bytes));
       if (bytes != 0) {

@@ -15,6 +15,7 @@ inline constexpr int major_version = 0;
 inline constexpr int newest_minor_version = 5;  // that this was held against
 
 enum Dtype : std::int32_t {
+  boolean = 1,
   int8 = 2,
   int32 = 4,
   uint8 = 6,

@@ -58,6 +58,7 @@ SAME_PLACE(xla::Functions, ordinal, XLA_FFI_Api, XLA_FFI_DeviceOrdinal_Get);
 
 static_assert(xla::metadata_extension == XLA_FFI_Extension_Metadata);
 static_assert(xla::scalar_attribute == XLA_FFI_AttrType_SCALAR);
+static_assert(int{xla::boolean} == XLA_FFI_DataType_PRED);
 static_assert(int{xla::int8} == XLA_FFI_DataType_S8 && int{xla::int32} == XLA_FFI_DataType_S32);
 static_assert(int{xla::float16} == XLA_FFI_DataType_F16 && int{xla::bfloat16} == XLA_FFI_DataType_BF16);
 static_assert(int{xla::float32} == XLA_FFI_DataType_F32 && int{xla::uint8} == XLA_FFI_DataType_U8);

@@ -69,6 +69,70 @@ class Mapped(Case):
             self.near(found[i], jax.grad(with_bias, 1)(x[i], bias), 100)
 
 
+class MasksByTile(Case):
+    """Masks of bools go by tile where there is such a kernel, and have the bits of a bias that hides the same."""
+
+    def operands(self, lowered):
+        """Types of the call's operands, as the program has them."""
+        line = next(line for line in lowered.as_text().splitlines() if "@wavejit_attention_forward(" in line)
+        return line.rsplit(" : (", 1)[1].split(") -> ", 1)[0]
+
+    def as_bias(self, mask, dtype=jnp.bfloat16):
+        return jnp.where(mask, jnp.zeros((), dtype), jnp.full((), -jnp.inf, dtype))
+
+    def test_have_the_bits_of_a_bias(self):
+        q, k = draw(1, 2, 70, 4, 64), draw(2, 2, 133, 2, 64)
+        lengths = jnp.array([133, 60], jnp.int32)
+        for shape in ((1, 1, 70, 133), (2, 4, 70, 133), (2, 1, 1, 133), (1, 4, 70, 1)):
+            for words in ({}, {"causal": True, "key_lengths": lengths}, {"softcap": 5.0}, {"alibi": jnp.array([0.5, 0.25, 0.125, 0.0625])}):
+                with self.subTest(shape=shape, words=list(words)):
+                    mask = draw(3, *shape) > 0
+                    of = jax.jit(lambda q, k, bias, words=words: wavejit.jax.attention(q, k, k, bias=bias, lse=True, **words))
+                    self.assertIn(f"tensor<{'x'.join(map(str, (*shape[:2], 70, 133)))}xi1>", self.operands(of.lower(q, k, mask)))
+                    found, wanted = of(q, k, mask), of(q, k, self.as_bias(mask))
+                    self.same_bits(bits(found[0]), bits(wanted[0]))
+                    self.same_bits(found[1], wanted[1])
+
+    def test_few_rows_and_padded_dims_have_a_bias(self):
+        for rows, dim in ((32, 64), (70, 80)):
+            q, mask = draw(1, 1, rows, 2, dim), draw(2, 1, 1, rows, rows) > 0
+            self.assertNotIn("xi1>", self.operands(jax.jit(lambda q, mask: wavejit.jax.attention(q, q, q, bias=mask)).lower(q, mask)))
+
+    def test_of_jax_nn(self):
+        q, k = draw(1, 1, 70, 4, 128), draw(2, 1, 133, 2, 128)
+        mask = draw(3, 1, 70, 133) > 0
+        found = wavejit.jax.dot_product_attention(q, k, k, mask=mask)
+        self.same_bits(bits(found), bits(wavejit.jax.dot_product_attention(q, k, k, bias=self.as_bias(mask))))
+
+    def test_vmap(self):
+        q, mask = draw(1, 3, 2, 70, 2, 64), draw(2, 3, 1, 1, 70, 70) > 0
+
+        def masked(q, mask):
+            return wavejit.jax.attention(q, q, q, bias=mask)
+
+        for axis in (0, None):
+            found = jax.vmap(masked, (0, axis))(q, mask if axis == 0 else mask[0])
+            for i in range(3):
+                self.same_bits(bits(found[i]), bits(masked(q[i], mask[i if axis == 0 else 0])))
+
+    def test_sharded(self):
+        mesh = jax.make_mesh((2,), ("batch",), axis_types=(AxisType.Auto,))
+        q = draw(1, 2, 70, 2, 64)
+        placed = jax.device_put(q, NamedSharding(mesh, PartitionSpec("batch")))
+        of = jax.jit(lambda q, bias: wavejit.jax.attention(q, q, q, bias=bias))
+        for batches in (1, 2):
+            mask = draw(2, batches, 1, 70, 70) > 0
+            self.same_bits(bits(of(placed, mask)), bits(of(q, self.as_bias(mask))))
+
+    def test_gradients(self):
+        q, mask = draw(1, 2, 70, 2, 64), draw(2, 2, 1, 70, 70) > 0
+
+        def loss(q, bias):
+            return wavejit.jax.attention(q, q, q, bias=bias).astype(jnp.float32).sum()
+
+        self.same_bits(bits(jax.grad(loss)(q, mask)), bits(jax.grad(loss)(q, self.as_bias(mask))))
+
+
 class Traced(Case):
     def test_scan(self):
         x = draw(1, 1, 24, 2, 64)

@@ -146,6 +146,18 @@ class Road(Case):
                 self.assertEqual(one.shape, other.shape)
                 self.assertTrue(numpy.array_equal(host(one), other.numpy()))
 
+    def test_masks_of_bools_by_tile_have_the_bits_of_a_bias(self):
+        for _ in range(2):  # the second of a shape that was seen, over other memory
+            q, k, shown = draw(1, 70, 4, 64), draw(1, 136, 2, 64), RANDOM.random((1, 1, 70, 136)) > 0.5
+            held = ENGINE.array(shown.view(numpy.int8))
+            ARRAYS[held.data_ptr] = held
+            mask = torch.from_dlpack(_wavejit.export_dlpack(held, held.data_ptr, 6, 8, list(held.shape), list(held.strides), 10, 0, False))
+            bias = ENGINE.array(numpy.where(shown, 0, -numpy.inf).astype(numpy.float16))
+            exact = ENGINE.attention_forward(*(ENGINE.array(each) for each in (q, k, k)), bias=bias)
+            with mock.patch.object(_roads, "bias_of", side_effect=AssertionError):
+                found = torch.ops.wavejit.attention_forward(*map(rocm, (q, k, k)), bias=mask)
+            self.assertTrue(numpy.array_equal(host(found), exact.numpy()))
+
     def test_gradients_of_more_rows_than_a_run(self):
         # 512 query heads a kv head: a run is 64 rows, and sums of runs stand in the workspace beside delta.
         rows, keys = draw(1, 65, 512, 64), draw(1, 1, 1, 64)

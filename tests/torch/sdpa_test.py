@@ -64,6 +64,33 @@ class Semantics(Case):
                     mask[..., 3] = True
                 self.beside_torch(q, k, v, attn_mask=mask)
 
+    def test_bool_masks_by_tile_have_the_bits_of_a_bias(self):
+        engine = wavejit.torch.engine("cpu")
+        for rows, keys, dim in ((70, 200, 64), (33, 15, 128), (200, 333, 128)):
+            q, k, v = draw(2, 4, rows, dim), draw(2, 2, keys, dim), draw(2, 2, keys, dim)
+            for shape in ((rows, keys), (1, keys), (2, 1, rows, keys), (2, 4, rows, keys), (2, 4, rows, 1)):
+                with self.subTest(rows=rows, keys=keys, dim=dim, shape=shape):
+                    mask = torch.rand(shape) > 0.5
+                    mask[..., : shape[-2] // 3, :] = False  # rows that see nothing, or few
+                    mask = mask.expand(2, 4, rows, keys)
+                    bias = torch.zeros(2, 4, rows, keys, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+                    with mock.patch.object(engine, "attention_forward", wraps=engine.attention_forward) as launched:
+                        found = wavejit.torch.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
+                        self.assertIn("mask", launched.call_args.kwargs)
+                        self.assertNotIn("bias", launched.call_args.kwargs)
+                        wanted = wavejit.torch.scaled_dot_product_attention(q, k, v, attn_mask=bias, enable_gqa=True)
+                        self.assertIn("bias", launched.call_args.kwargs)
+                    self.assertTrue(torch.equal(found, wanted))
+                    self.beside_torch(q, k, v, attn_mask=mask, enable_gqa=True)
+
+    def test_bool_masks_that_have_no_kernel_by_tile(self):
+        engine = wavejit.torch.engine("cpu")
+        for rows, dim in ((32, 64), (70, 80)):  # keys of few rows may be split; a head dim that tiles pad
+            q, k = draw(1, 2, rows, dim), draw(1, 2, 90, dim)
+            with mock.patch.object(engine, "attention_forward", wraps=engine.attention_forward) as launched:
+                self.beside_torch(q, k, k, attn_mask=torch.rand(rows, 90) > 0.5)
+                self.assertIn("bias", launched.call_args.kwargs)
+
     def test_masks_of_numbers(self):
         q, k, v = draw(2, 4, 7, 64), draw(2, 4, 24, 64), draw(2, 4, 24, 64)
         for dtype in (torch.float16, torch.float32):

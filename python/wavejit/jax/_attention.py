@@ -12,8 +12,9 @@ import numpy
 from jax import numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from .. import _dtypes, _masks
 from .._errors import InvalidArgument, Unsupported
-from . import _batching
+from . import _batching, _engines
 from ._ffi import BACKWARD, FORWARD, Words, out_type, varying
 
 CAUSAL, WINDOW, PREFIX = 1, 2, 4
@@ -87,7 +88,9 @@ def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: boo
     longest_key = _longest("max_key_length", max_key_length,
                            k.shape[1] * operands["block_table"].shape[1] if block_table is not None else k.shape[1] if packed[1] else 0)
     if bias is not None:
-        operands["bias"] = _bias(bias, q, longest_key or k.shape[1], out_type(q, v))
+        bias = _of_scores(bias, q, longest_key or k.shape[1])
+        by_tile = bias.dtype == jnp.bool_ and block_table is None and window is None and splits < 2 and _has_masks_by_tile(operands, longest_query, longest_key)
+        operands["mask" if by_tile else "bias"] = bias if by_tile else _bias(bias, out_type(q, v))
     if sinks is not None:
         operands["sinks"] = _typed("sinks", sinks, (1,), jnp.float32)
         if operands["sinks"].shape != (q.shape[2],):
@@ -181,19 +184,32 @@ def _mask(causal: bool, window: Sequence[int | None] | None, prefix: int | None)
     return bits | WINDOW, left, right
 
 
-def _bias(given: Any, q: Any, keys: int, dtype: Any) -> Any:
+def _has_masks_by_tile(operands: Operands, longest_query: int, longest_key: int) -> bool:
+    q, k, v = operands["q"], operands["k"], operands["v"]
+    if not q.dtype == k.dtype == v.dtype or 0 in q.shape or 0 in k.shape or v.shape[3] == 0:
+        return False
+    return _masks.fit(q.shape[0], q.shape[2], longest_query or q.shape[1], longest_key or k.shape[1]) and \
+        _engines.have_masks_by_tile(_dtypes.named(q.dtype), q.shape[3], v.shape[3])
+
+
+def _of_scores(given: Any, q: Any, keys: int) -> Any:
+    """A bias or a mask with all rows and keys."""
     bias = jnp.asarray(given)
     batch, rows, heads, _ = q.shape
     if bias.ndim != 4 or bias.shape[0] not in (1, batch) or bias.shape[1] not in (1, heads) or bias.shape[2] not in (1, rows) or bias.shape[3] not in (1, keys):
         raise InvalidArgument(f"bias: shape {bias.shape}; accepted: [{batch} or 1, {heads} or 1, {rows} or 1, {keys} or 1]")
+    return jnp.broadcast_to(bias, (*bias.shape[:2], rows, keys))
+
+
+def _bias(bias: Any, dtype: Any) -> Any:
+    """As kernels read it: rows are padded."""
     if bias.dtype == jnp.bool_:
         bias = jnp.where(bias, jnp.zeros((), dtype), jnp.full((), -jnp.inf, dtype))
     elif not jnp.issubdtype(bias.dtype, jnp.floating):
         raise InvalidArgument(f"bias: dtype {bias.dtype}; accepted: bool, {dtype}, other floating-point types")
     elif bias.dtype != jnp.float32:
         bias = bias.astype(dtype)
-    bias = jnp.broadcast_to(bias, (*bias.shape[:2], rows, keys))
-    return jnp.pad(bias, ((0, 0), (0, 0), (0, 0), (0, -keys % PADDED_KEYS)))
+    return jnp.pad(bias, ((0, 0), (0, 0), (0, 0), (0, -bias.shape[3] % PADDED_KEYS)))
 
 
 def _varying_alike(operands: Operands) -> Operands:
@@ -209,13 +225,19 @@ def _varying_alike(operands: Operands) -> Operands:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def _attend(words: Words, with_lse: bool, operands: Operands) -> tuple[Any, ...]:
-    return _batching.call(FORWARD, words, ("lse",) if with_lse else (), operands)
+    return _launch(words, ("lse",) if with_lse else (), operands)
+
+
+def _launch(words: Words, wanted: tuple[str, ...], operands: Operands) -> tuple[Any, ...]:
+    if "mask" in operands and "alibi" not in operands and words.softcap == 0:  # the bits of a bias (_masks.py)
+        operands = _varying_alike({**operands, "alibi": jnp.zeros((1, operands["q"].shape[2]), jnp.float32)})
+    return _batching.call(FORWARD, words, wanted, operands)
 
 
 def _forward(words: Words, with_lse: bool, primals: Operands) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     operands = {name: primal.value for name, primal in primals.items()}
     _check_gradients(operands, {name for name, primal in primals.items() if primal.perturbed})
-    out, lse = _batching.call(FORWARD, words, ("lse",), operands)
+    out, lse = _launch(words, ("lse",), operands)
     # Which gradients are wanted stands in what is there, which is the same each time a program is traced.
     wanted = {f"d_{name}": () for name in ("sinks", "bias") if name in primals and primals[name].perturbed}
     return ((out, lse) if with_lse else (out,)), (operands, out, lse, wanted)
@@ -227,6 +249,8 @@ def _backward(words: Words, with_lse: bool, saved: tuple[Any, ...], cotangents: 
     given = {**operands, "out": out, "lse": lse, "d_out": jnp.zeros_like(out) if isinstance(d_out, SymbolicZero) else d_out}
     if with_lse and not isinstance(cotangents[1], SymbolicZero):
         given["d_lse"] = cotangents[1]
+    if "mask" in given:  # gradients read a bias
+        given["bias"] = _bias(given.pop("mask"), out_type(given["q"], given["v"]))
     wanted = tuple(name for name in ("d_sinks", "d_bias") if name in wanted_names)
     dq, dk, dv, *others = _batching.call(BACKWARD, words, wanted, given)
     gradients: Operands = {**{name: _none_of(array) for name, array in operands.items()}, "q": dq, "k": dk, "v": dv}

@@ -18,7 +18,7 @@ from ._ffi import Words
 # Operands without a batch.
 WHOLE = frozenset(("query_starts", "key_starts", "block_table", "k_scale", "v_scale"))
 # Operands whose batch may be 1, for all sequences.
-FOR_ALL = frozenset(("bias", "alibi"))
+FOR_ALL = frozenset(("bias", "mask", "alibi"))
 REMEMBERED = 1024  # kinds of calls
 
 

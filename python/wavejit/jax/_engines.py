@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import threading
 
-from .. import _device, _wavejit
+import jax
+
+from .. import _device, _masks, _wavejit
+from .._dtypes import DType
 from .._engine import Engine
-from .._errors import InvalidArgument, NoDevice
+from .._errors import Error, InvalidArgument, NoDevice
 
 PLATFORMS = {"cpu": "cpu", "rocm": "rocm", "gpu": "rocm"}
 # sim:<target>, or a board of one's own; x<how many>; :<which>
@@ -59,6 +62,15 @@ def engine(platform: str = "cpu", ordinal: int = 0) -> Engine:
     made = Engine(_name(platform, ordinal))
     _give(platform, ordinal, made)
     return made
+
+
+def have_masks_by_tile(dtype: DType, dim: int, value_dim: int) -> bool:
+    """Whether the engine of JAX's first device has kernels of them. False without an engine: a bias serves on every target."""
+    try:
+        found = engine("rocm" if jax.default_backend() in ("gpu", "rocm") else "cpu")
+    except Error:
+        return False
+    return _masks.have_kernel(found, dtype, dim, value_dim)
 
 
 def _give(platform: str, ordinal: int, engine: Engine) -> None:

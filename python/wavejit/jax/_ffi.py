@@ -19,7 +19,7 @@ TRIED = ("0.9.1", "0.12.0")
 OLDEST = (0, 5)
 FORWARD, BACKWARD = "wavejit_attention_forward", "wavejit_attention_backward"
 # Behind q, k, v (backward: out, d_out, LSE), in the handler's order; a bit of `given` for each.
-OTHERS = ("bias", "sinks", "alibi", "query_starts", "key_starts", "key_lengths", "block_table", "k_scale", "v_scale", "d_lse")
+OTHERS = ("bias", "sinks", "alibi", "query_starts", "key_starts", "key_lengths", "block_table", "k_scale", "v_scale", "d_lse", "mask")
 WANTED = ("lse", "d_sinks", "d_bias")
 BITS = {name: 1 << place for place, name in enumerate((*OTHERS, *WANTED))}
 FIRST = {FORWARD: ("q", "k", "v"), BACKWARD: ("q", "k", "v", "out", "d_out", "lse")}

@@ -19,7 +19,7 @@ from ._ffi import FORWARD, Words
 
 # What the dimensions of operands and results stand for: batches, heads of q, heads of k; others are whole on each device.
 AXES = {
-    "q": "b.h.", "k": "b.k.", "v": "b.k.", "out": "b.h.", "d_out": "b.h.", "lse": "bh.", "d_lse": "bh.", "bias": "bh..", "sinks": "h", "alibi": "bh", "key_lengths": "b",
+    "q": "b.h.", "k": "b.k.", "v": "b.k.", "out": "b.h.", "d_out": "b.h.", "lse": "bh.", "d_lse": "bh.", "bias": "bh..", "mask": "bh..", "sinks": "h", "alibi": "bh", "key_lengths": "b",
     "d_q": "b.h.", "d_k": "b.k.", "d_v": "b.k.", "d_sinks": "bh", "d_bias": "bh..",
 }  # fmt: skip
 SCALES = {2: "bk", 3: "b.k"}

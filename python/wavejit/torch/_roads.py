@@ -16,11 +16,11 @@ from .. import _calls, _dtypes
 from .._arrays import DeviceArray, dense_strides
 from .._engine import Engine
 from .._errors import InvalidArgument
-from . import _seen
+from . import _by_tiles, _seen
 
 Words = Mapping[str, Any]
 # In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
-TENSORS = ("bias", "sinks", "alibi", "k_scale", "v_scale", "q_scale")
+TENSORS = ("bias", "sinks", "alibi", "k_scale", "v_scale", "q_scale", "mask")
 NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts", "first_keys", "causal_flags")
 NO_TENSORS = (0,) * len(TENSORS)
 OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
@@ -169,6 +169,7 @@ def copied_into(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tenso
         if isinstance(tensor, torch.Tensor) and not tensor.is_cpu:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where q is")
     _check_dtypes(q, k, v, words)
+    words = _by_tiles.words_of(engine, q, k, v, words)
     given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
     dtype = out_type(q, v)
     if "bias" in given and given["bias"].dtype is not bias_type(given["bias"], dtype):
@@ -196,6 +197,7 @@ def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
 
 def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any],
                caller: _seen.Caller | None) -> tuple[torch.Tensor, Any]:
+    words = _by_tiles.words_of(engine, q, k, v, words)
     others: dict[str, torch.Tensor] = {}
     key: list[Any] = [with_lse, q.shape, q.stride(), q.dtype, k.shape, k.stride(), k.dtype, k.get_device(), v.shape, v.stride(), v.dtype, v.get_device()]
     for name, value in words.items():  # torch gives those that are not their defaults
@@ -215,7 +217,7 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
         q, k, v = (_copy(tensor) if tensor.data_ptr() % ALIGNED else tensor for tensor in (q, k, v))
         return _on_device(engine, q, k, v, with_lse, words, None)
     out, lse = _launched(plan, q, k, v, with_lse, others)
-    if caller is not None and plan.call is not None and plan.dense == READ_AS_THEY_LIE and _seen.all_of(others, words):
+    if caller is not None and plan.call is not None and plan.dense == READ_AS_THEY_LIE and "mask" not in words and _seen.all_of(others, words):
         _seen.remember(engine, "forward", caller, words, plan, "qkv", {"o": out, "lse": lse} if with_lse else {"o": out})
     return out, lse
 
@@ -223,6 +225,7 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
 def launched_into(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None, workspace: torch.Tensor | None,
                   words: Words) -> None:
     """Into tensors that there are, and in a workspace of the caller's; without one it comes from torch."""
+    words = _by_tiles.words_of(engine, q, k, v, words)
     others = {name: value if name != "bias" else _readable(value, bias_type(value, out_type(q, v))) for name, value in words.items()
               if name in OF_TENSORS and value is not None}
     key: list[Any] = ["into"]
@@ -344,4 +347,5 @@ def _array(engine: Engine, field: str, tensor: torch.Tensor) -> DeviceArray:
     """A tensor of the device, as the checks of `Engine.attention_forward` take one."""
     # torch says anything for the stride of a dimension of size 1.
     steps = [dense if size < 2 else stride for size, stride, dense in zip(tensor.shape, tensor.stride(), dense_strides(tuple(tensor.shape)))]
-    return DeviceArray(engine, tensor, tensor.data_ptr(), _dtypes.named(tensor.dtype, field), tuple(tensor.shape), steps)
+    dtype = torch.int8 if field == "mask" else tensor.dtype  # the same bytes
+    return DeviceArray(engine, tensor, tensor.data_ptr(), _dtypes.named(dtype, field), tuple(tensor.shape), steps)

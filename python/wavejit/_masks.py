@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Masks of bools by tile (docs/sparse.md), where PyTorch and JAX give them: what is known of them before a call.
+
+Nobody sees whether a mask went by tile or as a bias: scores that are modified have the bits of a bias of 0 and −∞, and slopes of 0
+modify them and add nothing.
+"""
+from __future__ import annotations
+
+import itertools
+
+from . import _dtypes
+from ._arrays import DeviceArray, dense_strides
+from ._dtypes import DType
+from ._engine import Engine
+
+# Up to so many rows keys may be split (docs/split-keys.md), which walks of masks are not: a bias serves those.
+MOST_ROWS_OF_SPLIT = 32
+# Of one head, and heads of all batches: what kernels of masks count.
+MOST_SCORES, MOST_HEADS = 1 << 33, 0xFFFF
+_KEY = "masks by tile"  # of an answer, among what an engine has checked
+
+
+def fit(batch: int, heads: int, rows: int, keys: int) -> bool:
+    """Whether a mask of so many rows and keys goes by tile."""
+    return MOST_ROWS_OF_SPLIT < rows and rows * keys < MOST_SCORES and batch * heads <= MOST_HEADS
+
+
+def have_kernel(engine: Engine, dtype: DType, dim: int, value_dim: int) -> bool:
+    """Whether the engine's target has a kernel of them, of these head dims."""
+    key = (_KEY, dtype, dim, value_dim)
+    known: bool | None = engine._plans.get(key)
+    if known is None:
+        known = engine._plans[key] = _asked(engine, dtype, dim, value_dim)
+    return known
+
+
+def _asked(engine: Engine, dtype: DType, dim: int, value_dim: int) -> bool:
+    rows, place = 64, itertools.count(1)
+
+    def array(of: DType, *sizes: int) -> DeviceArray:
+        return DeviceArray(engine, engine, next(place) << 20, of, sizes, dense_strides(sizes))  # nothing is there, and nothing is read
+
+    q, k, v, out = (array(dtype, 1, rows, 1, size) for size in (dim, dim, value_dim, value_dim))
+    return engine.attention_forward_call(q, k, v, out, mask=array(_dtypes.INT8, 1, 1, rows, rows), alibi=array(_dtypes.FP32, 1)).supported()

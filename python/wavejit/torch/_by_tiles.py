@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Masks of bools by tile: kernels read them as they are, leave out what they hide, and mask only what is mixed (docs/sparse.md).
+
+Where there is no such kernel, and of few rows, whose keys may be split, a mask becomes a bias. Nobody sees which it was
+(_masks.py).
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from .. import _dtypes, _masks
+from .._engine import Engine
+
+# Beside these there is no kernel of such masks, or one that is no gain.
+NOT_BESIDE = ("block_table", "causal_flags", "k_scale", "v_scale", "q_scale")
+MOST_STRIDE = 1 << 25  # bytes from row to row that kernels of masks count
+ELEMENTS = (torch.float16, torch.bfloat16)
+
+
+def words_of(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Mapping[str, Any]) -> dict[str, Any]:
+    """The words with a bias of bools as `mask`, where that has a kernel; else as they are."""
+    bias = words.get("bias")
+    if bias is None or bias.dtype is not torch.bool or not _fits(q, k, v, bias, words) or not _masks.have_kernel(engine, _dtypes.named(q.dtype), q.shape[3], v.shape[3]):
+        return words if isinstance(words, dict) else dict(words)
+    others = {name: value for name, value in words.items() if name != "bias"}
+    if others.get("alibi") is None and others.get("softcap", 0.0) == 0.0:
+        others["alibi"] = torch.zeros(q.shape[2], dtype=torch.float32, device=q.device)
+    return {**others, "mask": _readable(bias)}
+
+
+def _fits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor, words: Mapping[str, Any]) -> bool:
+    if not q.ndim == k.ndim == v.ndim == mask.ndim == 4 or 0 in q.shape or 0 in k.shape:
+        return False
+    if q.dtype not in ELEMENTS or k.dtype is not q.dtype or v.dtype is not q.dtype or any([words.get(name) is not None for name in NOT_BESIDE]):
+        return False
+    rows, keys = words.get("max_query_length", 0) or q.shape[1], words.get("max_key_length", 0) or k.shape[1]
+    if words.get("splits", 0) > 1 or words.get("local_chunk", 0) != 0 or not words.get("window_left", -1) == words.get("window_right", -1) == -1:
+        return False
+    if mask.shape[0] not in (1, q.shape[0]) or mask.shape[1] not in (1, q.shape[2]) or mask.shape[2:] != (q.shape[1], keys):
+        return False  # the bias says what is wrong
+    return _masks.fit(q.shape[0], q.shape[2], rows, keys) and mask.stride(2) < MOST_STRIDE
+
+
+def _readable(mask: torch.Tensor) -> torch.Tensor:
+    """What is the same for all batches or heads is read once."""
+    for dimension in (0, 1):
+        if mask.shape[dimension] > 1 and mask.stride(dimension) == 0:
+            mask = mask.narrow(dimension, 0, 1)
+    return mask if mask.shape[3] < 2 or mask.stride(3) == 1 else mask.contiguous()
