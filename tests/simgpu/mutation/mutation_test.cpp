@@ -45,8 +45,9 @@ ForwardSpec forward(const std::string& target, Pipeline pipeline, int head_dim, 
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  const auto add = [&](const std::string& name, const ForwardSpec& spec, std::vector<SubjectProblem> problems) {
-    all.push_back({.name = name, .kernels = {spec}, .mutated = 0, .problems = std::move(problems)});
+  const auto add = [&](const std::string& name, const ForwardSpec& spec, std::vector<SubjectProblem> problems,
+                       bool in_soak = false) {
+    all.push_back({.name = name, .kernels = {spec}, .mutated = 0, .problems = std::move(problems), .in_soak = in_soak});
   };
   // A ragged last tile of queries and of keys, several whole ones before it, and walks of every short length; sequences
   // one behind the other, keys that do not count, and arrays of lengths that must be cut to what is there.
@@ -105,6 +106,7 @@ std::vector<Case> cases() {
     for (const std::string target : {"gfx942", "gfx950"})
       add("generic_" + target + d, forward(target, Pipeline::generic, head_dim, 128), large);
   }
+  add("generic_gfx1201_d128", forward("gfx1201", Pipeline::generic, 128, 128), large, true);
   add("few_rows_gfx950", forward("gfx950", Pipeline::generic, 128, 32), few);
   for (const std::string target : {"gfx942", "gfx950", "gfx1201"}) {
     ForwardSpec split = forward(target, Pipeline::generic, 128, target == "gfx950" ? 32 : 128);
