@@ -46,6 +46,9 @@ std::vector<CalledCase> byte_cases() {
   add(
       "indexer_e4m3_gfx950", "gfx950@1x1", {"sparse_scores "}, [] { return byte_scores(WAVEJIT_E4M3); },
       "auto tile_queries=1");
+  add(
+      "indexer_fnuz_paged_gfx942", "gfx942@1x1", {"sparse_scores ", " paged "},
+      [] { return byte_scores_in_pages(WAVEJIT_E4M3_FNUZ); }, "auto tile_queries=1");
   return all;
 }
 

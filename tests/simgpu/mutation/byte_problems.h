@@ -28,5 +28,6 @@ std::vector<CallProblem> latent_bytes(const std::string& dims, const std::string
 
 // sparse_indexer over queries and keys of 8 bits.
 std::vector<CallProblem> byte_scores(wavejit_dtype type);
+std::vector<CallProblem> byte_scores_in_pages(wavejit_dtype type);
 
 }  // namespace wavejit::tests

@@ -126,6 +126,12 @@ std::vector<CallProblem> paged_scores() {
 
 std::vector<CallProblem> byte_scores(wavejit_dtype type) { return scores(0, false, &byte_format(type)); }
 
+std::vector<CallProblem> byte_scores_in_pages(wavejit_dtype type) {
+  std::vector<CallProblem> all = scores(16, false, &byte_format(type));
+  for (const CallProblem& problem : scores(48, true, &byte_format(type))) all.push_back(problem);
+  return all;
+}
+
 namespace {
 
 // A row of more than a step of the walk. In each of eight waves one score is `special`: at another place of a lane's
