@@ -33,8 +33,9 @@ inline constexpr std::string_view causes_of_decode =
 )";
 
 inline constexpr std::string_view causes_of_prompts =
-    R"(What is missed: on gfx950 the dual-wave kernel widens between matrix instructions; floats take an operation for two values there, integers three (`v_cvt_f32_i32` of each byte, then a packing), for which its port has no room beside the softmax. Scales of tokens run in the generic pipeline: in the dual-wave one 4 to 8
-registers spill, for a scale of each key and of each value stands in them beside O. On gfx942 the interleaved pipeline has them: one multiplication a score and a weight more. Tried without gain: conversions in the memory cluster, where the partner has the port, 939,082 cycles for 662,878 (floats, 8,192 rows, no mask).
+    R"(What is missed: on gfx950 the dual-wave kernel widens between matrix instructions; floats take an operation for two values there, integers three (`v_cvt_f32_i32` of each byte, then a packing), for which its port has no room beside the softmax. Scales of tokens are one multiplication a score and a weight more, 64 of 4 cycles a tile. On gfx950 that makes 1,356 cycles of the vector port a tile of a wave (84 % of the time, by `wavejit profile`), where all of a bf16 tile takes 1,226: a port that never waited would be at 1.11. Integers have
+1,500. Packed products have two results an instruction and take their scales from no other lane. What was found on the way, floats, 8,192 rows, no mask: the generic pipeline 1,201,830 cycles; scales of a tile's keys in two registers, and of its values in two more, spilled 4 to 8. In one each, which a swap of rows of lanes makes two while they are used, 838,406; 7 slots behind each product in place of 6 824,478, 8 and none behind
+the last 837,702, 8 behind all 826,526; everything a product later 862,518. Tried without gain: conversions in the memory cluster, where the partner has the port, 939,082 cycles for 662,878 (floats, scales of heads).
 )";
 
 inline constexpr std::string_view causes_of_byte_queries =
@@ -72,6 +73,9 @@ By `wavejit profile`, one call at a time; not printed anew with this page. More,
 | the same, rows of 656 bytes | 188,967 | 1,820 | 73 % | ≥ 80 % of memory: missed |
 | the same, rows of 584 bytes, pages of 64 | 153,823 | 1,990 | 79.6 % | ≥ 80 % of memory: missed |
 | 128 heads, 64 sequences of 4,096 keys, one scale | 141,747 | 1,065 | 43 % | ≥ 1,100 bytes a cycle: missed |
+| a list of 2,048 keys of one token, 16 heads, one scale | 29,565, and 8,564 of the merge | – | – | ≤ 6.5 µs, as published: missed, 15.9 |
+| the same, rows of 656 bytes | 60,245 with the merge | – | – | missed, 25.1 µs |
+| the same, rows of 584 bytes | 50,199 with the merge | – | – | missed, 20.9 µs |
 
 With 128 heads the query, 38 MB, and the parts, 68 MB, are as many bytes as with 16 bits, and 136 products a tile take the time that its keys need. Tried there without gain: all 128 rows of the query through LDS before the first key, 143,899 cycles; three tiles of LDS in place of four, 1.3 % more; two, 4.8 %.
 Rows with scales are multiplied, rounded and written to LDS, 32 rows a workgroup, since registers of more spill. A list of 2,048 keys misses its goal by its start, one wait after another to the first key, and by tiles that arrive a latency apart.

@@ -15,7 +15,7 @@
 namespace wavejit::tests {
 namespace {
 
-enum class Numbers : std::uint8_t { powers_of_two, any };
+enum class Numbers : std::uint8_t { powers_of_two, any, of_either_sign };
 
 class TokenScales : public ::testing::TestWithParam<std::string> {
  protected:
@@ -33,10 +33,13 @@ class TokenScales : public ::testing::TestWithParam<std::string> {
         for (int h = 0; h < in.kv_heads; ++h) {
           const int number = (5 * j) + (3 * h) + b;
           const std::size_t at = (std::size_t(in.first_key(b) + j) * in.kv_heads) + h;
-          bytes.k_scale[at] = step * (numbers == Numbers::any ? 0.5F + (0.0625F * static_cast<float>(number % 16))
-                                                              : std::exp2(static_cast<float>(number % 3) - 1));
-          bytes.v_scale[at] = step * (numbers == Numbers::any ? 1.5F - (0.0625F * static_cast<float>(number % 15))
-                                                              : std::exp2(1 - static_cast<float>(number % 4)));
+          const bool powers = numbers == Numbers::powers_of_two;
+          const float sign = numbers == Numbers::of_either_sign && number % 3 == 0 ? -1.0F : 1.0F;
+          bytes.k_scale[at] = sign * step *
+                              (powers ? std::exp2(static_cast<float>(number % 3) - 1)
+                                      : 0.5F + (0.0625F * static_cast<float>(number % 16)));
+          bytes.v_scale[at] = step * (powers ? std::exp2(1 - static_cast<float>(number % 4))
+                                             : 1.5F - (0.0625F * static_cast<float>(number % 15)));
         }
     return stored_in_bytes(std::move(which), std::move(bytes));
   }
@@ -132,6 +135,36 @@ TEST_P(TokenScales, EveryPipelineHasTheSameBits) {
   add_alibi(which, 1);
   add_sink(which, 0.5);
   check(which, false);
+}
+
+// −inf of a key that is hidden stays so.
+TEST_P(TokenScales, HiddenKeysHaveScalesOfEitherSign) {
+  AttentionCase which = make_case(Storage::bf16, 2, 300, 331, 2, 1, 128, true, 23);
+  which.inputs.key_lengths = {331, 77};
+  expect_exact(stored(which, Numbers::of_either_sign));
+  pipelines_.check(stored(which, Numbers::of_either_sign, true));
+}
+
+// A wave looks up the page of a tile, and of its scales.
+TEST_P(TokenScales, PagesOfWholeTilesHaveTheBitsOfOthers) {
+  const bool overlaps = GetParam() == "gfx950";
+  for (const int head_dim : {64, 128}) {
+    AttentionCase which = make_case(Storage::bf16, 2, 300, 1230, 2, 1, head_dim, true, 25);
+    which.inputs.key_lengths = {1230, 77};
+    const AttentionCase dense = stored(which, Numbers::any, head_dim == 64);
+    const AttentionOutput expected = run_attention(pipelines_.generic().get(), dense);
+    expect_equal(run(dense), expected);
+    for (const int size : {64, 192}) {
+      SCOPED_TRACE(size);
+      AttentionCase paged = dense;
+      paged.pages = Pages{.size = size, .heads_first = size == 64, .list = size == 192};
+      const AttentionOutput output = run(paged);
+      EXPECT_EQ(output.kernel_spec.contains(" whole_tiles pipeline=dualwave"), overlaps) << output.kernel_spec;
+      expect_equal(output, expected);
+      for (const wavejit_simgpu_schedule schedule : {WAVEJIT_SIMGPU_IN_ORDER, WAVEJIT_SIMGPU_RANDOM})
+        expect_equal(run(paged, schedule), expected);
+    }
+  }
 }
 
 TEST_P(TokenScales, OneThatIsWrongShows) {

@@ -377,15 +377,25 @@ static void add_cached_kernels(std::vector<families::KernelSpec>& specs, const t
     add(dims, pipeline, rows, {{.mask = Mask::causal, .lse = true, .first_keys = true}, {}});
     add(dims, pipeline, rows, {{.mask = Mask::causal, .lse = true, .block_lists = true}, {}});
   }
-  for (const Pipeline pipeline : {Pipeline::generic, Pipeline::interleaved})
+  for (const Pipeline pipeline : attention_forward::all_pipelines) {
+    const int rows = attention_forward::tile_queries(target, pipeline).back();
     for (const attention_forward::HeadDims& each : attention_forward::all_head_dims())
-      add(each, pipeline, attention_forward::tile_queries(target, pipeline).back(),
-          {{.mask = Mask::causal, .token_scales = true, .lse = true}, {}});
-  const int rows_interleaved = attention_forward::tile_queries(target, Pipeline::interleaved).back();
-  add(dims, Pipeline::interleaved, rows_interleaved,
-      {{.mask = Mask::window, .token_scales = true, .lse = true, .modifiers = all_code_modifiers()}, {}});
-  add(dims, Pipeline::interleaved, rows_interleaved,
-      {{.mask = Mask::causal, .token_scales = true, .lse = true, .first_keys = true}, {}});
+      add(each, pipeline, rows, {{.mask = Mask::causal, .token_scales = true, .lse = true}, {}});
+    if (pipeline == Pipeline::generic) continue;
+    add(dims, pipeline, rows,
+        {{.mask = Mask::window, .token_scales = true, .lse = true, .modifiers = all_code_modifiers()}, {}});
+    if (pipeline == Pipeline::dualwave) {
+      attention_forward::Modifiers modifiers;
+      modifiers.add(Modifier::softcap);
+      modifiers.add(Modifier::alibi);
+      add(dims, pipeline, rows,
+          {{.mask = Mask::causal, .token_scales = true, .lse = true, .modifiers = modifiers}, {}});
+      add(dims, pipeline, rows, {{.mask = Mask::window, .token_scales = true, .lse = true}, {}});
+    }
+    add(dims, pipeline, rows, {{.mask = Mask::causal, .token_scales = true, .lse = true, .first_keys = true}, {}});
+    add(dims, pipeline, rows,
+        {{.mask = Mask::causal, .token_scales = true, .lse = true, .paged = true, .whole_tiles = true}, {}});
+  }
   constexpr int rows_of_decode = 32;
   const ForwardKernel decode = {{}, {.split_keys = attention_forward::chunk_keys, .packed_heads = true}};
   for (const attention_forward::HeadDims& each : attention_forward::all_head_dims())

@@ -33,6 +33,20 @@ std::pair<Value*, Value*> swap_halves(Kernel& kernel, Value* first, Value* secon
   return {ir.CreateExtractValue(swapped, 0), ir.CreateExtractValue(swapped, 1)};
 }
 
+std::pair<Value*, Value*> of_both_rows(Kernel& kernel, Value* value) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  if (!kernel.target().permlane32_swap) {
+    kernel.refuse("swapping rows of lanes needs v_permlane16_swap, which " + std::string(kernel.target().id) +
+                  " does not have");
+    return {value, value};
+  }
+  Value* bits = ir.CreateBitCast(value, kernel.i32());
+  Value* swapped =
+      ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_permlane16_swap, {}, {bits, bits, ir.getFalse(), ir.getFalse()});
+  return {ir.CreateBitCast(ir.CreateExtractValue(swapped, 0), value->getType()),
+          ir.CreateBitCast(ir.CreateExtractValue(swapped, 1), value->getType())};
+}
+
 std::pair<Value*, Value*> both_halves(Kernel& kernel, Value* value) {
   llvm::IRBuilder<>& ir = kernel.ir();
   llvm::Type* type = value->getType();

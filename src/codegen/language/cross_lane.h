@@ -18,6 +18,9 @@ std::pair<Value*, Value*> both_halves(Kernel& kernel, Value* value);
 // v_permlane32_swap: lanes 32–63 of `first` change places with lanes 0–31 of `second`.
 std::pair<Value*, Value*> swap_halves(Kernel& kernel, Value* first, Value* second);
 
+// v_permlane16_swap: of the rows of 16 lanes, in both of a pair what the first of them has, and what the second has.
+std::pair<Value*, Value*> of_both_rows(Kernel& kernel, Value* value);
+
 // Lanes whose registers one vector instruction can read in place of its own.
 inline constexpr int lanes_of_quad = 4;
 inline constexpr int lanes_of_row = lanes_of_quad * lanes_of_quad;

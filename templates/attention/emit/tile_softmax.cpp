@@ -24,8 +24,9 @@ constexpr int lag = 2;
 }  // namespace
 
 Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& state, TileWeights& weights,
-                          Growth& growth) const {
+                          Growth& growth, const Scaled& scaled) const {
   struct Progress {
+    Values scores;  // scaled
     Value* maximum = nullptr;
     std::pair<Value*, Value*> halves;
     language::Softmax::PowerSteps power;
@@ -38,18 +39,32 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
   Strand strand;
   llvm::IRBuilder<>& ir = kernel_.ir();
   const std::vector<Accumulator> parts(scores.begin(), scores.end());
-  const auto score = [&ir, parts, registers](int index) {
+  const auto raw = [&ir, parts, registers](int index) {
     return ir.CreateExtractElement(parts[static_cast<std::size_t>(index / registers)].value, index % registers);
+  };
+  const auto score = [progress, raw](int index) {
+    return progress->scores.empty() ? raw(index) : progress->scores[static_cast<std::size_t>(index)];
+  };
+  // The next ones, before a maximum takes them.
+  if (scaled) progress->scores.resize(2 * static_cast<std::size_t>(registers));
+  int scaled_scores = 0;
+  const auto scale_up_to = [&](int end) {
+    for (; scaled && scaled_scores < std::min(end, 2 * registers); ++scaled_scores)
+      strand.add([=, index = scaled_scores] {
+        progress->scores[static_cast<std::size_t>(index)] = scaled(index / registers, index % registers, raw(index));
+      });
   };
   // max3 takes two more scores each time; the last one twice.
   int first = 3;
+  if (softmax_.least() != nullptr) first = 2;
+  scale_up_to(first);
   if (Value* least = softmax_.least()) {
-    first = 2;
     strand.add([=, this] { progress->maximum = softmax_.larger(least, score(0), score(1)); });
   } else {
     strand.add([=, this] { progress->maximum = softmax_.larger(score(0), score(1), score(2)); }, slots_.first_maximum);
   }
   for (int index = first; index < 2 * registers; index += 2) {
+    scale_up_to(index + 2);
     strand.add([=, this] {
       progress->maximum =
           softmax_.larger(progress->maximum, score(index), score(std::min(index + 1, 2 * registers - 1)));

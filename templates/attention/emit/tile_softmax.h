@@ -45,19 +45,21 @@ class TileSoftmax {
               int weighed, OperationSlots slots = {})
       : kernel_(kernel), softmax_(softmax), matrix_(matrix), weighed_(weighed), slots_(slots) {}
 
+  // What becomes of a number, that of register r of a part; none: itself.
+  using Scaled = std::function<language::Value*(int part, int r, language::Value* number)>;
+
   // Steps 1, 2 and, of 3, m; step 4 up to `weighed` exponentials. Results stand in `state`, `weights` and
-  // `growth` once the strand is written.
+  // `growth` once the strand is written. `scaled`: of a score, before anything else.
   language::Strand begin(std::span<const language::Accumulator> scores, language::SoftmaxState& state,
-                         TileWeights& weights, Growth& growth) const;
+                         TileWeights& weights, Growth& growth, const Scaled& scaled = {}) const;
 
   // The rest of step 3: l and O. Between the last product onto O of one tile and the first of the next. Not where the
   // tile that grew begins a chunk (uniform): l and O are those of the chunk before then.
   void rescale(const Growth& growth, language::SoftmaxState& state, std::span<language::Accumulator> outputs,
                const std::function<language::Value*()>& begins_chunk) const;
 
-  // The rest of step 4, step 5 and 6: weights → four operand fragments of 16 keys. `scaled`: what becomes of a weight,
-  // that of register r of a part, behind its sum and before it is rounded; none: itself.
-  using Scaled = std::function<language::Value*(int part, int r, language::Value* weight)>;
+  // The rest of step 4, step 5 and 6: weights → four operand fragments of 16 keys. `scaled`: of a weight, behind its
+  // sum and before it is rounded.
   language::Strand finish(TileWeights& weights, language::SoftmaxState& state, std::vector<language::OperandB>& packed,
                           const Scaled& scaled = {}) const;
   // The same of weights in 8 bits: one operand, which the matrix unit adds up.

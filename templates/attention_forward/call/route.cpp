@@ -73,7 +73,8 @@ Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target,
   if (shape.packed_heads || shares || looks_up_apart) return Pipeline::generic;
   const Pipeline usual = default_pipeline(target, shape.query_rows);
   // What rules.cpp says of them.
-  const bool scaled_apart = shape.token_scales && (shape.paged || usual == Pipeline::dualwave);
+  const bool scaled_apart =
+      shape.token_scales && shape.paged && !(usual == Pipeline::dualwave && shape.key_layout().whole_tiles);
   return scaled_apart ? Pipeline::generic : usual;
 }
 

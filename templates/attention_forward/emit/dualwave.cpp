@@ -20,6 +20,7 @@
 #include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/dualwave_fetches.h"
 #include "templates/attention_forward/emit/dualwave_products.h"
+#include "templates/attention_forward/emit/dualwave_scales.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/dualwave_state.h"
 #include "templates/attention_forward/emit/list_walk.h"
@@ -67,7 +68,9 @@ class Walker {
         tile_softmax_(kernel, softmax_, matrix_, spec.narrow_queries ? ladder_.weighed_bytes : ladder_.weighed,
                       ladder_.by_cycles ? cycle_slots : OperationSlots{}),
         products_(kernel, spec, matrix_, tiles_, softmax_),
-        fetches_(kernel, spec, plan, tiles_, walk_) {}
+        fetches_(kernel, spec, plan, tiles_, walk_) {
+    if (spec.token_scales) scales_.emplace(kernel, spec, workgroup_, matrix_.accumulator_layout());
+  }
 
   void emit() {
     State state = before_all_tiles();
@@ -239,6 +242,9 @@ class Walker {
   void perform(const Fetch& fetch, State& state, const Place& place) { fetches_.perform(fetch, state, place); }
 
   void perform(const Read& read, State& state, const Place& place) {
+    if (scales_ && read.tile.stream == Stream::keys)
+      scales_->fetch_of_keys(walk_.tile_at(fetches_.stop(state, place, read.tile.ahead)),
+                             fetches_.page(state, read.tile.ahead));
     if (products_.bytes()) {
       products_.read_bytes(read.tile.stream, state);
     } else if (read.tile.stream == Stream::values && last_buffer_ != nullptr) {
@@ -249,7 +255,13 @@ class Walker {
   }
 
   void perform(const Modify& modify, State& state, const Place& place) {
-    modifiers_.apply(walk_.marked_at(fetches_.stop(state, place, modify.ahead)), hand_.modifiers, products_.scores);
+    Value* tile = walk_.marked_at(fetches_.stop(state, place, modify.ahead));
+    if (!scales_) {
+      modifiers_.apply(tile, hand_.modifiers, products_.scores);
+      return;
+    }
+    scales_->fetch_of_values(tile, fetches_.page(state, modify.ahead), state);
+    scales_->modify(modifiers_, tile, hand_.modifiers, products_.scores);
   }
 
   void perform(const Wait& wait, State& /*state*/, const Place& /*place*/) {
@@ -281,11 +293,13 @@ class Walker {
     if (overlap.product == Product::output) matrix = products_.multiply_values(state);
     Strand vector;
     if (overlap.softmax == Softmax::begin)
-      vector = tile_softmax_.begin(products_.scores, state.softmax, state.weights, hand_.growth);
+      vector = tile_softmax_.begin(products_.scores, state.softmax, state.weights, hand_.growth,
+                                   scales_ ? scales_->of_scores() : TileSoftmax::Scaled{});
     if (overlap.softmax == Softmax::finish)
       vector = products_.bytes()
                    ? tile_softmax_.finish(state.weights, products_.bytes()->matrix(), products_.packed_bytes)
-                   : tile_softmax_.finish(state.weights, state.softmax, products_.packed);
+                   : tile_softmax_.finish(state.weights, state.softmax, products_.packed,
+                                          scales_ ? scales_->of_weights(state) : TileSoftmax::Scaled{});
     // Three clusters after they were asked for, one before they go into LDS.
     State::InFlight* widened = nullptr;
     if (tiles_.narrow_keys() != nullptr && overlap.product == Product::scores) widened = &state.keys_in_flight;
@@ -301,7 +315,8 @@ class Walker {
       if (products_.bytes()) {
         language::interleave_what_fits(matrix, vector, shadow.rungs_bytes);
       } else {
-        language::interleave_what_fits(matrix, vector, rungs_of(shadow, Pipeline::dualwave, matrix.size()));
+        language::interleave_what_fits(
+            matrix, vector, rungs_of(shadow, Pipeline::dualwave, matrix.size(), scales_ ? scales_->slots() : 0));
       }
     }
     // The partner begins meanwhile.
@@ -402,6 +417,7 @@ class Walker {
   TileSoftmax tile_softmax_;
   Products products_;
   Fetches fetches_;
+  std::optional<Scales> scales_;
   Hand hand_;
   const SecondQuery* second_ = nullptr;  // of paired tiles
   bool fetches_query_ = false;           // behind the next cluster

@@ -25,6 +25,10 @@ Stop Fetches::stop(const State& state, const Place& place, int ahead, bool may_b
   return may_be_past_the_end ? walk_.at_most_last(there) : there;
 }
 
+attention::TilePages::Place Fetches::page(const State& state, int ahead) const {
+  return spec_.paged ? state.places[static_cast<std::size_t>(ahead)] : attention::TilePages::Place{};
+}
+
 void Fetches::perform(const LookUp& look, State& state, const Place& place) const {
   if (!spec_.paged) return;
   const auto ahead = static_cast<std::size_t>(look.ahead);
@@ -40,8 +44,7 @@ void Fetches::perform(const ReadWalk& read, State& state, const Place& place) co
 
 void Fetches::perform(const Fetch& fetch, State& state, const Place& place) const {
   Value* wanted = walk_.tile_at(stop(state, place, fetch.tile.ahead, fetch.may_be_past_the_end));
-  const attention::TilePages::Place found =
-      spec_.paged ? state.places[static_cast<std::size_t>(fetch.tile.ahead)] : attention::TilePages::Place{};
+  const attention::TilePages::Place found = page(state, fetch.tile.ahead);
   if (!images_.empty()) {
     // In the start tile t is 0.
     const auto ahead = static_cast<std::size_t>(fetch.tile.ahead) % images_.size();
@@ -76,9 +79,7 @@ void Fetches::fetch_narrow(const Fetch& fetch, int into, Value* wanted, const at
     stream.write_units(into, std::exchange(in_flight.units, {}));
   }
   const int next = fetch.tile.ahead + 1;
-  const auto at = static_cast<std::size_t>(next);
-  in_flight.loaded = stream.fetch(walk_.tile_at(stop(state, place, next, true)),
-                                  spec_.paged ? state.places[at] : attention::TilePages::Place{});
+  in_flight.loaded = stream.fetch(walk_.tile_at(stop(state, place, next, true)), page(state, next));
 }
 
 }  // namespace wavejit::attention_forward::dualwave

@@ -24,6 +24,9 @@ class Fetches {
   // Of tile t + `ahead`.
   Stop stop(const State& state, const Place& place, int ahead, bool may_be_past_the_end = false) const;
 
+  // Of keys in pages, as looked up; else none.
+  attention::TilePages::Place page(const State& state, int ahead) const;
+
   void perform(const LookUp& look, State& state, const Place& place) const;
   void perform(const ReadWalk& read, State& state, const Place& place) const;
   void perform(const Fetch& fetch, State& state, const Place& place) const;

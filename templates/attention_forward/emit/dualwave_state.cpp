@@ -23,6 +23,7 @@ Values to_values(const State& state) {
     values.insert(values.end(), stream->loaded.begin(), stream->loaded.end());
     values.insert(values.end(), stream->units.begin(), stream->units.end());
   }
+  if (state.value_scales != nullptr) values.push_back(state.value_scales);
   values.insert(values.end(), state.images.begin(), state.images.end());
   values.insert(values.end(), state.read_starts.begin(), state.read_starts.end());
   return values;
@@ -41,6 +42,7 @@ State from_values(State like, const Values& values) {
     for (Value*& dwords : stream->loaded) dwords = *next++;
     for (Value*& dwords : stream->units) dwords = *next++;
   }
+  if (like.value_scales != nullptr) like.value_scales = *next++;
   for (Value*& image : like.images) image = *next++;
   for (Value*& start : like.read_starts) start = *next++;
   return like;

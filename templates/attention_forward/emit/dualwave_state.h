@@ -24,6 +24,7 @@ struct State {
   };
   InFlight keys_in_flight = {};
   InFlight values_in_flight = {};
+  language::Value* value_scales = nullptr;  // of tile t, where tokens have them; on their way
   // Of three buffers: where those of tiles t, t + 1 and t + 2 begin. That of t + 3 is that of t.
   language::Values images = {};
   // Where a lane's reads of K(t + 1) and V(t) start.

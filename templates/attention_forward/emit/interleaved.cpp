@@ -229,7 +229,7 @@ class Walker {
       TileSoftmax::Scaled scaled;
       if (token_scales_)
         scaled = [this, of_values = state.value_scales](int part, int r, Value* weight) {
-          return token_scales_->scaled_weight(of_values, part, r, weight);
+          return token_scales_->scaled(of_values, part, r, weight);
         };
       vector = tile_softmax_.finish(state.weights, state.softmax, packed_, scaled);
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/token_scales.h"
 
+#include <bit>
+
 #include "codegen/language/cross_lane.h"
 #include "codegen/language/lane_place.h"
 #include "templates/attention_forward/kernel/token_scale_arguments.h"
@@ -50,13 +52,44 @@ TokenScales::TokenScales(Kernel& kernel, const ForwardKernel& spec, const Workgr
     : kernel_(kernel),
       layout_(layout),
       pages_(attention::pages_of(kernel, spec.key_layout(), workgroup.keys())),
+      tile_pages_(attention::tile_pages_of(kernel, spec.key_layout(), workgroup.keys())),
       slices_{scales_of(kernel, spec, workgroup, k_token_fields), scales_of(kernel, spec, workgroup, v_token_fields)},
-      key_(key_of_lane(kernel, layout)) {}
+      key_(key_of_lane(kernel, layout)) {
+  if (spec.pipeline != Pipeline::dualwave) return;
+  for (std::size_t tensor = 0; tensor < slices_.size(); ++tensor)
+    folded_offsets_[tensor] = folded_offset(slices_[tensor]);
+}
 
 Values TokenScales::fetch(Value* tile) const {
   Values in_flight(slices_.size() * parts);
   load(tile, in_flight);
   return in_flight;
+}
+
+Value* TokenScales::folded_offset(const attention::Slice& slice) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  constexpr unsigned row_bits = std::bit_width(language::lanes_of_row - 1U);
+  Value* second = ir.CreateAnd(ir.CreateLShr(kernel_.lane(), row_bits), kernel_.constant(1));
+  Value* key = ir.CreateAdd(key_, ir.CreateMul(second, kernel_.constant(layout_.rows)));
+  return ir.CreateMul(key, slice.row_stride);
+}
+
+// The tile begins within the sequence, and so does the uniform offset.
+Value* TokenScales::fetch_folded(Of tensor, Value* tile, const attention::TilePages::Place& place) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto number = static_cast<std::size_t>(tensor);
+  const attention::Slice& slice = slices_[number];
+  Value* offset = folded_offsets_[number];
+  if (tile_pages_)
+    return ir.CreateBitCast(
+        tile_pages_->rows(slice, sizeof(float), place).load(sizeof(float), offset, kernel_.constant(0)), kernel_.f32());
+  Value* begin = ir.CreateMul(tile, ir.CreateMul(slice.row_stride, kernel_.constant(tile_keys)));
+  return ir.CreateBitCast(slice.buffer.load(sizeof(float), offset, begin), kernel_.f32());
+}
+
+Values TokenScales::unfolded(Value* folded) const {
+  const auto [first, second] = language::of_both_rows(kernel_, folded);
+  return {first, second};
 }
 
 Values TokenScales::start(Value* tile) const {
@@ -108,7 +141,7 @@ Values TokenScales::of_values(const Values& scales) const {
   return {scales.begin() + parts, scales.begin() + (2 * parts)};
 }
 
-Value* TokenScales::scaled_weight(const Values& of_values, int part, int r, Value* weight) const {
+Value* TokenScales::scaled(const Values& of_values, int part, int r, Value* weight) const {
   return kernel_.ir().CreateFMul(weight,
                                  language::of_lane_in_row(kernel_, of_values[static_cast<std::size_t>(part)], r));
 }

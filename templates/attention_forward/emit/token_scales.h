@@ -7,11 +7,13 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 
 #include "codegen/language/fragment.h"
 #include "templates/attention/emit/key_pages.h"
+#include "templates/attention/emit/tile_pages.h"
 #include "templates/attention_forward/emit/workgroup.h"
 
 namespace wavejit::attention_forward {
@@ -31,23 +33,33 @@ class TokenScales {
   // moved, so that those of `next` come to where these were.
   language::Values advance(language::Value* next, language::Values& in_flight) const;
 
+  // One tensor's of a tile that is there, in one register: lanes of the first row of a pair have those of the first
+  // part, lanes of the second those of the second. For walks that overlap tiles and have no register to spare.
+  // `place`: of keys in pages of whole tiles.
+  enum class Of : std::uint8_t { keys, values };
+  language::Value* fetch_folded(Of tensor, language::Value* tile, const attention::TilePages::Place& place) const;
+  language::Values unfolded(language::Value* folded) const;
+
   // Each score times its key's scale, each weight times its value's.
   void scale_scores(const language::Values& scales, std::span<language::Accumulator> scores) const;
   void scale_weights(const language::Values& scales, std::span<language::Accumulator> weights) const;
   // One of them: register `r` of a part. `of_values`: of `scales`, those of V.
   static constexpr std::size_t parts = 2;  // loads of a tile; of accumulators of 16 registers one each
   language::Values of_values(const language::Values& scales) const;
-  language::Value* scaled_weight(const language::Values& of_values, int part, int r, language::Value* weight) const;
+  language::Value* scaled(const language::Values& of_values, int part, int r, language::Value* weight) const;
 
  private:
+  language::Value* folded_offset(const attention::Slice& slice) const;
   void load(language::Value* tile, language::Values& in_flight) const;
   void scale(std::span<language::Value* const> scales, std::span<language::Accumulator> numbers) const;
 
   language::Kernel& kernel_;
   language::AccumulatorLayout layout_;
   std::optional<attention::KeyPages> pages_;
+  std::optional<attention::TilePages> tile_pages_;
   std::array<attention::Slice, 2> slices_;  // of K's scales, of V's
   language::Value* key_;                    // per lane: of the tile, whose scale of the first part it loads
+  std::array<language::Value*, 2> folded_offsets_ = {};  // per lane: of slices_, where a tile's begin; null: not asked
 };
 
 }  // namespace wavejit::attention_forward

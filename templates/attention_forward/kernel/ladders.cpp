@@ -203,7 +203,9 @@ int matrix_instructions(Pipeline pipeline, int head_dim) {
   return head_dim / 8 * (pipeline == Pipeline::interleaved ? 2 : 1);
 }
 
-std::vector<Rung> rungs_of(const Shadow& shadow, Pipeline pipeline, int instructions) {
+namespace {
+
+std::vector<Rung> known_rungs(const Shadow& shadow, Pipeline pipeline, int instructions) {
   const auto as_they_are = [](std::span<const Rung> rungs) { return std::vector<Rung>(rungs.begin(), rungs.end()); };
   if (instructions == 0) return {};
   if (instructions == matrix_instructions(pipeline, 64)) return as_they_are(shadow.rungs_64);
@@ -218,6 +220,17 @@ std::vector<Rung> rungs_of(const Shadow& shadow, Pipeline pipeline, int instruct
   std::vector<Rung> rungs = {{.matrix = carrying, .vector = each}};
   if (last_is_bare) rungs.push_back({.matrix = 1, .vector = 0});
   return rungs;
+}
+
+}  // namespace
+
+std::vector<Rung> rungs_of(const Shadow& shadow, Pipeline pipeline, int instructions, int more) {
+  const std::vector<Rung> rungs = known_rungs(shadow, pipeline, instructions);
+  if (more == 0) return rungs;
+  // More than fits: behind the last one, too.
+  int slots = more;
+  for (const Rung& rung : rungs) slots += rung.matrix * rung.vector;
+  return {{.matrix = instructions, .vector = (slots + instructions - 1) / instructions}};
 }
 
 std::string fault_of(const Ladder& ladder) {

@@ -99,13 +99,13 @@ std::string default_ladder(const targets::Target& target, Pipeline pipeline, Que
 
 // A bias and the next tile are too many registers at once beside 128 dims, where products and softmax overlap; where a
 // wave overlaps itself, the limits of a window and a soft-cap are, too, and where tiles of a cache of 8 bits wait,
-// those of a window or what is looked up of pages.
+// those of a window, scales of tokens or what is looked up of pages.
 inline bool registers_are_short(const ForwardKernel& spec) {
   if (spec.pipeline == Pipeline::generic || spec.head_dim_v <= 64) return false;
   const bool capped_window =
       spec.pipeline == Pipeline::interleaved && has_first_key(spec.mask) && spec.has(Modifier::softcap);
   const bool waits = spec.pipeline == Pipeline::dualwave && spec.cache != CacheType::as_queries &&
-                     (spec.mask == Mask::window || spec.paged);
+                     (spec.mask == Mask::window || spec.paged || spec.token_scales);
   return spec.has(Modifier::bias) || capped_window || waits;
 }
 

@@ -162,21 +162,26 @@ constexpr std::array type_rules = {
               "cache_scales=token is of keys in 8 bits whose scores are scaled one by one; accepted: beside cache= or "
               "qk=i8");
         }},
-    SpecRule{
-        [](const Asked& asked) { return asked.spec.token_scales && asked.spec.pipeline == Pipeline::dualwave; },
-        [](const Asked& asked) {
-          return asked.pipeline() +
-                 " has no registers for scales of two tiles' keys and values (cache_scales=token); accepted: auto, "
-                 "generic";
-        }},
     SpecRule{[](const Asked& asked) {
-               return asked.spec.token_scales &&
-                      ((overlaps(asked) && asked.spec.paged) || asked.spec.listed || asked.spec.block_lists);
+               const bool wave_has_its_page = asked.spec.pipeline == Pipeline::dualwave && asked.spec.whole_tiles;
+               return asked.spec.token_scales && ((overlaps(asked) && asked.spec.paged && !wave_has_its_page) ||
+                                                  asked.spec.listed || asked.spec.block_lists);
              },
              [](const Asked&) {
                return std::string(
                    "cache_scales=token multiplies each score and each weight by a number of its key; accepted: "
-                   "pipeline=generic, or keys that stand in no pages, and no listed and block_lists");
+                   "pipeline=generic, keys that stand in no pages, or pipeline=dualwave and pages of whole_tiles, and "
+                   "no listed and block_lists");
+             }},
+    SpecRule{[](const Asked& asked) {
+               const ForwardKernel& spec = asked.spec;
+               return spec.token_scales && spec.pipeline == Pipeline::dualwave &&
+                      (spec.has(Modifier::bias) || (spec.modified() && has_first_key(spec.mask)));
+             },
+             [](const Asked& asked) {
+               return asked.pipeline() +
+                      " has no registers for a bias, or a window and modifiers, beside cache_scales=token; accepted: "
+                      "auto, generic";
              }},
     SpecRule{[](const Asked& asked) { return asked.spec.cache != CacheType::as_queries && asked.spec.paired_tiles; },
              [](const Asked&) {
