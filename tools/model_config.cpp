@@ -174,6 +174,9 @@ class Reader {
     if (model_.heads % model_.kv_heads != 0)
       refuse("num_key_value_heads", fmt::format("a divisor of num_attention_heads {}", model_.heads));
     model_.head_dim = field("head_dim") != nullptr ? number("head_dim") : number("hidden_size") / model_.heads;
+    if (field("head_dim") == nullptr && !failure_ && number("hidden_size") % model_.heads != 0)
+      refuse("head_dim",
+             fmt::format("a number: hidden_size {} is no multiple of {} heads", number("hidden_size"), model_.heads));
     // Of full layers, where others have windows (Gemma 4).
     const std::pair<const char*, std::int64_t> of_full_layers[] = {{"global_head_dim", model_.head_dim},
                                                                    {"num_global_key_value_heads", model_.kv_heads}};

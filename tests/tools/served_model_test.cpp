@@ -244,6 +244,10 @@ TEST(ServedModelTest, RefusedByItsField) {
   config["num_key_value_heads"] = {4, 8};
   EXPECT_THAT(refusal(config), HasSubstr("--list"));
   config = llama();
+  config["num_attention_heads"] = 96;
+  EXPECT_THAT(refusal(config),
+              HasSubstr("head_dim is not there; a number: hidden_size 4096 is no multiple of 96 heads"));
+  config = llama();
   config["model_type"] = "mistral";
   config["sliding_window"] = "wide";
   EXPECT_THAT(refusal(config), HasSubstr("sliding_window is \"wide\""));
