@@ -15,6 +15,7 @@
 #include "attention_backward/backward_run.h"
 #include "attention_backward/rows_apart.h"
 #include "support/part.h"
+#include "targets/targets.h"
 
 namespace wavejit::tests {
 namespace {
@@ -37,6 +38,7 @@ class Gradients : public ::testing::TestWithParam<const char*> {
     EXPECT_EQ(wrong_gradients(arrays, output), "");
     // As calls with more workgroups are done, where they have kernels of their own: the same bits. Those with few keys,
     // as all of these, let two waves share a block of them.
+    if (targets::find_target(GetParam())->wave_size < 64) return output;
     if (!words.contains("softcap")) gives_bits_of(output, narrow_.get(), arrays, "blocks=1");
     if (std::string_view(GetParam()) == "gfx950" && words.contains("d128"))
       gives_bits_of(output, wide_.get(), arrays, "blocks=2");
@@ -315,7 +317,7 @@ TEST_P(Gradients, AreCloseToTheExactOnes) {
   EXPECT_GT(signal_to_noise(arrays, arrays.exact.dv, output.dv), 47);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Gradients, ::testing::Values("gfx942", "gfx950"),
+INSTANTIATE_TEST_SUITE_P(Targets, Gradients, ::testing::Values("gfx942", "gfx950", "gfx1201"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -147,6 +147,21 @@ TEST_P(WideHeads, OthersAreRefusedByName) {
   EXPECT_THAT(with_dims(64, 32), HasSubstr("q.sizes[3] = 64, v.sizes[3] = 32: d64/32"));
 }
 
+// Half the registers of the others hold none of them.
+TEST(WideHeadsOfWavesOf32, AreRefusedByName) {
+  const Engine engine("gfx1201");
+  for (const auto& [dims, refusal] :
+       {std::pair{"d192/128",
+                  "q.sizes[3] = 192, v.sizes[3] = 128: d192/128 takes more than the 256 registers of a wave"},
+        {"d256", "q.sizes[3] = 256, v.sizes[3] = 256: d256 takes more than the 256 registers of a wave"}}) {
+    const BackwardOutput output =
+        run_backward(engine.get(), backward_arrays(std::string("bf16 b1 q40 k40 h1 ") + dims));
+    EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);
+    EXPECT_THAT(output.detail, HasSubstr(refusal));
+    EXPECT_THAT(output.detail, HasSubstr("of gfx1201; accepted: d64, d128"));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, WideHeads, ::testing::Values("gfx942", "gfx950"),
                          [](const auto& info) { return std::string(info.param); });
 

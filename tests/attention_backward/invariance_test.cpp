@@ -101,7 +101,7 @@ TEST_P(BackwardInvariance, WaveSchedulesAndRepeatedCalls) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, BackwardInvariance, ::testing::Values("gfx942", "gfx950"),
+INSTANTIATE_TEST_SUITE_P(Targets, BackwardInvariance, ::testing::Values("gfx942", "gfx950", "gfx1201"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -208,11 +208,15 @@ TEST_F(BackwardLife, WhatIsSupportedComesFromTheTables) {
     if (!line.contains(": attention_backward;")) continue;
     if (line.contains("no kernels")) continue;
     ++found;
-    EXPECT_THAT(line, HasSubstr("; dtypes bf16 fp16; head dims 64 128 192/128 256; masks none causal window"));
+    // Waves of 32 lanes have fewer registers.
+    const std::string dims = line.starts_with("gfx12") ? "64 128" : "64 128 192/128 256";
+    EXPECT_THAT(line, HasSubstr("; dtypes bf16 fp16; head dims " + dims + "; masks none causal window"));
     EXPECT_THAT(line, HasSubstr("; modifiers softcap bias alibi"));
     EXPECT_THAT(line, HasSubstr("; layouts bshd bhsd packed"));
   }
-  EXPECT_EQ(found, static_cast<int>(targets::complete_targets().size()));
+  const auto lanes = [](const targets::Target& target) { return target.wave_size < 64; };
+  const auto of_32 = std::ranges::count_if(targets::all_targets(), lanes);
+  EXPECT_EQ(found, static_cast<int>(targets::complete_targets().size()) + static_cast<int>(of_32));
 }
 
 }  // namespace

@@ -168,7 +168,7 @@ TEST_P(GradientSums, AreFp32) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, GradientSums, ::testing::Values("gfx942", "gfx950"),
+INSTANTIATE_TEST_SUITE_P(Targets, GradientSums, ::testing::Values("gfx942", "gfx950", "gfx1201"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

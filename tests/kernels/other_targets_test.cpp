@@ -11,6 +11,7 @@
 
 #include "kernels/facts.h"
 #include "targets/targets.h"
+#include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/cache_append/kernel/spec.h"
 
@@ -89,6 +90,48 @@ TEST(GoldenOtherTargets, WordsWithoutAKernelAreRefusedByName) {
                 spec.tile_queries = 256;
               }),
               HasSubstr("16-byte LDS DMA"));
+}
+
+// Gradients of waves with 256 registers: as many workgroups as their walks are made for, and nothing spilled.
+TEST(GoldenOtherTargets, GradientsOfWavesOf32FitTheirRegisters) {
+  namespace backward = attention_backward;
+  const auto facts_of = [](const auto& spec) {
+    const CompiledKernel kernel = compile_kernel(spec);
+    EXPECT_EQ(kernel.error, "") << to_text(spec);
+    EXPECT_EQ(kernel.facts.vgpr_spills, 0U) << to_text(spec);
+    EXPECT_EQ(kernel.facts.threads, 256U);
+    return kernel.facts;
+  };
+  for (const int head_dim : {64, 128}) {
+    backward::KernelWords words;
+    words.head_dim_qk = words.head_dim_v = head_dim;
+    words.target = "gfx1201";
+    // S, dP and dQ of a step of 32 keys, twice, in blocks of 16 keys and 16 dims.
+    const auto blocks_of_32 = 2U * static_cast<unsigned>(head_dim) / 16U;
+    const auto queries = facts_of(backward::QueryKernel{words});
+    EXPECT_LE(queries.vgprs, head_dim == 64 ? 192U : 240U);
+    EXPECT_EQ(queries.matrix_instructions, 2U * 3U * blocks_of_32);
+    // S, dP, dV and dK; of 128 dims S and dV, then S, dP and dK.
+    const auto keys = facts_of(backward::KeyKernel{words});
+    EXPECT_LE(keys.vgprs, 240U);
+    EXPECT_EQ(keys.matrix_instructions, (head_dim == 64 ? 4U : 5U) * blocks_of_32);
+  }
+}
+
+TEST(GoldenOtherTargets, GradientsWithoutAKernelAreRefusedByName) {
+  namespace backward = attention_backward;
+  backward::KeyKernel keys;
+  keys.target = "gfx1201";
+  EXPECT_EQ(refusal_of(keys).value_or(""), "");
+  keys.shared = true;
+  EXPECT_EQ(refusal_of(keys).value_or(""), "keys=shared: waves of gfx1201 own 16 keys as they are; accepted: none");
+  keys.shared = false;
+  keys.blocks = 2;
+  EXPECT_EQ(refusal_of(keys).value_or(""), "blocks=2: waves of gfx1201 have 256 registers; accepted: 1");
+  keys.blocks = 1;
+  keys.head_dim_qk = keys.head_dim_v = 256;
+  EXPECT_EQ(refusal_of(keys).value_or(""),
+            "d256 takes more than the 256 registers of a wave of gfx1201; accepted: d64, d128");
 }
 
 // Rows of latent attention have 512 dims, which are 64 lanes'.

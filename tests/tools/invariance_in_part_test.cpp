@@ -35,6 +35,15 @@ TEST_F(InvarianceOfATargetInPart, NoBitDiffers) {
   EXPECT_THAT(outcome.out, HasSubstr("(simulated gfx1201), seed 5: of 720 pairs no bit differs"));
 }
 
+// Gradients, in every dimension that the family has.
+TEST_F(InvarianceOfATargetInPart, NoBitOfAGradientDiffers) {
+  const auto outcome =
+      invariance({"--family", "attention_backward", "--pairs", "3", "--sequences", "3", "--longest", "100"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("simulated gfx1201\\), seed 1: of [0-9]+ pairs no bit differs"));
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)dq-dk-dv-ring +3 +0  "));
+}
+
 TEST_F(InvarianceOfATargetInPart, AControlIsSeen) {
   const auto outcome = invariance({"--dimension", "shifted-chunks", "--pairs", "6"});
   ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;

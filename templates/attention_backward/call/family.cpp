@@ -85,16 +85,16 @@ int wanted_tile(Grid grid, const Target& target, const Toggles& toggles) {
 QueryKernel query_kernel_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
   QueryKernel kernel = {words_of(shape, target, toggles)};
   const int tile = wanted_tile(shape.many_queries ? Grid::many : Grid::some, target, toggles);
-  kernel.blocks = tile > rows_of_block ? default_query_blocks(kernel, target) : 1;
+  kernel.blocks = tile > rows_of_workgroup ? default_query_blocks(kernel, target) : 1;
   return kernel;
 }
 KeyKernel key_kernel_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
   KeyKernel kernel = {words_of(shape, target, toggles)};
   kernel.output_fp32 = false;  // it reads no o
   const int tile = wanted_tile(shape.keys_grid(), target, toggles);
-  kernel.blocks = tile > rows_of_block ? default_key_blocks(kernel, target) : 1;
+  kernel.blocks = tile > rows_of_workgroup ? default_key_blocks(kernel, target) : 1;
   kernel.runs = shape.runs;
-  kernel.shared = tile < rows_of_block && !sharing_refusal(kernel);
+  kernel.shared = tile < rows_of_workgroup && !sharing_refusal(kernel);
   return kernel;
 }
 
@@ -149,10 +149,16 @@ class AttentionBackward final : public families::Family {
                        (keys.shared ? ", two waves a block of keys" : "") +
                        (of.d_sink ? ", then the sinks' by 256 chains of rows a head" : "") +
                        (of.d_bias ? ", then the bias's by tiles of 128 rows and 64 keys" : "") + "; no atomics",
-        .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd(queries, target)) +
-                " and " + std::to_string(512 / waves_per_simd(keys, target)) + " VGPRs",
+        .cost = std::to_string(threads) + " threads, up to " +
+                std::to_string(registers_of(target, waves_per_simd(queries, target))) + " and " +
+                std::to_string(registers_of(target, waves_per_simd(keys, target))) + " VGPRs",
         .refused = {}};
-    if (two_walks)
+    if (two_walks && !has_registers_of_accumulation(target))
+      explanation.refused.push_back({.kernel = "dK and dV in one walk",
+                                     .reason = "operands and both sums of d" + to_text(of.head_dims()) + " take " +
+                                               std::to_string(held_registers(keys)) + " registers of a wave, of " +
+                                               std::to_string(target.vgprs_per_wave)});
+    else if (two_walks)
       explanation.refused.push_back(
           {.kernel = "dK and dV in one walk",
            .reason = "q and dO of " + rows + " rows, two images each, and their numbers take " +
@@ -188,10 +194,11 @@ class AttentionBackward final : public families::Family {
         for (const auto& [mask, mask_name] : masks)
           for (const bool many : {false, true}) {
             BackwardShape shape = {{.dtype = type, .head_dim_qk = dims.qk, .head_dim_v = dims.v, .mask = mask}};
+            if (!has_kernels(shape, target)) continue;
             shape.many_queries = shape.many_keys = many;
             if (many && query_kernel_of(shape, target, {}).blocks == 1) continue;
             shapes.push_back(shape.shape());
-            shape.few_keys = !many && may_share(shape);
+            shape.few_keys = !many && may_share(shape) && has_tile(target, rows_of_workgroup / sharing_waves);
             if (shape.few_keys) shapes.push_back(shape.shape());
           }
     // Of sinks there is one kernel.
@@ -208,7 +215,7 @@ class AttentionBackward final : public families::Family {
   std::string_view accepted_pins() const override { return "tile_queries=<rows>"; }
 
   std::optional<std::string> lacks(const Target& target) const override {
-    return attention::lacks_kernels(target, attention::Need::square_of_32, QueryKernel::kernel);
+    return attention::lacks_kernels(target, attention::Need::row_of_two, QueryKernel::kernel);
   }
 
   std::string supported(const Target& target) const override {

@@ -158,7 +158,7 @@ namespace {
 // A device has as many compute units and more.
 constexpr std::int64_t units = 256;
 std::int64_t workgroups(std::int64_t sequences, std::int64_t heads, std::int64_t length, std::int64_t blocks) {
-  const std::int64_t tile = 32 * waves * blocks;
+  const std::int64_t tile = rows_of_workgroup * blocks;
   return sequences * heads * ((length + tile - 1) / tile);
 }
 }  // namespace

@@ -222,8 +222,8 @@ class BiasGradient {
     return after;
   }
 
-  // ---- The way out: a lane has four neighbouring keys of its row in four registers. Where a tile reaches beyond the
-  // keys, one by one.
+  // ---- The way out: a lane has four neighbouring keys of its row in four registers, of four or eight. Where a tile
+  // reaches beyond the keys, one by one.
 
   void store(const Values& sums) {
     llvm::IRBuilder<>& ir = kernel_.ir();
@@ -241,7 +241,7 @@ class BiasGradient {
                                 ir.CreateMul(keys, kernel_.constant(element_bytes)));
     const language::Buffer to(kernel_, base, bytes);
     Value* first_key = ir.CreateAdd(ir.CreateMul(tile_, kernel_.constant(bias_tile_keys)),
-                                    ir.CreateMul(lane_group_, kernel_.constant(block)));
+                                    ir.CreateMul(lane_group_, kernel_.constant(kernel_.target().row_block)));
     Value* row = ir.CreateAdd(first_row_of_wave_, lane_row_);
     Value* has_row = ir.CreateICmpSLT(row, sequence_.query_length);
     Value* place =

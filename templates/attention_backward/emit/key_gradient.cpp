@@ -53,15 +53,20 @@ class KeyGradient : private KeyTile {
   void emit_walk(std::size_t walk) {
     begin_walk(walk);
     const bool has_keys = walk > 0 && !spec_.shared;
+    // Where registers are few, V comes when dP is asked for.
+    const bool loads_late = !has_registers_of_accumulation(kernel_.target());
+    const bool is_late = has_keys && loads_late;
+    const bool takes_keys = !is_taker() && !is_late;
+    const bool takes_values = !is_giver() && (!loads_late || makes_keys(makes_));
     const Step first = {.tile = place_.first_tile, .head = kernel_.constant(0), .part = kernel_.constant(0)};
     if (several_runs()) {
-      if (!has_keys) load_keys();
+      if (!has_keys || is_late) load_keys(takes_keys, takes_values);
       walk_runs(first);
     } else {
       // Nobody reads what the walk before left.
       if (has_keys) all_have_read();
       const Values started = stream_->fetch(0, first);
-      if (!has_keys) load_keys();
+      if (!has_keys || is_late) load_keys(takes_keys, takes_values);
       this->walk(first, started, place_.tiles);
     }
     if (makes_values(makes_)) store(0, kernel_.constant(1.0F));
@@ -262,12 +267,12 @@ class KeyGradient : private KeyTile {
 
   // ---- Keys
 
-  void load_keys() {
-    keys_.clear();
+  void load_keys(bool takes_keys, bool takes_values) {
+    if (takes_keys || is_taker()) keys_.clear();
     values_.clear();
     for (const KeyPlace& place : places_) {
-      KeyTensors::Operands operands = tensors_.load(place, !is_taker(), !is_giver());
-      keys_.push_back(std::move(operands.keys));
+      KeyTensors::Operands operands = tensors_.load(place, takes_keys, takes_values);
+      if (takes_keys || is_taker()) keys_.push_back(std::move(operands.keys));
       values_.push_back(std::move(operands.values));
     }
   }

@@ -100,7 +100,7 @@ std::span<Accumulator> KeyTile::sums_of(int gradient, int block) {
 }
 
 const schedule::Schedule& KeyTile::table() const {
-  const auto order = stream_->buffers() > 1 ? schedule::Order::hiding : schedule::Order::rows_first;
+  const schedule::Order order = schedule::order_of(kernel_.target(), stream_->buffers());
   if (spec_.shared) return schedule::shared_schedule(order, makes_);
   return schedule::key_schedule(row_blocks(), order, makes_);
 }
@@ -181,7 +181,7 @@ void KeyTile::prepare(const schedule::Multiply& multiply) {
   if (multiply.product == Product::scores) {
     for (Block& block : blocks_at(multiply.block)) block.scores = matrix_.zeros();
     std::vector<Value*>& shifts = shifts_[static_cast<std::size_t>(multiply.block)];
-    while (shifts.size() < quarters_of_half) read_shifts(multiply.block);
+    while (shifts.size() < std::min(quarters_of_half, quarters())) read_shifts(multiply.block);
   }
   if (multiply.product != Product::gradients) return;
   const Accumulator minus_delta = {sums_trail() ? at_.deltas : minus_delta_of(multiply.block),
@@ -227,8 +227,8 @@ void KeyTile::read_shifts(int block) {
 }
 Value* KeyTile::shift(int block, std::size_t keys, int r) {
   Values& shifts = shifts_[static_cast<std::size_t>(block)];
-  const std::size_t quarters = keys + 1 == places_.size() ? 2 * quarters_of_half : quarters_of_half;
-  if (r % 4 == 0 && shifts.size() < quarters) read_shifts(block);
+  const std::size_t wanted = keys + 1 == places_.size() ? quarters() : std::min(quarters_of_half, quarters());
+  if (r % 4 == 0 && shifts.size() < wanted) read_shifts(block);
   return kernel_.ir().CreateExtractElement(shifts[static_cast<std::size_t>(r / 4)], static_cast<std::uint64_t>(r % 4));
 }
 

@@ -124,6 +124,8 @@ class KeyTile : protected Weaver {
   static bool is_sum(const schedule::Multiply& multiply);
   int block_of_numbers(int block) const;
   language::Value* minus_delta_of(int block);
+  // Of a block's numbers, four rows each.
+  std::size_t quarters() const { return static_cast<std::size_t>(wave_.registers()) / 4; }
   static constexpr std::size_t quarters_of_half = 2;
   void read_shifts(int block);
   language::Value* shift(int block, std::size_t keys, int r);

@@ -113,7 +113,8 @@ class QueryGradient : private Weaver {
         row_reader_.rows_of(offsetof(Arguments, dq), spec_.head_dim_qk, gradient_bytes(spec_), ir.getInt32(~0U));
     for (int block = 0; block < spec_.blocks; ++block) {
       const QueryTile& queries = place_.queries[static_cast<std::size_t>(block)];
-      store_rows(kernel_, dq, queries.row, queries.lane_group, matrix_.element(), spec_.gradients_fp32, sums_of(block),
+      const attention::LanePlace place = attention::lane_place(kernel_, queries);
+      store_rows(kernel_, dq, place.row, place.lane_group, matrix_.element(), spec_.gradients_fp32, sums_of(block),
                  kernel_.argument_f32(offsetof(Arguments, dq_factor)));
     }
   }
@@ -123,6 +124,8 @@ class QueryGradient : private Weaver {
   // A tile of keys, or half of it where LDS has no room for more.
   int steps_of_tile() const { return tile_keys / step_keys_; }
   int fragments_of_block() const { return wave_.rows / wave_.fragment_k(); }
+  // Where registers are short, a bias comes when its block needs it: what the others have of it is not loaded.
+  bool fetches_late() const { return takes_all_registers(spec_, kernel_.target()); }
   // Operands of two blocks and 128 dims are 256 registers.
   bool sums_apart() const { return spec_.blocks == 2 || held_registers(spec_) >= vector_registers; }
 
@@ -160,8 +163,7 @@ class QueryGradient : private Weaver {
   int other_buffer() const { return (at_.buffer + 1) % k_plan_.buffers(); }
   int key_blocks() const { return step_keys_ / wave_.rows; }  // of a step
   const schedule::Schedule& table() const {
-    return schedule::query_schedule(key_blocks(),
-                                    k_plan_.buffers() > 1 ? schedule::Order::hiding : schedule::Order::rows_first);
+    return schedule::query_schedule(key_blocks(), schedule::order_of(kernel_.target(), k_plan_.buffers()));
   }
   static void add(Values& values, const Fragments& fragments) {
     for (const OperandA& fragment : fragments) values.push_back(fragment.value);
@@ -215,7 +217,8 @@ class QueryGradient : private Weaver {
   // A tile, with its first fragments; returns the next one's.
   Fragments attend(const Values& before) {
     fetched_.clear();
-    for (const attention::ScoreModifiers& modifiers : modifiers_) fetched_.push_back(modifiers.fetch(at_.tile));
+    if (!fetches_late())
+      for (const attention::ScoreModifiers& modifiers : modifiers_) fetched_.push_back(modifiers.fetch(at_.tile));
     blocks_.assign(static_cast<std::size_t>(key_blocks()), std::vector<Block>(rows_.size()));
     Fragments first;
     for (Value* value : before) first.push_back(matrix_.operand_a(value, language::KOrder::contiguous));
@@ -321,7 +324,8 @@ class QueryGradient : private Weaver {
       Block& block = blocks_at(modify.block)[rows];
       block.slopes = cap_slopes(kernel_, spec_, cap_rate_, block.scores);
       const int part = (key_blocks() * at_.part) + modify.block;
-      modifiers_[rows].apply(at_.tile, fetched_[rows], {&block.scores, 1}, static_cast<std::size_t>(part));
+      modifiers_[rows].apply(at_.tile, fetches_late() ? modifiers_[rows].fetch(at_.tile) : fetched_[rows],
+                             {&block.scores, 1}, static_cast<std::size_t>(part));
     }
   }
 

@@ -75,6 +75,7 @@ QueryPlace find_query_place(Kernel& kernel, const QueryKernel& spec) {
         .first_row = first_row,
         .row = ir.CreateAdd(first_of_block, language::row_of_lane(kernel, lane)),
         .lane_group = language::group_of_lane(kernel, lane),
+        .lanes_made_anew = takes_all_registers(spec, kernel.target()),
         .first_row_of_wave = first_of_block,
         .limit_offset = limits.to_limit,
         .last_key = last_key,

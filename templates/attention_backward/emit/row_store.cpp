@@ -14,12 +14,13 @@ using language::Value;
 
 namespace {
 
-// A lane holds blocks of four dims of its row, its own group's; the other group has the four between.
+// A lane holds blocks of four or eight dims of its row (AccumulatorLayout::row_block), its own group's; the other group
+// has the ones between. What is loaded and stored, at most, of f32:
 constexpr int block = 4;
 
 // `group_dims`: between the first dims of the two groups.
 Value* place_of(Kernel& kernel, const attention::Slice& slice, Value* row, Value* lane_group, int dim_bytes,
-                int group_dims = block) {
+                int group_dims) {
   llvm::IRBuilder<>& ir = kernel.ir();
   return ir.CreateAdd(ir.CreateMul(row, slice.row_stride),
                       ir.CreateMul(lane_group, kernel.constant(group_dims * dim_bytes)));
@@ -51,7 +52,10 @@ void store_rows(Kernel& kernel, const attention::Slice& slice, Value* row, Value
   const int dim_bytes = fp32 ? static_cast<int>(sizeof(float)) : targets::bytes_of(element);
   // Stores of 16 bytes: an address unit takes as long for half of it.
   const bool swaps = !fp32 && kernel.target().permlane32_swap && language::wave_shape(kernel).groups() == 2;
-  Value* place = place_of(kernel, slice, row, lane_group, dim_bytes, swaps ? 2 * block : block);
+  const int row_block = kernel.target().row_block;
+  Value* place = place_of(kernel, slice, row, lane_group, dim_bytes, swaps ? 2 * block : row_block);
+  // 16 bytes, or what of them a lane has side by side.
+  const int stored = fp32 ? block : row_block;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const language::AccumulatorLayout& layout = sums[i].layout;
     // + 0: how many hidden tiles came behind a sum that underflowed to −0 must not show.
@@ -64,9 +68,9 @@ void store_rows(Kernel& kernel, const attention::Slice& slice, Value* row, Value
       return fp32 ? ir.CreateBitCast(ir.CreateShuffleVector(whole, {r, r + 1, r + 2, r + 3}),
                                      kernel.vector(kernel.i32(), block))
                   : language::gather_dwords(
-                        kernel, language::convert_packed(kernel, whole, r, block, element, language::NanInput::kept));
+                        kernel, language::convert_packed(kernel, whole, r, stored, element, language::NanInput::kept));
     };
-    for (int r = 0; r < layout.registers(); r += swaps ? 2 * block : block) {
+    for (int r = 0; r < layout.registers(); r += swaps ? 2 * block : stored) {
       Value* dwords = swaps ? side_by_side(kernel, block_from(r), block_from(r + block)) : block_from(r);
       const int dim = dim_of(layout, i, r);
       slice.buffer.store(dwords, ir.CreateAdd(place, kernel.constant(dim * dim_bytes)), kernel.constant(0));
@@ -77,8 +81,8 @@ void store_rows(Kernel& kernel, const attention::Slice& slice, Value* row, Value
 Value* load_four(Kernel& kernel, const attention::Slice& slice, Value* row, Value* lane_group,
                  const language::AccumulatorLayout& layout, std::size_t number, int r) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* place =
-      ir.CreateAdd(place_of(kernel, slice, row, lane_group, 4), kernel.constant(dim_of(layout, number, r) * 4));
+  Value* place = ir.CreateAdd(place_of(kernel, slice, row, lane_group, 4, layout.row_block),
+                              kernel.constant(dim_of(layout, number, r) * 4));
   return ir.CreateBitCast(slice.buffer.load(4 * block, place, kernel.constant(0)), kernel.vector(kernel.f32(), block));
 }
 

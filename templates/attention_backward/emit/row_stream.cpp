@@ -24,7 +24,7 @@ using language::Values;
 
 namespace {
 
-constexpr int quarter_bytes = 16;  // of four rows
+constexpr int four_bytes = 16;  // of four rows
 
 Value* stride_of(Kernel& kernel, std::size_t at) { return kernel.argument_i32(tensor_fields(at).row_stride); }
 
@@ -33,9 +33,8 @@ Value* stride_of(Kernel& kernel, std::size_t at) { return kernel.argument_i32(te
 RowStreamPlan plan_row_stream(const targets::Target& target, const KeyKernel& spec, Sums sums) {
   const int rows = rows_of_step(spec, target);
   const int element_bytes = attention::bytes_of(spec.dtype);
-  RowStreamPlan plan = {.rows = rows, .q = {}, .d_o = {}};
+  RowStreamPlan plan = {.rows = rows, .waves = waves_of(target), .q = {}, .d_o = {}};
   const int buffers = spec.shared ? shared_buffers : 2;
-  const int bringing = waves / waves_of_block(spec);
   // Waves that share keys need all images, whatever the sums of each.
   const bool all_images = spec.shared && !target.transpose_read;
   const int column_images = all_images ? 2 : 1;
@@ -45,7 +44,7 @@ RowStreamPlan plan_row_stream(const targets::Target& target, const KeyKernel& sp
                            .element_bytes = element_bytes,
                            .by_columns = all_images || makes_keys(sums),
                            .filled_buffers = buffers,
-                           .filling_waves = bringing,
+                           .waves_of_filling = waves_of_block(spec),
                            .column_images = column_images},
                           0, 0);
   plan.d_o = plan_wide_tile(target,
@@ -55,7 +54,7 @@ RowStreamPlan plan_row_stream(const targets::Target& target, const KeyKernel& sp
                              .by_columns = all_images || makes_values(sums),
                              .by_rows = all_images || makes_keys(sums),
                              .filled_buffers = buffers,
-                             .filling_waves = bringing,
+                             .waves_of_filling = waves_of_block(spec),
                              .column_images = column_images},
                             plan.q.total_bytes(), plan.q.regions());
   if (spec.shared) {
@@ -80,7 +79,8 @@ RowStream::RowStream(Kernel& kernel, const KeyKernel& spec, const language::Matr
   // An offset of an LDS instruction has 16 bits: what stands behind 64 KiB would have an address for each read.
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* of_wave = ir.CreateMul(kernel.wave(), kernel.constant(plan_.numbers_of_wave()));
-  numbers_read_ = ir.CreateAdd(ir.CreateMul(lane_key(kernel, place).lane_group, kernel.constant(quarter_bytes)),
+  const int group_bytes = kernel.target().row_block * static_cast<int>(sizeof(float));
+  numbers_read_ = ir.CreateAdd(ir.CreateMul(lane_key(kernel, place).lane_group, kernel.constant(group_bytes)),
                                ir.CreateAdd(of_wave, kernel.constant(plan_.numbers_byte())));
 }
 
@@ -228,7 +228,7 @@ Value* RowStream::four_numbers(Number number, int buffer, int block, int quarter
       (language::wave_shape(kernel_).rows * block) + matrix_.accumulator_layout().row_of_register(4 * quarter);
   const int at =
       (buffer * RowStreamPlan::numbers_bytes) + (number == Number::minus_delta ? tile_rows * 4 : 0) + (4 * row);
-  return kernel_.ir().CreateBitCast(lds_.read(plan_.numbers_region() + buffer, quarter_bytes, numbers_read_, at),
+  return kernel_.ir().CreateBitCast(lds_.read(plan_.numbers_region() + buffer, four_bytes, numbers_read_, at),
                                     kernel_.vector(kernel_.f32(), 4));
 }
 

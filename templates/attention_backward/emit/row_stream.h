@@ -28,7 +28,8 @@ struct Step {
 struct RowStreamPlan {
   static constexpr int numbers_bytes = 2 * tile_rows * 4;  // of a tile: shifts, then −delta
 
-  int rows = 0;  // of a step
+  int rows = 0;   // of a step
+  int waves = 0;  // of a workgroup
   // Which numbers of a row the walk takes.
   bool shifts = true;
   bool deltas = true;

@@ -58,6 +58,7 @@ Value* key_of(Kernel& kernel, Value* row) {
 // neighbouring dims have the same unit in eight places (a read), and every fourth of 32 dims too (a write). Threads of
 // eight dims write every eighth of 64: there the key's k1 is k1 ^ bit 5.
 constexpr int units_of_line = 8;
+constexpr int key_bits = 5;  // of a dim, that the key of a line of two dims knows
 Value* unit_in_line(Kernel& kernel, Value* dim, Value* unit, int units, bool of_eight_dims) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto bits = [&](int from, int mask) {
@@ -143,7 +144,9 @@ void RowTile::prepare_reads_of_images() {
   const int units = units_of_column();
   Value* swizzled = unit_in_line(kernel_, row, group, units, false);
   Value* dim_place = read_from(line_of(kernel_, row, units));
-  for (int bits = 0; bits < units; bits += 2)
+  // Blocks of 16 dims differ in a bit of a line of two dims, too.
+  const int changes = language::wave_shape(kernel_).row_bits() < key_bits ? units_of_line : units;
+  for (int bits = 0; bits < changes; bits += 2)
     read_columns_.push_back(
         ir.CreateAdd(dim_place, ir.CreateMul(ir.CreateXor(swizzled, constant(bits)), constant(unit_bytes))));
 }
@@ -153,8 +156,15 @@ Value* RowTile::read_from(Value* place) const {
   return kernel_.ir().CreateAdd(place, kernel_.constant(plan_.address_bytes));
 }
 
+// As unit_in_line, of a multiple of 16.
+int RowTile::unit_of_block(int dim) const {
+  if (units_of_column() == units_of_line) return dim >> 3 & (units_of_line - 1);
+  const auto bit = [dim](int number) { return dim >> number & 1; };
+  return (bit(4) << 2) ^ (writes_eight_dims() ? bit(5) << 1 : 0);
+}
+
 int RowTile::unit_elements() const { return unit_bytes / plan_.shape.element_bytes; }
-int RowTile::fills_of_wave() const { return plan_.image_bytes / fill_stride / plan_.shape.filling_waves; }
+int RowTile::fills_of_wave() const { return plan_.image_bytes / fill_stride / filling_waves(); }
 int RowTile::rows_of_fill() const { return fill_bytes / row_bytes(); }
 
 // Fill i of wave w is number w · fills + i; its lanes write 16 bytes each, one behind the other.
@@ -174,17 +184,17 @@ void RowTile::prepare_fills() {
   fill_place_ = ir.CreateMul(wave, constant(fills_of_wave() * fill_stride));
 }
 
-int RowTile::filling_threads() const { return threads / waves * plan_.shape.filling_waves; }
+int RowTile::filling_threads() const { return threads / plan_.shape.waves_of_filling; }
 int RowTile::dims_of_thread() const {
   return plan_.shape.rows * plan_.shape.dims / (filling_threads() * rows_of_thread);
 }
 Value* RowTile::filling_wave() const {
   Value* wave = kernel_.wave();
-  if (plan_.shape.filling_waves == waves) return wave;
-  return kernel_.ir().CreateUDiv(wave, kernel_.constant(waves / plan_.shape.filling_waves));
+  if (plan_.shape.waves_of_filling == 1) return wave;
+  return kernel_.ir().CreateUDiv(wave, kernel_.constant(plan_.shape.waves_of_filling));
 }
 Value* RowTile::filling_thread() const {
-  if (plan_.shape.filling_waves == waves) return kernel_.thread();
+  if (plan_.shape.waves_of_filling == 1) return kernel_.thread();
   llvm::IRBuilder<>& ir = kernel_.ir();
   return ir.CreateAdd(ir.CreateMul(filling_wave(), kernel_.constant(kernel_.target().wave_size)), kernel_.lane());
 }
@@ -196,8 +206,9 @@ void RowTile::prepare_registers() {
   const int dims = dims_of_thread();
   const int groups = plan_.shape.dims / dims;
   Value* thread = filling_thread();
-  // Of 16 neighbouring threads eight have a group of rows, and eight the one two behind it, at dims eight groups away:
-  // so neither the rows that they write nor the columns meet in a bank.
+  // Of 16 neighbouring threads eight have a group of rows, and eight the one that shares its units of columns (two
+  // behind it, or the next), at dims eight groups away: so neither the rows that they write nor the columns meet in a
+  // bank.
   const auto bits = [&](int from, int mask) {
     return ir.CreateAnd(ir.CreateLShr(thread, constant(from)), constant(mask));
   };
@@ -207,9 +218,10 @@ void RowTile::prepare_registers() {
   Value* dim_group = bits(0, 7);
   if (more > 1) dim_group = ir.CreateOr(dim_group, ir.CreateShl(ir.CreateXor(bits(4, more - 1), half), constant(3)));
   Value* rest = ir.CreateUDiv(thread, constant(neighbour_threads * more));
-  Value* row_group = ir.CreateOr(
-      ir.CreateAnd(rest, constant(1)),
-      ir.CreateOr(ir.CreateShl(half, constant(1)), ir.CreateShl(ir.CreateLShr(rest, constant(1)), constant(2))));
+  Value* other = ir.CreateAnd(rest, constant(1));
+  Value* row_group = ir.CreateOr(has_whole_blocks() ? half : other,
+                                 ir.CreateOr(ir.CreateShl(has_whole_blocks() ? other : half, constant(1)),
+                                             ir.CreateShl(ir.CreateLShr(rest, constant(1)), constant(2))));
   Value* dim = ir.CreateMul(dim_group, constant(dims));
   Value* unit = ir.CreateLShr(dim, constant(3));
   Value* in_unit = ir.CreateMul(ir.CreateAnd(dim, constant(unit_elements() - 1)), constant(plan_.shape.element_bytes));
@@ -221,9 +233,11 @@ void RowTile::prepare_registers() {
     row_places_.push_back(ir.CreateAdd(ir.CreateAdd(ir.CreateMul(row, constant(row_bytes())), swizzled), in_unit));
   }
   if (!plan_.shape.by_columns) return;
-  // Row group g = 4s + j: unit 2s + j % 2, its upper half for j ≥ 2. Of the dims only the key differs.
-  Value* of_rows = ir.CreateOr(ir.CreateShl(ir.CreateLShr(row_group, constant(2)), constant(1)),
-                               ir.CreateAnd(row_group, constant(1)));
+  // Row group g = 4s + j: unit 2s + j % 2, its upper half for j ≥ 2; with whole blocks unit 2s + j / 2, its upper half
+  // for odd j. Of the dims only the key differs.
+  Value* of_rows = ir.CreateShl(ir.CreateLShr(row_group, constant(2)), constant(1));
+  Value* of_unit = has_whole_blocks() ? ir.CreateLShr(row_group, constant(1)) : row_group;
+  of_rows = ir.CreateOr(of_rows, ir.CreateAnd(of_unit, constant(1)));
   const int units = units_of_column();
   column_place_ = ir.CreateAdd(
       line_of(kernel_, dim, units),
@@ -332,10 +346,10 @@ language::OperandA RowTile::transposed(int buffer, int dim_block, int row_block)
   if (!plan_.transposes) {
     const int units = units_of_column();
     // The key of the block's dims: bits of the block that fall into it, and the unit's own.
-    const int of_block = units == units_of_line ? 4 * dim_block : (writes_eight_dims() ? 2 * dim_block : 0);
-    const int bits = (of_block ^ (2 * row_block)) & (units - 1);
-    const int offset = from(buffer) + plan_.columns_byte() + (column_image_ * plan_.image_bytes) +
-                       (dim_block * language::wave_shape(kernel_).rows * column_bytes());
+    const int dim = dim_block * language::wave_shape(kernel_).rows;
+    const int bits = unit_of_block(dim) ^ (2 * row_block & (units - 1));
+    const int offset =
+        from(buffer) + plan_.columns_byte() + (column_image_ * plan_.image_bytes) + (dim * column_bytes());
     return matrix_.operand_a(lds_.read(region, unit_bytes, read_columns_[static_cast<std::size_t>(bits / 2)], offset),
                              language::KOrder::accumulator_rows);
   }

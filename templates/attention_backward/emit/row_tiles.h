@@ -12,8 +12,9 @@
 //   others                         loaded into registers; rows are row-major. Unit u of row n stands at unit
 //                                  u xor key(n), where key(n) has bits 0, 1 and 2 of n as bits 1, 2 and 0: eight
 //                                  neighbouring rows have the same unit in eight places. A second image has the
-//                                  columns, [dim][rows], one buffer. Unit 2s + h of a dim holds rows 16s + 4h … + 3 and
-//                                  16s + 8 + 4h … + 3, at a place that row_tiles.cpp draws
+//                                  columns, [dim][rows], one buffer. Unit 2s + h of a dim holds what lane group h has
+//                                  of a fragment: rows 16s + 4h … + 3 and 16s + 8 + 4h … + 3, or, where accumulators
+//                                  have blocks of eight rows, 16s + 8h … + 7; at a place that row_tiles.cpp draws
 #pragma once
 
 #include <functional>
@@ -35,9 +36,9 @@ struct RowTileShape {
   int element_bytes = 0;
   bool by_columns = false;  // asked for, too
   bool by_rows = true;
-  int filled_buffers = 2;     // with LDS DMA
-  int filling_waves = waves;  // all, or every second one, or fewer
-  int column_images = 1;      // without LDS DMA
+  int filled_buffers = 2;    // with LDS DMA
+  int waves_of_filling = 1;  // of so many waves one brings it
+  int column_images = 1;     // without LDS DMA
 };
 
 // Where the images of a tile stand.
@@ -100,9 +101,14 @@ class RowTile final : public attention::TileStream {
   int rows_of_fill() const;
   int dims_of_thread() const;
   int filling_threads() const;
+  int filling_waves() const { return waves_of(kernel_.target()) / plan_.shape.waves_of_filling; }
   // The number of the wave, or of this thread, among those that fill.
   language::Value* filling_wave() const;
   language::Value* filling_thread() const;
+  // A block of eight rows is a lane group's as it stands; blocks of four are two by two.
+  bool has_whole_blocks() const { return kernel_.target().row_block == dims_of_unit; }
+  // Where the first dim of a block of columns has a unit of 0.
+  int unit_of_block(int dim) const;
   // Lanes that write columns at once are eight dims apart: the key of 32 rows needs another bit of them.
   bool writes_eight_dims() const { return dims_of_thread() == dims_of_unit; }
   void prepare_fills();

@@ -56,6 +56,24 @@ constexpr Schedule rows_first(int blocks, std::initializer_list<Product> sums) {
   return schedule;
 }
 
+// The same with the rows' products of one block behind those of the other: fewer registers hold scores. dV alone takes
+// no gradients.
+constexpr Schedule rows_by_blocks(std::initializer_list<Product> sums) {
+  constexpr int blocks = 2;
+  Schedule schedule;
+  for (int block = 0; block < blocks; ++block) {
+    schedule.acts.add(Multiply{Product::scores, block});
+    schedule.acts.add(Modify{block});
+    schedule.acts.add(Queue{Vector::weigh, block});
+    if (sums.size() == 1 && *sums.begin() == Product::values) continue;
+    schedule.acts.add(Multiply{Product::gradients, block});
+    schedule.acts.add(Queue{Vector::differentiate, block});
+  }
+  for (const Product sum : sums)
+    for (int block = 0; block < blocks; ++block) schedule.acts.add(Multiply{sum, block});
+  return schedule;
+}
+
 // Waves that share keys. The one that weighs has much vector work, so scores of both blocks come first; the other one
 // takes weights of a tile before, and nothing that it waits for is on its way still.
 constexpr Schedule giving = {{Multiply{Product::scores, 0}, Modify{0}, Queue{Vector::weigh, 0}, Queue{Vector::give, 0},
@@ -91,6 +109,11 @@ constexpr Schedule queries_2 = of_one_sum(2, Product::queries);
 constexpr Schedule values_alone = {
     {Multiply{Product::scores, 0}, Modify{0}, Queue{Vector::weigh, 0}, Multiply{Product::values, 0}}};
 constexpr Schedule keys_alone = of_one_sum(1, Product::keys);
+// Where registers are few: two blocks of 16.
+constexpr Schedule values_by_blocks = rows_by_blocks({Product::values});
+constexpr Schedule keys_alone_by_blocks = rows_by_blocks({Product::keys});
+constexpr Schedule keys_by_blocks = rows_by_blocks({Product::values, Product::keys});
+constexpr Schedule queries_by_blocks = rows_by_blocks({Product::queries});
 constexpr Schedule keys_rows_first = rows_first(2, {Product::values, Product::keys});
 constexpr Schedule queries_rows_first = rows_first(2, {Product::queries});
 
@@ -105,6 +128,10 @@ static_assert(holds(queries_1, Kernel::queries, 1, 2) && holds(queries_2, Kernel
 // One block of keys or rows has registers for more.
 static_assert(holds(keys_rows_first, Kernel::keys, 2, 5) && holds(queries_rows_first, Kernel::queries, 2, 4));
 static_assert(holds(values_alone, Kernel::values_alone, 1, 1) && holds(keys_alone, Kernel::keys_alone, 1, 2));
+static_assert(holds(values_by_blocks, Kernel::values_alone, 2, 2) && holds(keys_by_blocks, Kernel::keys, 2, 5) &&
+              holds(keys_alone_by_blocks, Kernel::keys_alone, 2, 4) && holds(queries_by_blocks, Kernel::queries, 2, 4));
+static_assert(are_rows_first(values_by_blocks) && are_rows_first(keys_by_blocks) &&
+              are_rows_first(keys_alone_by_blocks) && are_rows_first(queries_by_blocks));
 static_assert(holds(giving, Kernel::giving, 2, 3) && holds(taking, Kernel::taking, 2, 4));
 static_assert(are_rows_first(giving) && are_rows_first(taking));
 static_assert(holds(giving_behind, Kernel::giving, 1, 2, Sum::of_tile_before) &&
@@ -117,6 +144,8 @@ static_assert(are_rows_first(keys_1) && are_rows_first(queries_1) && are_rows_fi
 }  // namespace
 
 const Schedule& key_schedule(int blocks, Order order, Sums sums) {
+  if (order == Order::rows_by_blocks)
+    return sums == Sums::both ? keys_by_blocks : sums == Sums::values ? values_by_blocks : keys_alone_by_blocks;
   if (sums != Sums::both) return sums == Sums::values ? values_alone : keys_alone;
   if (blocks == 1) return keys_1;
   return order == Order::hiding ? keys_2 : keys_rows_first;
@@ -126,6 +155,7 @@ const Schedule& shared_schedule(Order order, Sums sums) {
   return makes_values(sums) ? giving_behind : taking_behind;
 }
 const Schedule& query_schedule(int blocks, Order order) {
+  if (order == Order::rows_by_blocks) return queries_by_blocks;
   if (blocks == 1) return queries_1;
   return order == Order::hiding ? queries_2 : queries_rows_first;
 }

@@ -3,10 +3,11 @@
 // begin. weave.cpp walks it; to move work in time, change a row in schedule.cpp, or how much stands behind a matrix
 // instruction, a ladder (kernel/ladders.h). schedule_model.h says whether the tables are right.
 //
-// A tile is walked in blocks of 32 rows (dK/dV kernel) or keys (dQ kernel); a wave owns one or two blocks of 32 keys or
-// rows, and takes all of them in every act. Matrix instructions come in the order of the table. Vector work is a queue:
-// an act puts a block's on it, and pieces of it are written behind the matrix instructions that follow, whatever they
-// multiply. A product that needs the end of a piece waits until the queue is through with it.
+// A tile is walked in blocks of 32 rows (dK/dV kernel) or keys (dQ kernel), or of 16 where matrix instructions have as
+// many; a wave owns one or two blocks of as many keys or rows, and takes all of them in every act. Matrix instructions
+// come in the order of the table. Vector work is a queue: an act puts a block's on it, and pieces of it are written
+// behind the matrix instructions that follow, whatever they multiply. A product that needs the end of a piece waits
+// until the queue is through with it.
 //
 //   scores(b)       S of block b
 //   weigh(b)        P = exp2(S · c + b), and P rounded where a product takes it
@@ -57,15 +58,22 @@ struct Schedule {
 };
 
 // How a tile's products come: as weights are best hidden, or first all that read rows and then all that read columns,
-// for LDS that has an image of each and one buffer (row_tiles.h).
-enum class Order : std::uint8_t { hiding, rows_first };
+// for LDS that has an image of each and one buffer (row_tiles.h); and those of rows for one block behind the other,
+// where registers are few.
+enum class Order : std::uint8_t { hiding, rows_first, rows_by_blocks };
 constexpr bool reads_rows(Product product) { return product == Product::scores || product == Product::gradients; }
 
-// Tiles of one or two blocks. Of one alone of the sums: one block.
+// Tiles of one or two blocks; by blocks always two. Of one alone of the sums otherwise: one block.
 const Schedule& key_schedule(int blocks, Order order, Sums sums = Sums::both);
 // Of waves that share keys: one of the sums. Two blocks; or where rows come first, one, and the columns are those of
 // the tile before, so that a tile's vector work has its time.
 const Schedule& shared_schedule(Order order, Sums sums);
 const Schedule& query_schedule(int blocks, Order order);
+
+// Of a target whose tiles have so many buffers.
+inline Order order_of(const targets::Target& target, int buffers) {
+  if (buffers > 1) return Order::hiding;
+  return has_registers_of_accumulation(target) ? Order::rows_first : Order::rows_by_blocks;
+}
 
 }  // namespace wavejit::attention_backward::schedule

@@ -48,7 +48,7 @@ class SharedWeights {
   static constexpr int part_bytes = 16;  // of a lane: four rows
   static int bytes_of_block(language::Kernel& kernel);
   static int bytes_of_buffer(language::Kernel& kernel, int row_blocks) {
-    return waves / sharing_waves * row_blocks * bytes_of_block(kernel);
+    return waves_of(kernel.target()) / sharing_waves * row_blocks * bytes_of_block(kernel);
   }
   int at(int buffer, int block, int quarter) const;
 

@@ -108,17 +108,23 @@ class SinkGradient {
   // Chains 128 apart, then 64, 32 … 1. From half a wave on every lane has both: a sum is the same either way.
   Value* sum_of_chains() {
     Value* own = ir().CreateShl(lane_, 2);
-    static_assert(sink_chains == threads && waves == 4);
-    constexpr int quarter = sink_chains / waves * sizeof(float);
-    Value* sum = ir().CreateFAdd(ir().CreateFAdd(read(own, 0), read(own, 2 * quarter)),
-                                 ir().CreateFAdd(read(own, quarter), read(own, 3 * quarter)));
-    for (int apart = language::wave_shape(kernel_).lanes / 2; apart > 0; apart /= 2) {
+    static_assert(sink_chains == threads);
+    const int lanes = language::wave_shape(kernel_).lanes;
+    Value* sum = sum_from(own, 0, lanes);
+    for (int apart = lanes / 2; apart > 0; apart /= 2) {
       language::wait_for_lds(kernel_);
       write(sum, own);
       language::wait_for_lds(kernel_);
       sum = ir().CreateFAdd(sum, read(ir().CreateXor(own, kernel_.constant(4 * apart)), 0));
     }
     return sum;
+  }
+
+  // Of the chains with the lane's number and those multiples of `apart` behind it, from `first` on.
+  Value* sum_from(Value* own, int first, int apart) {
+    if (apart == sink_chains) return read(own, first * static_cast<int>(sizeof(float)));
+    Value* near = sum_from(own, first, 2 * apart);
+    return ir().CreateFAdd(near, sum_from(own, first + apart, 2 * apart));
   }
 
   void store(Value* sum) {

@@ -40,7 +40,18 @@ constexpr Ladder long_queries = {.idea = "less than half a fragment's, evenly",
 constexpr Ladder long_keys = {
     .idea = "half a fragment's", .behind = {7, 7, 7, 7, 7}, .reading = 3, .settling = 2, .read_ahead = 3};
 
+// Nothing runs beside a matrix instruction, which takes a fragment: vector work stands between them as it comes, so
+// that the fragments ahead have time to arrive.
+constexpr Ladder in_turn = {
+    .idea = "a little behind each, in turn", .behind = {6, 6, 6, 6, 6}, .reading = 3, .settling = 2, .read_ahead = 4};
+constexpr Ladder in_turn_of_few = {.idea = "the same with two fragments less ahead, where registers are short",
+                                   .behind = {6, 6, 6, 6, 6},
+                                   .reading = 3,
+                                   .settling = 2,
+                                   .read_ahead = 2};
+
 Ladder ladder_of(const KernelWords& words, const targets::Target& target, const Ladder& otherwise) {
+  if (!has_registers_of_accumulation(target)) return takes_all_registers(words, target) ? in_turn_of_few : in_turn;
   if (!target.transpose_read) return otherwise;
   return words.blocks == 1 ? one_block : two_blocks;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 
+#include "targets/wave_shape.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention/kernel/coverage.h"
 #include "templates/attention_backward/kernel/arguments.h"
@@ -22,15 +23,31 @@ std::optional<std::string> target_refusal(const std::string& name, attention::Ne
 
 constexpr std::array<HeadDims, 4> head_dims = {{{64, 64}, {128, 128}, {192, 128}, {256, 256}}};
 
+// Operands and a sum of 192 dims leave too few of 256 registers for scores and for what is on its way.
+constexpr int most_dims_of_half_the_registers = 128;
+bool has_room(const HeadDims& dims, const targets::Target& target) {
+  return has_registers_of_accumulation(target) || dims.qk <= most_dims_of_half_the_registers;
+}
+
 std::optional<std::string> words_refusal(const KernelWords& words, std::string_view kernel) {
-  if (auto refusal = target_refusal(words.target, attention::Need::square_of_32, kernel)) return refusal;
-  if (!std::ranges::contains(head_dims, words.head_dims())) {
+  if (auto refusal = target_refusal(words.target, attention::Need::row_of_two, kernel)) return refusal;
+  const targets::Target& target = *targets::find_target(words.target);
+  const bool is_known = std::ranges::contains(head_dims, words.head_dims());
+  if (!is_known || !has_room(words.head_dims(), target)) {
     std::string accepted;
-    for (const HeadDims& dims : head_dims) accepted += (accepted.empty() ? "d" : ", d") + to_text(dims);
-    return "d" + to_text(words.head_dims()) + "; accepted: " + accepted;
+    for (const HeadDims& dims : head_dims)
+      if (has_room(dims, target)) accepted += (accepted.empty() ? "d" : ", d") + to_text(dims);
+    return "d" + to_text(words.head_dims()) +
+           (is_known ? " takes more than the " + std::to_string(target.vgprs_per_wave) + " registers of a wave of " +
+                           words.target
+                     : "") +
+           "; accepted: " + accepted;
   }
   if (words.blocks < 1 || words.blocks > most_blocks)
     return "blocks=" + std::to_string(words.blocks) + "; accepted: 1, 2";
+  if (words.blocks > 1 && !has_registers_of_accumulation(target))
+    return "blocks=" + std::to_string(words.blocks) + ": waves of " + words.target + " have " +
+           std::to_string(target.vgprs_per_wave) + " registers; accepted: 1";
   if (words.bias_fp32 && !words.has(Modifier::bias))
     return "bias_type=fp32 is of a bias; accepted: bias bias_type=fp32";
   return std::nullopt;
@@ -100,7 +117,7 @@ std::optional<std::string> refusal_of(const BiasKernel& spec) {
   return std::nullopt;
 }
 std::optional<std::string> refusal_of(const SinkKernel& spec) {
-  return target_refusal(spec.target, attention::Need::waves_of_64, SinkKernel::kernel);
+  return target_refusal(spec.target, attention::Need::row_of_two, SinkKernel::kernel);
 }
 std::size_t argument_bytes(const QueryKernel&) { return sizeof(Arguments); }
 std::size_t argument_bytes(const KeyKernel&) { return sizeof(Arguments); }
@@ -111,10 +128,12 @@ std::size_t argument_bytes(const BiasKernel&) { return sizeof(Arguments); }
 int row_stream_bytes(const KernelWords& words, const targets::Target& target, int rows) {
   const int buffers = target.transpose_read ? 2 : 1;
   return (copies * rows * (words.head_dim_qk + words.head_dim_v) * attention::bytes_of(words.dtype)) +
-         (waves * buffers * 2 * tile_rows * static_cast<int>(sizeof(float)));
+         (waves_of(target) * buffers * 2 * tile_rows * static_cast<int>(sizeof(float)));
 }
 
+// A lane brings the numbers of a row: no more rows than lanes.
 int rows_at_once(const KernelWords& words, const targets::Target& target) {
+  if (target.wave_size < tile_rows) return target.wave_size;
   return row_stream_bytes(words, target, tile_rows) <= target.lds_bytes_per_workgroup ? tile_rows : tile_rows / 2;
 }
 
@@ -125,12 +144,15 @@ int rows_of_step(const KeyKernel& spec, const targets::Target& target) {
 std::span<const Sums> walks_of(const KernelWords& words, const targets::Target& target) {
   static constexpr std::array one = {Sums::both};
   static constexpr std::array two = {Sums::values, Sums::keys};
+  // Operands and both sums of 128 dims are 192 of 256 registers.
+  if (!has_registers_of_accumulation(target) && words.head_dim_qk > 64) return two;
   if (row_stream_bytes(words, target, tile_rows / 2) <= target.lds_bytes_per_workgroup) return one;
   return two;
 }
 
-// Two buffers of K and V, or K's two images beside V's one.
+// Two buffers of K and V, or K's two images beside V's one. Where registers are few, scores of half a tile.
 int keys_at_once(const KernelWords& words, const targets::Target& target) {
+  if (!has_registers_of_accumulation(target)) return attention::tile_keys / 2;
   const int dims = copies * words.head_dim_qk + (target.transpose_read ? copies : 1) * words.head_dim_v;
   const int bytes = attention::tile_keys * dims * attention::bytes_of(words.dtype);
   return bytes <= target.lds_bytes_per_workgroup ? attention::tile_keys : attention::tile_keys / 2;
@@ -144,6 +166,10 @@ bool may_share(const AskedWords& words) {
 }
 
 std::optional<std::string> sharing_refusal(const KeyKernel& spec) {
+  if (const targets::Target* target = targets::find_target(spec.target);
+      target != nullptr && !has_registers_of_accumulation(*target))
+    return "keys=shared: waves of " + spec.target + " own " + std::to_string(targets::wave_shape(*target).rows) +
+           " keys as they are; accepted: none";
   if (spec.head_dim_qk > most_shared_dims)
     return "keys=shared of d" + to_text(spec.head_dims()) + ": LDS has no room for it; accepted: d64, d128";
   if (spec.has(Modifier::softcap))
@@ -163,18 +189,33 @@ int default_key_blocks(const KernelWords& words, const targets::Target& target) 
   return has_two_blocks(words, target) && words.head_dim_qk <= 128 && !words.modifiers.any() ? 2 : 1;
 }
 
-int waves_per_simd(const QueryKernel& spec, const targets::Target& /*target*/) {
+// Of waves with half the registers a SIMD has two of each workgroup: 4, 3 or 2 workgroups.
+namespace {
+constexpr int many_waves = 8;
+constexpr int some_waves = 6;
+constexpr int few_waves = 5;
+}  // namespace
+bool takes_all_registers(const KernelWords& words, const targets::Target& target) {
+  return !has_registers_of_accumulation(target) && words.head_dim_qk > 64 &&
+         (words.modifiers.any() || words.gradients_fp32);
+}
+int waves_per_simd(const QueryKernel& spec, const targets::Target& target) {
+  if (!has_registers_of_accumulation(target)) return spec.head_dim_qk <= 64 ? many_waves : some_waves;
   return spec.head_dim_qk <= 64 && spec.blocks == 1 && !spec.has(Modifier::bias) ? 2 : 1;
 }
-int waves_per_simd(const KeyKernel& spec, const targets::Target& /*target*/) {
+int waves_per_simd(const KeyKernel& spec, const targets::Target& target) {
+  if (!has_registers_of_accumulation(target)) return takes_all_registers(spec, target) ? few_waves : some_waves;
   if (spec.shared) return 1;  // LDS has room for one workgroup
   return spec.head_dim_qk <= 64 && spec.blocks == 1 && !spec.has(Modifier::bias) ? 2 : 1;
 }
 // Its waves wait for memory most of the time: a second one works meanwhile.
-int waves_per_simd(const BiasKernel& spec, const targets::Target& /*target*/) {
+int waves_per_simd(const BiasKernel& spec, const targets::Target& target) {
+  if (!has_registers_of_accumulation(target)) return spec.head_dim_qk <= 64 ? some_waves : few_waves;
   return spec.head_dim_qk <= 128 ? 2 : 1;
 }
-int waves_per_simd(const SinkKernel& /*spec*/, const targets::Target& /*target*/) { return 2; }
+int waves_per_simd(const SinkKernel& /*spec*/, const targets::Target& target) {
+  return has_registers_of_accumulation(target) ? 2 : many_waves;
+}
 
 std::span<const families::KernelKind> own_kernel_kinds() {
   static constexpr std::array kinds = {

@@ -62,7 +62,7 @@ struct AskedWords {
 
 // The words of both.
 struct KernelWords : AskedWords {
-  int blocks = 1;  // of 32 rows (dQ kernel) or keys that a wave owns
+  int blocks = 1;  // of rows (dQ kernel) or keys that a wave owns: 32, or 16 where waves have 32 lanes
   std::string target;
   Lowering lowering = Lowering::llvm;
 
@@ -120,15 +120,17 @@ std::size_t argument_bytes(const BiasKernel& spec);
 // ---- What a workgroup is
 
 inline constexpr int threads = 256;
-inline constexpr int waves = 4;
+// Four waves of 32 rows or keys, or eight of 16: two lanes have each.
+inline constexpr int rows_of_workgroup = threads / 2;
+constexpr int waves_of(const targets::Target& target) { return threads / target.wave_size; }
 inline constexpr int most_blocks = 2;
-inline int tile_queries_of(const QueryKernel& spec) { return 32 * waves * spec.blocks; }
-inline int tile_queries_of(const BiasKernel& spec) { return 32 * waves * spec.blocks; }
+inline int tile_queries_of(const QueryKernel& spec) { return rows_of_workgroup * spec.blocks; }
+inline int tile_queries_of(const BiasKernel& spec) { return rows_of_workgroup * spec.blocks; }
 // Waves that own the same keys.
 inline constexpr int sharing_waves = 2;
 constexpr int waves_of_block(const KeyKernel& spec) { return spec.shared ? sharing_waves : 1; }
-constexpr int tile_keys_of(const KeyKernel& spec) { return 32 * waves * spec.blocks / waves_of_block(spec); }
-inline constexpr int most_tile_keys = 32 * waves * most_blocks;
+constexpr int tile_keys_of(const KeyKernel& spec) { return rows_of_workgroup * spec.blocks / waves_of_block(spec); }
+inline constexpr int most_tile_keys = rows_of_workgroup * most_blocks;
 
 // Whether scores have terms of fp32 from outside: their NaNs may have any payload.
 inline bool has_fp32_terms(const AskedWords& words) { return words.has(Modifier::alibi) || words.bias_fp32; }
@@ -137,7 +139,8 @@ inline bool has_fp32_terms(const AskedWords& words) { return words.has(Modifier:
 int default_query_blocks(const KernelWords& words, const targets::Target& target);
 int default_key_blocks(const KernelWords& words, const targets::Target& target);
 
-// Whether two waves may share the keys of these words; and why they do not; nothing: they may.
+// Whether two waves may share the keys of these words, on targets that have such kernels; and why they do not; nothing:
+// they may.
 bool may_share(const AskedWords& words);
 std::optional<std::string> sharing_refusal(const KeyKernel& spec);
 
@@ -156,8 +159,11 @@ constexpr bool makes_values(Sums sums) { return sums != Sums::keys; }
 constexpr bool makes_keys(Sums sums) { return sums != Sums::values; }
 std::span<const Sums> walks_of(const KernelWords& words, const targets::Target& target);
 
-// A wave has as many for vectors, and as many for accumulation.
+// A wave has as many for vectors, and, where the target has them, as many for accumulation.
 inline constexpr int vector_registers = 256;
+constexpr bool has_registers_of_accumulation(const targets::Target& target) {
+  return target.vgprs_per_wave > vector_registers;
+}
 // Registers of what a wave holds throughout: operands and sums of `blocks` blocks.
 constexpr int held_registers(const QueryKernel& spec) {
   return spec.blocks * ((spec.head_dim_qk + spec.head_dim_v) / 4 + (spec.head_dim_qk / 2));
@@ -165,9 +171,16 @@ constexpr int held_registers(const QueryKernel& spec) {
 constexpr int held_registers(const KeyKernel& spec) {
   return spec.blocks * 3 * (spec.head_dim_qk + spec.head_dim_v) / 4;
 }
+// Of half the registers: modified scores of 128 dims, or their sums in f32, leave none.
+bool takes_all_registers(const KernelWords& words, const targets::Target& target);
 int waves_per_simd(const QueryKernel& spec, const targets::Target& target);
 int waves_per_simd(const KeyKernel& spec, const targets::Target& target);
 int waves_per_simd(const SinkKernel& spec, const targets::Target& target);
 int waves_per_simd(const BiasKernel& spec, const targets::Target& target);
+// The most that a wave may have, if as many have room.
+constexpr int registers_of(const targets::Target& target, int waves_per_simd) {
+  const int each = target.vgprs_per_simd_lane / waves_per_simd / target.vgprs_handed_out * target.vgprs_handed_out;
+  return each < target.vgprs_per_wave ? each : target.vgprs_per_wave;
+}
 
 }  // namespace wavejit::attention_backward

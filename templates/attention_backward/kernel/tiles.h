@@ -15,9 +15,8 @@
 
 namespace wavejit::attention_backward {
 
-inline constexpr int rows_of_block = 32 * waves;
-inline constexpr std::array<int, 3> tile_sizes = {rows_of_block / sharing_waves, rows_of_block,
-                                                  rows_of_block* most_blocks};
+inline constexpr std::array<int, 3> tile_sizes = {rows_of_workgroup / sharing_waves, rows_of_workgroup,
+                                                  rows_of_workgroup* most_blocks};
 
 // How many workgroups a launch has for a device's compute units (call/problem.h, are_few and are_many).
 enum class Grid : std::uint8_t { few, some, many };
