@@ -13,10 +13,9 @@ from sglang.srt.mem_cache.memory_pool import KVWriteLoc
 from .. import _device
 from .._engine import Engine
 from .._errors import InvalidArgument, Unsupported
-from ..torch import _roads
-from ..vllm._lines import line
+from ..torch import _latent_road, _roads
 from ..vllm._serving import Serving
-from . import _limits
+from . import NAME, _limits
 
 logger = logging.getLogger("sglang.wavejit")
 
@@ -41,6 +40,7 @@ class WavejitBackend(AttentionBackend):
         self.device = torch.device(runner.device)
         self.most_keys = int(runner.model_config.context_len)
         kinds = _limits.kinds_of(runner)
+        self.latent = _limits.is_latent(runner)
         name = _name(self.device)
         self.serving = Serving(Engine(name), True, "wavejit.sglang", logger)
         for kind in kinds:
@@ -48,7 +48,9 @@ class WavejitBackend(AttentionBackend):
         arguments = runner.server_args
         sequences = int(getattr(runner, "max_running_requests", None) or self.requests.size)
         rows = max(int(arguments.chunked_prefill_size or 0), int(arguments.max_prefill_tokens or 0), sequences, 1)
-        self.serving.prepare([line(kind, sequences, rows, self.most_keys, self.page) for kind in kinds])
+        self.serving.prepare([each for kind in kinds for each in _limits.lines_of(kind, sequences, rows, self.most_keys, self.page)])
+        if self.latent:
+            _absorb_all_rows()
         self.captured: WavejitMetadata | None = None
         self.forward_metadata: WavejitMetadata | None = None
 
@@ -99,7 +101,11 @@ class WavejitBackend(AttentionBackend):
 
     def forward_extend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layer: Any, forward_batch: Any, save_kv_cache: bool = True, **words: Any) -> torch.Tensor:
         if save_kv_cache and k is not None and v is not None:
-            self.pool.set_kv_buffer(layer, KVWriteLoc.for_batch(forward_batch), k, v)
+            where = KVWriteLoc.for_batch(forward_batch)
+            if self.latent:
+                self.pool.set_kv_buffer(layer, where, k, v)
+            else:
+                self.pool.set_kv_buffer(layer, where, k, v, layer.k_scale, layer.v_scale)
         return self.attend(q, layer, words)
 
     forward_decode = forward_extend
@@ -114,7 +120,7 @@ class WavejitBackend(AttentionBackend):
         query = q.reshape(-1, layer.tp_q_head_num, layer.qk_head_dim)
         out = torch.empty((query.shape[0], layer.tp_q_head_num, layer.v_head_dim), dtype=q.dtype, device=q.device)
         if query.shape[0]:
-            self._run(query, layer, metadata, sinks, out)
+            (self._run_latent if self.latent else self._run)(query, layer, metadata, sinks, out)
         return out.view(-1, layer.tp_q_head_num * layer.v_head_dim)
 
     def _run(self, query: torch.Tensor, layer: Any, metadata: WavejitMetadata, sinks: torch.Tensor | None, out: torch.Tensor) -> None:
@@ -127,15 +133,34 @@ class WavejitBackend(AttentionBackend):
             given["softcap"] = float(layer.logit_cap)
         if sinks is not None:
             given["sinks"] = sinks.to(torch.float32)
+        if k.dtype in _limits.FORMATS:  # what the pool has divided by
+            given.update({name: scale.to(torch.float32).reshape(1) for name, scale in (("k_scale", layer.k_scale), ("v_scale", layer.v_scale)) if scale is not None})
         engine = self.serving.engine
         if query.is_cpu:
             _roads.copied_into(engine, query.unsqueeze(0), k, v, out.unsqueeze(0), None, given)
         else:
             _roads.launched_into(engine, query.unsqueeze(0), k, v, out.unsqueeze(0), None, None, given)
 
+    def _run_latent(self, query: torch.Tensor, layer: Any, metadata: WavejitMetadata, sinks: torch.Tensor | None, out: torch.Tensor) -> None:
+        """Every row is absorbed, of prompts as of decode: the pool's rows are keys, and their first columns values."""
+        given: dict[str, Any] = {"scale": layer.scaling, "value_dim": layer.v_head_dim, "query_starts": metadata.query_starts, "key_lengths": metadata.key_lengths,
+                                 "block_table": metadata.block_table, "max_query_length": metadata.max_query_length, "max_key_length": metadata.max_key_length}
+        if metadata.max_query_length > 1:  # one row sees all keys
+            given["causal"] = True
+        if sinks is not None:
+            given["sinks"] = sinks.to(torch.float32)
+        _latent_road.run(self.serving.engine, query.unsqueeze(0), self.paged(self.pool.get_key_buffer(layer.layer_id)), out.unsqueeze(0), False, given)
+
     def paged(self, slots: torch.Tensor) -> torch.Tensor:
         """The pool's rows as [pages, page size, heads, dim]: a view."""
         return slots[: slots.shape[0] // self.page * self.page].unflatten(0, (-1, self.page))
+
+
+def _absorb_all_rows() -> None:
+    """SGLang would expand keys and values of prompts: then a row's bits show where its prompt was cut."""
+    from sglang.srt.models.deepseek_common import attention_backend_handler as handlers
+
+    handlers.AttentionBackendRegistry.register(NAME, lambda attention, batch: handlers.AttnForwardMethod.MLA)
 
 
 def _name(device: torch.device) -> str:
