@@ -60,8 +60,8 @@ constexpr std::array<MatrixInstruction, 40> table = {{
      "v_mfma_scale_f32_16x16x128_f8f6f4"},
 }};
 
-// WMMA. Clocks: 16 of 16-bit inputs, half of that for bytes (measured on an R9700: docs/isa.md, "RDNA4"), half again
-// for i4 of the same k.
+// WMMA. Clocks: 16 of 16-bit inputs, half of that for bytes and for i4, whose gain is its depth: 32 in the clocks of 16
+// (measured on an R9700: docs/isa.md, "RDNA4"; of i4 by a thread trace of gfx1201, tinygrad: every instruction).
 constexpr std::array<MatrixInstruction, 11> wmma_table = {{
     {.name = "v_wmma_f32_16x16x16_f16",
      .m = 16,
@@ -91,7 +91,7 @@ constexpr std::array<MatrixInstruction, 11> wmma_table = {{
      .passes = 4,
      .lanes = 32},
     {.name = "v_wmma_i32_16x16x16_iu8", .m = 16, .k = 16, .blocks = 1, .a = i8, .b = i8, .passes = 2, .lanes = 32},
-    {.name = "v_wmma_i32_16x16x16_iu4", .m = 16, .k = 16, .blocks = 1, .a = i4, .b = i4, .passes = 1, .lanes = 32},
+    {.name = "v_wmma_i32_16x16x16_iu4", .m = 16, .k = 16, .blocks = 1, .a = i4, .b = i4, .passes = 2, .lanes = 32},
     {.name = "v_wmma_i32_16x16x32_iu4", .m = 16, .k = 32, .blocks = 1, .a = i4, .b = i4, .passes = 2, .lanes = 32},
     {.name = "v_wmma_f32_16x16x16_fp8_fp8",
      .m = 16,
