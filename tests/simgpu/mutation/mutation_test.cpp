@@ -114,8 +114,11 @@ std::vector<Case> cases() {
     split.output_store = attention_forward::OutputStore::scalar;
     split.split_keys = attention_forward::chunk_keys;
     const attention_combine::CombineKernel combine = attention_combine::combine_of(split, false);
-    if (target != "gfx1201")
-      all.push_back({.name = "split_" + target, .kernels = {split, combine}, .mutated = 0, .problems = cut});
+    all.push_back({.name = "split_" + target,
+                   .kernels = {split, combine},
+                   .mutated = 0,
+                   .problems = cut,
+                   .in_soak = target == "gfx1201"});
     all.push_back({.name = "combine_" + target,
                    .kernels = {split, combine},
                    .mutated = 1,
