@@ -32,6 +32,18 @@ class InvarianceCommand : public ::testing::TestWithParam<const char*> {
   }
 };
 
+// Masks that are told by bytes: packed, in pieces, in pages and on other pipelines.
+TEST_P(InvarianceCommand, NoBitDiffersUnderBoolMasks) {
+  const auto outcome = invariance({"--family", "attention_forward", "--dimension", "bool-mask", "--pairs", "160",
+                                   "--sequences", "20", "--seed", "4", "--csv", scratch_ / "pairs.csv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": of 160 pairs no bit differs"));
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  EXPECT_THAT(csv, Not(HasSubstr("differs")));
+  for (const char* change : {"a bool mask\"", "a bool mask, in pieces", "a bool mask, pages of "})
+    EXPECT_THAT(csv, HasSubstr(change));
+}
+
 // 252 pairs of each dimension of forward calls on each target: 6,048 in all. Few batches of many sequences: a kernel is
 // compiled for what a batch is.
 TEST_P(InvarianceCommand, NoBitDiffersInAnyDimension) {

@@ -48,6 +48,24 @@ void set_mask(wavejit_attention_forward_arguments& call, const Batch& batch, con
   call.window_right = -1;
 }
 
+// Rows see the keys behind their sequence's last, too, which its length hides.
+std::vector<std::uint8_t> shown_keys(const Batch& batch, std::span<const RowsOf> pieces, std::int64_t columns) {
+  std::vector<std::uint8_t> shown;
+  for (const RowsOf& piece : pieces) {
+    const std::int64_t keys = keys_of(batch, piece);
+    for (std::int64_t row = piece.begin; row < piece.end; ++row) {
+      const std::int64_t own = keys - (piece.end - row);
+      for (std::int64_t key = 0; key < columns; ++key) {
+        const bool sees =
+            !batch.causal || (key <= own && (!batch.window_left || key >= own - *batch.window_left) &&
+                              (batch.local_chunk == 0 || key / batch.local_chunk == own / batch.local_chunk));
+        shown.push_back(key >= keys || sees ? 1 : 0);
+      }
+    }
+  }
+  return shown;
+}
+
 wavejit_tensor per_head(void* data, const Batch& batch) {
   return {.data = data,
           .dtype = WAVEJIT_FP32,
@@ -166,7 +184,13 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   call.table_columns = keys.table_columns;
   call.table_row_stride = keys.table_row_stride;
   call.page_layout = keys.page_layout;
-  set_mask(call, batch, way, keys.longest);
+  if (way.bool_mask) {
+    const std::int64_t columns = way.keys.rows_behind ? keys.k.sizes[1] : keys.longest;
+    call.bool_mask =
+        wavejit_dense_tensor(memory.in(shown_keys(batch, pieces, columns)), WAVEJIT_INT8, 1, 1, rows, columns);
+  } else {
+    set_mask(call, batch, way, keys.longest);
+  }
   call.softcap = batch.softcap;
   if (!batch.alibi.empty()) call.alibi = per_head(memory.in(batch.alibi), batch);
   if (!batch.sink.empty()) call.sink = per_head(memory.in(batch.sink), batch);

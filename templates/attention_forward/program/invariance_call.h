@@ -21,6 +21,7 @@ struct Way {
   bool other_scales = false;  // of 8 bits: K's are twice what they are
   bool eight_bits = false;    // of a batch whose keys and values 8 bits hold: bytes and scales in place of 16 bits
   bool integers = false;      // Q and K in int8, V as it is
+  bool bool_mask = false;     // what the diagonal, a window and local chunks show, told by a byte for each row and key
   std::optional<ListForm> lists = std::nullopt;  // of a batch that has lists; none: no lists
 };
 

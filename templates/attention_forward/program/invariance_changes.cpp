@@ -235,6 +235,30 @@ Garbage garbage_of(const Batch& batch) {
   return static_cast<Garbage>(batch.number % static_cast<std::uint64_t>(garbage_count));
 }
 
+// What masks show, told by a byte for each row and key. By turns as it lies, in pieces, in pages and on a pipeline of
+// long queries.
+std::vector<Change> by_bool_mask(const Batch& batch, Draws& draws) {
+  static constexpr std::array<const char*, 3> pipelines = {"interleaved", "dualwave", "generic tile_queries=64"};
+  Change change = {.text = "a bool mask", .pieces = all_whole(batch), .way = {.bool_mask = true}};
+  switch (batch.number % 4) {
+    case 1:
+      change.pieces = rechunked(batch, draws).front().pieces;
+      change.text += ", in pieces";
+      break;
+    case 2:
+      change.way.keys.pages = {.size = batch.number % 8 == 2 ? 16 : 64};
+      change.text += ", " + change.way.keys.pages->text();
+      break;
+    case 3:
+      change.pipeline = pipelines[static_cast<std::size_t>(batch.number / 4 % pipelines.size())];
+      change.text += ", " + change.pipeline;
+      break;
+    default:
+      break;
+  }
+  return {std::move(change)};
+}
+
 // What no row may see, all around: packed neighbours, rows beyond lengths, and keys in front of a window.
 std::vector<Change> hidden(const Batch& batch, Draws& draws) {
   const Garbage garbage = garbage_of(batch);
@@ -295,6 +319,10 @@ std::vector<Dimension> of_plain_calls() {
       {.told = {.name = "page-size", .changes = "keys in shuffled pages of 1 to 1,040"}, .changes = by_page_size},
       {.told = {.name = "page-layout", .changes = "heads first, K and V in turn, one list of pages, vectorised"},
        .changes = by_page_layout},
+      {.told = {.name = "bool-mask",
+                .changes = "the diagonal, a window and local chunks told by a byte for each row and key",
+                .of_some_targets = true},
+       .changes = by_bool_mask},
       {.told = {.name = "hidden",
                 .changes = "what no row may see is NaN or infinite: neighbours, keys in front of a window"},
        .changes = hidden},

@@ -281,4 +281,77 @@ std::vector<CallProblem> lists_of_blocks(int rows, int keys, bool causal, bool w
   return all;
 }
 
+std::vector<CallProblem> bool_masks(int head_dim, bool lists) {
+  std::vector<CallProblem> all;
+  const auto make = [&](int batch, int queries, int keys, int heads, int kv_heads, std::uint64_t seed) {
+    AttentionCase which = make_case(Storage::bf16, batch, queries, keys, heads, kv_heads, head_dim, false, seed);
+    grow(which);
+    which.own_workspace = true;
+    return which;
+  };
+  // Of blocks of rows and tiles of keys a third is hidden, a third open; 0: all is mixed.
+  const auto masked = [](AttentionCase which, int batches, int heads, std::uint64_t kinds, std::uint64_t seed) {
+    AttentionInputs& in = which.inputs;
+    in.shown_batches = batches;
+    in.shown_heads = heads;
+    std::mt19937_64 random(seed);
+    for (int plane = 0; plane < batches * heads; ++plane)
+      for (int row = 0; row < in.query_rows(); ++row)
+        for (int key = 0; key < in.key_length; ++key) {
+          const std::uint64_t kind =
+              kinds == 0 ? 2 : ((row / 64 * 7) + (key / 64 * 5) + static_cast<std::uint64_t>(plane) + seed) % kinds;
+          const bool sees = kind == 1 || (kind == 2 && random() % 3 != 0);
+          // Any byte but 0, in turn.
+          in.shown.push_back(sees ? static_cast<std::uint8_t>(1 + (random() % 255)) : std::uint8_t{0});
+        }
+    return which;
+  };
+  const auto add = [&](const AttentionCase& which, bool lies = false) {
+    if (!lists) return all.push_back(forward(which, lies));
+    all.push_back({[which](wavejit_engine* engine, bool /*judges*/) {
+      const AttentionOutput output = run_attention(engine, which);
+      CallResult result = result_of(output);
+      result.bits.assign(output.workspace.begin(), output.workspace.end());
+      result.bits.insert(result.bits.end(), output.o.begin(), output.o.end());
+      return result;
+    }});
+  };
+  add(masked(make(2, 150, 333, 4, 2, 1), 2, 4, 3, 1));
+  add(masked(make(1, 300, 200, 2, 1, 2), 1, 1, 3, 2));
+  add(masked(with_sink(make(1, 65, 129, 2, 1, 3)), 1, 2, 0, 3));
+  add(masked(make(1, 40, 2200, 2, 1, 4), 1, 1, 4, 4));
+  add(masked(without_scale(make(1, 64, 64, 2, 1, 5)), 1, 1, 0, 5));
+  add(masked(make(1, 70, 7, 1, 1, 12), 1, 1, 0, 12));
+  // One row lacks one key of a block that is open elsewhere: a row of each load.
+  for (const int row : {3, 20, 40, 60}) {
+    AttentionCase open = make(1, 64, 64, 1, 1, 13);
+    open.inputs.shown.assign(std::size_t{64} * 64, 1);
+    open.inputs.shown[(static_cast<std::size_t>(row) * 64) + static_cast<std::size_t>(row)] = 0;
+    add(open);
+  }
+  // Fewer keys than a lane reads, and each number of them behind a tile.
+  for (int keys = 1; keys <= 16; ++keys) add(masked(make(1, 33, keys, 1, 1, 10), 1, 1, 0, 10));
+  for (int keys = 65; keys <= 128; keys += 9) add(masked(make(1, 70, keys, 1, 1, 11), 1, 1, 0, 11));
+  AttentionCase packed = make(1, 130, 200, 2, 1, 7);
+  packed.inputs.batch = 3;
+  packed.inputs.q.resize(std::size_t{200} * 2 * static_cast<std::size_t>(head_dim));
+  for (std::vector<float>* rows : {&packed.inputs.k, &packed.inputs.v})
+    rows->resize(std::size_t{300} * static_cast<std::size_t>(head_dim));
+  packed.inputs.query_starts = {0, 130, 130, 200};
+  packed.inputs.key_starts = {0, 200, 250, 300};
+  packed = masked(packed, 1, 2, 3, 7);
+  add(packed);
+  packed.query_starts = {-5, 60, most, 20};
+  packed.key_starts = {-5, 126, most, 20};
+  add(packed, true);
+  packed.query_starts = {-5, 150, most, 20};
+  add(packed, true);
+  AttentionCase lengths = masked(make(2, 100, 300, 2, 1, 8), 2, 1, 3, 8);
+  lengths.inputs.key_lengths = {300, 130};
+  add(lengths);
+  lengths.told_key_lengths = {-300, most};
+  add(lengths, true);
+  return all;
+}
+
 }  // namespace wavejit::tests

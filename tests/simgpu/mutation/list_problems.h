@@ -15,6 +15,8 @@ std::vector<CallProblem> lists_of_keys(const std::vector<Pages>& pages, bool slo
 // Blocks of so many rows and keys. `walks`: what they are made of is looked at, too, in the order of the workgroups.
 // For the kernel that merges what their walks leave.
 std::vector<CallProblem> lists_of_keys_in_runs();
+// Bool masks, in rows and keys of every kind; `lists`: what is found in them is looked at, too.
+std::vector<CallProblem> bool_masks(int head_dim, bool lists);
 std::vector<CallProblem> lists_of_blocks(int rows, int keys, bool causal, bool walks = false);
 
 }  // namespace wavejit::tests
