@@ -142,6 +142,27 @@ TEST_P(OneLaunch, TakesWindowsSinksAndModifiers) {
   expect_bits_of_two(engine_, which);
 }
 
+// Tiles of two waves merge them in a second launch.
+TEST_P(OneLaunch, TakesLocalChunksInPages) {
+  for (const int queries : {1, 4}) {
+    SCOPED_TRACE(queries);
+    AttentionCase which = make_case(Storage::bf16, 2, queries, 2200, 16, 1, 128, true, 744 + queries);
+    which.inputs.local_chunk = 1500;
+    which.inputs.key_lengths = {2200, 1100};
+    which.pages = Pages{.size = 16};
+    which.splits = 3;
+    if (queries == 1) {
+      expect_bits_of_two(engine_, which);
+      continue;
+    }
+    const AttentionOutput one = run(which, WAVEJIT_ONE_LAUNCH);
+    EXPECT_THAT(one.kernel_spec, HasSubstr(" tile=64x64 "));
+    EXPECT_THAT(one.kernel_spec, Not(HasSubstr(" merged")));
+    expect_same(one, run(which, WAVEJIT_TWO_LAUNCHES));
+    EXPECT_EQ(judge(which, attention_reference(which.inputs), one).wrong(), "");
+  }
+}
+
 // Counters are zeros behind each launch, whatever number of runs came before on the stream.
 TEST_P(OneLaunch, LeavesCountersForAnyOther) {
   std::vector<std::pair<AttentionCase, AttentionOutput>> calls;

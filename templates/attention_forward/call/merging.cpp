@@ -96,6 +96,9 @@ std::string_view why_two_launches(const AttentionProblem& problem) {
   if (has_parts_by_sequence(problem)) return "packed queries that go in rounds always are";
   if (!merges_in_one_launch(shape))
     return "a bias, slopes or a window of left padding beside pages leave no scalar registers";
+  constexpr int rows_of_two_waves = 64;
+  if (shape.query_rows == QueryRows::up_to_64 && !merges_in_tiles_of(shape, rows_of_two_waves))
+    return "local chunks in pages leave two waves of a tile no scalar registers";
   return {};
 }
 

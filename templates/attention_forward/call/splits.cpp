@@ -275,8 +275,10 @@ bool shares_in(const AttentionProblem& problem, std::uint32_t splits, const boar
 bool merges_in(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target,
                const families::Toggles& toggles) {
   if (!merges_in_walk(problem, shares_in(problem, splits, target, toggles), target)) return false;
-  return !toggles.pins_kernels() ||
-         pipeline_of(problem.shape.of_split_kernel(), target, pins_of(toggles)) == Pipeline::generic;
+  if (!toggles.pins_kernels()) return true;
+  const Pins pins = pins_of(toggles);
+  return pipeline_of(problem.shape.of_split_kernel(), target, pins) == Pipeline::generic &&
+         merges_in_tiles_of(problem.shape, pins.tile_queries);
 }
 
 }  // namespace
@@ -361,7 +363,8 @@ namespace {
 std::string describe_who_merges(const SplitPlan& plan, const AttentionProblem& problem, const AttentionShape& shape,
                                 const boards::Board& target) {
   const std::string second = "merged in a second launch: ";
-  if (plan.few_rows != 0) return second + "parts of short queries beside long ones always are";
+  if (plan.few_rows != 0)
+    return second + "parts of short queries beside long ones always are, whose walk outweighs the wait";
   return describe_merging(problem, shape.merged, shape.shared_chunks, target);
 }
 

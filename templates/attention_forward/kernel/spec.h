@@ -198,6 +198,14 @@ constexpr bool merges_in_one_launch(const AskedWords& words) {
          !words.integers && !words.output_fp32 && !words.trans_any() && !words.listed && !words.block_lists &&
          !words.shares_call() && !crowded;
 }
+// The same in tiles of so many rows. Where two waves have one, local chunks in pages of more than 64 dims take all
+// scalar registers.
+constexpr bool merges_in_tiles_of(const AskedWords& words, int tile_queries) {
+  constexpr int rows_of_two_waves = 64;
+  const bool crowded =
+      words.paged && words.mask == Mask::chunked && words.head_dim_qk > 64 && tile_queries == rows_of_two_waves;
+  return merges_in_one_launch(words) && !crowded;
+}
 
 // Canonical text: one line, words in a fixed order. parse_spec(to_text(spec)) == spec.
 std::string to_text(const ForwardKernel& spec);

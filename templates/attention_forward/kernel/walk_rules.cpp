@@ -114,13 +114,15 @@ constexpr std::array walk_rules = {
     SpecRule{
         [](const Asked& asked) {
           const ForwardKernel& spec = asked.spec;
-          return spec.merged && (spec.split_keys == 0 || !spec.packed_heads || !merges_in_one_launch(spec));
+          return spec.merged &&
+                 (spec.split_keys == 0 || !spec.packed_heads || !merges_in_tiles_of(spec, spec.tile_queries));
         },
         [](const Asked&) {
           return std::string(
               "merged is of the parts of packed heads in 16 bits, whose dims are cut into whole runs of 16; accepted: "
-              "split= heads=packed, no cache=, listed, trans_ tensors and rows=, and no bias, alibi and window of left "
-              "padding beside pages");
+              "split= heads=packed, no cache=, listed, trans_ tensors and rows=, and beside pages no bias, alibi, "
+              "window "
+              "of left padding and local chunks in tiles of 64 rows");
         }},
     SpecRule{[](const Asked& asked) { return asked.spec.packed_heads && overlaps(asked); },
              [](const Asked&) { return std::string("heads=packed is for few rows; accepted: pipeline=generic"); }},
