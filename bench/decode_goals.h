@@ -51,11 +51,15 @@ gfx950, bf16, d128, as `wavejit profile` had it when this was written. b1 k8192 
 
 Of 32 parts (b1 k32768 16/2) the last takes 7,000 for all of that, some 130 for each part more. With 256 workgroups (b16 k8192, b4 k32768, b1 k32768 64/8) memory alone takes 53,700 for K and V.
 
+The last workgroup's end in b1 k8192 16/2, by `wavejit profile --timeline`: from the last K on, the step takes 3,860 (scores 1,230, maxima and the slowest wave 360, weights 1,000, V's reads and two barriers 470, products 800). Parts are stored and counted 1,470 later,
+800 of them a store's way past the caches, 340 the slowest wave's stores. The count's way is 990, from it to the first part asked for are 300, the merge takes 1,870, and O's way is 450.
+
 Goals that are missed, and what they would take:
 
 * b1 and b8 k8192 on gfx950 miss by 500 cycles: behind the last V come four trips to memory, one after the other: parts are stored, counted, loaded, and O is stored.
-* b4 k32768 and b1 k32768 64/8 miss by 2,900. 53,700 are memory's. 7,000 are the merge, during which 240 compute units have nothing to do, and the rest are the first request and the last step. A walk whose next scores are made before the last
-  product would hide some of that step.
+* b4 k32768 and b1 k32768 64/8 miss by 2,900. One workgroup merges 32 parts of 4 KB, which come from the last level cache at a compute unit's share, 32 bytes a cycle: 4,096 cycles, whoever asks and however many are on their way. The clock leaves it at that share while 240 compute units have
+  nothing to do; a real GPU would not. With that, the 53,700 of memory, code and arguments (940), the first request's way (994), a store's (800), the count's (994), the first part's (800) and O's (450), 62,770 are gone, so that the goal leaves 1,230 for the addresses in front of the first request,
+  which take 1,000, and for all that the last step does behind its V.
 
 What was tried:
 
@@ -73,6 +77,12 @@ What was tried:
   10,151 (0.84 of one wave's 11,576); gfx942 b1 k32768 64/8 83,821 after 84,445. All arguments at once keep 44 copies of them: 26,921. Asked for anew where they are used: 27,909.
 * **Four waves to merge eight rows**, where two do now with twice the dims each: 27,003 beside 27,009, b1 k32768 64/8 67,911 beside 67,465, gfx942 84,727 beside 84,445. A compute unit's 32 KB in flight are what it waits for, not waves. It is not in.
 * **Two waves for two tiles** (keys up to 128) before that: gfx950 b1 k128 64/8 9,417 beside 10,151, d64 7,801 beside 8,925; k256 loses, 12,825 beside 10,865. On gfx942 d64 9,397 beside 12,285, d128 spills. It would be one more kernel for each line of so few keys, and the goal is met without: it is not in.
+* **The last step apart**, which fetches nothing for a next one, and has no third barrier: b1 k8192 16/2 26,221, b8 36,469, b1 k1024 64/8 21,777 beside 22,285, b1 k128 9,363 beside 9,711, b1 k32768 64/8 66,841. It reaches no goal, and compiling takes a third longer (203 ms beside 151, both on a
+  busy machine), where the goal for that is near already. It is not in.
+* **P of all tiles read before V is waited for**, with a barrier more: 28,065 beside 26,453. Behind V's reads alone may the next V come, and reading P first holds them up, in every step.
+* **What stands between the count and the first part asked for** made ready in front of the count (the descriptor of LSE, offsets, uniform chunks in scalars): 26,429 beside 26,453. With arguments that were not asked for together, 26,705. It is not in.
+* **V's reads between the products** were not built: V's and P's reads keep LDS busy for 1,024 cycles of a step as they stand, the products the matrix unit for 512.
+
 * **Arguments that are in registers when a wave starts** (kernarg preload) were not built. Fourteen dwords of some sixty would be there; first the struct would have to have K's in front. The clock adds code and arguments as one figure, 940 cycles, so what it said of it would be what one put in.
 
 ### What compiling takes
