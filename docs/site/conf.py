@@ -22,7 +22,7 @@ suppress_warnings = ["myst.xref_ambiguous", "myst.header", "misc.highlighting_fa
 # The site is made without PyTorch: what the package wants of it while it is imported is stood in for.
 autodoc_mock_imports = ["torch", "transformers"]
 # JAX is asked for its version and told of handlers while wavejit.jax is imported, which a stand-in of Sphinx's cannot answer.
-for _name in ("jax", "jax.numpy", "jax.custom_derivatives", "jax.sharding"):
+for _name in ("jax", "jax.numpy", "jax.custom_derivatives", "jax.experimental", "jax.experimental.custom_partitioning", "jax.sharding"):
     sys.modules[_name] = _MockModule(_name)
 sys.modules["jax"].__version__, sys.modules["jax"].__version_info__ = "0.12", (0, 12)
 sys.modules["jax"].ffi = types.SimpleNamespace(include_dir=lambda: "", register_ffi_target=lambda *_, **__: None)

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "tools/families.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tools {
@@ -47,7 +48,8 @@ Result<std::string> explained(const std::string& descriptor, const std::string& 
 }  // namespace
 
 Result<void> check_target(const std::string& target) {
-  const auto told = explained("softmax_lse bf16 b1 h1 q1 k1", target);
+  // A family's example is a call that every target can do.
+  const auto told = explained(std::string(all_families().front()->example()), target);
   if (!told && told.error().code != ExitCode::unsupported)
     return failed(ExitCode::usage, "--target '" + target + "': " + told.error().what);
   return {};
