@@ -18,6 +18,7 @@ from ._step import WavejitMetadata
 
 # A bound on keys is rounded up to a multiple of this, or of a sixteenth to an eighth of it where that is more.
 LEAST_STEP = 256
+NONE_BEHIND = _roads.NO_TENSORS[_roads.TENSORS.index("v_scale") + 1:]
 
 
 class Words:
@@ -112,7 +113,8 @@ def _on_device(words: Words, metadata: WavejitMetadata, causal: bool, query: tor
         of_cache = (behind, behind + 4)
     else:
         of_cache = (0, 0) if scales is None else (scales[0].data_ptr(), scales[1].data_ptr())
-    tensors = (query.data_ptr(), k, k + words.kind.head_dim * kv_cache.element_size(), output.data_ptr(), 0, 0, _address(sinks), _address(slopes), *of_cache, 0)
+    # q, k, v, o and lse; then in the order of _roads.TENSORS, of which vLLM has none behind v_scale.
+    tensors = (query.data_ptr(), k, k + words.kind.head_dim * kv_cache.element_size(), output.data_ptr(), 0, 0, _address(sinks), _address(slopes), *of_cache, *NONE_BEHIND)
     workspace = metadata.workspace
     if plan.workspace and (workspace is None or workspace.numel() * 4 < plan.workspace):
         workspace = metadata.workspace = _roads._workspace(plan, query.device)
