@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "codegen/language/convert.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/kernel/page_arguments.h"
 
@@ -14,6 +15,7 @@ namespace {
 using language::Buffer;
 using language::Kernel;
 using language::Value;
+using language::Values;
 
 constexpr int entry_bytes = 4;
 constexpr int granules_of_tile = 4;
