@@ -225,7 +225,7 @@ std::vector<Rung> known_rungs(const Shadow& shadow, Pipeline pipeline, int instr
 }  // namespace
 
 std::vector<Rung> rungs_of(const Shadow& shadow, Pipeline pipeline, int instructions, int more) {
-  const std::vector<Rung> rungs = known_rungs(shadow, pipeline, instructions);
+  std::vector<Rung> rungs = known_rungs(shadow, pipeline, instructions);
   if (more == 0) return rungs;
   // More than fits: behind the last one, too.
   int slots = more;
