@@ -81,8 +81,11 @@ std::uint64_t digest_of(const CallResult& result) {
 }  // namespace
 
 CalledKernel::CalledKernel(std::string target, std::string pipeline, const std::vector<std::string>& words,
-                           std::vector<CallProblem> problems)
-    : target_(std::move(target)), pipeline_(std::move(pipeline)), problems_(std::move(problems)) {
+                           std::vector<CallProblem> problems, Journal journal)
+    : target_(std::move(target)),
+      pipeline_(std::move(pipeline)),
+      problems_(std::move(problems)),
+      journal_(std::move(journal)) {
   const std::string answer = in_child([this] {
     set_schedule(WAVEJIT_SIMGPU_REVERSE, 1);  // every check, and results as late as may be
     const CachedEngine engine(target_, pipeline_, cache_.path(), "rw");
@@ -100,8 +103,15 @@ CalledKernel::CalledKernel(std::string target, std::string pipeline, const std::
   for (std::uint64_t digest = 0; digests >> digest;) whole_.push_back(digest);
   if (whole_.size() != problems_.size()) problem_ = answer;
   if (!problem_.empty() || !find_kernel(words)) return;
-  if (const Outcome again = run(code_object_); again.caught())
-    problem_ = "another result the second time: " + again.first;
+  for (const std::uint64_t digest : whole_) {
+    order_.push_back(order_.size());
+    std::uint64_t name = digest;
+    while (std::ranges::contains(names_, name)) ++name;
+    names_.push_back(name);
+  }
+  std::vector<std::uint64_t> ran;
+  if (const std::string again = outcome_on(order_, code_object_, ran); !again.empty())
+    problem_ = "another result the second time: " + again;
 }
 
 bool CalledKernel::find_kernel(const std::vector<std::string>& words) {
@@ -122,7 +132,8 @@ bool CalledKernel::find_kernel(const std::vector<std::string>& words) {
   return found == 1;
 }
 
-Outcome CalledKernel::run(const std::vector<std::byte>& code_object) const {
+std::string CalledKernel::outcome_on(const std::vector<std::size_t>& order, const std::vector<std::byte>& code_object,
+                                     std::vector<std::uint64_t>& ran) const {
   auto entry = cache::parse(entry_);
   entry->code_object = code_object;
   const auto bytes = cache::serialise(*entry);
@@ -131,19 +142,53 @@ Outcome CalledKernel::run(const std::vector<std::byte>& code_object) const {
     file.write(reinterpret_cast<const char*>(bytes->data()), static_cast<std::streamsize>(bytes->size()));
     if (!file) throw std::runtime_error("cannot write " + file_);
   }
-  const std::string answer = in_child([this] {
+  // Its first word: how many problems ran.
+  const std::string answer = in_child([&] {
     set_schedule(WAVEJIT_SIMGPU_REVERSE, 1);
     const CachedEngine engine(target_, pipeline_, cache_.path(), "ro");
-    for (std::size_t i = 0; i < problems_.size(); ++i) {
+    std::size_t count = 0;
+    for (const std::size_t i : order) {
       const CallResult result = problems_[i].run(engine.get(), false);
-      if (!result.reports.empty()) return "reported " + result.reports.substr(0, result.reports.find('\n'));
+      ++count;
+      if (!result.reports.empty())
+        return std::format("{} reported {}", count, result.reports.substr(0, result.reports.find('\n')));
       if (result.status != WAVEJIT_OK || !result.fence_intact || digest_of(result) != whole_[i])
-        return std::string("differs");
+        return std::format("{} differs", count);
     }
-    return std::string();
+    return std::format("{} ", count);
   });
-  Outcome outcome{.checks = {}, .first = answer, .differs = answer == "differs"};
-  if (answer.starts_with("reported ")) outcome.checks.emplace_back("reported");
+  std::size_t count = 0;
+  std::istringstream words(answer);
+  words >> count;
+  if (!words) return answer;  // how the child ended: which problem it was is not known
+  for (std::size_t i = 0; i < std::min(count, order.size()); ++i) ran.push_back(names_[order[i]]);
+  return answer.substr(answer.find(' ') + 1);
+}
+
+Outcome CalledKernel::run(const std::vector<std::byte>& code_object) {
+  const std::uint64_t code =
+      std::hash<std::string_view>{}({reinterpret_cast<const char*>(code_object.data()), code_object.size()});
+  Journal::Entry found;
+  if (const Journal::Entry* before = journal_.find(code)) found = *before;
+  const auto known = [&](std::uint64_t name) { return std::ranges::contains(names_, name); };
+  if (found.outcome.empty() || !std::ranges::all_of(found.problems, known)) {
+    if (!found.outcome.empty()) found = {};
+    std::vector<std::size_t> order;
+    for (const std::size_t i : order_)
+      if (!std::ranges::contains(found.problems, names_[i])) order.push_back(i);
+    if (!order.empty()) {
+      found.outcome = outcome_on(order, code_object, found.problems);
+      if (!found.outcome.empty() && !found.problems.empty()) {
+        const std::size_t noticed =
+            static_cast<std::size_t>(std::ranges::find(names_, found.problems.back()) - names_.begin());
+        std::erase(order_, noticed);
+        order_.insert(order_.begin(), noticed);
+      }
+      journal_.add(code, found);
+    }
+  }
+  Outcome outcome{.checks = {}, .first = found.outcome, .differs = found.outcome == "differs"};
+  if (found.outcome.starts_with("reported ")) outcome.checks.emplace_back("reported");
   return outcome;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "journal.h"
 #include "redundant.h"
 #include "support/scratch_directory.h"
 #include "wavejit/wavejit.h"
@@ -47,21 +48,27 @@ class CalledKernel {
   // Of the kernels that the problems' calls launch on a target, the one whose spec has all these words. `pipeline`: of
   // the engine.
   CalledKernel(std::string target, std::string pipeline, const std::vector<std::string>& words,
-               std::vector<CallProblem> problems);
+               std::vector<CallProblem> problems, Journal journal = Journal({}, {}));
 
   // Empty: there is one such kernel, and every problem runs silently under all checks, within the bounds of float64.
   const std::string& problem() const { return problem_; }
   const std::vector<std::byte>& code_object() const { return code_object_; }
-  // On one problem after another until something shows.
-  Outcome run(const std::vector<std::byte>& code_object) const;
+  // On one problem after another until something shows; first on the one that noticed the change before.
+  Outcome run(const std::vector<std::byte>& code_object);
 
  private:
   bool find_kernel(const std::vector<std::string>& words);
+  // What problems in this order find, and notes which ran. Empty: nothing.
+  std::string outcome_on(const std::vector<std::size_t>& order, const std::vector<std::byte>& code_object,
+                         std::vector<std::uint64_t>& ran) const;
 
   std::string target_;
   std::string pipeline_;
   std::vector<CallProblem> problems_;
   std::vector<std::uint64_t> whole_;  // digests of the problems' results
+  std::vector<std::uint64_t> names_;  // of the problems in the journal: those digests, made different
+  std::vector<std::size_t> order_;    // of the problems
+  Journal journal_;
   ScratchDirectory cache_;
   std::string file_;  // the kernel's cache entry
   std::vector<std::byte> entry_;

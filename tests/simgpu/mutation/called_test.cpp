@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What mutation_test.cpp says of dense kernels, by whole calls for those of pages, left padding, mixes, lists, 8 bits,
 // latent attention, softmax_lse, gradients and the sparse indexer: every wait, barrier, wait state and mask is reported
-// when it goes, or makes the result another one, or stands in redundant.txt. The same --all and --print.
+// when it goes, or makes the result another one, or stands in redundant.txt. The same --all and --print, and
+// --journal=<folder> (journal.h).
 //
 // To add a kernel, add a row to `cases`, of 8 bits to byte_cases.cpp: its words, and calls that launch it.
 #include "called.h"
@@ -350,7 +351,8 @@ class CalledMutations : public ::testing::TestWithParam<CalledCase> {};
 TEST_P(CalledMutations, AreNoticed) {
   const CalledCase& which = GetParam();
   if (which.in_soak && !extent().all_of_them) return;
-  const CalledKernel kernel(which.target, which.pipeline, which.words, which.problems());
+  CalledKernel kernel(which.target, which.pipeline, which.words, which.problems(),
+                      Journal(extent().journal, which.name));
   ASSERT_EQ(kernel.problem(), "");
   auto mutations = mutations_of(kernel.code_object());
   ASSERT_TRUE(mutations) << mutations.error();

@@ -25,7 +25,7 @@ const std::vector<std::byte>& code_object_of(const CalledKernel& kernel) {
 
 }  // namespace
 
-PlantedFaults::PlantedFaults(const CalledKernel& kernel)
+PlantedFaults::PlantedFaults(CalledKernel& kernel)
     : kernel_(kernel),
       mutations_(value_or_throw(mutations_of(code_object_of(kernel)))),
       code_(value_or_throw(analysis::KernelCode::read(kernel.code_object()))) {}

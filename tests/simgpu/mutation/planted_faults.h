@@ -19,7 +19,7 @@ namespace wavejit::tests {
 class PlantedFaults {
  public:
   // `kernel` must stay. Throws if it has a problem.
-  explicit PlantedFaults(const CalledKernel& kernel);
+  explicit PlantedFaults(CalledKernel& kernel);
 
   // In address order.
   std::span<const simgpu::Instruction> instructions() const { return code_.instructions(); }
@@ -35,7 +35,7 @@ class PlantedFaults {
  private:
   std::byte* place_of(std::vector<std::byte>& code_object, const simgpu::Instruction& instruction) const;
 
-  const CalledKernel& kernel_;
+  CalledKernel& kernel_;
   std::vector<Mutation> mutations_;
   analysis::KernelCode code_;
 };

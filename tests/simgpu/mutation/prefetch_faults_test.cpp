@@ -41,8 +41,7 @@ std::vector<Prefetch> prefetches_of(const PlantedFaults& faults) {
 }
 
 TEST(PrefetchFaults, AGroupThatLeavesABarrierBeforeTheOtherWaitedIsReported) {
-  const CalledKernel kernel("gfx950", "dualwave", {"attention_forward ", " queries=e4m3 "},
-                            byte_queries_of_many_tiles());
+  CalledKernel kernel("gfx950", "dualwave", {"attention_forward ", " queries=e4m3 "}, byte_queries_of_many_tiles());
   ASSERT_EQ(kernel.problem(), "");
   const PlantedFaults faults(kernel);
   const std::vector<Prefetch> prefetches = prefetches_of(faults);

@@ -57,8 +57,10 @@ int read_extent(int argc, char** argv) {
       extent().all_of_them = true;
     } else if (word == "--print") {
       extent().prints = true;
+    } else if (constexpr std::string_view journal = "--journal="; word.starts_with(journal)) {
+      extent().journal = word.substr(journal.size());
     } else {
-      std::cerr << "unknown: " << word << "; --all and --print are known\n";
+      std::cerr << "unknown: " << word << "; --all, --print and --journal=<folder> are known\n";
       return 2;
     }
   }
@@ -66,7 +68,8 @@ int read_extent(int argc, char** argv) {
 }
 
 void expect_noticed(const Kernel& kernel) {
-  const auto [all_of_them, prints] = extent();
+  const bool all_of_them = extent().all_of_them;
+  const bool prints = extent().prints;
   ASSERT_FALSE(kernel.mutations.empty());
   const std::map<std::string, Redundant> listed = read_list()[kernel.name];
   std::map<std::string, std::size_t> unnoticed;
@@ -79,6 +82,8 @@ void expect_noticed(const Kernel& kernel) {
         runs ? kernel.run(mutation.code_object) : Outcome{.checks = {}, .first = {}, .differs = false};
     ++counts[std::string(to_text(mutation.change))]
             [!outcome.checks.empty() ? "reported" : (outcome.differs ? "another result" : "unnoticed")];
+    if (all_of_them && prints && i % 50 == 49)
+      std::cerr << "# " << kernel.name << ": " << i + 1 << " of " << kernel.mutations.size() << " changes\n";
     if (outcome.caught()) continue;
     ++unnoticed[mutation.name()];
     if (prints)

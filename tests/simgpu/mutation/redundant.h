@@ -23,9 +23,10 @@ struct Outcome {
 struct Extent {
   bool all_of_them = false;
   bool prints = false;
+  std::string journal;  // folder; empty: none
 };
 Extent& extent();
-// Reads --all and --print off a program's arguments; the exit code of what is not understood.
+// Reads --all, --print and --journal=<folder> off a program's arguments; the exit code of what is not understood.
 int read_extent(int argc, char** argv);
 
 struct Kernel {
