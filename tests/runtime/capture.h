@@ -46,6 +46,7 @@ inline int device_of(const DeviceBuffer& buffer) {
 
 class CaptureTest : public ::testing::TestWithParam<hipStreamCaptureMode> {
  protected:
+  explicit CaptureTest(const std::string& target = a_target()) : engine_(on(test_device(target))) {}
   void SetUp() override {
     ASSERT_EQ(hipSetDevice(device_of(engine_.allocate(16))), hipSuccess);
     ASSERT_EQ(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking), hipSuccess);
@@ -58,7 +59,7 @@ class CaptureTest : public ::testing::TestWithParam<hipStreamCaptureMode> {
     return status;
   }
 
-  Engine engine_{on(test_device(a_target()))};  // before the stream: it makes the device
+  Engine engine_;  // before the stream: it makes the device
   hipStream_t stream_ = nullptr;
 };
 

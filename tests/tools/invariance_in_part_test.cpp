@@ -60,7 +60,7 @@ TEST_F(InvarianceOfATargetInPart, WhatHasNoKernelIsLeftOutUnlessItIsNamed) {
   EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)left-padding +2 +0  "));
   const auto named = invariance({"--dimension", "key-list-walk", "--pairs", "1", "--sequences", "2"});
   EXPECT_EQ(named.code, 4) << named.out;
-  EXPECT_THAT(named.err, HasSubstr("lists of keys"));
+  EXPECT_THAT(named.err, HasSubstr("a list of keys has no kernel"));
   const auto none = invariance({"--family", "sparse_indexer", "--pairs", "1", "--sequences", "2"});
   EXPECT_EQ(none.code, 4) << none.out;
   EXPECT_THAT(none.err, HasSubstr("sparse_indexer: no pair; 50 batches on this device have nothing to compare"));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tool_test_support.h"
@@ -87,6 +88,24 @@ TEST_F(TargetInPart, ExplainPlansACallAndSaysWhyNotOthers) {
   EXPECT_THAT(told.out, HasSubstr("merged in a second launch: a wave of gfx1201 has no registers for two parts"));
   EXPECT_THAT(told.out, HasSubstr("combine  attention_combine bf16 d128 target=gfx1201"));
   EXPECT_THAT(told.out, HasSubstr("on gfx1201 nothing runs beside them"));
+}
+
+// What was tried is told in docs/adding-a-target.md.
+TEST_F(TargetInPart, ExplainRefusesWithTheReason) {
+  for (const auto& [words, reason] :
+       {std::pair{"attention_forward bf16 b1 q40 k40 h2 d256", "whose O, Q and scores are more than 256 registers"},
+        {"attention_forward bf16 b1 q40 k40 h2 d128 top_k=16", "a list of keys has no kernel"},
+        {"attention_forward bf16 b1 q40 k256 h2 d128 lists=64x64", "a list of key blocks has no kernel"},
+        {"attention_forward bf16 b1 q40 k40 h2 d128 queries=e4m3", "queries=e4m3 has no kernel"},
+        {"attention_backward bf16 b1 q40 k40 h2 d256", "takes more than the 256 registers of a wave"},
+        {"attention_latent bf16 b1 q1 k64 h16 d576/512", "attention_latent has no kernels for gfx1201"}}) {
+    const Outcome told = run({"explain", words, "--target", "gfx1201"});
+    expect_one_line_error(told, 4);
+    EXPECT_THAT(told.err, HasSubstr(reason)) << words;
+  }
+  const Outcome pipeline = run({"explain", tiny, "--target", "gfx1201", "--pipeline", "dualwave"});
+  EXPECT_EQ(pipeline.code, 4) << pipeline.out;
+  EXPECT_THAT(pipeline.err, HasSubstr("dualwave"));
 }
 
 TEST_F(TargetInPart, TuneTriesWhatThereIs) {
