@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -443,6 +444,43 @@ TEST_P(InvarianceCommand, FewerPairsAreNoAnswer) {
       invariance({"--dimension", "dq-dk-dv-ring", "--pairs", "2", "--sequences", "1", "--longest", "16"});
   EXPECT_EQ(outcome.code, 4) << outcome.out;
   EXPECT_THAT(outcome.err, HasSubstr("--dimension dq-dk-dv-ring: 0 pairs of 2; 50 batches"));
+}
+
+// Kernels that do not compile: here none does, those of the first dimension are in the cache.
+TEST_P(InvarianceCommand, AKernelThatDoesNotCompileEndsNothing) {
+  namespace fs = std::filesystem;
+  const fs::path libraries = scratch_ / "lib";
+  fs::create_directory(libraries);
+  for (const auto& library : fs::directory_iterator(fs::path(::getenv("WAVEJIT_PROGRAM")).parent_path() / "../lib"))
+    if (!library.path().filename().string().starts_with("libwavejit_codegen"))
+      fs::create_symlink(fs::canonical(library.path()), libraries / library.path().filename());
+  std::vector<std::string> words = {"invariance",
+                                    "--device",
+                                    std::string("sim:") + GetParam(),
+                                    "--pairs",
+                                    "8",
+                                    "--sequences",
+                                    "8",
+                                    "--longest",
+                                    "64",
+                                    "--family",
+                                    "attention_forward",
+                                    "--dimension",
+                                    "alone"};
+  const std::string cache = scratch_ / "cache";
+  const auto compiled = run_program(scratch_, words, {{"WAVEJIT_CACHE_DIR", cache}});
+  ASSERT_EQ(compiled.code, 0) << compiled.out << compiled.err;
+  words.insert(words.end(), {"--dimension", "page-size", "--csv", scratch_ / "pairs.csv"});
+  const auto outcome =
+      run_program(scratch_, words, {{"WAVEJIT_CACHE_DIR", cache}, {"LD_LIBRARY_PATH", libraries.string()}});
+  EXPECT_EQ(outcome.code, 5) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)alone +8 +0  [a-z ]+\n"));
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("(^|\n)page-size +0 +0  [^\n]+; [0-9]+ calls did not compile\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("of 8 pairs no bit differs, and "));
+  EXPECT_THAT(outcome.err, HasSubstr("page-size: a call of batch 0 does not compile ("));
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("attention_forward: [0-9]+ calls did not compile"));
+  EXPECT_THAT(read_text(scratch_ / "pairs.csv"),
+              ::testing::ContainsRegex("\npage-size,0,,\"[^\"]+\",\"[^\"]+\",failed,,,,,,\n"));
 }
 
 TEST_P(InvarianceCommand, NamesWhatItDoesNotKnow) {

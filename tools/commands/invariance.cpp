@@ -67,6 +67,7 @@ struct Outcome {
   std::uint64_t wanted = 0;  // pairs
   std::uint64_t pairs = 0;
   std::uint64_t differences = 0;
+  std::uint64_t failed = 0;        // calls that did not compile
   std::uint64_t before_batch = 0;  // pairs
   std::uint64_t without = 0;       // batches since its last pair
 };
@@ -101,12 +102,19 @@ std::string told(const FirstDifference& first) {
                      first.after);
 }
 
+std::string in_brackets(const std::string& text) { return text.empty() ? text : fmt::format(" ({})", text); }
+
 std::string csv_row(const Pair& pair) {
   const std::string tail =
       pair.difference
           ? fmt::format("{},{},{},{},{},{}", pair.difference->tensor, pair.difference->token, pair.difference->head,
                         pair.difference->dim, pair.difference->before, pair.difference->after)
           : ",,,,,";
+  if (!pair.failure.empty()) {
+    std::string failure = pair.failure;
+    std::ranges::replace(failure, '"', '\'');
+    return fmt::format("{},{},,\"{}\",\"{}\",failed,{}\n", pair.dimension, pair.batch, failure, pair.change, tail);
+  }
   return fmt::format("{},{},{},\"{}\",\"{}\",{},{}\n", pair.dimension, pair.batch, pair.sequence, pair.descriptor,
                      pair.change, pair.difference ? "differs" : "same", tail);
 }
@@ -185,6 +193,15 @@ Result<ExitCode> ask(const Arguments& arguments) {
     const auto take = [&](const Pair& pair) {
       Outcome& outcome =
           *std::ranges::find_if(*outcomes, [&](const Outcome& one) { return one.dimension.name == pair.dimension; });
+      if (!pair.failure.empty()) {
+        if (csv && written) written = csv->write(csv_row(pair));
+        const std::string event = ++outcome.failed == 1
+                                      ? fmt::format("{}: a call of batch {} does not compile{}: {}", pair.dimension,
+                                                    pair.batch, in_brackets(pair.change), pair.failure)
+                                      : std::string();
+        progress.update(done, total, event, !event.empty());
+        return;
+      }
       if (outcome.pairs == outcome.wanted) return;
       ++outcome.pairs;
       if (csv && written) written = csv->write(csv_row(pair));
@@ -224,17 +241,21 @@ Result<ExitCode> ask(const Arguments& arguments) {
   fmt::print("{:<17}  {:>9}  {:>11}  {}\n", "dimension", "pairs", "differences", "what changes");
   std::uint64_t differences = 0;
   std::uint64_t pairs = 0;
+  std::uint64_t not_compiled = 0;  // calls
   const auto refused = [&](const Outcome& outcome) {
-    return outcome.pairs == 0 && (leaves_out || (outcome.dimension.of_some_targets && arguments.dimensions.empty()));
+    return outcome.pairs == 0 && outcome.failed == 0 &&
+           (leaves_out || (outcome.dimension.of_some_targets && arguments.dimensions.empty()));
   };
   for (const Outcome& outcome : *outcomes) {
     pairs += outcome.pairs;
     differences += outcome.differences;
+    not_compiled += outcome.failed;
     if (refused(outcome))
       fmt::print("{:<17}  {:>9}  {:>11}  {}\n", outcome.dimension.name, "-", "-", "no such kernel on this device");
     else if (outcome.dimension.not_yet.empty())
       fmt::print("{:<17}  {:>9}  {:>11}  {}\n", outcome.dimension.name, outcome.pairs, outcome.differences,
-                 outcome.dimension.changes);
+                 outcome.dimension.changes +
+                     (outcome.failed == 0 ? "" : fmt::format("; {} calls did not compile", outcome.failed)));
     else
       fmt::print("{:<17}  {:>9}  {:>11}  {}\n", outcome.dimension.name, "-", "-",
                  "not yet: " + outcome.dimension.not_yet);
@@ -244,8 +265,11 @@ Result<ExitCode> ask(const Arguments& arguments) {
     if (std::ranges::any_of(*outcomes, [&](const Outcome& one) { return one.family == of.family; }))
       names += (names.empty() ? "" : ", ") + of.name;
   fmt::print("{} on {}, seed {}: {}\n", names, wavejit_engine_device_name(*first_engine), seed,
-             differences == 0 ? fmt::format("of {} pairs no bit differs", pairs)
-                              : fmt::format("{} of {} pairs differ", differences, pairs));
+             (differences == 0 ? fmt::format("of {} pairs no bit differs", pairs)
+                               : fmt::format("{} of {} pairs differ", differences, pairs)) +
+                 (not_compiled == 0 ? "" : fmt::format(", and {} calls did not compile", not_compiled)));
+  if (differences == 0 && not_compiled != 0)
+    return failed(ExitCode::compile_failed, fmt::format("{}: {} calls did not compile", names, not_compiled));
   // Fewer pairs are no answer, and none at all even less.
   if (pairs == 0 && arguments.dimensions.empty())
     return failed(ExitCode::unsupported, fmt::format("{}: no pair; {} batches on this device have nothing to compare",
@@ -299,8 +323,8 @@ void add_invariance(CLI::App& program, Chosen& chosen) {
   }
   command->footer(fmt::format(
       "Mixed batches are drawn from the seed and run; then each sequence runs again with one thing changed. A pair is\n"
-      "all that one sequence gets in both runs, compared bit by bit. Exit code 1: a pair differs. "
-      "docs/invariance.md\n"
+      "all that one sequence gets in both runs, compared bit by bit. Exit code 1: a pair differs;\n"
+      "5: a kernel did not compile. docs/invariance.md\n"
       "{}\n"
       "Examples\n"
       "  wavejit invariance --device sim:{}\n"

@@ -5,10 +5,12 @@
 // dimension. A pair is everything that one sequence gets in two runs that differ in one dimension.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/exit_code.h"
@@ -47,6 +49,8 @@ struct Pair {
   std::string descriptor;     // of the sequence alone
   std::string change;         // "splits=3"
   std::optional<FirstDifference> difference = std::nullopt;
+  // Why a call has no answer: a kernel of it does not compile. Of all its sequences in one.
+  std::string failure = {};
 };
 
 // An engine of the command's device with one more option: "generic tile_queries=64". Empty: none. Made once each, and
@@ -70,6 +74,25 @@ class Invariance {
 
  protected:
   ~Invariance() = default;
+
+  // A call that does not compile is told as one pair, and the next is asked. Any other failure ends the run.
+  static Result<void> not_compiled(const Failure& failure, Pair pair, const std::function<void(Pair)>& tell) {
+    if (failure.code != ExitCode::compile_failed) return std::unexpected(failure);
+    pair.failure = failure.what;
+    tell(std::move(pair));
+    return {};
+  }
+  // The same of the batch as it was drawn: in each dimension that would have changed something.
+  Result<void> not_compiled(const Failure& failure, const InvarianceRequest& request,
+                            const std::function<void(Pair)>& tell) const {
+    for (const InvarianceDimension& dimension : dimensions())
+      if (std::ranges::find(request.dimensions, dimension.name) != request.dimensions.end())
+        if (auto told = not_compiled(
+                failure, {.dimension = dimension.name, .batch = request.batch, .descriptor = {}, .change = {}}, tell);
+            !told)
+          return told;
+    return {};
+  }
 };
 
 }  // namespace wavejit::tools

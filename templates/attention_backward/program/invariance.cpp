@@ -137,6 +137,10 @@ class GradientInvariance final : public tools::Invariance {
   }
 
  private:
+  static Pair failed_in(const Dimension& dimension, const Batch& batch, const std::string& change) {
+    return {.dimension = dimension.told.name, .batch = batch.number, .descriptor = {}, .change = change};
+  }
+
   static Result<void> ask(const Batch& batch, const std::vector<const Dimension*>& dimensions,
                           const InvarianceRequest& request, const EngineWith& engine_with,
                           const std::function<void(Pair)>& tell) {
@@ -148,11 +152,19 @@ class GradientInvariance final : public tools::Invariance {
     if (changed.empty()) return {};
     // Dimensions share what ran once: in one packed call.
     const auto before = ran(batch, {.text = {}, .calls = {all_whole(batch)}}, engine_with);
-    if (!before) return std::unexpected(before.error());
+    if (!before) {
+      for (const Dimension* dimension : dimensions)
+        if (auto told = not_compiled(before.error(), failed_in(*dimension, batch, {}), tell); !told) return told;
+      return {};
+    }
     if (!*before) return {};
     for (const auto& [dimension, change] : changed) {
       auto after = ran(batch, change, engine_with);
-      if (!after) return std::unexpected(after.error());
+      if (!after) {
+        if (auto told = not_compiled(after.error(), failed_in(*dimension, batch, change.text), tell); !told)
+          return told;
+        continue;
+      }
       if (*after) compare(*dimension, change, batch, **before, std::move(**after), tell);
     }
     return {};

@@ -56,6 +56,10 @@ class AttentionInvariance final : public tools::Invariance {
     std::optional<std::vector<Answer>> before = {};  // in one packed call
   };
 
+  static Pair failed_in(const Dimension& dimension, const InvarianceRequest& request, const std::string& change) {
+    return {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change};
+  }
+
   static Result<void> ask(const Dimension& dimension, const InvarianceRequest& request, Drawn& drawn,
                           const EngineWith& engine_with, const std::function<void(Pair)>& tell) {
     const Batch& batch = drawn.batch;
@@ -72,7 +76,7 @@ class AttentionInvariance final : public tools::Invariance {
       way.eight_bits = dimension.base == Base::bytes;
       way.integers = dimension.base == Base::integers;
       auto before = run_pieces(*engine, batch, all_whole(batch), way);
-      if (!before) return std::unexpected(before.error());
+      if (!before) return not_compiled(before.error(), failed_in(dimension, request, {}), tell);
       drawn.before = std::move(*before);
       if (!drawn.before) return {};
     }
@@ -83,7 +87,11 @@ class AttentionInvariance final : public tools::Invariance {
       if (*engine == nullptr) continue;
       const tools::Scheduled scheduled(change.schedule);
       const auto after = run_pieces(*engine, batch, change.pieces, change.way);
-      if (!after) return std::unexpected(after.error());
+      if (!after) {
+        if (auto told = not_compiled(after.error(), failed_in(dimension, request, change.text), tell); !told)
+          return told;
+        continue;
+      }
       if (!*after) continue;
       for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence) {
         if (std::ranges::none_of(change.pieces, [&](const RowsOf& piece) { return piece.sequence == sequence; }))

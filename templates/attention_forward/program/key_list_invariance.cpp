@@ -161,13 +161,21 @@ class KeyListInvariance final : public tools::Invariance {
       if (!batch) {
         batch = draw_key_lists(request);
         auto plain = key_lists::run(*engine, *batch, {});
-        if (!plain) return std::unexpected(plain.error());
+        if (!plain) return not_compiled(plain.error(), request, tell);
         before = *std::move(plain);
       }
       Draws draws(~request.seed, request.batch);
       for (const Change& change : dimension.changes(*batch, draws)) {
         const auto after = key_lists::run(*engine, *batch, change);
-        if (!after) return std::unexpected(after.error());
+        if (!after) {
+          if (auto told = not_compiled(
+                  after.error(),
+                  {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change.text},
+                  tell);
+              !told)
+            return told;
+          continue;
+        }
         for (std::size_t token = 0; token < before.size(); ++token) {
           auto difference = first_difference(*batch, before[token], (*after)[token]);
           if (difference) difference->token = static_cast<std::int64_t>(token);

@@ -50,7 +50,14 @@ class LatentInvariance final : public tools::Invariance {
       // Dimensions share what ran once.
       if (!base.ran) {
         auto answers = run_pieces(*engine, batch, all_whole(batch), {});
-        if (!answers) return std::unexpected(answers.error());
+        if (!answers) {
+          if (auto told = not_compiled(
+                  answers.error(),
+                  {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = {}}, tell);
+              !told)
+            return told;
+          continue;
+        }
         base.ran = *std::move(answers);
         if (!base.ran) return {};
       }
@@ -60,7 +67,15 @@ class LatentInvariance final : public tools::Invariance {
       for (const Change& change : changes) {
         const tools::Scheduled scheduled(change.schedule);
         const auto after = run_pieces(*engine, batch, change.pieces, change.way);
-        if (!after) return std::unexpected(after.error());
+        if (!after) {
+          if (auto told = not_compiled(
+                  after.error(),
+                  {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change.text},
+                  tell);
+              !told)
+            return told;
+          continue;
+        }
         if (*after) compare(dimension, change, batch, *base.ran, **after, tell);
       }
     }

@@ -382,13 +382,21 @@ class ListInvariance final : public tools::Invariance {
     if (*engine == nullptr) return {};
     const Batch batch = draw_batch(request);
     const auto before = ran(*engine, batch, {});
-    if (!before) return std::unexpected(before.error());
+    if (!before) return not_compiled(before.error(), request, tell);
     for (const Dimension& dimension : all_dimensions()) {
       if (!std::ranges::contains(request.dimensions, dimension.told.name)) continue;
       Draws draws(~request.seed, request.batch);
       for (const Change& change : dimension.changes(batch, draws)) {
         const auto after = ran(*engine, batch, change);
-        if (!after) return std::unexpected(after.error());
+        if (!after) {
+          if (auto told = not_compiled(
+                  after.error(),
+                  {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change.text},
+                  tell);
+              !told)
+            return told;
+          continue;
+        }
         for (std::size_t token = 0; token < before->size(); ++token) {
           auto difference = first_difference(batch.arrays, (*before)[token], (*after)[token]);
           if (difference) difference->token = static_cast<std::int64_t>(token);

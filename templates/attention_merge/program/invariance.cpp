@@ -338,14 +338,22 @@ class MergeInvariance final : public tools::Invariance {
     if (*engine == nullptr) return {};
     const PartBatch batch = draw_parts(request);
     const auto before = merged_rows(*engine, batch, unchanged(batch));
-    if (!before) return std::unexpected(before.error());
+    if (!before) return not_compiled(before.error(), request, tell);
     for (const Dimension& dimension : merge_dimensions()) {
       if (!std::ranges::contains(request.dimensions, dimension.told.name)) continue;
       Draws draws(~request.seed, request.batch);
       const auto change = dimension.change(batch, draws);
       if (!change) continue;
       const auto after = merged_rows(*engine, batch, *change);
-      if (!after) return std::unexpected(after.error());
+      if (!after) {
+        if (auto told = not_compiled(
+                after.error(),
+                {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change->text},
+                tell);
+            !told)
+          return told;
+        continue;
+      }
       for (std::int64_t token = 0; token < batch.tokens; ++token) {
         const auto at = static_cast<std::size_t>(token);
         tell({.dimension = dimension.told.name,

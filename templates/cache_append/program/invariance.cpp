@@ -412,13 +412,21 @@ class AppendInvariance final : public tools::Invariance {
     if (*engine == nullptr) return {};
     const TokenBatch batch = draw_tokens(request, wavejit_engine_target(*engine));
     const auto before = appended(*engine, batch, {.calls = {in_order(batch)}});
-    if (!before) return std::unexpected(before.error());
+    if (!before) return not_compiled(before.error(), request, tell);
     for (const Dimension& dimension : append_dimensions()) {
       if (!std::ranges::contains(request.dimensions, dimension.told.name)) continue;
       Draws draws(~request.seed, request.batch);
       const TokenChange change = dimension.change(batch, draws);
       const auto after = appended(*engine, batch, change);
-      if (!after) return std::unexpected(after.error());
+      if (!after) {
+        if (auto told = not_compiled(
+                after.error(),
+                {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change.text},
+                tell);
+            !told)
+          return told;
+        continue;
+      }
       for (std::int64_t token = 0; token < batch.tokens; ++token) {
         const auto at = static_cast<std::size_t>(token);
         tell({.dimension = dimension.told.name,

@@ -337,13 +337,21 @@ class IndexerInvariance final : public tools::Invariance {
     if (*engine == nullptr) return {};
     const Batch batch = draw_batch(request);
     const auto before = ran(*engine, batch, {.calls = {whole(batch)}});
-    if (!before) return std::unexpected(before.error());
+    if (!before) return not_compiled(before.error(), request, tell);
     for (const Dimension& dimension : all_dimensions()) {
       if (!std::ranges::contains(request.dimensions, dimension.told.name)) continue;
       tools::Draws draws(~request.seed, request.batch);
       for (const Change& change : dimension.changes(batch, draws)) {
         const auto after = ran(*engine, batch, change);
-        if (!after) return std::unexpected(after.error());
+        if (!after) {
+          if (auto told = not_compiled(
+                  after.error(),
+                  {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change.text},
+                  tell);
+              !told)
+            return told;
+          continue;
+        }
         for (std::size_t row = 0; row < before->size(); ++row) {
           const auto number = static_cast<std::int64_t>(row);
           tell({.dimension = dimension.told.name,
