@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/facts.h"
@@ -40,23 +42,37 @@ std::size_t commits() {
   return count;
 }
 
-// Of kernels that differ in their type alone, one: bf16 and fp16 by turns. All of them in ./dev soak. In ./dev test a
-// quarter of these, another one each commit, unless this commit or what is not committed touched what makes kernels.
+// Of kernels that differ in their type alone, one: bf16 and fp16 by turns, or the one type that there is. All of them
+// in
+// ./dev soak. In ./dev test a quarter of these, another one each commit, unless this commit or what is not committed
+// touched what makes kernels.
 template <typename Spec, typename Text>
 std::vector<Spec> one_type_of_each(const std::vector<Spec>& specs, Text text_of) {
   const bool quarter = sampled() && emission_is_as_it_was();
   const std::size_t turn = quarter ? commits() % 4 : 0;
-  std::vector<Spec> chosen;
-  std::map<std::string, std::size_t> places;  // of kernels without their type
-  for (const Spec& spec : specs) {
+  struct Typed {
+    std::size_t place = 0;  // of the text without a type
+    std::size_t types = 0;
+  };
+  std::map<std::string, Typed> without_type;
+  const auto text_and_type = [&](const Spec& spec) {
     std::string text = text_of(spec);
     const std::size_t at = std::min(text.find(" fp16 "), text.find(" bf16 "));
-    const bool has_type = at != std::string::npos;
-    const bool bf16 = has_type && text[at + 1] == 'b';
-    if (has_type) text.erase(at, 5);
-    const std::size_t place = places.try_emplace(text, places.size()).first->second;
-    if (quarter && place % 4 != turn) continue;
-    if (whole_lists() || !has_type || (place % 2 == 0) == bf16) chosen.push_back(spec);
+    if (at == std::string::npos) return std::pair(text, false);
+    const bool bf16 = text[at + 1] == 'b';
+    text.erase(at, 5);
+    return std::pair(text, bf16);
+  };
+  for (const Spec& spec : specs) {
+    const std::size_t place = without_type.size();
+    ++without_type.try_emplace(text_and_type(spec).first, Typed{place, 0}).first->second.types;
+  }
+  std::vector<Spec> chosen;
+  for (const Spec& spec : specs) {
+    const auto [text, bf16] = text_and_type(spec);
+    const Typed& typed = without_type.at(text);
+    if (quarter && typed.place % 4 != turn) continue;
+    if (whole_lists() || typed.types == 1 || (typed.place % 2 == 0) == bf16) chosen.push_back(spec);
   }
   return chosen;
 }
@@ -86,6 +102,19 @@ TEST_P(GoldenFacts, AreThoseOfTheTable) {
 }
 
 TEST(GoldenTable, NamesEveryKernelAndNoOther) { EXPECT_EQ(golden_lines().size(), all_kernel_specs().size()); }
+
+TEST(GoldenTable, KernelsOfOneTypeAloneAreChosen) {
+  if (whole_lists()) GTEST_SKIP() << "all are chosen";
+  const std::vector<std::string> texts = {"a bf16 x", "b bf16 x", "c fp16 x", "d fp16 x",
+                                          "e fp16 x", "e bf16 x", "f",        "g"};
+  const auto chosen = one_type_of_each(texts, [](const std::string& text) { return text; });
+  std::set<std::string> kinds;
+  for (const std::string& text : chosen) kinds.insert(text.substr(0, 1));
+  EXPECT_EQ(kinds.size(), chosen.size()) << "two types of one kernel";
+  if (!sampled() || !emission_is_as_it_was()) {
+    EXPECT_EQ(kinds.size(), 7U);
+  }
+}
 
 // The kernels of split keys: one test for each target would be as good, one for all is shorter.
 TEST(GoldenSplits, AreThoseOfTheTable) {
