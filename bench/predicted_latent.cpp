@@ -2,13 +2,22 @@
 // Prints a page: what the clock predicts for whole calls of attention_latent, as a part of what
 // memory delivers and of what matrix pipes do, beside what others have published.
 //
-//   wavejit_predicted_latent            the page
-//   wavejit_predicted_latent <word>…    only calls whose target and descriptor have all words: gfx942 h128
+//   wavejit_predicted_latent                             the page's tables
+//   wavejit_predicted_latent <word>…                     only calls whose target and descriptor have all words: gfx942
+//   h128 wavejit_predicted_latent --check <file>              exit 1 when the file's rows are not this program's, or
+//   one of
+//                                                        their figures does not follow from their cycles. Runs nothing
+//   wavejit_predicted_latent --check <file> <word>…      the same, and the rows of these calls must be today's
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <fstream>
+#include <optional>
+#include <ranges>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -94,6 +103,7 @@ const std::vector<Block>& blocks() {
        .shapes = {{.goal = "≥ 92 % of memory"},
                   {.batch = 128, .keys = 4096, .goal = "≥ 92 % of memory", .target = "gfx950"},
                   {.heads = 32, .goal = "≥ 92 % of memory", .target = "gfx950"},
+                  {.batch = 128, .keys = 4096, .heads = 32, .goal = "≥ 92 % of memory", .target = "gfx950"},
                   {.heads = 32, .goal = "–", .target = "gfx942"},
                   {.keys = 4096, .heads = 128, .goal = "≥ 70 % of memory", .target = "gfx950"},
                   {.keys = 4096, .heads = 128, .goal = "≥ 1,300 bytes a cycle", .target = "gfx942"}}},
@@ -158,33 +168,40 @@ const Task* beside(std::span<const Task> tasks, const Task& task) {
   return nullptr;
 }
 
+// "B64 × 8192, q 1, 16 heads".
+std::string name_of(const Shape& shape) {
+  return fmt::format("B{} × {}, q {}, {} heads{}", shape.batch, shape.keys, shape.queries, shape.heads, shape.words);
+}
+
+// Of what memory delivers in so many cycles, %.
+double of_memory(const Task& task, double cycles) {
+  return 100 * task.shape->key_bytes() / cycles / timing::find_timing(*task.target)->memory.memory_rate.value;
+}
+
 std::string row_text(const Task& task, const LaunchPrediction& prediction, const LaunchPrediction* other) {
   const Shape& shape = *task.shape;
-  const double memory = timing::find_timing(*task.target)->memory.memory_rate.value;
   const auto walk = static_cast<double>(prediction.each.front().cycles);
   const auto call = static_cast<double>(prediction.cycles);
-  const double rate = shape.key_bytes() / walk;
   const std::string merge =
       prediction.each.size() > 1 ? fmt::format("{}", prediction.each.back().cycles) : std::string("–");
   const std::string ratio =
       other == nullptr ? "–" : fmt::format("{:+.1f} %", 100 * (call / static_cast<double>(other->cycles) - 1));
   return fmt::format(
-      "| B{} × {}, q {}, {} heads{} | {} | {} | {} | {} | {:.0f} | {:.1f} %, {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} | "
-      "{} | {} |\n",
-      shape.batch, shape.keys, shape.queries, shape.heads, shape.words, prediction.kernel,
-      prediction.each.front().cycles, merge, prediction.cycles, rate, 100 * rate / memory,
-      100 * shape.key_bytes() / call / memory, 100 * shape.operations() / call / operations_of_cycle(*task.target),
-      100 * prediction.each.front().steady_busy, call / (static_cast<double>(task.target->clock_khz) / 1000.0), ratio,
-      shape.goal);
+      "| {} | {} | {} | {} | {} | {:.0f} | {:.1f} %, {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} | {} | {} |\n",
+      name_of(shape), prediction.kernel, prediction.each.front().cycles, merge, prediction.cycles,
+      shape.key_bytes() / walk, of_memory(task, walk), of_memory(task, call),
+      100 * shape.operations() / call / operations_of_cycle(*task.target), 100 * prediction.each.front().steady_busy,
+      call / (static_cast<double>(task.target->clock_khz) / 1000.0), ratio, shape.goal);
 }
+
+std::string title_of(const boards::Board& target) { return fmt::format("## {}, {}\n", target.id, target.product); }
 
 std::string page(std::span<const Task> tasks, std::span<const LaunchPrediction> predictions) {
   std::string text(introduction);
   const Task* before = nullptr;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const Task& task = tasks[i];
-    if (before == nullptr || before->target != task.target)
-      text += fmt::format("## {}, {}\n", task.target->id, task.target->product);
+    if (before == nullptr || before->target != task.target) text += title_of(*task.target);
     if (before == nullptr || before->target != task.target || before->block != task.block)
       text += fmt::format(
           "\n{}:\n\n| call | kernel | walk | merge | call | bytes a cycle | of memory | of peak | busy | µs | "
@@ -200,11 +217,130 @@ std::string page(std::span<const Task> tasks, std::span<const LaunchPrediction> 
   return text;
 }
 
+// A page that was printed, and what it says of each task.
+class KnownPage {
+ public:
+  explicit KnownPage(const char* file) {
+    std::ostringstream read;
+    read << std::ifstream(file).rdbuf();
+    text_ = read.str();
+  }
+
+  bool has(std::string_view words) const { return text_.contains(words); }
+  // "": the part that begins with `title` is not there.
+  std::string_view part(std::string_view title) const {
+    const std::size_t begin = text_.find(title);
+    if (begin == std::string::npos) return {};
+    return std::string_view(text_).substr(begin, text_.find("\n## ", begin) - begin);
+  }
+  // The row, with its end; "": none, or several.
+  std::string row(const Task& task) const {
+    std::string_view table = part(title_of(*task.target));
+    const std::size_t begin = table.find(fmt::format("\n{}:\n", task.block->title));
+    if (begin == std::string_view::npos) return {};
+    table.remove_prefix(begin + 1);
+    // A table's title, an empty line, and lines that begin with a bar.
+    table = table.substr(0, table.find("|\n\n"));
+    const std::string first = fmt::format("\n| {} |", name_of(*task.shape));
+    const std::size_t at = table.find(first);
+    if (at == std::string_view::npos || table.find(first, at + 1) != std::string_view::npos) return {};
+    table.remove_prefix(at + 1);
+    return std::string(table.substr(0, table.find('\n'))) + (table.contains('\n') ? "\n" : "|\n");
+  }
+  // Rows of calls in the tables of a target.
+  std::ptrdiff_t rows(const boards::Board& target) const {
+    return std::ranges::count_if(std::views::split(part(title_of(target)), '\n'),
+                                 [](auto&& line) { return std::string_view(line).starts_with("| B"); });
+  }
+
+ private:
+  std::string text_;
+};
+
+// What a row's own columns say: its kernel, its cycles and how busy matrix pipes are. Nothing: it has not as many.
+std::optional<LaunchPrediction> read_row(const std::string& row) {
+  std::vector<std::string_view> cells;
+  for (const auto& cell : std::views::split(std::string_view(row), std::string_view(" | "))) cells.emplace_back(cell);
+  constexpr std::size_t columns = 12;
+  constexpr std::uint64_t guessed_wait = 7200;
+  if (cells.size() != columns) return std::nullopt;
+  const auto number = [](std::string_view digits) {
+    double value = -1;
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+  };
+  const auto cycles = [&](std::size_t cell) { return static_cast<std::uint64_t>(number(cells[cell])); };
+  LaunchPrediction read;
+  read.kernel = cells[1];
+  bench::OneLaunch& walk = read.each.emplace_back();
+  walk.cycles = cycles(2);
+  walk.steady_busy = number(cells[8]) / 100;
+  read.cycles = walk.cycles;
+  if (cells[3] != "–") {
+    bench::OneLaunch& merge = read.each.emplace_back();
+    merge.wait = guessed_wait;
+    merge.cycles = cycles(3);
+    read.cycles += merge.wait + merge.cycles;
+  }
+  return read;
+}
+
+// How "Goals, one by one" says what a call gets of memory.
+std::string goal_figures(const Task& task, const LaunchPrediction& prediction) {
+  const auto call = static_cast<double>(prediction.cycles);
+  if (prediction.each.size() == 1) return fmt::format("{:.1f} %, one launch", of_memory(task, call));
+  return fmt::format("walk {:.1f} %; call {:.1f} %, {:.1f} %",
+                     of_memory(task, static_cast<double>(prediction.each.front().cycles)), of_memory(task, call),
+                     of_memory(task, call - static_cast<double>(prediction.each.back().wait)));
+}
+
+// What is wrong with the page, a line each.
+std::vector<std::string> wrong_lines(const KnownPage& page, std::span<const Task> tasks) {
+  std::vector<std::string> wrong;
+  for (const std::string_view text : {introduction, behind})
+    if (!page.has(text.substr(0, text.size() - 1))) wrong.push_back(fmt::format("not there:\n{}", text));
+  std::vector<std::optional<LaunchPrediction>> read;
+  for (const Task& task : tasks) read.push_back(read_row(page.row(task)));
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Task& task = tasks[i];
+    const std::string name = fmt::format("{}, {}: {}", task.target->id, task.block->title, name_of(*task.shape));
+    if (!read[i]) {
+      wrong.push_back(fmt::format("{}: no such row, or several", name));
+      continue;
+    }
+    const Task* other = beside(tasks, task);
+    const auto& of_other = other == nullptr ? read[i] : read[static_cast<std::size_t>(other - tasks.data())];
+    const std::string row = row_text(task, *read[i], other == nullptr || !of_other ? nullptr : &*of_other);
+    if (page.row(task) != row)
+      wrong.push_back(fmt::format("{}\n  the page:     {}  its cycles say: {}", name, page.row(task), row));
+    const std::string figures = goal_figures(task, *read[i]);
+    if (task.shape->goal.ends_with("of memory") && !page.part("## Goals, one by one").contains(figures))
+      wrong.push_back(fmt::format("{}: \"Goals, one by one\" has not: {}", name, figures));
+  }
+  for (const boards::Board& target : boards::complete_products())
+    if (const auto known = std::ranges::count(tasks, &target, &Task::target); page.rows(target) != known)
+      wrong.push_back(fmt::format("{}: {} rows, and the program has {}", target.id, page.rows(target), known));
+  return wrong;
+}
+
+int print_wrong(const char* file, std::span<const std::string> wrong) {
+  for (const std::string& line : wrong) fmt::print(stderr, "{}: {}\n", file, line);
+  return wrong.empty() ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int count, char** values) {
-  const auto words = std::span(values, static_cast<std::size_t>(count)).subspan(1);
-  std::vector<Task> tasks = all_tasks();
+  auto words = std::span(values, static_cast<std::size_t>(count)).subspan(1);
+  const bool checks = words.size() >= 2 && std::string_view(words[0]) == "--check";
+  const char* const file = checks ? words[1] : nullptr;
+  if (checks) words = words.subspan(2);
+  const std::vector<Task> all = all_tasks();
+  if (checks) {
+    const int code = print_wrong(file, wrong_lines(KnownPage(file), all));
+    if (code != 0 || words.empty()) return code;
+  }
+  std::vector<Task> tasks = all;
   std::erase_if(tasks, [&](const Task& task) {
     const std::string line = fmt::format("{} {} ", task.target->id, task.shape->descriptor());
     return !std::ranges::all_of(words, [&](const char* word) { return line.contains(std::string(word) + " "); });
@@ -222,6 +358,19 @@ int main(int count, char** values) {
     fmt::print(stderr, "{}\n", predictions.error().what);
     return 1;
   }
-  fmt::print("{}", page(tasks, *predictions));
-  return 0;
+  if (!checks) {
+    fmt::print("{}", page(tasks, *predictions));
+    return 0;
+  }
+  // What others a row stands beside, the page says of itself: they were held against each other above.
+  std::vector<std::string> wrong;
+  const KnownPage known(file);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const std::string row = known.row(tasks[i]);
+    const Task* other = beside(all, tasks[i]);
+    const auto of_other = other == nullptr ? std::nullopt : read_row(known.row(*other));
+    const std::string today = row_text(tasks[i], (*predictions)[i], of_other ? &*of_other : nullptr);
+    if (row != today) wrong.push_back(fmt::format("the page: {}today:    {}", row, today));
+  }
+  return print_wrong(file, wrong);
 }
