@@ -2,7 +2,7 @@
 // What mutation_test.cpp says of dense kernels, by whole calls for those of pages, left padding, mixes, lists, 8 bits,
 // latent attention, softmax_lse, gradients and the sparse indexer: every wait, barrier, wait state and mask is reported
 // when it goes, or makes the result another one, or stands in redundant.txt. The same --all and --print, and
-// --journal=<folder> (journal.h).
+// --journal=<folder> (journal.h). --only=s_min_i32 takes the changes of such instructions alone.
 //
 // To add a kernel, add a row to `cases`, of 8 bits to byte_cases.cpp: its words, and calls that launch it.
 #include "called.h"

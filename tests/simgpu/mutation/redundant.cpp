@@ -59,8 +59,10 @@ int read_extent(int argc, char** argv) {
       extent().prints = true;
     } else if (constexpr std::string_view journal = "--journal="; word.starts_with(journal)) {
       extent().journal = word.substr(journal.size());
+    } else if (constexpr std::string_view only = "--only="; word.starts_with(only)) {
+      extent().only = word.substr(only.size());
     } else {
-      std::cerr << "unknown: " << word << "; --all, --print and --journal=<folder> are known\n";
+      std::cerr << "unknown: " << word << "; --all, --print, --journal=<folder> and --only=<words> are known\n";
       return 2;
     }
   }
@@ -71,12 +73,15 @@ void expect_noticed(const Kernel& kernel) {
   const bool all_of_them = extent().all_of_them;
   const bool prints = extent().prints;
   ASSERT_FALSE(kernel.mutations.empty());
-  const std::map<std::string, Redundant> listed = read_list()[kernel.name];
+  const auto is_left_out = [](const std::string& name) { return !name.contains(extent().only); };
+  std::map<std::string, Redundant> listed = read_list()[kernel.name];
+  std::erase_if(listed, [&](const auto& entry) { return is_left_out(entry.first); });
   std::map<std::string, std::size_t> unnoticed;
   std::map<std::string, std::map<std::string, int>> counts;  // by change: by what noticed it
   const std::size_t step = all_of_them ? 1 : std::max<std::size_t>(kernel.mutations.size() / sample, 1);
   for (std::size_t i = 0; i < kernel.mutations.size(); i += step) {
     const Mutation& mutation = kernel.mutations[i];
+    if (is_left_out(mutation.name())) continue;
     const bool runs = kernel.runs(mutation.offset);
     const Outcome outcome =
         runs ? kernel.run(mutation.code_object) : Outcome{.checks = {}, .first = {}, .differs = false};

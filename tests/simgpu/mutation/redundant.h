@@ -24,9 +24,11 @@ struct Extent {
   bool all_of_them = false;
   bool prints = false;
   std::string journal;  // folder; empty: none
+  std::string only;     // changes whose names have these words, and lines of the list that have
 };
 Extent& extent();
-// Reads --all, --print and --journal=<folder> off a program's arguments; the exit code of what is not understood.
+// Reads --all, --print, --journal=<folder> and --only=<words> off a program's arguments; the exit code of what is not
+// understood.
 int read_extent(int argc, char** argv);
 
 struct Kernel {
