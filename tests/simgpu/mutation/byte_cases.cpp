@@ -27,6 +27,16 @@ std::vector<CalledCase> byte_cases() {
   const std::string forward_words = "attention_forward ";
   constexpr ByteScales heads = ByteScales::heads;
   constexpr ByteScales tokens = ByteScales::tokens;
+  const auto few = [](wavejit_dtype type, ByteScales scales) {
+    return Problems([=] { return few_byte_caches(type, scales); });
+  };
+  add("e4m3_dense_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, few(WAVEJIT_E4M3, heads));
+  add("e5m2_dense_gfx950", "gfx950", {forward_words, " cache=e5m2 "}, few(WAVEJIT_E5M2, heads));
+  add("i8_dense_gfx950", "gfx950", {forward_words, " cache=i8 "}, few(WAVEJIT_INT8, heads));
+  add("fnuz_dense_gfx942", "gfx942", {forward_words, " cache=e4m3_fnuz "}, few(WAVEJIT_E4M3_FNUZ, heads));
+  add("e4m3_dualwave_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, few(WAVEJIT_E4M3, heads), "dualwave");
+  add("e4m3_dualwave_tokens_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, few(WAVEJIT_E4M3, tokens), "dualwave");
+  add("byte_queries_generic_gfx950", "gfx950", {forward_words, " queries=e4m3 "}, few_byte_queries);
   add("e4m3_paged_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, pages(WAVEJIT_E4M3, heads), "generic");
   add("e4m3_paged_tokens_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, pages(WAVEJIT_E4M3, tokens));
   add("fnuz_interleaved_gfx942", "gfx942", {forward_words, " cache=e4m3_fnuz "}, caches(WAVEJIT_E4M3_FNUZ, heads, 128),

@@ -50,30 +50,39 @@ AttentionCase stored(AttentionCase which, wavejit_dtype type, ByteScales scales)
   return stored_in_bytes(std::move(which), std::move(bytes));
 }
 
+AttentionCase dense_rows(int head_dim, int heads, int queries, const Numbers& keys, std::uint64_t seed) {
+  AttentionCase which = make_case(Storage::bf16, static_cast<int>(keys.size()), queries, std::ranges::max(keys), heads,
+                                  std::max(heads / 2, 1), head_dim, true, seed);
+  grow(which);
+  which.splits = 1;
+  which.layout = seed % 2 == 0 ? Layout::padded : Layout::bshd;
+  if (keys.size() > 1) which.inputs.key_lengths = keys;
+  return which;
+}
+
+AttentionCase packed_rows(int head_dim, int heads, const Numbers& query_starts, const Numbers& key_starts,
+                          std::uint64_t seed) {
+  AttentionCase which = dense_rows(head_dim, heads, query_starts.back(), {key_starts.back()}, seed);
+  AttentionInputs& in = which.inputs;
+  in.batch = static_cast<int>(query_starts.size()) - 1;
+  in.query_starts = query_starts;
+  in.key_starts = key_starts;
+  in.query_length = in.key_length = 0;
+  for (std::size_t i = 1; i < query_starts.size(); ++i) {
+    in.query_length = std::max(in.query_length, query_starts[i] - query_starts[i - 1]);
+    in.key_length = std::max(in.key_length, key_starts[i] - key_starts[i - 1]);
+  }
+  return which;
+}
+
 // Rows of one tile and of several, keys of one tile and of several, each number of keys of a tile, none, more than two
 // chunks, more rows than keys, a sink, no scale, lengths and starts that lie.
 std::vector<ForwardProblem> dense_keys(int head_dim) {
   const auto dense = [&](int queries, const Numbers& keys, std::uint64_t seed) {
-    AttentionCase which = make_case(Storage::bf16, static_cast<int>(keys.size()), queries, std::ranges::max(keys), 4, 2,
-                                    head_dim, true, seed);
-    grow(which);
-    which.splits = 1;
-    which.layout = seed % 2 == 0 ? Layout::padded : Layout::bshd;
-    if (keys.size() > 1) which.inputs.key_lengths = keys;
-    return which;
+    return dense_rows(head_dim, 4, queries, keys, seed);
   };
   const auto packed = [&](const Numbers& query_starts, const Numbers& key_starts, std::uint64_t seed) {
-    AttentionCase which = dense(query_starts.back(), {key_starts.back()}, seed);
-    AttentionInputs& in = which.inputs;
-    in.batch = static_cast<int>(query_starts.size()) - 1;
-    in.query_starts = query_starts;
-    in.key_starts = key_starts;
-    in.query_length = in.key_length = 0;
-    for (std::size_t i = 1; i < query_starts.size(); ++i) {
-      in.query_length = std::max(in.query_length, query_starts[i] - query_starts[i - 1]);
-      in.key_length = std::max(in.key_length, key_starts[i] - key_starts[i - 1]);
-    }
-    return which;
+    return packed_rows(head_dim, 4, query_starts, key_starts, seed);
   };
   AttentionCase lengths_lie = dense(40, {200, 70}, 9);
   lengths_lie.told_key_lengths = {-5, most};
@@ -93,6 +102,47 @@ std::vector<ForwardProblem> dense_keys(int head_dim) {
       {lengths_lie, true},
       {starts_lie, true},
       {dense(36, {2150}, 6)},
+  };
+}
+
+// Of three chunks the largest score is in any. The last tile is the first of a chunk (33 tiles), the second or a later;
+// of many rows some see no key of the third.
+AttentionCase level_rows(int head_dim, int queries, int keys, std::uint64_t seed) {
+  AttentionCase which = make_case(Storage::bf16, 1, queries, keys, 1, 1, head_dim, true, seed);
+  which.splits = 1;
+  return which;
+}
+
+AttentionCase with_sinks(AttentionCase which, std::vector<float> sinks) {
+  which.inputs.sink = std::move(sinks);
+  return which;
+}
+
+// The same paths by few workgroups: a diagonal has each number of keys of a tile. For kernels of which a workgroup has
+// many waves, and for those whose siblings have all of it.
+std::vector<ForwardProblem> few_dense_keys(int head_dim) {
+  AttentionCase lengths_lie = dense_rows(head_dim, 2, 40, {200, 70}, 9);
+  lengths_lie.told_key_lengths = {-5, most};
+  AttentionCase starts_lie = packed_rows(head_dim, 1, {0, 40, 40, 75}, {0, 150, 190, 250}, 10);
+  starts_lie.query_starts = {-5, 64, most, 30};
+  starts_lie.key_starts = {-5, 200, most, 20};
+  return {
+      {dense_rows(head_dim, 1, 126, {126}, 5)},
+      {with_sinks(dense_rows(head_dim, 4, 35, {33, 0}, 3), {0.3F, -1.7F, 0.9F, 0.1F})},
+      {with_sinks(dense_rows(head_dim, 1, 35, {33, 0}, 3), {-std::numeric_limits<float>::infinity()})},  // none
+      {dense_rows(head_dim, 4, 40, {300, 70, 0}, 1)},
+      {packed_rows(head_dim, 1, {0, 40, 40, 180}, {0, 70, 90, 390}, 2)},
+      {packed_rows(head_dim, 4, {0, 40, 40, 51}, {0, 70, 90, 95}, 16)},
+      {without_scale(dense_rows(head_dim, 1, 33, {33}, 4))},
+      {dense_rows(head_dim, 1, 300, {40}, 7)},
+      {lengths_lie, true},
+      {starts_lie, true},
+      {dense_rows(head_dim, 1, 36, {2150}, 6)},
+      {dense_rows(head_dim, 1, 36, {256}, 14)},  // at the last tile some rows outgrow their sums, and some do not
+      {dense_rows(head_dim, 1, 1, {256}, 15)},   // the last tile of all needs no mask
+      {level_rows(head_dim, 36, 2100, 11)},
+      {level_rows(head_dim, 36, 2150, 12)},
+      {level_rows(head_dim, 250, 2260, 13)},
   };
 }
 
@@ -147,6 +197,10 @@ std::vector<CallProblem> byte_caches(wavejit_dtype type, ByteScales scales, int 
   return forward_of(dense_keys(head_dim), type, scales);
 }
 
+std::vector<CallProblem> few_byte_caches(wavejit_dtype type, ByteScales scales) {
+  return forward_of(few_dense_keys(64), type, scales);
+}
+
 std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales) {
   return forward_of(keys_in_pages({.size = 16}, {.size = 48, .list = true}), type, scales);
 }
@@ -171,6 +225,12 @@ std::vector<CallProblem> integer_queries() {
 std::vector<CallProblem> byte_queries() {
   std::vector<CallProblem> all;
   for (const auto& [which, lies] : dense_keys(128)) all.push_back(of_byte_queries(which, lies));
+  return all;
+}
+
+std::vector<CallProblem> few_byte_queries() {
+  std::vector<CallProblem> all;
+  for (const auto& [which, lies] : few_dense_keys(64)) all.push_back(of_byte_queries(which, lies));
   return all;
 }
 

@@ -15,10 +15,13 @@ enum class ByteScales : std::uint8_t { heads, tokens };  // of each sequence's k
 
 // attention_forward over K and V of this type.
 std::vector<CallProblem> byte_caches(wavejit_dtype type, ByteScales scales, int head_dim);
+// By few workgroups, head dim 64.
+std::vector<CallProblem> few_byte_caches(wavejit_dtype type, ByteScales scales);
 std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales);
 // Q and K are integers, with a scale a row and head.
 std::vector<CallProblem> integer_queries();
 std::vector<CallProblem> byte_queries();
+std::vector<CallProblem> few_byte_queries();
 // Rows that walk several pairs of tiles, of which one is left over or none: e4m3, head dim 128.
 std::vector<CallProblem> byte_queries_of_many_tiles();
 
