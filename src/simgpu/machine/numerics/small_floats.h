@@ -167,7 +167,7 @@ WAVEJIT_LANE_FUNCTION std::uint32_t f32_to_small(double value, bool saturate, co
   bool overflow = infinite;
   if (!infinite && rest != 0) {
     const int exponent = static_cast<int>(rest >> 52) - 1023;
-    const std::uint64_t mantissa = (rest & 0xfffffffffffffu) | ((rest >> 52) != 0 ? 0x10000000000000u : 0u);
+    std::uint64_t mantissa = (rest & 0xfffffffffffffu) | ((rest >> 52) != 0 ? 0x10000000000000u : 0u);
     constexpr int lowest = 1 - Format::bias;
     int drop = 52 - Format::mantissa_bits;
     std::uint32_t base = 0;
@@ -175,7 +175,11 @@ WAVEJIT_LANE_FUNCTION std::uint32_t f32_to_small(double value, bool saturate, co
       base = static_cast<std::uint32_t>(exponent - lowest) << Format::mantissa_bits;
     } else {
       drop += lowest - exponent;
-      if (drop > 63) drop = 63;
+      // Far below the smallest step noise has to meet a number that is as small as it is.
+      if (drop > 63) {
+        mantissa = drop < 127 ? mantissa >> (drop - 63) : 0;
+        drop = 63;
+      }
     }
     const std::uint64_t kept = mantissa >> drop;
     const std::uint64_t lost = mantissa & ((std::uint64_t{1} << drop) - 1);
