@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints a page: what the clock predicts for forward attention on gfx1201, what it counts with, and how its issue came
-// out beside hardware's traces.
+// Prints a page: what the clock predicts for forward attention and gradients on gfx1201, what it counts with, and how
+// its issue came out beside hardware's traces.
 //
 //   wavejit_predicted_rdna4                 the page
 //   wavejit_predicted_rdna4 --check <file>  exit 1 when the file differs
@@ -125,6 +125,29 @@ Waves wait at barriers for 10 to 20 % of their time, and other workgroups of the
 figures.
 )";
 
+constexpr std::string_view gradients = R"(
+## Gradients
+
+`attention_backward b1 h16/16`, two launches: dQ, then dK and dV. `steady` and `launch` as above. The kernels multiply more often than gradients need: seven products of 64 dims, and eight of
+128, whose second launch walks the rows twice ([backward.md](../docs/backward.md)); what a mask hides of a tile is multiplied, too. TFLOPS count five, as everybody does, and half of it when causal.
+No published figure of gradients on this GPU was found.
+
+| shape | registers | steady, % | launch, % | cycles | TFLOPS at 2.92 GHz | what waves of the longer launch wait for |
+|---|---|---|---|---|---|---|
+)";
+
+struct GradientTask {
+  const char* type;
+  int dims;
+  const char* mask;
+};
+constexpr std::array<GradientTask, 6> gradient_tasks = {{{"bf16", 128, ""},
+                                                         {"bf16", 128, " causal"},
+                                                         {"fp16", 128, ""},
+                                                         {"bf16", 64, ""},
+                                                         {"bf16", 64, " causal"},
+                                                         {"fp16", 64, ""}}};
+
 constexpr std::string_view published = R"(
 ## Published beside it
 
@@ -176,28 +199,64 @@ std::string exclusion_row(const simgpu::testing::Trace& trace) {
   return row + "\n";
 }
 
-// Cycles of waves by cause, as parts of all their cycles.
-std::string shape_row(const Task& task) {
-  const std::string descriptor =
-      fmt::format("attention_forward {} b1 q{} k{} h16/16 d{}", task.type, task.keys, task.keys, task.dims);
+tools::Result<tools::Prediction> predict(const std::string& descriptor) {
   tools::EngineOptions options;
   options.set_cache_mode("off");
   const auto subject = tools::parse_subject(descriptor, {fmt::format("device=sim:{}", target)}, options, "set");
-  if (!subject) return fmt::format("| {} | {} |\n", descriptor, subject.error().what);
-  const auto prediction = tools::predict(*subject, 0);
+  if (!subject) return std::unexpected(subject.error());
+  return tools::predict(*subject, 0);
+}
+
+double tflops(double operations, const tools::Prediction& prediction) {
+  const boards::Board& board = *boards::find_product(target);
+  const double seconds = static_cast<double>(prediction.cycles()) / (board.clock_khz * 1000.0);
+  return operations / seconds / 1e12;
+}
+
+// Cycles of waves by cause, as parts of all their cycles.
+std::string waited(const Json& launch) {
+  const Json& waves = launch.at("waves");
+  return tools::shares(waves.at("waited"), waves.at("cycles").get<double>());
+}
+
+std::string shape_row(const Task& task) {
+  const std::string descriptor =
+      fmt::format("attention_forward {} b1 q{} k{} h16/16 d{}", task.type, task.keys, task.keys, task.dims);
+  const auto prediction = predict(descriptor);
   if (!prediction) return fmt::format("| {} | {} |\n", descriptor, prediction.error().what);
   const Json& launch = *prediction->longest();
   const Json& unit = launch.at("compute_unit");
   const double simd_cycles = unit.at("cycles").get<double>() * unit.at("simds").get<double>();
   const double operations = 4.0 * task.keys * task.keys * task.dims * 16;
-  const boards::Board& board = *boards::find_product(target);
-  const double seconds = static_cast<double>(prediction->cycles()) / (board.clock_khz * 1000.0);
   return fmt::format("| {} d{} {} | {} | {:.1f} | {} | {:.1f} | {:.1f} | {:.0f} | {} | {} |\n", task.type, task.dims,
                      task.keys, launch.at("vgprs").get<int>(), 100 * launch.at("steady_matrix_busy").get<double>(),
                      task.goal, 100 * launch.at("matrix_busy").get<double>(),
-                     100 * unit.at("port_busy").get<double>() / simd_cycles, operations / seconds / 1e12,
-                     tools::shares(launch.at("waves").at("waited"), launch.at("waves").at("cycles").get<double>()),
-                     tools::shares(unit.at("idle"), simd_cycles));
+                     100 * unit.at("port_busy").get<double>() / simd_cycles, tflops(operations, *prediction),
+                     waited(launch), tools::shares(unit.at("idle"), simd_cycles));
+}
+
+// "232; 240": of both launches.
+std::string both(const tools::Prediction& prediction, const auto& of) {
+  std::string text;
+  for (const Json& launch : prediction.launches) text += (text.empty() ? "" : "; ") + of(launch);
+  return text;
+}
+
+std::string gradient_row(const GradientTask& task) {
+  constexpr int keys = 4096;
+  const std::string descriptor =
+      fmt::format("attention_backward {} b1 q{} k{} h16/16 d{}{}", task.type, keys, keys, task.dims, task.mask);
+  const auto prediction = predict(descriptor);
+  if (!prediction) return fmt::format("| {} | {} |\n", descriptor, prediction.error().what);
+  const auto share = [](const char* name) {
+    return [name](const Json& launch) { return fmt::format("{:.1f}", 100 * launch.at(name).get<double>()); };
+  };
+  const double operations = 10.0 * keys * keys * task.dims * 16 / (*task.mask == 0 ? 1 : 2);
+  return fmt::format(
+      "| {} d{} {}{} | {} | {} | {} | {} | {:.0f} | {} |\n", task.type, task.dims, keys, task.mask,
+      both(*prediction, [](const Json& launch) { return fmt::format("{}", launch.at("vgprs").get<int>()); }),
+      both(*prediction, share("steady_matrix_busy")), both(*prediction, share("matrix_busy")), prediction->cycles(),
+      tflops(operations, *prediction), waited(*prediction->longest()));
 }
 
 std::string page() {
@@ -220,6 +279,8 @@ std::string page() {
       "idle SIMDs wait for |\n|---|---|---|---|---|---|---|---|---|\n";
   for (const Task& task : tasks) text += shape_row(task);
   text += barriers;
+  text += gradients;
+  for (const GradientTask& task : gradient_tasks) text += gradient_row(task);
   text += published;
   text += ways;
   timing::for_each_figure(*timing::find_timing(*targets::find_target(target)),

@@ -3,6 +3,12 @@
 // board has or an instruction costs.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <format>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
@@ -101,6 +107,72 @@ TEST(Targets, CompleteOnesComeFirstAndNamesAreOfOneRow) {
     EXPECT_EQ(targets::known_targets().contains(target.id), target.complete) << target.id;
     for (const MatrixInstruction& row : target.matrix) EXPECT_FALSE(targets::mnemonic_of(row.id).empty()) << target.id;
     EXPECT_EQ(targets::wave_shape(target).registers() % target.row_block, 0) << target.id;
+  }
+}
+
+// What a column says is there the assembler takes (of MFMA the registers beside it: its names differ), and what it says
+// is not it refuses.
+struct Promised {
+  const char* column;
+  bool (*of)(const Target&);
+  const char* instruction;
+};
+constexpr Promised promised[] = {
+    {"lds_dma_bytes 4", [](const Target& row) { return row.lds_dma_bytes >= 4; },
+     "buffer_load_dword v1, s[8:11], 0 offen lds"},
+    {"lds_dma_bytes 16", [](const Target& row) { return row.lds_dma_bytes >= 16; },
+     "buffer_load_dwordx4 v1, s[8:11], 0 offen lds"},
+    {"transpose_read", [](const Target& row) { return row.transpose_read; }, "ds_read_b64_tr_b16 v[0:1], v2"},
+    {"permlane32_swap", [](const Target& row) { return row.permlane32_swap; }, "v_permlane32_swap_b32 v0, v1"},
+    {"packed_bf16_convert", [](const Target& row) { return row.packed_bf16_convert; }, "v_cvt_pk_bf16_f32 v0, v1, v2"},
+    {"packed_f16_convert_rne", [](const Target& row) { return row.packed_f16_convert_rne; },
+     "v_cvt_pk_f16_f32 v0, v1, v2"},
+    {"byte_matrix", [](const Target& row) { return row.byte_matrix; },
+     "v_mfma_f32_32x32x64_f8f6f4 v[64:79], v[0:7], v[16:23], v[64:79]"},
+    {"byte_convert_16", [](const Target& row) { return row.byte_convert_16; }, "v_cvt_scalef32_pk_bf16_fp8 v0, v1, v2"},
+    {"permlanex16", [](const Target& row) { return row.permlanex16; }, "v_permlanex16_b32 v0, v1, s2, s3"},
+    {"transposing_load", [](const Target& row) { return row.transposing_load; },
+     "global_load_tr_b128 v[0:3], v4, s[2:3]"},
+    {"split_wait_counters", [](const Target& row) { return row.split_wait_counters; }, "s_wait_loadcnt 0x0"},
+    {"split_barriers", [](const Target& row) { return row.split_barriers; }, "s_barrier_signal -1"},
+    {"paired_issue", [](const Target& row) { return row.paired_issue; },
+     "v_dual_mov_b32 v0, v1 :: v_dual_add_f32 v3, v2, v5"},
+    {"matrix_form wmma", [](const Target& row) { return row.matrix_form == targets::MatrixForm::wmma; },
+     "v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[8:11], v[16:23]"},
+    {"matrix_form mfma", [](const Target& row) { return row.matrix_form == targets::MatrixForm::mfma; },
+     "v_accvgpr_read_b32 v0, a1"},
+    {"fp8", [](const Target& row) { return row.fp8 != targets::Fp8::none; }, "v_cvt_pk_f32_fp8 v[0:1], v2"},
+};
+
+// Lines of which the assembler made an instruction, by their numbers from 0.
+std::set<std::size_t> taken_by_the_assembler(const Target& row) {
+  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / std::format("promised_{}.s", row.id);
+  {
+    std::ofstream lines(file);
+    for (const Promised& each : promised) lines << each.instruction << '\n';
+  }
+  const std::string command =
+      std::format("{} -triple=amdgcn-amd-amdhsa -mcpu={} {} -filetype=null 2>&1 | grep -o '[.]s:[0-9]*:[0-9]*: error'",
+                  WAVEJIT_TEST_LLVM_MC, row.id, file.string());
+  std::set<std::size_t> taken;
+  for (std::size_t i = 0; i < std::size(promised); ++i) taken.insert(i);
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return {};
+  char line[256];
+  // ".s:7:1: error"
+  while (std::fgets(line, sizeof line, pipe) != nullptr) taken.erase(std::stoul(std::string(line).substr(3)) - 1);
+  pclose(pipe);
+  std::filesystem::remove(file);
+  return taken;
+}
+
+TEST(Targets, ColumnsSayWhatTheAssemblerTakes) {
+  for (const Target& row : targets::all_targets()) {
+    const std::set<std::size_t> taken = taken_by_the_assembler(row);
+    EXPECT_FALSE(taken.empty()) << row.id;
+    EXPECT_LT(taken.size(), std::size(promised)) << row.id << ": was " << WAVEJIT_TEST_LLVM_MC << " there?";
+    for (std::size_t i = 0; i < std::size(promised); ++i)
+      EXPECT_EQ(taken.contains(i), promised[i].of(row)) << row.id << ", " << promised[i].column;
   }
 }
 

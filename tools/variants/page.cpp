@@ -245,7 +245,9 @@ Result<std::string> variants_page(const Variants& variants) {
       "is "
       "refused, the reason stands.\n"
       "Whether something runs well is another question: the pages of predictions in [bench](../bench) say what the "
-      "clock thinks of it. None of it has run on an AMD GPU.\n\n"
+      "clock thinks of it. None of it has run on an AMD GPU.\n"
+      "Targets of which some families have no kernels, such as gfx1201, have no column: `wavejit variants --target "
+      "gfx1201` tells theirs.\n\n"
       "## Which one?\n\nThe first question that is answered with yes decides. `wavejit choose` asks, and writes the "
       "call.\n\n";
   text += tree(variants) + "\n## What there is\n\n";
