@@ -24,6 +24,9 @@ std::vector<CalledCase> byte_cases() {
   const auto latent = [](const char* dims, const char* format) {
     return Problems([=] { return latent_bytes(dims, format); });
   };
+  const auto few_latent = [](const char* dims, const char* format) {
+    return Problems([=] { return few_latent_bytes(dims, format); });
+  };
   const std::string forward_words = "attention_forward ";
   constexpr ByteScales heads = ByteScales::heads;
   constexpr ByteScales tokens = ByteScales::tokens;
@@ -48,6 +51,12 @@ std::vector<CalledCase> byte_cases() {
   add("i8_queries_gfx950", "gfx950", {forward_words, " qk=i8 "}, integer_queries);
   add("i8_queries_gfx942", "gfx942", {forward_words, " qk=i8 "}, integer_queries);
   add("latent_e4m3_gfx950", "gfx950", {"attention_latent ", " cache="}, latent("d576/512", "cache=e4m3 cache_scales=1"),
+      "auto");
+  add("latent_e4m3_gfx942", "gfx942", {"attention_latent ", " cache="},
+      few_latent("d576/512", "cache=e4m3_fnuz cache_scales=1"), "auto");
+  add("latent_656_gfx942", "gfx942", {"attention_latent ", " cache="},
+      few_latent("d576/512", "cache=e4m3_fnuz row_scales=128"), "auto");
+  add("latent_584_gfx950", "gfx950", {"attention_latent ", " cache="}, few_latent("d512", "cache=e4m3 row_scales=64"),
       "auto");
   add("latent_656_gfx950", "gfx950", {"attention_latent ", " cache="}, latent("d576/512", "cache=e4m3 row_scales=128"),
       "auto");

@@ -28,6 +28,8 @@ std::vector<CallProblem> byte_queries_of_many_tiles();
 // attention_latent over rows of this format: "cache=e4m3 cache_scales=1", "cache=e4m3 row_scales=128". `dims`: of the
 // descriptor, "d576/512".
 std::vector<CallProblem> latent_bytes(const std::string& dims, const std::string& format);
+// Under a causal mask, by few workgroups: a diagonal has each number of keys of a tile.
+std::vector<CallProblem> few_latent_bytes(const std::string& dims, const std::string& format);
 
 // sparse_indexer over queries and keys of 8 bits.
 std::vector<CallProblem> byte_scores(wavejit_dtype type);

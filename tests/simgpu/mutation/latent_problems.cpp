@@ -81,16 +81,14 @@ void grow_bytes(LatentArrays& arrays) {
 }
 // Rows of 584 bytes: in each sequence the scale of one group of one key is no number, of another group each time. Were
 // it infinity, the key's score would be minus that, and only the group's own values would show it.
-CallProblem latent_of_no_numbers(const std::string& format) {
+CallProblem latent_of_no_numbers(const std::string& format, std::size_t keys = 64, std::size_t key = 5) {
   constexpr std::size_t groups = 7;
   constexpr std::size_t columns = 64;  // of a group
-  constexpr std::size_t keys = 64;
   constexpr std::size_t values = 576;
   constexpr std::size_t exponents = 8;
-  constexpr std::size_t key = 5;
   constexpr std::size_t heads = 33;
   constexpr std::size_t dims = 512;
-  LatentArrays arrays = latent_arrays("bf16 b7 q1 k64 h33 d512 lse " + format);
+  LatentArrays arrays = latent_arrays("bf16 b7 q1 k" + std::to_string(keys) + " h33 d512 lse " + format);
   for (std::size_t group = 0; group < groups; ++group) {
     const std::size_t sequence = group * keys * (values + exponents);
     arrays.k_bytes[sequence + (keys * values) + (key * exponents) + group] = 0xFF;
@@ -248,6 +246,29 @@ std::vector<CallProblem> latent_bytes(const std::string& dims, const std::string
       latent(line("b1 q34 k1090 h1", "lse sink splits=1")),
   };
   if (format.contains("row_scales=64")) all.push_back(latent_of_no_numbers(format));
+  return all;
+}
+
+std::vector<CallProblem> few_latent_bytes(const std::string& dims, const std::string& format) {
+  const auto line = [&](const std::string& words, const std::string& more = "") {
+    return "bf16 " + words + " " + dims + " " + format + " causal " + more;
+  };
+  const std::string four = "layout=packed q_lengths=9,0,9,2 k_lengths=40,9,20,2";
+  std::vector<CallProblem> all = {
+      latent(line("b1 q64 k64 h1", "lse")),
+      latent(line("b2 q1 k130 h40", "lse sink k_lengths=130,0")),
+      latent(line("b2 q3 k200 h35", "layout=packed q_lengths=3,1 k_lengths=200,33")),
+      latent(line("b1 q1 k70 h36", "scale=0")),
+      latent_of_nan(line("b1 q1 k70 h33", "lse")),
+      latent_that_lies(line("b2 q1 k90 h34", "k_lengths=90,17 splits=1"), {-3, most}),
+      latent_that_lies(line("b4 q9 k40 h33", four), {}, {-5, 9, most, 8, 8}, {-5, 60, most, 20, 30}),
+      latent_that_grows(line("b1 q1 k2150 h33", "lse splits=1")),
+      latent(line("b1 q34 k1090 h1", "lse sink splits=1")),
+  };
+  if (format.contains("row_scales=64")) {
+    all.push_back(latent_of_no_numbers(format + " causal"));
+    all.push_back(latent_of_no_numbers(format + " causal", 128, 70));  // widened in the walk, not before it
+  }
   return all;
 }
 
