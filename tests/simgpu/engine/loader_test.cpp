@@ -3,6 +3,8 @@
 #include <elf.h>
 
 #include <random>
+#include <string>
+#include <utility>
 
 #include "assembled.h"
 #include "gmock/gmock.h"
@@ -117,15 +119,18 @@ TEST(Loader, GlobalsAreRelocatedAndFound) {
 }
 
 TEST(Loader, OtherTargetsAreRefused) {
-  KernelSource source = plain();
-  source.target = "gfx942";
-  const auto module = device_of("gfx950").load(assemble(source));
-  ASSERT_FALSE(module.has_value());
-  EXPECT_EQ(module.error().code, hip_error_no_binary_for_gpu);
-  EXPECT_THAT(module.error().text, HasSubstr("gfx942"));
-  EXPECT_THAT(module.error().text, HasSubstr("gfx950"));
-  source.target = "gfx90a";
-  EXPECT_EQ(device_of("gfx950").load(assemble(source)).error().code, hip_error_no_binary_for_gpu);
+  for (const auto& [made_for, device] : {std::pair{"gfx942", "gfx950"},
+                                         {"gfx90a", "gfx950"},
+                                         {"gfx1201", "gfx950"},
+                                         {"gfx950", "gfx1201"},
+                                         {"gfx1200", "gfx1201"}}) {
+    SCOPED_TRACE(std::string(made_for) + " on " + device);
+    const auto module = device_of(device).load(assemble({.body = "s_nop 0", .target = made_for}));
+    ASSERT_FALSE(module.has_value());
+    EXPECT_EQ(module.error().code, hip_error_no_binary_for_gpu);
+    EXPECT_THAT(module.error().text, HasSubstr(made_for));
+    EXPECT_THAT(module.error().text, HasSubstr(device));
+  }
 }
 
 // The kernel descriptor among a code object's bytes.
