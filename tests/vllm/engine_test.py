@@ -92,7 +92,7 @@ class Whole(Case):
             environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1", "VLLM_LOGGING_LEVEL": "INFO"}
             run = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=600, env=environment)
         self.assertEqual(run.returncode, 0, run.stderr[-4000:])
-        self.assertRegex(run.stdout + run.stderr, r"Worker.*wavejit\.vllm: 2 kinds of calls prepared on sim:")
+        self.assertRegex(run.stdout + run.stderr, r"Worker.*wavejit\.vllm: 2 kinds of calls prepared on sim:\w+ in [0-9.]+ s: [1-9][0-9]* kernels, [0-9]+ of them compiled")
         with engine("llama") as made:
             tokens = generate(made, [prompt(50, 3)], 4)[0].outputs[0].token_ids
         self.assertIn(f"TOKENS {tokens}", run.stdout)

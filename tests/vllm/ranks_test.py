@@ -19,7 +19,7 @@ from vllm.v1.attention.backends.utils import get_dcp_local_seq_lens
 import wavejit
 import wavejit.vllm
 from wavejit.vllm import WavejitLatentAttention, WavejitLatentBackend, WavejitLatentMetadata, WavejitLatentMetadataBuilder, _latent_calls, _serving
-from wavejit.vllm._latent_ranks import Ranks, one_by_one
+from wavejit.vllm._ranks import Ranks, one_by_one
 
 LAYER = types.SimpleNamespace(_k_scale=None)
 

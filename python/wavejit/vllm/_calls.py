@@ -35,8 +35,8 @@ class Words:
 
 
 def attend(words: Words, metadata: WavejitMetadata, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor, slopes: torch.Tensor | None,
-           sinks: torch.Tensor | None, scales: Scales | None) -> None:
-    """Writes output[:num_actual_tokens]."""
+           sinks: torch.Tensor | None, scales: Scales | None, sums: torch.Tensor | None = None) -> None:
+    """Writes output[:num_actual_tokens], and of a kind with LSE sums [1, heads, num_actual_tokens]."""
     rows = metadata.num_actual_tokens
     if rows == 0:
         return
@@ -46,7 +46,7 @@ def attend(words: Words, metadata: WavejitMetadata, query: torch.Tensor, kv_cach
         output = output.narrow(0, 0, rows)
     causal = metadata.causal
     if isinstance(causal, bool):
-        _attend(words, metadata, causal, query, kv_cache, output, slopes, sinks, scales)
+        _attend(words, metadata, causal, query, kv_cache, output, slopes, sinks, scales, sums)
         return
     # Each sequence says whether it is causal: both are computed, and each row has its own.
     both = torch.empty_like(output), torch.empty_like(output)
@@ -58,11 +58,11 @@ def attend(words: Words, metadata: WavejitMetadata, query: torch.Tensor, kv_cach
 
 
 def _attend(words: Words, metadata: WavejitMetadata, causal: bool, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor, slopes: torch.Tensor | None,
-            sinks: torch.Tensor | None, scales: Scales | None) -> None:
+            sinks: torch.Tensor | None, scales: Scales | None, sums: torch.Tensor | None = None) -> None:
     if query.is_cpu:
-        _through_copies(words, metadata, causal, query, kv_cache, output, slopes, sinks, scales)
+        _through_copies(words, metadata, causal, query, kv_cache, output, slopes, sinks, scales, sums)
     else:
-        _on_device(words, metadata, causal, query, kv_cache, output, slopes, sinks, scales)
+        _on_device(words, metadata, causal, query, kv_cache, output, slopes, sinks, scales, sums)
 
 
 def _all_words(words: Words, metadata: WavejitMetadata, causal: bool, kv_cache: torch.Tensor, slopes: torch.Tensor | None, sinks: torch.Tensor | None,
@@ -89,16 +89,18 @@ def rounded_up(keys: int, most: int) -> int:
 
 
 def _through_copies(words: Words, metadata: WavejitMetadata, causal: bool, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor,
-                    slopes: torch.Tensor | None, sinks: torch.Tensor | None, scales: Scales | None) -> None:
+                    slopes: torch.Tensor | None, sinks: torch.Tensor | None, scales: Scales | None, sums: torch.Tensor | None) -> None:
     k, v = pages(kv_cache, words.kind.head_dim, words.kind.value_dim, words.kind.cache)
     given = _all_words(words, metadata, causal, kv_cache, slopes, sinks, scales)
-    out, _ = _roads.through_copies(metadata.serving.engine, query.unsqueeze(0), k, v, False, given)
+    out, lse = _roads.through_copies(metadata.serving.engine, query.unsqueeze(0), k, v, words.kind.lse, given)
+    if sums is not None:
+        sums.copy_(lse)
     # Rows behind the last sequence are no one's: nothing is said of them.
     output.copy_(out[0])
 
 
 def _on_device(words: Words, metadata: WavejitMetadata, causal: bool, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor,
-               slopes: torch.Tensor | None, sinks: torch.Tensor | None, scales: Scales | None) -> None:
+               slopes: torch.Tensor | None, sinks: torch.Tensor | None, scales: Scales | None, sums: torch.Tensor | None) -> None:
     if not query.stride(2) == 1 or query.stride(0) % 8 or query.stride(1) % 8 or query.data_ptr() % _roads.ALIGNED:
         query = query.contiguous()
     key = (words.key, causal, query.stride(), kv_cache.shape, kv_cache.stride())
@@ -114,7 +116,7 @@ def _on_device(words: Words, metadata: WavejitMetadata, causal: bool, query: tor
     else:
         of_cache = (0, 0) if scales is None else (scales[0].data_ptr(), scales[1].data_ptr())
     # q, k, v, o and lse; then in the order of _roads.TENSORS, of which vLLM has none behind v_scale.
-    tensors = (query.data_ptr(), k, k + words.kind.head_dim * kv_cache.element_size(), output.data_ptr(), 0, 0, _address(sinks), _address(slopes), *of_cache, *NONE_BEHIND)
+    tensors = (query.data_ptr(), k, k + words.kind.head_dim * kv_cache.element_size(), output.data_ptr(), _address(sums), 0, _address(sinks), _address(slopes), *of_cache, *NONE_BEHIND)
     workspace = metadata.workspace
     if plan.workspace and (workspace is None or workspace.numel() * 4 < plan.workspace):
         workspace = metadata.workspace = _roads._workspace(plan, query.device)
@@ -139,7 +141,7 @@ def _planned(words: Words, metadata: WavejitMetadata, causal: bool, query: torch
     found = engine._plans.get(shapes)
     if found is None:
         k, v = pages(kv_cache, words.kind.head_dim, words.kind.value_dim, words.kind.cache)
-        found = _roads._planned(engine, shapes, query.unsqueeze(0), k, v, False, given)
+        found = _roads._planned(engine, shapes, query.unsqueeze(0), k, v, words.kind.lse, given)
         if found.dense != _roads.READ_AS_THEY_LIE:
             raise Unsupported(f"wavejit.vllm: kv_cache: strides {kv_cache.stride()}; accepted: multiples of 8 elements, 16 where they have 8 bits")
     return found  # type: ignore[no-any-return]

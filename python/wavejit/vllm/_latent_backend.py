@@ -14,8 +14,8 @@ from . import _latent_limits, _limits
 from ._backend import TILE
 from ._latent_layer import WavejitLatentAttention
 from ._latent_lines import append_line, lines
-from ._latent_ranks import Ranks, Rows, one_by_one
 from ._latent_step import WavejitLatentMetadata
+from ._ranks import Ranks, graphs_of_ranks, rows_of
 from ._serving import serving
 
 
@@ -30,8 +30,7 @@ class WavejitLatentMetadataBuilder(AttentionMetadataBuilder[WavejitLatentMetadat
     @classmethod
     def get_cudagraph_support(cls, vllm_config: VllmConfig, kv_cache_spec: Any) -> AttentionCGSupport:
         """Of ranks that share keys only what vLLM keeps in tensors that stay: decode."""
-        shared = vllm_config.parallel_config.decode_context_parallel_size > 1
-        return AttentionCGSupport.UNIFORM_SINGLE_TOKEN_DECODE if shared else cls._cudagraph_support
+        return graphs_of_ranks(vllm_config, cls._cudagraph_support)
 
     def __init__(self, kv_cache_spec: Any, layer_names: list[str], vllm_config: VllmConfig, device: torch.device) -> None:
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
@@ -57,11 +56,7 @@ class WavejitLatentMetadataBuilder(AttentionMetadataBuilder[WavejitLatentMetadat
                                      True, self.serving)
 
     def _of_this_rank(self, common: CommonAttentionMetadata) -> WavejitLatentMetadata:
-        if common.max_query_len == 1 and common.dcp_local_seq_lens is not None:
-            rows = Rows(common.query_start_loc, common.dcp_local_seq_lens, common.block_table_tensor)
-        else:
-            rows = one_by_one(self.ranks, common.num_actual_tokens, common.query_start_loc, common.seq_lens, common.block_table_tensor)
-        return WavejitLatentMetadata(common.num_actual_tokens, *rows, 1, self.ranks.most_keys_of(common.max_seq_len), True, self.serving, seq_lens=common.seq_lens,
+        return WavejitLatentMetadata(common.num_actual_tokens, *rows_of(self.ranks, common), 1, self.ranks.most_keys_of(common.max_seq_len), True, self.serving, seq_lens=common.seq_lens,
                                      query_start_loc=common.query_start_loc)
 
 

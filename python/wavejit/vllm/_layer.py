@@ -8,7 +8,7 @@ import torch
 from vllm.v1.attention.backend import AttentionImpl, AttentionType
 
 from .._errors import Unsupported
-from . import _cache, _calls, _limits
+from . import _cache, _calls, _limits, _ranks
 from ._serving import serving
 
 
@@ -16,20 +16,27 @@ class WavejitAttention(AttentionImpl[Any]):
     """Refuses, when it is made, what no kernel does: before weights are loaded."""
 
     supports_quant_query_input = False
+    supports_pcp = False
+    supports_dcp = True
+    can_return_lse_for_decode = True
 
     def __init__(self, num_heads: int, head_size: int, scale: float, num_kv_heads: int | None = None, alibi_slopes: list[float] | None = None,
                  sliding_window: int | None = None, kv_cache_dtype: str = "auto", logits_soft_cap: float | None = None, attn_type: str = AttentionType.DECODER,
                  kv_sharing_target_layer_name: str | None = None, sinks: torch.Tensor | None = None, head_size_v: int | None = None, **more: Any) -> None:
-        words = {"num_heads": num_heads, "head_size": head_size, "num_kv_heads": num_kv_heads or num_heads, "alibi_slopes": alibi_slopes,
+        shared = self.dcp_world_size > 1  # ranks share keys, and have all their heads gathered
+        words = {"num_heads": num_heads * self.dcp_world_size, "head_size": head_size, "num_kv_heads": num_kv_heads or num_heads, "alibi_slopes": alibi_slopes,
                  "sliding_window": sliding_window, "kv_cache_dtype": kv_cache_dtype, "logits_soft_cap": logits_soft_cap, "attn_type": getattr(attn_type, "value", attn_type),
                  "sinks": sinks, "head_size_v": head_size_v, **more}
         unknown = sorted(name for name, value in more.items() if name not in ("use_alibi_sqrt", "chunk_lookback") and value not in (None, False))
         reasons = [f"{name}: not known to this version of wavejit; {_limits.others()} may have it" for name in unknown]
         # While a model is made, its dtype is the default one.
         reasons += _limits.reasons_of_layer(words, torch.get_default_dtype())
+        if shared:
+            reasons += _limits.reasons_of_ranks(words)
         if reasons:
             raise Unsupported(f"wavejit.vllm: {'; '.join(reasons)}")
-        self.kind = _limits.kind_of(words, torch.get_default_dtype())
+        self.kind = _limits.kind_of(words, torch.get_default_dtype())._replace(lse=shared)
+        self.by_all_to_all = shared and _ranks.merges_by_all_to_all()
         self.num_heads, self.head_size, self.num_kv_heads = num_heads, head_size, words["num_kv_heads"]
         self.scale = float(scale)
         self.kv_cache_dtype = kv_cache_dtype
@@ -65,7 +72,19 @@ class WavejitAttention(AttentionImpl[Any]):
         if self.sinks is not None and self._sinks is None:
             self.process_weights_after_loading(query.dtype)
         scales = (layer._k_scale, layer._v_scale) if self.kind.cache and not self.kind.tokens else None
+        if self.kind.lse:
+            return self._of_ranks(attn_metadata, query, kv_cache, output, scales)
         _calls.attend(self.words, attn_metadata, query, kv_cache, output, slopes, self._sinks, scales)
+        return output
+
+    def _of_ranks(self, metadata: Any, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor, scales: Any) -> torch.Tensor:
+        """The heads of all ranks over this rank's keys; then this rank's heads over all keys."""
+        rows = metadata.num_actual_tokens
+        query = _ranks.gathered(query[:rows])
+        part = query.new_empty((rows, query.shape[1], self.kind.value_dim))
+        sums = torch.empty((1, query.shape[1], rows), dtype=torch.float32, device=query.device)
+        _calls.attend(self.words, metadata, query, kv_cache, part, None, None, scales, sums)
+        output[:rows].copy_(_ranks.merged(part, sums[0].T.contiguous(), self.by_all_to_all))
         return output
 
     def do_kv_cache_update(self, layer: Any, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor) -> None:

@@ -93,6 +93,15 @@ def reasons_of_layer(words: dict[str, Any], dtype: torch.dtype) -> list[str]:
     return found if refusal is None else [*found, refusal]
 
 
+def reasons_of_ranks(words: dict[str, Any]) -> list[str]:
+    """Why ranks cannot share the keys of such a layer. What a rank has are keys by number, whose places in the sequence kernels do not know."""
+    without = "accepted without it (--decode-context-parallel-size 1)"
+    found = [f"{name} where ranks share keys: {without}" for name in ("sliding_window", "alibi_slopes", "sinks") if words[name] is not None]
+    if words["num_kv_heads"] != 1:
+        found.append(f"num_kv_heads {words['num_kv_heads']} of a rank where ranks share keys: accepted is 1 (more ranks of --tensor-parallel-size than kv heads)")
+    return found
+
+
 def kind_of(words: dict[str, Any], dtype: torch.dtype) -> Kind:
     return Kind(DTYPES[dtype], words["num_heads"], words["num_kv_heads"], words["head_size"], words.get("head_size_v") or words["head_size"],
                 None if words["sliding_window"] is None else words["sliding_window"] - 1, float(words["logits_soft_cap"] or 0.0), words["sinks"] is not None,

@@ -19,6 +19,7 @@ class Kind(NamedTuple):
     alibi: bool
     cache: str  # the format of a cache of 8 bits; "": the queries' type
     tokens: bool = False  # such a cache has a scale for each token and head, behind the token's numbers
+    lse: bool = False  # the log-sum-exp of each row is wanted, too: ranks share the keys
 
 
 def append_line(kind: Kind, page: int) -> str:
@@ -31,12 +32,16 @@ def append_line(kind: Kind, page: int) -> str:
 def line(kind: Kind, sequences: int, rows: int, keys: int, page: int, causal: bool = True) -> str:
     """One line stands for every mix of prompts, chunks and decode of so many sequences, rows of a sequence and keys."""
     # Of two sequences and more, since only such a line stands for mixes.
-    words = ["attention_forward", kind.dtype, f"b{max(2, sequences)}", f"q1..{rows}", f"k0..{keys}", f"h{kind.heads}/{kind.kv_heads}"]
+    queries = "q1" if kind.lse else f"q1..{rows}"  # each row is a sequence, where ranks share keys
+    most = max(sequences, rows) if kind.lse else sequences
+    words = ["attention_forward", kind.dtype, f"b{max(2, most)}", queries, f"k0..{keys}", f"h{kind.heads}/{kind.kv_heads}"]
     words.append(f"d{kind.head_dim}" if kind.head_dim == kind.value_dim else f"d{kind.head_dim}/{kind.value_dim}")
     if causal:
         words.append("causal")
     if kind.window_left is not None:
         words.append(f"window={kind.window_left},-1" if causal else f"window={kind.window_left},0")
+    if kind.lse:
+        words.append("lse")
     # Pages that hold whole tiles have kernels of their own, and so have the others.
     words.append(f"layout=paged:{64 if page % 64 == 0 else 1 if page == 1 else 16}")
     if kind.cache:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from typing import Any
 
 import torch
 
@@ -41,11 +42,13 @@ class Serving:
         for line in missing:
             self.told.debug("%s: prepares '%s'", self.who, line)
         begun = time.perf_counter()
-        for answer in self.engine.prepare(missing):
+        kernels: dict[str, Any] = {}
+        for answer in self.engine.prepare(missing, progress=kernels.update):
             if answer.status != 0:
                 raise Error(f"{self.who}: '{answer.descriptor}' could not be prepared: {answer.failure}", answer.status)
         self.prepared.update(missing)
-        self.told.info("%s: %d kinds of calls prepared on %s in %.1f s", self.who, len(missing), self.engine.device, time.perf_counter() - begun)
+        self.told.info("%s: %d kinds of calls prepared on %s in %.1f s: %d kernels, %d of them compiled", self.who, len(missing), self.engine.device,
+                       time.perf_counter() - begun, kernels.get("total", 0), kernels.get("compiled", 0))
 
     def seal(self) -> None:
         """From now on a call whose kernel is not loaded is an error, and never a stall."""
