@@ -183,6 +183,8 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
           spec.slots = true;
           if (rows == latent::Rows::r64 && cache != attention::CacheType::i8) add();
           spec.listed = spec.slots = false;
+          spec.pages = latent::Pages::tiles;
+          if (!fewer) add();
         }
       }
       // Rows with scales.
@@ -192,7 +194,8 @@ std::vector<families::KernelSpec> latent_kernel_specs() {
           spec.row_scales = scales;
           spec.dims = latent::dims_of(scales);
           spec.cache = cache;
-          for (const latent::Pages pages : {latent::Pages::dense, latent::Pages::keys, latent::Pages::granules}) {
+          for (const latent::Pages pages :
+               {latent::Pages::dense, latent::Pages::keys, latent::Pages::tiles, latent::Pages::granules}) {
             spec.pages = pages;
             spec.listed = spec.slots = pages == latent::Pages::granules;
             spec.mask = spec.listed ? latent::Mask::none : latent::Mask::causal;
