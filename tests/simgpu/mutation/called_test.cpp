@@ -317,6 +317,7 @@ std::vector<CalledCase> cases() {
        true},
       {"latent_combine_gfx950", "gfx950", {"attention_latent_combine "}, latent_in_runs, true},
       {"latent_merged_gfx950", "gfx950", {"attention_latent ", " merged "}, latent_merged, true},
+      {"latent_merged_gfx942", "gfx942", {"attention_latent ", " merged "}, latent_merged, true},
       {"indexer_scores_gfx942", "gfx942@1x1", {"sparse_scores "}, dense_scores, false, "auto tile_queries=1"},
       {"indexer_scores_paged_gfx950",
        "gfx950@1x1",

@@ -379,6 +379,9 @@ std::vector<CallProblem> latent_merged() {
            latent_of_too_many_keys(
                "bf16 b2 q1 k1100 h3 lse layout=packed q_lengths=1,1 k_lengths=1100,1100 splits=2" + merged, {0, 1, 2},
                {0, 2200, 2200}),
+           // A sequence with a row whose keys start behind the last.
+           latent_that_lies("bf16 b2 q1 k1100 h3 lse layout=packed q_lengths=1,1 k_lengths=1100,1100 splits=2" + merged,
+                            {}, {0, 1, 2}, {0, most, most}),
            // Four chunks, and nine: all of those that one turn of the merge takes, and one more than two.
            latent("bf16 b1 q1 k4000 h16 lse splits=2" + merged),
            latent_that_grows("bf16 b1 q1 k9000 h16 lse splits=5" + merged),
