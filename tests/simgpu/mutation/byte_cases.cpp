@@ -39,6 +39,8 @@ std::vector<CalledCase> byte_cases() {
   add("fnuz_dense_gfx942", "gfx942", {forward_words, " cache=e4m3_fnuz "}, few(WAVEJIT_E4M3_FNUZ, heads));
   add("e5m2_fnuz_dense_gfx942", "gfx942", {forward_words, " cache=e5m2_fnuz "}, few(WAVEJIT_E5M2_FNUZ, heads));
   add("i8_dualwave_tokens_gfx950", "gfx950", {forward_words, " cache=i8 "}, few(WAVEJIT_INT8, tokens), "dualwave");
+  add("fnuz_interleaved_tokens_gfx942", "gfx942", {forward_words, " cache=e4m3_fnuz "}, few(WAVEJIT_E4M3_FNUZ, tokens),
+      "interleaved");
   add("e4m3_dualwave_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, few(WAVEJIT_E4M3, heads), "dualwave");
   add("e4m3_dualwave_tokens_gfx950", "gfx950", {forward_words, " cache=e4m3 "}, few(WAVEJIT_E4M3, tokens), "dualwave");
   add("byte_queries_generic_gfx950", "gfx950", {forward_words, " queries=e4m3 "}, few_byte_queries);
