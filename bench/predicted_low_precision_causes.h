@@ -69,16 +69,23 @@ By `wavejit profile`, one call at a time; not printed anew with this page. More,
 
 | gfx950, bf16 queries | walk, cycles | bytes a cycle | of 2,500 | goal |
 |---|---|---|---|---|
-| 16 heads, 64 sequences of 8,192 keys, one scale | 141,369 | 2,136 | 85 % | ≥ 80 % of memory |
-| the same, rows of 656 bytes | 188,967 | 1,820 | 73 % | ≥ 80 % of memory: missed |
-| the same, rows of 584 bytes, pages of 64 | 153,823 | 1,990 | 79.6 % | ≥ 80 % of memory: missed |
-| 128 heads, 64 sequences of 4,096 keys, one scale | 141,747 | 1,065 | 43 % | ≥ 1,100 bytes a cycle: missed |
-| a list of 2,048 keys of one token, 16 heads, one scale | 29,565, and 8,564 of the merge | – | – | ≤ 6.5 µs, as published: missed, 15.9 |
+| 16 heads, 64 sequences of 8,192 keys, one scale | 140,229 | 2,154 | 86 % | ≥ 80 % of memory |
+| the same, rows of 656 bytes, pages of 64 | 190,471 | 1,806 | 72 % | ≥ 80 % of memory: missed |
+| the same, rows of 584 bytes, pages of 64 | 151,915 | 2,015 | 80.6 % | ≥ 80 % of memory |
+| 128 heads, 64 sequences of 4,096 keys, one scale | 140,543 | 1,074 | 43 % | ≥ 1,100 bytes a cycle: missed |
+| a list of 2,048 keys of one token, 16 heads, one scale | 42,731 with the merge | – | – | ≤ 6.5 µs, as published: missed, 17.8 µs; 15.9 in two launches without the wait between them |
 | the same, rows of 656 bytes | 60,245 with the merge | – | – | missed, 25.1 µs |
 | the same, rows of 584 bytes | 50,199 with the merge | – | – | missed, 20.9 µs |
 
-With 128 heads the query, 38 MB, and the parts, 68 MB, are as many bytes as with 16 bits, and 136 products a tile take the time that its keys need. Tried there without gain: all 128 rows of the query through LDS before the first key, 143,899 cycles; three tiles of LDS in place of four, 1.3 % more; two, 4.8 %.
-Rows with scales are multiplied, rounded and written to LDS, 32 rows a workgroup, since registers of more spill. A list of 2,048 keys misses its goal by its start, one wait after another to the first key, and by tiles that arrive a latency apart.
+Rows of 656 bytes would have to walk in 171,966 cycles. A workgroup has four waves, one a SIMD, and is alone on its compute unit by its registers (400); nothing runs beside a wave that waits. A tile takes 5,950 cycles, of which a wave issues about 60 %: 843 instructions, 176 more than over 584 bytes. There one conversion widens two numbers and multiplies
+them by a power of two; here it takes three instructions, since a scale of any size has to be multiplied in f32 and rounded to bf16. The rest are waits: for its own last instruction 13 %, the matrix pipe 8 %, the table's entry 5 %, a full queue of loads 5 %, LDS 5 %, barriers 4 %. No unit is full: LDS is busy for 49 %, the vector port for 41 %, vector memory for 36 %, matrix pipes
+for 28 %; both of a SIMD stand still for 28 %. Tried: the table's entry by a vector load a tile before it is needed, in place of a scalar one that every tile waits for: 188,807 cycles, 0.9 % fewer; waits for a full queue (5 % before, 8 %) and barriers (4 %, 6 %) take its place. Left as it was. `splits=8`, whose workgroups begin twice, takes 207,682.
+Rows of 584 bytes: 4,747 cycles a tile, 667 instructions; LDS 51 %, port 41 %, matrix pipes 33 %, and the same kinds of waits (own interval 15 %, a full queue 6 %, LDS, the matrix pipe and the table's entry 5 % each, barriers 4 %).
+
+With 128 heads the goal would be 137,268 cycles, 2.3 % fewer. The query, 38 MB, and the parts, 68 MB, are as many bytes as with 16 bits, and 136 products a tile take the time that its keys need: matrix pipes are busy for 50 %, in the middle half of a unit's time for 68 %, and what keeps them from it is the start and the end. A full queue of the query's loads and the parts' stores takes 18 %
+of wave time. Tried there without gain: all 128 rows of the query through LDS before the first key, 143,899 cycles; three tiles of LDS in place of four, 1.3 % more; two, 4.8 %.
+Rows with scales are multiplied, rounded and written to LDS, 32 rows a workgroup, since registers of more spill. A list of 2,048 keys misses its goal by its start, one wait after another to the first key, and by tiles that arrive a latency apart: in one launch over one scale a wave waits for memory 11 % of its time, at barriers 7 %, for scalar loads, its own interval and a full queue
+6 % each, and issues for more than half of it, since four waves share what a chunk has to do; eight would halve that ([predicted_latent.md](predicted_latent.md#lists-of-2048-keys-in-8-bits)).
 )";
 
 }  // namespace wavejit::bench
