@@ -285,7 +285,14 @@ typedef enum wavejit_call_flags {
    * attention_latent has these flags, and attention_forward, which merges in one launch only where heads of a kv head
    * are packed (docs/split-keys.md). */
   WAVEJIT_ONE_LAUNCH = 32,
-  WAVEJIT_TWO_LAUNCHES = 64
+  WAVEJIT_TWO_LAUNCHES = 64,
+  /* Of attention_forward: the bias is a mask of which much hides or is open. Tiles of 64 keys of which a block of 64
+   * rows has nothing but −inf are not walked, those of nothing but 0 are walked without it, others have it added; no
+   * bit depends on it, where V is finite. Two launches more, which read the bias once on the device and make walks of
+   * it in the workspace; keys are not split. Of up to 32 rows, whose keys may be, the flag changes nothing. With
+   * `bias`, dense or packed keys of 16 bits; beside lists, pages, first_keys, local chunks and causal_flags
+   * WAVEJIT_UNSUPPORTED (docs/sparse.md). */
+  WAVEJIT_BIAS_BY_TILE = 128
 } wavejit_call_flags;
 
 /* What a call did, filled when the caller asks for it. Phases that did not happen are 0. A call of several kernels has

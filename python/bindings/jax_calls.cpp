@@ -114,7 +114,7 @@ struct Forward {
     }
     if (Road::checks_lengths) call.flags |= WAVEJIT_CHECK_LENGTHS;
     const std::int64_t longest = call.max_key_length != 0 ? call.max_key_length : call.k.sizes[1];
-    if (longest > chunk_keys || (given & given_mask) != 0) {
+    if (longest > chunk_keys || (given & given_mask) != 0 || (call.flags & WAVEJIT_BIAS_BY_TILE) != 0) {
       std::size_t bytes = 0;
       check(wavejit_attention_forward_workspace(engine.get(), &call, &bytes));
       if (bytes != 0) {

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # enum wavejit_mask
 CAUSAL, WINDOW, PREFIX, CHUNKED = 1, 2, 4, 8
 # enum wavejit_call_flags
-CHECK_LENGTHS, SCALE_IS_ZERO = 1, 4
+CHECK_LENGTHS, SCALE_IS_ZERO, BIAS_BY_TILE = 1, 4, 128
 LAUNCHES = {None: 0, 1: 32, 2: 64}
 COMPILE = {"wait": 0, "never": 8, "behind": 8 | 16}
 # enum wavejit_score_rounding
@@ -361,7 +361,7 @@ class AttentionForwardCall(SequencesCall):
 
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, local_chunk: int | None = None, causal_flags: Any = None,
-                 mask: Any = None, softcap: float | None = None, bias: Any = None, alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, launches: int | None = None, query_starts: Any = None, key_starts: Any = None,
+                 mask: Any = None, softcap: float | None = None, bias: Any = None, bias_by_tile: bool = False, alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, launches: int | None = None, query_starts: Any = None, key_starts: Any = None,
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_v: Any = None,
@@ -428,7 +428,7 @@ class AttentionForwardCall(SequencesCall):
         self._call.set_number("splits", splits)
         if workspace is not None:
             self._give_workspace(workspace)
-        self._scale_and_flags(scale, compile, (CHECK_LENGTHS if check_lengths else 0) | launches_flag(launches))
+        self._scale_and_flags(scale, compile, (CHECK_LENGTHS if check_lengths else 0) | launches_flag(launches) | (BIAS_BY_TILE if bias_by_tile else 0))
 
     def _keys_and_values(self, k: Any, v: Any, element: DType | None, paged: bool, alike: tuple[DType, ...]) -> tuple[DeviceArray, int]:
         """k, and the head dim of v. Pages of 5 dimensions are vectorised, and those of v say in which order."""

@@ -280,6 +280,9 @@ class Engine:
         softcap, bias, alibi, sinks
             On x = scale · q·k, in this order: softcap · tanh(x / softcap); + bias [B or 1, Hq or 1, Sq, Sk], q's dtype or fp32;
             − slope · distance to the diagonal, alibi [Hq] or [B, Hq] fp32; sinks [Hq] fp32, a logit that has no value.
+        bias_by_tile
+            True: the bias is a mask of which much is −∞ or 0. Tiles of nothing but −∞ are not walked, those of 0 are walked without it; the bits
+            are the same where v is finite. Of dense and packed keys; not beside local_chunk, causal_flags and lists.
         lse
             True: returned too, [B, Hq, Sq] fp32, natural logarithm. An array: written there.
         query_starts, key_starts [sequences + 1]

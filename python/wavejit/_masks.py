@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Masks of bools by tile (docs/sparse.md), where PyTorch and JAX give them: what is known of them before a call.
+"""Masks of bools and of numbers by tile (docs/sparse.md), where PyTorch and JAX give them: what is known of them before a call.
 
-Nobody sees whether a mask went by tile or as a bias: scores that are modified have the bits of a bias of 0 and −∞, and slopes of 0
-modify them and add nothing.
+Nobody sees whether a mask went by tile or as a bias. Of bools: scores that are modified have the bits of a bias of 0 and −∞, and slopes
+of 0 modify them and add nothing. Of numbers: the bits are the same where V is finite.
 """
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from ._engine import Engine
 MOST_ROWS_OF_SPLIT = 32
 # Of one head, and heads of all batches: what kernels of masks count.
 MOST_SCORES, MOST_HEADS = 1 << 33, 0xFFFF
+# Of numbers nobody knows what they are. Those of all heads are masks nearly always, and from so many on looking at them costs little
+# beside what they take anyway.
+LEAST_SCORES_OF_NUMBERS = 1 << 22  # of a head
 _KEY = "masks by tile"  # of an answer, among what an engine has checked
 
 
@@ -25,20 +28,27 @@ def fit(batch: int, heads: int, rows: int, keys: int) -> bool:
     return MOST_ROWS_OF_SPLIT < rows and rows * keys < MOST_SCORES and batch * heads <= MOST_HEADS
 
 
-def have_kernel(engine: Engine, dtype: DType, dim: int, value_dim: int) -> bool:
-    """Whether the engine's target has a kernel of them, of these head dims."""
-    key = (_KEY, dtype, dim, value_dim)
+def numbers_fit(batch: int, heads: int, rows: int, keys: int, heads_of_mask: int) -> bool:
+    """The same of a mask of numbers, which has so many heads of its own."""
+    return heads_of_mask == 1 and LEAST_SCORES_OF_NUMBERS <= rows * keys and fit(batch, heads, rows, keys)
+
+
+def have_kernel(engine: Engine, dtype: DType, dim: int, value_dim: int, numbers: DType | None = None) -> bool:
+    """Whether the engine's target has a kernel of them, of these head dims; `numbers`: of masks of numbers, in this type."""
+    key = (_KEY, dtype, dim, value_dim, numbers)
     known: bool | None = engine._plans.get(key)
     if known is None:
-        known = engine._plans[key] = _asked(engine, dtype, dim, value_dim)
+        known = engine._plans[key] = _asked(engine, dtype, dim, value_dim, numbers)
     return known
 
 
-def _asked(engine: Engine, dtype: DType, dim: int, value_dim: int) -> bool:
+def _asked(engine: Engine, dtype: DType, dim: int, value_dim: int, numbers: DType | None) -> bool:
     rows, place = 64, itertools.count(1)
 
     def array(of: DType, *sizes: int) -> DeviceArray:
         return DeviceArray(engine, engine, next(place) << 20, of, sizes, dense_strides(sizes))  # nothing is there, and nothing is read
 
     q, k, v, out = (array(dtype, 1, rows, 1, size) for size in (dim, dim, value_dim, value_dim))
+    if numbers is not None:
+        return engine.attention_forward_call(q, k, v, out, bias=array(numbers, 1, 1, rows, rows), bias_by_tile=True).supported()
     return engine.attention_forward_call(q, k, v, out, mask=array(_dtypes.INT8, 1, 1, rows, rows), alibi=array(_dtypes.FP32, 1)).supported()

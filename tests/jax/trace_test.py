@@ -3,12 +3,14 @@
 import os
 import threading
 import unittest
+from unittest import mock
 
 import jax
 import numpy
 from exact import Case, draw, wavejit
 from jax import numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from wavejit import _masks
 
 
 def bits(array):
@@ -92,6 +94,22 @@ class MasksByTile(Case):
                     found, wanted = of(q, k, mask), of(q, k, self.as_bias(mask))
                     self.same_bits(bits(found[0]), bits(wanted[0]))
                     self.same_bits(found[1], wanted[1])
+
+    def test_numbers_of_all_heads_go_by_tile(self):
+        q, k = draw(1, 2, 70, 4, 64), draw(2, 2, 133, 2, 64)
+        for shape, dtype in (((1, 1, 70, 133), jnp.bfloat16), ((2, 1, 70, 133), jnp.float32)):
+            with self.subTest(shape=shape), mock.patch.object(_masks, "LEAST_SCORES_OF_NUMBERS", 1):
+                bias = jnp.where(draw(3, *shape) > 0, draw(4, *shape), 0).astype(dtype)
+                bias = bias.at[..., :66, 64:].set(-jnp.inf).at[..., 66:, :64].set(0)
+                of = jax.jit(lambda q, k, bias: wavejit.jax.attention(q, k, k, bias=bias, lse=True))
+                of_heads = jnp.broadcast_to(bias, (*shape[:1], 4, *shape[2:]))
+                self.assertIn("flags = 128 ", of.lower(q, k, bias).as_text())
+                self.assertIn("flags = 0 ", of.lower(q, k, of_heads).as_text())  # which have their own
+                found, wanted = of(q, k, bias), of(q, k, of_heads)
+                self.same_bits(bits(found[0]), bits(wanted[0]))
+                self.same_bits(found[1], wanted[1])
+                gradients = [jax.grad(lambda q, bias: wavejit.jax.attention(q, k, k, bias=bias).astype(jnp.float32).sum())(q, each) for each in (bias, of_heads)]
+                self.same_bits(bits(gradients[0]), bits(gradients[1]))
 
     def test_few_rows_and_padded_dims_have_a_bias(self):
         for rows, dim in ((32, 64), (70, 80)):

@@ -221,6 +221,28 @@ void add_mask_kernels(std::vector<families::KernelSpec>& specs, const targets::T
   specs.emplace_back(attention_mask_lists::mask_of({{}, {.target = std::string(target.id)}}));
 }
 
+// A bias by tile: each pipeline, few rows, in f32, what takes most registers; and what looks at biases.
+void add_kernels_of_bias_by_tile(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
+  const auto add = [&](ForwardKernel spec) {
+    spec.dtype = DataType::bf16;
+    spec.block_lists = spec.bias_by_tile = true;
+    spec.modifiers.add(Modifier::bias);
+    spec.output_store = attention_forward::default_output_store(target);
+    spec.target = target.id;
+    if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+  };
+  for (const Pipeline pipeline : attention_forward::all_pipelines)
+    for (const Mask mask : {Mask::none, Mask::causal})
+      add({{.mask = mask, .lse = true},
+           {.pipeline = pipeline, .tile_queries = attention_forward::tile_queries(target, pipeline).back()}});
+  const int rows = attention_forward::tile_queries(target, Pipeline::generic).back();
+  add({{.mask = Mask::window, .lse = true, .modifiers = {Modifier::softcap, Modifier::alibi}}, {.tile_queries = rows}});
+  add({{.lse = true, .bias_fp32 = true}, {.tile_queries = rows}});
+  add({{.head_dim_qk = 64, .head_dim_v = 64, .lse = true}, {.tile_queries = 64}});
+  for (const DataType elements : {DataType::bf16, DataType::fp16, DataType::fp32})
+    specs.emplace_back(attention_mask_lists::MaskListsKernel{.elements = elements, .target = std::string(target.id)});
+}
+
 // Integers: every head dim as prompts have it, few rows of packed heads, and what takes most registers.
 void add_integer_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
   const auto add = [&](ForwardKernel spec, int rows) {
@@ -600,6 +622,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
     add_local_kernels(specs, target);
     add_wide_query_kernels(specs, target);
     add_mask_kernels(specs, target);
+    add_kernels_of_bias_by_tile(specs, target);
     add_padded_kernels(specs, target);
   }
   for (const targets::Target& target : targets::complete_targets()) {

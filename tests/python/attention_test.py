@@ -149,6 +149,18 @@ class Dense(Case):
         with self.assertRaisesRegex(wavejit.Unsupported, "bool_mask = beside local_chunk"):
             ENGINE.attention_forward(q, k, v, causal=True, local_chunk=7, mask=shown)
 
+    def test_biases_by_tile(self):
+        q, k, v = draw(1, 70, 4, 64), draw(1, 130, 2, 64), draw(1, 130, 2, 64)
+        bias = numpy.where(numpy.arange(130)[None, :] <= numpy.arange(70)[:, None] + 60, 0, -numpy.inf)
+        bias[5:9, :20] = 0.25
+        for dtype in (numpy.float16, numpy.float32):
+            with self.subTest(dtype=dtype.__name__):
+                call = ENGINE.attention_forward_call(q, k, v, bias=bias.astype(dtype), bias_by_tile=True)
+                self.assertIn(" bias_by_tile", call.describe())
+                self.assertTrue(numpy.array_equal(call.run().numpy(), ENGINE.attention_forward(q, k, v, bias=bias.astype(dtype)).numpy()))
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "BIAS_BY_TILE without a bias"):
+            ENGINE.attention_forward(q, k, v, bias_by_tile=True)
+
     def test_no_keys(self):
         out, lse = ENGINE.attention_forward(draw(1, 3, 2, 64), draw(1, 0, 2, 64), draw(1, 0, 2, 64), lse=True)
         self.assertFalse(out.numpy().any())

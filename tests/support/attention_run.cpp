@@ -329,6 +329,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   call.o = o.descriptor();
   call.scale = static_cast<float>(in.scale);
   if (call.scale == 0) call.flags |= WAVEJIT_SCALE_IS_ZERO;
+  if (which.bias_by_tile) call.flags |= WAVEJIT_BIAS_BY_TILE;
   call.mask = (in.causal ? WAVEJIT_MASK_CAUSAL : 0) | (in.window ? WAVEJIT_MASK_WINDOW : 0) |
               (in.prefix ? WAVEJIT_MASK_PREFIX : 0) | (in.local_chunk > 0 ? WAVEJIT_MASK_CHUNKED : 0);
   call.local_chunk = in.local_chunk;

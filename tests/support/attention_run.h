@@ -68,6 +68,7 @@ struct AttentionCase {
   // Q in f32: these numbers, which the call rounds to those of the inputs. Empty: none.
   std::vector<float> wide_q = {};  // NOLINT(readability-redundant-member-init)
   bool bias_fp32 = false;          // the same of the bias
+  bool bias_by_tile = false;
   // What the device gets in place of the inputs' own starts: for arrays that are wrong.
   std::optional<std::vector<std::int32_t>> query_starts;
   std::optional<std::vector<std::int32_t>> key_starts;

@@ -45,6 +45,18 @@ TEST_P(InvarianceCommand, NoBitDiffersUnderBoolMasks) {
     EXPECT_THAT(csv, HasSubstr(change));
 }
 
+// Where scores are modified, the same told by biases of 0 and −∞.
+TEST_P(InvarianceCommand, NoBitDiffersUnderBiasesByTile) {
+  const auto outcome = invariance({"--family", "attention_forward", "--dimension", "bias-by-tile", "--pairs", "40",
+                                   "--sequences", "10", "--seed", "4", "--csv", scratch_ / "pairs.csv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(": of 40 pairs no bit differs"));
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  EXPECT_THAT(csv, Not(HasSubstr("differs")));
+  for (const char* change : {"a bias by tile\"", "a bias by tile, in pieces", "a bias by tile in f32"})
+    EXPECT_THAT(csv, HasSubstr(change));
+}
+
 // 252 pairs of each dimension of forward calls on each target: 6,048 in all. Few batches of many sequences: a kernel is
 // compiled for what a batch is.
 TEST_P(InvarianceCommand, NoBitDiffersInAnyDimension) {

@@ -18,7 +18,7 @@ import torch
 
 import wavejit
 import wavejit.torch
-from wavejit import _wavejit
+from wavejit import _masks, _wavejit
 from wavejit.torch import _backward_road, _faces, _plainly, _roads
 from wavejit.torch._plainly import Plainly
 
@@ -157,6 +157,18 @@ class Road(Case):
             with mock.patch.object(_roads, "bias_of", side_effect=AssertionError):
                 found = torch.ops.wavejit.attention_forward(*map(rocm, (q, k, k)), bias=mask)
             self.assertTrue(numpy.array_equal(host(found), exact.numpy()))
+
+    def test_masks_of_numbers_by_tile_have_the_bits_of_a_bias(self):
+        q, k = draw(1, 70, 4, 64), draw(1, 136, 2, 64)
+        shapes = len(ENGINE._plans)
+        for _ in range(3):  # the last ones of a shape that was seen, over other memory
+            bias = numpy.where(RANDOM.random((1, 1, 70, 136)) > 0.5, 0, -numpy.inf).astype(numpy.float16)
+            bias[..., 64:, :64] = 0
+            exact = ENGINE.attention_forward(*(ENGINE.array(each) for each in (q, k, k)), bias=ENGINE.array(bias))
+            with mock.patch.object(_masks, "LEAST_SCORES_OF_NUMBERS", 1):
+                found = torch.ops.wavejit.attention_forward(*map(rocm, (q, k, k)), bias=rocm(bias))
+            self.assertTrue(numpy.array_equal(host(found), exact.numpy()))
+        self.assertTrue(any("bias_by_tile" in shape for shape in list(ENGINE._plans)[shapes:]))
 
     def test_gradients_of_more_rows_than_a_run(self):
         # 512 query heads a kv head: a run is 64 rows, and sums of runs stand in the workspace beside delta.

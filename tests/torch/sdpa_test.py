@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 import wavejit
 import wavejit.torch
+from wavejit import _masks
 
 NAN = float("nan")
 
@@ -99,6 +100,28 @@ class Semantics(Case):
             mask[:, :, 3, 4:9] = torch.finfo(dtype).min
             self.beside_torch(q, k, v, attn_mask=mask)
         self.beside_torch(q, k, v, attn_mask=draw(2, 4, 7, 48)[..., ::2])
+
+    def test_masks_of_numbers_by_tile_have_the_bits_of_a_bias(self):
+        engine = wavejit.torch.engine("cpu")
+        for rows, keys, dim, dtype in ((70, 200, 64, torch.float16), (129, 333, 128, torch.float32), (40, 72, 64, torch.float64)):
+            q, k, v = draw(2, 4, rows, dim), draw(2, 2, keys, dim), draw(2, 2, keys, dim)
+            for shape in ((rows, keys), (2, 1, rows, keys)):
+                with self.subTest(rows=rows, dtype=dtype, shape=shape), mock.patch.object(_masks, "LEAST_SCORES_OF_NUMBERS", 1):
+                    mask = torch.zeros(shape, dtype=dtype).masked_fill(torch.rand(shape) > 0.5, torch.finfo(dtype).min)
+                    mask[..., : rows // 3, : keys // 2] = -torch.inf
+                    mask[..., rows // 2:, 64:] = 0.0
+                    with mock.patch.object(engine, "attention_forward", wraps=engine.attention_forward) as launched:
+                        found = wavejit.torch.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
+                        self.assertTrue(launched.call_args.kwargs["bias_by_tile"])
+                        # Heads that have masks of their own.
+                        of_heads = mask.expand(2, 4, rows, keys).contiguous()
+                        wanted = wavejit.torch.scaled_dot_product_attention(q, k, v, attn_mask=of_heads, enable_gqa=True)
+                        self.assertNotIn("bias_by_tile", launched.call_args.kwargs)
+                    self.assertTrue(torch.equal(found, wanted))
+        q = draw(1, 2, 70, 64)
+        with mock.patch.object(engine, "attention_forward", wraps=engine.attention_forward) as launched:  # of so few scores it is no gain
+            wavejit.torch.scaled_dot_product_attention(q, q, q, attn_mask=torch.zeros(70, 70, dtype=torch.float16))
+            self.assertNotIn("bias_by_tile", launched.call_args.kwargs)
 
     def test_rows_of_the_least_number(self):
         # A finite number hides nothing: such a row has the mean of value, as PyTorch has it; in float16 scores show through.

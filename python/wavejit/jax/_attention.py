@@ -18,7 +18,7 @@ from . import _batching, _engines
 from ._ffi import BACKWARD, FORWARD, Words, out_type, varying
 
 CAUSAL, WINDOW, PREFIX = 1, 2, 4
-SCALE_IS_ZERO = 4
+SCALE_IS_ZERO, BIAS_BY_TILE = 4, 128
 BSHD = "[batch, length, heads, head dim]"
 QUERIES = (jnp.float16, jnp.bfloat16)
 CACHES = (jnp.float8_e4m3fn, jnp.float8_e5m2, jnp.float8_e4m3fnuz, jnp.float8_e5m2fnuz, jnp.int8)
@@ -87,10 +87,12 @@ def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: boo
     longest_query = _longest("max_query_length", max_query_length, q.shape[1] if packed[0] else 0)
     longest_key = _longest("max_key_length", max_key_length,
                            k.shape[1] * operands["block_table"].shape[1] if block_table is not None else k.shape[1] if packed[1] else 0)
+    by_tile = False
     if bias is not None:
         bias = _of_scores(bias, q, longest_key or k.shape[1])
-        by_tile = bias.dtype == jnp.bool_ and block_table is None and window is None and splits < 2 and _has_masks_by_tile(operands, longest_query, longest_key)
-        operands["mask" if by_tile else "bias"] = bias if by_tile else _bias(bias, out_type(q, v))
+        by_tile = block_table is None and window is None and splits < 2 and _has_masks_by_tile(operands, bias, longest_query, longest_key)
+        as_mask = by_tile and bias.dtype == jnp.bool_
+        operands["mask" if as_mask else "bias"] = bias if as_mask else _bias(bias, out_type(q, v))
     if sinks is not None:
         operands["sinks"] = _typed("sinks", sinks, (1,), jnp.float32)
         if operands["sinks"].shape != (q.shape[2],):
@@ -103,7 +105,7 @@ def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: boo
             operands[name] = _typed(name, given, (2, 3), jnp.float32)
     mask, left, right = _mask(causal, window, causal_prefix)
     words = Words(scale=_number("scale", scale), mask=mask, window_left=left, window_right=right, causal_prefix=causal_prefix or 0, softcap=_number("softcap", softcap),
-                  splits=splits, flags=SCALE_IS_ZERO if scale == 0 and scale is not None else 0, max_query_length=longest_query, max_key_length=longest_key)
+                  splits=splits, flags=(SCALE_IS_ZERO if scale == 0 and scale is not None else 0) | (BIAS_BY_TILE if by_tile and "bias" in operands else 0), max_query_length=longest_query, max_key_length=longest_key)
     out, row_sums = _of_any_size(words, lse, _varying_alike(operands))
     if packed[0]:  # nobody writes rows that are no sequence's
         written = jnp.arange(q.shape[1]) < operands["query_starts"][-1]
@@ -184,12 +186,16 @@ def _mask(causal: bool, window: Sequence[int | None] | None, prefix: int | None)
     return bits | WINDOW, left, right
 
 
-def _has_masks_by_tile(operands: Operands, longest_query: int, longest_key: int) -> bool:
+def _has_masks_by_tile(operands: Operands, mask: Any, longest_query: int, longest_key: int) -> bool:
     q, k, v = operands["q"], operands["k"], operands["v"]
     if not q.dtype == k.dtype == v.dtype or 0 in q.shape or 0 in k.shape or v.shape[3] == 0:
         return False
-    return _masks.fit(q.shape[0], q.shape[2], longest_query or q.shape[1], longest_key or k.shape[1]) and \
-        _engines.have_masks_by_tile(_dtypes.named(q.dtype), q.shape[3], v.shape[3])
+    sizes = q.shape[0], q.shape[2], longest_query or q.shape[1], longest_key or k.shape[1]
+    if mask.dtype == jnp.bool_:
+        return _masks.fit(*sizes) and _engines.have_masks_by_tile(_dtypes.named(q.dtype), q.shape[3], v.shape[3])
+    if not jnp.issubdtype(mask.dtype, jnp.floating) or not _masks.numbers_fit(*sizes, mask.shape[1]):
+        return False
+    return _engines.have_masks_by_tile(_dtypes.named(q.dtype), q.shape[3], v.shape[3], _dtypes.named(mask.dtype if mask.dtype == jnp.float32 else q.dtype))
 
 
 def _of_scores(given: Any, q: Any, keys: int) -> Any:
@@ -252,7 +258,7 @@ def _backward(words: Words, with_lse: bool, saved: tuple[Any, ...], cotangents: 
     if "mask" in given:  # gradients read a bias
         given["bias"] = _bias(given.pop("mask"), out_type(given["q"], given["v"]))
     wanted = tuple(name for name in ("d_sinks", "d_bias") if name in wanted_names)
-    dq, dk, dv, *others = _batching.call(BACKWARD, words, wanted, given)
+    dq, dk, dv, *others = _batching.call(BACKWARD, words._replace(flags=words.flags & ~BIAS_BY_TILE), wanted, given)
     gradients: Operands = {**{name: _none_of(array) for name, array in operands.items()}, "q": dq, "k": dk, "v": dv}
     for starts, fields in (("query_starts", ("q",)), ("key_starts", ("k", "v"))):
         if starts in operands:  # nobody writes rows that are no sequence's

@@ -64,13 +64,13 @@ def engine(platform: str = "cpu", ordinal: int = 0) -> Engine:
     return made
 
 
-def have_masks_by_tile(dtype: DType, dim: int, value_dim: int) -> bool:
-    """Whether the engine of JAX's first device has kernels of them. False without an engine: a bias serves on every target."""
+def have_masks_by_tile(dtype: DType, dim: int, value_dim: int, numbers: DType | None = None) -> bool:
+    """Whether the engine of JAX's first device has kernels of them; `numbers`: of masks of those. False without an engine: a bias serves on every target."""
     try:
         found = engine("rocm" if jax.default_backend() in ("gpu", "rocm") else "cpu")
     except Error:
         return False
-    return _masks.have_kernel(found, dtype, dim, value_dim)
+    return _masks.have_kernel(found, dtype, dim, value_dim, numbers)
 
 
 def _give(platform: str, ordinal: int, engine: Engine) -> None:

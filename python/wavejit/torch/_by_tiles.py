@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Masks of bools by tile: kernels read them as they are, leave out what they hide, and mask only what is mixed (docs/sparse.md).
+"""Masks by tile: kernels read them as they are, leave out what they hide, and mask only what is mixed (docs/sparse.md).
 
-Where there is no such kernel, and of few rows, whose keys may be split, a mask becomes a bias. Nobody sees which it was
-(_masks.py).
+Where there is no such kernel, and of few rows, whose keys may be split, a mask of bools becomes a bias, and one of numbers is one. Nobody
+sees which it was (_masks.py).
 """
 from __future__ import annotations
 
@@ -21,10 +21,15 @@ ELEMENTS = (torch.float16, torch.bfloat16)
 
 
 def words_of(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Mapping[str, Any]) -> dict[str, Any]:
-    """The words with a bias of bools as `mask`, where that has a kernel; else as they are."""
+    """The words with a bias of bools as `mask`, and with one of numbers by tile, where that has a kernel and is a gain; else as they are."""
     bias = words.get("bias")
-    if bias is None or bias.dtype is not torch.bool or not _fits(q, k, v, bias, words) or not _masks.have_kernel(engine, _dtypes.named(q.dtype), q.shape[3], v.shape[3]):
+    if bias is None or not _fits(q, k, v, bias, words):
         return words if isinstance(words, dict) else dict(words)
+    numbers = None if bias.dtype is torch.bool else _dtypes.named(torch.float32 if bias.dtype is torch.float32 else q.dtype)
+    if not _masks.have_kernel(engine, _dtypes.named(q.dtype), q.shape[3], v.shape[3], numbers):
+        return words if isinstance(words, dict) else dict(words)
+    if numbers is not None:
+        return {**words, "bias": _of_all(bias), "bias_by_tile": True}
     others = {name: value for name, value in words.items() if name != "bias"}
     if others.get("alibi") is None and others.get("softcap", 0.0) == 0.0:
         others["alibi"] = torch.zeros(q.shape[2], dtype=torch.float32, device=q.device)
@@ -41,12 +46,19 @@ def _fits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor,
         return False
     if mask.shape[0] not in (1, q.shape[0]) or mask.shape[1] not in (1, q.shape[2]) or mask.shape[2:] != (q.shape[1], keys):
         return False  # the bias says what is wrong
-    return _masks.fit(q.shape[0], q.shape[2], rows, keys) and mask.stride(2) < MOST_STRIDE
+    if mask.dtype is torch.bool:
+        return _masks.fit(q.shape[0], q.shape[2], rows, keys) and mask.stride(2) < MOST_STRIDE
+    return mask.dtype.is_floating_point and _masks.numbers_fit(q.shape[0], q.shape[2], rows, keys, _of_all(mask).shape[1])
 
 
-def _readable(mask: torch.Tensor) -> torch.Tensor:
+def _of_all(mask: torch.Tensor) -> torch.Tensor:
     """What is the same for all batches or heads is read once."""
     for dimension in (0, 1):
         if mask.shape[dimension] > 1 and mask.stride(dimension) == 0:
             mask = mask.narrow(dimension, 0, 1)
+    return mask
+
+
+def _readable(mask: torch.Tensor) -> torch.Tensor:
+    mask = _of_all(mask)
     return mask if mask.shape[3] < 2 or mask.stride(3) == 1 else mask.contiguous()

@@ -64,7 +64,7 @@ def current_stream(device: torch.device) -> int:
 
 def engine_words(words: Words) -> dict[str, Any]:
     """What `Engine.attention_forward` takes, from what the operators take."""
-    given = {name: words[name] for name in ("scale", "causal", "splits", *TENSORS, *NUMBERS) if words.get(name) is not None}
+    given = {name: words[name] for name in ("scale", "causal", "splits", "bias_by_tile", *TENSORS, *NUMBERS) if words.get(name) is not None}
     left, right = words.get("window_left", -1), words.get("window_right", -1)
     if left != -1 or right != -1:
         given["window"] = tuple(None if side == -1 else side for side in (left, right))
@@ -197,7 +197,7 @@ def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
 
 def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any],
                caller: _seen.Caller | None) -> tuple[torch.Tensor, Any]:
-    words = _by_tiles.words_of(engine, q, k, v, words)
+    told, words = words, _by_tiles.words_of(engine, q, k, v, words)
     others: dict[str, torch.Tensor] = {}
     key: list[Any] = [with_lse, q.shape, q.stride(), q.dtype, k.shape, k.stride(), k.dtype, k.get_device(), v.shape, v.stride(), v.dtype, v.get_device()]
     for name, value in words.items():  # torch gives those that are not their defaults
@@ -217,8 +217,8 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
         q, k, v = (_copy(tensor) if tensor.data_ptr() % ALIGNED else tensor for tensor in (q, k, v))
         return _on_device(engine, q, k, v, with_lse, words, None)
     out, lse = _launched(plan, q, k, v, with_lse, others)
-    if caller is not None and plan.call is not None and plan.dense == READ_AS_THEY_LIE and "mask" not in words and _seen.all_of(others, words):
-        _seen.remember(engine, "forward", caller, words, plan, "qkv", {"o": out, "lse": lse} if with_lse else {"o": out})
+    if caller is not None and plan.call is not None and plan.dense == READ_AS_THEY_LIE and "mask" not in words and _seen.all_of(others, told):
+        _seen.remember(engine, "forward", caller, told, plan, "qkv", {"o": out, "lse": lse} if with_lse else {"o": out})
     return out, lse
 
 

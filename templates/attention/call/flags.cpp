@@ -18,14 +18,15 @@ using families::Result;
 using families::refusal::bad;
 using families::refusal::refuse;
 
-constexpr std::array<std::pair<std::uint32_t, std::string_view>, 7> names = {
+constexpr std::array<std::pair<std::uint32_t, std::string_view>, 8> names = {
     {{WAVEJIT_CHECK_LENGTHS, "check the lengths"},
      {WAVEJIT_BATCH_MAY_SHOW, "the batch may show"},
      {WAVEJIT_SCALE_IS_ZERO, "the scale is zero"},
      {WAVEJIT_NO_COMPILE, "no compile"},
      {WAVEJIT_COMPILE_BEHIND, "compile behind"},
      {WAVEJIT_ONE_LAUNCH, "one launch"},
-     {WAVEJIT_TWO_LAUNCHES, "two launches"}}};
+     {WAVEJIT_TWO_LAUNCHES, "two launches"},
+     {WAVEJIT_BIAS_BY_TILE, "bias by tile"}}};
 
 std::string sum_of(std::uint32_t known) {
   std::string text = "0, or a sum of ";

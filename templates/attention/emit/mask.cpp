@@ -66,13 +66,6 @@ void hide(Kernel& kernel, Value* compares, Value* seen, const std::function<Valu
 
 }  // namespace
 
-namespace {
-
-// What a marked tile says to the wave; null: nothing.
-struct Marks {
-  Value* sees = nullptr;   // its rows see the tile, or what the mask shows of it
-  Value* whole = nullptr;  // they see all of it
-};
 Marks marks_of(Kernel& kernel, const QueryTile& queries, Value* marked) {
   if (queries.block == nullptr) return {};
   llvm::IRBuilder<>& ir = kernel.ir();
@@ -82,8 +75,6 @@ Marks marks_of(Kernel& kernel, const QueryTile& queries, Value* marked) {
   };
   return {.sees = is_set(1 << masked_bit | 1 << whole_bit), .whole = is_set(1 << whole_bit)};
 }
-
-}  // namespace
 
 Value* tile_of(Kernel& kernel, const QueryTile& queries, Value* tile) {
   if (queries.block == nullptr) return tile;

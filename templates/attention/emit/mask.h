@@ -22,6 +22,13 @@ void apply_mask(language::Kernel& kernel, const QueryTile& queries, language::Va
 void hide_by_bits(language::Kernel& kernel, const QueryTile& queries, language::Value* marked, language::Value* bits,
                   std::span<language::Accumulator> scores, std::size_t first_part = 0);
 
+// What a marked tile says to the wave; null, of a walk without marks: nothing.
+struct Marks {
+  language::Value* sees = nullptr;   // its rows see the tile, or what the mask shows of it
+  language::Value* whole = nullptr;  // they see all of it
+};
+Marks marks_of(language::Kernel& kernel, const QueryTile& queries, language::Value* marked);
+
 // The tile's number, of one that may have marks.
 language::Value* tile_of(language::Kernel& kernel, const QueryTile& queries, language::Value* tile);
 

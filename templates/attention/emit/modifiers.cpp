@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <numbers>
 
+#include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
@@ -33,6 +34,12 @@ Value* fused(Kernel& kernel, Value* a, Value* b, Value* c) {
 }
 
 Value* wide(Kernel& kernel, Value* value) { return kernel.ir().CreateZExt(value, kernel.i64()); }
+
+// Of a bias by tile: the wave's rows see the tile, and not without it.
+Value* is_masked(Kernel& kernel, const QueryTile& queries, Value* marked) {
+  const Marks marks = marks_of(kernel, queries, marked);
+  return kernel.ir().CreateAnd(marks.sees, kernel.ir().CreateNot(marks.whole));
+}
 
 }  // namespace
 
@@ -142,13 +149,17 @@ Value* ScoreModifiers::bias_offset() const {
   return ir.CreateAdd(row, ir.CreateMul(place.lane_group, kernel_.constant(group_keys * bytes_of(bias_type_))));
 }
 
-Values ScoreModifiers::fetch(Value* tile) const {
+Values ScoreModifiers::fetch(Value* marked) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
+  if (!bits_ && !bias_) return {};
+  Value* tile = tile_of(kernel_, queries_, marked);
   if (bits_)
     return {bits_->load(bytes_of_bits, bias_offset_ ? bias_offset_ : bits_offset(),
                         ir.CreateMul(tile, kernel_.constant(block_rows * bytes_of_bits)))};
-  if (!bias_) return {};
   Value* offset = bias_offset_ ? bias_offset_ : bias_offset();
+  // What nobody adds is not read: pipelines count loads, so that there is one, which touches no memory.
+  if (queries_.bias_by_tile)
+    offset = ir.CreateSelect(is_masked(kernel_, queries_, marked), offset, ir.getInt32(language::far_outside));
   const int element_bytes = bytes_of(bias_type_);
   Value* tile_offset = ir.CreateMul(tile, kernel_.constant(tile_keys * element_bytes));
   // Four consecutive keys stand in four consecutive registers; the next four are the other lane group's, or, where a
@@ -165,6 +176,38 @@ Values ScoreModifiers::fetch(Value* tile) const {
     }
   }
   return loaded;
+}
+
+Value* ScoreModifiers::biased(const Values& fetched, std::size_t part, int r, Value* x) const {
+  return with_bias(kernel_, bias_type_, bias_of(fetched, part, r), x);
+}
+
+Value* ScoreModifiers::sloped(Value* distance, int key, Value* x) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* keys = key == 0 ? distance : ir.CreateFAdd(distance, kernel_.constant(static_cast<float>(key)));
+  return fused(kernel_, ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, keys), minus_slope_, x);
+}
+
+// Of whole tiles a bias is 0, and x + 0 is x.
+void ScoreModifiers::apply_bias_by_tile(Value* marked, const Values& fetched, std::span<Accumulator> scores,
+                                        std::size_t first_part) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Values values;
+  for (const Accumulator& part : scores) values.push_back(part.value);
+  values = language::if_uniform(kernel_, is_masked(kernel_, queries_, marked), language::Likelihood::even, values,
+                                [&](const Values& before) {
+                                  Values after;
+                                  for (std::size_t part = 0; part < before.size(); ++part) {
+                                    Value* with = before[part];
+                                    for (int r = 0; r < scores[part].layout.registers(); ++r) {
+                                      Value* x = ir.CreateExtractElement(before[part], r);
+                                      with = ir.CreateInsertElement(with, biased(fetched, first_part + part, r, x), r);
+                                    }
+                                    after.push_back(with);
+                                  }
+                                  return after;
+                                });
+  for (std::size_t part = 0; part < scores.size(); ++part) scores[part].value = values[part];
 }
 
 Value* ScoreModifiers::bias_of(const Values& fetched, std::size_t part, int r) const {
@@ -208,6 +251,9 @@ void ScoreModifiers::apply(Value* marked, const Values& fetched, std::span<Accum
                               ir.CreateMul(place.lane_group, kernel_.constant(layout.row_block)));
     distance = ir.CreateSIToFP(ir.CreateSub(ir.CreateSub(key, queries_.diagonal_offset), place.row), kernel_.f32());
   }
+  const auto key_of = [&](std::size_t part, int r) {
+    return static_cast<int>(first_part + part) * layout.rows + layout.row_of_register(r);
+  };
   for (std::size_t part = 0; part < scores.size(); ++part) {
     Value* modified = scores[part].value;
     for (int r = 0; r < layout.registers(); ++r) {
@@ -222,16 +268,23 @@ void ScoreModifiers::apply(Value* marked, const Values& fetched, std::span<Accum
       } else {
         x = ir.CreateFMul(x, queries_.scale_log2e);
       }
-      if (modifiers_.has(Modifier::bias) && queries_.natural_scale == nullptr)
-        x = with_bias(kernel_, bias_type_, bias_of(fetched, first_part + part, r), x);
-      if (modifiers_.has(Modifier::alibi)) {
-        const int key = static_cast<int>(first_part + part) * layout.rows + layout.row_of_register(r);
-        Value* keys = key == 0 ? distance : ir.CreateFAdd(distance, kernel_.constant(static_cast<float>(key)));
-        x = fused(kernel_, ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, keys), minus_slope_, x);
-      }
+      if (modifiers_.has(Modifier::bias) && queries_.natural_scale == nullptr && !queries_.bias_by_tile)
+        x = biased(fetched, first_part + part, r, x);
+      if (distance != nullptr && !queries_.bias_by_tile) x = sloped(distance, key_of(part, r), x);
       modified = ir.CreateInsertElement(modified, x, r);
     }
     scores[part].value = modified;
+  }
+  if (queries_.bias_by_tile) {
+    apply_bias_by_tile(marked, fetched, scores, first_part);
+    for (std::size_t part = 0; distance != nullptr && part < scores.size(); ++part) {
+      Value* modified = scores[part].value;
+      for (int r = 0; r < layout.registers(); ++r) {
+        Value* x = ir.CreateExtractElement(scores[part].value, r);
+        modified = ir.CreateInsertElement(modified, sloped(distance, key_of(part, r), x), r);
+      }
+      scores[part].value = modified;
+    }
   }
   apply_masks(marked, fetched, scores, first_part);
 }

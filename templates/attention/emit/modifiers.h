@@ -26,8 +26,8 @@ class ScoreModifiers {
   language::Value* softmax_scale() const;
 
   // Begins the loads of what a tile's modifiers read from memory, into 16 registers with a bias (32 where it is f32),
-  // into two with bits of a bool mask, else into none. To be called early enough before `apply`.
-  language::Values fetch(language::Value* tile) const;
+  // into two with bits of a bool mask, else into none. To be called early enough before `apply`, with the same tile.
+  language::Values fetch(language::Value* marked) const;
 
   // Raw scores of a tile → modified, hidden keys −inf. The one call between products and softmax in every pipeline.
   // `marked`: the tile, with its marks where the walk has them. `first_part`: the 32 keys of it with which `scores`
@@ -45,6 +45,11 @@ class ScoreModifiers {
   // Bits of a bool mask stand where a bias would: a block of 64 rows after the other, in it tiles, and a row's 64.
   language::Buffer bits_buffer() const;
   language::Value* bits_offset() const;
+  // x of the score in register r of a part → with the bias; with slopes.
+  language::Value* biased(const language::Values& fetched, std::size_t part, int r, language::Value* x) const;
+  language::Value* sloped(language::Value* distance, int key, language::Value* x) const;
+  void apply_bias_by_tile(language::Value* marked, const language::Values& fetched,
+                          std::span<language::Accumulator> scores, std::size_t first_part) const;
   void apply_masks(language::Value* marked, const language::Values& fetched, std::span<language::Accumulator> scores,
                    std::size_t first_part) const;
   language::Value* bias_of(const language::Values& fetched, std::size_t part, int r) const;

@@ -59,6 +59,7 @@ struct QueryTile {
   language::Value* block = nullptr;
   bool unseen_tiles = false;  // of a walk of marked tiles: a wave meets many that its rows do not see
   bool has_bits = false;      // of such a walk: of masked tiles, rows see the keys whose bits are set (ScoreModifiers)
+  bool bias_by_tile = false;  // of such a walk: masked tiles have a bias, whole ones have none
 };
 
 // The lane's number in a register of its own from here on: none has held it, or what follows from it, through a loop.

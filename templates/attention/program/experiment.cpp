@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -80,6 +81,7 @@ void take(void* context, const wavejit_problem* from) {
   to.output_fp32 = from->output_dtype == WAVEJIT_FP32;
   to.query_fp32 = to.text.contains(" q=fp32");
   to.bias_fp32 = from->bias_dtype == WAVEJIT_FP32;
+  to.bias_by_tile = to.text.contains(" bias_by_tile");
   to.layout = from->layout;
   to.page_size = from->page_size;
   to.page_heads_first = from->page_heads_first != 0;
@@ -231,18 +233,27 @@ BiasPlacement bool_mask_of(const Experiment& problem) {
           .row_stride = problem.key_length | 1};
 }
 
+namespace {
+BiasPlacement mask_of(const Experiment& problem) {
+  return problem.bias_by_tile ? bias_of(problem) : bool_mask_of(problem);
+}
+// Every fourth tile of keys.
+bool has_holes(const BiasPlacement& mask, std::int64_t row, std::int64_t column) {
+  return column / 64 % 4 == (row / 64 + row / mask.rows) % 4;
+}
+}  // namespace
+
 // Ten documents: a row sees the keys of its own, but one of 16 in every fourth tile of keys.
 bool is_shown(const Experiment& problem, std::int64_t row, std::int64_t column) {
   constexpr std::int64_t documents = 10;
-  const BiasPlacement mask = bool_mask_of(problem);
+  const BiasPlacement mask = mask_of(problem);
   const std::int64_t head = row / mask.rows;  // of all batches
   const std::int64_t length = std::max(mask.rows, problem.key_length);
   const auto document = [&](std::int64_t place, std::int64_t of) {
     return (((place + 1 + (length - of)) * documents) + (head * 3)) / (length + 1);
   };
   if (document(row % mask.rows, mask.rows) != document(column, problem.key_length)) return false;
-  const bool has_holes = column / 64 % 4 == (row / 64 + head) % 4;
-  return !has_holes || (column * 7 + row * 3 + head) % 16 != 0;
+  return !has_holes(mask, row, column) || (column * 7 + row * 3 + head) % 16 != 0;
 }
 
 std::int64_t BiasPlacement::row(const Experiment& problem, std::int64_t batch, const Sequence& sequence,
@@ -253,6 +264,10 @@ std::int64_t BiasPlacement::row(const Experiment& problem, std::int64_t batch, c
 }
 
 float bias_element(const Experiment& problem, const Inputs& inputs, std::int64_t row, std::int64_t column) {
+  if (problem.bias_by_tile) {
+    if (!is_shown(problem, row, column)) return -std::numeric_limits<float>::infinity();
+    if (!has_holes(mask_of(problem), row, column)) return 0;
+  }
   const float value = inputs.bias(row, column);
   return problem.bias_fp32 ? value * (1 + 0x1p-14F) : value;
 }
@@ -278,7 +293,7 @@ double multiplications_of_row(const Experiment& problem, const Sequence& sequenc
   if (const ListWords lists = list_words(problem.text); lists.top_k != 0)
     return static_cast<double>(std::min(lists.top_k + second_list_words(problem.text).top_k, seen.end - seen.first)) *
            static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
-  if (const BiasPlacement mask = bool_mask_of(problem); mask.rows > 0) {
+  if (const BiasPlacement mask = mask_of(problem); mask.rows > 0) {
     const std::int64_t of_mask = mask.row(problem, 0, sequence, 0, row);
     std::int64_t shown = 0;
     for (std::int64_t key = seen.first; key < seen.end; ++key) shown += is_shown(problem, of_mask, key) ? 1 : 0;

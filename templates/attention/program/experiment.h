@@ -45,9 +45,10 @@ struct Experiment {
   bool trans_k = false;
   bool trans_v = false;
   bool trans_o = false;
-  bool output_fp32 = false;  // O in f32, not in `type`
-  bool query_fp32 = false;   // Q in f32: numbers that are rounded to those of `type`, and are none of them
-  bool bias_fp32 = false;    // the same of the bias
+  bool output_fp32 = false;   // O in f32, not in `type`
+  bool query_fp32 = false;    // Q in f32: numbers that are rounded to those of `type`, and are none of them
+  bool bias_fp32 = false;     // the same of the bias
+  bool bias_by_tile = false;  // which hides, and is 0, as a bool mask of its extent would
   std::int32_t layout = WAVEJIT_LAYOUT_BSHD;
   std::int64_t page_size = 0;  // of keys in pages
   bool page_heads_first = false;

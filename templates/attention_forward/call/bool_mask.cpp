@@ -24,11 +24,14 @@ std::uint64_t blocks_of_mask(const BlockLists& lists) {
   return std::uint64_t{lists.batches} * lists.heads * lists.row_blocks * lists.capacity;
 }
 constexpr std::uint64_t bits_of_block = std::uint64_t{attention::block_rows} * tile_keys / 8;  // bytes
+std::uint64_t bits_bytes(const BlockLists& lists) {
+  return lists.bits ? aligned(blocks_of_mask(lists) * bits_of_block) : 0;
+}
 std::uint64_t list_bytes(const BlockLists& lists) { return aligned(blocks_of_mask(lists) * sizeof(std::int32_t)); }
 }  // namespace
 
 std::uint64_t mask_bytes(const BlockLists& lists) {
-  return lists.of_mask ? aligned(blocks_of_mask(lists) * bits_of_block) + (2 * list_bytes(lists)) : 0;
+  return lists.of_mask ? bits_bytes(lists) + (2 * list_bytes(lists)) : 0;
 }
 
 BlockLists lists_of_mask(const AttentionProblem& problem, std::int64_t batches, std::int64_t heads) {
@@ -42,7 +45,8 @@ BlockLists lists_of_mask(const AttentionProblem& problem, std::int64_t batches, 
           .capacity = tiles,
           .full_capacity = problem.shape.mask == Mask::none ? tiles : 0,
           .alike = true,
-          .of_mask = true};
+          .of_mask = true,
+          .bits = problem.shape.bool_mask};
 }
 
 namespace {
@@ -56,8 +60,24 @@ constexpr std::int64_t most_mask_stride = std::int64_t{1} << 25;
 constexpr std::uint64_t most_bits_of_head = std::uint64_t{1} << 31;
 constexpr std::uint64_t most_of_grid = 0xFFFF;
 
-Result<void> refuse_beside_mask(const char* field, const std::string& instead) {
-  return refuse(bad(WAVEJIT_UNSUPPORTED, "bool_mask", std::string("beside ") + field, instead));
+Result<void> refuse_beside_mask(const char* mask, const char* field, const std::string& instead) {
+  return refuse(bad(WAVEJIT_UNSUPPORTED, mask, std::string("beside ") + field, instead));
+}
+
+// Of either kind, whose sizes are good.
+Result<void> take_lists(const char* name, const wavejit_tensor& mask, AttentionProblem& problem) {
+  problem.lists =
+      lists_of_mask(problem, problem.packed_queries ? std::int64_t{problem.batch} : mask.sizes[0], mask.sizes[1]);
+  const BlockLists& lists = problem.lists;
+  const std::uint64_t of_head = lists.row_blocks * lists.capacity * bits_of_block;
+  if (of_head >= most_bits_of_head || lists.row_blocks > most_of_grid ||
+      std::uint64_t{lists.batches} * lists.heads > most_of_grid)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, (std::string(name) + ": bits of one head").c_str(),
+                      std::to_string(of_head) + " bytes",
+                      "less than 2147483648 (2 GiB), of up to 65535 batches and heads together"));
+  problem.shape.block_lists = true;
+  if (!walk_bytes(problem)) return refuse_keys(problem.key_length, "masks whose walks kernels can count");
+  return {};
 }
 
 }  // namespace
@@ -66,11 +86,11 @@ Result<void> refuse_beside_mask(const char* field, const std::string& instead) {
                                                          AttentionProblem& problem) {
   const wavejit_tensor& t = call.bool_mask;
   const attention::Named mask = {"bool_mask", &t};
-  if (has_lists(call)) return refuse_beside_mask("lists", "one of the two");
-  if (problem.shape.has(Modifier::bias)) return refuse_beside_mask("bias", "a bias alone, whose −inf hides");
-  if (call.key_indices != nullptr) return refuse_beside_mask("key_indices", "one of the two");
+  if (has_lists(call)) return refuse_beside_mask(mask.name, "lists", "one of the two");
+  if (problem.shape.has(Modifier::bias)) return refuse_beside_mask(mask.name, "bias", "a bias alone, whose −inf hides");
+  if (call.key_indices != nullptr) return refuse_beside_mask(mask.name, "key_indices", "one of the two");
   if (problem.shape.mask == Mask::chunked || problem.shape.causal_flags)
-    return refuse_beside_mask(problem.shape.causal_flags ? "causal_flags" : "local_chunk",
+    return refuse_beside_mask(mask.name, problem.shape.causal_flags ? "causal_flags" : "local_chunk",
                               "mask none, causal or a window; what else hides, in the mask");
   if (auto kind = attention::check_kind(mask, WAVEJIT_INT8, 1); !kind) return kind;
   const bool packed = problem.packed_queries;
@@ -87,52 +107,72 @@ Result<void> refuse_beside_mask(const char* field, const std::string& instead) {
   if (t.sizes[3] > 1 && t.strides[3] != 1) return refuse(attention::wrong_stride(mask, 3, "1"));
   if (problem.key_length > max_paged_length)
     return refuse_keys(problem.key_length, refusal::up_to("beside a bool mask 0", max_paged_length));
-  problem.lists = lists_of_mask(problem, packed ? std::int64_t{problem.batch} : t.sizes[0], t.sizes[1]);
-  const BlockLists& lists = problem.lists;
-  const std::uint64_t of_head = lists.row_blocks * lists.capacity * bits_of_block;
-  if (of_head >= most_bits_of_head || lists.row_blocks > most_of_grid ||
-      std::uint64_t{lists.batches} * lists.heads > most_of_grid)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "bool_mask: bits of one head", std::to_string(of_head) + " bytes",
-                      "less than 2147483648 (2 GiB), of up to 65535 batches and heads together"));
-  problem.shape.bool_mask = problem.shape.block_lists = true;
-  if (!walk_bytes(problem)) return refuse_keys(problem.key_length, "masks whose walks kernels can count");
-  return {};
+  problem.shape.bool_mask = true;
+  return take_lists(mask.name, t, problem);
 }
 
-MaskPlan plan_mask(const AttentionProblem& problem, const wavejit_tensor& mask, const Arguments& arguments,
-                   const void* memory) {
+[[gnu::cold, gnu::noinline]] Result<void> take_bias_by_tile(const wavejit_attention_forward_arguments& call,
+                                                            AttentionProblem& problem) {
+  const char* name = "flags = WAVEJIT_BIAS_BY_TILE";
+  const AttentionShape& shape = problem.shape;
+  if (!shape.has(Modifier::bias))
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", "WAVEJIT_BIAS_BY_TILE without a bias", "it beside a bias"));
+  if (has_lists(call)) return refuse_beside_mask(name, "lists", "one of the two");
+  if (call.key_indices != nullptr) return refuse_beside_mask(name, "key_indices", "one of the two");
+  if (shape.mask == Mask::chunked || shape.causal_flags)
+    return refuse_beside_mask(name, shape.causal_flags ? "causal_flags" : "local_chunk",
+                              "mask none, causal or a window; what else hides, in the bias");
+  if (shape.paged) return refuse_beside_mask(name, "block_table", "dense or packed keys, or the bias without the flag");
+  if (shape.first_keys)
+    return refuse_beside_mask(name, "first_keys", "dense or packed keys, or the bias without the flag");
+  if (problem.key_length > max_paged_length)
+    return refuse_keys(problem.key_length, refusal::up_to("beside a bias by tile 0", max_paged_length));
+  if (!bias_goes_by_tile(problem.query_length)) {
+    problem.shape.bias_by_tile = false;
+    return {};
+  }
+  return take_lists(name, call.bias, problem);
+}
+
+MaskPlan plan_mask(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
+                   const Arguments& arguments, const void* memory) {
   const BlockLists& lists = problem.lists;
+  const wavejit_tensor& mask = lists.bits ? call.bool_mask : call.bias;
   const auto bits = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uint64_t masked = bits + aligned(blocks_of_mask(lists) * bits_of_block);
+  const std::uint64_t masked = bits + bits_bytes(lists);
   const std::uint64_t whole = masked + list_bytes(lists);
   const std::uint64_t of_block = lists.capacity * bits_of_block;
   const bool has_whole = lists.full_capacity != 0;
   const auto stride_of = [&](int dimension) {
-    return mask.sizes[dimension] > 1 ? static_cast<std::uint64_t>(mask.strides[dimension]) : 0;
+    if (mask.sizes[dimension] < 2) return std::uint64_t{0};
+    return static_cast<std::uint64_t>(mask.strides[dimension]) * attention::element_bytes_of(mask);
   };
   const auto list_of = [](std::uint64_t indices, std::uint64_t capacity) -> attention_block_lists::Lists {
     return {.indices = capacity == 0 ? 0 : indices, .capacity = static_cast<std::uint32_t>(capacity)};
   };
-  return {.look = {.mask = reinterpret_cast<std::uintptr_t>(mask.data),
-                   .mask_batch_stride = stride_of(0),
-                   .mask_head_stride = stride_of(1),
-                   .masked = masked,
-                   .whole = has_whole ? whole : 0,
-                   .bits = bits,
-                   .query_starts = arguments.sequences.query_starts,
-                   .query_rows = arguments.sequences.query_rows,
-                   .query_length = arguments.query_length,
-                   .key_length = arguments.key_length,
-                   .mask_row_stride = static_cast<std::uint32_t>(stride_of(2)),
-                   .heads = lists.heads,
-                   .blocks = lists.row_blocks,
-                   .tiles = static_cast<std::uint32_t>(lists.capacity)},
-          .masked = list_of(masked, lists.capacity),
-          .whole = list_of(whole, lists.full_capacity),
-          .bits = {.bias = bits,
-                   .bias_batch_stride = lists.batches == 1 ? 0 : lists.heads * lists.row_blocks * of_block,
-                   .bias_head_stride = lists.heads == 1 ? 0 : lists.row_blocks * of_block,
-                   .bias_row_stride = static_cast<std::uint32_t>(of_block)}};
+  MaskPlan plan = {.look = {.mask = reinterpret_cast<std::uintptr_t>(mask.data),
+                            .mask_batch_stride = stride_of(0),
+                            .mask_head_stride = stride_of(1),
+                            .masked = masked,
+                            .whole = has_whole ? whole : 0,
+                            .bits = lists.bits ? bits : 0,
+                            .query_starts = arguments.sequences.query_starts,
+                            .query_rows = arguments.sequences.query_rows,
+                            .query_length = arguments.query_length,
+                            .key_length = arguments.key_length,
+                            .mask_row_stride = static_cast<std::uint32_t>(stride_of(2)),
+                            .heads = lists.heads,
+                            .blocks = lists.row_blocks,
+                            .tiles = static_cast<std::uint32_t>(lists.capacity)},
+                   .masked = list_of(masked, lists.capacity),
+                   .whole = list_of(whole, lists.full_capacity),
+                   .bits = std::nullopt};
+  if (lists.bits)
+    plan.bits = {.bias = bits,
+                 .bias_batch_stride = lists.batches == 1 ? 0 : lists.heads * lists.row_blocks * of_block,
+                 .bias_head_stride = lists.heads == 1 ? 0 : lists.row_blocks * of_block,
+                 .bias_row_stride = static_cast<std::uint32_t>(of_block)};
+  return plan;
 }
 
 }  // namespace wavejit::attention_forward

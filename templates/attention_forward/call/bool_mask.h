@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A bool mask of a call: its check, the lists of key blocks that are made of it, and where they stand in the workspace,
-// with a bit for each row and key, in front of the walks that are made of those (lists.h).
+// A bool mask of a call, or a bias by tile: its check, the lists of key blocks that are made of it, and where they
+// stand in the workspace, with a bit for each row and key of a bool mask, in front of the walks that are made of those
+// (lists.h).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/kernel/block_lists/arguments.h"
@@ -13,6 +15,9 @@ namespace wavejit::attention_forward {
 
 // Fills the problem's lists and its shape's words. The sizes stand in it already.
 Result<void> take_bool_mask(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
+
+// The same of WAVEJIT_BIAS_BY_TILE. Of few rows, whose keys are split instead, the shape's word goes.
+Result<void> take_bias_by_tile(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
 
 // Lists of blocks of 64 rows by a tile of keys, for so many batches and heads.
 BlockLists lists_of_mask(const AttentionProblem& problem, std::int64_t batches, std::int64_t heads);
@@ -24,9 +29,9 @@ struct MaskPlan {
   attention_mask_lists::Arguments look;
   attention_block_lists::Lists masked;
   attention_block_lists::Lists whole;
-  ScoreArguments bits;  // where they stand, in the fields of a bias
+  std::optional<ScoreArguments> bits;  // where they stand, in the fields of a bias
 };
-MaskPlan plan_mask(const AttentionProblem& problem, const wavejit_tensor& mask, const Arguments& arguments,
-                   const void* memory);
+MaskPlan plan_mask(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
+                   const Arguments& arguments, const void* memory);
 
 }  // namespace wavejit::attention_forward

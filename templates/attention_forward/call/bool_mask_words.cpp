@@ -47,4 +47,21 @@ Result<void> finish_bool_mask(const ProblemDescriptor& said) {
   return {};
 }
 
+Result<void> finish_bias_by_tile(const ProblemDescriptor& said) {
+  if (!said.of(Modifier::bias).there)
+    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: bias_by_tile without a bias; accepted: bias=bh|b|h|1 beside it");
+  const auto refuse_beside = [](const std::string& what) {
+    return fail(WAVEJIT_UNSUPPORTED, "descriptor: bias_by_tile beside " + what +
+                                         "; accepted: dense or packed keys, mask none, causal or a window, no lists");
+  };
+  if (said.lists.rows != 0) return refuse_beside("lists");
+  if (said.shape.bool_mask) return refuse_beside("bool_mask");
+  if (said.shape.listed) return refuse_beside("top_k");
+  if (said.shape.mask == Mask::chunked) return refuse_beside("chunked");
+  if (said.shape.causal_flags) return refuse_beside("causal_flags");
+  if (said.shape.paged) return refuse_beside("pages");
+  if (said.shape.first_keys) return refuse_beside("first_keys");
+  return {};
+}
+
 }  // namespace wavejit::attention_forward

@@ -146,10 +146,12 @@ void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> ke
   if (walks.mask) {
     look_ = walks.mask->look;
     ScoreArguments& scores = arguments_.all.paged.all.scores;
-    scores.bias = walks.mask->bits.bias;
-    scores.bias_batch_stride = walks.mask->bits.bias_batch_stride;
-    scores.bias_head_stride = walks.mask->bits.bias_head_stride;
-    scores.bias_row_stride = walks.mask->bits.bias_row_stride;
+    if (const auto& bits = walks.mask->bits) {
+      scores.bias = bits->bias;
+      scores.bias_batch_stride = bits->bias_batch_stride;
+      scores.bias_head_stride = bits->bias_head_stride;
+      scores.bias_row_stride = bits->bias_row_stride;
+    }
     constexpr std::size_t kernel_of_mask = 2;
     const BlockLists& lists = problem_.lists;
     plan.add(launch_of({.grid_x = look_->tiles,
@@ -297,6 +299,10 @@ families::WorkspaceWords AttentionCall::workspace_words() const {
     return {.reason = "bool_mask",
             .captured = "walks are made of a bool mask",
             .instead = "a bias of 0 and −inf in place of the mask"};
+  if (problem_.shape.bias_by_tile)
+    return {.reason = "bias_by_tile",
+            .captured = "walks are made of a bias",
+            .instead = "the bias without WAVEJIT_BIAS_BY_TILE"};
   if (problem_.shape.block_lists)
     return {.reason = "lists of key blocks",
             .captured = "walks are made of lists of key blocks",

@@ -78,7 +78,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
                            : by_batch          ? Extent::batch
                            : by_head           ? Extent::head
                                                : Extent::one;
-  } else if (problem.shape.block_lists)
+  } else if (problem.shape.block_lists && !problem.shape.bias_by_tile)
     descriptor.lists = {.rows = call.list_rows, .keys = call.list_keys, .alike = call.lists_alike != 0};
   if (problem.shape.listed) {
     descriptor.top_k = problem.top_k;

@@ -39,9 +39,10 @@ Result<void> check_choices(const wavejit_attention_forward_arguments& call, Atte
   if ((call.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS | WAVEJIT_BATCH_MAY_SHOW}) != 0) [[unlikely]] {
     constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | WAVEJIT_BATCH_MAY_SHOW | WAVEJIT_SCALE_IS_ZERO |
                                     WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND | WAVEJIT_ONE_LAUNCH |
-                                    WAVEJIT_TWO_LAUNCHES;
+                                    WAVEJIT_TWO_LAUNCHES | WAVEJIT_BIAS_BY_TILE;
     if (auto flags = check_flags(call.flags, known, call.scale); !flags) return flags;
     problem.launches = attention::launches_of(call.flags);
+    problem.shape.bias_by_tile = (call.flags & WAVEJIT_BIAS_BY_TILE) != 0;
   }
   if (call.max_total_keys < 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "max_total_keys", std::to_string(call.max_total_keys),

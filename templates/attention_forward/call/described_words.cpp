@@ -396,6 +396,7 @@ Result<void> finish(ProblemDescriptor& said) {
                                               "; accepted: kv heads that divide the query heads");
   }
   AttentionShape& shape = said.shape;
+  if (shape.bias_by_tile && bias_goes_by_tile(said.query_length)) shape.block_lists = true;
   shape.set_rows(rows_of(said, said.query_length));
   shape.whole_tiles = !shape.vectorised && holds_whole_tiles(said.page_size, shape.first_keys);
   if (shape.bias_fp32 && !said.of(Modifier::bias).there)
@@ -422,6 +423,10 @@ Result<void> finish(ProblemDescriptor& said) {
                 "descriptor: causal_flags; accepted: causal beside it, without window and chunked");
   if (shape.bool_mask)
     if (auto good = finish_bool_mask(said); !good) return good;
+  if (shape.bias_by_tile) {
+    if (auto good = finish_bias_by_tile(said); !good) return good;
+    shape.bias_by_tile = shape.block_lists;
+  }
   if (shape.listed)
     if (auto good = finish_key_lists(said); !good) return good;
   if (!shape.listed && said.second_top_k != 0)

@@ -98,6 +98,7 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
     one.query_length = queries;
     one.key_length = keys;
     one.shape.set_rows(rows_of(descriptor, queries));
+    if (one.shape.bias_by_tile && !bias_goes_by_tile(queries)) one.shape.bias_by_tile = one.shape.block_lists = false;
     if (one.mask.causal_prefix) one.mask.causal_prefix = std::min(*one.mask.causal_prefix, keys);
     // Whether few rows of several chunks are split goes by the batch, too: they have both.
     const bool either = descriptor.splits <= 0 && queries <= static_cast<std::int64_t>(longest_packed_query);
@@ -163,6 +164,14 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
         descriptor.bool_mask == attention::Extent::head || descriptor.bool_mask == attention::Extent::batch_and_head;
     if (descriptor.shape.bool_mask) {
       problem.lists = lists_of_mask(problem, by_batch ? descriptor.batch : 1, by_head ? descriptor.query_heads : 1);
+      problem.any_bits = descriptor.invariance == "none";
+      return problem;
+    }
+    if (descriptor.shape.bias_by_tile) {
+      const attention::Extent bias = descriptor.of(Modifier::bias).extent;
+      const bool batches = bias == Extent::batch || bias == Extent::batch_and_head || problem.packed_queries;
+      const bool heads = bias == Extent::head || bias == Extent::batch_and_head;
+      problem.lists = lists_of_mask(problem, batches ? descriptor.batch : 1, heads ? descriptor.query_heads : 1);
       problem.any_bits = descriptor.invariance == "none";
       return problem;
     }

@@ -27,8 +27,9 @@ inline BlockLists lists_of(const DescribedLists& lists) {
           .alike = lists.alike};
 }
 inline RowPlan rows_of(const ProblemDescriptor& descriptor, std::int64_t query_length) {
-  if (descriptor.shape.bool_mask) return {.rows = query_rows(static_cast<std::uint64_t>(query_length))};
-  if (descriptor.shape.block_lists)
+  if (descriptor.shape.bool_mask || (descriptor.shape.bias_by_tile && bias_goes_by_tile(query_length)))
+    return {.rows = query_rows(static_cast<std::uint64_t>(query_length))};
+  if (descriptor.shape.block_lists && !descriptor.shape.bias_by_tile)
     return rows_of_lists(lists_of(descriptor.lists), static_cast<std::uint64_t>(query_length));
   return plan_rows(static_cast<std::uint64_t>(query_length),
                    static_cast<std::uint64_t>(descriptor.query_heads / descriptor.kv_heads));

@@ -154,7 +154,7 @@ class AttentionForward final : public families::Family {
     families::Route route = {.kernels = {{.label = "spec", .spec = chosen->spec}}};
     if (shape.block_lists)
       route.kernels.push_back({.label = "lists", .spec = attention_block_lists::lists_of(chosen->spec)});
-    if (shape.bool_mask)
+    if (shape.bool_mask || shape.bias_by_tile)
       route.kernels.push_back({.label = "mask", .spec = attention_mask_lists::mask_of(chosen->spec)});
     // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
     if (chosen->spec.split_keys != 0 && !chosen->spec.merged)
@@ -206,6 +206,10 @@ class AttentionForward final : public families::Family {
     }
     if (shape.bool_mask) {
       failure.detail = "bool_mask: " + failure.detail;
+      return failure;
+    }
+    if (shape.bias_by_tile) {
+      failure.detail = "flags = WAVEJIT_BIAS_BY_TILE: " + failure.detail;
       return failure;
     }
     if (shape.half_scores && (shape.has(Modifier::softcap) || shape.has(Modifier::alibi))) {

@@ -130,6 +130,9 @@ RowPlan rows_of_lists(const BlockLists& lists, std::uint64_t query_length) {
 Result<void> check_lists(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
   if (call.bool_mask.data != nullptr) [[unlikely]]
     return take_bool_mask(call, problem);
+  if (problem.shape.bias_by_tile) [[unlikely]] {
+    if (auto taken = take_bias_by_tile(call, problem); !taken || problem.shape.bias_by_tile) return taken;
+  }
   if (!has_lists(call)) [[likely]] {
     const bool nothing =
         ((reinterpret_cast<std::uintptr_t>(call.list_counts) | reinterpret_cast<std::uintptr_t>(call.list_starts) |
@@ -207,7 +210,7 @@ WalkPlan plan_walks(const AttentionProblem& problem, const wavejit_attention_for
             .capacity = static_cast<std::uint32_t>(kind.capacity)};
   };
   const std::optional<MaskPlan> mask =
-      lists.of_mask ? std::optional(plan_mask(problem, call.bool_mask, arguments, memory)) : std::nullopt;
+      lists.of_mask ? std::optional(plan_mask(problem, call, arguments, memory)) : std::nullopt;
   const bool has_window = problem.shape.mask == Mask::window;
   const bool is_causal = problem.shape.mask == Mask::causal;
   return {.make = {.headers = headers,
@@ -254,8 +257,8 @@ std::string describe_lists(const AttentionProblem& problem) {
   const BlockLists& lists = problem.lists;
   if (lists.of_mask)
     return "of blocks of " + std::to_string(lists.rows) + " rows by " + std::to_string(lists.keys) +
-           " keys: attention_mask_lists finds in the bool mask which are hidden, open and mixed, attention_block_lists "
-           "makes a walk for each workgroup's rows";
+           " keys: attention_mask_lists finds in the " + (lists.bits ? "bool mask" : "bias") +
+           " which are hidden, open and mixed, attention_block_lists makes a walk for each workgroup's rows";
   return "of blocks of " + std::to_string(lists.rows) + " rows by " + std::to_string(lists.keys) +
          " keys: attention_block_lists makes a walk for each workgroup's rows" +
          (lists.alike ? ", as large as without lists, whose lists are said to be alike" : "");

@@ -35,7 +35,7 @@ std::optional<std::uint64_t> walk_bytes(const AttentionProblem& problem);
 struct WalkPlan {
   attention_block_lists::Arguments make;
   ListArguments walk;
-  std::optional<MaskPlan> mask;  // of a bool mask
+  std::optional<MaskPlan> mask;  // of a bool mask or a bias
 };
 WalkPlan plan_walks(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
                     const ForwardKernel& spec, const Arguments& arguments, const void* memory);

@@ -36,7 +36,8 @@ struct BlockLists {
   std::uint64_t full_capacity = 0;
   bool ragged = false;
   bool alike = false;
-  bool of_mask = false;  // the engine makes them of a bool mask, with the bits of each row and key
+  bool of_mask = false;  // the engine makes them of a bool mask, or of a bias
+  bool bits = false;     // with the bits of each row and key: of a bool mask
 };
 
 // Pointers and strides stay where the caller put them; here is what follows from them.

@@ -74,6 +74,12 @@ struct AttentionShape : AskedWords {
   }
 };
 
+// A bias by tile of fewer rows is walked as it would be otherwise: keys that are split, and heads that are packed, are
+// worth more than what is left out.
+constexpr bool bias_goes_by_tile(std::int64_t query_length) {
+  return query_length > static_cast<std::int64_t>(longest_packed_query);
+}
+
 // The bits of the words, and of what is a shape's own.
 using ShapeBits = families::JoinedBits<
     families::BitsOfTable<decltype(word_table)>,

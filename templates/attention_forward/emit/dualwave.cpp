@@ -338,7 +338,7 @@ class Walker {
   }
 
   void perform(const LoadModifiers& load, State& state, const Place& place) {
-    hand_.modifiers = modifiers_.fetch(walk_.tile_at(fetches_.stop(state, place, load.ahead)));
+    hand_.modifiers = modifiers_.fetch(walk_.marked_at(fetches_.stop(state, place, load.ahead)));
   }
 
   // Chunks have an even number of tiles. Without a window or lists the first tile walked begins one, so that in half

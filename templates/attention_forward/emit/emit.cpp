@@ -190,7 +190,10 @@ class GenericPipeline {
     const Stop& place = stops.front();
     Value* tile = walk_.tile_at(place);
     merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
-    const Values fetched = modifiers_.fetch(tile);
+    // Of a bias in f32 that a branch adds, 32 registers more would be live beside Q and K.
+    const bool is_late = spec_.bias_by_tile && spec_.bias_fp32;
+    Values fetched;
+    if (!is_late) fetched = modifiers_.fetch(walk_.marked_at(place));
     std::vector<Accumulator> scores;
     if (integers_) {
       scores = multiply_integers(buffer, tile);
@@ -203,6 +206,7 @@ class GenericPipeline {
     ReadAhead values(value_steps(),
                      [&](const Step& step) { return tiles_->values().transposed(buffer, step.dims, step.keys); });
     if (token_scales_) token_scales_->scale_scores(scales, scores);
+    if (is_late) fetched = modifiers_.fetch(walk_.marked_at(place));
     modifiers_.apply(walk_.marked_at(place), fetched, scores);
     if (Value* named = tiles_->named()) attention::hide_unnamed(kernel_, named, workgroup_.lane_group, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
@@ -221,16 +225,16 @@ class GenericPipeline {
   // The same where barriers are in two: what stands between arrival and wait needs nobody else (tiles_padded.h).
   State attend_padded(State state, const Stops& stops) {
     const Stop& place = stops.front();
-    Value* tile = walk_.tile_at(place);
+    Value* marked = walk_.marked_at(place);
     merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
     Values fetched;
-    if (!fetches_late()) fetched = modifiers_.fetch(tile);
+    if (!fetches_late()) fetched = modifiers_.fetch(marked);
     padded_->wait();
     ReadAhead keys(key_steps(), [&](const Step& step) { return padded_->keys().rows(0, step.keys, step.dims); });
     state.in_flight = padded_->put_values(stops, walk_, state.in_flight);
     std::vector<Accumulator> scores = multiply_keys(keys, [&] { padded_->arrive(); });
-    if (fetches_late()) fetched = modifiers_.fetch(tile);
-    modifiers_.apply(walk_.marked_at(place), fetched, scores);
+    if (fetches_late()) fetched = modifiers_.fetch(marked);
+    modifiers_.apply(marked, fetched, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     const std::vector<OperandB> weights = attention::covered_weights(kernel_, softmax_, matrix_, scores, state.softmax);
     padded_->wait();
@@ -251,7 +255,7 @@ class GenericPipeline {
   State attend_bytes(State state, int buffer, const Stops& stops) {
     const Stop& place = stops.front();
     merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
-    const Values fetched = modifiers_.fetch(walk_.tile_at(place));
+    const Values fetched = modifiers_.fetch(walk_.marked_at(place));
     std::vector<Accumulator> scores(2, matrix_.zeros());
     for (int step = 0; step < bytes_->key_steps(); ++step)
       bytes_->multiply_keys(bytes_->keys(tiles_->keys(), buffer, step), query_bytes_, scores, step);

@@ -248,7 +248,7 @@ class Walker {
   }
 
   void perform(const LoadModifiers& load, State& state, Value* place) {
-    modifiers_in_flight_ = modifiers_.fetch(walk_.tile_at(stop(state, place, load.ahead)));
+    modifiers_in_flight_ = modifiers_.fetch(walk_.marked_at(stop(state, place, load.ahead)));
   }
 
   void perform(const Rescale& /*act*/, State& state, Value* place) {

@@ -353,6 +353,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       // Small workgroups have one list, or two.
       .unseen_tiles = walk && spec.pipeline != Pipeline::generic,
       .has_bits = spec.bool_mask,
+      .bias_by_tile = spec.bias_by_tile,
   };
   if (spec.integers) {
     const IntegerScale scales = integer_scale(kernel, spec, queries, place.kv_head);

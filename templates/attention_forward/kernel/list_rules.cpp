@@ -58,6 +58,20 @@ constexpr std::array list_rules = {
                       "accepted: "
                       "auto, generic";
              }},
+    SpecRule{[](const Asked& asked) {
+               const ForwardKernel& spec = asked.spec;
+               return spec.bias_by_tile &&
+                      (!spec.block_lists || spec.bool_mask || !spec.has(Modifier::bias) || spec.narrow_queries ||
+                       spec.integers || spec.cache != CacheType::as_queries);
+             },
+             [](const Asked&) {
+               return std::string(
+                   "bias_by_tile has walks of block_lists, made of a bias; accepted: block_lists bias bias_by_tile, no "
+                   "bool_mask, queries=e4m3, qk=i8 and cache=");
+             }},
+    SpecRule{
+        [](const Asked& asked) { return asked.spec.bias_by_tile && (asked.spec.paged || asked.spec.first_keys); },
+        [](const Asked&) { return std::string("bias_by_tile is of dense keys; accepted: no paged and first_keys"); }},
     SpecRule{[](const Asked& asked) { return asked.spec.mask == Mask::chunked && asked.spec.block_lists; },
              [](const Asked&) {
                return std::string(

@@ -85,6 +85,9 @@ struct AskedWords {
   // Those walks are made of a bool mask (kernel/mask_lists): of a tile that they mark as masked a row sees the keys
   // whose bit is set. With `block_lists` only, and no bias, whose arguments say where the bits stand.
   bool bool_mask = false;
+  // Those walks are made of the bias (kernel/mask_lists): of a tile that they mark as masked scores have it added, of
+  // another it is 0 and not read. With `block_lists` and a bias only.
+  bool bias_by_tile = false;
   // Each query has a list of the keys that it sees, for all heads or for each kv head, by their number in the sequence
   // or by their slot in the cache (page · keys of a page + key). The diagonal is then an argument, and a workgroup has
   // heads of one query. pipeline=generic heads=packed only.

@@ -121,6 +121,7 @@ void DeviceCase::describe() {
   };
   if (has_word("launches=1")) call_.flags |= WAVEJIT_ONE_LAUNCH;
   if (has_word("launches=2")) call_.flags |= WAVEJIT_TWO_LAUNCHES;
+  if (problem_.bias_by_tile) call_.flags |= WAVEJIT_BIAS_BY_TILE;
   call_.mask = problem_.mask;
   call_.window_left = problem_.window_left;
   call_.window_right = problem_.window_right;

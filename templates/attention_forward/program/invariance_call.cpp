@@ -140,6 +140,21 @@ void give_integers(wavejit_attention_forward_arguments& call, tools::CallMemory&
   }
 }
 
+// A bias of 0 and −∞, whose rows are padded with NaN to multiples of 8.
+template <typename Element>
+wavejit_tensor bias_of_shown(tools::CallMemory& memory, std::span<const std::uint8_t> shown, std::int64_t rows,
+                             std::int64_t columns, wavejit_dtype type, Element hidden) {
+  const std::int64_t stride = (columns + 7) / 8 * 8;
+  std::vector<Element> bias(static_cast<std::size_t>(rows * stride), static_cast<Element>(~Element{0}));
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column)
+      bias[static_cast<std::size_t>((row * stride) + column)] =
+          shown[static_cast<std::size_t>((row * columns) + column)] != 0 ? Element{0} : hidden;
+  wavejit_tensor tensor = wavejit_dense_tensor(memory.in(bias), type, 1, 1, rows, stride);
+  tensor.sizes[3] = columns;
+  return tensor;
+}
+
 }  // namespace
 
 Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
@@ -184,10 +199,20 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   call.table_columns = keys.table_columns;
   call.table_row_stride = keys.table_row_stride;
   call.page_layout = keys.page_layout;
-  if (way.bool_mask) {
+  if (way.bool_mask || way.bias_by_tile) {
     const std::int64_t columns = way.keys.rows_behind ? keys.k.sizes[1] : keys.longest;
-    call.bool_mask =
-        wavejit_dense_tensor(memory.in(shown_keys(batch, pieces, columns)), WAVEJIT_INT8, 1, 1, rows, columns);
+    const std::vector<std::uint8_t> shown = shown_keys(batch, pieces, columns);
+    if (way.bool_mask) {
+      call.bool_mask = wavejit_dense_tensor(memory.in(shown), WAVEJIT_INT8, 1, 1, rows, columns);
+    } else {
+      constexpr std::uint32_t hidden = 0xFF800000;
+      constexpr std::uint16_t hidden_bf16 = 0xFF80;
+      constexpr std::uint16_t hidden_fp16 = 0xFC00;
+      call.flags |= WAVEJIT_BIAS_BY_TILE;
+      call.bias = way.wide_bias ? bias_of_shown(memory, shown, rows, columns, WAVEJIT_FP32, hidden)
+                                : bias_of_shown(memory, shown, rows, columns, type,
+                                                type == WAVEJIT_BF16 ? hidden_bf16 : hidden_fp16);
+    }
   } else {
     set_mask(call, batch, way, keys.longest);
   }

@@ -22,6 +22,8 @@ struct Way {
   bool eight_bits = false;    // of a batch whose keys and values 8 bits hold: bytes and scales in place of 16 bits
   bool integers = false;      // Q and K in int8, V as it is
   bool bool_mask = false;     // what the diagonal, a window and local chunks show, told by a byte for each row and key
+  bool bias_by_tile = false;  // the same, told by a bias of 0 and −∞
+  bool wide_bias = false;     // which is f32
   std::optional<ListForm> lists = std::nullopt;  // of a batch that has lists; none: no lists
 };
 

@@ -259,6 +259,31 @@ std::vector<Change> by_bool_mask(const Batch& batch, Draws& draws) {
   return {std::move(change)};
 }
 
+// The same, told by a bias of 0 and −∞ that goes by tile. Where scores are modified anyway: beside others a bias makes
+// numbers of them that are rounded another time.
+std::vector<Change> by_bias(const Batch& batch, Draws& draws) {
+  if (batch.softcap == 0 && batch.alibi.empty()) return {};
+  static constexpr std::array<const char*, 3> pipelines = {"interleaved", "dualwave", "generic tile_queries=64"};
+  Change change = {.text = "a bias by tile", .pieces = all_whole(batch), .way = {.bias_by_tile = true}};
+  switch (batch.number % 4) {
+    case 1:
+      change.pieces = rechunked(batch, draws).front().pieces;
+      change.text += ", in pieces";
+      break;
+    case 2:
+      change.way.wide_bias = true;
+      change.text += " in f32";
+      break;
+    case 3:
+      change.pipeline = pipelines[static_cast<std::size_t>(batch.number / 4 % pipelines.size())];
+      change.text += ", " + change.pipeline;
+      break;
+    default:
+      break;
+  }
+  return {std::move(change)};
+}
+
 // What no row may see, all around: packed neighbours, rows beyond lengths, and keys in front of a window.
 std::vector<Change> hidden(const Batch& batch, Draws& draws) {
   const Garbage garbage = garbage_of(batch);
@@ -323,6 +348,10 @@ std::vector<Dimension> of_plain_calls() {
                 .changes = "the diagonal, a window and local chunks told by a byte for each row and key",
                 .of_some_targets = true},
        .changes = by_bool_mask},
+      {.told = {.name = "bias-by-tile",
+                .changes = "the same told by a bias of 0 and −∞, where scores are modified",
+                .of_some_targets = true},
+       .changes = by_bias},
       {.told = {.name = "hidden",
                 .changes = "what no row may see is NaN or infinite: neighbours, keys in front of a window"},
        .changes = hidden},

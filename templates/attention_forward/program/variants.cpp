@@ -217,6 +217,7 @@ class AttentionVariants final : public Variants {
                                    {.title = "prefix", .words = "causal=100"},
                                    {.title = "flags", .words = "causal causal_flags"},
                                    {.title = "bool mask", .words = "bool_mask=1"},
+                                   {.title = "bias by tile", .words = "bias=1 bias_by_tile"},
                                    {.title = "LSE", .words = "lse"},
                                    {.title = "O in fp32", .words = "o=fp32"},
                                    {.title = "Q in fp32", .words = "q=fp32"}};

@@ -114,6 +114,31 @@ TEST(Descriptor, BoolMasksStandBesideMasksOfPositions) {
   }
 }
 
+TEST(Descriptor, ABiasGoesByTileWhereItIsSaid) {
+  for (const char* words : {" bias=1 bias_by_tile", " causal lse bias=bh bias_by_tile",
+                            " window=5,5 bias=h alibi=h softcap=30 bias_type=fp32 bias_by_tile"}) {
+    const auto parsed = parse_descriptor(std::string(base) + words);
+    ASSERT_TRUE(parsed) << parsed.error().detail;
+    EXPECT_EQ(to_text(*parsed), std::string(base) + words);
+    EXPECT_TRUE(parsed->shape.bias_by_tile && parsed->shape.block_lists && !parsed->shape.bool_mask);
+    EXPECT_EQ(AttentionShape::of_code(parsed->shape.code()), parsed->shape);
+  }
+  // Few rows go as without the word.
+  const auto few = parse_descriptor("attention_forward bf16 b1 q32 k900 h2 d64 bias=1 bias_by_tile");
+  ASSERT_TRUE(few) << few.error().detail;
+  EXPECT_EQ(to_text(*few), "attention_forward bf16 b1 q32 k900 h2 d64 bias=1");
+  EXPECT_FALSE(few->shape.bias_by_tile || few->shape.block_lists);
+  for (const auto& [words, detail] : {std::pair{" bias_by_tile", "bias_by_tile without a bias"},
+                                      {" bias=1 bias_by_tile lists=64x64", "bias_by_tile beside lists"},
+                                      {" causal chunked=9 bias=1 bias_by_tile", "bias_by_tile beside chunked"},
+                                      {" layout=paged:16 bias=1 bias_by_tile", "bias_by_tile beside pages"},
+                                      {" first_keys bias=1 bias_by_tile", "bias_by_tile beside first_keys"}}) {
+    const auto parsed = parse_descriptor(std::string(base) + words);
+    ASSERT_FALSE(parsed) << words;
+    EXPECT_THAT(parsed.error().detail, HasSubstr(detail)) << words;
+  }
+}
+
 TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
   std::mt19937_64 random(2);
   const auto up_to = [&](std::int64_t most) {
@@ -202,8 +227,9 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
   for (const auto& word : attention_forward::spec_words) {
     const std::string text(word.accepted);
     if (!word.of_problem || text.find_first_of("<,") != std::string::npos || text.ends_with('=')) continue;
-    const auto spec = attention_forward::parse_spec(plain + " " + text);
+    auto spec = attention_forward::parse_spec(plain + " " + text);
     ASSERT_TRUE(spec) << spec.error();
+    if (word.beside != nullptr) word.beside(*spec);  // what it never stands without
     EXPECT_EQ(attention_forward::parse_spec(to_text(*spec)), *spec) << text;
     const AttentionShape shape{*spec};
     EXPECT_NE(shape.code(), without.code()) << text;
@@ -219,8 +245,8 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
     EXPECT_THAT(parse_descriptor(line + " " + text).error().detail, HasSubstr("says again"));
     ++described;
   }
-  EXPECT_EQ(flags, 25);
-  EXPECT_EQ(described, 12);
+  EXPECT_EQ(flags, 26);
+  EXPECT_EQ(described, 13);
 }
 
 // One word for scales of tokens, and one answer where rows are moved whole.

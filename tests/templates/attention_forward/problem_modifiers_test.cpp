@@ -177,7 +177,7 @@ std::vector<BadField> bad_fields() {
   add("splits_absurd", [](Call& c) { c.splits = 65536; }, "splits = 65536");
   add("workspace_misaligned", [](Call& c) { c.workspace = reinterpret_cast<void*>(0x10080); }, "workspace = 0x10080");
   add("workspace_bytes_of_nothing", [](Call& c) { c.workspace_bytes = 1; }, "workspace_bytes = 1");
-  add("flags", [](Call& c) { c.flags = 128; }, "flags = 128");
+  add("flags", [](Call& c) { c.flags = 256; }, "flags = 256");
   add("reserved", [](Call& c) { c.reserved = 1; }, "reserved = 1");
   add("sequences_of_dense", [](Call& c) { c.sequences = 3; }, "sequences = 3; accepted: 0 or 2 (q.sizes[0])");
   add("max_query_of_dense", [](Call& c) { c.max_query_length = 254; }, "max_query_length = 254; accepted: 0 or 255");

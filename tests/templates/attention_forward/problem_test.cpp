@@ -281,7 +281,7 @@ std::vector<BadCall> bad_calls() {
   add(
       "zero_that_is_not", [](Call& c) { c.flags = WAVEJIT_SCALE_IS_ZERO; }, invalid,
       "scale = 0.125000; accepted: 0 beside WAVEJIT_SCALE_IS_ZERO");
-  add("flags_unknown", [](Call& c) { c.flags = 128; }, invalid, "flags = 128");
+  add("flags_unknown", [](Call& c) { c.flags = 256; }, invalid, "flags = 256");
   add("launches_both", [](Call& c) { c.flags = WAVEJIT_ONE_LAUNCH | WAVEJIT_TWO_LAUNCHES; }, invalid, "flags = 96");
   add("behind_alone", [](Call& c) { c.flags = WAVEJIT_COMPILE_BEHIND; }, invalid, "flags = 16");
   for (const int mask : {-1, 8, 1000})

@@ -48,6 +48,18 @@ Value* bits_of_bytes(Kernel& kernel, Value* bytes) {
   return ir.CreateLShr(ir.CreateMul(eighths, ir.getInt32(gathers)), first_gathered);
 }
 
+// Of a bias.
+constexpr int keys_of_bias_lane(attention::DataType type) { return load_bytes / attention::bytes_of(type); }
+// All elements of a dword are −∞; all bits but signs.
+constexpr std::uint32_t hidden_dword(attention::DataType type) {
+  return type == attention::DataType::fp32   ? 0xFF800000U
+         : type == attention::DataType::bf16 ? 0xFF80FF80U
+                                             : 0xFC00FC00U;
+}
+constexpr std::uint32_t magnitudes(attention::DataType type) {
+  return type == attention::DataType::fp32 ? 0x7FFFFFFFU : 0x7FFF7FFFU;
+}
+
 constexpr attention::SequenceFields sequence_fields = {.query_starts = offsetof(Arguments, query_starts),
                                                        .query_rows = offsetof(Arguments, query_rows),
                                                        .query_length = offsetof(Arguments, query_length),
@@ -59,8 +71,13 @@ constexpr attention::SequenceFields sequence_fields = {.query_starts = offsetof(
 // A wave looks at one block of rows and one tile of keys.
 class Looker {
  public:
-  explicit Looker(Kernel& kernel)
-      : kernel_(kernel), ir_(kernel.ir()), tile_(kernel.workgroup_x()), block_(kernel.workgroup_y()) {}
+  // `elements`: of a bias; i8: bytes of a bool mask.
+  Looker(Kernel& kernel, attention::DataType elements)
+      : kernel_(kernel),
+        ir_(kernel.ir()),
+        elements_(elements),
+        tile_(kernel.workgroup_x()),
+        block_(kernel.workgroup_y()) {}
 
   void emit() {
     (void)kernel_.lane();
@@ -73,12 +90,17 @@ class Looker {
     // Behind a sequence's last row a unit may still have lists: they have no entries.
     Value* rows = attention::maximum(kernel_, ir_.CreateSub(sequence.query_length, first_row), kernel_.constant(0));
     rows_ = minimum(kernel_, rows, kernel_.constant(block_rows));
-    look(ir_.CreateAdd(sequence.query_start, first_row));
+    const bool is_bias = elements_ != attention::DataType::i8;
+    if (is_bias) {
+      look_at_bias(ir_.CreateAdd(sequence.query_start, first_row));
+    } else {
+      look(ir_.CreateAdd(sequence.query_start, first_row));
+    }
     // Of all tiles of all blocks.
     number_ = ir_.CreateMul(ir_.CreateAdd(ir_.CreateMul(place, number(offsetof(Arguments, blocks))), block_),
                             number(offsetof(Arguments, tiles)));
     number_ = ir_.CreateAdd(number_, tile_);
-    store_bits();
+    if (!is_bias) store_bits();
     store_entries();
   }
 
@@ -86,8 +108,8 @@ class Looker {
   Value* number(std::size_t field) { return kernel_.argument_i32(field); }
   Value* wide(Value* value) { return ir_.CreateZExt(value, kernel_.i64()); }
 
-  // Rows of the block, from their first key on.
-  Buffer bytes_of_block(Value* first_row) {
+  // Rows of the block, from their first key on, each of so many bytes. Null: a byte a key.
+  Buffer bytes_of_block(Value* first_row, Value* row_bytes = nullptr) {
     const auto step = [&](Value* index, std::size_t stride) {
       return ir_.CreateMul(wide(index), kernel_.argument_i64(stride));
     };
@@ -98,7 +120,66 @@ class Looker {
     base = ir_.CreateAdd(base, ir_.CreateMul(wide(first_row), wide(row_stride)));
     Value* other_rows = attention::maximum(kernel_, ir_.CreateSub(rows_, kernel_.constant(1)), kernel_.constant(0));
     return {kernel_, base,
-            ir_.CreateAdd(ir_.CreateMul(other_rows, row_stride), number(offsetof(Arguments, key_length)))};
+            ir_.CreateAdd(ir_.CreateMul(other_rows, row_stride),
+                          row_bytes != nullptr ? row_bytes : number(offsetof(Arguments, key_length)))};
+  }
+
+  // Rows are padded to 8 elements, and begin at multiples of as many. Rows that are not there are the last that is.
+  void look_at_bias(Value* first_row) {
+    constexpr int granule = 8;
+    constexpr int dwords = load_bytes / 4;
+    const int element_bytes = attention::bytes_of(elements_);
+    const int keys = keys_of_bias_lane(elements_);
+    const int lanes = tile_keys / keys;  // of a row
+    const int rows = threads / lanes;    // of a load
+    Value* zero = kernel_.constant(0);
+    Value* key_length = number(offsetof(Arguments, key_length));
+    Value* padded = ir_.CreateAnd(ir_.CreateAdd(key_length, kernel_.constant(granule - 1)), kernel_.constant(-granule));
+    const Buffer bias = bytes_of_block(first_row, ir_.CreateMul(padded, kernel_.constant(element_bytes)));
+    Value* row = ir_.CreateUDiv(kernel_.lane(), kernel_.constant(lanes));
+    Value* part = ir_.CreateSub(kernel_.lane(), ir_.CreateMul(row, kernel_.constant(lanes)));
+    Value* first_key =
+        ir_.CreateAdd(ir_.CreateMul(tile_, kernel_.constant(tile_keys)), ir_.CreateMul(part, kernel_.constant(keys)));
+    Value* has_rows = ir_.CreateICmpSGT(rows_, zero);
+    Value* reads = ir_.CreateAnd(has_rows, ir_.CreateICmpSLT(first_key, key_length));
+    Value* last_row = attention::maximum(kernel_, ir_.CreateSub(rows_, kernel_.constant(1)), zero);
+    Value* row_stride = number(offsetof(Arguments, mask_row_stride));
+    language::Values loaded;
+    for (int load = 0; load < block_rows / rows; ++load) {
+      Value* each = minimum(kernel_, ir_.CreateAdd(row, kernel_.constant(load * rows)), last_row);
+      Value* offset =
+          ir_.CreateAdd(ir_.CreateMul(each, row_stride), ir_.CreateMul(first_key, kernel_.constant(element_bytes)));
+      loaded.push_back(bias.load(load_bytes, ir_.CreateSelect(reads, offset, ir_.getInt32(far_outside)), zero));
+    }
+    Value* shows = zero;  // some bit, where some element is not −∞
+    Value* adds = zero;   // where some is not 0
+    for (int dword = 0; dword < dwords; ++dword) {
+      Value* differs = zero;
+      Value* any = zero;
+      for (Value* four : loaded) {
+        Value* one = ir_.CreateExtractElement(four, static_cast<std::uint64_t>(dword));
+        differs = ir_.CreateOr(differs, ir_.CreateXor(one, ir_.getInt32(hidden_dword(elements_))));
+        any = ir_.CreateOr(any, one);
+      }
+      Value* own = keys_of_dword(first_key, key_length, dword);
+      shows = ir_.CreateOr(shows, ir_.CreateAnd(differs, own));
+      adds = ir_.CreateOr(adds, ir_.CreateAnd(any, own));
+    }
+    adds = ir_.CreateAnd(adds, ir_.getInt32(magnitudes(elements_)));
+    sees_some_ = ir_.CreateAnd(has_rows, language::any_lane(kernel_, ir_.CreateICmpNE(shows, zero)));
+    sees_all_ = ir_.CreateNot(language::any_lane(kernel_, ir_.CreateICmpNE(adds, zero)));
+  }
+  // All bits of those elements of a lane's dword that are keys.
+  Value* keys_of_dword(Value* first_key, Value* key_length, int dword) {
+    const int elements = 4 / attention::bytes_of(elements_);
+    Value* key = ir_.CreateAdd(first_key, kernel_.constant(dword * elements));
+    Value* none = kernel_.constant(0);
+    Value* all = kernel_.constant(-1);
+    Value* own = ir_.CreateSelect(ir_.CreateICmpSLT(key, key_length), all, none);
+    if (elements == 1) return own;
+    constexpr int low_half = 0xFFFF;
+    Value* is_last = ir_.CreateICmpEQ(ir_.CreateAdd(key, kernel_.constant(1)), key_length);
+    return ir_.CreateSelect(is_last, kernel_.constant(low_half), own);
   }
 
   void look(Value* first_row) {
@@ -216,6 +297,7 @@ class Looker {
 
   Kernel& kernel_;
   llvm::IRBuilder<>& ir_;
+  attention::DataType elements_;
   Value* tile_;
   Value* block_;
   Value* batch_ = nullptr;
@@ -238,7 +320,7 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const MaskListsKe
   Kernel kernel(
       context, target,
       {.name = kernel_name(spec), .threads = threads, .waves_per_simd = 4, .argument_bytes = sizeof(Arguments)});
-  Looker(kernel).emit();
+  Looker(kernel, spec.elements).emit();
   return kernel.finish();
 }
 

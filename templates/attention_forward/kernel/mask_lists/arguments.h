@@ -11,13 +11,13 @@ namespace wavejit::attention_mask_lists {
 // Tiles of keys by blocks of 64 rows, of each head and batch that the mask has of its own: [batches][heads][blocks]
 // [tiles], and of the bits [rows of a block] behind it.
 struct Arguments {
-  std::uint64_t mask = 0;  // bytes; 0: the row does not see the key
+  std::uint64_t mask = 0;  // bytes; 0: the row does not see the key. Or a bias. Strides are bytes
   std::uint64_t mask_batch_stride = 0;
   std::uint64_t mask_head_stride = 0;
   // int32, −1: no entry. `whole`: tiles that all rows of the block see whole; null: all stand in `masked`.
   std::uint64_t masked = 0;
   std::uint64_t whole = 0;
-  std::uint64_t bits = 0;  // 64 a row: bit i says whether it sees key i of the tile
+  std::uint64_t bits = 0;  // 64 a row: bit i says whether it sees key i of the tile. Not of a bias
   // int32, as attention_forward's; null: query_length rows each.
   std::uint64_t query_starts = 0;
   std::uint32_t query_rows = 0;

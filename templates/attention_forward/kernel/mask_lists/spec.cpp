@@ -11,7 +11,16 @@
 namespace wavejit::attention_mask_lists {
 namespace {
 
+using Word = families::SpecWord<MaskListsKernel>;
+
 constexpr auto words = families::texts_of(std::tuple{
+    families::named<&MaskListsKernel::elements, attention::wide_types, MaskListsKernel>(
+        {.accepted = "bias=",
+         .otherwise = "bytes of a bool mask have no word",
+         .name_of =
+             [](const Word&, const MaskListsKernel& spec) {
+               return spec.reads_bias() ? "bias_" + std::string(attention::to_text(spec.elements)) : std::string();
+             }}),
     families::target_word<MaskListsKernel>(),
     families::lowering_word<MaskListsKernel>(),
 });
@@ -34,7 +43,9 @@ std::optional<std::string> refusal_of(const MaskListsKernel& spec) {
 }
 
 MaskListsKernel mask_of(const attention_forward::ForwardKernel& walker) {
-  return {.target = walker.target, .lowering = walker.lowering};
+  return {.elements = walker.bias_by_tile ? walker.bias_type() : attention::DataType::i8,
+          .target = walker.target,
+          .lowering = walker.lowering};
 }
 
 }  // namespace wavejit::attention_mask_lists

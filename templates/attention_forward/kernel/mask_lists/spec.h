@@ -2,9 +2,11 @@
 // What one compiled attention_mask_lists kernel is, and its text (the cache key):
 //
 //   attention_mask_lists target=gfx950 lowering=llvm
+//   attention_mask_lists bias=bf16 target=gfx950 lowering=llvm
 //
 // It reads a call's bool mask, before attention_block_lists makes walks: blocks of 64 rows by the 64 keys of a tile
-// become entries of lists, where some row of the block sees some key of the tile, and a bit for each row and key.
+// become entries of lists, where some row of the block sees some key of the tile, and a bit for each row and key. Or it
+// reads a bias, of which −∞ hides: blocks of nothing else become no entries, blocks of 0 those of whole tiles. No bits.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "templates/attention/kernel/types.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/spec.h"
 
@@ -28,8 +31,10 @@ struct MaskListsKernel {
   static constexpr std::string_view kernel = "attention_mask_lists";
   static constexpr std::string_view family = attention_forward::ForwardKernel::family;
 
-  std::string target;  // processor name: a row of the target table
+  attention::DataType elements = attention::DataType::i8;  // bytes of a bool mask, or what a bias is of
+  std::string target;                                      // processor name: a row of the target table
   Lowering lowering = Lowering::llvm;
+  bool reads_bias() const { return elements != attention::DataType::i8; }
   bool operator==(const MaskListsKernel&) const = default;
 };
 
@@ -39,7 +44,7 @@ std::string kernel_name(const MaskListsKernel& spec);
 std::optional<std::string> refusal_of(const MaskListsKernel& spec);
 std::size_t argument_bytes(const MaskListsKernel& spec);
 
-// What reads the mask of such a kernel's call.
+// What reads the mask, or the bias, of such a kernel's call.
 MaskListsKernel mask_of(const attention_forward::ForwardKernel& walker);
 
 }  // namespace wavejit::attention_mask_lists
