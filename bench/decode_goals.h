@@ -96,6 +96,7 @@ Processor time of one kernel, from its spec's text to its code object (`kernel_f
 | d256 dense, one wave a chunk | 75 to 84 ms | 90 to 105 ms |
 | d256 dense, two waves share | no such kernel | 56 to 58 ms, 181 to 196 before straight-line strength reduction was left out |
 | d64, d128, d192/128, waves share, dense or in pages | 69 to 98 ms | 61 to 93 ms |
+| d128, d192/128, d256, waves share, merged in the same launch | 135 to 162 ms on a machine so busy | 119 to 155 ms, where d256 dense, two waves share, takes 96 to 100 |
 
 Causal, windows, softcap and pages of 1 are among them; gfx942 has no softcap with 256 dims.
 )";
