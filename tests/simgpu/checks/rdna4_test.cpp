@@ -221,6 +221,36 @@ TEST(Rdna4Races, WhatStandsBetweenSignalAndWaitIsNotBehindTheBarrier) {
   }
 }
 
+// Who signals last finds that all have, but is not behind the barrier before it waits: the other waves may as well be
+// late. Wave 1 stores, signals and ends; then comes wave 0, which reads what wave 1 stored.
+TEST(Rdna4Races, WhoSignalsLastWaitsAsWell) {
+  struct Way {
+    const char* store;
+    const char* wait;
+    const char* load;
+  };
+  const Way lds = {"ds_store_b32 v1, v1", "s_wait_dscnt 0x0", "ds_load_b32 v3, v2"};
+  const Way device = {"global_store_b32 v1, v1, s[6:7]", "s_wait_storecnt 0x0", "global_load_b32 v3, v2, s[6:7]"};
+  for (const Way& way : {lds, device}) {
+    for (const bool right : {true, false}) {
+      SCOPED_TRACE(std::string(way.store) + (right ? ", waits" : ", does not wait"));
+      const Assembled kernel(
+          KernelSource{.body = std::string(begin) + "v_xor_b32 v2, 0x80, v1\nv_readfirstlane_b32 s8, v0\n" + way.store +
+                               "\n" + way.wait + "\ns_barrier_signal -1\n" + (right ? "s_barrier_wait -1\n" : "") +
+                               "s_cmp_lg_u32 s8, 0\ns_cbranch_scc1 .Lout\n" + way.load +
+                               "\ns_wait_loadcnt_dscnt 0x0\nv_add_nc_u32 v3, v3, v3\n.Lout:",
+                       .target = "gfx1201",
+                       .kernarg_bytes = 16,
+                       .lds_bytes = 512});
+      Buffer<std::uint32_t> memory(64, 7);
+      const CheckedRun how{
+          .checks = static_cast<std::uint32_t>(Check::races), .schedule = Schedule::reverse, .threads = 64};
+      const Checked checked = run_checked(kernel, {memory.address(), 0}, how);
+      EXPECT_EQ(checked.findings.empty(), right) << checked.text();
+    }
+  }
+}
+
 TEST(Rdna4Uninitialised, BothHalvesOfAPairAreFollowed) {
   for (const bool right : {true, false}) {
     const Assembled kernel(

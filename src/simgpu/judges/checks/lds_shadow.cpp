@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <format>
+#include <utility>
 
 #include "simgpu/machine/launch/finding.h"
 
@@ -50,7 +51,7 @@ void LdsShadow::prepare(std::uint32_t bytes, unsigned waves, std::uint32_t check
   bytes_ = bytes;
   words_ = (bytes + 3) / 4;
   waves_ = waves;
-  barriers_ = 0;
+  passed_.barriers = 0;
   // Numbers go on from workgroup to workgroup, so that old marks are recognised instead of wiped.
   if (last_ > most_accesses) {
     last_ = 0;
@@ -58,7 +59,7 @@ void LdsShadow::prepare(std::uint32_t bytes, unsigned waves, std::uint32_t check
     readers_.clear();
   }
   std::ranges::replace_if(writers_, [](std::uint32_t writer) { return (writer & mixed) != 0; }, no_access);
-  base_ = all_safe_ = last_;
+  base_ = passed_.all_safe = last_;
   accesses_.clear();
   mixed_.clear();
   if (writers_.size() < words_) writers_.resize(words_, no_access);
@@ -67,7 +68,8 @@ void LdsShadow::prepare(std::uint32_t bytes, unsigned waves, std::uint32_t check
   for (auto& reader : readers_) {
     if (reader.size() < words_) reader.resize(words_, 0);
   }
-  local_safe_.assign(waves, last_);
+  passed_.local_safe.assign(waves, last_);
+  before_ = passed_;
   arrived_.assign(waves, {});
   undefined_.assign((std::size_t{words_} * 4 + 63) / 64 + 1, 0);
   any_undefined_ = false;
@@ -101,7 +103,7 @@ void LdsShadow::check(Wave& wave, const Instruction& instruction, AccessKind kin
            site);
     return;
   }
-  if (other.completed < barriers_ || !includes(checks_, Check::races)) return;
+  if (other.completed < passed_.barriers || !includes(checks_, Check::races)) return;
   if (kind == AccessKind::atomic && other.kind == AccessKind::atomic) return;
   if (!worth_reporting(wave, instruction, Check::races, other.instruction)) return;
   const char* why = "with no barrier in between";
@@ -122,7 +124,7 @@ std::uint32_t LdsShadow::read(Wave& wave, const Instruction& instruction, Access
     const std::uint32_t word = byte / 4;
     const std::uint32_t next = std::min(end, (word + 1) * 4);
     const std::uint32_t writer = writers_[word];
-    if (writer <= base_ || writer > all_safe_) {
+    if (writer <= base_ || writer > passed_.all_safe) {
       if ((writer & mixed) != 0) {
         for (std::uint32_t i = byte; i < next; ++i) {
           const AccessId own = mixed_[writer & ~mixed][i % 4];
@@ -139,7 +141,7 @@ std::uint32_t LdsShadow::read(Wave& wave, const Instruction& instruction, Access
     std::uint32_t kept = 0;
     if (mask != 15) {
       const AccessId before = reader[word] >> 4;
-      if (written(before) && at(before).completed >= barriers_) kept = reader[word] & 15;
+      if (written(before) && at(before).completed >= passed_.barriers) kept = reader[word] & 15;
     }
     reader[word] = (id << 4) | mask | kept;
     byte = next;
@@ -167,7 +169,7 @@ void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, A
   for (unsigned other = 0; other < waves_; ++other) {
     if (other == wave.index && kind != AccessKind::dma) continue;
     const std::uint32_t* reader = readers_[other].data();
-    const std::uint32_t safe = (local_safe_[other] << 4) | 15;
+    const std::uint32_t safe = (passed_.local_safe[other] << 4) | 15;
     std::uint32_t latest = 0;
     for (std::uint32_t word = first_word; word < end_word; ++word) latest = std::max(latest, reader[word]);
     if (latest <= safe) continue;
@@ -183,7 +185,7 @@ void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, A
     const std::uint32_t word = byte / 4;
     const std::uint32_t next = std::min(end, (word + 1) * 4);
     const std::uint32_t writer = writers_[word];
-    if (writer > all_safe_) {
+    if (writer > passed_.all_safe) {
       const std::uint32_t step = (writer & mixed) != 0 ? 1 : next - byte;
       for (std::uint32_t i = byte; i < next; i += step) {
         const std::uint8_t* again = stored == nullptr ? nullptr : stored + (i - span.first);
@@ -222,7 +224,7 @@ bool LdsShadow::read_plainly(unsigned wave, AccessId id, const LocalAddresses& a
   // Numbers are below 2^31, and `mixed` is the sign: signed comparisons, which hosts have for vectors.
   using Ids = std::int32_t __attribute__((vector_size(words * 4)));
   const auto oldest = static_cast<std::int32_t>(base_);
-  const auto newest = static_cast<std::int32_t>(all_safe_);
+  const auto newest = static_cast<std::int32_t>(passed_.all_safe);
   const auto mark = static_cast<std::int32_t>((id << 4) | 15);
   const Ids marks = mark - Ids{};
   Ids others{};
@@ -251,10 +253,10 @@ bool LdsShadow::write_plainly(unsigned wave, AccessId id, AccessKind kind, std::
     for (std::uint32_t i = first; i < first + words; ++i) beyond |= marks[i] | (limit - marks[i]);
     return (beyond & sign) == 0;
   };
-  if (!all_up_to(writers_, all_safe_)) return false;
+  if (!all_up_to(writers_, passed_.all_safe)) return false;
   for (unsigned other = 0; other < waves_; ++other) {
     if (other == wave && kind != AccessKind::dma) continue;
-    if (!all_up_to(readers_[other], (local_safe_[other] << 4) | 15)) return false;
+    if (!all_up_to(readers_[other], (passed_.local_safe[other] << 4) | 15)) return false;
   }
   std::fill_n(writers_.data() + first, words, id);
   return true;
@@ -291,6 +293,17 @@ std::uint64_t LdsShadow::access_plainly(const Wave& wave, AccessId id, AccessKin
 AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Effects& effects,
                            const LocalAddresses& addresses, AccessKind kind, const UndefinedLanes& undefined_data,
                            UndefinedLanes& loaded) {
+  if (!wave.may_pass) return note(wave, instruction, effects, addresses, kind, undefined_data, loaded);
+  // All have signalled, this wave too, but it has not waited: by the program it may still be in front of the barrier.
+  std::swap(before_, passed_);
+  const AccessId id = note(wave, instruction, effects, addresses, kind, undefined_data, loaded);
+  std::swap(before_, passed_);
+  return id;
+}
+
+AccessId LdsShadow::note(Wave& wave, const Instruction& instruction, const Effects& effects,
+                         const LocalAddresses& addresses, AccessKind kind, const UndefinedLanes& undefined_data,
+                         UndefinedLanes& loaded) {
   const AccessId id = ++last_;
   accesses_.push_back({.instruction = &instruction, .completed = pending, .wave = wave.index, .kind = kind});
   const std::uint32_t bytes = effects.lds_dma ? std::max<std::uint32_t>(effects.bytes, 4) : effects.bytes;
@@ -332,7 +345,7 @@ AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Eff
 }
 
 void LdsShadow::complete(AccessId id, unsigned wave) {
-  if (written(id)) accesses_[id - base_ - 1].completed = barriers_ + (arrived_[wave].has_signalled ? 1 : 0);
+  if (written(id)) accesses_[id - base_ - 1].completed = passed_.barriers + (arrived_[wave].has_signalled ? 1 : 0);
 }
 
 void LdsShadow::signal(unsigned wave, AccessId oldest_local, AccessId oldest_dma) {
@@ -341,17 +354,19 @@ void LdsShadow::signal(unsigned wave, AccessId oldest_local, AccessId oldest_dma
 }
 
 void LdsShadow::barrier(const std::vector<AccessId>& oldest_local, const std::vector<AccessId>& oldest_dma) {
-  ++barriers_;
-  all_safe_ = last_;
+  std::swap(before_, passed_);
+  passed_.barriers = before_.barriers + 1;
+  passed_.local_safe.resize(waves_);
+  passed_.all_safe = last_;
   for (unsigned wave = 0; wave < waves_; ++wave) {
-    local_safe_[wave] = oldest_local[wave] == no_access ? last_ : oldest_local[wave] - 1;
-    if (oldest_dma[wave] != no_access) all_safe_ = std::min(all_safe_, oldest_dma[wave] - 1);
+    passed_.local_safe[wave] = oldest_local[wave] == no_access ? last_ : oldest_local[wave] - 1;
+    if (oldest_dma[wave] != no_access) passed_.all_safe = std::min(passed_.all_safe, oldest_dma[wave] - 1);
     if (arrived_[wave].has_signalled) {
-      local_safe_[wave] = std::min(local_safe_[wave], arrived_[wave].local);
-      all_safe_ = std::min(all_safe_, arrived_[wave].dma);
+      passed_.local_safe[wave] = std::min(passed_.local_safe[wave], arrived_[wave].local);
+      passed_.all_safe = std::min(passed_.all_safe, arrived_[wave].dma);
       arrived_[wave].has_signalled = false;
     }
-    all_safe_ = std::min(all_safe_, local_safe_[wave]);
+    passed_.all_safe = std::min(passed_.all_safe, passed_.local_safe[wave]);
   }
 }
 

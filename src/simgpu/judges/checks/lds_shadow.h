@@ -81,6 +81,8 @@ class LdsShadow {
   // `stored`: the bytes, of a plain write; else null.
   void write(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span, unsigned lane,
              std::uint32_t undefined, const std::uint8_t* stored);
+  AccessId note(Wave& wave, const Instruction& instruction, const Effects& effects, const LocalAddresses& addresses,
+                AccessKind kind, const UndefinedLanes& undefined_data, UndefinedLanes& loaded);
   bool repeats(AccessId earlier, std::uint32_t byte, std::uint32_t bytes, const std::uint8_t* stored) const;
   void check(Wave& wave, const Instruction& instruction, AccessKind kind, AccessId earlier, bool earlier_reads,
              std::uint32_t byte, unsigned lane) const;
@@ -90,11 +92,15 @@ class LdsShadow {
   std::uint32_t bytes_ = 0;
   std::uint32_t words_ = 0;
   unsigned waves_ = 0;
-  std::uint32_t barriers_ = 0;
   AccessId base_ = 0;  // accesses up to here belong to earlier workgroups
   AccessId last_ = 0;
-  AccessId all_safe_ = 0;  // accesses up to here are over and behind a barrier
-  std::vector<AccessId> local_safe_;
+  struct Passed {
+    std::uint32_t barriers = 0;
+    AccessId all_safe = 0;  // accesses up to here are over and behind a barrier
+    std::vector<AccessId> local_safe;
+  };
+  Passed passed_;
+  Passed before_;  // as it was in front of the last barrier
   // Of waves that have signalled a barrier and not passed it: up to where their accesses will be behind it.
   struct Arrived {
     bool has_signalled = false;

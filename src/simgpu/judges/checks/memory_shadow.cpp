@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <format>
+#include <utility>
 
 #include "isa/instruction_set.h"
 #include "simgpu/machine/launch/finding.h"
@@ -90,6 +91,7 @@ void WorkgroupMemory::prepare(Launch& launch, std::uint64_t workgroup, unsigned 
   workgroup_ = workgroup + 1;
   last_ = before_barrier_ = 0;
   safe_.assign(waves, 0);
+  safe_before_ = safe_;
   arrived_.assign(waves, no_access);
   order_.prepare(shadow_ == nullptr ? nullptr : &shadow_->order(), workgroup_, waves,
                  isa::instruction_set(*launch.target) == isa::InstructionSet::rdna4);
@@ -98,6 +100,7 @@ void WorkgroupMemory::prepare(Launch& launch, std::uint64_t workgroup, unsigned 
 }
 
 void WorkgroupMemory::barrier(const std::vector<AccessId>& oldest) {
+  safe_before_ = safe_;
   for (std::size_t wave = 0; wave < safe_.size(); ++wave) {
     safe_[wave] = oldest[wave] == no_access ? last_ : oldest[wave] - 1;
     if (arrived_[wave] != no_access) safe_[wave] = std::min(safe_[wave], arrived_[wave] - 1);
@@ -320,6 +323,7 @@ AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, con
                       .place = shadow_->place(instruction),
                       .reads = effects.loads,
                       .writes = effects.stores};
+  if (wave.may_pass) std::swap(safe_, safe_before_);  // it has not waited (lds_shadow.cpp)
   for (const Run& run : runs) {
     if (enter(run)) {
       touch(wave, instruction, access, run);
@@ -329,6 +333,7 @@ AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, con
       if (enter(lane)) touch(wave, instruction, access, lane);
     });
   }
+  if (wave.may_pass) std::swap(safe_, safe_before_);
   return id;
 }
 

@@ -159,8 +159,9 @@ class WorkgroupMemory {
   std::uint64_t workgroup_ = 0;  // + 1
   AccessId last_ = 0;
   AccessId before_barrier_ = 0;
-  std::vector<AccessId> arrived_;  // per wave that has signalled a barrier: the first access that is not behind it
-  std::vector<AccessId> safe_;     // per wave: its accesses up to here are over, and behind a barrier
+  std::vector<AccessId> arrived_;      // per wave that has signalled a barrier: the first access that is not behind it
+  std::vector<AccessId> safe_;         // per wave: its accesses up to here are over, and behind a barrier
+  std::vector<AccessId> safe_before_;  // in front of the last one
   WorkgroupOrder order_;
   const Allocation* allocation_ = nullptr;
   MemoryShadow::Cells cells_{};  // of `allocation_`
