@@ -4,7 +4,8 @@
 // when it goes, or makes the result another one, or stands in redundant.txt. The same --all and --print, and
 // --journal=<folder> (journal.h). --only=s_min_i32 takes the changes of such instructions alone.
 //
-// To add a kernel, add a row to `cases`, of 8 bits to byte_cases.cpp: its words, and calls that launch it.
+// To add a kernel, add a row to `cases`, of 8 bits to byte_cases.cpp, of gfx1201 to rdna_cases.cpp: its words, and
+// calls that launch it.
 #include "called.h"
 
 #include <gtest/gtest.h>
@@ -19,15 +20,16 @@
 
 #include "analysis/kernel_code.h"
 #include "append_problems.h"
-#include "attention_backward/backward_run.h"
 #include "byte_cases.h"
 #include "called_case.h"
 #include "forward_problems.h"
+#include "gradient_problems.h"
 #include "indexer_problems.h"
 #include "latent_problems.h"
 #include "list_problems.h"
 #include "merge_problems.h"
 #include "mutation.h"
+#include "rdna_cases.h"
 #include "shared_wave_problems.h"
 #include "softmax_lse/softmax_run.h"
 
@@ -47,41 +49,6 @@ CallProblem softmax(const SoftmaxCase& which) {
     if (judges && output.status == WAVEJIT_OK) result.wrong = wrong_softmax(which, output);
     return result;
   }};
-}
-
-// `lies`: lengths or starts that no answer is defined for.
-CallProblem gradients_of(const Arrays& arrays, bool lies = false) {
-  return {[arrays, lies](wavejit_engine* engine, bool judges) {
-    const BackwardOutput output = run_backward(engine, arrays);
-    CallResult result = result_of(output);
-    for (const auto* gradient : {&output.dq, &output.dk, &output.dv, &output.d_bias}) append(result.bits, *gradient);
-    append(result.bits, bits_of(output.d_sink));
-    if (judges && !lies && output.status == WAVEJIT_OK) result.wrong = wrong_gradients(arrays, output);
-    return result;
-  }};
-}
-CallProblem gradients(const std::string& words) { return gradients_of(backward_arrays(words)); }
-
-// Cut to what there is of rows and keys.
-CallProblem lengths_that_lie(const std::string& words) {
-  Arrays arrays = backward_arrays("bf16 b3 q70 k100 h1 k_lengths=100,70,33" + words);
-  arrays.key_lengths = {-7, std::numeric_limits<std::int32_t>::max(), 100};
-  return gradients_of(arrays, true);
-}
-// The first is before the first row, the third behind the last, and the fourth comes before it.
-CallProblem starts_that_lie(const std::string& words) {
-  Arrays arrays = backward_arrays("bf16 b3 q70 k100 h1 layout=packed q_lengths=40,0,70 k_lengths=100,20,5" + words);
-  constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
-  arrays.query_starts = {-5, 60, most, 20};
-  arrays.key_starts = {-5, 100, most, 20};
-  return gradients_of(arrays, true);
-}
-// A sink of −∞ is none, and LSE of 1,010 rows is −∞, too.
-CallProblem sinks_that_are_none() {
-  Arrays arrays = backward_arrays("bf16 b1 q1030 k20 h1 d64 causal");
-  arrays.sinks = {-std::numeric_limits<float>::infinity()};
-  arrays.exact.d_sink = {.values = {0}, .magnitudes = {0}};
-  return gradients_of(arrays);
 }
 
 SoftmaxCase scores(std::int64_t rows, std::int64_t keys, std::uint64_t seed) {
@@ -130,44 +97,6 @@ std::vector<CalledCase> cases() {
     }
     return all;
   };
-  // Rows and keys of one tile and of several, none, more rows than keys, a group, lengths on the device.
-  const auto of_gradients = [](const std::string& mask, const std::string& dims = " d64") {
-    std::vector<CallProblem> all;
-    for (const char* words :
-         {"bf16 b1 q70 k129 h2/1 d_lse", "bf16 b3 q140 k190 h2/1 layout=packed q_lengths=40,0,140 k_lengths=190,20,5",
-          "bf16 b3 q33 k300 h1 k_lengths=300,33,0 d_lse", "bf16 b1 q300 k40 h1 delta", "bf16 b1 q64 k64 h1 scale=0",
-          "bf16 b1 q260 k200 h4/2 layout=bhsd"})
-      all.push_back(gradients(words + dims + mask));
-    all.push_back(lengths_that_lie(dims + mask));
-    all.push_back(starts_that_lie(dims + mask));
-    return all;
-  };
-  // A bias of each kind of sharing, rows and keys of one tile and of several, tiles that no row sees.
-  const auto of_biases = [] {
-    std::vector<CallProblem> all;
-    for (const char* words :
-         {"bf16 b1 q70 k129 h2/1 d64 causal bias=h d_bias d_lse",
-          "bf16 b3 q140 k190 h2/1 d64 causal layout=packed q_lengths=40,0,140 k_lengths=190,20,5 "
-          "bias=h d_bias",
-          "bf16 b3 q33 k300 h2 d64 causal k_lengths=300,33,0 bias=b d_bias",
-          "bf16 b2 q260 k40 h4/2 d64 causal bias=1 d_bias", "bf16 b1 q64 k64 h1 d64 causal scale=0 bias=h d_bias"})
-      all.push_back(gradients(words));
-    // At the end of a row each element is stored where its key is one: of four neighbours the last that is, in each
-    // place of a tile. Two rows: behind the first stands what nobody may write.
-    for (int place = 0; place < 64; place += 8)
-      for (int last = 1; last < 4; ++last)
-        all.push_back(gradients(std::format("bf16 b1 q2 k{} h1 d64 causal bias=h d_bias", place + last)));
-    all.push_back(lengths_that_lie(" d64 causal bias=h d_bias"));
-    all.push_back(starts_that_lie(" d64 causal bias=h d_bias"));
-    return all;
-  };
-  // Chains of no row, of one and of several; sequences without rows, rows that see their sink alone.
-  const auto of_sinks = [] {
-    return std::vector<CallProblem>{
-        sinks_that_are_none(), gradients("bf16 b2 q70 k90 h6/2 d64 causal d_sink"),
-        gradients("bf16 b1 q700 k20 h2 d64 causal d_sink"),
-        gradients("bf16 b3 q33 k40 h2 d64 causal layout=packed q_lengths=33,0,7 k_lengths=40,5,0 d_sink")};
-  };
   const std::vector<CallProblem> of_scores = {softmax(scores(5, 130, 1)),
                                               softmax(scores(3, 62, 2)),
                                               softmax(scores_in_window(40, 300, 20, 7)),
@@ -176,40 +105,40 @@ std::vector<CalledCase> cases() {
                                               softmax(without_scale(scores(2, 70, 7))),
                                               softmax(scores(2, 2150, 5))};
   std::vector<CalledCase> all = {
-      {"dq_gfx950", "gfx950", {"attention_backward_dq "}, [=] { return of_gradients(" causal"); }, true},
+      {"dq_gfx950", "gfx950", {"attention_backward_dq "}, [] { return gradients_under(" causal"); }, true},
       {"dkdv_gfx950",
        "gfx950",
        {"attention_backward_dkdv "},
-       [=] { return of_gradients(" causal"); },
+       [] { return gradients_under(" causal"); },
        true,
        "auto tile_queries=128"},
       {"dkdv_shared_gfx950",
        "gfx950",
        {"attention_backward_dkdv ", "keys=shared"},
-       [=] { return of_gradients(" causal"); },
+       [] { return gradients_under(" causal"); },
        true,
        "auto tile_queries=64"},
-      {"dq_window_gfx942", "gfx942", {"attention_backward_dq "}, [=] { return of_gradients(" window=40,3"); }, true},
+      {"dq_window_gfx942", "gfx942", {"attention_backward_dq "}, [] { return gradients_under(" window=40,3"); }, true},
       {"dkdv_window_gfx942",
        "gfx942",
        {"attention_backward_dkdv "},
-       [=] { return of_gradients(" window=40,3"); },
+       [] { return gradients_under(" window=40,3"); },
        true,
        "auto tile_queries=128"},
       {"dkdv_shared_gfx942",
        "gfx942",
        {"attention_backward_dkdv ", "keys=shared"},
-       [=] { return of_gradients(" causal"); },
+       [] { return gradients_under(" causal"); },
        true,
        "auto tile_queries=64"},
       {"dkdv_wide_gfx942",
        "gfx942",
        {"attention_backward_dkdv "},
-       [=] { return of_gradients(" causal", " d256"); },
+       [] { return gradients_under(" causal", " d256"); },
        true},
-      {"dq_wide_gfx942", "gfx942", {"attention_backward_dq "}, [=] { return of_gradients(" causal", " d256"); }, true},
-      {"dsink_gfx950", "gfx950", {"attention_backward_dsink "}, of_sinks, true},
-      {"dbias_gfx950", "gfx950", {"attention_backward_dbias "}, of_biases, true},
+      {"dq_wide_gfx942", "gfx942", {"attention_backward_dq "}, [] { return gradients_under(" causal", " d256"); }, true},
+      {"dsink_gfx950", "gfx950", {"attention_backward_dsink "}, gradients_of_sinks, true},
+      {"dbias_gfx950", "gfx950", {"attention_backward_dbias "}, [] { return gradients_of_biases("bf16"); }, true},
       {"paged_gfx950",
        "gfx950",
        {"attention_forward ", " paged ", "pipeline=generic"},
@@ -350,6 +279,7 @@ std::vector<CalledCase> cases() {
       {"merge_gfx1201", "gfx1201", {"attention_merge "}, merges},
   };
   std::ranges::move(byte_cases(), std::back_inserter(all));
+  std::ranges::move(rdna_cases(), std::back_inserter(all));
   return all;
 }
 
