@@ -72,7 +72,7 @@ Result<void> take_lists(const char* name, const wavejit_tensor& mask, AttentionP
   const std::uint64_t of_head = lists.row_blocks * lists.capacity * bits_of_block;
   if (of_head >= most_bits_of_head || lists.row_blocks > most_of_grid ||
       std::uint64_t{lists.batches} * lists.heads > most_of_grid)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, (std::string(name) + ": bits of one head").c_str(),
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(name) + ": bits of one head",
                       std::to_string(of_head) + " bytes",
                       "less than 2147483648 (2 GiB), of up to 65535 batches and heads together"));
   problem.shape.block_lists = true;
