@@ -220,6 +220,9 @@ std::vector<CallProblem> latent_dense(int more) {
       latent("bf16 b3 q3 k200" + heads(35) + "d576/512 layout=packed q_lengths=3,1,2 k_lengths=33,200,70"),
       latent_that_lies("bf16 b4 q9 k40" + heads(33) + "d576/512 layout=packed q_lengths=9,0,9,2 k_lengths=40,9,20,2",
                        {}, {-5, 15, most, 12, 14}, {-5, 60, most, 20, 30}),
+      // A sequence with rows whose keys start behind the last.
+      latent_that_lies("bf16 b2 q1 k90" + heads(33) + "d576/512 lse layout=packed q_lengths=1,1 k_lengths=90,90", {},
+                       {0, 1, 2}, {0, most, most}),
       latent_that_grows("bf16 b1 q1 k2150" + heads(33) + "d576/512 lse splits=1"),
       latent("bf16 b1 q1 k1090" + heads(34) + "d576/512 lse sink splits=1"),
   };
