@@ -245,6 +245,8 @@ std::vector<CallProblem> latent_bytes(const std::string& dims, const std::string
       latent_that_lies(line("b2 q1 k90 h34", "k_lengths=90,17 splits=1"), {-3, most}),
       latent_that_lies(line("b4 q9 k40 h33", "layout=packed q_lengths=9,0,9,2 k_lengths=40,9,20,2"), {},
                        {-5, 9, most, 8, 8}, {-5, 60, most, 20, 30}),
+      latent_that_lies(line("b2 q1 k90 h33", "lse layout=packed q_lengths=1,1 k_lengths=90,90"), {}, {0, 1, 2},
+                       {0, most, most}),  // rows whose keys start behind the last
       latent_that_grows(line("b1 q1 k2150 h33", "lse splits=1")),
       latent(line("b1 q34 k1090 h1", "lse sink splits=1")),
   };
@@ -265,6 +267,8 @@ std::vector<CallProblem> few_latent_bytes(const std::string& dims, const std::st
       latent_of_nan(line("b1 q1 k70 h33", "lse")),
       latent_that_lies(line("b2 q1 k90 h34", "k_lengths=90,17 splits=1"), {-3, most}),
       latent_that_lies(line("b4 q9 k40 h33", four), {}, {-5, 9, most, 8, 8}, {-5, 60, most, 20, 30}),
+      latent_that_lies(line("b2 q1 k90 h33", "lse layout=packed q_lengths=1,1 k_lengths=90,90"), {}, {0, 1, 2},
+                       {0, most, most}),  // rows whose keys start behind the last
       latent_that_grows(line("b1 q1 k2150 h33", "lse splits=1")),
       latent(line("b1 q34 k1090 h1", "lse sink splits=1")),
   };
