@@ -65,7 +65,7 @@ Result<void> refuse_beside_mask(const char* mask, const char* field, const std::
 }
 
 // Of either kind, whose sizes are good.
-Result<void> take_lists(const char* name, const wavejit_tensor& mask, AttentionProblem& problem) {
+Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, AttentionProblem& problem) {
   problem.lists =
       lists_of_mask(problem, problem.packed_queries ? std::int64_t{problem.batch} : mask.sizes[0], mask.sizes[1]);
   const BlockLists& lists = problem.lists;
@@ -108,7 +108,7 @@ Result<void> take_lists(const char* name, const wavejit_tensor& mask, AttentionP
   if (problem.key_length > max_paged_length)
     return refuse_keys(problem.key_length, refusal::up_to("beside a bool mask 0", max_paged_length));
   problem.shape.bool_mask = true;
-  return take_lists(mask.name, t, problem);
+  return take_lists_of_mask(mask.name, t, problem);
 }
 
 [[gnu::cold, gnu::noinline]] Result<void> take_bias_by_tile(const wavejit_attention_forward_arguments& call,
@@ -131,7 +131,7 @@ Result<void> take_lists(const char* name, const wavejit_tensor& mask, AttentionP
     problem.shape.bias_by_tile = false;
     return {};
   }
-  return take_lists(name, call.bias, problem);
+  return take_lists_of_mask(name, call.bias, problem);
 }
 
 MaskPlan plan_mask(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
