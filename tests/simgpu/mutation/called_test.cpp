@@ -221,6 +221,7 @@ std::vector<CalledCase> cases() {
       {"block_walks_gfx950", "gfx950", {"attention_block_lists "}, [] { return lists_of_blocks(64, 128, true, true); }},
       {"mask_lists_gfx950", "gfx950", {"attention_mask_lists "}, [] { return bool_masks(64, true); }},
       {"mask_lists_gfx942", "gfx942", {"attention_mask_lists "}, [] { return bool_masks(64, true); }, true},
+      {"mask_lists_of_bias_gfx950", "gfx950", {"attention_mask_lists "}, biases_by_tile, true},
       {"latent_gfx950", "gfx950", {"attention_latent ", " rows=64 "}, [] { return latent_dense(0); }, true},
       {"latent_rows128_gfx950",
        "gfx950@1x1",

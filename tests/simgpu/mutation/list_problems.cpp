@@ -354,4 +354,77 @@ std::vector<CallProblem> bool_masks(int head_dim, bool lists) {
   return all;
 }
 
+namespace {
+
+// Of blocks of rows and tiles of keys a third is hidden, a third is 0, a third has both, and numbers.
+AttentionCase with_mask_of_numbers(AttentionCase which, int heads, std::uint64_t seed) {
+  AttentionInputs& in = which.inputs;
+  which.bias_by_tile = true;
+  in.bias_batches = 1;
+  in.bias_heads = heads;
+  std::mt19937_64 random(seed);
+  for (int head = 0; head < heads; ++head)
+    for (int row = 0; row < in.query_rows(); ++row)
+      for (int key = 0; key < in.key_length; ++key) {
+        const std::uint64_t kind = ((row / 64 * 7) + (key / 64 * 5) + static_cast<std::uint64_t>(head) + seed) % 3;
+        const bool hides = kind == 0 || (kind == 2 && random() % 3 == 0);
+        in.bias.push_back(hides       ? -std::numeric_limits<float>::infinity()
+                          : kind == 1 ? 0.0F
+                                      : 0.25F * static_cast<float>(random() % 16));
+      }
+  return which;
+}
+
+}  // namespace
+
+std::vector<CallProblem> biases_by_tile() {
+  std::vector<CallProblem> all;
+  const auto add = [&](AttentionCase which) {
+    which.own_workspace = true;
+    all.push_back({[which](wavejit_engine* engine, bool /*judges*/) {
+      const AttentionOutput output = run_attention(engine, which);
+      CallResult result = result_of(output);
+      result.bits.assign(output.workspace.begin(), output.workspace.end());
+      result.bits.insert(result.bits.end(), output.o.begin(), output.o.end());
+      return result;
+    }});
+  };
+  add(with_mask_of_numbers(make_case(Storage::bf16, 1, 150, 333, 2, 1, 64, false, 21), 2, 4));
+  // One number of a block lacks, in each row of a load and in each element of a lane.
+  for (int place = 0; place < 64; place += 7) {
+    for (const float of_all : {0.0F, -std::numeric_limits<float>::infinity()}) {
+      AttentionCase one = make_case(Storage::bf16, 1, 64, 64, 1, 1, 64, false, 22);
+      one.bias_by_tile = true;
+      one.inputs.bias_batches = one.inputs.bias_heads = 1;
+      one.inputs.bias.assign(std::size_t{64} * 64, of_all);
+      one.inputs.bias[(static_cast<std::size_t>(place) * 64) + static_cast<std::size_t>((place * 9) % 64)] = 1;
+      add(one);
+    }
+  }
+  for (int keys = 1; keys <= 9; ++keys)
+    add(with_mask_of_numbers(make_case(Storage::bf16, 1, 33, keys, 1, 1, 64, false, 23), 1, 5));
+  AttentionCase packed = make_case(Storage::bf16, 1, 130, 200, 2, 1, 64, false, 24);
+  packed.inputs.batch = 2;
+  packed.inputs.query_starts = {0, 130, 200};
+  packed.inputs.key_starts = {0, 200, 300};
+  packed.inputs.q.resize(std::size_t{200} * 2 * 64);
+  for (std::vector<float>* rows : {&packed.inputs.k, &packed.inputs.v}) rows->resize(std::size_t{300} * 64);
+  packed = with_mask_of_numbers(packed, 2, 6);
+  add(packed);
+  for (const std::int32_t start : {60, 250}) {
+    packed.query_starts = {-5, start, most};
+    add(packed);
+  }
+  // Behind the last key of a row stands what does not hide.
+  for (const int keys : {1, 3, 5, 7}) {
+    AttentionCase hidden = make_case(Storage::bf16, 1, 33, keys, 1, 1, 64, false, 25);
+    hidden.bias_by_tile = true;
+    hidden.inputs.bias_batches = hidden.inputs.bias_heads = 1;
+    hidden.inputs.bias.assign(std::size_t{33} * static_cast<std::size_t>(keys),
+                              -std::numeric_limits<float>::infinity());
+    add(hidden);
+  }
+  return all;
+}
+
 }  // namespace wavejit::tests
