@@ -29,6 +29,7 @@
 #include "decode_goals.h"
 #include "predicted_launches.h"
 #include "timing/timing.h"
+#include "tools/worker_processes.h"
 
 namespace {
 
@@ -402,7 +403,7 @@ int main(int count, char** values) {
   for (const Mixed& one : mixed) std::ranges::copy(one.launches(), std::back_inserter(launches));
   for (const Captured& one : captured) std::ranges::copy(one.launches(), std::back_inserter(launches));
   if (words.empty()) std::ranges::copy(goal_launches(), std::back_inserter(launches));
-  const auto predictions = bench::predict_launches(launches);
+  const auto predictions = bench::predict_launches(launches, tools::WorkerLife::one_task);
   if (!predictions) {
     fmt::print(stderr, "{}\n", predictions.error().what);
     return 1;

@@ -189,7 +189,7 @@ std::string to_line(const LaunchPrediction& prediction) {
 
 }  // namespace
 
-Result<std::vector<LaunchPrediction>> predict_launches(const std::vector<LaunchTask>& tasks) {
+Result<std::vector<LaunchPrediction>> predict_launches(const std::vector<LaunchTask>& tasks, tools::WorkerLife life) {
   std::vector<LaunchPrediction> predictions(tasks.size());
   std::size_t done = 0;
   const int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -222,7 +222,8 @@ Result<std::vector<LaunchPrediction>> predict_launches(const std::vector<LaunchT
         fmt::print(stderr, "[{:3} of {}] {} {}\n", ++done, tasks.size(), tasks[index].target->id,
                    tasks[index].descriptor);
         return {};
-      });
+      },
+      life);
   if (!ran) return std::unexpected(ran.error());
   return predictions;
 }

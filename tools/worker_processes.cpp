@@ -51,22 +51,46 @@ std::string line_of(std::size_t index, const Result<std::string>& answer) {
   return fmt::format("{} {}\n", index, text);
 }
 
-// Every `jobs`-th task. Answers are lines of one write each, which a pipe keeps whole.
-[[noreturn]] void run_worker(std::size_t tasks, std::size_t first, std::size_t jobs, const Work& work, int answers) {
-  for (std::size_t i = first; i < tasks; i += jobs) {
-    Result<std::string> answer = failed(ExitCode::internal, "nothing happened");
-    try {
-      answer = work(i);
-    } catch (const std::exception& error) {
-      answer = failed(ExitCode::internal, error.what());
-    }
-    std::string line = line_of(i, answer);
-    if (line.size() > PIPE_BUF) {
-      answer = failed(ExitCode::internal, fmt::format("a worker's answer has {} bytes", line.size()));
-      line = line_of(i, answer);
-    }
-    if (!write_all(answers, line) || !answer) break;
+// Whether the next task may run.
+bool run_task(std::size_t index, const Work& work, int answers) {
+  Result<std::string> answer = failed(ExitCode::internal, "nothing happened");
+  try {
+    answer = work(index);
+  } catch (const std::exception& error) {
+    answer = failed(ExitCode::internal, error.what());
   }
+  std::string line = line_of(index, answer);
+  if (line.size() > PIPE_BUF) {
+    answer = failed(ExitCode::internal, fmt::format("a worker's answer has {} bytes", line.size()));
+    line = line_of(index, answer);
+  }
+  return write_all(answers, line) && answer;
+}
+
+// The same in a process that ends with the task. Its signal becomes that of this one, which waits for nothing else.
+bool run_task_apart(std::size_t index, const Work& work, int answers) {
+  const pid_t process = ::fork();
+  if (process < 0) {
+    const auto answer = failed(ExitCode::internal, std::string("fork: ") + std::strerror(errno));
+    write_all(answers, line_of(index, answer));
+    return false;
+  }
+  if (process == 0) ::_exit(run_task(index, work, answers) ? 0 : 1);
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+  if (WIFSIGNALED(status)) {
+    std::signal(WTERMSIG(status), SIG_DFL);
+    std::raise(WTERMSIG(status));
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// Every `jobs`-th task. Answers are lines of one write each, which a pipe keeps whole.
+[[noreturn]] void run_worker(std::size_t tasks, std::size_t first, std::size_t jobs, const Work& work, int answers,
+                             WorkerLife life) {
+  const auto run = life == WorkerLife::one_task ? run_task_apart : run_task;
+  for (std::size_t i = first; i < tasks; i += jobs)
+    if (!run(i, work, answers)) break;
   ::_exit(0);
 }
 
@@ -86,7 +110,7 @@ Result<void> take_line(const std::string& line, std::size_t tasks, const Take& t
 
 }  // namespace
 
-Result<void> run_in_processes(std::size_t tasks, int jobs, const Work& work, const Take& take) {
+Result<void> run_in_processes(std::size_t tasks, int jobs, const Work& work, const Take& take, WorkerLife life) {
   const std::size_t count = std::min<std::size_t>(static_cast<std::size_t>(std::max(jobs, 1)), tasks);
   // One pipe for all: see PIPE_BUF.
   const auto pipe = make_pipe();
@@ -97,7 +121,7 @@ Result<void> run_in_processes(std::size_t tasks, int jobs, const Work& work, con
     const pid_t process = ::fork();
     if (process == 0) {
       ::close(pipe->read);
-      run_worker(tasks, i, count, work, pipe->write);
+      run_worker(tasks, i, count, work, pipe->write, life);
     }
     if (process > 0) workers.push_back(process);
   }
