@@ -200,6 +200,39 @@ TEST(Rdna4Hazard, AScalarReaderWaitsByItself) {
   }
 }
 
+// Accesses to buffers and scalar loads wait as s_wait_alu does; others do not. A scratch store between was taken for
+// one that does.
+TEST(Rdna4Hazard, OfAccessesToMemoryThoseToBuffersAndScalarLoadsWait) {
+  for (const auto& [between, waits] : {std::pair{"buffer_load_b32 v4, v1, s[12:15], null offen", true},
+                                       {"s_load_b32 s16, s[6:7], 0x0", true},
+                                       {"global_load_b32 v4, v1, s[6:7]", false},
+                                       {"global_store_b32 v1, v1, s[6:7]", false},
+                                       {"scratch_store_b32 off, v1, off", false},
+                                       {"ds_store_b32 v1, v1", false}}) {
+    for (const char* reader : {"v_mov_b32 v3, s8", "s_add_co_i32 s9, s8, 1"}) {
+      SCOPED_TRACE(std::string(between) + ", " + reader);
+      const Assembled kernel(KernelSource{.body = std::string(begin) + R"(
+  s_mov_b32 s12, s6
+  s_and_b32 s13, s7, 0xffff
+  s_mov_b32 s14, 0x80
+  s_mov_b32 s15, 0x31004000
+  v_mov_b32 v3, 0
+  s_mov_b32 s8, 1
+  v_mov_b32 v2, s8
+  s_mov_b32 s8, 2
+  )" + between + "\n" + reader + "\nglobal_store_b32 v1, v3, s[6:7] offset:512",
+                                          .target = "gfx1201",
+                                          .kernarg_bytes = 16,
+                                          .lds_bytes = 512,
+                                          .private_bytes = 16});
+      Buffer<std::uint32_t> memory(256, 7);
+      const Checked checked = run_checked(kernel, {memory.address(), 0}, {.threads = 32});
+      EXPECT_EQ(checked.findings.empty(), waits) << checked.text();
+      if (!waits) EXPECT_THAT(checked.text(), HasSubstr("no s_wait_alu with sa_sdst 0 since"));
+    }
+  }
+}
+
 // The neighbour's value through LDS: with the store in front of the signal all is well, behind it is a race.
 KernelSource exchange(bool right) {
   const std::string store = "ds_store_b32 v1, v1\ns_wait_dscnt 0x0\n";

@@ -87,13 +87,13 @@ void Rdna4Hazards::step(Wave& wave, const Instruction& instruction, const Effect
   if (effects.action == Action::wait_alu) return wait_alu(instruction.immediate);
   const bool is_matrix = effects.action == Action::matrix;
   const bool is_vector = effects.vector_alu || is_matrix;
-  if (effects.counts_vector || effects.counts_local) {
-    if (instruction.instruction_class == InstructionClass::lds) return;
+  if (effects.space == Space::buffer || effects.space == Space::scalar || effects.space == Space::scalar_buffer) {
     forget(Writer::scalar, true, true);
     forget(Writer::vector, true, true);
     any_written_ = false;
     return;
   }
+  if (effects.counts_vector || effects.counts_local) return;
   // Compilers wait for everything before calls and returns, and do not look at the address.
   if (effects.action == Action::jump || effects.action == Action::call) {
     forget(Writer::scalar, true, true);

@@ -9,7 +9,7 @@
 //  * A pair of scalar registers that a vector instruction has once read and that was written since: who reads it next
 //    waits first (s_wait_alu). For a scalar instruction's result: sa_sdst 0. For a vector instruction's: va_sdst 0, of
 //    VCC va_vcc 0; a scalar instruction that reads a register (of VCC, VCC) waits by itself for the latter. Accesses
-//    to memory wait too.
+//    to buffers and scalar loads wait for all of it; those by a global, flat or scratch address and to LDS do not.
 #pragma once
 
 #include <array>
