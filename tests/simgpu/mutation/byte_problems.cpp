@@ -146,11 +146,11 @@ std::vector<ForwardProblem> few_dense_keys(int head_dim) {
   };
 }
 
-std::vector<CallProblem> forward_of(const std::vector<ForwardProblem>& problems, wavejit_dtype type,
-                                    ByteScales scales) {
+std::vector<CallProblem> forward_of(const std::vector<ForwardProblem>& problems, wavejit_dtype type, ByteScales scales,
+                                    Storage storage = Storage::bf16) {
   std::vector<CallProblem> all;
   for (const ForwardProblem& problem : problems)
-    all.push_back(forward(stored(problem.which, type, scales), problem.lies));
+    all.push_back(forward(stored(in_storage(problem.which, storage), type, scales), problem.lies));
   return all;
 }
 
@@ -197,12 +197,12 @@ std::vector<CallProblem> byte_caches(wavejit_dtype type, ByteScales scales, int 
   return forward_of(dense_keys(head_dim), type, scales);
 }
 
-std::vector<CallProblem> few_byte_caches(wavejit_dtype type, ByteScales scales) {
-  return forward_of(few_dense_keys(64), type, scales);
+std::vector<CallProblem> few_byte_caches(wavejit_dtype type, ByteScales scales, Storage storage) {
+  return forward_of(few_dense_keys(64), type, scales, storage);
 }
 
-std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales) {
-  return forward_of(keys_in_pages({.size = 16}, {.size = 48, .list = true}), type, scales);
+std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales, Storage storage) {
+  return forward_of(keys_in_pages({.size = 16}, {.size = 48, .list = true}), type, scales, storage);
 }
 
 std::vector<CallProblem> integer_queries() {

@@ -16,8 +16,8 @@ enum class ByteScales : std::uint8_t { heads, tokens };  // of each sequence's k
 // attention_forward over K and V of this type.
 std::vector<CallProblem> byte_caches(wavejit_dtype type, ByteScales scales, int head_dim);
 // By few workgroups, head dim 64.
-std::vector<CallProblem> few_byte_caches(wavejit_dtype type, ByteScales scales);
-std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales);
+std::vector<CallProblem> few_byte_caches(wavejit_dtype type, ByteScales scales, Storage storage = Storage::bf16);
+std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales, Storage storage = Storage::bf16);
 // Q and K are integers, with a scale a row and head.
 std::vector<CallProblem> integer_queries();
 std::vector<CallProblem> byte_queries();

@@ -49,6 +49,13 @@ AttentionCase sequences(const std::vector<std::int32_t>& queries, const std::vec
   return which;
 }
 
+AttentionCase in_storage(AttentionCase which, Storage storage) {
+  which.storage = storage;
+  AttentionInputs& in = which.inputs;
+  for (std::vector<float>* numbers : {&in.q, &in.k, &in.v})
+    for (float& number : *numbers) number = from_storage(storage, to_storage(storage, number));
+  return which;
+}
 AttentionCase in_pages(AttentionCase which, const Pages& pages) {
   which.pages = pages;
   return which;

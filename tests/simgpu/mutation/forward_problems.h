@@ -25,6 +25,8 @@ AttentionCase sequences(const std::vector<std::int32_t>& queries, const std::vec
 // `queries` dense rows a sequence behind so much padding.
 AttentionCase padded(int queries, const std::vector<std::int32_t>& keys, const std::vector<std::int32_t>& firsts,
                      std::uint64_t seed, int heads = 4);
+// Its numbers rounded to the type.
+AttentionCase in_storage(AttentionCase which, Storage storage);
 AttentionCase in_pages(AttentionCase which, const Pages& pages);
 // Of one kernel, head dim 64, causal: rows of one tile and of two, a first tile of keys that is the last, no keys, more
 // keys than two chunks; a sink, no scale, entries that are no page.

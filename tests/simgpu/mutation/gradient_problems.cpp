@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "gradient_problems.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <format>
+#include <iterator>
 #include <limits>
 
 #include "attention_backward/backward_run.h"
@@ -75,6 +77,12 @@ std::vector<CallProblem> gradients_under(const std::string& mask, const std::str
   return all;
 }
 
+std::vector<CallProblem> gradients_and_lies(const std::string& mask, const std::string& dims, const std::string& type) {
+  std::vector<CallProblem> all = gradients_under(mask, dims, type);
+  std::ranges::move(gradients_of_lies(dims + mask, type), std::back_inserter(all));
+  return all;
+}
+
 std::vector<CallProblem> gradients_of_lies(const std::string& words, const std::string& type) {
   constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
   const auto packed = [&](const std::string& lengths) { return type + lengths + words; };
@@ -108,6 +116,7 @@ std::vector<CallProblem> gradients_of_biases(const std::string& type) {
       all.push_back(gradients(type + std::format(" b1 q2 k{} h1 d64 causal bias=h d_bias", place + last)));
   all.push_back(lengths_that_lie(type, " d64 causal bias=h d_bias"));
   all.push_back(starts_that_lie(type, " d64 causal bias=h d_bias"));
+  std::ranges::move(gradients_of_lies(" d64 causal bias=h d_bias", type), std::back_inserter(all));
   return all;
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "analysis/kernel_code.h"
+#include "simgpu/machine/decode/dual.h"
 
 namespace wavejit::tests {
 namespace {
@@ -39,24 +40,53 @@ constexpr SplitWait split_waits[] = {{"s_wait_loadcnt", false, 63},
 constexpr std::uint32_t most_of_two = 63;  // loadcnt or storecnt in bits 13:8, dscnt in 5:0
 bool waits_for_two(std::string_view name) { return name == "s_wait_loadcnt_dscnt" || name == "s_wait_storecnt_dscnt"; }
 
+// Two vector instructions in one word of RDNA4 (RDNA4 ISA, "VOPD"), of which a select goes alone: it becomes a move of
+// its register to itself, and the other half stays as it is.
+struct Half {
+  unsigned opcode_at;  // lowest bit in the first dword
+  unsigned opcode_bits;
+  std::size_t source_word;  // the dword with the first source in bits 8:0, the second behind it
+};
+constexpr Half first_half = {.opcode_at = 22, .opcode_bits = 0xf, .source_word = 0};
+constexpr Half second_half = {.opcode_at = 17, .opcode_bits = 0x1f, .source_word = 1};
+constexpr std::uint32_t dual_mov = 8;
+constexpr std::uint32_t first_source = 0x1ff;
+constexpr std::uint32_t both_sources = 0x1ffff;
+constexpr std::uint32_t source_vector = 256;  // v0
+constexpr std::uint32_t source_literal = 255;
+constexpr std::string_view between_halves = " :: ";
+bool is_select(const Instruction& instruction) { return instruction.mnemonic.starts_with("v_cndmask"); }
+// Theirs stands behind the words, and no source says so.
+bool has_constant(const Instruction& half) { return half.mnemonic == "v_fmaak_f32" || half.mnemonic == "v_fmamk_f32"; }
+
 // Instructions that decide which lanes, keys or rows count: lane masks, selects by them, and clamped ranges.
 bool is_mask(const Instruction& instruction) {
   const std::string_view name = instruction.mnemonic;
-  if (name.starts_with("v_cndmask") || name.starts_with("v_cmp")) return true;
+  if (is_select(instruction) || name.starts_with("v_cmp")) return true;
   if (name.starts_with("s_min") || name.starts_with("s_max") || name.starts_with("s_cselect")) return true;
   if (name.contains("saveexec") || name.contains("wrexec")) return true;
   return instruction.instruction_class == simgpu::InstructionClass::scalar && instruction.destination_count != 0 &&
          instruction.destination[0].is_scalar() && instruction.destination[0].index == simgpu::sgpr_exec;
 }
 
-// What s_getpc_b64 and the addition behind it point to, as an offset in the function; nothing if they are other code.
-// LLVM addresses constants so, which stand in a section of their own and stay where they are.
+// The addition to what the s_getpc_b64 at this place gave; null: none. RDNA4 cuts the program counter to its 48 bits
+// before, and waits for it.
+const Instruction* addition_behind(std::span<const Instruction> instructions, std::size_t getpc) {
+  constexpr std::string_view between[] = {"s_sext_i32_i16", "s_wait_alu", "s_delay_alu"};
+  std::size_t i = getpc + 1;
+  while (i < instructions.size() && std::ranges::contains(between, instructions[i].mnemonic)) ++i;
+  if (i == instructions.size() || instructions[i].bytes != 8) return nullptr;
+  const std::string_view name = instructions[i].mnemonic;
+  return name == "s_add_u32" || name == "s_add_co_u32" ? &instructions[i] : nullptr;
+}
+
+// What both point to, as an offset in the function; nothing if they are other code. LLVM addresses constants so, which
+// stand in a section of their own and stay where they are.
 std::optional<std::int64_t> pointed_to(const std::uint8_t* function, const Instruction& getpc,
-                                       const Instruction* next) {
-  if (next == nullptr || (next->mnemonic != "s_add_u32" && next->mnemonic != "s_add_co_u32") || next->bytes != 8)
-    return std::nullopt;
+                                       const Instruction* addition) {
+  if (addition == nullptr) return std::nullopt;
   std::int32_t distance = 0;
-  std::memcpy(&distance, function + next->offset_in_function + 4, sizeof distance);
+  std::memcpy(&distance, function + addition->offset_in_function + 4, sizeof distance);
   return std::int64_t{getpc.offset_in_function} + getpc.bytes + distance;
 }
 
@@ -110,6 +140,10 @@ class Mutator {
     } else if (instruction_->mnemonic == "s_nop") {
       remove(Change::nop_removed);
       if ((word & 0xf) != 0) replace(Change::nop_shorter, word - 1);
+    } else if (instruction_->record->action == simgpu::Action::dual) {
+      const simgpu::Dual& dual = simgpu::dual_of(*instruction_);
+      if (is_select(dual.first)) remove_select(first_half, dual.first, dual.second);
+      if (is_select(dual.second)) remove_select(second_half, dual.second, dual.first);
     } else if (is_mask(*instruction_)) {
       remove(Change::mask_removed);
     }
@@ -130,11 +164,30 @@ class Mutator {
     std::memcpy(mutation.code_object.data() + place_ + instruction_->offset_in_function, &half, sizeof half);
   }
 
-  void remove(Change change) {
-    Mutation& mutation = add(change);
+  void remove(Change change) { cut(add(change), instruction_->offset_in_function, instruction_->bytes); }
+
+  void remove_select(const Half& half, const Instruction& select, const Instruction& other) {
+    Mutation& mutation = add(Change::mask_removed);
+    const std::size_t middle = mutation.instruction.find(between_halves);
+    mutation.instruction = half.source_word == first_half.source_word
+                               ? mutation.instruction.substr(0, middle)
+                               : mutation.instruction.substr(middle + between_halves.size());
+    std::byte* place = mutation.code_object.data() + place_ + instruction_->offset_in_function;
+    std::array<std::uint32_t, 2> words{};
+    std::memcpy(words.data(), place, sizeof words);
+    words[0] = (words[0] & ~(half.opcode_bits << half.opcode_at)) | (dual_mov << half.opcode_at);
+    std::uint32_t& source = words[half.source_word];
+    source = (source & ~both_sources) | (source_vector + select.destination[0].index);
+    std::memcpy(place, words.data(), sizeof words);
+    const std::size_t others_word = 1 - half.source_word;
+    const bool keeps_constant = (words[others_word] & first_source) == source_literal || has_constant(other);
+    if (instruction_->bytes > sizeof words && !keeps_constant)
+      cut(mutation, instruction_->offset_in_function + sizeof words, instruction_->bytes - sizeof words);
+  }
+
+  // What follows moves up.
+  void cut(Mutation& mutation, std::uint32_t gone, std::uint32_t bytes) const {
     std::byte* function = mutation.code_object.data() + place_;
-    const std::uint32_t gone = instruction_->offset_in_function;
-    const std::uint32_t bytes = instruction_->bytes;
     // Branches first, while they stand where they stood. Their distance counts words from the next instruction.
     for (const Instruction& branch : code_.instructions()) {
       if (branch.target == nullptr) continue;
@@ -147,9 +200,9 @@ class Mutator {
       std::memcpy(function + branch.offset_in_function, &half, sizeof half);
     }
     const std::span<const Instruction> all = code_.instructions();
-    for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].mnemonic != "s_getpc_b64" || all[i].offset_in_function < gone) continue;
-      std::byte* literal = function + all[i + 1].offset_in_function + 4;
+      std::byte* literal = function + addition_behind(all, i)->offset_in_function + 4;
       std::uint32_t distance = 0;
       std::memcpy(&distance, literal, sizeof distance);
       distance += bytes;
@@ -198,7 +251,7 @@ std::expected<std::vector<Mutation>, std::string> mutations_of(const std::vector
   for (std::size_t i = 0; i < all.size(); ++i) {
     bool moves = all[i].mnemonic != "s_call_b64";
     if (all[i].mnemonic == "s_getpc_b64") {
-      const auto target = pointed_to(bytes.data(), all[i], i + 1 < all.size() ? &all[i + 1] : nullptr);
+      const auto target = pointed_to(bytes.data(), all[i], addition_behind(all, i));
       moves = target && (*target < 0 || *target >= end);
     }
     // It would point elsewhere once something before it is gone.

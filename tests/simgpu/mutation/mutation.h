@@ -26,7 +26,7 @@ enum class Change : std::uint8_t {
 std::string_view to_text(Change change);
 
 // One change to one instruction. Removed means gone: what follows moves up, and branches over the place are shortened,
-// so that not even the wait state of an s_nop remains.
+// so that not even the wait state of an s_nop remains. Of two instructions in one (VOPD) the other half stays.
 struct Mutation {
   Change change = Change::wait_removed;
   std::uint32_t offset = 0;  // of the instruction in the kernel's function

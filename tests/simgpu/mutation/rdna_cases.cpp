@@ -18,11 +18,7 @@ using Numbers = std::vector<std::int32_t>;
 
 // fp16 is rounded by one instruction; bf16, which here is rounded in integers under masks, has rows of its own.
 CallProblem in_fp16(AttentionCase which, bool lies = false) {
-  which.storage = Storage::fp16;
-  AttentionInputs& in = which.inputs;
-  for (std::vector<float>* numbers : {&in.q, &in.k, &in.v})
-    for (float& number : *numbers) number = from_storage(which.storage, to_storage(which.storage, number));
-  return forward(which, lies);
+  return forward(in_storage(std::move(which), Storage::fp16), lies);
 }
 
 constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
@@ -111,6 +107,87 @@ Problems dense(int head_dim, int head_dim_v) {
   };
 }
 
+// Rows behind one another, and keys.
+AttentionCase packed_keys(AttentionCase which, const Numbers& key_lengths) {
+  AttentionInputs& in = which.inputs;
+  in.key_lengths.clear();
+  in.key_starts = {0};
+  for (const std::int32_t length : key_lengths) in.key_starts.push_back(in.key_starts.back() + length);
+  in.key_length = std::ranges::max(key_lengths);
+  const std::size_t numbers = std::size_t(in.key_starts.back()) * in.kv_heads * in.head_dim;
+  in.k.resize(numbers);
+  in.v.resize(numbers);
+  return which;
+}
+AttentionCase with_key_starts(AttentionCase which, const Numbers& key_starts) {
+  which.key_starts = key_starts;
+  return which;
+}
+
+// Two kernels share a call only where a sequence may have more than a chunk of keys. More sequences than a wave has
+// lanes, with long ones in its last lanes and behind them; rows, keys and lengths that lie.
+Problems mixed() {
+  return [] {
+    Numbers rows(40, 1);
+    Numbers keys(40, 2);
+    rows[30] = 40;
+    rows[31] = 140;
+    rows[37] = 35;
+    rows[38] = 36;
+    keys[0] = 1030;
+    keys[30] = 50;
+    keys[31] = 70;
+    keys[37] = 0;
+    keys[38] = 60;
+    const Numbers few_keys = {1030, 60, 50};
+    return std::vector<CallProblem>{
+        in_fp16(sequences({1, 140, 0, 17, 1}, {1030, 300, 7, 25, 0}, 1, 2)),
+        in_fp16(sequences(rows, keys, 7, 2)),
+        in_fp16(sequences({1, 158, 1}, {1030, 203, 1}, 3, 2)),
+        in_fp16(sequences({1, 70, 1}, {1030, 5, 1}, 5, 2)),
+        in_fp16(without_scale(sequences({1, 70, 1}, {1030, 70, 1}, 4, 2))),
+        in_fp16(with_starts(sequences({1, 70, 35}, few_keys, 21, 2), {0, 1, 101, 106}), true),
+        in_fp16(with_starts(sequences({1, 70, 35}, few_keys, 26, 2), {0, 1, 71, most}), true),
+        in_fp16(with_starts(sequences({1, 140, 40}, few_keys, 22, 2), {0, 1, 181, 5}), true),
+        in_fp16(with_starts(sequences({1, 35, 35}, few_keys, 23, 2), {0, 1, most, 36}), true),
+        in_fp16(with_starts(sequences({1, 35, 35}, few_keys, 24, 2), {0, -5, 34, 71}), true),
+        in_fp16(with_lengths(sequences({1, 35, 40}, few_keys, 25, 2), {1030, -5, most}), true),
+        in_fp16(packed_keys(sequences({1, 70, 35}, few_keys, 31, 4), few_keys)),
+        in_fp16(with_key_starts(packed_keys(sequences({1, 70, 35}, few_keys, 32, 2), few_keys), {0, -5, most, 20}),
+                true),
+        in_fp16(with_key_starts(packed_keys(sequences({1, 70, 35}, few_keys, 33, 4), few_keys), {0, 1000, most, 1100}),
+                true),
+        in_fp16(sequences({1, 40, 1}, {3, 2150, 1}, 6, 2)),
+        in_fp16(with_sink(sequences({1, 1, 130, 70, 1, 2}, {1030, 24, 60, 80, 3, 5}, 2, 2)))};
+  };
+}
+
+Problems left_padding() {
+  return [] {
+    AttentionCase lengths_lie = padded(40, {70, 33}, {5, 10}, 7, 2);
+    lengths_lie.told_key_lengths = {-5, most};
+    AttentionCase firsts_lie = padded(40, {70, 33, 40}, {5, 42, 35}, 8, 2);
+    firsts_lie.told_first_keys = {-5, most, 90};
+    AttentionCase behind_one_another = sequences({40, 3, 0, 140}, {70, 33, 20, 100}, 9, 4);
+    behind_one_another.first_keys = {0, 37, 5, 2};
+    const auto rows_lie = [&](const Numbers& query_starts) {
+      return in_fp16(with_starts(behind_one_another, query_starts), true);
+    };
+    return std::vector<CallProblem>{in_fp16(padded(70, {70, 33, 1}, {0, 37, 69}, 1, 4)),
+                                    in_fp16(behind_one_another),
+                                    rows_lie({-5, 40, most, 50, 20}),
+                                    rows_lie({0, 100, 105, 110, most}),
+                                    rows_lie({0, 40, 180, 5, 5}),
+                                    in_fp16(with_sink(padded(40, {300, 0}, {5, 305}, 2, 2))),
+                                    in_fp16(padded(40, {3, 0}, {2, 5}, 5, 2)),
+                                    in_fp16(without_scale(padded(33, {33}, {4}, 6, 2))),
+                                    in_fp16(lengths_lie, true),
+                                    in_fp16(firsts_lie, true),
+                                    in_fp16(padded(126, {126}, {3}, 4, 2)),
+                                    in_fp16(padded(36, {2150}, {3}, 3, 2))};
+  };
+}
+
 }  // namespace
 
 std::vector<CalledCase> rdna_cases() {
@@ -122,15 +199,15 @@ std::vector<CalledCase> rdna_cases() {
     first.insert(first.end(), second.begin(), second.end());
     return first;
   };
-  const auto under_diagonal = [=] {
-    return joined(gradients_under(" causal", " d64", "fp16"), gradients_of_lies(" d64 causal", "fp16"));
-  };
+  const auto under_diagonal = [] { return gradients_and_lies(" causal", " d64", "fp16"); };
   add("dq_gfx1201", {"attention_backward_dq "}, under_diagonal);
   add("dkdv_gfx1201", {"attention_backward_dkdv "}, under_diagonal);
   add("dsink_gfx1201", {"attention_backward_dsink "},
       [=] { return joined(gradients_of_sinks(), gradients_of_lies(" d64 causal d_sink", "fp16")); });
   add("paged_gfx1201", {"attention_forward ", " paged "}, pages({.size = 16}, {.size = 48, .list = true}));
   add("generic_d64_gfx1201", {"attention_forward ", " d64 "}, dense(64, 64));
+  add("many_rows_gfx1201", {"attention_forward ", "rows=many"}, mixed());
+  add("first_keys_gfx1201", {"attention_forward ", " first_keys "}, left_padding());
   return all;
 }
 

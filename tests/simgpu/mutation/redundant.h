@@ -24,7 +24,7 @@ struct Extent {
   bool all_of_them = false;
   bool prints = false;
   std::string journal;  // folder; empty: none
-  std::string only;     // changes whose names have these words, and lines of the list that have
+  std::string only;     // changes whose names have these words, and lines of the list that have; "listed": those listed
 };
 Extent& extent();
 // Reads --all, --print, --journal=<folder> and --only=<words> off a program's arguments; the exit code of what is not
