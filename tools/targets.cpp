@@ -16,6 +16,24 @@ std::vector<std::string> known_targets() {
   return targets;
 }
 
+// "gfx942 (MI300X): attention_forward, …" are lines of a target; others have no target in front.
+std::vector<std::string> targets_that_run() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> targets;
+    const auto take = [](void* context, const char* line) {
+      std::vector<std::string>& named = *static_cast<std::vector<std::string>*>(context);
+      const std::string text = line;
+      const std::size_t product = text.find(" (");
+      if (product == std::string::npos || product != text.find(' ')) return;
+      const std::string target = text.substr(0, product);
+      if (!std::ranges::contains(named, target)) named.push_back(target);
+    };
+    static_cast<void>(wavejit_supported(take, &targets));  // fails without memory only
+    return targets;
+  }();
+  return all;
+}
+
 std::string joined(const std::vector<std::string>& words, std::string_view between, std::string_view before) {
   std::string text;
   for (const std::string& word : words) {

@@ -8,8 +8,10 @@
 
 namespace wavejit::tools {
 
-// "gfx942", "gfx950", …: from the library's own table.
+// Those for which all families have kernels, "gfx942", "gfx950", …: from the library's own table.
 std::vector<std::string> known_targets();
+// Those, and others that run kernels of some families: what is accepted as a target.
+std::vector<std::string> targets_that_run();
 // Each with `before` in front, `between` them: joined(known_targets(), ", ", "sim:").
 std::string joined(const std::vector<std::string>& words, std::string_view between, std::string_view before = "");
 // "gfx942,gfx950" as its words.

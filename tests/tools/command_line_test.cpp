@@ -22,13 +22,17 @@ TEST(CommandLineTest, EachHelpTeaches) {
   for (const Help& help :
        {Help{{}, {"run", "explain", "prebuild", "cache", "supported", "Exit codes", "damaged cache entry"}},
         Help{{"run"}, {"--q", "--lse", "--causal", "--scale", "--check", "FILE.npy", "Examples", "sim:gfx950"}},
-        Help{{"explain"}, {"descriptor", "--target", "--ir", "--isa", "Example", "attention_forward bf16 b1 q1024"}},
-        Help{{"prebuild"}, {"--target", "--list", "--jobs", "Examples", "gfx942,gfx950"}},
+        Help{{"explain"},
+             {"gfx942, gfx950, gfx1201, gfx1200", "descriptor", "--target", "--ir", "--isa", "Example",
+              "attention_forward bf16 b1 q1024"}},
+        Help{{"prebuild"}, {"--target", "--list", "--jobs", "Examples", "gfx942,gfx950,gfx1201,gfx1200"}},
         Help{{"cache"},
              {"list", "info", "stats", "verify", "gc", "pack", "unpack", "import", "export", "push", "pull"}},
         Help{{"cache", "list"}, {"--json", "--cache-dir", "Example"}}, Help{{"cache", "info"}, {"--json", "Example"}},
         Help{{"cache", "verify"}, {"Exit code", "Example"}}, Help{{"supported"}, {"List"}},
-        Help{{"version"}, {"version"}}}) {
+        Help{{"cache", "pack"}, {"gfx942,gfx950,gfx1201,gfx1200"}},
+        Help{{"variants"}, {"gfx942,gfx950,gfx1201,gfx1200", "default: gfx942,gfx950)"}},
+        Help{{"sim"}, {"Targets are gfx942, gfx950, gfx1201, gfx1200."}}, Help{{"version"}, {"version"}}}) {
     Words words = help.words;
     words.emplace_back("--help");
     const Outcome outcome = run_program(scratch, words);

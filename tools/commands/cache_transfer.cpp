@@ -193,7 +193,7 @@ void add_copy(CLI::App& cache, Chosen& chosen, const Command& which) {
   if (which.remote != WAVEJIT_CACHE_NO_REMOTE) arguments->engine.add_cache_remote(*command);
   command
       ->add_option("--target", arguments->targets,
-                   fmt::format("only entries for these targets: {} (default: all)", joined(known_targets(), ",")))
+                   fmt::format("only entries for these targets: {} (default: all)", joined(targets_that_run(), ",")))
       ->type_name("TARGET,…");
 }
 

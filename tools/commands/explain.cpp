@@ -99,7 +99,7 @@ void add_explain(CLI::App& program, Chosen& chosen) {
       ->type_name("DESCRIPTOR");
   command
       ->add_option("--target", arguments->target,
-                   joined(known_targets(), ", ") + " (default: the target of the device)")
+                   joined(targets_that_run(), ", ") + " (default: the target of the device)")
       ->type_name("TARGET");
   command->add_flag("--ir", arguments->ir, "print the LLVM IR that the template emits, instead of the route");
   command->add_flag("--isa", arguments->isa,

@@ -294,7 +294,7 @@ Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>&
 Result<ExitCode> prebuild_in_8_bits(const Arguments& arguments, const std::vector<Source>& sources) {
   if (arguments.targets.empty())
     return failed(ExitCode::usage, "--kv: formats of 8 bits are a target's; accepted with --target: all, " +
-                                       joined(known_targets(), ","));
+                                       joined(targets_that_run(), ","));
   const std::vector<std::string> targets = targets_of(arguments.targets);
   if (targets.size() > 1 && arguments.archive() && !arguments.print_list)
     return failed(ExitCode::usage,
@@ -340,7 +340,7 @@ Result<ExitCode> prebuild(const Arguments& arguments) {
   }
   if (arguments.targets.empty() && !arguments.on_device)
     return failed(ExitCode::usage, "--target is required; all, or targets separated by commas, are accepted: " +
-                                       joined(known_targets(), ","));
+                                       joined(targets_that_run(), ","));
   return run_list(arguments, *sources);
 }
 
@@ -359,7 +359,9 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
           "gradients with windows)")
       ->type_name("DESCRIPTOR");
   command
-      .add_option("--target", arguments.targets, "all, or targets separated by commas: " + joined(known_targets(), ","))
+      .add_option("--target", arguments.targets,
+                  "all (those that all families have kernels for), or targets separated by commas: " +
+                      joined(targets_that_run(), ","))
       ->type_name("TARGET,…");
   command.add_option("--preset", arguments.presets, "the calls of a model that --list-presets names; several times")
       ->allow_extra_args(false)

@@ -257,12 +257,13 @@ void add_sim(CLI::App& program, Chosen& chosen) {
                     "/dev/kfd, /sys/class/kfd and the driver's state, for programs that look before they load ROCr (by "
                     "LD_PRELOAD)");
   command->footer(
-      "Examples:\n"
-      "  wavejit sim --target gfx950x2 -- ./my_hip_program --size 4096\n"
-      "  wavejit sim --check all --json findings.json --fail-on-findings -- ctest\n\n"
-      "Targets are gfx942, gfx950, gfx1200 and gfx1201. A board is one with fewer dies or compute units: --target\n"
-      "gfx942@6x38 is an MI300A, gfx1201@1x56 an RX 9070.\n"
-      "AMD's ROCm 7.2 must be installed for --front rocr; a GPU is not needed.");
+      fmt::format("Examples:\n"
+                  "  wavejit sim --target gfx950x2 -- ./my_hip_program --size 4096\n"
+                  "  wavejit sim --check all --json findings.json --fail-on-findings -- ctest\n\n"
+                  "Targets are {}. A board is one with fewer dies or compute units: --target\n"
+                  "gfx942@6x38 is an MI300A, gfx1201@1x56 an RX 9070.\n"
+                  "AMD's ROCm 7.2 must be installed for --front rocr; a GPU is not needed.",
+                  joined(targets_that_run(), ", ")));
   command->callback([arguments, &chosen] { chosen = [arguments] { return run_program(*arguments); }; });
 }
 

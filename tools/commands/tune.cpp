@@ -119,7 +119,7 @@ Result<std::vector<std::string>> read_targets(const std::string& text) {
   }
   if (targets.empty())
     return failed(ExitCode::usage,
-                  fmt::format("--target: empty; {}, with commas, are accepted", joined(known_targets(), ", ")));
+                  fmt::format("--target: empty; {}, with commas, are accepted", joined(targets_that_run(), ", ")));
   return targets;
 }
 

@@ -57,10 +57,9 @@ void add_variants(CLI::App& program, Chosen& chosen) {
       "variants", "List variants that people ask for by name, and what each target has for them");
   command->add_option("name", arguments->name, "one of them (default: all)")->type_name("VARIANT");
   command
-      ->add_option(
-          "--target", arguments->targets,
-          fmt::format("targets, with commas between; those that lack kernels of some families, too (default: {})",
-                      joined(known_targets(), ",")))
+      ->add_option("--target", arguments->targets,
+                   fmt::format("of {}, with commas between (default: {})", joined(targets_that_run(), ","),
+                               joined(known_targets(), ",")))
       ->type_name("T,…");
   command->add_flag("--markdown", arguments->markdown, "the page docs/variants.md");
   command->footer(

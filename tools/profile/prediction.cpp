@@ -71,7 +71,7 @@ Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles
   const auto gpu = SimulatedGpu::resident();
   if (!gpu) {
     return failed(ExitCode::usage, fmt::format("--device: {} is not simulated; {} are accepted", prediction.device_name,
-                                               joined(known_targets(), ", ", "sim:")));
+                                               joined(targets_that_run(), ", ", "sim:")));
   }
   if (subject.problem) {
     if (auto ran = run_problem(*subject.problem, raw_engine, *gpu, timeline_cycles, prediction); !ran)
