@@ -28,6 +28,7 @@
 #include "indexer_problems.h"
 #include "latent_problems.h"
 #include "list_problems.h"
+#include "mask_problems.h"
 #include "merge_problems.h"
 #include "mutation.h"
 #include "rdna_cases.h"
@@ -223,6 +224,11 @@ std::vector<CalledCase> cases() {
       {"mask_lists_gfx950", "gfx950", {"attention_mask_lists "}, [] { return bool_masks(64, true); }},
       {"mask_lists_gfx942", "gfx942", {"attention_mask_lists "}, [] { return bool_masks(64, true); }, true},
       {"mask_lists_of_bias_gfx950", "gfx950", {"attention_mask_lists "}, biases_by_tile, true},
+      {"bool_mask_causal_gfx950",
+       "gfx950",
+       {"attention_forward ", " causal ", " bool_mask "},
+       [] { return walks_of_masks(64, 290); },
+       true},
       {"latent_gfx950", "gfx950", {"attention_latent ", " rows=64 "}, [] { return latent_dense(0); }, true},
       {"latent_rows128_gfx950",
        "gfx950@1x1",

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "mask_problems.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+
+#include "forward_problems.h"
+#include "support/attention_run.h"
+#include "support/device_values.h"
+
+namespace wavejit::tests {
+namespace {
+
+constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+
+// Of blocks of rows and tiles of keys a third is hidden, a third open; 0: all is mixed.
+AttentionCase with_bool_mask(AttentionCase which, std::uint64_t kinds, std::uint64_t seed, int heads = 1) {
+  AttentionInputs& in = which.inputs;
+  in.shown_batches = 1;
+  in.shown_heads = heads;
+  std::mt19937_64 random(seed);
+  for (int head = 0; head < heads; ++head)
+    for (int row = 0; row < in.query_rows(); ++row)
+      for (int key = 0; key < in.key_length; ++key) {
+        const std::uint64_t kind =
+            kinds == 0 ? 2 : ((row / 64 * 7) + (key / 64 * 5) + static_cast<std::uint64_t>(head) + seed) % kinds;
+        in.shown.push_back(kind == 1 || (kind == 2 && random() % 3 != 0) ? 1 : 0);
+      }
+  return which;
+}
+
+}  // namespace
+
+std::vector<CallProblem> walks_of_masks(int head_dim, int rows) {
+  std::vector<CallProblem> all;
+  const auto make = [&](int batch, int keys, int heads, std::uint64_t seed) {
+    AttentionCase which = make_case(Storage::bf16, batch, rows, keys, heads, 1, head_dim, true, seed);
+    grow(which);
+    return which;
+  };
+  const auto add = [&](const AttentionCase& which, std::uint64_t seed, bool lies = false) {
+    all.push_back(forward(with_bool_mask(which, 3, seed), lies));
+  };
+  add(make(1, 333, 1, 1), 1);
+  add(make(1, 1100, 2, 2), 2);
+  AttentionCase packed = make(1, 250, 1, 3);
+  AttentionInputs& in = packed.inputs;
+  in.batch = 2;
+  in.query_starts = {0, rows, rows + 100};
+  in.key_starts = {0, 250, 320};
+  in.q.resize(static_cast<std::size_t>(rows + 100) * static_cast<std::size_t>(head_dim));
+  for (std::vector<float>* keys : {&in.k, &in.v}) keys->resize(std::size_t{320} * static_cast<std::size_t>(head_dim));
+  add(packed, 3);
+  // Chunks that begin in either buffer: nobody sees a tile of the first chunk.
+  all.push_back(forward(with_bool_mask(make(1, 1290, 1, 12), 0, 12), false));
+  // Sequences end in each kind of tile: of a pair the first or the second, behind a chunk's border, behind many.
+  AttentionCase lengths = make(5, 1290, 1, 4);
+  lengths.inputs.key_lengths = {1290, 1100, 1030, 200, 5};
+  lengths = with_bool_mask(lengths, 0, 4);
+  for (std::size_t at = 0; at < lengths.inputs.shown.size(); ++at)
+    if (at % 1290 / 64 == 2) lengths.inputs.shown[at] = 0;
+  all.push_back(forward(lengths, false));
+  AttentionCase heads = make_case(Storage::bf16, 1, rows, 200, 2, 2, head_dim, true, 5);
+  grow(heads);
+  all.push_back(forward(with_bool_mask(with_sink(heads), 3, 5, 2), false));
+  add(without_scale(make(1, 130, 1, 11)), 11);
+  AttentionCase lying = packed;
+  lying.query_starts = {-5, 40, most};
+  lying.key_starts = {-5, 20, most};
+  add(lying, 2, true);
+  lying.query_starts = {rows + 20, most, 20};
+  lying.key_starts = {280, most, 20};
+  add(lying, 7, true);
+  AttentionCase beyond = make(2, 300, 1, 8);
+  beyond.told_key_lengths = {-300, most};
+  beyond.inputs.key_lengths = {300, 130};
+  add(beyond, 8, true);
+  return all;
+}
+
+}  // namespace wavejit::tests

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Causal calls of attention_forward with bool masks, for the mutations of the kernels that walk what is made of them:
+// few and small, since those kernels are large.
+#pragma once
+
+#include <vector>
+
+#include "called.h"
+
+namespace wavejit::tests {
+
+std::vector<CallProblem> walks_of_masks(int head_dim, int rows);
+
+}  // namespace wavejit::tests
