@@ -190,9 +190,18 @@ class Backends(unittest.TestCase):
 
         def made(name, cache):
             config = types.SimpleNamespace(attention_config=types.SimpleNamespace(backend=AttentionBackendEnum[name]), cache_config=types.SimpleNamespace(cache_dtype=cache))
-            with mock.patch.object(layer.__bases__[0], "__init__", side_effect=Asked) as base, self.assertRaises(Asked):
+            indexer, shuffled = layer.indexer_cls, []
+
+            def asked(*_, **__):
+                shuffled.append(layer.indexer_cls.indexer_cache_cls.uses_shuffled_layout)
+                raise Asked
+
+            with mock.patch.object(layer.__bases__[0], "__init__", side_effect=asked) as base, self.assertRaises(Asked):
                 layer(config, None, "layers.0.self_attn")
             self.assertIs(getattr(module, _sparse_models.THEIRS), theirs)
+            self.assertIs(layer.indexer_cls, indexer)
+            # wavejit's lists of keys read an indexer's cache side by side.
+            self.assertEqual([each is False for each in shuffled], [name == "WAVEJIT_MLA_SPARSE"])
             return base.call_args.kwargs["attn_backend"]
 
         wavejit.vllm.register()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One layer of sparse latent attention in vLLM (DeepSeek V3.2, GLM-5): each row sees the keys that its list names.
 
-Lists are vLLM's own, [rows, entries] of numbers of a sequence's keys, −1 where there is none: its indexer makes them before, of all layers
-in one tensor. Kernels go from a number to its page, so nothing is converted. Rows of prompts are absorbed as those of decode are.
+Lists are [rows, entries] of numbers of a sequence's keys, −1 where there is none: the indexer makes them before, of all layers in one tensor.
+Kernels go from a number to its page, so nothing is converted. Rows of prompts are absorbed as those of decode are.
 """
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 """vLLM's models of sparse attention for ROCm (DeepSeek V3.2, GLM-5) name their backend in their code and ask no option: what
 `--attention-backend WAVEJIT_MLA_SPARSE` says is put in its place while such a layer is made.
 
+Lists of keys are made by wavejit then, too (_sparse_indexer.py), whose kernels read a key's numbers side by side, and not in AITER's order.
+
 Their module is looked at when vLLM imports it, in the process that makes layers, and not before: it may open the device.
 
 Those models also write the cache themselves, and give queries in 8 bits beside any cache of 8 bits; that is refused here.
@@ -64,13 +66,17 @@ def _asking(module: Any, made: Any) -> Any:
         cache = vllm_config.cache_config.cache_dtype
         if _latent_limits.SPARSE_CACHES.get(cache, "e4m3") not in ("", "fp16", "bf16"):
             raise Unsupported(f"wavejit.vllm: kv_cache_dtype {cache}: this model of vLLM's for ROCm gives queries in 8 bits beside it; accepted: --kv-cache-dtype auto, or ROCM_AITER_MLA_SPARSE")
+        from . import _sparse_indexer
         from ._sparse_backend import WavejitSparseLatentBackend
 
-        theirs = getattr(module, THEIRS)
+        _sparse_indexer.register()
+        theirs, kind, indexer = getattr(module, THEIRS), type(layer), type(layer).indexer_cls
         setattr(module, THEIRS, WavejitSparseLatentBackend)
+        kind.indexer_cls = _sparse_indexer.plainly_cached(indexer)
         try:
             made(layer, vllm_config, *given, **words)
         finally:
             setattr(module, THEIRS, theirs)
+            kind.indexer_cls = indexer
 
     return asking
