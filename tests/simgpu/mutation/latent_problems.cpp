@@ -327,7 +327,13 @@ std::vector<CallProblem> latent_listed(const std::string& words) {
       latent_with_holes("bf16 b1 q2 k700 h34 d576/512 lse top_k=600 splits=1" + words),
       latent("bf16 b1 q1 k70 h48 d576/512 scale=0 top_k=65" + words),
   };
-  if (!paged) return all;
+  if (!paged) {
+    // A sequence with rows whose keys start behind the last.
+    all.push_back(
+        latent_that_lies("bf16 b2 q1 k90 h33 d576/512 lse top_k=70 layout=packed q_lengths=1,1 k_lengths=90,90", {},
+                         {0, 1, 2}, {0, most, most}));
+    return all;
+  }
   const std::string larger_pages = " layout=paged:48";
   const std::string several = "bf16 b3 q1 k130 h40 d576/512 top_k=100:mixed k_lengths=130,40,70" + words;
   all.push_back(latent_of(with_page_list(latent_arrays(several))));
