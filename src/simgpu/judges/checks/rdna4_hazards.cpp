@@ -100,8 +100,8 @@ void Rdna4Hazards::step(Wave& wave, const Instruction& instruction, const Effect
     forget(Writer::vector, true, true);
     return;
   }
-  const bool is_scalar = effects.scalar_alu || effects.action == Action::branch_vcc ||
-                         effects.action == Action::get_register || effects.action == Action::set_register;
+  // Control is scalar, too: s_getpc_b64 writes, s_getreg_b32 and its kind read or write.
+  const bool is_scalar = effects.scalar_alu || instruction.instruction_class == InstructionClass::control;
   if (!is_vector && !is_scalar) return;
   if (is_matrix) check_matrix(wave, instruction);
   if (effects.action == Action::permute_row && last_wrote_exec_ &&
