@@ -2,6 +2,7 @@
 // Q, K and V in e4m3 (docs/canonical-arithmetic.md, "Queries in 8 bits"): against float64 element by element, the same
 // bits under every wave schedule, with every check, on every pipeline, and whatever stands beside a row.
 #include "kernels/byte_queries.h"
+#include "support/part.h"
 
 #include <gtest/gtest.h>
 
@@ -111,7 +112,9 @@ TEST(ByteQueries, DenseKeysMatchFloat64) {
 // One key to several chunks of 1,024, odd and even numbers of tiles, rows of one workgroup and of two.
 TEST(ByteQueries, LengthsMatchFloat64) {
   int seed = 10;
+  int index = 0;
   for (const auto& [queries, keys] : {std::pair{1, 1}, {70, 64}, {5, 129}, {257, 300}, {3, 1025}, {40, 2200}}) {
+    if (!in_part(index++, 2)) continue;
     SCOPED_TRACE(std::format("{} rows, {} keys", queries, keys));
     check_both(make_byte_case(1, queries, keys, 1, 1, 128, ++seed), keys < 3 ? 45 : 31);
   }
@@ -240,8 +243,10 @@ TEST(ByteQueries, RaggedSequencesMatchFloat64) {
 // tile by a little less or more than the headroom, at sizes at which products with c are rounded by
 // whole powers.
 TEST(ByteQueries, WeightsDoNotOverflow) {
+  int index = 0;
   for (const double step : {0.45, 0.5, 0.55, 3.0}) {
     for (const double base : {0.0, 1e2, 1e5, 1e7}) {
+      if (!in_part(index++, 3)) continue;
       SCOPED_TRACE(std::format("{} a tile from {}", step, base));
       ByteCase which = make_byte_case(1, 32, 640, 1, 1, 128, 61);
       AttentionInputs& in = which.inputs;
