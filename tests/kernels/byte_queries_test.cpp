@@ -2,7 +2,6 @@
 // Q, K and V in e4m3 (docs/canonical-arithmetic.md, "Queries in 8 bits"): against float64 element by element, the same
 // bits under every wave schedule, with every check, on every pipeline, and whatever stands beside a row.
 #include "kernels/byte_queries.h"
-#include "support/part.h"
 
 #include <gtest/gtest.h>
 
@@ -17,6 +16,8 @@
 #include <span>
 #include <string>
 #include <utility>
+
+#include "support/part.h"
 
 namespace wavejit::tests {
 namespace {
