@@ -27,9 +27,10 @@ std::map<std::string, std::string> golden_lines(const char* path = WAVEJIT_GOLDE
 
 // Whether nothing of what makes kernels is other than at the last commit but one. Without git nobody knows: no.
 bool emission_is_as_it_was() {
-  static const bool same = std::system("git -C " WAVEJIT_SOURCE_FOLDER
-                                       " diff --quiet HEAD~1 -- src/codegen src/targets src/families templates/*/emit "
-                                       "templates/*/kernel tests/kernels cmake >/dev/null 2>&1") == 0;
+  static const bool same =
+      std::system("git -C " WAVEJIT_SOURCE_FOLDER
+                  " diff --quiet HEAD~1 -- src/codegen src/targets src/families templates/*/emit "
+                  "templates/*/kernel tests/kernels/golden* tests/kernels/facts* cmake >/dev/null 2>&1") == 0;
   return same;
 }
 
@@ -42,10 +43,9 @@ std::size_t commits() {
   return count;
 }
 
-// Of kernels that differ in their type alone, one: bf16 and fp16 by turns, or the one type that there is. All of them
-// in
-// ./dev soak. In ./dev test a quarter of these, another one each commit, unless this commit or what is not committed
-// touched what makes kernels.
+// Of kernels that differ in their type alone, one: bf16 and fp16 by turns, or the one type that there is. All of
+// them in ./dev soak. In ./dev test a quarter of these, another one each commit, unless this commit or what is not
+// committed touched what makes kernels.
 template <typename Spec, typename Text>
 std::vector<Spec> one_type_of_each(const std::vector<Spec>& specs, Text text_of) {
   const bool quarter = sampled() && emission_is_as_it_was();

@@ -10,6 +10,7 @@
 #include <wavejit/wavejit.hpp>
 
 #include "hip_abi/hip_functions.h"
+#include "support/kept.h"
 #include "support/test_device.h"
 
 namespace wavejit::tests {
@@ -23,7 +24,9 @@ inline constexpr std::int64_t head_dim = 64;
 inline EngineOptions on(const std::string& device) {
   EngineOptions options;
   options.device = device;
-  options.cache_mode = "off";
+  // What is asked here is whether a call waits for its kernel, not who made that.
+  options.cache_directory = kept_kernels() != nullptr ? kept_kernels() : "";
+  options.cache_mode = kept_kernels() != nullptr ? "rw" : "off";
   return options;
 }
 
