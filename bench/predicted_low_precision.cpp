@@ -237,7 +237,7 @@ int main(int count, char** values) {
       places.push_back(static_cast<std::size_t>(same - launches.begin()));
       if (same == launches.end()) launches.push_back({.target = task.target, .descriptor = descriptor, .warm = false});
     }
-  const auto timed = bench::predict_launches(launches);
+  const auto timed = bench::predict_launches(launches, tools::WorkerLife::one_task);
   if (!timed) {
     fmt::print(stderr, "{}\n", timed.error().what);
     return 1;
