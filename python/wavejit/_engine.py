@@ -82,7 +82,7 @@ class Engine:
     and waits.
 
     device
-        "hip" (default), "hip:<number>", "sim:gfx942", "sim:gfx950", "sim:gfx950x8:1". "hip" is never simulated.
+        "hip" (default), "hip:<number>", "sim:<target>", such as "sim:gfx950" and "sim:gfx1201", "sim:gfx950x8:1". "hip" is never simulated.
     cache_dir
         Where compiled kernels are kept: $XDG_CACHE_HOME/wavejit, else ~/.cache/wavejit.
     on_compile

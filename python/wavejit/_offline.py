@@ -73,7 +73,7 @@ def supported() -> list[str]:
 
 
 def targets() -> list[str]:
-    """The targets that kernels can be made for.
+    """The targets that all families have kernels for. supported() tells of others, too.
 
     >>> import wavejit
     >>> "gfx942" in wavejit.targets()

@@ -108,6 +108,9 @@ ENVIRONMENT_FILES = re.compile(r"^(src/(runtime/settings|simgpu/process)/config\
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|environ)\b")
 ARCHITECTURE_NAME = re.compile(r"\"gfx[0-9a-f]+\"")
 ARCHITECTURE_COMPARE = re.compile(r"([!=]=\s*\"gfx[0-9a-f]+)|(\"gfx[0-9a-f]+[a-z:+-]*\"\s*[!=]=)|(starts_with\(\"gfx)")
+# What is accepted comes from the tables, so that a message never lacks the newest row.
+TARGET_LIST = re.compile(r"gfx[0-9a-f]+(?:,|/| and | or |, and |, or |, )(?:sim:)?gfx[0-9a-f]")
+ADJACENT_STRINGS = re.compile(r'"\s*"')
 LLVM_INCLUDE = re.compile(r'#include\s+["<](llvm|lld|llvm-c|clang)/')
 LLVM_ROOMS = re.compile(r"^(src/codegen/|src/families/emit/|src/simgpu/machine/decode/|src/simgpu/machine/compile/host/|python/portable/|templates/[a-z_]+/emit/|tests/)")
 # what an instruction is stands in its record (src/simgpu/machine/instruction/record.h): nobody else reads how it is spelled
@@ -274,6 +277,8 @@ def violations(files: dict[str, str]) -> list[str]:
                 found.append(f"{path}: reads the environment; only a library's config.cpp may")
             if ARCHITECTURE_COMPARE.search(strip_comments(text)) and not path.startswith("src/targets/"):
                 found.append(f"{path}: compares an architecture's name; ask the target table for a capability")
+            if any(TARGET_LIST.search(literal.group(0)) for literal in STRINGS.finditer(ADJACENT_STRINGS.sub("", strip_comments(text)))):
+                found.append(f"{path}: a text with a fixed list of targets; src/boards/known_products.h and tools/targets.h have them from the table")
             if LLVM_INCLUDE.search(text) and not LLVM_ROOMS.match(path):
                 found.append(f"{path}: includes LLVM outside the rooms that may")
             if room in ("templates/kernel", "templates/call") and LLVM_INCLUDE.search(text):
@@ -314,6 +319,7 @@ def self_test() -> int:
         "src/codegen/service.h": '#include "simgpu/machine/wave/wave.h"\n',
         "src/simgpu/machine/wave/wave.h": 'auto x = getenv("A");\n',
         "src/runtime/route.cpp": 'if (target.id == "gfx950") {}\n',
+        "src/runtime/list.cpp": 'auto text = "accepted: gfx942, "\n            "gfx950";\n',
         "src/runtime/llvm.cpp": '#include <llvm/IR/Module.h>\n',
         "tools/run.cpp": '#include "runtime/call/engine.h"\n',
         "tools/tune/trial.cpp": '#include "templates/tested_family/program/case.h"\n',

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "boards/board.h"
+#include "boards/known_products.h"
 #include "runtime/call/launch.h"
-#include "targets/targets.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -65,7 +65,7 @@ Result<std::unique_ptr<Engine>> Engine::assemble(const Config& config, const Hip
   const boards::Board* product = boards::find_product(device.architecture);
   if (product == nullptr) {
     return fail(WAVEJIT_UNSUPPORTED, "device " + std::to_string(device.ordinal) + " (" + device.name + ") is " +
-                                         device.architecture + "; accepted: " + targets::known_targets());
+                                         device.architecture + "; accepted: " + boards::known_products());
   }
   return std::unique_ptr<Engine>(new Engine(config, device, *product, codegen, std::move(logger)));
 }

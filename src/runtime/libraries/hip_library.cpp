@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "boards/known_products.h"
 #include "runtime/settings/shared_object.h"
 #include "system/process_forks.h"
 #include "targets/targets.h"
@@ -105,7 +106,7 @@ Result<HipDevice> open_simulated_device(const DeviceChoice& choice) {
   if (error != 0) {
     return fail(WAVEJIT_NO_DEVICE, "device = " + to_text(choice) + ": " +
                                        error_text(*hip, static_cast<hipError_t>(error)) +
-                                       "; accepted targets: " + targets::known_targets());
+                                       "; accepted targets: " + boards::known_products());
   }
   return describe_device(*hip, ordinals[choice.ordinal.value_or(0)]);
 }

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "boards/board.h"
+#include "boards/known_products.h"
 #include "families/call/family.h"
 #include "runtime/kernels/kernel_source.h"
 #include "runtime/libraries/remote_library.h"
-#include "targets/targets.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -18,14 +18,14 @@ Result<boards::Board> choose_target(const Config& config, std::string_view name)
     if (!config.device.value.simulated) {
       return fail(WAVEJIT_INVALID_ARGUMENT, "target is not given and device = " + to_text(config.device.value) +
                                                 " does not tell it without being opened; accepted: a target (" +
-                                                targets::known_targets() + ") or WAVEJIT_DEVICE=sim:<target>");
+                                                boards::known_products() + ") or WAVEJIT_DEVICE=sim:<target>");
     }
     name = config.device.value.target;
   }
   const auto target = boards::find_board(name);
   if (!target) {
     return fail(WAVEJIT_INVALID_ARGUMENT, "target = \"" + std::string(name) + "\" " + boards::why_no_board(name) +
-                                              "; accepted: " + targets::known_targets() +
+                                              "; accepted: " + boards::known_products() +
                                               ", and boards of them: <target>@<dies>x<compute units of a die>");
   }
   return *target;

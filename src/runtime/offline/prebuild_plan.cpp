@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "boards/board.h"
+#include "boards/known_products.h"
 #include "cache/digest.h"
 #include "families/call/family.h"
 #include "targets/targets.h"
@@ -34,7 +35,7 @@ Result<std::vector<const boards::Board*>> parse_targets(std::string_view text) {
     if (target == nullptr) {
       return fail(WAVEJIT_INVALID_ARGUMENT, "targets: \"" + std::string(name) + "\" " + boards::why_no_board(name) +
                                                 "; accepted: " + std::string(every_target) + ", or any of " +
-                                                targets::known_targets());
+                                                boards::known_products());
     }
     if (std::ranges::find(chosen, target) == chosen.end()) chosen.push_back(target);
     if (comma == text.size()) return chosen;

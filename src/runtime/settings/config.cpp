@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "boards/board.h"
+#include "boards/known_products.h"
 #include "cache/directory.h"
 #include "runtime/settings/options.h"
 #include "runtime/settings/packaged_kernels.h"
 #include "runtime/settings/struct_versions.h"
 #include "runtime/settings/variables.h"
-#include "targets/targets.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -35,7 +35,7 @@ std::optional<int> small_number(std::string_view text) {
 std::string accepted_devices() {
   return "accepted: hip, hip:<ordinal>, sim:<target>, sim:<target>x<count up to " +
          std::to_string(max_simulated_devices) +
-         ">, the latter with :<ordinal below the count>; targets: " + targets::known_targets() +
+         ">, the latter with :<ordinal below the count>; targets: " + boards::known_products() +
          ", and boards of them: <target>@<dies>x<compute units of a die>";
 }
 

@@ -5,7 +5,7 @@
 #include <format>
 
 #include "boards/board.h"
-#include "targets/targets.h"
+#include "boards/known_products.h"
 
 namespace wavejit::simgpu {
 namespace {
@@ -49,7 +49,7 @@ std::optional<NamedDevices> devices_named(std::string_view text) {
 std::string accepted_devices() {
   return std::format(
       "a target of {}, or a board of one as <target>@<dies>x<compute units of a die>, and N from 1 to {}",
-      targets::known_targets(), most_devices);
+      boards::known_products(), most_devices);
 }
 
 }  // namespace wavejit::simgpu

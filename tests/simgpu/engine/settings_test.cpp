@@ -154,7 +154,7 @@ TEST(DeviceNames, AreTargetsAndBoardsAndHowMany) {
   EXPECT_EQ(boards->target, "gfx942@6x38");
   EXPECT_EQ(boards->count, 2);
   EXPECT_EQ(boards->ordinal, 1u);
-  EXPECT_THAT(accepted_devices(), HasSubstr("a target of gfx942, gfx950, or a board of one as"));
+  EXPECT_THAT(accepted_devices(), HasSubstr("a target of gfx942, gfx950, gfx1201, gfx1200, or a board of one as"));
 }
 
 TEST_F(Environment, BoardsAreRead) {

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "boards/board.h"
+#include "boards/known_products.h"
 #include "simgpu/machine/device/device.h"
 #include "simgpu/process/device_names.h"
 
@@ -31,7 +32,7 @@ std::expected<void, std::string> check_one_device(std::string_view device) {
   if (named && !named->ordinal && named->count == 1) return {};
   return std::unexpected(
       std::format("'{}' is not one GPU, and ROCr's door for models has room for one; it takes {}, or a board of one",
-                  device, targets::known_targets()));
+                  device, boards::known_products()));
 }
 
 std::expected<void, std::string> write_topology(std::string_view device, const std::filesystem::path& folder) {

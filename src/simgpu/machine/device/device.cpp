@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "boards/board.h"
+#include "boards/known_products.h"
 #include "simgpu/machine/decode/disassembler.h"
 #include "simgpu/machine/device/rooms.h"
 #include "simgpu/machine/device/state.h"
@@ -67,7 +68,7 @@ std::expected<std::vector<int>, Status> Device::open(std::string_view target, in
         Status{hip_error_invalid_device,
                std::format("target '{}' is unknown; the simulated GPU takes {}, and boards of them as {}@4x32: 4 dies "
                            "of 32 compute units",
-                           target, targets::known_targets(), targets::complete_targets().front().id)});
+                           target, boards::known_products(), targets::complete_targets().front().id)});
   }
   const auto is_such = [&](const boards::Board& other) {
     return other.id == board->id && other.xcds == board->xcds && other.compute_units == board->compute_units;
