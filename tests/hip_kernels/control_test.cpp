@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "corpus.h"
+#include "targets/targets.h"
 
 namespace wavejit::hip_kernels {
 namespace {
@@ -184,7 +185,7 @@ TEST_P(Corpus, describes_its_device) {
   ASSERT_EQ(hipGetDevice(&ordinal), hipSuccess);
   hipDeviceProp_tR0600 properties;
   ASSERT_EQ(hipGetDevicePropertiesR0600(&properties, ordinal), hipSuccess);
-  EXPECT_EQ(properties.warpSize, static_cast<int>(wave_size()));
+  EXPECT_EQ(properties.warpSize, targets::find_target(GetParam().target)->wave_size);
   const std::string features = has_mfma() ? ":sramecc+:xnack-" : "";
   EXPECT_EQ(properties.gcnArchName, GetParam().target + features);
 }

@@ -13,7 +13,11 @@ namespace wavejit::hip_kernels {
 
 using namespace hip_abi;
 
-std::string name_of(const Build& build) { return build.target + "_O" + std::to_string(build.optimisation); }
+constexpr std::string_view wide_waves = "w64";
+
+std::string name_of(const Build& build) {
+  return build.target + std::string(build.wide_waves ? wide_waves : "") + "_O" + std::to_string(build.optimisation);
+}
 
 void Corpus::SetUp() {
   settings_.size = sizeof settings_;
@@ -46,7 +50,7 @@ void Corpus::leave_out(wavejit_simgpu_check check) {
 bool Corpus::ocp_fp8() const { return targets::find_target(GetParam().target)->fp8 == targets::Fp8::ocp; }
 
 std::uint32_t Corpus::wave_size() const {
-  return static_cast<std::uint32_t>(targets::find_target(GetParam().target)->wave_size);
+  return GetParam().wide_waves ? 64 : static_cast<std::uint32_t>(targets::find_target(GetParam().target)->wave_size);
 }
 bool Corpus::has_mfma() const {
   return targets::find_target(GetParam().target)->matrix_form == targets::MatrixForm::mfma;
@@ -121,8 +125,11 @@ std::vector<Build> all_builds() {
   std::vector<Build> builds;
   // Those that code was compiled for (CMakeLists.txt).
   std::istringstream names(WAVEJIT_TEST_TARGETS);
-  for (std::string target; names >> target;)
-    for (const int level : {0, 1, 2, 3}) builds.push_back({target, level});
+  for (std::string target; names >> target;) {
+    const bool wide = target.ends_with(wide_waves);
+    if (wide) target.resize(target.size() - wide_waves.size());
+    for (const int level : {0, 1, 2, 3}) builds.push_back({target, level, wide});
+  }
   return builds;
 }
 

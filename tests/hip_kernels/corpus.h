@@ -30,6 +30,7 @@ inline std::vector<half> to_half(const std::vector<float>& values) { return {val
 struct Build {
   std::string target;
   int optimisation;
+  bool wide_waves = false;  // of 64 lanes where the target's own have 32
 };
 std::string name_of(const Build& build);
 // NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for this name
@@ -72,9 +73,9 @@ class Corpus : public testing::TestWithParam<Build> {
   void TearDown() override;
 
   bool ocp_fp8() const;
+  // Of the build; the device's own may be another.
   std::uint32_t wave_size() const;
-  // Matrix instructions over waves of 64 lanes, or over those of 32.
-  bool has_mfma() const;
+  bool has_mfma() const;  // else WMMA
 
   // `file` is the source file's stem. Waits for the kernel.
   template <typename... Arguments>

@@ -45,7 +45,7 @@ TEST_P(Corpus, matmul_any) {
 }
 
 TEST_P(Corpus, matmul_any_mfma) {
-  if (!has_mfma()) GTEST_SKIP() << "no matrix instructions over 64 lanes";
+  if (!has_mfma()) GTEST_SKIP() << "no MFMA";
   for (const Sizes& of : sizes) {
     const auto a = to_half(random_floats(std::size_t{of.m} * of.k, -1, 1));
     const auto b = to_half(random_floats(std::size_t{of.k} * of.n, -1, 1));
@@ -164,7 +164,7 @@ TEST_P(Corpus, attention_rows) {
 }
 
 TEST_P(Corpus, attention_mfma) {
-  if (!has_mfma()) GTEST_SKIP() << "no matrix instructions over 64 lanes";
+  if (!has_mfma()) GTEST_SKIP() << "no MFMA";
   for (const Attention& which : attentions) {
     if (which.dims != 64) continue;
     const DeviceAttention on(which, *this);

@@ -39,7 +39,11 @@ KERNEL void reduce_dpp(const int* in, int* out) {
   value += __builtin_amdgcn_update_dpp(0, value, 0x118, 0xf, 0xf, true);  // row_shr:8
 #if defined(__GFX12__)  // no broadcasts between rows: lane 15 of the other row, which the upper one adds
   const int other = __builtin_amdgcn_permlanex16(0, value, ~0U, ~0U, true, false);
-  if (lane() >= 16) value += other;
+  if (lane() % 32 >= 16) value += other;
+  if constexpr (wave_size == 64) {
+    const int lower = __builtin_amdgcn_readlane(value, 31);
+    if (lane() >= 32) value += lower;
+  }
 #else
   value += __builtin_amdgcn_update_dpp(0, value, 0x142, 0xa, 0xf, false);  // row_bcast:15
   value += __builtin_amdgcn_update_dpp(0, value, 0x143, 0xc, 0xf, false);  // row_bcast:31

@@ -40,7 +40,7 @@ inline DEVICE void barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-#if defined(__GFX12__)  // RDNA4
+#if defined(__GFX12__) && !defined(WAVEFRONT_SIZE_64)  // RDNA4, unless compiled with -mwavefrontsize64
 constexpr uint32_t wave_size = 32;
 #else
 constexpr uint32_t wave_size = 64;

@@ -39,7 +39,7 @@ KERNEL void matmul_any(const float* a, const float* b, float* c, uint32_t m, uin
   if (row < m && column < n) c[row * n + column] = sum;
 }
 
-#if !defined(__GFX12__)  // matrix instructions over waves of 64
+#if !defined(__GFX12__)  // MFMA
 
 // The same over halves: a block of four waves makes a 64×64 tile, a wave 32×32 of it by matrix instructions.
 KERNEL void matmul_any_mfma(const half* a, const half* b, float* c, uint32_t m, uint32_t n, uint32_t k) {

@@ -47,31 +47,53 @@ KERNEL void matmul_tiled(const float* a, const float* b, float* c, uint32_t n, u
 
 #if defined(__GFX12__)
 
-// One wave, one 16×16 tile, 16x16x16: A is [16×k], B is kept transposed as [16×k]. A lane holds eight k of its row.
+// A lane's part of a 16×16 operand and of the result, and the row of its first result.
+#if defined(WAVEFRONT_SIZE_64)
+typedef half4 halves_of_lane;
+typedef short4v shorts_of_lane;
+typedef int bytes_of_lane;
+typedef float4v floats_of_lane;
+typedef int int4v __attribute__((ext_vector_type(4)));
+typedef int4v ints_of_lane;
+#define WMMA(types) __builtin_amdgcn_wmma_##types##_w64_gfx12
+inline DEVICE uint32_t first_result_row() { return lane() / 16 % 2 * 8 + lane() / 32 * 4; }
+#else
+typedef half8 halves_of_lane;
+typedef short8v shorts_of_lane;
+typedef int2v bytes_of_lane;
+typedef float8v floats_of_lane;
+typedef int8v ints_of_lane;
+#define WMMA(types) __builtin_amdgcn_wmma_##types##_w32_gfx12
+inline DEVICE uint32_t first_result_row() { return lane() / 16 * 8; }
+#endif
+constexpr uint32_t lane_part = 16 * 16 / wave_size;
+
+// One wave, one 16×16 tile, 16x16x16: A is [16×k], B is kept transposed as [16×k].
 KERNEL void matmul_wmma_f16(const half* a, const half* bt, float* c, uint32_t k) {
-  float8v sum = {};
+  floats_of_lane sum = {};
   const uint32_t row = lane() % 16;
   const uint32_t group = lane() / 16;
   for (uint32_t start = 0; start < k; start += 16) {
-    const half8 left = *reinterpret_cast<const half8*>(a + row * k + start + 8 * group);
-    const half8 right = *reinterpret_cast<const half8*>(bt + row * k + start + 8 * group);
-    sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(left, right, sum);
+    const auto left = *reinterpret_cast<const halves_of_lane*>(a + row * k + start + lane_part * group);
+    const auto right = *reinterpret_cast<const halves_of_lane*>(bt + row * k + start + lane_part * group);
+    sum = WMMA(f32_16x16x16_f16)(left, right, sum);
   }
-  for (uint32_t r = 0; r < 8; ++r) c[(8 * group + r) * 16 + row] = sum[r];
+  for (uint32_t r = 0; r < lane_part; ++r) c[(first_result_row() + r) * 16 + row] = sum[r];
 }
 
 KERNEL void matmul_wmma_bf16(const uint16_t* a, const uint16_t* bt, float* c, uint32_t k) {
-  float8v sum = {};
+  floats_of_lane sum = {};
   const uint32_t row = lane() % 16;
   const uint32_t group = lane() / 16;
   for (uint32_t start = 0; start < k; start += 16) {
-    const short8v left = *reinterpret_cast<const short8v*>(a + row * k + start + 8 * group);
-    const short8v right = *reinterpret_cast<const short8v*>(bt + row * k + start + 8 * group);
-    sum = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(left, right, sum);
+    const auto left = *reinterpret_cast<const shorts_of_lane*>(a + row * k + start + lane_part * group);
+    const auto right = *reinterpret_cast<const shorts_of_lane*>(bt + row * k + start + lane_part * group);
+    sum = WMMA(f32_16x16x16_bf16)(left, right, sum);
   }
-  for (uint32_t r = 0; r < 8; ++r) c[(8 * group + r) * 16 + row] = sum[r];
+  for (uint32_t r = 0; r < lane_part; ++r) c[(first_result_row() + r) * 16 + row] = sum[r];
 }
 
+#if !defined(WAVEFRONT_SIZE_64)
 // B as rows of 16, transposed on the way in: lane L points at row L % 8 of its group of eight.
 KERNEL void matmul_wmma_transposed(const half* a, const half* b, float* c, uint32_t k) {
   float8v sum = {};
@@ -86,18 +108,19 @@ KERNEL void matmul_wmma_transposed(const half* a, const half* b, float* c, uint3
   }
   for (uint32_t r = 0; r < 8; ++r) c[(8 * group + r) * 16 + row] = sum[r];
 }
+#endif
 
 // Signed times unsigned bytes: exact.
 KERNEL void matmul_wmma_iu8(const int8_t* a, const uint8_t* bt, int* c, uint32_t k) {
-  int8v sum = {};
+  ints_of_lane sum = {};
   const uint32_t row = lane() % 16;
   const uint32_t group = lane() / 16;
   for (uint32_t start = 0; start < k; start += 16) {
-    const int2v left = *reinterpret_cast<const int2v*>(a + row * k + start + 8 * group);
-    const int2v right = *reinterpret_cast<const int2v*>(bt + row * k + start + 8 * group);
-    sum = __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32_gfx12(true, left, false, right, sum, false);
+    const auto left = *reinterpret_cast<const bytes_of_lane*>(a + row * k + start + lane_part * group);
+    const auto right = *reinterpret_cast<const bytes_of_lane*>(bt + row * k + start + lane_part * group);
+    sum = WMMA(i32_16x16x16_iu8)(true, left, false, right, sum, false);
   }
-  for (uint32_t r = 0; r < 8; ++r) c[(8 * group + r) * 16 + row] = sum[r];
+  for (uint32_t r = 0; r < lane_part; ++r) c[(first_result_row() + r) * 16 + row] = sum[r];
 }
 
 #else
