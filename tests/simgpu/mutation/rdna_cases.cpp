@@ -55,6 +55,26 @@ Problems pages(const Pages& plain, const Pages& list) {
   };
 }
 
+// Pages of one key: an entry of the table is a key's. What stands behind a row's last entry reads as page 0, where here
+// is a key behind the end of its sequence, and no number; a list's row that is shorter than its length.
+Problems keys_one_by_one() {
+  return [] {
+    constexpr Pages list = {.size = 1, .list = true};
+    std::vector<CallProblem> all = pages({.size = 1}, list)();
+    all.push_back(in_fp16(in_pages(with_lengths(sequences({35, 20}, {50, 40}, 25, 2), {-5, most}), list), true));
+    // A lane fetches four values in a row: of the last four, one, two or three are there, in the first tile and later.
+    AttentionCase no_numbers = with_lengths(sequences(Numbers(6, 35), Numbers(6, 100), 28, 2), {69, 70, 71, 5, 6, 7});
+    AttentionInputs& in = no_numbers.inputs;
+    for (std::size_t i = 0; i < in.k.size(); ++i) {
+      const auto key = static_cast<std::int32_t>(i / (std::size_t(in.kv_heads) * in.head_dim));
+      if (key % in.key_length < no_numbers.told_key_lengths->at(key / in.key_length)) continue;
+      in.k[i] = in.v[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+    all.push_back(in_fp16(in_pages(no_numbers, {.size = 1, .seed = 2}), true));
+    return all;
+  };
+}
+
 // Rows of one tile and of several, more rows than keys, keys of one tile and of several, none, more than two chunks; a
 // sink, no scale; lengths and starts that lie.
 Problems dense(int head_dim, int head_dim_v) {
@@ -205,6 +225,7 @@ std::vector<CalledCase> rdna_cases() {
   add("dsink_gfx1201", {"attention_backward_dsink "},
       [=] { return joined(gradients_of_sinks(), gradients_of_lies(" d64 causal d_sink", "fp16")); });
   add("paged_gfx1201", {"attention_forward ", " paged "}, pages({.size = 16}, {.size = 48, .list = true}));
+  add("paged_one_gfx1201", {"attention_forward ", " paged "}, keys_one_by_one());
   add("generic_d64_gfx1201", {"attention_forward ", " d64 "}, dense(64, 64));
   add("many_rows_gfx1201", {"attention_forward ", "rows=many"}, mixed());
   add("first_keys_gfx1201", {"attention_forward ", " first_keys "}, left_padding());
