@@ -288,27 +288,35 @@ std::uint64_t device_bytes(const Experiment& problem) {
          static_cast<std::uint64_t>(outputs_of(problem).elements()) * problem.output_bytes();
 }
 
-double multiplications_of_row(const Experiment& problem, const Sequence& sequence, std::int64_t row) {
-  const VisibleKeys seen = visible_keys(rules_of(problem, sequence), row, sequence.keys);
+RowWork::RowWork(const Experiment& problem, const Sequence& sequence)
+    : problem_(problem),
+      sequence_(sequence),
+      rules_(rules_of(problem, sequence)),
+      mask_(mask_of(problem)),
+      of_a_key_(static_cast<double>(problem.head_dim_qk + problem.head_dim_v)) {
   if (const ListWords lists = list_words(problem.text); lists.top_k != 0)
-    return static_cast<double>(std::min(lists.top_k + second_list_words(problem.text).top_k, seen.end - seen.first)) *
-           static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
-  if (const BiasPlacement mask = mask_of(problem); mask.rows > 0) {
-    const std::int64_t of_mask = mask.row(problem, 0, sequence, 0, row);
+    listed_ = lists.top_k + second_list_words(problem.text).top_k;
+}
+
+double RowWork::of(std::int64_t row) const {
+  const VisibleKeys seen = visible_keys(rules_, row, sequence_.keys);
+  if (listed_ != 0) return static_cast<double>(std::min(listed_, seen.end - seen.first)) * of_a_key_;
+  if (mask_.rows > 0) {
+    const std::int64_t of_mask = mask_.row(problem_, 0, sequence_, 0, row);
     std::int64_t shown = 0;
-    for (std::int64_t key = seen.first; key < seen.end; ++key) shown += is_shown(problem, of_mask, key) ? 1 : 0;
-    return static_cast<double>(shown) * static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
+    for (std::int64_t key = seen.first; key < seen.end; ++key) shown += is_shown(problem_, of_mask, key) ? 1 : 0;
+    return static_cast<double>(shown) * of_a_key_;
   }
-  if (problem.list_rows != 0)
-    return static_cast<double>(listed_keys(problem, 0, 0, row, seen)) *
-           static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
-  return static_cast<double>(seen.end - seen.first) * static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
+  if (problem_.list_rows != 0) return static_cast<double>(listed_keys(problem_, 0, 0, row, seen)) * of_a_key_;
+  return static_cast<double>(seen.end - seen.first) * of_a_key_;
 }
 
 double multiplications(const Experiment& problem) {
   double sum = 0;
-  for (const Sequence& sequence : sequences_of(problem))
-    for (std::int64_t row = 0; row < sequence.queries; ++row) sum += multiplications_of_row(problem, sequence, row);
+  for (const Sequence& sequence : sequences_of(problem)) {
+    const RowWork work(problem, sequence);
+    for (std::int64_t row = 0; row < sequence.queries; ++row) sum += work.of(row);
+  }
   return sum * static_cast<double>(problem.query_heads);
 }
 

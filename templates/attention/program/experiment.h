@@ -180,8 +180,22 @@ float bias_element(const Experiment& problem, const Inputs& inputs, std::int64_t
 // Memory of the device that a run takes, the workspace of split keys aside.
 std::uint64_t device_bytes(const Experiment& problem);
 
-// Multiplications of Q·Kᵀ and P·V of a row, or of all heads' rows, over the pairs that are not masked away.
-double multiplications_of_row(const Experiment& problem, const Sequence& sequence, std::int64_t row);
+// Multiplications of Q·Kᵀ and P·V of rows of a sequence, over the pairs that are not masked away. What the problem's
+// words say is read once: a list of problems has millions of rows.
+class RowWork {
+ public:
+  RowWork(const Experiment& problem, const Sequence& sequence);
+  double of(std::int64_t row) const;
+
+ private:
+  const Experiment& problem_;
+  const Sequence& sequence_;
+  ScoreRules rules_;
+  BiasPlacement mask_;
+  std::int64_t listed_ = 0;  // keys that a row's lists name, at most; 0: there are no lists
+  double of_a_key_ = 0;
+};
+// The same of all rows of all heads.
 double multiplications(const Experiment& problem);
 
 }  // namespace wavejit::attention::program

@@ -70,11 +70,12 @@ std::vector<View> choose_views(const Experiment& problem, double limit) {
     const Sequence& sequence = sequences[static_cast<std::size_t>(b)];
     // A view says where its diagonal begins, which must be at a key.
     const std::int64_t before = std::max<std::int64_t>(-rules_of(problem, sequence).position, 0);
+    const RowWork work(problem, sequence);
     for (std::int64_t kv_head = 0; kv_head < problem.kv_heads; ++kv_head) {
       for (std::int64_t row = before; row < sequence.queries; row += view_rows) {
         const std::int64_t rows = std::min(view_rows, sequence.queries - row);
         all.push_back({.sequence = b, .kv_head = kv_head, .first_row = row, .rows = rows});
-        cost += multiplications_of_row(problem, sequence, row + rows / 2) * static_cast<double>(rows * problem.group());
+        cost += work.of(row + rows / 2) * static_cast<double>(rows * problem.group());
       }
     }
   }
@@ -132,11 +133,11 @@ Rows choose_rows(const Experiment& problem, const Rows& rows, double limit) {
   double cost = 0;
   const std::vector<Sequence> sequences = sequences_of(problem);
   for (const auto& [head, numbers] : rows) {
-    const Sequence& sequence = sequences[static_cast<std::size_t>(head.sequence)];
+    const RowWork work(problem, sequences[static_cast<std::size_t>(head.sequence)]);
     for (std::size_t first = 0; first < numbers.size(); first += run_rows) {
       const std::size_t count = std::min<std::size_t>(run_rows, numbers.size() - first);
       runs.push_back({.head = head, .first = first, .count = count});
-      cost += multiplications_of_row(problem, sequence, numbers[first]) * static_cast<double>(count);
+      cost += work.of(numbers[first]) * static_cast<double>(count);
     }
   }
   if (cost <= limit || runs.empty()) return rows;
