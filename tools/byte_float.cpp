@@ -2,6 +2,7 @@
 #include "tools/byte_float.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -33,6 +34,20 @@ constexpr ByteFormat format_of(ByteType type) {
 
 constexpr std::uint8_t sign_bit = 0x80;
 constexpr std::uint8_t infinity_of_e5m2 = 0x7C;
+
+// By bits of the float, without the C library's functions: every number of a cache of 8 bits comes through here.
+constexpr int fraction_bits_of_float = 23;
+constexpr int bias_of_float = 127;
+
+constexpr float power_of_two(int exponent) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + bias_of_float) << fraction_bits_of_float);
+}
+
+// To nearest even, as the host rounds, of magnitudes up to 2^22.
+float nearest(float magnitude) {
+  constexpr float ulp_is_one = power_of_two(fraction_bits_of_float);
+  return (magnitude + ulp_is_one) - ulp_is_one;
+}
 
 }  // namespace
 
@@ -67,8 +82,8 @@ float decode(ByteType type, std::uint8_t byte) {
   const int steps = 1 << format.fraction_bits;
   const int exponent = magnitude / steps;
   const int fraction = exponent == 0 ? magnitude : steps + magnitude % steps;
-  return sign *
-         std::ldexp(static_cast<float>(fraction), (exponent == 0 ? 1 : exponent) - format.bias - format.fraction_bits);
+  return sign * static_cast<float>(fraction) *
+         power_of_two((exponent == 0 ? 1 : exponent) - format.bias - format.fraction_bits);
 }
 
 std::uint8_t encode(ByteType type, float value) {
@@ -79,11 +94,11 @@ std::uint8_t encode(ByteType type, float value) {
   const std::uint8_t sign = std::signbit(value) ? sign_bit : 0;
   if (std::isinf(value) && type == ByteType::e5m2) return sign | infinity_of_e5m2;
   const float magnitude = std::fabs(value);
-  const int exponent = magnitude == 0 ? 1 - format.bias : std::max(std::ilogb(magnitude), 1 - format.bias);
-  // The default rounding mode of the host is to nearest even; scaling by a power of two is exact here.
-  const float fraction = std::isinf(magnitude) ? std::numeric_limits<float>::infinity()
-                                               : std::nearbyint(std::ldexp(magnitude, format.fraction_bits - exponent));
-  const float steps = std::ldexp(1.0F, format.fraction_bits);
+  const auto field = static_cast<int>(std::bit_cast<std::uint32_t>(magnitude) >> fraction_bits_of_float);
+  const int exponent = std::max(field - bias_of_float, 1 - format.bias);
+  // Scaling by a power of two is exact here. Infinity stays what it is.
+  const float fraction = nearest(magnitude * power_of_two(format.fraction_bits - exponent));
+  const auto steps = static_cast<float>(1 << format.fraction_bits);
   // Carries into the exponent by itself.
   const float code = (static_cast<float>(exponent - 1 + format.bias) * steps) + fraction;
   const auto byte = code >= static_cast<float>(format.finite) ? format.finite : static_cast<std::uint8_t>(code);
