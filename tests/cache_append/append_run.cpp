@@ -300,8 +300,7 @@ float greatest_of(const ByteFormat& format) {
 }
 
 // Beyond the range the greatest finite number, also of infinities.
-std::uint8_t byte_of(const ByteFormat& format, float quotient) {
-  const float greatest = greatest_of(format);
+std::uint8_t byte_of(const ByteFormat& format, float greatest, float quotient) {
   const float least = format.dtype == WAVEJIT_INT8 ? -128.0F : -greatest;
   return nearest_byte(format, std::isnan(quotient) ? quotient : std::clamp(quotient, least, greatest));
 }
@@ -328,7 +327,7 @@ void expect_side(const AppendCase& which, const std::vector<std::uint16_t>& rows
     }
     for (std::size_t dim = 0; dim < width; ++dim)
       elements.push_back(!stored  ? append_noise
-                         : narrow ? byte_of(format, number(dim) / scale)
+                         : narrow ? byte_of(format, greatest_byte, number(dim) / scale)
                                   : rows[(row * width) + dim]);
   }
 }
