@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "called.h"
@@ -51,18 +52,28 @@ std::vector<CallProblem> problems_of(const Subject& subject) {
   return {forward(which), forward(which)};
 }
 
+struct Planted {
+  explicit Planted(const Subject& subject)
+      : kernel(subject.target, subject.pipeline, {subject.family, " merged "}, problems_of(subject)), faults(kernel) {}
+
+  CalledKernel kernel;
+  PlantedFaults faults;
+};
+
 class ArrivalFaults : public ::testing::TestWithParam<Subject> {
  protected:
   // NOLINTBEGIN(cppcoreguidelines-non-private-member-variables-in-classes)
-  CalledKernel kernel_{
-      GetParam().target, GetParam().pipeline, {GetParam().family, " merged "}, problems_of(GetParam())};
-  std::optional<PlantedFaults> faults_;
+  const PlantedFaults& faults_ = faults_of(GetParam());
   // NOLINTEND(cppcoreguidelines-non-private-member-variables-in-classes)
 
+  // One of each for all tests: its kernels are compiled and its calls compared with float64 once.
+  static const PlantedFaults& faults_of(const Subject& subject) {
+    static std::map<std::pair<std::string, std::string>, Planted> all;
+    return all.try_emplace({subject.target, subject.family}, subject).first->second.faults;
+  }
+
   void SetUp() override {
-    ASSERT_EQ(kernel_.problem(), "");
-    faults_.emplace(kernel_);
-    all_ = faults_->instructions();
+    all_ = faults_.instructions();
     const auto atomic = std::ranges::find(all_, "buffer_atomic_inc", &Instruction::mnemonic);
     ASSERT_NE(atomic, all_.end());
     count_ = static_cast<std::size_t>(atomic - all_.begin());
@@ -94,27 +105,27 @@ class ArrivalFaults : public ::testing::TestWithParam<Subject> {
 
 // By the result: stores and loads that pass the caches do not race, as atomics do not (docs/simulated-gpu.md).
 TEST_P(ArrivalFaults, StoresThatNobodyWaitsForAreSeen) {
-  const Outcome outcome = faults_->without(before("s_waitcnt"), Change::vector_wait_removed);
+  const Outcome outcome = faults_.without(before("s_waitcnt"), Change::vector_wait_removed);
   EXPECT_TRUE(outcome.caught());
 }
 
 // Each wave counts for its workgroup: the others' stores are over only behind the barrier.
 TEST_P(ArrivalFaults, ACountBeforeTheBarrierIsSeen) {
-  const Outcome outcome = faults_->without(before("s_barrier"), Change::barrier_removed);
+  const Outcome outcome = faults_.without(before("s_barrier"), Change::barrier_removed);
   EXPECT_TRUE(outcome.caught());
 }
 
 // The first one merges what nobody has stored yet.
 TEST_P(ArrivalFaults, PartsThatAreReadEarlyAreSeen) {
-  const Outcome outcome = faults_->with_words(
+  const Outcome outcome = faults_.with_words(
       {&behind("s_cmp_lg_u32")}, [](std::uint32_t word) { return (word & ~second_source) | (scalar_zero << 8U); });
   EXPECT_TRUE(outcome.caught());
 }
 
 // It counts on without an end: the second call has no last one.
 TEST_P(ArrivalFaults, ACounterThatNobodyResetsIsSeen) {
-  const Outcome outcome = faults_->with_words({&before("v_mov_b32")},
-                                              [](std::uint32_t word) { return (word & ~source_of_move) | minus_one; });
+  const Outcome outcome = faults_.with_words({&before("v_mov_b32")},
+                                             [](std::uint32_t word) { return (word & ~source_of_move) | minus_one; });
   EXPECT_TRUE(outcome.differs) << outcome.first;
 }
 
@@ -122,7 +133,7 @@ TEST_P(ArrivalFaults, PartsThatStayInADiesCachesAreSeen) {
   for (const char* mnemonics : {"buffer_store", "buffer_load"}) {
     const auto all = parts(mnemonics);
     ASSERT_FALSE(all.empty()) << mnemonics;
-    const Outcome outcome = faults_->with_words(all, [](std::uint32_t word) {
+    const Outcome outcome = faults_.with_words(all, [](std::uint32_t word) {
       EXPECT_NE(word & past_caches, 0U);
       return word & ~past_caches;
     });
