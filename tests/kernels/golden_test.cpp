@@ -44,12 +44,13 @@ std::size_t commits() {
 }
 
 // Of kernels that differ in their type alone, one: bf16 and fp16 by turns, or the one type that there is. All of
-// them in ./dev soak. In ./dev test a quarter of these, another one each commit, unless this commit or what is not
-// committed touched what makes kernels.
+// them in ./dev soak. In ./dev test an eighth of these, another one each commit, unless this commit or what is not
+// committed touched what makes kernels: between them eight commits hold all.
 template <typename Spec, typename Text>
 std::vector<Spec> one_type_of_each(const std::vector<Spec>& specs, Text text_of) {
-  const bool quarter = sampled() && emission_is_as_it_was();
-  const std::size_t turn = quarter ? commits() % 4 : 0;
+  constexpr std::size_t parts = 8;
+  const bool one_part = sampled() && emission_is_as_it_was();
+  const std::size_t turn = one_part ? commits() % parts : 0;
   struct Typed {
     std::size_t place = 0;  // of the text without a type
     std::size_t types = 0;
@@ -71,7 +72,7 @@ std::vector<Spec> one_type_of_each(const std::vector<Spec>& specs, Text text_of)
   for (const Spec& spec : specs) {
     const auto [text, bf16] = text_and_type(spec);
     const Typed& typed = without_type.at(text);
-    if (quarter && typed.place % 4 != turn) continue;
+    if (one_part && typed.place % parts != turn) continue;
     if (whole_lists() || typed.types == 1 || (typed.place % 2 == 0) == bf16) chosen.push_back(spec);
   }
   return chosen;
