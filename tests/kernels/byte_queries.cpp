@@ -13,6 +13,7 @@
 
 #include "codegen/codegen_api.h"
 #include "hip_abi/hip_functions.h"
+#include "kernels/facts.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"
 
@@ -115,41 +116,35 @@ void apply(wavejit_simgpu_schedule schedule, std::uint64_t seed, bool checked) {
   wavejit_simgpu_set_settings(&settings);
 }
 
-// A compiled kernel, until the end of the scope.
-class Compiled {
- public:
-  explicit Compiled(const ByteCase& which) {
-    const std::string spec = attention_forward::to_text(which.spec);
-    wavejit_codegen_options options{};
-    options.size = sizeof options;
-    char error[256] = {};
-    service_ = table_->create(&options, error, sizeof error);
-    result.size = sizeof result;
-    result.facts.size = sizeof result.facts;
-    if (!which.changed) {
-      table_->compile(service_, spec.c_str(), &result);
-      return;
-    }
-    wavejit_codegen_result ir{};
-    ir.size = sizeof ir;
-    table_->emit_ir(service_, spec.c_str(), &ir);
-    const std::string text(reinterpret_cast<const char*>(ir.code_object), ir.code_object_bytes);
-    table_->release(&ir);
-    table_->compile_ir(service_, which.spec.target.c_str(), "llvm", which.changed(text).c_str(), &result);
-  }
-  ~Compiled() {
-    table_->release(&result);
-    table_->destroy(service_);
-  }
-  Compiled(const Compiled&) = delete;
-  Compiled& operator=(const Compiled&) = delete;
-
+// The case's kernel as the compiler makes it, once for all schedules, or as it makes what the case changes in its IR.
+CompiledKernel kernel_of(const ByteCase& which) {
+  if (!which.changed) return known_kernel(which.spec);
+  const struct wavejit_codegen_table* const table = ::wavejit_codegen_table(WAVEJIT_CODEGEN_ABI);
+  wavejit_codegen_options options{};
+  options.size = sizeof options;
+  char error[256] = {};
+  wavejit_codegen_service* const service = table->create(&options, error, sizeof error);
+  wavejit_codegen_result ir{};
+  ir.size = sizeof ir;
+  table->emit_ir(service, attention_forward::to_text(which.spec).c_str(), &ir);
+  const std::string text(reinterpret_cast<const char*>(ir.code_object), ir.code_object_bytes);
+  table->release(&ir);
   wavejit_codegen_result result{};
-
- private:
-  const struct wavejit_codegen_table* table_ = ::wavejit_codegen_table(WAVEJIT_CODEGEN_ABI);
-  wavejit_codegen_service* service_ = nullptr;
-};
+  result.size = sizeof result;
+  result.facts.size = sizeof result.facts;
+  table->compile_ir(service, which.spec.target.c_str(), "llvm", which.changed(text).c_str(), &result);
+  CompiledKernel kernel;
+  if (result.status == WAVEJIT_CODEGEN_OK) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(result.code_object);
+    kernel.code_object.assign(bytes, bytes + result.code_object_bytes);
+    kernel.facts = result.facts;
+  } else {
+    kernel.error = result.detail;
+  }
+  table->release(&result);
+  table->destroy(service);
+  return kernel;
+}
 
 // Where key `key` of sequence `sequence` stands: pages from the cache's last to its first, the sequences' in turn.
 struct PagePlan {
@@ -239,13 +234,13 @@ ByteResult run_bytes(const ByteCase& which, wavejit_simgpu_schedule schedule, st
     result.fault = "no device";
     return result;
   }
-  const Compiled compiled(which);
-  if (compiled.result.status != WAVEJIT_CODEGEN_OK) {
-    result.fault = compiled.result.detail;
+  const CompiledKernel kernel = kernel_of(which);
+  if (!kernel.error.empty()) {
+    result.fault = kernel.error;
     return result;
   }
-  result.spills = compiled.result.facts.vgpr_spills + compiled.result.facts.sgpr_spills;
-  result.private_bytes = compiled.result.facts.private_bytes;
+  result.spills = kernel.facts.vgpr_spills + kernel.facts.sgpr_spills;
+  result.private_bytes = kernel.facts.private_bytes;
 
   const AttentionInputs& in = which.inputs;
   const auto size = [](int value) { return static_cast<std::size_t>(value); };
@@ -332,8 +327,8 @@ ByteResult run_bytes(const ByteCase& which, wavejit_simgpu_schedule schedule, st
 
   hipModule_t module = nullptr;
   hipFunction_t function = nullptr;
-  if (hipModuleLoadData(&module, compiled.result.code_object) != hipSuccess ||
-      hipModuleGetFunction(&function, module, compiled.result.facts.kernel_name) != hipSuccess) {
+  if (hipModuleLoadData(&module, kernel.code_object.data()) != hipSuccess ||
+      hipModuleGetFunction(&function, module, kernel.facts.kernel_name) != hipSuccess) {
     result.fault = "the code object does not load";
     return result;
   }

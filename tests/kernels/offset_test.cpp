@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/codegen_api.h"
 #include "hip_abi/hip_functions.h"
+#include "kernels/facts.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "wavejit/simgpu.h"
@@ -89,17 +89,8 @@ class CausalOffset : public ::testing::TestWithParam<const char*> {
                         .lse = true},
                        {.output_store = attention_forward::default_output_store(*targets::find_target(GetParam())),
                         .target = GetParam()}};
-    wavejit_codegen_options options{};
-    options.size = sizeof options;
-    char error[256] = {};
-    const struct wavejit_codegen_table* table = ::wavejit_codegen_table(WAVEJIT_CODEGEN_ABI);
-    wavejit_codegen_service* service = table->create(&options, error, sizeof error);
-    EXPECT_NE(service, nullptr) << error;
-    wavejit_codegen_result compiled{};
-    compiled.size = sizeof compiled;
-    compiled.facts.size = sizeof compiled.facts;
-    table->compile(service, attention_forward::to_text(spec).c_str(), &compiled);
-    EXPECT_EQ(compiled.status, WAVEJIT_CODEGEN_OK) << compiled.detail;
+    const CompiledKernel compiled = known_kernel(spec);
+    EXPECT_EQ(compiled.error, "");
 
     const OnDevice q(q_);
     const OnDevice k(k_);
@@ -122,7 +113,7 @@ class CausalOffset : public ::testing::TestWithParam<const char*> {
 
     hipModule_t module = nullptr;
     hipFunction_t function = nullptr;
-    EXPECT_EQ(hipModuleLoadData(&module, compiled.code_object), hipSuccess);
+    EXPECT_EQ(hipModuleLoadData(&module, compiled.code_object.data()), hipSuccess);
     EXPECT_EQ(hipModuleGetFunction(&function, module, compiled.facts.kernel_name), hipSuccess);
     const auto grid = attention_forward::launch_geometry(spec, *targets::find_target(spec.target), 1, 1, queries);
     std::size_t size = sizeof arguments;
@@ -134,8 +125,6 @@ class CausalOffset : public ::testing::TestWithParam<const char*> {
               hipSuccess);
     EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
     EXPECT_EQ(hipModuleUnload(module), hipSuccess);
-    table->release(&compiled);
-    table->destroy(service);
     return {.o = o.read(), .lse = lse.read()};
   }
 
