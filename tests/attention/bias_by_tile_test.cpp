@@ -7,10 +7,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "attention/kinds_of_blocks.h"
 #include "attention/modified.h"
 #include "support/part.h"
 
@@ -28,13 +28,12 @@ void add_mask_of_numbers(AttentionCase& which, int batches, int heads, std::uint
   add_bias(which, batches, heads, 1.0, seed);
   AttentionInputs& in = which.inputs;
   const int rows = in.query_rows();
+  KindsOfBlocks kinds(4);
   std::size_t at = 0;
   for (int plane = 0; plane < batches * heads; ++plane)
     for (int row = 0; row < rows; ++row)
       for (int key = 0; key < in.key_length; ++key) {
-        std::mt19937_64 of_block(seed + (1000003ULL * plane) + (131ULL * (row / 64)) + (key / 64));
-        of_block.discard(3);
-        const std::uint64_t kind = of_block() % 4;
+        const std::uint64_t kind = kinds.of(seed + (1000003ULL * plane) + (131ULL * (row / 64)) + (key / 64));
         const bool hides = ((row * 31) + (key * 17) + (row * key)) % 5 < 2;
         float& number = in.bias[at++];
         if (row >= rows - 2 || kind == 0 || (kind > 1 && hides)) {

@@ -6,10 +6,10 @@
 
 #include <functional>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "attention/kinds_of_blocks.h"
 #include "attention/modified.h"
 #include "support/part.h"
 
@@ -34,11 +34,10 @@ void set_mask(AttentionCase& which, int batches, int heads, const Shows& shows) 
 // Of blocks of rows and tiles of keys a third is hidden, a third open, the rest mixed; the last rows see nothing.
 Shows random_blocks(const AttentionCase& which, std::uint64_t seed) {
   const int rows = which.inputs.query_rows();
-  return [rows, seed](int batch, int head, int row, int key) {
-    std::mt19937_64 of_block(seed + (1000003ULL * batch) + (7919ULL * head) + (131ULL * (row / 64)) + (key / 64));
-    of_block.discard(3);
+  return [rows, seed, kinds = KindsOfBlocks(3)](int batch, int head, int row, int key) mutable {
     if (row >= rows - 2) return false;
-    const std::uint64_t kind = of_block() % 3;
+    const std::uint64_t kind =
+        kinds.of(seed + (1000003ULL * batch) + (7919ULL * head) + (131ULL * (row / 64)) + (key / 64));
     return kind == 1 || (kind == 2 && ((row * 31) + (key * 17) + (row * key)) % 5 < 2);
   };
 }
