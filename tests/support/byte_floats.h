@@ -52,6 +52,27 @@ inline float value_of_byte(const ByteFormat& format, std::uint8_t byte) {
          std::ldexp(static_cast<float>(whole), (exponent == 0 ? 1 : exponent) - format.bias - format.mantissa_bits);
 }
 
+// What bytes without a sign stand for, and the greatest that is finite.
+struct UnsignedBytes {
+  std::array<float, 0x80> values{};
+  int greatest = 0;
+};
+inline const UnsignedBytes& unsigned_bytes(const ByteFormat& format) {
+  static const auto all = [] {
+    std::array<UnsignedBytes, byte_formats.size()> made;
+    for (std::size_t of = 0; of < made.size(); ++of)
+      for (int byte = 0; byte < 0x80; ++byte) {
+        const float value = value_of_byte(byte_formats[of], static_cast<std::uint8_t>(byte));
+        made[of].values[static_cast<std::size_t>(byte)] = value;
+        if (std::isfinite(value)) made[of].greatest = byte;
+      }
+    return made;
+  }();
+  std::size_t of = 0;
+  while (byte_formats[of].dtype != format.dtype) ++of;
+  return all[of];
+}
+
 // The byte whose value is nearest, of two the one with the even mantissa; the largest finite one beyond it. NaN is NaN,
 // and an infinity one where there is one.
 inline std::uint8_t nearest_byte(const ByteFormat& format, float value) {
@@ -61,13 +82,13 @@ inline std::uint8_t nearest_byte(const ByteFormat& format, float value) {
     return static_cast<std::uint8_t>(static_cast<int>(nearest) & 0xFF);
   }
   constexpr std::uint8_t infinity = 0x7C;  // of e5m2
-  if (std::isinf(value) && std::isinf(value_of_byte(format, infinity))) return std::signbit(value) ? 0xFC : infinity;
+  const UnsignedBytes& bytes = unsigned_bytes(format);
+  const auto at = [&](int byte) { return bytes.values[static_cast<std::size_t>(byte)]; };
+  if (std::isinf(value) && std::isinf(at(infinity))) return std::signbit(value) ? 0xFC : infinity;
   // Positive bytes ascend with their values: a search for the first that is not below.
   const float magnitude = std::fabs(value);
-  const auto at = [&](int byte) { return value_of_byte(format, static_cast<std::uint8_t>(byte)); };
   int low = 0;
-  int high = 0x7F;
-  while (!std::isfinite(at(high))) --high;
+  int high = bytes.greatest;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (at(middle) <= magnitude ? low : high) = middle;

@@ -83,8 +83,11 @@ DeviceTensor::DeviceTensor(wavejit_engine* engine, const Placement& placement, w
                      : dtype == WAVEJIT_FP16 || dtype == WAVEJIT_BF16 ? 2
                                                                       : 1),
       host_(placement.total * element_bytes_) {
-  for (std::size_t at = 0; at < host_.size(); ++at)
-    host_[at] = dtype == WAVEJIT_INT8 ? foreign_integer : element_bytes_ == 1 ? byte_format(dtype).nan : fence_byte(at);
+  if (element_bytes_ == 1) {
+    std::ranges::fill(host_, dtype == WAVEJIT_INT8 ? foreign_integer : byte_format(dtype).nan);
+  } else {
+    for (std::size_t at = 0; at < host_.size(); ++at) host_[at] = fence_byte(at);
+  }
   if (values != nullptr) {
     for_each_element(placement_, [&](std::size_t dense, std::size_t at) { put(dtype, at, (*values)[dense]); });
   }
