@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -80,6 +83,20 @@ TEST_P(Latent, MatchesFloat64WithModifiers) {
   matches("bf16 b2 q2 k90 h12 d576/512 causal lse sink softcap=20 k_lengths=90,1", 5);
   matches("bf16 b1 q3 k90 h12 d576/512 causal=40 lse sink scale=-0.05", 5);
   matches("fp16 b3 q4 k90 h10 d576/512 causal lse layout=packed q_lengths=4,1,2 k_lengths=33,90,0", 3);
+}
+
+// A sink of −∞ is none, beside no keys, too; one beyond all scores leaves nothing to the values.
+TEST_P(Latent, SinksOfMinusInfinityAreNone) {
+  LatentArrays arrays = latent_arrays("bf16 b2 q1 k90 h12 d576/512 lse sink k_lengths=90,0");
+  std::ranges::fill(arrays.sinks, -std::numeric_limits<float>::infinity());
+  const LatentOutput none = run(arrays);
+  EXPECT_EQ(wrong_latent(arrays, none), "");
+  EXPECT_EQ(none.o, run(arrays, [](auto& call) { call.sink = {}; }).o);
+  EXPECT_EQ(none.lse.back(), std::bit_cast<std::uint32_t>(-std::numeric_limits<float>::infinity()));
+  std::ranges::fill(arrays.sinks, 1e30F);
+  const LatentOutput all = run(arrays);
+  EXPECT_TRUE(std::ranges::all_of(all.o, [](std::uint16_t bits) { return bits == 0 || bits == 0x8000; }));
+  EXPECT_TRUE(std::ranges::all_of(all.lse, [](std::uint32_t bits) { return std::bit_cast<float>(bits) == 1e30F; }));
 }
 
 // The up-projections of values behind it: what a model does with O.

@@ -323,6 +323,54 @@ TEST_F(LatentLife, WhatIsSupportedComesFromTheTables) {
   }
 }
 
+// As of every family: the kernel, how keys are cut, and why a workgroup has no other number of rows; what a line cannot
+// say is refused by its word.
+TEST_F(LatentLife, ExplainTellsTheRouteAndWhyNotOthers) {
+  struct Explained {
+    const char* target;
+    const char* words;
+    std::vector<const char*> lines;
+  };
+  const Explained explained[] = {
+      {"gfx950",
+       "b64 q1 k8192 h16 d576/512 layout=paged:64",
+       {"\nroute    tiles of 32 rows and 64 keys", "\nsplits   4, each up to 2 chunks",
+        "\ncombine  attention_latent_combine ",
+        "\nrefused  tiles of 64 rows: it is for more than 32 rows of a sequence",
+        "\nrefused  tiles of 128 rows: it is for more than 64 rows of a sequence"}},
+      {"gfx950",
+       "b64 q1 k4096 h128 d576/512",
+       {"\nroute    tiles of 128 rows", "\nrefused  tiles of 32 rows: 128 are preferred where there are more rows"}},
+      {"gfx942",
+       "b64 q1 k4096 h128 d576/512",
+       {"\nroute    tiles of 64 rows", "\nrefused  tiles of 128 rows: rows=128 of target=gfx942, for which"}},
+      {"gfx950",
+       "b4 q2 k4096 h16 d576/512 top_k=300:slots second_top_k=90",
+       {"of one query, whose list names the keys", "of the second list, 1",
+        "\nrefused  tiles of 64 rows: it is for more than 32 rows of a query"}},
+      {"gfx942",
+       "b4 q9 k4096 h16 d576/512 cache=e4m3_fnuz row_scales=128",
+       {"\nrefused  tiles of 64 rows: rows=64 of row_scales, beside which registers have no room"}}};
+  for (const Explained& one : explained) {
+    const auto lines =
+        runtime::explain(config_, "attention_latent bf16 " + std::string(one.words), one.target, *codegen_);
+    ASSERT_TRUE(lines) << lines.error().detail;
+    std::string text;
+    for (const std::string& line : *lines) text += "\n" + line;
+    for (const char* line : one.lines) EXPECT_THAT(text, HasSubstr(line));
+  }
+  for (const auto& [words, detail] : {std::pair{"b1 q1 k70 h129 d576/512", "h1 to h128"},
+                                      {"b1 q1 k70 h16 d576/256", "accepted: d576/512, d512, d320/256"},
+                                      {"b1 q1 k70 h16 d576/512 layout=paged:20", "1 or a multiple of 16"},
+                                      {"b1 q1 k70 h16 d576/512 window=3,3", "'window=3,3'"},
+                                      {"b1 q1 k70 h16 d576/512 top_k=0", "top_k=1 to top_k=1048576"},
+                                      {"b1 q1 k70 h16 d576/512 cache=e4m3_fnuz", "e4m3_fnuz"}}) {
+    const auto refused = runtime::explain(config_, "attention_latent bf16 " + std::string(words), "gfx950", *codegen_);
+    ASSERT_FALSE(refused) << words;
+    EXPECT_THAT(refused.error().detail, HasSubstr(detail)) << words;
+  }
+}
+
 // No planner and no lists of work: whatever the lengths on the device are, a warm call is its launches.
 TEST_F(LatentLife, AWarmCallAsksTheDeviceForNothing) {
   const auto engine = make_engine();

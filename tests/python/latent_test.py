@@ -175,6 +175,9 @@ class OtherArgumentLists(Case):
         call = (ENGINE, self.q, pages, table, list(self.lengths), 512)
         with self.assertRaisesRegex(wavejit.InvalidArgument, "softmax_scale = None"):
             latent.flash_mla_with_kvcache(*call)
+        # V is the first 512 columns of K, and no other part of it.
+        with self.assertRaisesRegex(wavejit.Unsupported, r"576 with o.sizes\[3\] = 256; accepted: 576 with o.sizes\[3\] = 512"):
+            latent.flash_mla_with_kvcache(*call[:5], 256, softmax_scale=SCALE)
         with self.assertRaisesRegex(wavejit.InvalidArgument, "is_fp8_kvcache: k_cache says no type of 8 bits"):
             latent.flash_mla_with_kvcache(*call, softmax_scale=SCALE, is_fp8_kvcache=True)
         rows = numpy.zeros((2, 64, 1, 655), numpy.uint8)

@@ -225,6 +225,28 @@ TEST_F(ProfileCommandTest, EveryLaunchOfSplitKeysIsTimed) {
   EXPECT_THAT(words.out, HasSubstr(" % until code and arguments are there, "));
 }
 
+// A latent call in runs, one over listed keys, the indexer that lists them, and lists of key blocks.
+TEST_F(ProfileCommandTest, LatentAttentionAndListsAreTimed) {
+  const std::vector<std::pair<const char*, std::vector<std::string>>> of_each = {
+      {"attention_latent bf16 b1 q1 k1100 h4 d320/256 splits=2 launches=2",
+       {"attention_latent_bf16_d320_256_rows32_parts_gfx950", "attention_latent_combine_bf16_d256_few_gfx950"}},
+      {"attention_latent fp16 b1 q1 k130 h20 d576/512 layout=paged:16 top_k=70:mixed",
+       {"attention_latent_fp16_d576_512_rows32_granules_listed_gfx950"}},
+      {"sparse_indexer bf16 b1 q1 k200 h64 page=16 top=32",
+       {"sparse_scores_bf16_h64_paged_gfx950", "sparse_select_gfx950"}},
+      {"attention_forward bf16 b1 q64 k640 h2 d128 lists=64x64:50",
+       {"attention_block_lists_gfx950", "attention_forward_bf16_d128_block_lists_64x64_gfx950"}}};
+  for (const auto& [problem, kernels] : of_each) {
+    const Json told = json({"profile", problem, "--device", "sim:gfx950"});
+    std::vector<std::string> launched;
+    for (const Json& launch : told.at("launches")) {
+      launched.push_back(launch.at("kernel"));
+      EXPECT_GT(launch.at("cycles").get<int>(), 0);
+    }
+    EXPECT_EQ(launched, kernels) << problem;
+  }
+}
+
 TEST_F(ProfileCommandTest, BadInputIsToldAndLeavesNoFile) {
   const std::string page = out_ + "/p.html";
   refused({"profile", small, "--device", "sim:gfx000", "--html", page}, 6, "gfx000");

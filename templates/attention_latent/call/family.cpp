@@ -12,6 +12,7 @@
 #include "templates/attention/kernel/coverage.h"
 #include "templates/attention_latent/call/descriptor.h"
 #include "templates/attention_latent/call/runs.h"
+#include "templates/attention_latent/kernel/rows.h"
 #include "templates/attention_latent/kernel/words.h"
 
 namespace wavejit::attention_latent {
@@ -135,6 +136,32 @@ WalkKernel kernel_of(const LatentShape& shape, const Target& target, const Toggl
   return kernel;
 }
 
+// Why a workgroup has no other number of rows. Whether parts are merged in one launch is told beside the runs (runs.h).
+std::vector<families::Refusal> why_not_other_rows(const LatentShape& of, const Target& target, const Toggles& toggles) {
+  const std::string_view pinned = families::value_in(toggles.pins, tile_pin);
+  const std::string of_one = of.listed ? " rows of a query, whose list they share" : " rows of a sequence";
+  std::vector<families::Refusal> refused;
+  for (const auto& [rows, name] : rows_names) {
+    if (rows == of.rows) continue;
+    LatentShape other = of;
+    other.rows = rows;
+    std::string reason;
+    if (const auto impossible = refusal_of(kernel_of(other, target, toggles)))
+      reason = *impossible;
+    else if (!pinned.empty())
+      reason = std::string(tile_pin) + "=" + std::string(pinned) + " was asked for";
+    else if (rows < of.rows)
+      reason = std::to_string(count_of(of.rows)) + " are preferred where there are more" + of_one +
+               ": fewer workgroups read each key";
+    else if (rows == Rows::r64)
+      reason = "it is for more than 32" + of_one + "; fewer would leave waves idle";
+    else
+      reason = "it is for more than 64" + of_one + ", where half as many workgroups still fill the device";
+    refused.push_back({.kernel = "tiles of " + std::string(name) + " rows", .reason = std::move(reason)});
+  }
+  return refused;
+}
+
 class AttentionLatent final : public families::Family {
  public:
   std::string_view name() const override { return family_name; }
@@ -166,7 +193,7 @@ class AttentionLatent final : public families::Family {
   bool counts_arrivals(const families::Shape& shape) const override { return LatentShape::of(shape.code).merged; }
 
   families::Explanation explain(const families::Shape& shape, const Target& target,
-                                const Toggles& /*toggles*/) const override {
+                                const Toggles& toggles) const override {
     const LatentShape of = LatentShape::of(shape.code);
     const int sharing = waves_of_rows(of);
     return {.description = "tiles of " + std::to_string(count_of(of.rows)) +
@@ -180,7 +207,7 @@ class AttentionLatent final : public families::Family {
                                        : ""),
             .cost = std::to_string(key_ring_plan(of, target).total_bytes()) +
                     " bytes of LDS, up to 512 VGPRs, 1 workgroup per CU",
-            .refused = {}};
+            .refused = why_not_other_rows(of, target, toggles)};
   }
 
   Failure name_field(const families::Shape& shape, const Target& target, Failure failure) const override {
