@@ -100,7 +100,7 @@ std::vector<CallProblem> gradients_of_lies(const std::string& words, const std::
 }
 
 // A bias of each kind of sharing, rows and keys of one tile and of several, tiles that no row sees.
-std::vector<CallProblem> gradients_of_biases(const std::string& type) {
+std::vector<CallProblem> gradients_of_biases(const std::string& type, int keys_of_lane) {
   std::vector<CallProblem> all;
   for (const char* words :
        {" b1 q70 k129 h2/1 d64 causal bias=h d_bias d_lse",
@@ -109,10 +109,10 @@ std::vector<CallProblem> gradients_of_biases(const std::string& type) {
         " b3 q33 k300 h2 d64 causal k_lengths=300,33,0 bias=b d_bias", " b2 q260 k40 h4/2 d64 causal bias=1 d_bias",
         " b1 q64 k64 h1 d64 causal scale=0 bias=h d_bias"})
     all.push_back(gradients(type + words));
-  // At the end of a row each element is stored where its key is one: of four neighbours the last that is, in each
+  // At the end of a row each element is stored where its key is one: of a lane's neighbours the last that is, in each
   // place of a tile. Two rows: behind the first stands what nobody may write.
   for (int place = 0; place < 64; place += 8)
-    for (int last = 1; last < 4; ++last)
+    for (int last = 1; last < keys_of_lane; ++last)
       all.push_back(gradients(type + std::format(" b1 q2 k{} h1 d64 causal bias=h d_bias", place + last)));
   all.push_back(lengths_that_lie(type, " d64 causal bias=h d_bias"));
   all.push_back(starts_that_lie(type, " d64 causal bias=h d_bias"));

@@ -224,6 +224,11 @@ std::vector<CalledCase> rdna_cases() {
   add("dkdv_gfx1201", {"attention_backward_dkdv "}, under_diagonal);
   add("dsink_gfx1201", {"attention_backward_dsink "},
       [=] { return joined(gradients_of_sinks(), gradients_of_lies(" d64 causal d_sink", "fp16")); });
+  add("dbias_gfx1201", {"attention_backward_dbias "}, [] {
+    std::vector<CallProblem> all = gradients_of_biases("fp16", 8);
+    std::ranges::rotate(all, all.begin() + 5);  // the small ones first, since each runs all kernels of gradients
+    return all;
+  });
   add("paged_gfx1201", {"attention_forward ", " paged "}, pages({.size = 16}, {.size = 48, .list = true}));
   add("paged_one_gfx1201", {"attention_forward ", " paged "}, keys_one_by_one());
   add("generic_d64_gfx1201", {"attention_forward ", " d64 "}, dense(64, 64));
