@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "byte_problems.h"
 #include "forward_problems.h"
 #include "gradient_problems.h"
 
@@ -231,6 +232,9 @@ std::vector<CalledCase> rdna_cases() {
   });
   add("paged_gfx1201", {"attention_forward ", " paged "}, pages({.size = 16}, {.size = 48, .list = true}));
   add("paged_one_gfx1201", {"attention_forward ", " paged "}, keys_one_by_one());
+  add("i8_tokens_gfx1201", {"attention_forward ", " cache=i8 "},
+      [] { return few_byte_caches(WAVEJIT_INT8, ByteScales::tokens, Storage::fp16); });
+  add("generic_d192_gfx1201", {"attention_forward ", " d192/128 "}, dense(192, 128));
   add("generic_d64_gfx1201", {"attention_forward ", " d64 "}, dense(64, 64));
   add("many_rows_gfx1201", {"attention_forward ", "rows=many"}, mixed());
   add("first_keys_gfx1201", {"attention_forward ", " first_keys "}, left_padding());
