@@ -13,7 +13,8 @@ from ._arrays import DeviceArray, dense_strides
 from ._dtypes import DType
 from ._engine import Engine
 
-# Up to so many rows keys may be split (docs/split-keys.md), which walks of masks are not: a bias serves those.
+# Up to so many rows keys may be split (docs/split-keys.md). Masks of bools that all heads share are, too; walks of others are not: a bias
+# serves those.
 MOST_ROWS_OF_SPLIT = 32
 # Of one head, and heads of all batches: what kernels of masks count.
 MOST_SCORES, MOST_HEADS = 1 << 33, 0xFFFF
@@ -23,14 +24,14 @@ LEAST_SCORES_OF_NUMBERS = 1 << 22  # of a head
 _KEY = "masks by tile"  # of an answer, among what an engine has checked
 
 
-def fit(batch: int, heads: int, rows: int, keys: int) -> bool:
-    """Whether a mask of so many rows and keys goes by tile."""
-    return MOST_ROWS_OF_SPLIT < rows and rows * keys < MOST_SCORES and batch * heads <= MOST_HEADS
+def fit(batch: int, heads: int, rows: int, keys: int, heads_of_mask: int) -> bool:
+    """Whether a mask of bools of so many rows and keys goes by tile, which has so many heads of its own."""
+    return (heads_of_mask == 1 or MOST_ROWS_OF_SPLIT < rows) and rows * keys < MOST_SCORES and batch * heads <= MOST_HEADS
 
 
 def numbers_fit(batch: int, heads: int, rows: int, keys: int, heads_of_mask: int) -> bool:
-    """The same of a mask of numbers, which has so many heads of its own."""
-    return heads_of_mask == 1 and LEAST_SCORES_OF_NUMBERS <= rows * keys and fit(batch, heads, rows, keys)
+    """The same of a mask of numbers."""
+    return heads_of_mask == 1 and MOST_ROWS_OF_SPLIT < rows and LEAST_SCORES_OF_NUMBERS <= rows * keys and fit(batch, heads, rows, keys, heads_of_mask)
 
 
 def have_kernel(engine: Engine, dtype: DType, dim: int, value_dim: int, numbers: DType | None = None) -> bool:

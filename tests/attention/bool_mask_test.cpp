@@ -4,50 +4,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "attention/kinds_of_blocks.h"
-#include "attention/modified.h"
+#include "attention/bool_masks.h"
 #include "support/part.h"
 
 namespace wavejit::tests {
 namespace {
 
 using ::testing::HasSubstr;
-using Shows = std::function<bool(int batch, int head, int row, int key)>;
-
-void set_mask(AttentionCase& which, int batches, int heads, const Shows& shows) {
-  AttentionInputs& in = which.inputs;
-  in.shown_batches = batches;
-  in.shown_heads = heads;
-  in.shown.clear();
-  for (int b = 0; b < batches; ++b)
-    for (int h = 0; h < heads; ++h)
-      for (int i = 0; i < in.query_rows(); ++i)
-        for (int j = 0; j < in.key_length; ++j)
-          in.shown.push_back(shows(b, h, i, j) ? static_cast<std::uint8_t>(1 + ((i + j) % 255)) : std::uint8_t{0});
-}
-
-// Of blocks of rows and tiles of keys a third is hidden, a third open, the rest mixed; the last rows see nothing.
-Shows random_blocks(const AttentionCase& which, std::uint64_t seed) {
-  const int rows = which.inputs.query_rows();
-  return [rows, seed, kinds = KindsOfBlocks(3)](int batch, int head, int row, int key) mutable {
-    if (row >= rows - 2) return false;
-    const std::uint64_t kind =
-        kinds.of(seed + (1000003ULL * batch) + (7919ULL * head) + (131ULL * (row / 64)) + (key / 64));
-    return kind == 1 || (kind == 2 && ((row * 31) + (key * 17) + (row * key)) % 5 < 2);
-  };
-}
 
 class BoolMasks : public ::testing::TestWithParam<std::string> {
  protected:
-  static void expect_same(const AttentionOutput& output, const AttentionOutput& wanted) {
-    EXPECT_TRUE(output.o == wanted.o) << output.kernel_spec << " beside " << wanted.kernel_spec;
-    EXPECT_TRUE(bits_of(output.lse) == bits_of(wanted.lse)) << output.kernel_spec << " beside " << wanted.kernel_spec;
-  }
   Pipelines pipelines_{GetParam()};
 };
 
@@ -77,7 +47,7 @@ TEST_P(BoolMasks, HaveTheBitsOfABiasThatHides) {
   in.bias_heads = 2;
   for (const std::uint8_t byte : in.shown) in.bias.push_back(byte != 0 ? 0 : -std::numeric_limits<float>::infinity());
   in.shown.clear();
-  expect_same(masked, pipelines_.run(which));
+  expect_same_bits(masked, pipelines_.run(which));
 }
 
 TEST_P(BoolMasks, HaveTheBitsOfMasksThatShowTheSame) {
@@ -85,19 +55,19 @@ TEST_P(BoolMasks, HaveTheBitsOfMasksThatShowTheSame) {
   const AttentionOutput causal = pipelines_.run(which);
   which.inputs.causal = false;
   set_mask(which, 1, 1, [](int, int, int row, int key) { return key <= row + 63; });
-  expect_same(pipelines_.run(which), causal);
+  expect_same_bits(pipelines_.run(which), causal);
   set_mask(which, 1, 1, [](int, int, int row, int key) { return key <= row + 63 && key / 90 == (row + 63) / 90; });
   const AttentionOutput of_mask = pipelines_.run(which);
   which.inputs.shown.clear();
   which.inputs.causal = true;
   which.inputs.local_chunk = 90;
-  expect_same(of_mask, pipelines_.run(which));
+  expect_same_bits(of_mask, pipelines_.run(which));
   // And all open ones those of none.
   which.inputs.local_chunk = 0;
   which.inputs.causal = false;
   const AttentionOutput whole = pipelines_.run(which);
   set_mask(which, 1, 1, [](int, int, int, int) { return true; });
-  expect_same(pipelines_.run(which), whole);
+  expect_same_bits(pipelines_.run(which), whole);
 }
 
 // A lane reads 16 keys of a row, of the last ones as many as there are.
@@ -128,19 +98,6 @@ TEST_P(BoolMasks, BesideADiagonalAndAWindow) {
   pipelines_.check(which);
 }
 
-// A tree of guesses behind a context: each row sees the context, itself and those it comes from.
-TEST_P(BoolMasks, OfTreesOfSpeculation) {
-  AttentionCase which = make_case(Storage::bf16, 2, 9, 1200, 8, 2, 128, false, 440);
-  const std::vector<int> parent = {-1, 0, 0, 1, 1, 2, 3, 3, 5};
-  set_mask(which, 1, 1, [&](int, int, int row, int key) {
-    if (key < 1200 - 9) return true;
-    for (int at = row; at >= 0; at = parent[std::size_t(at)])
-      if (key == 1200 - 9 + at) return true;
-    return false;
-  });
-  pipelines_.check(which);
-}
-
 TEST_P(BoolMasks, OfPackedSequencesAndPages) {
   AttentionCase which = make_case(Storage::bf16, 4, 1, 330, 2, 1, 128, false, 450);
   AttentionInputs& in = which.inputs;
@@ -152,7 +109,7 @@ TEST_P(BoolMasks, OfPackedSequencesAndPages) {
   const AttentionOutput dense = pipelines_.check(which);
   for (const int size : {16, 64}) {
     which.pages = Pages{.size = size};
-    expect_same(pipelines_.run(which), dense);
+    expect_same_bits(pipelines_.run(which), dense);
   }
 }
 

@@ -111,9 +111,20 @@ class MasksByTile(Case):
                 gradients = [jax.grad(lambda q, bias: wavejit.jax.attention(q, k, k, bias=bias).astype(jnp.float32).sum())(q, each) for each in (bias, of_heads)]
                 self.same_bits(bits(gradients[0]), bits(gradients[1]))
 
-    def test_few_rows_and_padded_dims_have_a_bias(self):
-        for rows, dim in ((32, 64), (70, 80)):
-            q, mask = draw(1, 1, rows, 2, dim), draw(2, 1, 1, rows, rows) > 0
+    def test_few_rows_under_one_mask(self):
+        q, k = draw(1, 2, 9, 4, 64), draw(2, 2, 1200, 2, 64)
+        for shape in ((1, 1, 9, 1200), (2, 1, 9, 1200)):
+            with self.subTest(shape=shape):
+                mask = (draw(3, *shape) > 0).at[..., 128:320].set(False)
+                of = jax.jit(lambda q, k, bias: wavejit.jax.attention(q, k, k, bias=bias, lse=True))
+                self.assertIn(f"tensor<{'x'.join(map(str, shape))}xi1>", self.operands(of.lower(q, k, mask)))
+                found, wanted = of(q, k, mask), of(q, k, self.as_bias(mask))
+                self.same_bits(bits(found[0]), bits(wanted[0]))
+                self.same_bits(found[1], wanted[1])
+
+    def test_few_rows_with_masks_of_heads_and_padded_dims_have_a_bias(self):
+        for rows, dim, heads in ((32, 64, 2), (70, 80, 1)):
+            q, mask = draw(1, 1, rows, 2, dim), draw(2, 1, heads, rows, rows) > 0
             self.assertNotIn("xi1>", self.operands(jax.jit(lambda q, mask: wavejit.jax.attention(q, q, q, bias=mask)).lower(q, mask)))
 
     def test_of_jax_nn(self):

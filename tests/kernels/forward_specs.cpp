@@ -206,8 +206,9 @@ void add_wide_query_kernels(std::vector<families::KernelSpec>& specs, const targ
 void add_mask_kernels(std::vector<families::KernelSpec>& specs, const targets::Target& target) {
   const auto add = [&](ForwardKernel spec) {
     spec.dtype = DataType::bf16;
-    spec.block_lists = spec.bool_mask = true;
-    spec.output_store = attention_forward::default_output_store(target);
+    spec.bool_mask = true;
+    spec.block_lists = !spec.packed_heads;
+    if (spec.split_keys == 0) spec.output_store = attention_forward::default_output_store(target);
     spec.target = target.id;
     if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
   };
@@ -218,6 +219,21 @@ void add_mask_kernels(std::vector<families::KernelSpec>& specs, const targets::T
              {.pipeline = pipeline, .tile_queries = attention_forward::tile_queries(target, pipeline).back()}});
   add({{.head_dim_qk = 64, .head_dim_v = 64, .modifiers = {Modifier::softcap, Modifier::alibi}}, {}});
   add({{.lse = true}, {.tile_queries = 32}});
+  // Of few rows, in runs and whole.
+  for (const int rows : {32, 64})
+    add({{.modifiers = {Modifier::alibi}},
+         {.split_keys = attention_forward::chunk_keys, .packed_heads = true, .tile_queries = rows}});
+  add({{.mask = Mask::window, .modifiers = {Modifier::softcap, Modifier::alibi}},
+       {.split_keys = attention_forward::chunk_keys, .packed_heads = true, .tile_queries = 128}});
+  add({{.head_dim_qk = 64, .head_dim_v = 64, .mask = Mask::causal, .lse = true},
+       {.packed_heads = true, .tile_queries = 64}});
+  // And by waves that share each chunk.
+  for (const bool split : {false, true})
+    add({{.mask = Mask::window, .lse = !split, .modifiers = {Modifier::softcap, Modifier::alibi}},
+         {.split_keys = split ? attention_forward::chunk_keys : 0,
+          .packed_heads = true,
+          .chunk_waves = attention_forward::shared_waves({128, 128}),
+          .tile_queries = attention_forward::shared_tile_queries}});
   specs.emplace_back(attention_mask_lists::mask_of({{}, {.target = std::string(target.id)}}));
 }
 

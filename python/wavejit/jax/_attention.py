@@ -192,7 +192,7 @@ def _has_masks_by_tile(operands: Operands, mask: Any, longest_query: int, longes
         return False
     sizes = q.shape[0], q.shape[2], longest_query or q.shape[1], longest_key or k.shape[1]
     if mask.dtype == jnp.bool_:
-        return _masks.fit(*sizes) and _engines.have_masks_by_tile(_dtypes.named(q.dtype), q.shape[3], v.shape[3])
+        return _masks.fit(*sizes, mask.shape[1]) and _engines.have_masks_by_tile(_dtypes.named(q.dtype), q.shape[3], v.shape[3])
     if not jnp.issubdtype(mask.dtype, jnp.floating) or not _masks.numbers_fit(*sizes, mask.shape[1]):
         return False
     return _engines.have_masks_by_tile(_dtypes.named(q.dtype), q.shape[3], v.shape[3], _dtypes.named(mask.dtype if mask.dtype == jnp.float32 else q.dtype))

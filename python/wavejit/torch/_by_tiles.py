@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Masks by tile: kernels read them as they are, leave out what they hide, and mask only what is mixed (docs/sparse.md).
 
-Where there is no such kernel, and of few rows, whose keys may be split, a mask of bools becomes a bias, and one of numbers is one. Nobody
-sees which it was (_masks.py).
+Where there is no such kernel, and of few rows of which heads have masks of their own, a mask of bools becomes a bias, and one of numbers
+is one. Nobody sees which it was (_masks.py).
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _fits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor,
     if mask.shape[0] not in (1, q.shape[0]) or mask.shape[1] not in (1, q.shape[2]) or mask.shape[2:] != (q.shape[1], keys):
         return False  # the bias says what is wrong
     if mask.dtype is torch.bool:
-        return _masks.fit(q.shape[0], q.shape[2], rows, keys) and mask.stride(2) < MOST_STRIDE
+        return _masks.fit(q.shape[0], q.shape[2], rows, keys, _of_all(mask).shape[1]) and mask.stride(2) < MOST_STRIDE
     return mask.dtype.is_floating_point and _masks.numbers_fit(q.shape[0], q.shape[2], rows, keys, _of_all(mask).shape[1])
 
 

@@ -43,6 +43,17 @@ Value* is_masked(Kernel& kernel, const QueryTile& queries, Value* marked) {
 
 }  // namespace
 
+Value* bits_of_mask(Kernel& kernel, const ScoreFields& fields, const QueryTile& queries) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto argument = [&](std::size_t in_scores) { return kernel.argument_i64(fields.scores + in_scores); };
+  const auto step = [&](Value* index, std::size_t stride) {
+    return ir.CreateMul(wide(kernel, index), argument(stride));
+  };
+  Value* base = argument(offsetof(ScoreArguments, bias));
+  base = ir.CreateAdd(base, step(queries.batch, offsetof(ScoreArguments, bias_batch_stride)));
+  return ir.CreateAdd(base, step(queries.query_head, offsetof(ScoreArguments, bias_head_stride)));
+}
+
 // Low half: heads of a group stand within 2 GiB (the checks of a call).
 Value* ScoreModifiers::bias_head_stride() const {
   return kernel_.argument_i32(field(offsetof(ScoreArguments, bias_head_stride)));
@@ -110,15 +121,9 @@ ScoreModifiers::ScoreModifiers(Kernel& kernel, const Modifiers& modifiers, DataT
 
 language::Buffer ScoreModifiers::bits_buffer() const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  const auto argument = [&](std::size_t in_scores) { return kernel_.argument_i64(field(in_scores)); };
-  Value* base = argument(offsetof(ScoreArguments, bias));
-  base = ir.CreateAdd(
-      base, ir.CreateMul(wide(kernel_, queries_.batch), argument(offsetof(ScoreArguments, bias_batch_stride))));
-  base = ir.CreateAdd(
-      base, ir.CreateMul(wide(kernel_, queries_.query_head), argument(offsetof(ScoreArguments, bias_head_stride))));
   Value* blocks = ir.CreateUDiv(ir.CreateAdd(queries_.query_length, kernel_.constant(block_rows - 1)),
                                 kernel_.constant(block_rows));
-  return {kernel_, base, ir.CreateMul(blocks, bias_row_stride_)};
+  return {kernel_, bits_of_mask(kernel_, fields_, queries_), ir.CreateMul(blocks, bias_row_stride_)};
 }
 
 Value* ScoreModifiers::bits_offset() const {

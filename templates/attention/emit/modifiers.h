@@ -16,6 +16,9 @@
 
 namespace wavejit::attention {
 
+// Where the bits of a bool mask begin (i64), of the tile's sequence and head.
+language::Value* bits_of_mask(language::Kernel& kernel, const ScoreFields& fields, const QueryTile& queries);
+
 class ScoreModifiers {
  public:
   // `bias_type`: of its elements. `fields`: where the kernel's arguments have what modifiers ask for.

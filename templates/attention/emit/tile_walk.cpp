@@ -13,6 +13,10 @@ Value* TileWalk::last() const { return kernel_.ir().CreateSub(end_, kernel_.cons
 Value* TileWalk::ahead(Value* place, int tiles) const { return kernel_.ir().CreateAdd(place, kernel_.constant(tiles)); }
 Value* TileWalk::at_most_last(Value* place) const { return minimum(kernel_, place, last()); }
 Value* TileWalk::exists(Value* place) const { return kernel_.ir().CreateICmpSLT(place, end_); }
+Value* TileWalk::fetches(const Stop& stop) const {
+  Value* seen = sees(stop);
+  return seen == nullptr ? exists(stop.place) : kernel_.ir().CreateAnd(exists(stop.place), seen);
+}
 
 // Set in a multiple of a chunk's tiles: no bit; nor is such a number negative.
 std::uint32_t TileInterval::part_of_chunk() const {

@@ -50,6 +50,11 @@ class TileWalk {
   virtual language::Value* tile_at(const Stop& stop) const = 0;
   // The same with its marks, if it has any: what modifiers and masks are asked with.
   virtual language::Value* marked_at(const Stop& stop) const { return tile_at(stop); }
+  // Uniform: whether any row sees the tile at a place that is walked: else it is neither fetched nor multiplied. Null:
+  // that is not known, or always so.
+  virtual language::Value* sees(const Stop& /*stop*/) const { return nullptr; }
+  // The place is no further than the last, and its tile is to be fetched.
+  language::Value* fetches(const Stop& stop) const;
 
   // Chunks are prepared once, in a block that all questions about them come behind.
   virtual void prepare_chunks() = 0;
@@ -75,7 +80,7 @@ class TileWalk {
 };
 
 // All tiles from one to another. `tiles_of_chunk`: a power of two.
-class TileInterval final : public TileWalk {
+class TileInterval : public TileWalk {
  public:
   TileInterval(language::Kernel& kernel, language::Value* first, language::Value* end, int tiles_of_chunk = chunk_tiles)
       : TileWalk(kernel, first, end), tiles_of_chunk_(tiles_of_chunk) {}

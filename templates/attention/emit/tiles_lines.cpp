@@ -106,7 +106,7 @@ Values LineTiles::advance(int buffer, const Stops& stops, const TileWalk& walk, 
   language::wait_for_lds_fills(kernel_);
   language::barrier(kernel_);
   if (pages_ && pages_->is_listed()) named_ = EntriesAhead::named(in_flight);
-  return language::if_uniform(kernel_, walk.exists(stops[1].place), language::Likelihood::even, in_flight,
+  return language::if_uniform(kernel_, walk.fetches(stops[1]), language::Likelihood::even, in_flight,
                               [&](const Values& ahead) -> Values {
                                 fill_tile((buffer + 1) % plan_.buffers, walk.tile_at(stops[1]),
                                           pages_ ? EntriesAhead::of_next(ahead) : nullptr);

@@ -91,8 +91,15 @@ Values SwizzledTiles::advance(int /*buffer*/, const Stops& stops, const TileWalk
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
   const auto values = in_flight.begin() + k_->values_in_flight();
-  k_->write({in_flight.begin(), values}).write_rest();
-  v_->write({values, values + v_->values_in_flight()}).write_rest();
+  const auto write = [&] {
+    k_->write({in_flight.begin(), values}).write_rest();
+    v_->write({values, values + v_->values_in_flight()}).write_rest();
+  };
+  if (Value* seen = walk.sees(stops[0])) {
+    language::if_uniform(kernel_, seen, language::Likelihood::even, write);
+  } else {
+    write();
+  }
   const Values ahead(values + v_->values_in_flight(), in_flight.end());
   if (pages_ && pages_->is_listed()) named_ = EntriesAhead::named(ahead);
   // … and everybody's part of this one has arrived.
@@ -100,14 +107,12 @@ Values SwizzledTiles::advance(int /*buffer*/, const Stops& stops, const TileWalk
   language::barrier(kernel_);
   Values nothing;
   for (Value* value : in_flight) nothing.push_back(llvm::PoisonValue::get(value->getType()));
-  return language::if_uniform(kernel_, walk.exists(stops[1].place), language::Likelihood::even, nothing,
-                              [&](const Values&) {
-                                Values loaded = load(stops[1], walk, pages_ ? EntriesAhead::of_next(ahead) : nullptr);
-                                if (pages_)
-                                  for (Value* further : EntriesAhead::at(*pages_, walk, stops, ahead))
-                                    loaded.push_back(further);
-                                return loaded;
-                              });
+  return language::if_uniform(kernel_, walk.fetches(stops[1]), language::Likelihood::even, nothing, [&](const Values&) {
+    Values loaded = load(stops[1], walk, pages_ ? EntriesAhead::of_next(ahead) : nullptr);
+    if (pages_)
+      for (Value* further : EntriesAhead::at(*pages_, walk, stops, ahead)) loaded.push_back(further);
+    return loaded;
+  });
 }
 
 }  // namespace wavejit::attention

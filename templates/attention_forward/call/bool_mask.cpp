@@ -108,7 +108,9 @@ Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, At
   if (problem.key_length > max_paged_length)
     return refuse_keys(problem.key_length, refusal::up_to("beside a bool mask 0", max_paged_length));
   problem.shape.bool_mask = true;
-  return take_lists_of_mask(mask.name, t, problem);
+  if (auto lists = take_lists_of_mask(mask.name, t, problem); !lists) return lists;
+  if (splits_bool_mask(problem.shape, problem.query_length, problem.lists.heads > 1)) problem.shape.block_lists = false;
+  return {};
 }
 
 [[gnu::cold, gnu::noinline]] Result<void> take_bias_by_tile(const wavejit_attention_forward_arguments& call,
@@ -132,6 +134,14 @@ Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, At
     return {};
   }
   return take_lists_of_mask(name, call.bias, problem);
+}
+
+std::string describe_mask_of_few_rows(const AttentionProblem& problem) {
+  return "none: up to " + std::to_string(longest_packed_query) +
+         " rows under one mask for all heads are walked as without it; attention_mask_lists leaves a bit for each row "
+         "and "
+         "key, and says of each tile of " +
+         std::to_string(problem.lists.keys) + " keys whether it is hidden, open or mixed: hidden ones are not read";
 }
 
 MaskPlan plan_mask(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,

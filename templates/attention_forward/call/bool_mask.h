@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/kernel/block_lists/arguments.h"
@@ -21,6 +22,9 @@ Result<void> take_bias_by_tile(const wavejit_attention_forward_arguments& call, 
 
 // Lists of blocks of 64 rows by a tile of keys, for so many batches and heads.
 BlockLists lists_of_mask(const AttentionProblem& problem, std::int64_t batches, std::int64_t heads);
+
+// "none: …" for explain.
+std::string describe_mask_of_few_rows(const AttentionProblem& problem);
 
 // Of the workspace; 0 for lists that are no mask's.
 std::uint64_t mask_bytes(const BlockLists& lists);

@@ -137,30 +137,40 @@ void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> ke
            number);
 }
 
+// What reads the mask, and where the bits that it leaves stand.
+void AttentionCall::plan_look(const MaskPlan& mask, std::size_t kernel, families::LaunchPlan& plan) {
+  look_ = mask.look;
+  ScoreArguments& scores = arguments_.all.paged.all.scores;
+  if (const auto& bits = mask.bits) {
+    scores.bias = bits->bias;
+    scores.bias_batch_stride = bits->bias_batch_stride;
+    scores.bias_head_stride = bits->bias_head_stride;
+    scores.bias_row_stride = bits->bias_row_stride;
+  }
+  if (round != 0) return;  // the first one has left those of all sequences
+  const BlockLists& lists = problem_.lists;
+  plan.add(launch_of({.grid_x = look_->tiles,
+                      .grid_y = lists.row_blocks,
+                      .grid_z = lists.batches * lists.heads,
+                      .threads = attention_mask_lists::threads},
+                     &*look_, sizeof *look_),
+           kernel);
+}
+
+[[gnu::cold, gnu::noinline]] void AttentionCall::plan_mask_of_few_rows(const void* memory, families::LaunchPlan& plan) {
+  Arguments& all = arguments_.all.paged.all;
+  all.workspace += mask_bytes(problem_.lists);  // parts stand behind
+  plan_look(plan_mask(problem_, call_, all, memory), 1, plan);
+}
+
 // Before the kernel that walks them.
 [[gnu::cold, gnu::noinline]] void AttentionCall::plan_lists(const ForwardKernel& spec, const void* memory,
                                                             families::LaunchPlan& plan) {
   const WalkPlan walks = plan_walks(problem_, call_, spec, arguments_.all.paged.all, memory);
   lists_ = walks.make;
   arguments_.lists = walks.walk;
-  if (walks.mask) {
-    look_ = walks.mask->look;
-    ScoreArguments& scores = arguments_.all.paged.all.scores;
-    if (const auto& bits = walks.mask->bits) {
-      scores.bias = bits->bias;
-      scores.bias_batch_stride = bits->bias_batch_stride;
-      scores.bias_head_stride = bits->bias_head_stride;
-      scores.bias_row_stride = bits->bias_row_stride;
-    }
-    constexpr std::size_t kernel_of_mask = 2;
-    const BlockLists& lists = problem_.lists;
-    plan.add(launch_of({.grid_x = look_->tiles,
-                        .grid_y = lists.row_blocks,
-                        .grid_z = lists.batches * lists.heads,
-                        .threads = attention_mask_lists::threads},
-                       &*look_, sizeof *look_),
-             kernel_of_mask);
-  }
+  constexpr std::size_t kernel_of_mask = 2;
+  if (walks.mask) plan_look(*walks.mask, kernel_of_mask, plan);
   plan.add(launch_of(attention_block_lists::launch_geometry(lists_.units, lists_.heads, problem_.batch), &lists_,
                      sizeof lists_),
            1);
@@ -191,6 +201,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   fill(spec, splits_.splits, memory, arguments_.all);
   if (spec.block_lists) [[unlikely]]
     plan_lists(spec, memory, plan);
+  if (spec.bool_mask && !spec.block_lists) [[unlikely]]
+    plan_mask_of_few_rows(memory, plan);
   if (first != 0) [[unlikely]]
     begin_at_sequence(arguments_.all.paged, problem_.shape, first);
   if (spec.shares_call()) [[unlikely]]
@@ -202,7 +214,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   }
   plan.add(with_scales(spec, launch, cached_), 0);
   if (splits_.splits != 1) [[unlikely]]
-    plan_combine(kernels, 1, arguments_.all.paged.all, batch, problem_.query_length, plan);
+    plan_combine(kernels, spec.bool_mask ? 2 : 1, arguments_.all.paged.all, batch, problem_.query_length, plan);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "families/call/family.h"
+#include "templates/attention_forward/call/bool_mask.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/arrival_arguments.h"
@@ -61,6 +62,8 @@ class AttentionCall final : public families::Call {
                                std::optional<KeptArguments>& kept) const;
   std::uint32_t first_sequence() const { return round * splits_.sequences_a_round; }
   std::uint32_t rows_of_grid(const ForwardKernel& spec) const;
+  void plan_mask_of_few_rows(const void* memory, families::LaunchPlan& plan);
+  void plan_look(const MaskPlan& mask, std::size_t kernel, families::LaunchPlan& plan);
   void plan_lists(const ForwardKernel& spec, const void* memory, families::LaunchPlan& plan);
 
   const wavejit_attention_forward_arguments& call_;

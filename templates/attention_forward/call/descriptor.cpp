@@ -99,6 +99,7 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
     one.key_length = keys;
     one.shape.set_rows(rows_of(descriptor, queries));
     if (one.shape.bias_by_tile && !bias_goes_by_tile(queries)) one.shape.bias_by_tile = one.shape.block_lists = false;
+    if (one.shape.bool_mask) one.shape.block_lists = makes_walks_of_mask(one, queries);
     if (one.mask.causal_prefix) one.mask.causal_prefix = std::min(*one.mask.causal_prefix, keys);
     // Whether few rows of several chunks are split goes by the batch, too: they have both.
     const bool either = descriptor.splits <= 0 && queries <= static_cast<std::int64_t>(longest_packed_query);
@@ -157,7 +158,7 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
   problem.causal_prefix = static_cast<std::int32_t>(descriptor.mask.causal_prefix.value_or(0));
   problem.paired_tiles = descriptor.paired_tiles;
   problem.shared_chunks = descriptor.shared_chunks;
-  if (descriptor.shape.block_lists) {
+  if (descriptor.shape.block_lists || descriptor.shape.bool_mask) {
     const bool by_batch = descriptor.bool_mask == attention::Extent::batch ||
                           descriptor.bool_mask == attention::Extent::batch_and_head || problem.packed_queries;
     const bool by_head =

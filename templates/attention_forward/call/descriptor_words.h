@@ -26,10 +26,19 @@ inline BlockLists lists_of(const DescribedLists& lists) {
           .keys = static_cast<std::uint32_t>(lists.keys),
           .alike = lists.alike};
 }
+// Of its bool mask.
+inline bool by_head(const ProblemDescriptor& descriptor) {
+  return descriptor.query_heads > 1 &&
+         (descriptor.bool_mask == attention::Extent::head || descriptor.bool_mask == attention::Extent::batch_and_head);
+}
+inline bool makes_walks_of_mask(const ProblemDescriptor& descriptor, std::int64_t query_length) {
+  return descriptor.shape.bool_mask && !splits_bool_mask(descriptor.shape, query_length, by_head(descriptor));
+}
 inline RowPlan rows_of(const ProblemDescriptor& descriptor, std::int64_t query_length) {
-  if (descriptor.shape.bool_mask || (descriptor.shape.bias_by_tile && bias_goes_by_tile(query_length)))
+  if (makes_walks_of_mask(descriptor, query_length) ||
+      (descriptor.shape.bias_by_tile && bias_goes_by_tile(query_length)))
     return {.rows = query_rows(static_cast<std::uint64_t>(query_length))};
-  if (descriptor.shape.block_lists && !descriptor.shape.bias_by_tile)
+  if (descriptor.shape.block_lists && !descriptor.shape.bias_by_tile && !descriptor.shape.bool_mask)
     return rows_of_lists(lists_of(descriptor.lists), static_cast<std::uint64_t>(query_length));
   return plan_rows(static_cast<std::uint64_t>(query_length),
                    static_cast<std::uint64_t>(descriptor.query_heads / descriptor.kv_heads));

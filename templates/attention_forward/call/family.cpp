@@ -61,7 +61,8 @@ class Described final : public families::DescribedProblem {
     const SplitPlan plan = plan_splits(problem_, board, toggles);
     const AttentionShape shape = kernel_shape(problem_, plan, board, toggles);
     std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_, shape, board)}};
-    if (problem_.shape.block_lists) notes.push_back({.label = "lists", .text = describe_lists(problem_)});
+    if (shape.block_lists) notes.push_back({.label = "lists", .text = describe_lists(problem_)});
+    if (shape.masks_few_rows()) notes.push_back({.label = "lists", .text = describe_mask_of_few_rows(problem_)});
     const bool chooses = !toggles.pins_kernels() || pins_of(toggles).shares_chunks;
     const AttentionProblem walked = plan.few_rows != 0 ? of_few_rows(problem_, plan.few_rows) : problem_;
     if (chooses)

@@ -253,12 +253,27 @@ WalkPlan plan_walks(const AttentionProblem& problem, const wavejit_attention_for
           .mask = mask};
 }
 
+namespace {
+
+// Why a bool mask of few rows has walks, whose keys are not split; nothing where it has many.
+std::string why_walks(const AttentionProblem& problem) {
+  if (!problem.lists.bits || problem.query_length > longest_packed_query) return {};
+  const char* why = problem.lists.heads > 1    ? "heads have masks of their own"
+                    : problem.shape.paged      ? "they stand in pages"
+                    : problem.shape.first_keys ? "they have left padding"
+                                               : "the pipeline that is asked for walks lists";
+  return std::string("; keys of few rows are not split: ") + why;
+}
+
+}  // namespace
+
 std::string describe_lists(const AttentionProblem& problem) {
   const BlockLists& lists = problem.lists;
   if (lists.of_mask)
     return "of blocks of " + std::to_string(lists.rows) + " rows by " + std::to_string(lists.keys) +
            " keys: attention_mask_lists finds in the " + (lists.bits ? "bool mask" : "bias") +
-           " which are hidden, open and mixed, attention_block_lists makes a walk for each workgroup's rows";
+           " which are hidden, open and mixed, attention_block_lists makes a walk for each workgroup's rows" +
+           why_walks(problem);
   return "of blocks of " + std::to_string(lists.rows) + " rows by " + std::to_string(lists.keys) +
          " keys: attention_block_lists makes a walk for each workgroup's rows" +
          (lists.alike ? ", as large as without lists, whose lists are said to be alike" : "");

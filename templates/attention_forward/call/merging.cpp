@@ -88,6 +88,7 @@ std::string_view why_two_launches(const AttentionProblem& problem) {
   const AttentionShape& shape = problem.shape;
   if (!shape.packed_heads) return "the heads of a kv head are no rows of one tile";
   if (shape.listed || shape.block_lists) return "lists of keys always are";
+  if (shape.bool_mask) return "those of a bool mask always are";
   if (shape.integers) return "queries of int8 always are";
   if (shape.cache != CacheType::as_queries || shape.narrow_queries) return "caches of 8 bits always are";
   if (shape.output_fp32) return "O in fp32 always is";

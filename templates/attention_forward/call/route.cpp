@@ -65,7 +65,7 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
 
 Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
   if (pins.pipeline) return *pins.pipeline;
-  if (shape.listed || shape.trans_any() || shape.integers) return Pipeline::generic;
+  if (shape.listed || shape.trans_any() || shape.integers || shape.masks_few_rows()) return Pipeline::generic;
   // Workgroups as small as the blocks of lists.
   if (shape.block_lists && shape.query_rows <= QueryRows::up_to_64) return Pipeline::generic;
   const bool shares = shape.shared_chunks && can_share(shape, target, shape.split);
@@ -81,7 +81,8 @@ Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target,
 int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline) {
   const HeadDims dims = {shape.head_dim_qk, shape.head_dim_v};
   if (shape.trans_k || shape.trans_v) return tile_queries(target, pipeline).back();
-  if (shape.block_lists && pipeline == Pipeline::generic) return packed_tile_queries(target, shape.query_rows, dims);
+  if ((shape.block_lists || shape.bool_mask) && pipeline == Pipeline::generic)
+    return packed_tile_queries(target, shape.query_rows, dims);
   if (!packs(shape, pipeline)) return default_tile_queries(target, pipeline, shape.query_rows, dims);
   const int rows = packed_tile_queries(target, shape.query_rows, dims);
   // Pages of one key, where tiles wait in registers: beside the addresses of all their keys and the powers of a

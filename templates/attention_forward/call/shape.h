@@ -29,6 +29,8 @@ struct AttentionShape : AskedWords {
   // Waves share each chunk of keys (shared_chunks.h): pipelines that can.
   bool shared_chunks = false;
 
+  // By a bool mask, whose tiles no lists name (splits_bool_mask).
+  bool masks_few_rows() const { return bool_mask && !block_lists; }
   AskedWords& words() { return *this; }
   const AskedWords& words() const { return *this; }
   bool operator==(const AttentionShape&) const = default;
@@ -78,6 +80,13 @@ struct AttentionShape : AskedWords {
 // worth more than what is left out.
 constexpr bool bias_goes_by_tile(std::int64_t query_length) {
   return query_length > static_cast<std::int64_t>(longest_packed_query);
+}
+
+// A bool mask of few rows that all heads share: heads are packed and keys split as without it. Of others, and in pages,
+// walks are made (lists.h).
+constexpr bool splits_bool_mask(const AskedWords& words, std::int64_t query_length, bool by_head) {
+  return query_length <= static_cast<std::int64_t>(longest_packed_query) && !by_head && !words.paged &&
+         !words.first_keys;
 }
 
 // The bits of the words, and of what is a shape's own.

@@ -249,7 +249,7 @@ std::uint64_t most_parts_of_lists(const AttentionProblem& problem) {
 }
 
 bool has_parts_by_sequence(const AttentionProblem& problem) {
-  if (problem.shape.block_lists || problem.shape.listed || !problem.packed_queries ||
+  if (problem.shape.block_lists || problem.shape.bool_mask || problem.shape.listed || !problem.packed_queries ||
       problem.query_length > longest_packed_query)
     return false;
   const auto bytes = attention_combine::workspace_bytes(problem.query_rows, problem.query_heads, chunks_of(problem),
@@ -283,11 +283,33 @@ bool merges_in(const AttentionProblem& problem, std::uint32_t splits, const boar
 
 }  // namespace
 
+namespace {
+
+// Of a bool mask of few rows, whose bits stand in front of the parts.
+SplitPlan plan_masked(const AttentionProblem& problem, const boards::Board& target, const families::Toggles& toggles,
+                      std::uint64_t reach) {
+  const std::uint64_t of_mask = mask_bytes(problem.lists);
+  const std::uint64_t left = reach == any_reach ? any_reach : reach - std::min(reach, of_mask);
+  SplitPlan plan = plan_walk(problem, target, toggles.kv_splits, toggles.pins_kernels(), left);
+  plan.workspace_bytes += of_mask;
+  return plan;
+}
+
+// The kernel that is pinned walks lists of tiles alone.
+bool goes_by_walks(const AttentionProblem& problem, const families::Toggles& toggles) {
+  return problem.shape.masks_few_rows() && toggles.pins_kernels() &&
+         pins_of(toggles).pipeline.value_or(Pipeline::generic) != Pipeline::generic;
+}
+
+}  // namespace
+
 SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& target, const families::Toggles& toggles,
                       std::uint64_t reach) {
   const std::optional<std::int32_t> kv_splits = toggles.kv_splits;
-  if (problem.shape.block_lists) [[unlikely]]
+  if (problem.shape.block_lists || goes_by_walks(problem, toggles)) [[unlikely]]
     return {.workspace_bytes = walk_bytes(problem).value_or(0), .reason = Reason::lists};
+  if (problem.shape.bool_mask) [[unlikely]]
+    return plan_masked(problem, target, toggles, reach);
   if (problem.second_top_k != 0) [[unlikely]]
     return plan_two_lists(problem, target, kv_splits, reach);
   const bool pinned = toggles.pins_kernels();
@@ -327,6 +349,12 @@ std::uint32_t arrivals_of(const AttentionProblem& problem, const SplitPlan& plan
 
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,
                             const families::Toggles& toggles) {
+  if (goes_by_walks(problem, toggles)) [[unlikely]] {
+    AttentionShape shape = problem.shape;
+    shape.block_lists = true;
+    shape.set_rows(rows_of_lists(problem.lists, problem.query_length));
+    return shape;
+  }
   if (plan.few_rows == 0) [[likely]] {
     if (plan.parts()) {
       AttentionShape shape = problem.shape.of_split_kernel();

@@ -86,7 +86,7 @@ class GenericPipeline {
   // Of a walk in memory: of the tile, and of the next. Keys in pages leave no scalar registers for them: there a tile
   // is read where it is asked for.
   static constexpr std::size_t entries_carried = 2;
-  bool reads_ahead() const { return spec_.block_lists && !spec_.paged; }
+  bool reads_ahead() const { return (spec_.block_lists || spec_.bool_mask) && !spec_.paged; }
 
   struct State {
     Value* place = nullptr;  // of the tile in the walk
@@ -187,9 +187,19 @@ class GenericPipeline {
   // `scales`: of tokens, if they have any.
   State attend(State state, int buffer, const Stops& stops, const Values& scales) {
     if (bytes_) return attend_bytes(std::move(state), buffer, stops);
+    merged_.end_chunk(stops.front(), state.softmax, state.outputs, state.merged);
+    Value* seen = walk_.sees(stops.front());
+    if (seen == nullptr) return attend_seen(std::move(state), buffer, stops, scales);
+    const Values after =
+        language::if_uniform(kernel_, seen, language::Likelihood::even, to_values(state), [&](const Values& before) {
+          return to_values(attend_seen(from_values(state, before), buffer, stops, scales));
+        });
+    return from_values(state, after);
+  }
+
+  State attend_seen(State state, int buffer, const Stops& stops, const Values& scales) {
     const Stop& place = stops.front();
     Value* tile = walk_.tile_at(place);
-    merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
     // Of a bias in f32 that a branch adds, 32 registers more would be live beside Q and K.
     const bool is_late = spec_.bias_by_tile && spec_.bias_fp32;
     Values fetched;

@@ -28,6 +28,7 @@ void LinesToFetch::begin_line() {
   llvm::IRBuilder<>& ir = place_.kernel->ir();
   if (exists_ == nullptr) {
     exists_ = ir.CreateAnd(place_.walk->exists(tile_), ir.CreateICmpSGE(tile_, place_.first_tile));
+    if (place_.seen != nullptr) exists_ = ir.CreateAnd(exists_, place_.seen);
     tile_ = ir.CreateSelect(exists_, tile_, place_.walk->last());
     // Opaque: the places of all lines would live in scalar registers throughout.
     place_.image = language::opaque(*place_.kernel, place_.image);

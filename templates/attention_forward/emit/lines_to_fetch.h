@@ -15,10 +15,11 @@ class LinesToFetch {
     language::Kernel* kernel;
     attention::LineStream* stream;
     const attention::TileInterval* walk;
-    language::Value* first_tile;  // of the walk that has keys; uniform
-    language::Value* image;       // bytes behind the stream's buffer; uniform
+    language::Value* first_tile;      // of the walk that has keys; uniform
+    language::Value* image;           // bytes behind the stream's buffer; uniform
+    language::Value* seen = nullptr;  // uniform: whether any row sees the tile; null: not known
   };
-  // Of a tile that is not walked zeros arrive. `entries`: of keys that are looked up, else null.
+  // Of a tile that is not walked, or that nobody sees, zeros arrive. `entries`: of keys that are looked up, else null.
   LinesToFetch(const Place& place, language::Value* tile, language::Value* entries, std::size_t first_line,
                std::size_t lines);
 

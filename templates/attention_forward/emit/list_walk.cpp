@@ -4,9 +4,11 @@
 #include <bit>
 
 #include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/modifiers.h"
 #include "templates/attention/kernel/marked_tile.h"
 #include "templates/attention_forward/kernel/block_lists/walks.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
+#include "templates/attention_forward/kernel/mask_lists/arguments.h"
 
 namespace wavejit::attention_forward {
 
@@ -92,10 +94,43 @@ Value* ListWalk::chunk_of(const Stop& stop) const {
   return kernel_.ir().CreateUDiv(tile_at(stop), kernel_.constant(attention::chunk_tiles));
 }
 
+// Places behind the last have its mark.
+Value* MarkedInterval::read(Value* place) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  constexpr int bytes_of_tile = block_rows * tile_keys / 8;
+  Value* offset = ir.CreateAdd(ir.CreateMul(at_most_last(place), kernel_.constant(bytes_of_tile)),
+                               kernel_.constant(attention_mask_lists::mark_place));
+  return kernel_.load_scalar(ir.CreateAdd(bits_, ir.CreateZExt(offset, kernel_.i64())), kernel_.i32());
+}
+
+Value* MarkedInterval::mark(const Stop& stop) const { return stop.entry != nullptr ? stop.entry : read(stop.place); }
+
+Value* MarkedInterval::marked_at(const Stop& stop) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto bit = [&](int of_mark, int of_tile) {
+    Value* is_set = ir.CreateICmpEQ(mark(stop), kernel_.constant(of_mark));
+    return ir.CreateSelect(is_set, kernel_.constant(1 << of_tile), kernel_.constant(0));
+  };
+  Value* marks = ir.CreateOr(bit(attention_mask_lists::mark_of_mixed, masked_bit),
+                             bit(attention_mask_lists::mark_of_whole, whole_bit));
+  return ir.CreateOr(tile_at(stop), marks);
+}
+
+Value* MarkedInterval::sees(const Stop& stop) const {
+  return kernel_.ir().CreateICmpNE(mark(stop), kernel_.constant(0));
+}
+
+std::unique_ptr<attention::TileInterval> interval_of(Kernel& kernel, const Workgroup& workgroup, Value* first) {
+  if (workgroup.has_bits)
+    return std::make_unique<MarkedInterval>(kernel, first, workgroup.tiles,
+                                            attention::bits_of_mask(kernel, score_fields, workgroup));
+  const int tiles_of_chunk = workgroup.list != nullptr ? attention::list_chunk_tiles : attention::chunk_tiles;
+  return std::make_unique<attention::TileInterval>(kernel, first, workgroup.tiles, tiles_of_chunk);
+}
+
 std::unique_ptr<TileWalk> walk_of(Kernel& kernel, const Workgroup& workgroup) {
   if (workgroup.walk) return std::make_unique<ListWalk>(kernel, *workgroup.walk);
-  const int tiles_of_chunk = workgroup.list != nullptr ? attention::list_chunk_tiles : attention::chunk_tiles;
-  return std::make_unique<TileInterval>(kernel, workgroup.first_tile, workgroup.tiles, tiles_of_chunk);
+  return interval_of(kernel, workgroup, workgroup.first_tile);
 }
 
 }  // namespace wavejit::attention_forward

@@ -37,6 +37,28 @@ class ListWalk final : public TileWalk {
   WalkPlace place_;
 };
 
+// All tiles from one to another, of which a bool mask of few rows says whether somebody sees them: marks stand beside
+// its bits (kernel/mask_lists/arguments.h).
+class MarkedInterval final : public attention::TileInterval {
+ public:
+  // `bits` (i64): of the workgroup's sequence.
+  MarkedInterval(language::Kernel& kernel, language::Value* first, language::Value* end, language::Value* bits)
+      : TileInterval(kernel, first, end), bits_(bits) {}
+
+  language::Value* read(language::Value* place) const override;
+  language::Value* marked_at(const attention::Stop& stop) const override;
+  language::Value* sees(const attention::Stop& stop) const override;
+
+ private:
+  language::Value* mark(const attention::Stop& stop) const;
+
+  language::Value* bits_;
+};
+
+// The tiles of an interval from `first` on, which is the workgroup's first or one before it.
+std::unique_ptr<attention::TileInterval> interval_of(language::Kernel& kernel, const Workgroup& workgroup,
+                                                     language::Value* first);
+
 // What the workgroup walks.
 std::unique_ptr<TileWalk> walk_of(language::Kernel& kernel, const Workgroup& workgroup);
 

@@ -2,6 +2,7 @@
 #include "templates/attention_forward/emit/shared_register_walk.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -18,6 +19,7 @@
 #include "templates/attention/emit/streams_swizzled.h"
 #include "templates/attention/emit/tile_walk.h"
 #include "templates/attention_forward/emit/chunk_exchange.h"
+#include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/tile_growths.h"
@@ -29,6 +31,7 @@ namespace wavejit::attention_forward {
 namespace {
 
 using attention::ScoreModifiers;
+using attention::Stop;
 using attention::SwizzledRows;
 using language::Accumulator;
 using language::Element;
@@ -70,8 +73,9 @@ class SharedRegisterWalk {
               kernel.target().wave_size, workgroup_.lane_group, pages_, no_tile_pages_),
         exchange_(kernel, lds_, exchange_region, plan.exchange_offset(), spec.chunk_waves),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
-        walk_(kernel, kernel.ir().CreateAnd(workgroup_.first_tile, kernel.constant(-spec.chunk_waves)),
-              workgroup_.tiles),
+        own_walk_(interval_of(kernel, workgroup_,
+                              kernel.ir().CreateAnd(workgroup_.first_tile, kernel.constant(-spec.chunk_waves)))),
+        walk_(*own_walk_),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_) {
     Values starts = keys_.starts();
     for (Value*& start : starts) start = kernel.ir().CreateAdd(start, image_);
@@ -101,6 +105,7 @@ class SharedRegisterWalk {
     std::vector<Accumulator> outputs;  // Oᵀ, of the wave's dims
     Values merged;                     // the chunks before
     Values entries;                    // of the next step, of keys that are looked up
+    Values marks;                      // of the own tile and of the next one, of a walk that has marks
     Values keys;                       // of the own tile, in registers
     std::vector<Values> values;        // of each tile
   };
@@ -116,7 +121,7 @@ class SharedRegisterWalk {
     Values values = {state.step, state.softmax.maximum};
     values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
     for (const Accumulator& output : state.outputs) values.push_back(output.value);
-    for (const Values* part : {&state.merged, &state.entries, &state.keys})
+    for (const Values* part : {&state.merged, &state.entries, &state.marks, &state.keys})
       values.insert(values.end(), part->begin(), part->end());
     for (const Values& tile : state.values) values.insert(values.end(), tile.begin(), tile.end());
     return values;
@@ -127,7 +132,7 @@ class SharedRegisterWalk {
     like.softmax.maximum = *next++;
     for (Value*& sum : like.softmax.sums) sum = *next++;
     for (Accumulator& output : like.outputs) output.value = *next++;
-    for (Values* part : {&like.merged, &like.entries, &like.keys})
+    for (Values* part : {&like.merged, &like.entries, &like.marks, &like.keys})
       for (Value*& value : *part) value = *next++;
     for (Values& tile : like.values)
       for (Value*& value : tile) value = *next++;
@@ -156,25 +161,37 @@ class SharedRegisterWalk {
     Values loaded_;
   };
 
-  // A tile that is not walked has zeros.
+  // A tile that is not walked, or that nobody sees, has zeros. `mark`: of a walk that has marks.
   struct Walked {
     Value* tile;
     Value* exists;
   };
-  Walked walked(Value* tile) const {
+  Value* is_walked(Value* tile) const {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* exists = ir.CreateAnd(walk_.exists(tile), ir.CreateICmpSGE(tile, workgroup_.first_tile));
+    return ir.CreateAnd(walk_.exists(tile), ir.CreateICmpSGE(tile, workgroup_.first_tile));
+  }
+  Walked walked(Value* tile, Value* mark) const {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* exists = is_walked(tile);
+    if (mark != nullptr) exists = ir.CreateAnd(exists, walk_.sees({tile, mark}));
     return {.tile = ir.CreateSelect(exists, tile, walk_.last()), .exists = exists};
   }
-  Dealt loads_of_keys(Value* step, const Values& entries) {
-    const Walked own = walked(own_tile(step));
+  Dealt loads_of_keys(Value* step, const Values& entries, Value* mark) {
+    const Walked own = walked(own_tile(step), mark);
     return Dealt(keys_.loads_of(own.tile, {}, own_entries(entries), own.exists));
   }
   // Who has no dims has no values.
-  Dealt loads_of_values(Value* step, int tile, const Values& entries) {
-    Walked of_step = walked(tile_of(step, tile));
+  Dealt loads_of_values(Value* step, int tile, const Values& entries, const Values& marks) {
+    Walked of_step = walked(tile_of(step, tile), marks.empty() ? nullptr : marks[static_cast<std::size_t>(tile)]);
     if (has_dims() != nullptr) of_step.exists = kernel_.ir().CreateAnd(of_step.exists, has_dims());
     return Dealt(values_->loads_of(of_step.tile, entries_of_tile(entries, tile), of_step.exists));
+  }
+
+  // Of all tiles of a step, of a walk that has marks.
+  Values marks_of(Value* step) const {
+    Values marks;
+    for (int tile = 0; spec_.bool_mask && tile < waves(); ++tile) marks.push_back(walk_.read(tile_of(step, tile)));
+    return marks;
   }
 
   // Of all tiles of a step. Keys that are looked up one by one take a register a tile. Granules of 16 take 4 lanes of
@@ -212,11 +229,14 @@ class SharedRegisterWalk {
                 .outputs = std::vector<Accumulator>(static_cast<std::size_t>(output_blocks()), matrix_.zeros()),
                 .merged = merged_.start(),
                 .entries = {},
+                .marks = {},
                 .keys = {},
                 .values = {}};
     const Values entries = entries_of(state.step);
     state.entries = entries_of(next_step(state.step));
-    state.keys = loads_of_keys(state.step, entries).take();
+    if (spec_.bool_mask) state.marks = {walk_.read(own_tile(state.step)), walk_.read(own_tile(next_step(state.step)))};
+    state.keys = loads_of_keys(state.step, entries, spec_.bool_mask ? state.marks[0] : nullptr).take();
+    const Values marks = marks_of(state.step);
     // Memory is on its way to K: what is made meanwhile costs nothing.
     make_later_slices(kernel_, spec_, workgroup_);
     values_.emplace(kernel_, lds_, matrix_, workgroup_.v,
@@ -227,7 +247,7 @@ class SharedRegisterWalk {
                     workgroup_.lane_group, pages_);
     const Values query = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_, query_numbers(spec_));
     for (int tile = 0; tile < waves(); ++tile)
-      state.values.push_back(loads_of_values(state.step, tile, entries).take());
+      state.values.push_back(loads_of_values(state.step, tile, entries, marks).take());
     language::loads_first(kernel_, entries);
     query_ = query_operands(kernel_, workgroup_, matrix_, query, query_numbers(spec_));
     const Values end = language::loop_in_phases(
@@ -243,12 +263,21 @@ class SharedRegisterWalk {
     Value* tile = own_tile(step);
     Value* next = next_step(step);
     merged_.end_chunk(step, state.softmax, state.outputs, state.merged);
-    const Values fetched = modifiers_.fetch(tile);
+    const Values fetched = modifiers_.fetch(spec_.bool_mask ? walk_.at_most_last(tile) : tile);
     const Values entries = std::exchange(state.entries, entries_of(next_step(next)));
-    Dealt next_keys = loads_of_keys(next, entries);
+    const Values next_marks = marks_of(next);
+    Stop own = tile;
+    Value* next_mark = nullptr;
+    if (spec_.bool_mask) {
+      // Nobody sees a tile that is not walked.
+      own.entry = kernel_.ir().CreateSelect(is_walked(tile), state.marks[0], kernel_.constant(0));
+      next_mark = state.marks[1];
+      state.marks = {next_mark, walk_.read(own_tile(next_step(next)))};
+    }
+    Dealt next_keys = loads_of_keys(next, entries, next_mark);
     std::vector<Accumulator> scores = multiply_keys(state.keys, next_keys);
     state.keys = next_keys.take();
-    modifiers_.apply(tile, fetched, scores);
+    modifiers_.apply(walk_.marked_at(own), fetched, scores);
     exchange_.put_maximum(row_maximum(scores));
     language::wait_for_lds(kernel_);
     language::barrier(kernel_);
@@ -259,7 +288,7 @@ class SharedRegisterWalk {
     language::wait_for_lds(kernel_);
     language::barrier(kernel_);
 
-    accumulate(state, growths, grows, next, entries);
+    accumulate(state, growths, grows, next, entries, next_marks);
     state.softmax.maximum = growths.back().maximum;
     state.step = next;
     return state;
@@ -331,11 +360,12 @@ class SharedRegisterWalk {
   }
 
   // l and O of the wave's dims with all tiles of the step: as in a wave alone, each time first onto the tile's maximum.
-  void accumulate(State& state, const TileGrowths& growths, Value* any, Value* next, const Values& entries) {
+  void accumulate(State& state, const TileGrowths& growths, Value* any, Value* next, const Values& entries,
+                  const Values& marks) {
     TileParts parts = read_tile(0, state.values.front());
     for (int tile = 0; tile < waves(); ++tile) {
       const auto at = static_cast<std::size_t>(tile);
-      Dealt next_values = loads_of_values(next, tile, entries);
+      Dealt next_values = loads_of_values(next, tile, entries, marks);
       const TileParts behind = tile + 1 < waves() ? read_tile(tile + 1, state.values[at + 1]) : TileParts{};
       rescale(state, growths[at], any);
       for (std::size_t j = 0; j < state.softmax.sums.size(); ++j)
@@ -380,7 +410,8 @@ class SharedRegisterWalk {
   std::optional<WaveValues> values_;  // from walk_steps on
   ChunkExchange exchange_;
   language::Softmax softmax_;
-  attention::TileInterval walk_;
+  std::unique_ptr<attention::TileInterval> own_walk_;
+  attention::TileInterval& walk_;
   MergedRows merged_;
   std::vector<OperandB> query_;
 };

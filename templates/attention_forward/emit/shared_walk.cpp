@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "templates/attention/emit/tile_walk.h"
 #include "templates/attention_forward/emit/chunk_exchange.h"
 #include "templates/attention_forward/emit/lines_to_fetch.h"
+#include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/tile_growths.h"
@@ -32,6 +34,7 @@ namespace {
 
 using attention::LineStream;
 using attention::ScoreModifiers;
+using attention::Stop;
 using language::Accumulator;
 using language::Element;
 using language::Kernel;
@@ -83,8 +86,9 @@ class SharedWalk {
                  spec.head_dim_qk, spec.chunk_waves, no_pages_, no_tile_pages_),
         exchange_(kernel, lds_, exchange_region, plan.exchange_offset(), spec.chunk_waves),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
-        walk_(kernel, kernel.ir().CreateAnd(workgroup_.first_tile, kernel.constant(-spec.chunk_waves)),
-              workgroup_.tiles),
+        own_walk_(interval_of(kernel, workgroup_,
+                              kernel.ir().CreateAnd(workgroup_.first_tile, kernel.constant(-spec.chunk_waves)))),
+        walk_(*own_walk_),
         merged_(kernel, spec, plan, workgroup_, walk_, softmax_),
         image_(kernel.ir().CreateMul(kernel.wave(), kernel.constant(image_bytes()))) {}
 
@@ -110,6 +114,7 @@ class SharedWalk {
     std::vector<Accumulator> outputs;  // Oᵀ, of the wave's dims
     Values merged;                     // the chunks before
     Values entries;                    // of the wave's next tile, of keys that are looked up
+    Values marks;                      // of the wave's tile and of its next one, of a walk that has marks
   };
 
   static LineStream::Place image_of(int region, int line_bytes, int offset) {
@@ -136,6 +141,7 @@ class SharedWalk {
     for (const Accumulator& output : state.outputs) values.push_back(output.value);
     values.insert(values.end(), state.merged.begin(), state.merged.end());
     values.insert(values.end(), state.entries.begin(), state.entries.end());
+    values.insert(values.end(), state.marks.begin(), state.marks.end());
     return values;
   }
   static State from_values(State like, const Values& values) {
@@ -146,6 +152,7 @@ class SharedWalk {
     for (Accumulator& output : like.outputs) output.value = *next++;
     for (Value*& value : like.merged) value = *next++;
     for (Value*& entry : like.entries) entry = *next++;
+    for (Value*& mark : like.marks) mark = *next++;
     return like;
   }
 
@@ -157,18 +164,21 @@ class SharedWalk {
                 .softmax = softmax_.initial(),
                 .outputs = std::vector<Accumulator>(static_cast<std::size_t>(output_blocks()), matrix_.zeros()),
                 .merged = merged_.start(),
-                .entries = {}};
+                .entries = {},
+                .marks = {}};
+    if (spec_.bool_mask) state.marks = {walk_.read(own_tile(state.step)), walk_.read(own_tile(next_step(state.step)))};
     fetch_query();
     Value* entries = nullptr;
     if (pages_) {
       entries = pages_->entries(own_tile(state.step));
       state.entries = {entries, pages_->entries(own_tile(next_step(state.step)))};
     }
-    lines_of(keys_, own_tile(state.step), entries, 0, keys_.lines()).fetch();
+    const Stop first = stop_of(own_tile(state.step), state.marks, 0);
+    lines_of(keys_, first, entries, 0, keys_.lines()).fetch();
     begin_values();
     // V waits for it: in front of memory stands a short queue, in which K of one wave would stand behind V of another.
     take_query();
-    lines_of(*values_, own_tile(state.step), entries, 0, first_value_lines()).fetch();
+    lines_of(*values_, first, entries, 0, first_value_lines()).fetch();
     ask_for_walk(kernel_, spec_, workgroup_);
     language::loads_first(kernel_);
     const Values end = language::loop_in_phases(
@@ -215,13 +225,26 @@ class SharedWalk {
   }
 
   // What is to come of a tile into an image of the wave's own.
-  LinesToFetch lines_of(LineStream& stream, Value* tile, Value* entries, std::size_t first_line, std::size_t lines) {
-    return {
-        {.kernel = &kernel_, .stream = &stream, .walk = &walk_, .first_tile = workgroup_.first_tile, .image = image_},
-        tile,
-        entries,
-        first_line,
-        lines};
+  LinesToFetch lines_of(LineStream& stream, const Stop& stop, Value* entries, std::size_t first_line,
+                        std::size_t lines) {
+    return {{.kernel = &kernel_,
+             .stream = &stream,
+             .walk = &walk_,
+             .first_tile = workgroup_.first_tile,
+             .image = image_,
+             .seen = stop.entry != nullptr ? walk_.sees(stop) : nullptr},
+            stop.place,
+            entries,
+            first_line,
+            lines};
+  }
+
+  // Nobody sees a tile that is not walked.
+  Stop stop_of(Value* tile, const Values& marks, std::size_t which) const {
+    if (marks.empty()) return tile;
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* exists = ir.CreateAnd(walk_.exists(tile), ir.CreateICmpSGE(tile, workgroup_.first_tile));
+    return {tile, ir.CreateSelect(exists, marks[which], kernel_.constant(0))};
   }
 
   // Memory is to have something to fetch at any time, and little waits in its queue, which would hold up the waves: so
@@ -251,16 +274,19 @@ class SharedWalk {
     Value* tile = own_tile(step);
     Value* next_tile = own_tile(next_step(step));
     Value* next_entries = pages_ ? state.entries[1] : nullptr;
+    const Stop own = stop_of(tile, state.marks, 0);
+    const Stop next = stop_of(next_tile, state.marks, 1);
     language::wait_for_lds_and_fills(kernel_, transfers_of(*values_, first_value_lines()));
     merged_.end_chunk(step, state.softmax, state.outputs, state.merged);
     const std::vector<OperandA> keys = read_keys();
-    const Values fetched = modifiers_.fetch(tile);
+    const Values fetched = modifiers_.fetch(spec_.bool_mask ? walk_.at_most_last(tile) : tile);
     Value* entries = pages_ ? pages_->entries(own_tile(next_step(next_step(step)))) : nullptr;
-    lines_of(*values_, tile, pages_ ? state.entries[0] : nullptr, first_value_lines(), last_value_lines).fetch();
+    if (spec_.bool_mask) state.marks = {state.marks[1], walk_.read(own_tile(next_step(next_step(step))))};
+    lines_of(*values_, own, pages_ ? state.entries[0] : nullptr, first_value_lines(), last_value_lines).fetch();
     language::wait_for_lds(kernel_);
-    LinesToFetch next_keys = lines_of(keys_, next_tile, next_entries, 0, keys_.lines());
+    LinesToFetch next_keys = lines_of(keys_, next, next_entries, 0, keys_.lines());
     std::vector<Accumulator> scores = multiply_keys(keys, next_keys);
-    modifiers_.apply(tile, fetched, scores);
+    modifiers_.apply(walk_.marked_at(own), fetched, scores);
     exchange_.put_maximum(row_maximum(scores));
     language::wait_for_lds(kernel_);
     language::barrier(kernel_);
@@ -282,7 +308,7 @@ class SharedWalk {
     language::barrier(kernel_);
 
     accumulate(state, values, growths, grows,
-               [&] { return lines_of(*values_, next_tile, next_entries, 0, first_value_lines()); });
+               [&] { return lines_of(*values_, next, next_entries, 0, first_value_lines()); });
     state.softmax.maximum = growths.back().maximum;
     if (pages_) state.entries = {state.entries[1], entries};
     state.step = next_step(step);
@@ -440,7 +466,8 @@ class SharedWalk {
   LineStream queries_;
   ChunkExchange exchange_;
   language::Softmax softmax_;
-  attention::TileInterval walk_;
+  std::unique_ptr<attention::TileInterval> own_walk_;
+  attention::TileInterval& walk_;
   MergedRows merged_;
   Value* image_;        // uniform: where the wave's images begin behind the first wave's
   Values query_loads_;  // where LDS has no room for Q

@@ -349,7 +349,10 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       .has_row = has_row,
       .group = positions.group(),
       .key_scale = key_scale,
-      .block = walk ? walk->block : nullptr,
+      // Few rows are one block, whichever heads they are of.
+      .block = walk             ? walk->block
+               : spec.bool_mask ? constant(0)
+                                : nullptr,
       // Small workgroups have one list, or two.
       .unseen_tiles = walk && spec.pipeline != Pipeline::generic,
       .has_bits = spec.bool_mask,

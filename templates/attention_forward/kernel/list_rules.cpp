@@ -23,17 +23,26 @@ constexpr std::array list_rules = {
               "block_lists has walks of its own for each head and block of rows; accepted: no split=, heads=packed, "
               "tiles=paired and rows=");
         }},
+    SpecRule{[](const Asked& asked) {
+               const ForwardKernel& spec = asked.spec;
+               return spec.bool_mask && (spec.has(Modifier::bias) || spec.narrow_queries || spec.integers ||
+                                         spec.cache != CacheType::as_queries);
+             },
+             [](const Asked&) {
+               return std::string(
+                   "bool_mask has bits where a bias stands; accepted: no bias, queries=e4m3, qk=i8 and cache=");
+             }},
     SpecRule{
         [](const Asked& asked) {
           const ForwardKernel& spec = asked.spec;
-          return spec.bool_mask && (!spec.block_lists || spec.has(Modifier::bias) || spec.narrow_queries ||
-                                    spec.integers || spec.cache != CacheType::as_queries);
+          return spec.bool_mask && !spec.block_lists &&
+                 (overlaps(asked) || spec.paged || spec.first_keys || spec.listed || spec.merged ||
+                  spec.shares_call() || spec.mask == Mask::chunked || spec.causal_flags);
         },
         [](const Asked&) {
           return std::string(
-              "bool_mask has walks of block_lists, and bits where a bias stands; accepted: block_lists bool_mask, no "
-              "bias, "
-              "queries=e4m3, qk=i8 and cache=");
+              "bool_mask without block_lists is of few rows over dense keys; accepted: pipeline=generic, no paged, "
+              "first_keys, listed, merged, rows=, chunked and causal_flags");
         }},
     SpecRule{[](const Asked& asked) {
                const ForwardKernel& spec = asked.spec;

@@ -38,7 +38,7 @@ constexpr MergedRowsPlan merged_rows_plan(const ForwardKernel& spec, int vgpr_bu
     return {.place = MergedRowsPlan::Place::registers};
   // Of lists a chunk may have a tile or two, and private memory would be waited for with the next tile of keys.
   const bool spare = lds.layout == LdsLayout::lines && spec.head_dim_v <= 128 && vgpr_budget >= 512;
-  if (spec.block_lists && !spec.paged && spare) return {.place = MergedRowsPlan::Place::registers};
+  if ((spec.block_lists || spec.bool_mask) && !spec.paged && spare) return {.place = MergedRowsPlan::Place::registers};
   const int dims = spec.chunk_waves != 0 ? spec.head_dim_v / spec.chunk_waves : spec.head_dim_v;  // of a wave
   const int slots =
       1 + (spec.pipeline == Pipeline::dualwave ? kept_slots_of(spec) : padded_dims_of_output(dims) / dims_of_kept_slot);

@@ -56,7 +56,8 @@ int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan, const targets::T
   if (waits && spec.tile_queries < 128 && spec.head_dim_qk > 64) return 512;
   // Of lists a chunk may have a tile or two: what is merged stands in registers. LDS leaves workgroups of 64 rows no
   // more than one wave here, either. Keys in pages have no scalar registers to spare for it.
-  if (spec.block_lists && !spec.paged && spec.tile_queries < 128 && spec.head_dim_v > 64) return 512;
+  if ((spec.block_lists || spec.bool_mask) && !spec.paged && spec.tile_queries < 128 && spec.head_dim_v > 64)
+    return 512;
   // The same where each key has an address of its own: 25 more than two waves leave, at 64 dims.
   if (waits && spec.tile_queries < 128 && spec.key_layout().looks_up_each_key()) return 512;
   // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.

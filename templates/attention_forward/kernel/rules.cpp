@@ -40,7 +40,7 @@ constexpr std::array rules_of_stores_and_room = {
                const ForwardKernel& spec = asked.spec;
                return lds_layout(asked.target) == LdsLayout::swizzled && spec.head_dim_v > 128 &&
                       (spec.cache != CacheType::as_queries || spec.integers || spec.trans_any() || spec.vectorised ||
-                       spec.block_lists || spec.key_layout().looks_up_each_key() || spec.modified());
+                       spec.block_lists || spec.bool_mask || spec.key_layout().looks_up_each_key() || spec.modified());
              },
              [](const Asked& asked) {
                return "head dim " + to_text(asked.head_dims()) + " needs LDS DMA of 16 bytes, which " +

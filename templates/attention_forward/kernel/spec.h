@@ -83,7 +83,8 @@ struct AskedWords {
   // Rows see the tiles of a walk, which attention_block_lists has made of a call's lists (block_lists/walks.h).
   bool block_lists = false;
   // Those walks are made of a bool mask (kernel/mask_lists): of a tile that they mark as masked a row sees the keys
-  // whose bit is set. With `block_lists` only, and no bias, whose arguments say where the bits stand.
+  // whose bit is set. Without `block_lists`, of few rows: all tiles are walked, in runs, too, and marks beside the bits
+  // say which nobody sees. No bias, whose arguments say where the bits stand.
   bool bool_mask = false;
   // Those walks are made of the bias (kernel/mask_lists): of a tile that they mark as masked scores have it added, of
   // another it is 0 and not read. With `block_lists` and a bias only.
@@ -112,7 +113,7 @@ struct AskedWords {
   constexpr bool trans_any() const { return trans_q || trans_k || trans_v || trans_o; }
   // Whose rows are moved whole, so that their dims stand side by side.
   constexpr bool moves_whole_rows() const {
-    return narrow_queries || cache != CacheType::as_queries || paged || listed || block_lists;
+    return narrow_queries || cache != CacheType::as_queries || paged || listed || block_lists || bool_mask;
   }
   constexpr bool has(Modifier modifier) const { return modifiers.has(modifier); }
   bool shares_call() const { return rows != QueriesOf::all; }
@@ -199,7 +200,7 @@ constexpr bool merges_in_one_launch(const AskedWords& words) {
                                        (words.first_keys && words.mask == Mask::window));
   return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
          !words.integers && !words.output_fp32 && !words.trans_any() && !words.listed && !words.block_lists &&
-         !words.shares_call() && !crowded;
+         !words.bool_mask && !words.shares_call() && !crowded;
 }
 // The same in tiles of so many rows. Where two waves have one, local chunks in pages of more than 64 dims take all
 // scalar registers.

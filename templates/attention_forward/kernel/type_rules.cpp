@@ -27,12 +27,12 @@ constexpr std::array type_rules = {
           const ForwardKernel& spec = asked.spec;
           return is_padded(asked.head_dims()) &&
                  (spec.narrow_queries || spec.integers || spec.cache != CacheType::as_queries || spec.trans_any() ||
-                  spec.vectorised || spec.listed || spec.block_lists);
+                  spec.vectorised || spec.listed || spec.block_lists || spec.bool_mask);
         },
         [](const Asked& asked) {
           return "head dim " + to_text(asked.head_dims()) +
                  ", which tiles pad, has kernels for dense keys and pages of rows in 16 bits; beside qk=, queries=, "
-                 "cache=, vectorised, listed, block_lists and trans_ tensors accepted: " +
+                 "cache=, vectorised, listed, block_lists, bool_mask and trans_ tensors accepted: " +
                  known_head_dims(asked.target);
         }},
     SpecRule{

@@ -37,6 +37,7 @@ inline constexpr UnbuiltWord words_unbuilt_for_32_lanes[] = {
     {[](const ForwardKernel& spec) { return spec.vectorised; }, "page_layout=vectorised", "pages of rows"},
     {[](const ForwardKernel& spec) { return spec.listed; }, "a list of keys", "keys in their order"},
     {[](const ForwardKernel& spec) { return spec.block_lists; }, "a list of key blocks", "masks none, causal, window"},
+    {[](const ForwardKernel& spec) { return spec.bool_mask; }, "a bool mask", "masks none, causal, window, a bias"},
     {[](const ForwardKernel& spec) { return spec.chunk_waves != 0; }, "chunk_waves=, waves that share a chunk,",
      "waves with rows of their own"},
     {[](const ForwardKernel& spec) { return spec.merged; }, "merged, parts that the last workgroup merges,",

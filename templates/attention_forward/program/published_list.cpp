@@ -120,10 +120,12 @@ std::vector<std::string> published_list() {
         "bf16 b1 q1 k1500 h128/2 d64 lse top_k=700 splits=2", "bf16 b2 q1 k160 h6/3 d192/128 lse top_k=70:slots:mixed",
         "fp16 b2 q1 k300 h40/2 d64 lse layout=paged:16 top_k=260:slots:mixed second_top_k=90"})
     lines.push_back(fmt::format("attention_forward {}", words));
-  // Bool masks, of sequences and heads, packed too, and biases by tile.
+  // Bool masks, of sequences and heads, packed too, of few rows, whose keys are split, and biases by tile.
   for (const char* words :
        {"bf16 b2 q300 k330 h4/2 d128 lse bool_mask=bh",
         "fp16 b2 q70 k90 h2 d64 causal lse layout=packed q_lengths=70,5 k_lengths=33,90 bool_mask=1 softcap=20",
+        "bf16 b2 q9 k1500 h8/2 d128 lse bool_mask=b splits=2",
+        "fp16 b2 q5 k1100 h4/2 d64 causal lse layout=packed q_lengths=5,3 k_lengths=1100,70 bool_mask=1",
         "bf16 b2 q300 k330 h4/2 d128 lse bias=b bias_by_tile",
         "fp16 b1 q70 k90 h2 d64 causal lse bias=h bias_type=fp32 bias_by_tile"})
     lines.push_back(fmt::format("attention_forward {}", words));

@@ -114,6 +114,28 @@ TEST(Descriptor, BoolMasksStandBesideMasksOfPositions) {
   }
 }
 
+// Heads are packed and keys split as without it; of heads that have their own, and in pages, walks are made.
+TEST(Descriptor, FewRowsUnderOneMaskHaveNoWalks) {
+  const std::string few = "attention_forward bf16 b2 q9 k2000 h8/2 d128";
+  for (const auto& [words, walks] : {std::pair{" bool_mask=1", false},
+                                     {" causal lse bool_mask=b softcap=30", false},
+                                     {" bool_mask=h", true},
+                                     {" layout=paged:16 bool_mask=1", true}}) {
+    const auto parsed = parse_descriptor(few + words);
+    ASSERT_TRUE(parsed) << parsed.error().detail;
+    EXPECT_TRUE(parsed->shape.bool_mask);
+    EXPECT_EQ(parsed->shape.block_lists, walks) << words;
+    EXPECT_EQ(parsed->shape.packed_heads, !walks) << words;
+    EXPECT_EQ(AttentionShape::of_code(parsed->shape.code()), parsed->shape);
+  }
+  // A range has both.
+  const auto range = parse_descriptor("attention_forward bf16 b2 q30..40 k2000 h8/2 d128 bool_mask=1");
+  ASSERT_TRUE(range) << range.error().detail;
+  const std::vector<ProblemDescriptor> each = without_ranges(*range);
+  const auto walks = [](const ProblemDescriptor& one) { return one.shape.block_lists; };
+  EXPECT_TRUE(std::ranges::any_of(each, walks) && !std::ranges::all_of(each, walks));
+}
+
 TEST(Descriptor, ABiasGoesByTileWhereItIsSaid) {
   for (const char* words : {" bias=1 bias_by_tile", " causal lse bias=bh bias_by_tile",
                             " window=5,5 bias=h alibi=h softcap=30 bias_type=fp32 bias_by_tile"}) {

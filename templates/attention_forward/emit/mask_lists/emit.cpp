@@ -100,6 +100,8 @@ class Looker {
     number_ = ir_.CreateMul(ir_.CreateAdd(ir_.CreateMul(place, number(offsetof(Arguments, blocks))), block_),
                             number(offsetof(Arguments, tiles)));
     number_ = ir_.CreateAdd(number_, tile_);
+    has_whole_ = ir_.CreateIsNotNull(kernel_.argument_i64(offsetof(Arguments, whole)));
+    is_whole_ = ir_.CreateAnd(has_whole_, ir_.CreateAnd(sees_all_, sees_some_));
     if (!is_bias) store_bits();
     store_entries();
   }
@@ -275,19 +277,27 @@ class Looker {
                                   ir_.CreateMul(wide(number_), ir_.getInt64(block_bytes))),
                     kernel_.constant(block_bytes));
     Value* place = ir_.CreateMul(kernel_.lane(), kernel_.constant(bytes_of_lane));
+    bits_.back() = with_mark(bits_.back());
     for (int load = 0; load < loads; ++load)
       to.store_element(bytes_of_lane, bits_[static_cast<std::size_t>(load)],
                        ir_.CreateAdd(place, kernel_.constant(load * rows_of_load * row_bytes)), kernel_.constant(0));
   }
 
+  // A block's last row, where it has fewer, is the mark of its tile (kernel/mask_lists/arguments.h).
+  Value* with_mark(Value* bits) {
+    constexpr int lane_of_last_row = (rows_of_load - 1) * lanes_of_row;
+    Value* mark = ir_.CreateSelect(is_whole_, kernel_.constant(mark_of_whole), kernel_.constant(mark_of_mixed));
+    mark = ir_.CreateSelect(sees_some_, mark, kernel_.constant(0));
+    Value* has_room = ir_.CreateICmpSLT(rows_, kernel_.constant(block_rows));
+    Value* is_there = ir_.CreateICmpEQ(kernel_.lane(), kernel_.constant(lane_of_last_row));
+    return ir_.CreateSelect(ir_.CreateAnd(has_room, is_there), mark, bits);
+  }
+
   void store_entries() {
-    Value* whole = kernel_.argument_i64(offsetof(Arguments, whole));
-    Value* has_whole = ir_.CreateIsNotNull(whole);
-    Value* is_whole = ir_.CreateAnd(has_whole, ir_.CreateAnd(sees_all_, sees_some_));
     Value* none = kernel_.constant(-1);
-    store_entry(whole, has_whole, ir_.CreateSelect(is_whole, tile_, none));
+    store_entry(kernel_.argument_i64(offsetof(Arguments, whole)), has_whole_, ir_.CreateSelect(is_whole_, tile_, none));
     store_entry(kernel_.argument_i64(offsetof(Arguments, masked)), ir_.getTrue(),
-                ir_.CreateSelect(ir_.CreateAnd(sees_some_, ir_.CreateNot(is_whole)), tile_, none));
+                ir_.CreateSelect(ir_.CreateAnd(sees_some_, ir_.CreateNot(is_whole_)), tile_, none));
   }
   void store_entry(Value* list, Value* there, Value* entry) {
     const Buffer to(kernel_, ir_.CreateAdd(list, ir_.CreateShl(wide(number_), 2)), kernel_.constant(entry_bytes));
@@ -306,6 +316,8 @@ class Looker {
   language::Values bits_;       // of the lane's keys, of its row of each load
   Value* sees_all_ = nullptr;   // all rows see all keys
   Value* sees_some_ = nullptr;  // some row sees some key
+  Value* has_whole_ = nullptr;  // there is a list of whole tiles
+  Value* is_whole_ = nullptr;   // for which this one is one
   Value* number_ = nullptr;
 };
 

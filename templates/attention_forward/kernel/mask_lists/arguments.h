@@ -35,6 +35,12 @@ struct Arguments {
   std::uint32_t nothing_more = 0;
 };
 
+// In place of the bits of row 63, where a block has no such row: whether some row sees the tile, and whether it is one
+// of the whole ones. 0: nobody sees it. So a walk of few rows, which no list was made for, knows what it may leave out.
+inline constexpr int mark_of_mixed = 1;
+inline constexpr int mark_of_whole = 2;
+inline constexpr int mark_place = 63 * 8;  // bytes of the tile's
+
 static_assert(offsetof(Arguments, query_rows) == 56);
 static_assert(sizeof(Arguments) == 112);
 
