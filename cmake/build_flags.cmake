@@ -49,12 +49,22 @@ function(wavejit_optimise)
   endforeach()
 endfunction()
 
-# wavejit_optimise_files(<file>…): a few of a target that is not. They share neither its precompiled headers nor its unity.
-function(wavejit_optimise_files)
-  if(WAVEJIT_OPTIMISATION)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS ${WAVEJIT_OPTIMISATION} SKIP_PRECOMPILE_HEADERS ON
-                                                   SKIP_UNITY_BUILD_INCLUSION ON)
+# wavejit_optimise_files(<family> <target> <file>…): a few of a target that is not. They become objects of a library of their own, with
+# the precompiled headers (precompiled_headers.cmake) of optimised code: most of what the compiler takes for them are headers.
+function(wavejit_optimise_files family target)
+  if(NOT WAVEJIT_OPTIMISATION)
+    return()
   endif()
+  get_target_property(sources ${target} SOURCES)
+  list(REMOVE_ITEM sources ${ARGN})
+  set(objects ${target}_optimised)
+  add_library(${objects} OBJECT ${ARGN})
+  set_target_properties(${objects} PROPERTIES UNITY_BUILD OFF)  # helpers have the names that fit their file
+  target_include_directories(${objects} PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
+  target_link_libraries(${objects} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
+  set_target_properties(${target} PROPERTIES SOURCES "${sources};$<TARGET_OBJECTS:${objects}>")
+  wavejit_optimise(SANITISED ${objects})
+  wavejit_precompile(${family} ${objects})
 endfunction()
 
 add_library(wavejit_build_flags INTERFACE)
