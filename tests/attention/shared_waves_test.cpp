@@ -125,27 +125,31 @@ TEST_P(SharedWaves, MatchFloat64) {
 
 // A window begins inside a step, and whole steps and chunks are outside of it; modifiers and sinks.
 TEST_P(SharedWaves, MasksAndModifiers) {
+  int index = 0;
+  const auto compare = [&](const AttentionCase& which) {
+    if (in_part(index++, 2)) expect_bits_of_one_wave(which);
+  };
   AttentionCase window = make(1, 5, 2500, 4, 2, false, 400);
   window.inputs.window = true;
   for (const int left : {40, 700, 1600}) {
     window.inputs.window_left = left;
     window.inputs.window_right = left == 700 ? 0 : 3;
     window.splits = left == 1600 ? 3 : 1;
-    expect_bits_of_one_wave(window);
+    compare(window);
   }
   AttentionCase modified = make(1, 4, 1200, 4, 2, true, 401);
   add_bias(modified, 1, 4, 1.0, 7);
   add_alibi(modified, 1);
   add_sink(modified, 0.5);
   modified.inputs.softcap = 5;
-  expect_bits_of_one_wave(modified);
+  compare(modified);
   modified.splits = 2;
-  expect_bits_of_one_wave(modified);
+  compare(modified);
   AttentionCase wide = make(1, 2, 700, 2, 1, false, 402);
   add_bias(wide, 1, 2, 1.0, 8);
   wide.bias_fp32 = true;
   wide.output_fp32 = true;
-  expect_bits_of_one_wave(wide);
+  compare(wide);
 }
 
 // Every page size, order and form of the table; packed queries; left padding, dense and in pages.
@@ -166,15 +170,19 @@ TEST_P(SharedWaves, Pages) {
 }
 
 TEST_P(SharedWaves, LeftPadding) {
+  int index = 0;
+  const auto compare = [&](const AttentionCase& each) {
+    if (in_part(index++, 2)) expect_bits_of_one_wave(each);
+  };
   AttentionCase which = make(2, 1, 1300, 4, 1, false, 600);
   which.inputs.key_lengths = {1300, 700};
   which.first_keys = {37, 600};
-  expect_bits_of_one_wave(which);
+  compare(which);
   which.pages = Pages{.size = 16, .seed = 5};
-  expect_bits_of_one_wave(which);
+  compare(which);
   which.splits = 2;
   which.pages = Pages{.size = 1, .seed = 6};
-  expect_bits_of_one_wave(which);
+  compare(which);
 }
 
 std::string name_of(const ::testing::TestParamInfo<SharedWaves::ParamType>& info) {

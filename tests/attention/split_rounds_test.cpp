@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attention/modified.h"
+#include "support/part.h"
 
 namespace wavejit::tests {
 namespace {
@@ -76,9 +77,11 @@ TEST_P(SplitRounds, LeftPadding) {
 
 TEST_P(SplitRounds, KeysInPages) {
   const AttentionCase dense = make(863);
+  int index = 0;
   for (const auto& [what, pages] : {std::pair{"a table", Pages{.size = 16}},
                                     {"a list", Pages{.size = 64, .heads_first = true, .list = true}},
                                     {"vectorised", Pages{.size = 16, .layout = WAVEJIT_PAGES_VECTORISED}}}) {
+    if (!in_part(index++, 2)) continue;
     AttentionCase which = dense;
     which.pages = pages;
     check(which, what);
@@ -103,8 +106,10 @@ TEST_P(SplitRounds, PackedQueries) {
   set_schedule(WAVEJIT_SIMGPU_REVERSE, 1);
   const AttentionOutput near = run(which, "side by side");
   EXPECT_EQ(judge(which, attention_reference(which.inputs), near).wrong(), "");
+  int index = 0;
   for (const auto& [what, pages] : {std::pair{"pages of whole tiles", Pages{.size = 64, .list = true}},
                                     {"pages", Pages{.size = 16, .list = true}}}) {
+    if (!in_part(index++, 2)) continue;
     which.pages = pages;
     which.told_longest_keys = longest;
     which.own_workspace = true;
