@@ -201,8 +201,11 @@ std::vector<CallProblem> few_byte_caches(wavejit_dtype type, ByteScales scales, 
   return forward_of(few_dense_keys(64), type, scales, storage);
 }
 
-std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales, Storage storage) {
-  return forward_of(keys_in_pages({.size = 16}, {.size = 48, .list = true}), type, scales, storage);
+std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales, Storage storage,
+                                              const std::vector<ForwardProblem>& more) {
+  std::vector<ForwardProblem> all = keys_in_pages({.size = 16}, {.size = 48, .list = true});
+  all.insert(all.end(), more.begin(), more.end());
+  return forward_of(all, type, scales, storage);
 }
 
 std::vector<CallProblem> integer_queries() {

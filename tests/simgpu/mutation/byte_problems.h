@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "called.h"
+#include "forward_problems.h"
 #include "support/attention_run.h"
 
 namespace wavejit::tests {
@@ -17,7 +18,9 @@ enum class ByteScales : std::uint8_t { heads, tokens };  // of each sequence's k
 std::vector<CallProblem> byte_caches(wavejit_dtype type, ByteScales scales, int head_dim);
 // By few workgroups, head dim 64.
 std::vector<CallProblem> few_byte_caches(wavejit_dtype type, ByteScales scales, Storage storage = Storage::bf16);
-std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales, Storage storage = Storage::bf16);
+// `more`: cases behind those of keys in pages.
+std::vector<CallProblem> byte_caches_in_pages(wavejit_dtype type, ByteScales scales, Storage storage = Storage::bf16,
+                                              const std::vector<ForwardProblem>& more = {});
 // Q and K are integers, with a scale a row and head.
 std::vector<CallProblem> integer_queries();
 std::vector<CallProblem> byte_queries();

@@ -44,14 +44,21 @@ std::vector<AttentionCase> sequences_that_lie() {
           with_lengths(sequences({35, 20}, {50, 40}, 25, 2), {-5, most})};
 }
 
+// Those, and rows that are not packed.
+std::vector<ForwardProblem> rows_in_pages(const Pages& pages) {
+  std::vector<ForwardProblem> all;
+  for (const AttentionCase& which : sequences_that_lie()) all.push_back({in_pages(which, pages), true});
+  AttentionCase not_packed = make_case(Storage::bf16, 2, 40, 60, 2, 1, 64, true, 27);
+  not_packed.inputs.key_lengths = {60, 33};
+  all.push_back({in_pages(not_packed, pages)});
+  return all;
+}
+
 Problems pages(const Pages& plain, const Pages& list) {
   return [=] {
     std::vector<CallProblem> all;
     for (const auto& [which, lies] : keys_in_pages(plain, list)) all.push_back(in_fp16(which, lies));
-    for (const AttentionCase& which : sequences_that_lie()) all.push_back(in_fp16(in_pages(which, plain), true));
-    AttentionCase not_packed = make_case(Storage::bf16, 2, 40, 60, 2, 1, 64, true, 27);
-    not_packed.inputs.key_lengths = {60, 33};
-    all.push_back(in_fp16(in_pages(not_packed, plain)));
+    for (const auto& [which, lies] : rows_in_pages(plain)) all.push_back(in_fp16(which, lies));
     return all;
   };
 }
@@ -234,6 +241,11 @@ std::vector<CalledCase> rdna_cases() {
   add("paged_one_gfx1201", {"attention_forward ", " paged "}, keys_one_by_one());
   add("i8_tokens_gfx1201", {"attention_forward ", " cache=i8 "},
       [] { return few_byte_caches(WAVEJIT_INT8, ByteScales::tokens, Storage::fp16); });
+  add("e4m3_paged_gfx1201", {"attention_forward ", " cache=e4m3 "}, [] {
+    std::vector<ForwardProblem> more = rows_in_pages({.size = 16});
+    more.push_back({in_pages(with_sink(sequences({36}, {1100}, 29, 2)), {.size = 16})});  // beside more than a chunk
+    return byte_caches_in_pages(WAVEJIT_E4M3, ByteScales::heads, Storage::fp16, more);
+  });
   add("generic_d192_gfx1201", {"attention_forward ", " d192/128 "}, dense(192, 128));
   add("generic_d64_gfx1201", {"attention_forward ", " d64 "}, dense(64, 64));
   add("many_rows_gfx1201", {"attention_forward ", "rows=many"}, mixed());
