@@ -538,7 +538,8 @@ struct wavejit_attention_forward_arguments {
    * from 0 on, 0 broadcasts; that of Sk is 1. A row sees the keys whose byte is not 0, of those that mask and lengths
    * show. Tiles of keys that no row of a block of 64 sees are not walked, others are multiplied whole. Two launches
    * more, which read it on the device and make walks of it, as of lists of key blocks, in the workspace; keys are not
-   * split. Neither beside bias, whose −inf hides, nor beside lists, local chunks and causal_flags. data null: none */
+   * split. Up to 32 rows under one mask for all heads, dense keys: their keys are split instead, in one launch more.
+   * Neither beside bias, whose −inf hides, nor beside lists, local chunks and causal_flags. data null: none */
   struct wavejit_tensor bool_mask;
 };
 
