@@ -179,7 +179,7 @@ TEST_F(SweepCommandTest, ListsFiltersAndShards) {
   EXPECT_EQ(lines({}), 68 * 8 + 64);
   EXPECT_EQ(lines({"--filter", " bf16 .* d64 .*causal"}), 70);
   EXPECT_EQ(lines({"--up-to-keys", "1025"}), 30 * 8 + 59);
-  EXPECT_EQ(lines({"--beyond-keys", "1025"}), 38 * 8 + 3);
+  EXPECT_EQ(lines({"--beyond-keys", "1025"}), 38 * 8 + 5);
   EXPECT_EQ(lines({"--shard", "1/3"}) + lines({"--shard", "2/3"}) + lines({"--shard", "3/3"}), 68 * 8 + 64);
 }
 
