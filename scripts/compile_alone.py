@@ -21,9 +21,9 @@ import tempfile
 
 import tidy_units
 
-# A file costs a second or three, those with LLVM's headers most: this part of the tree is some eight files.
-ROUNDS = 160
-RECENT_FILES = 6
+# A file costs a second or three, those with LLVM's headers most: this part of the tree is some six files.
+ROUNDS = 320
+RECENT_FILES = 5
 HEADERS = ("*.h", "*.hpp")
 
 
