@@ -80,4 +80,66 @@ std::vector<CallProblem> walks_of_masks(int head_dim, int rows) {
   return all;
 }
 
+std::vector<CallProblem> masks_of_few_rows(int head_dim, int rows) {
+  std::vector<CallProblem> all;
+  const auto make = [&](int batch, int keys, int heads, int kv_heads, std::uint64_t seed) {
+    AttentionCase which = make_case(Storage::bf16, batch, rows, keys, heads, kv_heads, head_dim, false, seed);
+    grow(which);
+    which.splits = 2;
+    return which;
+  };
+  // Tiles of each kind in each order, and none.
+  all.push_back(forward(with_bool_mask(make(1, 1300, 8, 2, 1), 3, 1), false));
+  all.push_back(forward(with_bool_mask(make(1, 2100, 4, 1, 2), 4, 2), false));
+  all.push_back(forward(with_bool_mask(make(1, 1090, 4, 1, 3), 0, 3), false));
+  AttentionCase hidden = with_bool_mask(make(1, 3100, 4, 1, 4), 2, 4);
+  for (std::size_t at = 0; at < hidden.inputs.shown.size(); ++at)
+    if (at % 3100 / 1024 == 1) hidden.inputs.shown[at] = 0;
+  all.push_back(forward(hidden, false));
+  // What nobody sees may be anything.
+  AttentionCase noise = hidden;
+  const std::size_t row = static_cast<std::size_t>(head_dim);
+  for (std::size_t key = 1024; key < 2048; ++key)
+    for (std::size_t dim = 0; dim < row; ++dim)
+      noise.inputs.k[(key * row) + dim] = noise.inputs.v[(key * row) + dim] = std::numeric_limits<float>::quiet_NaN();
+  all.push_back(forward(noise, false));
+  AttentionCase lengths = make(4, 1290, 4, 1, 5);
+  lengths.inputs.key_lengths = {1290, 1030, 200, 5};
+  all.push_back(forward(with_bool_mask(lengths, 3, 5), false));
+  AttentionCase packed = make_case(Storage::bf16, 1, rows + 3, 1320, 4, 1, head_dim, false, 6);
+  packed.splits = 2;
+  AttentionInputs& in = packed.inputs;
+  in.batch = 2;
+  in.query_length = rows;
+  in.key_length = 1250;
+  in.query_starts = {0, rows, rows + 3};
+  in.key_starts = {0, 1250, 1320};
+  all.push_back(forward(with_bool_mask(packed, 3, 6), false));
+  AttentionCase lying = packed;
+  lying.query_starts = {-5, 4, most};
+  lying.key_starts = {-5, 20, most};
+  all.push_back(forward(with_bool_mask(lying, 3, 7), true));
+  lying.query_starts = {rows + 1, most, 2};
+  lying.key_starts = {1280, most, 20};
+  all.push_back(forward(with_bool_mask(lying, 3, 9), true));
+  // Sequences of more rows and keys than the call says that there may be.
+  lying.query_starts = {-5, rows + 2, most};
+  lying.key_starts = {0, 1310, most};
+  all.push_back(forward(with_bool_mask(lying, 3, 10), true));
+  AttentionCase beyond = make(2, 1300, 4, 1, 10);
+  beyond.told_key_lengths = {-300, most};
+  beyond.inputs.key_lengths = {1300, 1130};
+  all.push_back(forward(with_bool_mask(beyond, 3, 10), true));
+  all.push_back(forward(with_bool_mask(without_scale(make(1, 1130, 4, 1, 8)), 3, 8), false));
+  // Of open tiles the first, the second and the third ends a sequence, at each of its keys.
+  for (const int tiles : {0, 1, 2}) {
+    AttentionCase ends = make(64, 1090, 4, 1, 9);
+    for (int key = 1; key <= 64; ++key) ends.inputs.key_lengths.push_back((64 * tiles) + key);
+    ends.inputs.shown_batches = ends.inputs.shown_heads = 1;
+    ends.inputs.shown.assign(static_cast<std::size_t>(rows) * 1090, 1);
+    all.push_back(forward(ends, false));
+  }
+  return all;
+}
+
 }  // namespace wavejit::tests

@@ -11,4 +11,7 @@ namespace wavejit::tests {
 
 std::vector<CallProblem> walks_of_masks(int head_dim, int rows);
 
+// The same of few rows, up to 32, whose keys are split.
+std::vector<CallProblem> masks_of_few_rows(int head_dim, int rows);
+
 }  // namespace wavejit::tests
