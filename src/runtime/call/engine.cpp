@@ -84,6 +84,11 @@ Engine::Engine(const Config& config, HipDevice device, const boards::Board& prod
       resolver_(device_, target_, toggles_, source_, *logger_, statistics_),
       background_([this](const families::Shape& shape, const std::string& line) { prepare_behind(shape, line); }) {}
 
+std::uint64_t Engine::next_number() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {
   if (call.judges_device_memory) [[unlikely]] {
     if (auto good = judge_memory(call, stream); !good) return good;

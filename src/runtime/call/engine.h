@@ -70,6 +70,8 @@ class Engine {
   // The architecture's row with the dies and compute units of this device.
   const boards::Board& target_row() const noexcept { return target_; }
   const families::Toggles& toggles() const noexcept { return toggles_; }
+  // From 1 on, and no other engine's of this process: what is remembered of an engine does not outlive it by mistake.
+  std::uint64_t number() const noexcept { return number_; }
 
   // prepare.cpp. Loads what the lines need, `jobs` at a time; the answer of each line goes into `statuses` (as many, or
   // none). `tell` is called from worker threads, one call at a time. Fails with the first line that failed.
@@ -96,6 +98,7 @@ class Engine {
   Engine(const Config& config, HipDevice device, const boards::Board& product, CodegenLibrary& codegen,
          std::unique_ptr<Logger> logger);
 
+  static std::uint64_t next_number() noexcept;
   Result<void> judge_memory(const families::Call& call, hip_abi::hipStream_t stream);
   Result<void> launch_call(const LoadedKernels& kernels, families::Call& call, hip_abi::hipStream_t stream);
   Result<void> reported_call(families::Call& call, hip_abi::hipStream_t stream);
@@ -116,6 +119,7 @@ class Engine {
   boards::Board target_;
   std::string target_id_;
   families::Toggles toggles_;
+  const std::uint64_t number_ = next_number();
   Hooks hooks_;
   std::atomic<bool> sealed_{false};
   std::unique_ptr<Logger> logger_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/call/engine.h"
+#include "templates/attention_forward/api/known_plans.h"
 #include "templates/attention_forward/call/call.h"
 #include "templates/attention_forward/call/struct_versions.h"
 
@@ -126,29 +127,56 @@ namespace {
 
 }  // namespace
 
-Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments,
-                 hip_abi::hipStream_t stream) {
+namespace {
+
+// `plan` is the caller's own: what a thread knows may go while hooks and loggers run.
+Result<void> run_planned(runtime::Engine& engine, const wavejit_attention_forward_arguments& arguments,
+                         const CallPlan& plan, hip_abi::hipStream_t stream) {
+  const SplitPlan& splits = plan.splits;
+  if (splits.workspace_bytes != 0) [[unlikely]] {
+    if (splits.may_go_whole() && arguments.workspace == nullptr && engine.is_capturing(stream))
+      return run_whole(engine, arguments, stream);
+    if (arguments.workspace != nullptr) {
+      if (auto workspace = check_workspace(arguments, plan.problem.batch, splits.workspace_bytes); !workspace)
+        return workspace;
+      if (splits.merged && engine.is_capturing(stream))
+        return run_captured(engine, arguments, plan.problem, splits, stream);
+    }
+  }
+  AttentionCall call(arguments, plan.problem, splits, plan.code, engine.target_row(), engine.toggles());
+  if (splits.may_go_whole() && !engine.is_loaded(call)) [[unlikely]]
+    return run_cold(engine, call, splits, stream);
+  return engine.run(call, stream);
+}
+
+// A call that the thread does not know.
+[[gnu::noinline]] Result<void> run_checked(runtime::Engine& engine,
+                                           const wavejit_attention_forward_arguments* arguments,
+                                           hip_abi::hipStream_t stream) {
   if (is_earlier(arguments)) [[unlikely]] {
     const wavejit_attention_forward_arguments all = grown(*arguments);
     return run(engine, &all, stream);
   }
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
-  const SplitPlan splits = plan_of(engine, *arguments, *problem);
-  if (splits.workspace_bytes != 0) [[unlikely]] {
-    if (splits.may_go_whole() && arguments->workspace == nullptr && engine.is_capturing(stream))
-      return run_whole(engine, *arguments, stream);
-    if (arguments->workspace != nullptr) {
-      if (auto workspace = check_workspace(*arguments, problem->batch, splits.workspace_bytes); !workspace)
-        return workspace;
-      if (splits.merged && engine.is_capturing(stream))
-        return run_captured(engine, *arguments, *problem, splits, stream);
+  CallPlan plan = {.problem = *problem, .splits = plan_of(engine, *arguments, *problem)};
+  plan.code = kernel_shape(plan.problem, plan.splits, engine.target_row(), engine.toggles()).code();
+  keep_plan(engine, *arguments, plan);
+  return run_planned(engine, *arguments, plan, stream);
+}
+
+}  // namespace
+
+Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments,
+                 hip_abi::hipStream_t stream) {
+  // The size first: a struct of another has no more than that.
+  if (arguments != nullptr && arguments->size == sizeof *arguments) [[likely]] {
+    if (const CallPlan* known = known_plan(engine, *arguments); known != nullptr) [[likely]] {
+      const CallPlan plan = *known;
+      return run_planned(engine, *arguments, plan, stream);
     }
   }
-  AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
-  if (splits.may_go_whole() && !engine.is_loaded(call)) [[unlikely]]
-    return run_cold(engine, call, splits, stream);
-  return engine.run(call, stream);
+  return run_checked(engine, arguments, stream);
 }
 
 Result<void> supports(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments) {

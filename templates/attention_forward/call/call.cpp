@@ -56,7 +56,12 @@ LaunchGeometry geometry_of_many_rows(const ForwardKernel& spec, const boards::Bo
 
 AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
                              const SplitPlan& splits, const boards::Board& target, const families::Toggles& toggles)
-    : Call({.family = &family(), .code = kernel_shape(problem, splits, target, toggles).code()}),
+    : AttentionCall(call, problem, splits, kernel_shape(problem, splits, target, toggles).code(), target, toggles) {}
+
+AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
+                             const SplitPlan& splits, std::uint64_t code, const boards::Board& target,
+                             const families::Toggles& toggles)
+    : Call({.family = &family(), .code = code}),
       call_(call),
       problem_(problem),
       splits_(splits),

@@ -2,6 +2,7 @@
 // A checked call of attention_forward as the engine sees it: its kernels, their launches, its workspace, its lines.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "families/call/family.h"
@@ -28,6 +29,10 @@ class AttentionCall final : public families::Call {
  public:
   AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
                 const SplitPlan& splits, const boards::Board& target, const families::Toggles& toggles);
+  // `code`: that of kernel_shape(problem, splits, target, toggles), where it is known (api/known_plans.h).
+  AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
+                const SplitPlan& splits, std::uint64_t code, const boards::Board& target,
+                const families::Toggles& toggles);
 
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;

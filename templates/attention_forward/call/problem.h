@@ -38,6 +38,8 @@ struct BlockLists {
   bool alike = false;
   bool of_mask = false;  // the engine makes them of a bool mask, or of a bias
   bool bits = false;     // with the bits of each row and key: of a bool mask
+
+  bool operator==(const BlockLists&) const = default;
 };
 
 // Pointers and strides stay where the caller put them; here is what follows from them.
@@ -75,6 +77,7 @@ struct AttentionProblem {
   BlockLists lists = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool any_bits = false;  // invariance=none: accepted, and nothing follows from it
 
+  bool operator==(const AttentionProblem&) const = default;
   // What a row walks, and how much of it is a chunk.
   std::uint32_t walked_keys() const { return shape.listed ? top_k : key_length; }
   std::uint32_t keys_of_chunk() const { return static_cast<std::uint32_t>(shape.keys_of_chunk()); }

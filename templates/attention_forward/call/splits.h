@@ -36,6 +36,7 @@ struct SplitPlan {
   std::uint32_t few_rows = 0;
   bool merged = false;  // in the launch that leaves the parts, by the last workgroup to arrive
 
+  bool operator==(const SplitPlan&) const = default;
   // Kernels leave parts, which another one merges.
   bool parts() const { return splits != 1 || second_splits != 0; }
   // There are as good kernels that leave none.

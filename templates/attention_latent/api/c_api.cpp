@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The functions of the C ABI that are attention_latent's.
 #include "runtime/call/c_call.h"
+#include "templates/attention_latent/api/known_plans.h"
 #include "templates/attention_latent/call/call.h"
 #include "templates/attention_latent/call/struct_versions.h"
 
@@ -16,6 +17,43 @@ latent::Runs runs_of(const Engine& engine, const Arguments& call, const latent::
                            call.workspace == nullptr ? latent::any_reach : call.workspace_bytes);
 }
 
+// Every call but one that the thread knows.
+[[gnu::noinline]] Result<latent::CallPlan> checked_plan(const Engine& engine, const Arguments* arguments) {
+  auto problem = latent::check(arguments);
+  if (!problem) return std::unexpected(problem.error());
+  latent::take_rows(*problem, engine.target_row(), engine.toggles());
+  const latent::Runs runs = runs_of(engine, *arguments, *problem);
+  const latent::CallPlan plan = {
+      .problem = *problem, .runs = runs, .code = latent::shape_of(*problem, runs).shape().code};
+  latent::keep_plan(engine, *arguments, plan);
+  return plan;
+}
+
+// The thread's own copy: what it knows may go while hooks and loggers run.
+Result<latent::CallPlan> plan_of(const Engine& engine, const Arguments* arguments) {
+  if (arguments != nullptr && arguments->size == sizeof *arguments) [[likely]] {
+    if (const latent::CallPlan* known = latent::known_plan(engine, *arguments); known != nullptr) [[likely]]
+      return *known;
+  }
+  return checked_plan(engine, arguments);
+}
+
+// A graph may be replayed beside calls that borrow the engine's workspace: without one of its own a call that is
+// captured leaves its keys whole. Slower, and the same bits. One that merges in one launch has counters of its own from
+// then on, which are the answer; where there are none, two launches merge.
+[[gnu::cold, gnu::noinline]] void* plan_captured(Engine& engine, const Arguments& call, latent::CallPlan& plan) {
+  if (call.workspace == nullptr) {
+    plan.problem.splits = 1;
+  } else {
+    void* counters = engine.captured_counters(latent::arrivals_of(plan.problem, plan.runs));
+    if (counters != nullptr) return counters;
+    plan.problem.launches = wavejit::attention::Launches::two;
+  }
+  plan.runs = runs_of(engine, call, plan.problem);
+  plan.code = latent::shape_of(plan.problem, plan.runs).shape().code;
+  return nullptr;
+}
+
 bool not_captured() { return false; }
 
 // `ask(call)` of the checked call. `captured()`: whether the stream that it goes to is being captured.
@@ -24,34 +62,20 @@ wavejit_status asked(wavejit_engine* engine, const Arguments* arguments, Capture
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
     Arguments all;
-    if (arguments != nullptr && wavejit::families::is_earlier(*arguments)) {
+    if (arguments != nullptr && wavejit::families::is_earlier(*arguments)) [[unlikely]] {
       all = wavejit::families::grown(*arguments);
       arguments = &all;
     }
-    auto problem = latent::check(arguments);
-    if (!problem) return std::unexpected(problem.error());
     const Engine& on = *engine->engine;
-    latent::take_rows(*problem, on.target_row(), on.toggles());
-    latent::Runs runs = runs_of(on, *arguments, *problem);
-    // A graph may be replayed beside calls that borrow the engine's workspace: without one of its own a call that is
-    // captured leaves its keys whole. Slower, and the same bits. Only a call of several runs asks HIP.
-    // A captured one that merges in one launch has counters of its own from then on; where there are none, two launches
-    // merge.
+    auto plan = plan_of(on, arguments);
+    if (!plan) return std::unexpected(plan.error());
+    // Only a call of several runs asks HIP.
     void* counters = nullptr;
-    if (runs.count > 1 && runs.second_count == 0 && (arguments->workspace == nullptr || runs.merged) && captured()) {
-      if (arguments->workspace == nullptr) {
-        problem->splits = 1;
-        runs = runs_of(on, *arguments, *problem);
-      } else {
-        counters = engine->engine->captured_counters(latent::arrivals_of(*problem, runs));
-        if (counters == nullptr) {
-          problem->launches = wavejit::attention::Launches::two;
-          runs = runs_of(on, *arguments, *problem);
-        }
-      }
-    }
+    const latent::Runs& runs = plan->runs;
+    if (runs.count > 1 && runs.second_count == 0 && (arguments->workspace == nullptr || runs.merged) && captured())
+      counters = plan_captured(*engine->engine, *arguments, *plan);
     if (auto workspace = latent::check_workspace(*arguments, runs.workspace_bytes); !workspace) return workspace;
-    latent::LatentCall call(*arguments, *problem, runs, on.target_row(), on.toggles());
+    latent::LatentCall call(*arguments, plan->problem, runs, plan->code, on.target_row(), on.toggles());
     call.arrival_counters = counters;
     return ask(call);
   });

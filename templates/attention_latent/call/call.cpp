@@ -42,7 +42,11 @@ attention::Extent scales_of(const wavejit_tensor& scale) {
 
 LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, const Runs& runs,
                        const boards::Board& board, const families::Toggles& toggles)
-    : Call(shape_of(problem, runs).shape()),
+    : LatentCall(call, problem, runs, shape_of(problem, runs).shape().code, board, toggles) {}
+
+LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, const Runs& runs,
+                       std::uint64_t code, const boards::Board& board, const families::Toggles& toggles)
+    : Call({.family = &family(), .code = code}),
       call_(call),
       problem_(problem),
       runs_(runs),

@@ -2,6 +2,7 @@
 // A checked call of attention_latent on the stack of its C function: the walk, and of several runs the merge.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "templates/attention_latent/call/problem.h"
@@ -15,6 +16,9 @@ class LatentCall final : public families::Call {
   // What it is given must outlive it.
   LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, const Runs& runs,
              const boards::Board& board, const families::Toggles& toggles);
+  // `code`: that of shape_of(problem, runs), where it is known (api/known_plans.h).
+  LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, const Runs& runs,
+             std::uint64_t code, const boards::Board& board, const families::Toggles& toggles);
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
   WhenMissing when_missing() const override;

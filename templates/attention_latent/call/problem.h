@@ -63,6 +63,7 @@ struct LatentProblem {
   std::uint32_t second_top_k = 0;  // of a second list over a cache of so many slots; 0: none
   std::uint32_t second_slots = 0;
 
+  bool operator==(const LatentProblem&) const = default;
   // What a row walks, and how much of it is a chunk.
   std::uint32_t walked_keys() const { return shape.listed ? top_k : key_length; }
   std::uint32_t chunk_keys() const { return static_cast<std::uint32_t>(shape.chunk_keys()); }

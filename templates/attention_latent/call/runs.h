@@ -19,6 +19,7 @@ struct Runs {
   std::uint64_t workspace_bytes = 0;
   std::uint32_t sequences_a_round = 0;  // 0: all at once
   bool merged = false;                  // in one launch, by the last workgroup to arrive
+  bool operator==(const Runs&) const = default;
   bool parts() const { return count > 1 || second_count != 0; }
 };
 inline constexpr std::uint64_t any_reach = ~std::uint64_t{0};
