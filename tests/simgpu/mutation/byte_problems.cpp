@@ -15,8 +15,6 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
-
 // Neither powers of two nor alike. Integers reach as far as K grows.
 AttentionCase stored(AttentionCase which, wavejit_dtype type, ByteScales scales) {
   const AttentionInputs& in = which.inputs;

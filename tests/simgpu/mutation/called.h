@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tests {
+
+// What a length, a start or an entry that lies may be.
+inline constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
 
 // What a call gave, whatever its family.
 struct CallResult {

@@ -18,7 +18,6 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
 
 // `lies`: what no answer is defined for.
 CallProblem indexer(const IndexerCase& which, bool lies = false) {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -18,8 +17,6 @@ namespace wavejit::tests {
 namespace {
 
 using Numbers = std::vector<std::int32_t>;
-
-constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
 
 // `lies`: lengths or starts that no answer is defined for.
 CallProblem latent_of(const LatentArrays& arrays, bool lies = false, const ChangeLatentCall& change = {}) {

@@ -15,8 +15,6 @@
 namespace wavejit::tests {
 namespace {
 
-constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
-
 // So many entries a query: keys in no order, some of them named twice, with holes and entries outside; the first list
 // counts in full.
 AttentionCase listed(AttentionCase which, std::int64_t top_k, std::uint64_t seed, std::int64_t lists = 1) {

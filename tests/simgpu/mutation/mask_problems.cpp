@@ -13,8 +13,6 @@
 namespace wavejit::tests {
 namespace {
 
-constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
-
 // Of blocks of rows and tiles of keys a third is hidden, a third open; 0: all is mixed.
 AttentionCase with_bool_mask(AttentionCase which, std::uint64_t kinds, std::uint64_t seed, int heads = 1) {
   AttentionInputs& in = which.inputs;

@@ -22,8 +22,6 @@ CallProblem in_fp16(AttentionCase which, bool lies = false) {
   return forward(in_storage(std::move(which), Storage::fp16), lies);
 }
 
-constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
-
 AttentionCase with_starts(AttentionCase which, const Numbers& query_starts) {
   which.query_starts = query_starts;
   return which;

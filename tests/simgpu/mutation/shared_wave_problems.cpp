@@ -15,8 +15,6 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
-
 // Two kv heads of 128 dims.
 AttentionCase dense(int queries, const Numbers& keys, int heads, std::uint64_t seed) {
   AttentionCase which = make_case(Storage::bf16, static_cast<int>(keys.size()), queries, std::ranges::max(keys), heads,
