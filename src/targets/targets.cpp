@@ -137,7 +137,7 @@ const Target* find_target(std::string_view id) {
 
 std::string known_targets() {
   std::string names;
-  for (const Target& target : complete_targets()) {
+  for (const Target& target : all_targets()) {
     if (!names.empty()) names += ", ";
     names += target.id;
   }

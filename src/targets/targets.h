@@ -123,7 +123,7 @@ std::span<const Target> complete_targets();
 // Null when the table has no such row. Accepts the processor name alone or with features ("gfx942:sramecc+:xnack-").
 const Target* find_target(std::string_view id);
 
-// "gfx942, gfx950": the complete ones, for messages that say what would be accepted.
+// "gfx942, gfx950, …": every row, for messages that say what a kernel can be compiled for.
 std::string known_targets();
 
 // The row whose ELF machine flag is `machine`, or null.

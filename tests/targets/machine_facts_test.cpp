@@ -104,7 +104,7 @@ TEST(Targets, CompleteOnesComeFirstAndNamesAreOfOneRow) {
     EXPECT_TRUE(names.insert(target.id).second) << target.id;
     EXPECT_TRUE(machines.insert(target.elf_machine_flags).second) << target.id;
     EXPECT_EQ(targets::find_target_by_machine(target.elf_machine_flags), &target);
-    EXPECT_EQ(targets::known_targets().contains(target.id), target.complete) << target.id;
+    EXPECT_TRUE(targets::known_targets().contains(target.id)) << target.id;
     for (const MatrixInstruction& row : target.matrix) EXPECT_FALSE(targets::mnemonic_of(row.id).empty()) << target.id;
     EXPECT_EQ(targets::wave_shape(target).registers() % target.row_block, 0) << target.id;
   }
