@@ -16,9 +16,12 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "codegen/language/kernel.h"
 
@@ -70,6 +73,39 @@ std::unique_ptr<llvm::TargetMachine> target_machine(const targets::Target& targe
       triple, target.id, "", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
+// Machines that no compile uses now. What LLVM finds out about a subtarget's registers stays with its machine; anew it
+// is a quarter of a small kernel's compile. A compile that is lost keeps its own, and these live as long as the
+// process.
+class IdleMachines {
+ public:
+  static IdleMachines& all() {
+    static auto* const immortal = new IdleMachines;
+    return *immortal;
+  }
+  std::unique_ptr<llvm::TargetMachine> take(const targets::Target& target, std::string& error) {
+    {
+      const std::scoped_lock lock(mutex_);
+      std::vector<std::unique_ptr<llvm::TargetMachine>>& idle = idle_[&target];
+      if (!idle.empty()) {
+        std::unique_ptr<llvm::TargetMachine> machine = std::move(idle.back());
+        idle.pop_back();
+        return machine;
+      }
+    }
+    return target_machine(target, error);
+  }
+  void give(const targets::Target& target, std::unique_ptr<llvm::TargetMachine> machine) {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::unique_ptr<llvm::TargetMachine>>& idle = idle_[&target];
+    if (idle.size() < most_idle) idle.push_back(std::move(machine));
+  }
+
+ private:
+  static constexpr std::size_t most_idle = 4;
+  std::mutex mutex_;
+  std::map<const targets::Target*, std::vector<std::unique_ptr<llvm::TargetMachine>>> idle_;
+};
+
 void prepare(llvm::Module& module, const llvm::TargetMachine& machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
@@ -77,6 +113,35 @@ void prepare(llvm::Module& module, const llvm::TargetMachine& machine) {
   if (!module.getModuleFlag("amdhsa_code_object_version")) {
     module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", 500);
   }
+}
+
+// The passes have let go of the machine when this returns.
+std::expected<void, Failure> run_backend(llvm::Module& module, llvm::TargetMachine& machine,
+                                         const LoweringOptions& options, llvm::SmallVectorImpl<char>& object) {
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  auto* generator = static_cast<llvm::CodeGenTargetMachineImpl*>(&machine);
+  llvm::TargetPassConfig* config = generator->createPassConfig(passes);
+  if (!options.machine_sinking) config->disablePass(&llvm::MachineSinkingLegacyID);
+  if (!options.schedulers) {
+    config->disablePass(&llvm::MachineSchedulerID);
+    // AMDGPU replaces this pass by its own; disabling the replacement's id has no effect.
+    config->disablePass(&llvm::PostRASchedulerID);
+  }
+  config->setDisableVerify(true);
+  auto* machine_module = new llvm::MachineModuleInfoWrapperPass(generator);  // the pass manager owns it
+  passes.add(config);
+  passes.add(machine_module);
+  if (config->addISelPasses()) return fail(Status::internal, "the backend has no instruction selection");
+  config->addMachinePasses();
+  config->setInitialized();
+  if (generator->addAsmPrinter(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
+                               machine_module->getMMI().getContext())) {
+    return fail(Status::internal, "the backend cannot write object files");
+  }
+  passes.add(llvm::createFreeMachineFunctionPass());
+  passes.run(module);
+  return {};
 }
 
 }  // namespace
@@ -106,7 +171,7 @@ std::expected<void, Failure> lower(llvm::Module& module, const targets::Target& 
                                    llvm::SmallVectorImpl<char>& object) {
   initialise_backend();
   std::string error;
-  const std::unique_ptr<llvm::TargetMachine> machine = target_machine(target, error);
+  std::unique_ptr<llvm::TargetMachine> machine = IdleMachines::all().take(target, error);
   if (!machine) return fail(Status::internal, "no AMDGPU backend: " + error);
   prepare(module, *machine);
   static PassGate without_strength_reduction;
@@ -116,30 +181,9 @@ std::expected<void, Failure> lower(llvm::Module& module, const targets::Target& 
     module.getContext().setOptPassGate(without_strength_reduction);
   module.getContext().setDiagnosticHandler(std::make_unique<DiagnosticCollector>(error));
 
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager passes;
-  auto* generator = static_cast<llvm::CodeGenTargetMachineImpl*>(machine.get());
-  llvm::TargetPassConfig* config = generator->createPassConfig(passes);
-  if (!options.machine_sinking) config->disablePass(&llvm::MachineSinkingLegacyID);
-  if (!options.schedulers) {
-    config->disablePass(&llvm::MachineSchedulerID);
-    // AMDGPU replaces this pass by its own; disabling the replacement's id has no effect.
-    config->disablePass(&llvm::PostRASchedulerID);
-  }
-  config->setDisableVerify(true);
-  auto* machine_module = new llvm::MachineModuleInfoWrapperPass(generator);  // the pass manager owns it
-  passes.add(config);
-  passes.add(machine_module);
-  if (config->addISelPasses()) return fail(Status::internal, "the backend has no instruction selection");
-  config->addMachinePasses();
-  config->setInitialized();
-  if (generator->addAsmPrinter(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
-                               machine_module->getMMI().getContext())) {
-    return fail(Status::internal, "the backend cannot write object files");
-  }
-  passes.add(llvm::createFreeMachineFunctionPass());
-  passes.run(module);
+  if (auto ran = run_backend(module, *machine, options, object); !ran) return ran;
   if (!error.empty()) return fail(Status::rejected, "the backend refused the kernel: " + error);
+  IdleMachines::all().give(target, std::move(machine));
   return {};
 }
 
