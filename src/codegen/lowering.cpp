@@ -85,7 +85,7 @@ class IdleMachines {
   std::unique_ptr<llvm::TargetMachine> take(const targets::Target& target, std::string& error) {
     {
       const std::scoped_lock lock(mutex_);
-      std::vector<std::unique_ptr<llvm::TargetMachine>>& idle = idle_[&target];
+      std::vector<std::unique_ptr<llvm::TargetMachine>>& idle = idle_[std::string(target.id)];
       if (!idle.empty()) {
         std::unique_ptr<llvm::TargetMachine> machine = std::move(idle.back());
         idle.pop_back();
@@ -96,14 +96,14 @@ class IdleMachines {
   }
   void give(const targets::Target& target, std::unique_ptr<llvm::TargetMachine> machine) {
     const std::scoped_lock lock(mutex_);
-    std::vector<std::unique_ptr<llvm::TargetMachine>>& idle = idle_[&target];
+    std::vector<std::unique_ptr<llvm::TargetMachine>>& idle = idle_[std::string(target.id)];
     if (idle.size() < most_idle) idle.push_back(std::move(machine));
   }
 
  private:
   static constexpr std::size_t most_idle = 4;
   std::mutex mutex_;
-  std::map<const targets::Target*, std::vector<std::unique_ptr<llvm::TargetMachine>>> idle_;
+  std::map<std::string, std::vector<std::unique_ptr<llvm::TargetMachine>>> idle_;  // by the processor's name
 };
 
 void prepare(llvm::Module& module, const llvm::TargetMachine& machine) {
