@@ -30,27 +30,18 @@ bool emission_is_as_it_was() {
   static const bool same =
       std::system("git -C " WAVEJIT_SOURCE_FOLDER
                   " diff --quiet HEAD~1 -- src/codegen src/targets src/families templates/*/emit "
-                  "templates/*/kernel tests/kernels/golden* tests/kernels/facts* cmake >/dev/null 2>&1") == 0;
+                  "templates/*/kernel tests/kernels/golden*.txt tests/kernels/facts* cmake >/dev/null 2>&1") == 0;
   return same;
 }
 
-std::size_t commits() {
-  std::size_t count = 0;
-  if (FILE* const said = popen("git -C " WAVEJIT_SOURCE_FOLDER " rev-list --count HEAD 2>/dev/null", "r")) {
-    if (std::fscanf(said, "%zu", &count) != 1) count = 0;
-    pclose(said);
-  }
-  return count;
-}
-
 // Of kernels that differ in their type alone, one: bf16 and fp16 by turns, or the one type that there is. All of
-// them in ./dev soak. In ./dev test an eighth of these, another one each commit, unless this commit or what is not
-// committed touched what makes kernels: between them eight commits hold all.
+// them in ./dev soak. In ./dev test a sixteenth of these, another one each commit, unless this commit or what is not
+// committed touched what makes kernels: between them sixteen commits hold all.
 template <typename Spec, typename Text>
 std::vector<Spec> one_type_of_each(const std::vector<Spec>& specs, Text text_of) {
-  constexpr std::size_t parts = 8;
+  constexpr std::size_t parts = 16;
   const bool one_part = sampled() && emission_is_as_it_was();
-  const std::size_t turn = one_part ? commits() % parts : 0;
+  const std::size_t its_turn = one_part ? turn() % parts : 0;
   struct Typed {
     std::size_t place = 0;  // of the text without a type
     std::size_t types = 0;
@@ -72,7 +63,7 @@ std::vector<Spec> one_type_of_each(const std::vector<Spec>& specs, Text text_of)
   for (const Spec& spec : specs) {
     const auto [text, bf16] = text_and_type(spec);
     const Typed& typed = without_type.at(text);
-    if (one_part && typed.place % parts != turn) continue;
+    if (one_part && typed.place % parts != its_turn) continue;
     if (whole_lists() || typed.types == 1 || (typed.place % 2 == 0) == bf16) chosen.push_back(spec);
   }
   return chosen;

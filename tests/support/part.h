@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How much of a long list a test does: a part in ./dev test, all of it in ./dev soak (wavejit_add_whole_tests).
+// How much of a long list a test does: a part in ./dev test, another one each commit or always the same, and all of it
+// in
+// ./dev soak (wavejit_add_whole_tests).
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <string>
 #include <tuple>
@@ -22,6 +25,18 @@ inline bool sampled() {
   const char* const said = std::getenv("WAVEJIT_TEST_SAMPLE");
   return said != nullptr && std::string(said) == "1" && !whole_lists();
 }
+
+// Which turn it is for what ./dev test takes by turns, another part each commit: ./dev says so by the number of
+// commits. WAVEJIT_TEST_TURN=<number> in front of it takes the part of another one again; tests that are started by
+// hand have turn 0, as has a tree without history.
+inline unsigned turn() {
+  const char* const said = std::getenv("WAVEJIT_TEST_TURN");
+  return said == nullptr ? 0 : static_cast<unsigned>(std::strtoul(said, nullptr, 10));
+}
+
+// Whether this turn of ./dev test has case `index` of a list, of which it takes one of `turns`. By hand and in ./dev
+// soak: all of them.
+inline bool in_turn(std::size_t index, std::size_t turns) { return !sampled() || (index + turn()) % turns == 0; }
 
 // Whether this test does case `index` of its list: one of `step` cases. Tests with other parameters do others, by their
 // names, so that between them a list is covered.

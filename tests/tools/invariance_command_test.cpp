@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "support/part.h"
 #include "tool_test_support.h"
 
 namespace wavejit::tools {
 namespace {
 
 using ::testing::HasSubstr;
+using tests::sampled;
 
 std::string first_line_with(const std::string& text, const std::string& part) {
   std::istringstream lines(text);
@@ -90,10 +92,11 @@ TEST_P(InvarianceOfForwardCalls, NoBitDiffersInAnyDimension) {
     EXPECT_THAT(csv, HasSubstr("\"pages of " + std::string(pages) + ", " + overlapped + "\",same"));
 }
 
-// ./dev soak has 200,000.
+// ./dev soak has 200,000. In ./dev test few batches of many sequences: most of its time are kernels, one for what a
+// batch is.
 TEST_P(InvarianceOfForwardCalls, NoBitDiffersWhereWavesShareAChunk) {
   const auto outcome = invariance({"--family", "attention_forward", "--dimension", "chunk-waves", "--pairs", "2040",
-                                   "--sequences", "51", "--seed", "5"});
+                                   "--sequences", sampled() ? "170" : "51", "--seed", "5"});
   ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   // What the target refuses is no pair.
   EXPECT_THAT(outcome.out, HasSubstr(std::string(GetParam()) == "gfx950" ? ": of 2040 pairs no bit differs"
@@ -102,8 +105,9 @@ TEST_P(InvarianceOfForwardCalls, NoBitDiffersWhereWavesShareAChunk) {
 
 // ./dev soak has 200,000.
 TEST_P(InvarianceOfForwardCalls, NoBitDiffersWhereTheLastWorkgroupMerges) {
-  const auto outcome = invariance({"--family", "attention_forward", "--dimension", "merged", "--pairs", "1020",
-                                   "--sequences", "51", "--seed", "7", "--csv", scratch_ / "pairs.csv"});
+  const auto outcome =
+      invariance({"--family", "attention_forward", "--dimension", "merged", "--pairs", "1020", "--sequences",
+                  sampled() ? "170" : "51", "--seed", "7", "--csv", scratch_ / "pairs.csv"});
   ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr(": of 1020 pairs no bit differs"));
   EXPECT_THAT(read_text(scratch_ / "pairs.csv"), HasSubstr("one launch, pages of 64 keys\",same"));

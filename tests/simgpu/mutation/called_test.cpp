@@ -34,6 +34,7 @@
 #include "rdna_cases.h"
 #include "shared_wave_problems.h"
 #include "softmax_lse/softmax_run.h"
+#include "support/turns.h"
 
 namespace wavejit::tests {
 namespace {
@@ -325,5 +326,5 @@ INSTANTIATE_TEST_SUITE_P(Shipped, CalledMutations, ::testing::ValuesIn(cases()),
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   if (const int code = wavejit::tests::read_extent(argc, argv); code != 0) return code;
-  return RUN_ALL_TESTS();
+  return wavejit::tests::run_in_turn();
 }

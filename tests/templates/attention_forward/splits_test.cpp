@@ -11,6 +11,7 @@
 #include "runtime/offline/explain.h"
 #include "runtime/offline/prebuild.h"
 #include "runtime_fixture.h"
+#include "support/part.h"
 #include "templates/attention_forward/call/shared_chunks.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
@@ -59,7 +60,8 @@ AttentionProblem decode(std::uint32_t batch, std::uint32_t keys) {
   return one;
 }
 
-// What a line with ranges prepares, against every length in them one by one.
+// What a line with ranges prepares, against every length in them one by one. ./dev test has one of the five kinds of
+// lines by turns.
 TEST(Ranges, ReachEveryKernelThatALengthInThemReaches) {
   const auto shapes_of = [](const families::DescribedProblem& problem, std::optional<std::int32_t> kv_splits) {
     families::Toggles toggles;
@@ -70,7 +72,9 @@ TEST(Ranges, ReachEveryKernelThatALengthInThemReaches) {
   const auto line = [](const std::string& queries, const std::string& keys, const char* more) {
     return "attention_forward bf16 b1 q" + queries + " k" + keys + " d128 " + more;
   };
+  std::size_t kind = 0;
   for (const char* more : {"h2", "h2 causal", "h2 splits=4", "h8/2 splits=auto invariance=none", "h40/8"}) {
+    if (!tests::in_turn(kind++, 5)) continue;
     for (const auto& [first, last] : {std::pair{1, 300}, {33, 64}, {40, 41}, {250, 520}, {64, 65}}) {
       for (const auto& [least, most] : {std::pair{0, 3000}, {256, 257}, {1024, 1024}}) {
         for (const std::optional<std::int32_t> kv_splits : {std::optional<std::int32_t>{}, {8}}) {

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gtest/gtest.h>
+
+#include "support/turns.h"
+
+int main(int count, char** words) {
+  ::testing::InitGoogleTest(&count, words);
+  return wavejit::tests::run_in_turn();
+}
