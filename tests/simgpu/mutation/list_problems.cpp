@@ -352,8 +352,6 @@ std::vector<CallProblem> bool_masks(int head_dim, bool lists) {
   return all;
 }
 
-namespace {
-
 // Of blocks of rows and tiles of keys a third is hidden, a third is 0, a third has both, and numbers.
 AttentionCase with_mask_of_numbers(AttentionCase which, int heads, std::uint64_t seed) {
   AttentionInputs& in = which.inputs;
@@ -372,8 +370,6 @@ AttentionCase with_mask_of_numbers(AttentionCase which, int heads, std::uint64_t
       }
   return which;
 }
-
-}  // namespace
 
 std::vector<CallProblem> biases_by_tile() {
   std::vector<CallProblem> all;

@@ -17,6 +17,8 @@ std::vector<CallProblem> lists_of_keys(const std::vector<Pages>& pages, bool slo
 std::vector<CallProblem> lists_of_keys_in_runs();
 // Bool masks, in rows and keys of every kind; `lists`: what is found in them is looked at, too.
 std::vector<CallProblem> bool_masks(int head_dim, bool lists);
+// The call with a bias by tile, of so many heads.
+AttentionCase with_mask_of_numbers(AttentionCase which, int heads, std::uint64_t seed);
 // Biases by tile of 16 bits, and the walks that are made of them.
 std::vector<CallProblem> biases_by_tile();
 std::vector<CallProblem> lists_of_blocks(int rows, int keys, bool causal, bool walks = false);

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <random>
 
 #include "forward_problems.h"
+#include "list_problems.h"
 #include "support/attention_run.h"
 #include "support/device_values.h"
 
@@ -31,15 +33,20 @@ AttentionCase with_bool_mask(AttentionCase which, std::uint64_t kinds, std::uint
 
 }  // namespace
 
-std::vector<CallProblem> walks_of_masks(int head_dim, int rows) {
+std::vector<CallProblem> walks_of_masks(int head_dim, int rows, MaskKind kind) {
   std::vector<CallProblem> all;
-  const auto make = [&](int batch, int keys, int heads, std::uint64_t seed) {
-    AttentionCase which = make_case(Storage::bf16, batch, rows, keys, heads, 1, head_dim, true, seed);
+  const auto make = [&](int batch, int keys, int heads, std::uint64_t seed, int kv_heads = 1) {
+    AttentionCase which =
+        make_case(Storage::bf16, batch, rows, keys, heads, kv_heads, head_dim, kind == MaskKind::bool_causal, seed);
     grow(which);
     return which;
   };
+  const auto masked = [&](const AttentionCase& which, std::uint64_t kinds, std::uint64_t seed, int heads = 1) {
+    return kind == MaskKind::bias ? with_mask_of_numbers(which, heads, seed)
+                                  : with_bool_mask(which, kinds, seed, heads);
+  };
   const auto add = [&](const AttentionCase& which, std::uint64_t seed, bool lies = false) {
-    all.push_back(forward(with_bool_mask(which, 3, seed), lies));
+    all.push_back(forward(masked(which, 3, seed), lies));
   };
   add(make(1, 333, 1, 1), 1);
   add(make(1, 1100, 2, 2), 2);
@@ -52,17 +59,15 @@ std::vector<CallProblem> walks_of_masks(int head_dim, int rows) {
   for (std::vector<float>* keys : {&in.k, &in.v}) keys->resize(std::size_t{320} * static_cast<std::size_t>(head_dim));
   add(packed, 3);
   // Chunks that begin in either buffer: nobody sees a tile of the first chunk.
-  all.push_back(forward(with_bool_mask(make(1, 1290, 1, 12), 0, 12), false));
+  all.push_back(forward(masked(make(1, 1290, 1, 12), 0, 12), false));
   // Sequences end in each kind of tile: of a pair the first or the second, behind a chunk's border, behind many.
   AttentionCase lengths = make(5, 1290, 1, 4);
   lengths.inputs.key_lengths = {1290, 1100, 1030, 200, 5};
-  lengths = with_bool_mask(lengths, 0, 4);
+  lengths = masked(lengths, 0, 4);
   for (std::size_t at = 0; at < lengths.inputs.shown.size(); ++at)
     if (at % 1290 / 64 == 2) lengths.inputs.shown[at] = 0;
   all.push_back(forward(lengths, false));
-  AttentionCase heads = make_case(Storage::bf16, 1, rows, 200, 2, 2, head_dim, true, 5);
-  grow(heads);
-  all.push_back(forward(with_bool_mask(with_sink(heads), 3, 5, 2), false));
+  all.push_back(forward(masked(with_sink(make(1, 200, 2, 5, 2)), 3, 5, 2), false));
   add(without_scale(make(1, 130, 1, 11)), 11);
   AttentionCase lying = packed;
   lying.query_starts = {-5, 40, most};
@@ -75,6 +80,32 @@ std::vector<CallProblem> walks_of_masks(int head_dim, int rows) {
   beyond.told_key_lengths = {-300, most};
   beyond.inputs.key_lengths = {300, 130};
   add(beyond, 8, true);
+  if (kind == MaskKind::bool_causal) return all;
+  // Open tiles at every place of a walk end a sequence, at each key that a lane has; the other 32 are its neighbour's.
+  const auto ends = [&](int keys, int before, const std::function<bool(int)>& shows) {
+    AttentionCase which = make(32, keys, 1, 13);
+    for (int key = 0; key < 64; ++key)
+      if (key / 4 % 2 == 0) which.inputs.key_lengths.push_back(before + key + 1);
+    AttentionInputs& shown = which.inputs;
+    which.bias_by_tile = kind == MaskKind::bias;
+    shown.bias_batches = shown.bias_heads = shown.shown_batches = shown.shown_heads = 1;
+    for (int row = 0; row < rows; ++row)
+      for (int key = 0; key < keys; ++key)
+        if (which.bias_by_tile) {
+          shown.bias.push_back(shows(key) ? 0.0F : -std::numeric_limits<float>::infinity());
+        } else {
+          shown.shown.push_back(shows(key) ? 1 : 0);
+        }
+    all.push_back(forward(which, false));
+  };
+  const auto all_keys = [](int /*key*/) { return true; };
+  ends(130, 0, all_keys);
+  ends(130, 64, all_keys);
+  if (kind == MaskKind::bias) return all;
+  ends(260, 128, all_keys);
+  ends(260, 192, all_keys);
+  // Of the first chunk three tiles are seen: the second begins in the other buffer.
+  for (const int tiles : {0, 1, 2}) ends(1220, 1024 + (64 * tiles), [](int key) { return key < 192 || key >= 1024; });
   return all;
 }
 
