@@ -66,6 +66,17 @@ class Refused(unittest.TestCase):
         self.refuses(bad, "q: dtype complex64", ENGINE.attention_forward, Tensor(code=5, bits=64), K, K)
         self.refuses(bad, "foreign byte order", ENGINE.attention_forward, Q.astype(">f2"), K, K)
 
+    def test_what_no_kernel_has(self):
+        """Head dim 512, blocks of quantised numbers, outputs of 8 bits, dropout: by name, with what there is."""
+        for target in ("gfx950", "gfx942"):
+            with wavejit.Engine(f"sim:{target}") as engine:
+                self.refuses(wavejit.Unsupported, "head dim 512 has no kernel; accepted: 64, 128", engine.attention_forward, *(numpy.ones((1, 8, 2, 512), Q.dtype) for _ in range(3)))
+                self.refuses(wavejit.InvalidArgument, "k: dtype uint8; accepted: fp16, e4m3, e5m2", engine.attention_forward, Q, K.view(numpy.uint8), K)
+                self.refuses(wavejit.InvalidArgument, "out: dtype e4m3; accepted: fp16, fp32$", engine.attention_forward, Q, K, K, "e4m3")
+            for word, answer in (("cache=q8_0", "no type of K and V; accepted: cache=e4m3"), ("cache=q4_0", "no type of K and V; accepted: cache=e4m3"),
+                                 ("out=e4m3", "not known; accepted: "), ("dropout=0.1", "not known; accepted: ")):  # fmt: skip
+                self.refuses(wavejit.InvalidArgument, f"'{word}' .* is {answer}", wavejit.explain, f"attention_forward fp16 b1 q1 k64 h8 d128 {word}", target=target)
+
     def test_shapes(self):
         bad = wavejit.InvalidArgument
         self.refuses(bad, r"q: shape \(8, 2, 64\); accepted: \[batch, length, heads, head dim\]", ENGINE.attention_forward, Q[0], K, K)

@@ -23,6 +23,7 @@ WINDOWS = {"sliding_window": 24, "layer_types": ["sliding_attention", "full_atte
 MODELS = {
     "llama": ("Llama", {}),
     "qwen": ("Qwen3", {"head_dim": 128}),
+    "padded": ("Llama", {"head_dim": 80}),  # tiles pad it, the cache does not
     "gemma": ("Gemma2", {**WINDOWS, "attn_logit_softcapping": 20.0, "query_pre_attn_scalar": 64}),
     "gpt_oss": ("GptOss", {**WINDOWS, "num_local_experts": 4, "num_experts_per_tok": 2}),
     "odd": ("Llama", {"head_dim": 36}),  # of no kernel
