@@ -1211,7 +1211,7 @@ WAVEJIT_API wavejit_status wavejit_problem_parse(const char* descriptor, wavejit
 /* The supported combinations, from the program's own tables. */
 WAVEJIT_API wavejit_status wavejit_supported(wavejit_line_callback line, void* context);
 
-/* The targets that kernels can be made for, a line each: "gfx942". */
+/* The targets that all families have kernels for, a line each: "gfx942". Others are in wavejit_supported. */
 WAVEJIT_API wavejit_status wavejit_targets(wavejit_line_callback line, void* context);
 
 struct wavejit_prebuild_progress {
