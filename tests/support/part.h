@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How much of a long list a test does: a part in ./dev test, another one each commit or always the same, and all of it
-// in
-// ./dev soak (wavejit_add_whole_tests).
+// How much of a long list a test does: a part in ./dev test, another one each commit or always the same, and all of
+// it in ./dev soak (wavejit_add_whole_tests).
 #pragma once
 
 #include <gtest/gtest.h>
