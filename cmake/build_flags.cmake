@@ -50,11 +50,10 @@ function(wavejit_optimise)
 endfunction()
 
 # wavejit_optimise_files(<family> <target> <file>…): a few of a target that is not. They become objects of a library of their own, with
-# the precompiled headers (precompiled_headers.cmake) of optimised code: most of what the compiler takes for them are headers.
+# the precompiled headers (precompiled_headers.cmake) of optimised code: most of what the compiler takes for them are headers. Releases
+# make that library, too, though they optimise everything: a unity build joins the files that are left, and every preset joins the same
+# ones, so that what development builds compile is what ships (tests/package/check_shipped_units.py).
 function(wavejit_optimise_files family target)
-  if(NOT WAVEJIT_OPTIMISATION)
-    return()
-  endif()
   get_target_property(sources ${target} SOURCES)
   list(REMOVE_ITEM sources ${ARGN})
   set(objects ${target}_optimised)

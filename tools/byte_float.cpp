@@ -39,13 +39,13 @@ constexpr std::uint8_t infinity_of_e5m2 = 0x7C;
 constexpr int fraction_bits_of_float = 23;
 constexpr int bias_of_float = 127;
 
-constexpr float power_of_two(int exponent) {
+constexpr float byte_power_of_two(int exponent) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + bias_of_float) << fraction_bits_of_float);
 }
 
 // To nearest even, as the host rounds, of magnitudes up to 2^22.
 float nearest(float magnitude) {
-  constexpr float ulp_is_one = power_of_two(fraction_bits_of_float);
+  constexpr float ulp_is_one = byte_power_of_two(fraction_bits_of_float);
   return (magnitude + ulp_is_one) - ulp_is_one;
 }
 
@@ -83,7 +83,7 @@ float decode(ByteType type, std::uint8_t byte) {
   const int exponent = magnitude / steps;
   const int fraction = exponent == 0 ? magnitude : steps + magnitude % steps;
   return sign * static_cast<float>(fraction) *
-         power_of_two((exponent == 0 ? 1 : exponent) - format.bias - format.fraction_bits);
+         byte_power_of_two((exponent == 0 ? 1 : exponent) - format.bias - format.fraction_bits);
 }
 
 std::uint8_t encode(ByteType type, float value) {
@@ -97,7 +97,7 @@ std::uint8_t encode(ByteType type, float value) {
   const auto field = static_cast<int>(std::bit_cast<std::uint32_t>(magnitude) >> fraction_bits_of_float);
   const int exponent = std::max(field - bias_of_float, 1 - format.bias);
   // Scaling by a power of two is exact here. Infinity stays what it is.
-  const float fraction = nearest(magnitude * power_of_two(format.fraction_bits - exponent));
+  const float fraction = nearest(magnitude * byte_power_of_two(format.fraction_bits - exponent));
   const auto steps = static_cast<float>(1 << format.fraction_bits);
   // Carries into the exponent by itself.
   const float code = (static_cast<float>(exponent - 1 + format.bias) * steps) + fraction;

@@ -25,7 +25,7 @@ constexpr Format format_of(HalfType type) {
 constexpr int fraction_bits_of_double = 52;
 constexpr int bias_of_double = 1023;
 
-constexpr double power_of_two(int exponent) {
+constexpr double half_power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + bias_of_double) << fraction_bits_of_double);
 }
 
@@ -37,10 +37,10 @@ int ulp_exponent(const Format& format, double magnitude) {
 
 // The code of a magnitude, without a sign. NaN has none.
 std::uint16_t code_of(const Format& format, double magnitude) {
-  if (magnitude < power_of_two(format.smallest_exponent)) {
+  if (magnitude < half_power_of_two(format.smallest_exponent)) {
     // Added to a number whose last place is theirs, subnormals are rounded as the host rounds: to nearest even.
     const double ulp_is_theirs =
-        power_of_two(format.smallest_exponent - format.fraction_bits + fraction_bits_of_double);
+        half_power_of_two(format.smallest_exponent - format.fraction_bits + fraction_bits_of_double);
     return static_cast<std::uint16_t>(std::bit_cast<std::uint64_t>(magnitude + ulp_is_theirs) -
                                       std::bit_cast<std::uint64_t>(ulp_is_theirs));
   }
@@ -58,9 +58,9 @@ double magnitude_of(const Format& format, std::uint16_t code) {
   const int fraction = code & ((1 << format.fraction_bits) - 1);
   if (code > format.infinity) return std::numeric_limits<double>::quiet_NaN();
   if (code == format.infinity) return std::numeric_limits<double>::infinity();
-  if (field == 0) return fraction * power_of_two(format.smallest_exponent - format.fraction_bits);
+  if (field == 0) return fraction * half_power_of_two(format.smallest_exponent - format.fraction_bits);
   return (fraction + (1 << format.fraction_bits)) *
-         power_of_two(field - 1 + format.smallest_exponent - format.fraction_bits);
+         half_power_of_two(field - 1 + format.smallest_exponent - format.fraction_bits);
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ float decode(HalfType type, std::uint16_t bits) {
 
 double half_ulp(HalfType type, double magnitude) {
   if (!std::isfinite(magnitude)) return 0;
-  return power_of_two(ulp_exponent(format_of(type), std::fabs(magnitude)) - 1);
+  return half_power_of_two(ulp_exponent(format_of(type), std::fabs(magnitude)) - 1);
 }
 
 }  // namespace wavejit::tools

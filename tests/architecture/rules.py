@@ -138,6 +138,8 @@ DIALECT = {
     "an integer type without std::": re.compile(r"(?<![:\w.])(u?int(8|16|32|64|ptr)_t|size_t|ptrdiff_t)\b"),
     "[[nodiscard]]": re.compile(r"\[\[nodiscard"),
 }
+# Releases are compiled with NDEBUG and `./dev test` without: no code may know.
+ONLY_WITHOUT_NDEBUG = re.compile(r"(?<!static_)\bassert\(|\bNDEBUG\b")
 DOC_COMMENT = re.compile(r"^[^\n\"]*///", re.M)
 C_FILES = re.compile(
     r"^(include/|src/hip_abi/|src/[a-z_]+/[a-z_]+_api\.(h|cpp)$|templates/[a-z_]+/api/c_api\.cpp$|tests/example_family/[a-z_]+/api/|tests/hip_kernels/kernels/|tests/hip_program/"
@@ -287,6 +289,8 @@ def violations(files: dict[str, str]) -> list[str]:
             code = NO_LANE_NUMBER.sub("", STRINGS.sub('""', strip_comments(text)))
             found += [f"{path}: {number.group(0)} stands in emission; a target's lanes, rows and registers come from its WaveShape, and a constant of bytes or bits says so in its name"
                       for number in LANE_NUMBER.finditer(code)]
+        if ONLY_WITHOUT_NDEBUG.search(STRINGS.sub('""', strip_comments(text))):
+            found.append(f"{path}: code that NDEBUG changes; what ships would not be what tests compile")
         if SPELLING_ROOMS.match(path) and not SPELLING_READERS.match(path) and SPELLING.search(strip_comments(text)):
             found.append(f"{path}: reads how a mnemonic is spelled; its record says what it is (src/simgpu/machine/instruction/record.h)")
         if not C_FILES.match(path) and not path.endswith(".c"):
@@ -358,6 +362,8 @@ def self_test() -> int:
         "src/simgpu/dialect_a.h": "uint32_t bits = 0;\n",
         "src/simgpu/dialect_b.h": "[[nodiscard]] int bits();\n",
         "src/simgpu/dialect_c.h": "int bits;  ///< how many\n",
+        "src/cache/promise_a.cpp": "assert(fresh);\n",
+        "src/cache/promise_b.cpp": "#ifdef NDEBUG\n#endif\n",
         "src/runtime/settings/config.h": '#include "runtime/call/call.h"\n',
         "src/runtime/offline/list.h": '#include "runtime/call/call.h"\n',
         "src/runtime/call/call.h": '#include "runtime/elsewhere/a.h"\n',
@@ -398,6 +404,7 @@ def self_test() -> int:
         "src/simgpu/a.cpp": 'std::uint32_t bits;  // not uint32_t\nauto text = R"(size_t)";\n',
         "src/simgpu/machine/scalar/b.cpp": 'add("s_waitcnt", nothing, acts(Action::wait));  // mnemonic == "s_nop"\n',
         "src/codegen/codegen_api.h": "uint32_t abi;\n",
+        "src/cache/promise.cpp": 'static_assert(sizeof(int) == 4);\nexpected_assert(1);\n',
         "src/runtime/c_api.cpp": '#include "runtime/call/engine.h"\n',
         "src/runtime/call/engine.h": '#include "runtime/settings/config.h"\n',
         "src/runtime/settings/config.h": "",

@@ -66,9 +66,9 @@ void round(const Batch& batch, DrawnSequence& one, float of_all, Draws& draws) {
 }
 
 // Rows of one format in memory.
-class Rows {
+class FormatRows {
  public:
-  Rows(const Batch& batch, const KeyMemory& keys, ByteType type, bool apart, float times)
+  FormatRows(const Batch& batch, const KeyMemory& keys, ByteType type, bool apart, float times)
       : batch_(batch), keys_(keys), type_(type), times_(times), columns_(columns_of(batch)) {
     memory_.columns = batch.byte_rows == ByteRows::scaled   ? columns_.bytes + 16 + (2 * rope_columns)
                       : batch.byte_rows == ByteRows::raised ? columns_.bytes + (2 * rope_columns) + exponent_bytes
@@ -191,7 +191,7 @@ std::string cache_text(const Batch& batch) {
 ByteKeyMemory in_bytes(const Batch& batch, const KeyMemory& keys, bool apart, const std::string& target, bool doubled) {
   const bool fnuz = attention::program::e4m3_of(target).ends_with("fnuz");
   const float times = doubled ? 2.0F : 1.0F;
-  ByteKeyMemory memory = Rows(batch, keys, fnuz ? ByteType::e4m3_fnuz : ByteType::e4m3, apart, times).fill();
+  ByteKeyMemory memory = FormatRows(batch, keys, fnuz ? ByteType::e4m3_fnuz : ByteType::e4m3, apart, times).fill();
   memory.format = fnuz ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3;
   if (batch.byte_rows == ByteRows::one_scale) memory.k_scale = {batch.k_scale * times};
   return memory;

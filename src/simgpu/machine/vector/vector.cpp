@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cassert>
 #include <deque>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
 
@@ -82,9 +82,7 @@ struct Table {
 
   void add(std::string_view name, const Operation& operation, unsigned extra_flags) {
     const Entry& entry = entries.emplace_back(bind(operation, extra_flags, false), bind(operation, extra_flags, true));
-    const bool fresh = by_name.emplace(names.emplace_back(name), &entry).second;
-    assert(fresh);
-    static_cast<void>(fresh);
+    if (!by_name.emplace(names.emplace_back(name), &entry).second) throw std::logic_error("two rows are called " + name);
   }
 };
 
