@@ -63,6 +63,22 @@ TEST_P(SweepDeviceTest, ViewsGiveTheRowsOfTheWhole) {
   }
 }
 
+// A problem with sinks or slopes is never run as the call without them: predicted pages time calls whose arrays hold nothing.
+TEST(SweepDevice, GivesEachHeadOfAModifierANumberOrRefuses) {
+  const auto problem = parse_experiment("attention_forward fp16 b2 q3 k40 h4/2 d64 alibi=bh sink");
+  ASSERT_TRUE(problem) << problem.error().what;
+  const auto engine = simulated_engine();
+  ASSERT_NE(engine, nullptr) << wavejit_last_detail();
+  const Inputs inputs(problem->type, problem->inputs, problem->seed);
+  const auto values = head_values(*problem, inputs);
+  EXPECT_EQ(values[attention::program::index_of(Modifier::sink)].size(), 4U);
+  EXPECT_EQ(values[attention::program::index_of(Modifier::alibi)].size(), 8U);
+  EXPECT_TRUE(DeviceCase::prepare_unfilled(engine.get(), *problem, inputs, values));
+  const auto without = DeviceCase::prepare_unfilled(engine.get(), *problem, inputs, {});
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().what, "a modifier of the problem was given no numbers of heads");
+}
+
 // What one run was given to report into is gone when the next question is asked.
 TEST(SweepDevice, ARunsReportIsForgottenAfterIt) {
   const auto problem = parse_experiment("attention_forward fp16 b1 q40 k1100 h2 d64 splits=2");

@@ -42,10 +42,11 @@ const std::array<ProgramModifier, modifier_count>& program_modifiers() { return 
 HeadValues head_values(const Experiment& problem, const Inputs& inputs) {
   HeadValues values;
   for (const ProgramModifier& row : program_rows) {
-    if (row.of_head == nullptr || !problem.has(row.modifier)) continue;
+    if (row.given != Given::heads || !problem.has(row.modifier)) continue;
     for (std::int64_t batch = 0; batch < problem.batches_of(row.modifier); ++batch) {
       for (std::int64_t head = 0; head < problem.query_heads; ++head)
-        values[index_of(row.modifier)].push_back(row.of_head(inputs, batch, head, problem.query_heads));
+        values[index_of(row.modifier)].push_back(
+            row.of_head == nullptr ? 0 : row.of_head(inputs, batch, head, problem.query_heads));
     }
   }
   return values;

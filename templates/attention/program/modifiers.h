@@ -23,7 +23,7 @@ struct ProgramModifier {
   const char* help;  // of the option of `run`
   // Puts the number, or a head's, into the rules of the float64 reference. Null: an array, HeadRows::bias.
   void (*enter)(ScoreRules& rules, double value);
-  // What a sweep gives a head. Null: a logit that the reference chooses (Reference::choose_logits).
+  // What a sweep gives a head. Null: 0, in whose place the reference puts a logit that it chooses (Reference::choose_logits).
   float (*of_head)(const Inputs& inputs, std::int64_t batch, std::int64_t head, std::int64_t heads);
 };
 
@@ -34,10 +34,10 @@ constexpr std::size_t index_of(Modifier modifier) { return static_cast<std::size
 
 // The numbers of those that are given a number a head: [batches or 1][heads]. Empty: the problem has none.
 using HeadValues = std::array<std::vector<float>, modifier_count>;
-// All but the logits that the reference chooses.
+// A number for each head of each of them; where the reference chooses, 0 stands until it has.
 HeadValues head_values(const Experiment& problem, const Inputs& inputs);
 
-// What a head's scores go through, as numbers. `values` may lack those that are not chosen yet.
+// What a head's scores go through, as numbers.
 void enter_modifiers(ScoreRules& rules, const Experiment& problem, const HeadValues& values, std::int64_t batch,
                      std::int64_t head);
 

@@ -363,6 +363,9 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
   for (const ProgramModifier& row : program_modifiers()) {
     if (row.given == Given::number || !problem.has(row.modifier)) continue;
     const std::size_t i = index_of(row.modifier);
+    // A null tensor would be a call without the modifier, which no result of a timed call shows.
+    if (row.given == Given::heads && head_values[i].empty())
+      return failed(ExitCode::internal, "a modifier of the problem was given no numbers of heads");
     auto made = row.given == Given::scores ? make_bias(engine, problem, inputs) : on_device(engine, head_values[i]);
     if (!made) return std::unexpected(made.error());
     extra.modifiers[i].emplace(std::move(*made));
