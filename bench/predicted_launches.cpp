@@ -30,15 +30,16 @@ using tools::failed;
 using tools::Result;
 
 // Of a worker process: engines and their kernels live as long as it does.
-Result<wavejit_engine*> engine_of(const targets::Target& target) {
-  static std::map<std::string_view, std::unique_ptr<wavejit_engine, tools::DestroyEngine>> engines;
-  auto& engine = engines[target.id];
+Result<wavejit_engine*> engine_of(const LaunchTask& task) {
+  static std::map<std::string, std::unique_ptr<wavejit_engine, tools::DestroyEngine>> engines;
+  const std::string device = fmt::format("sim:{}", task.target->id);
+  auto& engine = engines[device + ' ' + task.pipeline];
   if (engine == nullptr) {
-    const std::string device = fmt::format("sim:{}", target.id);
     wavejit_engine_options options{};
     options.size = sizeof options;
     options.device = device.c_str();
     options.cache_mode = "off";
+    if (!task.pipeline.empty()) options.pipeline = task.pipeline.c_str();
     wavejit_engine* raw = nullptr;
     if (auto created = tools::checked(wavejit_engine_create(&options, &raw)); !created)
       return std::unexpected(created.error());
@@ -130,7 +131,7 @@ Result<LaunchPrediction> predict_problem(wavejit_engine* engine, const tools::Si
 }
 
 Result<LaunchPrediction> predict(const LaunchTask& task) {
-  const auto engine = engine_of(*task.target);
+  const auto engine = engine_of(task);
   if (!engine) return std::unexpected(engine.error());
   const auto gpu = tools::SimulatedGpu::resident();
   if (!gpu) return failed(ExitCode::device, "the simulated GPU is not there");

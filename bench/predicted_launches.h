@@ -17,6 +17,7 @@ struct LaunchTask {
   std::string descriptor;
   bool warm = false;      // timed once more, as it is when the last level cache has all that it reads
   bool captured = false;  // of attention_forward: the launch of a graph that has the call, its workspace the caller's
+  std::string pipeline = "";  // the engine's option; empty: by default
 };
 
 // Lines of memory by who has them.
