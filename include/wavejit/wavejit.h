@@ -658,18 +658,23 @@ WAVEJIT_API wavejit_status wavejit_attention_backward_describe(
  */
 
 /* Attention whose keys and values are one tensor: V is the first Dv columns of K (multi-head latent attention,
- * absorbed: DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5). All query heads read the one kv head. O = softmax(scale · Q·Kᵀ +
- * mask) · V. q   [B, Sq, H, D], k [B, Sk, 1, D], o [B, Sq, H, Dv]: fp16 or bf16, all of one type, k of 8 bits, too. (D,
- * Dv) is (576, 512), (512, 512) or (320, 256). H from 1 to 128; no number of heads is padded or refused q_rope, k_rope
- * data null: q and k have all D columns. Else q and k have the first Dv columns, and these the D − Dv behind them: [B,
- * Sq, H, 64] and [B, Sk, 1, 64]. Each of the two may be apart by itself lse [B, H, Sq, 1]: data null: none; fp32,
- * natural logarithm, sinks included scale   the model's: 1 / sqrt(192) for 128 + 64 dims before absorption, with YaRN's
- * factor. There is no default: 0 is refused without WAVEJIT_SCALE_IS_ZERO, since no width of this call says it mask
- * none, causal, causal with a prefix. Queries may be packed (query_starts), keys too (key_starts) block_table   k
- * [pages, page size, 1, D] and, apart, k_rope [pages, page size, 1, 64] with the same table. Page sizes, table, CSR and
- * lengths as of wavejit_attention_forward sink fp32 [1, H, 1, 1], softcap: as of wavejit_attention_forward Decode,
- * several rows a sequence (speculation), pieces of a prompt and whole prompts are one arithmetic: which of them, the
- * batch, the pages, heads a workgroup and splits show in no bit (docs/canonical-arithmetic.md). */
+ * absorbed: DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5). All query heads read the one kv head.
+ * O = softmax(scale · Q·Kᵀ + mask) · V.
+ *
+ *   q            [B, Sq, H, D], k [B, Sk, 1, D], o [B, Sq, H, Dv]: fp16 or bf16, all of one type; k may have 8 bits.
+ *                (D, Dv) is (576, 512), (512, 512) or (320, 256). H is 1 to 128; no number of heads is padded or refused
+ *   q_rope       [B, Sq, H, 64], and k_rope [B, Sk, 1, 64]: the D − Dv columns behind the first Dv, where q and k have
+ *                only those. Data null: q and k have all D columns. Each of the two may be apart by itself
+ *   lse          [B, H, Sq, 1]: fp32, natural logarithm, sinks included. Data null: none
+ *   scale        the model's: 1 / sqrt(192) for 128 + 64 dims before absorption, times YaRN's factor. There is no
+ *                default, since no width of this call tells it: 0 is refused without WAVEJIT_SCALE_IS_ZERO
+ *   mask         none, causal, causal with a prefix. Queries may be packed (query_starts), keys too (key_starts)
+ *   block_table  k is [pages, page size, 1, D] and, apart, k_rope [pages, page size, 1, 64] with the same table. Page
+ *                sizes, table, CSR and lengths: see wavejit_attention_forward
+ *   sink         fp32 [1, H, 1, 1], and softcap: see wavejit_attention_forward
+ *
+ * Decode, several rows a sequence (speculative decoding), pieces of a prompt and whole prompts are one arithmetic. Which
+ * of them a call is, its batch, pages, heads of a workgroup and splits show in no bit (docs/canonical-arithmetic.md). */
 struct wavejit_attention_latent_arguments {
   size_t size;
   struct wavejit_tensor q;
@@ -890,23 +895,23 @@ typedef enum wavejit_rotary {
  *   v_cache[slot / page size][slot mod page size][h] = v[b, s, h]
  *   q_out[b, s, h] = turned(q[b, s, h])
  *
- *   k        [B, S, Hkv, D], v [B, S, Hkv, Dv]: fp16 or bf16, any positive strides. v.data null: there is none
- *   k_cache  [pages, page size, Hkv, D], v_cache [pages, page size, Hkv, Dv]: their type, or one of 8 bits (below),
- *            any positive strides: a page
- *            may be [keys, heads, dim] (NHD) or [heads, keys, dim] (HND), K and V may stand in turn, and page_layout
- *            says what vectorised pages are as it does in wavejit_attention_forward. A dense cache [batch, keys, heads,
- *            dim] is one whose page is a sequence
- *   slots    device memory, [B · S] of 4 or 8 bytes. A number that is no slot of the cache, as −1: nothing is written
- *            for the token. Two tokens with one slot: one of them stands there, or parts of both
- *   q, q_out [B, S, Hq, Dq], k's type; q.data null: none is turned. Both may be the same memory; tokens without a slot
- *            are turned, too
+ *   k            [B, S, Hkv, D], v [B, S, Hkv, Dv]: fp16 or bf16, any positive strides. v.data null: there is no v
+ *   k_cache      [pages, page size, Hkv, D], v_cache [pages, page size, Hkv, Dv]: their type, or one of 8 bits (below),
+ *                any positive strides: a page may be [keys, heads, dim] (NHD) or [heads, keys, dim] (HND), and K and V
+ *                may stand in turn. page_layout describes vectorised pages, as in wavejit_attention_forward. A dense
+ *                cache [batch, keys, heads, dim] is a cache whose page is a sequence
+ *   slots        device memory, [B · S] numbers of 4 or 8 bytes. A number that is no slot of the cache, such as −1:
+ *                nothing is written for the token. Two tokens with one slot: one of them stands there, or parts of both
+ *   q            [B, S, Hq, Dq], and q_out: k's type; q.data null: no queries are turned. Both may be the same memory.
+ *                Tokens without a slot are turned, too
+ *   positions    numbers of 4 or 8 bytes, one for each token, beside the slots
+ *   cos          [1, positions, 1, rotary_dim / 2], and sin: fp32, fp16 or bf16, the last stride 1. The tables' rows are
+ *                the positions; a position beyond them has cosines and sines of 0. One table [positions, rotary_dim],
+ *                cosines before sines, is two tensors with its row stride
+ *   rotary_base  without tables: pair i turns by position · rotary_base^(−2i / rotary_dim), positions 0 to 2^31 − 1
  *
- * Rotary embedding turns the first rotary_dim dims of each head, pairs (x, y) of them: x · cos − y · sin, y · cos + x ·
- * sin, in f32 with one rounding at the end (docs/cache-append.md). Positions are numbers of 4 or 8 bytes beside the
- * slots. cos, sin     [1, positions, 1, rotary_dim / 2], fp32, fp16 or bf16, the last stride 1: the tables' rows are
- * the positions, and of a position beyond them cosines and sines count as 0. One table [positions, rotary_dim], cosines
- * before sines, is two tensors with its row stride rotary_base  without tables: pair i turns by position ·
- * rotary_base^(−2i / rotary_dim), positions from 0 to 2^31 − 1
+ * Rotary embedding turns the first rotary_dim dims of each head, pairs (x, y) of them: x · cos − y · sin,
+ * y · cos + x · sin, in f32 with one rounding at the end (docs/cache-append.md).
  *
  * D, Dv and Dq are multiples of 8 up to 512, rotary_dim is a multiple of 16 up to 256 and to D. Nothing outside the
  * rows that are named is written. The caches and q_out share memory with nothing else, except for q_out and q.
