@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What pages say that the program prints, beside what it prints today: every line, every digit. "…" in a line of a page
 stands for what was left out. A page whose example is older than the program fails, and the line to write is shown.
+What stands between "<!-- wavejit <words> -->" and "<!-- end -->" is all that the words print, no more and no less.
 
     printed_test.py <wavejit> <source root> [--write]     with --write the pages get today's lines, elided as they were
     printed_test.py --self-test
@@ -15,11 +16,11 @@ PROBLEM = "attention_forward bf16 b1 q8192 k8192 h16/4 d128"
 DEVICE = ["--device", "sim:gfx950", "--cache", "off"]
 # A page, the beginning of the first line of what it shows, and what prints that.
 SHOWN = (
-    ("README.md", "gfx942 (MI300X): attention_forward;", ["supported"]),
     ("docs/profile.md", "profile  ", ["profile", PROBLEM, *DEVICE]),
     ("docs/profile.md", "A          B  B - A", ["compare", PROBLEM, "--set-b", "stagger=off", *DEVICE]),
     ("docs/profile.md", "cycles   5", ["profile", "attention_forward bf16 b1 q8192 k8192 h16/4 d64", *DEVICE]),
 )
+GENERATED = re.compile(r"(<!-- wavejit ([^\n>]*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 PRIVATE = re.compile(r"\bprivate=(\d+)")
 
 
@@ -66,6 +67,11 @@ def wrong_lines(block: list[str], printed: list[str]) -> list[str]:
             if not any(same(line, other) for other in printed)]
 
 
+def other_blocks(page: str, printed: dict[str, str]) -> list[str]:
+    """The words of blocks that are not what the program prints: a line of either side that the other has not."""
+    return [words for _, words, text, _ in GENERATED.findall(page) if text.strip() != printed[words].strip()]
+
+
 def self_test() -> int:
     page = "text\n\n    cycles  12 and 3\n    waits  a 1, …\n\nmore"
     block = block_of(page, "cycles")
@@ -74,6 +80,10 @@ def self_test() -> int:
     assert len(wrong_lines(block, ["cycles 13 and 3", "waits  a 1, b 2"])) == 1
     assert len(wrong_lines(block, ["cycles 12 and 3, more", "waits  a 2, b 2"])) == 2
     assert todays(block, ["cycles  13 and 4", "waits  a 2, b 2"]) == ["cycles  13 and 4", "waits  a 2, …"]
+    table = "a\n<!-- wavejit supported -->\n| a | yes |\n| b | no |\n<!-- end -->\n"
+    assert not other_blocks(table, {"supported": "| a | yes |\n| b | no |\n"})
+    for other in ("| a | yes |\n", "| a | yes |\n| b | no |\n| c | no |\n", "| a | yes |\n| b | yes |\n"):
+        assert other_blocks(table, {"supported": other}) == ["supported"], other
     print("an example that is older than the program is found")
     return 0
 
@@ -84,6 +94,14 @@ def main() -> int:
     program, root = sys.argv[1], pathlib.Path(sys.argv[2])
     writes = "--write" in sys.argv
     found = []
+    for path in sorted([root / "README.md", *root.glob("docs/**/*.md")]):
+        page = path.read_text(encoding="utf-8")
+        printed = {words: subprocess.run([program, *words.split()], capture_output=True, text=True, check=True).stdout
+                   for _, words, _, _ in GENERATED.findall(page)}
+        if writes and printed:
+            path.write_text(GENERATED.sub(lambda block: block[1] + printed[block[2]] + block[4], page), encoding="utf-8")
+        elif others := other_blocks(page, printed):
+            found += [f"{path.relative_to(root)}: the block of wavejit {words} is not what it prints today" for words in others]
     for name, first, arguments in SHOWN:
         block = block_of((root / name).read_text(encoding="utf-8"), first)
         if not block:

@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tool_test_support.h"
 
 namespace wavejit::tools {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 using Words = std::vector<std::string>;
@@ -48,8 +51,29 @@ TEST(CommandLineTest, VersionAndSupported) {
   EXPECT_THAT(run_program(scratch, {"--version"}).out, StartsWith("wavejit 0."));
   const Outcome supported = run_program(scratch, {"supported"});
   EXPECT_EQ(supported.code, 0);
-  for (const std::string target : {"gfx942", "gfx950", "gfx1201", "gfx1200"})
-    EXPECT_THAT(supported.out, HasSubstr("\n" + target + " (")) << target;
+  EXPECT_THAT(supported.out, StartsWith("gfx942 (MI300X)\n  attention_forward\n    dtypes bf16 fp16\n"));
+  for (const std::string target : {"gfx950", "gfx1201", "gfx1200"})
+    EXPECT_THAT(supported.out, HasSubstr("\n\n" + target + " (")) << target;
+}
+
+// A product's name says its target; every family has a row of each target, also where there are no kernels.
+TEST(CommandLineTest, SupportedByTargetAndInOtherForms) {
+  const ScratchDirectory scratch;
+  const Outcome one = run_program(scratch, {"supported", "--target", "mi355x"});
+  EXPECT_THAT(one.out, StartsWith("gfx950 (MI355X)\n"));
+  EXPECT_THAT(one.out, Not(HasSubstr("gfx942")));
+  const Outcome table = run_program(scratch, {"supported", "--markdown"});
+  EXPECT_THAT(table.out, StartsWith("| | gfx942 (MI300X) | gfx950 (MI355X) | gfx1201 ("));
+  EXPECT_THAT(table.out, HasSubstr("\n| `attention_latent` | bf16/fp16, 8-bit KV cache, head dims to 320/256 | bf16/fp16, 8-bit KV cache, head dims to 320/256 | no |"));
+  const auto json = nlohmann::json::parse(run_program(scratch, {"supported", "--json"}).out);
+  EXPECT_EQ(json["rows"].size() % 7, 0U);
+  for (const auto& row : json["rows"]) {
+    const bool in_part = !row["target"].get<std::string>().starts_with("gfx9");
+    EXPECT_EQ(row["kernels"], !in_part || (row["family"] != "attention_latent" && row["family"] != "sparse_indexer")) << row;
+  }
+  const Outcome wrong = run_program(scratch, {"supported", "--target", "gfx943"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--target 'gfx943' is no target (did you mean 'gfx942'?)"));
 }
 
 struct Wrong {
