@@ -83,7 +83,8 @@ std::vector<Figure> figures_of(Page& page) {
     const std::string id = page.lines[i].substr(mark.size(), page.lines[i].find(' ', mark.size()) - mark.size());
     const targets::Target* const target = targets::find_target(id);
     const std::vector<std::string> heads = cells_of(page.lines[i + 1]);
-    for (std::size_t row = i + 3; target != nullptr && row < page.lines.size() && page.lines[row].starts_with('|'); ++row) {
+    for (std::size_t row = i + 3; target != nullptr && row < page.lines.size() && page.lines[row].starts_with('|');
+         ++row) {
       const std::vector<std::string> cells = cells_of(page.lines[row]);
       for (std::size_t column = 1; column < std::min(cells.size(), heads.size()); ++column)
         figures.push_back({&page, row, column, task_of(*target, cells.front(), heads[column])});
@@ -137,10 +138,12 @@ int main(int argc, char** argv) {
     std::ranges::copy(figures_of(page), std::back_inserter(figures));
   }
   std::erase_if(figures, [&](const Figure& figure) {
-    return !std::ranges::all_of(words, [&](const std::string& word) { return (figure.task.descriptor + ' ').contains(' ' + word + ' '); });
+    return !std::ranges::all_of(
+        words, [&](const std::string& word) { return (figure.task.descriptor + ' ').contains(' ' + word + ' '); });
   });
   if (figures.empty()) {
-    fmt::print(stderr, "no table of these pages has a row to predict; one stands behind a line \"{}<target> -->\"\n", mark);
+    fmt::print(stderr, "no table of these pages has a row to predict; one stands behind a line \"{}<target> -->\"\n",
+               mark);
     return 2;
   }
   std::vector<bench::LaunchTask> tasks;

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "wavejit/wavejit.h"
@@ -43,7 +44,8 @@ std::optional<SupportRow> row_of(const std::string& line) {
 
 std::string small_letters(std::string_view text) {
   std::string small(text);
-  std::ranges::transform(small, small.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  std::ranges::transform(small, small.begin(),
+                         [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   return small;
 }
 
@@ -65,8 +67,14 @@ std::string cell_of(const SupportRow& row) {
   if (fact_behind(row, "K and V of 8 bits ")) cell += ", 8-bit KV cache";
   if (const auto dims = fact_behind(row, "head dims ")) {
     std::string numbers = dims->substr(0, dims->find(" ("));
-    if (const std::size_t last = numbers.rfind(' '); last != std::string::npos) numbers = "to " + numbers.substr(last + 1);
-    cell += ", head dims " + numbers;
+    const std::size_t last = numbers.rfind(' ');
+    // Ascending ones go up to the last; latent attention lists widths of the models that have them.
+    if (last != std::string::npos && std::stoi(numbers) < std::stoi(numbers.substr(last + 1))) {
+      cell += ", head dims to " + numbers.substr(last + 1);
+    } else {
+      std::ranges::replace(numbers, ' ', ',');
+      cell += ", head dims " + numbers;
+    }
   }
   return cell;
 }
@@ -78,7 +86,8 @@ Support support(std::string_view target) {
   const auto take = [](void* context, const char* line) {
     auto& [wanted, all] = *static_cast<std::pair<std::string, Support>*>(context);
     if (auto row = row_of(line)) {
-      if (wanted.empty() || wanted == row->target || wanted == small_letters(row->product)) all.rows.push_back(*std::move(row));
+      if (wanted.empty() || wanted == row->target || wanted == small_letters(row->product))
+        all.rows.push_back(*std::move(row));
     } else {
       all.everywhere.emplace_back(line);
     }

@@ -20,7 +20,10 @@ import tomllib
 # What decides how files are joined. A preset that ships has the words of dev.
 JOINS = ["CMAKE_UNITY_BUILD", "CMAKE_UNITY_BUILD_BATCH_SIZE", "WAVEJIT_PRECOMPILED_HEADERS"]
 SHIPPED = ["release", "package", "wheel"]
-ONLY_SPEED = re.compile(r"-O[0-3s]|-g[0-9]?|-DNDEBUG")
+# What differs on purpose: the optimiser's flags, and what nanobind adds for speed and size to modules that are optimised.
+ONLY_SPEED = re.compile(r"-O[0-3s]|-g[0-9]?|-DNDEBUG|-DNB_COMPACT_ASSERTIONS|-ffunction-sections|-fdata-sections|-fno-stack-protector")
+# Compiled headers are held once for each level of optimisation (cmake/precompiled_headers.cmake): their headers are one list.
+COMPILED_HEADER = "wavejit_precompiled_"
 
 
 def variables(presets: dict[str, dict], name: str) -> dict[str, str]:
@@ -39,7 +42,7 @@ def other_joins(presets: dict[str, dict], pip: dict[str, str]) -> list[str]:
 def flags(command: str, build: str) -> list[str]:
     words = shlex.split(command.replace(build, "<build>"))
     end = words.index("-o") if "-o" in words else len(words)
-    return [word for word in words[:end] if not ONLY_SPEED.fullmatch(word) and not word.endswith("ccache")]
+    return [word for word in words[:end] if not ONLY_SPEED.fullmatch(word) and not word.endswith("ccache") and COMPILED_HEADER not in word]
 
 
 def units(build: pathlib.Path) -> dict[str, tuple[list[str], list[str]]]:
@@ -51,6 +54,8 @@ def units(build: pathlib.Path) -> dict[str, tuple[list[str], list[str]]]:
         if "Unity" in source.parts:
             joined = re.findall(r'#include "([^"]+)"', source.read_text(encoding="utf-8").replace(str(build), "<build>"))
         output = entry["output"].replace(str(build), "<build>")
+        if COMPILED_HEADER in output:
+            continue
         found[output] = (joined, flags(entry["command"], str(build)))
     return found
 

@@ -37,10 +37,12 @@ Result<ExitCode> print_supported(const SupportedArguments& arguments) {
 
 void add_supported(CLI::App& program, Chosen& chosen) {
   const auto arguments = std::make_shared<SupportedArguments>();
-  CLI::App* command = program.add_subcommand("supported", "List what this version has kernels for, by target and family");
+  CLI::App* command =
+      program.add_subcommand("supported", "List what this version has kernels for, by target and family");
   command->add_option("--target", arguments->target, "one target or product only: gfx950, mi355x (default: all)")
       ->type_name("TARGET");
-  CLI::Option* markdown = command->add_flag("--markdown", arguments->markdown, "one table, families down, targets across");
+  CLI::Option* markdown =
+      command->add_flag("--markdown", arguments->markdown, "one table, families down, targets across");
   command->add_flag("--json", arguments->json, "every fact, for programs")->excludes(markdown);
   command->footer(
       "The list comes from the tables that the route itself asks. Whether one call has a kernel, and why not: "

@@ -82,7 +82,8 @@ struct Table {
 
   void add(std::string_view name, const Operation& operation, unsigned extra_flags) {
     const Entry& entry = entries.emplace_back(bind(operation, extra_flags, false), bind(operation, extra_flags, true));
-    if (!by_name.emplace(names.emplace_back(name), &entry).second) throw std::logic_error("two rows are called " + name);
+    if (!by_name.emplace(names.emplace_back(name), &entry).second)
+      throw std::logic_error("two rows are called " + std::string(name));
   }
 };
 
