@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -68,8 +69,9 @@ std::string cell_of(const SupportRow& row) {
   if (const auto dims = fact_behind(row, "head dims ")) {
     std::string numbers = dims->substr(0, dims->find(" ("));
     const std::size_t last = numbers.rfind(' ');
-    // Ascending ones go up to the last; latent attention lists widths of the models that have them.
-    if (last != std::string::npos && std::stoi(numbers) < std::stoi(numbers.substr(last + 1))) {
+    // Ascending ones, and "multiples of 8 up to 512", go up to the last; latent attention lists widths of models.
+    const int first = std::atoi(numbers.c_str());  // 0: a word
+    if (last != std::string::npos && first < std::atoi(numbers.c_str() + last)) {
       cell += ", head dims to " + numbers.substr(last + 1);
     } else {
       std::ranges::replace(numbers, ' ', ',');
