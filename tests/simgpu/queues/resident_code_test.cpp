@@ -144,6 +144,29 @@ TEST(ResidentCode, TheOlderHeaderHasNoSizes) {
   EXPECT_EQ((*kernel)->entry, code.descriptor() + 256);
 }
 
+// Waves of 64 lanes where the target's own have 32: masks are pairs, registers are counted in fours, and the image's
+// description is of this kernel.
+TEST(ResidentCode, AKernelSaysHowManyLanesItsCodeIsFor) {
+  const CodeInMemory code(KernelSource{
+      .body = "  v_cmp_gt_u32_e64 s[10:11], 50, v0", .target = "gfx1201", .directives = ".amdhsa_wavefront_size32 0"});
+  const auto resident_code = resident(code);
+  const auto kernel = resident_code->kernel_at(code.descriptor());
+  ASSERT_TRUE(kernel.has_value()) << kernel.error();
+  EXPECT_EQ((*kernel)->info.name, "k");
+  EXPECT_EQ((*kernel)->descriptor.lanes(), 64U);
+  EXPECT_EQ((*kernel)->descriptor.vgprs(), 64U);
+  const Instruction* const first = resident_code->instruction_at(code.entry());
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->destination[0].dwords, 2U);
+  EXPECT_FALSE(first->function->has_narrow_masks);
+  // Another kernel beside it that has 32.
+  auto* const properties = host_pointer<std::uint16_t>(code.descriptor() + 56);
+  *properties |= 1U << property_wavefront_size32;
+  const auto narrow = resident_code->kernel_at(code.descriptor());
+  ASSERT_FALSE(narrow.has_value());
+  EXPECT_THAT(narrow.error(), HasSubstr("kernels of waves of 64 lanes and of 32 lanes beside each other"));
+}
+
 TEST(ResidentCode, AnEntryOutsideIsRefused) {
   const CodeInMemory code(KernelSource{.body = two_ends});
   *host_pointer<std::int64_t>(code.descriptor() + 16) = std::int64_t{1} << 40;

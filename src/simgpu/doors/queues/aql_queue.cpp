@@ -78,7 +78,8 @@ RawPacket* AqlQueue::next_packet() const {
 }
 
 // The runtime's own kernels copy and fill small memory, a packet each, and a program waits for each of them without a
-// pause. They are over sooner than a thread is awake, and so whoever rings the doorbell runs them.
+// pause. They are over sooner than a thread is awake, and so whoever rings the doorbell runs them. Those that wait for
+// memory are not among them: whoever rings may be the one who would write it.
 bool AqlQueue::is_soon_over(const RawPacket& packet) const {
   switch (type_of(static_cast<std::uint16_t>(packet[0]))) {
     case PacketType::kernel_dispatch: {
@@ -88,7 +89,7 @@ bool AqlQueue::is_soon_over(const RawPacket& packet) const {
       const std::uint64_t object = dispatch.kernel_object;
       const auto code = CodeMap::instance().find(object);
       const auto kernel = code ? (*code)->kernel_at(object) : std::unexpected(code.error());
-      return kernel && (*kernel)->is_of_runtime;
+      return kernel && (*kernel)->is_short;
     }
     case PacketType::barrier_and:
       return std::ranges::all_of(std::bit_cast<BarrierPacket>(packet).dependencies,

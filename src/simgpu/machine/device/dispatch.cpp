@@ -169,11 +169,10 @@ DispatchResult Device::dispatch(const DispatchRequest& request) {
 
 std::expected<std::shared_ptr<ResidentCode>, Status> Device::resident_code(std::uint64_t base, std::uint64_t bytes,
                                                                            FindImage find_image) {
-  Disassembler* disassembler = Disassembler::for_processor(target_.id);
-  if (disassembler == nullptr) {
+  if (Disassembler::for_processor(target_.id) == nullptr) {
     return std::unexpected(Status{hip_error_no_binary_for_gpu, std::format("no disassembler for {}", target_.id)});
   }
-  return std::make_shared<ResidentCode>(base, bytes, *disassembler, state_->registry, std::move(find_image));
+  return std::make_shared<ResidentCode>(base, bytes, target_, state_->registry, std::move(find_image));
 }
 
 }  // namespace wavejit::simgpu

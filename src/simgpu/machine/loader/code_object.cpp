@@ -259,13 +259,9 @@ class CodeObjectReader {
             std::format("kernel descriptor {} at {:#x} is not 64 aligned bytes of the file", name, found->value));
       }
       kernel.descriptor_address = found->value;
-      kernel.descriptor = read_descriptor(bytes->data().first<descriptor_bytes>());
+      kernel.descriptor =
+          read_descriptor(bytes->data().first<descriptor_bytes>(), targets::find_target_by_machine(object_.machine));
       const KernelDescriptor& descriptor = kernel.descriptor;
-      // Waves of 64 on targets that have both kinds count registers in fours (LLVM, getVGPREncodingGranule).
-      const targets::Target* target = targets::find_target_by_machine(object_.machine);
-      const bool is_rdna = target != nullptr && isa::instruction_set(*target) == isa::InstructionSet::rdna4;
-      constexpr unsigned wide_unit = 4;
-      if (is_rdna && !descriptor.property(property_wavefront_size32)) kernel.descriptor.vgpr_unit = wide_unit;
       if (auto done = check_descriptor(kernel); !done) return done;
       kernel.info.static_lds_bytes = descriptor.group_segment_fixed_size;
       kernel.info.private_bytes = descriptor.private_segment_fixed_size;
@@ -328,7 +324,7 @@ class CodeObjectReader {
 
 }  // namespace
 
-KernelDescriptor read_descriptor(std::span<const std::byte, descriptor_bytes> bytes) {
+KernelDescriptor read_descriptor(std::span<const std::byte, descriptor_bytes> bytes, const targets::Target* target) {
   const Bytes fields(bytes);
   KernelDescriptor descriptor;
   descriptor.group_segment_fixed_size = *fields.read<std::uint32_t>(0);
@@ -340,6 +336,10 @@ KernelDescriptor read_descriptor(std::span<const std::byte, descriptor_bytes> by
   descriptor.resource2 = *fields.read<std::uint32_t>(52);
   descriptor.properties = *fields.read<std::uint16_t>(56);
   descriptor.kernarg_preload = *fields.read<std::uint16_t>(58);
+  // Waves of 64 on targets that have both kinds count registers in fours (LLVM, getVGPREncodingGranule).
+  constexpr unsigned wide_unit = 4;
+  const bool is_rdna = target != nullptr && isa::instruction_set(*target) == isa::InstructionSet::rdna4;
+  if (is_rdna && !descriptor.property(property_wavefront_size32)) descriptor.vgpr_unit = wide_unit;
   return descriptor;
 }
 

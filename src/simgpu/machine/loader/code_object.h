@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "simgpu/machine/loader/kernel_info.h"
+#include "targets/targets.h"
 
 namespace wavejit::simgpu {
 
@@ -82,7 +83,8 @@ struct KernelDescriptor {
 
 // The 64 bytes of one.
 inline constexpr std::size_t descriptor_bytes = 64;
-KernelDescriptor read_descriptor(std::span<const std::byte, descriptor_bytes> bytes);
+// `target`: whose kernel it is; null where that is not known.
+KernelDescriptor read_descriptor(std::span<const std::byte, descriptor_bytes> bytes, const targets::Target* target);
 
 enum KernelProperty : std::uint8_t {
   property_private_segment_buffer = 0,

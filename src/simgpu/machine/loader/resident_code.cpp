@@ -2,12 +2,17 @@
 #include "simgpu/machine/loader/resident_code.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <format>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "isa/instruction_set.h"
 #include "simgpu/machine/allocations/memory.h"
+#include "simgpu/machine/decode/disassembler.h"
+#include "simgpu/machine/decode/registry.h"
 
 namespace wavejit::simgpu {
 namespace {
@@ -53,6 +58,14 @@ bool is_of_hip(const CodeObject& object) {
   return no_others && has("__amd_rocclr_copyBuffer") && has("__amd_rocclr_fillBufferAligned");
 }
 
+// Those of HIP's that end by themselves. streamOpsWait and batchMemOp wait until somebody has written, scheduler for
+// kernels.
+bool is_short(std::string_view name) {
+  constexpr std::array<std::string_view, 4> prefixes = {"__amd_rocclr_copyBuffer", "__amd_rocclr_fillBuffer",
+                                                        "__amd_rocclr_streamOpsWrite", "__amd_rocclr_initHeap"};
+  return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
 // Finders go by where code objects begin: behind the last one other memory may follow.
 bool covers(const CodeObject& object, std::uint64_t place) {
   return std::ranges::any_of(object.segments, [&](const Segment& segment) {
@@ -73,11 +86,12 @@ bool is_loaded(const CodeObject& object, const CodeImage& image, std::uint64_t b
 
 }  // namespace
 
-ResidentCode::ResidentCode(std::uint64_t base, std::uint64_t bytes, Disassembler& disassembler,
+ResidentCode::ResidentCode(std::uint64_t base, std::uint64_t bytes, const targets::Target& target,
                            const Registry& registry, FindImage find_image)
     : base_(base),
       bytes_(bytes),
-      disassembler_(&disassembler),
+      target_(&target),
+      disassembler_(Disassembler::for_processor(target.id)),
       registry_(&registry),
       find_image_(std::move(find_image)) {}
 
@@ -101,6 +115,27 @@ void ResidentCode::look_for_image() {
   }
 }
 
+// Code for waves of 64 lanes has the bytes of code for 32 and means other registers: masks are pairs there.
+std::string ResidentCode::take_lanes(const KernelDescriptor& descriptor) {
+  if (registry_->instruction_set() != isa::InstructionSet::rdna4) return {};
+  const unsigned lanes = descriptor.lanes();
+  if (lanes == lanes_) return {};
+  if (lanes_ != 0 && !functions_.empty()) {
+    return std::format(
+        "kernels of waves of {} lanes and of {} lanes beside each other in the executable memory "
+        "[{:#x}, {:#x})",
+        lanes_, lanes, base_, base_ + bytes_);
+  }
+  Disassembler* const disassembler = Disassembler::for_processor(target_->id, lanes);
+  if (disassembler == nullptr) return std::format("no disassembler for {} with waves of {} lanes", target_->id, lanes);
+  // What was looked at before, without knowing.
+  std::ranges::move(functions_, std::back_inserter(retired_));
+  functions_.clear();
+  disassembler_ = disassembler;
+  lanes_ = lanes;
+  return {};
+}
+
 std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::kernel_at(
     std::uint64_t descriptor_address) {
   const std::uint64_t offset = descriptor_address - base_;
@@ -117,12 +152,13 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
 
   auto kernel = std::make_shared<ResidentKernel>();
   std::ranges::copy(now, kernel->bytes.begin());
-  kernel->descriptor = read_descriptor(now);
+  kernel->descriptor = read_descriptor(now, target_);
   kernel->descriptor_address = descriptor_address;
   kernel->entry = descriptor_address + static_cast<std::uint64_t>(kernel->descriptor.entry_offset);
   if (!std::exchange(looked_for_image_, true)) look_for_image();
   const bool has_old_header = is_old_header(now);
   kernel->is_of_runtime = has_old_header || (!object_ && is_bare(kernel->descriptor));
+  kernel->is_short = kernel->is_of_runtime;
   if (has_old_header) {
     kernel->descriptor.group_segment_fixed_size = 0;
     kernel->descriptor.private_segment_fixed_size = 0;
@@ -136,6 +172,9 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
                     "executable memory [{:#x}, {:#x})",
                     descriptor_address, kernel->entry, base_, base_ + bytes_));
   }
+  if (std::string problem = take_lanes(kernel->descriptor); !problem.empty()) {
+    return std::unexpected(std::format("the kernel descriptor at {:#x}: {}", descriptor_address, problem));
+  }
   kernel->info.name = std::format("kernel at {:#x}", descriptor_address);
   kernel->info.kernarg_bytes = kernel->descriptor.kernarg_size;
   kernel->info.vgprs = kernel->descriptor.vgprs();
@@ -147,6 +186,7 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
       kernel->info = described->info;
     }
     kernel->is_of_runtime = is_of_hip(*object_);
+    kernel->is_short = kernel->is_of_runtime && is_short(kernel->info.name);
   }
   kernels_[descriptor_address] = kernel;
   return kernel;

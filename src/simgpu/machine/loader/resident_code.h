@@ -19,6 +19,7 @@
 #include "simgpu/machine/decode/function.h"
 #include "simgpu/machine/loader/code.h"
 #include "simgpu/machine/loader/code_object.h"
+#include "targets/targets.h"
 
 namespace wavejit::simgpu {
 
@@ -39,12 +40,14 @@ struct ResidentKernel {
   std::uint64_t entry = 0;  // the first instruction that hardware fetches
   // One of ROCr's or HIP's own, for copies and fills: nobody who runs a program under checks wrote it.
   bool is_of_runtime = false;
+  // Of those, one that copies or fills. HIP has others, which wait for a value in memory.
+  bool is_short = false;
 };
 
 // The code of one executable allocation. Thread-safe.
 class ResidentCode final : public Code {
  public:
-  ResidentCode(std::uint64_t base, std::uint64_t bytes, Disassembler& disassembler, const Registry& registry,
+  ResidentCode(std::uint64_t base, std::uint64_t bytes, const targets::Target& target, const Registry& registry,
                FindImage find_image);
   ~ResidentCode() override;
 
@@ -64,11 +67,15 @@ class ResidentCode final : public Code {
     std::unique_ptr<Function> function;
   };
   void look_for_image();
+  // What is wrong with the size of a kernel's waves; empty: its code is decoded for it.
+  std::string take_lanes(const KernelDescriptor& descriptor);
   std::unique_ptr<Decoded> decode(std::uint64_t address) const;
 
   std::uint64_t base_;
   std::uint64_t bytes_;
-  Disassembler* disassembler_;
+  const targets::Target* target_;
+  Disassembler* disassembler_;  // of the target's own waves, until a kernel says which it has
+  unsigned lanes_ = 0;          // of the kernels; 0: none was asked for yet
   const Registry* registry_;
   FindImage find_image_;
 
