@@ -181,7 +181,7 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
   const Allocation*& allocation = checks.data_allocation;
   const auto enter = [&](const Run& run) {
     if (allocation != nullptr && allocation->lets_read(run.first, run.bytes)) return true;
-    const Allocation* found = launch_->memory->find_readable(run.first);
+    const Allocation* found = launch_->find_readable(run.first);
     if (found == nullptr || !found->lets_read(run.first, run.bytes)) return false;  // not followed, or a fault
     allocation = found;
     return true;
@@ -216,7 +216,7 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
 std::uint32_t WorkgroupChecks::undefined_scalars(const Wave& wave, const Instruction& instruction,
                                                  const Effects& effects) const {
   const std::uint64_t address = scalar_address(wave, instruction);
-  const Allocation* allocation = launch_->memory->find_readable(address);
+  const Allocation* allocation = launch_->find_readable(address);
   if (allocation == nullptr || allocation->defined == nullptr) return 0;
   std::uint32_t undefined = 0;
   for (unsigned i = 0; 4 * i < effects.bytes && allocation->lets_read(address + (4 * i), 4); ++i) {

@@ -254,10 +254,13 @@ std::uint64_t DeviceMemory::allocated_bytes(int device) const {
 
 std::shared_ptr<const MemoryView> DeviceMemory::view() const {
   const std::scoped_lock lock(mutex_);
-  if (view_ == nullptr) view_ = std::make_shared<const MemoryView>(table_);
+  if (view_ == nullptr) view_ = std::make_shared<const MemoryView>(table_, version_);
   return view_;
 }
 
-void DeviceMemory::changed() { view_.reset(); }
+void DeviceMemory::changed() {
+  view_.reset();
+  version_.fetch_add(1, std::memory_order_release);
+}
 
 }  // namespace wavejit::simgpu

@@ -47,10 +47,12 @@ struct Allocation {
 // The host's memory around an address, for GPUs that reach all of it; 0 bytes: there is none.
 using FindHostMemory = Allocation (*)(std::uint64_t address);
 
-// What was allocated at one moment, sorted by address. Immutable: launches keep one while they run.
+// What was allocated at one moment, sorted by address. Immutable: launches keep one while they run, and look at a later
+// one where it does not have an address.
 class MemoryView {
  public:
-  explicit MemoryView(std::vector<Allocation> allocations) : allocations_(std::move(allocations)) {}
+  MemoryView(std::vector<Allocation> allocations, std::uint64_t version)
+      : allocations_(std::move(allocations)), version_(version) {}
   // The allocation that `address` lies in, or null.
   const Allocation* find(std::uint64_t address) const;
   // The one that lets this place be read, or null.
@@ -58,11 +60,14 @@ class MemoryView {
   // "inside/behind/before the allocation [base, end) of n bytes": for reports.
   std::string describe(std::uint64_t address) const;
   std::span<const Allocation> allocations() const { return allocations_; }
+  // Of DeviceMemory then.
+  std::uint64_t version() const { return version_; }
 
  private:
   const Allocation* last_before(std::uint64_t address) const;
 
   std::vector<Allocation> allocations_;
+  std::uint64_t version_;
 };
 
 class DeviceMemory {
@@ -102,6 +107,8 @@ class DeviceMemory {
   // Address space that was reserved for all allocations together; less than wanted where the process is limited.
   std::uint64_t reserved_bytes() const { return arena_bytes_; }
   std::shared_ptr<const MemoryView> view() const;
+  // Another one whenever something was allocated or freed; takes no lock.
+  std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
@@ -116,6 +123,7 @@ class DeviceMemory {
   mutable std::mutex mutex_;
   std::vector<Allocation> table_;                              // sorted by base
   std::vector<std::pair<std::uint64_t, std::uint8_t*>> bits_;  // base of an allocation, its defined bits
+  std::atomic<std::uint64_t> version_{0};
   std::atomic<bool> follows_{false};
   std::atomic<FindHostMemory> find_host_{nullptr};
   mutable std::shared_ptr<const MemoryView> view_;

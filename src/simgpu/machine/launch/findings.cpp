@@ -18,6 +18,28 @@ constexpr std::size_t most_reported = 64;
 
 bool wants_judge(const Settings& settings) { return settings.checks != 0 || settings.arrival != Arrival::early; }
 
+const MemoryView& Launch::memory_now() {
+  const DeviceMemory& device = DeviceMemory::instance();
+  const MemoryView* latest = latest_memory.load(std::memory_order_acquire);
+  if (latest == nullptr) latest = memory.get();
+  if (latest->version() == device.version()) return *latest;
+  std::shared_ptr<const MemoryView> now = device.view();
+  const std::scoped_lock lock(mutex);
+  later_memory.push_back(std::move(now));
+  latest_memory.store(later_memory.back().get(), std::memory_order_release);
+  return *later_memory.back();
+}
+
+const Allocation* Launch::find_later(std::uint64_t address, std::uint64_t bytes) {
+  const Allocation* found = memory_now().find(address);
+  return found != nullptr && found->holds(address, bytes) ? found : nullptr;
+}
+
+const Allocation* Launch::find_readable(std::uint64_t address) {
+  const Allocation* known = memory->find_readable(address);
+  return known != nullptr ? known : memory_now().find_readable(address);
+}
+
 const Allocation* Launch::find_host(std::uint64_t address) {
   const FindHostMemory find_host_memory = DeviceMemory::instance().host_finder();
   if (find_host_memory == nullptr) return nullptr;

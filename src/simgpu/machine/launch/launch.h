@@ -66,11 +66,13 @@ struct Launch {
   // it.
   std::vector<std::uint64_t> kernarg;  // rounded up to whole words; empty where a packet says where it lies
   std::array<std::uint64_t, 8> dispatch_packet{};
-  std::array<std::uint64_t, 32> queue{};   // amd_queue_t: zeros, unless the launch came through a queue
-  GridSync grid_sync;                      // of a cooperative launch that did not come through a queue
-  std::array<Allocation, 4> own_memory{};  // kernarg, dispatch packet, queue, grid_sync
-  std::shared_ptr<const MemoryView> memory;
-  std::deque<Allocation> host_memory;                // what find_host found; guarded by `mutex`
+  std::array<std::uint64_t, 32> queue{};     // amd_queue_t: zeros, unless the launch came through a queue
+  GridSync grid_sync;                        // of a cooperative launch that did not come through a queue
+  std::array<Allocation, 4> own_memory{};    // kernarg, dispatch packet, queue, grid_sync
+  std::shared_ptr<const MemoryView> memory;  // as it was when the launch began
+  std::vector<std::shared_ptr<const MemoryView>> later_memory;  // as it became since; guarded by `mutex`
+  std::atomic<const MemoryView*> latest_memory{nullptr};        // the last of them
+  std::deque<Allocation> host_memory;                           // what find_host found; guarded by `mutex`
   std::shared_ptr<SharedByJudges> shared_by_judges;  // of its workgroups; null: they need nothing of each other
 
   std::mutex mutex;
@@ -92,6 +94,13 @@ struct Launch {
     }
     return memory->find(address);
   }
+  // What was allocated since the launch began and holds all of the range: a kernel that runs is handed such memory by
+  // the host. Stays for the launch; null when there is none.
+  const Allocation* find_later(std::uint64_t address, std::uint64_t bytes);
+  // Where a place may be read from, the rest of its page included.
+  const Allocation* find_readable(std::uint64_t address);
+  // What is allocated now, for reports.
+  const MemoryView& memory_now();
   // The host's memory around an address that the table does not have, where GPUs reach all of it (DeviceMemory::
   // reach_host); null otherwise. Stays for the launch.
   const Allocation* find_host(std::uint64_t address);

@@ -15,8 +15,12 @@ const Allocation* allocation_of(Wave& wave, std::uint64_t address, std::uint64_t
     std::swap(one, recent[0]);  // where `resolve` looks
     return recent[0];
   }
-  const Allocation* holder = wave.workgroup->launch->find(address);
-  if (holder == nullptr) holder = wave.workgroup->launch->find_host(address);
+  Launch& launch = *wave.workgroup->launch;
+  const Allocation* holder = launch.find(address);
+  if (holder == nullptr || !holder->holds(address, bytes)) {
+    if (const Allocation* later = launch.find_later(address, bytes)) holder = later;
+  }
+  if (holder == nullptr) holder = launch.find_host(address);
   if (holder == nullptr || !holder->holds(address, bytes)) return nullptr;
   std::copy_backward(std::begin(recent), std::end(recent) - 1, std::end(recent));
   return recent[0] = holder;
@@ -28,8 +32,8 @@ namespace {
 // make of a load that is right: LLVM widens scalar loads up to the next power of two where the address is a multiple of
 // it (three dwords come by s_load_dwordx4, ten bytes by s_load_b96), since such a load leaves no page.
 bool reads_on(const Wave& wave, std::uint64_t address, std::uint32_t bytes, int lane) {
-  const Launch& launch = *wave.workgroup->launch;
-  const Allocation* holder = launch.memory->find_readable(address);
+  Launch& launch = *wave.workgroup->launch;
+  const Allocation* holder = launch.find_readable(address);
   if (holder == nullptr || !holder->lets_read(address, bytes)) return false;
   if (!includes(launch.settings.checks, Check::bounds)) return true;
   const bool is_scalar_load = lane < 0;
@@ -44,7 +48,7 @@ std::uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, std::ui
   if (found != nullptr && (!write || found->writable)) return host_pointer(address);
   if (!write && reads_on(wave, address, bytes, lane)) return host_pointer(address);
 
-  const Launch& launch = *wave.workgroup->launch;
+  Launch& launch = *wave.workgroup->launch;
   std::string text = std::format("{} {} bytes at {:#x}", write ? "writes" : "reads", bytes, address);
   const Allocation* holder = launch.find(address);
   if (found != nullptr) {
@@ -60,7 +64,7 @@ std::uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, std::ui
       text +=
           std::format(": {} bytes behind the end of the kernarg segment of {}", address - kernarg.end(), kernarg.bytes);
     } else {
-      text += ": " + launch.memory->describe(address);
+      text += ": " + launch.memory_now().describe(address);
     }
   }
   fault(wave, instruction, text, lane, hip_error_illegal_address);
