@@ -130,7 +130,6 @@ bool is_left_out(std::string_view name) {
                                         "v_illegal",
                                         "v_nop",
                                         "v_pipeflush",
-                                        "s_waitcnt",  // of older targets
                                         "s_buffer_load_b96",
                                         "s_buffer_load_i",
                                         "s_buffer_load_u",

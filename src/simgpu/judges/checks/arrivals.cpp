@@ -172,6 +172,7 @@ void Arrivals::deliver(Wave& wave, Operation& operation) {
   const Instruction& instruction = *operation.instruction;
   const Effects& effects = *operation.effects;
   Snapshot& then = operation.snapshot;
+  if (instruction.record->reads_time) return exchange_result(wave, instruction, then);
   const std::uint64_t exec_now = wave.exec();
   const std::uint32_t m0_now = wave.m0();
   wave.set_exec(then.exec);
@@ -224,6 +225,40 @@ void Arrivals::deliver(Wave& wave, Operation& operation) {
   exchange(true);
   wave.set_exec(exec_now);
   wave.sgpr[sgpr_m0] = m0_now;
+}
+
+void Arrivals::keep_for_later(Wave& wave, const Instruction& instruction, Snapshot& snapshot) {
+  if (instruction.record->reads_time) {
+    // A clock says what it shows at issue, however late that comes.
+    const Operand& result = instruction.destination[0];
+    for (unsigned i = 0; i < result.dwords && result.index + i < sgpr_count; ++i) {
+      snapshot.scalars[i] = wave.sgpr[result.index + i];
+    }
+    instruction.execute(wave, instruction);
+    return exchange_result(wave, instruction, snapshot);
+  }
+  snapshot.exec = wave.exec();
+  snapshot.m0 = wave.m0();
+  unsigned scalars = 0;
+  unsigned vectors = 0;
+  for (unsigned i = 0; i < instruction.source_count; ++i) {
+    const Operand& operand = instruction.source[i];
+    if (operand.is_scalar() && operand.index < sgpr_exec) {
+      for (unsigned j = 0; j < operand.dwords; ++j) snapshot.scalars[scalars++] = wave.sgpr[operand.index + j];
+    } else if (operand.is_vector()) {
+      for (unsigned j = 0; j < operand.dwords; ++j) {
+        std::memcpy(snapshot.vectors[vectors++], wave.vgpr[operand.index + j], sizeof(wave.vgpr[0]));
+      }
+    }
+  }
+}
+
+// A clock's result, for what its registers held.
+void Arrivals::exchange_result(Wave& wave, const Instruction& instruction, Snapshot& snapshot) {
+  const Operand& result = instruction.destination[0];
+  for (unsigned i = 0; i < result.dwords && result.index + i < sgpr_count; ++i) {
+    std::swap(wave.sgpr[result.index + i], snapshot.scalars[i]);
+  }
 }
 
 // Loads and stores of a wave reach memory in the order in which they were issued, whatever is counted.
@@ -339,21 +374,7 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
   } else {
     operation.delivered = false;
     next_arrival_ = std::min(next_arrival_, arrives);
-    Snapshot& snapshot = operation.snapshot;
-    snapshot.exec = wave.exec();
-    snapshot.m0 = wave.m0();
-    unsigned scalars = 0;
-    unsigned vectors = 0;
-    for (unsigned i = 0; i < instruction.source_count; ++i) {
-      const Operand& operand = instruction.source[i];
-      if (operand.is_scalar() && operand.index < sgpr_exec) {
-        for (unsigned j = 0; j < operand.dwords; ++j) snapshot.scalars[scalars++] = wave.sgpr[operand.index + j];
-      } else if (operand.is_vector()) {
-        for (unsigned j = 0; j < operand.dwords; ++j) {
-          std::memcpy(snapshot.vectors[vectors++], wave.vgpr[operand.index + j], sizeof(wave.vgpr[0]));
-        }
-      }
-    }
+    keep_for_later(wave, instruction, operation.snapshot);
   }
   note(operation);
   queue.push_back(std::move(issued));

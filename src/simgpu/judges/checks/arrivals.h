@@ -94,6 +94,8 @@ class Arrivals {
   void deliver_until(Wave& wave, std::uint64_t time);
   std::unique_ptr<Operation> fresh();
   void deliver(Wave& wave, Operation& operation);
+  static void keep_for_later(Wave& wave, const Instruction& instruction, Snapshot& snapshot);
+  static void exchange_result(Wave& wave, const Instruction& instruction, Snapshot& snapshot);
   void deliver_older(Wave& wave, std::uint64_t issued);
   void execute(Wave& wave, Operation& operation) const;
   void deliver_all(Wave& wave, Queue& queue);

@@ -128,6 +128,11 @@ class Describer {
     const auto above = static_cast<std::uint8_t>((instruction_.immediate >> 8) & 0x3f);
     const std::uint8_t counters = record_.waits;
     effects_.wait = {.vector = Counts::any, .local = Counts::any, .split = true};
+    if (counters == counters_together) {  // loads in bits 15:10, the others in 9:4 (LLVM, decodeWaitcnt of gfx11)
+      effects_.wait.vector = static_cast<std::uint8_t>((instruction_.immediate >> 10) & 0x3f);
+      effects_.wait.local = effects_.wait.scalar = static_cast<std::uint8_t>((instruction_.immediate >> 4) & 0x3f);
+      return;
+    }
     if ((counters & counter_km) != 0 && (counters & both) == both) {
       effects_.wait = {.vector = 0, .local = 0, .split = true, .store = 0, .scalar = 0};  // s_wait_idle
       return;

@@ -123,8 +123,9 @@ enum Counter : std::uint8_t {
   counter_load = 1,
   counter_store = 2,
   counter_ds = 4,
-  counter_km = 8,      // scalar memory and messages
-  counter_other = 16,  // of graphics: nothing that is simulated raises it
+  counter_km = 8,          // scalar memory and messages
+  counter_other = 16,      // of graphics: nothing that is simulated raises it
+  counters_together = 32,  // in one word: loads, LDS with scalar memory, exports
 };
 
 struct Record {
@@ -167,6 +168,7 @@ struct Record {
   bool loads = false;
   bool stores = false;
   bool atomic = false;
+  bool reads_time = false;     // what it loads is known when it issues
   bool to_lds = false;         // a load whose data goes to LDS, whatever its modifiers
   bool counts_vector = false;  // raises vmcnt
   bool counts_local = false;   // raises lgkmcnt

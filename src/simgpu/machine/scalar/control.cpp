@@ -71,7 +71,7 @@ void barrier(Wave& wave, const Instruction&) {
   // A workgroup of one wave needs no meeting (the hardware treats s_barrier as s_nop there).
   if (wave.workgroup->waves.size() > 1) wave.stop(WaveState::at_barrier);
 }
-void sleep(Wave& wave, const Instruction&) { wave.stop(WaveState::sleeping); }
+void sleep(Wave& wave, const Instruction& instruction) { wave.sleep(instruction.immediate); }
 void setprio(Wave& wave, const Instruction& instruction) {
   wave.priority = static_cast<std::uint8_t>(instruction.immediate & 3);
 }
@@ -167,8 +167,7 @@ void setreg(Wave& wave, const Instruction& instruction) {
 }
 
 void memtime(Wave& wave, const Instruction& instruction) {
-  // Instructions executed stand for cycles: monotonic within a wave and the same on every run.
-  wave.set_scalar64(instruction.destination[0], (wave.executed - static_cast<std::uint64_t>(wave.budget)) * 4);
+  wave.set_scalar64(instruction.destination[0], wave.cycles());
 }
 void memrealtime(Wave& wave, const Instruction& instruction) {
   // 100 MHz, as the real counter.
@@ -211,7 +210,8 @@ void register_control(Registry& registry) {
   const auto indexes = [](Action action) {
     return Record{.kind = IssueKind::scalar, .action = action, .writes_m0 = true};
   };
-  constexpr Record reads_clock{.kind = IssueKind::scalar_load, .space = Space::scalar, .counts_local = true};
+  constexpr Record reads_clock{
+      .kind = IssueKind::scalar_load, .space = Space::scalar, .reads_time = true, .counts_local = true};
   constexpr Record cache_control{.kind = IssueKind::store};
 
   add("s_branch", branch, branches(Action::branch));

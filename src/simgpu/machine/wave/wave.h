@@ -12,7 +12,6 @@
 
 namespace wavejit::simgpu {
 
-class MemoryView;
 struct Allocation;
 struct Workgroup;
 namespace matrix {
@@ -50,14 +49,14 @@ struct alignas(64) Wave {
   std::uint64_t matrix_instructions = 0;
   std::uint64_t matrix_nanoseconds = 0;  // within them, if `times_matrix`
   std::uint64_t executed = 0;
+  std::uint64_t slept = 0;  // cycles that s_sleep stood for
 
   const matrix::Summation* summation = nullptr;  // null: k ascending, as matrix/README.md says
 
   std::uint8_t* lds = nullptr;
   std::uint32_t lds_bytes = 0;  // of this workgroup's allocation
   Workgroup* workgroup = nullptr;
-  const MemoryView* memory = nullptr;
-  const Allocation* recent_allocation[4] = {};  // cache of MemoryView::find
+  const Allocation* recent_allocation[4] = {};  // what Launch::find found
 
   std::uint8_t* scratch = nullptr;  // private memory, lane after lane
   std::uint32_t scratch_bytes_per_lane = 0;
@@ -66,6 +65,15 @@ struct alignas(64) Wave {
   void set_lane_count(unsigned lanes) {
     lane_count = lanes;
     all_lanes = every_place >> (lane_places - lanes);
+  }
+  // What its clock shows: instructions executed stand for four cycles each, which is monotonic and the same on every
+  // run, and sleep for what it asks for.
+  std::uint64_t cycles() const { return ((executed - static_cast<std::uint64_t>(budget)) * 4) + slept; }
+  // Units of 64 cycles, and another wave's turn.
+  void sleep(std::uint32_t units) {
+    constexpr std::uint64_t unit = 64;
+    slept += unit * (units & 0x7f);
+    stop(WaveState::sleeping);
   }
   std::uint64_t exec() const { return sgpr64(sgpr_exec) & all_lanes; }
   void set_exec(std::uint64_t mask) { set_sgpr64(sgpr_exec, mask); }
