@@ -213,6 +213,13 @@ std::string with_process_number(std::string path) {
   return path;
 }
 
+void read_patience(Config& config) {
+  auto seconds = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(config.patience).count());
+  constexpr std::uint64_t most_seconds = 1'000'000;
+  read_number("WAVEJIT_SIM_QUEUE_PATIENCE", 0, most_seconds, std::format("{} seconds", seconds), seconds);
+  config.patience = std::chrono::seconds(seconds);
+}
+
 void read_report(Config& config) {
   if (const char* text = ::secure_getenv("WAVEJIT_SIM_REPORT"); text != nullptr && *text != 0) {
     std::error_code error;
@@ -237,13 +244,8 @@ void read_report(Config& config) {
 }  // namespace
 
 QueueConfig read_queue_config() {
-  QueueConfig config;
-  auto seconds = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(config.patience).count());
-  constexpr std::uint64_t most_seconds = 1'000'000;
-  read_number("WAVEJIT_SIM_QUEUE_PATIENCE", 0, most_seconds, std::format("{} seconds", seconds), seconds);
-  config.patience = std::chrono::seconds(seconds);
-  config.simulated_time = Process::instance().config().clock_sample != 0;
-  return config;
+  const Config& config = Process::instance().config();
+  return {.patience = config.patience, .simulated_time = config.clock_sample != 0};
 }
 
 Config read_config() {
@@ -273,6 +275,7 @@ Config read_config() {
   read_engine(config.settings);
   read_arithmetic(config.settings);
   read_clock(config);
+  read_patience(config);
   read_report(config);
   return config;
 }

@@ -2,6 +2,7 @@
 // The environment variables of this library, read once, at the first call into it. No other file reads the environment.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -64,6 +65,8 @@ struct Config {
   bool device_is_named = false;
   // Of each launch so many workgroups are timed (WAVEJIT_SIM_CYCLES); 0: none.
   std::uint32_t clock_sample = 0;
+  // A queue that has waited so long, or a workgroup that has run so long, says so once; 0: never.
+  std::chrono::milliseconds patience = std::chrono::seconds(10);
   std::string report;  // the file of WAVEJIT_SIM_REPORT, from the root on; empty: none
   Summary summary = Summary::off;
   std::vector<Ignored> ignored;  // of what the checks find
@@ -73,9 +76,10 @@ struct Config {
 // WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_IGNORE,
 // WAVEJIT_SIM_ARRIVAL, WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER,
 // WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<n>], WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<n>],
-// WAVEJIT_SIM_CYCLES=off|on, WAVEJIT_SIM_REPORT=<file>, WAVEJIT_SIM_SUMMARY=off|findings|on. A value that is not
-// understood: one warning on stderr, default kept. Where a good end would then mean nothing (checks, what they ignore,
-// sums, transcendentals, report): one line, and the program ends (exit code 2).
+// WAVEJIT_SIM_CYCLES=off|on, WAVEJIT_SIM_QUEUE_PATIENCE=<seconds>, WAVEJIT_SIM_REPORT=<file>,
+// WAVEJIT_SIM_SUMMARY=off|findings|on. A value that is not understood: one warning on stderr, default kept. Where a
+// good end would then mean nothing (checks, what they ignore, sums, transcendentals, report): one line, and the program
+// ends (exit code 2).
 Config read_config();
 
 // HSA_MODEL_TOPOLOGY: the folder in which ROCr's door for models looks for the machine. Empty: not set.

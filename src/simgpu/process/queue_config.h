@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the environment says of queues beneath AMD's runtime. config.cpp reads it, as everything of the environment.
+// What the environment says of queues beneath AMD's runtime.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,7 @@ struct QueueConfig {
   bool simulated_time = false;
 };
 
-// WAVEJIT_SIM_QUEUE_PATIENCE=<seconds>, WAVEJIT_SIM_CYCLES=on|off. A value that is not understood: one warning on
-// stderr, default kept.
+// As config.h read it.
 QueueConfig read_queue_config();
 
 }  // namespace wavejit::simgpu

@@ -130,14 +130,14 @@ TEST_F(Environment, IsRead) {
 }
 
 TEST_F(Environment, APatienceOfQueuesIsSeconds) {
-  EXPECT_EQ(read_queue_config().patience, std::chrono::seconds(10));
+  EXPECT_EQ(read_config().patience, std::chrono::seconds(10));
   setenv("WAVEJIT_SIM_QUEUE_PATIENCE", "90", 1);
-  EXPECT_EQ(read_queue_config().patience, std::chrono::seconds(90));
+  EXPECT_EQ(read_config().patience, std::chrono::seconds(90));
   setenv("WAVEJIT_SIM_QUEUE_PATIENCE", "0", 1);
-  EXPECT_EQ(read_queue_config().patience, std::chrono::seconds(0));
+  EXPECT_EQ(read_config().patience, std::chrono::seconds(0));
   setenv("WAVEJIT_SIM_QUEUE_PATIENCE", "soon", 1);
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(read_queue_config().patience, std::chrono::seconds(10));
+  EXPECT_EQ(read_config().patience, std::chrono::seconds(10));
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               HasSubstr("WAVEJIT_SIM_QUEUE_PATIENCE='soon' is not understood; it takes a number from 0 to"));
 }

@@ -5,8 +5,14 @@
 #include "simgpu/machine/run/workgroup.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <format>
+#include <mutex>
 #include <new>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "boards/board.h"
 #include "boards/lds_allocation.h"
@@ -119,6 +125,8 @@ void WorkgroupRunner::begin(Launch& launch, std::uint64_t linear_id) {
     judging_ = judge_.get();
     judging_->prepare(launch, workgroup_, noise_seed(launch, linear_id, 0, noise_arrival), observer_);
   }
+  began_ = std::chrono::steady_clock::now();
+  ran_ = 0;
   ended_ = turn_ = 0;
   slice_ = 0;
   sleeps_ = 0;
@@ -198,13 +206,12 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   wave.mode = is_rdna4_ ? descriptor.float_mode() | mode_dx10_clamp : descriptor.initial_mode();
   wave.priority = 0;
   wave.has_signalled = wave.may_pass = false;
-  wave.executed = 0;
+  wave.executed = wave.slept = 0;
   wave.matrix_instructions = 0;
   wave.matrix_nanoseconds = 0;
   wave.times_matrix = launch.settings.time_matrix;
   wave.summation = launch.summation ? &*launch.summation : nullptr;
   wave.transcendentals_key = launch.transcendentals_key;
-  wave.memory = launch.memory.get();
   std::ranges::fill(wave.recent_allocation, nullptr);
   wave.next = launch.entry;
 
@@ -329,6 +336,29 @@ void WorkgroupRunner::give_up_endless_loop(const Wave& wave) {
   stopped_ = true;
 }
 
+// Once a kernel: a program that hangs because a kernel does not end looks like one that is slow.
+void WorkgroupRunner::say_when_long(const Wave& wave) {
+  const std::chrono::milliseconds patience = Process::instance().config().patience;
+  if (patience.count() == 0 || std::chrono::steady_clock::now() - began_ < patience) return;
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  constexpr std::size_t most_kernels = 1000;
+  const std::string& kernel = launch_->kernel->name;
+  {
+    const std::scoped_lock lock(mutex);
+    if (said.size() >= most_kernels || !said.insert(kernel).second) return;
+  }
+  const std::string_view of_hip =
+      kernel.starts_with("__amd_rocclr_") ? " (HIP's own: in it hipStreamWaitValue waits for a value in memory)" : "";
+  const std::string line = std::format(
+      "wavejit simulated GPU: kernel {}{}: workgroup ({}, {}, {}) has run for {:g} s and goes on: {} after {} "
+      "instructions. Where it never ends: Ctrl-C ends the program, WAVEJIT_SIM_INSTRUCTION_LIMIT=<instructions of a "
+      "wave> such a kernel\n",
+      demangled(kernel), of_hip, workgroup_.id[0], workgroup_.id[1], workgroup_.id[2],
+      std::chrono::duration<double>(patience).count(), where(wave), wave.executed);
+  static_cast<void>(std::fputs(line.c_str(), stderr));
+}
+
 bool WorkgroupRunner::advance(std::int64_t instructions) {
   const std::uint64_t limit = launch_->settings.instruction_limit;
   while (instructions > 0 && ended_ < workgroup_.waves.size() && !stopped_) {
@@ -342,6 +372,12 @@ bool WorkgroupRunner::advance(std::int64_t instructions) {
     instructions -= std::max<std::int64_t>(ran, 1);
     slice_ -= slice;
     give_up_endless_loop(wave);
+    ran_ += std::max<std::int64_t>(ran, 1);
+    constexpr std::int64_t between_looks = 1 << 18;  // some milliseconds
+    if (ran_ >= between_looks && wave.state != WaveState::ended && wave.state != WaveState::faulted) {
+      ran_ = 0;
+      say_when_long(wave);
+    }
     stopped_ = stopped_ || launch_->is_stopped();
     switch (wave.state) {
       case WaveState::ended:

@@ -2,6 +2,7 @@
 // A workgroup that runs: its waves from their first registers to their end.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,6 +38,7 @@ class WorkgroupRunner {
   std::int64_t choose_wave();
   void run_slice_of(Wave& wave, std::int64_t instructions);
   void give_up_endless_loop(const Wave& wave);
+  void say_when_long(const Wave& wave);
 
   // Of the workgroup that runs.
   Launch* launch_ = nullptr;
@@ -50,6 +52,8 @@ class WorkgroupRunner {
   std::int64_t slice_ = 0;  // what is left of it
   bool is_rdna4_ = false;
   unsigned sleeps_ = 0;  // since a wave last did anything else
+  std::chrono::steady_clock::time_point began_;
+  std::int64_t ran_ = 0;  // instructions since the host's clock was looked at
   std::size_t ended_ = 0;
   bool stopped_ = false;
 
