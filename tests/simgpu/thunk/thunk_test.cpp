@@ -196,6 +196,9 @@ TEST(RuntimeVersion, IsReadFromTheFilesName) {
   EXPECT_FALSE(knows_runtime("/opt/rocm/lib/libhsa-runtime64.so.1.15.60304"));
   EXPECT_FALSE(knows_runtime("/opt/rocm/lib/libhsa-runtime64.so.1"));
   EXPECT_FALSE(knows_runtime(""));
+  // As wheels have it.
+  EXPECT_TRUE(knows_runtime("/venv/x.libs/libhsa-runtime64-0ba78719.so.1.18.70204"));
+  EXPECT_FALSE(knows_runtime("/venv/x.libs/libhsa-runtime64-0ba78719.so.1.21.0"));
 }
 
 TEST(Images, AUriNamesMemoryOrAFile) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Names that ROCr asks for and that a simulated GPU has nothing behind: debuggers, profilers, graphics. A missing one
-// fails the load; each answers that it is not supported.
+// fails the load, which ends in a call of nothing; each answers that it is not supported.
 #include <cerrno>
 
 #include "simgpu/doors/thunk/abi.h"
@@ -53,6 +53,52 @@ KmtStatus hsaKmtSPMRelease() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtSPMSetDestBuffer() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtSVMGetAttr() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtUnmapGraphicHandle() { return KmtStatus::not_supported; }
+
+// What ROCr asks for since ROCm 7.14 (ROCr 1.21). Their structures are not known here (runtime_version.h says so when
+// they are asked for); without the names its load would fail before anybody could say anything.
+int amdgpu_get_marketing_name() { return 0; }
+KmtStatus hsaKmtAllocMemoryAlignCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtAvailableMemoryCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtCreateQueueV2() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtDeregisterMemoryCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtDestroyExternalSemaphore() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtExportDMABufHandleCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtFreeMemoryCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtGetAmdGPUDeviceFd() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtGetNodeWallclockFrequency() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtGetTileConfigCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtHandleExport() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtHandleImport() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtImportExternalSemaphore() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtMapMemoryToGPUCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtMapMemoryToGPUNodesCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtMemHandleFree() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtMemHandleFreePreserveMetadata() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtMemoryCpuMap() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtMemoryGetCpuAddr() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtMemoryVaMap() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtMemoryVaUnmap() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtOpenSMICtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtPmcAcquireTraceAccessCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtPmcRegisterTraceCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtPmcUnregisterTraceCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtQueryPointerInfoCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtRegisterGraphicsHandleToNodesExtCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtRegisterMemoryCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtRegisterMemoryToNodesCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtRegisterMemoryWithFlagsCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtRegisterSharedHandleCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtRegisterSharedHandleToNodesCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtSVMGetAttrCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtSVMSetAttrCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtSetMemoryPolicyCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtSetMemoryUserDataCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtSetSigbusDelay() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtShareMemoryCtx() { return KmtStatus::not_supported; }
+KmtStatus hsaKmtUnmapMemoryToGPUCtx() { return KmtStatus::not_supported; }
+int drmIoctl() { return -ENOSYS; }
+int drmSyncobjCreate() { return -ENOSYS; }
+int drmSyncobjDestroy() { return -ENOSYS; }
 
 }  // extern "C"
 #pragma GCC visibility pop

@@ -17,7 +17,7 @@ struct LoadedRuntime {
   std::span<std::uint8_t> zeroed;  // what it writes to behind the file's contents (.bss)
 };
 LoadedRuntime loaded_runtime();
-// False, and one line on stderr, when the process has loaded an ROCr whose structures are not known.
+// False, and one line on stderr the first time, when the process has loaded an ROCr whose structures are not known.
 bool say_when_unknown();
 
 }  // namespace wavejit::simgpu::thunk
