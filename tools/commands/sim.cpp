@@ -140,6 +140,8 @@ Result<void> use_rocr(const std::filesystem::path& libraries, const Arguments& a
     // Commands that HIP gathers before a callback says that they are over: after each, ROCr's thread looks for 200 µs.
     ::setenv("DEBUG_CLR_BATCH_CPU_SYNC_SIZE", "1000", 0);
   }
+  // Images are not simulated: programs are to hear it when they make one, not when a kernel touches it.
+  ::setenv("HSA_DISABLE_IMAGE", "1", 1);
   ::setenv("WAVEJIT_DEVICE", "hip", 1);
   return {};
 }
