@@ -16,7 +16,8 @@ std::expected<KernelCode, std::string> KernelCode::read(std::span<const std::byt
   KernelCode code;
   code.target_ = targets::find_target_by_machine(object->machine);
   if (code.target_ == nullptr) return std::unexpected("the code object is for an unknown target: " + object->target_id);
-  simgpu::Disassembler* disassembler = simgpu::Disassembler::for_processor(code.target_->id);
+  const unsigned lanes = object->kernels.front().descriptor.lanes();
+  simgpu::Disassembler* disassembler = simgpu::Disassembler::for_processor(code.target_->id, lanes);
   if (disassembler == nullptr) return std::unexpected("no disassembler for " + std::string(code.target_->id));
   code.registry_ = std::make_unique<simgpu::Registry>(*code.target_);
   simgpu::register_rooms(*code.registry_);
