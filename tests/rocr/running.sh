@@ -33,7 +33,7 @@ if [ "$what" = results ]; then
   right "copies by kernels"
 else
   export WAVEJIT_SIM_QUEUE_PATIENCE=1
-  run "${sim[@]}" -- "$program" late
+  run env WAVEJIT_SIM_INSTRUCTION_LIMIT=100000 "${sim[@]}" -- "$program" late
   right "a late value"
   expect "kernel __amd_rocclr_streamOpsWait (HIP's own: in it hipStreamWaitValue waits for a value in memory): workgroup (0, 0, 0) has run for 1 s"
   for front in rocr hip; do

@@ -83,6 +83,8 @@ Settings settings_for(const ResidentKernel& kernel) {
     settings.workgroup_first = settings.workgroup_count = 0;
     settings.workgroup_step = 1;
     settings.sampled_only = false;
+    // A stream that waits for a value waits for as long as it takes.
+    settings.instruction_limit = ~std::uint64_t{0} >> 1;
   }
   return settings;
 }
