@@ -15,6 +15,14 @@ bool is_same_operation(const Instruction& one, const Instruction& other) {
   return one.record == other.record && one.encoding == other.encoding;
 }
 
+// Whether the matrix pipe hands the earlier result on to the later one as its C without wait states: of one
+// instruction, scaled or not, with formats of as many bits (hazard_rules.cpp).
+bool is_one_chain(const Instruction& earlier, const Instruction& later, const isa::MatrixPipe& pipe) {
+  return earlier.record->shape == later.record->shape && earlier.source[0].dwords == later.source[0].dwords &&
+         earlier.source[1].dwords == later.source[1].dwords &&
+         matrix_passes(earlier, pipe) == matrix_passes(later, pipe);
+}
+
 // What a dot product adds to and does not multiply: its third source, or the destination that it accumulates in.
 bool is_addend(const Instruction& instruction, const Effects& effects, const Registers& range) {
   if (effects.product != Product::vector_dot) return false;
@@ -43,7 +51,8 @@ void Hazards::prepare(const targets::Target& target) {
   for (const HazardRule& rule : hazard_rules()) {
     const auto product = static_cast<std::size_t>(rule.product);
     rules_[product][static_cast<std::size_t>(rule.use)] = &rule;
-    most_states_[product] = std::max(most_states_[product], rule.states + (rule.extra ? extra_wait_states_ : 0));
+    most_states_[product] =
+        std::max(most_states_[product], rule.states + (rule.extra_from != 0 ? extra_wait_states_ : 0));
     most_per_pass_[product] = std::max(most_per_pass_[product], rule.passes);
   }
   // These are vector results too.
@@ -55,7 +64,8 @@ void Hazards::prepare(const targets::Target& target) {
 }
 
 int Hazards::needed(const HazardRule& rule, unsigned passes) const {
-  return rule.states + (rule.passes * static_cast<int>(passes)) + (rule.extra && passes >= 4 ? extra_wait_states_ : 0);
+  const bool has_extra = rule.extra_from != 0 && passes >= rule.extra_from;
+  return rule.states + (rule.passes * static_cast<int>(passes)) + (has_extra ? extra_wait_states_ : 0);
 }
 
 Hazards::Mark Hazards::event(const Instruction& instruction, Product product, std::uint8_t passes, Registers result) {
@@ -117,10 +127,16 @@ void Hazards::check_vector(Wave& wave, const Instruction& instruction, const Reg
     if (use == Use::matrix_c) {
       const Event& made = events_[marks[i].event];
       const bool by_matrix = made.product >= Product::matrix && made.product <= Product::matrix_f64;
-      if (by_matrix && made.result.first == range.first && made.result.count == range.count) {
+      const bool is_result = by_matrix && made.result.first == range.first && made.result.count == range.count;
+      if (is_result && is_one_chain(*made.instruction, instruction, *pipe_)) {
         here = Use::matrix_same_c;
       } else if (matrix_product(instruction) != Product::matrix) {
         here = Use::matrix_float_c;
+      }
+      // What a chain waits for, others that go on with the same registers wait for, too.
+      if (is_result && here != Use::matrix_same_c) {
+        check_mark(wave, instruction, marks[i], here, i);
+        here = Use::matrix_same_c;
       }
     }
     check_mark(wave, instruction, marks[i], here, i);

@@ -4,7 +4,8 @@
 //
 // Sources: LLVM 22's AMDGPU backend, whose hazard recognizer (GCNHazardRecognizer.cpp) inserts what is missing into
 // everything that this project compiles; its functions are named. tests/simgpu/checks/hazards_test.cpp asks that
-// recognizer for every rule and expects the same number. AMD's ISA documents were not at hand.
+// recognizer for every rule and expects the same number, but where LLVM is known to insert too few. AMD's ISA documents
+// were not at hand.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,7 @@ enum class Use : std::uint8_t {
   vector_write,
   memory_write,  // a load's destination
   matrix_ab,
-  matrix_c,        // C overlaps the earlier result without being it
+  matrix_c,        // C overlaps the earlier result without being it, or is that of another matrix instruction
   matrix_float_c,  // the same in an instruction with f32 or f64 inputs, which the small-input pipe does not wait for
   matrix_same_c,   // C is the earlier result: accumulation
   scalar_read_by_vector,
@@ -72,7 +73,7 @@ struct HazardRule {
   Use use;
   int states;  // plus `passes` times the producer's passes
   int passes;
-  bool extra;  // plus one on targets with the wide matrix pipe, for four passes and more
+  unsigned extra_from;  // plus one on targets with the wide matrix pipe, for so many passes and more; 0: never
   std::string_view what;
   std::string_view source;
   unsigned only_passes = 0;  // where it holds for producers of so many passes alone
