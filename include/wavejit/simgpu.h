@@ -8,10 +8,10 @@
  * A program that does not know this header configures the same things by environment variables, read once at the first
  * call into the library: WAVEJIT_DEVICE=sim:<target>[xN[:<ordinal>]], WAVEJIT_SIM_SCHEDULE, WAVEJIT_SIM_SEED,
  * WAVEJIT_SIM_THREADS, WAVEJIT_SIM_CHECK=all|none|<list>, WAVEJIT_SIM_ARRIVAL=early|late|random,
- * WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_INSTRUCTION_LIMIT,
- * WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<number>], WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<number>]. A value
- * that is not understood is said on stderr and ignored; of the checks, of the matrix sums and of the transcendentals it
- * ends the program with exit code 2.
+ * WAVEJIT_SIM_RULES=compiler|strict, WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER,
+ * WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<number>],
+ * WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<number>]. A value that is not understood is said on stderr and ignored;
+ * of the checks, of their rules, of the matrix sums and of the transcendentals it ends the program with exit code 2.
  *
  * Thread safety: every function may be called from any thread. Settings apply to launches that begin afterwards.
  */
@@ -70,6 +70,13 @@ enum wavejit_simgpu_arrival {
   WAVEJIT_SIMGPU_ARRIVES_IN_TIME = 3    /* of the schedule WAVEJIT_SIMGPU_TIMED alone */
 };
 
+/* What a kernel is held to where LLVM's backend counts on more than the ISA's words promise. docs/simulated-gpu.md says
+ * where the two differ. */
+enum wavejit_simgpu_rules {
+  WAVEJIT_SIMGPU_RULES_COMPILER = 0, /* to what LLVM's backend counts on: its code must not be reported */
+  WAVEJIT_SIMGPU_RULES_STRICT = 1    /* to every wait: what this project's own kernels are held to */
+};
+
 /* Who executes instructions of launches that are neither checked nor timed (those are always interpreted). Results are
  * the same, bit for bit. */
 enum wavejit_simgpu_engine {
@@ -113,6 +120,8 @@ struct wavejit_simgpu_settings {
   int32_t transcendentals;  /* enum wavejit_simgpu_transcendentals */
   uint64_t matrix_seed;     /* of seeded sums */
   uint64_t transcendentals_seed;
+  int32_t rules;       /* enum wavejit_simgpu_rules; left as it is likewise */
+  uint32_t reserved_3; /* 0 */
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings);
 /* Returns 0, or 1 (invalid value) and changes nothing. */

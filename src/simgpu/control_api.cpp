@@ -85,19 +85,25 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settin
                       .matrix = static_cast<std::int32_t>(now.matrix),
                       .transcendentals = static_cast<std::int32_t>(now.transcendentals),
                       .matrix_seed = now.matrix_seed,
-                      .transcendentals_seed = now.transcendentals_seed});
+                      .transcendentals_seed = now.transcendentals_seed,
+                      .rules = static_cast<std::int32_t>(now.rules),
+                      .reserved_3 = 0});
 }
 
 WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings) {
-  // Callers of earlier versions end before the checks, before `sampled_only`, before the engine, before `time_matrix`
-  // or before `matrix`, which then stay as they are.
+  // Callers of earlier versions end before the checks, before `sampled_only`, before the engine, before `time_matrix`,
+  // before `matrix` or before `rules`, which then stay as they are.
   constexpr std::size_t first_version = offsetof(wavejit_simgpu_settings, checks);
   if (settings == nullptr || settings->size < first_version) return hip_error_invalid_value;
   const bool has_checks = settings->size >= offsetof(wavejit_simgpu_settings, sampled_only);
   const bool has_sampled = settings->size >= offsetof(wavejit_simgpu_settings, engine);
   const bool has_engine = settings->size >= offsetof(wavejit_simgpu_settings, time_matrix);
   const bool has_time = settings->size >= offsetof(wavejit_simgpu_settings, matrix);
-  const bool has_arithmetic = settings->size >= sizeof(wavejit_simgpu_settings);
+  const bool has_arithmetic = settings->size >= offsetof(wavejit_simgpu_settings, rules);
+  const bool has_rules = settings->size >= sizeof(wavejit_simgpu_settings);
+  if (has_rules && (settings->rules < WAVEJIT_SIMGPU_RULES_COMPILER || settings->rules > WAVEJIT_SIMGPU_RULES_STRICT)) {
+    return hip_error_invalid_value;
+  }
   if (has_arithmetic &&
       (settings->matrix < WAVEJIT_SIMGPU_MATRIX_SEQUENTIAL || settings->matrix > WAVEJIT_SIMGPU_MATRIX_SEEDED ||
        settings->transcendentals < WAVEJIT_SIMGPU_TRANSCENDENTALS_NEAREST ||
@@ -138,6 +144,7 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_s
     next.matrix_seed = settings->matrix_seed;
     next.transcendentals_seed = settings->transcendentals_seed;
   }
+  if (has_rules) next.rules = static_cast<Rules>(settings->rules);
   Process::instance().set_settings(next);
   return hip_success;
 }

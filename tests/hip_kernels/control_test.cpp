@@ -191,8 +191,6 @@ TEST_P(Corpus, describes_its_device) {
 }
 
 TEST_P(Corpus, atomics_32) {
-  // RDNA4 has no atomic sum of doubles: LLVM loops over compare-and-swap, and first looks by a plain load.
-  if (!has_mfma()) leave_out(WAVEJIT_SIMGPU_CHECK_RACES);
   constexpr std::uint32_t n = 400;
   const auto in = random_ints(n, -5000, 5000);
   Buffer<int> from(in);
@@ -214,6 +212,36 @@ TEST_P(Corpus, atomics_32) {
   expect_same(to.read(), words, "word");
   EXPECT_EQ(sums.read()[0], sum);
   EXPECT_EQ(wide.read()[0], 0.25 * n);
+}
+
+TEST_P(Corpus, sum_through_memory) {
+  constexpr int n = 256;
+  Buffer<int> values(n, -1);
+  Buffer<int> seen(2 * n, -1);
+  launch("control", "sum_through_memory", {1}, {n}, 0, values.get(), seen.get());
+  std::vector<int> expected(2 * n, n * (n - 1) / 2);
+  for (int i = 0; i < n; ++i) expected[static_cast<std::size_t>(i)] = 3 * ((i + 64) % n);
+  expect_same(seen.read(), expected, "seen");
+}
+
+TEST_P(Corpus, raise_flags) {
+  constexpr std::uint32_t n = 900;
+  Buffer<int> in(std::vector<int>(n, 2));
+  Buffer<int> flags(3, 0);
+  launch("control", "raise_flags", {4}, {256}, 0, flags.get(), in.get(), n);
+  expect_same(flags.read(), {0, 0, 1}, "flag");
+}
+
+TEST_P(Corpus, greatest_float) {
+  constexpr std::uint32_t n = 300;
+  std::vector<float> in;
+  for (const int value : random_ints(n, -5000, 5000)) in.push_back(static_cast<float>(value) / 8);
+  Buffer<float> from(in);
+  Buffer<float> most(3, -1000);
+  launch("control", "greatest_float", {3}, {128}, 0, most.get(), from.get(), n);
+  std::vector<float> expected(3, -1000);
+  for (std::size_t i = 0; i < n; ++i) expected[i % 3] = std::max(expected[i % 3], in[i]);
+  expect_same(most.read(), expected, "greatest");
 }
 
 #pragma pack(push, 1)

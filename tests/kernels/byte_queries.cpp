@@ -113,6 +113,7 @@ void apply(wavejit_simgpu_schedule schedule, std::uint64_t seed, bool checked) {
   settings.seed = seed;
   settings.checks = checked ? WAVEJIT_SIMGPU_CHECK_ALL : 0;
   settings.arrival = checked ? WAVEJIT_SIMGPU_ARRIVES_LATE : WAVEJIT_SIMGPU_ARRIVES_EARLY;
+  settings.rules = WAVEJIT_SIMGPU_RULES_STRICT;
   wavejit_simgpu_set_settings(&settings);
 }
 

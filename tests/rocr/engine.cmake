@@ -60,7 +60,7 @@ function(wavejit_add_rocr_engine_tests)
     COMMAND ${with_rocm} ${CMAKE_CURRENT_SOURCE_DIR}/front.sh $<TARGET_FILE:wavejit_cli> $<TARGET_FILE:hip_front_test>)
   add_test(NAME rocr.bad_input COMMAND ${with_rocm} ${CMAKE_CURRENT_SOURCE_DIR}/bad_input.sh $<TARGET_FILE:wavejit_cli>
            ${WAVEJIT_HSA_LIBRARY} $<TARGET_FILE:rocr_agents>)
-  set_tests_properties(${rocr_engine_tests} PROPERTIES TIMEOUT 300 ENVIRONMENT "${WAVEJIT_TEST_KEPT};WAVEJIT_SIM_CHECK=all" SKIP_RETURN_CODE 77)
+  set_tests_properties(${rocr_engine_tests} PROPERTIES TIMEOUT 300 ENVIRONMENT "${WAVEJIT_TEST_KEPT};WAVEJIT_SIM_CHECK=all;WAVEJIT_SIM_RULES=strict" SKIP_RETURN_CODE 77)
   set_tests_properties(${wholes} PROPERTIES LABELS soak TIMEOUT 3600)
   set_tests_properties(rocr.front.gfx950 rocr.edges.gfx950 rocr.devices.gfx942 PROPERTIES ENVIRONMENT "${WAVEJIT_TEST_KEPT}")
   if(TARGET serving_engine)

@@ -66,6 +66,7 @@ void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed) {
   const bool checks = schedule == WAVEJIT_SIMGPU_REVERSE;
   settings.checks = checks ? WAVEJIT_SIMGPU_CHECK_ALL : 0;
   settings.arrival = checks ? WAVEJIT_SIMGPU_ARRIVES_LATE : WAVEJIT_SIMGPU_ARRIVES_EARLY;
+  settings.rules = WAVEJIT_SIMGPU_RULES_STRICT;
   if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("the simulated GPU refused its settings");
 }
 

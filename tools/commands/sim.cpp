@@ -35,6 +35,7 @@ struct Arguments {
   std::string check;
   std::string ignore;
   std::string arrival;
+  std::string rules;
   std::string schedule;
   bool cycles = false;
   bool summary = false;
@@ -213,7 +214,8 @@ Result<ExitCode> run_program(const Arguments& arguments) {
   ::setenv("WAVEJIT_SIM_TARGET", arguments.target.c_str(), 1);
   for (const auto& [variable, value] :
        {std::pair("WAVEJIT_SIM_CHECK", &arguments.check), std::pair("WAVEJIT_SIM_ARRIVAL", &arguments.arrival),
-        std::pair("WAVEJIT_SIM_SCHEDULE", &arguments.schedule), std::pair("WAVEJIT_SIM_IGNORE", &arguments.ignore)}) {
+        std::pair("WAVEJIT_SIM_SCHEDULE", &arguments.schedule), std::pair("WAVEJIT_SIM_IGNORE", &arguments.ignore),
+        std::pair("WAVEJIT_SIM_RULES", &arguments.rules)}) {
     if (!value->empty()) ::setenv(variable, value->c_str(), 1);
   }
   if (!own_front && names_bounds(arguments.check)) {
@@ -247,6 +249,10 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_option("--ignore", arguments->ignore,
                       "findings that are not said: a list of checks, each of some kernels (bounds:Cijk_*) or of all");
   command->add_option("--arrival", arguments->arrival, "when results of memory arrive: early, late, random");
+  command
+      ->add_option("--rules", arguments->rules,
+                   "what checks and late arrival hold a kernel to: what compilers count on, or every wait")
+      ->check(CLI::IsMember({"compiler", "strict"}));
   command->add_option("--schedule", arguments->schedule, "in which order waves run: in_order, reverse, random, timed");
   command->add_flag("--cycles", arguments->cycles,
                     "predict what launches take; events and dispatch times then show simulated time");

@@ -240,6 +240,7 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
     wavejit_simgpu_settings checked = settings.simulated->settings();
     checked.checks = WAVEJIT_SIMGPU_CHECK_ALL;
     checked.arrival = WAVEJIT_SIMGPU_ARRIVES_LATE;
+    checked.rules = WAVEJIT_SIMGPU_RULES_STRICT;
     settings.simulated->set(checked);
   }
 

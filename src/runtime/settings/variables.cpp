@@ -12,7 +12,7 @@ namespace wavejit::runtime {
 namespace {
 
 // Read by libwavejit_simgpu.so (docs/environment.md).
-constexpr std::array<std::string_view, 17> of_simulated_gpu = {
+constexpr std::array<std::string_view, 18> of_simulated_gpu = {
     "WAVEJIT_SIM_SCHEDULE",        "WAVEJIT_SIM_SEED",
     "WAVEJIT_SIM_CHECK",           "WAVEJIT_SIM_ARRIVAL",
     "WAVEJIT_SIM_ENGINE",          "WAVEJIT_SIM_TRANSLATE_AFTER",
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 17> of_simulated_gpu = {
     "WAVEJIT_SIM_TARGET",          "WAVEJIT_SIM_QUEUE_PATIENCE",
     "WAVEJIT_SIM_CYCLES",          "WAVEJIT_SIM_REPORT",
     "WAVEJIT_SIM_SUMMARY",         "WAVEJIT_SIM_IGNORE",
-    "WAVEJIT_SIM_DRIVER_FILES"};
+    "WAVEJIT_SIM_DRIVER_FILES",    "WAVEJIT_SIM_RULES"};
 
 // What `./dev`, the tests and the benchmarks are told with. A program that they start finds them, too.
 constexpr std::array<std::string_view, 12> prefixes_of_the_tree = {

@@ -131,6 +131,17 @@ void read_checks(Settings& settings) {
   }
 }
 
+void read_rules(Settings& settings) {
+  const char* text = ::secure_getenv("WAVEJIT_SIM_RULES");
+  if (text == nullptr || *text == 0) return;
+  const std::string_view value = text;
+  if (value == "strict") {
+    settings.rules = Rules::strict;
+  } else if (value != "compiler") {
+    refuse("WAVEJIT_SIM_RULES", value, "compiler or strict");
+  }
+}
+
 void read_ignored(Config& config) {
   const char* text = ::secure_getenv("WAVEJIT_SIM_IGNORE");
   if (text == nullptr || *text == 0) return;
@@ -270,6 +281,7 @@ Config read_config() {
   read_number("WAVEJIT_SIM_THREADS", 0, 1024, "0 (all cores)", config.settings.threads);
   read_number("WAVEJIT_SIM_INSTRUCTION_LIMIT", 1, ~std::uint64_t{0} >> 1, "2^33", config.settings.instruction_limit);
   read_checks(config.settings);
+  read_rules(config.settings);
   read_ignored(config);
   if (config.settings.checks != 0 || config.settings.arrival != Arrival::early) config.order_is_open = false;
   read_engine(config.settings);

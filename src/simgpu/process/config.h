@@ -29,6 +29,10 @@ enum class MatrixSums : std::int32_t { sequential = 0, cdna3 = 1, seeded = 2 };
 // two around the exact value a seed picks.
 enum class Transcendentals : std::int32_t { nearest = 0, seeded = 1 };
 
+// What a kernel is held to where its compiler counts on more than the ISA's words promise: `compiler`, what LLVM's
+// backend counts on; `strict`, every wait and every half (docs/simulated-gpu.md, "What is held against a kernel").
+enum class Rules : std::int32_t { compiler = 0, strict = 1 };
+
 // What is said on stderr when the process ends: nothing, one line if something was found, everything.
 enum class Summary : std::int32_t { off = 0, findings = 1, on = 2 };
 
@@ -43,6 +47,7 @@ struct Settings {
   std::uint64_t instruction_limit = std::uint64_t{1} << 33;
   std::uint32_t checks = 0;  // of check.h
   Arrival arrival = Arrival::early;
+  Rules rules = Rules::compiler;
   bool sampled_only = false;  // of timed launches, only what the clock samples runs
   Engine engine = Engine::interpret;
   // A block is translated when it has been entered more often. Translating takes as long as interpreting a block some
@@ -74,12 +79,13 @@ struct Config {
 
 // WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_TARGET=<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random|timed,
 // WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_IGNORE,
-// WAVEJIT_SIM_ARRIVAL, WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER,
-// WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<n>], WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<n>],
-// WAVEJIT_SIM_CYCLES=off|on, WAVEJIT_SIM_QUEUE_PATIENCE=<seconds>, WAVEJIT_SIM_REPORT=<file>,
+// WAVEJIT_SIM_ARRIVAL, WAVEJIT_SIM_RULES=compiler|strict, WAVEJIT_SIM_ENGINE=interpret|compile,
+// WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<n>],
+// WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<n>], WAVEJIT_SIM_CYCLES=off|on,
+// WAVEJIT_SIM_QUEUE_PATIENCE=<seconds>, WAVEJIT_SIM_REPORT=<file>,
 // WAVEJIT_SIM_SUMMARY=off|findings|on. A value that is not understood: one warning on stderr, default kept. Where a
-// good end would then mean nothing (checks, what they ignore, sums, transcendentals, report): one line, and the program
-// ends (exit code 2).
+// good end would then mean nothing (checks, what they ignore, their rules, sums, transcendentals, report): one line,
+// and the program ends (exit code 2).
 Config read_config();
 
 // HSA_MODEL_TOPOLOGY: the folder in which ROCr's door for models looks for the machine. Empty: not set.

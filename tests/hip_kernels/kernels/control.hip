@@ -191,6 +191,36 @@ KERNEL void atomics_32(int* words, float* sums, double* wide, const int* in, uin
   }
 }
 
+// Four waves hand values on through memory, as a tree of sums does: what one has stored behind a barrier another reads.
+// On CDNA the compiler waits for no store in front of the barriers.
+KERNEL void sum_through_memory(int* values, int* seen) {
+  const uint32_t i = thread_x();
+  values[i] = static_cast<int>(3 * i);
+  barrier();
+  seen[i] = values[(i + 64) % 256];
+  barrier();
+  values[(i + 64) % 256] = static_cast<int>(i);
+  barrier();
+  for (uint32_t distance = 128; distance != 0; distance /= 2) {
+    if (i < distance) values[i] += values[i + distance];
+    barrier();
+  }
+  seen[256 + i] = values[0];
+}
+
+// All who find something raise the same flag.
+KERNEL void raise_flags(int* flags, const int* in, uint32_t n) {
+  const uint32_t i = global_x();
+  if (i >= n) return;
+  flags[in[i] % 3] = 1;
+}
+
+// CDNA has no atomic maximum of floats: a loop over compare-and-swap.
+KERNEL void greatest_float(float* most, const float* in, uint32_t n) {
+  const uint32_t i = global_x();
+  if (i < n) __hip_atomic_fetch_max(&most[i % 3], in[i], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
 // Every width of load and store, at odd addresses too.
 struct __attribute__((packed)) Record {
   uint8_t tag;

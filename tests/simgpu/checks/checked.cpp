@@ -60,6 +60,7 @@ Checked run_checked(const Assembled& kernel, const std::vector<std::uint64_t>& a
   settings.schedule = how.schedule;
   settings.seed = how.seed;
   settings.threads = how.host_threads;
+  settings.rules = how.rules;
   scope.set(settings);
   Process::instance().take_findings(SIZE_MAX);
   Checked result;

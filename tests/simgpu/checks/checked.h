@@ -58,6 +58,7 @@ struct CheckedRun {
   std::array<std::uint32_t, 3> workgroups = {1, 1, 1};
   std::uint32_t threads = 64;      // of a workgroup
   std::uint32_t host_threads = 0;  // that run workgroups; 0: one a core
+  Rules rules = Rules::compiler;
 };
 
 Checked run_checked(const Assembled& kernel, const std::vector<std::uint64_t>& arguments, CheckedRun how = {});

@@ -38,7 +38,7 @@ TEST(MemoryRaces, ABarrierBetweenThemIsEnough) {
 TEST(MemoryRaces, ABarrierDoesNotWaitForStores) {
   expect_race(
       kernel("global_store_dword v1, v0, s[6:7]\ns_barrier\nglobal_load_dword v3, v2, s[6:7]\ns_waitcnt vmcnt(0)"),
-      two_waves, true, "with no barrier in between that it was waited for before");
+      {.threads = 128, .rules = Rules::strict}, true, "with no barrier in between that it was waited for before");
 }
 TEST(MemoryRaces, ReadThenOverwrittenByAnotherWave) {
   expect_race(kernel("global_load_dword v3, v2, s[6:7]\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v3, s[6:7]"),
@@ -61,9 +61,59 @@ TEST(MemoryRaces, WhatAWaveDoesAloneIsItsOwn) {
               two_waves, false);
 }
 
-TEST(MemoryRaces, TwoWorkgroupsWriteTheSame) {
-  expect_race(kernel("global_store_dword v1, v0, s[6:7]"), two_workgroups, true,
+TEST(MemoryRaces, TwoWorkgroupsWriteTheSamePlace) {
+  expect_race(kernel("v_add_u32 v3, s2, v0\nglobal_store_dword v1, v3, s[6:7]"), two_workgroups, true,
               "in the same launch: nothing orders the two");
+}
+// All who find something write the same flag.
+TEST(MemoryRaces, WhoWritesTheSameValueDoesNotRace) {
+  struct Store {
+    const char* text;
+    const char* last;  // the register of its highest byte,
+    unsigned bit;      // and where that one begins
+  };
+  const std::string value = "v_mov_b32 v4, 8\nv_mov_b32 v6, 7\nv_mov_b32 v7, 9\nv_mov_b32 v8, 7\nv_mov_b32 v9, 9\n";
+  const std::string party = value + "v_readfirstlane_b32 s8, v0\ns_add_u32 s8, s8, s2\n";
+  for (const CheckedRun& how : {two_waves, two_workgroups}) {
+    for (const auto& [store, last, bit] :
+         {Store{"global_store_dword v4, v6, s[6:7]", "v6", 24}, Store{"global_store_byte v4, v6, s[6:7]", "v6", 0},
+          Store{"global_store_short v4, v6, s[6:7] offset:1", "v6", 8},
+          Store{"global_store_dwordx4 v4, v[6:9], s[6:7]", "v9", 24},
+          Store{"global_store_dwordx2 v4, v[6:7], s[6:7] offset:2", "v7", 24},
+          Store{"global_store_short_d16_hi v4, v6, s[6:7]", "v6", 24}}) {
+      SCOPED_TRACE(store);
+      expect_race(kernel(value + store), how, false);
+      // With the party's number in its highest byte, nobody's is like another's.
+      expect_race(kernel(party + std::format("s_lshl_b32 s8, s8, {}\nv_xor_b32 {}, s8, {}\n", bit, last, last) + store),
+                  how, true);
+    }
+    // Nor do two that agree in the one byte that both store; two that differ there do.
+    const auto overlapping = [&](int other) {
+      return kernel(value + std::format("v_mov_b32 v9, {}\nv_readfirstlane_b32 s8, v0\ns_add_u32 s8, s8, s2\n"
+                                        "s_cmp_eq_u32 s8, 0\ns_cbranch_scc1 .Lfirst\n"
+                                        "global_store_byte v4, v9, s[6:7] offset:1\ns_endpgm\n.Lfirst:\n"
+                                        "v_mov_b32 v6, 0x607\nglobal_store_short v4, v6, s[6:7]",
+                                        other));
+    };
+    expect_race(overlapping(6), how, false);
+    expect_race(overlapping(7), how, true);
+    // Who reads it with nothing in between may come before the other's store; an atomic's value nobody knows.
+    expect_race(kernel(value + "global_store_dword v4, v6, s[6:7]\ns_waitcnt vmcnt(0)\n"
+                               "global_load_dword v8, v4, s[6:7]\ns_waitcnt vmcnt(0)"),
+                how, true);
+    expect_race(kernel(party + "s_cmp_eq_u32 s8, 0\ns_cbranch_scc1 .Lfirst\nglobal_atomic_swap v4, v6, s[6:7]\n"
+                               "s_endpgm\n.Lfirst:\nglobal_store_dword v4, v6, s[6:7]"),
+                how, true);
+  }
+}
+// A value between two others' that is another: whoever runs it, on however many threads of the host.
+TEST(MemoryRaces, OneOfManyWritesAnotherValue) {
+  const std::string body =
+      "v_mov_b32 v4, 8\nv_mov_b32 v5, {}\ns_cmp_eq_u32 s2, 5\ns_cbranch_scc0 .Lsame\n"
+      "v_mov_b32 v5, 3\n.Lsame:\nglobal_store_dword v4, v5, s[6:7]";
+  const CheckedRun crowd{.workgroups = {16, 1, 1}};
+  for (const char* value : {"3", "0", "4"})
+    expect_race(kernel(std::string(body).replace(body.find("{}"), 2, value)), crowd, *value != '3');
 }
 TEST(MemoryRaces, OneWorkgroupReadsWhatAnotherWrites) {
   // Workgroup 0 writes 4 × lane, workgroup 1 reads it.
@@ -155,10 +205,10 @@ TEST(MemoryRaces, OfTheSameMomentAreSeen) {
         "s_cmp_lt_u32 s8, 2\ns_cbranch_scc1 meet{1}\n",
         counters + (4 * round), round);
   };
-  std::string writers = "s_mov_b64 exec, 1\nv_mov_b32 v5, 1\nv_mov_b32 v6, 0\n";
+  std::string writers = "s_mov_b64 exec, 1\nv_mov_b32 v5, 1\nv_mov_b32 v6, 0\nv_mov_b32 v8, s2\n";
   std::string one_reads = writers;
   for (int round = 0; round < rounds; ++round) {
-    const std::string store = std::format("global_store_dword v1, v0, s[6:7] offset:{}\n", 4 * round);
+    const std::string store = std::format("global_store_dword v1, v8, s[6:7] offset:{}\n", 4 * round);
     writers += meet(round) + store;
     one_reads += meet(round) +
                  std::format(
@@ -189,13 +239,13 @@ TEST(MemoryRaces, OfTheSameMomentAreSeen) {
 
 TEST(MemoryRaces, BothSidesAreNamed) {
   Buffer<std::uint32_t> memory(1024, 7);
-  const Checked checked =
-      run_checked(kernel("s_add_u32 s6, s6, 16\ns_addc_u32 s7, s7, 0\nglobal_store_dword v1, v0, s[6:7]"),
-                  {memory.address()}, {.checks = static_cast<std::uint32_t>(Check::races), .workgroups = {1, 2, 1}});
+  const Checked checked = run_checked(
+      kernel("s_add_u32 s6, s6, 16\ns_addc_u32 s7, s7, 0\nv_mov_b32 v2, s3\nglobal_store_dword v1, v2, s[6:7]"),
+      {memory.address()}, {.checks = static_cast<std::uint32_t>(Check::races), .workgroups = {1, 2, 1}});
   ASSERT_EQ(checked.findings.size(), 1U);
   const ReportedFinding& finding = checked.findings.front();
-  EXPECT_EQ(finding.instruction, "global_store_dword v1, v0, s[6:7]");
-  EXPECT_EQ(finding.source.instruction, "global_store_dword v1, v0, s[6:7]");
+  EXPECT_EQ(finding.instruction, "global_store_dword v1, v2, s[6:7]");
+  EXPECT_EQ(finding.source.instruction, "global_store_dword v1, v2, s[6:7]");
   EXPECT_EQ(finding.source.wave, 0);
   // Either may have been first, and the other may overtake it in any lane; the two are told apart.
   EXPECT_NE(finding.source.workgroup, finding.workgroup);

@@ -103,8 +103,10 @@ TEST(Rdna4Races, ABarrierOrdersStoresThatWereWaitedFor) {
               "with no barrier in between that it was waited for before");
 }
 
-TEST(Rdna4Races, TwoWorkgroupsWriteTheSame) {
-  expect_race(kernel("global_store_b32 v1, v1, s[6:7]"), {.workgroups = {2, 1, 1}, .threads = 32}, true);
+TEST(Rdna4Races, TwoWorkgroupsWriteTheSamePlace) {
+  expect_race(kernel("v_add_nc_u32 v2, ttmp9, v1\nglobal_store_b32 v1, v2, s[6:7]"),
+              {.workgroups = {2, 1, 1}, .threads = 32}, true);
+  expect_race(kernel("global_store_b32 v1, v1, s[6:7]"), {.workgroups = {2, 1, 1}, .threads = 32}, false);
   expect_race(kernel("v_lshl_add_u32 v1, ttmp9, 7, v1\nglobal_store_b32 v1, v1, s[6:7]"),
               {.workgroups = {2, 1, 1}, .threads = 32}, false);
 }

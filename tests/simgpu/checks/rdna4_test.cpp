@@ -2,6 +2,8 @@
 // Faults of RDNA4's kernels, each with and without what is missing: waits by counters of their own, barriers in two
 // parts, what the ALUs owe each other.
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "checked.h"
 
@@ -97,6 +99,38 @@ const Case cases[] = {
      .after = "v_mov_b32 v2, 5\nv_mov_b32 v3, v2",
      .check = "waits",
      .text = "overwrites v2 while"},
+    // Loads may give their results in another order than they were issued in.
+    {.name = "OverwrittenByALoad",
+     .before = "global_load_b32 v2, v1, s[6:7]",
+     .missing = "s_wait_loadcnt 0x0",
+     .after = "global_load_b32 v2, v1, s[6:7] offset:4\ns_wait_loadcnt 0x0\nv_mov_b32 v3, v2",
+     .check = "waits",
+     .text = "overwrites v2 while 'global_load_b32 v2, v1, s[6:7]' at"},
+    {.name = "HalfOverALoad",
+     .before = "global_load_b32 v2, v1, s[6:7]",
+     .missing = "s_wait_loadcnt 0x0",
+     .after = "global_load_d16_hi_b16 v2, v1, s[6:7] offset:4\ns_wait_loadcnt 0x0\nv_mov_b32 v3, v2",
+     .check = "waits",
+     .text = "reads v2 while 'global_load_b32 v2, v1, s[6:7]' at"},
+    {.name = "TheSameHalfTwice",
+     .before = "v_mov_b32 v2, 0\nglobal_load_d16_b16 v2, v1, s[6:7]",
+     .missing = "s_wait_loadcnt 0x0",
+     .after = "global_load_d16_u8 v2, v1, s[6:7] offset:4\ns_wait_loadcnt 0x0\nv_mov_b32 v3, v2",
+     .check = "waits",
+     .text = "v2 while 'global_load_d16_b16"},
+    {.name = "HalvesOfMemoryAndOfLds",
+     .before = "v_mov_b32 v2, 0\nds_store_b32 v1, v1\nglobal_load_d16_b16 v2, v1, s[6:7]",
+     .missing = "s_wait_loadcnt 0x0",
+     .after = "ds_load_u16_d16_hi v2, v1\ns_wait_dscnt 0x0\ns_wait_loadcnt 0x0\nv_mov_b32 v3, v2",
+     .check = "waits",
+     .text = "v2 while 'global_load_d16_b16"},
+    {.name = "HalvesReadTooEarly",
+     .before = "v_mov_b32 v2, 0\nglobal_load_d16_b16 v2, v1, s[6:7]\nglobal_load_d16_hi_b16 v2, v1, s[6:7] offset:4\n"
+               "s_wait_loadcnt 0x1",
+     .missing = "s_wait_loadcnt 0x0",
+     .after = "v_mov_b32 v3, v2",
+     .check = "waits",
+     .text = "reads v2 while 'global_load_d16_hi_b16"},
     {.name = "Permute",
      .before = "ds_bpermute_b32 v2, v1, v1\ns_wait_loadcnt 0x0",
      .missing = "s_wait_dscnt 0x0",
@@ -186,6 +220,65 @@ TEST_P(Rdna4Faults, WithItThereIsSilence) {
 }
 INSTANTIATE_TEST_SUITE_P(Each, Rdna4Faults, ::testing::ValuesIn(cases),
                          [](const auto& info) { return info.param.name; });
+
+// Two loads, each of its half of a register: neither waits for the other (LLVM leaves the wait out since
+// llvm/llvm-project#194477; Triton 3.9 has it so).
+TEST(Rdna4Waits, TwoHalvesOfARegisterAreLoadedWithoutAWaitBetween) {
+  for (const auto& [low, high, wait] :
+       {std::tuple{"global_load_d16_b16 v3, v1, s[6:7]", "global_load_d16_hi_b16 v3, v1, s[6:7] offset:2",
+                   "s_wait_loadcnt 0x0"},
+        {"ds_load_u16_d16 v3, v1", "ds_load_u16_d16_hi v3, v1 offset:2", "s_wait_dscnt 0x0"}}) {
+    for (const bool high_first : {false, true}) {
+      const Assembled kernel(KernelSource{
+          .body = std::string(begin) + "v_mov_b32 v3, 0\nglobal_load_b32 v4, v1, s[6:7]\ns_wait_loadcnt 0x0\n" +
+                  "ds_store_b32 v1, v4\ns_wait_dscnt 0x0\n" + (high_first ? high : low) + "\n" +
+                  (high_first ? low : high) + "\n" + wait + "\nglobal_store_b32 v1, v3, s[6:7] offset:512",
+          .target = "gfx1201",
+          .kernarg_bytes = 16,
+          .lds_bytes = 512});
+      for (const Arrival arrival : {Arrival::early, Arrival::late, Arrival::random}) {
+        Buffer<std::uint32_t> memory(256);
+        for (unsigned i = 0; i < 32; ++i) memory[i] = 0x10000 * (2 * i + 1) + 2 * i;
+        const Checked checked =
+            run_checked(kernel, {memory.address(), 0}, {.arrival = arrival, .threads = 32, .rules = Rules::strict});
+        EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
+        for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(memory[128 + i], memory[i]) << i;
+      }
+    }
+  }
+}
+
+// VCC's halves have one state in LLVM: a vector instruction that writes one of them takes the place of a scalar one
+// that wrote the other. Strict rules ask for the other half's writer as well.
+TEST(Rdna4Hazard, HalvesOfVccHaveOneStateUnlessRulesAreStrict) {
+  struct Way {
+    const char* wait;
+    bool compiler;
+    bool strict;
+  };
+  for (const auto& [wait, compiler, strict] :
+       {Way{"s_nop 0", false, false}, Way{"s_wait_alu depctr_va_vcc(0)", true, false},
+        Way{"s_wait_alu depctr_sa_sdst(0)", false, false},
+        Way{"s_wait_alu depctr_va_vcc(0) depctr_sa_sdst(0)", true, true}, Way{"s_mov_b32 s8, vcc_lo", true, false}}) {
+    const Assembled kernel(KernelSource{.body = std::string(begin) + R"(
+  s_mov_b32 vcc_lo, -1
+  v_cndmask_b32 v2, 0, 1, vcc_lo
+  s_mov_b32 vcc_hi, 7
+  v_cmp_ge_i32 vcc_lo, v2, v2
+  )" + wait + R"(
+  v_add_nc_u32 v3, vcc_hi, v2
+  global_store_b32 v1, v3, s[6:7])",
+                                        .target = "gfx1201",
+                                        .kernarg_bytes = 16});
+    for (const auto& [rules, right] : {std::pair{Rules::compiler, compiler}, {Rules::strict, strict}}) {
+      SCOPED_TRACE(std::string(wait) + (rules == Rules::strict ? ", strict" : ", compiler"));
+      Buffer<std::uint32_t> memory(64, 7);
+      const Checked checked = run_checked(kernel, {memory.address(), 0}, {.threads = 32, .rules = rules});
+      EXPECT_EQ(checked.findings.empty(), right) << checked.text();
+      if (!right) EXPECT_THAT(checked.names(), ::testing::Each("hazards"));
+    }
+  }
+}
 
 TEST(Rdna4Hazard, APermuteRightBehindAMaskOfExec) {
   const Assembled kernel(KernelSource{.body = std::string(begin) + R"(

@@ -402,6 +402,7 @@ Subject::Subject(std::vector<families::KernelSpec> kernels, std::vector<SubjectP
   simgpu::Settings settings = simgpu::Process::instance().settings();
   settings.checks = simgpu::all_checks;
   settings.arrival = simgpu::Arrival::late;
+  settings.rules = simgpu::Rules::strict;
   settings.threads = 1;
   settings.instruction_limit = most_instructions;
   simgpu::Process::instance().set_settings(settings);

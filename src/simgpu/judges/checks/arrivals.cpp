@@ -56,28 +56,42 @@ bool Arrivals::overlaps(const Operation& operation, const Registers& range) {
 void Arrivals::report_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
   if (!includes(checks_, Check::waits)) return;
   for (unsigned i = 0; i < effects.read_count; ++i) {
-    while (awaited_.any(effects.reads[i]) && report_range(wave, instruction, effects, effects.reads[i], false)) {
+    const Access access = i == effects.kept ? Access::keeps : Access::reads;
+    while (awaited_.any(effects.reads[i]) && report_range(wave, instruction, effects, effects.reads[i], access)) {
     }
   }
   for (unsigned i = 0; i < effects.write_count; ++i) {
-    while (awaited_.any(effects.writes[i]) && report_range(wave, instruction, effects, effects.writes[i], true)) {
+    while (awaited_.any(effects.writes[i]) &&
+           report_range(wave, instruction, effects, effects.writes[i], Access::writes)) {
     }
   }
 }
 
+// Of two loads of one queue: whether the later one need not wait for the earlier one's result in the same register.
+// gfx9 and LDS give results in the order of the loads, so that the later one may overwrite the earlier one's, or its
+// half of it. RDNA4's vector memory may give them in another order (LLVM has no FeatureVmemWriteVgprInOrder there): two
+// halves of a register are each their load's own, whichever comes first.
+bool Arrivals::is_in_order(const Instruction& earlier, const Instruction& later, Access access) {
+  if (access == Access::reads) return false;
+  const auto half = [](const Instruction& of) { return of.record->half; };
+  const bool other_half =
+      half(earlier) != half(later) && half(earlier) != RegisterHalf::whole && half(later) != RegisterHalf::whole;
+  const bool returns_in_order = !later.record->split_counters || later.instruction_class == InstructionClass::lds;
+  return returns_in_order || other_half;
+}
+
 // Reports the oldest operation that the range awaits; false when none matters here.
 bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Effects& effects, const Registers& range,
-                            bool writes) {
+                            Access access) {
   for (Queue* queue : queues()) {
     for (std::size_t i = 0; i < queue->size(); ++i) {
       Operation& operation = *(*queue)[i];
       if (operation.silenced || !overlaps(operation, range)) continue;
-      // Results of one queue arrive in order, so a later load may overwrite what an earlier one will write.
       const bool same_queue = (queue == &vector_queue_ && effects.counts_vector && !effects.counts_store &&
                                !effects.counts_local && !operation.flat && !effects.lds_dma) ||
                               (queue == &local_queue_ && effects.counts_local && !effects.counts_vector &&
                                instruction.instruction_class == InstructionClass::lds);
-      if (writes && same_queue) continue;
+      if (same_queue && is_in_order(*operation.instruction, instruction, access)) continue;
       const bool all = effects.all_lanes || range.scalar || instruction.instruction_class == InstructionClass::scalar;
       const std::uint64_t lanes = operation.exec & (all ? wave.all_lanes : wave.exec());
       if (lanes == 0 && !range.scalar) continue;
@@ -116,9 +130,9 @@ bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Ef
         needed = operation.flat ? "vmcnt(0) lgkmcnt(0)" : "lgkmcnt(0)";
       }
       report(wave, instruction, Check::waits, range.scalar ? -1 : std::countr_zero(lanes),
-             std::format("{} {} while {} may still be on its way; no {}{} since", writes ? "overwrites" : "reads",
-                         name_of_registers(range, offset), name_instruction(*operation.instruction),
-                         split ? "" : "s_waitcnt ", needed),
+             std::format("{} {} while {} may still be on its way; no {}{} since",
+                         access == Access::writes ? "overwrites" : "reads", name_of_registers(range, offset),
+                         name_instruction(*operation.instruction), split ? "" : "s_waitcnt ", needed),
              {.instruction = operation.instruction, .wave = wave.index});
       return true;
     }
@@ -331,8 +345,18 @@ void Arrivals::maybe_deliver(Wave& wave) {
   }
 }
 
-void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access,
-                     AccessId memory_access, std::uint64_t arrives, OrderTicket* ticket) {
+void Arrivals::deliver_in_front_of(Wave& wave, const DeviceSpan& touched, bool writes) {
+  const auto conflicts = [&](const auto& operation) {
+    return !operation->delivered && (writes || operation->effects->stores) && operation->device.overlaps(touched);
+  };
+  const auto last = std::ranges::find_last_if(vector_queue_, conflicts);
+  for (auto operation = vector_queue_.begin(); !last.empty() && operation <= last.begin(); ++operation) {
+    // An LDS DMA is over when it was waited for: its other end is no vector memory.
+    if (!(*operation)->effects->lds_dma) deliver(wave, **operation);
+  }
+}
+
+void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& effects, const Issued& how) {
   const bool is_vector = effects.counts_vector;
   const bool is_scalar = effects.space == Space::scalar || effects.space == Space::scalar_buffer;
   Queue& of_vectors = effects.counts_store ? store_queue_ : vector_queue_;
@@ -350,14 +374,15 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
   operation.effects = &effects;
   operation.exec = wave.exec();
   operation.issued = now(wave);
-  operation.arrives = arrives;
-  operation.lds_access = lds_access;
-  operation.memory_access = memory_access;
+  operation.arrives = how.arrives;
+  operation.lds_access = how.lds_access;
+  operation.memory_access = how.memory_access;
+  operation.device = how.device;
   operation.flat = effects.space == Space::flat;
   operation.vector_done = operation.local_done = operation.silenced = operation.before_barrier = false;
   operation.delivered = true;
   operation.order.kind = OrderTicket::Kind::none;
-  if (ticket != nullptr) std::swap(operation.order, *ticket);
+  if (how.ticket != nullptr) std::swap(operation.order, *how.ticket);
   bool later = arrival_ != Arrival::early && !effects.atomic && !effects.opaque;
   // LDS takes its bytes when an instruction issues.
   if (arrival_ == Arrival::timed && !is_vector && !is_scalar) later = false;
@@ -373,7 +398,7 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
     execute(wave, operation);
   } else {
     operation.delivered = false;
-    next_arrival_ = std::min(next_arrival_, arrives);
+    next_arrival_ = std::min(next_arrival_, how.arrives);
     keep_for_later(wave, instruction, operation.snapshot);
   }
   note(operation);

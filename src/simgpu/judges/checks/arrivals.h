@@ -21,9 +21,24 @@
 
 namespace wavejit::simgpu::checks {
 
+// From the lowest to the end of the highest byte of device memory that an instruction touches; empty: none.
+struct DeviceSpan {
+  std::uint64_t first = 0;
+  std::uint64_t end = 0;
+  bool overlaps(const DeviceSpan& other) const { return first < other.end && other.first < end; }
+};
+
 class Arrivals {
  public:
   void prepare(std::uint32_t checks, Arrival arrival, std::uint64_t seed, LdsShadow& lds, WorkgroupOrder& order);
+
+  struct Issued {
+    AccessId lds_access = no_access;
+    AccessId memory_access = no_access;
+    std::uint64_t arrives = 0;      // when its result is there, where time is kept
+    OrderTicket* ticket = nullptr;  // of an instruction that orders workgroups
+    DeviceSpan device;              // what it touches, where the order of waves matters
+  };
 
   // Reports registers that the instruction reads or overwrites before their results are certain to be there.
   void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
@@ -32,10 +47,10 @@ class Arrivals {
   }
 
   // Executes a memory instruction, now or later, and notes that it is on its way.
-  // `arrives`: when its result is there, where time is kept. `ticket`: of an instruction that orders workgroups, or
-  // null.
-  void issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access,
-             AccessId memory_access, std::uint64_t arrives, OrderTicket* ticket);
+  void issue(Wave& wave, const Instruction& instruction, const Effects& effects, const Issued& how);
+  // Another wave of the compute unit is about to touch this, whose vector memory is in order: what this wave has issued
+  // and conflicts with it is made first.
+  void deliver_in_front_of(Wave& wave, const DeviceSpan& touched, bool writes);
   // What is there by then becomes visible, where time is kept.
   void pass(Wave& wave, std::uint64_t time) {
     if (time >= next_arrival_) deliver_until(wave, time);
@@ -73,6 +88,7 @@ class Arrivals {
     std::uint64_t arrives = 0;
     AccessId lds_access = no_access;
     AccessId memory_access = no_access;
+    DeviceSpan device;
     bool flat = false;
     bool vector_done = false;
     bool local_done = false;
@@ -89,8 +105,11 @@ class Arrivals {
   static constexpr unsigned most_split = 63;  // of each kind, where they are counted apart
 
   void report_registers(Wave& wave, const Instruction& instruction, const Effects& effects);
+  // `kept`: the range is read as a destination of which the instruction keeps what it does not write.
+  enum class Access : std::uint8_t { reads, keeps, writes };
   bool report_range(Wave& wave, const Instruction& instruction, const Effects& effects, const Registers& range,
-                    bool writes);
+                    Access access);
+  static bool is_in_order(const Instruction& earlier, const Instruction& later, Access access);
   void deliver_until(Wave& wave, std::uint64_t time);
   std::unique_ptr<Operation> fresh();
   void deliver(Wave& wave, Operation& operation);

@@ -7,6 +7,7 @@
 #include <format>
 #include <utility>
 
+#include "simgpu/judges/checks/stored.h"
 #include "simgpu/machine/launch/finding.h"
 
 namespace wavejit::simgpu::checks {
@@ -15,20 +16,6 @@ namespace {
 constexpr std::uint32_t byte_mask(std::uint32_t first, std::uint32_t end) {
   return ((1u << end) - 1) & ~((1u << first) - 1);
 }
-
-// The bytes that a lane stores.
-struct Stored {
-  std::uint8_t bytes[16];
-  Stored(const Wave& wave, const Instruction& instruction, const Effects& effects, unsigned element, unsigned lane) {
-    const Operand& operand = instruction.source[effects.data_operand + element];
-    const unsigned half = instruction.record->half == RegisterHalf::high ? 2 : 0;
-    std::uint32_t words[5] = {};
-    for (unsigned i = 0; i * 4 < effects.bytes; ++i) {
-      words[i] = operand.is_vector() ? wave.vgpr[operand.index + i][lane] : wave.scalar(operand);
-    }
-    std::memcpy(bytes, reinterpret_cast<const std::uint8_t*>(words) + half, sizeof(bytes));
-  }
-};
 
 const char* verb(AccessKind kind) {
   switch (kind) {
@@ -46,8 +33,11 @@ const char* verb(AccessKind kind) {
 
 }  // namespace
 
-void LdsShadow::prepare(std::uint32_t bytes, unsigned waves, std::uint32_t checks) {
+void LdsShadow::prepare(std::uint32_t bytes, unsigned waves, std::uint32_t checks, SwapLoops* loops) {
   checks_ = checks;
+  loops_ = loops;
+  recent_.resize(waves);
+  for (RecentLoads& recent : recent_) recent.clear();
   bytes_ = bytes;
   words_ = (bytes + 3) / 4;
   waves_ = waves;
@@ -106,12 +96,14 @@ void LdsShadow::check(Wave& wave, const Instruction& instruction, AccessKind kin
   if (other.completed < passed_.barriers || !includes(checks_, Check::races)) return;
   if (kind == AccessKind::atomic && other.kind == AccessKind::atomic) return;
   if (!worth_reporting(wave, instruction, Check::races, other.instruction)) return;
+  const Instruction* load = loops_ == nullptr ? nullptr : loops_->load_of(instruction, other.instruction);
+  if (load != nullptr && !loops_->wants(wave, instruction, other.instruction)) return;
   const char* why = "with no barrier in between";
   if (other.completed == pending) why = "and has not waited for it: a barrier does not order what is on its way";
-  report(wave, instruction, Check::races, static_cast<int>(lane),
-         std::format("{} LDS byte {:#x}, which wave {} {} by {} {}", verb(kind), byte, other.wave, verb(other_kind),
-                     name_instruction(*other.instruction), why),
-         site);
+  std::string text = std::format("{} LDS byte {:#x}, which wave {} {} by {} {}", verb(kind), byte, other.wave,
+                                 verb(other_kind), name_instruction(*other.instruction), why);
+  if (load == nullptr) return report(wave, instruction, Check::races, static_cast<int>(lane), std::move(text), site);
+  loops_->put_aside(*load, finding_of(wave, instruction, Check::races, static_cast<int>(lane), std::move(text), site));
 }
 
 std::uint32_t LdsShadow::read(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span,
@@ -307,6 +299,10 @@ AccessId LdsShadow::note(Wave& wave, const Instruction& instruction, const Effec
   const AccessId id = ++last_;
   accesses_.push_back({.instruction = &instruction, .completed = pending, .wave = wave.index, .kind = kind});
   const std::uint32_t bytes = effects.lds_dma ? std::max<std::uint32_t>(effects.bytes, 4) : effects.bytes;
+  if (loops_ != nullptr && loops_->follows()) {
+    if (effects.swaps) recent_[wave.index].look_behind(addresses, *loops_);
+    if (kind == AccessKind::read && effects.elements == 1) recent_[wave.index].note(instruction, addresses);
+  }
   const bool reads = kind == AccessKind::read || kind == AccessKind::atomic;
   const bool writes = kind != AccessKind::read;
   std::uint64_t lanes = addresses.lanes;

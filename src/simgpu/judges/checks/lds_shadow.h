@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "simgpu/judges/checks/swap_loops.h"
 #include "simgpu/judges/facts/addresses.h"
 #include "simgpu/judges/facts/effects.h"
 #include "simgpu/machine/wave/wave.h"
@@ -32,7 +33,8 @@ struct UndefinedLanes {
 class LdsShadow {
  public:
   // A fresh workgroup: nothing was written, nobody has read.
-  void prepare(std::uint32_t bytes, unsigned waves, std::uint32_t checks);
+  // `loops`: of the launch; null where its races are not followed.
+  void prepare(std::uint32_t bytes, unsigned waves, std::uint32_t checks, SwapLoops* loops);
 
   // Records the access, reports its races (and, for LDS DMA and LDS instructions of one wave, missing waits).
   // `undefined_data`: bytes stored that hold nothing. Loads fill `loaded`.
@@ -115,6 +117,8 @@ class LdsShadow {
   std::vector<std::uint8_t> stored_;      // by the last plain write of each byte, which may still be on its way
   std::vector<std::uint64_t> undefined_;  // a bit a byte: written, with nothing
   bool any_undefined_ = false;
+  SwapLoops* loops_ = nullptr;
+  std::vector<RecentLoads> recent_;  // per wave
 };
 
 }  // namespace wavejit::simgpu::checks

@@ -4,10 +4,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstring>
 #include <format>
+#include <optional>
 #include <utility>
 
 #include "isa/instruction_set.h"
+#include "simgpu/judges/checks/stored.h"
 #include "simgpu/machine/launch/finding.h"
 #include "simgpu/machine/launch/launch.h"
 
@@ -16,6 +19,13 @@ namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr auto in_order = std::memory_order_seq_cst;
+
+// Bit i: byte i.
+std::uint32_t bits_of_bytes(std::uint32_t bytes) {
+  std::uint32_t bits = 0;
+  for (unsigned i = 0; i < 4; ++i) bits |= ((bytes >> i) & 1) * (0xffu << (8 * i));
+  return bits;
+}
 
 const char* verb(bool reads, bool writes) {
   if (reads && writes) return "updates";
@@ -85,31 +95,49 @@ const Instruction* MemoryShadow::instruction(std::uint32_t place) const {
   return place == 0 ? nullptr : launch_.code->instruction_at(launch_.code->base() + std::uint64_t{place - 1} * 4);
 }
 
-void WorkgroupMemory::prepare(Launch& launch, std::uint64_t workgroup, unsigned waves) {
+void WorkgroupMemory::prepare(Launch& launch, std::uint64_t workgroup, unsigned waves, bool shares_path) {
   launch_ = &launch;
   shadow_ = workgroup < most_workgroups ? static_cast<MemoryShadow*>(launch.shared_by_judges.get()) : nullptr;
   workgroup_ = workgroup + 1;
   last_ = before_barrier_ = 0;
-  safe_.assign(waves, 0);
-  safe_before_ = safe_;
+  passed_.safe.assign(waves, 0);
+  passed_.in_front = passed_.safe;
+  before_ = passed_;
+  shares_path_ = shares_path;
   arrived_.assign(waves, no_access);
   order_.prepare(shadow_ == nullptr ? nullptr : &shadow_->order(), workgroup_, waves,
                  isa::instruction_set(*launch.target) == isa::InstructionSet::rdna4);
+  recent_.resize(waves);
+  for (RecentLoads& recent : recent_) recent.clear();
   allocation_ = nullptr;
   cells_ = {};
 }
 
 void WorkgroupMemory::barrier(const std::vector<AccessId>& oldest) {
-  safe_before_ = safe_;
-  for (std::size_t wave = 0; wave < safe_.size(); ++wave) {
-    safe_[wave] = oldest[wave] == no_access ? last_ : oldest[wave] - 1;
-    if (arrived_[wave] != no_access) safe_[wave] = std::min(safe_[wave], arrived_[wave] - 1);
+  before_ = passed_;
+  std::vector<AccessId>& safe = passed_.safe;
+  for (std::size_t wave = 0; wave < safe.size(); ++wave) {
+    safe[wave] = oldest[wave] == no_access ? last_ : oldest[wave] - 1;
+    if (arrived_[wave] != no_access) safe[wave] = std::min(safe[wave], arrived_[wave] - 1);
     arrived_[wave] = no_access;
   }
   before_barrier_ = last_;
-  if (!order_.follows()) return;
-  order_.barrier();
-  for (unsigned wave = 0; wave < safe_.size(); ++wave) safe_[wave] = std::max(safe_[wave], order_.over(wave));
+  if (order_.follows()) {
+    order_.barrier();
+    for (unsigned wave = 0; wave < safe.size(); ++wave) safe[wave] = std::max(safe[wave], order_.over(wave));
+  }
+  passed_.in_front = safe;
+  if (shares_path_) std::ranges::fill(passed_.in_front, last_);
+}
+
+// Whether a barrier lies behind the access of another wave of the workgroup, and what is in front of it counts: where
+// vector memory is in order all but LDS DMA, whose other end is elsewhere; else what was waited for.
+bool WorkgroupMemory::was_in_front(const Mark& other) const {
+  const unsigned wave = other.who.wave();
+  if (other.who.id() <= passed_.safe[wave]) return true;
+  if (other.who.id() > passed_.in_front[wave]) return false;
+  const Instruction* instruction = shadow_->instruction(other.place);
+  return instruction == nullptr || !(instruction->lds || instruction->record->to_lds);
 }
 
 WorkgroupOrder::Missing WorkgroupMemory::missing(const Access& access, Who other, bool other_reads) const {
@@ -122,7 +150,8 @@ WorkgroupOrder::Missing WorkgroupMemory::missing(const Access& access, Who other
                         !access.writes && !mine.atomic());
 }
 
-bool WorkgroupMemory::races(const Access& access, Who other, bool other_reads, std::uint32_t bytes) const {
+bool WorkgroupMemory::races(const Access& access, const Mark& mark, bool other_reads, std::uint32_t bytes) const {
+  const Who other = mark.who;
   if (other.bits == 0 || (other.bytes() & bytes) == 0) return false;
   const Who mine{access.who};
   if (other.workgroup() != workgroup_) {
@@ -130,13 +159,13 @@ bool WorkgroupMemory::races(const Access& access, Who other, bool other_reads, s
     return missing(access, other, other_reads) != WorkgroupOrder::Missing::nothing;
   }
   if (other.atomic_in_workgroup() && mine.atomic_in_workgroup()) return false;
-  return other.wave() != mine.wave() && other.id() > safe_[other.wave()];
+  return other.wave() != mine.wave() && !was_in_front(mark);
 }
 
 std::uint32_t WorkgroupMemory::kept_bytes(const Access& access, Who before) const {
   const unsigned wave = Who{access.who}.wave();
   const bool is_own = before.workgroup() == workgroup_ && before.wave() == wave;
-  return is_own && before.id() > safe_[wave] ? before.bytes() : 0;
+  return is_own && before.id() > passed_.in_front[wave] ? before.bytes() : 0;
 }
 
 inline WorkgroupMemory::Mark WorkgroupMemory::look(const MemoryShadow::WhoBits& who, const MemoryShadow::Place& place) {
@@ -193,14 +222,19 @@ WorkgroupMemory::Mark WorkgroupMemory::mark_written(const Access& access, Memory
                [&](const Mark& before) { return access.who | bytes | kept_bytes(access, before.who); });
 }
 
-void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const Access& access, const Mark& other,
+bool WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const Access& access, const Mark& other,
                                bool other_reads, std::uint64_t address, unsigned lane) const {
   const Instruction* place = shadow_->instruction(other.place);
-  if (!worth_reporting(wave, instruction, Check::races, place)) return;
+  SwapLoops& loops = shadow_->loops();
+  const Instruction* load = loops.load_of(instruction, place);
+  if (!worth_reporting(wave, instruction, Check::races, place)) return true;
+  if (load != nullptr && !loops.wants(wave, instruction, place)) return false;
   Site site{.instruction = place, .wave = static_cast<int>(other.who.wave())};
   const bool is_ours = other.who.workgroup() == workgroup_;
   std::string whose = std::format("wave {}", other.who.wave());
-  const char* order = "with no barrier in between that it was waited for before";
+  const bool must_wait = !shares_path_ || other.who.id() <= passed_.in_front[other.who.wave()];
+  const char* order =
+      must_wait ? "with no barrier in between that it was waited for before" : "with no barrier in between";
   if (!is_ours) {
     std::uint64_t rest = other.who.workgroup() - 1;
     std::array<std::uint32_t, 3> id{};
@@ -213,18 +247,25 @@ void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const
     order = words_of(missing(access, other.who, other_reads), other_reads || other.who.atomic(),
                      instruction.record->split_counters);
   }
-  report(wave, instruction, Check::races, static_cast<int>(lane),
-         std::format("{} byte {:#x} of device memory, which {} {}{} {}", verb(access.reads, access.writes), address,
-                     whose, verb(other_reads || other.who.atomic(), !other_reads),
-                     place == nullptr ? std::string() : " by " + name_instruction(*place), order),
-         site);
+  Finding finding =
+      finding_of(wave, instruction, Check::races, static_cast<int>(lane),
+                 std::format("{} byte {:#x} of device memory, which {} {}{} {}", verb(access.reads, access.writes),
+                             address, whose, verb(other_reads || other.who.atomic(), !other_reads),
+                             place == nullptr ? std::string() : " by " + name_instruction(*place), order),
+                 site);
+  if (load == nullptr) {
+    launch_->add(std::move(finding));
+  } else {
+    loops.put_aside(*load, std::move(finding));
+  }
+  return load == nullptr;
 }
 
 void WorkgroupMemory::look_at_writer(Wave& wave, const Instruction& instruction, const Access& access,
                                      std::uint64_t offset, std::uint32_t bytes, unsigned lane) const {
   const MemoryShadow::Writer& cell = cells_.writers[offset / 4];
   const Mark writer = look(cell.who, cell.place);
-  if (!races(access, writer.who, false, bytes)) return;
+  if (!races(access, writer, false, bytes)) return;
   complain(wave, instruction, access, writer, false, allocation_->base + offset, lane);
 }
 
@@ -236,34 +277,71 @@ void WorkgroupMemory::read_dword(Wave& wave, const Instruction& instruction, con
   if (line.written.load(in_order) != 0) look_at_writer(wave, instruction, access, offset, bytes, lane);
 }
 
+// Takes down what is stored, and returns in which bits it differs from what was stored there before.
+std::uint32_t WorkgroupMemory::keep_stored(MemoryShadow::Writer& writer, std::uint32_t bytes,
+                                           std::uint32_t stored) const {
+  const std::uint32_t bits = bits_of_bytes(bytes);
+  std::uint32_t before = writer.stored.load(relaxed);
+  if (!shadow_->several_threads()) {
+    writer.stored.store((before & ~bits) | stored, relaxed);
+  } else {
+    while (!writer.stored.compare_exchange_weak(before, (before & ~bits) | stored, in_order)) {
+    }
+  }
+  return (before ^ stored) & bits;
+}
+
+// Whether a store left just this there, so that it does not matter which of the two comes last.
+bool WorkgroupMemory::repeats(const Mark& other, std::uint32_t bytes, std::uint32_t differing) const {
+  if ((differing & bits_of_bytes(bytes & other.who.bytes())) != 0) return false;
+  const Instruction* instruction = shadow_->instruction(other.place);
+  return instruction != nullptr && !instruction->record->atomic;
+}
+
 void WorkgroupMemory::write_dword(Wave& wave, const Instruction& instruction, const Access& access,
-                                  std::uint64_t offset, std::uint32_t bytes, unsigned lane) {
+                                  std::uint64_t offset, std::uint32_t bytes, unsigned lane,
+                                  const std::uint32_t* stored) {
   using enum MemoryShadow::Party;
   const std::uint64_t address = allocation_->base + offset;
   MemoryShadow::Line& line = cells_.lines[offset / MemoryShadow::line_bytes];
-  const Mark writer = mark_written(access, cells_.writers[offset / 4], bytes);
+  MemoryShadow::Writer& cell = cells_.writers[offset / 4];
+  std::uint32_t differing = stored == nullptr ? ~0u : keep_stored(cell, bytes, *stored);
+  const Mark writer = mark_written(access, cell, bytes);
   raise(line.written);
-  if (races(access, writer.who, false, bytes)) complain(wave, instruction, access, writer, false, address, lane);
+  if (races(access, writer, false, bytes)) {
+    // Of two that store at once, the one whose mark comes last sees the other's value before its own or over it.
+    if (stored != nullptr) differing |= (cell.stored.load(in_order) ^ *stored) & bits_of_bytes(bytes);
+    if (!repeats(writer, bytes, differing)) complain(wave, instruction, access, writer, false, address, lane);
+  }
   const MemoryShadow::Readers& own = cells_.readers[offset / 4];
   const MemoryShadow::Readers& together = line.readers;
   bool several = false;
+  const Instruction* one_of_several = nullptr;
   for (const MemoryShadow::Readers* readers : {&own, &together}) {
     // Where nobody was, nobody need look: the room for it is made when it is touched.
     if (readers == &own && line.parts_read.load(in_order) == 0) continue;
     for (const MemoryShadow::Party party : {last, other}) {
       const Mark reader = look(readers->who[party], readers->place[party]);
-      if (races(access, reader.who, true, bytes)) {
-        return complain(wave, instruction, access, reader, true, address, lane);
+      if (races(access, reader, true, bytes) && complain(wave, instruction, access, reader, true, address, lane)) {
+        return;
       }
-      several = several || (party == last && reader.who.several());
+      if (party != last || !reader.who.several()) continue;
+      several = true;
+      one_of_several = shadow_->instruction(reader.place);
     }
   }
   // Which ones is not known: a wave that has seen others' atomics may have waited for them.
   if (!several || order_.has_seen_others(wave.index) || !worth_reporting(wave, instruction, Check::races)) return;
-  report(wave, instruction, Check::races, static_cast<int>(lane),
-         std::format("writes byte {:#x} of device memory, which other workgroups read in the same launch: nothing "
-                     "orders them",
-                     address));
+  SwapLoops& loops = shadow_->loops();
+  const Instruction* load = loops.load_of(instruction, one_of_several);
+  if (load != nullptr && !loops.wants(wave, instruction, nullptr)) return;
+  Finding finding =
+      finding_of(wave, instruction, Check::races, static_cast<int>(lane),
+                 std::format("writes byte {:#x} of device memory, which other workgroups read in the same launch: "
+                             "nothing orders them",
+                             address));
+  if (load == nullptr) return launch_->add(std::move(finding));
+  loops.put_aside(*load, std::move(finding));
 }
 
 // All of a line, read by the lanes of one run.
@@ -296,6 +374,9 @@ bool WorkgroupMemory::enter(const Run& run) {
 void WorkgroupMemory::touch(Wave& wave, const Instruction& instruction, const Access& access, const Run& run) {
   const std::uint64_t begin = run.first - allocation_->base;
   const std::uint64_t end = begin + run.bytes;
+  const bool is_store = access.writes && !access.effects->atomic;
+  std::optional<Stored> data;  // of `of_lane`
+  unsigned of_lane = 0;
   for (std::uint64_t at = begin; at < end;) {
     if (!access.writes && at % MemoryShadow::line_bytes == 0 && end - at >= MemoryShadow::line_bytes) {
       at = read_line(wave, instruction, access, run, at);
@@ -305,7 +386,15 @@ void WorkgroupMemory::touch(Wave& wave, const Instruction& instruction, const Ac
     const auto mask = static_cast<std::uint32_t>(((1u << (next - at)) - 1) << (at % 4));
     const unsigned lane = run.lane_at(at - begin);
     if (access.writes) {
-      write_dword(wave, instruction, access, at, mask, lane);
+      std::uint32_t stored = 0;
+      if (is_store) {
+        if (!data || lane != of_lane) data.emplace(wave, instruction, *access.effects, 0, lane);
+        of_lane = lane;
+        const std::uint64_t in_lane = (at - begin) % run.lane_bytes;
+        std::memcpy(&stored, data->bytes + in_lane, next - at);
+        stored <<= 8 * (at % 4);
+      }
+      write_dword(wave, instruction, access, at, mask, lane, is_store ? &stored : nullptr);
     } else {
       read_dword(wave, instruction, access, at, mask, lane);
     }
@@ -313,7 +402,8 @@ void WorkgroupMemory::touch(Wave& wave, const Instruction& instruction, const Ac
   }
 }
 
-AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, const Effects& effects, const Runs& runs) {
+AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, const Effects& effects, const Runs& runs,
+                                 const LaneAddresses& lanes) {
   if (shadow_ == nullptr || last_ >= most_accesses || effects.space == Space::scratch) return no_access;
   const AccessId id = ++last_;
   // Loads and stores of a scope beyond the wave are what compilers make of atomic loads and stores (LLVM, "Memory Model
@@ -322,8 +412,14 @@ AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, con
   const Access access{.who = (workgroup_ << 40) | (std::uint64_t{wave.index} << 36) | (std::uint64_t{id} << 7) | atomic,
                       .place = shadow_->place(instruction),
                       .reads = effects.loads,
-                      .writes = effects.stores};
-  if (wave.may_pass) std::swap(safe_, safe_before_);  // it has not waited (lds_shadow.cpp)
+                      .writes = effects.stores,
+                      .effects = &effects};
+  if (shadow_->loops().follows()) {
+    RecentLoads& recent = recent_[wave.index];
+    if (effects.swaps) recent.look_behind(lanes, shadow_->loops());
+    if (effects.loads && !effects.stores && !effects.lds_dma) recent.note(instruction, lanes);
+  }
+  if (wave.may_pass) std::swap(passed_, before_);  // it has not waited (lds_shadow.cpp)
   for (const Run& run : runs) {
     if (enter(run)) {
       touch(wave, instruction, access, run);
@@ -333,7 +429,7 @@ AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, con
       if (enter(lane)) touch(wave, instruction, access, lane);
     });
   }
-  if (wave.may_pass) std::swap(safe_, safe_before_);
+  if (wave.may_pass) std::swap(passed_, before_);
   return id;
 }
 

@@ -3,9 +3,11 @@
 // launch only: launches of a stream are ordered, and those of different streams are not compared.
 //
 // Workgroups are ordered by what one releases and the other acquires (workgroup_order.h). Within a workgroup barriers
-// order waves, as in LDS: an access is over for the others when it was waited for before a barrier. Atomics, loads and
+// order waves, as in LDS: an access is over for the others when it was waited for before a barrier, or, where the waves
+// share one path to memory (workgroup_checks.cpp), when it was issued before one. Atomics, loads and
 // stores of a scope among them, do not race with atomics: those of workgroup scope within their workgroup. Two accesses
-// that overlap in bytes, at least one of them a write, with nothing that orders them, are a race.
+// that overlap in bytes, at least one of them a write, with nothing that orders them, are a race. Two stores of the
+// same value are none, as in LDS: programs let all who find something write the same flag.
 //
 // A dword remembers one writer and two readers, so that of three parties to a race two may be named. Pieces of a dword
 // that several parties touch: the last ones are remembered. A line of sixteen dwords that is read as a whole, as most
@@ -21,6 +23,7 @@
 
 #include "simgpu/judges/checks/launch_order.h"
 #include "simgpu/judges/checks/lds_shadow.h"
+#include "simgpu/judges/checks/swap_loops.h"
 #include "simgpu/judges/checks/workgroup_order.h"
 #include "simgpu/judges/facts/addresses.h"
 #include "simgpu/judges/facts/effects.h"
@@ -50,6 +53,7 @@ class MemoryShadow final : public SharedByJudges {
   struct Writer {
     WhoBits who;
     Place place;
+    std::atomic<std::uint32_t> stored;  // by the last store of each byte
   };
   static constexpr unsigned line_bytes = 64;
   struct Line {
@@ -74,6 +78,8 @@ class MemoryShadow final : public SharedByJudges {
   std::uint32_t place(const Instruction& instruction) const;
   bool several_threads() const { return several_threads_; }
   LaunchOrder& order() { return order_; }
+  SwapLoops& loops() { return loops_; }
+  void finish(Launch& launch) override { loops_.finish(launch); }
 
  private:
   struct Block {
@@ -84,15 +90,19 @@ class MemoryShadow final : public SharedByJudges {
   bool several_threads_;
   std::vector<Block> blocks_;  // as MemoryView::allocations
   LaunchOrder order_;
+  SwapLoops loops_;
   std::mutex mutex_;
 };
 
 // One workgroup's side of it.
 class WorkgroupMemory {
  public:
-  void prepare(Launch& launch, std::uint64_t workgroup, unsigned waves);
+  // `shares_path`: its waves' vector memory is in order.
+  void prepare(Launch& launch, std::uint64_t workgroup, unsigned waves, bool shares_path);
   // Records a vector memory instruction and reports its races. `runs` in device memory.
-  AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const Runs& runs);
+  // `lanes`: the same, lane by lane.
+  AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const Runs& runs,
+                  const LaneAddresses& lanes);
   // A wave arrived at a barrier in two parts, with this oldest access not yet waited for.
   void signal(unsigned wave, AccessId oldest) { arrived_[wave] = oldest == no_access ? last_ + 1 : oldest; }
   // All waves passed a barrier. Per wave, its oldest access not yet waited for.
@@ -100,7 +110,7 @@ class WorkgroupMemory {
 
   WorkgroupOrder& order() { return order_; }
   WorkgroupOrder::State state(AccessId oldest) const {
-    return {.last = last_, .oldest = oldest, .safe = safe_, .before_barrier = before_barrier_};
+    return {.last = last_, .oldest = oldest, .safe = passed_.safe, .before_barrier = before_barrier_};
   }
 
  private:
@@ -109,6 +119,7 @@ class WorkgroupMemory {
     std::uint32_t place;
     bool reads;
     bool writes;
+    const Effects* effects;
   };
   // Its bits: workgroup + 1, wave, number of the access in the workgroup, whether it is atomic for its workgroup alone,
   // whether other workgroups read it as well, whether it is atomic for all, and the bytes.
@@ -135,12 +146,16 @@ class WorkgroupMemory {
                           std::uint64_t offset);
   void read_dword(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
                   std::uint32_t bytes, unsigned lane);
+  // `stored`: in its place in the dword; null where nobody knows.
   void write_dword(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
-                   std::uint32_t bytes, unsigned lane);
+                   std::uint32_t bytes, unsigned lane, const std::uint32_t* stored);
+  std::uint32_t keep_stored(MemoryShadow::Writer& writer, std::uint32_t bytes, std::uint32_t stored) const;
+  bool repeats(const Mark& other, std::uint32_t bytes, std::uint32_t differing) const;
   void look_at_writer(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
                       std::uint32_t bytes, unsigned lane) const;
   // `other_reads`: and does not write.
-  bool races(const Access& access, Who other, bool other_reads, std::uint32_t bytes) const;
+  bool races(const Access& access, const Mark& other, bool other_reads, std::uint32_t bytes) const;
+  bool was_in_front(const Mark& other) const;
   WorkgroupOrder::Missing missing(const Access& access, Who other, bool other_reads) const;
   static Mark look(const MemoryShadow::WhoBits& who, const MemoryShadow::Place& place);
   // Leaves the mark that `next` makes of the one before, which it returns.
@@ -151,7 +166,8 @@ class WorkgroupMemory {
   Mark mark_written(const Access& access, MemoryShadow::Writer& writer, std::uint32_t bytes) const;
   // The bytes of an earlier access that are still in danger beside those of this one, if the same wave made it.
   std::uint32_t kept_bytes(const Access& access, Who before) const;
-  void complain(Wave& wave, const Instruction& instruction, const Access& access, const Mark& other, bool other_reads,
+  // False: put aside until the launch is over (swap_loops.h).
+  bool complain(Wave& wave, const Instruction& instruction, const Access& access, const Mark& other, bool other_reads,
                 std::uint64_t address, unsigned lane) const;
 
   Launch* launch_ = nullptr;
@@ -159,10 +175,16 @@ class WorkgroupMemory {
   std::uint64_t workgroup_ = 0;  // + 1
   AccessId last_ = 0;
   AccessId before_barrier_ = 0;
-  std::vector<AccessId> arrived_;      // per wave that has signalled a barrier: the first access that is not behind it
-  std::vector<AccessId> safe_;         // per wave: its accesses up to here are over, and behind a barrier
-  std::vector<AccessId> safe_before_;  // in front of the last one
+  std::vector<AccessId> arrived_;  // per wave that has signalled a barrier: the first access that is not behind it
+  struct Passed {
+    std::vector<AccessId> safe;      // per wave: its accesses up to here are over, and behind a barrier
+    std::vector<AccessId> in_front;  // and up to here in front of the others', over or not
+  };
+  Passed passed_;
+  Passed before_;  // as it was in front of the last barrier
+  bool shares_path_ = false;
   WorkgroupOrder order_;
+  std::vector<RecentLoads> recent_;  // per wave
   const Allocation* allocation_ = nullptr;
   MemoryShadow::Cells cells_{};  // of `allocation_`
 };

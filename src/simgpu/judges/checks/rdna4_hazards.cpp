@@ -19,7 +19,9 @@ bool overlap(const Operand& a, const Operand& b) {
 
 }  // namespace
 
-void Rdna4Hazards::prepare() {
+void Rdna4Hazards::prepare(Rules rules) {
+  halves_differ_ = rules == Rules::strict;
+  vcc_written_ = {};
   read_by_vector_.fill(false);
   written_.fill({});
   any_written_ = false;
@@ -29,6 +31,7 @@ void Rdna4Hazards::prepare() {
 
 void Rdna4Hazards::forget(Writer by, bool of_vcc, bool of_others) {
   if (!any_written_) return;
+  if (of_vcc && vcc_written_.by == by) vcc_written_ = {};
   for (unsigned i = 0; i < tracked_registers; ++i) {
     if (written_[i].by == by && (is_vcc(i) ? of_vcc : of_others)) written_[i] = {};
   }
@@ -53,24 +56,29 @@ void Rdna4Hazards::check_matrix(Wave& wave, const Instruction& instruction) {
          {.instruction = before, .wave = wave.index});
 }
 
+void Rdna4Hazards::report_written(Wave& wave, const Instruction& instruction, unsigned index, Written& written) {
+  if (written.by == Writer::none) return;
+  if (worth_reporting(wave, instruction, Check::hazards, written.instruction)) {
+    const char* field = written.by == Writer::scalar ? "sa_sdst" : is_vcc(index) ? "va_vcc" : "va_sdst";
+    const std::string name = is_vcc(index) ? "vcc" : std::format("s{}", index);
+    report(
+        wave, instruction, Check::hazards, -1,
+        std::format("reads {}, which a vector instruction had read before {} wrote it; no s_wait_alu with {} 0 since "
+                    "(LLVM AMDGPUWaitSGPRHazards)",
+                    name, name_instruction(*written.instruction), field),
+        {.instruction = written.instruction, .wave = wave.index});
+  }
+  written = {};
+}
+
 void Rdna4Hazards::read(Wave& wave, const Instruction& instruction, const Registers& range, bool is_vector) {
   for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) {
     if (!is_followed(i)) continue;
     // A scalar instruction waits for all that vector instructions write. LLVM counts on it for registers that vector
     // instructions may have read on any path, of which a wave has taken one.
     if (!is_vector) forget(Writer::vector, is_vcc(i), !is_vcc(i));
-    const Written& written = written_[i];
-    if (written.by != Writer::none && worth_reporting(wave, instruction, Check::hazards, written.instruction)) {
-      const char* field = written.by == Writer::scalar ? "sa_sdst" : is_vcc(i) ? "va_vcc" : "va_sdst";
-      const std::string name = is_vcc(i) ? "vcc" : std::format("s{}", i);
-      report(
-          wave, instruction, Check::hazards, -1,
-          std::format("reads {}, which a vector instruction had read before {} wrote it; no s_wait_alu with {} 0 since "
-                      "(LLVM AMDGPUWaitSGPRHazards)",
-                      name, name_instruction(*written.instruction), field),
-          {.instruction = written.instruction, .wave = wave.index});
-      written_[i] = {};
-    }
+    if (is_vcc(i)) report_written(wave, instruction, i, vcc_written_);
+    report_written(wave, instruction, i, written_[i]);
     if (is_vector) read_by_vector_[i / 2] = true;
   }
 }
@@ -78,7 +86,9 @@ void Rdna4Hazards::read(Wave& wave, const Instruction& instruction, const Regist
 void Rdna4Hazards::write(const Instruction& instruction, const Registers& range, bool is_vector) {
   for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) {
     if (!is_followed(i) || !read_by_vector_[i / 2]) continue;
-    written_[i] = {.by = is_vector ? Writer::vector : Writer::scalar, .instruction = &instruction};
+    const Written written = {.by = is_vector ? Writer::vector : Writer::scalar, .instruction = &instruction};
+    if (is_vcc(i)) vcc_written_ = written;
+    if (!is_vcc(i) || halves_differ_) written_[i] = written;
     any_written_ = true;
   }
 }

@@ -29,6 +29,14 @@ bool is_scalar_memory(const Effects& effects) {
   return effects.space == Space::scalar || effects.space == Space::scalar_buffer;
 }
 
+// Whether the waves of a workgroup share a compute unit, whose vector memory is in order: LLVM then leaves out the
+// waits in front of its barriers (SIMemoryLegalizer, workgroup scope). In tgsplit mode they do not share one. On RDNA4
+// LLVM waits in both of its modes.
+bool has_one_path(const Launch& launch) {
+  return isa::instruction_set(*launch.target) != isa::InstructionSet::rdna4 &&
+         !launch.descriptor->splits_workgroups() && launch.settings.rules == Rules::compiler;
+}
+
 }  // namespace
 
 std::uint32_t WorkgroupChecks::shadow_checks() const {
@@ -50,8 +58,11 @@ void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, std::uint64_
   while (waves_.size() < count) waves_.push_back(std::make_unique<WaveChecks>());
   keeps_time_ = launch.settings.arrival == Arrival::timed;
   if (keeps_time_) pace_.prepare(*launch.target, workgroup.waves);
-  lds_.prepare(workgroup.waves.front()->lds_bytes, count, shadow_checks());
-  memory_.prepare(launch, workgroup.linear_id, count);
+  loops_ = nullptr;
+  if (auto* shared = static_cast<MemoryShadow*>(launch.shared_by_judges.get())) loops_ = &shared->loops();
+  lds_.prepare(workgroup.waves.front()->lds_bytes, count, shadow_checks(), loops_);
+  shares_path_ = has_one_path(launch);
+  memory_.prepare(launch, workgroup.linear_id, count, shares_path_);
   for (unsigned i = 0; i < count; ++i) {
     WaveChecks& wave = *waves_[i];
     wave.arrivals.prepare(checks_, launch.settings.arrival, mix(seed + i), lds_, memory_.order());
@@ -72,7 +83,7 @@ void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, std::uint64_
       }
       wave.definedness.prepare(*workgroup.waves[i], given);
     }
-    if (on(Check::hazards) && is_rdna4_) wave.rdna4_hazards.prepare();
+    if (on(Check::hazards) && is_rdna4_) wave.rdna4_hazards.prepare(launch.settings.rules);
     if (on(Check::hazards) && !is_rdna4_) wave.hazards.prepare(*launch.target);
   }
 }
@@ -227,6 +238,22 @@ std::uint32_t WorkgroupChecks::undefined_scalars(const Wave& wave, const Instruc
   return undefined;
 }
 
+DeviceSpan WorkgroupChecks::take_place(const Wave& wave, const Effects& effects, const LaneAddresses& device) {
+  const bool matters = shares_path_ && launch_->settings.arrival != Arrival::early && workgroup_->waves.size() > 1;
+  if (!matters || device.lanes == 0 || effects.space == Space::scratch) return {};
+  DeviceSpan span{.first = ~std::uint64_t{0}, .end = 0};
+  for_active_lanes(device.lanes, [&](unsigned lane) {
+    if (device.available[lane] == 0) return;
+    span.first = std::min(span.first, device.first[lane]);
+    span.end = std::max(span.end, device.first[lane] + device.available[lane]);
+  });
+  if (span.first >= span.end) return {};
+  for (Wave* other : workgroup_->waves) {
+    if (other != &wave) waves_[other->index]->arrivals.deliver_in_front_of(*other, span, effects.stores);
+  }
+  return span;
+}
+
 void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects) {
   UndefinedLanes data;
   UndefinedLanes loaded;
@@ -249,7 +276,7 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
     if (on(Check::bounds)) check_bounds(wave, checks, instruction, effects, runs);
     if (definedness) check_memory_definedness(checks, effects, runs, loaded);
     if (on(Check::races) && (effects.loads || effects.stores)) {
-      memory_access = memory_.access(wave, instruction, effects, runs);
+      memory_access = memory_.access(wave, instruction, effects, runs, device);
     }
   }
   if (is_local || effects.lds_dma) local_addresses(wave, instruction, effects, local);
@@ -272,7 +299,12 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
   OrderTicket* const ticket = memory_.order().begin(
       wave.index, instruction, effects, is_vector_memory ? &device : nullptr, memory_access,
       [&] { return memory_.state(checks.arrivals.oldest_memory()); }, checks.ticket);
-  checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access, arrives, ticket);
+  checks.arrivals.issue(wave, instruction, effects,
+                        {.lds_access = lds_access,
+                         .memory_access = memory_access,
+                         .arrives = arrives,
+                         .ticket = ticket,
+                         .device = is_vector_memory ? take_place(wave, effects, device) : DeviceSpan{}});
 }
 
 bool WorkgroupChecks::waits_for_time(Wave& wave, WaveChecks& checks, const Instruction& instruction, Counts counts) {
@@ -351,6 +383,7 @@ void WorkgroupChecks::run_slice(Wave& wave, std::int64_t instructions) {
       checks.function = instruction.function;
       checks.effects = &effects_of(*instruction.function);
       memory_.order().enter(*checks.effects);
+      if (loops_ != nullptr && checks.effects->swaps()) loops_->follow();
       checks.first_instruction = instruction.function->instructions.data();
     }
     const bool again = std::exchange(checks.waits_at, nullptr) == &instruction;

@@ -74,6 +74,8 @@ class WorkgroupChecks final : public Judge {
                                              static_cast<std::uint32_t>(Check::waits) |
                                              static_cast<std::uint32_t>(Check::uninitialised);
   std::uint32_t shadow_checks() const;
+  // Of an access to device memory: what the other waves have issued and it must find done. Returns what it touches.
+  DeviceSpan take_place(const Wave& wave, const Effects& effects, const LaneAddresses& device);
   // Where time is kept: whether what the wave waits for is not there yet. It comes to this instruction again when it
   // is.
   bool waits_for_time(Wave& wave, WaveChecks& checks, const Instruction& instruction, Counts counts);
@@ -84,6 +86,8 @@ class WorkgroupChecks final : public Judge {
   Workgroup* workgroup_ = nullptr;
   bool keeps_time_ = false;
   bool is_rdna4_ = false;
+  bool shares_path_ = false;    // the waves' vector memory is in order
+  SwapLoops* loops_ = nullptr;  // of the launch; null where its races are not followed
   Pace pace_;
   LdsShadow lds_;
   WorkgroupMemory memory_;

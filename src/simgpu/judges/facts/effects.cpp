@@ -44,6 +44,7 @@ class Describer {
     effects_.loads = record_.loads;
     effects_.stores = record_.stores;
     effects_.atomic = record_.atomic;
+    effects_.swaps = record_.swaps;
     effects_.all_lanes = record_.all_lanes;
     effects_.opaque = record_.relative;
     effects_.trans = record_.kind == IssueKind::transcendental;
@@ -93,6 +94,7 @@ class Describer {
   void keep_destination() {
     if (effects_.keeps_destination) return;
     effects_.keeps_destination = true;
+    if (record_.loads && !record_.atomic) effects_.kept = effects_.read_count;
     for (unsigned i = 0; i < instruction_.destination_count; ++i) read(instruction_.destination[i]);
   }
 
@@ -243,6 +245,7 @@ FunctionEffects::FunctionEffects(const Function& function) {
     const Effects& effects = effects_.emplace_back(describe(instruction));
     const bool controls = effects.action == Action::write_back || effects.action == Action::invalidate;
     const bool is_access = effects.counts_vector && !effects.atomic && (effects.loads || effects.stores);
+    swaps_ = swaps_ || effects.swaps;
     orders_workgroups_ = orders_workgroups_ || (instruction.sc1 && (controls || is_access));
   }
 }

@@ -28,6 +28,7 @@ struct Counts {
 };
 
 struct Effects {
+  static constexpr std::uint8_t none_kept = 255;
   std::array<Registers, 10> reads;
   std::array<Registers, 3> writes;
   std::uint8_t read_count = 0;
@@ -39,7 +40,9 @@ struct Effects {
   bool loads = false;
   bool stores = false;
   bool atomic = false;
+  bool swaps = false;              // an atomic that writes if it finds what it was given
   bool lds_dma = false;            // a load whose data goes to LDS
+  std::uint8_t kept = none_kept;   // the one of `reads` that is a destination of which the rest is kept
   bool keeps_destination = false;  // the destination's old value matters: halves, accumulators, swaps
   bool all_lanes = false;          // works on all lanes whatever EXEC says
   bool opaque = false;             // registers chosen at run time (M0-relative): not followed
@@ -73,10 +76,13 @@ class FunctionEffects {
   const Effects& operator[](std::size_t index) const { return effects_[index]; }
   // Whether some instruction is there for what other workgroups see: cache control, loads and stores of agent scope.
   bool orders_workgroups() const { return orders_workgroups_; }
+  // Whether it has a compare-and-swap.
+  bool swaps() const { return swaps_; }
 
  private:
   std::vector<Effects> effects_;
   bool orders_workgroups_ = false;
+  bool swaps_ = false;
 };
 
 // Made at the first call, kept with the function.

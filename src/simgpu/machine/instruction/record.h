@@ -169,6 +169,7 @@ struct Record {
   bool stores = false;
   bool atomic = false;
   bool reads_time = false;     // what it loads is known when it issues
+  bool swaps = false;          // an atomic that writes if it finds what it was given
   bool to_lds = false;         // a load whose data goes to LDS, whatever its modifiers
   bool counts_vector = false;  // raises vmcnt
   bool counts_local = false;   // raises lgkmcnt

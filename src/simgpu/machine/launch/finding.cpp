@@ -79,7 +79,8 @@ bool worth_reporting(const Wave& wave, const Instruction& instruction, Check che
   return wave.workgroup->launch->wants(wave.workgroup->linear_id, check, &instruction, source);
 }
 
-void report(Wave& wave, const Instruction& instruction, Check check, int lane, std::string text, Site source) {
+Finding finding_of(const Wave& wave, const Instruction& instruction, Check check, int lane, std::string text,
+                   Site source) {
   Finding finding = finding_at(wave, instruction, lane);
   finding.check = name_of(check);
   finding.text = std::move(text);
@@ -91,7 +92,11 @@ void report(Wave& wave, const Instruction& instruction, Check check, int lane, s
     finding.source_wave = source.wave;
     finding.source_workgroup = source.workgroup;
   }
-  wave.workgroup->launch->add(std::move(finding));
+  return finding;
+}
+
+void report(Wave& wave, const Instruction& instruction, Check check, int lane, std::string text, Site source) {
+  wave.workgroup->launch->add(finding_of(wave, instruction, check, lane, std::move(text), source));
 }
 
 void fault(Wave& wave, const Instruction& instruction, const std::string& text, int lane, int code) {

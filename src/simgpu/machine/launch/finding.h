@@ -60,8 +60,10 @@ std::string name_instruction(const Instruction& instruction);
 bool worth_reporting(const Wave& wave, const Instruction& instruction, Check check,
                      const Instruction* source = nullptr);
 
-// Hands a finding to the launch that the wave belongs to. The launch goes on; it ends with an error when it is over.
 // `source` is named in the JSON form; `text` should name it too where it helps.
+Finding finding_of(const Wave& wave, const Instruction& instruction, Check check, int lane, std::string text,
+                   Site source = {});
+// Hands a finding to the launch that the wave belongs to. The launch goes on; it ends with an error when it is over.
 void report(Wave& wave, const Instruction& instruction, Check check, int lane, std::string text, Site source = {});
 
 }  // namespace wavejit::simgpu

@@ -47,6 +47,9 @@ class SharedByJudges {
   virtual ~SharedByJudges() = default;
   SharedByJudges(const SharedByJudges&) = delete;
   SharedByJudges& operator=(const SharedByJudges&) = delete;
+
+  // All workgroups have run. What was put aside until then is found or forgotten.
+  virtual void finish(Launch& launch) = 0;
 };
 
 // Of one launch. Made before its workgroups run.

@@ -71,6 +71,8 @@ struct KernelDescriptor {
   unsigned workitem_id() const { return (resource2 >> 11) & 3; }
   // compute_pgm_rsrc3 (gfx90a and later of this line)
   unsigned accumulation_offset() const { return ((resource3 & 0x3f) + 1) * 4; }
+  // Bit 16, TG_SPLIT: waves of a workgroup may run on several compute units.
+  bool splits_workgroups() const { return ((resource3 >> 16) & 1) != 0; }
   // kernel_code_properties
   bool property(unsigned bit) const { return ((properties >> bit) & 1) != 0; }
   unsigned preload_dwords() const { return kernarg_preload & 0x7f; }

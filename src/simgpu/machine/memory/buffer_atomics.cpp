@@ -75,7 +75,7 @@ void register_buffer_atomics(Registry& registry) {
     registry.add(name, handler, in_space(Space::buffer, record));
   };
   add("buffer_atomic_swap", atomic<u32, atomics::swap<u32>>, changes<u32>());
-  add("buffer_atomic_cmpswap", compare_and_swap<u32>, changes<u32>());
+  add("buffer_atomic_cmpswap", compare_and_swap<u32>, compares_and_swaps<u32>());
   add("buffer_atomic_add", atomic<u32, atomics::add<u32>>, changes<u32>());
   add("buffer_atomic_sub", atomic<u32, atomics::sub<u32>>, changes<u32>());
   add("buffer_atomic_smin", atomic<i32, atomics::minimum<i32>>, changes<i32>());
@@ -88,7 +88,7 @@ void register_buffer_atomics(Registry& registry) {
   add("buffer_atomic_inc", atomic<u32, atomics::increment<u32>>, changes<u32>());
   add("buffer_atomic_dec", atomic<u32, atomics::decrement<u32>>, changes<u32>());
   add("buffer_atomic_swap_x2", atomic<u64, atomics::swap<u64>>, changes<u64>());
-  add("buffer_atomic_cmpswap_x2", compare_and_swap<u64>, changes<u64>());
+  add("buffer_atomic_cmpswap_x2", compare_and_swap<u64>, compares_and_swaps<u64>());
   add("buffer_atomic_add_x2", atomic<u64, atomics::add<u64>>, changes<u64>());
   add("buffer_atomic_sub_x2", atomic<u64, atomics::sub<u64>>, changes<u64>());
   add("buffer_atomic_smin_x2", atomic<i64, atomics::minimum<i64>>, changes<i64>());

@@ -69,7 +69,7 @@ void register_space(Registry& registry, Space where, const std::string& prefix) 
     registry.add(prefix + std::string(name), handler, in_space(where, record));
   };
   add("_atomic_swap", atomic<space, u32, atomics::swap<u32>>, changes<u32>());
-  add("_atomic_cmpswap", compare_and_swap<space, u32>, changes<u32>());
+  add("_atomic_cmpswap", compare_and_swap<space, u32>, compares_and_swaps<u32>());
   add("_atomic_add", atomic<space, u32, atomics::add<u32>>, changes<u32>());
   add("_atomic_sub", atomic<space, u32, atomics::sub<u32>>, changes<u32>());
   add("_atomic_smin", atomic<space, i32, atomics::minimum<i32>>, changes<i32>());
@@ -82,7 +82,7 @@ void register_space(Registry& registry, Space where, const std::string& prefix) 
   add("_atomic_inc", atomic<space, u32, atomics::increment<u32>>, changes<u32>());
   add("_atomic_dec", atomic<space, u32, atomics::decrement<u32>>, changes<u32>());
   add("_atomic_swap_x2", atomic<space, u64, atomics::swap<u64>>, changes<u64>());
-  add("_atomic_cmpswap_x2", compare_and_swap<space, u64>, changes<u64>());
+  add("_atomic_cmpswap_x2", compare_and_swap<space, u64>, compares_and_swaps<u64>());
   add("_atomic_add_x2", atomic<space, u64, atomics::add<u64>>, changes<u64>());
   add("_atomic_sub_x2", atomic<space, u64, atomics::sub<u64>>, changes<u64>());
   add("_atomic_smin_x2", atomic<space, i64, atomics::minimum<i64>>, changes<i64>());

@@ -95,8 +95,8 @@ void register_lds_atomics(Registry& registry) {
   add("ds_or", "b32", atomic<u32, atomics::bitwise_or<u32>>, changes<u32>());
   add("ds_xor", "b32", atomic<u32, atomics::bitwise_xor<u32>>, changes<u32>());
   add("ds_mskor", "b32", masked_or<u32>, changes<u32>());
-  add("ds_cmpst", "b32", compare_and_store<u32>, changes<u32>());
-  add("ds_cmpst", "f32", compare_and_store<u32>, changes<u32>());
+  add("ds_cmpst", "b32", compare_and_store<u32>, compares_and_swaps<u32>());
+  add("ds_cmpst", "f32", compare_and_store<u32>, compares_and_swaps<u32>());
   add("ds_min", "f32", atomic<u32, atomics::as_float<u32, float, atomics::minimum_number<float>>>, changes<u32>());
   add("ds_max", "f32", atomic<u32, atomics::as_float<u32, float, atomics::maximum_number<float>>>, changes<u32>());
   add("ds_add", "f32", atomic<u32, atomics::as_float<u32, float, atomics::add<float>>>, changes<u32>());
@@ -113,8 +113,8 @@ void register_lds_atomics(Registry& registry) {
   add("ds_or", "b64", atomic<u64, atomics::bitwise_or<u64>>, changes<u64>());
   add("ds_xor", "b64", atomic<u64, atomics::bitwise_xor<u64>>, changes<u64>());
   add("ds_mskor", "b64", masked_or<u64>, changes<u64>());
-  add("ds_cmpst", "b64", compare_and_store<u64>, changes<u64>());
-  add("ds_cmpst", "f64", compare_and_store<u64>, changes<u64>());
+  add("ds_cmpst", "b64", compare_and_store<u64>, compares_and_swaps<u64>());
+  add("ds_cmpst", "f64", compare_and_store<u64>, compares_and_swaps<u64>());
   add("ds_min", "f64", atomic<u64, atomics::as_float<u64, double, atomics::minimum_number<double>>>, changes<u64>());
   add("ds_max", "f64", atomic<u64, atomics::as_float<u64, double, atomics::maximum_number<double>>>, changes<u64>());
   add("ds_add", "f64", atomic<u64, atomics::as_float<u64, double, atomics::add<double>>>, changes<u64>());

@@ -301,8 +301,8 @@ void register_local(Registry& registry) {
     registry.add_own(name + "_" + type, handler, in_lds(record));
     registry.add_own(name + "_rtn_" + type, handler, in_lds(record));
   };
-  both("ds_cmpstore", "b32", compare_and_store<u32>, changes<u32>());
-  both("ds_cmpstore", "b64", compare_and_store<u64>, changes<u64>());
+  both("ds_cmpstore", "b32", compare_and_store<u32>, compares_and_swaps<u32>());
+  both("ds_cmpstore", "b64", compare_and_store<u64>, compares_and_swaps<u64>());
   both("ds_sub_clamp", "u32", local_atomic<subtract_clamped>, changes<u32>());
   both("ds_cond_sub", "u32", local_atomic<subtract_if_not_less>, changes<u32>());
 }

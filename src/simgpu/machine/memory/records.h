@@ -32,6 +32,13 @@ constexpr Record changes() {
   return {.kind = IssueKind::store, .loads = true, .stores = true, .atomic = true, .bytes = sizeof(T)};
 }
 
+template <typename T>
+constexpr Record compares_and_swaps() {
+  Record record = changes<T>();
+  record.swaps = true;
+  return record;
+}
+
 // Two places, `distance` elements times the offsets apart.
 constexpr Record two_of(Record record, unsigned bytes, unsigned distance) {
   record.bytes = static_cast<std::uint8_t>(bytes);

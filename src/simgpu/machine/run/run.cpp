@@ -120,6 +120,7 @@ Status run(Launch& launch) {
     Process::instance().report(line, json);
     ledger.found(launch.kernel->name, check, line, json);
   };
+  if (launch.shared_by_judges != nullptr) launch.shared_by_judges->finish(launch);
   std::vector<Finding> findings = launch.chosen_findings();
   if (launch.watches_order && !findings.empty()) {
     say_order_matters(launch, findings);
