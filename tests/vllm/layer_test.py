@@ -8,13 +8,14 @@ import torch
 from exact import attention
 
 import wavejit.vllm
-from wavejit.vllm import WavejitAttention, WavejitMetadata, _cache
+from wavejit.vllm import WavejitAttention, WavejitMetadata, _cache, _lines
 from wavejit.vllm._backend import SCALE_BYTES
 from wavejit.vllm._serving import Serving
 
 HEADS, KV_HEADS, DIM, PAGE, PAGES = 4, 2, 64, 16, 12
 # Of its own: that of vLLM's layers is sealed once a model has run.
 SERVING = Serving(wavejit.Engine(os.environ["WAVEJIT_DEVICE"]), False)
+SCALES = types.SimpleNamespace(_k_scale=torch.tensor(0.5), _v_scale=torch.tensor(2.0))  # of a layer whose cache has 8 bits
 
 
 def setUpModule():
@@ -92,34 +93,87 @@ class Append(Case):
 
 
 class Attention(Case):
-    def run_layer(self, implementation, causal):
+    def run_layer(self, implementation, causal, padded=0, serving=SERVING):
+        """What a step gives, its last `padded` rows those of no sequence, and a function that says what is right: of rows that are causal
+        or not, with a window of `keys` keys or without."""
         starts, lengths = torch.tensor([0, 5, 6, 26], dtype=torch.int32), torch.tensor([21, 40, 20], dtype=torch.int32)
         table = torch.randperm(PAGES)[: 3 * 3].reshape(3, 3).int()
-        query, kept = torch.randn(26, HEADS, DIM).bfloat16(), torch.randn(PAGES, KV_HEADS, PAGE, 2 * DIM).bfloat16()
+        kept = torch.randn(PAGES, KV_HEADS, PAGE, 2 * DIM)
+        kept = kept.to(_cache.FORMATS[implementation.kind.cache]) if implementation.kind.cache else kept.bfloat16()
+        query = torch.randn(26 + padded, HEADS, DIM).bfloat16()
         output = torch.full_like(query, float("nan"))
-        metadata = WavejitMetadata(26, starts, lengths, table, 20, 40, causal, SERVING)
-        self.assertIs(implementation.forward(None, query, None, None, kept, metadata, output), output)
+        metadata = WavejitMetadata(26 + padded, starts, lengths, table, 20, 40, causal, serving)
+        self.assertIs(implementation.forward(SCALES, query, None, None, kept.view(torch.uint8) if implementation.kind.cache else kept, metadata, output), output)
         k, v = _cache.pages(kept, DIM, DIM, "")
+        scales = {"k_scale": 0.5, "v_scale": 2.0} if implementation.kind.cache else {}
 
-        def exact(told):
-            words = {"scale": implementation.scale, "window_left": implementation.kind.window_left, "causal": told}
-            # Behind a row's own key a window shows nothing.
-            return attention(query, k, v, starts, lengths, table, **words, window_right=None if told or implementation.kind.window_left is None else 0)[0]
+        def exact(told, keys=None, right=None):
+            words = {"scale": implementation.scale, "window_left": None if keys is None else keys - 1, "window_right": right, "causal": told, **scales}
+            return attention(query[:26], k.float(), v.float(), starts, lengths, table, **words)[0]
 
-        return output.double(), starts, exact
+        return output.double(), exact
+
+    def worst(self, found, right):
+        return float((found - right).abs().max())
 
     def test_each_sequence_says_whether_it_is_causal(self):
-        for words in ({}, {"sliding_window": 9}):
-            found, starts, exact = self.run_layer(layer(**words), torch.tensor([True, False, False]))
-            causal, others = exact(True), exact(False)
-            self.assertLess(float((found[:5] - causal[:5]).abs().max()), 2e-2)
-            self.assertLess(float((found[5:] - others[5:]).abs().max()), 2e-2)
-            if not words:
-                self.assertGreater(float((causal[6:] - others[6:]).abs().max()), 0.5)  # it would have shown
+        for keys in (None, 9):
+            found, exact = self.run_layer(layer(sliding_window=keys), torch.tensor([True, False, False]))
+            causal, others = exact(True, keys), exact(False, keys, None if keys is None else keys - 1)
+            self.assertLess(self.worst(found[:5], causal[:5]), 2e-2)
+            self.assertLess(self.worst(found[5:], others[5:]), 2e-2)
+            self.assertGreater(self.worst(causal[6:], others[6:]), 0.5)  # it would have shown
 
     def test_none_is(self):
-        found, _, exact = self.run_layer(layer(), False)
-        self.assertLess(float((found - exact(False)).abs().max()), 2e-2)
+        found, exact = self.run_layer(layer(), False)
+        self.assertLess(self.worst(found, exact(False)), 2e-2)
+
+    def test_a_window_has_its_keys_on_both_sides_where_rows_are_not_causal(self):
+        """As vLLM's own backends have it: drafts of DFlash come from such layers, over caches of the queries' type and of 8 bits."""
+        for cache in ("auto", "fp8", "fp8_e5m2"):
+            for keys in (1, 8, 33):
+                with self.subTest(cache=cache, keys=keys):
+                    found, exact = self.run_layer(layer(sliding_window=keys, kv_cache_dtype=cache), False)
+                    right = exact(False, keys, keys - 1)
+                    self.assertLess(self.worst(found, right), 3e-2)
+                    if keys > 1:
+                        self.assertGreater(self.worst(right, exact(False, keys, 0)), 0.5)  # a window on the left alone would have shown
+
+    def test_windows_in_8_bits_where_each_sequence_says_whether_it_is_causal(self):
+        found, exact = self.run_layer(layer(sliding_window=9, kv_cache_dtype="fp8"), torch.tensor([False, True, False]))
+        causal, others = exact(True, 9), exact(False, 9, 8)
+        self.assertLess(self.worst(torch.cat([found[:5], found[6:]]), torch.cat([others[:5], others[6:]])), 3e-2)
+        self.assertLess(self.worst(found[5:6], causal[5:6]), 3e-2)
+
+    def test_0_and_minus_1_are_no_window_causal_or_not(self):
+        for given in (0, -1, None):
+            implementation = layer(sliding_window=given)
+            self.assertIsNone(implementation.kind.window_left)
+            for causal in (True, False):
+                found, exact = self.run_layer(implementation, causal)
+                self.assertLess(self.worst(found, exact(causal)), 2e-2)
+        with self.assertRaisesRegex(wavejit.Unsupported, "sliding_window -2: accepted are a number of keys from 1 on; None, 0 and -1 for no window"):
+            layer(sliding_window=-2)
+
+    def test_what_is_prepared_is_what_a_step_asks_for(self):
+        """An engine that is sealed after the lines of a layer has the kernels of its windows, causal and not."""
+        with wavejit.Engine(os.environ["WAVEJIT_DEVICE"]) as engine:
+            serving, implementation = Serving(engine, True), layer(sliding_window=8, kv_cache_dtype="fp8")
+            lines = [_lines.line(implementation.kind, 3, 32, 64, PAGE, causal) for causal in (True, False)]
+            self.assertIn(" window=7,7 ", lines[1])
+            serving.prepare(lines)
+            serving.seal()
+            for causal in (True, False, torch.tensor([True, False, True])):
+                self.run_layer(implementation, causal, serving=serving)
+
+    def test_rows_of_no_sequence_stay_as_they_are(self):
+        """A padded step has rows behind the last sequence. vLLM's tensor is written where a sequence is, and nowhere else."""
+        for causal in (True, False, torch.tensor([True, False, False])):
+            found, exact = self.run_layer(layer(), causal, padded=3)
+            self.assertFalse(found[:26].isnan().any())
+            self.assertTrue(found[26:].isnan().all())
+            if isinstance(causal, bool):
+                self.assertLess(self.worst(found[:26], exact(causal)), 2e-2)
 
     def test_sinks_are_taken_again_when_weights_are_loaded_again(self):
         implementation = layer(sinks=torch.ones(HEADS, dtype=torch.bfloat16))

@@ -5,6 +5,7 @@ vLLM does it, against float64 over all keys. Ranks are played one after the othe
 import os
 import types
 import unittest
+from unittest import mock
 
 import numpy
 import rocm_test
@@ -39,6 +40,17 @@ def layer(ranks):
 def keys_of(batch):
     """Of each sequence, as its pages have them."""
     return [numpy.concatenate([batch.cache[page] for page in batch.table[sequence]])[:length] for sequence, length in enumerate(batch.lengths)]
+
+
+def memory_of_nan():
+    """torch.empty with NaN in it: what nobody writes shows."""
+    empty = torch.empty
+
+    def full(*given, **words):
+        found = empty(*given, **words)
+        return found.fill_(float("nan")) if found.is_floating_point() else found
+
+    return mock.patch.object(torch, "empty", full)
 
 
 def pages_of(ranks, keys):
@@ -97,6 +109,17 @@ class Merged(unittest.TestCase):
                 self.assertLess(float(((weights * torch.stack(outs)).sum(0) - exact).abs().max()), 4e-3)
                 merged, _ = wavejit.torch.attention_merge([each.half()[None] for each in outs], [each.float().T[None].contiguous() for each in sums])
                 self.assertLess(float((merged[0].double() - exact).abs().max()), 6e-3)
+
+    def test_rows_of_no_sequence_are_0_and_weigh_nothing(self):
+        """A padded step has rows behind the last sequence. vLLM multiplies and merges them, too."""
+        batch, ranks = Batch((1, 1), (40, 7)), Ranks(2, 0, 1)
+        cache, table = pages_of(ranks, keys_of(batch))
+        q = torch.from_numpy(numpy.concatenate([batch.latent, batch.query[:, :, 128:]], 2))
+        with memory_of_nan():
+            out, lse = layer(ranks).forward_mqa(torch.cat([q, q]), cache, self.metadata(ranks, batch, table), LAYER)
+        self.assertTrue(torch.isfinite(out[:2]).all() and torch.isfinite(lse[:2]).all())
+        self.assertFalse(out[2:].any())
+        self.assertTrue(torch.isneginf(lse[2:]).all())
 
     def test_numbers_of_keys_are_vllms(self):
         lengths = torch.arange(0, 200, dtype=torch.int32)

@@ -54,7 +54,9 @@ def attend(words: Words, metadata: WavejitMetadata, query: torch.Tensor, kv_cach
         _attend(words, metadata, told, query, kv_cache, out, slopes, sinks, scales)
     of = torch.bucketize(torch.arange(rows, device=query.device, dtype=torch.int32), metadata.query_starts[1:], right=True)
     told = causal[of.clamp(max=causal.shape[0] - 1)]
-    output.copy_(torch.where(told.view(-1, 1, 1), *both))
+    # Rows behind the last sequence have no flag, and stay as they are.
+    owned = (of < metadata.query_starts.shape[0] - 1).view(-1, 1, 1)
+    output.copy_(torch.where(owned, torch.where(told.view(-1, 1, 1), *both), output))
 
 
 def _attend(words: Words, metadata: WavejitMetadata, causal: bool, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor, slopes: torch.Tensor | None,
@@ -70,7 +72,8 @@ def _all_words(words: Words, metadata: WavejitMetadata, causal: bool, kv_cache: 
     given = {**words.given, "causal": causal, "query_starts": metadata.query_starts, "key_lengths": metadata.key_lengths, "block_table": metadata.block_table,
              "max_query_length": metadata.max_query_length, "max_key_length": rounded_up(metadata.max_key_length, metadata.block_table.shape[1] * kv_cache.shape[2])}
     if not causal and "window_left" in given:
-        given["window_right"] = 0
+        # vLLM's own backends have a window of w keys on both sides then, each with the row's own key: drafts are made of such layers.
+        given["window_right"] = given["window_left"]
     for name, tensor in (("alibi", slopes), ("sinks", sinks)):
         if tensor is not None:
             given[name] = tensor
@@ -92,11 +95,8 @@ def _through_copies(words: Words, metadata: WavejitMetadata, causal: bool, query
                     slopes: torch.Tensor | None, sinks: torch.Tensor | None, scales: Scales | None, sums: torch.Tensor | None) -> None:
     k, v = pages(kv_cache, words.kind.head_dim, words.kind.value_dim, words.kind.cache)
     given = _all_words(words, metadata, causal, kv_cache, slopes, sinks, scales)
-    out, lse = _roads.through_copies(metadata.serving.engine, query.unsqueeze(0), k, v, words.kind.lse, given)
-    if sums is not None:
-        sums.copy_(lse)
-    # Rows behind the last sequence are no one's: nothing is said of them.
-    output.copy_(out[0])
+    # Into vLLM's own tensor, as on the device: rows behind the last sequence stay as they are.
+    _roads.copied_into(metadata.serving.engine, query.unsqueeze(0), k, v, output.unsqueeze(0), sums, given)
 
 
 def _on_device(words: Words, metadata: WavejitMetadata, causal: bool, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor,

@@ -31,7 +31,9 @@ def _through_copies(words: Words, metadata: WavejitLatentMetadata, latent: torch
     given = _all_words(words, metadata, rope, cache, k_scale, lists)
     _, found = _latent_road.run(metadata.serving.engine, latent.unsqueeze(0), cache, out.unsqueeze(0), sums is not None, given)
     if sums is not None:
-        sums.copy_(found)
+        # Rows behind the last sequence stay as they are, as out's do.
+        owned = int(metadata.query_starts[-1])
+        sums[..., :owned].copy_(found[..., :owned])
 
 
 def _all_words(words: Words, metadata: WavejitLatentMetadata, rope: torch.Tensor | None, cache: torch.Tensor, k_scale: torch.Tensor | None,

@@ -54,7 +54,7 @@ class WavejitLatentAttention(MLAAttentionImpl[Any]):
         if rope is not None and rope.shape[-1] == 0:
             rope = None
         out = attn_metadata.output(latent, self.kv_lora_rank)
-        sums = torch.empty((1, latent.shape[1], latent.shape[0]), dtype=torch.float32, device=latent.device) if self.kind.lse else None
+        sums = torch.full((1, latent.shape[1], latent.shape[0]), float("-inf"), dtype=torch.float32, device=latent.device) if self.kind.lse else None
         if latent.shape[0]:
             _latent_calls.attend(self.words, attn_metadata, latent, rope, kv_c_and_k_pe_cache, out, self.scale_of_cache(layer._k_scale), self.lists(latent.shape[0]), sums)
         return out, None if sums is None else sums[0].T.contiguous()

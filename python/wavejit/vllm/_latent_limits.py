@@ -42,7 +42,7 @@ def without_a_kernel(kind: LatentKind, page: int = 16) -> str | None:
 def reasons_of_layer(words: dict[str, Any], heads: int, width: int, value_dim: int, dtype: torch.dtype, top_k: int = 0) -> list[str]:
     """Why a layer with these words of vLLM's is refused; empty if it is not."""
     found = [f"{name}: latent attention has none; {others()} may have it" for name in ("alibi_slopes", "sliding_window", "logits_soft_cap", "kv_sharing_target_layer_name")
-             if words.get(name)]
+             if words.get(name) and (name != "sliding_window" or _limits.window_of(words[name]) is not None)]
     if words["attn_type"] != "decoder":
         found.append(f"attention of type {words['attn_type']}: latent attention is of decoders")
     if words.get("indexer") is not None or words.get("topk_indices_buffer") is not None:

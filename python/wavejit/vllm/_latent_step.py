@@ -22,11 +22,13 @@ class WavejitLatentMetadata(WavejitMetadata):
     query_start_loc: torch.Tensor | None = None
 
     def output(self, rows: torch.Tensor, value_dim: int) -> torch.Tensor:
-        """Of a layer, which vLLM multiplies before the next one writes it: layers follow each other on one stream."""
+        """Of a layer, which vLLM multiplies before the next one writes it: layers follow each other on one stream.
+
+        Rows behind the last sequence, which a padded step has, are written by no layer: they are 0, and vLLM multiplies them, too."""
         key = (rows.shape[0], rows.shape[1], rows.dtype)
         found = self.outputs.get(key)
         if found is None:
-            found = self.outputs[key] = torch.empty((rows.shape[0], rows.shape[1], value_dim), dtype=rows.dtype, device=rows.device)
+            found = self.outputs[key] = torch.zeros((rows.shape[0], rows.shape[1], value_dim), dtype=rows.dtype, device=rows.device)
         return found
 
     @property

@@ -81,8 +81,9 @@ class WavejitAttention(AttentionImpl[Any]):
         """The heads of all ranks over this rank's keys; then this rank's heads over all keys."""
         rows = metadata.num_actual_tokens
         query = _ranks.gathered(query[:rows])
-        part = query.new_empty((rows, query.shape[1], self.kind.value_dim))
-        sums = torch.empty((1, query.shape[1], rows), dtype=torch.float32, device=query.device)
+        # Rows behind the last sequence, which a padded step has, are written by no call, and are merged with the others.
+        part = query.new_zeros((rows, query.shape[1], self.kind.value_dim))
+        sums = torch.full((1, query.shape[1], rows), float("-inf"), dtype=torch.float32, device=query.device)
         _calls.attend(self.words, metadata, query, kv_cache, part, None, None, scales, sums)
         output[:rows].copy_(_ranks.merged(part, sums[0].T.contiguous(), self.by_all_to_all))
         return output

@@ -78,6 +78,9 @@ def reasons_of_layer(words: dict[str, Any], dtype: torch.dtype) -> list[str]:
     found = []
     if words["attn_type"] != "decoder":
         found.append(f"attention of type {words['attn_type']}: wavejit.vllm has decoders; {others()} has it")
+    window = window_of(words["sliding_window"])
+    if window is not None and window < 1:
+        return [*found, f"sliding_window {window}: accepted are a number of keys from 1 on; None, 0 and -1 for no window"]
     if words.get("use_alibi_sqrt"):
         found.append(f"use_alibi_sqrt: wavejit has slopes that are linear in the distance; {others()} has it")
     if words.get("chunk_lookback", -1) > -1:
@@ -96,13 +99,20 @@ def reasons_of_layer(words: dict[str, Any], dtype: torch.dtype) -> list[str]:
 def reasons_of_ranks(words: dict[str, Any]) -> list[str]:
     """Why ranks cannot share the keys of such a layer. What a rank has are keys by number, whose places in the sequence kernels do not know."""
     without = "accepted without it (--decode-context-parallel-size 1)"
-    found = [f"{name} where ranks share keys: {without}" for name in ("sliding_window", "alibi_slopes", "sinks") if words[name] is not None]
+    given = {"sliding_window": window_of(words["sliding_window"]), "alibi_slopes": words["alibi_slopes"], "sinks": words["sinks"]}
+    found = [f"{name} where ranks share keys: {without}" for name, value in given.items() if value is not None]
     if words["num_kv_heads"] != 1:
         found.append(f"num_kv_heads {words['num_kv_heads']} of a rank where ranks share keys: accepted is 1 (more ranks of --tensor-parallel-size than kv heads)")
     return found
 
 
+def window_of(sliding_window: int | None) -> int | None:
+    """How many keys a row sees, its own included; None: all. Configurations say "no window" by 0 and -1, too."""
+    return None if sliding_window in (None, 0, -1) else sliding_window
+
+
 def kind_of(words: dict[str, Any], dtype: torch.dtype) -> Kind:
+    window = window_of(words["sliding_window"])
     return Kind(DTYPES[dtype], words["num_heads"], words["num_kv_heads"], words["head_size"], words.get("head_size_v") or words["head_size"],
-                None if words["sliding_window"] is None else words["sliding_window"] - 1, float(words["logits_soft_cap"] or 0.0), words["sinks"] is not None,
+                None if window is None else window - 1, float(words["logits_soft_cap"] or 0.0), words["sinks"] is not None,
                 words["alibi_slopes"] is not None, cache_format(words["kv_cache_dtype"]), words["kv_cache_dtype"] in OF_TOKENS)

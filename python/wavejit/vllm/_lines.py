@@ -13,7 +13,7 @@ class Kind(NamedTuple):
     kv_heads: int
     head_dim: int
     value_dim: int
-    window_left: int | None  # so many keys before a row's own are seen; None: all
+    window_left: int | None  # so many keys before a row's own are seen, and behind it where rows are not causal; None: all
     softcap: float
     sinks: bool
     alibi: bool
@@ -39,7 +39,7 @@ def line(kind: Kind, sequences: int, rows: int, keys: int, page: int, causal: bo
     if causal:
         words.append("causal")
     if kind.window_left is not None:
-        words.append(f"window={kind.window_left},-1" if causal else f"window={kind.window_left},0")
+        words.append(f"window={kind.window_left},-1" if causal else f"window={kind.window_left},{kind.window_left}")
     if kind.lse:
         words.append("lse")
     # Pages that hold whole tiles have kernels of their own, and so have the others.
