@@ -12,6 +12,8 @@
 #include <sstream>
 #include <utility>
 
+#include "tools/model_defaults.h"
+
 namespace wavejit::tools {
 namespace {
 
@@ -19,12 +21,14 @@ using Json = nlohmann::json;
 
 // Which layers of a model see a window only, where `layer_types` does not say it.
 enum class Windows : std::uint8_t {
-  none,        // no layer, whatever sliding_window says
-  if_given,    // all layers, where sliding_window is a number
-  if_used,     // with use_sliding_window, from layer max_window_layers on
-  in_turns,    // every other layer, the first included
-  by_pattern,  // all but each sliding_window_pattern-th, where sliding_window is a number
-  in_chunks,   // attention_chunk_size; but each no_rope_layer_interval-th, or those that no_rope_layers has 0 for
+  none,           // no layer, whatever sliding_window says
+  if_given,       // all layers, where sliding_window is a number
+  if_used,        // with use_sliding_window, from layer max_window_layers on
+  turns_if_used,  // with use_sliding_window, every other layer before layer max_window_layers, the first included
+  in_turns,       // every other layer, the first included
+  by_pattern,     // all but each sliding_window_pattern-th, where sliding_window is a number
+  without_rope,   // with use_sliding_window, each no_rope_layer_interval-th, or those that no_rope_layers has 0 for
+  in_chunks,      // attention_chunk_size; but those layers
 };
 
 struct ModelType {
@@ -35,6 +39,7 @@ struct ModelType {
   bool latent = false;
   std::int64_t pattern = 6;  // where sliding_window_pattern does not say it
   bool linear = false;  // some layers are linear attention: layer_types, or all but each full_attention_interval-th
+  bool last_is_full = false;  // whatever the pattern and layer_types say
 };
 constexpr auto model_types = std::to_array<ModelType>({
     {.name = "llama"},
@@ -45,7 +50,8 @@ constexpr auto model_types = std::to_array<ModelType>({
     {.name = "mistral4", .latent = true},
     {.name = "mixtral", .windows = Windows::if_given},
     {.name = "qwen2", .windows = Windows::if_used},
-    {.name = "qwen2_moe", .windows = Windows::if_used},
+    {.name = "qwen2_moe", .windows = Windows::turns_if_used},
+    {.name = "qwen2_vl_text", .windows = Windows::if_used},
     {.name = "qwen2_5_vl_text", .windows = Windows::if_used},
     {.name = "qwen3", .windows = Windows::if_used},
     {.name = "qwen3_moe", .windows = Windows::if_used},
@@ -58,7 +64,7 @@ constexpr auto model_types = std::to_array<ModelType>({
     {.name = "gemma2", .windows = Windows::in_turns, .softcap = true},
     {.name = "gemma3_text", .windows = Windows::by_pattern},
     {.name = "gemma3n_text", .windows = Windows::by_pattern, .pattern = 5},
-    {.name = "gemma4_text", .windows = Windows::by_pattern},
+    {.name = "gemma4_text", .windows = Windows::by_pattern, .last_is_full = true},
     {.name = "gpt_oss", .windows = Windows::in_turns, .sinks = true},
     {.name = "phi"},
     {.name = "phi3", .windows = Windows::if_given},
@@ -70,7 +76,7 @@ constexpr auto model_types = std::to_array<ModelType>({
     {.name = "ernie4_5"},
     {.name = "ernie4_5_moe"},
     {.name = "seed_oss"},
-    {.name = "smollm3", .windows = Windows::if_used},
+    {.name = "smollm3", .windows = Windows::without_rope},
     {.name = "minimax_m2"},
     {.name = "granite"},
     {.name = "starcoder2", .windows = Windows::if_given},
@@ -87,6 +93,10 @@ constexpr auto model_types = std::to_array<ModelType>({
     {.name = "kimi_linear", .latent = true, .linear = true},
     {.name = "glm_moe_dsa", .latent = true},
 });
+
+// Types of several kinds of input whose published files have the language model's fields beside the others', and not in
+// a text_config.
+constexpr auto flat_types = std::to_array<std::string_view>({"qwen2_vl", "qwen2_5_vl"});
 
 // Fields of an unknown model that say most of its attention.
 constexpr auto telling_fields = std::to_array<const char*>(
@@ -105,13 +115,14 @@ class Reader {
     const auto* const known = std::ranges::find(model_types, model_.type, &ModelType::name);
     if (known == model_types.end()) return std::unexpected(unknown());
     type_ = *known;
+    model_.defaults_of = name_of_class(model_.type);
     read_dtype();
     model_.heads = number("num_attention_heads");
     if (type_.latent)
       read_latent();
     else
       read_heads();
-    model_.longest = number("max_position_embeddings", 8192);
+    model_.longest = number("max_position_embeddings");
     model_.sinks = type_.sinks;
     if (type_.softcap)
       if (const Json* cap = field("attn_logit_softcapping"); cap != nullptr && cap->is_number())
@@ -122,22 +133,37 @@ class Reader {
   }
 
  private:
-  // null stands for a field that is not there.
-  const Json* field(const char* name) const {
+  // What the file says. A null there is an answer, too: the class's default does not take its place.
+  const Json* in_file(const char* name) const {
     const auto found = config_.find(name);
-    return found == config_.end() || found->is_null() ? nullptr : &*found;
+    return found == config_.end() ? nullptr : &*found;
   }
-  std::unexpected<Failure> refused(const char* name, const std::string& accepted) const {
-    const Json* given = field(name);
-    return failed(ExitCode::usage, fmt::format("{}: {} {}; {} is accepted", where_, name,
-                                               given == nullptr ? "is not there" : "is " + given->dump(), accepted));
+  // The file's, or the class's where the file has none; nullptr where that is null, or there is none.
+  const Json* field(const char* name) {
+    const Json* given = in_file(name);
+    if (given == nullptr && (given = default_of(model_.type, name)) != nullptr) not_in_file(name, given->dump());
+    return given == nullptr || given->is_null() ? nullptr : given;
+  }
+  void not_in_file(const char* name, std::string value) {
+    if (!model_.is_default(name)) model_.defaults.push_back({.field = name, .value = std::move(value)});
+  }
+  std::unexpected<Failure> refused(const char* name, const std::string& accepted) {
+    const Json* given = in_file(name);
+    const bool by_class = given == nullptr && (given = default_of(model_.type, name)) != nullptr;
+    return failed(ExitCode::usage,
+                  fmt::format("{}: {} {}{}; {} is accepted", where_, name,
+                              given == nullptr ? "is not there" : "is " + given->dump(),
+                              by_class ? fmt::format(", the default of {}", model_.defaults_of) : "", accepted));
   }
   void refuse(const char* name, const std::string& accepted) {
     if (!failure_) failure_ = refused(name, accepted).error();
   }
   std::int64_t number(const char* name, std::optional<std::int64_t> otherwise = {}) {
     const Json* given = field(name);
-    if (given == nullptr && otherwise) return *otherwise;
+    if (given == nullptr && otherwise) {
+      not_in_file(name, std::to_string(*otherwise));
+      return *otherwise;
+    }
     if (given == nullptr || !given->is_number_integer() || given->get<std::int64_t>() < 1 ||
         given->get<std::int64_t>() > std::int64_t{1} << 31) {
       refuse(name, given != nullptr && given->is_array()
@@ -151,7 +177,7 @@ class Reader {
   Failure unknown() const {
     std::string fields;
     for (const char* name : telling_fields)
-      if (const Json* given = field(name))
+      if (const Json* given = in_file(name); given != nullptr && !given->is_null())
         fields += fmt::format("{}{} {}", fields.empty() ? "" : ", ", name,
                               given->is_array() ? fmt::format("of {} layers", given->size()) : given->dump());
     return {
@@ -163,6 +189,7 @@ class Reader {
 
   void read_dtype() {
     const Json* given = field("torch_dtype") != nullptr ? field("torch_dtype") : field("dtype");
+    if (given == nullptr) model_.notes.emplace_back("torch_dtype is not in the file: bf16");
     const std::string dtype = given != nullptr && given->is_string() ? given->get<std::string>() : "bfloat16";
     model_.dtype = dtype == "float16" ? "fp16" : "bf16";
     if (dtype != "float16" && dtype != "bfloat16")
@@ -170,25 +197,37 @@ class Reader {
   }
 
   void read_heads() {
-    model_.kv_heads = number("num_key_value_heads", model_.heads);
+    model_.kv_heads = number("num_key_value_heads", model_.heads);  // null: as many
     if (model_.heads % model_.kv_heads != 0)
       refuse("num_key_value_heads", fmt::format("a divisor of num_attention_heads {}", model_.heads));
-    model_.head_dim = field("head_dim") != nullptr ? number("head_dim") : number("hidden_size") / model_.heads;
-    if (field("head_dim") == nullptr && !failure_ && number("hidden_size") % model_.heads != 0)
-      refuse("head_dim",
-             fmt::format("a number: hidden_size {} is no multiple of {} heads", number("hidden_size"), model_.heads));
+    read_head_dim();
     // Of full layers, where others have windows (Gemma 4).
     const std::pair<const char*, std::int64_t> of_full_layers[] = {{"global_head_dim", model_.head_dim},
                                                                    {"num_global_key_value_heads", model_.kv_heads}};
     for (const auto& [name, same] : of_full_layers)
-      if (field(name) != nullptr && number(name, same) != same)
+      if (field(name) != nullptr && number(name) != same)
         refuse(name, fmt::format("{}, as other layers have; layers whose heads differ are lines of their own (--list)",
                                  same));
+    if (in_file("per_layer_config") != nullptr && !in_file("per_layer_config")->is_null())
+      refuse("per_layer_config", "none: layers whose heads differ are lines of their own (--list)");
     if (const Json* both = field("use_bidirectional_attention"); both != nullptr && *both == true)
       refuse("use_bidirectional_attention", "false: these lines are causal; `--list` takes others");
     if (field("num_kv_shared_layers") != nullptr && *field("num_kv_shared_layers") != 0)
       model_.notes.push_back(fmt::format("the last {} layers read keys of layers before them: the same lines",
                                          number("num_kv_shared_layers")));
+  }
+
+  // A class without a default of its own divides.
+  void read_head_dim() {
+    if (field("head_dim") != nullptr || default_of(model_.type, "head_dim") != nullptr) {
+      model_.head_dim = number("head_dim");
+      return;
+    }
+    const std::int64_t hidden = number("hidden_size");
+    if (!failure_ && hidden % model_.heads != 0)
+      refuse("head_dim", fmt::format("a number: hidden_size {} is no multiple of {} heads", hidden, model_.heads));
+    model_.head_dim = hidden / model_.heads;
+    not_in_file("head_dim", fmt::format("{} (hidden_size / num_attention_heads)", model_.head_dim));
   }
 
   void read_latent() {
@@ -214,24 +253,32 @@ class Reader {
         return false;
       case Windows::if_given:
         return field("sliding_window") != nullptr;
-      case Windows::if_used: {
-        const Json* used = field("use_sliding_window");
-        return used != nullptr && used->is_boolean() && used->get<bool>() && layer >= first_window_layer();
-      }
+      case Windows::if_used:
+        return windows_are_used() && layer >= first_window_layer();
+      case Windows::turns_if_used:
+        return windows_are_used() && layer % 2 == 0 && layer < first_window_layer();
       case Windows::in_turns:
         return layer % 2 == 0;
       case Windows::by_pattern:
         return field("sliding_window") != nullptr && (layer + 1) % number("sliding_window_pattern", type_.pattern) != 0;
-      case Windows::in_chunks: {
-        const Json* rope = field("no_rope_layers");
-        if (rope != nullptr && rope->is_array() && static_cast<std::size_t>(layer) < rope->size())
-          return (*rope)[static_cast<std::size_t>(layer)] != 0;
-        return (layer + 1) % number("no_rope_layer_interval", 4) != 0;
-      }
+      case Windows::without_rope:
+        return windows_are_used() && !has_rope(layer);
+      case Windows::in_chunks:
+        return has_rope(layer);
     }
     return false;
   }
-  std::int64_t first_window_layer() const {
+  bool has_rope(std::int64_t layer) {
+    const Json* rope = field("no_rope_layers");
+    if (rope != nullptr && rope->is_array() && static_cast<std::size_t>(layer) < rope->size())
+      return (*rope)[static_cast<std::size_t>(layer)] != 0;
+    return (layer + 1) % number("no_rope_layer_interval", 4) != 0;
+  }
+  bool windows_are_used() {
+    const Json* used = field("use_sliding_window");
+    return used != nullptr && used->is_boolean() && used->get<bool>() && field("sliding_window") != nullptr;
+  }
+  std::int64_t first_window_layer() {
     const Json* first = field("max_window_layers");
     return first != nullptr && first->is_number_integer() ? first->get<std::int64_t>() : 0;
   }
@@ -243,10 +290,12 @@ class Reader {
       const auto full = parts->find("full_attn_layers");
       if (full != parts->end() && full->is_array()) return std::ranges::find(*full, Json(layer + 1)) == full->end();
     }
+    if (type_.latent) return layer == 0 || layer % 4 != 0;  // Kimi Linear without that list
     return (layer + 1) % number("full_attention_interval", 4) != 0;
   }
 
-  std::string kind_of(std::int64_t layer) {
+  std::string kind_of(std::int64_t layer, bool last) {
+    if (last && type_.last_is_full) return "full";
     const Json* types = field("layer_types");
     if (types == nullptr || !types->is_array() || static_cast<std::size_t>(layer) >= types->size()) {
       if (is_linear(layer)) return "linear";
@@ -273,7 +322,7 @@ class Reader {
     if (layers > most) refuse("num_hidden_layers", fmt::format("up to {}", most));
     std::int64_t linear = 0;
     for (std::int64_t layer = 0; !failure_ && layer < layers; ++layer) {
-      const std::string name = kind_of(layer);
+      const std::string name = kind_of(layer, layer + 1 == layers);
       if (name == "linear") {
         ++linear;
         continue;
@@ -304,6 +353,10 @@ class Reader {
 
 }  // namespace
 
+bool ModelConfig::is_default(std::string_view field) const {
+  return std::ranges::find(defaults, field, &DefaultFigure::field) != defaults.end();
+}
+
 std::string known_model_types() {
   std::string names;
   for (const ModelType& type : model_types) names += (names.empty() ? "" : ", ") + std::string(type.name);
@@ -316,9 +369,23 @@ Result<ModelConfig> parse_model(std::string_view text, const std::string& where)
     return failed(ExitCode::file, where + ": it is no JSON object; a model's config.json is accepted");
   // Models of several kinds of input keep what their language model is in a part of its own.
   const auto part = config.find("text_config");
-  if (part == config.end() || !part->is_object()) return Reader(config, where).read();
-  Json language = *part;
   const auto outer = config.find("model_type");
+  if (part == config.end() || !part->is_object()) {
+    if (outer == config.end() || !outer->is_string()) return Reader(config, where).read();
+    const std::string text_type = outer->get<std::string>() + "_text";
+    if (std::ranges::find(flat_types, outer->get<std::string>()) != flat_types.end()) {
+      Json language = config;
+      language["model_type"] = text_type;
+      return Reader(language, where).read();
+    }
+    if (std::ranges::find(model_types, text_type, &ModelType::name) != model_types.end())
+      return failed(ExitCode::usage,
+                    fmt::format("{}: text_config is not there; of a {} an object with its language model's fields is "
+                                "accepted",
+                                where, outer->get<std::string>()));
+    return Reader(config, where).read();
+  }
+  Json language = *part;
   if (!language.contains("model_type") && outer != config.end() && outer->is_string())
     language["model_type"] = outer->get<std::string>() + "_text";
   for (const char* of_all : {"torch_dtype", "dtype"})

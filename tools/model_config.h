@@ -31,6 +31,12 @@ struct LatentDims {
   std::int64_t top_k = 0;
 };
 
+// A figure that the file does not have.
+struct DefaultFigure {
+  std::string field;
+  std::string value;
+};
+
 struct ModelConfig {
   std::string type;   // model_type
   std::string dtype;  // of Q and O: "bf16", "fp16"
@@ -43,6 +49,10 @@ struct ModelConfig {
   std::optional<LatentDims> latent;
   std::vector<LayerKind> layers;
   std::vector<std::string> notes;  // what somebody should know who reads the lines
+  std::vector<DefaultFigure> defaults;
+  std::string defaults_of;  // whose they are: "Gemma3TextConfig of transformers 5.23.0"
+
+  bool is_default(std::string_view field) const;
 };
 
 // Of the folder's config.json, or of the file itself. A type of model that is not known is refused with its fields.
