@@ -202,7 +202,7 @@ inline wavejit_call_report make_report() noexcept {
   return report;
 }
 
-// What became of one line of Engine::prepare.
+// What became of one line of Engine::try_prepare.
 struct Prepared {
   wavejit_status status = WAVEJIT_OK;
   std::string failure;  // empty, or why
@@ -280,9 +280,26 @@ class Engine {
     return text;
   }
 
-  // Loads what the problem descriptors need, `jobs` at a time (0: all cores). Throws nothing for a line that fails: the
-  // answer of each is in the result. wavejit_prepare tells progress.
-  std::vector<Prepared> prepare(const std::vector<std::string>& descriptors, int jobs = 0) {
+  // Loads what the problem descriptors need, `jobs` at a time (0: all cores). A line that fails leaves the others
+  // alone; then Error names every line that failed and why, with the status of the first. wavejit_prepare tells
+  // progress.
+  void prepare(const std::vector<std::string>& descriptors, int jobs = 0) {
+    const std::vector<Prepared> prepared = try_prepare(descriptors, jobs);
+    wavejit_status first = WAVEJIT_OK;
+    std::size_t failed = 0;
+    std::string lines;
+    for (std::size_t i = 0; i < prepared.size(); ++i) {
+      if (prepared[i].status == WAVEJIT_OK) continue;
+      if (failed++ == 0) first = prepared[i].status;
+      lines += "\n'" + descriptors[i] + "': " + prepared[i].failure;
+    }
+    if (failed == 0) return;
+    const std::string told = "prepare: " + std::to_string(failed) + " of " + std::to_string(prepared.size()) +
+                             " lines could not be prepared:" + lines;
+    throw Error(first, told.c_str());
+  }
+  // The same, and throws nothing for a line that fails: the answer of each is in the result.
+  [[nodiscard]] std::vector<Prepared> try_prepare(const std::vector<std::string>& descriptors, int jobs = 0) {
     std::vector<const char*> lines;
     lines.reserve(descriptors.size());
     for (const std::string& line : descriptors) lines.push_back(line.c_str());

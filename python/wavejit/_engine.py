@@ -13,7 +13,7 @@ from ._append import CacheAppendCall
 from ._arrays import DeviceArray
 from ._backward import AttentionBackwardCall
 from ._calls import ORIGINS, AttentionForwardCall, Call, SoftmaxLseCall
-from ._errors import Error, InvalidArgument, NoDevice
+from ._errors import Error, InvalidArgument, NoDevice, error_of
 from ._indexer import SparseIndexerCall
 from ._latent import AttentionLatentCall
 from ._merge import AttentionMergeCall
@@ -46,7 +46,7 @@ def _forget_callbacks() -> None:
 
 
 class Prepared(NamedTuple):
-    """What became of one line of `Engine.prepare`. `status` 0: its kernel is loaded; else `failure` says why not.
+    """What became of one line of `Engine.prepare`. `status` 0: its kernel is loaded; else, with `strict=False`, `failure` says why not.
 
     >>> import wavejit
     >>> (prepared,) = wavejit.Engine("sim:gfx950").prepare("softmax_lse fp32 b1 h1 q1 k64")
@@ -682,16 +682,34 @@ class Engine:
 
     # ---- serving
 
-    def prepare(self, descriptors: Iterable[str] | str, *, jobs: int = 0, progress: Progress | bool | None = None) -> list[Prepared]:
+    def prepare(self, descriptors: Iterable[str] | str, *, strict: bool = True, jobs: int = 0, progress: Progress | bool | None = None) -> list[Prepared]:
         """Compiles or fetches, and loads, what the lines need, `jobs` at a time (0: all cores).
 
-        A line that fails leaves the others alone: each one's status is in the result. `progress` is told as
-        `wavejit.prebuild` tells it (done, total, compiled, from_disk, present, failed, descriptor, failure).
+        A line that fails leaves the others alone. Then the error of the first is raised, which names every line that failed and why:
+        a sealed engine would refuse their calls. With `strict=False` nothing is raised for a line, and each one's status is in the
+        result. `progress` is told as `wavejit.prebuild` tells it (done, total, compiled, from_disk, present, failed, descriptor, failure).
+
+        >>> import wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> try:
+        ...     engine.prepare("attention_forward bf16 b1 q1 k64 h1 d512")
+        ... except wavejit.Unsupported as error:
+        ...     print(error.detail.splitlines()[0])
+        prepare: 1 of 1 lines could not be prepared:
+        >>> [line.status for line in engine.prepare("attention_forward bf16 b1 q1 k64 h1 d512", strict=False)]
+        [2]
         """
+        if not isinstance(strict, bool):
+            raise TypeError(f"strict: a {type(strict).__name__}; accepted: True, False")
         lines = _offline.lines_of(descriptors)
         with _progress.told(progress, "prepare") as told:
             answers = self._open().prepare(lines, _offline.jobs_of(jobs), told)
-        return [Prepared(line, status, failure) for line, (status, failure) in zip(lines, answers)]
+        prepared = [Prepared(line, status, failure) for line, (status, failure) in zip(lines, answers)]
+        failed = [line for line in prepared if line.status != 0]
+        if strict and failed:
+            told_lines = "".join(f"\n'{line.descriptor}': {line.failure}" for line in failed)
+            raise error_of(failed[0].status, f"prepare: {len(failed)} of {len(prepared)} lines could not be prepared:{told_lines}")
+        return prepared
 
     def seal(self) -> None:
         """From now on a call whose kernel is not loaded raises Sealed: nothing is read from disk or compiled."""

@@ -59,7 +59,7 @@ class Serving(unittest.TestCase):
     def test_prepare_and_seal(self):
         with engine() as it:
             told = []
-            prepared = it.prepare([LINE, "attention_forward fp16 b1 q8 k32 h2/1 d7", "nonsense"], progress=told.append)
+            prepared = it.prepare([LINE, "attention_forward fp16 b1 q8 k32 h2/1 d7", "nonsense"], strict=False, progress=told.append)
             self.assertEqual([line.status for line in prepared], [0, 2, 1])
             self.assertEqual((prepared[0].failure, prepared[0].descriptor), ("", LINE))
             self.assertIn("d7", prepared[1].failure)
@@ -72,6 +72,22 @@ class Serving(unittest.TestCase):
             it.unseal()
             self.assertEqual(it.prepare(SMALL)[0].status, 0)
             it.trim()
+
+    def test_prepare_raises_what_has_no_kernel_and_prepares_the_rest(self):
+        lines = ["attention_forward fp16 b1 q8 k32 h2/1 d7", LINE, "nonsense"]
+        with engine() as it:
+            with self.assertRaises(wavejit.Unsupported) as raised:  # of the first that failed
+                it.prepare(lines)
+            told = raised.exception.detail
+            self.assertTrue(told.startswith("prepare: 2 of 3 lines could not be prepared:\n'attention_forward fp16 b1 q8 k32 h2/1 d7': "), told)
+            self.assertIn("\n'nonsense': ", told)
+            self.assertNotIn(LINE, told)
+            it.seal()
+            self.assertTrue((it.attention_forward(Q, K, K).numpy() == 1).all())
+            it.unseal()
+            self.assertEqual([line.status for line in it.prepare(lines, strict=False)], [2, 0, 1])
+            with self.assertRaisesRegex(TypeError, "strict: a int; accepted: True, False"):
+                it.prepare(LINE, strict=0)
 
     def test_what_progress_raises_is_raised_here(self):
         class Enough(Exception):

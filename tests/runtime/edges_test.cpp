@@ -90,7 +90,7 @@ TEST(Edges, ACallIsAskedForBeforeItIsMade) {
   EXPECT_FALSE(engine.is_ready(problem.call));
   const std::string line = engine.describe(problem.call);
   EXPECT_EQ(line, "attention_forward fp16 b1 q40 k40 h2 d64 scale=0.125");
-  EXPECT_EQ(engine.prepare({line})[0].status, WAVEJIT_OK);
+  engine.prepare({line});
   EXPECT_TRUE(engine.is_ready(problem.call));
   EXPECT_EQ(engine.statistics().calls, 0U);
 
@@ -148,14 +148,31 @@ TEST(Edges, ACallMayRefuseToCompileAndHaveItDoneMeanwhile) {
 
 TEST(Edges, ALineWithARangePreparesEveryClassOfLength) {
   Engine engine(plain_options());
-  const auto prepared = engine.prepare({"attention_forward fp16 b1 q1..300 k1..300 h2 d64"});
-  ASSERT_EQ(prepared[0].status, WAVEJIT_OK) << prepared[0].failure;
+  engine.prepare({"attention_forward fp16 b1 q1..300 k1..300 h2 d64"});
   engine.seal();
   for (const std::int64_t queries : {1, 40, 200, 300}) {
     Problem problem(engine, queries, 300);
     EXPECT_EQ(answer_of([&] { engine.attention_forward(problem.call); }).second, "") << queries;
   }
   engine.synchronize();
+}
+
+// A line that is forgotten shows as WAVEJIT_SEALED under load, long after it was refused.
+TEST(Edges, PrepareThrowsWhatItCouldNotPrepareAndPreparesTheRest) {
+  Engine engine(plain_options());
+  const std::vector<std::string> lines = {"attention_forward fp16 b1 q1 k1 h1 d60",
+                                          "attention_forward fp16 b1 q40 k40 h2 d64", "nonsense"};
+  const auto [status, told] = answer_of([&] { engine.prepare(lines); });
+  EXPECT_EQ(status, WAVEJIT_UNSUPPORTED) << "of the first that failed";
+  EXPECT_THAT(told, ::testing::StartsWith("prepare: 2 of 3 lines could not be prepared:\n'" + lines[0] + "': "));
+  EXPECT_THAT(told, HasSubstr("\n'nonsense': "));
+  EXPECT_THAT(told, Not(HasSubstr(lines[1])));
+  Problem problem(engine);
+  EXPECT_TRUE(engine.is_ready(problem.call));
+  const std::vector<Prepared> each = engine.try_prepare(lines);
+  EXPECT_EQ(each[0].status, WAVEJIT_UNSUPPORTED);
+  EXPECT_EQ(each[1].status, WAVEJIT_OK);
+  EXPECT_EQ(each[2].status, WAVEJIT_INVALID_ARGUMENT);
 }
 
 TEST(Edges, LogLinesGoToTheCaller) {
@@ -179,7 +196,7 @@ TEST(Edges, LogLinesGoToTheCaller) {
 
 TEST(Edges, WhatNoKernelDoesIsNoFailureOfTheCompiler) {
   Engine engine(plain_options());
-  EXPECT_EQ(engine.prepare({"attention_forward fp16 b1 q1 k1 h1 d60"})[0].status, WAVEJIT_UNSUPPORTED);
+  EXPECT_EQ(engine.try_prepare({"attention_forward fp16 b1 q1 k1 h1 d60"})[0].status, WAVEJIT_UNSUPPORTED);
   const auto statistics = engine.statistics();
   EXPECT_EQ(statistics.compile_failures, 0U);
   EXPECT_EQ(statistics.refused_unsupported, 1U) << "the kernel that the line leads to";

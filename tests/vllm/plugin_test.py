@@ -128,7 +128,7 @@ class Refused(unittest.TestCase):
         torch.set_default_dtype(torch.bfloat16)
         WavejitAttention(8, 128, 1.0, 2)
         for words, told in (({"attn_type": "encoder_decoder"}, "attention of type encoder_decoder: wavejit.vllm has decoders; CPU_ATTN has it"),
-                            ({"use_alibi_sqrt": True}, "use_alibi_sqrt"), ({"chunk_lookback": 2}, "chunk_lookback"), ({"unheard_of": 3}, "unheard_of: not known"),
+                            ({"use_alibi_sqrt": True}, "use_alibi_sqrt"), ({"chunk_lookback": 2}, "chunk_lookback"), ({"unheard_of": 3}, "unheard_of: not known"), ({"sliding_window": -7}, "sliding_window -7: accepted are a number of keys from 1 on"),
                             ({"kv_cache_dtype": "nvfp4"}, "kv_cache_dtype nvfp4: accepted with wavejit are auto, float16, bfloat16, fp8"),
                             ({"kv_cache_dtype": "float16"}, "kv_cache_dtype float16"), ({"head_size": 72, "kv_cache_dtype": "fp8"}, "head_size 72 in a cache of 8 bits"), ({"sinks": torch.zeros(7)}, r"sinks: shape \(7,\); accepted: \[8\]")):  # fmt: skip
             with self.subTest(words), self.assertRaisesRegex(wavejit.Unsupported, told):
@@ -158,7 +158,7 @@ class Use(unittest.TestCase):
 
     def test_what_cannot_be_prepared_stops_the_start(self):
         serving = _serving.Serving(wavejit.Engine("sim:gfx950"), True)
-        with self.assertRaisesRegex(wavejit.Error, "'attention_forward bf16 b2 .* d36 .*' could not be prepared: .*36"):
+        with self.assertRaisesRegex(wavejit.Unsupported, "(?s)wavejit.vllm: prepare: 1 of 1 lines could not be prepared:.*'attention_forward bf16 b2 .* d36 .*': .*36"):
             serving.prepare([_lines.line(LLAMA._replace(head_dim=36, value_dim=36), 2, 64, 64, 16)])
         serving.prepare(["attention_forward bf16 b2 q1 k64 h2 d64 causal layout=paged:16"])
         serving.seal()
@@ -179,6 +179,9 @@ class Lines(unittest.TestCase):
         oss = LLAMA._replace(head_dim=64, value_dim=64, window_left=127, sinks=True, cache="e4m3", softcap=30.0, alibi=True)
         self.assertEqual(_lines.line(oss, 1, 512, 4096, 16),
                          "attention_forward bf16 b2 q1..512 k0..4096 h32/8 d64 causal window=127,-1 layout=paged:16 cache=e4m3 cache_scales=1 alibi=h sink softcap=30")
+        # A window has its keys on both sides where rows are not causal.
+        self.assertEqual(_lines.line(LLAMA._replace(window_left=127), 4, 512, 4096, 64, causal=False),
+                         "attention_forward bf16 b4 q1..512 k0..4096 h32/8 d128 window=127,127 layout=paged:64")
 
     def test_bounds_on_keys_stay_for_many_steps(self):
         known = set()

@@ -14,7 +14,7 @@ import torch
 
 from .. import _device
 from .._engine import Engine
-from .._errors import Error, InvalidArgument
+from .._errors import Error, InvalidArgument, error_of
 
 logger = logging.getLogger("vllm.wavejit")
 _of: dict[torch.device, Serving] = {}
@@ -32,7 +32,7 @@ class Serving:
         self.sealed = False
 
     def prepare(self, lines: list[str]) -> None:
-        """Loads every kernel that these lines may need. Raises with the first line that failed."""
+        """Loads every kernel that these lines may need. Raises with the lines that failed."""
         missing = [line for line in dict.fromkeys(lines) if line not in self.prepared]
         if not missing:
             return
@@ -43,9 +43,10 @@ class Serving:
             self.told.debug("%s: prepares '%s'", self.who, line)
         begun = time.perf_counter()
         kernels: dict[str, Any] = {}
-        for answer in self.engine.prepare(missing, progress=kernels.update):
-            if answer.status != 0:
-                raise Error(f"{self.who}: '{answer.descriptor}' could not be prepared: {answer.failure}", answer.status)
+        try:
+            self.engine.prepare(missing, progress=kernels.update)
+        except Error as error:
+            raise error_of(error.status, f"{self.who}: {error.detail}") from None
         self.prepared.update(missing)
         self.told.info("%s: %d kinds of calls prepared on %s in %.1f s: %d kernels, %d of them compiled", self.who, len(missing), self.engine.device,
                        time.perf_counter() - begun, kernels.get("total", 0), kernels.get("compiled", 0))
