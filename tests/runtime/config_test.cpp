@@ -434,6 +434,41 @@ TEST(Config, WithoutAHomeThereIsNoFolderAndAWarningButLayersCount) {
   EXPECT_THAT(config->warnings[0], HasSubstr("stay in this process"));
 }
 
+// A sealed engine whose layers nobody asks would refuse every call, long after it was opened.
+TEST(Config, ALayerThatNothingAsksIsRefusedOrTold) {
+  wavejit_engine_options options = {};
+  options.size = sizeof options;
+  options.cache_mode = "off";
+  ASSERT_TRUE(make_config(&options, home_only()));
+  options.cache_layers = "/image";
+  const auto refused = make_config(&options, home_only());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(
+      refused.error().detail,
+      "options.cache_mode = off beside cache_layers, which nothing asks then; accepted: ro and rw, or off without "
+      "cache_layers");
+  options.cache_layers = "";
+  EXPECT_TRUE(make_config(&options, home_only())) << "no layer is none";
+  options.cache_layers = nullptr;
+  options.cache_remote = "unix:///run/kernels";
+  EXPECT_THAT(make_config(&options, home_only()).error().detail, HasSubstr("off beside cache_remote"));
+  options.cache_remote = nullptr;
+  // Variables are whoever's: to turn the cache off beside an image's layers is a way to measure.
+  Environment environment = home_only();
+  environment.cache_layers = "/image";
+  const auto told = make_config(&options, environment);
+  ASSERT_TRUE(told);
+  EXPECT_THAT(told->warnings, ElementsAre("cache_mode is off: nothing asks cache_layers. ro and rw do"));
+  environment.cache_mode = "off";
+  EXPECT_THAT(make_config(nullptr, environment).value().warnings, ElementsAre(HasSubstr("nothing asks cache_layers")));
+  options.cache_mode = nullptr;
+  options.cache_layers = "/image";
+  EXPECT_THAT(make_config(&options, environment).value().warnings, ElementsAre(HasSubstr("nothing asks cache_layers")));
+  options.cache_mode = "ro";
+  EXPECT_THAT(make_config(&options, environment).value().warnings, ::testing::IsEmpty());
+}
+
 TEST(Config, ARemoteLayersAddressIsReadAndItsPasswordNeverSaid) {
   Environment environment = home_only();
   environment.cache_remote = "rediss://reader:hunter2@kernels:7000/2";

@@ -275,6 +275,24 @@ Result<void> resolve_cache_directory(Config& config, const Environment& environm
   return {};
 }
 
+// Without a cache no layer and no remote layer is asked. One caller who gives both contradicts itself, and would
+// compile under load what it thinks prebuilt. Where a variable of the environment turns the other off, it is told.
+Result<void> check_layers_are_asked(Config& config) {
+  if (config.cache_mode.value != cache::Mode::off) return {};
+  const std::pair<std::string, Provenance> unasked[] = {
+      {"cache_layers", config.cache_layers.value.empty() ? Provenance::standard : config.cache_layers.from},
+      {"cache_remote", config.cache_remote.value ? config.cache_remote.from : Provenance::standard}};
+  for (const auto& [name, from] : unasked) {
+    if (from == Provenance::standard) continue;
+    if (from == Provenance::option && config.cache_mode.from == Provenance::option)
+      return fail(WAVEJIT_INVALID_ARGUMENT, "options.cache_mode = off beside " + name +
+                                                ", which nothing asks then; accepted: ro and rw, or off without " +
+                                                name);
+    config.warnings.push_back("cache_mode is off: nothing asks " + name + ". ro and rw do");
+  }
+  return {};
+}
+
 // Variables that are not of an option.
 struct Variable {
   const char* name;
@@ -386,6 +404,7 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
         fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + (given.allocate == nullptr ? "allocate" : "release") +
                                            " = null beside the other; accepted: both allocate and release, or neither");
   }
+  if (step) step = check_layers_are_asked(config);
   if (step) step = resolve_cache_directory(config, environment);
   if (!step) return std::unexpected(std::move(step.error()));
   return config;
