@@ -40,6 +40,22 @@ folders_of_the_user() {
   done
 }
 
+# tell_of_no_folder <root> <argument…>: says which paths lie in a folder that this system does not have. A program would find it empty
+# and read-only.
+tell_of_no_folder() {
+  local root=$1 argument path top
+  shift
+  for argument in "$@"; do
+    path=${argument#*=}
+    if [[ $path != /*/* ]]; then continue; fi
+    top=${path#/}
+    top=/${top%%/*}
+    if [[ $top == / || -e $top || -e $root$top ]]; then continue; fi
+    printf "./dev run: %s: this system has no folder %s. A file there would lie in %s, where nobody finds it, and is not written; accepted: folders of this system\n" \
+      "$path" "$top" "$root$top" >&2
+  done
+}
+
 # What of the host's variables goes along.
 passed_on() {
   case $1 in
@@ -58,7 +74,7 @@ passed_on() {
 #   setup  may install packages there
 #   work   sees the tree and the caller's folder
 #   shell  sees every folder of the user's
-#   user   the same, and cannot write what is the root's own: a file there is none that the user would find
+#   user   the same, and can write nothing that is the root's own but its home: a file there is none that the user would find
 enter() {
   local root=$1 as=$2 folder=$3 tree git cache pip binds=() variables=() name authority owner=root users_files=0
   if [[ $as == user || $as == shell ]]; then users_files=1; fi
@@ -111,6 +127,9 @@ enter() {
       break
     fi
   done
+
+  # Behind all mounts, since these make folders.
+  if [[ $as == user ]]; then binds+=(--bind "$root/wavejit/home" /wavejit/home --read-only /); fi
 
   if [[ $as_one_user == 1 ]]; then
     # Packages have files of other users: one user pretends to give them away.

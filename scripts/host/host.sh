@@ -69,7 +69,10 @@ go_into() {
       elif ! of_the_system "$called_from" || [[ $called_from == /tmp* ]]; then
         inside=$called_from
       fi
-      if [[ $1 == run ]]; then as=user; fi
+      if [[ $1 == run ]]; then
+        as=user
+        tell_of_no_folder "$root" "${@:3}"
+      fi
       enter "$root" "$as" "$inside" /wavejit/tree/dev "$@"
       ;;
     *) enter_readably "$root" work "$inside" ./dev "$@" ;;

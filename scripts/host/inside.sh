@@ -5,7 +5,7 @@
 #   inside.sh <root> <as> [<mount>]… -- <command…>
 #
 # A mount is `--bind <what> <where in the root>`; `--show` is the same with whatever is mounted below, and goes on where
-# that cannot be had; `--read-only <folder of the root>`.
+# that cannot be had; `--read-only <folder of the root>`, of which `/` is the root without what is mounted below it.
 #
 # <as> is `root`, or `<uid>:<gid>`, an ordinary user.
 # Mounts are seen by this process and its children only, and end with them.
@@ -23,7 +23,9 @@ for folder in proc sys dev; do mount --rbind "/$folder" "$root/$folder"; done
 bind /tmp "$root/tmp"
 while [[ $1 != -- ]]; do
   if [[ $1 == --read-only ]]; then
-    if [[ -d $root$2 ]]; then
+    if [[ $2 == / ]]; then
+      mount -o remount,bind,ro "$root"
+    elif [[ -d $root$2 ]]; then
       mount --bind "$root$2" "$root$2"
       mount -o remount,bind,ro "$root$2"
     fi

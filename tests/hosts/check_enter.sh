@@ -71,6 +71,17 @@ for kind in user shell; do
 done
 as=user inside enter sh -c 'echo page >/var/www/a.html' 2>/dev/null && complain "a file in the root's own folders is written, and nobody finds it"
 [[ ! -e $work/root/var/www/a.html ]] || complain "the root has a file of the user's"
+# A folder that neither this system nor the root has: the file would lie in the root.
+absent=/wavejit-absent-$$
+as=user inside enter sh -c "mkdir -p $absent && echo page >$absent/a.html" 2>/dev/null && complain "a file in a folder that this system does not have is written"
+[[ ! -e $work/root$absent ]] || complain "the root has a folder of the user's"
+as=user inside enter sh -c 'echo kept >"$HOME/kept" && echo page >/tmp/wavejit-page-'$$ || complain "a program's home and /tmp cannot be written"
+same "a page in /tmp" page "$(cat /tmp/wavejit-page-$$)"
+same "a program's home" kept "$(cat "$work/root/wavejit/home/kept")"
+rm "/tmp/wavejit-page-$$"
+told=$(cd "$work/tree" && . scripts/host/host.sh && tell_of_no_folder "$work/root" profile --html "$absent/a.html" --json="$absent/b.json" --k /tmp/k.npy "$work/c" 2>&1)
+same "what is told of such paths" 2 "$(grep -c "this system has no folder $absent. A file there would lie in $work/root$absent" <<<"$told")"
+same "what is told of others" 2 "$(wc -l <<<"$told")"
 # shellcheck disable=SC2016
 same "PYTHONPATH of a program" "$outside" "$(as=user PYTHONPATH=$outside inside enter sh -c 'echo "$PYTHONPATH"')"
 # shellcheck disable=SC2016
@@ -126,6 +137,15 @@ if "${user[@]}" unshare --user --map-root-user --mount true 2>/dev/null; then
     namespace_way
     enter "$2" work /wavejit/tree sh -c "id -u; cat word; unshare --user true && echo nests"' user "$work/tree" "$work/root" | tr '\n' ' ')
   same "an ordinary user" "12345 tree nests " "$found"
+  chmod 777 "$work/root" "$work/root/wavejit/home"
+  # shellcheck disable=SC2016
+  found=$("${user[@]}" env HOME="$work" bash -c '
+    cd "$1"
+    called_from=$1
+    . scripts/host/host.sh
+    namespace_way
+    enter "$2" user /wavejit/tree sh -c "cat word; mkdir $3 2>/dev/null && echo made"' user "$work/tree" "$work/root" "$absent" | tr '\n' ' ')
+  same "an ordinary user's program" "tree " "$found"
 else
   echo "user namespaces are not to be had here: an ordinary user was not tried"
 fi
