@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xnpy.hpp>
@@ -36,8 +37,18 @@ std::string errno_text() { return std::generic_category().message(errno); }
 
 constexpr std::size_t preamble_bytes = 8;  // magic and version
 
+std::uint64_t element_bytes(const NpyHeader& header) {
+  if (header.integer_bytes != 0) return static_cast<std::uint64_t>(header.integer_bytes);
+  return header.half ? 2 : 4;
+}
+std::string name_of_dtype(const NpyHeader& header) {
+  if (header.integer_bytes != 0) return fmt::format("{}int{}", header.is_signed ? "" : "u", 8 * header.integer_bytes);
+  return header.half ? "float16" : "float32";
+}
+
 // Reads the preamble and the header's text, and knows how long the file is.
-Result<NpyHeader> header_of(const std::string& field, const std::string& path, std::ifstream& file) {
+Result<NpyHeader> header_of(const std::string& field, const std::string& path, std::ifstream& file,
+                            NpyElements accepted = NpyElements::floats) {
   // Before opening: opening a pipe would wait for its writer.
   std::error_code problem;
   const std::filesystem::file_status status = std::filesystem::status(path, problem);
@@ -81,15 +92,15 @@ Result<NpyHeader> header_of(const std::string& field, const std::string& path, s
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file) return bad_file(field, path, "cannot read its header: " + errno_text());
 
-  auto parsed = parse_npy_header(text);
+  auto parsed = parse_npy_header(text, accepted);
   if (!parsed) return bad_file(field, path, parsed.error());
   parsed->data_offset = offset;
   const auto count = static_cast<std::uint64_t>(element_count(parsed->shape));
-  const std::uint64_t expected = offset + count * (parsed->half ? 2 : 4);
+  const std::uint64_t expected = offset + count * element_bytes(*parsed);
   if (size != expected) {
     return bad_file(field, path,
                     fmt::format("it has {} bytes; shape {} of {} needs exactly {}", size, to_text(parsed->shape),
-                                parsed->half ? "float16" : "float32", expected));
+                                name_of_dtype(*parsed), expected));
   }
   return *std::move(parsed);
 }
@@ -186,6 +197,60 @@ Result<Vector> read_few_dimensions(const std::string& field, const std::string& 
 }
 
 }  // namespace
+
+namespace {
+
+// `Element` is unsigned: of a signed type its bits.
+template <typename Element>
+Result<std::vector<std::int64_t>> whole_elements(const std::string& field, const std::string& path, std::ifstream& file,
+                                                 const NpyHeader& header) {
+  std::vector<Element> elements;
+  if (auto read = raw_elements(field, path, file, header, elements); !read) return std::unexpected(read.error());
+  std::vector<std::int64_t> whole;
+  whole.reserve(elements.size());
+  for (Element element : elements) {
+    if (header.big_endian) element = std::byteswap(element);
+    whole.push_back(header.is_signed ? static_cast<std::int64_t>(static_cast<std::make_signed_t<Element>>(element))
+                                     : static_cast<std::int64_t>(element));
+  }
+  return whole;
+}
+
+// Beyond it float32 has no neighbours of its own.
+constexpr float greatest_whole_float = 1 << 24;
+
+Result<std::vector<std::int64_t>> whole_floats(const std::string& field, const std::string& path, std::ifstream& file,
+                                               const NpyHeader& header) {
+  std::vector<std::uint32_t> elements;
+  if (auto read = raw_elements(field, path, file, header, elements); !read) return std::unexpected(read.error());
+  std::vector<std::int64_t> whole;
+  whole.reserve(elements.size());
+  for (const std::uint32_t element : elements) {
+    const float number = value_of(element, header.big_endian);
+    if (std::trunc(number) != number || std::fabs(number) > greatest_whole_float)
+      return bad_file(field, path, fmt::format("it has {}; whole numbers to 16777216 are accepted", number));
+    whole.push_back(static_cast<std::int64_t>(number));
+  }
+  return whole;
+}
+
+}  // namespace
+
+Result<WholeNumbers> read_npy_whole_numbers(const std::string& field, const std::string& path) {
+  std::ifstream file;
+  const auto header = header_of(field, path, file, NpyElements::whole_numbers);
+  if (!header) return std::unexpected(header.error());
+  if (header->rank > 2)
+    return bad_file(field, path, fmt::format("its shape has {} dimensions; 1 or 2 are accepted", header->rank));
+  if (header->half) return bad_file(field, path, "its dtype is float16; int32, int64, bool and float32 are accepted");
+  auto values = header->integer_bytes == 8   ? whole_elements<std::uint64_t>(field, path, file, *header)
+                : header->integer_bytes == 4 ? whole_elements<std::uint32_t>(field, path, file, *header)
+                : header->integer_bytes == 1 ? whole_elements<std::uint8_t>(field, path, file, *header)
+                                             : whole_floats(field, path, file, *header);
+  if (!values) return std::unexpected(values.error());
+  return WholeNumbers{.shape = {header->shape.begin(), header->shape.begin() + header->rank},
+                      .values = std::move(*values)};
+}
 
 Result<Vector> read_npy_vector(const std::string& field, const std::string& path) {
   return read_few_dimensions(field, path, 0, 2, "1 or 2 are accepted: [heads], [batch, heads]");

@@ -70,12 +70,24 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-Mistake take_dtype(Cursor& cursor, NpyHeader& header) {
+// Of one byte there is no order.
+bool is_whole(std::string_view dtype) {
+  return dtype == "|b1" || dtype == "|i1" || dtype == "|u1" ||
+         ((dtype.front() == '<' || dtype.front() == '>') && (dtype.substr(1) == "i4" || dtype.substr(1) == "i8"));
+}
+
+Mistake take_dtype(Cursor& cursor, NpyHeader& header, NpyElements accepted) {
+  const bool whole = accepted == NpyElements::whole_numbers;
+  const std::string names = whole ? "int32, int64, bool and float32" : "float16 and float32";
   const auto dtype = cursor.take_string();
-  if (!dtype) return "its dtype is " + cursor.where() + "; float16 and float32 are accepted";
-  if (dtype->size() != 3 || (dtype->front() != '<' && dtype->front() != '>') ||
-      (dtype->substr(1) != "f2" && dtype->substr(1) != "f4")) {
-    return fmt::format("its dtype is '{}'; float16 and float32 are accepted ('<f2', '>f2', '<f4', '>f4')", *dtype);
+  if (!dtype) return "its dtype is " + cursor.where() + "; " + names + " are accepted";
+  if (whole && dtype->size() == 3 && is_whole(*dtype)) {
+    header.integer_bytes = dtype->back() - '0';
+    header.is_signed = (*dtype)[1] == 'i';
+  } else if (dtype->size() != 3 || (dtype->front() != '<' && dtype->front() != '>') ||
+             (dtype->substr(1) != "f2" && dtype->substr(1) != "f4")) {
+    return fmt::format("its dtype is '{}'; {} are accepted{}", *dtype, names,
+                       whole ? "" : " ('<f2', '>f2', '<f4', '>f4')");
   }
   header.big_endian = dtype->front() == '>';
   header.half = dtype->back() == '2';
@@ -119,7 +131,7 @@ Mistake take_shape(Cursor& cursor, NpyHeader& header) {
 
 }  // namespace
 
-std::expected<NpyHeader, std::string> parse_npy_header(std::string_view text) {
+std::expected<NpyHeader, std::string> parse_npy_header(std::string_view text, NpyElements accepted) {
   NpyHeader header;
   Cursor cursor(text);
   bool seen[3] = {};
@@ -135,7 +147,7 @@ std::expected<NpyHeader, std::string> parse_npy_header(std::string_view text) {
                       which < 0 ? "that no .npy file has" : "twice"));
     }
     seen[which] = true;
-    const Mistake problem = which == 0   ? take_dtype(cursor, header)
+    const Mistake problem = which == 0   ? take_dtype(cursor, header, accepted)
                             : which == 1 ? take_order(cursor, header)
                                          : take_shape(cursor, header);
     if (problem) return std::unexpected(*problem);

@@ -28,6 +28,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const std::int64_t extent : vector->shape) count *= extent;
     require(std::cmp_equal(vector->values.size(), count));
   }
+  if (const auto whole = tools::read_npy_whole_numbers("slots", path)) {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : whole->shape) count *= extent;
+    require(std::cmp_equal(whole->values.size(), count));
+  }
   ::close(file);
   return 0;
 }

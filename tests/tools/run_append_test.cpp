@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <tuple>
+#include <type_traits>
 
 #include "tool_test_support.h"
 #include "tools/npy.h"
@@ -28,6 +30,19 @@ class RunAppendTest : public ::testing::Test {
   void numbers(const char* name, const std::vector<float>& values) {
     const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(values.size())};
     write_text(scratch_ / name, npy_bytes(values, shape));
+  }
+  // As NumPy saves integers: `dtype` "<i8", "<i4", ">i4".
+  template <typename Integer>
+  void integers(const char* name, const std::string& dtype, const std::vector<Integer>& values) {
+    std::string data;
+    for (Integer value : values) {
+      if (dtype[0] == '>')
+        value = static_cast<Integer>(std::byteswap(static_cast<std::make_unsigned_t<Integer>>(value)));
+      data.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+    write_text(scratch_ / name, npy_with_header("{'descr': '" + dtype + "', 'fortran_order': False, 'shape': (" +
+                                                    std::to_string(values.size()) + ",), }",
+                                                data));
   }
   Outcome run(const Words& more) { return run("sim:gfx950", more); }
   Outcome run(const char* device, const Words& more) {
@@ -180,6 +195,30 @@ TEST_F(RunAppendTest, WordsOf8BitsThatDoNotFitAreNamed) {
   wrong({"--cache-dtype", "e4m3_fnuz"}, 4, "e4m3_fnuz");  // the library's: gfx950 reads other formats
   numbers("scale.npy", {0.5F, -1});
   wrong({"--cache-dtype", "i8", "--k-scale", scratch_ / "scale.npy"}, 3, "it has -1; finite numbers above 0");
+}
+
+// As torch and NumPy have them, whose slots and positions are integers.
+TEST_F(RunAppendTest, SlotsAndPositionsAreIntegers) {
+  const Words asked = {
+      "--k-cache", scratch_ / "keys.npy", "--positions", scratch_ / "positions.npy", "--rotary", "halves", "--repeat",
+      "1"};
+  const auto keys = [&] {
+    const Outcome outcome = run(asked);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return read_text(scratch_ / "keys.npy");
+  };
+  numbers("positions.npy", {7, 0, 3, 100});
+  const std::string floats = keys();
+  integers<std::int64_t>("slots.npy", "<i8", {9, 2, -1, 11});
+  integers<std::int32_t>("positions.npy", "<i4", {7, 0, 3, 100});
+  EXPECT_EQ(keys(), floats);
+  integers<std::int32_t>("slots.npy", ">i4", {9, 2, -1, 11});
+  integers<std::uint8_t>("positions.npy", "|u1", {7, 0, 3, 100});
+  EXPECT_EQ(keys(), floats);
+  integers<std::int64_t>("slots.npy", "<i8", {9, 2, std::int64_t{1} << 40, 11});
+  EXPECT_THAT(run(asked).err, HasSubstr("slots.npy: it has 1099511627776; whole numbers to 16777216 are accepted"));
+  integers<std::int16_t>("slots.npy", "<i2", {9, 2, -1, 11});
+  EXPECT_THAT(run(asked).err, HasSubstr("its dtype is '<i2'; int32, int64, bool and float32 are accepted"));
 }
 
 TEST_F(RunAppendTest, WhatIsWrongIsOneLine) {

@@ -60,8 +60,9 @@ class AppendCall : public ArrayCall {
     file("--v", source_files_[1], "their values, the same but for the dims");
     file("--q", source_files_[2], "queries to be turned, the same but for the heads");
     file("--slots", slots_file_,
-         "of each token, whole numbers; what is no slot of the cache writes nothing (default: 0, 1, 2 …)");
-    file("--positions", positions_file_, "of each token, for --rotary (default: 0, 1, 2 … in each sequence)");
+         "of each token, int32, int64 or whole float32; what is no slot of the cache writes nothing (default: 0, 1, 2 "
+         "…)");
+    file("--positions", positions_file_, "of each token, the same, for --rotary (default: 0, 1, 2 … in each sequence)");
     file("--k-cache", target_files_[0], "keys behind the call [pages, page size, kv heads, dims], float32");
     file("--v-cache", target_files_[1], "values, the same");
     file("--q-out", target_files_[2], "turned queries, float32");
@@ -309,14 +310,14 @@ class AppendCall : public ArrayCall {
       for (std::int64_t token = 0; token < tokens; ++token) whole.push_back(first(token));
       return whole;
     }
-    const auto numbers = read_npy_vector(field, path);
+    auto numbers = read_npy_whole_numbers(field, path);
     if (!numbers) return std::unexpected(numbers.error());
-    for (const float number : numbers->values) {
-      if (std::trunc(number) != number || std::fabs(number) > static_cast<float>(most_slots))
-        return failed(ExitCode::file,
-                      fmt::format("--{} {}: it has {}; whole numbers to 16777216 are accepted", field, path, number));
-      whole.push_back(static_cast<std::int64_t>(number));
-    }
+    whole = std::move(numbers->values);
+    const auto beyond =
+        std::ranges::find_if(whole, [](std::int64_t number) { return number > most_slots || number < -most_slots; });
+    if (beyond != whole.end())
+      return failed(ExitCode::file,
+                    fmt::format("--{} {}: it has {}; whole numbers to 16777216 are accepted", field, path, *beyond));
     if (std::ssize(whole) != tokens)
       return failed(ExitCode::file, fmt::format("--{} {}: it has {} numbers; {} are accepted, one for each token",
                                                 field, path, whole.size(), tokens));
