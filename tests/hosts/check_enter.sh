@@ -144,7 +144,7 @@ if "${user[@]}" unshare --user --map-root-user --mount true 2>/dev/null; then
     called_from=$1
     . scripts/host/host.sh
     namespace_way
-    enter "$2" user /wavejit/tree sh -c "cat word; mkdir $3 2>/dev/null && echo made"' user "$work/tree" "$work/root" "$absent" | tr '\n' ' ')
+    enter "$2" user /wavejit/tree sh -c "cat word; mkdir $3 2>/dev/null && echo made; true"' user "$work/tree" "$work/root" "$absent" | tr '\n' ' ')
   same "an ordinary user's program" "tree " "$found"
 else
   echo "user namespaces are not to be had here: an ordinary user was not tried"
