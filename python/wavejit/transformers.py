@@ -73,9 +73,12 @@ def _known(*, local_size: int | None = None, allow_is_causal_skip: bool = True, 
         if mask_function is not causal_mask_function:
             return None
     else:
-        # Chunks have a local size, too. Row w sees keys 1 … w of a window of w, and key w of a chunk.
+        # Chunks have a local size, too. Row w sees keys 1 … w of a window of w, and key w of a chunk. A window that goes both ways shows
+        # row 0 key 1.
         row, key, none = (torch.tensor(number) for number in (local_size, 1, 0))
         if (local_size > 1 and not bool(mask_function(none, none, row, key))) or bool(mask_function(none, none, row, none)):
+            return None
+        if bool(mask_function(none, none, none, key)):
             return None
         words["window_left"] = local_size - 1
     if attention_mask is not None:

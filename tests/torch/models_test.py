@@ -144,7 +144,7 @@ class Masks(Case):
         q, k = torch.randn(2, 2, 9, 64).bfloat16(), torch.randn(2, 1, 9, 64).bfloat16()
         for known, given in (({"window_left": 3}, {}), ({"window_left": 3}, {"attention_mask": whole}), ({"window_left": 0}, {"mask_function": window(1), "local_size": 1}),
                              ({"window_left", "key_lengths", "causal_prefix"}, {"attention_mask": behind}), ({"key_lengths", "causal_prefix"}, {"attention_mask": behind, **plain}),
-                             (None, {"mask_function": chunk}), (None, {"attention_mask": front}), (None, {"attention_mask": between, **plain}), (None, {"q_length": 3, "q_offset": 6}),
+                             (None, {"mask_function": chunk}), (None, {"mask_function": masks.sliding_window_bidirectional_mask_function(3)}), (None, {"attention_mask": front}), (None, {"attention_mask": between, **plain}), (None, {"q_length": 3, "q_offset": 6}),
                              (None, {"allow_is_causal_skip": False}), (None, {"q_offset": 1, "kv_offset": 1}),
                              (None, {"mask_function": masks.and_masks(masks.causal_mask_function, masks.causal_mask_function), "attention_mask": behind, "local_size": None})):
             with self.subTest(given=given):
