@@ -140,20 +140,21 @@ class Reader {
   }
   // The file's, or the class's where the file has none; nullptr where that is null, or there is none.
   const Json* field(const char* name) {
-    const Json* given = in_file(name);
-    if (given == nullptr && (given = default_of(model_.type, name)) != nullptr) not_in_file(name, given->dump());
-    return given == nullptr || given->is_null() ? nullptr : given;
+    if (const Json* given = in_file(name)) return given->is_null() ? nullptr : given;
+    const Json* by_class = default_of(model_.type, name);
+    if (by_class != nullptr && by_class->is_number() && *by_class != 0) not_in_file(name, by_class->dump());
+    return by_class;
   }
   void not_in_file(const char* name, std::string value) {
     if (!model_.is_default(name)) model_.defaults.push_back({.field = name, .value = std::move(value)});
   }
   std::unexpected<Failure> refused(const char* name, const std::string& accepted) {
     const Json* given = in_file(name);
-    const bool by_class = given == nullptr && (given = default_of(model_.type, name)) != nullptr;
-    return failed(ExitCode::usage,
-                  fmt::format("{}: {} {}{}; {} is accepted", where_, name,
-                              given == nullptr ? "is not there" : "is " + given->dump(),
-                              by_class ? fmt::format(", the default of {}", model_.defaults_of) : "", accepted));
+    const Json* by_class = given == nullptr ? default_of(model_.type, name) : nullptr;
+    std::string found = "is not there";
+    if (given != nullptr) found = "is " + given->dump();
+    if (by_class != nullptr) found = fmt::format("is {}, the default of {}", by_class->dump(), model_.defaults_of);
+    return failed(ExitCode::usage, fmt::format("{}: {} {}; {} is accepted", where_, name, found, accepted));
   }
   void refuse(const char* name, const std::string& accepted) {
     if (!failure_) failure_ = refused(name, accepted).error();

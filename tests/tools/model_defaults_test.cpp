@@ -14,7 +14,6 @@ namespace wavejit::tools {
 namespace {
 
 using Json = nlohmann::json;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

@@ -275,21 +275,22 @@ Result<void> resolve_cache_directory(Config& config, const Environment& environm
   return {};
 }
 
-// Without a cache no layer and no remote layer is asked. One caller who gives both contradicts itself, and would
-// compile under load what it thinks prebuilt. Where a variable of the environment turns the other off, it is told.
+// Without a cache no layer is asked. One caller who gives both contradicts itself, and would compile under load what it
+// thinks prebuilt. Where a variable of the environment turns the other off it is told, and so is a remote layer, which
+// no call counts on.
 Result<void> check_layers_are_asked(Config& config) {
   if (config.cache_mode.value != cache::Mode::off) return {};
-  const std::pair<std::string, Provenance> unasked[] = {
-      {"cache_layers", config.cache_layers.value.empty() ? Provenance::standard : config.cache_layers.from},
-      {"cache_remote", config.cache_remote.value ? config.cache_remote.from : Provenance::standard}};
-  for (const auto& [name, from] : unasked) {
-    if (from == Provenance::standard) continue;
-    if (from == Provenance::option && config.cache_mode.from == Provenance::option)
-      return fail(WAVEJIT_INVALID_ARGUMENT, "options.cache_mode = off beside " + name +
-                                                ", which nothing asks then; accepted: ro and rw, or off without " +
-                                                name);
+  const auto tell = [&config](const std::string& name) {
     config.warnings.push_back("cache_mode is off: nothing asks " + name + ". ro and rw do");
+  };
+  if (!config.cache_layers.value.empty()) {
+    if (config.cache_layers.from == Provenance::option && config.cache_mode.from == Provenance::option)
+      return fail(WAVEJIT_INVALID_ARGUMENT,
+                  "options.cache_mode = off beside cache_layers, which nothing asks then; accepted: ro and rw, or off "
+                  "without cache_layers");
+    tell("cache_layers");
   }
+  if (config.cache_remote.value) tell("cache_remote");
   return {};
 }
 
