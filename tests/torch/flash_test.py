@@ -199,7 +199,7 @@ class Cache(Case):
     def test_refused_by_name(self):
         q, cache = draw(1, 1, 2, 64), draw(1, 16, 2, 64)
         call = wavejit.torch.flash_attn_with_kvcache
-        self.refuses("cache_seqlens = 17; accepted: at most 16", call, q, cache, cache, cache_seqlens=17)
+        self.refuses("cache_seqlens = 17; accepted: 0 … 16", call, q, cache, cache, cache_seqlens=17)
         self.refuses("cache_seqlens: None beside block_table", call, q, cache, cache, block_table=torch.zeros(1, 1, dtype=torch.int32))
 
 

@@ -317,6 +317,19 @@ class Road(Case):
             found = _roads._readable(rows, torch.float16)
             self.assertEqual((found is not rows, found.shape, found.stride(0)), (copied, (2, 19), 24))
 
+    def test_a_call_that_is_checked_launches_nothing(self):
+        """What flash_attn_with_kvcache asks before it writes."""
+        q, cache = rocm(draw(2, 1, 4, 64)), rocm(draw(2, 48, 2, 64))
+        words = {"causal": True, "key_lengths": rocm(numpy.array([7, 48], numpy.int32))}
+        shapes, calls = len(ENGINE._plans), ENGINE.statistics()["calls"]
+        for _ in range(2):
+            _roads.check(ENGINE, q, cache, cache, None, True, words)
+        for changed, pattern in (({"softcap": -1.0}, "softcap = -1"), ({"splits": -1}, "splits = -1"), ({"first_keys": rocm(numpy.zeros(3, numpy.int32))}, r"first_keys: shape \(3,\)")):
+            for _ in range(2):
+                with self.assertRaisesRegex(wavejit.InvalidArgument, f"^{pattern}"):
+                    _roads.check(ENGINE, q, cache, cache, None, True, {**words, **changed})
+        self.assertEqual((len(ENGINE._plans), ENGINE.statistics()["calls"]), (shapes + 1, calls))
+
     def test_no_rows(self):
         out = wavejit.torch.flash_attn_func(*(empty(size, torch.float16) for size in ((2, 0, 4, 64), (2, 5, 4, 64), (2, 5, 4, 64))))
         self.assertEqual(out.shape, (2, 0, 4, 64))

@@ -21,6 +21,7 @@ PACKED_QKV = {**PACKED, **DENSE_QKV, "query_starts": "cu_seqlens", "key_starts":
 PACKED_KV = {**PACKED, **DENSE_KV}
 CACHE = {**DENSE, "k": "k_cache", "v": "v_cache", "key_lengths": "cache_seqlens", "first_keys": "cache_leftpad", "splits": "num_splits",
          "table_columns": "block_table"}
+INT32 = torch.iinfo(torch.int32)
 
 
 def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
@@ -207,14 +208,16 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
         [pages, Hkv, D, page size]
         In float8 half as large, with k_descale and v_descale as in `flash_attn_func`: q's type is not the cache's.
     k, v [B, Sn, Hkv, D]
-        New keys, which are written into the cache behind cache_seqlens[b] others, by one launch, and then attended to. What would
-        stand behind the cache's end is not written. None: the cache is read alone. Nothing has a gradient beside them.
+        New keys, which are written into the cache behind cache_seqlens[b] others, by one launch, and then attended to. None: the cache is
+        read alone. Nothing has a gradient beside them. All of the call that the host knows is checked before the first key is written,
+        numbers in host memory among it. Of a device's numbers what names no place of the sequence writes nothing.
     rotary_cos, rotary_sin [positions, rotary dims / 2]
-        k, and q with it, are turned by their positions: row i by that of key cache_seqlens[b] + i (less cache_leftpad); without
+        As many positions as a sequence of the cache has room for, or more. k, and q with it, are turned by their positions: row i by that of key cache_seqlens[b] + i (less cache_leftpad); without
         causal and window_size all rows of q by that of the first. rotary_interleaved: dims 2d and 2d + 1 are a pair, else d and
         d + rotary dims / 2.
     cache_batch_idx [B] int32
-        Sequence b is row cache_batch_idx[b] of a dense cache. A cache of 16 n keys a row is read in place, others are copied.
+        Sequence b is row cache_batch_idx[b] of a dense cache; beside k each row once. A cache of 16 n keys a row is read in place, beside
+        cache_leftpad and of other lengths the rows are copied. None: the first B rows.
     cache_seqlens
         How many keys each sequence has: a number, or [B] int32 on q's device. None: all of a dense cache.
     cache_leftpad [B] int32
@@ -241,36 +244,32 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     >>> wavejit.torch.flash_attn_with_kvcache(q, bytes_, bytes_, cache_seqlens=lengths, causal=True, k_descale=0.5, v_descale=2.0).max().item()
     2.0
     """
-    if cache_batch_idx is not None:
-        if block_table is not None:
-            raise InvalidArgument("cache_batch_idx: given beside block_table; accepted: one of them")
-        cache_batch_idx = _int32("cache_batch_idx", cache_batch_idx, 1)
+    words = _words(q, k_cache, v_cache, 0.0, window_size, softcap, alibi_slopes, "k_cache", "v_cache") | _descales(q, q_descale, k_descale, v_descale)
+    words |= {"scale": softmax_scale, "causal": causal, "splits": num_splits}
+    if cache_batch_idx is not None and block_table is not None:
+        raise InvalidArgument("cache_batch_idx: given beside block_table; accepted: one of them")
+    lengths = cache_seqlens if cache_seqlens is None or isinstance(cache_seqlens, int) else _int32("cache_seqlens", cache_seqlens, 1)
+    rows = None if cache_batch_idx is None else _int32("cache_batch_idx", cache_batch_idx, 1)
+    firsts = None if cache_leftpad is None else _int32("cache_leftpad", cache_leftpad, 1)
+    table = None if block_table is None else _int32("block_table", block_table, 2)
+    _kvcache.check_cache(q, k_cache, v_cache, table is not None)
+    new = None
     if k is not None:
-        new = _kvcache.New(k, v, rotary_cos, rotary_sin, rotary_interleaved, turns_alike=not causal and tuple(window_size) == (-1, -1))
-        q, cache_seqlens = _kvcache.appended(new, q, k_cache, v_cache, cache_seqlens, cache_batch_idx, cache_leftpad, block_table, k_descale, v_descale)
+        tensors_only({"k": k, **{field: given for field, given in (("v", v), ("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)) if given is not None}})
+        new = _kvcache.new_keys(q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, rotary_interleaved, not causal and tuple(window_size) == (-1, -1))
     else:
         for field, given in (("v", v), ("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)):
             if given is not None:
                 raise InvalidArgument(f"{field}: given without k; accepted: None, or k beside it")
-    if cache_batch_idx is not None:
-        k_cache, v_cache, block_table, cache_seqlens = _kvcache.chosen(k_cache, v_cache, cache_batch_idx, cache_seqlens, cache_leftpad is None)
-    words = _words(q, k_cache, v_cache, 0.0, window_size, softcap, alibi_slopes, "k_cache", "v_cache") | _descales(q, q_descale, k_descale, v_descale)
-    words |= {"scale": softmax_scale, "causal": causal, "splits": num_splits}
-    if block_table is not None:
-        if cache_seqlens is None:
-            raise InvalidArgument("cache_seqlens: None beside block_table; accepted: how many keys each sequence has")
-        words["block_table"] = _int32("block_table", block_table, 2)
-        words["max_key_length"] = cache_seqlens if isinstance(cache_seqlens, int) else block_table.shape[1] * (k_cache.shape[3] if k_cache.ndim == _roads.VECTORISED else k_cache.shape[1])
-    if isinstance(cache_seqlens, int):
-        if block_table is None and cache_seqlens > k_cache.shape[1]:
-            raise InvalidArgument(f"cache_seqlens = {cache_seqlens}; accepted: at most {k_cache.shape[1]}, the cache's length")
-        cache_seqlens = torch.full((q.shape[0],), cache_seqlens, dtype=torch.int32, device=q.device)
-    lengths = None if cache_seqlens is None else _int32("cache_seqlens", cache_seqlens, 1)
-    if cache_leftpad is not None:
-        first = words["first_keys"] = _int32("cache_leftpad", cache_leftpad, 1)
-        lengths = None if lengths is None else lengths - first
-    if lengths is not None:
-        words["key_lengths"] = lengths
+    at = _kvcache.places(q, k_cache, new, lengths, rows, firsts, table)
+    words |= _kvcache.words_of_keys(at, _kvcache.pages(q, k_cache, v_cache, at), 0 if new is None else new.k.shape[1], lengths if isinstance(lengths, int) else None)
+    if new is not None:
+        scales = _kvcache.scales_of(k_cache, k_descale, v_descale)
+        to = _kvcache.slots(CACHE, q, k_cache, v_cache, at, new, out, return_softmax_lse, words)
+        q = _kvcache.appended(new, q, k_cache, v_cache, at, to, scales)
+    elif _kvcache.can_be_read(q):
+        _kvcache.check_numbers(q, k_cache, at)
+    k_cache, v_cache = _kvcache.attended(q, k_cache, v_cache, at)
     if out is not None:
         lse = _into.called_into(CACHE, _faces.DENSE, q, k_cache, v_cache, out, words, return_softmax_lse)
         return out if lse is None else (out, lse)
@@ -363,4 +362,8 @@ def _int32(field: str, given: torch.Tensor, dimensions: int) -> torch.Tensor:
         raise InvalidArgument(f"{field}: {given.dtype}, shape {tuple(given.shape)}; accepted: int32 of {dimensions} dimension{'s' * (dimensions > 1)}")
     if given.dtype is torch.int32 and given.stride(-1) == 1:
         return given
+    if given.dtype is torch.int64 and _kvcache.can_be_read(given) and given.numel():
+        for number in (int(given.min()), int(given.max())):
+            if not INT32.min <= number <= INT32.max:
+                raise InvalidArgument(f"{field}: {number} is among it; accepted: {INT32.min} … {INT32.max}, int32")
     return given.to(torch.int32).contiguous()

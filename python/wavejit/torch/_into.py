@@ -16,7 +16,7 @@ _operators.LIBRARY.define(f"attention_forward_out(Tensor q, Tensor k, Tensor v, 
                           tags=(torch.Tag.pt2_compliant_tag,))
 
 
-def _run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None = None, workspace: torch.Tensor | None = None, **words: Any) -> None:
+def check_outputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None, workspace: torch.Tensor | None) -> None:
     sizes, lse_sizes = _roads._sizes(q, v, k)
     accepted = (_roads.out_type(q, v), torch.float32)
     if tuple(out.shape) != sizes or out.dtype not in accepted:
@@ -28,6 +28,10 @@ def _run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, l
     for field, tensor in (("out", out), ("lse", lse), ("workspace", workspace)):
         if tensor is not None and tensor.device != q.device:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: {q.device}, where q is")
+
+
+def _run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None = None, workspace: torch.Tensor | None = None, **words: Any) -> None:
+    check_outputs(q, k, v, out, lse, workspace)
     if 0 in q.shape:
         return
     engine = _engines.of_device(q.device, "q")

@@ -1,76 +1,313 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `flash_attn_with_kvcache` does before it attends: new keys into the cache, and rows of a cache that a batch chooses."""
+"""What `flash_attn_with_kvcache` does before it attends: it says where each sequence's keys stand, and writes new ones there.
+
+A call with new keys is two launches or three. All of it that the host knows is checked before the first one: `slots` does it, and what
+it returns is where keys are written. In a compiled graph it is an operator, so that nothing is written before it has answered.
+"""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 
-from .._errors import InvalidArgument
-from . import _append, _roads
+from .._errors import Error, InvalidArgument, Unsupported
+from . import _append, _engines, _gradients, _into, _operators, _roads
+
+# Of a page of keys (templates/attention/call/limits.h), and what such pages are multiples of.
+MOST_KEYS_OF_A_PAGE, KEYS_AT_ONCE = 8192, 16
 
 
 class New(NamedTuple):
     """New keys and values, and how they are turned."""
 
     k: torch.Tensor
-    v: torch.Tensor | None
+    v: torch.Tensor
     cos: torch.Tensor | None
     sin: torch.Tensor | None
     interleaved: bool
     turns_alike: bool  # all rows of q by the position of the first
 
 
-def appended(new: New, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, lengths: int | torch.Tensor | None, rows: torch.Tensor | None,
-             first_keys: torch.Tensor | None, block_table: torch.Tensor | None, k_descale: Any, v_descale: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Writes new keys behind those that are there: q, turned, and the new lengths."""
-    k, v = new.k, new.v
+class Places(NamedTuple):
+    """Where the keys of q's sequences stand in a cache. Numbers are int32 on q's device."""
+
+    lengths: torch.Tensor | None  # [B], without the new keys; None: whole rows
+    rows: torch.Tensor | None  # [B]: of a dense cache
+    firsts: torch.Tensor | None  # [B]
+    table: torch.Tensor | None  # [B, columns]
+    page: int  # keys of a page, or of a row
+    room: int  # keys that a sequence can have
+
+
+# ---- Checks of what every device's host knows: shapes, and numbers that are Python's
+
+
+def new_keys(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: torch.Tensor, v: torch.Tensor | None, cos: torch.Tensor | None, sin: torch.Tensor | None,
+             interleaved: bool, turns_alike: bool) -> New:
     if v is None or v.ndim != 4 or k.ndim != 4:
         raise InvalidArgument(f"k, v: shapes {tuple(k.shape)}, {None if v is None else tuple(v.shape)}; accepted: [B, new keys, kv heads, head dim] of both")
     if k.shape[0] != q.shape[0]:
         raise InvalidArgument(f"k: shape {tuple(k.shape)}; accepted: [{q.shape[0]}, new keys, kv heads, head dim], q's batch")
-    if (new.cos is None) != (new.sin is None):
+    for field, given, cache in (("k", k, k_cache), ("v", v, v_cache)):
+        accepted = (*k.shape[:2], *(cache.shape[2:] if k_cache.ndim == 4 else given.shape[2:]))
+        if given.shape != accepted:
+            raise InvalidArgument(f"{field}: shape {tuple(given.shape)}; accepted: {list(accepted)}, as {field}_cache has heads and dims" + (", and k new keys" if field == "v" else ""))
+    if (cos is None) != (sin is None):
         raise InvalidArgument("rotary_cos, rotary_sin: one of them; accepted: both, or neither")
-    if lengths is None:
-        raise InvalidArgument("cache_seqlens: None beside k; accepted: how many keys each sequence has")
-    batch, count = k.shape[:2]
-    device = q.device
-    before = torch.full((batch,), lengths, dtype=torch.int64, device=device) if isinstance(lengths, int) else lengths.to(torch.int64)
-    place = before[:, None] + torch.arange(count, device=device)
-    slots = _slots(place, k_cache, rows, block_table)
+    for field, given in (("k", k), ("v", v), ("rotary_cos", cos), ("rotary_sin", sin)):
+        if given is None:
+            continue
+        if given.device != q.device:
+            raise InvalidArgument(f"{field}: a tensor on {given.device}; accepted: {q.device}, where q is")
+        if field.startswith("rotary") and given.ndim != 2:
+            raise InvalidArgument(f"{field}: shape {tuple(given.shape)}; accepted: [positions, rotary dims / 2]")
+    return New(k, v, cos, sin, interleaved, turns_alike)
+
+
+def check_cache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, paged: bool) -> None:
+    if q.ndim != 4:
+        raise InvalidArgument(f"q: shape {tuple(q.shape)}; accepted: [B, Sq, heads, head dim]")
+    if k_cache.ndim == _roads.VECTORISED and paged:
+        return
+    for field, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
+        if cache.ndim != 4:
+            raise InvalidArgument(f"{field}: shape {tuple(cache.shape)}; accepted: " + ("[pages, page size" if paged else "[B, keys") + ", kv heads, head dim]")
+    if k_cache.shape[:2] != v_cache.shape[:2]:
+        raise InvalidArgument(f"v_cache: shape {tuple(v_cache.shape)}; accepted: {list(k_cache.shape[:2])} in front, as k_cache has them")
+
+
+def places(q: torch.Tensor, k_cache: torch.Tensor, new: New | None, lengths: int | torch.Tensor | None, rows: torch.Tensor | None, firsts: torch.Tensor | None,
+           table: torch.Tensor | None) -> Places:
+    batch = q.shape[0]
+    for field, given in (("cache_seqlens", lengths), ("cache_batch_idx", rows), ("cache_leftpad", firsts), ("block_table", table)):
+        if not isinstance(given, torch.Tensor):
+            continue
+        if given.device != q.device:
+            raise InvalidArgument(f"{field}: a tensor on {given.device}; accepted: {q.device}, where q is")
+        if given.shape[0] != batch:
+            raise InvalidArgument(f"{field}: shape {tuple(given.shape)}; accepted: [{batch}{', columns' if given.ndim == 2 else ''}], as q has {batch} sequences")
+    page = k_cache.shape[3] if k_cache.ndim == _roads.VECTORISED else k_cache.shape[1]
+    room = page if table is None else page * table.shape[1]
+    count = 0 if new is None else new.k.shape[1]
+    if lengths is None and (new is not None or table is not None):
+        raise InvalidArgument(f"cache_seqlens: None beside {'k' if new is not None else 'block_table'}; accepted: how many keys each sequence has")
+    if count > room:
+        raise InvalidArgument(f"k: {count} new keys; accepted: at most {room}, which a sequence of the cache has room for")
+    if new is not None and new.cos is not None and new.cos.shape[0] < room:
+        # A device's lengths are not known, and a position without an angle would be turned into zeros.
+        raise InvalidArgument(f"rotary_cos: {new.cos.shape[0]} positions; accepted: at least {room}, as many as a sequence of the cache has room for")
+    if rows is None and table is None and k_cache.shape[0] < batch:
+        raise InvalidArgument(f"k_cache: shape {tuple(k_cache.shape)}; accepted: at least {batch} rows, as q has {batch} sequences")
+    if isinstance(lengths, int):
+        if not 0 <= lengths <= room - count:
+            raise InvalidArgument(f"cache_seqlens = {lengths}; accepted: {_room(room, count)}")
+        lengths = torch.full((batch,), lengths, dtype=torch.int32, device=q.device)
+    return Places(lengths, rows, firsts, table, page, room)
+
+
+def _room(room: int, count: int) -> str:
+    return f"0 … {room - count}, as a sequence of the cache has room for {room} keys" + (f", and k has {count}" if count else "")
+
+
+# ---- Checks of numbers that the host can read
+
+
+def can_be_read(tensor: torch.Tensor) -> bool:
+    return not torch.compiler.is_compiling() and tensor.is_cpu and _gradients.nothing_traces(tensor)
+
+
+def check_numbers(q: torch.Tensor, k_cache: torch.Tensor, at: Places, count: int = 0, positions: int | None = None, rows_of_positions: int = 0) -> None:
+    """Of tensors in host memory. `positions`: how many the rotary tables have; `rows_of_positions`: how many follow each other from a sequence's
+    first new key on."""
+    lengths = [at.room] * q.shape[0] if at.lengths is None else at.lengths.tolist()
+    firsts = None if at.firsts is None else at.firsts.tolist()
+    for b, length in enumerate(lengths):
+        if not 0 <= length <= at.room - count:
+            raise InvalidArgument(f"cache_seqlens[{b}] = {length}; accepted: {_room(at.room, count)}")
+        first = 0 if firsts is None else firsts[b]
+        behind = count if positions is None else 0
+        if not 0 <= first <= length + behind:
+            raise InvalidArgument(f"cache_leftpad[{b}] = {first}; accepted: 0 … {length + behind}, as cache_seqlens[{b}] = {length}" + (f" and k has {behind}" if behind else ""))
+        if positions is not None and length - first + rows_of_positions > positions:
+            raise InvalidArgument(f"rotary_cos: {positions} positions; accepted: at least {length - first + rows_of_positions}: {rows_of_positions} rows of q "
+                                  f"begin at position {length - first} of sequence {b}")
+    if at.rows is not None:
+        for b, row in enumerate(at.rows.tolist()):
+            if not 0 <= row < k_cache.shape[0]:
+                raise InvalidArgument(f"cache_batch_idx[{b}] = {row}; accepted: 0 … {k_cache.shape[0] - 1}, the rows of the cache")
+    if at.table is not None:
+        for b, (length, entries) in enumerate(zip(lengths, at.table.tolist())):
+            for column, page in enumerate(entries[: -(-(length + count) // at.page)] if at.page else ()):
+                if not 0 <= page < k_cache.shape[0]:
+                    raise InvalidArgument(f"block_table[{b}][{column}] = {page}; accepted: 0 … {k_cache.shape[0] - 1}, the pages of the cache")
+
+
+# ---- The cache as attention reads it
+
+
+def attended(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, *, contents: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
+    """k and v of q's sequences. Chosen rows are read where they lie, as pages, if they can be; else they are copied, and without
+    `contents` only as large."""
+    batch = q.shape[0]
+    if at.rows is None:  # flash-attn takes the first ones
+        return (k_cache, v_cache) if at.table is not None or k_cache.shape[0] == batch else (k_cache[:batch], v_cache[:batch])
+    parts = _parts_of_rows(k_cache, v_cache, at)
+    if parts == 1:
+        return k_cache, v_cache
+    if parts:
+        return k_cache.unflatten(1, (parts, -1)).flatten(0, 1), v_cache.unflatten(1, (parts, -1)).flatten(0, 1)
+    if not contents:
+        return k_cache.new_empty((batch, *k_cache.shape[1:])), v_cache.new_empty((batch, *v_cache.shape[1:]))
+    index = at.rows.to(torch.int64)
+    return k_cache.index_select(0, index), v_cache.index_select(0, index)
+
+
+def pages(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places) -> torch.Tensor | None:
+    """The pages of each sequence in what `attended` gives, [B, columns]."""
+    if at.rows is None:
+        return at.table
+    parts = _parts_of_rows(k_cache, v_cache, at)
+    if parts < 2:
+        return at.rows[:, None] if parts else None
+    return at.rows[:, None] * parts + torch.arange(parts, dtype=torch.int32, device=q.device)
+
+
+def _parts_of_rows(k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places) -> int:
+    """Into how many pages a row of the cache is cut, as few as there can be; 0: it is not read as pages."""
+    keys = k_cache.shape[1]
+    if at.firsts is not None or keys == 0 or keys % KEYS_AT_ONCE:
+        return 0
+    if keys <= MOST_KEYS_OF_A_PAGE:
+        return 1
+    if k_cache.stride(0) != keys * k_cache.stride(1) or v_cache.stride(0) != keys * v_cache.stride(1):
+        return 0  # rows do not follow each other as their keys do
+    for parts in range(-(-keys // MOST_KEYS_OF_A_PAGE), keys // KEYS_AT_ONCE):
+        if keys % (KEYS_AT_ONCE * parts) == 0:
+            return parts
+    return keys // KEYS_AT_ONCE
+
+
+def words_of_keys(at: Places, table: torch.Tensor | None, count: int, longest: int | None) -> dict[str, Any]:
+    """The operator's words for which keys are there. `longest`: where it is a number of the caller's."""
     words: dict[str, Any] = {}
-    for field, given in (("k_scale", k_descale), ("v_scale", v_descale)):
-        if given is not None:
-            words[field] = _scale(field, given, k_cache)
+    lengths = at.lengths
+    if table is not None:
+        words["block_table"] = table
+        words["max_key_length"] = at.room if longest is None else longest + count
+        if lengths is None:
+            lengths = torch.full((table.shape[0],), at.room, dtype=torch.int32, device=table.device)
+    if lengths is not None and count:
+        lengths = lengths + count
+    if at.firsts is not None:
+        words["first_keys"] = at.firsts
+        lengths = None if lengths is None else lengths - at.firsts
+    if lengths is not None:
+        words["key_lengths"] = lengths
+    return words
+
+
+# ---- Everything that is checked before something is written; the slots of new keys
+
+ARGUMENTS = (
+    "Tensor q, Tensor k_cache, Tensor v_cache, Tensor cache_seqlens, Tensor? cache_batch_idx, Tensor? cache_leftpad, Tensor? pages, SymInt page, SymInt room, "
+    "SymInt new_keys, SymInt positions, SymInt rows_of_positions, Tensor? out, bool lse"
+)
+_operators.LIBRARY.define(f"kv_cache_slots({ARGUMENTS}, *, {_into.WORDS}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+
+
+def slots(names: dict[str, str], q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, new: New, out: torch.Tensor | None, with_lse: bool,
+          words: dict[str, Any]) -> torch.Tensor:
+    """int64 [B · new keys], −1 of what has no place; of a call that is right as far as the host knows."""
+    _refuse_gradients({"q": q, "k_cache": k_cache, "v_cache": v_cache, "k": new.k, "v": new.v, "out": out})
+    constants = {name: words.get(name) for name in _operators.NAMES[3:]}
+    _operators.without_derivative(q, k_cache, v_cache, *constants.values(), names=tuple([names.get(name, name) for name in _operators.NAMES]))
+    count, positions = new.k.shape[1], -1 if new.cos is None else new.cos.shape[0]
+    given = (q, k_cache, v_cache, at.lengths, at.rows, at.firsts, at.table, at.page, at.room, count, positions, max(count, 1 if new.turns_alike else q.shape[1]), out, with_lse)
+    looked_at = torch.compiler.is_compiling() or not _gradients.nothing_traces(q)
+    if looked_at:
+        return _operator(*given, **words)
+    try:
+        return _run(*given, **words)
+    except Error as error:
+        raise _operators._in_callers_words(error, names) from None
+
+
+def _run(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, lengths: torch.Tensor, rows: torch.Tensor | None, firsts: torch.Tensor | None,
+         table: torch.Tensor | None, page: int, room: int, count: int, positions: int, rows_of_positions: int, out: torch.Tensor | None, with_lse: bool,
+         **words: Any) -> torch.Tensor:
+    at = Places(lengths, rows, firsts, table, page, room)
+    if q.is_cpu:
+        check_numbers(q, k_cache, at, count, None if positions < 0 else positions, rows_of_positions)
+    if 0 not in q.shape:
+        k, v = attended(q, k_cache, v_cache, at, contents=False)
+        if out is not None:
+            _into.check_outputs(q, k, v, out, None, None)
+        _roads.check(_engines.of_device(q.device, "q"), q, k, v, out, with_lse, words)
+    return slots_of(at, count)
+
+
+def slots_of(at: Places, count: int) -> torch.Tensor:
+    """Of `count` keys behind those that each sequence has. What is outside of it is −1 or no slot of the cache, and cache_append
+    writes neither: a device's numbers may be anything."""
+    lengths = at.lengths
+    assert lengths is not None
+    if count == 0:
+        return lengths.new_empty((0,), dtype=torch.int64)
+    place = lengths.to(torch.int64)[:, None] + torch.arange(count, device=lengths.device)
+    inside = (place >= 0) & (place < at.room)
+    if at.table is None:
+        row = torch.arange(place.shape[0], device=place.device) if at.rows is None else at.rows.to(torch.int64)
+        return torch.where(inside, row[:, None] * at.page + place, -1).reshape(-1)
+    entry = at.table.to(torch.int64).gather(1, (place // at.page).clamp(0, at.table.shape[1] - 1))
+    return torch.where(inside, entry * at.page + place % at.page, -1).reshape(-1)
+
+
+def _traced(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, lengths: torch.Tensor, rows: torch.Tensor | None, firsts: torch.Tensor | None,
+            table: torch.Tensor | None, page: int, room: int, count: int, *_: Any, **__: Any) -> torch.Tensor:
+    return q.new_empty((q.shape[0] * count,), dtype=torch.int64)
+
+
+def _refuse_gradients(tensors: dict[str, torch.Tensor | None]) -> None:
+    if not torch.is_grad_enabled():
+        return
+    for field, tensor in tensors.items():
+        if tensor is not None and tensor.requires_grad:
+            raise Unsupported(f"{field}: it requires grad, and what is written to a cache has no gradient; accepted: torch.no_grad(), or detach()")
+
+
+_untraced: Any = torch.compiler.disable  # what is below an operator is not looked into
+_operators.LIBRARY.impl("kv_cache_slots", _untraced(_run), "CompositeExplicitAutograd")
+torch.library.register_fake("wavejit::kv_cache_slots", _traced, lib=_operators.LIBRARY)
+_operator: Callable[..., torch.Tensor] = torch.ops.wavejit.kv_cache_slots.default
+
+
+def appended(new: New, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, to: torch.Tensor, scales: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Writes new keys and values to their slots; q, turned."""
+    k, v = new.k, new.v
     if new.cos is None:
-        _append.cache_append(k, v, k_cache, v_cache, slots, **words)
-        return q, (before + count).to(torch.int32)
-    begin = before if first_keys is None else before - first_keys
-    positions = begin[:, None] + torch.arange(count, device=device)
-    words |= {"rotary": "interleaved" if new.interleaved else "halves", "cos": new.cos, "sin": new.sin}
+        _append.cache_append(k, v, k_cache, v_cache, to, **scales)  # type: ignore[arg-type]
+        return q
+    assert at.lengths is not None
+    batch, count = k.shape[:2]
+    begin = at.lengths.to(torch.int64) if at.firsts is None else at.lengths.to(torch.int64) - at.firsts
+    positions = (begin[:, None] + torch.arange(count, device=q.device)).reshape(-1)
+    turn: dict[str, Any] = {"rotary": "interleaved" if new.interleaved else "halves", "cos": new.cos, "sin": new.sin}
     if q.shape[1] == count and not (new.turns_alike and count > 1):
-        turned = _append.cache_append(k, v, k_cache, v_cache, slots, positions=positions.reshape(-1), q=q, **words)
+        turned = _append.cache_append(k, v, k_cache, v_cache, to, positions=positions, q=q, **turn, **scales)
     else:
-        # Rows of q are others than those of k, or have other positions: a launch of their own, which writes no key.
-        _append.cache_append(k, v, k_cache, v_cache, slots, positions=positions.reshape(-1), **words)
-        of_rows = begin[:, None] + (0 if new.turns_alike else torch.arange(q.shape[1], device=device))
-        nowhere = torch.full((batch * q.shape[1],), -1, dtype=torch.int64, device=device)
-        narrow = {name: words[name] for name in ("rotary", "cos", "sin")}
-        stand_in = q[:, :, :1]
-        turned = _append.cache_append(stand_in, None, q.new_empty(1, 1, 1, q.shape[3]), None, nowhere, positions=of_rows.expand(batch, q.shape[1]).reshape(-1), q=q, **narrow)
+        # Rows of q are others than those of k, or have other positions: a launch of their own, which writes no key. It comes first, since it may be refused.
+        of_rows = begin[:, None] + (0 if new.turns_alike else torch.arange(q.shape[1], device=q.device))
+        nowhere = torch.full((batch * q.shape[1],), -1, dtype=torch.int64, device=q.device)
+        turned = _append.cache_append(q[:, :, :1], None, q.new_empty(1, 1, 1, q.shape[3]), None, nowhere, positions=of_rows.expand(batch, q.shape[1]).reshape(-1), q=q, **turn)
+        _append.cache_append(k, v, k_cache, v_cache, to, positions=positions, **turn, **scales)
     assert turned is not None
-    return turned, (before + count).to(torch.int32)
+    return turned
 
 
-def _slots(place: torch.Tensor, k_cache: torch.Tensor, rows: torch.Tensor | None, block_table: torch.Tensor | None) -> torch.Tensor:
-    """Of keys that stand at `place` of their sequences; −1 behind the cache's end, where nothing is written."""
-    size = k_cache.shape[1]
-    if block_table is None:
-        row = torch.arange(place.shape[0], device=place.device) if rows is None else rows.to(torch.int64)
-        return torch.where(place < size, row[:, None] * size + place, -1).reshape(-1)
-    column = place // size
-    page = block_table.to(torch.int64).gather(1, column.clamp(max=block_table.shape[1] - 1))
-    return torch.where(column < block_table.shape[1], page * size + place % size, -1).reshape(-1)
+def scales_of(k_cache: torch.Tensor, k_descale: Any, v_descale: Any) -> dict[str, torch.Tensor]:
+    """What cache_append divides by, of a cache of 8 bits."""
+    return {field: _scale(field, given, k_cache) for field, given in (("k_scale", k_descale), ("v_scale", v_descale)) if given is not None}
 
 
 def _scale(field: str, given: Any, k_cache: torch.Tensor) -> torch.Tensor:
@@ -79,17 +316,7 @@ def _scale(field: str, given: Any, k_cache: torch.Tensor) -> torch.Tensor:
     if isinstance(given, (int, float)):
         return torch.full((1,), given, dtype=torch.float32, device=k_cache.device)
     if given.numel() == 1 or (given.ndim == 2 and given.shape[0] == 1):
-        return given.reshape(-1)
+        return given.reshape(-1)  # type: ignore[no-any-return]
     if given.ndim == 1:
-        return given
+        return given  # type: ignore[no-any-return]
     raise InvalidArgument(f"{field.replace('scale', 'descale')}: shape {tuple(given.shape)}; accepted beside k: one number, or one for each kv head")
-
-
-def chosen(k_cache: torch.Tensor, v_cache: torch.Tensor, rows: torch.Tensor, lengths: int | torch.Tensor | None,
-           in_place: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, int | torch.Tensor]:
-    """Rows of a dense cache as a batch has them: each row is a page, where pages may be as long, else a copy."""
-    length = k_cache.shape[1] if lengths is None else lengths
-    if in_place and k_cache.shape[1] % 16 == 0:
-        return k_cache, v_cache, rows[:, None], length
-    index = rows.to(torch.int64)
-    return k_cache.index_select(0, index), v_cache.index_select(0, index), None, length

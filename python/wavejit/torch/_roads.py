@@ -15,7 +15,7 @@ import torch
 from .. import _calls, _dtypes
 from .._arrays import DeviceArray, dense_strides
 from .._engine import Engine
-from .._errors import InvalidArgument
+from .._errors import Error, InvalidArgument, error_of
 from . import _by_tiles, _seen
 
 Words = Mapping[str, Any]
@@ -165,6 +165,10 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
 
 def copied_into(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None, words: Words) -> None:
     """The same into tensors that there are."""
+    _copied_call(engine, q, k, v, out.detach(), False if lse is None else lse.detach(), words).launch()
+
+
+def _copied_call(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor | None, lse: torch.Tensor | bool, words: Words) -> _calls.AttentionForwardCall:
     for field, tensor in (("k", k), ("v", v), *words.items()):
         if isinstance(tensor, torch.Tensor) and not tensor.is_cpu:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where q is")
@@ -180,7 +184,7 @@ def copied_into(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tenso
     if k.dtype in EIGHT_BITS:
         given["cache_dtype"] = _dtypes.named(k.dtype)
         k, v = k.view(torch.uint8), v.view(torch.uint8)
-    engine.attention_forward(q.detach(), k.detach(), v.detach(), out.detach(), lse=False if lse is None else lse.detach(), **given)
+    return engine.attention_forward_call(q.detach(), k.detach(), v.detach(), out, lse=lse, **given)
 
 
 # ---- tensors on the device
@@ -337,6 +341,44 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: t
         engine._plans.clear()
     engine._plans[shapes] = plan
     return plan
+
+
+def check(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor | None, with_lse: bool, words: Words) -> None:
+    """Refuses what a launch of the call would refuse, and fetches or compiles its kernel: after that something may be written that
+    the call reads."""
+    if q.is_cpu:
+        found = _copied_call(engine, q, k, v, None if out is None else out.detach(), with_lse, words)
+        _require(engine, found._call)
+        return
+    key: list[Any] = ["checked", with_lse]
+    for tensor in (q, k, v, out):
+        key.append(None if tensor is None else (tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device()))
+    for name, value in words.items():
+        key += (name, (value.shape, value.stride(), value.dtype, value.get_device()) if isinstance(value, torch.Tensor) else value)
+    shapes = tuple(key)
+    if shapes in engine._plans:
+        return
+    plan = _planned(engine, shapes, q, k, v, with_lse, words, out)
+    if plan.call is not None:
+        try:
+            _require(engine, plan.call)
+        except Error:
+            del engine._plans[shapes]
+            raise
+
+
+def _require(engine: Engine, call: Any) -> None:
+    status, detail = call.supported()
+    if status:
+        raise error_of(status, detail)
+    status, detail = call.ready()
+    if not status:
+        return
+    if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():  # nothing can be loaded
+        raise error_of(status, detail)
+    for line in engine.prepare(call.describe()):
+        if line.status:
+            raise error_of(line.status, line.failure)
 
 
 def _nothing(*_: Any) -> None:
