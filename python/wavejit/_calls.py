@@ -482,6 +482,8 @@ class AttentionForwardCall(SequencesCall):
                 if counts is not None or starts is not None:
                     raise InvalidArgument(f"lists: {kind}_counts or {kind}_starts without {kind}_indices; accepted: both, or neither")
                 continue
+            if counts is not None and starts is not None:
+                raise InvalidArgument(f"lists: {kind}_counts beside {kind}_starts, which say how long each list is; accepted: one of them")
             entries = self._int32(f"{kind}_indices", indices, 1 if starts is not None else 4, "entries" if starts is not None
                                   else "batch or 1, heads or 1, row blocks, room")
             self._call.set_number(f"{kind}_capacity", entries.shape[-1])

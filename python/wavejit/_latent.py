@@ -64,6 +64,8 @@ class AttentionLatentCall(AttentionForwardCall):
                 self._tensor(field, given, of_field, shape=BSHD, dimensions=(4,), accepted=accepted)
         if out is None:
             out = _arrays.allocate(engine, (*queries.shape[:3], value_dim_of(queries.shape[3], q_rope is not None, value_dim)), queries._dtype)
+        elif value_dim is not None and tuple(out.shape)[3:] != (value_dim,):
+            raise InvalidArgument(f"value_dim = {value_dim} beside out, whose shape is {tuple(out.shape)}; accepted: out's last dimension, or none")
         self._tensor("out", out, element, shape=BSHD, dimensions=(4,), output=True, accepted=alike)
         self.out = out
 

@@ -74,6 +74,8 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
         words.setdefault("row_scales", "behind_rows")  # FlashMLA has no others
     if softmax_scale is None:
         raise InvalidArgument("softmax_scale = None; accepted: the model's, such as 192 ** -0.5: the width of q does not say it")
+    if not is_fp8_kvcache and (_dtypes.of_cache(k_cache) is not None or words.get("cache_dtype") is not None):
+        raise InvalidArgument("is_fp8_kvcache = False beside a k_cache of 8 bits; accepted: True, or a cache of q's type")
     given = {"scale": softmax_scale, "causal": causal, "value_dim": head_dim_v, "lse": True, **words}
     if indices is not None:
         given |= {"indices": indices, "counts": _of_each_query(topk_length, q.shape[1]), "slots": True}
@@ -88,6 +90,9 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
     elif extra_k_cache is not None or extra_indices_in_kvcache is not None or extra_topk_length is not None:
         raise InvalidArgument("extra_k_cache, extra_indices_in_kvcache or extra_topk_length without indices; accepted: beside them")
     else:
+        for name, value in (("block_table", block_table), ("cache_seqlens", cache_seqlens)):
+            if value is None:
+                raise InvalidArgument(f"{name} = None; accepted: int32 [B, columns] and [B] of both block_table and cache_seqlens, or indices")
         given |= {"block_table": block_table, "key_lengths": cache_seqlens}
     out, lse = engine.attention_latent(q, k_cache, sinks=attn_sink, **given)
     if attn_sink is None:
@@ -129,15 +134,42 @@ def _of_each_query(lengths: Any, queries: int) -> Any:
     return [int(length) for length in lengths for _ in range(queries)]
 
 
-def check_aiter_words(nhead_kv: int, sm_scale: float | None, **words: Any) -> None:
-    """Refuses by name what AITER's call takes and this does not."""
+def check_aiter_words(kv_buffer: Any, page_size: int, nhead_kv: int, sm_scale: float | None, cp_rank: int, **words: Any) -> None:
+    """Refuses by name what AITER's call takes and this does not, and a page size that is not the buffer's."""
     if words.pop("cp_world_size", 1) != 1:
         raise Unsupported("cp_world_size is given; accepted: 1, since this version has no kernels over a shared context")
+    if cp_rank != 0:
+        raise InvalidArgument(f"cp_rank = {cp_rank}; accepted: 0, the one rank of cp_world_size = 1")
+    shape = tuple(kv_buffer.shape)
+    if len(shape) != 4:
+        raise InvalidArgument(f"kv_buffer: shape {shape}; accepted: [pages, page_size, 1, columns]")
+    if page_size != shape[1]:
+        raise InvalidArgument(f"page_size = {page_size}; accepted: {shape[1]}, the keys of a page of kv_buffer, whose shape is {shape}")
     _refuse(**words)
     if nhead_kv != 1:
         raise InvalidArgument(f"nhead_kv = {nhead_kv}; accepted: 1, the one latent head")
     if sm_scale is None:
         raise InvalidArgument("sm_scale = None; accepted: the model's, such as 192 ** -0.5: the width of q does not say it")
+
+
+def aiter_lengths(page_size: int, starts: list[int], lasts: list[int] | None, max_key_length: int | None) -> list[int]:
+    """How many keys each sequence has, from where its pages begin in `kv_indices` and how many keys its last page has."""
+    sequences = len(starts) - 1
+    if lasts is None and page_size != 1:
+        raise InvalidArgument(f"kv_last_page_lens: None beside page_size = {page_size}; accepted: the keys of each sequence's last page")
+    if lasts is not None and len(lasts) != sequences:
+        raise InvalidArgument(f"kv_last_page_lens: {len(lasts)} numbers; accepted: {sequences}, as kv_indptr has {len(starts)}")
+    lengths = []
+    for index, (before, after) in enumerate(zip(starts, starts[1:])):
+        if after < before:
+            raise InvalidArgument(f"kv_indptr[{index + 1}] = {after}; accepted: at least {before}, kv_indptr[{index}]")
+        last = 1 if lasts is None else lasts[index]
+        if after > before and not 1 <= last <= page_size:
+            raise InvalidArgument(f"kv_last_page_lens[{index}] = {last}; accepted: 1" + (f" … {page_size}, the keys of a page" if page_size > 1 else ", as page_size is 1"))
+        lengths.append((after - before - 1) * page_size + last if after > before else 0)
+        if max_key_length is not None and lengths[-1] > max_key_length:
+            raise InvalidArgument(f"max_key_length = {max_key_length}; accepted: at least {lengths[-1]}, the keys of sequence {index}")
+    return lengths
 
 
 def mla_decode_fwd(engine: Engine, q: Any, kv_buffer: Any, o: Any, qo_indptr: Any, kv_indptr: Any, kv_indices: Any, kv_last_page_lens: Any, max_seqlen_q: int,
@@ -150,16 +182,17 @@ def mla_decode_fwd(engine: Engine, q: Any, kv_buffer: Any, o: Any, qo_indptr: An
     and host lists or numpy arrays qo_indptr [B + 1], kv_indptr [B + 1] (of entries, which are pages), kv_indices,
     kv_last_page_lens [B]. Returns (None, lse [tokens, H] fp32, or None).
 
-    A sequence has (pages − 1) · page_size + kv_last_page_lens keys. `num_kv_splits` is a hint that shows in no bit; the work
-    lists beside it are not looked at. Arrays of the device stay there: then give `key_lengths`, `max_key_length` and None for
-    kv_last_page_lens.
+    A sequence has (pages − 1) · page_size + kv_last_page_lens keys; page_size is kv_buffer's, and each last page has 1 … page_size
+    keys. `num_kv_splits` is a hint that shows in no bit; the work lists beside it and `intra_batch_mode`, which say who does the
+    work, are not looked at. Arrays of the device stay there: then give `key_lengths`, `max_key_length` and None for kv_last_page_lens.
     """
-    check_aiter_words(nhead_kv, sm_scale, q_scale=q_scale, kv_scale=kv_scale, return_logits=return_logits, g_kv_indptr=g_kv_indptr, cp_world_size=cp_world_size)
+    check_aiter_words(kv_buffer, page_size, nhead_kv, sm_scale, cp_rank, q_scale=q_scale, kv_scale=kv_scale, return_logits=return_logits, g_kv_indptr=g_kv_indptr, cp_world_size=cp_world_size)
     assert sm_scale is not None
     if "key_lengths" not in words:
-        pages = [int(after) - int(before) for before, after in zip(kv_indptr[:-1], kv_indptr[1:])]
-        lasts = [1] * len(pages) if page_size == 1 else [int(last) for last in kv_last_page_lens]
-        words["key_lengths"] = [(count - 1) * page_size + last if count else 0 for count, last in zip(pages, lasts)]
+        lasts = None if kv_last_page_lens is None else [int(last) for last in kv_last_page_lens]
+        words["key_lengths"] = aiter_lengths(page_size, [int(start) for start in kv_indptr], lasts, words.get("max_key_length"))
+    elif kv_last_page_lens is not None:
+        raise InvalidArgument("kv_last_page_lens: given beside key_lengths; accepted: one of them")
     call = engine.attention_latent_call(_one_batch(q), kv_buffer, _one_batch(o), scale=sm_scale, causal=causal, softcap=logit_cap or None, lse=return_lse,
                                         query_starts=qo_indptr, max_query_length=max_seqlen_q, block_table=kv_indices, table_starts=kv_indptr,
                                         splits=num_kv_splits or 0, **words)

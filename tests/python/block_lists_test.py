@@ -80,6 +80,8 @@ class Lists(Case):
         refuses("starts without shape", lists=wavejit.BlockLists(indices=flat(MASKED)[0], starts=flat(MASKED)[1]))
         refuses("neither indices nor full_indices", lists=wavejit.BlockLists())
         refuses("list_rows = 96; accepted: 64, 128", lists=wavejit.BlockLists(indices=indices, rows=96))
+        starts = numpy.zeros(11, numpy.int32)
+        refuses("lists: list_counts beside list_starts", lists=wavejit.BlockLists(indices=indices.reshape(-1), counts=counts(MASKED), starts=starts, shape=(1, 1, 10)))
         too_many = counts(MASKED) + 9
         refuses(r"list_counts\[0\] = 11; accepted: 0 to 5", lists=wavejit.BlockLists(indices=indices, counts=too_many), check_lengths=True)
 

@@ -189,6 +189,24 @@ class OtherArgumentLists(Case):
             latent.mla_decode_fwd(ENGINE, self.q[:, 0], pages, None, [0, 1, 2], [0, 2, 3], [0, 1, 2], [36, 33], 1, page_size=64, sm_scale=SCALE, nhead_kv=2)
 
 
+    def test_pages_that_the_buffer_does_not_have(self):
+        pages, _, listed = pages_of(self.caches, 64)
+        starts, lasts = numpy.cumsum([0] + [len(each) for each in listed]).astype(numpy.int32), [(length - 1) % 64 + 1 for length in self.lengths]
+        given = {"kv_buffer": pages, "kv_indptr": starts, "kv_last_page_lens": lasts, "page_size": 64}
+        for changed, pattern in (
+            ({"page_size": 1}, "page_size = 1; accepted: 64, the keys of a page of kv_buffer"), ({"kv_buffer": pages.reshape(-1, 1, 1, 576)}, "page_size = 64; accepted: 1"),
+            ({"kv_last_page_lens": [0, lasts[1]]}, r"kv_last_page_lens\[0\] = 0; accepted: 1 … 64"), ({"kv_last_page_lens": [lasts[0], -3]}, r"kv_last_page_lens\[1\] = -3"),
+            ({"kv_last_page_lens": [*lasts, 5]}, "kv_last_page_lens: 3 numbers; accepted: 2"), ({"kv_last_page_lens": None}, "kv_last_page_lens: None beside page_size = 64"),
+            ({"key_lengths": list(self.lengths), "max_key_length": 128}, "kv_last_page_lens: given beside key_lengths; accepted: one of them"), ({"cp_rank": 2}, "cp_rank = 2; accepted: 0"),
+        ):  # fmt: skip
+            out = numpy.zeros((2, 12, LATENT), numpy.float16)
+            with self.subTest(pattern=pattern), self.assertRaisesRegex(wavejit.InvalidArgument, f"^{pattern}"):
+                latent.mla_decode_fwd(ENGINE, self.q[:, 0].copy(), o=out, qo_indptr=[0, 1, 2], kv_indices=numpy.concatenate(listed), max_seqlen_q=1, sm_scale=SCALE, **{**given, **changed})
+            self.assertFalse(out.any())
+        with self.assertRaisesRegex(wavejit.InvalidArgument, r"^value_dim = 256 beside out, whose shape is \(2, 1, 12, 512\)"):
+            ENGINE.attention_latent(self.q, halves(2, 20, 1, 576), numpy.zeros((2, 1, 12, LATENT), numpy.float16), scale=SCALE, value_dim=256)
+
+
 def bf16_bits(values):
     """fp32 → the nearest bf16, of two the even one."""
     bits = values.view(numpy.uint32)

@@ -56,6 +56,8 @@ class BlockMasks(unittest.TestCase):
 
         refuses("BLOCK_SIZE = .32, 64.; accepted: of 64 and 128", mask(BLOCK_SIZE=(32, 64)))
         refuses("kv_indices: dtype torch.int64; accepted: torch.int32", mask(kv_indices=indices.long()))
+        refuses(r"block_mask.seq_lengths = .192, 128.; accepted: .128, 128., the lengths of query and key", mask(seq_lengths=(192, 128)))
+        refuses(r"block_mask.seq_lengths = .128, 256.", create_block_mask(lambda b, h, i, j: i >= j, None, None, 128, 256, device="cpu", BLOCK_SIZE=64))
         refuses("query: shape", mask(), q[0], q, q)
         refuses("requires grad", mask(), q.clone().requires_grad_(), q, q, error=wavejit.Unsupported)
 

@@ -137,6 +137,10 @@ class Packed(Case):
         out = varlen_attn(q, pages, pages, self.starts, None, 19, 48, window_size=(-1, 0), enable_gqa=True, seqused_k=lengths, block_table=table, num_splits=1)
         want = wavejit.torch.flash_attn_varlen_func(q, pages, pages, self.starts, None, 19, 48, causal=True, seqused_k=lengths, block_table=table)
         self.assertTrue(torch.equal(out, want))
+        # Where keys begin says how many each sequence has, if nothing else does.
+        starts = torch.tensor([0, 40, 57], dtype=torch.int32)
+        out = torch.ops.aten._flash_attention_forward(q, pages, pages, self.starts, starts, 19, 48, 0.0, True, False, block_table=table)[0]
+        self.assertTrue(torch.equal(out, want))
 
     def test_gradients(self):
         found, wanted = ([each.requires_grad_() for each in (draw(24, 4, 64), draw(24, 4, 64), draw(24, 4, 64))] for _ in range(2))

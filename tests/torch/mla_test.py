@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Latent attention over tensors, with the argument lists of FlashMLA and AITER: float64 before absorption, the engine's own bits, traces."""
 import unittest
+from unittest import mock
 
 import numpy
 import torch
@@ -141,6 +142,39 @@ class Aiter(Case):
         self.close(out[:3, None], lse[:3, :, None])
 
 
+    def decode(self, size, **changed):
+        pages, _, starts, entries, lasts = self.paged(size)
+        given = {"q": self.q[:, 0], "kv_buffer": pages, "o": torch.zeros(3, self.heads, LATENT).half(), "qo_indptr": int32([0, 1, 2, 3]), "kv_indptr": starts, "kv_indices": entries,
+                 "kv_last_page_lens": lasts, "max_seqlen_q": 1, "page_size": size, "sm_scale": SCALE, **changed}
+        wavejit.torch.mla_decode_fwd(**given)
+        return given["o"]
+
+    def test_pages_that_the_buffer_does_not_have(self):
+        flat = self.paged(64)[0].reshape(-1, 1, 1, LATENT + ROPE)
+        for size, changed, pattern in (
+            (64, {"page_size": 1}, r"page_size = 1; accepted: 64, the keys of a page of kv_buffer, whose shape is \(\d+, 64, 1, 576\)"), (64, {"page_size": 16}, "page_size = 16; accepted: 64"),
+            (64, {"kv_buffer": flat}, "page_size = 64; accepted: 1"), (64, {"kv_buffer": flat[:, 0]}, "kv_buffer: shape"),
+            (64, {"kv_last_page_lens": int32([36, 0, 6])}, r"kv_last_page_lens\[1\] = 0; accepted: 1 … 64, the keys of a page"),
+            (64, {"kv_last_page_lens": int32([-3, 33, 6])}, r"kv_last_page_lens\[0\] = -3; accepted: 1 … 64"), (64, {"kv_last_page_lens": int32([36, 33, 65])}, r"kv_last_page_lens\[2\] = 65"),
+            (64, {"kv_last_page_lens": int32([36])}, "kv_last_page_lens: 1 numbers; accepted: 3, as kv_indptr has 4"), (1, {"kv_last_page_lens": int32([1, 2, 1])}, r"kv_last_page_lens\[1\] = 2; accepted: 1, as"),
+            (64, {"kv_indptr": int32([0, 2, 1, 5])}, r"kv_indptr\[2\] = 1; accepted: at least 2"), (64, {"max_key_length": 99}, "max_key_length = 99; accepted: at least 100, the keys of sequence 0"),
+            (64, {"cp_rank": 1}, "cp_rank = 1; accepted: 0"),
+        ):  # fmt: skip
+            with self.subTest(pattern=pattern), self.assertRaisesRegex(wavejit.InvalidArgument, f"^{pattern}"):
+                self.decode(size, **changed)
+        self.close(self.decode(1, kv_last_page_lens=None)[:, None], [each[:, None] for each in self.lse()])
+
+    def lse(self):
+        return [torch.from_numpy(self.layer.exact(self.nope[b], self.rope[b], cache)[1][:, 0]) for b, cache in enumerate(self.caches)]
+
+    def test_what_a_device_says_of_last_pages_stays_in_them(self):
+        from wavejit.torch import _kvcache, _latent
+
+        with mock.patch.object(_kvcache, "can_be_read", lambda tensor: False):
+            found = _latent._aiter_lengths(64, int32([0, 2, 3, 3, 5]), int32([36, -3, 0, 99]), None)
+        self.assertEqual(found.tolist(), [100, 1, 0, 128])
+
+
 class OfWavejit(Case):
     rows = 3
 
@@ -246,6 +280,10 @@ class Refused(Case):
             ("k_cache: dtype torch.float32; accepted: torch.float16, q's, torch.float8_e4m3fn", wavejit.InvalidArgument,
              lambda: wavejit.torch.flash_mla_with_kvcache(self.q, pages.float(), table, lengths, 512, softmax_scale=SCALE)),
             ("topk_length without indices", wavejit.InvalidArgument, lambda: wavejit.torch.flash_mla_with_kvcache(*given, softmax_scale=SCALE, topk_length=lengths)),
+            ("block_table = None; accepted: int32", wavejit.InvalidArgument, lambda: wavejit.torch.flash_mla_with_kvcache(self.q, pages, None, lengths, 512, softmax_scale=SCALE)),
+            ("cache_seqlens = None; accepted: int32", wavejit.InvalidArgument, lambda: wavejit.torch.flash_mla_with_kvcache(self.q, pages, table, None, 512, softmax_scale=SCALE)),
+            ("is_fp8_kvcache = False beside a k_cache of 8 bits", wavejit.InvalidArgument,
+             lambda: wavejit.torch.flash_mla_with_kvcache(self.q, pages.to(torch.float8_e4m3fn), table, lengths, 512, softmax_scale=SCALE, k_scale=1.0)),
             ("sm_scale = None", wavejit.InvalidArgument, lambda: wavejit.torch.mla_decode_fwd(self.q[:, 0], pages, self.q[:, 0], starts, starts, entries, lasts, 1, 64)),
             ("cp_world_size is given", wavejit.Unsupported,
              lambda: wavejit.torch.mla_decode_fwd(self.q[:, 0], pages, self.q[:, 0], starts, starts, entries, lasts, 1, 64, sm_scale=SCALE, cp_world_size=2)),

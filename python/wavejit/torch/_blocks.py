@@ -47,6 +47,9 @@ def block_mask_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Te
     for field, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.ndim != 4:
             raise InvalidArgument(f"{field}: shape {tuple(tensor.shape)}; accepted: [batch, heads, length, head dim]")
+    lengths = getattr(block_mask, "seq_lengths", None)
+    if lengths is not None and tuple(lengths) != (query.shape[2], key.shape[2]):
+        raise InvalidArgument(f"block_mask.seq_lengths = {tuple(lengths)}; accepted: {(query.shape[2], key.shape[2])}, the lengths of query and key")
     rows, keys = block_mask.BLOCK_SIZE
     if rows not in SIZES or keys not in SIZES:
         raise InvalidArgument(f"block_mask.BLOCK_SIZE = {(rows, keys)}; accepted: of 64 and 128")

@@ -141,6 +141,8 @@ def _flash_words(cum_seq_q: torch.Tensor | None, cum_seq_k: torch.Tensor | None,
         words["max_query_length"] = max_q
     if block_table is not None:
         words |= {"block_table": block_table, "max_key_length": max_k}
+        if seqused_k is None and cum_seq_k is not None:
+            words["key_lengths"] = cum_seq_k[1:] - cum_seq_k[:-1]
     elif cum_seq_k is not None:
         words |= {"key_starts": cum_seq_k, "max_key_length": max_k}
     return {name: word for name, word in words.items() if word is not None}

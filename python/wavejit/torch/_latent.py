@@ -9,7 +9,7 @@ import torch
 
 from .. import latent
 from .._errors import Error, InvalidArgument, Unsupported
-from . import _engines, _latent_road, _roads
+from . import _engines, _kvcache, _latent_road, _roads
 from ._flash import _int32
 from ._operators import LIBRARY, _in_callers_words, tensors_only
 
@@ -166,9 +166,10 @@ def mla_decode_fwd(q: torch.Tensor, kv_buffer: torch.Tensor, o: torch.Tensor, qo
     and int32 tensors qo_indptr [B + 1], kv_indptr [B + 1] (it counts pages), kv_indices, kv_last_page_lens [B]. Returns (None, LSE
     [tokens, H] fp32, or None). No gradients.
 
-    Nothing is read by the host. It takes `max_key_length` for the longest sequence, and without it as many keys as `kv_indices` has:
-    where those are many more, say it, or few workgroups may get all the work. There is no work list: `num_kv_splits` shows in no bit,
-    and its companions are not looked at. Scales, logits and a shared context (`cp_world_size`) are refused.
+    page_size is kv_buffer's, and each last page has 1 … page_size keys: what the host does not see is taken as the nearest of them.
+    Nothing on a device is read by the host. It takes `max_key_length` for the longest sequence, and without it as many keys as `kv_indices`
+    has: where those are many more, say it, or few workgroups may get all the work. There is no work list: `num_kv_splits` shows in no bit,
+    and its companions, `intra_batch_mode` among them, are not looked at. Scales, logits and a shared context (`cp_world_size`) are refused.
 
     >>> import torch, wavejit.torch
     >>> engine = wavejit.torch.use("sim:gfx950")
@@ -179,13 +180,11 @@ def mla_decode_fwd(q: torch.Tensor, kv_buffer: torch.Tensor, o: torch.Tensor, qo
     (1.0, [4.61, 1.95])
     """
     tensors_only({"q": q, "kv_buffer": kv_buffer, "o": o, "qo_indptr": qo_indptr, "kv_indptr": kv_indptr, "kv_indices": kv_indices})
-    latent.check_aiter_words(nhead_kv, sm_scale, q_scale=q_scale, kv_scale=kv_scale, return_logits=return_logits, g_kv_indptr=g_kv_indptr, cp_world_size=cp_world_size)
+    latent.check_aiter_words(kv_buffer, page_size, nhead_kv, sm_scale, cp_rank, q_scale=q_scale, kv_scale=kv_scale, return_logits=return_logits, g_kv_indptr=g_kv_indptr,
+                             cp_world_size=cp_world_size)
     starts = _int32("kv_indptr", kv_indptr, 1)
-    lengths = starts[1:] - starts[:-1]
-    if page_size != 1:
-        if kv_last_page_lens is None:
-            raise InvalidArgument(f"kv_last_page_lens: None beside page_size = {page_size}; accepted: the keys of each sequence's last page")
-        lengths = torch.where(lengths > 0, (lengths - 1) * page_size + _int32("kv_last_page_lens", kv_last_page_lens, 1), lengths)
+    lasts = None if kv_last_page_lens is None else _int32("kv_last_page_lens", kv_last_page_lens, 1)
+    lengths = _aiter_lengths(page_size, starts, lasts, max_key_length)
     entries = kv_indices.shape[0] * page_size
 
     def call() -> Any:
@@ -195,6 +194,21 @@ def mla_decode_fwd(q: torch.Tensor, kv_buffer: torch.Tensor, o: torch.Tensor, qo
 
     found = _in_words_of(AITER, call)
     return None, found[1].permute(0, 2, 1)[0] if return_lse else None
+
+
+def _aiter_lengths(page_size: int, starts: torch.Tensor, lasts: torch.Tensor | None, max_key_length: int | None) -> torch.Tensor:
+    if _kvcache.can_be_read(starts) and (lasts is None or lasts.is_cpu):
+        lengths = latent.aiter_lengths(page_size, starts.tolist(), None if lasts is None else lasts.tolist(), max_key_length)
+        return torch.tensor(lengths, dtype=torch.int32)
+    if lasts is not None and (lasts.device != starts.device or lasts.shape[0] != starts.shape[0] - 1):
+        raise InvalidArgument(f"kv_last_page_lens: shape {tuple(lasts.shape)} on {lasts.device}; accepted: [{starts.shape[0] - 1}] on {starts.device}, as kv_indptr says")
+    pages = starts[1:] - starts[:-1]
+    if page_size == 1:
+        return pages
+    if lasts is None:
+        raise InvalidArgument(f"kv_last_page_lens: None beside page_size = {page_size}; accepted: the keys of each sequence's last page")
+    # A number that is none of a page's would lead into the next sequence's pages.
+    return torch.where(pages > 0, (pages - 1) * page_size + lasts.clamp(1, page_size), pages)
 
 
 # ---- The operators
