@@ -120,7 +120,7 @@ class Pools(unittest.TestCase):
             backend.pool = types.SimpleNamespace(get_key_buffer=lambda _: keys, get_value_buffer=lambda _: values)
             backend.forward_metadata = WavejitMetadata(starts, lengths, table, 5, 40)
             query = torch.randn(6, heads, width).bfloat16()
-            found = backend.attend(query.reshape(6, -1), layer, {}).view(6, heads, value_dim)
+            found = backend.attend(query.reshape(6, -1), layer, None).view(6, heads, value_dim)
         told = {} if scales is None else {"k_scale": scales[0], "v_scale": scales[1]}
         exact, size = attention(query, backend.paged(keys), backend.paged(values), starts, lengths, table, scale=layer.scaling, **told)
         self.assertLess(float(((found.double() - exact).abs() / (size + 2.0**-20)).max()), 2.0**-6)

@@ -100,21 +100,21 @@ class WavejitBackend(AttentionBackend):
     # ---- A layer
 
     def forward_extend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layer: Any, forward_batch: Any, save_kv_cache: bool = True, **words: Any) -> torch.Tensor:
+        sinks = words.pop("sinks", words.pop("sink", None))
+        unknown = sorted(name for name, value in words.items() if value is not None)
+        if unknown:  # before the pool is written
+            raise Unsupported(f"wavejit.sglang: {', '.join(unknown)}: not known to this version of wavejit; --attention-backend triton may have it")
         if save_kv_cache and k is not None and v is not None:
             where = KVWriteLoc.for_batch(forward_batch)
             if self.latent:
                 self.pool.set_kv_buffer(layer, where, k, v)
             else:
                 self.pool.set_kv_buffer(layer, where, k, v, layer.k_scale, layer.v_scale)
-        return self.attend(q, layer, words)
+        return self.attend(q, layer, sinks)
 
     forward_decode = forward_extend
 
-    def attend(self, q: torch.Tensor, layer: Any, words: dict[str, Any]) -> torch.Tensor:
-        sinks = words.pop("sinks", words.pop("sink", None))
-        unknown = sorted(name for name, value in words.items() if value is not None)
-        if unknown:
-            raise Unsupported(f"wavejit.sglang: {', '.join(unknown)}: not known to this version of wavejit; --attention-backend triton may have it")
+    def attend(self, q: torch.Tensor, layer: Any, sinks: torch.Tensor | None) -> torch.Tensor:
         metadata = self.forward_metadata
         assert metadata is not None
         query = q.reshape(-1, layer.tp_q_head_num, layer.qk_head_dim)
