@@ -68,6 +68,8 @@ class Keys(NamedTuple):
 
 
 def check_keys(keys: Keys) -> None:
+    if keys.pages is not None and keys.rows == 0:
+        raise InvalidArgument("k: pages of 0 keys; accepted: 1 key, or multiples of 16")
     check_starts("key_starts", keys.starts, keys.rows, keys.longest, "k", "max_key_length")
     most = keys.rows if keys.pages is None else MOST_PAGED
     for index, first in enumerate(keys.firsts or ()):

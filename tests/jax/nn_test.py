@@ -71,6 +71,9 @@ class BesideJax(Case):
         q = draw(1, 1, 8, 2, 64)
         with self.assertRaisesRegex(wavejit.Unsupported, "dtype float32; accepted: float16 or bfloat16"):
             wavejit.jax.dot_product_attention(*(q.astype(jnp.float32),) * 3)
+        pair = draw(1, 2, 5, 2, 64)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, r"query_seq_lengths: shape \(1,\); accepted: \[2\], one for each batch"):
+            wavejit.jax.dot_product_attention(pair, pair, pair, query_seq_lengths=lengths(3))
         with self.assertRaisesRegex(wavejit.InvalidArgument, "implementation = 'cudnn'; accepted: None, 'wavejit'"):
             wavejit.jax.dot_product_attention(q, q, q, implementation="cudnn")
         with self.assertRaisesRegex(wavejit.InvalidArgument, "mask: dtype int32; accepted: bool"):

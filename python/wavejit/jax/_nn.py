@@ -58,6 +58,8 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     if return_residual:
         out, lse = out
     if query_seq_lengths is not None:
+        if jnp.shape(query_seq_lengths) != (q.shape[0],):
+            raise InvalidArgument(f"query_seq_lengths: shape {jnp.shape(query_seq_lengths)}; accepted: [{q.shape[0]}], one for each batch")
         counts = jnp.arange(rows)[None, :] < jnp.asarray(query_seq_lengths)[:, None]
         out = jnp.where(counts[:, :, None, None], out, 0)
         lse = jnp.where(counts[:, None, :], lse, -jnp.inf) if return_residual else None

@@ -82,8 +82,7 @@ def append(engine: Engine, given: dict[str, torch.Tensor | None], rotary: str = 
     """One launch. A call of shapes that were seen before is checked no more in Python: only addresses change."""
     k = given["k"]
     assert k is not None
-    q = given["q"]
-    if 0 in k.shape and (q is None or 0 in q.shape):
+    if all([tensor is None or 0 in tensor.shape for tensor in (k, given["v"], given["q"])]):
         return
     if k.is_cpu:
         _through_copies(engine, given, rotary, rotary_base, rotary_dim)

@@ -97,6 +97,8 @@ def places(q: torch.Tensor, k_cache: torch.Tensor, new: New | None, lengths: int
     if new is not None and new.cos is not None and new.cos.shape[0] < room:
         # A device's lengths are not known, and a position without an angle would be turned into zeros.
         raise InvalidArgument(f"rotary_cos: {new.cos.shape[0]} positions; accepted: at least {room}, as many as a sequence of the cache has room for")
+    if rows is not None and k_cache.shape[0] == 0 and batch:
+        raise InvalidArgument(f"k_cache: shape {tuple(k_cache.shape)}; accepted: 1 row or more, of which cache_batch_idx chooses")
     if rows is None and table is None and k_cache.shape[0] < batch:
         raise InvalidArgument(f"k_cache: shape {tuple(k_cache.shape)}; accepted: at least {batch} rows, as q has {batch} sequences")
     if isinstance(lengths, int):
