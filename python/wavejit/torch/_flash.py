@@ -8,7 +8,7 @@ import torch
 
 from .._errors import InvalidArgument
 from . import _faces, _into, _kvcache, _roads
-from ._operators import attention_forward_lse, called, called_by_operator, tensors_only
+from ._operators import _compiles, attention_forward_lse, called, called_by_operator, tensors_only
 
 # What the operators' words are called here.
 DENSE = {"scale": "softmax_scale", "q_scale": "q_descale", "k_scale": "k_descale", "v_scale": "v_descale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
@@ -248,32 +248,55 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     words |= {"scale": softmax_scale, "causal": causal, "splits": num_splits}
     if cache_batch_idx is not None and block_table is not None:
         raise InvalidArgument("cache_batch_idx: given beside block_table; accepted: one of them")
-    lengths = cache_seqlens if cache_seqlens is None or isinstance(cache_seqlens, int) else _int32("cache_seqlens", cache_seqlens, 1)
-    rows = None if cache_batch_idx is None else _int32("cache_batch_idx", cache_batch_idx, 1)
-    firsts = None if cache_leftpad is None else _int32("cache_leftpad", cache_leftpad, 1)
-    table = None if block_table is None else _int32("block_table", block_table, 2)
-    _kvcache.check_cache(q, k_cache, v_cache, table is not None)
+    numbers = (cache_seqlens if cache_seqlens is None or isinstance(cache_seqlens, int) else _int32("cache_seqlens", cache_seqlens, 1),
+               None if cache_batch_idx is None else _int32("cache_batch_idx", cache_batch_idx, 1), None if cache_leftpad is None else _int32("cache_leftpad", cache_leftpad, 1),
+               None if block_table is None else _int32("block_table", block_table, 2))
+    if k is None:
+        for field, given in (("v", v), ("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)):
+            if given is not None:
+                raise InvalidArgument(f"{field}: given without k; accepted: None, or k beside it")
+        if cache_batch_idx is None and not _compiles():
+            return _read_at_once(q, k_cache, v_cache, numbers, words, return_softmax_lse, out)
+    _kvcache.check_cache(q, k_cache, v_cache, block_table is not None)
     new = None
     if k is not None:
         tensors_only({"k": k, **{field: given for field, given in (("v", v), ("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)) if given is not None}})
         new = _kvcache.new_keys(q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, rotary_interleaved, not causal and tuple(window_size) == (-1, -1))
-    else:
-        for field, given in (("v", v), ("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)):
-            if given is not None:
-                raise InvalidArgument(f"{field}: given without k; accepted: None, or k beside it")
-    at = _kvcache.places(q, k_cache, new, lengths, rows, firsts, table)
-    words |= _kvcache.words_of_keys(at, _kvcache.pages(q, k_cache, v_cache, at), 0 if new is None else new.k.shape[1], lengths if isinstance(lengths, int) else None)
+    at = _kvcache.places(q, k_cache, new, *numbers)
+    words |= _kvcache.words_of_keys(at.lengths, at.firsts, _kvcache.pages(q, k_cache, v_cache, at), at.longest, 0 if new is None else new.k.shape[1])
     if new is not None:
         scales = _kvcache.scales_of(k_cache, k_descale, v_descale)
         to = _kvcache.slots(CACHE, q, k_cache, v_cache, at, new, out, return_softmax_lse, words)
         q = _kvcache.appended(new, q, k_cache, v_cache, at, to, scales)
     elif _kvcache.can_be_read(q):
         _kvcache.check_numbers(q, k_cache, at)
-    k_cache, v_cache = _kvcache.attended(q, k_cache, v_cache, at)
+    return _read(q, *_kvcache.attended(q, k_cache, v_cache, at), words, return_softmax_lse, out)
+
+
+def _read_at_once(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, numbers: _kvcache.Numbers, words: dict[str, Any], with_lse: bool, out: torch.Tensor | None) -> Any:
+    """Decode, whose time counts: nothing is written but `out`, so that what the call itself refuses may be looked at afterwards."""
+    lengths, rows, firsts, table = numbers
+    try:
+        if table is not None or firsts is not None or isinstance(lengths, int):
+            longest = _kvcache.longest_of(k_cache, lengths, table)
+            if isinstance(lengths, int):
+                lengths = torch.full((q.shape[0],), lengths, dtype=torch.int32, device=q.device)
+            words |= _kvcache.words_of_keys(lengths, firsts, table, longest, 0)
+        elif lengths is not None:
+            words["key_lengths"] = lengths
+        if table is None and k_cache.size(0) > q.size(0):
+            k_cache, v_cache = k_cache[: q.size(0)], v_cache[: q.size(0)]
+        return _read(q, k_cache, v_cache, words, with_lse, out)
+    except (RuntimeError, IndexError):
+        _kvcache.explain(q, k_cache, v_cache, numbers)
+        raise
+
+
+def _read(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, words: dict[str, Any], with_lse: bool, out: torch.Tensor | None) -> Any:
     if out is not None:
-        lse = _into.called_into(CACHE, _faces.DENSE, q, k_cache, v_cache, out, words, return_softmax_lse)
+        lse = _into.called_into(CACHE, _faces.DENSE, q, k_cache, v_cache, out, words, with_lse)
         return out if lse is None else (out, lse)
-    if return_softmax_lse:
+    if with_lse:
         return called_by_operator(attention_forward_lse, CACHE, q, k_cache, v_cache, words)
     return called(CACHE, _faces.DENSE, q, k_cache, v_cache, words)
 

@@ -38,6 +38,11 @@ class Places(NamedTuple):
     table: torch.Tensor | None  # [B, columns]
     page: int  # keys of a page, or of a row
     room: int  # keys that a sequence can have
+    longest: int = 0  # of the lengths, as far as shapes and numbers of Python's say
+
+
+# cache_seqlens, cache_batch_idx, cache_leftpad and block_table; tensors are int32
+Numbers = tuple[int | torch.Tensor | None, torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]
 
 
 # ---- Checks of what every device's host knows: shapes, and numbers that are Python's
@@ -87,7 +92,7 @@ def places(q: torch.Tensor, k_cache: torch.Tensor, new: New | None, lengths: int
             raise InvalidArgument(f"{field}: a tensor on {given.device}; accepted: {q.device}, where q is")
         if given.shape[0] != batch:
             raise InvalidArgument(f"{field}: shape {tuple(given.shape)}; accepted: [{batch}{', columns' if given.ndim == 2 else ''}], as q has {batch} sequences")
-    page = k_cache.shape[3] if k_cache.ndim == _roads.VECTORISED else k_cache.shape[1]
+    page = _page(k_cache)
     room = page if table is None else page * table.shape[1]
     count = 0 if new is None else new.k.shape[1]
     if lengths is None and (new is not None or table is not None):
@@ -101,11 +106,42 @@ def places(q: torch.Tensor, k_cache: torch.Tensor, new: New | None, lengths: int
         raise InvalidArgument(f"k_cache: shape {tuple(k_cache.shape)}; accepted: 1 row or more, of which cache_batch_idx chooses")
     if rows is None and table is None and k_cache.shape[0] < batch:
         raise InvalidArgument(f"k_cache: shape {tuple(k_cache.shape)}; accepted: at least {batch} rows, as q has {batch} sequences")
+    longest = room - count
     if isinstance(lengths, int):
-        if not 0 <= lengths <= room - count:
-            raise InvalidArgument(f"cache_seqlens = {lengths}; accepted: {_room(room, count)}")
+        longest = _checked(lengths, room, count)
         lengths = torch.full((batch,), lengths, dtype=torch.int32, device=q.device)
-    return Places(lengths, rows, firsts, table, page, room)
+    return Places(lengths, rows, firsts, table, page, room, longest)
+
+
+def _page(k_cache: torch.Tensor) -> int:
+    return k_cache.shape[3] if k_cache.ndim == _roads.VECTORISED else k_cache.shape[1]
+
+
+def _checked(length: int, room: int, count: int) -> int:
+    if not 0 <= length <= room - count:
+        raise InvalidArgument(f"cache_seqlens = {length}; accepted: {_room(room, count)}")
+    return length
+
+
+def longest_of(k_cache: torch.Tensor, lengths: int | torch.Tensor | None, table: torch.Tensor | None) -> int | None:
+    """As `places` has it, of a call without new keys."""
+    if table is None:
+        return _checked(lengths, _page(k_cache), 0) if isinstance(lengths, int) else None
+    if lengths is None:
+        raise InvalidArgument("cache_seqlens: None beside block_table; accepted: how many keys each sequence has")
+    room = _page(k_cache) * table.shape[1]
+    return _checked(lengths, room, 0) if isinstance(lengths, int) else room
+
+
+def explain(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, numbers: Numbers) -> None:
+    """What was refused, in the caller's words, if it is one of these numbers."""
+    try:
+        check_cache(q, k_cache, v_cache, numbers[3] is not None)
+        at = places(q, k_cache, None, *numbers)
+        if can_be_read(q):
+            check_numbers(q, k_cache, at)
+    except InvalidArgument as error:
+        raise error from None
 
 
 def _room(room: int, count: int) -> str:
@@ -190,20 +226,20 @@ def _parts_of_rows(k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places) -> 
     return keys // KEYS_AT_ONCE
 
 
-def words_of_keys(at: Places, table: torch.Tensor | None, count: int, longest: int | None) -> dict[str, Any]:
-    """The operator's words for which keys are there. `longest`: where it is a number of the caller's."""
+def words_of_keys(lengths: torch.Tensor | None, firsts: torch.Tensor | None, table: torch.Tensor | None, longest: int | None, count: int) -> dict[str, Any]:
+    """The operator's words for which keys are there, `count` new ones among them."""
     words: dict[str, Any] = {}
-    lengths = at.lengths
     if table is not None:
+        assert longest is not None
         words["block_table"] = table
-        words["max_key_length"] = at.room if longest is None else longest + count
-        if lengths is None:
-            lengths = torch.full((table.shape[0],), at.room, dtype=torch.int32, device=table.device)
+        if lengths is None:  # whole rows, as pages
+            lengths = torch.full((table.shape[0],), longest, dtype=torch.int32, device=table.device)
+        words["max_key_length"] = longest + count
     if lengths is not None and count:
         lengths = lengths + count
-    if at.firsts is not None:
-        words["first_keys"] = at.firsts
-        lengths = None if lengths is None else lengths - at.firsts
+    if firsts is not None:
+        words["first_keys"] = firsts
+        lengths = None if lengths is None else lengths - firsts
     if lengths is not None:
         words["key_lengths"] = lengths
     return words
