@@ -101,9 +101,10 @@ typedef enum wavejit_dtype {
 
 /* A tensor in device memory. Logical order is always [batch, length, heads, head dim], whatever the strides say about
  * where things lie (BSHD, BHSD and anything between). Strides are in elements. The last stride is 1; the others are
- * positive multiples of 8; `data` is 16-byte aligned. One batch slice must span less than 4 GiB (256 rows of tile
- * overrun included), the tensor may be larger. The stride of a dimension with one element is never used and may be
- * anything. wavejit_attention_forward takes more: see there. */
+ * positive multiples of 8, or, of what attention only reads, 0: what all batches, rows or heads share lies there once.
+ * `data` is 16-byte aligned. One batch slice must span less than 4 GiB (256 rows of tile overrun included), the tensor
+ * may be larger. The stride of a dimension with one element is never used and may be anything.
+ * wavejit_attention_forward takes more: see there. */
 struct wavejit_tensor {
   void* data;
   int32_t dtype; /* enum wavejit_dtype */
@@ -341,7 +342,8 @@ struct wavejit_call_report {
  * Either may be packed and the other dense. B is `sequences`; Sq and Sk are each sequence's own, and the longest of
  * them stands in max_query_length and max_key_length, because the host sizes the launch and never reads device memory.
  * Sequences without queries or without keys are allowed. With max_key_length = 0 none has a key, whatever k holds: O is
- * 0 and LSE −inf.
+ * 0 and LSE −inf. Rows of o and lse that are no sequence's, behind the last start, are not written: they hold what the
+ * caller's memory held. Whoever hands them on clears them first, as wavejit's Python does where it makes the outputs.
  *
  * Keys in pages (a paged cache): with block_table, k is [pages, page size, Hkv, D] and v [pages, page size, Hkv, Dv],
  * with any strides: a page may be [keys, heads, dim] (NHD) or [heads, keys, dim] (HND), and pages of K and V may stand
@@ -396,7 +398,7 @@ struct wavejit_call_report {
  * Modifiers, in this order, before the mask (x = scale · q·k):
  *   softcap  x ← softcap · tanh(x / softcap)
  *   bias     x ← x + bias[b, h, i, j]: dtype of q or fp32, sizes [B or 1, Hq or 1, Sq, Sk]; packed: [1, Hq or 1, total,
- *            max_key_length]. Strides multiples of 8, Sk rounded up to one readable in every row; −inf hides a
+ *            max_key_length]. Strides multiples of 8 or 0, Sk rounded up to one readable in every row; −inf hides a
  *            key, and a finite number never does (in bf16 and fp32 less than −2.353e38 counts as that: a row of nothing
  *            but the least number has the mean of V); what stands at hidden keys and in the padding does not matter
  *   alibi    x ← x − slope · |j − diagonal(i)|: fp32 slopes, [B or 1, Hq, 1, 1], the Hq of one batch side by side

@@ -79,6 +79,7 @@ TEST_F(BackwardInterface, NamesTheFieldThatIsWrong) {
   refused([&](auto& call) { bias(call), call.bias.data = nullptr; }, "bias.data");
   refused([&](auto& call) { bias(call), call.d_bias.sizes[1] = 2; }, "d_bias.sizes[1]");
   refused([&](auto& call) { bias(call), call.d_bias.dtype = WAVEJIT_FP16; }, "d_bias.dtype");
+  refused([&](auto& call) { bias(call), call.d_bias.strides[2] = 0; }, "d_bias.strides");
   refused([&](auto& call) { bias(call), call.bias.sizes[3] = 39; }, "bias.sizes[3]");
   refused([](auto& call) { call.lse.dtype = WAVEJIT_BF16; }, "lse.dtype");
   refused([](auto& call) { call.d_o.dtype = WAVEJIT_FP16; }, "d_o.dtype");

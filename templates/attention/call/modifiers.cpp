@@ -43,11 +43,11 @@ Check check_bias(const ModifierCall& call, const wavejit_tensor& t, float) {
   if (!step) return step;
   for (int d = 0; d < 3; ++d) {
     if (t.sizes[d] == 1) continue;
-    if (t.strides[d] <= 0 || t.strides[d] % bias_granule != 0 || t.strides[d] >= max_batch_stride)
-      return refuse(wrong_stride(bias, d, "positive multiples of 8 elements"));
+    if (t.strides[d] < 0 || t.strides[d] % bias_granule != 0 || t.strides[d] >= max_batch_stride)
+      return refuse(wrong_stride(bias, d, "0, or positive multiples of 8 elements"));
   }
-  if (t.sizes[2] > 1 && t.strides[2] < t.sizes[3])
-    return refuse(wrong_stride(bias, 2, std::to_string(t.sizes[3]) + " (sizes[3]) and more"));
+  if (t.sizes[2] > 1 && t.strides[2] != 0 && t.strides[2] < t.sizes[3])
+    return refuse(wrong_stride(bias, 2, "0, or " + std::to_string(t.sizes[3]) + " (sizes[3]) and more"));
   if (t.sizes[3] > 1 && t.strides[3] != 1) return refuse(wrong_stride(bias, 3, "1"));
   // Checked by the row alone first: the product below stays inside 64 bits.
   const auto rows = static_cast<std::uint64_t>(t.sizes[2]) + tile_overrun_rows;

@@ -77,7 +77,7 @@ Result<void> check_second_list(const KeyListCall& first, const KeyListCall& seco
     }
     if (auto pages = check_size(named, 0, tensors.front().second.tensor->sizes[0], "second_k.sizes[0]", false); !pages)
       return pages;
-    if (auto tensor = check_tensor(named, {.dtype = dtype}); !tensor) return tensor;
+    if (auto tensor = check_tensor(named, {.dtype = dtype, .read_only = true}); !tensor) return tensor;
   }
   return {};
 }

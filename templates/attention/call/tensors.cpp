@@ -35,12 +35,14 @@ Failure size_out_of_range(const Named& named, bool may_have_no_rows, std::int64_
 }
 
 // Strides follow from a head dim: one that no kernel has is what stands in the way.
-Failure bad_row_stride(const Named& named, int dimension, std::span<const HeadDims> head_dims) {
+Failure bad_row_stride(const Named& named, int dimension, const TensorRules& rules) {
+  const std::span<const HeadDims> head_dims = rules.head_dims;
   const auto head_dim = static_cast<int>(named.tensor->sizes[3]);
   const auto has = [&](const HeadDims& dims) { return dims.qk == head_dim || dims.v == head_dim; };
   if (head_dims.empty() || std::ranges::any_of(head_dims, has))
     return bad_stride(named, dimension,
-                      "positive multiples of " + std::to_string(stride_granule(element_bytes_of(*named.tensor))) +
+                      (rules.read_only ? "0, or positive multiples of " : "positive multiples of ") +
+                          std::to_string(stride_granule(element_bytes_of(*named.tensor))) +
                           " elements (copy the tensor otherwise)");
   std::string known;
   for (const HeadDims& dims : head_dims) known += (known.empty() ? "" : ", ") + to_text(dims);
@@ -88,7 +90,8 @@ Result<void> check_scattered(const Named& named, const TensorRules& rules) {
   if (t.data == nullptr || !is_aligned(t, bytes)) return refuse(bad_pointer(named, bytes));
   for (int d = 0; d < 4; ++d) {
     if (t.sizes[d] == 1) continue;
-    if (t.strides[d] <= 0) return refuse(bad_row_stride(named, d, rules.head_dims));
+    const bool repeats = rules.read_only && (d == 0 || d == 2) && t.strides[d] == 0;
+    if (t.strides[d] <= 0 && !repeats) return refuse(bad_row_stride(named, d, rules));
     if (d != 0 && t.strides[d] >= max_slice_stride) return refuse(bad_far_stride(named, d));
   }
   if (t.sizes[3] != 1 && t.strides[3] != 1 && t.sizes[1] != 1 && t.strides[1] != 1)
@@ -123,8 +126,9 @@ Result<void> check_any_tensor(const Named& named, const TensorRules& rules) {
   if (empty) return {};
   for (int d = 0; d < 3; ++d) {
     if (t.sizes[d] == 1) continue;
-    if (t.strides[d] <= 0 || !is_multiple(t.strides[d], stride_granule(bytes))) [[unlikely]]
-      return refuse(bad_row_stride(named, d, rules.head_dims));
+    const bool repeats = rules.read_only && t.strides[d] == 0;
+    if ((t.strides[d] <= 0 && !repeats) || !is_multiple(t.strides[d], stride_granule(bytes))) [[unlikely]]
+      return refuse(bad_row_stride(named, d, rules));
   }
   if (t.sizes[3] != 1 && t.strides[3] != 1) [[unlikely]]
     return refuse(bad_inner_stride(named));

@@ -53,6 +53,7 @@ struct TensorRules {
   bool by_head = false;  // a kernel bounds a slice of one head, not of all heads of a batch
   bool may_be_scattered = false;
   bool scattered = false;  // and is (is_scattered)
+  bool read_only = false;  // strides of 0 are as good: what is the same for all batches, rows or heads lies there once
 };
 // Elements in 16 bytes.
 inline std::int64_t granule_of(const wavejit_tensor& t) {
@@ -73,7 +74,7 @@ families::Result<void> check_scattered(const Named& named, const TensorRules& ru
 [[gnu::cold]] families::Failure bad_reserved(const Named& named);
 [[gnu::cold]] families::Failure bad_dtype(const Named& named, const TensorRules& rules);
 [[gnu::cold]] families::Failure bad_alignment(const Named& named);
-[[gnu::cold]] families::Failure bad_row_stride(const Named& named, int dimension, std::span<const HeadDims> head_dims);
+[[gnu::cold]] families::Failure bad_row_stride(const Named& named, int dimension, const TensorRules& rules);
 [[gnu::cold]] families::Failure bad_inner_stride(const Named& named);
 [[gnu::cold]] families::Failure bad_far_stride(const Named& named, int dimension);
 [[gnu::cold]] families::Failure bad_slice(const Named& named, const TensorRules& rules, std::uint64_t slice);

@@ -187,8 +187,10 @@ Result<void> check_tensor_sizes(const Call& call, const attention::Extents& exte
       return size;
     if (role.gradient)
       if (auto type = check_gradient_type(named, call); !type) return type;
-    const attention::TensorRules rules = {
-        .dtype = call.q.dtype, .may_be_fp32 = role.gradient || role.output, .by_head = true};
+    const attention::TensorRules rules = {.dtype = call.q.dtype,
+                                          .may_be_fp32 = role.gradient || role.output,
+                                          .by_head = true,
+                                          .read_only = !role.gradient};
     if (auto layout = attention::check_tensor(named, rules); !layout) return layout;
   }
   for (const Numbers& of : numbers)

@@ -202,7 +202,8 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                                .may_be_fp32 = named.tensor == &a.o,
                                .head_dims = head_dims,
                                .may_be_scattered = may_be_scattered,
-                               .scattered = scattered[i]};
+                               .scattered = scattered[i],
+                               .read_only = named.tensor != &a.o};
     if (auto tensor = check_tensor(named, rules); !tensor) return tensor;
   }
   if (paged) [[unlikely]] {

@@ -215,7 +215,8 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
   for (const Named& named : tensors) {
     if (!is_there(named)) continue;
     const std::int32_t dtype = is_of_keys(named) && narrow ? call.k.dtype : call.q.dtype;
-    if (auto tensor = check_tensor(named, {.dtype = dtype}); !tensor) return tensor;
+    if (auto tensor = check_tensor(named, {.dtype = dtype, .read_only = named.tensor != &call.o}); !tensor)
+      return tensor;
   }
   if (paged)
     if (auto pages = check_both_pages(call, extents.key_length); !pages) return pages;

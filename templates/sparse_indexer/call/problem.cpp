@@ -81,7 +81,7 @@ Check check_queries(const Call& call) {
   if (auto sizes = attention::check_sizes(queries, false, max_batch); !sizes) return sizes;
   if (q.sizes[2] > max_heads) return refuse(refusal::bad_size(queries, 2, up_to("1", max_heads)));
   if (q.sizes[3] != head_dim) return refuse(refusal::bad_size(queries, 3, std::to_string(head_dim)));
-  return attention::check_tensor(queries, {.dtype = q.dtype});
+  return attention::check_tensor(queries, {.dtype = q.dtype, .read_only = true});
 }
 
 // Sizes of keys: of a sequence, or of the cache's pages.
@@ -94,7 +94,7 @@ Check check_keys(const Call& call) {
   if (call.keys.sizes[2] != 1) return refuse(refusal::bad_size(keys, 2, "1: all index heads share a key"));
   if (call.keys.sizes[3] != head_dim) return refuse(refusal::bad_size(keys, 3, std::to_string(head_dim)));
   if (!paged && call.keys.sizes[1] > max_keys) return refuse(refusal::bad_size(keys, 1, up_to("1", max_keys)));
-  if (auto good = attention::check_tensor(keys, {.dtype = call.queries.dtype}); !good) return good;
+  if (auto good = attention::check_tensor(keys, {.dtype = call.queries.dtype, .read_only = true}); !good) return good;
   if (!paged) {
     for (const auto& [name, value] : {std::pair{"max_key_length", call.max_key_length},
                                       {"table_columns", call.table_columns},
