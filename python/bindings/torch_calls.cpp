@@ -25,7 +25,7 @@ void bind(nb::module_& module, const char* name) {
       .def(nb::init<std::shared_ptr<EngineHandle>, std::shared_ptr<TorchTensors>>(), nb::arg("engine"),
            nb::arg("torch"))
       .def("remember", &C::remember, nb::arg("variant"), nb::arg("tensors"), nb::arg("words"), nb::arg("call"),
-           nb::arg("fields"), nb::arg("output_fields"), nb::arg("outputs"), nb::arg("zeroed"),
+           nb::arg("fields"), nb::arg("output_fields"), nb::arg("outputs"), nb::arg("before"),
            nb::arg("workspace_like").none(), nb::arg("workspace_bytes"))
       .def("run", run, nb::arg("stream"), nb::arg("variant"), nb::arg("tensors"), nb::arg("words"));
 }

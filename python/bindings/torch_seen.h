@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -127,19 +128,21 @@ class TorchCalls {
       : engine_(std::move(engine)), torch_(std::move(torch)) {}
 
   // From now on `run` knows calls of these shapes. `fields`: of the tensors, then of those among the words, in their
-  // order. `outputs`: tensors as each run makes them, of zeros where a launch may leave something out. `workspace`:
-  // fp32 on the device, and how many bytes.
+  // order. `outputs`: tensors as each run makes them; `before`: what stands in each before the launch, where it may
+  // leave something out, else none. `workspace`: fp32 on the device, and how many bytes.
   void remember(int variant, const nb::tuple& tensors, const nb::dict& words, const Call<Arguments>& call,
                 const std::vector<std::string>& fields, const std::vector<std::string>& output_fields,
-                const nb::tuple& outputs, bool zeroed, const nb::object& workspace_like, std::size_t workspace_bytes) {
+                const nb::tuple& outputs, const std::vector<double>& before, const nb::object& workspace_like,
+                std::size_t workspace_bytes) {
     if (!find_addresses(variant, objects_of(tensors), words.ptr()) || addresses_.size() != fields.size()) return;
     auto made = std::make_shared<Seen>();
     Seen& seen = *made;
     seen.arguments = call.arguments();
-    seen.zeroed = zeroed;
     for (const std::string& name : fields) seen.inputs.push_back(Place<Arguments>::named(name));
     for (std::size_t i = 0; i < output_fields.size(); ++i)
-      seen.outputs.push_back({Place<Arguments>::named(output_fields[i]), LikeTensor(*torch_, outputs[i].ptr())});
+      seen.outputs.push_back({.place = Place<Arguments>::named(output_fields[i]),
+                              .like = LikeTensor(*torch_, outputs[i].ptr()),
+                              .before = before.empty() ? std::nullopt : std::optional(before.at(i))});
     if (workspace_bytes != 0) {
       const std::size_t room = workspace_bytes + workspace_alignment;
       seen.workspace.emplace_back(*torch_, workspace_like.ptr(), static_cast<std::int64_t>(room / sizeof(float)));
@@ -168,7 +171,7 @@ class TorchCalls {
     for (const Output& output : seen.outputs) {
       const TorchMemory made = output.like.make(functions);
       void* object = nullptr;
-      if (!made || (seen.zeroed && functions.zero(made.get()) != 0)) return {};
+      if (!made || !is_filled(functions, output, made)) return {};
       if (functions.to_python(made.get(), nullptr, &object) != 0) return {};
       add(static_cast<PyObject*>(object));
       output.place.put(arguments, made.address());
@@ -193,6 +196,7 @@ class TorchCalls {
   struct Output {
     Place<Arguments> place;
     LikeTensor like;
+    std::optional<double> before;
   };
   struct Seen {
     Arguments arguments{};
@@ -200,8 +204,15 @@ class TorchCalls {
     std::vector<Output> outputs;
     std::vector<LikeTensor> workspace;  // one or none
     std::size_t workspace_bytes = 0;
-    bool zeroed = false;
   };
+
+  // False: PyTorch refuses it.
+  static bool is_filled(const TorchFunctions& functions, const Output& output, const TorchMemory& made) {
+    if (!output.before) return true;
+    // Zeros are a memset.
+    if (*output.before == 0) return functions.zero(made.get()) == 0;
+    return functions.fill(made.get(), *output.before) == 0;
+  }
 
   // Fills key_ and addresses_, which belong to whoever holds Python's lock. False: there is something among the words
   // that no key has.

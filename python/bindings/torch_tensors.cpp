@@ -72,6 +72,7 @@ TorchTensors::TorchTensors(nb::object tensor_type) : type_(std::move(tensor_type
   const Loaded torch("libtorch_cpu.so");
   torch.find(functions_.empty, "aoti_torch_empty_strided");
   torch.find(functions_.zero, "aoti_torch_zero_");
+  torch.find(functions_.fill, "aoti_torch_aten_fill__Scalar");
   torch.find(functions_.drop, "aoti_torch_delete_tensor_object");
   torch.find(functions_.address, "aoti_torch_get_data_ptr");
   torch.find(functions_.dimensions, "aoti_torch_get_dim");

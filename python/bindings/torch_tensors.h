@@ -41,6 +41,7 @@ struct TorchFunctions {
   int (*from_python)(void* object, TorchHandle* tensor) = nullptr;
   int (*to_python)(TorchHandle tensor, void* type, void** object) = nullptr;
   int (*zero)(TorchHandle tensor) = nullptr;
+  int (*fill)(TorchHandle tensor, double number) = nullptr;
 };
 
 class TorchTensors {

@@ -288,6 +288,15 @@ def allocate(engine: OpenedDevice, shape: Sequence[int], dtype: DType) -> Device
     return DeviceArray(engine, memory, memory.address, dtype, sizes, dense_strides(sizes))
 
 
+def allocate_output(engine: OpenedDevice, shape: Sequence[int], dtype: DType, unwritten: float | None) -> DeviceArray:
+    """`unwritten`: what stands in rows that no launch writes, since they are no sequence's; None: there is no such row."""
+    if unwritten is None:
+        return allocate(engine, shape, dtype)
+    import numpy
+
+    return upload(engine, numpy.full(tuple(shape), unwritten, dtype.host), dtype)
+
+
 def _copy_in(array: DeviceArray, elements: numpy.ndarray) -> None:
     import numpy
 

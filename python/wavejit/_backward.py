@@ -64,7 +64,10 @@ class AttentionBackwardCall(SequencesCall):
         written = []
         for field, given, like in (("dq", dq, "q"), ("dk", dk, "k"), ("dv", dv, "v")):
             if given is None:
-                given = _arrays.allocate(engine, inputs[like].shape, inputs[like]._dtype if gradients is None else _dtypes.named(gradients, "gradients"))
+                starts = ("query_starts", query_starts) if like == "q" else ("key_starts", key_starts)
+                unwritten = 0.0 if _lengths.leave_rows(*starts, inputs[like].shape[1]) else None
+                given = _arrays.allocate_output(engine, inputs[like].shape, inputs[like]._dtype if gradients is None else _dtypes.named(gradients, "gradients"),
+                                                unwritten)
             self._tensor(field, given, None if _is_fp32(given) else element, shape=BSHD, dimensions=(4,), output=True)
             written.append(given)
         self.dq, self.dk, self.dv = written

@@ -396,7 +396,8 @@ class AttentionForwardCall(SequencesCall):
         sizes = (*queries.shape[:3], value_dim)
         usual = alike[0] if len(alike) == 1 else _dtypes.BF16
         if out is None or isinstance(out, str):
-            given_out = _arrays.allocate(engine, sizes, usual if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)))
+            unwritten = 0.0 if _lengths.leave_rows("query_starts", query_starts, queries.shape[1]) else None
+            given_out = _arrays.allocate_output(engine, sizes, usual if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)), unwritten)
         else:
             given_out = out
         # `dtype` says what 16-bit integers mean; f32 is f32.
@@ -420,7 +421,7 @@ class AttentionForwardCall(SequencesCall):
         if score_rounding != "fp32":
             self._call.set_number("score_rounding", SCORE_ROUNDINGS.index(score_rounding))
         self._modifiers(written._dtype if written._dtype in alike else usual, bias, alibi, sinks, softcap, element)
-        self.lse = self._lse(queries, lse)
+        self.lse = self._lse(queries, lse, query_starts)
         self._mask(causal, window, causal_prefix, local_chunk)
         self._flags("causal_flags", causal_flags, sequences)
         if mask is not None:
@@ -624,8 +625,9 @@ class AttentionForwardCall(SequencesCall):
         if softcap is not None:
             self._call.set_number("softcap", softcap)
 
-    def _lse(self, queries: DeviceArray, lse: Any) -> Any:
-        return _row_sums(self, lse, (queries.shape[0], queries.shape[2], queries.shape[1]))
+    def _lse(self, queries: DeviceArray, lse: Any, query_starts: Any) -> Any:
+        unwritten = float("-inf") if _lengths.leave_rows("query_starts", query_starts, queries.shape[1]) else None
+        return _row_sums(self, lse, (queries.shape[0], queries.shape[2], queries.shape[1]), unwritten)
 
 
 def _cache_type(k: Any, element: DType | None, cache_dtype: Any, wide: tuple[DType, ...]) -> DType | None:
@@ -651,11 +653,11 @@ def _bias_type(bias: Any, element: DType | None) -> DType | None:
     return _dtypes.FP32 if wide else element
 
 
-def _row_sums(call: Call, lse: Any, shape: tuple[int, int, int]) -> Any:
+def _row_sums(call: Call, lse: Any, shape: tuple[int, int, int], unwritten: float | None = None) -> Any:
     """lse: False and None for none, True for one of wavejit's own, else the caller's, [batch, heads, rows]."""
     if lse is None or lse is False:
         return None
-    given = _arrays.allocate(call._engine, shape, _dtypes.FP32) if lse is True else lse
+    given = _arrays.allocate_output(call._engine, shape, _dtypes.FP32, unwritten) if lse is True else lse
     call._tensor("lse", given, _dtypes.FP32, shape="[batch, heads, rows]", dimensions=(3, 4), output=True, lead=False)
     return given
 

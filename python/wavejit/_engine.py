@@ -286,7 +286,8 @@ class Engine:
         lse
             True: returned too, [B, Hq, Sq] fp32, natural logarithm. An array: written there.
         query_starts, key_starts [sequences + 1]
-            Packed: q [1, total, Hq, D] (k and v alike), sequence b has rows starts[b] … starts[b + 1] − 1.
+            Packed: q [1, total, Hq, D] (k and v alike), sequence b has rows starts[b] … starts[b + 1] − 1. Rows behind the last start are 0 in
+            an output that this makes, and −∞ in its lse; in yours they stay as they are. Starts on the device cost an upload of zeros: give out.
         key_lengths [B], first_keys [B]
             Only so many keys count; key 0 stands at this row (left padding).
         block_table [B, columns], table_starts [B + 1]

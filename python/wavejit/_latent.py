@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _dtypes, _wavejit
+from . import _arrays, _dtypes, _lengths, _wavejit
 from ._arrays import DeviceArray
 from ._calls import BSHD, CHECK_LENGTHS, AttentionForwardCall, Call, _cache_type, launches_flag
 from ._errors import InvalidArgument
@@ -63,7 +63,8 @@ class AttentionLatentCall(AttentionForwardCall):
             if given is not None:
                 self._tensor(field, given, of_field, shape=BSHD, dimensions=(4,), accepted=accepted)
         if out is None:
-            out = _arrays.allocate(engine, (*queries.shape[:3], value_dim_of(queries.shape[3], q_rope is not None, value_dim)), queries._dtype)
+            sizes = (*queries.shape[:3], value_dim_of(queries.shape[3], q_rope is not None, value_dim))
+            out = _arrays.allocate_output(engine, sizes, queries._dtype, 0.0 if _lengths.leave_rows("query_starts", query_starts, queries.shape[1]) else None)
         elif value_dim is not None and tuple(out.shape)[3:] != (value_dim,):
             raise InvalidArgument(f"value_dim = {value_dim} beside out, whose shape is {tuple(out.shape)}; accepted: out's last dimension, or none")
         self._tensor("out", out, element, shape=BSHD, dimensions=(4,), output=True, accepted=alike)
@@ -81,7 +82,7 @@ class AttentionLatentCall(AttentionForwardCall):
                 raise InvalidArgument(f"row_scales = {row_scales!r}; accepted: {', '.join(ROW_SCALES)}, or none")
             self._call.set_number("row_scales", ROW_SCALES.index(row_scales) + 1)
         self._modifiers(queries._dtype, None, None, sinks, softcap, element)
-        self.lse = self._lse(queries, lse)
+        self.lse = self._lse(queries, lse, query_starts)
         self._mask(causal, None, causal_prefix)
         self._call.set_number("splits", splits)
         if workspace is not None:

@@ -67,6 +67,14 @@ class Keys(NamedTuple):
     firsts: Numbers
 
 
+def leave_rows(field: str, starts: Any, rows: int) -> bool:
+    """Whether there may be rows of a packed tensor that are no sequence's: behind the last start, which the host may not know."""
+    if starts is None:
+        return False
+    numbers = known(field, starts)
+    return numbers is None or not numbers or numbers[0] != 0 or numbers[-1] != rows
+
+
 def check_keys(keys: Keys) -> None:
     if keys.pages is not None and keys.rows == 0:
         raise InvalidArgument("k: pages of 0 keys; accepted: 1 key, or multiples of 16")

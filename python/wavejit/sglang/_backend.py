@@ -118,7 +118,8 @@ class WavejitBackend(AttentionBackend):
         metadata = self.forward_metadata
         assert metadata is not None
         query = q.reshape(-1, layer.tp_q_head_num, layer.qk_head_dim)
-        out = torch.empty((query.shape[0], layer.tp_q_head_num, layer.v_head_dim), dtype=q.dtype, device=q.device)
+        # Rows of no sequence, as padded batches have them, are not written.
+        out = torch.zeros((query.shape[0], layer.tp_q_head_num, layer.v_head_dim), dtype=q.dtype, device=q.device)
         if query.shape[0]:
             (self._run_latent if self.latent else self._run)(query, layer, metadata, sinks, out)
         return out.view(-1, layer.tp_q_head_num * layer.v_head_dim)

@@ -102,7 +102,7 @@ def _on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: dict[str
         _launch(plan, inputs, gradients, others, more)
         if caller is not None and _seen.all_of(others, words) and all([gradient.dtype is words[name].dtype for name, gradient in more.items()]):
             outputs = dict(zip(("dq", "dk", "dv", *[OUTPUTS[name] for name in extras]), (*gradients, *more.values())))
-            _seen.remember(engine, "backward", caller, words, plan, INPUTS, outputs, plan.clears)
+            _seen.remember(engine, "backward", caller, words, plan, INPUTS, outputs, [0.0] * len(outputs) if plan.clears else ())
     return *gradients, *_in_their_types(more, words)
 
 
@@ -233,4 +233,6 @@ def _lies_well(tensor: torch.Tensor) -> bool:
 
 
 def _readable(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor if _lies_well(tensor) and tensor.data_ptr() % _roads.ALIGNED == 0 else _roads._copy(tensor)
+    if _lies_well(tensor) and tensor.data_ptr() % _roads.ALIGNED == 0:
+        return tensor
+    return tensor.clone(memory_format=torch.contiguous_format) if tensor.ndim == 3 else _roads._copy(tensor)

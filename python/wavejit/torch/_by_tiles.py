@@ -13,6 +13,7 @@ import torch
 
 from .. import _dtypes, _masks
 from .._engine import Engine
+from ._repeats import without_repeats
 
 # Beside these there is no kernel of such masks, or one that is no gain.
 NOT_BESIDE = ("block_table", "causal_flags", "k_scale", "v_scale", "q_scale")
@@ -52,11 +53,8 @@ def _fits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor,
 
 
 def _of_all(mask: torch.Tensor) -> torch.Tensor:
-    """What is the same for all batches or heads is read once."""
-    for dimension in (0, 1):
-        if mask.shape[dimension] > 1 and mask.stride(dimension) == 0:
-            mask = mask.narrow(dimension, 0, 1)
-    return mask
+    """What is the same for all batches or heads is looked at once."""
+    return without_repeats(mask, 2)
 
 
 def _readable(mask: torch.Tensor) -> torch.Tensor:

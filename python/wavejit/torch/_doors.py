@@ -16,7 +16,7 @@ import torch
 
 from .. import _device
 from .._errors import InvalidArgument, Unsupported
-from . import _engines, _gradients, _plainly, _roads, _sdpa
+from . import _engines, _gradients, _into, _plainly, _roads, _sdpa
 
 NAME = "wavejit"
 INSTEAD = "torch.nn.attention.sdpa_kernel(SDPBackend.MATH), which leaves it to PyTorch"
@@ -66,11 +66,15 @@ def _take(library: torch.library.Library, operator: str, kernel: Callable[..., A
 # ---- over rows that lie as [batch, length, heads, head dim]
 
 
-def _attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout: float, words: dict[str, Any]) -> Forward:
+def _check(q: torch.Tensor, dropout: float) -> None:
     if dropout:
         raise InvalidArgument(f"dropout_p = {dropout}; accepted: 0, there is no dropout, or {INSTEAD}")
     if q.dtype not in _roads.ELEMENTS:
         raise Unsupported(f"query: dtype {q.dtype}; accepted: torch.float16, torch.bfloat16, or {INSTEAD}")
+
+
+def _attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout: float, words: dict[str, Any]) -> Forward:
+    _check(q, dropout)
     return _plainly.kernel(q, k, v, True, words)  # type: ignore[no-any-return]
 
 
@@ -153,17 +157,27 @@ def _flash_forward(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
                    window_size_right: int | None = None, seqused_k: torch.Tensor | None = None, alibi_slopes: torch.Tensor | None = None,
                    block_table: torch.Tensor | None = None, num_splits: int | None = None) -> tuple[torch.Tensor, ...]:
     words = _flash_words(cum_seq_q, cum_seq_k, max_q, max_k, is_causal, scale, window_size_left, window_size_right, seqused_k, alibi_slopes, block_table, num_splits)
-    q, k, v = (tensor[None] if tensor.ndim == 3 else tensor for tensor in (query, key, value))
-    out, lse = _attend(q, k, v, dropout_p, words)
+    out, lse = _attend(*_in_batches(query, key, value), dropout_p, words)
     if query.ndim == 3:
         out, lse = out[0], lse[0]
     return out, lse, *_without_dropout(query)
 
 
-def _flash_forward_into(out: torch.Tensor, *inputs: Any, **words: Any) -> torch.Tensor:
-    computed, lse, *_ = _flash_forward(*inputs, **words)
-    out.copy_(computed)
-    return lse
+def _in_batches(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return tuple([tensor[None] if tensor.ndim == 3 else tensor for tensor in tensors])
+
+
+def _flash_forward_into(out: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, cum_seq_q: torch.Tensor | None,
+                        cum_seq_k: torch.Tensor | None, max_q: int, max_k: int, dropout_p: float, is_causal: bool, return_debug_mask: bool, *,
+                        scale: float | None = None, window_size_left: int | None = None, window_size_right: int | None = None, **words: Any) -> torch.Tensor:
+    """The caller's rows that are no sequence's stay as they are."""
+    _check(query, dropout_p)
+    q, k, v, into = _in_batches(query, key, value, out)
+    lse = torch.empty(_roads._sizes(q, v, k)[1], dtype=torch.float32, device=q.device)
+    if cum_seq_q is not None:
+        _roads.clear(None, lse)
+    _into._run(q, k, v, into, lse, **_flash_words(cum_seq_q, cum_seq_k, max_q, max_k, is_causal, scale, window_size_left, window_size_right, **words))
+    return lse[0] if query.ndim == 3 else lse
 
 
 def _flash_backward(grad_out: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, out: torch.Tensor, logsumexp: torch.Tensor,

@@ -54,6 +54,8 @@ def called_into(names: dict[str, str], face: Face, q: torch.Tensor, k: torch.Ten
     _operators.tensors_only({"out": out})
     inside = face.inside(q, k, v)
     lse = out.new_empty(_roads._sizes(inside[0], inside[2], inside[1])[1], dtype=torch.float32) if with_lse else None
+    if _roads.is_packed(words):
+        _roads.clear(None, lse)
     try:
         operator(*inside, face.out.inside(out), lse, **words)
     except Error as error:

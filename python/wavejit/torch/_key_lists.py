@@ -95,7 +95,9 @@ def _run(with_lse: bool, tensors: tuple[torch.Tensor, ...], words: Words) -> tup
     sizes, lse_sizes = _roads._sizes(q, given["v"])
     out = torch.empty(sizes, dtype=q.dtype, device=q.device)
     lse = torch.empty(lse_sizes, dtype=torch.float32, device=q.device) if with_lse else None
-    if 0 not in q.shape:
+    if _roads.is_packed(given):
+        _roads.clear(out, lse)
+    if 0 not in q.shape[:3]:
         (_through_copies if q.is_cpu else _on_device)(engine, {name: tensor.detach() for name, tensor in given.items()}, out, lse, numbers)
     return out, lse
 

@@ -73,13 +73,20 @@ def _made(q: torch.Tensor, out: torch.Tensor | None, with_lse: bool, sizes: tupl
     return torch.empty(sizes, dtype=q.dtype, device=q.device) if out is None else out, lse
 
 
+def _cleared(out: torch.Tensor | None, made: tuple[torch.Tensor, torch.Tensor | None], words: Words) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Of packed queries: what no launch writes, where it is not the caller's `out`."""
+    if _roads.is_packed(words):
+        _roads.clear(made[0] if out is None else None, made[1])
+    return made
+
+
 # ---- CPU tensors, copied to a simulated device and back
 
 
 def _through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, out: torch.Tensor | None, with_lse: bool, words: Words) -> tuple[torch.Tensor, Any]:
     _check_dtypes(q, k, out, words)
-    out, lse = _made(q, out, with_lse, *sizes_of(q, words))
-    if 0 not in q.shape:
+    out, lse = _cleared(out, _made(q, out, with_lse, *sizes_of(q, words)), words)
+    if 0 not in q.shape[:3]:
         given = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
         k = k.detach()
         if k.dtype in _roads.EIGHT_BITS:  # as bits, which every DLPack has
@@ -112,7 +119,7 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, out: torch.Tens
     plan: Plan | None = engine._plans.get(shapes)
     if plan is None:
         plan = _planned(engine, shapes, q, k, out, with_lse, words)
-    out, lse = _made(q, out, with_lse, plan.out, plan.lse)
+    out, lse = _cleared(out, _made(q, out, with_lse, plan.out, plan.lse), words)
     if 0 in plan.out:
         return out, lse
     workspace = _roads._workspace(plan, q.device) if plan.workspace else None

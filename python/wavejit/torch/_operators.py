@@ -21,6 +21,7 @@ from torch.autograd import forward_ad
 from .._errors import Error, Unsupported
 from . import _gradients, _plainly, _roads
 from ._faces import Face
+from ._repeats import changed_once
 
 # bias: also bool, True where a key is seen. A window of −1 has no limit, a prefix of −1 is none, a length and a chunk of 0 are not told.
 ARGUMENTS = (
@@ -150,7 +151,9 @@ torch.library.register_fake("wavejit::attention_forward_lse", _traced_lse, lib=L
 
 def _in_dtype(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     kept = (dtype, torch.float64, *_roads.EIGHT_BITS)  # a cache of 8 bits is widened by the kernel
-    return tensor.to(dtype) if tensor.is_floating_point() and tensor.dtype not in kept else tensor
+    if not tensor.is_floating_point() or tensor.dtype in kept:
+        return tensor
+    return tensor.to(dtype) if tensor.requires_grad else changed_once(tensor, lambda once: once.to(dtype))
 
 
 def _under_autocast(name: str, device_type: str, key: str) -> Callable[..., Any]:

@@ -17,6 +17,7 @@ from .._arrays import DeviceArray, dense_strides
 from .._engine import Engine
 from .._errors import Error, InvalidArgument, error_of
 from . import _by_tiles, _seen
+from ._repeats import changed_once
 
 Words = Mapping[str, Any]
 # In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
@@ -35,6 +36,8 @@ CACHES = (*EIGHT_BITS, INTEGERS)  # of k and v
 DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, "q_scale": torch.float32, **dict.fromkeys(NUMBERS[:-1], torch.int32)}
 FLAGS = (torch.bool, torch.int8, torch.uint8)  # of causal_flags
 LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
+# What rows of packed queries that are no sequence's have in out and in LSE: no launch writes them.
+OF_NO_SEQUENCE = (0.0, float("-inf"))
 READ_AS_THEY_LIE = (True, True, True)
 AS_THEY_ARE: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (lambda tensor: tensor,) * 5  # outputs, for callers of the operators
 
@@ -52,6 +55,7 @@ class Plan(NamedTuple):
     dense: tuple[bool, bool, bool]  # q, k and v: whether the kernel reads them as they lie
     workspace: int  # bytes that it has use for
     least_workspace: int  # bytes with which it is content
+    clears: bool = False  # queries are packed: rows behind the last sequence are not written
 
 
 def current_stream(device: torch.device) -> int:
@@ -145,10 +149,12 @@ def bias_type(mask: torch.Tensor, dtype: torch.dtype) -> torch.dtype:
 def bias_of(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A mask as a bias: `dtype`, −∞ where a bool mask is False. Its rows begin at multiples of 8 elements."""
     keys = mask.shape[-1]
-    bias = torch.empty((*mask.shape[:-1], -(-keys // 8) * 8), dtype=dtype, device=mask.device)[..., :keys]
-    if mask.dtype is torch.bool:
-        return bias.fill_(0.0).masked_fill_(~mask, float("-inf"))
-    return bias.copy_(mask)
+
+    def as_bias(once: torch.Tensor) -> torch.Tensor:
+        bias = torch.empty((*once.shape[:-1], -(-keys // 8) * 8), dtype=dtype, device=once.device)[..., :keys]
+        return bias.fill_(0.0).masked_fill_(~once, float("-inf")) if once.dtype is torch.bool else bias.copy_(once)
+
+    return changed_once(mask, as_bias)
 
 
 # ---- CPU tensors, copied to a simulated device and back
@@ -158,9 +164,24 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
     sizes, lse_sizes = _sizes(q, v, k)
     out = torch.empty(sizes, dtype=out_type(q, v))
     lse = torch.empty(lse_sizes if with_lse else 0, dtype=torch.float32)
+    if is_packed(words):
+        clear(out, lse)
     if 0 not in q.shape:
         copied_into(engine, q, k, v, out, lse if with_lse else None, words)
     return out, lse
+
+
+def is_packed(words: Words) -> bool:
+    """Whether there may be rows of queries that are no sequence's."""
+    return words.get("query_starts") is not None
+
+
+def clear(out: torch.Tensor | None, lse: torch.Tensor | None) -> None:
+    """Outputs that are not the caller's, in front of a launch that may leave rows out."""
+    if out is not None:
+        out.zero_()
+    if lse is not None:
+        lse.fill_(OF_NO_SEQUENCE[1])
 
 
 def copied_into(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None, words: Words) -> None:
@@ -222,7 +243,8 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
         return _on_device(engine, q, k, v, with_lse, words, None)
     out, lse = _launched(plan, q, k, v, with_lse, others)
     if caller is not None and plan.call is not None and plan.dense == READ_AS_THEY_LIE and "mask" not in words and _seen.all_of(others, told):
-        _seen.remember(engine, "forward", caller, told, plan, "qkv", {"o": out, "lse": lse} if with_lse else {"o": out})
+        outputs = {"o": out, "lse": lse} if with_lse else {"o": out}
+        _seen.remember(engine, "forward", caller, told, plan, "qkv", outputs, OF_NO_SEQUENCE[: len(outputs)] if plan.clears else ())
     return out, lse
 
 
@@ -256,6 +278,8 @@ def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, wit
     dtype = out_type(q, v)
     out = torch.empty_like(q) if plan.out == q.shape and dtype is q.dtype and q.is_contiguous() else torch.empty(plan.out, dtype=dtype, device=device)
     lse = torch.empty(plan.lse, dtype=torch.float32, device=device) if with_lse else None
+    if plan.clears:
+        clear(out, lse)
     if 0 in plan.out:
         return out, lse
     if plan.workspace:
@@ -294,7 +318,8 @@ def _workspace(plan: Plan, device: torch.device) -> torch.Tensor:
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.clone(memory_format=torch.contiguous_format)
+    """Dense, but for what all batches, heads or rows share."""
+    return changed_once(tensor, lambda once: once.clone(memory_format=torch.contiguous_format))
 
 
 def _readable(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -307,11 +332,12 @@ def _readable(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def _lies_well(tensor: torch.Tensor) -> bool:
+    """Whether kernels read it as it is. A stride of 0 is none to them: what all batches, heads or rows share is read where it lies."""
     if 0 in tensor.shape:
         return True
     steps = [stride for size, stride in zip(tensor.shape[:-1], tensor.stride()) if size > 1]
     granule = max(8, ALIGNED // tensor.element_size())
-    return (tensor.shape[-1] < 2 or tensor.stride(-1) == 1) and all(step > 0 and step % granule == 0 for step in steps)
+    return (tensor.shape[-1] < 2 or tensor.stride(-1) == 1) and all(step >= 0 and step % granule == 0 for step in steps)
 
 
 def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words, into: torch.Tensor | None = None,
@@ -336,7 +362,7 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: t
         known, launch = call._call, call._call.launch_over
         if call.supported():  # else the launch says why not
             workspace = call.workspace_bytes()
-    plan = Plan(known, launch, sizes, lse_sizes, dense, workspace, workspace if words.get("splits", 0) > 1 else LEAST_WORKSPACE)
+    plan = Plan(known, launch, sizes, lse_sizes, dense, workspace, workspace if words.get("splits", 0) > 1 else LEAST_WORKSPACE, is_packed(words))
     if len(engine._plans) >= SHAPES:
         engine._plans.clear()
     engine._plans[shapes] = plan

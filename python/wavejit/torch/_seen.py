@@ -6,7 +6,7 @@ PyTorch has all of those from 2.14 on. Before, nothing is remembered here, and t
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -41,13 +41,16 @@ class Caller(NamedTuple):
 
 
 def all_of(others: Mapping[str, torch.Tensor], words: Mapping[str, Any]) -> bool:
-    """Whether the tensors among the words were read as they are. How far the memory behind a bias reaches is in no key: so its rows
-    must be whole ones."""
-    return all([words[name] is tensor for name, tensor in others.items()]) and ("bias" not in others or others["bias"].shape[-1] % 8 == 0)
+    """Whether the tensors among the words were read where they lie: as they are, or, where all batches or heads share a bias, its first
+    part. How far the memory behind a bias reaches is in no key: so its rows must be whole ones."""
+    where_they_lie = all([words[name] is tensor or words[name].data_ptr() == tensor.data_ptr() for name, tensor in others.items()])
+    return where_they_lie and ("bias" not in others or others["bias"].shape[-1] % 8 == 0)
 
 
-def remember(engine: Engine, kind: str, caller: Caller, words: Mapping[str, Any], plan: Any, names: Any, outputs: dict[str, torch.Tensor], zeroed: bool = False) -> None:
-    """A call that was launched, and its outputs, which were zeros before if they are `zeroed`. `names`: of the tensors."""
+def remember(engine: Engine, kind: str, caller: Caller, words: Mapping[str, Any], plan: Any, names: Any, outputs: dict[str, torch.Tensor],
+             before: Sequence[float] = ()) -> None:
+    """A call that was launched, and its outputs. `names`: of the tensors. `before`: what stands in each output before the launch, which
+    may leave something out."""
     if TORCH is None or plan.workspace > LARGEST_WORKSPACE:
         return
     calls = engine._torch_calls.get(kind)
@@ -57,4 +60,4 @@ def remember(engine: Engine, kind: str, caller: Caller, words: Mapping[str, Any]
     fields = [FIELDS.get(name, name) for name in (*names, *among)]
     like = torch.empty(0, dtype=torch.float32, device=caller.tensors[0].device) if plan.workspace else None
     made = tuple([change(tensor) for change, tensor in zip(caller.outside, outputs.values())])
-    calls.remember(caller.variant, caller.tensors, words, plan.call, fields, list(outputs), made, zeroed, like, plan.workspace)
+    calls.remember(caller.variant, caller.tensors, words, plan.call, fields, list(outputs), made, list(before), like, plan.workspace)
