@@ -69,6 +69,28 @@ class Words(Case):
                 self.near(out, want[0])
                 self.near(lse, want[1], 80)
 
+    def test_heads_without_dims(self):
+        """Each score is 0: a row has the mean of the values that it sees."""
+        q, k, v = tensors((2, 7, 19, 4, 2, 0, 64))
+        seen = numpy.arange(19)[None, :] <= numpy.arange(7)[:, None] + 12
+        weights = seen / seen.sum(1, keepdims=True)
+        values = exact.in_float64(v).repeat(2, 2)
+        attend = jax.jit(lambda q, k, v: wavejit.jax.attention(q, k, v, causal=True, lse=True))
+        out, lse = attend(q, k, v)
+        self.near(out, numpy.einsum("ij,bjhd->bihd", weights, values))
+        self.near(lse, numpy.broadcast_to(numpy.log(seen.sum(1)), (2, 4, 7)), 80)
+        d_out = draw(9, 2, 7, 4, 64)
+        (dv,) = jax.vjp(lambda v: attend(q, k, v)[0], v)[1](d_out)
+        self.near(dv, numpy.einsum("ij,bihd->bjhd", weights, exact.in_float64(d_out)).reshape(2, 19, 2, 2, 64).sum(3))
+        of_bias = draw(4, 1, 4, 7, 19)
+        softmax = numpy.exp(exact.in_float64(of_bias))
+        self.near(wavejit.jax.attention(q, k, v, bias=of_bias), numpy.einsum("bhij,bjhd->bihd", numpy.broadcast_to(softmax / softmax.sum(-1, keepdims=True), (2, 4, 7, 19)), values))
+        # Values without dims leave the log-sum-exp.
+        q, k, v = tensors((1, 5, 9, 2, 2, 64, 0))
+        out, lse = wavejit.jax.attention(q, k, v, lse=True)
+        self.assertEqual(out.shape, (1, 5, 2, 0))
+        self.same_bits(lse, wavejit.jax.attention(q, k, k, lse=True)[1])
+
     def test_split_keys_have_the_bits_of_whole_ones(self):
         q, k, v = tensors((1, 1, 2500, 4, 1, 64, 64))
         self.same_bits(wavejit.jax.attention(q, k, v, splits=3).view(jnp.uint16), wavejit.jax.attention(q, k, v, splits=1).view(jnp.uint16))

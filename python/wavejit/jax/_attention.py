@@ -26,6 +26,7 @@ HEAD_DIMS = ((64, 64), (128, 128), (192, 128), (256, 256))  # of q and k, of v: 
 WITHOUT_GRADIENT = {"alibi": "slopes are constants of a model", "k_scale": "scales of a cache have no gradient", "v_scale": "scales of a cache have no gradient"}
 INSTEAD = "jax.lax.stop_gradient of it"
 PADDED_KEYS = 8  # rows of a bias begin at multiples of so many elements
+FEWEST_DIMS, MOST_DIMS = 8, 256  # of a head, in multiples of the first
 
 Operands = dict[str, Any]
 
@@ -115,12 +116,24 @@ def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: boo
 
 
 def _of_any_size(words: Words, with_lse: bool, operands: Operands) -> tuple[Any, Any]:
-    q, v = operands["q"], operands["v"]
-    if 0 in q.shape or v.shape[3] == 0:
-        batch, rows, heads, _ = q.shape
+    q, k, v = (operands[name] for name in "qkv")
+    batch, rows, heads, dims = q.shape
+    if 0 in q.shape[:3]:
         return jnp.zeros((batch, rows, heads, v.shape[3]), out_type(q, v)), jnp.full((batch, heads, rows), -jnp.inf, jnp.float32)
+    # Heads without dims: zeros stand in their place. Without those of q and k each score is 0 before masks and modifiers, and a row without
+    # those has the mean of the values that it sees; without those of v it has its log-sum-exp still.
+    of_values = v.shape[3]
+    if dims == 0:
+        if of_values > MOST_DIMS or of_values % FEWEST_DIMS != 0:
+            raise Unsupported(f"v: head dim {of_values}, beside q and k of 0; accepted: multiples of {FEWEST_DIMS} up to {MOST_DIMS}")
+        dims = of_values or FEWEST_DIMS
+        operands = _varying_alike({**operands, "q": jnp.zeros((batch, rows, heads, dims), q.dtype), "k": jnp.zeros((*k.shape[:3], dims), k.dtype)})
+        words = words._replace(scale=1.0, flags=words.flags & ~SCALE_IS_ZERO)
+    if of_values == 0:
+        operands = _varying_alike({**operands, "v": jnp.zeros((*v.shape[:3], dims), v.dtype)})
     results = _attend(words, with_lse, operands)
-    return results if with_lse else (results[0], None)
+    out = results[0] if of_values else results[0][..., :0]
+    return out, results[1] if with_lse else None
 
 
 # ---- what is checked when it is traced

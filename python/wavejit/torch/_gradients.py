@@ -17,7 +17,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .._errors import Unsupported
-from . import _backward_road, _engines, _roads, _seen
+from . import _backward_road, _engines, _no_dims, _roads, _seen
 
 INPUTS = "Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor d_out"
 WORDS_OF_BACKWARD = (
@@ -98,7 +98,8 @@ def check(q: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> None:
 
 
 def _check_head_dims(q: torch.Tensor, v: torch.Tensor) -> None:
-    if (q.size(-1), v.size(-1)) not in HEAD_DIMS:  # shape is the slower one
+    of_values = v.size(-1)  # shape is the slower one
+    if (q.size(-1) or of_values, of_values) not in HEAD_DIMS:  # without dims of their own q and k have as many (_no_dims.py)
         raise Unsupported(f"q: head dims {q.shape[-1]} and {v.shape[-1]} of v, and one of q, k, v requires grad; accepted: 64, 128, 256 of all alike, 192 with 128 of v, or {INSTEAD}")
 
 
@@ -191,8 +192,21 @@ def _kernel(extras: tuple[str, ...]) -> Any:
 
 def backward_kernel(extras: tuple[str, ...], inputs: tuple[torch.Tensor, ...], words: dict[str, Any], caller: _seen.Caller | None = None) -> tuple[torch.Tensor, ...]:
     q = inputs[0]
+    if q.size(-1) == 0 and _no_dims.are_there(*inputs[:3]):
+        return _without_dims(extras, inputs, words)
+    bias = words.get("bias")
+    if bias is not None and 0 in bias.shape:  # there are no scores; sinks have a gradient still
+        others = backward_kernel(tuple([name for name in extras if name != "bias"]), inputs, {name: word for name, word in words.items() if name != "bias"})
+        return (*others, torch.zeros_like(bias)) if "bias" in extras else others
     road = _backward_road.through_copies if q.is_cpu else _backward_road.on_device
     return road(_engines.of_device(q.device, "q"), inputs, words, extras, caller)
+
+
+def _without_dims(extras: tuple[str, ...], inputs: tuple[torch.Tensor, ...], words: dict[str, Any]) -> tuple[torch.Tensor, ...]:
+    q, k, v, *others = inputs
+    call = _no_dims.with_dims(q, k, v, words)
+    _, _, *gradients = backward_kernel(extras, (call.q, call.k, call.v, *others), call.words)
+    return q.new_empty(q.shape), k.new_empty(k.shape), *gradients
 
 
 def _operator(extras: tuple[str, ...]) -> Any:

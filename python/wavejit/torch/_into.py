@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .._errors import Error, InvalidArgument, Unsupported
-from . import _engines, _operators, _roads
+from . import _engines, _no_dims, _operators, _roads
 from ._faces import Face
 
 WORDS = _operators.ARGUMENTS.split(" *, ", 1)[1]
@@ -32,8 +32,12 @@ def check_outputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.
 
 def _run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None = None, workspace: torch.Tensor | None = None, **words: Any) -> None:
     check_outputs(q, k, v, out, lse, workspace)
-    if 0 in q.shape:
+    if 0 in out.shape and (lse is None or 0 in lse.shape):
         return
+    if _no_dims.are_there(q, k, v):
+        call = _no_dims.with_dims(q, k, v, words)
+        q, k, v, words = call.q, call.k, call.v, call.words
+        out = out if call.has_values else out.new_empty((*out.shape[:3], q.shape[3]))
     engine = _engines.of_device(q.device, "q")
     if q.is_cpu:  # what is copied has a workspace of the engine's
         _roads.copied_into(engine, q, k, v, out, lse, words)

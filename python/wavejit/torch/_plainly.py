@@ -15,7 +15,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import _wavejit
-from . import _backward_road, _engines, _gradients, _roads, _seen
+from . import _backward_road, _engines, _gradients, _no_dims, _roads, _seen
 from ._faces import FACES, Layout
 
 # How a call is remembered: which face (_faces.py), and whether its kernel has an LSE and gradients were checked. 1 is the
@@ -48,8 +48,17 @@ def _outside(layout: Layout, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def kernel(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any], caller: _seen.Caller | None = None) -> Any:
+    if 0 in q.shape or 0 in v.shape:
+        if _no_dims.are_there(q, k, v):
+            return _without_dims(q, k, v, with_lse, words)
     road = _roads.through_copies if q.is_cpu else _roads.on_device
     return road(_engines.of_device(q.device, "q"), q, k, v, with_lse, words, caller)
+
+
+def _without_dims(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any]) -> Any:
+    call = _no_dims.with_dims(q, k, v, words)
+    out, lse = kernel(call.q, call.k, call.v, with_lse, call.words)
+    return out if call.has_values else out.new_empty((*out.shape[:3], 0)), lse
 
 
 def backward(call: tuple[int, dict[str, Any], tuple[str, ...]], saved: tuple[torch.Tensor, ...], d_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
