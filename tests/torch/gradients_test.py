@@ -174,6 +174,29 @@ class Sinks(Case):
         out, lse = torch.ops.wavejit.attention_forward_lse(q, k, k, sinks=sinks)
         (found,) = torch.autograd.grad((lse * torch.arange(5.0)).sum() + out.sum(), sinks)
         self.assertEqual(found.tolist(), [10.0, 10.0])
+        # Beside a bias of no keys, too.
+        bias = torch.zeros(1, 2, 5, 0, requires_grad=True)
+        _, lse = torch.ops.wavejit.attention_forward_lse(q, k, k, sinks=sinks, bias=bias)
+        found, of_bias = torch.autograd.grad((lse * torch.arange(5.0)).sum(), (sinks, bias))
+        self.assertEqual((found.tolist(), of_bias.shape), ([10.0, 10.0], bias.shape))
+        # Of packed sequences each has its own rows' sum, and rows behind the last are none of theirs.
+        starts = torch.tensor([0, 2, 4], dtype=torch.int32)
+        words = {"query_starts": starts, "key_starts": torch.zeros(3, dtype=torch.int32), "max_query_length": 2, "max_key_length": 0}
+        d_lse = torch.tensor([1.0, 2.0, 4.0, 8.0, torch.nan]).expand(1, 2, 5)
+        out, lse = torch.ops.wavejit.attention_forward_lse(q, k, k, sinks=sinks.detach(), **words)
+        *gradients, found = torch.ops.wavejit.attention_backward_sinks(q, k, k, out, lse, torch.zeros_like(out), sinks.detach(), d_lse=d_lse, **words)
+        self.assertEqual(found.tolist(), [[3.0, 3.0], [12.0, 12.0]])
+        self.assertFalse(any(bool(gradient.any()) for gradient in gradients))
+
+    def test_through_the_lse_of_packed_calls_without_keys(self):
+        q, k, sinks = draw(7, 2, 64), draw(0, 2, 64), torch.tensor([0.5, 3.0], requires_grad=True)
+        starts, key_starts = torch.tensor([0, 3, 7], dtype=torch.int32), torch.zeros(3, dtype=torch.int32)
+
+        def sums(sinks):
+            return wavejit.torch.flash_attn_varlen_func(q, k, k, starts, key_starts, 4, 0, s_aux=sinks, return_softmax_lse=True)[1].sum()
+
+        for call in (sums, torch.compile(sums, backend="aot_eager", fullgraph=True)):
+            self.assertEqual(torch.autograd.grad(call(sinks), sinks)[0].tolist(), [7.0, 7.0])
 
 
 class Bias(Case):

@@ -48,7 +48,7 @@ def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Word
     if _clears(inputs, words):
         for gradient in gradients:
             gradient.zero_()
-    if not _is_empty(inputs):
+    if _is_launched(inputs, words, extras):
         given = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
         if "d_lse" in given:
             given["d_lse"] = _readable(given["d_lse"])
@@ -140,7 +140,7 @@ def _planned(engine: Engine, shapes: Any, inputs: tuple[torch.Tensor, ...], word
         as_they_lie = as_they_lie and _lies_well(given["d_lse"])
         given["d_lse"] = _readable(given["d_lse"])
     made, launch, workspace = None, _nothing, 0
-    if not _is_empty(inputs):
+    if _is_launched(inputs, words, extras):
         def array(field: str, tensor: torch.Tensor) -> DeviceArray:
             return _roads._array(engine, field, tensor)
 
@@ -165,12 +165,10 @@ def sequences_of(q: torch.Tensor, words: Words) -> int:
 
 
 def _of_sinks(inputs: tuple[torch.Tensor, ...], words: Words) -> torch.Tensor:
-    """Room for the gradients of sinks, of each sequence by itself; the gradients where nothing is launched."""
-    q, k = inputs[:2]
-    if 0 in k.shape and 0 not in q.shape and words.get("d_lse") is not None and words.get("query_starts") is None:
-        return words["d_lse"].sum(2)  # without keys the LSE is the sink
+    """Room for the gradients of sinks, of each sequence by itself; zeros where nothing is launched."""
+    q = inputs[0]
     size = (sequences_of(q, words), q.shape[2])
-    return (torch.zeros if _is_empty(inputs) else torch.empty)(size, dtype=torch.float32, device=q.device)
+    return (torch.empty if _is_launched(inputs, words, ("sinks",)) else torch.zeros)(size, dtype=torch.float32, device=q.device)
 
 
 def _of_bias(inputs: tuple[torch.Tensor, ...], words: Words) -> torch.Tensor:
@@ -197,7 +195,7 @@ def _in_their_types(more: dict[str, torch.Tensor], words: Words) -> tuple[torch.
 
 
 def _nothing(*_: Any) -> None:
-    """The launch of a call without rows or keys."""
+    """The launch of a call that computes nothing."""
 
 
 def _engine_words(words: Words) -> dict[str, Any]:
@@ -210,6 +208,13 @@ def _engine_words(words: Words) -> dict[str, Any]:
 
 def _is_empty(inputs: tuple[torch.Tensor, ...]) -> bool:
     return 0 in inputs[0].shape or 0 in inputs[1].shape
+
+
+def _is_launched(inputs: tuple[torch.Tensor, ...], words: Words, extras: tuple[str, ...]) -> bool:
+    """Whether there is something to compute. Rows without keys have the sink for their LSE, and its gradient goes there."""
+    if not _is_empty(inputs):
+        return True
+    return 0 not in inputs[0].shape and "sinks" in extras and words.get("d_lse") is not None and 0 not in inputs[1].shape[2:]
 
 
 def _clears(inputs: tuple[torch.Tensor, ...], words: Words) -> bool:
