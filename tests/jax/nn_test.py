@@ -31,7 +31,7 @@ class BesideJax(Case):
         for words in (
             {}, {"is_causal": True}, {"scale": 0.2}, {"local_window_size": 7}, {"local_window_size": (9, 2)}, {"is_causal": True, "local_window_size": (5, 0)},
             {"key_value_seq_lengths": lengths(40, 13)}, {"query_seq_lengths": lengths(24, 7)}, {"is_causal": True, "key_value_seq_lengths": lengths(31, 40)},
-            {"mask": mask}, {"bias": draw(5, 2, 4, 24, 40)}, {"bias": draw(5, 1, 1, 24, 40, dtype=jnp.float32), "mask": mask, "is_causal": True},
+            {"mask": mask}, {"mask": mask[0, 0, 0]}, {"bias": draw(6, 40), "mask": mask[0, 0, 0]}, {"bias": draw(5, 2, 4, 24, 40)}, {"bias": draw(5, 1, 1, 24, 40, dtype=jnp.float32), "mask": mask, "is_causal": True},
             {"query_seq_lengths": lengths(3, 24), "key_value_seq_lengths": lengths(40, 22)},
         ):
             with self.subTest(str({name: getattr(each, "shape", each) for name, each in words.items()})):

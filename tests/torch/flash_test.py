@@ -122,6 +122,54 @@ class Packed(Case):
                     self.close(out[rows], exact)
                     self.close(lse[:, rows], exact_lse)
 
+    def test_used_keys_of_packed_ones(self):
+        starts, key_starts, used = [0, 3, 3, 20], [0, 20, 25, 42], [11, 5, 0]
+        q, k = draw(20, 2, 64), draw(42, 1, 64)
+        for begin, count, end in zip(key_starts, used, key_starts[1:]):
+            k[begin + count : end] = NAN
+        leaves = [q.clone().requires_grad_(), k.clone().requires_grad_(), k.clone().requires_grad_()]
+        call, numbers = wavejit.torch.flash_attn_varlen_func, [torch.tensor(each, dtype=torch.int32) for each in (starts, key_starts)]
+        for dtype in (torch.int32, torch.int64):
+            out, lse, _ = call(q, k, k, *numbers, 17, 20, causal=True, seqused_k=torch.tensor(used, dtype=dtype), return_attn_probs=True)
+            for b in range(3):
+                rows, columns = slice(starts[b], starts[b + 1]), slice(key_starts[b], key_starts[b] + used[b])
+                if b != 1:
+                    exact, exact_lse = reference.attention(wide(q[rows]), wide(k[columns]), wide(k[columns]), causal=True)
+                    self.close(out[rows], exact)
+                    self.assertTrue(numpy.allclose(wide(lse[:, rows]), exact_lse, atol=2e-3))
+        weights = draw(20, 2, 64)
+        (call(*leaves, *numbers, 17, 20, causal=True, seqused_k=torch.tensor(used)) * weights).sum().backward()
+        alone = [each[rows][None].clone().requires_grad_() for each, rows in zip((q, k, k), (slice(0, 3), slice(0, 11), slice(0, 11)))]
+        (wavejit.torch.flash_attn_func(*alone, causal=True) * weights[:3]).sum().backward()
+        for one, other in zip(leaves, alone):
+            self.assertTrue(torch.equal(one.grad[: other.shape[1]], other.grad[0]))
+            self.assertTrue(bool(one.grad.isfinite().all()))
+        for gradient in (leaves[1].grad, leaves[2].grad):
+            for begin, count, end in zip(key_starts, used, key_starts[1:]):
+                self.assertFalse(bool(gradient[begin + count : end].any()))
+        self.refuses(r"^seqused_k\[1\] = 6; accepted: 0 … 5", call, q, k, k, *numbers, 17, 20, seqused_k=torch.tensor([11, 6, 0]))
+
+    def test_the_longest_as_a_tensor_of_no_dimensions(self):
+        starts = torch.tensor([0, 3, 3, 20], dtype=torch.int32)
+        q, qkv, kv = draw(20, 2, 64), draw(20, 3, 2, 64), draw(20, 2, 2, 64)
+        pages, table = draw(4, 16, 2, 64), torch.tensor([[3, 1], [0, 2], [1, 0]], dtype=torch.int32)
+        functions = wavejit.torch
+
+        def attend(q, qkv, kv, starts):
+            longest = (starts[1:] - starts[:-1]).max()
+            return (functions.flash_attn_varlen_func(q, q, q, starts, starts, longest, longest, causal=True),
+                    functions.flash_attn_varlen_func(q, pages, pages, starts, None, longest, longest, block_table=table, seqused_k=torch.tensor([3, 9, 17])),
+                    functions.flash_attn_varlen_qkvpacked_func(qkv, starts, longest), functions.flash_attn_varlen_kvpacked_func(q, kv, starts, starts, longest, longest))
+
+        wanted = (functions.flash_attn_varlen_func(q, q, q, starts, starts, 17, 17, causal=True),
+                  functions.flash_attn_varlen_func(q, pages, pages, starts, None, 17, 17, block_table=table, seqused_k=torch.tensor([3, 9, 17])),
+                  functions.flash_attn_varlen_qkvpacked_func(qkv, starts, 17), functions.flash_attn_varlen_kvpacked_func(q, kv, starts, starts, 17, 17))
+        for call in (attend, torch.compile(attend, backend="aot_eager", fullgraph=True)):
+            for one, other in zip(call(q, qkv, kv, starts), wanted):
+                self.assertTrue(torch.equal(one, other))
+        for wrong in (torch.ones(2, dtype=torch.int32), torch.tensor(17.0)):
+            self.refuses(r"^max_seqlen_q: .*accepted: a number, or a tensor of one integer", functions.flash_attn_varlen_func, q, q, q, starts, starts, wrong, 17)
+
     def test_pages(self):
         q, cache = draw(6, 2, 64), draw(4, 2, 16, 1, 64)
         cache[1, :, 4:] = cache[0, :, :0] = NAN
@@ -191,8 +239,8 @@ class Cache(Case):
         call, pages = wavejit.torch.flash_attn_varlen_func, (cache[:, 0], cache[:, 1])
         out = call(q, *pages, starts, None, 4, 40, causal=True, block_table=table, seqused_k=lengths)
         self.assertTrue(torch.equal(out, call(q, *pages, starts, sums, 4, 40, causal=True, block_table=table)))
-        self.refuses("seqused_k: given without block_table", call, q, q, q, starts, None, 4, 4, seqused_k=lengths)
-        self.refuses("seqused_k: given beside cu_seqlens_k", call, q, *pages, starts, sums, 4, 40, block_table=table, seqused_k=lengths)
+        self.refuses("seqused_k: given without block_table and without cu_seqlens_k; accepted: beside one of them", call, q, q, q, starts, None, 4, 4, seqused_k=lengths)
+        self.refuses("seqused_k: given beside block_table and cu_seqlens_k; accepted: beside one of them", call, q, *pages, starts, sums, 4, 40, block_table=table, seqused_k=lengths)
         self.refuses("cu_seqlens_k: None", call, q, q, q, starts, None, 4, 4)
         self.refuses(r"seqused_k\[1\] = 99; accepted: 0 … 40", call, q, *pages, starts, None, 4, 40, block_table=table, seqused_k=torch.tensor([40, 99]))
 

@@ -47,6 +47,34 @@ class Merge(unittest.TestCase):
         wavejit.torch.merge_attn_states(output, outs[0], self.lses[0, 0], outs[1], self.lses[1, 0])
         self.assertTrue(torch.equal(output, wavejit.torch.attention_merge(list(outs[:2]), list(self.lses[:2, 0]))[0]))
 
+    def test_words_of_vllm(self):
+        outs, lses = self.outs[:2, 0].half(), self.lses[:2, 0].clone()
+        lses[0, 1, 2], lses[1, 3, 4] = torch.inf, torch.inf  # rows without keys, as some attention says it
+        outs[0, 2, 1] = outs[1, 4, 3] = torch.nan
+        clean = torch.where(lses == torch.inf, -torch.inf, lses)
+        for tokens in (None, 5, 3, 0):
+            output, lse = torch.empty_like(outs[0]), torch.empty_like(lses[0])
+            wavejit.torch.merge_attn_states(output, outs[0], lses[0], outs[1], lses[1], lse, prefill_tokens_with_context=tokens)
+            merged = wavejit.torch.attention_merge(list(outs), list(clean))
+            count = 5 if tokens is None else tokens
+            self.assertTrue(torch.equal(output[:count], merged[0][:count]) and torch.equal(lse[:, :count], merged[1][:, :count]))
+            self.assertTrue(torch.equal(output[count:].nan_to_num(9), outs[1, count:].nan_to_num(9)) and torch.equal(lse[:, count:], lses[1][:, count:]))
+        self.assertTrue(torch.equal(merged[0][2, 1], outs[1, 2, 1]) and bool(merged[0].isfinite().all()))
+        scale, whole = torch.tensor([1 / 512]), exact(outs.nan_to_num(0), clean)[0]
+        for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+            output = torch.empty(5, 4, 64, dtype=dtype)
+            wavejit.torch.merge_attn_states(output, outs[0], lses[0], outs[1], lses[1], output_scale=scale)
+            wanted = (whole * 512).clamp(-torch.finfo(dtype).max, torch.finfo(dtype).max)
+            step = torch.finfo(dtype).eps * wanted.abs().clamp(min=1.0)
+            self.assertTrue(bool(((output.double() - wanted).abs() <= step).all()))
+        self.assertTrue(bool((torch.isfinite(output.float())).all()))
+        for words, pattern in (({"output_scale": scale}, "^output_scale: given beside output of torch.float16; accepted: None"),
+                               ({"prefill_tokens_with_context": 6}, "^prefill_tokens_with_context = 6; accepted: 0 … 5")):
+            with self.assertRaisesRegex(wavejit.InvalidArgument, pattern):
+                wavejit.torch.merge_attn_states(torch.empty_like(outs[0]), outs[0], lses[0], outs[1], lses[1], **words)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "^output_scale: None beside output of torch.float8_e5m2; accepted: a tensor of one element"):
+            wavejit.torch.merge_attn_states(output, outs[0], lses[0], outs[1], lses[1])
+
     def test_pieces_of_attention(self):
         q, k, v = (torch.randn(2, rows, 4, 64).bfloat16() for rows in (7, 300, 300))
         parts = [torch.ops.wavejit.attention_forward_lse(q, k[:, begin:end], v[:, begin:end]) for begin, end in ((0, 100), (100, 101), (101, 300))]

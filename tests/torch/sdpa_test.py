@@ -64,6 +64,12 @@ class Semantics(Case):
                 if shape[-1] > 1:
                     mask[..., 3] = True
                 self.beside_torch(q, k, v, attn_mask=mask)
+        # Of keys alone, which PyTorch wants with a dimension in front.
+        for mask in (torch.arange(19) % 3 == 0, draw(19)):
+            for leading in ((), (2, 4), (2, 2, 4)):
+                inputs = [draw(*leading, rows, 64) for rows in (7, 19, 19)]
+                out = wavejit.torch.scaled_dot_product_attention(*inputs, attn_mask=mask)
+                self.assertTrue(torch.equal(out, self.beside_torch(*inputs, attn_mask=mask[None])))
 
     def test_bool_masks_by_tile_have_the_bits_of_a_bias(self):
         engine = wavejit.torch.engine("cpu")
@@ -161,6 +167,39 @@ class Semantics(Case):
                 self.beside_torch(q, k, v)
                 self.beside_torch(q, k, v, attn_mask=torch.rand(7, 19) > 0.3)
 
+    def test_one_head_broadcasts(self):
+        for of_query, of_key, of_value in ((1, 4, 4), (4, 1, 1), (4, 4, 1), (4, 1, 4), (1, 1, 4)):
+            for lead in ((3,), (), (2, 3)):
+                with self.subTest(heads=(of_query, of_key, of_value), lead=lead):
+                    inputs = draw(*lead, of_query, 5, 64), draw(*lead, of_key, 7, 64), draw(*lead, of_value, 7, 64)
+                    self.beside_torch(*inputs)
+                    leaves = [each.clone().requires_grad_() for each in inputs]
+                    exact = [each.double().requires_grad_() for each in inputs]
+                    weights = draw(*lead, 4, 5, 64)
+                    (wavejit.torch.scaled_dot_product_attention(*leaves) * weights).sum().backward()
+                    (F.scaled_dot_product_attention(*exact) * weights.double()).sum().backward()
+                    for one, other in zip(leaves, exact):
+                        self.assertEqual(one.grad.shape, other.shape)
+                        self.assertLess(float((one.grad.double() - other.grad).abs().max()), 2e-2)
+
+    def test_dimensions_without_elements(self):
+        attend = wavejit.torch.scaled_dot_product_attention
+        compiled = torch.compile(lambda *given, **words: attend(*given, **words), backend="aot_eager", fullgraph=True)
+        for of_query, of_key in (((4, 3, 64), (4, 0, 64)), ((2, 3, 4, 0, 64), (2, 3, 4, 7, 64)), ((0, 3, 64), (0, 5, 64)), ((2, 0, 4, 5, 64), (2, 0, 4, 5, 64)),
+                                 ((2, 3, 4, 5, 64), (2, 3, 4, 0, 64)), ((0, 2, 3, 4, 64), (2, 3, 4, 64)), ((0, 64), (5, 64))):  # fmt: skip
+            with self.subTest(query=of_query, key=of_key):
+                q, k = draw(*of_query).requires_grad_(), draw(*of_key).requires_grad_()
+                for words in ({}, {"attn_mask": torch.ones(of_query[-2], of_key[-2], dtype=torch.bool)}):
+                    out = attend(q, k, k, **words)
+                    exact = F.scaled_dot_product_attention(q.detach(), k.detach(), k.detach(), **words)
+                    self.assertEqual(out.shape, exact.shape)
+                    self.assertFalse(bool(out.any()))
+                    if words and len(of_query) != 5:
+                        self.assertTrue(torch.equal(compiled(q, k, k, **words), out))
+                    for gradient, of in zip(torch.autograd.grad(out.sum(), (q, k)), (q, k)):
+                        self.assertEqual(gradient.shape, of.shape)
+                        self.assertFalse(bool(gradient.any()))
+
     def test_views(self):
         heads_last = draw(2, 9, 4, 64)
         self.beside_torch(heads_last.transpose(1, 2), heads_last.transpose(1, 2), heads_last.transpose(1, 2), is_causal=True)
@@ -186,7 +225,8 @@ class Refused(Case):
         self.refuses(r"dropout_p = 0\.1; accepted: 0", q, q, q, dropout_p=0.1)
         self.refuses("is_causal beside attn_mask", q, q, q, attn_mask=torch.ones(5, 5, dtype=torch.bool), is_causal=True)
         self.refuses("attn_mask: dtype torch.int64; accepted: bool", q, q, q, attn_mask=torch.ones(5, 5, dtype=torch.int64))
-        self.refuses(r"attn_mask: shape \(5,\)", q, q, q, attn_mask=torch.ones(5, dtype=torch.bool))
+        self.refuses(r"attn_mask: shape \(\)", q, q, q, attn_mask=torch.ones((), dtype=torch.bool))
+        self.refuses(r"attn_mask: shape \(1, 4\); accepted: what broadcasts to \[batch, heads, 5, 5\]", q, q, q, attn_mask=torch.ones(4, dtype=torch.bool))
         self.refuses(r"attn_mask: shape \(5, 6\); accepted: what broadcasts to \[batch, heads, 5, 5\]", q, q, q, attn_mask=torch.ones(5, 6, dtype=torch.bool))
         self.refuses(r"^attn_mask\.sizes", q, q, q, attn_mask=torch.ones(3, 1, 5, 5, dtype=torch.bool))
         self.refuses("attn_mask: ", q[None], q[None], q[None], attn_mask=torch.ones(3, 1, 5, 5, dtype=torch.bool))

@@ -73,7 +73,7 @@ def _added(bias: Any, mask: Any, dtype: Any) -> Any:
     """A bias with -inf where a mask hides, in four dimensions."""
     bias, mask = (None if each is None else jnp.asarray(each) for each in (bias, mask))
     for field, array in (("bias", bias), ("mask", mask)):
-        if array is not None and array.ndim not in (2, 3, 4):
+        if array is not None and array.ndim not in (1, 2, 3, 4):
             raise InvalidArgument(f"{field}: shape {array.shape}; accepted: what broadcasts to [batch, heads, length of query, length of key]")
     bias, mask = (None if each is None else each.reshape((1,) * (4 - each.ndim) + each.shape) for each in (bias, mask))
     if mask is None:

@@ -14,7 +14,7 @@ from ._operators import _compiles, attention_forward_lse, called, called_by_oper
 DENSE = {"scale": "softmax_scale", "q_scale": "q_descale", "k_scale": "k_descale", "v_scale": "v_descale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
 PACKED = {**DENSE, "query_starts": "cu_seqlens_q", "key_starts": "cu_seqlens_k", "key_lengths": "cu_seqlens_k", "max_query_length": "max_seqlen_q",
           "max_key_length": "max_seqlen_k", "splits": "num_splits", "sinks": "s_aux"}
-USED = {**PACKED, "key_lengths": "seqused_k"}
+USED = {**PACKED, "key_lengths": "seqused_k"}  # cu_seqlens_k is key_starts there, if it is given
 DENSE_QKV = {**DENSE, "q": "qkv", "k": "qkv", "v": "qkv"}
 DENSE_KV = {**DENSE, "k": "kv", "v": "kv"}
 PACKED_QKV = {**PACKED, **DENSE_QKV, "query_starts": "cu_seqlens", "key_starts": "cu_seqlens", "max_query_length": "max_seqlen", "max_key_length": "max_seqlen"}
@@ -77,11 +77,13 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     cu_seqlens_q, cu_seqlens_k [B + 1] int32
         On q's device, from 0.
     max_seqlen_q, max_seqlen_k
-        The longest sequence, which the host sizes the launch by.
+        The longest sequence, which the host sizes the launch by: a number, or a tensor of no dimensions, which the host reads. In a
+        compiled graph it does not: the launch is sized by the rows of q and of k then, which costs workgroups that find nothing to do.
     block_table [B, columns] int32
         k and v are pages [pages, page size, Hkv, D]; key n of b is in page block_table[b][n // page size].
     seqused_k [B] int32
-        Beside block_table: how many keys each sequence has, in place of cu_seqlens_k, which is None then. vLLM's word.
+        Beside block_table: how many keys each sequence has, in place of cu_seqlens_k, which is None then. vLLM's word. Beside
+        cu_seqlens_k: so many of each sequence's keys count, from its first on, and the others are never read. flash-attn 3's.
     out [total, Hq, D]
         Written and returned, if it is given; no gradients then.
     num_splits, s_aux [Hq], return_softmax_lse
@@ -98,7 +100,8 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     """
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes) | _descales(q, q_descale, k_descale, v_descale)
     words["query_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1)
-    words |= {"max_query_length": max_seqlen_q, "max_key_length": max_seqlen_k}
+    keys = k.shape[0] if block_table is None else block_table.shape[-1] * (k.shape[3] if k.ndim == _roads.VECTORISED else k.shape[1])
+    words |= {"max_query_length": _longest("max_seqlen_q", max_seqlen_q, q.shape[0]), "max_key_length": _longest("max_seqlen_k", max_seqlen_k, keys)}
     if num_splits:
         words["splits"] = num_splits
     if s_aux is not None:
@@ -106,16 +109,20 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
         words["sinks"] = s_aux.to(torch.float32).contiguous()
     with_lse = return_attn_probs or return_softmax_lse
     if seqused_k is not None:
-        if block_table is None or cu_seqlens_k is not None:
-            raise InvalidArgument(f"seqused_k: given {'without block_table' if block_table is None else 'beside cu_seqlens_k'}; accepted: beside block_table, with cu_seqlens_k = None")
-        words |= {"key_lengths": _int32("seqused_k", seqused_k, 1), "block_table": _int32("block_table", block_table, 2)}
-        return _packed(USED, _faces.PAGED, q, k, v, softmax_scale, causal, words, with_lse, out, return_softmax_lse)
+        if (block_table is None) == (cu_seqlens_k is None):
+            beside = "without block_table and without cu_seqlens_k" if block_table is None else "beside block_table and cu_seqlens_k"
+            raise InvalidArgument(f"seqused_k: given {beside}; accepted: beside one of them. With block_table it says all of the lengths, and cu_seqlens_k is None")
+        words["key_lengths"] = _int32("seqused_k", seqused_k, 1)
+        if block_table is not None:
+            words["block_table"] = _int32("block_table", block_table, 2)
+            return _packed(USED, _faces.PAGED, q, k, v, softmax_scale, causal, words, with_lse, out, return_softmax_lse)
     if cu_seqlens_k is None:
         raise InvalidArgument("cu_seqlens_k: None; accepted: where each sequence's keys begin, or seqused_k beside block_table")
     starts = _int32("cu_seqlens_k", cu_seqlens_k, 1)
     if block_table is None:
         words["key_starts"] = starts
-        return _packed(PACKED, _faces.PACKED, q, k, v, softmax_scale, causal, words, with_lse, out, return_softmax_lse)
+        names = PACKED if seqused_k is None else USED
+        return _packed(names, _faces.PACKED, q, k, v, softmax_scale, causal, words, with_lse, out, return_softmax_lse)
     words |= {"key_lengths": starts[1:] - starts[:-1], "block_table": _int32("block_table", block_table, 2)}
     return _packed(PACKED, _faces.PAGED, q, k, v, softmax_scale, causal, words, with_lse, out, return_softmax_lse)
 
@@ -169,7 +176,7 @@ def flash_attn_varlen_qkvpacked_func(qkv: torch.Tensor, cu_seqlens: torch.Tensor
     q, k, v = _parts("qkv", qkv, 4, 3)
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "qkv", "qkv", "qkv")
     words["query_starts"] = words["key_starts"] = _int32("cu_seqlens", cu_seqlens, 1)
-    words |= {"max_query_length": max_seqlen, "max_key_length": max_seqlen}
+    words["max_query_length"] = words["max_key_length"] = _longest("max_seqlen", max_seqlen, qkv.shape[0])
     return _packed(PACKED_QKV, _faces.PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 
@@ -189,7 +196,7 @@ def flash_attn_varlen_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, cu_seqlen
     k, v = _parts("kv", kv, 4, 2)
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "kv", "kv")
     words["query_starts"], words["key_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1), _int32("cu_seqlens_k", cu_seqlens_k, 1)
-    words |= {"max_query_length": max_seqlen_q, "max_key_length": max_seqlen_k}
+    words |= {"max_query_length": _longest("max_seqlen_q", max_seqlen_q, q.shape[0]), "max_key_length": _longest("max_seqlen_k", max_seqlen_k, k.shape[0])}
     return _packed(PACKED_KV, _faces.PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 
@@ -376,6 +383,15 @@ def _descales(q: torch.Tensor, q_descale: Any, k_descale: Any, v_descale: Any) -
         # Rows that stand one behind the other are one batch.
         words[word] = given[None] if integers and q.ndim == 3 and given.ndim == 2 else given
     return words
+
+
+def _longest(field: str, given: Any, rows: int) -> Any:
+    """As a number. What a graph that is compiled has is not known yet: all rows there."""
+    if not isinstance(given, torch.Tensor):
+        return given
+    if given.numel() != 1 or given.is_floating_point() or given.dtype is torch.bool:
+        raise InvalidArgument(f"{field}: {given.dtype}, shape {tuple(given.shape)}; accepted: a number, or a tensor of one integer")
+    return rows if torch.compiler.is_compiling() else int(given)
 
 
 def _int32(field: str, given: torch.Tensor, dimensions: int) -> torch.Tensor:

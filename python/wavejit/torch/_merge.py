@@ -55,9 +55,15 @@ def attention_merge(outs: Parts, lses: Parts, *, out: torch.Tensor | None = None
 
 
 def merge_attn_states(output: torch.Tensor, prefix_output: torch.Tensor, prefix_lse: torch.Tensor, suffix_output: torch.Tensor, suffix_lse: torch.Tensor,
-                      output_lse: torch.Tensor | None = None) -> None:
-    """vLLM's function: a prefix's result [tokens, heads, head dim] with LSE [heads, tokens], and a suffix's, into `output`. In vLLM an LSE of +∞
-    counts as none; here it is what it says, and −∞ is none.
+                      output_lse: torch.Tensor | None = None, prefill_tokens_with_context: int | None = None,
+                      output_scale: torch.Tensor | None = None) -> None:
+    """vLLM's function: a prefix's result [tokens, heads, head dim] with LSE [heads, tokens], and a suffix's, into `output`. An LSE of +∞ counts
+    as none, like −∞: some attention writes it where a row has no key.
+
+    prefill_tokens_with_context
+        Tokens from this one on have no prefix: what the suffix gave is copied. None: all have one.
+    output_scale
+        fp32 of one element, beside an `output` of float8: what its numbers count. What is beyond the type's range is its greatest number.
 
     >>> import torch, wavejit.torch
     >>> _ = wavejit.torch.use("sim:gfx950")
@@ -66,7 +72,28 @@ def merge_attn_states(output: torch.Tensor, prefix_output: torch.Tensor, prefix_
     >>> out[0, 0, 0].item()
     3.0
     """
-    attention_merge([prefix_output, suffix_output], [prefix_lse, suffix_lse], out=output, lse=output_lse)
+    is_narrow = output.dtype in _roads.EIGHT_BITS
+    if is_narrow != (output_scale is not None):
+        raise InvalidArgument(f"output_scale: {'None' if output_scale is None else 'given'} beside output of {output.dtype}; accepted: "
+                              f"{'a tensor of one element beside float8' if is_narrow else 'None'}")
+    if output_scale is not None and (output_scale.numel() != 1 or output_scale.dtype is not torch.float32):
+        raise InvalidArgument(f"output_scale: {output_scale.dtype}, shape {tuple(output_scale.shape)}; accepted: torch.float32 of one element")
+    tokens = prefix_output.shape[0]
+    merged = tokens if prefill_tokens_with_context is None else prefill_tokens_with_context
+    if not 0 <= merged <= tokens:
+        raise InvalidArgument(f"prefill_tokens_with_context = {merged}; accepted: 0 … {tokens}, the tokens of prefix_output")
+    result = output if output_scale is None else torch.empty_like(output, dtype=torch.float32)
+    lse = None if output_lse is None else output_lse[:, :merged]
+    if merged:
+        lses = [given[:, :merged].masked_fill(given[:, :merged] == float("inf"), float("-inf")) for given in (prefix_lse, suffix_lse)]
+        attention_merge([prefix_output[:merged], suffix_output[:merged]], lses, out=result[:merged], lse=lse)
+    if merged < tokens:
+        result[merged:].copy_(suffix_output[merged:])
+        if output_lse is not None:
+            output_lse[:, merged:].copy_(suffix_lse[:, merged:])
+    if output_scale is not None:
+        most = torch.finfo(output.dtype).max
+        output.copy_((result * (1.0 / output_scale.reshape(()))).clamp_(-most, most).to(output.dtype))
 
 
 # ---- The operators
@@ -97,7 +124,7 @@ def _run_out(outs: list[torch.Tensor], lses: list[torch.Tensor], out: torch.Tens
         for tensor in tensors:
             if tensor.device != first.device:
                 raise InvalidArgument(f"{name}: a tensor on {tensor.device}; accepted: {first.device}, where the first part is")
-    if 0 in first.shape:
+    if 0 in first.shape[:-1]:
         return
     words: dict[str, Any] = {} if first.is_cpu else {"stream": _roads.current_stream(first.device)}
     taken = [tensor.detach() if first.is_cpu else _roads._array(engine, name, tensor.detach())

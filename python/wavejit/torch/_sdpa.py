@@ -57,7 +57,12 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
         return _of_any_shape(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     heads = of_query[1]
     if of_key[1] != heads or of_value[1] != heads:
-        _check_heads(heads, of_key[1], of_value[1], enable_gqa)
+        if not enable_gqa and (heads == 1 or of_key[1] != of_value[1]):
+            query, key, value = _with_heads(query, key, value)
+            of_query, of_key, of_value = query.shape, key.shape, value.shape
+            heads = of_query[1]
+        if of_key[1] != heads or of_value[1] != heads:
+            _check_heads(heads, of_key[1], of_value[1], enable_gqa)
     if attn_mask is not None:
         return called(NAMES, HEADS_FIRST, query, key, value, {"scale": scale, "bias": _bias_of(attn_mask, of_query[2], of_key[2])})
     if is_causal and of_query[2] != of_key[2]:
@@ -68,17 +73,29 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
 def _check_mask(mask: torch.Tensor) -> None:
     if mask.dtype is not torch.bool and not mask.dtype.is_floating_point:
         raise InvalidArgument(f"attn_mask: dtype {mask.dtype}; accepted: bool, floating point")
-    if mask.ndim < 2:
-        raise InvalidArgument(f"attn_mask: shape {tuple(mask.shape)}; accepted: [..., length of query, length of key]")
+    if mask.ndim < 1:
+        raise InvalidArgument("attn_mask: shape (); accepted: [..., length of query, length of key]")
 
 
 def _bias_of(mask: torch.Tensor, rows: int, keys: int) -> torch.Tensor:
     """In four dimensions, of which the last two are whole; those in front may be 1."""
     _check_mask(mask)
+    if mask.ndim == 1:
+        mask = mask[None]
     if mask.ndim > 4 or mask.shape[-2] not in (1, rows) or mask.shape[-1] not in (1, keys):
         raise InvalidArgument(f"attn_mask: shape {tuple(mask.shape)}; accepted: what broadcasts to [batch, heads, {rows}, {keys}]")
     whole = mask if mask.ndim == 4 else mask[(None,) * (4 - mask.ndim)]
     return whole if whole.shape[2:] == (rows, keys) else whole.expand(-1, -1, rows, keys)
+
+
+def _with_heads(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """One head broadcasts, as in PyTorch: nothing is copied for it. One of both key and value needs no such."""
+    heads = max(query.shape[1], key.shape[1], value.shape[1])
+
+    def of_all(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.expand(-1, heads, -1, -1) if tensor.shape[1] == 1 else tensor
+
+    return of_all(query), of_all(key), of_all(value)
 
 
 def _check_heads(queries: int, keys: int, values: int, enable_gqa: bool) -> None:
@@ -98,18 +115,24 @@ def _of_any_shape(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, m
     query_, key_, value_ = (tensor[(None,) * (dimensions - tensor.ndim)] for tensor in (query, key, value))
     try:
         batch: Any = torch.broadcast_shapes(query_.shape[:-3], key_.shape[:-3], value_.shape[:-3])  # type: ignore[no-untyped-call,unused-ignore]
-        if not enable_gqa and query_.shape[-3] == 1:
-            query_ = query_.expand(*query_.shape[:-3], max(key_.shape[-3], value_.shape[-3]), *query_.shape[-2:])
     except RuntimeError as error:
         raise InvalidArgument(f"query, key and value: {error}") from error
-    heads = query_.shape[-3]
-    q, k, v = (tensor.expand(*batch, *tensor.shape[-3:]).reshape(-1, *tensor.shape[-3:]) for tensor in (query_, key_, value_))
+    q, k, v = (_in_one_batch(tensor, batch) for tensor in (query_, key_, value_))
     if mask is not None:
         _check_mask(mask)
+        whole = mask[(None,) * (dimensions - mask.ndim)]
         try:
-            mask = mask.expand(*batch, heads, query_.shape[-2], key_.shape[-2]).reshape(-1, heads, query_.shape[-2], key_.shape[-2])
+            mask = _in_one_batch(whole, batch)
         except RuntimeError as error:
             raise InvalidArgument(f"attn_mask: {error}") from error
     out = scaled_dot_product_attention(q, k, v, mask, 0.0, is_causal, scale, enable_gqa)
-    out = out.reshape(*batch, heads, *out.shape[-2:])
+    out = out.reshape(*batch, *out.shape[1:])
     return out if max(query.ndim, key.ndim, value.ndim) > 2 else out[0]
+
+
+def _in_one_batch(tensor: torch.Tensor, batch: Any) -> torch.Tensor:
+    """Batch dimensions as one, of all batches; it is said how many, since sizes of 0 leave -1 open."""
+    number = 1
+    for size in batch:
+        number = number * size
+    return tensor.expand(*batch, *tensor.shape[-3:]).reshape(number, *tensor.shape[-3:])
