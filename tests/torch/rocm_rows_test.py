@@ -10,7 +10,7 @@ import torch
 from rocm_test import ARRAYS, ENGINE, Case, as_strided, draw, host, rocm, wide
 
 import wavejit.torch
-from wavejit.torch import _roads
+from wavejit.torch import _operators, _roads
 
 OPERATORS = torch.ops.wavejit
 INFINITY = float("inf")
@@ -100,6 +100,18 @@ class Repeats(Case):
                 found = self.watched(lambda inputs=inputs: OPERATORS.attention_backward(*inputs, causal=True), 2 * q.nbytes)
                 for one, other in zip(found, ENGINE.attention_backward(ENGINE.array(q), *whole, exact, sums, ENGINE.array(q), causal=True)):
                     self.assertTrue(numpy.array_equal(host(one), other.numpy()))
+
+    def test_what_is_converted_is_converted_once(self):
+        for sizes in ((1, 1, 1, 72), (2, 1, 1, 72), (1, 1, 70, 72), (1, 8, 1, 72)):
+            mask = torch.rand(sizes) > 0.5
+            whole = mask.expand(2, 8, 70, 72)
+            converted = [_roads.bias_of(whole, torch.float16),
+                         _roads.bias_of(mask.double().expand(whole.shape), torch.float16),
+                         _operators._in_dtype(mask.float().expand(whole.shape), torch.float16)]
+            wanted = [torch.zeros(whole.shape).masked_fill(~whole, -INFINITY), whole.float(), whole.float()]
+            for found, exact in zip(converted, wanted):
+                self.assertTrue(torch.equal(found.float(), exact))
+                self.assertEqual(found.untyped_storage().nbytes(), 2 * mask.numel())
 
     def test_one_query_for_all_heads(self):
         q, k = draw(3, 5, 1, 64), draw(3, 7, 4, 64)
