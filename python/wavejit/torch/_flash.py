@@ -100,8 +100,7 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     """
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes) | _descales(q, q_descale, k_descale, v_descale)
     words["query_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1)
-    keys = k.shape[0] if block_table is None else block_table.shape[-1] * (k.shape[3] if k.ndim == _roads.VECTORISED else k.shape[1])
-    words |= {"max_query_length": _longest("max_seqlen_q", max_seqlen_q, q.shape[0]), "max_key_length": _longest("max_seqlen_k", max_seqlen_k, keys)}
+    words |= {"max_query_length": _longest("max_seqlen_q", max_seqlen_q, q), "max_key_length": _longest("max_seqlen_k", max_seqlen_k, k, block_table)}
     if num_splits:
         words["splits"] = num_splits
     if s_aux is not None:
@@ -176,7 +175,7 @@ def flash_attn_varlen_qkvpacked_func(qkv: torch.Tensor, cu_seqlens: torch.Tensor
     q, k, v = _parts("qkv", qkv, 4, 3)
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "qkv", "qkv", "qkv")
     words["query_starts"] = words["key_starts"] = _int32("cu_seqlens", cu_seqlens, 1)
-    words["max_query_length"] = words["max_key_length"] = _longest("max_seqlen", max_seqlen, qkv.shape[0])
+    words["max_query_length"] = words["max_key_length"] = _longest("max_seqlen", max_seqlen, qkv)
     return _packed(PACKED_QKV, _faces.PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 
@@ -196,7 +195,7 @@ def flash_attn_varlen_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, cu_seqlen
     k, v = _parts("kv", kv, 4, 2)
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "kv", "kv")
     words["query_starts"], words["key_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1), _int32("cu_seqlens_k", cu_seqlens_k, 1)
-    words |= {"max_query_length": _longest("max_seqlen_q", max_seqlen_q, q.shape[0]), "max_key_length": _longest("max_seqlen_k", max_seqlen_k, k.shape[0])}
+    words |= {"max_query_length": _longest("max_seqlen_q", max_seqlen_q, q), "max_key_length": _longest("max_seqlen_k", max_seqlen_k, kv)}
     return _packed(PACKED_KV, _faces.PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 
@@ -385,13 +384,17 @@ def _descales(q: torch.Tensor, q_descale: Any, k_descale: Any, v_descale: Any) -
     return words
 
 
-def _longest(field: str, given: Any, rows: int) -> Any:
-    """As a number. What a graph that is compiled has is not known yet: all rows there."""
+def _longest(field: str, given: Any, rows: torch.Tensor, block_table: torch.Tensor | None = None) -> Any:
+    """As a number. What a tensor holds is not known where a graph is compiled: as many as there are rows then, packed or in a table's pages."""
     if not isinstance(given, torch.Tensor):
         return given
     if given.numel() != 1 or given.is_floating_point() or given.dtype is torch.bool:
         raise InvalidArgument(f"{field}: {given.dtype}, shape {tuple(given.shape)}; accepted: a number, or a tensor of one integer")
-    return rows if torch.compiler.is_compiling() else int(given)
+    if not torch.compiler.is_compiling():
+        return int(given)
+    if block_table is None:
+        return rows.shape[0]
+    return _int32("block_table", block_table, 2).shape[1] * (rows.shape[3] if rows.ndim == _roads.VECTORISED else rows.shape[1])
 
 
 def _int32(field: str, given: torch.Tensor, dimensions: int) -> torch.Tensor:
