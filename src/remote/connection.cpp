@@ -23,6 +23,7 @@ namespace {
 constexpr std::size_t max_elements = 4096;     // of an answer that is a list; hiredis allocates them at once
 constexpr std::size_t protocol_bytes = 65536;  // around what an answer holds; lists of names are shorter
 constexpr char tls_alert = 0x15;
+constexpr int too_deep = -1;  // of an answer's lists, in place of how many may stand inside one another
 
 // "$<length>\r\n" at the beginning of an answer: a length that is not going to be waited for.
 bool announces_more_than(std::string_view begin, std::size_t max_bytes) {
@@ -35,6 +36,37 @@ bool announces_more_than(std::string_view begin, std::size_t max_bytes) {
   return error == std::errc{} && end != begin.data() + begin.size() && length > max_bytes;
 }
 
+const redisReplyObjectFunctions& functions_of_hiredis() {
+  static const redisReplyObjectFunctions functions = [] {
+    redisReader* reader = ::redisReaderCreate();
+    if (reader == nullptr) throw std::bad_alloc();
+    const redisReplyObjectFunctions own = *reader->fn;
+    ::redisReaderFree(reader);
+    return own;
+  }();
+  return functions;
+}
+
+// hiredis makes lists inside lists as deep as a server writes them, and frees them by as many calls of a function by
+// itself: a megabyte of them is the end of a thread's stack. A list that is too deep is not made.
+void* make_list(const redisReadTask* task, std::size_t elements) {
+  int& most = *static_cast<int*>(task->privdata);
+  int depth = 1;
+  for (const redisReadTask* outer = task->parent; outer != nullptr; outer = outer->parent) ++depth;
+  if (depth <= most) return functions_of_hiredis().createArray(task, elements);
+  most = too_deep;
+  return nullptr;
+}
+
+redisReader* make_reader() {
+  static redisReplyObjectFunctions functions = [] {
+    redisReplyObjectFunctions all = functions_of_hiredis();
+    all.createArray = make_list;
+    return all;
+  }();
+  return ::redisReaderCreateWithFunctions(&functions);
+}
+
 }  // namespace
 
 std::string harmless(std::string_view text) {
@@ -45,9 +77,13 @@ std::string harmless(std::string_view text) {
 }
 
 Connection::Connection(system::FileDescriptor socket, std::string name)
-    : socket_(std::move(socket)), name_(std::move(name)), reader_(::redisReaderCreate()) {
+    : socket_(std::move(socket)),
+      name_(std::move(name)),
+      most_lists_(std::make_unique<int>(1)),
+      reader_(make_reader()) {
   if (reader_ == nullptr) throw std::bad_alloc();
   reader_->maxelements = max_elements;
+  reader_->privdata = most_lists_.get();
 }
 
 Result<Connection> Connection::connect(const sockaddr* address, socklen_t size, const std::string& name,
@@ -175,8 +211,9 @@ Result<std::size_t> Connection::receive_some(std::span<char> bytes, const Deadli
   }
 }
 
-Result<Reply> Connection::receive(std::size_t max_answer_bytes, const Deadline& deadline,
+Result<Reply> Connection::receive(const AnswerLimits& most, const Deadline& deadline,
                                   const Interruption& interruption) {
+  *most_lists_ = most.lists;
   std::array<char, 65536> block;
   std::size_t received = 0;
   std::string begin;
@@ -196,14 +233,15 @@ Result<Reply> Connection::receive(std::size_t max_answer_bytes, const Deadline& 
       return damaged(name_ + " speaks TLS; accepted: rediss:// in the address, or a port without TLS");
     received += bytes.size();
     if (begin.size() < 32) begin += bytes.substr(0, 32);
-    if (received > max_answer_bytes + protocol_bytes || announces_more_than(begin, max_answer_bytes)) {
-      return damaged(name_ + " answers more than " + std::to_string(max_answer_bytes) +
-                     " bytes, more than any entry has");
-    }
+    if (received > most.bytes + protocol_bytes || announces_more_than(begin, most.bytes))
+      return damaged(name_ + " answers more than " + std::to_string(most.bytes) + " bytes, more than any entry has");
     void* reply = nullptr;
     if (::redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK ||
-        ::redisReaderGetReply(reader_.get(), &reply) != REDIS_OK)
+        ::redisReaderGetReply(reader_.get(), &reply) != REDIS_OK) {
+      if (*most_lists_ == too_deep)
+        return damaged(name_ + " answers with lists inside one another, deeper than any answer has them");
       return damaged(name_ + " does not speak the Redis protocol: " + harmless(reader_->errstr));
+    }
     if (reply != nullptr) {
       Reply answer(static_cast<redisReply*>(reply));
       // One command, one answer: more than that would be the next command's.
@@ -213,7 +251,7 @@ Result<Reply> Connection::receive(std::size_t max_answer_bytes, const Deadline& 
   }
 }
 
-Result<Reply> Connection::exchange(std::span<const std::string_view> words, std::size_t max_answer_bytes,
+Result<Reply> Connection::exchange(std::span<const std::string_view> words, const AnswerLimits& most,
                                    const Deadline& deadline, const Interruption& interruption) {
   std::vector<const char*> texts;
   std::vector<std::size_t> lengths;
@@ -229,14 +267,14 @@ Result<Reply> Connection::exchange(std::span<const std::string_view> words, std:
   usable_ = false;  // until there is a whole answer
   auto sent = send({formatted, static_cast<std::size_t>(length)}, deadline, interruption);
   if (!sent) return std::unexpected(std::move(sent.error()));
-  auto reply = receive(max_answer_bytes, deadline, interruption);
+  auto reply = receive(most, deadline, interruption);
   usable_ = reply.has_value();
   return reply;
 }
 
-Result<Reply> Connection::command(std::span<const std::string_view> words, std::size_t max_answer_bytes,
+Result<Reply> Connection::command(std::span<const std::string_view> words, const AnswerLimits& most,
                                   const Deadline& deadline, const Interruption& interruption) {
-  auto reply = exchange(words, max_answer_bytes, deadline, interruption);
+  auto reply = exchange(words, most, deadline, interruption);
   if (reply && (*reply)->type == REDIS_REPLY_ERROR)
     return fault(name_ + " refuses: " + harmless({(*reply)->str, (*reply)->len}));
   return reply;

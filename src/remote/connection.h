@@ -26,6 +26,12 @@ struct FreeReply {
 };
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 
+// What an answer may have, and beyond which nothing is built of it.
+struct AnswerLimits {
+  std::size_t bytes = 0;  // of what it holds
+  int lists = 1;          // inside one another
+};
+
 class Connection {
  public:
   static Result<Connection> to(const Address& address, const std::string& name, const Deadline& deadline,
@@ -37,11 +43,11 @@ class Connection {
   Result<void> secure(Tls tls, const Deadline& deadline, const Interruption& interruption);
 
   // The answer, whatever it is; a failure ends the connection.
-  Result<Reply> exchange(std::span<const std::string_view> words, std::size_t max_answer_bytes,
-                         const Deadline& deadline, const Interruption& interruption);
+  Result<Reply> exchange(std::span<const std::string_view> words, const AnswerLimits& most, const Deadline& deadline,
+                         const Interruption& interruption);
   // The answer; an error that the server answers ("-NOPERM …") is a fault with its words and leaves the connection
   // usable, everything else ends it.
-  Result<Reply> command(std::span<const std::string_view> words, std::size_t max_answer_bytes, const Deadline& deadline,
+  Result<Reply> command(std::span<const std::string_view> words, const AnswerLimits& most, const Deadline& deadline,
                         const Interruption& interruption);
   bool usable() const { return usable_; }
 
@@ -54,7 +60,7 @@ class Connection {
   // How many bytes; 0: the other end has closed.
   Result<std::size_t> receive_some(std::span<char> bytes, const Deadline& deadline, const Interruption& interruption);
   Result<std::size_t> receive_plain(std::span<char> bytes, const Deadline& deadline, const Interruption& interruption);
-  Result<Reply> receive(std::size_t max_answer_bytes, const Deadline& deadline, const Interruption& interruption);
+  Result<Reply> receive(const AnswerLimits& most, const Deadline& deadline, const Interruption& interruption);
 
   struct FreeReader {
     void operator()(redisReader* reader) const { ::redisReaderFree(reader); }
@@ -62,6 +68,7 @@ class Connection {
 
   system::FileDescriptor socket_;
   std::string name_;
+  std::unique_ptr<int> most_lists_;  // AnswerLimits::lists, where the reader finds it
   std::unique_ptr<redisReader, FreeReader> reader_;
   std::optional<Tls> tls_;
   bool usable_ = true;

@@ -12,8 +12,8 @@ namespace wavejit::remote {
 namespace {
 
 constexpr std::size_t max_idle_connections = 4;  // guess: more threads than that seldom miss at once
-constexpr std::size_t max_short_answer = 4096;
-constexpr std::size_t max_list_answer = std::size_t{1} << 20;
+constexpr AnswerLimits short_answer = {.bytes = 4096};
+constexpr AnswerLimits list_answer = {.bytes = std::size_t{1} << 20, .lists = 2};  // a cursor beside a list of names
 constexpr int max_list_steps = 1'000'000;
 
 std::string where(const Server& server) {
@@ -74,7 +74,7 @@ Result<void> Store::greet(Connection& connection, const Deadline& deadline) {
     std::vector<std::string_view> words = {"AUTH"};
     if (server_.user) words.emplace_back(*server_.user);
     words.emplace_back(*server_.password);
-    auto reply = connection.exchange(words, max_short_answer, deadline, interruption_);
+    auto reply = connection.exchange(words, short_answer, deadline, interruption_);
     if (!reply) return std::unexpected(std::move(reply.error()));
     if ((*reply)->type == REDIS_REPLY_ERROR) return fault(where_ + " refuses AUTH: " + std::string(code_of(**reply)));
     if (!is_status(**reply, "OK")) return unexpected_answer(where_, "AUTH");
@@ -82,7 +82,7 @@ Result<void> Store::greet(Connection& connection, const Deadline& deadline) {
   if (server_.database != 0) {
     const std::string number = std::to_string(server_.database);
     const std::array<std::string_view, 2> words = {"SELECT", number};
-    auto reply = connection.command(words, max_short_answer, deadline, interruption_);
+    auto reply = connection.command(words, short_answer, deadline, interruption_);
     if (!reply) return std::unexpected(std::move(reply.error()));
     if (!is_status(**reply, "OK")) return unexpected_answer(where_, "SELECT");
   }
@@ -134,10 +134,10 @@ void Store::keep_idle(Connection connection) {
     idle_.push_back({.connection = std::move(connection), .since = Clock::now()});
 }
 
-Result<Reply> Store::command(std::span<const std::string_view> words, std::size_t max_answer_bytes) {
+Result<Reply> Store::command(std::span<const std::string_view> words, const AnswerLimits& most) {
   const Clock::time_point start = Clock::now();
   if (auto kept = idle_connection()) {
-    auto reply = kept->command(words, max_answer_bytes, Deadline::in(server_.answer_timeout), interruption_);
+    auto reply = kept->command(words, most, Deadline::in(server_.answer_timeout), interruption_);
     if (kept->usable()) {
       keep_idle(*std::move(kept));
       return reply;
@@ -154,7 +154,7 @@ Result<Reply> Store::command(std::span<const std::string_view> words, std::size_
   auto fresh = connect();
   if (!fresh) return std::unexpected(std::move(fresh.error()));
   const Deadline rest = {.at = Clock::now() + server_.answer_timeout - spent, .span = server_.answer_timeout};
-  auto reply = fresh->command(words, max_answer_bytes, rest, interruption_);
+  auto reply = fresh->command(words, most, rest, interruption_);
   if (fresh->usable()) keep_idle(*std::move(fresh));
   return reply;
 }
@@ -162,7 +162,7 @@ Result<Reply> Store::command(std::span<const std::string_view> words, std::size_
 Result<std::vector<unsigned char>> Store::fetch(const Name& name) {
   const std::string key = key_of(name);
   const std::array<std::string_view, 2> words = {"GET", key};
-  const auto reply = command(words, server_.max_entry_bytes + sealed_header_bytes);
+  const auto reply = command(words, {.bytes = server_.max_entry_bytes + sealed_header_bytes});
   if (!reply) return std::unexpected(reply.error());
   if ((*reply)->type == REDIS_REPLY_NIL)
     return std::unexpected(Failure{.status = WAVEJIT_REMOTE_ABSENT, .what = "not there"});
@@ -182,7 +182,7 @@ Result<void> Store::keep(const Name& name, std::span<const unsigned char> entry)
   value.append(reinterpret_cast<const char*>(entry.data()), entry.size());
   const std::string key = key_of(name);
   const std::array<std::string_view, 3> words = {"SET", key, value};
-  const auto reply = command(words, max_short_answer);
+  const auto reply = command(words, short_answer);
   if (!reply) return std::unexpected(reply.error());
   if (!is_status(**reply, "OK")) return unexpected_answer(where_, "SET");
   return {};
@@ -190,7 +190,7 @@ Result<void> Store::keep(const Name& name, std::span<const unsigned char> entry)
 
 Result<void> Store::ask() {
   const std::array<std::string_view, 1> words = {"PING"};
-  const auto reply = command(words, max_short_answer);
+  const auto reply = command(words, short_answer);
   if (!reply) return std::unexpected(reply.error());
   if (!is_status(**reply, "PONG")) return unexpected_answer(where_, "PING");
   return {};
@@ -202,7 +202,7 @@ Result<void> Store::list(std::uint32_t entry_format, const std::function<bool(co
   std::string cursor = "0";
   for (int step = 0; step < max_list_steps; ++step) {
     const std::array<std::string_view, 6> words = {"SCAN", cursor, "MATCH", pattern, "COUNT", "500"};
-    const auto reply = command(words, max_list_answer);
+    const auto reply = command(words, list_answer);
     if (!reply) return std::unexpected(reply.error());
     const redisReply& answer = **reply;
     if (answer.type != REDIS_REPLY_ARRAY || answer.elements != 2 || answer.element[0]->type != REDIS_REPLY_STRING ||

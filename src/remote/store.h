@@ -57,7 +57,7 @@ class Store {
 
   Result<Connection> connect();
   Result<void> greet(Connection& connection, const Deadline& deadline);
-  Result<Reply> command(std::span<const std::string_view> words, std::size_t max_answer_bytes);
+  Result<Reply> command(std::span<const std::string_view> words, const AnswerLimits& most);
   std::optional<Connection> idle_connection();
   void keep_idle(Connection connection);
   std::string prefix_of(std::uint32_t entry_format) const;

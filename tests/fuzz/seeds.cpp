@@ -165,6 +165,12 @@ void write_answers(const std::filesystem::path& corpus) {
   write(corpus / "redis" / "pong", "\x02+PONG\r\n");
   write(corpus / "redis" / "error", "\x02-NOAUTH Authentication required.\r\n");
   write(corpus / "redis" / "scan", "\x03*2\r\n$1\r\n0\r\n*2\r\n$3\r\nabc\r\n$1\r\nx\r\n");
+  const auto nested = [](std::string answer) {
+    for (int depth = 0; depth < 500; ++depth) answer += "*1\r\n";
+    return answer + ":1\r\n";
+  };
+  write(corpus / "redis" / "lists_in_lists", nested(std::string(1, '\0')));
+  write(corpus / "redis" / "lists_in_scan", nested("\x03*2\r\n$1\r\n0\r\n"));
   write(corpus / "redis" / "map", "\x03%1\r\n+a\r\n,1.5\r\n");
   write(corpus / "seal" / "magic", "WJREMOTE\x01" + std::string(43, '\0') + "entry");
   write(corpus / "seal" / "empty", "\0");

@@ -12,6 +12,8 @@
 #include <chrono>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "test_servers.h"
 
@@ -356,6 +358,13 @@ struct Junk {
   const char* what;
 };
 
+// `deep` of these inside one another.
+std::string nested(int deep, std::string_view one) {
+  std::string all;
+  for (int i = 0; i < deep; ++i) all += one;
+  return all + ":1\r\n";
+}
+
 class JunkTest : public ::testing::TestWithParam<Junk> {};
 
 TEST_P(JunkTest, IsAMissWithAReason) {
@@ -381,8 +390,11 @@ INSTANTIATE_TEST_SUITE_P(
         Junk{"LengthOfTwentyDigits", "$99999999999999999999\r\n", WAVEJIT_REMOTE_DAMAGED, "more than"},
         Junk{"NegativeLength", "$-77\r\n", WAVEJIT_REMOTE_DAMAGED, "does not speak"},
         Junk{"HugeList", "*2147483647\r\n", WAVEJIT_REMOTE_DAMAGED, "does not speak"},
-        Junk{"DeepList", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
-             WAVEJIT_REMOTE_DAMAGED, ""},
+        Junk{"ListInAList", "*2\r\n+a\r\n*1\r\n+b\r\n", WAVEJIT_REMOTE_DAMAGED, "lists inside one another"},
+        Junk{"ListsInLists", nested(200'000, "*1\r\n"), WAVEJIT_REMOTE_DAMAGED, "lists inside one another"},
+        Junk{"MapsInMaps", nested(100'000, "%1\r\n+k\r\n"), WAVEJIT_REMOTE_DAMAGED, "lists inside one another"},
+        Junk{"SetsInSets", nested(200'000, "~1\r\n"), WAVEJIT_REMOTE_DAMAGED, "lists inside one another"},
+        Junk{"PushesInPushes", nested(200'000, ">1\r\n"), WAVEJIT_REMOTE_DAMAGED, "lists inside one another"},
         Junk{"EndlessStatus", "+" + std::string(max_entry + 200'000, 'x'), WAVEJIT_REMOTE_DAMAGED, "more than"},
         Junk{"NumberForAString", ":7\r\n", WAVEJIT_REMOTE_DAMAGED, "something else"},
         Junk{"StatusForAString", "+OK\r\n", WAVEJIT_REMOTE_DAMAGED, "something else"},
