@@ -193,6 +193,24 @@ TEST_P(KeyListCalls, OfOneHeadShowInNoOther) {
   EXPECT_FALSE(std::equal(shared.o.begin() + of_first, shared.o.end(), apart.o.begin() + of_first));
 }
 
+// An engine's cache before its first key: pages of no keys have no slot that an entry could name.
+TEST_P(KeyListCalls, OverACacheWithoutSlotsSeeNothing) {
+  AttentionCase which = make_case(Storage::bf16, 2, 3, 80, 6, 2, 64, false, 35);
+  which.key_lists = named(std::vector<std::int32_t>(std::size_t{2} * 3 * 300, 5), 300);
+  which.key_lists->slots = true;
+  for (const bool has_memory : {true, false}) {
+    const AttentionOutput output = run_attention(engine_.get(), which, [&](auto& call) {
+      call.k.sizes[1] = call.v.sizes[1] = 0;
+      if (!has_memory) call.k.data = call.v.data = nullptr;
+    });
+    ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+    EXPECT_EQ(output.reports, "");
+    EXPECT_TRUE(output.fence_intact);
+    EXPECT_TRUE(std::ranges::all_of(output.o, [](std::uint16_t bits) { return bits == 0; }));
+    for (const float lse : output.lse) EXPECT_EQ(lse, -std::numeric_limits<float>::infinity());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, KeyListCalls, ::testing::Values("gfx942", "gfx950"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -137,6 +139,29 @@ TEST_P(LatentLists, NameSlotsBeyond4GiB) {
     call.k.strides[0] = 96 * stride;
   });
   EXPECT_EQ(far, near);
+}
+
+// An engine's cache before its first key, or a dummy run: pages of no keys have no slot that an entry could name.
+TEST_P(LatentLists, OverACacheWithoutSlotsSeeNothing) {
+  const auto sees_nothing = [](const LatentOutput& output) {
+    const auto is = [](auto wanted) { return [wanted](auto bits) { return bits == wanted; }; };
+    constexpr std::uint32_t minus_infinity = 0xFF800000;
+    return std::ranges::all_of(output.o, is(std::uint16_t{0})) && std::ranges::all_of(output.lse, is(minus_infinity));
+  };
+  const LatentArrays one = latent_arrays("bf16 b2 q2 k96 h12 d576/512 lse top_k=70:slots");
+  EXPECT_TRUE(sees_nothing(run(one, [](auto& call) { call.k.sizes[1] = 0; })));
+  EXPECT_TRUE(sees_nothing(run(one, [](auto& call) {
+    call.k.sizes[1] = 0;
+    call.k.data = nullptr;  // what frameworks have in a tensor without elements
+  })));
+  const LatentArrays two = latent_arrays("bf16 b2 q1 k96 h12 d576/512 lse top_k=300:slots second_top_k=70 sink");
+  const LatentOutput with_sinks = run(two, [](auto& call) {
+    call.k.sizes[1] = call.second_k.sizes[1] = 0;
+    call.second_k.data = nullptr;
+  });
+  EXPECT_TRUE(std::ranges::all_of(with_sinks.o, [](std::uint16_t bits) { return bits == 0; }));
+  for (std::size_t row = 0; row < with_sinks.lse.size(); ++row)
+    EXPECT_EQ(with_sinks.lse[row], std::bit_cast<std::uint32_t>(two.sinks[row % 12])) << row;
 }
 
 TEST_P(LatentLists, ShowNoOtherQueriesAndHeads) {

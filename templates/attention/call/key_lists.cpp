@@ -104,6 +104,9 @@ Result<NamedKeys> check_named_keys(const KeyListCall& call, std::uint64_t batch,
   NamedKeys named;
   if (call.block_table == nullptr && !call.names_slots()) return named;
   const auto page_size = static_cast<std::uint64_t>(call.k.sizes[1]);
+  // A cache whose pages hold no key, as an engine's before its first: no entry is a slot of it, as no row of dense keys
+  // sees any where there are none. (check_pages refuses such pages beside a table.)
+  if (page_size == 0) return NamedKeys{.in_rows = true};
   const std::uint64_t slots = page_size * static_cast<std::uint64_t>(call.k.sizes[0]);
   if (call.names_slots()) {
     named.in_rows = is_one_piece(call.k) && (call.other.data == nullptr || is_one_piece(call.other));

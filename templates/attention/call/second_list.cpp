@@ -66,10 +66,12 @@ Result<void> check_second_list(const KeyListCall& first, const KeyListCall& seco
                       "null, or slots beside key_indices with key_slots = 1"));
   if (auto fields = check_list_fields(second, kv_heads); !fields) return std::unexpected(renamed(fields.error()));
   for (const auto& [named, like] : tensors) {
-    if (named.tensor->data == nullptr)
+    const auto& sizes = named.tensor->sizes;
+    // A cache without keys need not be anywhere.
+    if (named.tensor->data == nullptr && (sizes[0] == 0 || sizes[1] != 0))
       return refuse(
           bad(WAVEJIT_INVALID_ARGUMENT, std::string(named.name) + ".data", "null", "the cache of second_indices"));
-    if (auto sizes = check_sizes(named, true, max_pages); !sizes) return sizes;
+    if (auto good = check_sizes(named, true, max_pages); !good) return good;
     for (const int dimension : {1, 2, 3}) {
       const std::string source = std::string(like.name) + ".sizes[" + std::to_string(dimension) + "]";
       if (auto size = check_size(named, dimension, like.tensor->sizes[dimension], source.c_str(), false); !size)

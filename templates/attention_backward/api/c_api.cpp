@@ -51,6 +51,10 @@ wavejit_status wavejit_attention_backward_workspace(wavejit_engine* engine,
     grow(arguments, all);
     const auto problem = wavejit::attention_backward::check(arguments);
     if (!problem) return std::unexpected(problem.error());
+    const Engine& on = *engine->engine;
+    wavejit::attention_backward::BackwardCall call(*arguments, *problem, on.toggles());
+    call.workspace = nullptr;  // whoever asks for the size has none yet
+    if (auto supported = on.supports(call); !supported) return supported;
     *bytes = problem->workspace_bytes();
     return {};
   });

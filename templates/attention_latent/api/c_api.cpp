@@ -120,7 +120,11 @@ wavejit_status wavejit_attention_latent_workspace(wavejit_engine* engine, const 
     if (!problem) return std::unexpected(problem.error());
     const Engine& on = *engine->engine;
     latent::take_rows(*problem, on.target_row(), on.toggles());
-    *bytes = latent::plan_runs(*problem, on.target_row(), latent::any_reach).workspace_bytes;
+    const latent::Runs runs = latent::plan_runs(*problem, on.target_row(), latent::any_reach);
+    latent::LatentCall call(*arguments, *problem, runs, on.target_row(), on.toggles());
+    call.workspace = nullptr;  // whoever asks for the size has none yet
+    if (auto supported = on.supports(call); !supported) return supported;
+    *bytes = runs.workspace_bytes;
     return {};
   });
 }

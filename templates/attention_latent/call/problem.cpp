@@ -295,7 +295,7 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
   if (auto rows = check_exponent_rows(call); !rows) return rows;
   Call rows = call;
   rows.k = rows_of_exponents(call.k);
-  if (call.second_k.data != nullptr) rows.second_k = rows_of_exponents(call.second_k);
+  if (has_second_list(call)) rows.second_k = rows_of_exponents(call.second_k);
   return check_into(rows, call, RowScales::of_64, problem);
 }
 

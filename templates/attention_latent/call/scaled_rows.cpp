@@ -79,7 +79,7 @@ families::Result<void> check_exponent_rows(const Call& call) {
                           " bytes, " + std::to_string(bare_row_bytes) + " of which follow one another and then " +
                           std::to_string(exponent_row_bytes) + " of each"));
   }
-  if (call.second_k.data != nullptr && call.second_k.sizes[3] != exponents_row_bytes)
+  if (call.second_indices != nullptr && call.second_k.sizes[3] != exponents_row_bytes)
     return refuse(bad_size({"second_k", &call.second_k}, 3, std::to_string(exponents_row_bytes) + " (k.sizes[3])"));
   return {};
 }

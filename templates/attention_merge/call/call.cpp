@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <ranges>
+#include <utility>
 
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
@@ -107,8 +108,9 @@ std::string MergeCall::descriptor(Line /*line*/) const {
   descriptor.tokens = problem_.tokens;
   descriptor.heads = problem_.heads;
   descriptor.dims = problem_.dims;
-  descriptor.count = problem_.parts;
-  descriptor.stacked = call_.part_count == 1 && problem_.parts > 1;
+  // Several stacks are a line of one: no word says how many there are, and no kernel depends on it.
+  descriptor.count = std::min<std::int64_t>(problem_.parts, max_parts);
+  descriptor.stacked = problem_.parts > 1 && (call_.part_count == 1 || std::cmp_greater(problem_.parts, max_stacks));
   descriptor.lse = call_.lse.data != nullptr;
   return to_text(descriptor);
 }

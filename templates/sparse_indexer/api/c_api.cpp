@@ -40,8 +40,10 @@ wavejit_status wavejit_sparse_indexer(wavejit_engine* engine, const wavejit_spar
 
 wavejit_status wavejit_sparse_indexer_workspace(wavejit_engine* engine,
                                                 const wavejit_sparse_indexer_arguments* arguments, size_t* bytes) {
-  return asked(engine, arguments, [&](auto&, const auto& problem) -> Result<void> {
+  return asked(engine, arguments, [&](auto& call, const auto& problem) -> Result<void> {
     if (auto given = require(bytes, "bytes", "where the number of bytes goes"); !given) return given;
+    call.workspace = nullptr;  // whoever asks for the size has none yet
+    if (auto supported = engine->engine->supports(call); !supported) return supported;
     const auto parts = indexer::parts_of(problem, engine->engine->target_row());
     const std::uint64_t chosen = indexer::chosen_row_bytes(problem, parts);
     *bytes = problem.keeps_scores || chosen != 0
