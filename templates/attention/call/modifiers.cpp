@@ -49,16 +49,7 @@ Check check_bias(const ModifierCall& call, const wavejit_tensor& t, float) {
   if (t.sizes[2] > 1 && t.strides[2] != 0 && t.strides[2] < t.sizes[3])
     return refuse(wrong_stride(bias, 2, "0, or " + std::to_string(t.sizes[3]) + " (sizes[3]) and more"));
   if (t.sizes[3] > 1 && t.strides[3] != 1) return refuse(wrong_stride(bias, 3, "1"));
-  // Checked by the row alone first: the product below stays inside 64 bits.
-  const auto rows = static_cast<std::uint64_t>(t.sizes[2]) + tile_overrun_rows;
-  const auto stride = static_cast<std::uint64_t>(t.sizes[2] > 1 ? t.strides[2] : t.sizes[3] + bias_granule);
-  if (stride >= slice_limit_bytes || rows * stride * element_bytes_of(t) >= slice_limit_bytes) {
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "bias: bytes of one batch and head",
-                      std::to_string(rows) + " rows (" + std::to_string(tile_overrun_rows) +
-                          " of tile overrun included) of " + std::to_string(stride) + " elements",
-                      "less than 4294967296 (4 GiB)"));
-  }
-  return {};
+  return check_bias_slice(t.sizes[2], t.sizes[2] > 1 ? t.strides[2] : t.sizes[3] + bias_granule, element_bytes_of(t));
 }
 
 // fp32 [B or 1, Hq, 1, 1]; the heads of one batch stand side by side.
@@ -138,9 +129,21 @@ void set_score_arguments(Modifier modifier, const wavejit_tensor& tensor, float 
   rows[static_cast<std::size_t>(modifier)].set(tensor, number, scale_log2e, scores);
 }
 
+Check check_bias_slice(std::int64_t rows_of_tensor, std::int64_t row_elements, std::uint64_t element_bytes) {
+  // Checked by the row alone first: the product below stays inside 64 bits.
+  const auto of_all = static_cast<std::uint64_t>(rows_of_tensor) + tile_overrun_rows;
+  const auto stride = static_cast<std::uint64_t>(row_elements);
+  if (stride < slice_limit_bytes && of_all * stride * element_bytes < slice_limit_bytes) return {};
+  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "bias: bytes of one batch and head",
+                    std::to_string(of_all) + " rows (" + std::to_string(tile_overrun_rows) +
+                        " of tile overrun included) of " + std::to_string(stride) + " elements",
+                    "less than 4294967296 (4 GiB)"));
+}
+
+std::int64_t padded_bias_row(std::int64_t keys) { return (keys + bias_granule - 1) / bias_granule * bias_granule; }
+
 std::int64_t bias_row_elements(const wavejit_tensor& bias) {
-  const std::int64_t padded = (bias.sizes[3] + bias_granule - 1) / bias_granule * bias_granule;
-  return bias.sizes[2] > 1 ? bias.strides[2] : padded;
+  return bias.sizes[2] > 1 ? bias.strides[2] : padded_bias_row(bias.sizes[3]);
 }
 
 }  // namespace wavejit::attention

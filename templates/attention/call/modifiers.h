@@ -50,6 +50,11 @@ families::Result<void> check_modifiers(const std::array<ModifierFields<Call>, mo
 void set_score_arguments(Modifier modifier, const wavejit_tensor& tensor, float number, float scale_log2e,
                          ScoreArguments& scores);
 
+// What a kernel bounds of a bias with one descriptor is below 4 GiB.
+families::Result<void> check_bias_slice(std::int64_t rows_of_tensor, std::int64_t row_elements,
+                                        std::uint64_t element_bytes);
+// Elements of a row of a bias that lies without gaps.
+std::int64_t padded_bias_row(std::int64_t keys);
 // Elements between the rows of a bias, whose last dimension is padded where there is one row.
 std::int64_t bias_row_elements(const wavejit_tensor& bias);
 

@@ -32,6 +32,12 @@ struct Extents {
   const char* sequences_from = nullptr;  // the field that says so
 };
 
+// TensorRules::longest of a tensor with these starts, or none.
+constexpr std::int64_t longest_of_packed(const Extents& extents, const std::int32_t* starts, bool of_keys) {
+  if (starts == nullptr) return -1;
+  return of_keys ? extents.key_length : extents.query_length;
+}
+
 // Needs q and k with sizes in range.
 // `extents` in place: hot, and a processor waits for what is read back wider than it was written.
 families::Result<void> check_sequences(const SequenceCall& call, Extents& extents);

@@ -70,11 +70,13 @@ Failure bad_far_stride(const Named& named, int dimension) {
 Failure bad_slice(const Named& named, const TensorRules& rules, std::uint64_t slice) {
   const wavejit_tensor& t = *named.tensor;
   return bad(WAVEJIT_INVALID_ARGUMENT,
-             std::string(named.name) +
-                 (rules.by_head ? ": bytes that one head of one batch spans" : ": bytes that one batch slice spans"),
-             std::to_string(slice) + " with " + std::to_string(tile_overrun_rows) +
-                 " rows of tile overrun (sizes[1] = " + std::to_string(t.sizes[1]) + ", strides[1] = " +
-                 std::to_string(t.strides[1]) + ", strides[2] = " + std::to_string(t.strides[2]) + ")",
+             std::string(named.name) + ": bytes that one " + (rules.by_head ? "head of one " : "") +
+                 (rules.longest < 0 ? (rules.by_head ? "batch" : "batch slice") : "sequence") + " spans",
+             std::to_string(slice) + " with " + std::to_string(tile_overrun_rows) + " rows of tile overrun (" +
+                 (rules.longest < 0 ? "sizes[1] = " + std::to_string(t.sizes[1])
+                                    : "the longest has " + std::to_string(rules.longest) + " rows") +
+                 ", strides[1] = " + std::to_string(t.strides[1]) + ", strides[2] = " + std::to_string(t.strides[2]) +
+                 ")",
              "less than 4294967296 (4 GiB)");
 }
 
@@ -82,6 +84,47 @@ Failure bad_batch_stride(const Named& named) {
   if (named.tensor->strides[0] >= max_batch_stride)
     return bad_stride(named, 0, "less than " + std::to_string(max_batch_stride));
   return bad_stride(named, 0, "tensors that span less than 2^48 bytes");
+}
+
+namespace {
+
+Result<void> check_scattered_slice(const Named& named) {
+  const wavejit_tensor& t = *named.tensor;
+  std::uint64_t span = 1;
+  for (int d = 1; d < 4; ++d) {
+    if (t.sizes[d] <= 1) continue;
+    if (t.strides[d] >= max_slice_stride) return refuse(bad_far_stride(named, d));
+    span += static_cast<std::uint64_t>(t.sizes[d] - 1) * static_cast<std::uint64_t>(t.strides[d]);
+  }
+  if (span * element_bytes_of(t) < scattered_limit_bytes) return {};
+  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(named.name) + ": bytes that one batch slice spans",
+                    std::to_string(span * element_bytes_of(t)),
+                    "less than 2147483648 (2 GiB) where dims or rows do not stand at multiples of 16 bytes"));
+}
+
+}  // namespace
+
+Result<void> check_slice(const Named& named, const TensorRules& rules) {
+  if (rules.scattered) return check_scattered_slice(named);
+  const wavejit_tensor& t = *named.tensor;
+  const bool long_rows = t.sizes[1] > 1 && t.strides[1] >= max_slice_stride;
+  const bool long_heads = t.sizes[2] > 1 && t.strides[2] >= max_slice_stride;
+  if (long_rows || long_heads) return refuse(bad_far_stride(named, long_rows ? 1 : 2));
+  const std::uint64_t head_span =
+      rules.by_head || t.sizes[2] == 1 ? 0 : static_cast<std::uint64_t>(t.sizes[2] - 1) * t.strides[2];
+  const auto bytes_of = [&](std::int64_t rows) {
+    const std::uint64_t with_overrun = static_cast<std::uint64_t>(rows) + tile_overrun_rows - 1;
+    return (with_overrun * row_stride(t) + head_span + t.sizes[3]) * element_bytes_of(t);
+  };
+  const std::uint64_t whole = bytes_of(t.sizes[1]);
+  if (whole < slice_limit_bytes) return {};
+  if (rules.longest < 0) return refuse(bad_slice(named, rules, whole));
+  if (const std::uint64_t longest = bytes_of(rules.longest); longest >= slice_limit_bytes)
+    return refuse(bad_slice(named, rules, longest));
+  // What a slice bounds of others is said here, as of keys in pages.
+  if (t.sizes[1] > max_paged_length)
+    return refuse(bad_size(named, 1, up_to("of packed sequences that span 4 GiB and more, 1", max_paged_length)));
+  return {};
 }
 
 Result<void> check_scattered(const Named& named, const TensorRules& rules) {
@@ -92,17 +135,10 @@ Result<void> check_scattered(const Named& named, const TensorRules& rules) {
     if (t.sizes[d] == 1) continue;
     const bool repeats = rules.read_only && (d == 0 || d == 2) && t.strides[d] == 0;
     if (t.strides[d] <= 0 && !repeats) return refuse(bad_row_stride(named, d, rules));
-    if (d != 0 && t.strides[d] >= max_slice_stride) return refuse(bad_far_stride(named, d));
   }
   if (t.sizes[3] != 1 && t.strides[3] != 1 && t.sizes[1] != 1 && t.strides[1] != 1)
     return refuse(bad_stride(named, 3, "1, or 1 for strides[1] (copy the tensor otherwise)"));
-  std::uint64_t span = 1;
-  for (int d = 1; d < 4; ++d)
-    if (t.sizes[d] > 1) span += static_cast<std::uint64_t>(t.sizes[d] - 1) * static_cast<std::uint64_t>(t.strides[d]);
-  if (span * bytes >= scattered_limit_bytes)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(named.name) + ": bytes that one batch slice spans",
-                      std::to_string(span * bytes),
-                      "less than 2147483648 (2 GiB) where dims or rows do not stand at multiples of 16 bytes"));
+  if (auto slice = check_scattered_slice(named); !slice) return slice;
   if (t.sizes[0] > 1 && (t.strides[0] >= max_batch_stride || static_cast<std::uint64_t>(t.sizes[0] - 1) *
                                                                      static_cast<std::uint64_t>(t.strides[0]) * bytes >=
                                                                  tensor_limit_bytes))
@@ -132,16 +168,8 @@ Result<void> check_any_tensor(const Named& named, const TensorRules& rules) {
   }
   if (t.sizes[3] != 1 && t.strides[3] != 1) [[unlikely]]
     return refuse(bad_inner_stride(named));
-  const bool long_rows = t.sizes[1] > 1 && t.strides[1] >= max_slice_stride;
-  const bool long_heads = t.sizes[2] > 1 && t.strides[2] >= max_slice_stride;
-  if (long_rows || long_heads) [[unlikely]]
-    return refuse(bad_far_stride(named, long_rows ? 1 : 2));
-  const std::uint64_t head_span =
-      rules.by_head || t.sizes[2] == 1 ? 0 : static_cast<std::uint64_t>(t.sizes[2] - 1) * t.strides[2];
-  const std::uint64_t rows = static_cast<std::uint64_t>(t.sizes[1]) - 1 + tile_overrun_rows;
-  const std::uint64_t slice = (rows * row_stride(t) + head_span + t.sizes[3]) * bytes;
-  if (slice >= slice_limit_bytes) [[unlikely]]
-    return refuse(bad_slice(named, rules, slice));
+  if (auto slice = check_slice(named, rules); !slice) [[unlikely]]
+    return slice;
   if (t.sizes[0] > 1 && (t.strides[0] >= max_batch_stride ||
                          static_cast<std::uint64_t>(t.sizes[0] - 1) * t.strides[0] * bytes >= tensor_limit_bytes))
       [[unlikely]]

@@ -51,6 +51,8 @@ struct TensorRules {
   // That kernels have: strides follow from one, and a refusal names them. Empty: it speaks of the stride.
   std::span<const HeadDims> head_dims = {};
   bool by_head = false;  // a kernel bounds a slice of one head, not of all heads of a batch
+  // Of packed sequences, each of which kernels bound by itself: rows of the longest. Below 0: the tensor is not packed.
+  std::int64_t longest = -1;
   bool may_be_scattered = false;
   bool scattered = false;  // and is (is_scattered)
   bool read_only = false;  // strides of 0 are as good: what is the same for all batches, rows or heads lies there once
@@ -105,6 +107,10 @@ inline bool is_plain(const wavejit_tensor& t, const TensorRules& rules) {
 }
 
 families::Result<void> check_any_tensor(const Named& named, const TensorRules& rules);
+
+// What a kernel bounds with one descriptor is below 4 GiB (scattered: 2 GiB). Also of what a line says of a tensor, in
+// whose place there is no memory: sizes and strides are good but for that.
+families::Result<void> check_slice(const Named& named, const TensorRules& rules);
 
 // Pointer, type and strides; sizes are known to be in range. The stride of a dimension with one element, or of a tensor
 // without rows, is never used and may be anything.

@@ -187,10 +187,13 @@ Result<void> check_tensor_sizes(const Call& call, const attention::Extents& exte
       return size;
     if (role.gradient)
       if (auto type = check_gradient_type(named, call); !type) return type;
-    const attention::TensorRules rules = {.dtype = call.q.dtype,
-                                          .may_be_fp32 = role.gradient || role.output,
-                                          .by_head = true,
-                                          .read_only = !role.gradient};
+    const attention::TensorRules rules = {
+        .dtype = call.q.dtype,
+        .may_be_fp32 = role.gradient || role.output,
+        .by_head = true,
+        .longest =
+            attention::longest_of_packed(extents, role.of_keys ? call.key_starts : call.query_starts, role.of_keys),
+        .read_only = !role.gradient};
     if (auto layout = attention::check_tensor(named, rules); !layout) return layout;
   }
   for (const Numbers& of : numbers)

@@ -3,11 +3,14 @@
 #include <charconv>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "families/call/words.h"
+#include "templates/attention/call/described_slices.h"
+#include "templates/attention/call/modifiers.h"
 #include "templates/attention/kernel/coverage.h"
 #include "templates/attention_backward/call/descriptor.h"
 #include "templates/attention_backward/kernel/tiles.h"
@@ -25,11 +28,46 @@ Number value_of(std::string_view text, Number otherwise) {
   return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
 }
 
+// The limit of 4 GiB that a call of these sizes meets, in its words.
+Result<void> check_slices(const ProblemDescriptor& descriptor) {
+  const AskedWords& asked = descriptor.asked;
+  const DataType gradients = asked.gradients_fp32 ? DataType::fp32 : asked.dtype;
+  const auto tensor = [&](const char* name, DataType type, bool of_keys, int dims) -> attention::DescribedTensor {
+    return {.name = name,
+            .type = type,
+            .rows = of_keys ? descriptor.key_length : descriptor.query_length,
+            .heads = of_keys ? descriptor.kv_heads : descriptor.query_heads,
+            .dims = dims,
+            .packed = descriptor.layout == Layout::packed,
+            .heads_outside = descriptor.layout == Layout::bhsd,
+            .by_head = true};
+  };
+  if (auto slices = attention::check_described_slices(
+          {tensor("q", asked.dtype, false, asked.head_dim_qk), tensor("k", asked.dtype, true, asked.head_dim_qk),
+           tensor("v", asked.dtype, true, asked.head_dim_v), tensor("d_o", asked.dtype, false, asked.head_dim_v),
+           tensor("o", asked.output_fp32 ? DataType::fp32 : asked.dtype, false, asked.head_dim_v),
+           tensor("dq", gradients, false, asked.head_dim_qk), tensor("dk", gradients, true, asked.head_dim_qk),
+           tensor("dv", gradients, true, asked.head_dim_v)});
+      !slices)
+    return slices;
+  if (!descriptor.of(Modifier::bias).there) return {};
+  std::int64_t rows = descriptor.query_length;
+  if (descriptor.layout == Layout::packed) {
+    rows *= descriptor.batch;
+    if (!descriptor.query_lengths.empty())
+      rows = std::accumulate(descriptor.query_lengths.begin(), descriptor.query_lengths.end(), std::int64_t{0});
+  }
+  const bool fp32 = asked.bias_fp32 || descriptor.d_bias_fp32;
+  return attention::check_bias_slice(rows, attention::padded_bias_row(descriptor.key_length),
+                                     static_cast<std::uint64_t>(bytes_of(fp32 ? DataType::fp32 : asked.dtype)));
+}
+
 class Described final : public families::DescribedProblem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
   Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
+    if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     return descriptor_.shape().shape();
   }
   wavejit_problem told(const std::string& text) const override {

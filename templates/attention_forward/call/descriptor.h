@@ -96,6 +96,9 @@ std::string to_text(const ProblemDescriptor& descriptor);
 // reaches.
 std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descriptor);
 
+// check_slices.cpp. The limit of 4 GiB that a call of these sizes meets, in its words. Tensors lie without gaps.
+Result<void> check_slices(const ProblemDescriptor& descriptor);
+
 // What a number of splits and pairs of query tiles are chosen by; nothing of windows and modifiers but the shape's
 // words.
 AttentionProblem problem_of(const ProblemDescriptor& descriptor);

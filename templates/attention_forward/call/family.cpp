@@ -48,12 +48,18 @@ ProblemDescriptor with_lengths(const ProblemDescriptor& descriptor) {
 
 class Described final : public families::DescribedProblem {
  public:
-  explicit Described(ProblemDescriptor descriptor)
-      : descriptor_(std::move(descriptor)), problem_(problem_of(descriptor_)), told_(with_lengths(descriptor_)) {}
+  // `of_range`: it stands for shorter ones, too.
+  explicit Described(ProblemDescriptor descriptor, bool of_range = false)
+      : descriptor_(std::move(descriptor)),
+        problem_(problem_of(descriptor_)),
+        told_(with_lengths(descriptor_)),
+        of_range_(of_range) {}
 
   std::string text() const override { return to_text(descriptor_); }
 
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
+    if (!of_range_)
+      if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     return shape_of(kernel_shape(problem_, plan_splits(problem_, board, toggles), board, toggles));
   }
 
@@ -78,7 +84,7 @@ class Described final : public families::DescribedProblem {
     std::vector<std::unique_ptr<families::DescribedProblem>> problems;
     std::vector<ProblemDescriptor> each = without_ranges(descriptor_);
     if (each.size() == 1) return problems;
-    for (ProblemDescriptor& one : each) problems.push_back(std::make_unique<Described>(std::move(one)));
+    for (ProblemDescriptor& one : each) problems.push_back(std::make_unique<Described>(std::move(one), has_range()));
     return problems;
   }
 
@@ -88,6 +94,7 @@ class Described final : public families::DescribedProblem {
   ProblemDescriptor descriptor_;
   AttentionProblem problem_;
   ProblemDescriptor told_;
+  bool of_range_;
 };
 
 // What a target's line of `supported` lists, asked row by row on top of a problem that has a kernel.
@@ -260,7 +267,7 @@ class AttentionForward final : public families::Family {
         "keys in pages of 1 or 16 n keys up to 8192, by a block table or a list (CSR), caches beyond 4 GiB; "
         "heads MHA, GQA, MQA; strides positive multiples of 8 (BSHD, BHSD and between), or any positive ones of which "
         "that of length or of "
-        "head dim is 1; batch slices below 4 GiB"};
+        "head dim is 1; sequences whose rows span less than 4 GiB"};
   }
 };
 

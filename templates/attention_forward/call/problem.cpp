@@ -195,15 +195,17 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     const bool of_keys = named.tensor == &keys || named.tensor == &values;
     const bool is_integer = integers && (named.tensor == &a.q || named.tensor == &keys);
     const bool as_given = is_integer || (query_fp32 && named.tensor == &a.q);
-    const TensorRules rules = {.dtype = as_given               ? a.q.dtype
-                                        : of_keys && narrow    ? a.k.dtype
-                                        : named.tensor == &a.o ? output_type
-                                                               : dtype,
-                               .may_be_fp32 = named.tensor == &a.o,
-                               .head_dims = head_dims,
-                               .may_be_scattered = may_be_scattered,
-                               .scattered = scattered[i],
-                               .read_only = named.tensor != &a.o};
+    const TensorRules rules = {
+        .dtype = as_given               ? a.q.dtype
+                 : of_keys && narrow    ? a.k.dtype
+                 : named.tensor == &a.o ? output_type
+                                        : dtype,
+        .may_be_fp32 = named.tensor == &a.o,
+        .head_dims = head_dims,
+        .longest = attention::longest_of_packed(extents, of_keys ? a.key_starts : a.query_starts, of_keys),
+        .may_be_scattered = may_be_scattered,
+        .scattered = scattered[i],
+        .read_only = named.tensor != &a.o};
     if (auto tensor = check_tensor(named, rules); !tensor) return tensor;
   }
   if (paged) [[unlikely]] {

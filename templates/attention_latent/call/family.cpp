@@ -8,10 +8,12 @@
 
 #include "families/call/refusal.h"
 #include "templates/attention/call/data_type.h"
+#include "templates/attention/call/described_slices.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention/kernel/coverage.h"
 #include "templates/attention_latent/call/descriptor.h"
 #include "templates/attention_latent/call/runs.h"
+#include "templates/attention_latent/call/scaled_rows.h"
 #include "templates/attention_latent/kernel/rows.h"
 #include "templates/attention_latent/kernel/words.h"
 
@@ -36,6 +38,40 @@ float default_scale(const ProblemDescriptor& descriptor) {
   return static_cast<float>(1 / std::sqrt(static_cast<double>(dims)));
 }
 
+// The limit of 4 GiB that a call of these sizes meets, in its words.
+Result<void> check_slices(const ProblemDescriptor& descriptor) {
+  const std::int64_t rope = descriptor.apart ? descriptor.head_dim_qk - descriptor.head_dim_v : 0;
+  const std::int64_t dims = descriptor.head_dim_qk - rope;
+  const bool scaled = descriptor.row_scales != RowScales::none;
+  const DataType key_type = attention::type_in(descriptor.cache, descriptor.dtype);
+  const std::int64_t key_dims = !scaled                                     ? dims
+                                : descriptor.row_scales == RowScales::of_64 ? exponents_row_bytes
+                                                                            : scaled_row_bytes;
+  // The descriptor does not say how many keys a page of slots has.
+  const std::int64_t key_rows = descriptor.page_size != 0 ? descriptor.page_size
+                                : descriptor.slots        ? 0
+                                                          : descriptor.key_length;
+  const auto of_queries = [&](const char* name, std::int64_t columns) -> attention::DescribedTensor {
+    return {.name = name,
+            .type = descriptor.dtype,
+            .rows = columns == 0 ? 0 : descriptor.query_length,
+            .heads = descriptor.heads,
+            .dims = columns,
+            .packed = descriptor.packed};
+  };
+  const auto of_keys = [&](const char* name, std::int64_t columns) -> attention::DescribedTensor {
+    return {.name = name,
+            .type = key_type,
+            .rows = columns == 0 ? 0 : key_rows,
+            .heads = 1,
+            .dims = columns,
+            .packed = descriptor.packed && descriptor.page_size == 0};
+  };
+  return attention::check_described_slices({of_queries("q", dims), of_queries("q_rope", rope),
+                                            of_queries("o", descriptor.head_dim_v), of_keys("k", key_dims),
+                                            of_keys("k_rope", rope)});
+}
+
 // Keys whole; in runs that a second launch merges; in runs that are merged in the same one.
 struct WayOfRuns {
   bool parts;
@@ -49,6 +85,7 @@ class Described final : public families::DescribedProblem {
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
+    if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     const LatentProblem problem = problem_on(board, toggles);
     return shape_of(problem, plan_runs(problem, board, any_reach)).shape();
   }

@@ -214,9 +214,12 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
   if (!dims) return std::unexpected(dims.error());
   for (const Named& named : tensors) {
     if (!is_there(named)) continue;
-    const std::int32_t dtype = is_of_keys(named) && narrow ? call.k.dtype : call.q.dtype;
-    if (auto tensor = check_tensor(named, {.dtype = dtype, .read_only = named.tensor != &call.o}); !tensor)
-      return tensor;
+    const bool of_keys = is_of_keys(named);
+    const attention::TensorRules rules = {
+        .dtype = of_keys && narrow ? call.k.dtype : call.q.dtype,
+        .longest = attention::longest_of_packed(extents, of_keys ? call.key_starts : call.query_starts, of_keys),
+        .read_only = named.tensor != &call.o};
+    if (auto tensor = check_tensor(named, rules); !tensor) return tensor;
   }
   if (paged)
     if (auto pages = check_both_pages(call, extents.key_length); !pages) return pages;
