@@ -122,6 +122,24 @@ Result<void> check_outputs(const Call& call) {
 
 }  // namespace
 
+Result<void> check_workspace_apart(const Call& call, std::uint64_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(call.workspace);
+  const families::Range workspace = {.begin = begin, .end = begin + bytes, .dense = true};
+  Result<void> step;
+  const auto look = [&](const auto& of) {
+    const wavejit_tensor& tensor = call.*of.tensor;
+    if (!step || tensor.data == nullptr ||
+        !families::surely_share(families::range_of(tensor, attention::element_bytes_of(tensor)), workspace))
+      return;
+    step = refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", families::refusal::pointer_text(call.workspace),
+                      std::string("memory that ") + of.name + " does not use"));
+  };
+  for (const Role& role : roles) look(role);
+  for (const Numbers& of : numbers) look(of);
+  for (const Numbers& of : biases) look(of);
+  return step;
+}
+
 // Shaped and laid out as a bias, with strides of its own; what the checks of a bias say, they say of it.
 Result<void> check_d_bias(const Call& call, const attention::Extents& extents) {
   if (call.d_bias.data == nullptr) return {};

@@ -198,7 +198,7 @@ Result<void> check_workspace(const Call& call, std::uint64_t bytes) {
   if (call.workspace_bytes < bytes)
     return refused("workspace_bytes", std::to_string(call.workspace_bytes),
                    std::to_string(bytes) + " and more (wavejit_attention_backward_workspace)");
-  return {};
+  return check_workspace_apart(call, bytes);
 }
 
 }  // namespace wavejit::attention_backward

@@ -53,8 +53,9 @@ Result<void> take_second_list(const wavejit_attention_forward_arguments& call, A
                                         {Named{"lse", &call.lse}, std::uint64_t{sizeof(float)}}}) {
     if (output.tensor->data == nullptr) continue;
     for (const Named& cache : {Named{"second_k", &call.second_k}, Named{"second_v", &call.second_v}})
-      if (auto apart = attention::check_apart(output, families::range_of(*output.tensor, element), cache.name,
-                                              families::range_of(*cache.tensor, attention::element_bytes_of(call.q)));
+      if (auto apart =
+              attention::check_apart(output, families::range_of(*output.tensor, element), cache.name,
+                                     families::range_of(*cache.tensor, attention::element_bytes_of(*cache.tensor)));
           !apart)
         return apart;
   }

@@ -56,6 +56,10 @@ Result<void> check_kind(const Kind& kind) {
       return refuse_number(kind.capacity_name, kind.capacity, std::string("0 without ") + kind.indices_name);
     return {};
   }
+  for (const auto& [name, array] :
+       {std::pair{kind.indices_name, kind.indices}, {kind.counts_name, kind.counts}, {kind.starts_name, kind.starts}})
+    if (reinterpret_cast<std::uintptr_t>(array) % alignof(std::int32_t) != 0)
+      return refuse_array(name, array, "int32 in device memory, aligned to 4 bytes");
   if (kind.counts != nullptr && kind.starts != nullptr)
     return refuse_array(kind.starts_name, kind.starts, std::string("null beside ") + kind.counts_name);
   if (kind.capacity < (kind.starts != nullptr ? 0 : 1) || kind.capacity > most_capacity)
@@ -80,6 +84,15 @@ Result<void> check_kind(const Kind& kind) {
                                      {"reserved_lists", std::int64_t{call.reserved_lists}}})
     if (auto good = zero(field, value); !good) return good;
   return {};
+}
+
+// Of a call without lists. Hot: looked at once.
+bool says_nothing_of_lists(const wavejit_attention_forward_arguments& call) {
+  return ((reinterpret_cast<std::uintptr_t>(call.list_counts) | reinterpret_cast<std::uintptr_t>(call.list_starts) |
+           reinterpret_cast<std::uintptr_t>(call.full_counts) | reinterpret_cast<std::uintptr_t>(call.full_starts)) |
+          static_cast<std::uint64_t>(call.list_row_blocks | call.list_capacity | call.full_capacity) |
+          static_cast<std::uint32_t>(call.list_rows | call.list_keys | call.list_batches | call.list_heads |
+                                     call.lists_alike | call.reserved_lists)) == 0;
 }
 
 bool is_block_size(std::int64_t size) { return size == 64 || size == 128; }
@@ -128,20 +141,16 @@ RowPlan rows_of_lists(const BlockLists& lists, std::uint64_t query_length) {
 }
 
 Result<void> check_lists(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
+  const bool listed = has_lists(call);
+  if (!listed && !says_nothing_of_lists(call)) [[unlikely]]
+    return refuse_rest(call);
   if (call.bool_mask.data != nullptr) [[unlikely]]
     return take_bool_mask(call, problem);
   if (problem.shape.bias_by_tile) [[unlikely]] {
     if (auto taken = take_bias_by_tile(call, problem); !taken || problem.shape.bias_by_tile) return taken;
   }
-  if (!has_lists(call)) [[likely]] {
-    const bool nothing =
-        ((reinterpret_cast<std::uintptr_t>(call.list_counts) | reinterpret_cast<std::uintptr_t>(call.list_starts) |
-          reinterpret_cast<std::uintptr_t>(call.full_counts) | reinterpret_cast<std::uintptr_t>(call.full_starts)) |
-         static_cast<std::uint64_t>(call.list_row_blocks | call.list_capacity | call.full_capacity) |
-         static_cast<std::uint32_t>(call.list_rows | call.list_keys | call.list_batches | call.list_heads |
-                                    call.lists_alike | call.reserved_lists)) == 0;
-    return nothing ? Result<void>() : refuse_rest(call);
-  }
+  if (!listed) [[likely]]
+    return {};
   for (const Kind& kind : kinds_of(call))
     if (auto good = check_kind(kind); !good) return good;
   if ((call.list_starts != nullptr) != (call.full_starts != nullptr) && call.list_indices != nullptr &&

@@ -73,6 +73,22 @@ Check check_outputs(const wavejit_attention_forward_arguments& a, const wavejit_
   return check_all_apart(l, range_of(a.lse, sizeof(float)), {of_q, of_k, of_v, of_o});
 }
 
+// Outputs, and what changes scores.
+Check check_apart_from_modifiers(const wavejit_attention_forward_arguments& a, bool lse) {
+  for (const Named& other :
+       {Named{"bias", &a.bias}, Named{"alibi", &a.alibi}, Named{"sink", &a.sink}, Named{"bool_mask", &a.bool_mask}}) {
+    if (other.tensor->data == nullptr) [[likely]]
+      continue;
+    const Range taken = range_of(*other.tensor, element_bytes_of(*other.tensor));
+    if (auto apart = check_apart({"o", &a.o}, range_of(a.o, element_bytes_of(a.o)), other.name, taken); !apart)
+      return apart;
+    if (lse)
+      if (auto apart = check_apart({"lse", &a.lse}, range_of(a.lse, sizeof(float)), other.name, taken); !apart)
+        return apart;
+  }
+  return {};
+}
+
 // Of Q in f32.
 std::int32_t type_of_products(const wavejit_attention_forward_arguments& call) {
   if (!is_narrow_type(call.k.dtype)) return call.k.dtype;
@@ -270,19 +286,12 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                                  .scale_log2e = problem.scale_log2e};
   if (auto modifiers = check_modifiers(modifier_fields, a, modified, problem.shape.modifiers); !modifiers)
     return modifiers;
-  if (problem.shape.has(Modifier::bias)) {
-    problem.shape.bias_fp32 = a.bias.dtype == WAVEJIT_FP32;
-    const Range bias = range_of(a.bias, element_bytes_of(a.bias));
-    if (auto apart = check_apart(o, range_of(a.o, element_bytes_of(a.o)), "bias", bias); !apart) return apart;
-  }
+  if (problem.shape.has(Modifier::bias)) problem.shape.bias_fp32 = a.bias.dtype == WAVEJIT_FP32;
   if (auto scales = integers ? check_integer_scales(a, problem) : check_cache_scales(a, problem); !scales)
     return scales;
   if (auto choices = check_choices(a, problem); !choices) return choices;
   if (auto lists = check_lists(a, problem); !lists) return lists;
-  if (problem.shape.bool_mask) [[unlikely]]
-    if (auto apart = check_apart(o, range_of(a.o, element_bytes_of(a.o)), "bool_mask", range_of(a.bool_mask, 1));
-        !apart)
-      return apart;
+  if (auto apart = check_apart_from_modifiers(a, lse); !apart) return apart;
   problem.close_heads = heads_stand_close(a, problem);
   problem.shape.set_rows(plan_rows(problem.query_length, problem.close_heads ? problem.group() : 1));
   if (problem.shape.block_lists) [[unlikely]]

@@ -50,10 +50,11 @@ Result<void> check_workspace(const wavejit_attention_forward_arguments& call, st
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", refusal::pointer_text(call.workspace),
                       std::string("memory that ") + name + " does not use"));
   };
-  for (const Named& named :
-       {Named{"q", &call.q}, Named{"k", &call.k}, Named{"v", &call.v}, Named{"second_k", &call.second_k},
-        Named{"second_v", &call.second_v}, Named{"o", &call.o}, Named{"lse", &call.lse},
-        Named{"k_scale", &call.k_scale}, Named{"v_scale", &call.v_scale}, Named{"bool_mask", &call.bool_mask}})
+  for (const Named& named : {Named{"q", &call.q}, Named{"k", &call.k}, Named{"v", &call.v},
+                             Named{"second_k", &call.second_k}, Named{"second_v", &call.second_v}, Named{"o", &call.o},
+                             Named{"lse", &call.lse}, Named{"q_scale", &call.q_scale}, Named{"k_scale", &call.k_scale},
+                             Named{"v_scale", &call.v_scale}, Named{"bias", &call.bias}, Named{"alibi", &call.alibi},
+                             Named{"sink", &call.sink}, Named{"bool_mask", &call.bool_mask}})
     if (named.tensor->data != nullptr &&
         surely_share(range_of(*named.tensor, attention::element_bytes_of(*named.tensor)), workspace))
       return taken(named.name);

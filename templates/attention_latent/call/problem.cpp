@@ -104,11 +104,12 @@ Check check_outputs(const Call& call) {
   const Named lse = {"lse", &call.lse};
   const Range of_o = range_of(call.o, element_bytes_of(call.o));
   if (auto good = check_no_overlap(o, 3, static_cast<std::uint64_t>(call.o.sizes[3])); !good) return good;
-  const std::array<Named, 5> inputs = {{{"q", &call.q},
+  const std::array<Named, 6> inputs = {{{"q", &call.q},
                                         {"q_rope", &call.q_rope},
                                         {"k", &call.k},
                                         {"k_rope", &call.k_rope},
-                                        {"second_k", &call.second_k}}};
+                                        {"second_k", &call.second_k},
+                                        {"sink", &call.sink}}};
   for (const Named& input : inputs)
     if (input.tensor->data != nullptr)
       if (auto good = check_apart(o, of_o, input.name, range_of(*input.tensor, element_bytes_of(*input.tensor))); !good)
@@ -141,6 +142,8 @@ Check check_choices(const Call& call) {
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "max_total_keys", std::to_string(call.max_total_keys),
                       "0, which says nothing, and the keys of all sequences together"));
   if (call.reserved != 0) return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved", std::to_string(call.reserved), "0"));
+  if (call.reserved_rows != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved_rows", std::to_string(call.reserved_rows), "0"));
   return {};
 }
 
@@ -371,9 +374,9 @@ Result<void> check_workspace(const Call& call, std::uint64_t bytes) {
                       std::to_string(bytes) + " and more for this call (wavejit_attention_latent_workspace says so)"));
   const auto begin = reinterpret_cast<std::uintptr_t>(call.workspace);
   const Range workspace = {.begin = begin, .end = begin + bytes, .dense = true};
-  for (const Named& named :
-       {Named{"q", &call.q}, Named{"q_rope", &call.q_rope}, Named{"k", &call.k}, Named{"k_rope", &call.k_rope},
-        Named{"second_k", &call.second_k}, Named{"o", &call.o}, Named{"lse", &call.lse}})
+  for (const Named& named : {Named{"q", &call.q}, Named{"q_rope", &call.q_rope}, Named{"k", &call.k},
+                             Named{"k_rope", &call.k_rope}, Named{"second_k", &call.second_k}, Named{"o", &call.o},
+                             Named{"lse", &call.lse}, Named{"sink", &call.sink}, Named{"k_scale", &call.k_scale}})
     if (named.tensor->data != nullptr &&
         surely_share(range_of(*named.tensor, element_bytes_of(*named.tensor)), workspace))
       return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", pointer_text(call.workspace),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "families/call/refusal.h"
@@ -11,6 +12,7 @@
 #include "families/call/tensor_memory.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
+#include "templates/attention/call/paging.h"
 #include "templates/attention/call/tensors.h"
 #include "templates/cache_append/call/scales.h"
 
@@ -135,9 +137,13 @@ Check check_cache(const Named& named, const Named& source, const wavejit_cache_a
   return {};
 }
 
+Check check_width(const char* name, std::int32_t bytes) {
+  if (bytes == 0 || bytes == 4 || bytes == 8) return {};
+  return refused(std::string(name) + "_bytes", std::to_string(bytes), "0, 4, 8");
+}
+
 Check check_number_bytes(const char* name, std::int32_t bytes, const void* numbers) {
-  if (bytes != 0 && bytes != 4 && bytes != 8)
-    return refused(std::string(name) + "_bytes", std::to_string(bytes), "0, 4, 8");
+  if (auto width = check_width(name, bytes); !width) return width;
   const std::uintptr_t alignment = bytes == 8 ? 8 : 4;
   if (numbers == nullptr || reinterpret_cast<std::uintptr_t>(numbers) % alignment != 0)
     return refused(std::string(name) + "s", pointer_text(numbers),
@@ -177,7 +183,7 @@ Check check_rotary(const wavejit_cache_append_arguments& call) {
     if (tables || call.rotary_base != 0 || call.positions != nullptr)
       return refused("rotary", "0", "1 or 2 beside cos, sin, rotary_base and positions");
     if (call.q.data != nullptr) return refused("q.data", pointer_text(call.q.data), "null without rotary");
-    return {};
+    return check_width("position", call.position_bytes);
   }
   if (call.rotary_dim < rotary_granule || call.rotary_dim % rotary_granule != 0 || call.rotary_dim > max_rotary_dims ||
       call.rotary_dim > call.k.sizes[3] || (call.q.data != nullptr && call.rotary_dim > call.q.sizes[3]))
@@ -215,12 +221,25 @@ Check check_queries(const wavejit_cache_append_arguments& call) {
   return {};
 }
 
+// As many numbers as tokens, side by side.
+families::Range range_of_numbers(const void* numbers, std::int32_t bytes_of_one,
+                                 const wavejit_cache_append_arguments& call) {
+  const auto tokens = static_cast<std::uint64_t>(call.k.sizes[0]) * static_cast<std::uint64_t>(call.k.sizes[1]);
+  const auto begin = reinterpret_cast<std::uintptr_t>(numbers);
+  return {.begin = begin, .end = begin + (tokens * (bytes_of_one == 8 ? 8 : 4)), .dense = true};
+}
+
 // What is written beside what is written or read, but for q_out over q.
 Check check_apart(const wavejit_cache_append_arguments& call) {
   const wavejit_tensor none{};
   const bool found = call.token_scales != 0;
-  const Named written[] = {{"k_cache", &call.k_cache},
-                           {"v_cache", &call.v_cache},
+  // Strides of vectorised pages do not say where their dims stand: a head of a page is one row.
+  const bool vectorised = call.page_layout != WAVEJIT_PAGES_OF_ROWS;
+  const wavejit_tensor k_cache = vectorised ? attention::in_one_row(call.k_cache) : call.k_cache;
+  const wavejit_tensor v_cache =
+      vectorised && call.v_cache.data != nullptr ? attention::in_one_row(call.v_cache) : call.v_cache;
+  const Named written[] = {{"k_cache", &k_cache},
+                           {"v_cache", &v_cache},
                            {"q_out", &call.q_out},
                            {"k_scale", found ? &call.k_scale : &none},
                            {"v_scale", found ? &call.v_scale : &none}};
@@ -229,23 +248,26 @@ Check check_apart(const wavejit_cache_append_arguments& call) {
                        {"q", &call.q},
                        {"cos", &call.cos},
                        {"sin", &call.sin},
-                       {"k_cache", &call.k_cache},
-                       {"v_cache", &call.v_cache},
+                       {"k_cache", &k_cache},
+                       {"v_cache", &v_cache},
                        {"k_scale", &call.k_scale},
                        {"v_scale", &call.v_scale}};
-  const bool vectorised = call.page_layout != WAVEJIT_PAGES_OF_ROWS;
   for (const Named& output : written) {
     if (output.tensor->data == nullptr) continue;
+    const families::Range own = range_of(*output.tensor, element_bytes_of(*output.tensor));
     for (const Named& other : all) {
       if (other.tensor->data == nullptr || other.tensor == output.tensor) continue;
       if (output.tensor == &call.q_out && other.tensor == &call.q) continue;
-      // Strides of vectorised keys do not say where their dims stand.
-      if (vectorised && output.tensor == &call.k_cache && output.tensor->data != other.tensor->data) continue;
-      if (auto apart = attention::check_apart(output, range_of(*output.tensor, element_bytes_of(*output.tensor)),
-                                              other.name, range_of(*other.tensor, element_bytes_of(*other.tensor)));
+      if (auto apart =
+              attention::check_apart(output, own, other.name, range_of(*other.tensor, element_bytes_of(*other.tensor)));
           !apart)
         return apart;
     }
+    for (const auto& [name, numbers, bytes] :
+         {std::tuple{"slots", call.slots, call.slot_bytes}, {"positions", call.positions, call.position_bytes}})
+      if (numbers != nullptr)
+        if (auto apart = attention::check_apart(output, own, name, range_of_numbers(numbers, bytes, call)); !apart)
+          return apart;
   }
   return {};
 }

@@ -143,8 +143,12 @@ Check check_given(const Call& call) {
        {std::pair{"keys", &call.keys}, {"weights", &call.weights}, {"key_scales", &call.key_scales}})
     if (tensor->data != nullptr)
       return refused(std::string(name) + ".data", pointer_text(tensor->data), "null where queries.data is null");
-  if (call.block_table != nullptr)
-    return refused("block_table", pointer_text(call.block_table), "null where queries.data is null");
+  for (const auto& [name, array] : {std::pair{"block_table", call.block_table}, {"table_starts", call.table_starts}})
+    if (array != nullptr) return refused(name, pointer_text(array), "null where queries.data is null");
+  for (const auto& [name, value] : {std::pair{"max_key_length", call.max_key_length},
+                                    {"table_columns", call.table_columns},
+                                    {"table_row_stride", call.table_row_stride}})
+    if (value != 0) return refused(name, std::to_string(value), "0 where queries.data is null");
   if (call.scores.data == nullptr)
     return refused("queries.data", "null", "device memory here, or scores in scores.data");
   if (call.top_k == 0) return refused("top_k", "0", "1 and more where queries.data is null: scores are given already");
@@ -245,6 +249,16 @@ Check check_workspace(const Call& call, const IndexerProblem& problem) {
                    std::to_string(score_row_bytes(problem)) +
                        " and more: the scores of a row "
                        "(wavejit_sparse_indexer_workspace says what all rows take)");
+  const std::uint64_t begin = attention::address(call.workspace);
+  const Range workspace = {.begin = begin, .end = begin + call.workspace_bytes, .dense = true};
+  for (const Named& tensor :
+       {Named{"queries", &call.queries}, Named{"keys", &call.keys}, Named{"weights", &call.weights},
+        Named{"key_scales", &call.key_scales}, Named{"scores", &call.scores}})
+    if (tensor.tensor->data != nullptr &&
+        families::surely_share(families::range_of(*tensor.tensor, attention::element_bytes_of(*tensor.tensor)),
+                               workspace))
+      return refused("workspace", pointer_text(call.workspace),
+                     std::string("memory that ") + tensor.name + " does not use");
   return {};
 }
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a caller writes into a struct is compared with something, or refused by its name: fields that mean nothing in a
+// call, arrays that are not aligned, memory that is written and given twice.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "good_calls.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::StartsWith;
+
+template <typename Arguments>
+struct Wrong {
+  const char* begins;  // what the refusal begins with
+  std::size_t call;    // of those in good_calls.h
+  std::function<void(Arguments& call)> change;
+};
+
+class ComparedFields : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    wavejit_engine_options options{};
+    options.size = sizeof options;
+    options.device = "sim:gfx950";
+    options.cache_mode = "off";
+    options.log_level = "off";
+    ASSERT_EQ(wavejit_engine_create(&options, &engine_), WAVEJIT_OK) << wavejit_last_detail();
+  }
+  void TearDown() override { wavejit_engine_destroy(engine_); }
+
+  template <typename Arguments>
+  void refused(wavejit_status (*supported)(wavejit_engine*, const Arguments*), const std::vector<Arguments>& calls,
+               const std::vector<Wrong<Arguments>>& wrong) {
+    for (const auto& [begins, number, change] : wrong) {
+      Arguments call = calls[number];
+      call.size = sizeof call;
+      EXPECT_EQ(supported(engine_, &call), WAVEJIT_OK) << number << ": " << wavejit_last_detail();
+      change(call);
+      EXPECT_EQ(supported(engine_, &call), WAVEJIT_INVALID_ARGUMENT) << begins;
+      EXPECT_THAT(wavejit_last_detail(), StartsWith(begins));
+    }
+  }
+
+  wavejit_engine* engine_ = nullptr;
+};
+
+const std::int32_t* odd(const std::int32_t* array) {
+  return reinterpret_cast<const std::int32_t*>(reinterpret_cast<const char*>(array) + 2);
+}
+
+TEST_F(ComparedFields, OfAttentionForward) {
+  constexpr std::size_t modified = 4;
+  constexpr std::size_t masked = 5;
+  constexpr std::size_t few_rows = 6;
+  constexpr std::size_t blocks = 7;
+  constexpr std::size_t split = 13;
+  std::vector<Wrong<Forward>> wrong = {
+      {"list_counts = ", blocks, [](Forward& call) { call.list_counts = odd(call.list_counts); }},
+      {"list_indices = ", blocks, [](Forward& call) { call.list_indices = odd(call.list_indices); }},
+      {"o.data = ", modified, [](Forward& call) { call.o.data = call.sink.data; }},
+      {"o.data = ", modified, [](Forward& call) { call.o.data = call.alibi.data; }},
+      {"lse.data = ", modified, [](Forward& call) { call.lse.data = call.bias.data; }},
+      {"lse.data = ", masked, [](Forward& call) { call.lse.data = call.bool_mask.data; }},
+      {"workspace = ", split, [](Forward& call) { call.workspace = call.k_scale.data; }},
+  };
+  // Beside a bool mask nothing looks at lists.
+  for (const std::size_t call : {masked, few_rows}) {
+    wrong.push_back({"list_counts = ", call, [](Forward& c) { c.list_counts = numbers(13); }});
+    wrong.push_back({"full_starts = ", call, [](Forward& c) { c.full_starts = numbers(13); }});
+    wrong.push_back({"list_rows = 64", call, [](Forward& c) { c.list_rows = 64; }});
+    wrong.push_back({"list_heads = 8", call, [](Forward& c) { c.list_heads = 8; }});
+    wrong.push_back({"full_capacity = 4", call, [](Forward& c) { c.full_capacity = 4; }});
+    wrong.push_back({"reserved_lists = 1", call, [](Forward& c) { c.reserved_lists = 1; }});
+  }
+  refused(wavejit_attention_forward_supported, forward_calls(WAVEJIT_E4M3), wrong);
+}
+
+// A second cache of 8 bits ends where its bytes end, and O may stand right behind it.
+TEST_F(ComparedFields, WhatStandsBehindASecondCacheIsNoPartOfIt) {
+  Forward call = forward_calls(WAVEJIT_E4M3)[10];
+  call.size = sizeof call;
+  for (wavejit_tensor* cache : {&call.k, &call.v, &call.second_k, &call.second_v}) cache->dtype = WAVEJIT_E4M3;
+  const std::int64_t bytes = call.second_k.sizes[0] * call.second_k.strides[0];
+  call.o.data = static_cast<char*>(call.second_k.data) + bytes;
+  EXPECT_EQ(wavejit_attention_forward_supported(engine_, &call), WAVEJIT_OK) << wavejit_last_detail();
+  call.o.data = static_cast<char*>(call.second_k.data) + (bytes - 256);
+  EXPECT_EQ(wavejit_attention_forward_supported(engine_, &call), WAVEJIT_INVALID_ARGUMENT);
+}
+
+TEST_F(ComparedFields, OfAttentionLatent) {
+  refused<Latent>(wavejit_attention_latent_supported, latent_calls(WAVEJIT_E4M3),
+                  {{"reserved_rows = 1", 0, [](Latent& call) { call.reserved_rows = 1; }},
+                   {"o.data = ", 2, [](Latent& call) { call.o.data = call.sink.data; }}});
+}
+
+TEST_F(ComparedFields, OfAttentionBackward) {
+  constexpr std::size_t delta = 2;  // which brings its workspace
+  refused<Backward>(wavejit_attention_backward_supported, backward_calls(),
+                    {{"workspace = ", delta, [](Backward& call) { call.workspace = call.dq.data; }},
+                     {"workspace = ", delta, [](Backward& call) { call.workspace = call.delta.data; }}});
+}
+
+TEST_F(ComparedFields, OfSparseIndexer) {
+  constexpr std::size_t given_scores = 2;
+  refused<Indexer>(wavejit_sparse_indexer_supported, indexer_calls(),
+                   {{"table_starts = ", given_scores, [](Indexer& call) { call.table_starts = numbers(9); }},
+                    {"max_key_length = 64", given_scores, [](Indexer& call) { call.max_key_length = 64; }},
+                    {"table_columns = 64", given_scores, [](Indexer& call) { call.table_columns = 64; }},
+                    {"table_row_stride = 64", given_scores, [](Indexer& call) { call.table_row_stride = 64; }},
+                    {"workspace = ", 0, [](Indexer& call) {
+                       call.workspace = call.keys.data;
+                       call.workspace_bytes = std::size_t{1} << 26U;
+                     }}});
+}
+
+// Slots and positions are read while rows are written.
+TEST_F(ComparedFields, OfCacheAppend) {
+  const auto inside = [](const wavejit_tensor& tensor) { return static_cast<char*>(tensor.data) + 4096; };
+  std::vector<Append> calls = append_calls(WAVEJIT_E4M3);
+  Append vectorised = calls[0];
+  vectorised.page_layout = WAVEJIT_PAGES_VECTORISED;
+  vectorised.k_cache.strides[1] = 8;
+  vectorised.k_cache.strides[2] = std::int64_t{16} * 128;
+  vectorised.v_cache.strides[1] = 1;
+  vectorised.v_cache.strides[2] = std::int64_t{16} * 256;
+  vectorised.v_cache.strides[3] = 16;
+  calls.push_back(vectorised);
+  const std::size_t last = calls.size() - 1;
+  refused<Append>(wavejit_cache_append_supported, calls,
+                  {{"k_cache.data = ", 0, [&](Append& call) { call.slots = inside(call.k_cache); }},
+                   {"v_cache.data = ", 1, [&](Append& call) { call.positions = inside(call.v_cache); }},
+                   {"q_out.data = ", 1, [&](Append& call) { call.positions = inside(call.q_out); }},
+                   {"k_scale.data = ", 3, [&](Append& call) { call.slots = inside(call.k_scale); }},
+                   {"k_cache.data = ", 4, [&](Append& call) { call.slots = inside(call.k_cache); }},
+                   {"k_cache.data = ", last, [&](Append& call) { call.slots = inside(call.k_cache); }},
+                   {"k_cache.data = ", last, [&](Append& call) { call.k.data = inside(call.k_cache); }},
+                   {"v_cache.data = ", last, [&](Append& call) { call.slots = inside(call.v_cache); }},
+                   {"position_bytes = 7", 0, [](Append& call) { call.position_bytes = 7; }}});
+}
+
+}  // namespace
+}  // namespace wavejit::tests
