@@ -93,13 +93,14 @@ class CacheAppendCall(Call):
                 self._tensor(field, array, _dtypes.FP32, shape=SCALES, dimensions=(0, 1), order=_as_heads, accepted=(_dtypes.FP32,))
 
     def _integers(self, name: str, given: Any, count: int) -> None:
-        """Slots or positions: host numbers of any width are copied to the device as int32, those of the device may be int64."""
+        """Slots or positions. Host numbers of any width are copied to the device, as int32 where that holds all of them: one that is beyond it is no
+        slot on either road."""
         field = name + "s"
         on_device = isinstance(given, DeviceArray) or (hasattr(given, "__dlpack_device__") and int(given.__dlpack_device__()[0]) not in _device.HOST_DEVICES)
         if on_device:
             array, _ = _arrays.on_device(self._engine, given, field, self._stream, accepted=INTEGERS)
         else:
-            array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT32, copies=True)
+            array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT64, copies=True)
         if math.prod(array.shape) != count or not array._is_dense():
             raise InvalidArgument(f"{field}: shape {array.shape}, strides {array.strides}; accepted: {count} numbers side by side, one for each token")
         self._take(array)

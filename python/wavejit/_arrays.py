@@ -327,11 +327,16 @@ def host_elements(given: Any, field: str, dtype: DType | None) -> numpy.ndarray 
     return None if found is None else found[0]
 
 
+# What DLPack calls them, by its codes.
+HOST_INTEGERS = {0: "int", 1: "uint"}
+
+
 def _host_elements(given: Any, field: str, dtype: DType | None, accepted: Sequence[DType] = _dtypes.ALL) -> tuple[numpy.ndarray, DType] | None:
     import numpy
 
-    if isinstance(given, (list, tuple)) and dtype is _dtypes.INT32:
-        given = _integers(given, field)
+    of_integers = dtype in (_dtypes.INT32, _dtypes.INT64)  # of the latter only what the former does not hold
+    if isinstance(given, (list, tuple)) and of_integers:
+        return _integers(given, field, dtype)
     if isinstance(given, numpy.ndarray):
         if given.dtype.byteorder == ">":
             raise InvalidArgument(f"{field}: dtype {given.dtype} in foreign byte order; accepted: the machine's own")
@@ -339,8 +344,8 @@ def _host_elements(given: Any, field: str, dtype: DType | None, accepted: Sequen
             return given.view(dtype.host), dtype
         if dtype is not None and dtype in _dtypes.CACHES and given.dtype in (numpy.uint8, numpy.int8):
             return given.view(dtype.host), dtype
-        if dtype is _dtypes.INT32 and given.dtype.kind in "iu":
-            return _integers(given, field), dtype
+        if of_integers:
+            return _integers(given, field, dtype)
         if given.dtype in (numpy.uint16, numpy.int16) and _dtypes.BF16 in accepted:
             raise InvalidArgument(f'{field}: dtype {given.dtype}; accepted: {_dtypes.names_of(accepted)} (with dtype="bf16" such numbers are its bits)')
         kind = _dtypes.named(given.dtype, field, accepted)
@@ -350,14 +355,16 @@ def _host_elements(given: Any, field: str, dtype: DType | None, accepted: Sequen
         return None
     tensor = _wavejit.BorrowedTensor(_capsule(given, field, None))
     code, bits, lanes = tensor.dtype
-    if dtype is _dtypes.INT32 and (code, bits, lanes) == (0, 64, 1):
-        return _integers(_over(tensor, "int64"), field), dtype
+    if of_integers and code in HOST_INTEGERS and lanes == 1:
+        return _integers(_over(tensor, f"{HOST_INTEGERS[code]}{bits}"), field, dtype)
+    if of_integers and lanes == 1:
+        raise InvalidArgument(f"{field}: dtype {getattr(given, 'dtype', 'unknown')}; accepted: integers of any width")
     kind = _dtypes.of_dlpack(*tensor.dtype, field, accepted if dtype is None else (dtype,))
     _same_type(field, kind, dtype)
     return _over(tensor, kind.host), kind
 
 
-def _integers(given: Any, field: str) -> numpy.ndarray:
+def _integers(given: Any, field: str, widest: DType | None) -> tuple[numpy.ndarray, DType]:
     import numpy
 
     try:
@@ -365,11 +372,14 @@ def _integers(given: Any, field: str) -> numpy.ndarray:
     except ValueError as error:  # rows of different lengths
         raise InvalidArgument(f"{field}: {error}") from error
     if wide.dtype.kind not in "iu" and wide.size:
-        raise InvalidArgument(f"{field}: dtype {wide.dtype}; accepted: integers")
-    narrow = wide.astype(numpy.int32)
-    if not numpy.array_equal(narrow, wide):
-        raise InvalidArgument(f"{field}: a number beyond int32; accepted: −2^31 … 2^31 − 1")
-    return narrow
+        raise InvalidArgument(f"{field}: dtype {wide.dtype}; accepted: integers of any width")
+    for kind in (_dtypes.INT32, _dtypes.INT64):
+        narrow = wide.astype(kind.host)
+        if numpy.array_equal(narrow, wide) and not (narrow.size and wide.dtype.kind == "u" and narrow.min() < 0):
+            return narrow, kind
+        if kind is widest:
+            break
+    raise InvalidArgument(f"{field}: a number beyond {kind.name}; accepted: −2^{kind.bits - 1} … 2^{kind.bits - 1} − 1")
 
 
 def _one_of(field: str, kind: DType, accepted: Sequence[DType]) -> None:
@@ -445,6 +455,8 @@ def on_device(engine: OpenedDevice, given: Any, field: str, stream: int, dtype: 
         return given, None
     found = _host_elements(given, field, dtype, accepted)
     if found is not None:
+        if dtype is _dtypes.INT64:
+            accepted = (_dtypes.INT32, _dtypes.INT64)
         if not (engine.is_simulated if copies is None else copies):
             raise InvalidArgument(f"{field}: in host memory, and the device is {engine.device}; accepted: a tensor on the device (engine.array copies one there)")
         elements, kind = found

@@ -73,6 +73,9 @@ class AttentionBackwardCall(SequencesCall):
         self.dq, self.dk, self.dv = written
         for field, names in (("sums_before", sums_before), ("sums_behind", sums_behind)):
             self._call.set_number(field, _sums(field, names))
+        for name, gradients_of in (("dq", (dq,)), ("dk_dv", (dk, dv))):
+            if name in sums_before and any(gradient is None for gradient in gradients_of):
+                raise InvalidArgument(f"sums_before = {list(sums_before)!r} without {' and '.join(name.split('_'))}; accepted: the sums of the calls before, which this one goes on with")
 
         sequences = self._starts(inputs["q"], query_starts, key_starts)
         if sinks is not None:

@@ -236,6 +236,9 @@ class Lengths(Case):
         self.assertTrue((dq.numpy() == whole[0].numpy()).all())
         with self.assertRaisesRegex(wavejit.InvalidArgument, "sums_before = .*accepted: a list of 'dq', 'dk_dv'"):
             ENGINE.attention_backward(q, k, v, out, lse, d_out, dq, gradients="fp32", sums_before="dq")
+        # Memory of the call's own holds no sums.
+        with self.assertRaisesRegex(wavejit.InvalidArgument, r"sums_before = \['dk_dv'\] without dk and dv; accepted: the sums of the calls before"):
+            ENGINE.attention_backward(q, k, v, out, lse, d_out, dq, gradients="fp32", sums_before=["dk_dv"])
 
     def test_gradient_of_a_bias(self):
         q, k, v, d_out = draw(2, 6, 2, 64), draw(2, 13, 1, 64), draw(2, 13, 1, 64), draw(2, 6, 2, 64)

@@ -197,6 +197,8 @@ class Packed(Case):
             self.refuses(f"^cu_seqlens_q{pattern}", call, q, q, q, starts, right, 8, 8)
             self.refuses(f"^cu_seqlens_k{pattern}", call, q, q, q, right, starts, 8, 8)
         self.refuses(r"^cu_seqlens_q\[1\] = 5; accepted: 0 … 4", call, q, q, q, right, right, 4, 8)
+        # Cut down to 32 bits it would be the right one.
+        self.refuses("^cu_seqlens_q", call, q, q, q, right.long() + torch.tensor([0, 1 << 32, 0]), right, 8, 8)
         cache, table = draw(4, 16, 2, 64), torch.tensor([[3, 1], [0, 7]], dtype=torch.int32)
         call = wavejit.torch.flash_attn_with_kvcache
         for lengths, pattern in (([20, 33], r"cache_seqlens\[1\] = 33; accepted: 0 … 32"), ([-1, 20], r"cache_seqlens\[0\] = -1"), ([20, 20], r"block_table\[1\]\[1\] = 7; accepted: 0 … 3")):

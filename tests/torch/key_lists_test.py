@@ -88,6 +88,11 @@ class KeyLists(unittest.TestCase):
         together = [torch.cat([one.flatten(0, 1), other.flatten(0, 1)]).expand(2, 320, 2, 64) for one, other in zip(caches, second)]
         self.close(found, self.exact(*together, lambda b, row: lists[0][b, row].tolist() + [160 + n for n in lists[1][b, row, : counts[b, row]].tolist()]))
 
+    def test_a_cache_without_keys(self):
+        cache = torch.empty(8, 0, 2, 64, dtype=torch.float16)
+        out, lse = wavejit.torch.key_list_attention(torch.randn(1, 3, 4, 64).half(), cache, cache, torch.arange(15, dtype=torch.int32).view(1, 3, 5), slots=True, return_lse=True)
+        self.assertEqual((int(torch.count_nonzero(out)), float(lse.max())), (0, -float("inf")))
+
     def test_caches_of_8_bits(self):
         narrow = [(each.float() * 4).to(torch.float8_e4m3fn) for each in (self.k, self.v)]
         wide = [each.to(torch.bfloat16) for each in narrow]

@@ -110,6 +110,16 @@ class FlashMla(Case):
         self.caches = self.caches[:1]
         self.close(out[None], lse.T[None])
 
+    def test_a_cache_without_keys(self):
+        """The first chunk of a sequence, or a dummy run: nothing is seen."""
+        indices = torch.full((4, 1, 64), -1, dtype=torch.int32)
+        indices[1:] = torch.arange(64, dtype=torch.int32)
+        out, _, lse = wavejit.torch.flash_mla_sparse_fwd(torch.randn(4, 16, 576, dtype=torch.bfloat16), torch.empty(0, 1, 576, dtype=torch.bfloat16), indices, 0.1)
+        self.assertEqual((int(torch.count_nonzero(out)), float(lse.max())), (0, -numpy.inf))
+        out, lse = wavejit.torch.attention_latent(torch.randn(1, 2, 16, 576, dtype=torch.bfloat16), torch.empty(8, 0, 1, 576, dtype=torch.bfloat16), scale=0.1, indices=indices[:2].view(1, 2, 64),
+                                                  slots=True, return_lse=True)
+        self.assertEqual((int(torch.count_nonzero(out)), float(lse.max())), (0, -numpy.inf))
+
 
 class Aiter(Case):
     def test_pages(self):

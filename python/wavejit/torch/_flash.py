@@ -401,11 +401,13 @@ def _int32(field: str, given: torch.Tensor, dimensions: int) -> torch.Tensor:
     if type(given) is not torch.Tensor and not isinstance(given, torch.Tensor):  # the first is the quick one
         raise TypeError(f"{field}: a {type(given).__name__}; accepted: a tensor")
     if given.ndim != dimensions or given.dtype not in (torch.int32, torch.int64):
-        raise InvalidArgument(f"{field}: {given.dtype}, shape {tuple(given.shape)}; accepted: int32 of {dimensions} dimension{'s' * (dimensions > 1)}")
+        raise InvalidArgument(f"{field}: {given.dtype}, shape {tuple(given.shape)}; accepted: int64 or int32 of {dimensions} dimension{'s' * (dimensions > 1)}")
     if given.dtype is torch.int32 and given.stride(-1) == 1:
         return given
     if given.dtype is torch.int64 and _kvcache.can_be_read(given) and given.numel():
         for number in (int(given.min()), int(given.max())):
             if not INT32.min <= number <= INT32.max:
                 raise InvalidArgument(f"{field}: {number} is among it; accepted: {INT32.min} … {INT32.max}, int32")
+    if given.dtype is torch.int64:  # a number beyond int32 is beyond every tensor, and must not become one that is not
+        given = given.clamp(-(2**31), 2**31 - 1)
     return given.to(torch.int32).contiguous()
