@@ -31,7 +31,9 @@
  *              engine's device, whatever device is current. Calls launch asynchronously; device memory must stay valid
  *              until the stream has passed the launch. The calling thread's current device is left as it was.
  *   Cost       A call whose kernel is loaded takes no lock, makes no system call and allocates nothing
- *              (one that splits keys: when the caller gives the workspace, docs/split-keys.md).
+ *              (one that splits keys: when the caller gives the workspace, docs/split-keys.md; one that merges in one
+ *              launch: but for the first behind captures that took half of the engine's reserve of counters. That one
+ *              allocates another reserve, clears it and waits for it).
  */
 /* clang-format on */
 #ifndef WAVEJIT_WAVEJIT_H
@@ -282,9 +284,9 @@ typedef enum wavejit_call_flags {
    * their arrivals in memory of the engine. A call that is captured has counters of its own as long as the engine
    * lives, so that its graph may be replayed beside all others; where none are left (the reserve of 65,536 is filled up
    * at the next call that is not captured) two launches merge. Replays of one graph share a workspace, as calls that
-   * are given the same do: one must not begin before the other has ended, unless all inputs are the same.
-   * attention_latent has these flags, and attention_forward, which merges in one launch only where heads of a kv head
-   * are packed (docs/split-keys.md). */
+   * are given the same do, and counters: one must not begin before the other has ended, even over the same inputs. Each
+   * would merge what the other has counted and nobody has stored yet. attention_latent has these flags, and
+   * attention_forward, which merges in one launch only where heads of a kv head are packed (docs/split-keys.md). */
   WAVEJIT_ONE_LAUNCH = 32,
   WAVEJIT_TWO_LAUNCHES = 64,
   /* Of attention_forward: the bias is a mask of which much hides or is open. Tiles of 64 keys of which a block of 64
@@ -440,8 +442,8 @@ struct wavejit_attention_forward_arguments {
   const int32_t*
       key_lengths;          /* device memory, [B]: only so many keys of a sequence, from its first, count; null: all */
   int64_t sequences;        /* B when queries or keys are packed; else 0 or B */
-  int64_t max_query_length; /* of packed queries: the longest sequence; else 0 */
-  int64_t max_key_length;   /* of packed keys and of keys in pages: the longest sequence; else 0 */
+  int64_t max_query_length; /* of packed queries: the longest sequence, which spans less than 4 GiB; else 0 */
+  int64_t max_key_length;   /* of packed keys, as above, and of keys in pages: the longest sequence; else 0 */
   struct wavejit_tensor bias; /* data null: none; the same for alibi and sink */
   struct wavejit_tensor alibi;
   struct wavejit_tensor sink;
@@ -499,7 +501,7 @@ struct wavejit_attention_forward_arguments {
   int64_t key_indices_row_stride; /* in entries, from query to query; 0: key_list_heads · top_k */
   int64_t key_slots; /* 0: an entry is a key's number in its sequence, and block_table says where that stands. 1: it is
                         a slot of the cache, page · page size + key, of k and v [pages, page size, Hkv, D]; without
-                        block_table, lengths, starts and mask */
+                        block_table, lengths, starts and mask. A page size of 0: there are no slots */
   int64_t key_list_heads; /* lists of a query: Hkv, one for each kv head; 0 and 1: all heads have the same */
 
   /* Added after that: a second list of each query over a second cache (a window beside compressed keys), whose keys
@@ -717,7 +719,7 @@ struct wavejit_attention_latent_arguments {
   int64_t key_indices_row_stride; /* in entries; 0: top_k */
   int64_t key_slots; /* 0: an entry is a key's number in its sequence, and block_table says where that stands. 1: it is
                         a slot of the cache, page · page size + key, of k [pages, page size, 1, D]; without block_table,
-                        lengths, starts and mask */
+                        lengths, starts and mask. A page size of 0: there are no slots */
 
   /* Added after that: a second list of each query over a second cache (a window beside compressed keys), whose keys
    * count beside those of the first. Beside key_slots = 1, with k in one tensor. data null: none, and the rest is 0. */
@@ -902,8 +904,8 @@ typedef enum wavejit_rotary {
  *                any positive strides: a page may be [keys, heads, dim] (NHD) or [heads, keys, dim] (HND), and K and V
  *                may stand in turn. page_layout describes vectorised pages, as in wavejit_attention_forward. A dense
  *                cache [batch, keys, heads, dim] is a cache whose page is a sequence
- *   slots        device memory, [B · S] numbers of 4 or 8 bytes. A number that is no slot of the cache, such as −1:
- *                nothing is written for the token. Two tokens with one slot: one of them stands there, or parts of both
+ *   slots        device memory, [B · S] numbers of 4 or 8 bytes. A number that is no slot of the cache, such as −1
+ *                or one beyond 2^31: nothing is written for the token. Two tokens with one slot: one of them stands there, or parts of both
  *   q            [B, S, Hq, Dq], and q_out: k's type; q.data null: no queries are turned. Both may be the same memory.
  *                Tokens without a slot are turned, too
  *   positions    numbers of 4 or 8 bytes, one for each token, beside the slots
@@ -916,7 +918,8 @@ typedef enum wavejit_rotary {
  * y · cos + x · sin, in f32 with one rounding at the end (docs/cache-append.md).
  *
  * D, Dv and Dq are multiples of 8 up to 512, rotary_dim is a multiple of 16 up to 256 and to D. Nothing outside the
- * rows that are named is written. The caches and q_out share memory with nothing else, except for q_out and q.
+ * rows that are named is written. The caches, scales that are written and q_out share memory with nothing else, slots
+ * and positions included, except for q_out and q.
  *
  *   struct wavejit_cache_append_arguments call = {sizeof call};
  *   call.k = wavejit_dense_tensor(k, WAVEJIT_BF16, 1, tokens, 8, 128);

@@ -104,8 +104,9 @@ TEST_P(CaptureOneLaunchForwardTest, GraphsGoBesideEachOtherAndBesideCalls) {
   EXPECT_EQ(hipStreamDestroy(of_calls), hipSuccess);
 }
 
-// Beside itself: the same workspace and counters. Over the same inputs each part is what it was, and a count that goes
-// twice as far ends at 0, too.
+// No use that is allowed: the same workspace and counters, so that the first replay to end may have merged parts that
+// were counted for the other and are not stored yet. (Here launches run one after the other, and O is whole.) What must
+// hold is that later replays are right: a count that goes twice as far ends at 0, too.
 TEST_P(CaptureOneLaunchForwardTest, AGraphBesideItselfLeavesItsCountersInOrder) {
   Problem problem(engine_);
   const auto expected = of_two_launches(problem);
