@@ -36,7 +36,7 @@ struct ArrayProblem {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
   std::optional<HalfType> type = std::nullopt;  // of the output's elements; null: fp32
-  // Of an output whose rows hold other things: how many bytes a row has, and what its columns are.
+  // An output whose rows hold other things: how many bytes a row has, and what its columns are.
   std::size_t bytes_of_row = 0;
   std::function<float(std::span<const std::byte> row, std::int64_t number, std::int64_t column)> read = {};
   // What stands in the output before a run, for calls that go on with it: byte of the output, and the bytes there.

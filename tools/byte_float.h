@@ -12,11 +12,11 @@ namespace wavejit::tools {
 
 enum class ByteType : std::uint8_t { e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, i8 };
 
-// Of enum wavejit_dtype; nothing for other types.
+// The type of a number of enum wavejit_dtype; nothing for other types.
 std::optional<ByteType> byte_type_of(std::int32_t dtype);
 
 float decode(ByteType type, std::uint8_t byte);
-// Of two that are as near the one with the even mantissa, beyond the largest finite value that one; NaN of NaN, of
+// The nearest code: of two that are as near the one with the even mantissa, beyond the largest finite value that one; NaN of NaN, of
 // integers −128. An infinity is itself where the type has one.
 std::uint8_t encode(ByteType type, float value);
 // What slots hold that nobody may read; integers have no NaN, and it is −128.

@@ -55,7 +55,7 @@ struct Workgroups {
   std::uint64_t total = 0;
 };
 
-// What of a problem runs. The default: all of it. A family derives its own where it can run less.
+// The part of a problem that runs. The default: all of it. A family derives its own where it can run less.
 struct Plan {
   Plan() = default;
   Plan(const Plan&) = delete;
@@ -76,7 +76,7 @@ class Written {
 
   // The same rows with the same bits. `other` is of the same case.
   virtual bool same_as(const Written& other) const = 0;
-  // Of the rows that both have, the first whose bits differ: "sequence 0, head 3, row 7"; "": none.
+  // The first row that both have and whose bits differ: "sequence 0, head 3, row 7"; "": none.
   virtual std::string difference(const Written& other) const = 0;
 };
 

@@ -38,7 +38,7 @@ inline constexpr double row_rms_limit = 1.7;
 // products has been rounded 256 times; most of these errors cancel.
 inline constexpr double lse_slack = 1e-5;
 inline constexpr double score_roundings = 16;
-// Of a row's weights, however large its scores: from half on a bound would admit the 0 of a row that sees nothing.
+// The bound of a row's weights, however large its scores: from half on a bound would admit the 0 of a row that sees nothing.
 inline constexpr double most_of_score = 0.5;
 // Scores · log2 e that are promised a softmax, where nothing modifies them (wavejit.h, "Scores"). A row with one beyond
 // is counted and not judged.
@@ -101,7 +101,7 @@ struct Judgement {
   double of_bound = 0;   // the largest error of an element as a share of its bound
   // The largest RMS error of a row in units of what is expected of it; none: nobody knows what is.
   std::optional<double> rms;
-  // Of all finite elements: Σ error², and the largest magnitude of either side.
+  // Over all finite elements: Σ error², and the largest magnitude of either side.
   double squared_errors = 0;
   double largest = 0;
   double least_cosine = 1;  // of a row with its exact row; rows that are exactly 0 do not count
@@ -143,7 +143,7 @@ class Judge {
   Judgement judgement_;
 };
 
-// Of answers whose elements each have a bound of their own. What is NaN or infinite must be so on both sides.
+// Judges answers whose elements each have a bound of their own. What is NaN or infinite must be so on both sides.
 class BoundJudge {
  public:
   void row(const RowPlace& place, std::span<const double> exact, std::span<const double> bounds,

@@ -202,7 +202,7 @@ class Reader {
     if (model_.heads % model_.kv_heads != 0)
       refuse("num_key_value_heads", fmt::format("a divisor of num_attention_heads {}", model_.heads));
     read_head_dim();
-    // Of full layers, where others have windows (Gemma 4).
+    // The head dim of full layers, where others have windows (Gemma 4).
     const std::pair<const char*, std::int64_t> of_full_layers[] = {{"global_head_dim", model_.head_dim},
                                                                    {"num_global_key_value_heads", model_.kv_heads}};
     for (const auto& [name, same] : of_full_layers)
@@ -284,7 +284,7 @@ class Reader {
     return first != nullptr && first->is_number_integer() ? first->get<std::int64_t>() : 0;
   }
 
-  // Of linear attention, where layer_types does not say it: Kimi Linear lists the others, counted from 1.
+  // Layers with linear attention, where layer_types does not say it: Kimi Linear lists the others, counted from 1.
   bool is_linear(std::int64_t layer) {
     if (!type_.linear) return false;
     if (const Json* parts = field("linear_attn_config"); parts != nullptr && parts->is_object()) {

@@ -55,9 +55,9 @@ struct ModelConfig {
   bool is_default(std::string_view field) const;
 };
 
-// Of the folder's config.json, or of the file itself. A type of model that is not known is refused with its fields.
+// Reads the folder's config.json, or the file itself. A type of model that is not known is refused with its fields.
 Result<ModelConfig> read_model(const std::string& folder_or_file);
-// Of the text; `where` is what failures call it.
+// Reads the text; `where` is what failures call it.
 Result<ModelConfig> parse_model(std::string_view text, const std::string& where);
 // The types that are known, in one line.
 std::string known_model_types();

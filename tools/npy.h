@@ -47,7 +47,7 @@ struct Array {
 
 Result<Array> read_npy(const std::string& field, const std::string& path, HalfType type);
 
-// Of four dimensions, as numbers.
+// An array of four dimensions, as numbers.
 struct FloatArray {
   Shape shape{};
   std::vector<float> values;  // in C order

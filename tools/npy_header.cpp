@@ -70,7 +70,7 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-// Of one byte there is no order.
+// One byte has no order.
 bool is_whole(std::string_view dtype) {
   return dtype == "|b1" || dtype == "|i1" || dtype == "|u1" ||
          ((dtype.front() == '<' || dtype.front() == '>') && (dtype.substr(1) == "i4" || dtype.substr(1) == "i8"));

@@ -16,7 +16,7 @@ struct ServedModel {
   std::int64_t tensor_parallel = 1;  // ranks that share the heads
   std::int64_t page = 16;            // keys of a page of the cache
 
-  // Of a rank. Ranks beyond the kv heads have one each, the same for several.
+  // The KV heads of a rank. Ranks beyond the kv heads have one each, the same for several.
   std::int64_t heads() const { return config.heads / tensor_parallel; }
   std::int64_t kv_heads() const;
   // "layout=paged:<n>" as lines have it: pages that hold whole tiles have kernels of their own, and so have the others

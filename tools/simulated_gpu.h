@@ -36,7 +36,7 @@ class SimulatedGpu {
   std::string take_cycles() const;
   // Keeps so many cycles of each launch that is timed; 0: none.
   void set_timeline(std::uint64_t cycles) const;
-  // Of the last launch that was timed, as Chrome's trace format.
+  // The timeline of the last launch that was timed, in Chrome's trace format.
   std::string take_timeline() const;
 
  private:

@@ -278,8 +278,9 @@ typedef enum wavejit_call_flags {
    * wavejit_prepare would, so that a later call finds it. One kernel at a time; destroying the engine waits for the
    * one that is under way. */
   WAVEJIT_COMPILE_BEHIND = 16,
-  /* Of keys that are cut into runs: their parts are merged in the same launch, by the last workgroup to arrive; or in a
-   * launch behind it. Neither: by the plan, which explain tells. No bit depends on it. Both flags are refused; where
+  /* Keys that are split leave parts, which must be merged. WAVEJIT_ONE_LAUNCH: the last workgroup to arrive merges them.
+   * WAVEJIT_TWO_LAUNCHES: a second launch does. Neither: wavejit chooses, and explain shows which. No bit depends on it.
+   * Both flags are refused; where
    * keys are not cut, caches have 8 bits, or a call has lists of two caches, they change nothing. Workgroups count
    * their arrivals in memory of the engine. A call that is captured has counters of its own as long as the engine
    * lives, so that its graph may be replayed beside all others; where none are left (the reserve of 65,536 is filled up
@@ -289,7 +290,7 @@ typedef enum wavejit_call_flags {
    * attention_forward, which merges in one launch only where heads of a kv head are packed (docs/split-keys.md). */
   WAVEJIT_ONE_LAUNCH = 32,
   WAVEJIT_TWO_LAUNCHES = 64,
-  /* Of attention_forward: the bias is a mask of which much hides or is open. Tiles of 64 keys of which a block of 64
+  /* For attention_forward: the bias is a mask, most of which hides or is open. Tiles of 64 keys of which a block of 64
    * rows has nothing but −inf are not walked, those of nothing but 0 are walked without it, others have it added; no
    * bit depends on it, where V is finite. Two launches more, which read the bias once on the device and make walks of
    * it in the workspace; keys are not split. Of up to 32 rows, whose keys may be, the flag changes nothing. With
@@ -577,7 +578,7 @@ wavejit_attention_forward_describe(wavejit_engine* engine, const struct wavejit_
 /* ---- attention_backward -------------------------------------------------------------------------------------------
  */
 
-/* Whose sums a call of wavejit_attention_backward continues, or leaves for a later call: bits. */
+/* Bits: whose sums a call of wavejit_attention_backward continues, or leaves for a later call. */
 enum wavejit_gradient_sums { WAVEJIT_SUMS_OF_DQ = 1, WAVEJIT_SUMS_OF_DK_DV = 2 };
 
 /* Gradients of wavejit_attention_forward: dq, dk and dv from q, k, v, o, LSE and the gradient of o. Two launches or

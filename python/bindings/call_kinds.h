@@ -201,7 +201,7 @@ struct Kind<wavejit_attention_merge_arguments> {
       PlacedField{"parts[7].o", field_of_part(7, of_o)}, PlacedField{"parts[7].lse", field_of_part(7, of_lse)},
   };
   static_assert(placed_tensors.size() == std::size_t{2} * WAVEJIT_MAX_ATTENTION_PARTS);
-  // Of a stack, which is the first tensor.
+  // The numbers of a stack, which is the first tensor.
   static constexpr std::array placed_numbers{
       PlacedField{"parts[0].count", field_of_part(0, offsetof(wavejit_attention_part, count))},
       PlacedField{"parts[0].o_stride", field_of_part(0, offsetof(wavejit_attention_part, o_stride))},

@@ -55,7 +55,7 @@ Released::~Released() {
 
 void watch_for_pythons_end() {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&await_holders));
-  // Who held the lock in the parent stays there.
+  // A thread that held the lock in the parent stays there.
   ::pthread_atfork(nullptr, nullptr, [] { holders = depth; });
 }
 

@@ -46,10 +46,10 @@ struct TorchFunctions {
 
 class TorchTensors {
  public:
-  // Of torch.Tensor. A PyTorch that has not all of that (before 2.14) is an error.
+  // `tensor_type` is torch.Tensor. A PyTorch without all of its interface (before 2.14) is an error.
   explicit TorchTensors(nb::object tensor_type);
 
-  // Of that very type.
+  // Whether the object's type is torch.Tensor itself, no subclass.
   bool is_exact(PyObject* object) const { return Py_TYPE(object) == type(); }
   bool is_tensor(PyObject* object) const {
     return Py_TYPE(object) == type() || PyType_IsSubtype(Py_TYPE(object), type()) != 0;

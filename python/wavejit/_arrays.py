@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Of an array that lies row after row, in elements."""
+    """Strides in elements of an array that lies row after row."""
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)

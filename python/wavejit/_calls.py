@@ -388,7 +388,7 @@ class AttentionForwardCall(SequencesCall):
             keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (*_dtypes.NARROW, *_dtypes.CACHES))
             alike = (keys._dtype,) if keys._dtype in _dtypes.NARROW else _dtypes.NARROW
         else:
-            # Of O: q's, or of 16 bits beside queries of 8.
+            # O has q's type, or one of 16 bits beside queries of 8.
             alike = _dtypes.NARROW if in_bytes else (queries._dtype,)
             cache = _cache_type(k, queries._dtype if in_bytes else element, cache_dtype, (queries._dtype,))
             keys, value_dim = self._keys_and_values(k, v, cache, block_table is not None, (queries._dtype, *_dtypes.CACHES))
@@ -631,7 +631,7 @@ class AttentionForwardCall(SequencesCall):
 
 
 def _cache_type(k: Any, element: DType | None, cache_dtype: Any, wide: tuple[DType, ...]) -> DType | None:
-    """Of k and v: what the caller says, what k says of 8 bits, else q's. `wide`: which may be of 16 bits."""
+    """The type of k and v: what the caller says, what k says of 8 bits, else q's. `wide`: the types of 16 bits that are taken."""
     if cache_dtype is not None:
         return _dtypes.named(cache_dtype, "cache_dtype", (*wide, *_dtypes.CACHES))
     return _dtypes.of_cache(k) or element

@@ -34,7 +34,7 @@ E5M2 = DType("e5m2", 5, 12, 8, "uint8", ("float8_e5m2",))
 E4M3_FNUZ = DType("e4m3_fnuz", 6, 11, 8, "uint8", ("float8_e4m3fnuz",))
 E5M2_FNUZ = DType("e5m2_fnuz", 7, 13, 8, "uint8", ("float8_e5m2fnuz",))
 EIGHT_BITS = (E4M3, E5M2, E4M3_FNUZ, E5M2_FNUZ)
-# Of q and k, beside v of 16 bits, or of k and v.
+# q and k may have it beside v of 16 bits, or k and v.
 INT8 = DType("int8", 8, 0, 8, "int8")
 CACHES = (*EIGHT_BITS, INT8)  # of k and v beside wider queries
 ALL = (FP16, BF16, FP32, INT32, *EIGHT_BITS, INT8)

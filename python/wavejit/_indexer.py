@@ -72,7 +72,7 @@ class SparseIndexerCall(SequencesCall):
         return self._call.workspace_bytes()
 
     def _given(self, keys: Any, weights: Any, key_scales: Any, block_table: Any, scores: Any) -> tuple[tuple[int, int], int]:
-        """Of scores that are given: [batch, queries], and keys."""
+        """Sizes where scores are given: [batch, queries], and the number of keys."""
         for field, array in (("keys", keys), ("weights", weights), ("key_scales", key_scales), ("block_table", block_table)):
             if array is not None:
                 raise InvalidArgument(f"{field} without queries; accepted: both, or neither")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy
 
 Numbers = list[int] | None
-# Of keys in pages, and so of their slots.
+# The most keys in pages, and so the most slots.
 MOST_PAGED = 1 << 28
 
 

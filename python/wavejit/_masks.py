@@ -16,9 +16,9 @@ from ._engine import Engine
 # Up to so many rows keys may be split (docs/split-keys.md). Masks of bools that all heads share are, too; walks of others are not: a bias
 # serves those.
 MOST_ROWS_OF_SPLIT = 32
-# Of one head, and heads of all batches: what kernels of masks count.
+# The most scores of one head, and the most heads of all batches, that kernels of masks count.
 MOST_SCORES, MOST_HEADS = 1 << 33, 0xFFFF
-# Of numbers nobody knows what they are. Those of all heads are masks nearly always, and from so many on looking at them costs little
+# A bias of numbers may be a mask. One that all heads share nearly always is, and from so many numbers on looking at them costs little
 # beside what they take anyway.
 LEAST_SCORES_OF_NUMBERS = 1 << 22  # of a head
 _KEY = "masks by tile"  # of an answer, among what an engine has checked

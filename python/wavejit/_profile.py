@@ -152,7 +152,7 @@ class Profile(_Page):
     cycles: int
     """Predicted, of all launches and of the waits between them."""
     workgroups: int
-    """Of all launches."""
+    """The workgroups of all launches."""
     workgroups_run: int
     """Those that the clock looked at."""
     launches: list[Launch]

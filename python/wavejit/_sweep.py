@@ -31,7 +31,7 @@ class SweepOutcome:
     """
 
     line: int
-    """Of the descriptors that were given, from 1."""
+    """The number of the descriptor among those that were given, from 1."""
     descriptor: str
     pipeline: str
     """As asked for, "default" if it was not."""
@@ -53,7 +53,7 @@ class SweepOutcome:
     error_of_bound_at: str
     elements_out_of_bound: int
     row_rms_of_expected: float | None
-    """Of the worst row; 1 is what rounding leads to expect. None: of this family nobody knows what it leads to (gradients)."""
+    """The worst row's error over what rounding leads to expect, 1. None: the family has no such expectation (gradients)."""
     rms_of_largest: float
     """The RMS error of all elements in units of the largest expected one: what `--limits rocmlir` goes by."""
     least_row_cosine: float
@@ -66,7 +66,7 @@ class SweepOutcome:
     compile_ms: float
     """0: the kernel was there."""
     run_ms: float
-    """Of the host: on a simulated GPU, of the simulation."""
+    """The host's time; on a simulated GPU the simulation is part of it."""
     reference_ms: float
 
     @property

@@ -124,16 +124,16 @@ class Layer:
     name: str
     """That is "user" for the cache's own folder, "remote", else the path."""
     path: str
-    """Of a remote one its address without the password."""
+    """The folder or archive; of a remote layer the address without the password."""
     writable: bool
     entries: int
     """Whole ones."""
     bytes: int
     damaged: int
     limit_bytes: int | None
-    """Of the cache's own folder; None: no limit."""
+    """The size limit of the cache's own folder; None: no limit."""
     state: str | None
-    """Of a remote one: whether it answers, or why not."""
+    """Whether a remote layer answers, or why not; None: the layer is no remote one."""
 
 
 @dataclass(frozen=True)

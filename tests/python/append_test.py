@@ -8,7 +8,7 @@ import wavejit
 from wavejit import _arrays, _dtypes
 
 ENGINE = wavejit.Engine("sim:gfx950")
-# Of these 5 and 9 are slots. Cut down to 32 bits 3, 4, 0 and 7 would be, too.
+# 5 and 9 are slots among these. Cut down to 32 bits 3, 4, 0 and 7 would be, too.
 SLOTS = [5, (1 << 32) + 3, -(1 << 32) + 4, 1 << 31, -1, (1 << 63) - 1, 9, -(1 << 62), (1 << 40) + 7]
 
 

@@ -61,7 +61,7 @@ class ZeroSizes : public ::testing::TestWithParam<const char*> {
     if (auto said = differs("the call", doors.call(engine_, &call, nullptr), WAVEJIT_NOT_READY); !said.empty())
       return said;
     if (auto said = differs("ready", doors.ready(engine_, &call), WAVEJIT_NOT_READY); !said.empty()) return said;
-    // Who asks for the size of a workspace has none yet.
+    // A caller that asks for the size of a workspace has none yet.
     std::size_t bytes = 0;
     if (doors.workspace != nullptr && !reason.starts_with("workspace"))
       if (auto said = differs("workspace", doors.workspace(engine_, &call, &bytes), WAVEJIT_OK); !said.empty())

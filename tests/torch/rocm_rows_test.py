@@ -17,7 +17,7 @@ INFINITY = float("inf")
 
 
 def fill_(tensor, number):
-    """Of fp32, for the numbers that a log-sum-exp has before a launch."""
+    """Numbers of fp32, for the numbers that a log-sum-exp has before a launch."""
     array = ARRAYS[tensor.data_ptr()]
     array.copy_from(numpy.full(array.shape, number, numpy.float32))
     return tensor

@@ -64,7 +64,7 @@ class Semantics(Case):
                 if shape[-1] > 1:
                     mask[..., 3] = True
                 self.beside_torch(q, k, v, attn_mask=mask)
-        # Of keys alone, which PyTorch wants with a dimension in front.
+        # A mask of keys alone, which PyTorch wants with a dimension in front.
         for mask in (torch.arange(19) % 3 == 0, draw(19)):
             for leading in ((), (2, 4), (2, 2, 4)):
                 inputs = [draw(*leading, rows, 64) for rows in (7, 19, 19)]

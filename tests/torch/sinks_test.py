@@ -24,7 +24,7 @@ class Sinks(Case):
         for one, other in zip(found, self.gradients(self.exact, *(each.double() for each in (*inputs, sinks)))):
             self.close(one, other, 38)
         self.assertEqual(found[3].dtype, torch.float32)
-        # Of sinks alone, and in one graph: the same bits.
+        # Gradients of sinks alone, and in one graph: the same bits.
         alone = self.gradients(lambda sinks: torch.ops.wavejit.attention_forward(*inputs, causal=True, sinks=sinks), sinks)
         self.assertTrue(torch.equal(alone[0], found[3]))
         compiled = torch.compile(lambda *given: torch.ops.wavejit.attention_forward(*given[:3], causal=True, sinks=given[3]), backend="aot_eager", fullgraph=True)
@@ -54,7 +54,7 @@ class Sinks(Case):
         _, lse = torch.ops.wavejit.attention_forward_lse(q, k, k, sinks=sinks, bias=bias)
         found, of_bias = torch.autograd.grad((lse * torch.arange(5.0)).sum(), (sinks, bias))
         self.assertEqual((found.tolist(), of_bias.shape), ([10.0, 10.0], bias.shape))
-        # Of packed sequences each has its own rows' sum, and rows behind the last are none of theirs.
+        # Each packed sequence has its own rows' sum, and rows behind the last are none of theirs.
         starts = torch.tensor([0, 2, 4], dtype=torch.int32)
         words = {"query_starts": starts, "key_starts": torch.zeros(3, dtype=torch.int32), "max_query_length": 2, "max_key_length": 0}
         d_lse = torch.tensor([1.0, 2.0, 4.0, 8.0, torch.nan]).expand(1, 2, 5)

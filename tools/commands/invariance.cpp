@@ -171,7 +171,7 @@ Result<ExitCode> ask(const Arguments& arguments) {
   Engines engines(arguments);
   const auto first_engine = engines.with({});
   if (!first_engine) return std::unexpected(first_engine.error());
-  // Of a target that some families have no kernels for, what is asked by no name is left out where it has none.
+  // A target may lack kernels of some families: dimensions that nobody named are left out where it has none.
   const bool has_all = std::ranges::contains(known_targets(), std::string(wavejit_engine_target(*first_engine)));
   const bool leaves_out = !has_all && arguments.dimensions.empty();
   for (Outcome& outcome : *outcomes)

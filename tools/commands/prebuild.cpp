@@ -69,7 +69,7 @@ std::string problem_of_output(const std::string& given) {
                      (path.parent_path() / path.stem()).string(), archive_suffix);
 }
 
-// Of --kv; the first and the last as vLLM calls them.
+// The words of --kv; the first and the last are vLLM's.
 constexpr std::string_view floats = "fp8";
 constexpr std::string_view integers = "int8";
 constexpr std::string_view rows_with_scales = "fp8_ds_mla";
@@ -93,7 +93,7 @@ Result<void> add_file(const std::string& path, const std::string& name, std::vec
   return {};
 }
 
-// Of a model's config.json. What was read stands before the lines of --print-list, as a list has it.
+// The lines of a model's config.json. What was read stands before the lines of --print-list, as a list has it.
 Result<void> add_model(const std::string& path, ServedModel served, std::vector<Source>& sources) {
   auto config = read_model(path);
   if (!config) return std::unexpected(config.error());

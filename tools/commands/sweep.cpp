@@ -33,7 +33,7 @@ namespace wavejit::tools {
 
 namespace {
 
-// Of --limits.
+// The words of --limits.
 constexpr std::string_view own = "own";
 constexpr std::string_view rocmlir = "rocmlir";
 

@@ -24,7 +24,7 @@ struct Probe {
   std::span<const unsigned char> code;  // a code object with the kernel "probe"
 };
 
-// Of all targets.
+// The probes of all targets.
 std::span<const Probe> all_probes();
 
 }  // namespace wavejit::tools::doctor

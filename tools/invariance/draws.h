@@ -13,7 +13,7 @@ namespace wavejit::tools {
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : state_(seed) {}
-  // Of one batch of a seed.
+  // The draws of one batch of a seed.
   Draws(std::uint64_t seed, std::uint64_t batch) : state_((seed * 0x2545F4914F6CDD1D) ^ (batch * 0xD6E8FEB86659FD93)) {}
 
   std::uint64_t next() {

@@ -21,7 +21,7 @@ std::string launch_text(const nlohmann::json& launch, Detail detail);
 // A unit of a compute unit and the part of the time, 0 to 1, in which it was busy.
 std::vector<std::pair<std::string, double>> unit_occupancy(const nlohmann::json& launch);
 
-// Of cycles by cause: the sum.
+// The sum of cycles by cause.
 double total_of(const nlohmann::json& cycles);
 // "matrix pipe 41 %, LDS 12 %": shares of `whole`, the largest first, those below one percent left out.
 std::string shares(const nlohmann::json& cycles, double whole);
@@ -29,7 +29,7 @@ std::string shares(const nlohmann::json& cycles, double whole);
 // What must be said beside every prediction: that it is one, and how far the clock was off from published figures that
 // no constant was taken from.
 std::string model_error_text(std::string_view target);
-// Of differences between two kernels.
+// The text of differences between two kernels.
 std::string change_error_text();
 nlohmann::json model_error_json(std::string_view target);
 

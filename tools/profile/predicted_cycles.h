@@ -17,7 +17,7 @@ struct PredictedCycles {
   std::uint64_t total() const { return of_launches + of_waits; }
 };
 
-// Of launches as the simulated GPU tells them, none refused.
+// The cycles of launches as the simulated GPU tells them, none refused.
 PredictedCycles predicted_cycles(std::span<const nlohmann::json> launches);
 // "31200: 18000 + 6000, and 7200 (guessed) for each launch that waits for the one before"; empty for one launch.
 std::string parts_text(std::span<const nlohmann::json> launches);

@@ -14,7 +14,7 @@ namespace wavejit::tools {
 // Keeps time while it lives. Only the sampled workgroups run. Leaves the simulated GPU as it was.
 class TimedLaunches {
  public:
-  // Whose kernels: those of others may hold by time alone, and run with their waves abreast where nobody set an order.
+  // The origin of the kernels: those of others may hold by time alone, and run with their waves abreast where nobody set an order.
   enum class Kernels : std::uint8_t { ours, of_others };
   // `timeline_cycles`: how long a piece of a launch is kept; 0: none. `threads` of the simulator; 0: as it is set.
   TimedLaunches(const SimulatedGpu& gpu, std::uint64_t timeline_cycles, std::uint32_t threads = 0,

@@ -78,7 +78,7 @@ Fields fields_of(const Outcome& outcome) {
           {"reference_ms", number(outcome.reference_ms)}};
 }
 
-// Of rocMLIR's, where it has one.
+// rocMLIR's limit, where it has one.
 double share_of_limit(const Outcome& outcome) {
   return outcome.judgement.relative_rms() / rocmlir_limit(outcome.descriptor);
 }

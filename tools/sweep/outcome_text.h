@@ -21,7 +21,7 @@ struct Report {
   bool rocmlir_limits = false;  // outcomes were held against them
 
   std::size_t count(Verdict verdict) const;
-  // Of what was set aside, by reason.
+  // The problems that were set aside, by reason.
   std::map<std::string, std::size_t> set_aside() const;
 };
 

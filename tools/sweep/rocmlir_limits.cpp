@@ -14,7 +14,7 @@ constexpr double bf16_limit = 0.01;
 constexpr double unscaled_limit = 0.15;
 constexpr int largest_usual_dim = 64;
 
-// Of "d128", "d192/128": the dims of Q and K; of other words 0.
+// The dims of Q and K that "d128" and "d192/128" say; 0 for other words.
 int query_dims(const std::string& word) {
   int dims = 0;
   if (word.starts_with('d')) std::from_chars(word.data() + 1, word.data() + word.size(), dims);

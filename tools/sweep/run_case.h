@@ -61,7 +61,7 @@ struct Outcome {
   double reference_ms = 0;
 };
 
-// Of a line that the library does not do.
+// The outcome of a line that the library does not do.
 Outcome refused_outcome(const Refused& line);
 
 // Hands each outcome over as it is known. A failure is one that no other case could survive.

@@ -53,7 +53,7 @@ def register() -> None:
 
 
 def _minor_version() -> int:
-    """Of the interface, as jaxlib's own header says it: jaxlib takes what is as old as itself or older."""
+    """The interface's minor version, from jaxlib's own header: jaxlib takes what is as old as itself or older."""
     header = pathlib.Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
     try:
         found = re.search(r"^#define XLA_FFI_API_MINOR (\d+)", header.read_text(), re.MULTILINE)
@@ -63,7 +63,7 @@ def _minor_version() -> int:
 
 
 def names_of(target: str, operands: dict[str, Any]) -> tuple[str, ...]:
-    """Of a call's operands, in order."""
+    """The names of a call's operands, in order."""
     return FIRST[target] + tuple(name for name in OTHERS if name in operands)
 
 
@@ -105,7 +105,7 @@ def sequences_of(operands: dict[str, Any]) -> int:
 
 
 def out_type(q: Any, v: Any) -> Any:
-    """Of out, and of a bias: q's, of float32 that of v, or bfloat16 beside 8 bits."""
+    """The type of out and of a bias: q's; v's where q is float32, or bfloat16 beside 8 bits."""
     if q.dtype != jnp.float32:
         return q.dtype
     return v.dtype if v.dtype in (jnp.float16, jnp.bfloat16) else jnp.dtype(jnp.bfloat16)

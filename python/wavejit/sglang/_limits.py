@@ -22,7 +22,7 @@ def is_latent(runner: Any) -> bool:
 
 
 def kinds_of(runner: Any) -> list[Kind] | list[LatentKind]:
-    """Of all layers of the model, each once. Refuses what no kernel does, by name."""
+    """The kinds of all layers of the model, each once. Refuses what no kernel does, by name."""
     reasons = []
     if is_latent(runner) and getattr(runner.token_to_kv_pool, "use_dsa", False):
         reasons.append("latent attention over lists of keys (DSA): wavejit.sglang has none; --attention-backend dsa has it")

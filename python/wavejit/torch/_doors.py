@@ -88,7 +88,7 @@ def _heads_first(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def _top_left(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float | None) -> dict[str, Any]:
-    """Of scaled_dot_product_attention, whose tensors have their heads first."""
+    """The words of scaled_dot_product_attention, whose tensors have their heads first and whose diagonal begins top-left."""
     words: dict[str, Any] = {"scale": scale, "causal": causal}
     return {**words, "causal_prefix": 0} if causal and q.shape[2] != k.shape[2] else words
 

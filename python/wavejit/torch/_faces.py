@@ -41,7 +41,7 @@ _ROWS = Layout(_in_one_batch, _without_batch)  # [rows, heads, head dim]
 
 
 class Face(NamedTuple):
-    """Of q, of k and v, of the output; gradients are like what they are gradients of."""
+    """The layouts of q, of k and v, and of the output; a gradient has the layout of its tensor."""
 
     number: int
     q: Layout

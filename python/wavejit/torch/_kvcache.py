@@ -14,7 +14,7 @@ import torch
 from .._errors import Error, InvalidArgument, Unsupported
 from . import _append, _engines, _gradients, _into, _operators, _roads
 
-# Of a page of keys (templates/attention/call/limits.h), and what such pages are multiples of.
+# The most keys of a page (templates/attention/call/limits.h), and what such pages are multiples of.
 MOST_KEYS_OF_A_PAGE, KEYS_AT_ONCE = 8192, 16
 
 
@@ -156,7 +156,7 @@ def can_be_read(tensor: torch.Tensor) -> bool:
 
 
 def check_numbers(q: torch.Tensor, k_cache: torch.Tensor, at: Places, count: int = 0, positions: int | None = None, rows_of_positions: int = 0) -> None:
-    """Of tensors in host memory. `positions`: how many the rotary tables have; `rows_of_positions`: how many follow each other from a sequence's
+    """Checks the numbers of tensors in host memory. `positions`: how many the rotary tables have; `rows_of_positions`: how many follow each other from a sequence's
     first new key on."""
     lengths = [at.room] * q.shape[0] if at.lengths is None else at.lengths.tolist()
     firsts = None if at.firsts is None else at.firsts.tolist()
@@ -286,7 +286,7 @@ def _run(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, lengths:
 
 
 def slots_of(at: Places, count: int) -> torch.Tensor:
-    """Of `count` keys behind those that each sequence has. What is outside of it is −1 or no slot of the cache, and cache_append
+    """The slots of `count` keys behind those that each sequence has. What is outside of the cache is −1 or no slot of the cache, and cache_append
     writes neither: a device's numbers may be anything."""
     lengths = at.lengths
     assert lengths is not None

@@ -74,7 +74,7 @@ def _starts(field: str, given: torch.Tensor | None) -> torch.Tensor | None:
 
 
 def _scale_of_keys(q: torch.Tensor, given: torch.Tensor | float) -> torch.Tensor:
-    """Of all sequences one element; of each [B, 1], as there is one head."""
+    """One element for all sequences, or [B, 1] for each, as there is one head."""
     if isinstance(given, (int, float)):
         return torch.full((1,), given, dtype=torch.float32, device=q.device)
     tensors_only({"k_scale": given})

@@ -28,7 +28,7 @@ UNSAID = {"causal_prefix": -1, "softcap": 0.0, "value_dim": 0, "max_query_length
 
 
 def sizes_of(q: torch.Tensor, words: Words) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Of out and of LSE."""
+    """The sizes of out and of LSE."""
     if q.ndim != 4:
         raise InvalidArgument(f"q: shape {tuple(q.shape)}; accepted: {BSHD}")
     batch, rows, heads, columns = q.shape
@@ -74,7 +74,7 @@ def _made(q: torch.Tensor, out: torch.Tensor | None, with_lse: bool, sizes: tupl
 
 
 def _cleared(out: torch.Tensor | None, made: tuple[torch.Tensor, torch.Tensor | None], words: Words) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Of packed queries: what no launch writes, where it is not the caller's `out`."""
+    """Packed queries' rows that no launch writes are cleared, where `out` is not the caller's."""
     if _roads.is_packed(words):
         _roads.clear(made[0] if out is None else None, made[1])
     return made

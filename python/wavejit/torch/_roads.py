@@ -90,12 +90,12 @@ VECTORISED = 5  # dimensions of k in such pages
 
 
 def value_dim(k: torch.Tensor, v: torch.Tensor) -> int:
-    """Of v's heads: in vectorised pages [pages, heads, dim, page size] or [pages, heads, page size / 8, dim, 8]."""
+    """The head dim of v, whose pages are, vectorised, [pages, heads, dim, page size] or [pages, heads, page size / 8, dim, 8]."""
     return v.shape[v.ndim - 2] if k.ndim == VECTORISED else v.shape[3]
 
 
 def _sizes(q: torch.Tensor, v: torch.Tensor, k: torch.Tensor | None = None) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Of out and of LSE."""
+    """The sizes of out and of LSE."""
     vectorised = k is not None and k.ndim == VECTORISED
     for field, tensor in (("q", q), ("v", v)):
         if tensor.ndim != 4 and not (field == "v" and vectorised and tensor.ndim == VECTORISED):
@@ -105,7 +105,7 @@ def _sizes(q: torch.Tensor, v: torch.Tensor, k: torch.Tensor | None = None) -> t
 
 
 def out_type(q: torch.Tensor, v: torch.Tensor) -> torch.dtype:
-    """Of out, and of a bias: of queries of 8 bits bf16, of integers and of float32 v's, or bf16 beside 8 bits, else q's."""
+    """The type of out and of a bias: bf16 for queries of 8 bits; v's for integers and float32, or bf16 beside 8 bits; else q's."""
     if q.dtype is torch.float32:
         return v.dtype if v.dtype in ELEMENTS else torch.bfloat16
     return torch.bfloat16 if q.dtype is torch.float8_e4m3fn else v.dtype if q.dtype is INTEGERS else q.dtype

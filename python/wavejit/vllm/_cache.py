@@ -25,7 +25,7 @@ def pages(kv_cache: torch.Tensor, head_dim: int, value_dim: int, cache: str) -> 
 
 
 def token_scales(kv_cache: torch.Tensor, dims: int) -> Scales:
-    """Of K and of V, [pages, keys, heads]: they stand behind so many bytes of each token of a head."""
+    """The scales of K and of V, [pages, keys, heads]: they stand behind so many bytes of each token of a head."""
     turned = kv_cache.view(torch.float32).transpose(1, 2)
     return turned.select(-1, dims // 4), turned.select(-1, dims // 4 + 1)
 
@@ -77,7 +77,7 @@ def _through_copies(engine: Engine, key: torch.Tensor, value: torch.Tensor, kv_c
 
 
 def through_pages(engine: Engine, kv_cache: torch.Tensor, size: int, slots: torch.Tensor, given: Callable[[torch.Tensor, torch.Tensor], dict[str, torch.Tensor | None]]) -> None:
-    """Of a cache in host memory the pages that are written go to the simulated device and back, and no others."""
+    """Pages of a cache in host memory that are written go to the simulated device and back, and no others."""
     known = (slots >= 0) & (slots < kv_cache.shape[0] * size)
     used = (slots[known] // size).unique()
     if used.numel() == 0:

@@ -22,7 +22,7 @@ NONE_BEHIND = _roads.NO_TENSORS[_roads.TENSORS.index("v_scale") + 1:]
 
 
 class Words:
-    """What of a layer is alike in every step."""
+    """The words of a layer's calls that are alike in every step."""
 
     def __init__(self, kind: Kind, scale: float) -> None:
         self.kind = kind

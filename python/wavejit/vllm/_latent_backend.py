@@ -19,7 +19,7 @@ from ._ranks import Ranks, graphs_of_ranks, rows_of
 from ._serving import serving
 
 
-# Of DeepSeek V3.2 and GLM-5: a backend is asked before it knows the model's.
+# DeepSeek V3.2 and GLM-5 have it: a backend is asked before it knows the model's.
 TYPICAL_LIST = 2048
 
 
@@ -29,7 +29,7 @@ class WavejitLatentMetadataBuilder(AttentionMetadataBuilder[WavejitLatentMetadat
 
     @classmethod
     def get_cudagraph_support(cls, vllm_config: VllmConfig, kv_cache_spec: Any) -> AttentionCGSupport:
-        """Of ranks that share keys only what vLLM keeps in tensors that stay: decode."""
+        """Ranks that share keys capture only what vLLM keeps in tensors that stay: decode."""
         return graphs_of_ranks(vllm_config, cls._cudagraph_support)
 
     def __init__(self, kv_cache_spec: Any, layer_names: list[str], vllm_config: VllmConfig, device: torch.device) -> None:

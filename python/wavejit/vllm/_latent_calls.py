@@ -13,7 +13,7 @@ from ._latent_step import WavejitLatentMetadata
 
 
 class Words(NamedTuple):
-    """What of a layer is alike in every step."""
+    """The words of a layer's calls that are alike in every step."""
 
     kind: LatentKind
     scale: float

@@ -40,7 +40,7 @@ class WavejitLatentAttention(MLAAttentionImpl[Any]):
         self.words = _latent_calls.Words(self.kind, self.scale)
 
     def entries(self) -> int:
-        """Of a row's list of keys; 0: rows see all keys."""
+        """The entries of a row's list of keys; 0: rows see all keys."""
         return 0
 
     def lists(self, rows: int) -> torch.Tensor | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What of latent attention in vLLM has no kernel, said before a model loads."""
+"""Latent attention in vLLM that has no kernel is refused before a model loads."""
 from __future__ import annotations
 
 from typing import Any

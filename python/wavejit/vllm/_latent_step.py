@@ -22,7 +22,7 @@ class WavejitLatentMetadata(WavejitMetadata):
     query_start_loc: torch.Tensor | None = None
 
     def output(self, rows: torch.Tensor, value_dim: int) -> torch.Tensor:
-        """Of a layer, which vLLM multiplies before the next one writes it: layers follow each other on one stream.
+        """The output of a layer, which vLLM multiplies before the next one writes it: layers follow each other on one stream.
 
         Rows behind the last sequence, which a padded step has, are written by no layer: they are 0, and vLLM multiplies them, too."""
         key = (rows.shape[0], rows.shape[1], rows.dtype)

@@ -21,7 +21,7 @@ from ._lines import Kind, line
 DTYPES = {torch.float16: "fp16", torch.bfloat16: "bf16"}
 CACHES = {"auto": "", "float16": "fp16", "bfloat16": "bf16", "fp8": "e4m3", "fp8_e4m3": "e4m3", "fp8_e5m2": "e5m2",
           "fp8_per_token_head": "e4m3", "int8_per_token_head": "i8"}  # fmt: skip
-# Of which a token's head has a scale of its own, beside its numbers.
+# Formats in which each head of a token has a scale of its own, beside its numbers.
 OF_TOKENS = ("fp8_per_token_head", "int8_per_token_head")
 FNUZ = ("gfx942",)
 
@@ -45,7 +45,7 @@ def others() -> str:
 
 
 def cache_format(kv_cache_dtype: str | None) -> str:
-    """Of a cache of 8 bits; "" where it has the queries' type. A name that is not in CACHES is none."""
+    """The format of a cache of 8 bits; "" where it has the queries' type. A name that is not in CACHES is none."""
     name = CACHES[kv_cache_dtype or "auto"]
     if name in ("", *DTYPES.values()):
         return ""

@@ -31,7 +31,7 @@ def append_line(kind: Kind, page: int) -> str:
 
 def line(kind: Kind, sequences: int, rows: int, keys: int, page: int, causal: bool = True) -> str:
     """One line stands for every mix of prompts, chunks and decode of so many sequences, rows of a sequence and keys."""
-    # Of two sequences and more, since only such a line stands for mixes.
+    # A line has two sequences and more, since only such a line stands for mixes.
     queries = "q1" if kind.lse else f"q1..{rows}"  # each row is a sequence, where ranks share keys
     most = max(sequences, rows) if kind.lse else sequences
     words = ["attention_forward", kind.dtype, f"b{max(2, most)}", queries, f"k0..{keys}", f"h{kind.heads}/{kind.kv_heads}"]

@@ -20,7 +20,7 @@ class Ranks(NamedTuple):
 
     @classmethod
     def of(cls, vllm_config: Any) -> Ranks:
-        """Of this process."""
+        """The ranks as this process has them."""
         parallel = vllm_config.parallel_config
         count = int(parallel.decode_context_parallel_size)
         if count == 1:
@@ -59,14 +59,14 @@ def one_by_one(ranks: Ranks, rows: int, query_starts: torch.Tensor, lengths: tor
 
 
 def rows_of(ranks: Ranks, common: Any) -> Rows:
-    """Of a step, as vLLM tells it: what it keeps in tensors that stay, where all sequences decode."""
+    """The rows of a step, as vLLM tells it: what it keeps in tensors that stay, where all sequences decode."""
     if common.max_query_len == 1 and common.dcp_local_seq_lens is not None:
         return Rows(common.query_start_loc, common.dcp_local_seq_lens, common.block_table_tensor)
     return one_by_one(ranks, common.num_actual_tokens, common.query_start_loc, common.seq_lens, common.block_table_tensor)
 
 
 def graphs_of_ranks(vllm_config: Any, otherwise: AttentionCGSupport) -> AttentionCGSupport:
-    """Of ranks that share keys only what vLLM keeps in tensors that stay: decode."""
+    """Ranks that share keys capture only what vLLM keeps in tensors that stay: decode."""
     return AttentionCGSupport.UNIFORM_SINGLE_TOKEN_DECODE if vllm_config.parallel_config.decode_context_parallel_size > 1 else otherwise
 
 
@@ -86,7 +86,7 @@ def gathered(query: torch.Tensor) -> torch.Tensor:
 
 
 def merged(part: torch.Tensor, sums: torch.Tensor, by_all_to_all: bool) -> torch.Tensor:
-    """Of what this rank found for all heads [rows, heads of all ranks, dim] and its LSE [rows, heads of all ranks]: this rank's heads, merged."""
+    """This rank's heads, merged: from what it found for all heads [rows, heads of all ranks, dim] and its LSE [rows, heads of all ranks]."""
     from vllm.distributed.parallel_state import get_dcp_group
     from vllm.v1.attention.ops import dcp
 

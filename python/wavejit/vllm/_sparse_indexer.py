@@ -106,7 +106,7 @@ class WavejitSparseAttnIndexer(SparseAttnIndexer):
         return self._lists(hidden_states.shape[0], q_quant, weights)
 
     def _metadata(self) -> Any:
-        """Of this step; None while vLLM measures its memory, and a call has no sequences."""
+        """The metadata of this step; None while vLLM measures its memory, and a call has no sequences."""
         step = get_forward_context().attn_metadata
         return step[self.k_cache.prefix] if isinstance(step, dict) else None
 
@@ -155,7 +155,7 @@ class WavejitSparseAttnIndexer(SparseAttnIndexer):
         return decode.block_table[sequences], metadata.seq_lens[sequences] - behind + 1
 
     def _call(self, queries: torch.Tensor, weights: torch.Tensor, table: torch.Tensor, seen: torch.Tensor, first: int, longest: int) -> None:
-        """Of neighbouring rows of a step, as many of each sequence of the table."""
+        """One call over neighbouring rows of a step, as many rows of each sequence of the table."""
         engine, rows, sequences = self.serving.engine, queries.shape[0], table.shape[0]
         numbers, scales = parts_of(self.k_cache.kv_cache, queries.dtype)
         mine = self.topk_indices_buffer.narrow(0, first, rows).narrow(1, 0, self.topk_tokens)

@@ -29,7 +29,7 @@ class WavejitSparseLatentAttention(WavejitLatentAttention, SharedTopkIndicesBuff
         super().__init__(num_heads, head_size, scale, *given, **words)
 
     def entries(self) -> int:
-        """Of a list."""
+        """The entries of a row's list."""
         buffer = self.topk_indices_buffer
         return 0 if buffer is None else int(buffer.shape[-1])
 

@@ -36,7 +36,7 @@ inline families::Result<void> check_sizes(const Named& named, bool may_have_no_r
   return {};
 }
 
-// Of a power of two. Hot: a division would take longer than all else that a stride is asked.
+// Whether a stride is a multiple of a power of two. Hot: a division would take longer than all else that a stride is asked.
 constexpr bool is_multiple(std::int64_t stride, std::int64_t power) { return (stride & (power - 1)) == 0; }
 
 // Elements: 16 bytes, also of f32 twice that.
@@ -51,7 +51,7 @@ struct TensorRules {
   // That kernels have: strides follow from one, and a refusal names them. Empty: it speaks of the stride.
   std::span<const HeadDims> head_dims = {};
   bool by_head = false;  // a kernel bounds a slice of one head, not of all heads of a batch
-  // Of packed sequences, each of which kernels bound by itself: rows of the longest. Below 0: the tensor is not packed.
+  // The rows of the longest packed sequence, each of which kernels bound by itself. Below 0: the tensor is not packed.
   std::int64_t longest = -1;
   bool may_be_scattered = false;
   bool scattered = false;  // and is (is_scattered)
@@ -70,7 +70,7 @@ inline bool is_scattered(const wavejit_tensor& t) {
   for (int d = 0; d < 3; ++d) scattered |= t.sizes[d] != 1 && !is_multiple(t.strides[d], granule);
   return scattered;
 }
-// Of such a tensor, in place of check_tensor: strides are positive, that of rows or that of dims is 1, and a batch
+// Checks such a tensor in place of check_tensor: strides are positive, that of rows or that of dims is 1, and a batch
 // slice is below 2 GiB (emit/scattered.h).
 families::Result<void> check_scattered(const Named& named, const TensorRules& rules);
 [[gnu::cold]] families::Failure bad_reserved(const Named& named);

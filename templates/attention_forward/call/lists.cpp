@@ -86,7 +86,7 @@ Result<void> check_kind(const Kind& kind) {
   return {};
 }
 
-// Of a call without lists. Hot: looked at once.
+// A call without lists. Hot: looked at once.
 bool says_nothing_of_lists(const wavejit_attention_forward_arguments& call) {
   return ((reinterpret_cast<std::uintptr_t>(call.list_counts) | reinterpret_cast<std::uintptr_t>(call.list_starts) |
            reinterpret_cast<std::uintptr_t>(call.full_counts) | reinterpret_cast<std::uintptr_t>(call.full_starts)) |

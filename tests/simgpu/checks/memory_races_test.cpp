@@ -97,7 +97,7 @@ TEST(MemoryRaces, WhoWritesTheSameValueDoesNotRace) {
     };
     expect_race(overlapping(6), how, false);
     expect_race(overlapping(7), how, true);
-    // Who reads it with nothing in between may come before the other's store; an atomic's value nobody knows.
+    // A wave that reads it with nothing in between may come before the other's store; an atomic's value nobody knows.
     expect_race(kernel(value + "global_store_dword v4, v6, s[6:7]\ns_waitcnt vmcnt(0)\n"
                                "global_load_dword v8, v4, s[6:7]\ns_waitcnt vmcnt(0)"),
                 how, true);

@@ -74,7 +74,7 @@ const Case cases[] = {
      .after = "v_add_nc_u32 v3, v3, v2",
      .check = "waits",
      .text = "reads v2 while 'ds_load_b32"},
-    // Of older targets, in AMD's own copies: loads, and LDS with scalar memory.
+    // Waits of older targets, in AMD's own copies: loads, and LDS with scalar memory.
     {.name = "OldWaitForALoad",
      .before = "global_load_b32 v2, v1, s[6:7]\ns_waitcnt lgkmcnt(0)",
      .missing = "s_waitcnt vmcnt(0)",
