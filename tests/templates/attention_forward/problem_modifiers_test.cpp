@@ -81,6 +81,15 @@ TEST(CheckedProblem, KnowsABiasInFp32) {
   EXPECT_EQ(attention_forward::AttentionShape::of_code(wide->shape.code()).bias_fp32, true);
 }
 
+TEST(CheckedProblem, TakesABiasThatAllBatchesHeadsOrRowsShare) {
+  for (int d = 0; d < 3; ++d) {
+    Call call = full_call();
+    call.bias.strides[d] = 0;
+    const auto checked = attention_forward::check_attention_forward(&call);
+    EXPECT_TRUE(checked) << checked.error().detail;
+  }
+}
+
 TEST_P(BadFields, AreRefusedByName) {
   Call call = GetParam().base();
   const auto good = attention_forward::check_attention_forward(&call);
@@ -144,7 +153,7 @@ std::vector<BadField> bad_fields() {
   add("bias_rows", [](Call& c) { c.bias.sizes[2] = 1; }, "bias.sizes[2] = 1; accepted: 255");
   add("bias_keys", [](Call& c) { c.bias.sizes[3] = 511; }, "bias.sizes[3] = 511; accepted: 512");
   add("bias_row_stride_odd", [](Call& c) { c.bias.strides[2] = 513; }, "bias.strides[2] = 513");
-  add("bias_row_stride_short", [](Call& c) { c.bias.strides[2] = 256; }, "bias.strides[2] = 256; accepted: 512");
+  add("bias_row_stride_short", [](Call& c) { c.bias.strides[2] = 256; }, "bias.strides[2] = 256; accepted: 0, or 512");
   add("bias_row_stride_huge", [](Call& c) { c.bias.strides[2] = std::int64_t{1} << 32; }, "bias: bytes of one batch");
   add("bias_batch_stride", [](Call& c) { c.bias.strides[0] = -8; }, "bias.strides[0] = -8");
   add("bias_key_stride", [](Call& c) { c.bias.strides[3] = 2; }, "bias.strides[3] = 2");
