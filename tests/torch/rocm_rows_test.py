@@ -16,16 +16,6 @@ OPERATORS = torch.ops.wavejit
 INFINITY = float("inf")
 
 
-def fill_(tensor, number):
-    """Numbers of fp32, for the numbers that a log-sum-exp has before a launch."""
-    array = ARRAYS[tensor.data_ptr()]
-    array.copy_from(numpy.full(array.shape, number, numpy.float32))
-    return tensor
-
-
-rocm_test.LIBRARY.impl("fill_.Scalar", fill_, "HIP")
-
-
 def repeated(array, sizes, strides):
     """A tensor over less memory than its sizes have elements."""
     held = ENGINE.array(array)

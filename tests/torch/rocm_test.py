@@ -92,8 +92,16 @@ def zero_(tensor):
     return filled(tensor, 0)
 
 
+def fill_(tensor, number):
+    """Of fp32: what a log-sum-exp has before a launch."""
+    array = ARRAYS[tensor.data_ptr()]
+    array.copy_from(numpy.full(array.shape, number, numpy.float32))
+    return tensor
+
+
 LIBRARY = torch.library.Library("aten", "IMPL")
-for operation, function in (("empty.memory_format", empty), ("empty_strided", empty_strided), ("as_strided", as_strided), ("clone", clone), ("zero_", zero_)):
+for operation, function in (("empty.memory_format", empty), ("empty_strided", empty_strided), ("as_strided", as_strided), ("clone", clone), ("zero_", zero_),
+                            ("fill_.Scalar", fill_)):
     LIBRARY.impl(operation, function, "HIP")
 # What torch has for ROCm only.
 NO_STREAM = mock.patch.object(_roads, "current_stream", lambda device: 0)
