@@ -182,6 +182,9 @@ class Semantics(Case):
                         self.assertEqual(one.grad.shape, other.shape)
                         self.assertLess(float((one.grad.double() - other.grad).abs().max()), 2e-2)
 
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "^heads: 1 of query, 3 of key, 2 of value; accepted: as many for all three"):
+            wavejit.torch.scaled_dot_product_attention(draw(1, 1, 5, 64), draw(1, 3, 7, 64), draw(1, 2, 7, 64))
+
     def test_dimensions_without_elements(self):
         attend = wavejit.torch.scaled_dot_product_attention
         compiled = torch.compile(lambda *given, **words: attend(*given, **words), backend="aot_eager", fullgraph=True)

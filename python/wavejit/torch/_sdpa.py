@@ -57,11 +57,9 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
         return _of_any_shape(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     heads = of_query[1]
     if of_key[1] != heads or of_value[1] != heads:
-        if not enable_gqa and (heads == 1 or of_key[1] != of_value[1]):
+        if not enable_gqa and (heads == 1 or of_key[1] != of_value[1]) and len({heads, of_key[1], of_value[1]} - {1}) == 1:
             query, key, value = _with_heads(query, key, value)
-            of_query, of_key, of_value = query.shape, key.shape, value.shape
-            heads = of_query[1]
-        if of_key[1] != heads or of_value[1] != heads:
+        else:
             _check_heads(heads, of_key[1], of_value[1], enable_gqa)
     if attn_mask is not None:
         return called(NAMES, HEADS_FIRST, query, key, value, {"scale": scale, "bias": _bias_of(attn_mask, of_query[2], of_key[2])})
