@@ -76,6 +76,17 @@ wavejit_attention_latent_arguments latent_of(std::int64_t queries, std::int64_t 
   return call;
 }
 
+wavejit_sparse_indexer_arguments indexer_of(std::int64_t queries, std::int64_t keys, std::int64_t heads) {
+  wavejit_sparse_indexer_arguments call{};
+  call.size = sizeof call;
+  call.queries = of_sizes(1, 1, queries, heads, 128);
+  call.keys = of_sizes(2, 1, keys, 1, 128);
+  call.weights = of_sizes(3, 1, queries, heads, 1, WAVEJIT_FP32);
+  call.indices = static_cast<std::int32_t*>(limits_memory(4));
+  call.top_k = 2048;
+  return call;
+}
+
 class DescribedLimits : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -143,7 +154,7 @@ TEST_F(DescribedLimits, OfPackedSequences) {
   EXPECT_THAT(wavejit_last_detail(), HasSubstr("q: bytes that one sequence spans"));
 }
 
-TEST_F(DescribedLimits, OfGradientsAndOfLatentAttention) {
+TEST_F(DescribedLimits, OfOtherFamilies) {
   const auto backward = backward_of(300'000, 1024, 64, 8, 128);
   EXPECT_TRUE(alike(wavejit_attention_backward_supported(engine_, &backward),
                     "attention_backward bf16 b1 q300000 k1024 h64/8 d128"));
@@ -153,6 +164,9 @@ TEST_F(DescribedLimits, OfGradientsAndOfLatentAttention) {
   const auto fewer = latent_of(28'000, 4096, 128);
   EXPECT_FALSE(alike(wavejit_attention_latent_supported(engine_, &fewer),
                      "attention_latent bf16 b1 q28000 k4096 h128 d576/512"));
+  const auto indexer = indexer_of(200'000, 4096, 128);
+  EXPECT_TRUE(
+      alike(wavejit_sparse_indexer_supported(engine_, &indexer), "sparse_indexer bf16 b1 q200000 k4096 h128 top=2048"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "templates/attention/call/data_type.h"
+#include "templates/attention/call/described_slices.h"
 #include "templates/attention/kernel/coverage.h"
 #include "templates/sparse_indexer/call/descriptor.h"
 #include "templates/sparse_indexer/kernel/rows.h"
@@ -25,11 +26,28 @@ ScoresKernel scores_of(const IndexerShape& shape, const Target& target, const To
           .lowering = toggles.lowering};
 }
 
+// The limit of 4 GiB that a call of these sizes meets, in its words.
+Result<void> check_slices(const ProblemDescriptor& descriptor) {
+  if (descriptor.heads == 0) return {};  // scores are given
+  return attention::check_described_slices(
+      {{.name = "queries",
+        .type = descriptor.type,
+        .rows = descriptor.query_length,
+        .heads = descriptor.heads,
+        .dims = head_dim},
+       {.name = "keys",
+        .type = descriptor.type,
+        .rows = descriptor.page_size != 0 ? descriptor.page_size : descriptor.key_length,
+        .heads = 1,
+        .dims = head_dim}});
+}
+
 class Described final : public families::DescribedProblem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
+    if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     IndexerShape shape = descriptor_.shape();
     shape.shared = shape.scores && sharing_of(board, toggles, descriptor_.query_length);
     return shape.shape();
