@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "assembled.h"
 #include "kernels/facts.h"
 #include "kernels/mixed_products.h"
 #include "support/part.h"
@@ -82,6 +83,16 @@ std::vector<Spec> one_type_of_each(const std::vector<Spec>& specs, Text text_of)
 bool has_two_waves_a_simd(const attention_forward::ForwardKernel& spec) {
   const auto resources = attention_forward::resources_of(spec);
   return resources && resources->vgpr_budget <= 256;
+}
+
+TEST(MixedProducts, AreSeenHoweverFarApart) {
+  const std::string deep = "v_mfma_f32_16x16x32_f16 v[16:19], v[0:3], v[4:7], v[16:19]\n";
+  const std::string shallow = "v_mfma_f32_16x16x16_f16 v[16:19], v[0:1], v[4:5], v[16:19]\n";
+  const auto found = [](const std::string& body) { return mixed_products(simgpu::testing::assemble({.body = body})); };
+  EXPECT_THAT(found(deep + "s_nop 15\n" + shallow),
+              ::testing::ElementsAre(::testing::HasSubstr("goes on with the result of v_mfma_f32_16x16x32_f16")));
+  EXPECT_THAT(found(deep + deep), ::testing::IsEmpty());
+  EXPECT_THAT(found(deep + "v_mov_b64 v[16:17], 0\nv_mov_b64 v[18:19], 0\n" + shallow), ::testing::IsEmpty());
 }
 
 class GoldenFacts : public ::testing::TestWithParam<attention_forward::ForwardKernel> {};

@@ -10,6 +10,11 @@
 #include "simgpu/judges/facts/effects.h"
 
 namespace wavejit::tests {
+namespace {
+
+constexpr unsigned vector_registers = 2 * simgpu::accumulation_base;  // those of accumulation included
+
+}  // namespace
 
 std::vector<std::string> mixed_products(std::span<const std::byte> code_object) {
   const auto code = analysis::KernelCode::read(code_object);
@@ -18,7 +23,7 @@ std::vector<std::string> mixed_products(std::span<const std::byte> code_object) 
   if (!blocks) return {blocks.error()};
   std::set<std::string> pairs;
   for (const analysis::Block& block : *blocks) {
-    std::array<const simgpu::Instruction*, simgpu::checks::RegisterSet::vector_count> written{};
+    std::array<const simgpu::Instruction*, vector_registers> written{};  // by matrix instructions
     for (std::size_t place = block.begin; place < block.end; ++place) {
       const simgpu::Instruction& instruction = code->instructions()[place];
       const simgpu::checks::Effects effects = simgpu::checks::describe(instruction);

@@ -83,6 +83,9 @@ TEST(MemoryRaces, WhoWritesTheSameValueDoesNotRace) {
           Store{"global_store_short_d16_hi v4, v6, s[6:7]", "v6", 24}}) {
       SCOPED_TRACE(store);
       expect_race(kernel(value + store), how, false);
+      CheckedRun strict = how;
+      strict.rules = Rules::strict;
+      expect_race(kernel(value + store), strict, true);
       // With the party's number in its highest byte, nobody's is like another's.
       expect_race(kernel(party + std::format("s_lshl_b32 s8, s8, {}\nv_xor_b32 {}, s8, {}\n", bit, last, last) + store),
                   how, true);

@@ -374,7 +374,7 @@ bool WorkgroupMemory::enter(const Run& run) {
 void WorkgroupMemory::touch(Wave& wave, const Instruction& instruction, const Access& access, const Run& run) {
   const std::uint64_t begin = run.first - allocation_->base;
   const std::uint64_t end = begin + run.bytes;
-  const bool is_store = access.writes && !access.effects->atomic;
+  const bool is_store = access.writes && !access.effects->atomic && launch_->settings.rules == Rules::compiler;
   std::optional<Stored> data;  // of `of_lane`
   unsigned of_lane = 0;
   for (std::uint64_t at = begin; at < end;) {

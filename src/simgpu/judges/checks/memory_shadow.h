@@ -7,7 +7,7 @@
 // share one path to memory (workgroup_checks.cpp), when it was issued before one. Atomics, loads and
 // stores of a scope among them, do not race with atomics: those of workgroup scope within their workgroup. Two accesses
 // that overlap in bytes, at least one of them a write, with nothing that orders them, are a race. Two stores of the
-// same value are none, as in LDS: programs let all who find something write the same flag.
+// same value are none unless rules are strict: programs let all who find something write the same flag.
 //
 // A dword remembers one writer and two readers, so that of three parties to a race two may be named. Pieces of a dword
 // that several parties touch: the last ones are remembered. A line of sixteen dwords that is read as a whole, as most
