@@ -30,7 +30,7 @@ class Environment : public ::testing::Test {
          {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
           "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER", "WAVEJIT_SIM_CHECK",
           "WAVEJIT_SIM_MATRIX", "WAVEJIT_SIM_TRANSCENDENTALS", "WAVEJIT_SIM_TARGET", "WAVEJIT_SIM_QUEUE_PATIENCE",
-          "WAVEJIT_SIM_CYCLES", "WAVEJIT_SIM_REPORT", "WAVEJIT_SIM_SUMMARY"}) {
+          "WAVEJIT_SIM_CYCLES", "WAVEJIT_SIM_REPORT", "WAVEJIT_SIM_SUMMARY", "WAVEJIT_SIM_RULES"}) {
       unsetenv(name);
     }
   }
@@ -235,6 +235,19 @@ TEST_F(Environment, AWrongNameOfACheckEndsTheProgram) {
     EXPECT_EXIT(read_config(), ::testing::ExitedWithCode(2),
                 std::string("WAVEJIT_SIM_CHECK='") + list + "'.*all, none or a list of waits, races, ");
   }
+}
+
+TEST_F(Environment, RulesAreReadOrEndTheProgram) {
+  std::string warnings;
+  EXPECT_EQ(read(warnings).settings.rules, Rules::compiler);
+  setenv("WAVEJIT_SIM_RULES", "strict", 1);
+  EXPECT_EQ(read(warnings).settings.rules, Rules::strict);
+  setenv("WAVEJIT_SIM_RULES", "compiler", 1);
+  EXPECT_EQ(read(warnings).settings.rules, Rules::compiler);
+  EXPECT_EQ(warnings, "");
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  setenv("WAVEJIT_SIM_RULES", "lax", 1);
+  EXPECT_EXIT(read_config(), ::testing::ExitedWithCode(2), "WAVEJIT_SIM_RULES='lax'.*compiler or strict");
 }
 
 TEST_F(Environment, ArithmeticIsRead) {
