@@ -341,12 +341,13 @@ void WorkgroupRunner::say_when_long(const Wave& wave) {
   const std::chrono::milliseconds patience = Process::instance().config().patience;
   if (patience.count() == 0 || std::chrono::steady_clock::now() - began_ < patience) return;
   static std::mutex mutex;
-  static std::set<std::string> said;
+  // Never destroyed: a program may end while its kernel does not.
+  static auto* const said = new std::set<std::string>();
   constexpr std::size_t most_kernels = 1000;
   const std::string& kernel = launch_->kernel->name;
   {
     const std::scoped_lock lock(mutex);
-    if (said.size() >= most_kernels || !said.insert(kernel).second) return;
+    if (said->size() >= most_kernels || !said->insert(kernel).second) return;
   }
   const std::string_view of_hip =
       kernel.starts_with("__amd_rocclr_") ? " (HIP's own: in it hipStreamWaitValue waits for a value in memory)" : "";
