@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What changes while a kernel runs: the host's allocations, and the time.
 #include <atomic>
-#include <format>
+#include <chrono>
 #include <string>
 #include <thread>
 
@@ -29,7 +29,7 @@ constexpr const char* store_where_told = R"(
   global_store_dword v1, v4, s[8:9]
   global_store_dword v5, v4, s[8:9])";
 
-void* fresh(std::size_t bytes) { return DeviceMemory::instance().allocate(bytes, MemoryKind::device, 0); }
+void* fresh_memory(std::size_t bytes) { return DeviceMemory::instance().allocate(bytes, MemoryKind::device, 0); }
 
 TEST(Running, MemoryThatTheHostAllocatedMeanwhileIsThere) {
   const Assembled kernel(store_where_told);
@@ -39,9 +39,9 @@ TEST(Running, MemoryThatTheHostAllocatedMeanwhileIsThere) {
     Status status;
     std::thread running([&] { status = kernel.run({box.address()}, {1, 1, 1}, {1, 1, 1}); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it runs by now
-    for (int i = 0; i < others; ++i) DeviceMemory::instance().free(fresh(64));
+    for (int i = 0; i < others; ++i) DeviceMemory::instance().free(fresh_memory(64));
     constexpr std::size_t bytes = 16U << 20;
-    auto* const words = static_cast<std::uint32_t*>(fresh(bytes));
+    auto* const words = static_cast<std::uint32_t*>(fresh_memory(bytes));
     std::atomic_ref(box[0]).store(reinterpret_cast<std::uint64_t>(words));
     running.join();
     ASSERT_TRUE(status.ok()) << status.text;
@@ -57,7 +57,7 @@ TEST(Running, WhatIsNobodysMemoryIsStillRefused) {
   Status status;
   std::thread running([&] { status = kernel.run({box.address()}, {1, 1, 1}, {1, 1, 1}); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  auto* const words = static_cast<std::uint32_t*>(fresh(64));  // and 8 MiB behind it is nothing
+  auto* const words = static_cast<std::uint32_t*>(fresh_memory(64));  // and 8 MiB behind it is nothing
   std::atomic_ref(box[0]).store(reinterpret_cast<std::uint64_t>(words));
   running.join();
   EXPECT_EQ(status.code, hip_error_illegal_address) << status.text;
@@ -68,7 +68,7 @@ TEST(Running, WhatIsNobodysMemoryIsStillRefused) {
 // 50 times 127 units of 64 cycles, and two instructions or so a turn.
 constexpr std::uint64_t asleep = 50ULL * 127 * 64;
 
-std::uint64_t cycles_of(const KernelSource& source, Arrival arrival) {
+std::uint64_t cycles_asleep(const KernelSource& source, Arrival arrival) {
   const Assembled kernel(source);
   Buffer<std::uint64_t> cycles(1, 0);
   const ScopedSettings scope;
@@ -100,12 +100,12 @@ TEST(Running, SleepTakesItsTimeOnTheClock) {
   v_mov_b32 v3, s13
   global_store_dwordx2 v1, v[2:3], s[6:7])"};
   // A clock says what it shows when it is read, however late that arrives.
-  const std::uint64_t early = cycles_of(cdna, Arrival::early);
+  const std::uint64_t early = cycles_asleep(cdna, Arrival::early);
   EXPECT_GE(early, asleep);
   EXPECT_LT(early, asleep + 2000);
-  EXPECT_EQ(cycles_of(cdna, Arrival::late), early);
-  EXPECT_EQ(cycles_of(cdna, Arrival::random), early);
-  EXPECT_EQ(cycles_of(cdna, Arrival::timed), early);
+  EXPECT_EQ(cycles_asleep(cdna, Arrival::late), early);
+  EXPECT_EQ(cycles_asleep(cdna, Arrival::random), early);
+  EXPECT_EQ(cycles_asleep(cdna, Arrival::timed), early);
   const KernelSource rdna4{.body = R"(
   s_load_b64 s[6:7], s[0:1], 0x0
   s_mov_b32 s8, 50
@@ -126,8 +126,8 @@ TEST(Running, SleepTakesItsTimeOnTheClock) {
   global_store_b64 v1, v[2:3], s[6:7])",
                            .target = "gfx1201"};
   for (const Arrival arrival : {Arrival::early, Arrival::late}) {
-    EXPECT_GE(cycles_of(rdna4, arrival), asleep);
-    EXPECT_LT(cycles_of(rdna4, arrival), asleep + 2000);
+    EXPECT_GE(cycles_asleep(rdna4, arrival), asleep);
+    EXPECT_LT(cycles_asleep(rdna4, arrival), asleep + 2000);
   }
 }
 

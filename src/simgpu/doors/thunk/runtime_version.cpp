@@ -18,7 +18,7 @@ namespace {
 
 // Wheels put a hash between the two: libhsa-runtime64-0ba78719.so.1.21.0.
 constexpr std::string_view library = "libhsa-runtime64";
-constexpr std::string_view ending = ".so.";
+constexpr std::string_view library_ending = ".so.";
 constexpr std::string_view known = "1.18.";  // ROCm 7.1 and 7.2
 
 // The memory behind the file's contents of the segment that a library writes to.
@@ -36,8 +36,8 @@ std::span<std::uint8_t> zeroed_memory(const dl_phdr_info& info) {
 
 bool knows_runtime(std::string_view file) {
   const std::size_t at = file.rfind(library);
-  const std::size_t version = at == std::string_view::npos ? at : file.find(ending, at + library.size());
-  return version != std::string_view::npos && file.substr(version + ending.size()).starts_with(known);
+  const std::size_t version = at == std::string_view::npos ? at : file.find(library_ending, at + library.size());
+  return version != std::string_view::npos && file.substr(version + library_ending.size()).starts_with(known);
 }
 
 LoadedRuntime loaded_runtime() {
@@ -63,7 +63,7 @@ bool say_when_unknown() {
   const std::string line = std::format(
       "wavejit simulated GPU: {} is a version of ROCr whose structures are not known; known is {}{}{}x (ROCm 7.1 and "
       "7.2). There are no GPUs for it\n",
-      file, library, ending, known);
+      file, library, library_ending, known);
   static_cast<void>(std::fputs(line.c_str(), stderr));
   return false;
 }

@@ -60,7 +60,7 @@ bool is_of_hip(const CodeObject& object) {
 
 // Those of HIP's that end by themselves. streamOpsWait and batchMemOp wait until somebody has written, scheduler for
 // kernels.
-bool is_short(std::string_view name) {
+bool ends_by_itself(std::string_view name) {
   constexpr std::array<std::string_view, 4> prefixes = {"__amd_rocclr_copyBuffer", "__amd_rocclr_fillBuffer",
                                                         "__amd_rocclr_streamOpsWrite", "__amd_rocclr_initHeap"};
   return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
@@ -186,7 +186,7 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
       kernel->info = described->info;
     }
     kernel->is_of_runtime = is_of_hip(*object_);
-    kernel->is_short = kernel->is_of_runtime && is_short(kernel->info.name);
+    kernel->is_short = kernel->is_of_runtime && ends_by_itself(kernel->info.name);
   }
   kernels_[descriptor_address] = kernel;
   return kernel;
