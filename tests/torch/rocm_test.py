@@ -40,7 +40,7 @@ def rocm(host):
 
 
 def view(elements, *index):
-    """Of a tensor with these elements: torch's own indexing would ask for a GPU."""
+    """A tensor with these elements: torch's own indexing would ask for a GPU."""
     array = ENGINE.array(elements)
     ARRAYS[array.data_ptr] = array
     return torch.from_dlpack(array[index].__dlpack__())

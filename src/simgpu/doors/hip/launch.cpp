@@ -356,8 +356,12 @@ hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, std::size_t* dynam
 }
 
 // HIP's library exports this one under its C++ name as well, for programs built when the header declared it so.
+// clang-format off
 extern "C" __attribute__((visibility("default"), alias("hipExtModuleLaunchKernel"))) hipError_t
-ext_module_launch_kernel_by_cxx_name(hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t, std::uint32_t) __asm__(
-    "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j");
+ext_module_launch_kernel_by_cxx_name(
+    hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::size_t, hipStream_t,
+    void**, void**, hipEvent_t, hipEvent_t, std::uint32_t)
+    __asm__("_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j");
+// clang-format on
 
 }  // namespace wavejit::hip_abi
