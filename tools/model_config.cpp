@@ -394,6 +394,16 @@ Result<ModelConfig> parse_model(std::string_view text, const std::string& where)
   return Reader(language, where).read();
 }
 
+namespace {
+
+// "Qwen/Qwen3-8B": two words, where no such folder is.
+bool is_name_of_a_hub(const std::string& given) {
+  return std::ranges::count(given, '/') == 1 && given.front() != '/' && given.front() != '.' && given.front() != '~' &&
+         given.back() != '/' && !given.ends_with(".json");
+}
+
+}  // namespace
+
 Result<ModelConfig> read_model(const std::string& folder_or_file) {
   namespace fs = std::filesystem;
   std::error_code none;
@@ -405,8 +415,13 @@ Result<ModelConfig> read_model(const std::string& folder_or_file) {
   if (!stream)
     return failed(
         ExitCode::file,
-        fmt::format("--model {}: cannot read {}; a folder with a model's config.json is accepted, or that file",
-                    folder_or_file, file.string()));
+        fmt::format("--model {}: cannot read {}; a folder with a model's config.json is accepted, or that file{}",
+                    folder_or_file, file.string(),
+                    is_name_of_a_hub(folder_or_file)
+                        ? fmt::format(". A model of Hugging Face is fetched before: hf download {} config.json "
+                                      "--local-dir FOLDER",
+                                      folder_or_file)
+                        : ""));
   return parse_model(text.str(), "--model " + file.string());
 }
 

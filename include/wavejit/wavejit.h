@@ -174,7 +174,7 @@ struct wavejit_engine_options {
   const char* device; /* "hip" (default), "hip:<ordinal>", "sim:<target>[x<N>[:<ordinal>]]"     WAVEJIT_DEVICE */
   const char*
       cache_directory;      /* default $XDG_CACHE_HOME/wavejit, else ~/.cache/wavejit              WAVEJIT_CACHE_DIR */
-  const char* cache_mode;   /* "off", "ro", "rw" (default)                                             WAVEJIT_CACHE */
+  const char* cache_mode;   /* "off" (refused beside cache_layers), "ro", "rw" (default)               WAVEJIT_CACHE */
   const char* lowering;     /* "llvm" (default), "comgr"                                            WAVEJIT_LOWERING */
   const char* compile;      /* "inprocess" (default), "isolated"                                     WAVEJIT_COMPILE */
   const char* output_store; /* "auto" (default), "permlane", "scalar"                                WAVEJIT_O_STORE */

@@ -121,6 +121,11 @@ class Serving(unittest.TestCase):
             with self.assertRaisesRegex(wavejit.InvalidArgument, "cache_limit"):
                 wavejit.cache.gc(cache_dir=folder, cache_limit="1KiB")
 
+    def test_layers_that_nothing_asks_are_refused(self):
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "options.cache_mode = off beside cache_layers, which nothing asks then; accepted: ro and rw"):
+            engine(cache_mode="off", cache_layers=["/image"])
+        engine(cache_mode="off", cache_layers=[]).close()
+
     def test_texts_of_kernels(self):
         ((spec, text),) = wavejit.kernel_texts(SMALL, "gfx950")
         self.assertIn("softmax_lse", spec)

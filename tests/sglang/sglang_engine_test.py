@@ -99,7 +99,7 @@ class Engine(unittest.TestCase):
 class Pools(unittest.TestCase):
     """Layers by themselves, over pools of 8 bits: SGLang for CPUs keeps those to kernels of its own."""
 
-    def run_layer(self, latent, width, value_dim, heads, kv_heads, scales):
+    def run_layer(self, latent, width, value_dim, heads, kv_heads, scales, padded=0, window=-1):
         from exact import attention
 
         import wavejit
@@ -112,22 +112,31 @@ class Pools(unittest.TestCase):
         table = torch.randperm(12)[:6].reshape(2, 3).int()
         keys = torch.randn(12 * page, kv_heads, width).to(dtype)
         values = keys[..., :value_dim] if latent else torch.randn(12 * page, kv_heads, value_dim).to(dtype)
-        layer = types.SimpleNamespace(layer_id=0, tp_q_head_num=heads, qk_head_dim=width, v_head_dim=value_dim, scaling=width**-0.5, sliding_window_size=-1, logit_cap=0.0,
+        layer = types.SimpleNamespace(layer_id=0, tp_q_head_num=heads, qk_head_dim=width, v_head_dim=value_dim, scaling=width**-0.5, sliding_window_size=window, logit_cap=0.0,
                                       k_scale=None if scales is None else torch.tensor(scales[0]), v_scale=None if scales is None else torch.tensor(scales[1]))  # fmt: skip
         with wavejit.Engine(os.environ["WAVEJIT_DEVICE"]) as engine:
             backend = WavejitBackend.__new__(WavejitBackend)
             backend.page, backend.latent, backend.serving = page, latent, Serving(engine, False)
             backend.pool = types.SimpleNamespace(get_key_buffer=lambda _: keys, get_value_buffer=lambda _: values)
-            backend.forward_metadata = WavejitMetadata(starts, lengths, table, 5, 40)
-            query = torch.randn(6, heads, width).bfloat16()
-            found = backend.attend(query.reshape(6, -1), layer, None).view(6, heads, value_dim)
-        told = {} if scales is None else {"k_scale": scales[0], "v_scale": scales[1]}
+            backend.forward_metadata = WavejitMetadata(starts, lengths, table, 5, 40, 6)
+            query = torch.randn(6 + padded, heads, width).bfloat16()
+            with mock.patch.object(torch, "empty", lambda *given, empty=torch.empty, **words: empty(*given, **words).fill_(7)):
+                found = backend.attend(query.reshape(6 + padded, -1), layer, None).view(6 + padded, heads, value_dim)
+        self.assertFalse(found[6:].any())
+        query, found = query[:6], found[:6]
+        told = ({} if scales is None else {"k_scale": scales[0], "v_scale": scales[1]}) | ({} if window < 0 else {"window_left": window})
         exact, size = attention(query, backend.paged(keys), backend.paged(values), starts, lengths, table, scale=layer.scaling, **told)
         self.assertLess(float(((found.double() - exact).abs() / (size + 2.0**-20)).max()), 2.0**-6)
 
     def test_with_the_models_scales_and_without(self):
         for scales in (None, (0.5, 2.0)):
             self.run_layer(False, 64, 64, 4, 2, scales)
+        self.run_layer(False, 64, 64, 4, 2, None, window=8)  # SGLang's number: keys before the row's own
+
+    def test_rows_of_no_sequence_are_0(self):
+        """A padded batch has rows behind the last sequence: what memory held would go on through the model."""
+        self.run_layer(False, 64, 64, 4, 2, None, padded=3)
+        self.run_layer(True, 576, 512, 4, 1, None, padded=3)
 
     def test_of_latent_attention(self):
         self.run_layer(True, 576, 512, 4, 1, None)

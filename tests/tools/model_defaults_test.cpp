@@ -169,6 +169,15 @@ TEST(ModelDefaultsTest, FilesWithoutAPartForTheLanguageModel) {
       HasSubstr("text_config is not there; of a gemma3 an object with its language model's fields is accepted"));
 }
 
+TEST(ModelDefaultsTest, ANameOfAHubIsToldHowToBeHad) {
+  EXPECT_THAT(
+      read_model("Qwen/Qwen3-8B").error().what,
+      HasSubstr("or that file. A model of Hugging Face is fetched before: hf download Qwen/Qwen3-8B config.json "
+                "--local-dir FOLDER"));
+  for (const char* path : {"/Qwen/Qwen3-8B", "./Qwen3-8B", "Qwen/", "models/config.json", "Qwen3-8B"})
+    EXPECT_THAT(read_model(path).error().what, ::testing::EndsWith("or that file")) << path;
+}
+
 TEST(ModelDefaultsTest, WhatIsNotInTheFileIsMarked) {
   const Json text = {{"model_type", "gemma3_text"}, {"hidden_size", 3840},     {"num_attention_heads", 16},
                      {"num_key_value_heads", 8},    {"num_hidden_layers", 48}, {"sliding_window", 1024},

@@ -93,7 +93,7 @@ def zero_(tensor):
 
 
 def fill_(tensor, number):
-    """Of fp32: what a log-sum-exp has before a launch."""
+    """Numbers of fp32, which a log-sum-exp has before a launch."""
     array = ARRAYS[tensor.data_ptr()]
     array.copy_from(numpy.full(array.shape, number, numpy.float32))
     return tensor

@@ -29,6 +29,7 @@ class WavejitMetadata:
     block_table: torch.Tensor  # int32 [sequences, columns]
     max_query_length: int
     max_key_length: int
+    rows: int | None = None  # of all sequences; None: as many as there are queries
 
 
 class WavejitBackend(AttentionBackend):
@@ -62,12 +63,12 @@ class WavejitBackend(AttentionBackend):
         on_host = getattr(forward_batch, "seq_lens_cpu", None)
         keys = int(on_host.max()) if on_host is not None and batch else self.most_keys
         if forward_batch.forward_mode.is_decode_or_idle():
-            starts, rows = torch.arange(batch + 1, dtype=torch.int32, device=lengths.device), 1
+            starts, rows, all_rows = torch.arange(batch + 1, dtype=torch.int32, device=lengths.device), 1, batch
         else:
             starts = torch.zeros(batch + 1, dtype=torch.int32, device=lengths.device)
             starts[1:] = forward_batch.extend_seq_lens.cumsum(0)
-            rows = max(forward_batch.extend_seq_lens_cpu, default=1)
-        self.forward_metadata = WavejitMetadata(starts, lengths, self._table(forward_batch.req_pool_indices, keys), max(1, int(rows)), max(1, keys))
+            rows, all_rows = max(forward_batch.extend_seq_lens_cpu, default=1), sum(forward_batch.extend_seq_lens_cpu)
+        self.forward_metadata = WavejitMetadata(starts, lengths, self._table(forward_batch.req_pool_indices, keys), max(1, int(rows)), max(1, keys), int(all_rows))
         self.serving.seal()
 
     def _table(self, requests: torch.Tensor, keys: int) -> torch.Tensor:
@@ -92,7 +93,7 @@ class WavejitBackend(AttentionBackend):
         batch = forward_batch.batch_size
         kept.key_lengths[:batch].copy_(forward_batch.seq_lens[:batch])
         kept.block_table[:batch].copy_(self._table(forward_batch.req_pool_indices[:batch], self.most_keys))
-        self.forward_metadata = WavejitMetadata(kept.query_starts[: batch + 1], kept.key_lengths[:batch], kept.block_table[:batch], 1, self.most_keys)
+        self.forward_metadata = WavejitMetadata(kept.query_starts[: batch + 1], kept.key_lengths[:batch], kept.block_table[:batch], 1, self.most_keys, batch)
 
     def get_cuda_graph_seq_len_fill_value(self) -> int:
         return 1
@@ -118,8 +119,9 @@ class WavejitBackend(AttentionBackend):
         metadata = self.forward_metadata
         assert metadata is not None
         query = q.reshape(-1, layer.tp_q_head_num, layer.qk_head_dim)
-        # Rows of no sequence, as padded batches have them, are not written.
-        out = torch.zeros((query.shape[0], layer.tp_q_head_num, layer.v_head_dim), dtype=q.dtype, device=q.device)
+        out = torch.empty((query.shape[0], layer.tp_q_head_num, layer.v_head_dim), dtype=q.dtype, device=q.device)
+        if metadata.rows is not None and query.shape[0] > metadata.rows:
+            out[metadata.rows :].zero_()  # no kernel writes those of a padded batch
         if query.shape[0]:
             (self._run_latent if self.latent else self._run)(query, layer, metadata, sinks, out)
         return out.view(-1, layer.tp_q_head_num * layer.v_head_dim)
