@@ -128,6 +128,17 @@ class Pools(unittest.TestCase):
         exact, size = attention(query, backend.paged(keys), backend.paged(values), starts, lengths, table, scale=layer.scaling, **told)
         self.assertLess(float(((found.double() - exact).abs() / (size + 2.0**-20)).max()), 2.0**-6)
 
+    def test_unknown_words_are_refused_before_the_pool_is_written(self):
+        import wavejit
+        from wavejit.sglang import WavejitBackend
+
+        written = []
+        backend = WavejitBackend.__new__(WavejitBackend)
+        backend.latent, backend.pool = False, types.SimpleNamespace(set_kv_buffer=lambda *given: written.append(given))
+        with self.assertRaisesRegex(wavejit.Unsupported, "xai_temperature_len: not known to this version of wavejit"):
+            backend.forward_extend(torch.zeros(1, 64), torch.zeros(1, 64), torch.zeros(1, 64), None, None, xai_temperature_len=1.0)
+        self.assertEqual(written, [])
+
     def test_with_the_models_scales_and_without(self):
         for scales in (None, (0.5, 2.0)):
             self.run_layer(False, 64, 64, 4, 2, scales)

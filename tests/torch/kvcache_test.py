@@ -91,7 +91,7 @@ class Others(Kept):
         self.keeps("q: it requires grad, and what is written to a cache has no gradient", q.clone().requires_grad_(), cache, k, cache_seqlens=3)
         self.keeps("out: it requires grad", q, cache, k, cache_seqlens=3, out=out.requires_grad_())
         self.keeps(r"k_cache.sizes\[2\] \(heads\) = 2; accepted: divisors of q.sizes\[2\] = 3", draw(2, 1, 3, 64), cache, k, cache_seqlens=3)  # heads that kv heads do not divide
-        self.keeps(r"k: shape \(2, 1, 3, 64\); accepted: \[2, 1, 2, 64\], as k_cache has heads and dims", q, cache, draw(2, 1, 3, 64), cache_seqlens=3)
+        self.keeps(r"k: shape \(2, 1, 3, 64\); accepted: \[2, 1, 2, 64\], with the heads and dims of k_cache", q, cache, draw(2, 1, 3, 64), cache_seqlens=3)
 
     def test_rows_and_pages(self):
         q, cache, k = draw(2, 1, 2, 64), draw(2, 5, 16, 2, 64), draw(2, 1, 2, 64)

@@ -7,12 +7,16 @@ it returns is where keys are written. In a compiled graph it is an operator, so 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from .._errors import Error, InvalidArgument, Unsupported
 from . import _append, _engines, _gradients, _into, _operators, _roads
+
+if TYPE_CHECKING:
+    # cache_seqlens, cache_batch_idx, cache_leftpad and block_table; tensors are int32
+    Numbers = tuple[int | torch.Tensor | None, torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]
 
 # The most keys of a page (templates/attention/call/limits.h), and what such pages are multiples of.
 MOST_KEYS_OF_A_PAGE, KEYS_AT_ONCE = 8192, 16
@@ -41,10 +45,6 @@ class Places(NamedTuple):
     longest: int = 0  # of the lengths, as far as shapes and numbers of Python's say
 
 
-# cache_seqlens, cache_batch_idx, cache_leftpad and block_table; tensors are int32
-Numbers = tuple[int | torch.Tensor | None, torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]
-
-
 # ---- Checks of what every device's host knows: shapes, and numbers that are Python's
 
 
@@ -57,7 +57,7 @@ def new_keys(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: t
     for field, given, cache in (("k", k, k_cache), ("v", v, v_cache)):
         accepted = (*k.shape[:2], *(cache.shape[2:] if k_cache.ndim == 4 else given.shape[2:]))
         if given.shape != accepted:
-            raise InvalidArgument(f"{field}: shape {tuple(given.shape)}; accepted: {list(accepted)}, as {field}_cache has heads and dims" + (", and k new keys" if field == "v" else ""))
+            raise InvalidArgument(f"{field}: shape {tuple(given.shape)}; accepted: {list(accepted)}, with the heads and dims of {field}_cache" + (" and the new keys of k" if field == "v" else ""))
     if (cos is None) != (sin is None):
         raise InvalidArgument("rotary_cos, rotary_sin: one of them; accepted: both, or neither")
     for field, given in (("k", k), ("v", v), ("rotary_cos", cos), ("rotary_sin", sin)):
