@@ -110,7 +110,8 @@ TEST(VisibleKeys, RowsOfATileOfKeysAreThoseThatSeeOne) {
         const Sequence sequence = {.query_start = kernel.constant(0),
                                    .query_length = kernel.constant(rows),
                                    .key_start = kernel.constant(0),
-                                   .key_length = kernel.constant(keys)};
+                                   .key_length = kernel.constant(keys),
+                                   .told_keys = kernel.constant(keys)};
         const KeyLimits limits = key_limits(kernel, mask, false, diagonal_fields, window_fields, sequence);
         const Evaluator evaluator(kernel, arguments);
         for (int first = 0; first < std::max(keys, 1); first += 64) {

@@ -32,6 +32,10 @@ struct Pages {
   // What the device gets in place of the live entries: for tables that lie.
   std::optional<std::int32_t> every_entry = {};  // NOLINT(readability-redundant-member-init)
   std::int32_t layout = WAVEJIT_PAGES_OF_ROWS;
+  // So many pages in front of each sequence have been given away: their entries name a page that is no sequence's.
+  std::vector<std::int32_t> freed = {};  // NOLINT(readability-redundant-member-init)
+  // What stands in slots without a key: bits of 16, or a byte of a cache's. None: NaN.
+  std::optional<std::uint16_t> garbage = {};  // NOLINT(readability-redundant-member-init)
 };
 
 class PagedCache {
@@ -198,8 +202,9 @@ class PagedCache {
   // A large cache keeps the zeros that it has where no page is used.
   void fill(const wavejit_tensor& to, const std::vector<float>& values) const {
     const std::size_t dims = static_cast<std::size_t>(to.sizes[3]);
-    const std::vector<std::uint16_t> empty(page_elements(static_cast<int>(dims)),
-                                           element_bytes_ == 1 ? byte_format(type_).nan : unused);
+    const std::vector<std::uint16_t> empty(
+        page_elements(static_cast<int>(dims)),
+        pages_.garbage.value_or(element_bytes_ == 1 ? byte_format(type_).nan : unused));
     if (pages_.total == 0)
       for (std::int64_t id = 0; id < total_; ++id) copy_page(to, id, empty);
     for (int b = 0; b < inputs_.batch; ++b) {
@@ -246,7 +251,12 @@ class PagedCache {
   }
 
   void make_table() {
-    const auto entry = [&](int b, std::size_t i) { return pages_.every_entry.value_or(ids_[b][i]); };
+    // deal_pages leaves those in the middle.
+    const auto nobodys = static_cast<std::int32_t>(used_ / 2);
+    const auto entry = [&](int b, std::size_t i) {
+      const bool freed = !pages_.freed.empty() && std::cmp_less(i, pages_.freed[b]);
+      return pages_.every_entry.value_or(freed ? nobodys : ids_[b][i]);
+    };
     std::vector<std::int32_t> table;
     if (pages_.list) {
       std::vector<std::int32_t> starts = {0};

@@ -219,10 +219,17 @@ Value* KeyPages::lane_rows(const Slice& slice, Value* tile, Value* entries) cons
   return address_of(slice, entries, place_of(tile, granule_of_lane(kernel_)).granule);
 }
 
-Value* KeyPages::is_live(Value* tile, Value* in_tile) const {
+Value* KeyPages::is_live(Value* tile, Value* in_tile, Value* unseen, Value* exists) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* left = ir.CreateSub(key_length_, ir.CreateMul(tile, kernel_.constant(keys_of_tile)));
-  return ir.CreateICmpSLT(in_tile, left);
+  if (unseen == nullptr) {
+    Value* lives = ir.CreateICmpSLT(in_tile, left);
+    return exists == nullptr ? lives : ir.CreateAnd(lives, exists);
+  }
+  // One comparison: keys in front of the first that counts are large as unsigned numbers.
+  Value* count = maximum(kernel_, ir.CreateSub(left, unseen), kernel_.constant(0));
+  if (exists != nullptr) count = ir.CreateSelect(exists, count, kernel_.constant(0));
+  return ir.CreateICmpULT(ir.CreateSub(in_tile, unseen), count);
 }
 
 Value* KeyPages::if_live(Value* is_live, Value* address) const {
@@ -257,13 +264,13 @@ Value* KeyPages::entry_of_key(Value* entries, Value* in_tile) const {
   return entry;
 }
 
-KeyPages::KeyPlace KeyPages::place_of_key(Value* tile, Value* entries, Value* in_tile) const {
+KeyPages::KeyPlace KeyPages::place_of_key(Value* tile, Value* entries, Value* in_tile, Value* unseen) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* entry = entry_of_key(entries, in_tile);
   if (list_) return place_in_list(entry, is_live(tile, in_tile));
   KeyPlace place = {.page = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, entry, last_page_),
                     .row = nullptr,
-                    .exists = is_live(tile, in_tile)};
+                    .exists = is_live(tile, in_tile, unseen)};
   if (single_keys_) return place;
   Value* slot = slot_of(tile, in_tile);
   Value* before = ir.CreateMul(ir.CreateMul(column_of(slot), granules_of_page_), kernel_.constant(granule_keys));

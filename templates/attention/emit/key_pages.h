@@ -89,7 +89,10 @@ class KeyPages {
   language::Value* lane_rows(const Slice& slice, language::Value* tile, language::Value* entries) const;
   // Per lane: `address` if key `in_tile` of the tile lives, else that of zeros.
   language::Value* if_live(language::Value* is_live, language::Value* address) const;
-  language::Value* is_live(language::Value* tile, language::Value* in_tile) const;
+  // `unseen`: of values (unseen_keys.h), keys that count as if they did not live. `exists` (uniform): none does where
+  // it is false; null: it holds.
+  language::Value* is_live(language::Value* tile, language::Value* in_tile, language::Value* unseen = nullptr,
+                           language::Value* exists = nullptr) const;
 
   // Per lane, of key `in_tile` of the tile, when each key is looked up.
   struct KeyPlace {
@@ -97,7 +100,8 @@ class KeyPages {
     language::Value* row;     // of the page; null: its only one
     language::Value* exists;  // the key lives
   };
-  KeyPlace place_of_key(language::Value* tile, language::Value* entries, language::Value* in_tile) const;
+  KeyPlace place_of_key(language::Value* tile, language::Value* entries, language::Value* in_tile,
+                        language::Value* unseen = nullptr) const;
   // The same where granules are looked up, too.
   KeyPlace place_of_any_key(language::Value* tile, language::Value* entries, language::Value* in_tile) const;
   // The address of `column` bytes of the key's row, or of zeros.

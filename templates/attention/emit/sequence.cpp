@@ -83,16 +83,26 @@ Sequence sequence_of(Kernel& kernel, const SequenceFields& fields, Value* batch,
   Value* any =
       ir.CreateIsNotNull(ir.CreateOr(ir.CreateOr(query_starts.address(), key_starts.address()), key_lengths.address()));
   Value* zero = kernel.constant(0);
+  // No length is so large, and none of its sums with rows and offsets overflows.
+  constexpr int most_told = 1 << 29;
   const Values values = language::if_uniform(
-      kernel, any, language::Likelihood::even, {zero, query_length, zero, key_length}, [&](const Values&) {
+      kernel, any, language::Likelihood::even, {zero, query_length, zero, key_length, key_length}, [&](const Values&) {
         const Rows queries = packed_rows(kernel, query_starts, batch, fields.query_rows, query_length);
         const Rows keys = starts == KeyStarts::packed
                               ? packed_rows(kernel, key_starts, batch, fields.key_rows, key_length)
                               : padded_rows(kernel, key_starts, batch, starts, fields.key_rows, key_length);
-        Value* counted = minimum(kernel, keys.length, maximum(kernel, key_lengths.load(batch), zero));
-        return Values{queries.start, queries.length, keys.start, key_lengths.or_else(counted, keys.length)};
+        Value* told = maximum(kernel, key_lengths.load(batch), zero);
+        Value* counted = minimum(kernel, keys.length, told);
+        // Unsigned: beside the maximum a signed minimum would make it a median, which only the vector unit has.
+        Value* bounded = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, told, kernel.constant(most_told));
+        return Values{queries.start, queries.length, keys.start, key_lengths.or_else(counted, keys.length),
+                      key_lengths.or_else(bounded, keys.length)};
       });
-  return {.query_start = values[0], .query_length = values[1], .key_start = values[2], .key_length = values[3]};
+  return {.query_start = values[0],
+          .query_length = values[1],
+          .key_start = values[2],
+          .key_length = values[3],
+          .told_keys = values[4]};
 }
 
 Value* diagonal_offset(Kernel& kernel, const DiagonalFields& fields, const Sequence& sequence) {
@@ -100,7 +110,7 @@ Value* diagonal_offset(Kernel& kernel, const DiagonalFields& fields, const Seque
   constexpr int far = 1 << 29;
   Value* bottom_right = kernel.argument_i32(fields.bottom_right_mask);
   Value* offset = ir.CreateAdd(kernel.argument_i32(fields.causal_offset),
-                               ir.CreateAnd(ir.CreateSub(sequence.key_length, sequence.query_length), bottom_right));
+                               ir.CreateAnd(ir.CreateSub(sequence.told_keys, sequence.query_length), bottom_right));
   return maximum(kernel, minimum(kernel, offset, kernel.constant(far)), kernel.constant(-far));
 }
 

@@ -13,6 +13,9 @@ struct Sequence {
   language::Value* query_length;
   language::Value* key_start;  // row of k and v
   language::Value* key_length;
+  // What the diagonal of bottom-right masks is counted from: the length as the caller's key_lengths has it, also where
+  // that is beyond the rows that there are.
+  language::Value* told_keys;
 };
 
 // What key_starts holds: where packed sequences begin (and the one before ends), or first keys, of rows or of slots in

@@ -35,6 +35,8 @@ struct KeyTensors {
   // name, from 0 on. Both uniform.
   language::Value* list = nullptr;
   language::Value* named_keys = nullptr;
+  // The sequence's first key that any row sees, uniform; null: key 0 (unseen_keys.h).
+  language::Value* first_seen = nullptr;
 };
 
 // `rows` rows from `first_row` on, of `row_bytes` each. With `group`, of so many heads from `head` on.

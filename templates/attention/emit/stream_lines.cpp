@@ -5,6 +5,7 @@
 
 #include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
+#include "templates/attention/emit/unseen_keys.h"
 
 namespace wavejit::attention {
 namespace {
@@ -284,19 +285,30 @@ void LineStream::begin_narrow_transposed(Value* lane_group, Value* first_dim) {
   transposed_start_ = ir.CreateXor(transposed_start_, ir.CreateAnd(first_dim, kernel_.constant(slot_bytes - 1)));
 }
 
-void LineStream::fetch(int buffer, Value* tile, const TilePages::Place& place) { fill(lds_line_, buffer, tile, place); }
-void LineStream::fetch(Value* image, Value* tile, const TilePages::Place& place) {
-  fill(kernel_.ir().CreateAdd(lds_line_, image), 0, tile, place);
+void LineStream::fetch(int buffer, Value* tile, const TilePages::Place& place, Value* unseen) {
+  fill(lds_line_, buffer, tile, place, unseen);
+}
+void LineStream::fetch(Value* image, Value* tile, const TilePages::Place& place, Value* unseen) {
+  fill(kernel_.ir().CreateAdd(lds_line_, image), 0, tile, place, unseen);
 }
 
-void LineStream::fill(Value* lds_line, int buffer, Value* tile, const TilePages::Place& place) {
+void LineStream::leave_out_unseen(std::vector<Value*>& offsets, Value* unseen) const {
+  if (unseen == nullptr) return;
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  if (tile_pages_) unseen = tile_pages_->unseen_of_rows(unseen);
+  Value* is_unseen = ir.CreateICmpULT(offsets.front(), ir.CreateMul(unseen, slice_.row_stride));
+  for (Value*& offset : offsets) offset = ir.CreateSelect(is_unseen, ir.getInt32(language::far_outside), offset);
+}
+
+void LineStream::fill(Value* lds_line, int buffer, Value* tile, const TilePages::Place& place, Value* unseen) {
   const bool in_page = tile_pages_.has_value();
   const language::Buffer from = in_page ? tile_pages_->rows(slice_, row_bytes_, place) : slice_.buffer;
   Value* tile_row = kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys));
   Value* tile_offset = in_page ? kernel_.constant(0) : kernel_.ir().CreateMul(tile_row, slice_.row_stride);
   std::size_t of_wave = 0;
   for (int line = 0; line < lines_of_piece(); line += waves_) {
-    const std::vector<Value*> offsets = offsets_of_line(of_wave++);
+    std::vector<Value*> offsets = offsets_of_line(of_wave++);
+    leave_out_unseen(offsets, unseen);
     for (int piece = 0; piece < pieces_; ++piece)
       lds_.fill(fill_region(buffer), from, dma_bytes, offsets[static_cast<std::size_t>(piece)], tile_offset, lds_line,
                 at(buffer).offset + line_offset(piece, line));
@@ -304,13 +316,14 @@ void LineStream::fill(Value* lds_line, int buffer, Value* tile, const TilePages:
 }
 
 // A line has keys of all four granules, whose pages may be anywhere: every lane has an address of its own.
-void LineStream::gather(int buffer, Value* tile, Value* entries) {
+void LineStream::gather(int buffer, Value* tile, Value* entries, Value* unseen) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* rows = pages_->lane_rows(slice_, tile, entries);
   Value* of_lane = slot();
   std::size_t of_wave = 0;
   for (int line = 0; line < lines_of_piece(); line += waves_) {
-    Value* is_live = pages_->is_live(tile, row_of(of_lane, line));
+    Value* row = row_of(of_lane, line);
+    Value* is_live = pages_->is_live(tile, row, unseen);
     const std::vector<Value*> offsets = offsets_of_line(of_wave++);
     for (int piece = 0; piece < pieces_; ++piece) {
       Value* address = ir.CreateAdd(rows, ir.CreateZExt(offsets[static_cast<std::size_t>(piece)], kernel_.i64()));
@@ -322,7 +335,7 @@ void LineStream::gather(int buffer, Value* tile, Value* entries) {
 
 std::vector<LineStream::Transfer> LineStream::transfers_of_line(Value* image, Value* tile,
                                                                 const TilePages::Place& place, Value* entries,
-                                                                std::size_t line, Value* exists) {
+                                                                std::size_t line, Value* exists, Value* unseen) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const int first = static_cast<int>(line) * waves_;
   const std::size_t at_first = line * static_cast<std::size_t>(pieces_);
@@ -338,14 +351,14 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(Value* image, Va
     Value* start = nullptr;
     Value* is_live = nullptr;
     if (by_key) {
-      key = pages_->place_of_key(tile, entries, in_tile);
+      key = pages_->place_of_key(tile, entries, in_tile, unseen);
       key.exists = ir.CreateAnd(key.exists, exists);
       // Half a piece has lanes of its own, and a lookup, which must not wait behind the other's transfers: the backend
       // counts these as LDS reads.
       if (piece_bytes() < LdsPlan::piece_bytes) key.page = language::opaque_in_lanes(kernel_, key.page);
     } else {
       start = pages_->lane_rows(slice_, tile, entries);
-      is_live = ir.CreateAnd(pages_->is_live(tile, in_tile), exists);
+      is_live = pages_->is_live(tile, in_tile, unseen, exists);
     }
     Value* row = language::opaque_in_lanes(kernel_, lane_offsets_[at_first]);
     // Zeros as long as a row: pieces are told apart by the instruction's offset.
@@ -378,7 +391,9 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_line(Value* image, Va
       in_page ? kernel_.constant(0) : ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys)), slice_.row_stride);
   // Far outside the descriptor where there is no such tile.
   Value* outside = ir.CreateSelect(exists, kernel_.constant(0), ir.getInt32(0x80000000));
-  Value* row = language::opaque_in_lanes(kernel_, ir.CreateOr(lane_offsets_[at_first], outside));
+  Value* row = ir.CreateOr(lane_offsets_[at_first], outside);
+  if (tile_pages_) unseen = tile_pages_->unseen_of_rows(unseen);
+  row = language::opaque_in_lanes(kernel_, offset_of_seen(kernel_, row, unseen, slice_.row_stride));
   for (int piece = 0; piece < pieces_; ++piece)
     transfers.emplace_back([=, this] {
       Value* lane_offset = in_piece(row, piece);
@@ -404,11 +419,11 @@ std::vector<LineStream::Transfer> LineStream::transfers_of_rows(Value* image, st
   return transfers;
 }
 
-std::vector<KeyPages::KeyPlace> LineStream::places_of_lines(Value* tile, Value* entries) const {
+std::vector<KeyPages::KeyPlace> LineStream::places_of_lines(Value* tile, Value* entries, Value* unseen) const {
   Value* of_lane = slot();
   std::vector<KeyPages::KeyPlace> places;
   for (int line = 0; line < lines_of_piece(); line += waves_)
-    places.push_back(pages_->place_of_key(tile, entries, row_of(of_lane, line)));
+    places.push_back(pages_->place_of_key(tile, entries, row_of(of_lane, line), unseen));
   return places;
 }
 

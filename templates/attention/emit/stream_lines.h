@@ -62,10 +62,11 @@ class LineStream final : public TileStream {
   void enter_transposed(language::Value* image);
 
   // A tile on its way into a buffer, in transfers() DMA instructions of this wave. Keys in pages of whole tiles have a
-  // `place`, which was looked up.
-  void fetch(int buffer, language::Value* tile, const TilePages::Place& place = {});
+  // `place`, which was looked up. Here and below `unseen`: of values (unseen_keys.h), zeros come in place of them.
+  void fetch(int buffer, language::Value* tile, const TilePages::Place& place = {}, language::Value* unseen = nullptr);
   // The same into the image that begins `image` bytes (uniform) behind the first buffer.
-  void fetch(language::Value* image, language::Value* tile, const TilePages::Place& place = {});
+  void fetch(language::Value* image, language::Value* tile, const TilePages::Place& place = {},
+             language::Value* unseen = nullptr);
   int transfers() const { return lines_of_piece() / waves_ * pieces_; }
   // Where registers are short: a lane keeps one offset a line, and makes those of the pieces anew for each tile.
   void keep_few_offsets() { few_offsets_ = true; }
@@ -74,14 +75,16 @@ class LineStream final : public TileStream {
   // nothing, and zeros arrive.
   using Transfer = std::function<void()>;
   std::vector<Transfer> transfers_of_line(language::Value* image, language::Value* tile, const TilePages::Place& place,
-                                          language::Value* entries, std::size_t line, language::Value* exists);
+                                          language::Value* entries, std::size_t line, language::Value* exists,
+                                          language::Value* unseen = nullptr);
   // The same of rows that stand anywhere in the slice: `begins(row)`, of a lane's row of the image, says where.
   std::vector<Transfer> transfers_of_rows(language::Value* image, std::size_t line,
                                           const std::function<language::Value*(language::Value* row)>& begins);
   std::size_t lines() const { return static_cast<std::size_t>(lines_of_piece() / waves_); }
   // The same of keys in pages: each lane with its granule's row, or each line with its keys' places.
-  void gather(int buffer, language::Value* tile, language::Value* entries);
-  std::vector<KeyPages::KeyPlace> places_of_lines(language::Value* tile, language::Value* entries) const;
+  void gather(int buffer, language::Value* tile, language::Value* entries, language::Value* unseen = nullptr);
+  std::vector<KeyPages::KeyPlace> places_of_lines(language::Value* tile, language::Value* entries,
+                                                  language::Value* unseen = nullptr) const;
   void gather(int buffer, const std::vector<KeyPages::KeyPlace>& places);
 
   // Of a permuted image of bytes: what `rows` and `transposed` have, 8 bytes a lane (<2 x i32>), not widened.
@@ -134,7 +137,8 @@ class LineStream final : public TileStream {
   // For reads from a buffer that is known at run time only.
   int read_region() const { return place_.waited_for ? at(0).region : language::Lds::any_region; }
   int fill_region(int buffer) const { return place_.waited_for ? language::Lds::any_region : at(buffer).region; }
-  void fill(language::Value* lds_line, int buffer, language::Value* tile, const TilePages::Place& place);
+  void fill(language::Value* lds_line, int buffer, language::Value* tile, const TilePages::Place& place,
+            language::Value* unseen);
   const Place::Buffer& at(int buffer) const { return place_.buffers[static_cast<std::size_t>(buffer)]; }
   int line_offset(int piece, int line) const;
   // Per lane: where it fetches in a piece of the row that begins at `row`; outside where the row ends before. What is
@@ -144,6 +148,8 @@ class LineStream final : public TileStream {
   language::Value* has_bytes() const;
   // The pieces' offsets of the wave's lines in turn.
   std::vector<language::Value*> offsets_of_line(std::size_t line) const;
+  // All of a line's offsets far outside where its row is not seen, which the first of them tells.
+  void leave_out_unseen(std::vector<language::Value*>& offsets, language::Value* unseen) const;
   language::Value* transposed_bytes_at(int region, language::Value* start, int offset, int dim_block, int row_block);
   language::OperandA transposed_at(int region, language::Value* start, int offset, int dim_block, int row_block);
 

@@ -93,18 +93,18 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
 
 int SwizzledTransposed::rows_of_block() const { return passes() * transposed_rows_per_thread; }
 
-Value* SwizzledTransposed::load_of(const std::vector<language::Buffer>& granules, std::size_t load) const {
+Value* SwizzledTransposed::load_of(const std::vector<Granule>& granules, std::size_t load, Value* unseen) const {
   const std::size_t pass =
       load % static_cast<std::size_t>(rows_of_block()) / static_cast<std::size_t>(transposed_rows_per_thread);
-  return granules[pass].load(width_, loads_[load], kernel_.constant(0));
+  return load_of_granule(granules[pass].rows, load, granules[pass].number, unseen);
 }
 
 // In granules: in each pass 64 threads transpose the 16 keys of one.
-Values SwizzledTransposed::fetch_from_pages(Value* tile, Value* entries) {
+Values SwizzledTransposed::fetch_from_pages(Value* tile, Value* entries, Value* unseen) {
   Values loaded;
   if (looks_up_each_key()) {
     for (std::size_t i = 0; i < loads_.size(); ++i) {
-      KeyPages::KeyPlace place = pages_->place_of_key(tile, entries, keys_[i]);
+      KeyPages::KeyPlace place = pages_->place_of_key(tile, entries, keys_[i], unseen);
       place.exists = is_in_row(place.exists, i);
       loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, place, loads_[i]), width_));
     }
@@ -115,14 +115,14 @@ Values SwizzledTransposed::fetch_from_pages(Value* tile, Value* entries) {
   Value* of_wave = waves_of_granule == 1
                        ? kernel_.wave()
                        : kernel_.ir().CreateLShr(kernel_.wave(), kernel_.constant(bits_below(waves_of_granule)));
-  std::vector<language::Buffer> granules;
+  std::vector<Granule> granules;
   for (int pass = 0; pass < passes(); ++pass) {
     Value* number = kernel_.ir().CreateAdd(of_wave, kernel_.constant(pass * granules_of_pass / passes()));
-    granules.push_back(pages_->granule(slice_, memory_pitch_, tile, entries, number));
+    granules.push_back({pages_->granule(slice_, memory_pitch_, tile, entries, number), number});
     if (blocks_of_row_ != 1) continue;
-    for (int i = 0; i < transposed_rows_per_thread; ++i) loaded.push_back(load_of(granules, loaded.size()));
+    for (int i = 0; i < transposed_rows_per_thread; ++i) loaded.push_back(load_of(granules, loaded.size(), unseen));
   }
-  while (loaded.size() < loads_.size()) loaded.push_back(load_of(granules, loaded.size()));
+  while (loaded.size() < loads_.size()) loaded.push_back(load_of(granules, loaded.size(), unseen));
   return loaded;
 }
 

@@ -9,6 +9,7 @@
 #include "codegen/language/convert.h"
 #include "codegen/language/lane_place.h"
 #include "templates/attention/emit/scattered.h"
+#include "templates/attention/emit/unseen_keys.h"
 
 namespace wavejit::attention {
 namespace {
@@ -61,13 +62,13 @@ Value* SwizzledStream::is_in_row(Value* exists, std::size_t load) const {
   return kernel_.ir().CreateAnd(exists, kernel_.ir().CreateICmpULT(loads_[load], kernel_.constant(memory_pitch_)));
 }
 
-Values SwizzledStream::fetch_scattered(Value* tile) {
+Values SwizzledStream::fetch_scattered(Value* tile, Value* unseen) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* first = ir.CreateMul(tile, kernel_.constant(tile_keys));
   Value* offset = ir.CreateMul(first, slice_.row_stride);
   Values loaded;
   for (std::size_t i = 0; i < loads_.size(); ++i) {
-    Value* exists = ir.CreateICmpULT(ir.CreateAdd(first, rows_[i]), slice_.rows);
+    Value* exists = and_seen(kernel_, ir.CreateICmpULT(ir.CreateAdd(first, rows_[i]), slice_.rows), unseen, rows_[i]);
     load_scattered(slice_, kernel_, scattered_row(kernel_, slice_, exists, loads_[i]), offset, 0, elements_of_load(),
                    loaded);
   }
@@ -83,12 +84,21 @@ Values SwizzledStream::packed(const Values& loaded) const {
   return whole;
 }
 
-Values SwizzledStream::fetch(Value* tile, const TilePages::Place& place) {
-  if (slice_.scattered()) return fetch_scattered(tile);
+Value* SwizzledStream::load_of_granule(const language::Buffer& granule, std::size_t load, Value* number,
+                                       Value* unseen) const {
+  if (unseen != nullptr)
+    unseen = unseen_behind(kernel_, unseen, kernel_.ir().CreateMul(number, kernel_.constant(KeyPages::granule_keys)));
+  return granule.load(width_, offset_of_seen(kernel_, loads_[load], unseen, slice_.row_stride), kernel_.constant(0));
+}
+
+Values SwizzledStream::fetch(Value* tile, const TilePages::Place& place, Value* unseen) {
+  if (slice_.scattered()) return fetch_scattered(tile, unseen);
   llvm::IRBuilder<>& ir = kernel_.ir();
+  if (tile_pages_) unseen = tile_pages_->unseen_of_rows(unseen);
   const auto load = [&](const language::Buffer& from, Value* offset) {
     Values loaded;
-    for (Value* lane_offset : loads_) loaded.push_back(from.load(width_, lane_offset, offset));
+    for (Value* lane_offset : loads_)
+      loaded.push_back(from.load(width_, offset_of_seen(kernel_, lane_offset, unseen, slice_.row_stride), offset));
     return loaded;
   };
   if (tile_pages_) return load(tile_pages_->rows(slice_, memory_pitch_, place), kernel_.constant(0));
@@ -214,24 +224,30 @@ std::pair<int, int> RowLoads::place_of(int i) const {
 
 // A wave's part of a load is a few neighbouring rows, and those of all waves begin rows_apart() apart: a granule's
 // descriptor serves the wave's loads in it.
-Values RowLoads::fetch_from_pages(Value* tile, Value* entries) {
-  if (looks_up_each_key()) return fetch_single(tile, entries);
+Values RowLoads::fetch_from_pages(Value* tile, Value* entries, Value* unseen) {
+  if (looks_up_each_key()) return fetch_single(tile, entries, unseen);
   llvm::IRBuilder<>& ir = kernel_.ir();
   const int rows_of_wave = kernel_.target().wave_size / run();
   Value* of_wave = kernel_.constant(0);
   if (rows_apart() > KeyPages::granule_keys)
     of_wave = ir.CreateLShr(ir.CreateMul(kernel_.wave(), kernel_.constant(rows_of_wave)),
                             kernel_.constant(log2_of(KeyPages::granule_keys)));
-  std::map<int, language::Buffer> granules;
+  struct Granule {
+    language::Buffer rows;
+    Value* number;
+  };
+  std::map<int, Granule> granules;
   Values loaded;
   for (int i = 0; i < loads(); ++i) {
     const int number = place_of(i).first / KeyPages::granule_keys;
     auto granule = granules.find(number);
     if (granule == granules.end()) {
       Value* place = ir.CreateAdd(of_wave, kernel_.constant(number));
-      granule = granules.emplace(number, pages_->granule(slice_, memory_pitch_, tile, entries, place)).first;
+      granule =
+          granules.emplace(number, Granule{pages_->granule(slice_, memory_pitch_, tile, entries, place), place}).first;
     }
-    loaded.push_back(granule->second.load(width_, loads_[static_cast<std::size_t>(i)], kernel_.constant(0)));
+    loaded.push_back(
+        load_of_granule(granule->second.rows, static_cast<std::size_t>(i), granule->second.number, unseen));
   }
   return loaded;
 }
@@ -291,12 +307,13 @@ Value* RowLoads::granule_of(int number) const {
   return kernel_.ir().CreateAdd(of_wave, kernel_.constant(number));
 }
 
-Values RowLoads::fetch_single(Value* tile, Value* entries) {
+Values RowLoads::fetch_single(Value* tile, Value* entries, Value* unseen) {
   Values loaded;
   std::map<Value*, KeyPages::KeyPlace> places;  // runs of one row have one
   for (std::size_t i = 0; i < loads_.size(); ++i) {
     auto place = places.find(keys_[i]);
-    if (place == places.end()) place = places.emplace(keys_[i], pages_->place_of_key(tile, entries, keys_[i])).first;
+    if (place == places.end())
+      place = places.emplace(keys_[i], pages_->place_of_key(tile, entries, keys_[i], unseen)).first;
     KeyPages::KeyPlace key = place->second;
     key.exists = is_in_row(key.exists, i);
     loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, key, loads_[i]), width_));

@@ -46,10 +46,12 @@ language::Value* widened_fragment(language::Kernel& kernel, language::Value* byt
 class SwizzledStream : public TileStream {
  public:
   // Single steps: this thread's part of a tile on its way into registers, and from there into LDS in operations of
-  // about one issue slot. Keys in pages of whole tiles have a `place`, which was looked up.
-  language::Values fetch(language::Value* tile, const TilePages::Place& place);
+  // about one issue slot. Keys in pages of whole tiles have a `place`, which was looked up. `unseen`: of values
+  // (unseen_keys.h), zeros come in place of them.
+  language::Values fetch(language::Value* tile, const TilePages::Place& place, language::Value* unseen = nullptr);
   // Of keys that are looked up, in granules or one by one.
-  virtual language::Values fetch_from_pages(language::Value* tile, language::Value* entries) = 0;
+  virtual language::Values fetch_from_pages(language::Value* tile, language::Value* entries,
+                                            language::Value* unseen = nullptr) = 0;
   virtual language::Strand write(const language::Values& loaded) = 0;
   // Loads of the thread's part one by one, for who puts other work between them.
   using Load = std::function<language::Value*()>;
@@ -76,11 +78,14 @@ class SwizzledStream : public TileStream {
   language::Value* raised_unit(language::Value* loaded, int half, language::Value* exponent) const;
   // Of a tensor whose dims need not stand side by side a load is so many, one an element.
   int elements_of_load() const { return slice_.scattered() ? width_ / slice_.element_bytes : 1; }
-  language::Values fetch_scattered(language::Value* tile);
+  language::Values fetch_scattered(language::Value* tile, language::Value* unseen);
   // What is in flight as whole loads.
   language::Values packed(const language::Values& loaded) const;
   int passes() const { return pass_threads / threads_; }
   bool looks_up_each_key() const { return pages_ && pages_->looks_up_each_key(); }
+  // A load from granule `number` of the tile, whose keys begin with `unseen` that nobody sees.
+  language::Value* load_of_granule(const language::Buffer& granule, std::size_t load, language::Value* number,
+                                   language::Value* unseen) const;
   void refuse(const char* way) const;
 
   language::Kernel& kernel_;
@@ -121,7 +126,8 @@ enum class Runs : std::uint8_t { long_ones, row_a_thread };
 // Loads of 16 bytes along rows, whatever image they go to; of 8 where a tile has no more for each thread.
 class RowLoads : public SwizzledStream {
  public:
-  language::Values fetch_from_pages(language::Value* tile, language::Value* entries) override;
+  language::Values fetch_from_pages(language::Value* tile, language::Value* entries,
+                                    language::Value* unseen = nullptr) override;
   // Of a tile that is walked. `place`, `entries`: as fetch and fetch_from_pages have them. Where `exists` (uniform) is
   // false they read nothing.
   std::vector<Load> loads_of(language::Value* tile, const TilePages::Place& place, language::Value* entries,
@@ -144,7 +150,7 @@ class RowLoads : public SwizzledStream {
   language::Value* first_unit_ = nullptr;
 
  private:
-  language::Values fetch_single(language::Value* tile, language::Value* entries);
+  language::Values fetch_single(language::Value* tile, language::Value* entries, language::Value* unseen);
   // Granule `number` of a tile, counted from the first one of this wave's loads.
   language::Value* granule_of(int number) const;
   bool by_rows_of_lanes() const { return slice_.scattered(); }
@@ -198,7 +204,8 @@ class SwizzledTransposed final : public SwizzledStream {
                      const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,
                      CacheType cache = CacheType::as_queries);
 
-  language::Values fetch_from_pages(language::Value* tile, language::Value* entries) override;
+  language::Values fetch_from_pages(language::Value* tile, language::Value* entries,
+                                    language::Value* unseen = nullptr) override;
   language::Strand write(const language::Values& loaded) override;
   language::OperandA rows(int buffer, int row_block, int dim_block) override;
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
@@ -208,7 +215,11 @@ class SwizzledTransposed final : public SwizzledStream {
   int transposed_row_bytes() const { return tile_keys * targets::bytes_of(matrix_.element()); }
   // Loads of a block of dims. Those of one block follow on those of another.
   int rows_of_block() const;
-  language::Value* load_of(const std::vector<language::Buffer>& granules, std::size_t load) const;
+  struct Granule {
+    language::Buffer rows;
+    language::Value* number;
+  };
+  language::Value* load_of(const std::vector<Granule>& granules, std::size_t load, language::Value* unseen) const;
   // What stands at two neighbouring rows of `loaded` in a dim, as a dword.
   language::Value* pair_of(const language::Values& loaded, int row, int dim) const;
   language::Value* pair_of_bytes(const language::Values& loaded, int row, int dim) const;

@@ -4,6 +4,7 @@
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/key_pages.h"
+#include "templates/attention/emit/unseen_keys.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention/kernel/page_arguments.h"
 
@@ -46,14 +47,22 @@ std::optional<TilePages> tile_pages_of(Kernel& kernel, const KeyLayout& layout, 
   return TilePages(kernel, layout, tensors, waves);
 }
 
+Value* TilePages::granule_of_wave() const {
+  const int waves_of_granule = KeyPages::granule_keys / keys_of_wave_;
+  return waves_of_granule == 1 ? kernel_.wave()
+                               : kernel_.ir().CreateUDiv(kernel_.wave(), kernel_.constant(waves_of_granule));
+}
+
 Value* TilePages::granule_of_tile(Value* tile) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* first = ir.CreateMul(tile, kernel_.constant(whole_tile_granules));
-  if (!by_wave_) return first;
-  const int waves_of_granule = KeyPages::granule_keys / keys_of_wave_;
-  Value* of_wave =
-      waves_of_granule == 1 ? kernel_.wave() : ir.CreateUDiv(kernel_.wave(), kernel_.constant(waves_of_granule));
-  return ir.CreateAdd(first, of_wave);
+  return by_wave_ ? ir.CreateAdd(first, granule_of_wave()) : first;
+}
+
+Value* TilePages::unseen_of_rows(Value* unseen) const {
+  if (!by_wave_ || unseen == nullptr) return unseen;
+  Value* before = kernel_.ir().CreateMul(granule_of_wave(), kernel_.constant(KeyPages::granule_keys));
+  return unseen_behind(kernel_, unseen, before);
 }
 
 Value* TilePages::keys_left(Value* tile) const {

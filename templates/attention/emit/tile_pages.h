@@ -37,11 +37,15 @@ class TilePages {
   Place look_up(language::Value* tile, Way way) const;
   language::Buffer rows(const Slice& slice, int row_bytes, const Place& place) const;
 
+  // How many of the tile's unseen first keys (unseen_keys.h) `rows` begins with; null: none.
+  language::Value* unseen_of_rows(language::Value* unseen) const;
+
   // Each wave has rows of one granule: `keys_of_wave` of them from its number times that on.
   bool by_wave() const { return by_wave_; }
   int keys_of_wave() const { return keys_of_wave_; }
 
  private:
+  language::Value* granule_of_wave() const;
   language::Value* granule_of_tile(language::Value* tile) const;
   // From the first of these keys up to the sequence's last.
   language::Value* keys_left(language::Value* tile) const;

@@ -4,6 +4,7 @@
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/entries_ahead.h"
+#include "templates/attention/emit/unseen_keys.h"
 
 namespace wavejit::attention {
 namespace {
@@ -46,6 +47,7 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
       apart_(shape.apart),
       pages_(pages_of(kernel, shape.layout, tensors)),
       tile_pages_(tile_pages_of(kernel, shape.layout, tensors, shape.waves)),
+      first_seen_(tensors.first_seen),
       k_(kernel, lds_, matrix, tensors.k, keys_in(plan, shape), stream_dims(shape.dims_k, shape.k_type, matrix),
          shape.waves, pages_, tile_pages_),
       v_(kernel, lds_, matrix, tensors.v, values_in(plan, shape), stream_dims(shape.dims_v, shape.v_type, matrix),
@@ -63,31 +65,34 @@ LineTiles::LineTiles(language::Kernel& kernel, const TileShape& shape, const Lds
                                             shape.waves, pages_, tile_pages_, shape.cache);
 }
 
-void LineTiles::fill_tile(int buffer, Value* tile, Value* entries) {
+Value* LineTiles::unseen_of(Value* tile) const { return unseen_keys(kernel_, first_seen_, tile); }
+
+void LineTiles::fill_tile(int buffer, Value* tile, Value* entries, Value* unseen) {
   if (!pages_) {
     k_.fetch(buffer, tile);
-    v_.fetch(buffer, tile);
+    v_.fetch(buffer, tile, {}, unseen);
     return;
   }
   if (pages_->looks_up_each_key()) {
-    const std::vector<KeyPages::KeyPlace> places = k_.places_of_lines(tile, entries);
+    // Scores of keys that nobody sees do not matter: their rows may be zeros, too.
+    const std::vector<KeyPages::KeyPlace> places = k_.places_of_lines(tile, entries, unseen);
     k_.gather(buffer, places);
     // Of halves of pieces a line has other keys.
-    v_.gather(buffer, v_.lines() == k_.lines() ? places : v_.places_of_lines(tile, entries));
+    v_.gather(buffer, v_.lines() == k_.lines() ? places : v_.places_of_lines(tile, entries, unseen));
     return;
   }
   k_.gather(buffer, tile, entries);
-  v_.gather(buffer, tile, entries);
+  v_.gather(buffer, tile, entries, unseen);
 }
 
 Values LineTiles::start(const Stops& stops, const TileWalk& walk) {
   Value* tile = walk.tile_at(stops[0]);
   if (!pages_) {
-    fill_tile(0, tile, nullptr);
+    fill_tile(0, tile, nullptr, unseen_of(tile));
     return {};
   }
   Value* entries = pages_->entries(tile);
-  fill_tile(0, tile, entries);
+  fill_tile(0, tile, entries, unseen_of(tile));
   return EntriesAhead::at_start(*pages_, walk, stops, entries);
 }
 

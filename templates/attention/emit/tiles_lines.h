@@ -35,6 +35,8 @@ class LineTiles final : public Tiles {
   // For a pipeline that places waits and barriers itself: its streams, and of keys in pages of whole tiles the look-up
   // of a tile that they fetch.
   TilePages::Place look_up(language::Value* tile) const { return tile_pages_->look_up(tile, TilePages::Way::scalar); }
+  // The first tile's unseen keys (unseen_keys.h), without which the pipeline fetches its values.
+  language::Value* unseen_of(language::Value* tile) const;
 
   // Room behind the tiles for what a lane keeps (LdsPlan::merged_slots). Nobody else touches it.
   language::Value* kept_place() const;
@@ -47,8 +49,8 @@ class LineTiles final : public Tiles {
                   language::Value* uniform_offset) const;
 
  private:
-  // `entries`: of the tile, of keys that are looked up.
-  void fill_tile(int buffer, language::Value* tile, language::Value* entries);
+  // `entries`: of the tile, of keys that are looked up. `unseen`: unseen_keys.h.
+  void fill_tile(int buffer, language::Value* tile, language::Value* entries, language::Value* unseen = nullptr);
   int kept_wave_bytes() const { return plan_.merged_slots * plan_.merged_slot_bytes / waves_; }
   int kept_region() const { return 2 * plan_.buffers; }
 
@@ -60,6 +62,7 @@ class LineTiles final : public Tiles {
   std::optional<KeyPages> pages_;  // before the streams, which ask for it
   std::optional<TilePages> tile_pages_;
   language::Value* named_ = nullptr;
+  language::Value* first_seen_;
   LineStream k_;
   LineStream v_;
   std::unique_ptr<NarrowLines> narrow_k_;

@@ -6,6 +6,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
+#include "templates/attention/emit/unseen_keys.h"
 
 namespace wavejit::attention {
 namespace {
@@ -129,12 +130,19 @@ PaddedTransposed::PaddedTransposed(language::Kernel& kernel, language::Lds& lds,
                         ir.CreateAdd(times(key_block_, block_bytes), times(part, blocks_ * rows * row_bytes_)));
 }
 
-Values PaddedTransposed::fetch(Value* tile, Value* entries) const {
+Values PaddedTransposed::fetch(Value* tile, Value* entries, Value* unseen) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto larger = [&](Value* a, Value* b) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, a, b); };
+  Value* number = key_block_;
+  if (pages_ && unseen != nullptr) {
+    number = larger(number, ir.CreateUDiv(unseen, kernel_.constant(KeyPages::granule_keys)));
+    unseen = unseen_behind(kernel_, unseen, ir.CreateMul(number, kernel_.constant(KeyPages::granule_keys)));
+  }
   const language::Buffer from =
-      pages_ ? pages_->granule(slice_, memory_row_bytes_, tile, entries, pages_->living_granule(tile, key_block_))
+      pages_ ? pages_->granule(slice_, memory_row_bytes_, tile, entries, pages_->living_granule(tile, number))
              : slice_.buffer;
   Value* row = row_offset_;
+  if (unseen != nullptr) row = larger(row, ir.CreateMul(unseen, slice_.row_stride));
   if (!pages_)
     row = ir.CreateAdd(row, ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys)), slice_.row_stride));
   // The row's begin, and that of the last one.
@@ -179,7 +187,9 @@ PaddedTiles::PaddedTiles(language::Kernel& kernel, const TileShape& shape, const
     : kernel_(kernel),
       lds_(kernel, plan.total_bytes(), 2),
       pages_(pages_of(kernel, shape.layout, tensors)),
-      any_key_(kernel.ir().CreateICmpSGE(tensors.last_key, kernel.constant(0))),
+      first_seen_(tensors.first_seen),
+      any_value_(
+          kernel.ir().CreateICmpSGE(tensors.last_key, first_seen_ == nullptr ? kernel.constant(0) : first_seen_)),
       k_(kernel, lds_, matrix, tensors.k, padded_k_region, plan.k_offset(0), shape.dims_k,
          shape.waves * kernel.target().wave_size, lane_group, pages_, no_tile_pages_),
       v_(kernel, lds_, matrix, tensors.v, padded_v_region, plan.v_offset(0), shape.dims_v, shape.waves, lane_group,
@@ -212,8 +222,9 @@ Values PaddedTiles::start(const Stops& stops, const TileWalk& walk) {
   parts.keys = fetch_keys(stops[0], walk, entries);
   const Values zeros(static_cast<std::size_t>(v_.loads()),
                      llvm::Constant::getNullValue(kernel_.vector(kernel_.i32(), unit_bytes / 4)));
-  parts.values = language::if_uniform(kernel_, any_key_, language::Likelihood::even, zeros,
-                                      [&](const Values&) { return v_.fetch(tile, entries); });
+  parts.values = language::if_uniform(kernel_, any_value_, language::Likelihood::even, zeros, [&](const Values&) {
+    return v_.fetch(tile, entries, unseen_keys(kernel_, first_seen_, tile));
+  });
   if (pages_) parts.entries = pages_->entries(walk.tile_at(stops[1]));
   return together(parts);
 }

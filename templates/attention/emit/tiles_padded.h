@@ -17,7 +17,8 @@
 //
 // A transposing load has no bound and asks all lanes. So places are cut to the last key that lives: keys behind it have
 // its values, which are multiplied with the zeros that the mask makes their weights, and what stands behind the last
-// row of a tensor is never read. Without any key nothing is loaded, and V is zeros.
+// row of a tensor is never read. Keys in front of a window have the values of the first one that is seen. Without any
+// key nothing is loaded, and V is zeros.
 #pragma once
 
 #include <optional>
@@ -51,8 +52,9 @@ class PaddedTransposed final : public TileStream {
                    const std::optional<KeyPages>& pages);
 
   int loads() const { return blocks_; }
-  // Of a tile that has a key. `entries`: of keys that are looked up.
-  language::Values fetch(language::Value* tile, language::Value* entries) const;
+  // Of a tile that has a key. `entries`: of keys that are looked up. `unseen` (unseen_keys.h): the first key that is
+  // seen is read in place of them; there is one.
+  language::Values fetch(language::Value* tile, language::Value* entries, language::Value* unseen = nullptr) const;
   void write(const language::Values& loaded) const;
   language::OperandA rows(int buffer, int row_block, int dim_block) override;
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
@@ -112,7 +114,8 @@ class PaddedTiles {
   language::Lds lds_;
   std::optional<KeyPages> pages_;  // before the streams, which ask for it
   std::optional<TilePages> no_tile_pages_;
-  language::Value* any_key_;
+  language::Value* first_seen_;
+  language::Value* any_value_;  // of a key that some row sees
   PaddedRows k_;
   PaddedTransposed v_;
 };

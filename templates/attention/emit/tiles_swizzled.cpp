@@ -7,6 +7,7 @@
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/entries_ahead.h"
 #include "templates/attention/emit/streams_narrow.h"
+#include "templates/attention/emit/unseen_keys.h"
 
 namespace wavejit::attention {
 namespace {
@@ -25,7 +26,8 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const TileShape& shape, c
       late_(shape.late),
       lds_(kernel, plan.total_bytes(), 2),
       pages_(pages_of(kernel, shape.layout, tensors)),
-      tile_pages_(tile_pages_of(kernel, shape.layout, tensors, shape.waves)) {
+      tile_pages_(tile_pages_of(kernel, shape.layout, tensors, shape.waves)),
+      first_seen_(tensors.first_seen) {
   const int threads = shape.waves * kernel.target().wave_size;
   // A stream counts in elements of operands: two bytes are one, but for a cache's, which are widened.
   const int dims_k = shape.cache == CacheType::as_queries && is_narrow(shape.k_type)
@@ -52,10 +54,12 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const TileShape& shape, c
   v_ = std::move(values);
 }
 
-Values SwizzledTiles::load(const Stop& stop, const TileWalk& walk, Value* entries) {
+Value* SwizzledTiles::unseen_of(Value* tile) const { return unseen_keys(kernel_, first_seen_, tile); }
+
+Values SwizzledTiles::load(const Stop& stop, const TileWalk& walk, Value* entries, Value* unseen) {
   Value* tile = walk.tile_at(stop);
   Values loaded = pages_ ? k_->fetch_from_pages(tile, entries) : k_->fetch(tile, {});
-  const Values values = pages_ ? v_->fetch_from_pages(tile, entries) : v_->fetch(tile, {});
+  const Values values = pages_ ? v_->fetch_from_pages(tile, entries, unseen) : v_->fetch(tile, {}, unseen);
   loaded.insert(loaded.end(), values.begin(), values.end());
   return loaded;
 }
@@ -63,7 +67,7 @@ Values SwizzledTiles::load(const Stop& stop, const TileWalk& walk, Value* entrie
 Values SwizzledTiles::start(const Stops& stops, const TileWalk& walk) {
   Value* entries = pages_ ? pages_->entries(walk.tile_at(stops[0])) : nullptr;
   if (late_) return pages_ ? Values{entries} : Values{};
-  Values loaded = load(stops[0], walk, entries);
+  Values loaded = load(stops[0], walk, entries, unseen_of(walk.tile_at(stops[0])));
   if (pages_)
     for (Value* ahead : EntriesAhead::at_start(*pages_, walk, stops, entries)) loaded.push_back(ahead);
   return loaded;
@@ -71,8 +75,11 @@ Values SwizzledTiles::start(const Stops& stops, const TileWalk& walk) {
 
 void SwizzledTiles::move(const Stop& stop, const TileWalk& walk, Value* entries) {
   Value* tile = walk.tile_at(stop);
-  for (SwizzledStream* stream : {k_.get(), v_.get()})
-    stream->write(pages_ ? stream->fetch_from_pages(tile, entries) : stream->fetch(tile, {})).write_rest();
+  const auto through = [&](SwizzledStream& stream, Value* unseen) {
+    stream.write(pages_ ? stream.fetch_from_pages(tile, entries, unseen) : stream.fetch(tile, {}, unseen)).write_rest();
+  };
+  through(*k_, nullptr);
+  through(*v_, unseen_of(tile));
 }
 
 Values SwizzledTiles::advance_late(const Stops& stops, const TileWalk& walk, const Values& entries) {

@@ -29,10 +29,13 @@ class SwizzledTiles final : public Tiles {
   // For a pipeline that places waits and barriers itself: its streams, and of keys in pages of whole tiles the look-up
   // of a tile that they fetch.
   TilePages::Place look_up(language::Value* tile, TilePages::Way way) const { return tile_pages_->look_up(tile, way); }
+  // The first tile's unseen keys (unseen_keys.h), without which the pipeline fetches its values.
+  language::Value* unseen_of(language::Value* tile) const;
 
  private:
-  // The whole tile at a place, whose keys have `entries` where they are looked up.
-  language::Values load(const Stop& stop, const TileWalk& walk, language::Value* entries);
+  // The whole tile at a place, whose keys have `entries` where they are looked up. `unseen`: unseen_keys.h.
+  language::Values load(const Stop& stop, const TileWalk& walk, language::Value* entries,
+                        language::Value* unseen = nullptr);
 
   // The tile at a place on its way through as few registers as may be: K is in LDS before V is asked for.
   void move(const Stop& stop, const TileWalk& walk, language::Value* entries);
@@ -43,6 +46,7 @@ class SwizzledTiles final : public Tiles {
   language::Lds lds_;
   std::optional<KeyPages> pages_;  // before the streams, which ask for it
   std::optional<TilePages> tile_pages_;
+  language::Value* first_seen_;
   language::Value* named_ = nullptr;
   std::unique_ptr<SwizzledStream> k_;
   std::unique_ptr<SwizzledStream> v_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/emit/tiles_vectorised.h"
 
+#include <algorithm>
+
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
@@ -52,7 +54,7 @@ LineUnits::LineUnits(language::Kernel& kernel, const TileShape& shape, const Lds
   v_read_ = {place, ir.CreateXor(place, constant(Units::unit_bytes))};
 }
 
-void LineUnits::fill(int buffer, Value* tile, Value* entries) {
+void LineUnits::fill(int buffer, Value* tile, Value* entries, Value* unseen) {
   const auto gather = [&](const Values& addresses, int region, Value* first_line, int offset, int bytes_of_line) {
     for (std::size_t i = 0; i < addresses.size(); ++i) {
       const int line = static_cast<int>(i) * pages_.waves();
@@ -60,23 +62,31 @@ void LineUnits::fill(int buffer, Value* tile, Value* entries) {
     }
   };
   gather(pages_.key_lines(tile, entries), k_region(buffer), k_line_, plan_.k_offset(buffer), plan_.k_line_bytes);
-  gather(pages_.value_lines(tile, entries), v_region(buffer), v_line_, plan_.v_offset(buffer), plan_.v_line_bytes);
+  gather(pages_.value_lines(tile, entries, unseen), v_region(buffer), v_line_, plan_.v_offset(buffer),
+         plan_.v_line_bytes);
 }
 
 Values LineUnits::start(const Stops& stops, const TileWalk& walk) {
   Value* tile = walk.tile_at(stops[0]);
-  fill(0, tile, pages_.entries(tile));
-  return {pages_.entries(walk.tile_at(stops[1]))};
+  Value* unseen = pages_.unseen_of(tile);
+  fill(0, tile, pages_.entries(tile), unseen);
+  Value* next = pages_.entries(walk.tile_at(stops[1]));
+  if (unseen != nullptr)
+    language::if_uniform(kernel_, pages_.begins_inside_unit(unseen), language::Likelihood::even, [&] {
+      language::wait_for_lds_fills(kernel_);
+      cut_values(0, [&](const Values& units) { return pages_.cut_unseen(unseen, units); });
+    });
+  return {next};
 }
 
-void LineUnits::cut_values(int buffer, Value* tile) {
+void LineUnits::cut_values(int buffer, const std::function<Values(const Values&)>& cut) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* place = ir.CreateAdd(v_line_, ir.CreateMul(kernel_.lane(), kernel_.constant(Units::unit_bytes)));
   const auto offset = [&](int line) { return plan_.v_offset(buffer) + (line * pages_.waves() * plan_.v_line_bytes); };
   Values units;
   for (int line = 0; line < pages_.v_lines(); ++line)
     units.push_back(lds_.read(v_region(buffer), Units::unit_bytes, place, offset(line)));
-  units = pages_.cut(tile, units);
+  units = cut(units);
   for (int line = 0; line < pages_.v_lines(); ++line)
     lds_.write(v_region(buffer), units[static_cast<std::size_t>(line)], place, offset(line));
   language::wait_for_lds(kernel_);
@@ -88,7 +98,7 @@ Values LineUnits::advance(int buffer, const Stops& stops, const TileWalk& walk, 
   // the tile before have returned.
   language::wait_for_lds_fills(kernel_);
   language::if_uniform(kernel_, pages_.ends_inside_unit(tile), language::Likelihood::rarely,
-                       [&] { cut_values(buffer, tile); });
+                       [&] { cut_values(buffer, [&](const Values& units) { return pages_.cut(tile, units); }); });
   language::barrier(kernel_);
   return language::if_uniform(kernel_, walk.exists(stops[1].place), language::Likelihood::even, in_flight,
                               [&](const Values& entries) -> Values {
@@ -136,19 +146,28 @@ RegisterUnits::RegisterUnits(language::Kernel& kernel, const TileShape& shape, c
                          ir.CreateMul(language::row_of_lane(kernel, kernel.lane()), constant(Units::unit_bytes)));
 }
 
-Values RegisterUnits::load(const Stop& stop, const Stop& next, const TileWalk& walk, Value* entries) {
+Values RegisterUnits::load(const Stop& stop, const Stop& next, const TileWalk& walk, Value* entries, Value* unseen) {
   Value* tile = walk.tile_at(stop);
   Values loaded;
   for (Value* address : pages_.key_lines(tile, entries))
     loaded.push_back(language::load_lanes(kernel_, address, Units::unit_bytes));
-  for (Value* address : pages_.value_lines(tile, entries))
+  for (Value* address : pages_.value_lines(tile, entries, unseen))
     loaded.push_back(language::load_lanes(kernel_, address, Units::unit_bytes));
   loaded.push_back(pages_.entries(walk.tile_at(next)));
   return loaded;
 }
 
 Values RegisterUnits::start(const Stops& stops, const TileWalk& walk) {
-  return load(stops[0], stops[1], walk, pages_.entries(walk.tile_at(stops[0])));
+  Value* tile = walk.tile_at(stops[0]);
+  Value* unseen = pages_.unseen_of(tile);
+  Values loaded = load(stops[0], stops[1], walk, pages_.entries(tile), unseen);
+  if (unseen == nullptr) return loaded;
+  const auto first_value = loaded.begin() + pages_.k_lines();
+  const Values values = language::if_uniform(kernel_, pages_.begins_inside_unit(unseen), language::Likelihood::even,
+                                             {first_value, loaded.end() - 1},
+                                             [&](const Values& units) { return pages_.cut_unseen(unseen, units); });
+  std::ranges::copy(values, first_value);
+  return loaded;
 }
 
 void RegisterUnits::write(const Values& loaded) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 
 #include "templates/attention/emit/tiles.h"
 #include "templates/attention/emit/vectorised_pages.h"
@@ -64,9 +65,10 @@ class LineUnits final : public Tiles {
   static constexpr int k_region(int buffer) { return 2 * buffer; }
   static constexpr int v_region(int buffer) { return (2 * buffer) + 1; }
 
-  void fill(int buffer, language::Value* tile, language::Value* entries);
-  // Keys that do not live become zeros in this wave's lines of V, before others read them.
-  void cut_values(int buffer, language::Value* tile);
+  // `unseen`: unseen_keys.h.
+  void fill(int buffer, language::Value* tile, language::Value* entries, language::Value* unseen = nullptr);
+  // This wave's lines of V become what `cut` makes of them, before others read them.
+  void cut_values(int buffer, const std::function<language::Values(const language::Values&)>& cut);
 
   language::Kernel& kernel_;
   LdsPlan plan_;
@@ -103,7 +105,8 @@ class RegisterUnits final : public Tiles {
   static constexpr int v_region = 1;
 
   // K, V, and the entries of the next tile.
-  language::Values load(const Stop& stop, const Stop& next, const TileWalk& walk, language::Value* entries);
+  language::Values load(const Stop& stop, const Stop& next, const TileWalk& walk, language::Value* entries,
+                        language::Value* unseen = nullptr);
   void write(const language::Values& loaded);
   int v_group_bytes() const { return head_dim_v_ * VectorisedPages::unit_bytes; }
 

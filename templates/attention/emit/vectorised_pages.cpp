@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/emit/vectorised_pages.h"
 
+#include "templates/attention/emit/unseen_keys.h"
 #include "templates/attention/kernel/page_arguments.h"
 
 namespace wavejit::attention {
@@ -17,7 +18,8 @@ VectorisedPages::VectorisedPages(Kernel& kernel, const TileShape& shape, const K
       waves_(shape.waves),
       k_lines_(shape.dims_k / unit_elements),
       v_lines_(shape.dims_v / unit_elements),
-      key_length_(kernel.ir().CreateAdd(tensors.last_key, kernel.constant(1))) {
+      key_length_(kernel.ir().CreateAdd(tensors.last_key, kernel.constant(1))),
+      first_seen_(tensors.first_seen) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* in_granule = ir.CreateAnd(kernel.lane(), constant(KeyPages::granule_keys - 1));
@@ -53,16 +55,26 @@ Values VectorisedPages::key_lines(Value* tile, Value* entries) const {
   return lines(pages_.is_live(tile, kernel_.lane()), first, k_line_stride_, k_lines());
 }
 
-Values VectorisedPages::value_lines(Value* tile, Value* entries) const {
+Value* VectorisedPages::unseen_of(Value* tile) const { return unseen_keys(kernel_, first_seen_, tile); }
+
+Values VectorisedPages::value_lines(Value* tile, Value* entries, Value* unseen) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* line_stride = ir.CreateMul(v_dim_stride_, kernel_.constant(unit_elements));
   Value* unit_stride = ir.CreateMul(v_.row_stride, kernel_.constant(unit_elements));
   Value* offset = ir.CreateAdd(ir.CreateMul(half_, unit_stride), ir.CreateMul(dim_, v_dim_stride_));
   offset = ir.CreateAdd(offset, ir.CreateMul(kernel_.wave(), line_stride));
   Value* first = ir.CreateAdd(pages_.lane_rows(v_, tile, entries), ir.CreateZExt(offset, kernel_.i64()));
-  Value* first_key = ir.CreateAdd(ir.CreateMul(granule_, kernel_.constant(KeyPages::granule_keys)),
-                                  ir.CreateMul(half_, kernel_.constant(unit_elements)));
-  return lines(pages_.is_live(tile, first_key), first, line_stride, v_lines());
+  Value* first_key = first_key_of_unit();
+  // A unit that has a key that is seen.
+  Value* in_units = unseen;
+  if (unseen != nullptr) in_units = ir.CreateAnd(unseen, kernel_.constant(-unit_elements));
+  return lines(pages_.is_live(tile, first_key, in_units), first, line_stride, v_lines());
+}
+
+Value* VectorisedPages::first_key_of_unit() const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateAdd(ir.CreateMul(granule_, kernel_.constant(KeyPages::granule_keys)),
+                      ir.CreateMul(half_, kernel_.constant(unit_elements)));
 }
 
 Value* VectorisedPages::live_keys(Value* tile) const {
@@ -77,22 +89,42 @@ Value* VectorisedPages::ends_inside_unit(Value* tile) const {
                       ir.CreateICmpNE(in_unit, kernel_.constant(0)));
 }
 
-Values VectorisedPages::cut(Value* tile, const Values& units) const {
+Value* VectorisedPages::begins_inside_unit(Value* unseen) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateICmpNE(ir.CreateAnd(unseen, kernel_.constant(unit_elements - 1)), kernel_.constant(0));
+}
+
+Values VectorisedPages::without(Side side, Value* edge, const Values& units) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   constexpr int keys_of_dword = 2;
-  Value* before = ir.CreateAdd(ir.CreateMul(granule_, kernel_.constant(KeyPages::granule_keys)),
-                               ir.CreateMul(half_, kernel_.constant(unit_elements)));
-  Value* live = ir.CreateSub(live_keys(tile), before);
+  const bool from = side == Side::from;
+  // A dword has two keys, of which the other is not kept without this one.
+  const int outer = from ? 0 : 1;
+  Value* alone = ir.getInt32(from ? 0xFFFF : 0xFFFF0000);
   Value* mask = llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), unit_elements / keys_of_dword));
   for (int dword = 0; dword < unit_elements / keys_of_dword; ++dword) {
-    const auto lives = [&](int key) { return ir.CreateICmpSGT(live, kernel_.constant((keys_of_dword * dword) + key)); };
-    Value* of_dword = ir.CreateSelect(lives(0), ir.CreateSelect(lives(1), ir.getInt32(0xFFFFFFFF), ir.getInt32(0xFFFF)),
+    const auto keeps = [&](int key) {
+      return ir.CreateICmp(from ? llvm::CmpInst::ICMP_SGT : llvm::CmpInst::ICMP_SLE, edge,
+                           kernel_.constant((keys_of_dword * dword) + key));
+    };
+    Value* keeps_outer = keeps(outer);
+    Value* of_dword = ir.CreateSelect(keeps_outer, ir.CreateSelect(keeps(1 - outer), ir.getInt32(0xFFFFFFFF), alone),
                                       kernel_.constant(0));
     mask = ir.CreateInsertElement(mask, of_dword, static_cast<std::uint64_t>(dword));
   }
-  Values cut;
-  for (Value* unit : units) cut.push_back(ir.CreateAnd(unit, mask));
-  return cut;
+  Values left;
+  for (Value* unit : units) left.push_back(ir.CreateAnd(unit, mask));
+  return left;
+}
+
+Values VectorisedPages::cut(Value* tile, const Values& units) const {
+  Value* before = first_key_of_unit();
+  return without(Side::from, kernel_.ir().CreateSub(live_keys(tile), before), units);
+}
+
+Values VectorisedPages::cut_unseen(Value* unseen, const Values& units) const {
+  Value* before = first_key_of_unit();
+  return without(Side::before, kernel_.ir().CreateSub(unseen, before), units);
 }
 
 }  // namespace wavejit::attention

@@ -12,6 +12,8 @@
 // waves, …
 #pragma once
 
+#include <cstdint>
+
 #include "templates/attention/emit/key_pages.h"
 #include "templates/attention/kernel/canon.h"
 
@@ -32,7 +34,8 @@ class VectorisedPages {
 
   // Per lane: the addresses (i64) of its units in this wave's lines; of zeros where no key lives.
   language::Values key_lines(language::Value* tile, language::Value* entries) const;
-  language::Values value_lines(language::Value* tile, language::Value* entries) const;
+  language::Values value_lines(language::Value* tile, language::Value* entries,
+                               language::Value* unseen = nullptr) const;
 
   int waves() const { return waves_; }
   int k_lines() const { return k_lines_ / waves_; }  // of a wave
@@ -48,8 +51,18 @@ class VectorisedPages {
   // A lane's units of V with zeros for the keys that do not live: 0 times NaN would be NaN.
   language::Values cut(language::Value* tile, const language::Values& units) const;
 
+  // Keys of the first tile that no row sees (unseen_keys.h), uniform. Where they end inside a unit (uniform), its zeros
+  // are to be made once it is there.
+  language::Value* unseen_of(language::Value* tile) const;
+  language::Value* begins_inside_unit(language::Value* unseen) const;
+  language::Values cut_unseen(language::Value* unseen, const language::Values& units) const;
+
  private:
   language::Value* live_keys(language::Value* tile) const;
+  language::Value* first_key_of_unit() const;  // per lane, of V: counted in the tile
+  // Units with zeros for the keys before `edge`, counted in the unit, or for those from it on.
+  enum class Side : std::uint8_t { before, from };
+  language::Values without(Side side, language::Value* edge, const language::Values& units) const;
   // `first` and the units `step` (i32, bytes) behind it, of as many lines.
   language::Values lines(language::Value* is_live, language::Value* first, language::Value* step, int count) const;
 
@@ -61,6 +74,7 @@ class VectorisedPages {
   int k_lines_;
   int v_lines_;
   language::Value* key_length_;
+  language::Value* first_seen_;
   language::Value* granule_;
   language::Value* dim_;
   language::Value* half_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/kernel_arguments.h"
 
+#include <algorithm>
+
 #include "templates/attention/call/cache_scales.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/modifiers.h"
@@ -33,6 +35,18 @@ std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes) {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * bytes);
 }
 
+// Keys behind the diagonal of the last row are seen by none, and their values are not multiplied: they may be NaN.
+// Under a diagonal that begins at key 0 the host knows them. Kernels of windows find them by themselves
+// (emit/workgroup.cpp), and a diagonal that ends at the last key leaves none.
+std::uint32_t seen_keys(const AttentionProblem& problem) {
+  const AttentionShape& shape = problem.shape;
+  const bool shows_more =
+      shape.mask != Mask::causal || shape.causal_flags || shape.block_lists || shape.bool_mask || shape.listed;
+  if (problem.bottom_right || shows_more) return problem.key_length;
+  const std::uint64_t seen = std::uint64_t{problem.query_length} + static_cast<std::uint32_t>(problem.causal_prefix);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(problem.key_length, seen));
+}
+
 }  // namespace
 
 void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
@@ -55,7 +69,7 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
     arguments.lse_head_stride = stride(call.lse, 1, lse_element_bytes);
   }
   arguments.query_length = problem.query_length;
-  arguments.key_length = problem.key_length;
+  arguments.key_length = seen_keys(problem);
   arguments.causal_offset = problem.causal_prefix;
   arguments.bottom_right_mask = problem.bottom_right ? ~std::uint32_t{0} : 0;
   arguments.kv_head_multiplier = kv_head_multiplier(problem.query_heads, problem.kv_heads);

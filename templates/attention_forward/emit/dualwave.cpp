@@ -260,7 +260,8 @@ class Walker {
       modifiers_.apply(tile, hand_.modifiers, products_.scores);
       return;
     }
-    scales_->fetch_of_values(tile, fetches_.page(state, modify.ahead), state);
+    scales_->fetch_of_values(tile, fetches_.page(state, modify.ahead),
+                             std::exchange(scales_begin_, false) ? tiles_.unseen_of(tile) : nullptr, state);
     scales_->modify(modifiers_, tile, hand_.modifiers, products_.scores);
   }
 
@@ -420,6 +421,7 @@ class Walker {
   std::optional<Scales> scales_;
   Hand hand_;
   const SecondQuery* second_ = nullptr;  // of paired tiles
+  bool scales_begin_ = true;             // those of the first tile come next
   bool fetches_query_ = false;           // behind the next cluster
   int waits_past_query_ = 0;             // so many waits need not wait for it
   Value* last_buffer_ = nullptr;         // where the drain's tile stands: its parity is known at run time only

@@ -45,22 +45,24 @@ void Fetches::perform(const ReadWalk& read, State& state, const Place& place) co
 void Fetches::perform(const Fetch& fetch, State& state, const Place& place) const {
   Value* wanted = walk_.tile_at(stop(state, place, fetch.tile.ahead, fetch.may_be_past_the_end));
   const attention::TilePages::Place found = page(state, fetch.tile.ahead);
+  // Values of tile t are fetched at the start, where t is the first one, and nowhere else.
+  Value* unseen = fetch.tile.stream == Stream::values && fetch.tile.ahead == 0 ? tiles_.unseen_of(wanted) : nullptr;
   if (!images_.empty()) {
     // In the start tile t is 0.
     const auto ahead = static_cast<std::size_t>(fetch.tile.ahead) % images_.size();
     LineStream& stream = fetch.tile.stream == Stream::keys ? tiles_.keys() : tiles_.values();
-    stream.fetch(state.images.empty() ? images_[ahead] : state.images[ahead], wanted, found);
+    stream.fetch(state.images.empty() ? images_[ahead] : state.images[ahead], wanted, found, unseen);
     return;
   }
   const int into = (place.buffer + fetch.tile.ahead) % 2;
   if (tiles_.narrow_keys() != nullptr) {
-    fetch_narrow(fetch, into, wanted, found, state, place);
+    fetch_narrow(fetch, into, wanted, found, unseen, state, place);
     return;
   }
   if (fetch.tile.stream == Stream::keys) {
     tiles_.keys().fetch(into, wanted, found);
   } else {
-    tiles_.values().fetch(into, wanted, found);
+    tiles_.values().fetch(into, wanted, found, unseen);
   }
 }
 
@@ -68,11 +70,11 @@ void Fetches::perform(const Fetch& fetch, State& state, const Place& place) cons
 // takes its place. So LDS is written sooner than the schedule says, and never after a wait for it. It was widened
 // between matrix instructions: here the partner has the vector unit.
 void Fetches::fetch_narrow(const Fetch& fetch, int into, Value* wanted, const attention::TilePages::Place& found,
-                           State& state, const Place& place) const {
+                           Value* unseen, State& state, const Place& place) const {
   const bool keys = fetch.tile.stream == Stream::keys;
   NarrowLines& stream = keys ? *tiles_.narrow_keys() : *tiles_.narrow_values();
   State::InFlight& in_flight = keys ? state.keys_in_flight : state.values_in_flight;
-  if (in_flight.loaded.empty() && in_flight.units.empty()) in_flight.loaded = stream.fetch(wanted, found);
+  if (in_flight.loaded.empty() && in_flight.units.empty()) in_flight.loaded = stream.fetch(wanted, found, unseen);
   if (in_flight.units.empty()) {
     stream.write(into, in_flight.loaded).write_rest();
   } else {

@@ -35,8 +35,9 @@ class Fetches {
   const language::Values& images() const { return images_; }
 
  private:
+  // `unseen`: of values of the first tile (attention/emit/unseen_keys.h).
   void fetch_narrow(const Fetch& fetch, int into, language::Value* wanted, const attention::TilePages::Place& found,
-                    State& state, const Place& place) const;
+                    language::Value* unseen, State& state, const Place& place) const;
 
   const ForwardKernel& spec_;
   LineTiles& tiles_;

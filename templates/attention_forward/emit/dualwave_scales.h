@@ -29,8 +29,9 @@ class Scales {
   void fetch_of_keys(language::Value* tile, const attention::TilePages::Place& place) {
     of_keys_ = scales_.fetch_folded(TokenScales::Of::keys, tile, place);
   }
-  void fetch_of_values(language::Value* tile, const attention::TilePages::Place& place, State& state) const {
-    state.value_scales = scales_.fetch_folded(TokenScales::Of::values, tile, place);
+  void fetch_of_values(language::Value* tile, const attention::TilePages::Place& place, language::Value* unseen,
+                       State& state) const {
+    state.value_scales = scales_.fetch_folded(TokenScales::Of::values, tile, place, unseen);
   }
 
   // In place of `modifiers` alone.

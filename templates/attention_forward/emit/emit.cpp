@@ -16,6 +16,7 @@
 #include "templates/attention/emit/query.h"
 #include "templates/attention/emit/tiles.h"
 #include "templates/attention/emit/tiles_padded.h"
+#include "templates/attention/emit/unseen_keys.h"
 #include "templates/attention_forward/emit/byte_products.h"
 #include "templates/attention_forward/emit/dualwave.h"
 #include "templates/attention_forward/emit/integer_products.h"
@@ -136,7 +137,10 @@ class GenericPipeline {
     if (reads_ahead())
       for (std::size_t ahead = 0; ahead < entries_carried; ++ahead)
         start.entries.push_back(walk_.read(walk_.ahead(walk_.first(), static_cast<int>(ahead))));
-    if (token_scales_) start.scales = token_scales_->start(walk_.tile_at(walk_.first()));
+    if (token_scales_) {
+      Value* tile = walk_.tile_at(walk_.first());
+      start.scales = token_scales_->start(tile, attention::unseen_keys(kernel_, workgroup_.first_seen, tile));
+    }
     const Stops first = stops_at(start, walk_.first());
     start.in_flight = padded_ ? padded_->start(first, walk_) : tiles_->start(first, walk_);
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());

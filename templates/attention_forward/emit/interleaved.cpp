@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -204,13 +205,16 @@ class Walker {
     if (fetch.tile.stream == Stream::keys) {
       keys_in_flight_ = tiles_.keys().fetch(wanted, found);
     } else {
-      state.values_in_flight = tiles_.values().fetch(wanted, found);
+      Value* unseen = std::exchange(values_begin_, false) ? tiles_.unseen_of(wanted) : nullptr;
+      state.values_in_flight = tiles_.values().fetch(wanted, found, unseen);
     }
   }
 
   void perform(const Read& read, State& state, Value* place) {
-    if (token_scales_ && read.tile.stream == Stream::keys)
-      scales_ = token_scales_->fetch(walk_.tile_at(stop(state, place, read.tile.ahead)));
+    if (token_scales_ && read.tile.stream == Stream::keys) {
+      Value* tile = walk_.tile_at(stop(state, place, read.tile.ahead));
+      scales_ = token_scales_->fetch(tile, std::exchange(scales_begin_, false) ? tiles_.unseen_of(tile) : nullptr);
+    }
     products_ = read.tile.stream == Stream::keys ? multiply_keys() : multiply_values(state.outputs);
   }
 
@@ -358,6 +362,9 @@ class Walker {
   std::vector<OperandA> fragments_;
   std::vector<Accumulator> scores_;
   std::vector<OperandB> packed_;
+  // What of the first tile comes next.
+  bool values_begin_ = true;
+  bool scales_begin_ = true;
 };
 
 }  // namespace

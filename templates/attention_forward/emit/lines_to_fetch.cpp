@@ -2,6 +2,7 @@
 #include "templates/attention_forward/emit/lines_to_fetch.h"
 
 #include "codegen/language/synchronize.h"
+#include "templates/attention/emit/unseen_keys.h"
 
 namespace wavejit::attention_forward {
 
@@ -30,10 +31,11 @@ void LinesToFetch::begin_line() {
     exists_ = ir.CreateAnd(place_.walk->exists(tile_), ir.CreateICmpSGE(tile_, place_.first_tile));
     if (place_.seen != nullptr) exists_ = ir.CreateAnd(exists_, place_.seen);
     tile_ = ir.CreateSelect(exists_, tile_, place_.walk->last());
+    unseen_ = attention::unseen_keys(*place_.kernel, place_.first_seen, tile_);
     // Opaque: the places of all lines would live in scalar registers throughout.
     place_.image = language::opaque(*place_.kernel, place_.image);
   }
-  of_line_ = place_.stream->transfers_of_line(place_.image, tile_, {}, entries_, line_++, exists_);
+  of_line_ = place_.stream->transfers_of_line(place_.image, tile_, {}, entries_, line_++, exists_, unseen_);
   next_ = 0;
 }
 

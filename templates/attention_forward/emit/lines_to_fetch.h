@@ -18,6 +18,8 @@ class LinesToFetch {
     language::Value* first_tile;      // of the walk that has keys; uniform
     language::Value* image;           // bytes behind the stream's buffer; uniform
     language::Value* seen = nullptr;  // uniform: whether any row sees the tile; null: not known
+    // The sequence's first key that a row sees, where values are fetched (attention/emit/unseen_keys.h).
+    language::Value* first_seen = nullptr;
   };
   // Of a tile that is not walked, or that nobody sees, zeros arrive. `entries`: of keys that are looked up, else null.
   LinesToFetch(const Place& place, language::Value* tile, language::Value* entries, std::size_t first_line,
@@ -38,6 +40,7 @@ class LinesToFetch {
   std::size_t end_;
   std::size_t transfers_of_line_;
   language::Value* exists_ = nullptr;
+  language::Value* unseen_ = nullptr;
   std::vector<attention::LineStream::Transfer> of_line_;
   std::size_t next_ = 0;
 };

@@ -18,6 +18,7 @@
 #include "templates/attention/emit/query.h"
 #include "templates/attention/emit/streams_swizzled.h"
 #include "templates/attention/emit/tile_walk.h"
+#include "templates/attention/emit/unseen_keys.h"
 #include "templates/attention_forward/emit/chunk_exchange.h"
 #include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
@@ -180,11 +181,13 @@ class SharedRegisterWalk {
     const Walked own = walked(own_tile(step), mark);
     return Dealt(keys_.loads_of(own.tile, {}, own_entries(entries), own.exists));
   }
-  // Who has no dims has no values.
-  Dealt loads_of_values(Value* step, int tile, const Values& entries, const Values& marks) {
+  // Who has no dims has no values. `first_seen`: of the walk's first step (attention/emit/unseen_keys.h).
+  Dealt loads_of_values(Value* step, int tile, const Values& entries, const Values& marks,
+                        Value* first_seen = nullptr) {
     Walked of_step = walked(tile_of(step, tile), marks.empty() ? nullptr : marks[static_cast<std::size_t>(tile)]);
     if (has_dims() != nullptr) of_step.exists = kernel_.ir().CreateAnd(of_step.exists, has_dims());
-    return Dealt(values_->loads_of(of_step.tile, entries_of_tile(entries, tile), of_step.exists));
+    return Dealt(values_->loads_of(of_step.tile, entries_of_tile(entries, tile), of_step.exists,
+                                   attention::unseen_keys(kernel_, first_seen, of_step.tile)));
   }
 
   // Of all tiles of a step, of a walk that has marks.
@@ -247,7 +250,7 @@ class SharedRegisterWalk {
                     workgroup_.lane_group, pages_);
     const Values query = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_, query_numbers(spec_));
     for (int tile = 0; tile < waves(); ++tile)
-      state.values.push_back(loads_of_values(state.step, tile, entries, marks).take());
+      state.values.push_back(loads_of_values(state.step, tile, entries, marks, workgroup_.first_seen).take());
     language::loads_first(kernel_, entries);
     query_ = query_operands(kernel_, workgroup_, matrix_, query, query_numbers(spec_));
     const Values end = language::loop_in_phases(

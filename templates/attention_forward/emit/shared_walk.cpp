@@ -178,7 +178,7 @@ class SharedWalk {
     begin_values();
     // V waits for it: in front of memory stands a short queue, in which K of one wave would stand behind V of another.
     take_query();
-    lines_of(*values_, first, entries, 0, first_value_lines()).fetch();
+    lines_of(*values_, first, entries, 0, first_value_lines(), workgroup_.first_seen).fetch();
     ask_for_walk(kernel_, spec_, workgroup_);
     language::loads_first(kernel_);
     const Values end = language::loop_in_phases(
@@ -224,15 +224,17 @@ class SharedWalk {
     query_ = query_operands(kernel_, workgroup_, matrix_, rows);
   }
 
-  // What is to come of a tile into an image of the wave's own.
-  LinesToFetch lines_of(LineStream& stream, const Stop& stop, Value* entries, std::size_t first_line,
-                        std::size_t lines) {
+  // What is to come of a tile into an image of the wave's own. `first_seen`: of values of the walk's first step
+  // (attention/emit/unseen_keys.h).
+  LinesToFetch lines_of(LineStream& stream, const Stop& stop, Value* entries, std::size_t first_line, std::size_t lines,
+                        Value* first_seen = nullptr) {
     return {{.kernel = &kernel_,
              .stream = &stream,
              .walk = &walk_,
              .first_tile = workgroup_.first_tile,
              .image = image_,
-             .seen = stop.entry != nullptr ? walk_.sees(stop) : nullptr},
+             .seen = stop.entry != nullptr ? walk_.sees(stop) : nullptr,
+             .first_seen = first_seen},
             stop.place,
             entries,
             first_line,
@@ -282,7 +284,10 @@ class SharedWalk {
     const Values fetched = modifiers_.fetch(spec_.bool_mask ? walk_.at_most_last(tile) : tile);
     Value* entries = pages_ ? pages_->entries(own_tile(next_step(next_step(step)))) : nullptr;
     if (spec_.bool_mask) state.marks = {state.marks[1], walk_.read(own_tile(next_step(next_step(step))))};
-    lines_of(*values_, own, pages_ ? state.entries[0] : nullptr, first_value_lines(), last_value_lines).fetch();
+    // Its other lines came with the step before: only those of the first step have keys that nobody sees.
+    lines_of(*values_, own, pages_ ? state.entries[0] : nullptr, first_value_lines(), last_value_lines,
+             workgroup_.first_seen)
+        .fetch();
     language::wait_for_lds(kernel_);
     LinesToFetch next_keys = lines_of(keys_, next, next_entries, 0, keys_.lines());
     std::vector<Accumulator> scores = multiply_keys(keys, next_keys);

@@ -5,6 +5,7 @@
 
 #include "codegen/language/cross_lane.h"
 #include "codegen/language/lane_place.h"
+#include "templates/attention/emit/unseen_keys.h"
 #include "templates/attention_forward/kernel/token_scale_arguments.h"
 
 namespace wavejit::attention_forward {
@@ -60,9 +61,9 @@ TokenScales::TokenScales(Kernel& kernel, const ForwardKernel& spec, const Workgr
     folded_offsets_[tensor] = folded_offset(slices_[tensor]);
 }
 
-Values TokenScales::fetch(Value* tile) const {
+Values TokenScales::fetch(Value* tile, Value* unseen) const {
   Values in_flight(slices_.size() * parts);
-  load(tile, in_flight);
+  load(tile, in_flight, unseen);
   return in_flight;
 }
 
@@ -75,11 +76,12 @@ Value* TokenScales::folded_offset(const attention::Slice& slice) const {
 }
 
 // The tile begins within the sequence, and so does the uniform offset.
-Value* TokenScales::fetch_folded(Of tensor, Value* tile, const attention::TilePages::Place& place) const {
+Value* TokenScales::fetch_folded(Of tensor, Value* tile, const attention::TilePages::Place& place,
+                                 Value* unseen) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto number = static_cast<std::size_t>(tensor);
   const attention::Slice& slice = slices_[number];
-  Value* offset = folded_offsets_[number];
+  Value* offset = attention::offset_of_seen(kernel_, folded_offsets_[number], unseen, slice.row_stride);
   if (tile_pages_)
     return ir.CreateBitCast(
         tile_pages_->rows(slice, sizeof(float), place).load(sizeof(float), offset, kernel_.constant(0)), kernel_.f32());
@@ -92,10 +94,10 @@ Values TokenScales::unfolded(Value* folded) const {
   return {first, second};
 }
 
-Values TokenScales::start(Value* tile) const {
+Values TokenScales::start(Value* tile, Value* unseen) const {
   Values in_flight(slices_.size() * parts);
   if (pages_) in_flight.push_back(pages_->entries(tile));
-  load(tile, in_flight);
+  load(tile, in_flight, unseen);
   return in_flight;
 }
 
@@ -106,11 +108,12 @@ Values TokenScales::advance(Value* next, Values& in_flight) const {
   return scales;
 }
 
-void TokenScales::load(Value* tile, Values& in_flight) const {
+void TokenScales::load(Value* tile, Values& in_flight, Value* unseen) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   for (std::size_t part = 0; part < parts; ++part) {
     const int keys_of_part = accumulators_of_row(layout_) * layout_.rows;
-    Value* key = ir.CreateAdd(key_, kernel_.constant(static_cast<int>(part) * keys_of_part));
+    Value* in_tile = ir.CreateAdd(key_, kernel_.constant(static_cast<int>(part) * keys_of_part));
+    Value* key = in_tile;
     std::optional<attention::KeyPages::KeyPlace> place;
     if (pages_) {
       place = pages_->place_of_any_key(tile, in_flight.back(), key);
@@ -120,9 +123,18 @@ void TokenScales::load(Value* tile, Values& in_flight) const {
     }
     for (std::size_t tensor = 0; tensor < slices_.size(); ++tensor) {
       const attention::Slice& slice = slices_[tensor];
-      Value* loaded =
-          place ? language::load_lanes(kernel_, pages_->row(slice, *place, kernel_.constant(0)), sizeof(float))
-                : slice.buffer.load(sizeof(float), ir.CreateMul(key, slice.row_stride), kernel_.constant(0));
+      Value* of_values = tensor == static_cast<std::size_t>(Of::values) ? unseen : nullptr;
+      Value* loaded = nullptr;
+      if (place) {
+        attention::KeyPages::KeyPlace seen = *place;
+        seen.exists = attention::and_seen(kernel_, seen.exists, of_values, in_tile);
+        loaded = language::load_lanes(kernel_, pages_->row(slice, seen, kernel_.constant(0)), sizeof(float));
+      } else {
+        Value* offset = ir.CreateMul(key, slice.row_stride);
+        if (of_values != nullptr)
+          offset = ir.CreateSelect(ir.CreateICmpUGE(in_tile, of_values), offset, ir.getInt32(language::far_outside));
+        loaded = slice.buffer.load(sizeof(float), offset, kernel_.constant(0));
+      }
       in_flight[(tensor * parts) + part] = ir.CreateBitCast(loaded, kernel_.f32());
     }
   }

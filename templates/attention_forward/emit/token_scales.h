@@ -24,10 +24,11 @@ class TokenScales {
   TokenScales(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
               const language::AccumulatorLayout& layout);
 
-  // A tile's scales on their way, of keys that do not stand in pages, for walks that overlap tiles.
-  language::Values fetch(language::Value* tile) const;
+  // A tile's scales on their way, of keys that do not stand in pages, for walks that overlap tiles. Here and below
+  // `unseen`: of the first tile (attention/emit/unseen_keys.h), the scales of their values are zeros.
+  language::Values fetch(language::Value* tile, language::Value* unseen = nullptr) const;
   // What is on its way for a tile: its scales, and of keys in pages where those of the next stand.
-  language::Values start(language::Value* tile) const;
+  language::Values start(language::Value* tile, language::Value* unseen) const;
   // The tile's scales, and `in_flight` becomes what is on its way for `next`. To be asked before the next tile's keys
   // are loaded: that is in a branch, behind which a wait for what came before it would be one for everything. They are
   // moved, so that those of `next` come to where these were.
@@ -37,7 +38,8 @@ class TokenScales {
   // part, lanes of the second those of the second. For walks that overlap tiles and have no register to spare.
   // `place`: of keys in pages of whole tiles.
   enum class Of : std::uint8_t { keys, values };
-  language::Value* fetch_folded(Of tensor, language::Value* tile, const attention::TilePages::Place& place) const;
+  language::Value* fetch_folded(Of tensor, language::Value* tile, const attention::TilePages::Place& place,
+                                language::Value* unseen = nullptr) const;
   language::Values unfolded(language::Value* folded) const;
 
   // Each score times its key's scale, each weight times its value's.
@@ -50,7 +52,7 @@ class TokenScales {
 
  private:
   language::Value* folded_offset(const attention::Slice& slice) const;
-  void load(language::Value* tile, language::Values& in_flight) const;
+  void load(language::Value* tile, language::Values& in_flight, language::Value* unseen = nullptr) const;
   void scale(std::span<language::Value* const> scales, std::span<language::Accumulator> numbers) const;
 
   language::Kernel& kernel_;

@@ -39,6 +39,7 @@ WaveValues::WaveValues(Kernel& kernel, language::Lds& lds, const language::Matri
   const bool by_key = pages_ && pages_->looks_up_each_key();
   Value* column =
       ir.CreateAdd(ir.CreateMul(place.first_dim, constant(element_bytes)), ir.CreateMul(unit, constant(unit_bytes)));
+  column_ = column;
   // The swizzle of the lane's first dim; the others' differ from it by their number.
   Value* swizzle = ir.CreateMul(unit, constant(units_of_dim / units));
   Value* first_dim = ir.CreateMul(unit, constant(unit_dims * dim_bytes));
@@ -70,7 +71,7 @@ WaveValues::WaveValues(Kernel& kernel, language::Lds& lds, const language::Matri
   }
 }
 
-std::vector<WaveValues::Load> WaveValues::loads_of(Value* tile, Value* entries, Value* exists) const {
+std::vector<WaveValues::Load> WaveValues::loads_of(Value* tile, Value* entries, Value* exists, Value* unseen) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   std::vector<Load> all;
   if (!pages_) {
@@ -78,9 +79,15 @@ std::vector<WaveValues::Load> WaveValues::loads_of(Value* tile, Value* entries, 
     constexpr std::uint32_t far = 0x80000000;
     Value* outside = ir.CreateSelect(exists, kernel_.constant(0), ir.getInt32(far));
     Value* offset = ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys)), slice_.row_stride);
+    // One operation a load either way.
+    Value* least = unseen;
+    if (unseen != nullptr) least = ir.CreateAdd(column_, ir.CreateOr(ir.CreateMul(unseen, slice_.row_stride), outside));
     for (Value* of_lane : offsets_)
-      all.emplace_back(
-          [=, this] { return slice_.buffer.load(unit_bytes, kernel_.ir().CreateOr(of_lane, outside), offset); });
+      all.emplace_back([=, this] {
+        Value* at = least == nullptr ? kernel_.ir().CreateOr(of_lane, outside)
+                                     : kernel_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::umax, of_lane, least);
+        return slice_.buffer.load(unit_bytes, at, offset);
+      });
     return all;
   }
   Value* start = pages_->looks_up_each_key() ? nullptr : pages_->lane_rows(slice_, tile, entries);
@@ -88,11 +95,11 @@ std::vector<WaveValues::Load> WaveValues::loads_of(Value* tile, Value* entries, 
     all.emplace_back([=, this] {
       llvm::IRBuilder<>& here = kernel_.ir();
       if (start == nullptr) {
-        KeyPages::KeyPlace key = pages_->place_of_key(tile, entries, rows_[i]);
+        KeyPages::KeyPlace key = pages_->place_of_key(tile, entries, rows_[i], unseen);
         key.exists = here.CreateAnd(key.exists, exists);
         return language::load_lanes(kernel_, pages_->row(slice_, key, offsets_[i]), unit_bytes);
       }
-      Value* is_live = here.CreateAnd(pages_->is_live(tile, rows_[i]), exists);
+      Value* is_live = pages_->is_live(tile, rows_[i], unseen, exists);
       Value* address = here.CreateAdd(start, here.CreateZExt(offsets_[i], kernel_.i64()));
       return language::load_lanes(kernel_, pages_->if_live(is_live, address), unit_bytes);
     });

@@ -39,10 +39,12 @@ class WaveValues {
              const std::optional<attention::KeyPages>& pages);
 
   // Loads of a tile one by one. `entries`: of keys that are looked up. Where `exists` (uniform) is false they read
-  // nothing, and zeros arrive.
+  // nothing, and zeros arrive. In place of `unseen` (attention/emit/unseen_keys.h) come zeros, or the first row behind
+  // them.
   using Load = std::function<language::Value*()>;
   std::size_t loads() const { return rows_.size(); }
-  std::vector<Load> loads_of(language::Value* tile, language::Value* entries, language::Value* exists) const;
+  std::vector<Load> loads_of(language::Value* tile, language::Value* entries, language::Value* exists,
+                             language::Value* unseen = nullptr) const;
   // What they loaded, into the image.
   void write(std::span<language::Value* const> loaded) const;
   // Dims of block dim_block; keys of row block row_block, in the order in which accumulators hold them.
@@ -64,6 +66,7 @@ class WaveValues {
   const std::optional<attention::KeyPages>& pages_;
   std::vector<language::Value*> rows_;     // per lane, of each load: of the tile
   std::vector<language::Value*> offsets_;  // and bytes: of keys that are looked up, in their granule or row
+  language::Value* column_ = nullptr;      // of a row, where the lane's bytes begin
   std::vector<language::Value*> writes_;   // per lane: where the four keys of its first dim go, of each pass
   std::vector<language::Value*> reads_;    // and where its reads of each row block begin
 };

@@ -223,6 +223,11 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
     last_key = ir.CreateSelect(walk->empty, constant(-1), last_key);
   }
 
+  // Behind the last key that some row of the sequence sees there are none, as behind the sequence; in front of the
+  // first one that some row sees nothing is multiplied. Lists of blocks and bool masks may show a tile whole, whatever
+  // the window says.
+  const bool has_bounds = has_first_key(spec.mask) && !spec.block_lists && !spec.bool_mask;
+
   // The first and the last key that a row sees.
   Value* beyond = spec.causal_flags ? keys_beyond_diagonal(kernel, causal_flags_at, place.batch) : nullptr;
   const auto [offset, to_limit, to_begin, chunks] =
@@ -230,6 +235,13 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   const auto begin_of = [&](Value* query_row) {
     return attention::first_of_chunk(kernel, chunks, ir.CreateAdd(query_row, to_begin));
   };
+  Value* first_seen = nullptr;
+  if (has_bounds) {
+    first_seen = maximum(kernel, begin_of(constant(0)), constant(0));
+    Value* behind = minimum(kernel, key_length, ir.CreateAdd(query_length, to_limit));
+    key_length = maximum(kernel, behind, constant(0));
+    last_key = ir.CreateSub(key_length, constant(1));
+  }
   const auto limit_of = [&](Value* query_row) {
     return to_limit ? minimum(kernel, ir.CreateAdd(query_row, to_limit), last_key) : last_key;
   };
@@ -248,7 +260,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   Value* last_tile_of_all = nullptr;
   Value* count_of_run = nullptr;
   if (spec.split_keys != 0) {
-    Value* keys_to_split = spec.listed ? ir.CreateAdd(last_key, constant(1)) : key_length;
+    Value* keys_to_split = spec.listed ? ir.CreateAdd(last_key, constant(1)) : sequence.key_length;
     const KeyTiles run = tiles_of_run(kernel, place.split, keys_to_split, spec.keys_of_chunk(), spec.merged);
     if (spec.merged) {
       first_tile_of_all = language::opaque_in_lanes(kernel, first_tile);
@@ -384,6 +396,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
           value_scale,
           place.kv_head,
           key_length,
+          first_seen,
           share_of_wave(kernel, spec),
           spec.merged ? language::opaque_in_lanes(kernel, first) : first,
           spec.merged ? language::opaque_in_lanes(kernel, place.rows) : place.rows,

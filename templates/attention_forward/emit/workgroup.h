@@ -50,7 +50,9 @@ struct Workgroup : QueryTile {
   // Of a cache of 8 bits, else null: what values are multiplied with, uniform.
   language::Value* value_scale = nullptr;
   language::Value* kv_head = nullptr;
-  language::Value* key_length = nullptr;  // of the sequence
+  language::Value* key_length = nullptr;  // of the sequence, up to the last key that some row sees
+  // The sequence's first key that some row sees, where there is a window; null: key 0.
+  language::Value* first_seen = nullptr;
   WaveShare share = {};
   // Of the tile, and of all tiles together: packed heads count the rows of all heads.
   language::Value* first_of_tile = nullptr;
@@ -71,7 +73,8 @@ struct Workgroup : QueryTile {
             .last_key = last_key,
             .page_arguments = offsetof(PagedArguments, pages),
             .list = list,
-            .named_keys = named_keys};
+            .named_keys = named_keys,
+            .first_seen = first_seen};
   }
 };
 

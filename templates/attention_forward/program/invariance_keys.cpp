@@ -159,7 +159,7 @@ class Placing {
   }
 
   bool is_garbage(std::size_t piece, std::int64_t key, bool is_k) const {
-    if (!is_k) return places_.last_value && key == lengths_[piece] - 1;
+    if (!is_k && places_.last_value && key == lengths_[piece] - 1) return true;
     return places_.rows_between > 0 && key < first_seen(piece);
   }
 

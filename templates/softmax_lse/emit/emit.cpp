@@ -55,16 +55,26 @@ struct Lane {
 constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, window_left),
                                                    .right = offsetof(Arguments, window_right)};
 
-Value* keys_of_sequence(Kernel& kernel) {
+struct KeyCount {
+  Value* keys;
+  Value* told;  // as the caller's key_lengths has it, also where there are not so many: diagonals stand by it
+};
+KeyCount keys_of_sequence(Kernel& kernel) {
   llvm::IRBuilder<>& ir = kernel.ir();
+  // No sum of a length with a row and an offset overflows.
+  constexpr int most_told = 1 << 29;
   Value* keys = kernel.argument_i32(offsetof(Arguments, key_length));
   Value* lengths = kernel.argument_i64(offsetof(Arguments, key_lengths));
-  return language::if_uniform(kernel, ir.CreateIsNotNull(lengths), language::Likelihood::even, {keys},
-                              [&](const Values& all) {
-                                Value* offset = ir.CreateShl(ir.CreateZExt(kernel.workgroup_z(), kernel.i64()), 2);
-                                Value* length = kernel.load_scalar(ir.CreateAdd(lengths, offset), kernel.i32());
-                                return Values{minimum(kernel, maximum(kernel, length, kernel.constant(0)), all[0])};
-                              })[0];
+  const Values counts = language::if_uniform(
+      kernel, ir.CreateIsNotNull(lengths), language::Likelihood::even, {keys, keys}, [&](const Values& all) {
+        Value* offset = ir.CreateShl(ir.CreateZExt(kernel.workgroup_z(), kernel.i64()), 2);
+        Value* length = kernel.load_scalar(ir.CreateAdd(lengths, offset), kernel.i32());
+        Value* told = maximum(kernel, length, kernel.constant(0));
+        // Unsigned: beside the maximum a signed minimum would make it a median, which only the vector unit has.
+        return Values{minimum(kernel, told, all[0]),
+                      ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, told, kernel.constant(most_told))};
+      });
+  return {.keys = counts[0], .told = counts[1]};
 }
 
 // Of row `row` of the sequence.
@@ -78,10 +88,10 @@ Workgroup begin_workgroup(Kernel& kernel) {
   Value* queries = kernel.argument_i32(offsetof(Arguments, query_length));
   Value* first_row = ir.CreateMul(kernel.workgroup_x(), most);
   Value* rows = minimum(kernel, ir.CreateSub(queries, first_row), most);
-  Value* keys = keys_of_sequence(kernel);
+  const auto [keys, told] = keys_of_sequence(kernel);
   Value* diagonal = ir.CreateAdd(
       kernel.argument_i32(offsetof(Arguments, causal_offset)),
-      ir.CreateAnd(ir.CreateSub(keys, queries), kernel.argument_i32(offsetof(Arguments, bottom_right_mask))));
+      ir.CreateAnd(ir.CreateSub(told, queries), kernel.argument_i32(offsetof(Arguments, bottom_right_mask))));
   // The diagonal moves with the row: the first row has the first key, the last row the last one.
   Value* begin = keys_of(kernel, first_row, diagonal, keys).begin;
   Value* last_row = ir.CreateSub(ir.CreateAdd(first_row, rows), kernel.constant(1));

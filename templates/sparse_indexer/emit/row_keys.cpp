@@ -38,10 +38,16 @@ RowKeys keys_of_row(Kernel& kernel, std::size_t rows, Value* batch, Value* row) 
   Value* most = kernel.argument_i32(rows + offsetof(RowArguments, key_length));
   Value* queries = kernel.argument_i32(rows + offsetof(RowArguments, query_length));
   Value* length = element_or(kernel, rows + offsetof(RowArguments, key_lengths), batch, most);
-  Value* keys = minimum(kernel, maximum(kernel, length, zero), most);
+  Value* told = maximum(kernel, length, zero);
+  Value* keys = minimum(kernel, told, most);
+  // Diagonals stand where the caller's length puts them, also beyond the keys that there are. Cut so that no sum
+  // overflows: unsigned, since beside the maximum a signed minimum would make it a median, which only the vector unit
+  // has.
+  constexpr int most_told = 1 << 29;
+  told = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, told, kernel.constant(most_told));
   Value* diagonal = ir.CreateAdd(
       ir.CreateAdd(row, kernel.argument_i32(rows + offsetof(RowArguments, causal_offset))),
-      ir.CreateAnd(ir.CreateSub(keys, queries), kernel.argument_i32(rows + offsetof(RowArguments, bottom_right_mask))));
+      ir.CreateAnd(ir.CreateSub(told, queries), kernel.argument_i32(rows + offsetof(RowArguments, bottom_right_mask))));
   const attention::WindowFields window = {.left = rows + offsetof(RowArguments, window_left),
                                           .right = rows + offsetof(RowArguments, window_right)};
   const attention::KeyRange seen = attention::visible_keys(kernel, window, diagonal, keys);
