@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     # cache_seqlens, cache_batch_idx, cache_leftpad and block_table; tensors are int32
     Numbers = tuple[int | torch.Tensor | None, torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]
 
-# The most keys of a page (templates/attention/call/limits.h), and what such pages are multiples of.
+# Limits of a page (templates/attention/call/limits.h): the most keys, and what they are a multiple of.
 MOST_KEYS_OF_A_PAGE, KEYS_AT_ONCE = 8192, 16
 
 
@@ -42,7 +42,7 @@ class Places(NamedTuple):
     table: torch.Tensor | None  # [B, columns]
     page: int  # keys of a page, or of a row
     room: int  # keys that a sequence can have
-    longest: int = 0  # of the lengths, as far as shapes and numbers of Python's say
+    longest: int = 0  # no length is more, as far as shapes and numbers of Python's say
 
 
 # ---- Checks of what every device's host knows: shapes, and numbers that are Python's
@@ -134,7 +134,7 @@ def longest_of(k_cache: torch.Tensor, lengths: int | torch.Tensor | None, table:
 
 
 def explain(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, numbers: Numbers) -> None:
-    """What was refused, in the caller's words, if it is one of these numbers."""
+    """Raises what was refused in the caller's words, if one of these numbers is the reason."""
     try:
         check_cache(q, k_cache, v_cache, numbers[3] is not None)
         at = places(q, k_cache, None, *numbers)
@@ -156,7 +156,7 @@ def can_be_read(tensor: torch.Tensor) -> bool:
 
 
 def check_numbers(q: torch.Tensor, k_cache: torch.Tensor, at: Places, count: int = 0, positions: int | None = None, rows_of_positions: int = 0) -> None:
-    """Checks the numbers of tensors in host memory. `positions`: how many the rotary tables have; `rows_of_positions`: how many follow each other from a sequence's
+    """Checks tensors in host memory. `positions`: how many the rotary tables have; `rows_of_positions`: how many follow each other from a sequence's
     first new key on."""
     lengths = [at.room] * q.shape[0] if at.lengths is None else at.lengths.tolist()
     firsts = None if at.firsts is None else at.firsts.tolist()
@@ -286,8 +286,8 @@ def _run(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, lengths:
 
 
 def slots_of(at: Places, count: int) -> torch.Tensor:
-    """The slots of `count` keys behind those that each sequence has. What is outside of the cache is −1 or no slot of the cache, and cache_append
-    writes neither: a device's numbers may be anything."""
+    """The slots of `count` keys behind those that each sequence has. What is outside of a sequence is −1 or no slot of the cache, and
+    cache_append writes neither: a device's numbers may be anything."""
     lengths = at.lengths
     assert lengths is not None
     if count == 0:
