@@ -106,6 +106,17 @@ class Others(Kept):
         # Pages that no key stands in may be any.
         CALL(q, cache[0], cache[1], k, k, cache_seqlens=int32(3, 15), block_table=int32(0, -1, 2, 99).view(2, 2))
 
+    def test_without_new_keys(self):
+        q, cache = draw(2, 1, 2, 64), draw(2, 2, 16, 2, 64)
+        for pattern, words in (
+            (r"cache_leftpad\[0\] = 20; accepted: 0 … 10, as cache_seqlens\[0\] = 10$", {"cache_leftpad": int32(20, 0)}), (r"cache_leftpad: shape \(3,\); accepted: \[2\]", {"cache_leftpad": int32(0, 0, 0)}),
+            (r"cache_seqlens: shape \(1,\)", {"cache_seqlens": int32(3)}), (r"cache_seqlens = 17; accepted: 0 … 16", {"cache_seqlens": 17}),
+            (r"block_table\[1\]\[0\] = 2; accepted: 0 … 1", {"block_table": int32(0, 2)[:, None]}), (r"k_cache: shape \(2, 16, 2, 64\); accepted: at least 3 rows", {"q": draw(3, 1, 2, 64), "cache_seqlens": 3}),
+        ):  # fmt: skip
+            with self.subTest(pattern=pattern):
+                given = {"q": q, "cache_seqlens": int32(10, 4), **words}
+                self.refuses(f"^{pattern}", CALL, given.pop("q"), cache[0], cache[1], **given)
+
     def test_rotary_tables(self):
         q, cache, k = draw(2, 1, 2, 64), draw(2, 2, 48, 2, 64), draw(2, 1, 2, 64)
         cos, sin = tables(47, 16)
