@@ -16,6 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* limits_target = "gfx950";
 
+// NOLINTNEXTLINE(performance-no-int-to-ptr)
 void* limits_memory(std::uint64_t number) { return reinterpret_cast<void*>(number << 40U); }
 wavejit_tensor of_sizes(std::uint64_t number, std::int64_t batch, std::int64_t length, std::int64_t heads,
                         std::int64_t dims, wavejit_dtype dtype = WAVEJIT_BF16) {

@@ -11,6 +11,7 @@
 
 namespace wavejit::tests {
 
+// NOLINTNEXTLINE(performance-no-int-to-ptr)
 inline void* place(std::uint64_t number) { return reinterpret_cast<void*>(number << 36U); }
 inline const std::int32_t* numbers(std::uint64_t number) { return static_cast<const std::int32_t*>(place(number)); }
 inline wavejit_tensor tensor(std::uint64_t number, wavejit_dtype dtype, std::int64_t batch, std::int64_t length,
