@@ -389,9 +389,11 @@ struct wavejit_call_report {
  * key_lengths[b] keys; in pages key_lengths counts from key 0, too, and table_columns must reach to the last of them.
  * Masks and modifiers count keys from key 0. Results are those of the same keys without padding, bit by bit.
  *
- * Scores: without modifiers |scale · q·k · log2 e| of visible keys stays below 2^28 = 2.7e8. Beyond it a row may get
- * the answer of one that sees nothing, O = 0 and LSE = −inf. fp32 tells such scores apart by 32 only: no model has
- * them.
+ * Scores: without modifiers |scale · q·k · log2 e| of visible keys stays below 2^28 = 2.7e8. Beyond it all
+ * weights of a row are too large or too small by one power of two, which leaves fp16 from there on, and bf16 and fp32
+ * from 2^31 on: O of the row is then off by percents, 0, infinity or NaN, and LSE from 2^31 on infinite. Other rows
+ * keep their bits. fp32 tells such scores apart by 32 only: no model has them. Gradients need far smaller ones
+ * (attention_backward).
  *
  * NaN and infinity in a row of q reach that row, and in a row of k the rows that see it. In a row of v they may reach
  * every row of the sequence, whether it sees the key or not: a tile is multiplied whole, and 0 · NaN is NaN. Which rows
@@ -399,14 +401,17 @@ struct wavejit_call_report {
  * in front of them (first_keys) or in other sequences reaches nothing. docs/invariance.md shows it ("hidden").
  *
  * Modifiers, in this order, before the mask (x = scale · q·k):
- *   softcap  x ← softcap · tanh(x / softcap)
+ *   softcap  x ← softcap · tanh(x / softcap), up to 32,768: of a larger one fp32 would lose x, and it is refused
  *   bias     x ← x + bias[b, h, i, j]: dtype of q or fp32, sizes [B or 1, Hq or 1, Sq, Sk]; packed: [1, Hq or 1, total,
  *            max_key_length]. Strides multiples of 8 or 0, Sk rounded up to one readable in every row; −inf hides a
- *            key, and a finite number never does (in bf16 and fp32 less than −2.353e38 counts as that: a row of nothing
- *            but the least number has the mean of V); what stands at hidden keys and in the padding does not matter
- *   alibi    x ← x − slope · |j − diagonal(i)|: fp32 slopes, [B or 1, Hq, 1, 1], the Hq of one batch side by side
+ *            key, and a finite number never does (in bf16 and fp32 what is beyond ±2.353e38 counts as that: a row of
+ *            nothing but the least number has the mean of V, and a key with the greatest all of its row's weight);
+ *            +inf and NaN make their row NaN; what stands at hidden keys and in the padding does not matter
+ *   alibi    x ← x − slope · |j − diagonal(i)|: fp32 slopes, [B or 1, Hq, 1, 1], the Hq of one batch side by side;
+ *            slopes beyond ±2.353e38, infinite ones too, count as that: the key on the diagonal stays as it is
  *   sink     one more logit a row, which takes its share of the softmax and has no value: fp32, [1, Hq, 1, 1],
- *            contiguous. LSE includes it: a row that sees no key has LSE = sink and O = 0
+ *            contiguous. LSE includes it: a row that sees no key has LSE = sink and O = 0, and so has every
+ *            row beside a sink that is far above its scores, inf too; −inf is none
  *
  * Split keys: with splits = n > 1 the keys of every sequence are cut into n runs of whole chunks of 1,024 keys,
  * computed side by side and merged in one fixed order; a long context with few queries then fills the machine. n is a
@@ -448,7 +453,7 @@ struct wavejit_attention_forward_arguments {
   struct wavejit_tensor bias; /* data null: none; the same for alibi and sink */
   struct wavejit_tensor alibi;
   struct wavejit_tensor sink;
-  float softcap;          /* > 0; 0: none */
+  float softcap;          /* up to 32,768; 0: none */
   int32_t splits;         /* ≥ 1; 0: what the engine's kv_splits says */
   void* workspace;        /* device memory for partial results, aligned to 256 bytes; null: the engine's own */
   size_t workspace_bytes; /* of `workspace`; wavejit_attention_forward_workspace says what is needed */
@@ -600,7 +605,9 @@ enum wavejit_gradient_sums { WAVEJIT_SUMS_OF_DQ = 1, WAVEJIT_SUMS_OF_DK_DV = 2 }
  *                  and the last call, without sums_behind, puts the scale
  *
  * Mask, windows, prefix, packed and dense lengths, alibi and softcap say what they said in the forward call. Gradients
- * of grouped heads are added up in fp32. Rows that see no key, keys that no row sees and keys beyond key_lengths get
+ * of grouped heads are added up in fp32. Weights are made anew from lse, whose last bit is 6e-8 of it: gradients have
+ * what docs/backward.md promises while |lse| is below 10,000 in bf16 and 1,000 in fp16, lose digits above, and mean
+ * nothing from 1e7 on. Rows that see no key, keys that no row sees and keys beyond key_lengths get
  * zeros. Rows of packed tensors that belong to no sequence are not written. Outputs share memory with no other tensor.
  */
 struct wavejit_attention_backward_arguments {
@@ -628,7 +635,7 @@ struct wavejit_attention_backward_arguments {
   int64_t max_query_length;
   int64_t max_key_length;
   struct wavejit_tensor alibi; /* fp32 [B or 1, Hq, 1, 1]; data null: none */
-  float softcap;               /* > 0; 0: none */
+  float softcap;               /* up to 32,768; 0: none */
   uint32_t flags;              /* WAVEJIT_SCALE_IS_ZERO, WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
   void* workspace;        /* device memory, aligned to 256 bytes: one fp32 a row of q and head, and sums of runs of rows
                              where a sequence has several (docs/backward.md); null: the engine's own */
@@ -699,7 +706,7 @@ struct wavejit_attention_latent_arguments {
   int64_t max_query_length;
   int64_t max_key_length;
   struct wavejit_tensor sink; /* data null: none */
-  float softcap;              /* > 0; 0: none */
+  float softcap;              /* up to 32,768; 0: none */
   int32_t splits;             /* ≥ 1; 0: as many as fill the device */
   void* workspace;            /* device memory, aligned to 256 bytes; null: the engine's own */
   size_t workspace_bytes;     /* of `workspace`; wavejit_attention_latent_workspace says what is of use */

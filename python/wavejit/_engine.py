@@ -278,7 +278,7 @@ class Engine:
             A row sees the keys whose element is not 0, of those that causal and window show; tiles that are hidden whole are not walked.
             Not beside bias, local_chunk, causal_flags and lists.
         softcap, bias, alibi, sinks
-            On x = scale · q·k, in this order: softcap · tanh(x / softcap); + bias [B or 1, Hq or 1, Sq, Sk], q's dtype or fp32;
+            On x = scale · q·k, in this order: softcap · tanh(x / softcap), up to 32,768; + bias [B or 1, Hq or 1, Sq, Sk], q's dtype or fp32;
             − slope · distance to the diagonal, alibi [Hq] or [B, Hq] fp32; sinks [Hq] fp32, a logit that has no value.
         bias_by_tile
             True: the bias is a mask of which much is −∞ or 0. Tiles of nothing but −∞ are not walked, those of 0 are walked without it; the bits

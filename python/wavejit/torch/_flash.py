@@ -38,7 +38,7 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
     causal, window_size
         Row i stands at key i + Sk − Sq: aligned bottom-right. The window (left, right) counts keys from there; −1 is no limit.
     softcap
-        softcap · tanh(x / softcap) of each score x; 0 is none.
+        softcap · tanh(x / softcap) of each score x; 0 is none, and 32,768 the largest.
     alibi_slopes [Hq] or [B, Hq] fp32
         − slope · |i + Sk − Sq − j| is added to each score.
     deterministic

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "codegen/language/softmax.h"
 
-#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/cross_lane.h"
+#include "codegen/language/synchronize.h"
 
 namespace wavejit::language {
 namespace {
@@ -28,14 +28,6 @@ constexpr float no_power = -std::numeric_limits<float>::max();  // of a row that
 constexpr float furthest_power = 0x1p6F;
 // Added to a whole number it leaves that and e8m0's bias in the lowest byte, and the bias alone in the next one.
 constexpr float scale_in_lowest_byte = 0x1p23F + 0x7F7F;
-
-// In a scalar register.
-Value* opaque_uniform(Kernel& kernel, Value* value) {
-  llvm::FunctionType* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
-  llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=s,0", false), {value});
-  call->setMemoryEffects(llvm::MemoryEffects::none());
-  return call;
-}
 
 }  // namespace
 
@@ -65,7 +57,7 @@ void SoftmaxState::take_from(Values::const_iterator& next) {
 
 Softmax::Softmax(Kernel& kernel, Value* scale_log2e, Value* rescale_threshold, WeightType weights)
     : kernel_(kernel), scale_(scale_log2e), rescale_threshold_(rescale_threshold), weights_(weights) {
-  if (weights == WeightType::bytes) least_ = opaque_uniform(kernel, kernel.constant(minus_infinity));
+  if (weights == WeightType::bytes) least_ = opaque_constant(kernel, kernel.constant(minus_infinity));
 }
 
 SoftmaxState Softmax::initial() const {
@@ -356,6 +348,9 @@ RowEnd end_with_sink(Kernel& kernel, Value* scaled_maximum, Value* row_sum, Valu
   const auto larger = [&](Value* a, Value* b) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, a, b); };
   Value* zero = kernel.constant(0.0F);
   Value* sink_log2 = ir.CreateFMul(sink, kernel.constant(std::numbers::log2e_v<float>));
+  // From 2.36e38 on the product leaves f32. Such a sink has all of the row's weight, and LSE is the sink itself.
+  Value* is_beyond = ir.CreateFCmpOEQ(sink_log2, kernel.constant(std::numeric_limits<float>::infinity()));
+  sink_log2 = ir.CreateSelect(is_beyond, kernel.constant(std::numeric_limits<float>::max()), sink_log2);
   // Finite, so that neither difference is −inf − −inf.
   Value* maximum = larger(larger(scaled_maximum, sink_log2), kernel.constant(std::numeric_limits<float>::lowest()));
   Value* share = intrinsic(llvm::Intrinsic::amdgcn_exp2, ir.CreateFSub(scaled_maximum, maximum));
@@ -364,6 +359,8 @@ RowEnd end_with_sink(Kernel& kernel, Value* scaled_maximum, Value* row_sum, Valu
   Value* factor = ir.CreateFMul(share, intrinsic(llvm::Intrinsic::amdgcn_rcp, sum));
   Value* log2 = ir.CreateFAdd(maximum, intrinsic(llvm::Intrinsic::amdgcn_log, sum));
   Value* log_sum_exp = ir.CreateFMul(log2, kernel.constant(std::numbers::ln2_v<float>));
+  // The sum is 1 then, or NaN as the row's scores are.
+  log_sum_exp = ir.CreateSelect(is_beyond, ir.CreateFMul(sink, sum), log_sum_exp);
   // A row that saw no key: exactly the sink.
   return {.factor = ir.CreateSelect(ir.CreateFCmpOEQ(sum, zero), zero, factor),
           .log_sum_exp = ir.CreateSelect(ir.CreateFCmpOEQ(row_sum, zero), sink, log_sum_exp)};

@@ -106,6 +106,13 @@ Value* opaque(Kernel& kernel, Value* value) {
   return call;
 }
 
+Value* opaque_constant(Kernel& kernel, Value* value) {
+  llvm::FunctionType* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
+  llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=s,0", false), {value});
+  call->setMemoryEffects(llvm::MemoryEffects::none());
+  return call;
+}
+
 Value* opaque_in_lanes(Kernel& kernel, Value* value) {
   llvm::FunctionType* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
   llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=v,0", true), {value});

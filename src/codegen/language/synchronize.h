@@ -39,6 +39,8 @@ void pin_scalars(Kernel& kernel, const Values& values);
 // A uniform integer, of which the compiler knows nothing from here on: what is made of the result is made here, and
 // neither kept for a later use nor moved out of a loop.
 Value* opaque(Kernel& kernel, Value* value);
+// The same of a number that may be kept and moved.
+Value* opaque_constant(Kernel& kernel, Value* value);
 // The same number in each lane, of which the compiler knows nothing: what is made of it is made here.
 Value* opaque_in_lanes(Kernel& kernel, Value* value);
 

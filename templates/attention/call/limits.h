@@ -26,6 +26,10 @@ inline constexpr std::uint64_t tensor_limit_bytes = std::uint64_t{1} << 48;
 // Below it no product of a batch and its stride overflows.
 inline constexpr std::int64_t max_batch_stride = std::int64_t{1} << 46;
 
+// A soft-capped score is off by 2⁻²³ of the cap (docs/canonical-arithmetic.md, "Modifiers"): up to here by no more than
+// bf16 rounds a weight.
+inline constexpr float max_softcap = 0x1p15F;
+
 // Keys in pages: what a slice bounds of dense keys is said here (emit/sequence.h counts on it), and granule numbers are
 // divided by multiplication (PageArguments::page_multiplier), which is exact for these.
 inline constexpr std::int64_t max_paged_length = std::int64_t{1} << 26;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/call/modifier_words.h"
 
+#include <format>
+
 #include "families/call/words.h"
+#include "templates/attention/call/limits.h"
 
 namespace wavejit::attention {
 
@@ -21,7 +24,8 @@ TakenWord take_modifier(const Word& word, const ModifierRow& row, DescribedModif
   const std::string key = std::string(row.word) + "=";
   if (row.is_number) {
     const auto given = families::finite_number(*value);
-    if (!given || *given <= 0) return wrong(word, "is no cap; accepted: " + key + "<positive number>");
+    if (!given || *given <= 0 || *given > max_softcap)
+      return wrong(word, std::format("is no cap; accepted: {}<positive number up to {}>", key, max_softcap));
     modifier = {.there = true, .extent = Extent::none, .number = std::string(*value)};
     return Result<void>();
   }

@@ -2,6 +2,7 @@
 #include "templates/attention/call/modifiers.h"
 
 #include <cmath>
+#include <format>
 #include <numbers>
 #include <string>
 
@@ -77,9 +78,11 @@ Check check_sink(const ModifierCall& call, const wavejit_tensor& sink, float) {
 
 Check check_softcap(const ModifierCall& call, const wavejit_tensor&, float cap) {
   const float rate = 2 * std::abs(call.scale_log2e) / cap;
-  if (cap > 0 && std::isfinite(cap * std::numbers::log2e_v<float>) && std::isfinite(rate)) return {};
-  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "softcap", std::to_string(cap),
-                    "0 (none) or a positive number; finite in fp32 with scale / softcap"));
+  if (cap > 0 && cap <= max_softcap && std::isfinite(rate)) return {};
+  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "softcap", std::format("{}", cap),
+                    std::format("0 (none), or a positive number up to {} with scale / softcap finite in fp32; a larger "
+                                "one is off by more than {:.1f} % of a weight, and scores far below it need none",
+                                max_softcap, 100 * max_softcap * 0x1p-23)));
 }
 
 void set_softcap(const wavejit_tensor&, float cap, float scale_log2e, ScoreArguments& scores) {

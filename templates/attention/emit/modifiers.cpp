@@ -104,7 +104,7 @@ ScoreModifiers::ScoreModifiers(Kernel& kernel, const Modifiers& modifiers, DataT
     Value* slope = kernel.argument_i64(field(offsetof(ScoreArguments, alibi)));
     slope = ir.CreateAdd(slope, ir.CreateMul(wide(kernel, queries.batch),
                                              kernel.argument_i64(field(offsetof(ScoreArguments, alibi_batch_stride)))));
-    minus_slope_ = ir.CreateFMul(number_of_head(kernel, queries, slope), kernel.constant(-log2e));
+    minus_slope_ = minus_slope_log2(kernel, number_of_head(kernel, queries, slope));
     if (queries.group == nullptr) minus_slope_ = kernel.uniform(minus_slope_);
   }
   if (modifiers.has(Modifier::bias)) {
@@ -183,8 +183,8 @@ Values ScoreModifiers::fetch(Value* marked) const {
   return loaded;
 }
 
-Value* ScoreModifiers::biased(const Values& fetched, std::size_t part, int r, Value* x) const {
-  return with_bias(kernel_, bias_type_, bias_of(fetched, part, r), x);
+Value* ScoreModifiers::biased(const Values& fetched, std::size_t part, int r, Value* limit, Value* x) const {
+  return with_bias(kernel_, bias_of(fetched, part, r), limit, x);
 }
 
 Value* ScoreModifiers::sloped(Value* distance, int key, Value* x) const {
@@ -199,19 +199,20 @@ void ScoreModifiers::apply_bias_by_tile(Value* marked, const Values& fetched, st
   llvm::IRBuilder<>& ir = kernel_.ir();
   Values values;
   for (const Accumulator& part : scores) values.push_back(part.value);
-  values = language::if_uniform(kernel_, is_masked(kernel_, queries_, marked), language::Likelihood::even, values,
-                                [&](const Values& before) {
-                                  Values after;
-                                  for (std::size_t part = 0; part < before.size(); ++part) {
-                                    Value* with = before[part];
-                                    for (int r = 0; r < scores[part].layout.registers(); ++r) {
-                                      Value* x = ir.CreateExtractElement(before[part], r);
-                                      with = ir.CreateInsertElement(with, biased(fetched, first_part + part, r, x), r);
-                                    }
-                                    after.push_back(with);
-                                  }
-                                  return after;
-                                });
+  values = language::if_uniform(
+      kernel_, is_masked(kernel_, queries_, marked), language::Likelihood::even, values, [&](const Values& before) {
+        Value* limit = limit_of_bias(kernel_, bias_type_, language::opaque_constant);
+        Values after;
+        for (std::size_t part = 0; part < before.size(); ++part) {
+          Value* with = before[part];
+          for (int r = 0; r < scores[part].layout.registers(); ++r) {
+            Value* x = ir.CreateExtractElement(before[part], r);
+            with = ir.CreateInsertElement(with, biased(fetched, first_part + part, r, limit, x), r);
+          }
+          after.push_back(with);
+        }
+        return after;
+      });
   for (std::size_t part = 0; part < scores.size(); ++part) scores[part].value = values[part];
 }
 
@@ -256,6 +257,8 @@ void ScoreModifiers::apply(Value* marked, const Values& fetched, std::span<Accum
                               ir.CreateMul(place.lane_group, kernel_.constant(layout.row_block)));
     distance = ir.CreateSIToFP(ir.CreateSub(ir.CreateSub(key, queries_.diagonal_offset), place.row), kernel_.f32());
   }
+  const bool adds_bias = modifiers_.has(Modifier::bias) && queries_.natural_scale == nullptr && !queries_.bias_by_tile;
+  Value* limit = adds_bias ? limit_of_bias(kernel_, bias_type_, language::opaque_constant) : nullptr;
   const auto key_of = [&](std::size_t part, int r) {
     return static_cast<int>(first_part + part) * layout.rows + layout.row_of_register(r);
   };
@@ -273,8 +276,7 @@ void ScoreModifiers::apply(Value* marked, const Values& fetched, std::span<Accum
       } else {
         x = ir.CreateFMul(x, queries_.scale_log2e);
       }
-      if (modifiers_.has(Modifier::bias) && queries_.natural_scale == nullptr && !queries_.bias_by_tile)
-        x = biased(fetched, first_part + part, r, x);
+      if (adds_bias) x = biased(fetched, first_part + part, r, limit, x);
       if (distance != nullptr && !queries_.bias_by_tile) x = sloped(distance, key_of(part, r), x);
       modified = ir.CreateInsertElement(modified, x, r);
     }

@@ -49,7 +49,8 @@ class ScoreModifiers {
   language::Buffer bits_buffer() const;
   language::Value* bits_offset() const;
   // x of the score in register r of a part → with the bias; with slopes.
-  language::Value* biased(const language::Values& fetched, std::size_t part, int r, language::Value* x) const;
+  language::Value* biased(const language::Values& fetched, std::size_t part, int r, language::Value* limit,
+                          language::Value* x) const;
   language::Value* sloped(language::Value* distance, int key, language::Value* x) const;
   void apply_bias_by_tile(language::Value* marked, const language::Values& fetched,
                           std::span<language::Accumulator> scores, std::size_t first_part) const;

@@ -185,9 +185,9 @@ class RowBlock {
         rules.half_scores || rules.softcap != 0 || rules.slope != 0 || head_.bias ? 0 : largest * std::numbers::log2e;
     std::fill(scores + first_block(), scores + first, 0.0);
     std::fill(scores + last, scores + round_up(end(), key_block), 0.0);
-    // Every score −∞: as good as no key.
-    if (maximum == -infinity) {
-      lse = -infinity;
+    // Every score −∞: as good as no key. Beside a sink of ∞ nothing counts.
+    if (maximum == -infinity || (maximum == infinity && rules.sink == infinity)) {
+      lse = maximum;
       std::fill(scores + first, scores + last, 0.0);
       return 1;
     }

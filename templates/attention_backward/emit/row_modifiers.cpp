@@ -3,8 +3,6 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
-#include <numbers>
-
 #include "codegen/language/convert.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/bias.h"
@@ -98,12 +96,14 @@ void RowModifiers::apply(Value* head, Value* first_row, language::Accumulator& s
           slope, ir.CreateMul(wide(place_.batch),
                               kernel_.argument_i64(argument(offsetof(attention::ScoreArguments, alibi_batch_stride)))));
       slope = kernel_.load_scalar(ir.CreateAdd(slope, ir.CreateShl(wide(head), 2)), kernel_.f32());
-      minus_slope = kernel_.uniform(ir.CreateFMul(slope, kernel_.constant(-std::numbers::log2e_v<float>)));
+      minus_slope = kernel_.uniform(attention::minus_slope_log2(kernel_, slope));
       const LaneKey own = lane_key(kernel_, place_);
       Value* row = ir.CreateAdd(first_row, ir.CreateMul(own.lane_group, kernel_.constant(scores.layout.row_block)));
       distance = ir.CreateSub(ir.CreateSub(own.key, place_.limits.diagonal), row);
     }
     const Values bias = spec_.has(Modifier::bias) ? load_bias(head, first_row, scores.layout) : Values{};
+    Value* limit =
+        spec_.has(Modifier::bias) ? attention::limit_of_bias(kernel_, spec_.bias_type(), language::opaque) : nullptr;
     const auto fused = [&](Value* a, Value* b, Value* c) {
       return ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {a, b, c});
     };
@@ -117,8 +117,7 @@ void RowModifiers::apply(Value* head, Value* first_row, language::Accumulator& s
       } else {
         x = ir.CreateFMul(x, place_.scale_log2e);
       }
-      if (spec_.has(Modifier::bias))
-        x = attention::with_bias(kernel_, spec_.bias_type(), bias[static_cast<std::size_t>(r)], x);
+      if (spec_.has(Modifier::bias)) x = attention::with_bias(kernel_, bias[static_cast<std::size_t>(r)], limit, x);
       if (spec_.has(Modifier::alibi)) {
         // Exact below 2²⁴, in whichever order it is come by.
         Value* keys =

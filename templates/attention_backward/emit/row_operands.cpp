@@ -2,6 +2,7 @@
 #include "templates/attention_backward/emit/row_operands.h"
 
 #include <functional>
+#include <limits>
 
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
@@ -40,7 +41,8 @@ RowOperands RowReader::load(const QueryTile& queries) const {
   const auto number = [&](const language::Buffer& from) {
     return ir.CreateBitCast(from.load(4, place, kernel_.constant(0)), kernel_.f32());
   };
-  rows.shift = shift_of(kernel_, number(numbers(offsetof(Arguments, lse))));
+  Value* log_sum_exp = number(numbers(offsetof(Arguments, lse)));
+  rows.shift = shift_of(kernel_, log_sum_exp);
   rows.query = attention::query_operands(kernel_, queries, matrix_, q);
   for (Value* dwords : d_o) rows.output_gradient.push_back(matrix_.operand_b(dwords, language::KOrder::contiguous));
 
@@ -50,6 +52,9 @@ RowOperands RowReader::load(const QueryTile& queries) const {
                                  [&](const Values& sum) { return Values{change(sum[0], number(numbers(at)))}; })[0];
   };
   where_given(offsetof(Arguments, given_delta), [](Value*, Value* given) { return given; });
+  // What stands in O of a row that saw no key does not matter, and may be NaN: its weights are 0, and 0 · NaN is NaN.
+  Value* saw_none = ir.CreateFCmpOEQ(log_sum_exp, kernel_.constant(-std::numeric_limits<float>::infinity()));
+  delta = ir.CreateSelect(saw_none, kernel_.constant(0.0F), delta);
   where_given(offsetof(Arguments, d_lse), [&](Value* sum, Value* given) { return ir.CreateFSub(sum, given); });
   delta = language::with_short_nan(kernel_, delta);
   // One lane of the two that own a row writes; the other points far outside and is dropped.

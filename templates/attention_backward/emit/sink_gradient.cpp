@@ -92,6 +92,8 @@ class SinkGradient {
     for (const Row& row : rows) {
       Value* exponent = ir.CreateFMul(ir.CreateFSub(sink_, row.lse), kernel_.constant(std::numbers::log2e_v<float>));
       Value* weight = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_exp2, {kernel_.f32()}, {exponent});
+      // A sink of ∞ is its row's LSE, and ∞ − ∞ would be NaN.
+      weight = ir.CreateSelect(ir.CreateFCmpOEQ(sink_, row.lse), kernel_.constant(1.0F), weight);
       Value* counts =
           ir.CreateAnd(ir.CreateICmpSLT(row.number, sequence_.query_length),
                        ir.CreateFCmpUNE(row.lse, kernel_.constant(-std::numeric_limits<float>::infinity())));

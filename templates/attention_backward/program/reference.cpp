@@ -64,7 +64,8 @@ Row row_of(const Operands& of, std::int64_t head, std::int64_t row) {
     return result;
   }
   if (std::isinf(most)) {
-    std::ranges::fill(result.weights, 0.0);  // of a bias that hides every key
+    std::ranges::fill(result.weights, 0.0);  // of a bias that hides every key, or beside a sink of ∞
+    result.lse = most;
     return result;
   }
   double sum = rules.sink ? std::exp(*rules.sink - most) : 0;
@@ -129,8 +130,9 @@ Gradients backward(const Operands& of) {
       const double of_dq = of.dq_unscaled ? 1 : scale;
       const double of_dk = of.dk_unscaled ? 1 : scale;
       // The sink's share of the row; it gives no value, so its dP is 0.
-      if (const auto& sink = of.rules[static_cast<std::size_t>(head)].sink; sink && !std::isinf(one.lse)) {
-        const double share = std::exp(*sink - one.lse);
+      if (const auto& sink = of.rules[static_cast<std::size_t>(head)].sink;
+          sink && one.lse != -std::numeric_limits<double>::infinity()) {
+        const double share = *sink == one.lse ? 1 : std::exp(*sink - one.lse);
         sums.d_sink.values[static_cast<std::size_t>(head)] -= share * delta;
         sums.d_sink.magnitudes[static_cast<std::size_t>(head)] += share * (std::fabs(delta) + delta_magnitude);
       }
