@@ -175,7 +175,7 @@ class Walker {
     }
   }
 
-  // Of tile t + `ahead`.
+  // The line of tile t + `ahead`.
   Stop stop(const State& state, Value* place, int ahead, bool may_be_past_the_end = false) const {
     Value* there = walk_.ahead(place, ahead);
     const auto index = static_cast<std::size_t>(ahead);
