@@ -395,10 +395,19 @@ struct wavejit_call_report {
  * keep their bits. fp32 tells such scores apart by 32 only: no model has them. Gradients need far smaller ones
  * (attention_backward).
  *
- * NaN and infinity in a row of q reach that row, and in a row of k the rows that see it. In a row of v they may reach
- * every row of the sequence, whether it sees the key or not: a tile is multiplied whole, and 0 · NaN is NaN. Which rows
- * depends on the kernel, so that nothing that is said about bits holds of them. What stands beyond a sequence's keys,
- * in front of them (first_keys) or in other sequences reaches nothing. docs/invariance.md shows it ("hidden").
+ * NaN and infinity in a row of q reach that row, and in a row of k the rows that see it. In a row of v whose key some
+ * row of the sequence sees they may reach every row of the sequence, whether it sees the key or not: a tile is
+ * multiplied whole, and 0 · NaN is NaN. Which rows depends on the kernel, so that nothing that is said about bits holds
+ * of them. A key that no row of the sequence sees in this call reaches nothing: one in front of the window (or the
+ * local chunk) of the sequence's first row, one behind the last row's diagonal and window_right. So pages behind a
+ * sliding window may be freed, and their entries may name any page. Not so beside block lists and bool masks, of keys
+ * that a bias hides, and of packed queries under WAVEJIT_MASK_CAUSAL with WAVEJIT_MASK_PREFIX and no window behind the
+ * last row of a shorter sequence. What stands beyond a sequence's keys, in front of them (first_keys) or in other
+ * sequences reaches nothing. docs/invariance.md shows it ("hidden").
+ *
+ * A length in key_lengths that is larger than the rows of k (in pages: than max_key_length) shows no key more, and
+ * nothing outside is read. Diagonals stand where the length puts them: of four causal rows told 51 keys, of which 48
+ * are there, the first stands at key 47, and all see 48.
  *
  * Modifiers, in this order, before the mask (x = scale · q·k):
  *   softcap  x ← softcap · tanh(x / softcap), up to 32,768: of a larger one fp32 would lose x, and it is refused

@@ -110,10 +110,13 @@ TEST_P(PagedFaults, UnusedSlotsOfTheLastPageMayHoldNaN) {
   for (const int size : {1, 16, 64, 528}) expect_bits(same, which, {.size = size});
 }
 
-// Lengths beyond the host's maximum are cut to it, whatever the device says.
+// Lengths beyond the host's maximum show no key beyond it, whatever the device says. Their diagonals stand where they
+// put them, so that both rows see all keys.
 TEST_P(PagedFaults, LengthsBeyondTheMaximumAreCutToIt) {
   AttentionCase which = make(2, {130, 130}, 64, 2, 1, 8);
-  const AttentionOutput same = dense(which);
+  AttentionCase without_diagonal = which;
+  without_diagonal.inputs.causal = false;
+  const AttentionOutput same = dense(without_diagonal);
   which.told_key_lengths = {131, std::numeric_limits<std::int32_t>::max()};
   for (const int size : {1, 16}) expect_bits(same, which, {.size = size, .tight = true});
   which.told_key_lengths = {-1, std::numeric_limits<std::int32_t>::min()};

@@ -286,7 +286,7 @@ TEST_P(UnseenValues, OfScalesOfTokens) {
       if (!in_part(index++, 3)) continue;
       SCOPED_TRACE(std::format("{} rows, pages of {}", rows, page));
       AttentionCase which =
-          in_window(make(Storage::bf16, rows, {300 + (13 * index)}, 4, 2, 128, std::uint64_t(index)), 100, 2);
+          in_window(make(Storage::bf16, rows, {500 + (13 * index)}, 4, 2, 128, std::uint64_t(index)), 100, 2);
       if (page != 0) which.pages = Pages{.size = page};
       StoredBytes bytes{.type = target() == "gfx942" ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3};
       bytes.tokens = true;
