@@ -408,6 +408,6 @@ def _int32(field: str, given: torch.Tensor, dimensions: int) -> torch.Tensor:
         for number in (int(given.min()), int(given.max())):
             if not INT32.min <= number <= INT32.max:
                 raise InvalidArgument(f"{field}: {number} is among it; accepted: {INT32.min} … {INT32.max}, int32")
-    if given.dtype is torch.int64:  # a number beyond int32 is beyond every tensor, and must not become one that is not
-        given = given.clamp(-(2**31), 2**31 - 1)
+    if given.dtype is torch.int64:  # a device's number beyond int32 is beyond every tensor, and must not become one that is not
+        given = given.clamp(INT32.min, INT32.max)
     return given.to(torch.int32).contiguous()

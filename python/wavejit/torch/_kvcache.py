@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Limits of a page (templates/attention/call/limits.h): the most keys, and what they are a multiple of.
 MOST_KEYS_OF_A_PAGE, KEYS_AT_ONCE = 8192, 16
+# A length above every cache's, to which new keys are added.
+MOST_TOLD = 1 << 30
 
 
 class New(NamedTuple):
@@ -236,7 +238,7 @@ def words_of_keys(lengths: torch.Tensor | None, firsts: torch.Tensor | None, tab
             lengths = torch.full((table.shape[0],), longest, dtype=torch.int32, device=table.device)
         words["max_key_length"] = longest + count
     if lengths is not None and count:
-        lengths = lengths + count
+        lengths = lengths.clamp(max=MOST_TOLD) + count  # a device's number may be anything, and must not wrap
     if firsts is not None:
         words["first_keys"] = firsts
         lengths = None if lengths is None else lengths - firsts
@@ -256,7 +258,7 @@ _operators.LIBRARY.define(f"kv_cache_slots({ARGUMENTS}, *, {_into.WORDS}) -> Ten
 
 def slots(names: dict[str, str], q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, new: New, out: torch.Tensor | None, with_lse: bool,
           words: dict[str, Any]) -> torch.Tensor:
-    """int64 [B · new keys], −1 of what has no place; of a call that is right as far as the host knows."""
+    """Checks the call as far as the host can, and returns the slot of each new key, int64 [B · new keys]; −1: none."""
     _refuse_gradients({"q": q, "k_cache": k_cache, "v_cache": v_cache, "k": new.k, "v": new.v, "out": out})
     constants = {name: words.get(name) for name in _operators.NAMES[3:]}
     _operators.without_derivative(q, k_cache, v_cache, *constants.values(), names=tuple([names.get(name, name) for name in _operators.NAMES]))

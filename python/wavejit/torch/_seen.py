@@ -42,7 +42,7 @@ class Caller(NamedTuple):
 
 def all_of(others: Mapping[str, torch.Tensor], words: Mapping[str, Any]) -> bool:
     """Whether the tensors among the words were read where they lie: as they are, or, where all batches or heads share a bias, its first
-    part. How far the memory behind a bias reaches is in no key: so its rows must be whole ones."""
+    part. The key does not record how far the memory behind a bias reaches, so its rows must be whole ones."""
     where_they_lie = all([words[name] is tensor or words[name].data_ptr() == tensor.data_ptr() for name, tensor in others.items()])
     return where_they_lie and ("bias" not in others or others["bias"].shape[-1] % 8 == 0)
 
