@@ -11,7 +11,7 @@
  * WAVEJIT_SIM_RULES=compiler|strict, WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER,
  * WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<number>],
  * WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<number>]. A value that is not understood is said on stderr and ignored;
- * of the checks, of their rules, of the matrix sums and of the transcendentals it ends the program with exit code 2.
+ * a value of CHECK, RULES, MATRIX or TRANSCENDENTALS that is not understood ends the program with exit code 2.
  *
  * Thread safety: every function may be called from any thread. Settings apply to launches that begin afterwards.
  */

@@ -104,8 +104,8 @@ typedef enum wavejit_dtype {
 /* A tensor in device memory. Logical order is always [batch, length, heads, head dim], whatever the strides say about
  * where things lie (BSHD, BHSD and anything between). Strides are in elements. The last stride is 1; the others are
  * positive multiples of 8, or, of what attention only reads, 0: what all batches, rows or heads share lies there once.
- * `data` is 16-byte aligned. One batch slice must span less than 4 GiB (256 rows of tile overrun included), the tensor
- * may be larger. The stride of a dimension with one element is never used and may be anything.
+ * `data` is 16-byte aligned. One batch slice, of packed tensors one sequence, must span less than 4 GiB (256 rows of tile
+ * overrun included); the tensor may be larger. The stride of a dimension with one element is never used and may be anything.
  * wavejit_attention_forward takes more: see there. */
 struct wavejit_tensor {
   void* data;
@@ -280,8 +280,8 @@ typedef enum wavejit_call_flags {
   WAVEJIT_COMPILE_BEHIND = 16,
   /* Keys that are split leave parts, which must be merged. WAVEJIT_ONE_LAUNCH: the last workgroup to arrive merges them.
    * WAVEJIT_TWO_LAUNCHES: a second launch does. Neither: wavejit chooses, and explain shows which. No bit depends on it.
-   * Both flags are refused; where
-   * keys are not cut, caches have 8 bits, or a call has lists of two caches, they change nothing. Workgroups count
+   * Both flags together are refused. Where keys are not split, caches have 8 bits, or a call has lists of two caches,
+   * they change nothing. Workgroups count
    * their arrivals in memory of the engine. A call that is captured has counters of its own as long as the engine
    * lives, so that its graph may be replayed beside all others; where none are left (the reserve of 65,536 is filled up
    * at the next call that is not captured) two launches merge. Replays of one graph share a workspace, as calls that
@@ -397,15 +397,15 @@ struct wavejit_call_report {
  *
  * NaN and infinity in a row of q reach that row, and in a row of k the rows that see it. In a row of v whose key some
  * row of the sequence sees they may reach every row of the sequence, whether it sees the key or not: a tile is
- * multiplied whole, and 0 · NaN is NaN. Which rows depends on the kernel, so that nothing that is said about bits holds
- * of them. A key that no row of the sequence sees in this call reaches nothing: one in front of the window (or the
+ * multiplied whole, and 0 · NaN is NaN. Which rows depends on the kernel: what is said about bits does not hold for
+ * them. A key that no row of the sequence sees in this call reaches nothing: one in front of the window (or the
  * local chunk) of the sequence's first row, one behind the last row's diagonal and window_right. So pages behind a
- * sliding window may be freed, and their entries may name any page. Not so beside block lists and bool masks, of keys
- * that a bias hides, and of packed queries under WAVEJIT_MASK_CAUSAL with WAVEJIT_MASK_PREFIX and no window behind the
- * last row of a shorter sequence. What stands beyond a sequence's keys, in front of them (first_keys) or in other
+ * sliding window may be freed, and their entries may name any page. Exceptions, where such a value may reach rows: block
+ * lists and bool masks; keys that a bias hides; packed queries under WAVEJIT_MASK_CAUSAL with WAVEJIT_MASK_PREFIX and
+ * no window, for keys behind the last row of a shorter sequence; wavejit_attention_latent with WAVEJIT_MASK_PREFIX. What stands beyond a sequence's keys, in front of them (first_keys) or in other
  * sequences reaches nothing. docs/invariance.md shows it ("hidden").
  *
- * A length in key_lengths that is larger than the rows of k (in pages: than max_key_length) shows no key more, and
+ * A length in key_lengths that is larger than the rows of k (in pages: than max_key_length) shows no more keys, and
  * nothing outside is read. Diagonals stand where the length puts them: of four causal rows told 51 keys, of which 48
  * are there, the first stands at key 47, and all see 48.
  *

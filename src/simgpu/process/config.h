@@ -30,7 +30,7 @@ enum class MatrixSums : std::int32_t { sequential = 0, cdna3 = 1, seeded = 2 };
 enum class Transcendentals : std::int32_t { nearest = 0, seeded = 1 };
 
 // What a kernel is held to where its compiler counts on more than the ISA's words promise: `compiler`, what LLVM's
-// backend counts on; `strict`, every wait and every half (docs/simulated-gpu.md, "What is held against a kernel").
+// backend counts on; `strict`, every wait and every half (docs/simulated-gpu.md, "What compilers count on").
 enum class Rules : std::int32_t { compiler = 0, strict = 1 };
 
 // What is said on stderr when the process ends: nothing, one line if something was found, everything.

@@ -38,7 +38,7 @@ struct KeyPlaces {
   // Packed, with so many keys of zeros in front of each sequence, which a window hides: chunks then begin elsewhere.
   std::int64_t keys_in_front = 0;
   // Packed, with garbage that no row may see: so many rows between the sequences, and the keys that a window hides from
-  // all rows of a piece. Their values stay: a tile is multiplied whole, and they must be finite.
+  // all rows of a piece. Their values are garbage, too: no row sees them, so kernels do not use them.
   std::int64_t rows_between = 0;
   // The value of a sequence's last key, too, which reaches rows that do not see it.
   bool last_value = false;
