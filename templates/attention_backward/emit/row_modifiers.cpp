@@ -3,10 +3,6 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
-#include <bit>
-#include <cstdint>
-#include <numbers>
-
 #include "codegen/language/convert.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/bias.h"
@@ -18,22 +14,6 @@ namespace wavejit::attention_backward {
 using language::Kernel;
 using language::Value;
 using language::Values;
-
-namespace {
-
-// attention::minus_slope_log2, for each tile: in one instruction, which makes a number of NaN. The row's LSE is NaN
-// then.
-Value* limited_slope(Kernel& kernel, Value* slope) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  constexpr float log2e = std::numbers::log2e_v<float>;
-  constexpr float largest = std::bit_cast<float>(attention::largest_natural) * log2e;
-  Value* limit =
-      ir.CreateBitCast(language::opaque(kernel, ir.getInt32(std::bit_cast<std::uint32_t>(largest))), kernel.f32());
-  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_fmed3, {kernel.f32()},
-                            {ir.CreateFMul(slope, kernel.constant(-log2e)), limit, ir.CreateFNeg(limit)});
-}
-
-}  // namespace
 
 RowModifiers::RowModifiers(Kernel& kernel, const KeyKernel& spec, const KeyPlace& place, Value* cap_rate)
     : kernel_(kernel), spec_(spec), place_(place), cap_rate_(cap_rate) {}
@@ -116,7 +96,7 @@ void RowModifiers::apply(Value* head, Value* first_row, language::Accumulator& s
           slope, ir.CreateMul(wide(place_.batch),
                               kernel_.argument_i64(argument(offsetof(attention::ScoreArguments, alibi_batch_stride)))));
       slope = kernel_.load_scalar(ir.CreateAdd(slope, ir.CreateShl(wide(head), 2)), kernel_.f32());
-      minus_slope = kernel_.uniform(limited_slope(kernel_, slope));
+      minus_slope = kernel_.uniform(attention::minus_slope_log2(kernel_, slope));
       const LaneKey own = lane_key(kernel_, place_);
       Value* row = ir.CreateAdd(first_row, ir.CreateMul(own.lane_group, kernel_.constant(scores.layout.row_block)));
       distance = ir.CreateSub(ir.CreateSub(own.key, place_.limits.diagonal), row);
