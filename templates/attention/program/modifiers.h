@@ -37,7 +37,7 @@ using HeadValues = std::array<std::vector<float>, modifier_count>;
 // A number for each head of each of them; where the reference chooses, 0 stands until it has.
 HeadValues head_values(const Experiment& problem, const Inputs& inputs);
 
-// What a head's scores go through, as numbers.
+// What a head's scores go through, as numbers. A modifier whose `values` are empty is left out.
 void enter_modifiers(ScoreRules& rules, const Experiment& problem, const HeadValues& values, std::int64_t batch,
                      std::int64_t head);
 

@@ -32,8 +32,10 @@ Reference::Reference(const Experiment& problem, const Inputs& inputs)
       key_lists_(make_key_lists(problem)),
       head_values_(program::head_values(problem, inputs)) {
   for (const ProgramModifier& row : program_modifiers()) {
-    if (row.given == Given::heads && row.of_head == nullptr && problem.has(row.modifier))
-      head_values_[index_of(row.modifier)] = choose_logits();
+    if (row.given != Given::heads || row.of_head != nullptr || !problem.has(row.modifier)) continue;
+    std::vector<float>& logits = head_values_[index_of(row.modifier)];
+    logits.clear();  // chosen by rows without them
+    logits = choose_logits();
   }
 }
 
