@@ -83,7 +83,7 @@ class Semantics(Case):
                     mask[..., : shape[-2] // 3, :] = False  # rows that see nothing, or few
                     mask = mask.expand(2, 4, rows, keys)
                     bias = torch.zeros(2, 4, rows, keys, dtype=q.dtype).masked_fill(~mask, -torch.inf)
-                    with mock.patch.object(engine, "attention_forward", wraps=engine.attention_forward) as launched:
+                    with mock.patch.object(engine, "attention_forward_call", wraps=engine.attention_forward_call) as launched:
                         found = wavejit.torch.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
                         self.assertIn("mask", launched.call_args.kwargs)
                         self.assertNotIn("bias", launched.call_args.kwargs)
@@ -96,7 +96,7 @@ class Semantics(Case):
         engine = wavejit.torch.engine("cpu")
         for rows, dim, heads in ((32, 64, 2), (70, 80, 1)):  # few rows whose heads have masks of their own; a head dim that tiles pad
             q, k = draw(1, 2, rows, dim), draw(1, 2, 90, dim)
-            with mock.patch.object(engine, "attention_forward", wraps=engine.attention_forward) as launched:
+            with mock.patch.object(engine, "attention_forward_call", wraps=engine.attention_forward_call) as launched:
                 self.beside_torch(q, k, k, attn_mask=torch.rand(heads, rows, 90) > 0.5)
                 self.assertIn("bias", launched.call_args.kwargs)
 
@@ -118,7 +118,7 @@ class Semantics(Case):
                     mask = torch.zeros(shape, dtype=dtype).masked_fill(torch.rand(shape) > 0.5, torch.finfo(dtype).min)
                     mask[..., : rows // 3, : keys // 2] = -torch.inf
                     mask[..., rows // 2:, 64:] = 0.0
-                    with mock.patch.object(engine, "attention_forward", wraps=engine.attention_forward) as launched:
+                    with mock.patch.object(engine, "attention_forward_call", wraps=engine.attention_forward_call) as launched:
                         found = wavejit.torch.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
                         self.assertTrue(launched.call_args.kwargs["bias_by_tile"])
                         # Heads that have masks of their own.
@@ -127,7 +127,7 @@ class Semantics(Case):
                         self.assertNotIn("bias_by_tile", launched.call_args.kwargs)
                     self.assertTrue(torch.equal(found, wanted))
         q = draw(1, 2, 70, 64)
-        with mock.patch.object(engine, "attention_forward", wraps=engine.attention_forward) as launched:  # of so few scores it is no gain
+        with mock.patch.object(engine, "attention_forward_call", wraps=engine.attention_forward_call) as launched:  # of so few scores it is no gain
             wavejit.torch.scaled_dot_product_attention(q, q, q, attn_mask=torch.zeros(70, 70, dtype=torch.float16))
             self.assertNotIn("bias_by_tile", launched.call_args.kwargs)
 

@@ -82,7 +82,7 @@ def append(engine: Engine, given: dict[str, torch.Tensor | None], rotary: str = 
     """One launch. A call of shapes that were seen before is checked no more in Python: only addresses change."""
     k = given["k"]
     assert k is not None
-    if all([tensor is None or 0 in tensor.shape for tensor in (k, given["v"], given["q"])]):
+    if all([tensor is None or 0 in tensor.shape for tensor in (k, given.get("v"), given.get("q"))]):
         return
     if k.is_cpu:
         _through_copies(engine, given, rotary, rotary_base, rotary_dim)
