@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=$1
 platform=manylinux_2_36_x86_64
-largest=50000000
+largest=60000000  # the index takes 100 MB
 say() { printf '[wheel] %s\n' "$*"; }
 tools=build/wheel-tools
 if [[ ! -x $tools/bin/auditwheel || $tools/requirements.txt -ot scripts/wheel/requirements.txt ]]; then

@@ -8,6 +8,7 @@ the same units. A unity build joins files, so two helpers of one name meet in on
 
 Compares which files each unit joins and the flags that each unit is compiled with, but for the optimiser's and those of symbols.
 No code depends on NDEBUG (tests/architecture/rules.py), so the compiler accepts in a release what it accepts in dev.
+Not compared: what the wheels have beside it (python/portable, the extension for Python 3.11), which `./dev wheel` alone compiles.
 """
 import json
 import pathlib

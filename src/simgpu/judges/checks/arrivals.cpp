@@ -67,7 +67,7 @@ void Arrivals::report_registers(Wave& wave, const Instruction& instruction, cons
   }
 }
 
-// Of two loads of one queue: whether the later one need not wait for the earlier one's result in the same register.
+// Compares two loads of one queue: whether the later one need not wait for the earlier one's result in the same register.
 // gfx9 and LDS give results in the order of the loads, so that the later one may overwrite the earlier one's, or its
 // half of it. RDNA4's vector memory may give them in another order (LLVM has no FeatureVmemWriteVgprInOrder there): two
 // halves of a register are each their load's own, whichever comes first.

@@ -309,7 +309,7 @@ void WorkgroupMemory::write_dword(Wave& wave, const Instruction& instruction, co
   const Mark writer = mark_written(access, cell, bytes);
   raise(line.written);
   if (races(access, writer, false, bytes)) {
-    // Of two that store at once, the one whose mark comes last sees the other's value before its own or over it.
+    // When two store at once, the one whose mark comes last sees the other's value before its own or over it.
     if (stored != nullptr) differing |= (cell.stored.load(in_order) ^ *stored) & bits_of_bytes(bytes);
     if (!repeats(writer, bytes, differing)) complain(wave, instruction, access, writer, false, address, lane);
   }

@@ -74,7 +74,7 @@ class WorkgroupChecks final : public Judge {
                                              static_cast<std::uint32_t>(Check::waits) |
                                              static_cast<std::uint32_t>(Check::uninitialised);
   std::uint32_t shadow_checks() const;
-  // Of an access to device memory: what the other waves have issued and it must find done. Returns what it touches.
+  // What an access to device memory must find done of what the other waves have issued. Returns what it touches.
   DeviceSpan take_place(const Wave& wave, const Effects& effects, const LaneAddresses& device);
   // Where time is kept: whether what the wave waits for is not there yet. It comes to this instruction again when it
   // is.

@@ -60,7 +60,7 @@ class MemoryView {
   // "inside/behind/before the allocation [base, end) of n bytes": for reports.
   std::string describe(std::uint64_t address) const;
   std::span<const Allocation> allocations() const { return allocations_; }
-  // Of DeviceMemory then.
+  // The version of DeviceMemory when this table was taken.
   std::uint64_t version() const { return version_; }
 
  private:

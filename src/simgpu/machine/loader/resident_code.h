@@ -40,7 +40,7 @@ struct ResidentKernel {
   std::uint64_t entry = 0;  // the first instruction that hardware fetches
   // One of ROCr's or HIP's own, for copies and fills: nobody who runs a program under checks wrote it.
   bool is_of_runtime = false;
-  // Of those, one that copies or fills. HIP has others, which wait for a value in memory.
+  // Whether such a kernel copies or fills. HIP has others, which wait for a value in memory.
   bool is_short = false;
 };
 
