@@ -109,6 +109,17 @@ TEST(MemoryRaces, WhoWritesTheSameValueDoesNotRace) {
                 how, true);
   }
 }
+// Workgroups on several threads of the host store one value to places where nothing was stored before: of two stores
+// that meet, none may compare its value with what lay there before both. They meet a few times in 900 launches.
+TEST(MemoryRaces, WorkgroupsThatMeetStoreOneValue) {
+  const CheckedRun crowd{.workgroups = {4, 1, 1}, .host_threads = 2};
+  std::string stores;
+  for (int part = 0; part < 4; ++part)
+    stores += std::format("global_store_dword v1, v3, s[6:7] offset:{}\n", 256 * part);
+  const Assembled one_value = kernel("v_mov_b32 v3, 9\n" + stores);
+  for (int again = 0; again < 150; ++again) expect_race(one_value, crowd, false);
+  expect_race(kernel("v_mov_b32 v3, s2\n" + stores), crowd, true);
+}
 // A value between two others' that is another: whoever runs it, on however many threads of the host.
 TEST(MemoryRaces, OneOfManyWritesAnotherValue) {
   const std::string body =

@@ -277,17 +277,12 @@ void WorkgroupMemory::read_dword(Wave& wave, const Instruction& instruction, con
   if (line.written.load(in_order) != 0) look_at_writer(wave, instruction, access, offset, bytes, lane);
 }
 
-// Takes down what is stored, and returns in which bits it differs from what was stored there before.
-std::uint32_t WorkgroupMemory::keep_stored(MemoryShadow::Writer& writer, std::uint32_t bytes,
-                                           std::uint32_t stored) const {
+// Takes down what is stored, and returns in which bits it differs from what was stored there before. The caller holds
+// the cell's lock.
+std::uint32_t WorkgroupMemory::keep_stored(MemoryShadow::Writer& writer, std::uint32_t bytes, std::uint32_t stored) {
   const std::uint32_t bits = bits_of_bytes(bytes);
-  std::uint32_t before = writer.stored.load(relaxed);
-  if (!shadow_->several_threads()) {
-    writer.stored.store((before & ~bits) | stored, relaxed);
-  } else {
-    while (!writer.stored.compare_exchange_weak(before, (before & ~bits) | stored, in_order)) {
-    }
-  }
+  const std::uint32_t before = writer.stored.load(relaxed);
+  writer.stored.store((before & ~bits) | stored, relaxed);
   return (before ^ stored) & bits;
 }
 
@@ -305,13 +300,19 @@ void WorkgroupMemory::write_dword(Wave& wave, const Instruction& instruction, co
   const std::uint64_t address = allocation_->base + offset;
   MemoryShadow::Line& line = cells_.lines[offset / MemoryShadow::line_bytes];
   MemoryShadow::Writer& cell = cells_.writers[offset / 4];
-  std::uint32_t differing = stored == nullptr ? ~0u : keep_stored(cell, bytes, *stored);
-  const Mark writer = mark_written(access, cell, bytes);
+  std::uint32_t differing = ~0u;
+  Mark writer;
+  {
+    // The value and the mark change as one: between the two, a store of the same value from another thread would leave
+    // a mark beside which this one's `differing` still compares with the value before both.
+    std::unique_lock<std::mutex> lock;
+    if (shadow_->several_threads()) lock = std::unique_lock(shadow_->writer_lock(offset));
+    if (stored != nullptr) differing = keep_stored(cell, bytes, *stored);
+    writer = mark_written(access, cell, bytes);
+  }
   raise(line.written);
-  if (races(access, writer, false, bytes)) {
-    // When two store at once, the one whose mark comes last sees the other's value before its own or over it.
-    if (stored != nullptr) differing |= (cell.stored.load(in_order) ^ *stored) & bits_of_bytes(bytes);
-    if (!repeats(writer, bytes, differing)) complain(wave, instruction, access, writer, false, address, lane);
+  if (races(access, writer, false, bytes) && !repeats(writer, bytes, differing)) {
+    complain(wave, instruction, access, writer, false, address, lane);
   }
   const MemoryShadow::Readers& own = cells_.readers[offset / 4];
   const MemoryShadow::Readers& together = line.readers;

@@ -14,6 +14,7 @@
 // of what is read, remembers its readers once.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -53,7 +54,7 @@ class MemoryShadow final : public SharedByJudges {
   struct Writer {
     WhoBits who;
     Place place;
-    std::atomic<std::uint32_t> stored;  // by the last store of each byte
+    std::atomic<std::uint32_t> stored;  // by the last store of each byte; changes with `who`, beneath writer_lock
   };
   static constexpr unsigned line_bytes = 64;
   struct Line {
@@ -77,6 +78,8 @@ class MemoryShadow final : public SharedByJudges {
   const Instruction* instruction(std::uint32_t place) const;
   std::uint32_t place(const Instruction& instruction) const;
   bool several_threads() const { return several_threads_; }
+  // Held while a dword's writer and the value that it stored change. `offset`: in its allocation.
+  std::mutex& writer_lock(std::uint64_t offset) { return writer_locks_[offset / 4 % writer_locks_.size()]; }
   LaunchOrder& order() { return order_; }
   SwapLoops& loops() { return loops_; }
   void finish(Launch& launch) override { loops_.finish(launch); }
@@ -91,6 +94,7 @@ class MemoryShadow final : public SharedByJudges {
   std::vector<Block> blocks_;  // as MemoryView::allocations
   LaunchOrder order_;
   SwapLoops loops_;
+  std::array<std::mutex, 64> writer_locks_;
   std::mutex mutex_;
 };
 
@@ -149,7 +153,7 @@ class WorkgroupMemory {
   // `stored`: in its place in the dword; null where nobody knows.
   void write_dword(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
                    std::uint32_t bytes, unsigned lane, const std::uint32_t* stored);
-  std::uint32_t keep_stored(MemoryShadow::Writer& writer, std::uint32_t bytes, std::uint32_t stored) const;
+  static std::uint32_t keep_stored(MemoryShadow::Writer& writer, std::uint32_t bytes, std::uint32_t stored);
   bool repeats(const Mark& other, std::uint32_t bytes, std::uint32_t differing) const;
   void look_at_writer(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
                       std::uint32_t bytes, unsigned lane) const;
