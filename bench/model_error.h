@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How far off the clock was for published figures that no constant was taken from: what stands beside its predictions.
-// src/simgpu/judges/clock/model_error.json keeps it by kind, for this and for what programs say.
+// src/simgpu/checkers/clock/model_error.json keeps it by kind, for this and for what programs say.
 #pragma once
 
 #include <map>

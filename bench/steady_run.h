@@ -5,8 +5,8 @@
 #include <expected>
 #include <string>
 
-#include "simgpu/judges/clock/compute_unit.h"
-#include "simgpu/judges/clock/occupancy.h"
+#include "simgpu/checkers/clock/compute_unit.h"
+#include "simgpu/checkers/clock/occupancy.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::bench {

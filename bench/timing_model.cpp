@@ -2,7 +2,7 @@
 // Prints docs/timing-model.md: every constant of the clock, and its predictions beside published measurements.
 //
 //   wavejit_timing_model                  the page
-//   wavejit_timing_model --error          src/simgpu/judges/clock/model_error.json, which the page and others quote
+//   wavejit_timing_model --error          src/simgpu/checkers/clock/model_error.json, which the page and others quote
 //   wavejit_timing_model --check <file>   exit 1 when the file differs, or when model_error.json would
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ constexpr std::string_view introduction =
 
 Made by `./dev bench timing-model`; a test compares it with the model. The simulated GPU predicts cycles (`wavejit run --cycles`,
 [simgpu.h](../include/wavejit/simgpu.h)). It runs sampled workgroups, and replays what their waves executed on a model of the target's compute units
-([src/simgpu/judges/clock](../src/simgpu/judges/clock/README.md)). **Predictions are not measurements, and this project has measured nothing:** no AMD GPU was at hand.
+([src/simgpu/checkers/clock](../src/simgpu/checkers/clock/README.md)). **Predictions are not measurements, and this project has measured nothing:** no AMD GPU was at hand.
 Every constant was published by others or is a guess, and the tables below say which.
 
 ## Grades
@@ -183,7 +183,7 @@ int main(int count, char** values) {
   if (option == "--check" && today != to_json(wavejit::bench::model_errors())) {
     fmt::print(
         stderr,
-        "src/simgpu/judges/clock/model_error.json is not what it would be today; ./dev bench timing-model writes it "
+        "src/simgpu/checkers/clock/model_error.json is not what it would be today; ./dev bench timing-model writes it "
         "anew. Today:\n{}",
         today);
     return 1;

@@ -5,7 +5,7 @@ rounds.
 
     PYTHONPATH=<build>/python LD_PRELOAD=<build>/bench/libamdhip64.so.7 torch_calls.py     (./dev bench python)
 
-PyPI's PyTorch has no ROCm. So CPU tensors stand for the device's here: they go the device's road, and nothing reads them. What torch
+PyPI's PyTorch has no ROCm. So CPU tensors stand for the device's here: they take the device's path, and nothing reads them. What torch
 on ROCm does beyond that is not in the figures: its allocator instead of the CPU's, and the question for its current stream.
 """
 import tempfile
@@ -15,7 +15,7 @@ from python_calls import microseconds
 
 import wavejit
 import wavejit.torch
-from wavejit.torch import _backward_road, _engines, _roads
+from wavejit.torch import _backward_dispatch, _engines, _dispatch
 
 LAYERS = 16
 
@@ -81,12 +81,12 @@ def layers_with_gradients() -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as cache, wavejit.Engine("hip", cache_dir=cache, log_level="error") as engine:
         _engines._of[torch.device("cpu")] = engine
-        _roads.through_copies, _backward_road.through_copies = _roads.on_device, _backward_road.on_device
-        _roads.current_stream = lambda device: 0
+        _dispatch.through_copies, _backward_dispatch.through_copies = _dispatch.on_device, _backward_dispatch.on_device
+        _dispatch.current_stream = lambda device: 0
         # For a shape's first call: torch's memory on the CPU begins at multiples of 64 bytes, on a GPU at multiples of 512.
         room = torch.empty(1 << 18)
         room = room[-room.data_ptr() % 256 // 4 :]
-        _backward_road.workspace_of = lambda plan, device: room
+        _backward_dispatch.workspace_of = lambda plan, device: room
         calls_without_gradients()
         layers_with_gradients()
 

@@ -14,7 +14,7 @@ import torch
 from python_calls import microseconds
 
 import wavejit
-from wavejit.torch import _roads
+from wavejit.torch import _dispatch
 from wavejit.vllm import WavejitAttention, WavejitLatentAttention, WavejitLatentMetadata, WavejitMetadata, _cache, _calls, _latent_cache, _latent_calls, _serving
 from wavejit.vllm._serving import Serving
 
@@ -26,9 +26,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache, wavejit.Engine("hip", cache_dir=cache, log_level="error") as engine, torch.no_grad():
         for room_of in (_calls, _cache, _latent_calls, _latent_cache):
             room_of._through_copies = room_of._on_device
-        _roads.current_stream = lambda device: 0
+        _dispatch.current_stream = lambda device: 0
         room = torch.empty(1 << 27, dtype=torch.float32)
-        _roads._workspace = lambda plan, device: room[-room.data_ptr() % 256 // 4 :]
+        _dispatch._workspace = lambda plan, device: room[-room.data_ptr() % 256 // 4 :]
         starts, lengths = torch.arange(SEQUENCES + 1, dtype=torch.int32), torch.full((SEQUENCES,), KEYS, dtype=torch.int32)
         table = torch.zeros(SEQUENCES, KEYS // PAGE, dtype=torch.int32)
         pages = torch.empty(128, KV_HEADS, PAGE, 2 * DIM)

@@ -62,7 +62,7 @@ def panel(top: int, title: str, unit: str, groups: list[tuple[str, dict[str, flo
 def picture(root: pathlib.Path) -> str:
     shapes = (root / "bench/predicted_shapes.md").read_text(encoding="utf-8")
     bench = (root / "bench/README.md").read_text(encoding="utf-8")
-    error = json.loads((root / "src/simgpu/judges/clock/model_error.json").read_text(encoding="utf-8"))["real_kernels"]
+    error = json.loads((root / "src/simgpu/checkers/clock/model_error.json").read_text(encoding="utf-8"))["real_kernels"]
     lines: list[str] = []
     y = panel(28, "Predicted cycles on gfx950, one performance model for all (16 × 16 heads, 8,192 keys, bf16), in millions", "",
               cycles_of(shapes), lines)

@@ -69,12 +69,12 @@ struct Used {
 
 class TorchNode {
  public:
-  TorchNode(std::shared_ptr<TorchTensors> torch, nb::object parameter_type, nb::dict engines, nb::dict roads,
+  TorchNode(std::shared_ptr<TorchTensors> torch, nb::object parameter_type, nb::dict engines, nb::dict dispatch,
             nb::dict forward_mode, Asked asked, Used used)
       : torch_(std::move(torch)),
         parameter_type_(std::move(parameter_type)),
         engines_(std::move(engines)),
-        roads_(std::move(roads)),
+        dispatch_(std::move(dispatch)),
         forward_mode_(std::move(forward_mode)),
         asked_(std::move(asked)),
         used_(std::move(used)) {}
@@ -194,7 +194,7 @@ class TorchNode {
     const nb::object kinds = attribute(engine, calls_);
     const nb::object calls = nb::borrow(item(kinds, kind));
     if (!calls.is_valid()) return {};
-    PyObject* stream_of = item(roads_, current_stream_);
+    PyObject* stream_of = item(dispatch_, current_stream_);
     if (stream_of == nullptr) return {};
     const nb::object stream = called(nb::borrow(stream_of), device);
     const unsigned long long address = PyLong_AsUnsignedLongLong(stream.ptr());
@@ -205,7 +205,7 @@ class TorchNode {
   std::shared_ptr<TorchTensors> torch_;
   nb::object parameter_type_;
   nb::dict engines_;       // by device
-  nb::dict roads_;         // names of _roads.py
+  nb::dict dispatch_;      // names of _dispatch.py
   nb::dict forward_mode_;  // names of torch.autograd.forward_ad
   Asked asked_;
   Used used_;
@@ -226,10 +226,11 @@ class TorchNode {
 
 void bind_torch_node(nb::module_& module) {
   const auto made = [](TorchNode* self, std::shared_ptr<TorchTensors> torch, nb::object parameter_type,
-                       nb::dict engines, nb::dict roads, nb::dict forward_mode, const std::vector<nb::object>& in_front,
-                       const std::vector<nb::object>& before_backward, nb::object grad_enabled, nb::object apply,
-                       nb::object forward, nb::object without_gradients, nb::object backward) {
-    new (self) TorchNode(std::move(torch), std::move(parameter_type), std::move(engines), std::move(roads),
+                       nb::dict engines, nb::dict dispatch, nb::dict forward_mode,
+                       const std::vector<nb::object>& in_front, const std::vector<nb::object>& before_backward,
+                       nb::object grad_enabled, nb::object apply, nb::object forward, nb::object without_gradients,
+                       nb::object backward) {
+    new (self) TorchNode(std::move(torch), std::move(parameter_type), std::move(engines), std::move(dispatch),
                          std::move(forward_mode), {in_front, before_backward, std::move(grad_enabled)},
                          {std::move(apply), std::move(forward), std::move(without_gradients), std::move(backward)});
   };
@@ -240,7 +241,7 @@ void bind_torch_node(nb::module_& module) {
         nb::is_method());
   };
   nb::class_<TorchNode>(module, "TorchNode", "Attention over PyTorch's tensors where nobody looks.")
-      .def("__init__", made, nb::arg("torch"), nb::arg("parameter_type"), nb::arg("engines"), nb::arg("roads"),
+      .def("__init__", made, nb::arg("torch"), nb::arg("parameter_type"), nb::arg("engines"), nb::arg("dispatch"),
            nb::arg("forward_mode"), nb::arg("in_front"), nb::arg("before_backward"), nb::arg("grad_enabled"),
            nb::arg("apply"), nb::arg("forward"), nb::arg("without_gradients"), nb::arg("backward"))
       .def("attend", &TorchNode::attend, nb::arg("face"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("words"))

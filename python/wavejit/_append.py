@@ -94,7 +94,7 @@ class CacheAppendCall(Call):
 
     def _integers(self, name: str, given: Any, count: int) -> None:
         """Slots or positions. Host numbers of any width are copied to the device, as int32 where that holds all of them: one that is beyond it is no
-        slot on either road."""
+        slot on either path."""
         field = name + "s"
         on_device = isinstance(given, DeviceArray) or (hasattr(given, "__dlpack_device__") and int(given.__dlpack_device__()[0]) not in _device.HOST_DEVICES)
         if on_device:

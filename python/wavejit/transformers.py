@@ -20,7 +20,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import causal_mask_function, sdpa_mask
 
 from ._errors import InvalidArgument
-from .torch import _faces, _operators, _roads, scaled_dot_product_attention
+from .torch import _faces, _operators, _dispatch, scaled_dot_product_attention
 
 __all__ = ["attention_forward", "mask", "register"]
 # What the operator's words are called here.
@@ -55,7 +55,7 @@ def mask(*arguments: Any, dtype: torch.dtype | None = None, **words: Any) -> tor
         # On the tensor itself: whatever else is made of it is a mask as any.
         setattr(seen, KNOWN, known)
         return seen
-    return seen if dtype not in (torch.float16, torch.bfloat16) else _roads.bias_of(seen, dtype)
+    return seen if dtype not in (torch.float16, torch.bfloat16) else _dispatch.bias_of(seen, dtype)
 
 
 KNOWN = "wavejit_known"

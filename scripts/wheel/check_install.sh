@@ -89,7 +89,7 @@ use_rocm() {
   sed -n '/^```cpp$/,/^```$/p' docs/start/simulated-gpu-only.md | sed '1d;$d' >"$work/saxpy.hip"
   device_libraries=$(clang++-22 -print-resource-dir)/amdgcn/bitcode
   clang++-22 -x hip --offload-arch=gfx950 "--rocm-device-lib-path=$device_libraries" "$work/saxpy.hip" -o "$work/saxpy" -lamdhip64 || fail "saxpy.hip is not compiled"
-  for way in --front=rocr --door=model --front=hip; do
+  for way in --front=rocr --front=rocr-model --front=hip; do
     "$place/bin/wavejit" sim --target gfx950 "$way" -- "$work/saxpy" >"$work/saxpy.txt" || fail "a HIP program, $way: $(cat "$work/saxpy.txt")"
     grep -Fx 'y[0] = 7, y[999] = 7' "$work/saxpy.txt" >/dev/null || fail "a HIP program, $way, says $(cat "$work/saxpy.txt")"
   done

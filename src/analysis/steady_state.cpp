@@ -12,7 +12,7 @@
 
 #include "analysis/flow.h"
 #include "isa/matrix.h"
-#include "simgpu/judges/facts/hazard_rules.h"
+#include "simgpu/checkers/facts/hazard_rules.h"
 
 namespace wavejit::analysis {
 namespace {

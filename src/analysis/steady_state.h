@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "analysis/kernel_code.h"
-#include "simgpu/judges/facts/kind.h"
+#include "simgpu/checkers/facts/kind.h"
 #include "timing/timing.h"
 
 namespace wavejit::analysis {

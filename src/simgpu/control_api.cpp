@@ -8,7 +8,7 @@
 
 #include "include/wavejit/simgpu.h"
 #include "include/wavejit/simgpu_devices.h"
-#include "simgpu/judges/clock/launch_clock.h"
+#include "simgpu/checkers/clock/launch_clock.h"
 #include "simgpu/machine/device/device.h"
 #include "simgpu/process/check.h"
 #include "simgpu/process/device_names.h"

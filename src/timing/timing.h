@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What instructions cost, how LDS accesses meet its banks and how far memory is: facts per target, and nothing but
-// facts. Every constant that the clock of the simulated GPU (src/simgpu/judges/clock) counts with stands here, with its
+// facts. Every constant that the clock of the simulated GPU (src/simgpu/checkers/clock) counts with stands here, with its
 // source and with how far it can be trusted; docs/timing-model.md prints them all.
 //
 // The model that the figures belong to: every SIMD has one issue port for vector instructions and one matrix pipe. A

@@ -54,7 +54,7 @@ INNER = {
         "offline": {"settings", "libraries", "kernels"},
         "": {"settings", "libraries", "kernels", "call", "offline"},  # the C ABI
     },
-    # The machine from the bottom up, its judges beside one another, its doors; "": the C interface, and who sits as judge.
+    # The machine from the bottom up, its checkers beside one another, its front ends; "": the C interface, and what sits beside a launch.
     "src/simgpu": {
         "process": set(),
         "machine/instruction": set(),
@@ -71,14 +71,14 @@ INNER = {
         "machine/compile": {"process", "machine/instruction", "machine/numerics", "machine/wave", "machine/decode", "machine/vector"},
         "machine/run": {"process", "machine/numerics", "machine/wave", "machine/decode", "machine/launch", "machine/compile"},
         "machine/device": {"process", "machine"},
-        "judges/facts": {"machine"},
-        "judges/checks": {"process", "machine", "judges/facts"},
-        "judges/clock": {"process", "machine", "judges/facts"},
-        "doors/queues": {"process", "machine"},
-        "doors/hip": {"process", "machine"},
-        "doors/thunk": {"process", "machine", "doors/queues"},
-        "doors/model": {"process", "machine", "doors/queues", "doors/thunk"},
-        "": {"process", "machine", "judges"},
+        "checkers/facts": {"machine"},
+        "checkers/checks": {"process", "machine", "checkers/facts"},
+        "checkers/clock": {"process", "machine", "checkers/facts"},
+        "front_ends/queues": {"process", "machine"},
+        "front_ends/hip": {"process", "machine"},
+        "front_ends/thunk": {"process", "machine", "front_ends/queues"},
+        "front_ends/model": {"process", "machine", "front_ends/queues", "front_ends/thunk"},
+        "": {"process", "machine", "checkers"},
     },
     "tools": {
         "": set(),
@@ -104,7 +104,7 @@ INTERFACES = {
 # schedules are data, without LLVM: a family's half of the program may print them
 SCHEDULES = re.compile(r"^templates/[a-z_]+/emit/[a-z_]*schedule\.h$")
 # files that may read the environment: one a library; and those that hand it on to another program
-ENVIRONMENT_FILES = re.compile(r"^(src/(runtime/settings|simgpu/process)/config\.cpp|src/simgpu/doors/thunk/driver_files\.cpp|src/codegen/isolated\.cpp|tools/commands/sim\.cpp|tests/.*|bench/.*)$")
+ENVIRONMENT_FILES = re.compile(r"^(src/(runtime/settings|simgpu/process)/config\.cpp|src/simgpu/front_ends/thunk/driver_files\.cpp|src/codegen/isolated\.cpp|tools/commands/sim\.cpp|tests/.*|bench/.*)$")
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|environ)\b")
 ARCHITECTURE_NAME = re.compile(r"\"gfx[0-9a-f]+\"")
 ARCHITECTURE_COMPARE = re.compile(r"([!=]=\s*\"gfx[0-9a-f]+)|(\"gfx[0-9a-f]+[a-z:+-]*\"\s*[!=]=)|(starts_with\(\"gfx)")
@@ -369,11 +369,11 @@ def self_test() -> int:
         "src/runtime/call/call.h": '#include "runtime/elsewhere/a.h"\n',
         "src/runtime/elsewhere/a.h": '#include "runtime/settings/config.h"\n',
         "src/simgpu/process/process.cpp": '#include "simgpu/machine/wave/wave.h"\n',
-        "src/simgpu/machine/decode/function.cpp": '#include "simgpu/judges/checks/pace.h"\n',
-        "src/simgpu/machine/decode/inner/function.cpp": '#include "simgpu/judges/checks/pace.h"\n',
-        "src/simgpu/judges/checks/pace.h": '#include "simgpu/judges/clock/grid.h"\n',
-        "src/simgpu/judges/clock/grid.h": '#include "simgpu/doors/hip/stream.h"\n',
-        "src/simgpu/doors/hip/stream.h": '#include "simgpu/judges/checks/pace.h"\n',
+        "src/simgpu/machine/decode/function.cpp": '#include "simgpu/checkers/checks/pace.h"\n',
+        "src/simgpu/machine/decode/inner/function.cpp": '#include "simgpu/checkers/checks/pace.h"\n',
+        "src/simgpu/checkers/checks/pace.h": '#include "simgpu/checkers/clock/grid.h"\n',
+        "src/simgpu/checkers/clock/grid.h": '#include "simgpu/front_ends/hip/stream.h"\n',
+        "src/simgpu/front_ends/hip/stream.h": '#include "simgpu/checkers/checks/pace.h"\n',
         "src/simgpu/machine/elsewhere.cpp": '#include "simgpu/machine/wave/wave.h"\n',
         "tools/commands/report.h": '#include "runtime/call/engine.h"\n',
         "tools/report.cpp": '#include "tools/sweep/list.h"\n',
@@ -399,8 +399,8 @@ def self_test() -> int:
         "src/simgpu/machine/compile/host/lanes.cpp": '#include "simgpu/machine/wave/wave.h"\n',
         "src/simgpu/machine/wave/wave.h": "",
         "templates/tested_family/emit/numbers.cpp": 'constexpr int unit_bytes = 16;\nbool small = spec.head_dim_v <= 64;\nauto asm_line = "s_nop 15";  // 32 rows\nValue* half = ir.CreateShl(bits, bf16_bits);\n',
-        "src/simgpu/seats.cpp": '#include "simgpu/judges/clock/grid.h"\n',
-        "src/simgpu/judges/clock/grid.h": '#include "simgpu/machine/wave/wave.h"\n',
+        "src/simgpu/seats.cpp": '#include "simgpu/checkers/clock/grid.h"\n',
+        "src/simgpu/checkers/clock/grid.h": '#include "simgpu/machine/wave/wave.h"\n',
         "src/simgpu/a.cpp": 'std::uint32_t bits;  // not uint32_t\nauto text = R"(size_t)";\n',
         "src/simgpu/machine/scalar/b.cpp": 'add("s_waitcnt", nothing, acts(Action::wait));  // mnemonic == "s_nop"\n',
         "src/codegen/codegen_api.h": "uint32_t abi;\n",

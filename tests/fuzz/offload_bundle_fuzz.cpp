@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "forge.h"
-#include "simgpu/doors/hip/offload_bundle.h"
+#include "simgpu/front_ends/hip/offload_bundle.h"
 #include "simgpu/machine/allocations/memory.h"
 
 namespace {

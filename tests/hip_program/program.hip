@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   CHECK(hipGetDeviceProperties(&properties, 0));
   std::printf("%s, %s, %d compute units\n", properties.name, properties.gcnArchName, properties.multiProcessorCount);
   EXPECT(properties.warpSize == 64);
-  // ROCr's door for models has no clock, and ends a program whose kernel faults.
+  // ROCr's interface for models has no clock, and ends a program whose kernel faults.
   const bool by_model = argc > 2 && std::strcmp(argv[2], "model") == 0;
   if (argc > 1) EXPECT(std::strncmp(properties.gcnArchName, argv[1], std::strlen(argv[1])) == 0);
 

@@ -7,7 +7,7 @@
 
 #include "analysis/flow.h"
 #include "analysis/kernel_code.h"
-#include "simgpu/judges/facts/effects.h"
+#include "simgpu/checkers/facts/effects.h"
 
 namespace wavejit::tests {
 namespace {

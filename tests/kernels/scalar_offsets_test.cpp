@@ -10,7 +10,7 @@
 #include <string>
 
 #include "kernels/statics.h"
-#include "simgpu/judges/facts/effects.h"
+#include "simgpu/checkers/facts/effects.h"
 #include "simgpu/machine/decode/function.h"
 #include "simgpu/machine/launch/observer.h"
 #include "simgpu/machine/wave/wave.h"

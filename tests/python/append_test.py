@@ -12,7 +12,7 @@ ENGINE = wavejit.Engine("sim:gfx950")
 SLOTS = [5, (1 << 32) + 3, -(1 << 32) + 4, 1 << 31, -1, (1 << 63) - 1, 9, -(1 << 62), (1 << 40) + 7]
 
 
-def roads(numbers):
+def paths(numbers):
     yield "list", numbers
     yield "int64", numpy.array(numbers)
     yield "device", _arrays.upload(ENGINE, numpy.array(numbers), _dtypes.INT64)
@@ -22,21 +22,21 @@ class Slots(unittest.TestCase):
     def setUp(self):
         self.k = numpy.arange(1, 1 + len(SLOTS), dtype=numpy.float16)[:, None, None] * numpy.ones((1, 8), numpy.float16)
 
-    def test_a_number_beyond_int32_is_none_on_either_road(self):
+    def test_a_number_beyond_int32_is_none_on_either_path(self):
         exact = numpy.zeros((2, 16, 1, 8), numpy.float16)
         exact[0, 5], exact[0, 9] = self.k[0], self.k[6]
-        for road, slots in roads(SLOTS):
-            with self.subTest(road):
+        for path, slots in paths(SLOTS):
+            with self.subTest(path):
                 cache = numpy.zeros_like(exact)
                 ENGINE.cache_append(self.k, None, cache, None, slots)
                 self.assertTrue(numpy.array_equal(cache, exact))
 
-    def test_a_position_beyond_the_tables_has_no_angle_on_either_road(self):
+    def test_a_position_beyond_the_tables_has_no_angle_on_either_path(self):
         # Cosine and sine count as 0 there, and row 1 of the tables turns by a right angle.
         cos, sin = (numpy.repeat(numpy.array(rows, numpy.float32)[:, None], 8, 1) for rows in ([1, 0], [0, 1]))
         k = numpy.ones((3, 1, 16), numpy.float16)
-        for road, positions in roads([0, 1, (1 << 32) + 1]):
-            with self.subTest(road):
+        for path, positions in paths([0, 1, (1 << 32) + 1]):
+            with self.subTest(path):
                 cache = numpy.full((1, 16, 1, 16), 7, numpy.float16)
                 ENGINE.cache_append(k, None, cache, None, [0, 1, 2], rotary="halves", cos=cos, sin=sin, positions=positions)
                 self.assertEqual(cache[0, :4, 0, (0, 8)].T.tolist(), [[1, 1], [-1, 1], [0, 0], [7, 7]])

@@ -3,7 +3,7 @@
 //
 //   agents <ISA> <number of GPUs> <compute units> [model]
 //
-// model: through ROCr's door for models, which asks the kernel's graphics driver for a name, has no clock and opens
+// model: through ROCr's interface for models, which asks the kernel's graphics driver for a name, has no clock and opens
 // once in a process.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>

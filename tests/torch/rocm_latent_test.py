@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""wavejit.torch's latent attention on the road of ROCm tensors (rocm_test.py says how they are made)."""
+"""wavejit.torch's latent attention on the path of ROCm tensors (rocm_test.py says how they are made)."""
 import unittest
 from unittest import mock
 

@@ -10,7 +10,7 @@ import torch
 from rocm_test import ARRAYS, ENGINE, Case, as_strided, draw, host, rocm, wide
 
 import wavejit.torch
-from wavejit.torch import _operators, _roads
+from wavejit.torch import _operators, _dispatch
 
 OPERATORS = torch.ops.wavejit
 INFINITY = float("inf")
@@ -51,7 +51,7 @@ class Repeats(Case):
         self.addCleanup(setattr, rocm_test, "ASKED", None)
         with mock.patch.object(torch.Tensor, "clone", mock.Mock(side_effect=AssertionError("copied"))), \
              mock.patch.object(torch.Tensor, "contiguous", mock.Mock(side_effect=AssertionError("copied"))), \
-             mock.patch.object(_roads, "bias_of", mock.Mock(side_effect=AssertionError("copied"))):
+             mock.patch.object(_dispatch, "bias_of", mock.Mock(side_effect=AssertionError("copied"))):
             results = [call() for _ in range(2)][1]  # planned, and remembered
         self.assertLessEqual(max(rocm_test.ASKED), most)
         return results
@@ -95,8 +95,8 @@ class Repeats(Case):
         for sizes in ((1, 1, 1, 72), (2, 1, 1, 72), (1, 1, 70, 72), (1, 8, 1, 72)):
             mask = torch.rand(sizes) > 0.5
             whole = mask.expand(2, 8, 70, 72)
-            converted = [_roads.bias_of(whole, torch.float16),
-                         _roads.bias_of(mask.double().expand(whole.shape), torch.float16),
+            converted = [_dispatch.bias_of(whole, torch.float16),
+                         _dispatch.bias_of(mask.double().expand(whole.shape), torch.float16),
                          _operators._in_dtype(mask.float().expand(whole.shape), torch.float16)]
             wanted = [torch.zeros(whole.shape).masked_fill(~whole, -INFINITY), whole.float(), whole.float()]
             for found, exact in zip(converted, wanted):

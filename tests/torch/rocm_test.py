@@ -19,7 +19,7 @@ import torch
 import wavejit
 import wavejit.torch
 from wavejit import _masks, _wavejit
-from wavejit.torch import _backward_road, _faces, _plainly, _roads
+from wavejit.torch import _backward_dispatch, _faces, _plainly, _dispatch
 from wavejit.torch._plainly import Plainly
 
 ENGINE = wavejit.torch.use(wavejit.Engine("hip"))
@@ -104,7 +104,7 @@ for operation, function in (("empty.memory_format", empty), ("empty_strided", em
                             ("fill_.Scalar", fill_)):
     LIBRARY.impl(operation, function, "HIP")
 # What torch has for ROCm only.
-NO_STREAM = mock.patch.object(_roads, "current_stream", lambda device: 0)
+NO_STREAM = mock.patch.object(_dispatch, "current_stream", lambda device: 0)
 RANDOM = numpy.random.default_rng(17)
 
 
@@ -162,7 +162,7 @@ class Road(Case):
             mask = torch.from_dlpack(_wavejit.export_dlpack(held, held.data_ptr, 6, 8, list(held.shape), list(held.strides), 10, 0, False))
             bias = ENGINE.array(numpy.where(shown, 0, -numpy.inf).astype(numpy.float16))
             exact = ENGINE.attention_forward(*(ENGINE.array(each) for each in (q, k, k)), bias=bias)
-            with mock.patch.object(_roads, "bias_of", side_effect=AssertionError):
+            with mock.patch.object(_dispatch, "bias_of", side_effect=AssertionError):
                 found = torch.ops.wavejit.attention_forward(*map(rocm, (q, k, k)), bias=mask)
             self.assertTrue(numpy.array_equal(host(found), exact.numpy()))
 
@@ -315,14 +315,14 @@ class Road(Case):
     def test_a_bias_is_copied_only_if_a_kernel_would_read_past_it(self):
         for keys in (19, 24):
             mask = torch.rand(2, 1, 5, keys) > 0.5
-            bias = _roads.bias_of(mask, torch.float16)
+            bias = _dispatch.bias_of(mask, torch.float16)
             self.assertTrue(torch.equal(bias == 0, mask))
-            self.assertIs(_roads._readable(bias, torch.float16), bias)
-            self.assertIsNot(_roads._readable(bias, torch.bfloat16), bias)
-            self.assertIsNot(_roads._readable(bias[..., 1:], torch.float16), bias)
+            self.assertIs(_dispatch._readable(bias, torch.float16), bias)
+            self.assertIsNot(_dispatch._readable(bias, torch.bfloat16), bias)
+            self.assertIsNot(_dispatch._readable(bias[..., 1:], torch.float16), bias)
         for size, copied in ((43, True), (48, False)):
             rows = torch.zeros(size).half().as_strided((2, 19), (24, 1))
-            found = _roads._readable(rows, torch.float16)
+            found = _dispatch._readable(rows, torch.float16)
             self.assertEqual((found is not rows, found.shape, found.stride(0)), (copied, (2, 19), 24))
 
     def test_a_call_that_is_checked_launches_nothing(self):
@@ -331,11 +331,11 @@ class Road(Case):
         words = {"causal": True, "key_lengths": rocm(numpy.array([7, 48], numpy.int32))}
         shapes, calls = len(ENGINE._plans), ENGINE.statistics()["calls"]
         for _ in range(2):
-            _roads.check(ENGINE, q, cache, cache, None, True, words)
+            _dispatch.check(ENGINE, q, cache, cache, None, True, words)
         for changed, pattern in (({"softcap": -1.0}, "softcap = -1"), ({"splits": -1}, "splits = -1"), ({"first_keys": rocm(numpy.zeros(3, numpy.int32))}, r"first_keys: shape \(3,\)")):
             for _ in range(2):
                 with self.assertRaisesRegex(wavejit.InvalidArgument, f"^{pattern}"):
-                    _roads.check(ENGINE, q, cache, cache, None, True, {**words, **changed})
+                    _dispatch.check(ENGINE, q, cache, cache, None, True, {**words, **changed})
         self.assertEqual((len(ENGINE._plans), ENGINE.statistics()["calls"]), (shapes + 1, calls))
 
     def test_no_rows(self):
@@ -347,12 +347,12 @@ class Road(Case):
         self.assertEqual(HIP.hipStreamCreate(ctypes.byref(stream)), 0)
         asked = []
         rows = rocm(draw(1, 7, 2, 64))
-        with mock.patch.object(_roads, "current_stream", lambda device: asked.append(device) or stream.value):
+        with mock.patch.object(_dispatch, "current_stream", lambda device: asked.append(device) or stream.value):
             out = wavejit.torch.flash_attn_func(rows, rows, rows)
         self.assertEqual(set(asked), {rows.device})
         self.assertEqual(HIP.hipStreamSynchronize(stream), 0)
         self.assertTrue(numpy.isfinite(host(out)).all())
-        bad = mock.patch.object(_roads, "current_stream", lambda device: 2**64)
+        bad = mock.patch.object(_dispatch, "current_stream", lambda device: 2**64)
         with bad, self.assertRaises((TypeError, OverflowError, wavejit.Error)):
             wavejit.torch.flash_attn_func(rows, rows, rows)
 
@@ -389,10 +389,10 @@ class Node(Case):
     """The node's two functions in the extension, and what it remembers of calls."""
 
     def twice(self, face, sizes, words, more=None, **of_engine):
-        """A shape that comes for the first time, and then without Python's road: both have the bits of the engine's own calls."""
+        """A shape that comes for the first time, and then without Python's dispatch: both have the bits of the engine's own calls."""
         for time in range(2):
             context, inputs, d_out = Context(), [rocm(draw(*size)) for size in sizes], rocm(draw(*sizes[0]))
-            with self.no_road() if time else contextlib.nullcontext():
+            with self.no_dispatch() if time else contextlib.nullcontext():
                 out = Plainly.forward(context, face.number, *inputs, words)
                 nothing, *gradients, none = Plainly._backward_cls.apply(context, d_out)
                 alone = _plainly.attend(face.number, *inputs, words) if time else out
@@ -409,9 +409,9 @@ class Node(Case):
             _plainly.attend(face.number, *inputs, words)  # remembered from here on
 
     @contextlib.contextmanager
-    def no_road(self):
+    def no_dispatch(self):
         no = mock.Mock(side_effect=AssertionError("a call of a shape seen before went through Python"))
-        with mock.patch.object(_roads, "_on_device", no), mock.patch.object(_backward_road, "_on_device", no):
+        with mock.patch.object(_dispatch, "_on_device", no), mock.patch.object(_backward_dispatch, "_on_device", no):
             yield
 
     def inside(self, face, tensor):
@@ -504,7 +504,7 @@ class Workspace(Case):
                 self.decode(**stream_words)
                 stream, graph, running, count = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
                 self.assertEqual(HIP.hipStreamCreate(ctypes.byref(stream)), 0)
-                with mock.patch.object(_roads, "current_stream", lambda device: stream.value), allocator():
+                with mock.patch.object(_dispatch, "current_stream", lambda device: stream.value), allocator():
                     self.assertEqual(HIP.hipStreamBeginCapture(stream, 2), 0)  # relaxed: memory comes from the graph's pool meanwhile
                     out, _ = self.decode(**stream_words)
                     self.assertEqual(HIP.hipStreamEndCapture(stream, ctypes.byref(graph)), 0)
@@ -533,7 +533,7 @@ class Refused(Case):
         on_the_host = torch.ones(1, 7, 2, 64, dtype=torch.float16)
         for _ in range(2):  # nothing of a refused call is remembered
             with self.assertRaisesRegex(wavejit.InvalidArgument, "v: a tensor on cpu; accepted: hip:0, where q is"):
-                _roads.on_device(ENGINE, q, q, on_the_host, False, {})
+                _dispatch.on_device(ENGINE, q, q, on_the_host, False, {})
             with self.assertRaisesRegex(wavejit.Error, "k.dtype|dtype"):
                 wavejit.torch.flash_attn_func(q, rocm(draw(1, 7, 2, 64).astype(numpy.float32)), q)
             with self.assertRaisesRegex(wavejit.InvalidArgument, "max_query_length is missing"):

@@ -11,7 +11,7 @@ import numpy
 import rocm_test
 import torch
 from exact import attention
-from latent_road_test import HEADS, LATENT, PAGE, PAGES, ROPE, Batch
+from latent_dispatch_test import HEADS, LATENT, PAGE, PAGES, ROPE, Batch
 from plugin_test import reasons
 from rocm_test import ENGINE, host, rocm
 from vllm.v1.attention.backend import AttentionCGSupport

@@ -12,7 +12,7 @@ import numpy
 import rocm_test
 import torch
 from exact import of_pages
-from latent_road_test import LAYER, Batch
+from latent_dispatch_test import LAYER, Batch
 from plugin_test import reasons
 from rocm_test import ENGINE, host, rocm
 from vllm.v1.attention.backends.registry import AttentionBackendEnum

@@ -30,7 +30,6 @@ constexpr const char* driver_files = "libdriver_files.so";
 struct Arguments {
   std::string target = example_targets().last;
   std::string front = "rocr";
-  std::string door = "thunk";
   std::string write_topology;
   std::string check;
   std::string ignore;
@@ -94,7 +93,7 @@ Result<void> use_model(const std::filesystem::path& library, const std::string& 
   ::setenv("HSA_MODEL_TOPOLOGY", topology->c_str(), 1);
   ::setenv("HSA_MODEL_LIB", library.c_str(), 1);
   ::unsetenv("HSA_ENABLE_DTIF");
-  // Without it ROCr starts with gigabytes of memory (src/simgpu/doors/model/start.cpp).
+  // Without it ROCr starts with gigabytes of memory (src/simgpu/front_ends/model/start.cpp).
   ::setenv("LD_PRELOAD", in_front(library.parent_path() / start_library, std::getenv("LD_PRELOAD")).c_str(), 1);
   // Wake-ups of its events may be lost; memory pools do without the driver's virtual-memory interface.
   ::setenv("HSA_ENABLE_INTERRUPT", "0", 1);
@@ -103,7 +102,7 @@ Result<void> use_model(const std::filesystem::path& library, const std::string& 
 }
 
 // Programs that look for the kernel driver's files before they load ROCr find them
-// (src/simgpu/doors/thunk/driver_files.cpp).
+// (src/simgpu/front_ends/thunk/driver_files.cpp).
 Result<void> preload_driver_files(const std::filesystem::path& folder, const std::string& target) {
   const auto written = kept_driver_files(folder / "libdtif.so", target, cache_folder());
   if (!written) return std::unexpected(written.error());
@@ -118,7 +117,7 @@ Result<void> preload_driver_files(const std::filesystem::path& folder, const std
 
 // What AMD's runtime is told so that it takes simulated GPUs.
 Result<void> use_rocr(const std::filesystem::path& libraries, const Arguments& arguments) {
-  const bool by_model = arguments.door == "model";
+  const bool by_model = arguments.front == "rocr-model";
   const char* const name = by_model ? model_library : "libdtif.so";
   const std::filesystem::path folder = front_folder(libraries, "rocr", name);
   const std::filesystem::path library = folder / name;
@@ -203,8 +202,6 @@ Result<ExitCode> run_program(const Arguments& arguments) {
     return failed(ExitCode::usage,
                   "program is required: wavejit sim --target gfx950 -- PROGRAM [ARGUMENT...]; see wavejit sim --help");
   const bool own_front = arguments.front == "hip";
-  if (own_front && arguments.door != "thunk")
-    return failed(ExitCode::usage, "--door is ROCr's, and --front hip goes without ROCr: leave one of the two out");
   const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries, arguments);
   if (!ready) return std::unexpected(ready.error());
   if (!own_front && arguments.has_driver_files) {
@@ -237,12 +234,13 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_option("--target", arguments->target, "the GPUs: a target or a board, and xN for N of them")
       ->capture_default_str()
       ->type_name("TARGET[xN]");
-  command->add_option("--front", arguments->front, "rocr: AMD's runtime; hip: this project's own HIP library")
+  command
+      ->add_option(
+          "--front", arguments->front,
+          "rocr: AMD's HIP and ROCr; rocr-model: ROCr by its interface for models (one GPU, fewer features); hip: "
+          "this project's own HIP library, which needs no ROCm")
       ->capture_default_str()
-      ->check(CLI::IsMember({"rocr", "hip"}));
-  command->add_option("--door", arguments->door, "where ROCr takes GPUs: thunk, or model (one GPU, fewer features)")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"thunk", "model"}));
+      ->check(CLI::IsMember({"rocr", "rocr-model", "hip"}));
   command->add_option("--write-topology", arguments->write_topology, "only write the folder for HSA_MODEL_TOPOLOGY")
       ->type_name("FOLDER");
   command->add_option("--check", arguments->check, "what is checked while kernels run: all, or a list of checks");

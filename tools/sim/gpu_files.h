@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The files that say which GPUs there are: those that ROCr reads at its door for models, and those that programs look
+// The files that say which GPUs there are: those that ROCr reads at its interface for models, and those that programs look
 // for in place of the kernel driver's.
 #pragma once
 

@@ -13,7 +13,7 @@ from sglang.srt.mem_cache.memory_pool import KVWriteLoc
 from .. import _device
 from .._engine import Engine
 from .._errors import InvalidArgument, Unsupported
-from ..torch import _latent_road, _roads
+from ..torch import _latent_dispatch, _dispatch
 from ..vllm._serving import Serving
 from . import NAME, _limits
 
@@ -140,9 +140,9 @@ class WavejitBackend(AttentionBackend):
             given.update({name: scale.to(torch.float32).reshape(1) for name, scale in (("k_scale", layer.k_scale), ("v_scale", layer.v_scale)) if scale is not None})
         engine = self.serving.engine
         if query.is_cpu:
-            _roads.copied_into(engine, query.unsqueeze(0), k, v, out.unsqueeze(0), None, given)
+            _dispatch.copied_into(engine, query.unsqueeze(0), k, v, out.unsqueeze(0), None, given)
         else:
-            _roads.launched_into(engine, query.unsqueeze(0), k, v, out.unsqueeze(0), None, None, given)
+            _dispatch.launched_into(engine, query.unsqueeze(0), k, v, out.unsqueeze(0), None, None, given)
 
     def _run_latent(self, query: torch.Tensor, layer: Any, metadata: WavejitMetadata, sinks: torch.Tensor | None, out: torch.Tensor) -> None:
         """Every row is absorbed, of prompts as of decode: the pool's rows are keys, and their first columns values."""
@@ -152,7 +152,7 @@ class WavejitBackend(AttentionBackend):
             given["causal"] = True
         if sinks is not None:
             given["sinks"] = sinks.to(torch.float32)
-        _latent_road.run(self.serving.engine, query.unsqueeze(0), self.paged(self.pool.get_key_buffer(layer.layer_id)), out.unsqueeze(0), False, given)
+        _latent_dispatch.run(self.serving.engine, query.unsqueeze(0), self.paged(self.pool.get_key_buffer(layer.layer_id)), out.unsqueeze(0), False, given)
 
     def paged(self, slots: torch.Tensor) -> torch.Tensor:
         """The pool's rows as [pages, page size, heads, dim]: a view."""

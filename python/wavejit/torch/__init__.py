@@ -19,7 +19,7 @@ the forward has them), every mask, soft-cap, ALiBi. `block_mask_attention` takes
 
 Latent attention: `attention_latent`, and `flash_mla_with_kvcache`, `flash_mla_sparse_fwd` and `mla_decode_fwd` with the arguments of FlashMLA and AITER. No gradients.
 """
-from . import _doors as _doors
+from . import _front_ends as _front_ends
 from ._append import cache_append
 from ._blocks import block_mask_attention
 from ._engines import engine, use

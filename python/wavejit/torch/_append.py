@@ -11,7 +11,7 @@ from .. import _append, _dtypes
 from .._arrays import DeviceArray
 from .._engine import Engine
 from .._errors import InvalidArgument, Unsupported
-from . import _engines, _roads
+from . import _engines, _dispatch
 from ._operators import LIBRARY
 
 # In the order of launch_over: wavejit.h's tensors, and its device numbers.
@@ -96,7 +96,7 @@ def append(engine: Engine, given: dict[str, torch.Tensor | None], rotary: str = 
     if launch is None:
         launch = planned(engine, shapes, given, rotary, rotary_base, rotary_dim)
     address = {name: tensor.data_ptr() for name, tensor in given.items() if tensor is not None}
-    launch(_roads.current_stream(k.device), tuple([address.get(name, 0) for name in TENSORS]), tuple([address.get(name, 0) for name in NUMBERS]), 0)
+    launch(_dispatch.current_stream(k.device), tuple([address.get(name, 0) for name in TENSORS]), tuple([address.get(name, 0) for name in NUMBERS]), 0)
 
 
 def planned(engine: Engine, shapes: Any, given: dict[str, torch.Tensor | None], rotary: str, rotary_base: float, rotary_dim: int) -> Callable[..., None]:
@@ -115,7 +115,7 @@ def planned(engine: Engine, shapes: Any, given: dict[str, torch.Tensor | None], 
                                    **_words(rotary, rotary_base, rotary_dim), **arrays)
     # Only the checked fields are kept of it: no memory.
     found: Callable[..., None] = call._call.launch_over
-    if len(engine._plans) >= _roads.SHAPES:
+    if len(engine._plans) >= _dispatch.SHAPES:
         engine._plans.clear()
     engine._plans[shapes] = found
     return found
@@ -124,7 +124,7 @@ def planned(engine: Engine, shapes: Any, given: dict[str, torch.Tensor | None], 
 def _array(engine: Engine, field: str, tensor: torch.Tensor) -> DeviceArray:
     if tensor.dtype is torch.int64:  # of numbers alone, which other calls do not have
         return DeviceArray(engine, tensor, tensor.data_ptr(), _dtypes.INT64, tuple(tensor.shape), tensor.stride())
-    return _roads._array(engine, field, tensor)
+    return _dispatch._array(engine, field, tensor)
 
 
 def _words(rotary: str, rotary_base: float, rotary_dim: int) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _through_copies(engine: Engine, given: dict[str, torch.Tensor | None], rotar
             continue
         if not tensor.is_cpu:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where k is")
-        if field in ("k_cache", "v_cache") and tensor.dtype in _roads.EIGHT_BITS:  # as bits, which every DLPack has
+        if field in ("k_cache", "v_cache") and tensor.dtype in _dispatch.EIGHT_BITS:  # as bits, which every DLPack has
             words["cache_dtype"] = _dtypes.named(tensor.dtype)
             tensor = tensor.view(torch.uint8)
         tensors[field] = tensor.detach()

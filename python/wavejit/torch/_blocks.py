@@ -9,7 +9,7 @@ import torch
 
 from .._errors import InvalidArgument, Unsupported
 from .._lists import BlockLists
-from . import _engines, _roads
+from . import _engines, _dispatch
 from ._operators import tensors_only
 
 SIZES = (64, 128)
@@ -61,7 +61,7 @@ def block_mask_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Te
     lse = torch.empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32, device=q.device) if return_lse else False
     window = None if tuple(window_size) == (-1, -1) else tuple(None if side == -1 else side for side in window_size)
     engine.attention_forward(q, k, v, out, scale=1 / math.sqrt(q.shape[3]) if scale is None else scale, causal=causal, window=window, lse=lse, lists=lists,
-                             stream=None if q.is_cpu else _roads.current_stream(q.device))
+                             stream=None if q.is_cpu else _dispatch.current_stream(q.device))
     return (out.transpose(1, 2), lse) if return_lse else out.transpose(1, 2)
 
 
@@ -75,4 +75,4 @@ def _int32(field: str, block_mask: Any) -> torch.Tensor | None:
 
 
 def _readable(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor if _roads._lies_well(tensor) and tensor.data_ptr() % _roads.ALIGNED == 0 else _roads._copy(tensor)
+    return tensor if _dispatch._lies_well(tensor) and tensor.data_ptr() % _dispatch.ALIGNED == 0 else _dispatch._copy(tensor)

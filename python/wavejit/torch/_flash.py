@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from . import _faces, _into, _kvcache, _roads
+from . import _faces, _into, _kvcache, _dispatch
 from ._operators import _compiles, attention_forward_lse, called, called_by_operator, tensors_only
 
 # What the operators' words are called here.
@@ -368,7 +368,7 @@ def _descales(q: torch.Tensor, q_descale: Any, k_descale: Any, v_descale: Any) -
     if q_descale is None and k_descale is None and v_descale is None:
         return {}
     integers = q.dtype is torch.int8
-    if q_descale is not None and q.dtype in _roads.ELEMENTS:
+    if q_descale is not None and q.dtype in _dispatch.ELEMENTS:
         raise InvalidArgument("q_descale: given; accepted: None, q has 16 bits")
     if v_descale is not None and integers:
         raise InvalidArgument("v_descale: given; accepted: None, v has 16 bits beside q of torch.int8")
@@ -394,7 +394,7 @@ def _longest(field: str, given: Any, rows: torch.Tensor, block_table: torch.Tens
         return int(given)
     if block_table is None:
         return rows.shape[0]
-    return _int32("block_table", block_table, 2).shape[1] * (rows.shape[3] if rows.ndim == _roads.VECTORISED else rows.shape[1])
+    return _int32("block_table", block_table, 2).shape[1] * (rows.shape[3] if rows.ndim == _dispatch.VECTORISED else rows.shape[1])
 
 
 def _int32(field: str, given: torch.Tensor, dimensions: int) -> torch.Tensor:

@@ -17,7 +17,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .._errors import Unsupported
-from . import _backward_road, _engines, _no_dims, _roads, _seen
+from . import _backward_dispatch, _engines, _no_dims, _dispatch, _seen
 
 INPUTS = "Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor d_out"
 WORDS_OF_BACKWARD = (
@@ -28,7 +28,7 @@ WORDS_OF_BACKWARD = (
 WITH_A_CONSTANT_BIAS = ", Tensor? bias=None"
 # The forward operators' words that a gradient hangs on; of the others there is none.
 WORDS = frozenset(("scale", "causal", "window_left", "window_right", "causal_prefix", "softcap", "max_query_length", "max_key_length"))
-SAVED = frozenset(("alibi", "bias", *_backward_road.NUMBERS))
+SAVED = frozenset(("alibi", "bias", *_backward_dispatch.NUMBERS))
 TENSORS = frozenset(("bias", "alibi", "sinks", "query_starts", "key_starts", "key_lengths", "first_keys", "block_table", "causal_flags", "k_scale", "v_scale", "q_scale"))
 WITHOUT_BACKWARD = frozenset(("first_keys", "block_table", "causal_flags", "k_scale", "v_scale", "q_scale"))
 HEAD_DIMS = ((64, 64), (128, 128), (192, 128), (256, 256))  # of q and k, of v
@@ -84,11 +84,11 @@ _compiles: Callable[[], Any] = torch._C._dynamo.eval_frame.get_eval_frame_callba
 
 def check(q: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> None:
     """Refuses what has no gradient, where one is wanted."""
-    if v.dtype not in _roads.ELEMENTS and v.dtype in _roads.CACHES:
+    if v.dtype not in _dispatch.ELEMENTS and v.dtype in _dispatch.CACHES:
         raise Unsupported(f"k: dtype {v.dtype}, and q, k or v requires grad: there is no backward over 8 bits; accepted: {INSTEAD}")
     if q.dtype is torch.float32 and v.dtype is not torch.float32:
         raise Unsupported(f"q: dtype {q.dtype} beside v of {v.dtype}, and q, k or v requires grad: there is no backward over it; accepted: {INSTEAD}")
-    if q.dtype is _roads.INTEGERS:
+    if q.dtype is _dispatch.INTEGERS:
         raise Unsupported(f"q: dtype {q.dtype}, and v requires grad: there is no backward over 8 bits; accepted: {INSTEAD}")
     if words.get("local_chunk", 0) != 0:
         raise Unsupported(f"local_chunk = {words['local_chunk']}, and q, k or v requires grad: there is no backward of it yet; accepted: {INSTEAD}")
@@ -198,8 +198,8 @@ def backward_kernel(extras: tuple[str, ...], inputs: tuple[torch.Tensor, ...], w
     if bias is not None and 0 in bias.shape:  # there are no scores; sinks have a gradient still
         others = backward_kernel(tuple([name for name in extras if name != "bias"]), inputs, {name: word for name, word in words.items() if name != "bias"})
         return (*others, torch.zeros_like(bias)) if "bias" in extras else others
-    road = _backward_road.through_copies if q.is_cpu else _backward_road.on_device
-    return road(_engines.of_device(q.device, "q"), inputs, words, extras, caller)
+    dispatch = _backward_dispatch.through_copies if q.is_cpu else _backward_dispatch.on_device
+    return dispatch(_engines.of_device(q.device, "q"), inputs, words, extras, caller)
 
 
 def _without_dims(extras: tuple[str, ...], inputs: tuple[torch.Tensor, ...], words: dict[str, Any]) -> tuple[torch.Tensor, ...]:
@@ -216,15 +216,15 @@ def _operator(extras: tuple[str, ...]) -> Any:
     return call
 
 
-_KERNELS = {extras: _kernel(extras) for extras in _backward_road.COMBINATIONS}
-OPERATORS = {extras: _operator(extras) for extras in _backward_road.COMBINATIONS}
+_KERNELS = {extras: _kernel(extras) for extras in _backward_dispatch.COMBINATIONS}
+OPERATORS = {extras: _operator(extras) for extras in _backward_dispatch.COMBINATIONS}
 
 
 def _traced(extras: tuple[str, ...]) -> Any:
     def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, *given: torch.Tensor,
              **words: Any) -> tuple[torch.Tensor, ...]:
-        of = {"sinks": lambda sinks: q.new_empty((_backward_road.sequences_of(q, words), q.shape[2]), dtype=torch.float32),
-              "bias": lambda bias: _backward_road.like_bias(q, bias).to(bias.dtype)}
+        of = {"sinks": lambda sinks: q.new_empty((_backward_dispatch.sequences_of(q, words), q.shape[2]), dtype=torch.float32),
+              "bias": lambda bias: _backward_dispatch.like_bias(q, bias).to(bias.dtype)}
         return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), *[of[name](value) for name, value in zip(extras, given)]
 
     return call
@@ -242,7 +242,7 @@ def _no_second(operator: Any) -> Any:
 
 def define(library: Any) -> None:
     """The operators, in the library of the forward ones."""
-    for extras in _backward_road.COMBINATIONS:
+    for extras in _backward_dispatch.COMBINATIONS:
         name, results = _name(extras), ", ".join(["Tensor"] * (3 + len(extras)))
         words = WORDS_OF_BACKWARD + ("" if "bias" in extras else WITH_A_CONSTANT_BIAS)
         library.define(f"{name}({', '.join((INPUTS, *[f'Tensor {extra}' for extra in extras]))}, {words}) -> ({results})", tags=(torch.Tag.pt2_compliant_tag,))

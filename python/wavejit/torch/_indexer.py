@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from . import _engines, _roads
+from . import _engines, _dispatch
 from ._operators import LIBRARY
 
 
@@ -70,12 +70,12 @@ def _lists(queries: torch.Tensor | None, keys: torch.Tensor | None, weights: tor
     engine = _engines.of_device(rows.device, "queries" if queries is not None else "scores")
     given["indices"], scored = _traced(queries, keys, weights, top_k, values=values, scores=tensors.get("scores"))
     given["values"] = scored if values else None
-    taken = {field: tensor.detach() if rows.is_cpu else _roads._array(engine, field, tensor.detach()) for field, tensor in given.items() if tensor is not None}
+    taken = {field: tensor.detach() if rows.is_cpu else _dispatch._array(engine, field, tensor.detach()) for field, tensor in given.items() if tensor is not None}
     words: dict[str, Any] = {"causal": causal, "causal_prefix": None if causal_prefix == -1 else causal_prefix, "max_key_length": max_key_length or None}
     if (window_left, window_right) != (-1, -1):
         words["window"] = tuple(None if side == -1 else side for side in (window_left, window_right))
     if not rows.is_cpu:
-        words["stream"] = _roads.current_stream(rows.device)
+        words["stream"] = _dispatch.current_stream(rows.device)
     engine.call("sparse_indexer", taken.pop("queries", None), taken.pop("keys", None), taken.pop("weights", None), top_k, **taken, **words).launch()
     return given["indices"], scored
 

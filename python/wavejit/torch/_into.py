@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .._errors import Error, InvalidArgument, Unsupported
-from . import _engines, _no_dims, _operators, _roads
+from . import _engines, _no_dims, _operators, _dispatch
 from ._faces import Face
 
 WORDS = _operators.ARGUMENTS.split(" *, ", 1)[1]
@@ -17,8 +17,8 @@ _operators.LIBRARY.define(f"attention_forward_out(Tensor q, Tensor k, Tensor v, 
 
 
 def check_outputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None, workspace: torch.Tensor | None) -> None:
-    sizes, lse_sizes = _roads._sizes(q, v, k)
-    accepted = (_roads.out_type(q, v), torch.float32)
+    sizes, lse_sizes = _dispatch._sizes(q, v, k)
+    accepted = (_dispatch.out_type(q, v), torch.float32)
     if tuple(out.shape) != sizes or out.dtype not in accepted:
         raise InvalidArgument(f"out: {out.dtype}, shape {tuple(out.shape)}; accepted: {' or '.join(map(str, accepted))}, {sizes}")
     if lse is not None and (tuple(lse.shape) != lse_sizes or lse.dtype is not torch.float32):
@@ -40,9 +40,9 @@ def _run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, l
         out = out if call.has_values else out.new_empty((*out.shape[:3], q.shape[3]))
     engine = _engines.of_device(q.device, "q")
     if q.is_cpu:  # what is copied has a workspace of the engine's
-        _roads.copied_into(engine, q, k, v, out, lse, words)
+        _dispatch.copied_into(engine, q, k, v, out, lse, words)
     else:
-        _roads.launched_into(engine, q, k, v, out, lse, workspace, words)
+        _dispatch.launched_into(engine, q, k, v, out, lse, workspace, words)
 
 
 def _without_gradients(*tensors: Any, **words: Any) -> None:
@@ -57,9 +57,9 @@ def called_into(names: dict[str, str], face: Face, q: torch.Tensor, k: torch.Ten
     """A function's call into its caller's `out`; the LSE, if it is wanted, as the operators have it."""
     _operators.tensors_only({"out": out})
     inside = face.inside(q, k, v)
-    lse = out.new_empty(_roads._sizes(inside[0], inside[2], inside[1])[1], dtype=torch.float32) if with_lse else None
-    if _roads.is_packed(words):
-        _roads.clear(None, lse)
+    lse = out.new_empty(_dispatch._sizes(inside[0], inside[2], inside[1])[1], dtype=torch.float32) if with_lse else None
+    if _dispatch.is_packed(words):
+        _dispatch.clear(None, lse)
     try:
         operator(*inside, face.out.inside(out), lse, **words)
     except Error as error:

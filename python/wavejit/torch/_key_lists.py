@@ -10,10 +10,10 @@ import torch
 from .. import _calls, _dtypes
 from .._engine import Engine
 from .._errors import InvalidArgument, Unsupported
-from . import _engines, _roads
+from . import _engines, _dispatch
 from ._flash import _int32
 from ._operators import LIBRARY, tensors_only
-from ._roads import Words
+from ._dispatch import Words
 
 CACHES = ("k", "v", "second_k", "second_v")
 LISTS = ("indices", "counts", "second_indices", "second_counts")
@@ -92,11 +92,11 @@ def _run(with_lse: bool, tensors: tuple[torch.Tensor, ...], words: Words) -> tup
         if tensor.device != q.device:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: {q.device}, where q is")
     _check_dtypes(given)
-    sizes, lse_sizes = _roads._sizes(q, given["v"])
+    sizes, lse_sizes = _dispatch._sizes(q, given["v"])
     out = torch.empty(sizes, dtype=q.dtype, device=q.device)
     lse = torch.empty(lse_sizes, dtype=torch.float32, device=q.device) if with_lse else None
-    if _roads.is_packed(given):
-        _roads.clear(out, lse)
+    if _dispatch.is_packed(given):
+        _dispatch.clear(out, lse)
     if 0 not in q.shape[:3]:
         (_through_copies if q.is_cpu else _on_device)(engine, {name: tensor.detach() for name, tensor in given.items()}, out, lse, numbers)
     return out, lse
@@ -104,7 +104,7 @@ def _run(with_lse: bool, tensors: tuple[torch.Tensor, ...], words: Words) -> tup
 
 def _check_dtypes(given: Words) -> None:
     """In torch's names: what the engine says, it says in its own."""
-    _roads._check_dtypes(given["q"], given["k"], given["v"], given)
+    _dispatch._check_dtypes(given["q"], given["k"], given["v"], given)
     for field in ("second_k", "second_v"):
         if field in given and given[field].dtype is not given["k"].dtype:
             raise InvalidArgument(f"{field}: dtype {given[field].dtype}; accepted: {given['k'].dtype}, k's")
@@ -114,7 +114,7 @@ def _check_dtypes(given: Words) -> None:
 
 
 def _through_copies(engine: Engine, given: dict[str, Any], out: torch.Tensor, lse: torch.Tensor | None, numbers: dict[str, Any]) -> None:
-    if given["k"].dtype in _roads.EIGHT_BITS:  # as bits, which every DLPack has
+    if given["k"].dtype in _dispatch.EIGHT_BITS:  # as bits, which every DLPack has
         numbers["cache_dtype"] = _dtypes.named(given["k"].dtype)
         given.update({name: given[name].view(torch.uint8) for name in CACHES if name in given})
     engine.attention_forward(given.pop("q"), given.pop("k"), given.pop("v"), out, lse=False if lse is None else lse, **given, **numbers)
@@ -123,17 +123,17 @@ def _through_copies(engine: Engine, given: dict[str, Any], out: torch.Tensor, ls
 def _on_device(engine: Engine, given: dict[str, Any], out: torch.Tensor, lse: torch.Tensor | None, numbers: dict[str, Any]) -> None:
     """Nothing is copied but queries that do not lie well, and the workspace is torch's: a captured graph has it in its pool."""
     q = given["q"]
-    if not _roads._lies_well(q) or q.data_ptr() % _roads.ALIGNED:
-        given["q"] = _roads._copy(q)
-    arrays: dict[str, Any] = {name: _roads._array(engine, name, tensor) for name, tensor in given.items()}
-    call = _calls.AttentionForwardCall(engine, arrays.pop("q"), arrays.pop("k"), arrays.pop("v"), _roads._array(engine, "out", out),
-                                       lse=False if lse is None else _roads._array(engine, "lse", lse), stream=_roads.current_stream(q.device), **arrays, **numbers)
+    if not _dispatch._lies_well(q) or q.data_ptr() % _dispatch.ALIGNED:
+        given["q"] = _dispatch._copy(q)
+    arrays: dict[str, Any] = {name: _dispatch._array(engine, name, tensor) for name, tensor in given.items()}
+    call = _calls.AttentionForwardCall(engine, arrays.pop("q"), arrays.pop("k"), arrays.pop("v"), _dispatch._array(engine, "out", out),
+                                       lse=False if lse is None else _dispatch._array(engine, "lse", lse), stream=_dispatch.current_stream(q.device), **arrays, **numbers)
     size = call.workspace_bytes() if call.supported() else 0  # else the launch says why not
     if size:
         # Parts of two lists are merged, whatever there is room for.
         needed = numbers.get("splits", 0) > 1 or "second_indices" in given
-        plan = _roads.Plan(None, _roads._nothing, (), (), _roads.READ_AS_THEY_LIE, size, size if needed else _roads.LEAST_WORKSPACE)
-        call._give_workspace(_roads._array(engine, "workspace", _roads._workspace(plan, q.device)))
+        plan = _dispatch.Plan(None, _dispatch._nothing, (), (), _dispatch.READ_AS_THEY_LIE, size, size if needed else _dispatch.LEAST_WORKSPACE)
+        call._give_workspace(_dispatch._array(engine, "workspace", _dispatch._workspace(plan, q.device)))
     call.launch()
 
 

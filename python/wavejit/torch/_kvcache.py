@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from .._errors import Error, InvalidArgument, Unsupported
-from . import _append, _engines, _gradients, _into, _operators, _roads
+from . import _append, _engines, _gradients, _into, _operators, _dispatch
 
 if TYPE_CHECKING:
     # cache_seqlens, cache_batch_idx, cache_leftpad and block_table; tensors are int32
@@ -75,7 +75,7 @@ def new_keys(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: t
 def check_cache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, paged: bool) -> None:
     if q.ndim != 4:
         raise InvalidArgument(f"q: shape {tuple(q.shape)}; accepted: [B, Sq, heads, head dim]")
-    if k_cache.ndim == _roads.VECTORISED and paged:
+    if k_cache.ndim == _dispatch.VECTORISED and paged:
         return
     for field, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
         if cache.ndim != 4:
@@ -116,7 +116,7 @@ def places(q: torch.Tensor, k_cache: torch.Tensor, new: New | None, lengths: int
 
 
 def _page(k_cache: torch.Tensor) -> int:
-    return k_cache.shape[3] if k_cache.ndim == _roads.VECTORISED else k_cache.shape[1]
+    return k_cache.shape[3] if k_cache.ndim == _dispatch.VECTORISED else k_cache.shape[1]
 
 
 def _checked(length: int, room: int, count: int) -> int:
@@ -283,7 +283,7 @@ def _run(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, lengths:
         k, v = attended(q, k_cache, v_cache, at, contents=False)
         if out is not None:
             _into.check_outputs(q, k, v, out, None, None)
-        _roads.check(_engines.of_device(q.device, "q"), q, k, v, out, with_lse, words)
+        _dispatch.check(_engines.of_device(q.device, "q"), q, k, v, out, with_lse, words)
     return slots_of(at, count)
 
 
@@ -352,7 +352,7 @@ def scales_of(k_cache: torch.Tensor, k_descale: Any, v_descale: Any) -> dict[str
 
 
 def _scale(field: str, given: Any, k_cache: torch.Tensor) -> torch.Tensor:
-    if k_cache.dtype not in _roads.CACHES:
+    if k_cache.dtype not in _dispatch.CACHES:
         raise InvalidArgument(f"{field.replace('scale', 'descale')}: given beside a cache of {k_cache.dtype}; accepted: a cache of 8 bits")
     if isinstance(given, (int, float)):
         return torch.full((1,), given, dtype=torch.float32, device=k_cache.device)

@@ -9,7 +9,7 @@ import torch
 
 from .. import latent
 from .._errors import Error, InvalidArgument, Unsupported
-from . import _engines, _kvcache, _latent_road, _roads
+from . import _engines, _kvcache, _latent_dispatch, _dispatch
 from ._flash import _int32
 from ._operators import LIBRARY, _in_callers_words, tensors_only
 
@@ -132,8 +132,8 @@ def flash_mla_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, block_table: 
     (torch.Size([1, 1, 16, 512]), torch.Size([1, 16, 1]))
     """
     tensors_only({"q": q, "k_cache": k_cache})
-    if is_fp8_kvcache and k_cache.dtype not in _roads.CACHES:
-        raise InvalidArgument(f"k_cache: dtype {k_cache.dtype} beside is_fp8_kvcache; accepted: {', '.join(map(str, _roads.CACHES))}, such as "
+    if is_fp8_kvcache and k_cache.dtype not in _dispatch.CACHES:
+        raise InvalidArgument(f"k_cache: dtype {k_cache.dtype} beside is_fp8_kvcache; accepted: {', '.join(map(str, _dispatch.CACHES))}, such as "
                               "k_cache.view(torch.float8_e4m3fn)")
     more = {} if k_scale is None else {"k_scale": k_scale}
     return _in_words_of(FLASH_MLA, lambda: latent.flash_mla_with_kvcache(  # type: ignore[no-any-return]
@@ -227,7 +227,7 @@ LIBRARY.define(f"attention_latent_out(Tensor(a!) out, {ARGUMENTS}, bool lse=Fals
 
 
 def _run(q: torch.Tensor, k: torch.Tensor, out: torch.Tensor | None, with_lse: bool, words: dict[str, Any]) -> tuple[torch.Tensor, Any]:
-    return _latent_road.run(_engines.of_device(q.device, "q"), q, k, out, with_lse, words)
+    return _latent_dispatch.run(_engines.of_device(q.device, "q"), q, k, out, with_lse, words)
 
 
 def _kernel(q: torch.Tensor, k: torch.Tensor, **words: Any) -> torch.Tensor:
@@ -244,15 +244,15 @@ def _out_kernel(out: torch.Tensor, q: torch.Tensor, k: torch.Tensor, *, lse: boo
 
 
 def _traced(q: torch.Tensor, k: torch.Tensor, **words: Any) -> torch.Tensor:
-    return q.new_empty(_latent_road.sizes_of(q, words)[0])
+    return q.new_empty(_latent_dispatch.sizes_of(q, words)[0])
 
 
 def _traced_lse(q: torch.Tensor, k: torch.Tensor, **words: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    return _traced(q, k, **words), q.new_empty(_latent_road.sizes_of(q, words)[1], dtype=torch.float32)
+    return _traced(q, k, **words), q.new_empty(_latent_dispatch.sizes_of(q, words)[1], dtype=torch.float32)
 
 
 def _traced_out(out: torch.Tensor, q: torch.Tensor, k: torch.Tensor, *, lse: bool = False, **words: Any) -> torch.Tensor:
-    return q.new_empty(_latent_road.sizes_of(q, words)[1] if lse else (0,), dtype=torch.float32)
+    return q.new_empty(_latent_dispatch.sizes_of(q, words)[1] if lse else (0,), dtype=torch.float32)
 
 
 def _without_gradients(name: str, writes: bool) -> Callable[..., Any]:

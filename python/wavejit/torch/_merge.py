@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .._errors import InvalidArgument, Unsupported
-from . import _engines, _roads
+from . import _engines, _dispatch
 from ._operators import LIBRARY
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def merge_attn_states(output: torch.Tensor, prefix_output: torch.Tensor, prefix_
     >>> out[0, 0, 0].item()
     3.0
     """
-    is_narrow = output.dtype in _roads.EIGHT_BITS
+    is_narrow = output.dtype in _dispatch.EIGHT_BITS
     if is_narrow != (output_scale is not None):
         raise InvalidArgument(f"output_scale: {'None' if output_scale is None else 'given'} beside output of {output.dtype}; accepted: "
                               f"{'a tensor of one element beside float8' if is_narrow else 'None'}")
@@ -126,8 +126,8 @@ def _run_out(outs: list[torch.Tensor], lses: list[torch.Tensor], out: torch.Tens
                 raise InvalidArgument(f"{name}: a tensor on {tensor.device}; accepted: {first.device}, where the first part is")
     if 0 in first.shape[:-1]:
         return
-    words: dict[str, Any] = {} if first.is_cpu else {"stream": _roads.current_stream(first.device)}
-    taken = [tensor.detach() if first.is_cpu else _roads._array(engine, name, tensor.detach())
+    words: dict[str, Any] = {} if first.is_cpu else {"stream": _dispatch.current_stream(first.device)}
+    taken = [tensor.detach() if first.is_cpu else _dispatch._array(engine, name, tensor.detach())
              for name, tensors in (("outs", outs), ("lses", lses), ("out", [out]), ("lse", [lse])) for tensor in tensors]
     parts: tuple[Any, Any] = (taken[: len(outs)], taken[len(outs) : -2])
     if stacked:

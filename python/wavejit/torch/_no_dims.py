@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import torch
 
 from .._errors import InvalidArgument, Unsupported
-from . import _roads
-from ._roads import Words
+from . import _dispatch
+from ._dispatch import Words
 
 FEWEST, MOST = 8, 256  # dims of a head that kernels have, in multiples of the first
 
@@ -27,14 +27,14 @@ class Call(NamedTuple):
 
 def are_there(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
     """Whether rows lack dims and nothing else: of a call without rows there is nothing to compute."""
-    if q.ndim != 4 or k.ndim not in (4, _roads.VECTORISED) or v.ndim not in (4, k.ndim) or 0 in q.shape[:3]:
+    if q.ndim != 4 or k.ndim not in (4, _dispatch.VECTORISED) or v.ndim not in (4, k.ndim) or 0 in q.shape[:3]:
         return False
-    return q.shape[3] == 0 or _roads.value_dim(k, v) == 0
+    return q.shape[3] == 0 or _dispatch.value_dim(k, v) == 0
 
 
 def with_dims(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Words) -> Call:
-    dims = _roads.value_dim(k, v)
-    vectorised = k.ndim == _roads.VECTORISED
+    dims = _dispatch.value_dim(k, v)
+    vectorised = k.ndim == _dispatch.VECTORISED
     words = dict(words)
     if q.shape[3] == 0:
         unit = k.shape[4] if vectorised else 1

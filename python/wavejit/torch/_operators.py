@@ -19,7 +19,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .._errors import Error, Unsupported
-from . import _gradients, _plainly, _roads
+from . import _gradients, _plainly, _dispatch
 from ._faces import Face
 from ._repeats import changed_once
 
@@ -128,7 +128,7 @@ def tensors_only(named: dict[str, Any]) -> None:
 
 
 def _traced(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> torch.Tensor:
-    return q.new_empty((q.shape[0], q.shape[1], q.shape[2], _roads.value_dim(k, v)), dtype=_roads.out_type(q, v))
+    return q.new_empty((q.shape[0], q.shape[1], q.shape[2], _dispatch.value_dim(k, v)), dtype=_dispatch.out_type(q, v))
 
 
 def _traced_lse(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -150,7 +150,7 @@ torch.library.register_fake("wavejit::attention_forward_lse", _traced_lse, lib=L
 
 
 def _in_dtype(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    kept = (dtype, torch.float64, *_roads.EIGHT_BITS)  # a cache of 8 bits is widened by the kernel
+    kept = (dtype, torch.float64, *_dispatch.EIGHT_BITS)  # a cache of 8 bits is widened by the kernel
     if not tensor.is_floating_point() or tensor.dtype in kept:
         return tensor
     return tensor.to(dtype) if tensor.requires_grad else changed_once(tensor, lambda once: once.to(dtype))

@@ -15,7 +15,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import _wavejit
-from . import _backward_road, _engines, _gradients, _no_dims, _roads, _seen
+from . import _backward_dispatch, _engines, _gradients, _no_dims, _dispatch, _seen
 from ._faces import FACES, Layout
 
 # How a call is remembered: which face (_faces.py), and whether its kernel has an LSE and gradients were checked. 1 is the
@@ -36,7 +36,7 @@ def forward(face_number: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
     face = FACES[face_number]
     inside = face.inside(q, k, v)
     _gradients.check(inside[0], inside[2], words)
-    caller = _seen.Caller(STEP * face_number + FOR_GRADIENTS, (q, k, v), (face.out.outside, _roads.AS_THEY_ARE[0]))
+    caller = _seen.Caller(STEP * face_number + FOR_GRADIENTS, (q, k, v), (face.out.outside, _dispatch.AS_THEY_ARE[0]))
     out, lse = kernel(*inside, True, words, caller)
     return _outside(face.out, out), lse
 
@@ -51,8 +51,8 @@ def kernel(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, wo
     if 0 in q.shape or 0 in v.shape:
         if _no_dims.are_there(q, k, v):
             return _without_dims(q, k, v, with_lse, words)
-    road = _roads.through_copies if q.is_cpu else _roads.on_device
-    return road(_engines.of_device(q.device, "q"), q, k, v, with_lse, words, caller)
+    dispatch = _dispatch.through_copies if q.is_cpu else _dispatch.on_device
+    return dispatch(_engines.of_device(q.device, "q"), q, k, v, with_lse, words, caller)
 
 
 def _without_dims(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: dict[str, Any]) -> Any:
@@ -119,7 +119,7 @@ def _in_the_extension(torch_tensors: Any) -> Callable[..., torch.Tensor | None]:
     """`_in_python` of calls that were seen; the node's two functions with it."""
     before_backward = [_gradients._dispatch_modes, _gradients._transform, _gradients._compiles]
     in_front = [*before_backward, _gradients._function_modes, _gradients._autocast, _gradients._profiled]
-    node = _wavejit.TorchNode(torch_tensors, torch.nn.Parameter, _engines._of, vars(_roads), vars(forward_ad), in_front, before_backward, torch.is_grad_enabled,
+    node = _wavejit.TorchNode(torch_tensors, torch.nn.Parameter, _engines._of, vars(_dispatch), vars(forward_ad), in_front, before_backward, torch.is_grad_enabled,
                               _apply, forward, without_gradients, backward)
     Plainly.forward = staticmethod(node.forward)  # type: ignore[method-assign]
     Plainly._backward_cls.apply = node.backward_method()  # type: ignore[attr-defined]

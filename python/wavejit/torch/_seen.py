@@ -2,7 +2,7 @@
 """Calls of shapes that were seen before, remembered by the extension: it reads torch's tensors and makes them by torch's functions in
 C, at a fraction of what Python's cost (python/bindings/torch_calls.cpp).
 
-PyTorch has all of those from 2.14 on. Before, nothing is remembered here, and the roads do the same in Python.
+PyTorch has all of those from 2.14 on. Before, nothing is remembered here, and the dispatch in Python does it instead.
 """
 from __future__ import annotations
 

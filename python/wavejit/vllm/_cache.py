@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from .._engine import Engine
-from ..torch import _append, _roads
+from ..torch import _append, _dispatch
 
 FORMATS = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "e4m3_fnuz": torch.float8_e4m3fnuz, "e5m2_fnuz": torch.float8_e5m2fnuz, "i8": torch.int8}
 Scales = tuple[torch.Tensor, torch.Tensor]
@@ -56,7 +56,7 @@ def _on_device(engine: Engine, key: torch.Tensor, value: torch.Tensor, kv_cache:
     else:
         k_scale, v_scale = (0, 0) if scales is None else (scales[0].data_ptr(), scales[1].data_ptr())
     tensors = (key.data_ptr(), value.data_ptr(), k, k + key.shape[-1] * kv_cache.element_size(), 0, 0, 0, 0, k_scale, v_scale)
-    launch(_roads.current_stream(key.device), tensors, (slots.data_ptr(), 0), 0)
+    launch(_dispatch.current_stream(key.device), tensors, (slots.data_ptr(), 0), 0)
 
 
 def _given(key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, cache: str, scales: Scales | None,

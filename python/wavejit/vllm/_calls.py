@@ -11,14 +11,14 @@ from typing import Any
 import torch
 
 from .._errors import Unsupported
-from ..torch import _roads
+from ..torch import _dispatch
 from ._cache import Scales, pages, token_scales
 from ._lines import Kind
 from ._step import WavejitMetadata
 
 # A bound on keys is rounded up to a multiple of this, or of a sixteenth to an eighth of it where that is more.
 LEAST_STEP = 256
-NONE_BEHIND = _roads.NO_TENSORS[_roads.TENSORS.index("v_scale") + 1:]
+NONE_BEHIND = _dispatch.NO_TENSORS[_dispatch.TENSORS.index("v_scale") + 1:]
 
 
 class Words:
@@ -96,12 +96,12 @@ def _through_copies(words: Words, metadata: WavejitMetadata, causal: bool, query
     k, v = pages(kv_cache, words.kind.head_dim, words.kind.value_dim, words.kind.cache)
     given = _all_words(words, metadata, causal, kv_cache, slopes, sinks, scales)
     # Into vLLM's own tensor, as on the device: rows behind the last sequence stay as they are.
-    _roads.copied_into(metadata.serving.engine, query.unsqueeze(0), k, v, output.unsqueeze(0), sums, given)
+    _dispatch.copied_into(metadata.serving.engine, query.unsqueeze(0), k, v, output.unsqueeze(0), sums, given)
 
 
 def _on_device(words: Words, metadata: WavejitMetadata, causal: bool, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor,
                slopes: torch.Tensor | None, sinks: torch.Tensor | None, scales: Scales | None, sums: torch.Tensor | None) -> None:
-    if not query.stride(2) == 1 or query.stride(0) % 8 or query.stride(1) % 8 or query.data_ptr() % _roads.ALIGNED:
+    if not query.stride(2) == 1 or query.stride(0) % 8 or query.stride(1) % 8 or query.data_ptr() % _dispatch.ALIGNED:
         query = query.contiguous()
     key = (words.key, causal, query.stride(), kv_cache.shape, kv_cache.stride())
     plan = metadata.plans.get(key)
@@ -115,15 +115,15 @@ def _on_device(words: Words, metadata: WavejitMetadata, causal: bool, query: tor
         of_cache = (behind, behind + 4)
     else:
         of_cache = (0, 0) if scales is None else (scales[0].data_ptr(), scales[1].data_ptr())
-    # q, k, v, o and lse; then in the order of _roads.TENSORS, of which vLLM has none behind v_scale.
+    # q, k, v, o and lse; then in the order of _dispatch.TENSORS, of which vLLM has none behind v_scale.
     tensors = (query.data_ptr(), k, k + words.kind.head_dim * kv_cache.element_size(), output.data_ptr(), _address(sums), 0, _address(sinks), _address(slopes), *of_cache, *NONE_BEHIND)
     workspace = metadata.workspace
     if plan.workspace and (workspace is None or workspace.numel() * 4 < plan.workspace):
-        workspace = metadata.workspace = _roads._workspace(plan, query.device)
+        workspace = metadata.workspace = _dispatch._workspace(plan, query.device)
     given = (0, 0) if not plan.workspace or workspace is None else (workspace.data_ptr(), workspace.numel() * 4)
-    # In the order of _roads.NUMBERS, and the workspace.
+    # In the order of _dispatch.NUMBERS, and the workspace.
     numbers = (metadata.query_starts.data_ptr(), 0, metadata.key_lengths.data_ptr(), metadata.block_table.data_ptr(), 0, 0, 0, given[0])
-    plan.launch(_roads.current_stream(query.device), tensors, numbers, given[1])
+    plan.launch(_dispatch.current_stream(query.device), tensors, numbers, given[1])
 
 
 def _address(tensor: torch.Tensor | None) -> int:
@@ -131,7 +131,7 @@ def _address(tensor: torch.Tensor | None) -> int:
 
 
 def _planned(words: Words, metadata: WavejitMetadata, causal: bool, query: torch.Tensor, kv_cache: torch.Tensor, slopes: torch.Tensor | None,
-             sinks: torch.Tensor | None, scales: Scales | None) -> _roads.Plan:
+             sinks: torch.Tensor | None, scales: Scales | None) -> _dispatch.Plan:
     """A call of these shapes, checked once in the engine's life."""
     engine = metadata.serving.engine
     given = _all_words(words, metadata, causal, kv_cache, slopes, sinks, scales)
@@ -141,7 +141,7 @@ def _planned(words: Words, metadata: WavejitMetadata, causal: bool, query: torch
     found = engine._plans.get(shapes)
     if found is None:
         k, v = pages(kv_cache, words.kind.head_dim, words.kind.value_dim, words.kind.cache)
-        found = _roads._planned(engine, shapes, query.unsqueeze(0), k, v, words.kind.lse, given)
-        if found.dense != _roads.READ_AS_THEY_LIE:
+        found = _dispatch._planned(engine, shapes, query.unsqueeze(0), k, v, words.kind.lse, given)
+        if found.dense != _dispatch.READ_AS_THEY_LIE:
             raise Unsupported(f"wavejit.vllm: kv_cache: strides {kv_cache.stride()}; accepted: multiples of 8 elements, 16 where they have 8 bits")
     return found  # type: ignore[no-any-return]

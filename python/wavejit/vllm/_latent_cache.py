@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .._engine import Engine
-from ..torch import _append, _roads
+from ..torch import _append, _dispatch
 from . import _cache
 from ._latent_lines import LatentKind
 
@@ -39,7 +39,7 @@ def _on_device(engine: Engine, latent: torch.Tensor, rope: torch.Tensor, kv_cach
         tensors = (latent.data_ptr(), 0, row, 0, 0, 0, 0, 0, of_scale, 0)
     else:
         tensors = (rope.data_ptr(), latent.data_ptr(), row + columns * kv_cache.element_size(), row, 0, 0, 0, 0, of_scale, of_scale)
-    launch(_roads.current_stream(kv_cache.device), tensors, (slots.data_ptr(), 0), 0)
+    launch(_dispatch.current_stream(kv_cache.device), tensors, (slots.data_ptr(), 0), 0)
 
 
 def _given(latent: torch.Tensor, rope: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, kind: LatentKind, scale: torch.Tensor | None) -> dict[str, torch.Tensor | None]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..torch import _latent_road, _roads
+from ..torch import _latent_dispatch, _dispatch
 from . import _cache, _calls
 from ._latent_lines import LatentKind
 from ._latent_step import WavejitLatentMetadata
@@ -29,7 +29,7 @@ def _through_copies(words: Words, metadata: WavejitLatentMetadata, latent: torch
                     k_scale: torch.Tensor | None, lists: torch.Tensor | None, sums: torch.Tensor | None) -> None:
     cache = _cache.of_type(kv_cache, words.kind.cache).unsqueeze(2)
     given = _all_words(words, metadata, rope, cache, k_scale, lists)
-    _, found = _latent_road.run(metadata.serving.engine, latent.unsqueeze(0), cache, out.unsqueeze(0), sums is not None, given)
+    _, found = _latent_dispatch.run(metadata.serving.engine, latent.unsqueeze(0), cache, out.unsqueeze(0), sums is not None, given)
     if sums is not None:
         # Rows behind the last sequence stay as they are, as out's do.
         owned = int(metadata.query_starts[-1])
@@ -62,23 +62,23 @@ def _on_device(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tens
         plan = metadata.plans[key] = _planned(words, metadata, latent, rope, kv_cache, out, k_scale, lists)
     workspace = metadata.workspace
     if plan.workspace and (workspace is None or workspace.numel() * 4 < plan.workspace):
-        workspace = metadata.workspace = _roads._workspace(plan, latent.device)
+        workspace = metadata.workspace = _dispatch._workspace(plan, latent.device)
     room = (0, 0) if not plan.workspace or workspace is None else (workspace.data_ptr(), workspace.numel() * 4)
-    # In the order of launch_over (torch/_latent_road.py).
+    # In the order of launch_over (torch/_latent_dispatch.py).
     tensors = (latent.data_ptr(), 0 if rope is None else rope.data_ptr(), kv_cache.data_ptr(), out.data_ptr(), 0, 0 if sums is None else sums.data_ptr(), 0, 0,
                0 if k_scale is None else k_scale.data_ptr())
     numbers = (metadata.query_starts.data_ptr(), 0, metadata.key_lengths.data_ptr(), metadata.block_table.data_ptr(), 0, room[0], 0 if lists is None else lists.data_ptr(), 0,
                0, 0)
-    plan.launch(_roads.current_stream(latent.device), tensors, numbers, room[1])
+    plan.launch(_dispatch.current_stream(latent.device), tensors, numbers, room[1])
 
 
 def _readable(rows: torch.Tensor) -> torch.Tensor:
-    lies_well = rows.stride(2) == 1 and not (rows.stride(0) % 8 or rows.stride(1) % 8 or rows.data_ptr() % _roads.ALIGNED)
+    lies_well = rows.stride(2) == 1 and not (rows.stride(0) % 8 or rows.stride(1) % 8 or rows.data_ptr() % _dispatch.ALIGNED)
     return rows if lies_well else rows.contiguous()
 
 
 def _planned(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tensor, rope: torch.Tensor | None, kv_cache: torch.Tensor, out: torch.Tensor,
-             k_scale: torch.Tensor | None, lists: torch.Tensor | None) -> _roads.Plan:
+             k_scale: torch.Tensor | None, lists: torch.Tensor | None) -> _dispatch.Plan:
     """A call of these shapes, checked once in the engine's life."""
     engine = metadata.serving.engine
     cache = _cache.of_type(kv_cache, words.kind.cache).unsqueeze(2)
@@ -88,5 +88,5 @@ def _planned(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tensor
               given["max_query_length"], given["max_key_length"], None if lists is None else (lists.shape, lists.stride()))
     found = engine._plans.get(shapes)
     if found is None:
-        found = _latent_road._planned(engine, shapes, latent.unsqueeze(0), cache, out.unsqueeze(0), words.kind.lse, given)
+        found = _latent_dispatch._planned(engine, shapes, latent.unsqueeze(0), cache, out.unsqueeze(0), words.kind.lse, given)
     return found  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ from vllm.model_executor.custom_op import CustomOp, op_registry_oot
 from vllm.model_executor.layers.sparse_attn_indexer import SparseAttnIndexer
 from vllm.platforms import current_platform
 
-from ..torch import _roads
+from ..torch import _dispatch
 from . import _calls, _limits
 from ._serving import serving
 
@@ -164,11 +164,11 @@ class WavejitSparseAttnIndexer(SparseAttnIndexer):
                  "block_table": table.to(torch.int32), "key_ends": seen.to(torch.int32), "indices": _of_each(made, sequences)}  # fmt: skip
         words: dict[str, Any] = {"max_key_length": _calls.rounded_up(longest, table.shape[1] * numbers.shape[1])}
         if not queries.is_cpu:
-            given = {field: _roads._array(engine, field, tensor) for field, tensor in given.items()}
-            words["stream"] = _roads.current_stream(queries.device)
+            given = {field: _dispatch._array(engine, field, tensor) for field, tensor in given.items()}
+            words["stream"] = _dispatch.current_stream(queries.device)
         call = engine.call("sparse_indexer", given.pop("queries"), given.pop("keys"), given.pop("weights"), self.topk_tokens, **given, **words)
         if not queries.is_cpu and call.workspace_bytes():  # torch's memory, which a captured graph keeps
-            call._give_workspace(_roads._array(engine, "workspace", torch.empty(call.workspace_bytes() // 4, dtype=torch.int32, device=queries.device)))
+            call._give_workspace(_dispatch._array(engine, "workspace", torch.empty(call.workspace_bytes() // 4, dtype=torch.int32, device=queries.device)))
         call.launch()
         if made is not mine:
             mine.copy_(made)

@@ -11,7 +11,7 @@
 
 namespace wavejit::simgpu {
 
-// `timed`: waves abreast and results late as the clock's figures have it (judges/checks/pace.h).
+// `timed`: waves abreast and results late as the clock's figures have it (checkers/checks/pace.h).
 enum class Schedule : std::int32_t { in_order = 0, reverse = 1, random = 2, timed = 3 };
 
 // When results of memory instructions become visible: at issue, at the wait that covers them, somewhere in between, or
@@ -88,7 +88,7 @@ struct Config {
 // and the program ends (exit code 2).
 Config read_config();
 
-// HSA_MODEL_TOPOLOGY: the folder in which ROCr's door for models looks for the machine. Empty: not set.
+// HSA_MODEL_TOPOLOGY: the folder in which ROCr's interface for models looks for the machine. Empty: not set.
 std::string read_model_topology();
 
 }  // namespace wavejit::simgpu

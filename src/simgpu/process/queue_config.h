@@ -9,7 +9,7 @@ namespace wavejit::simgpu {
 struct QueueConfig {
   // A queue that has waited so long says for what, once a wait; 0: never.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
-  // Packets are stamped with the simulated GPU's time (doors/queues/queue_time.h), not the host's.
+  // Packets are stamped with the simulated GPU's time (front_ends/queues/queue_time.h), not the host's.
   bool simulated_time = false;
 };
 

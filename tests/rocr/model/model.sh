@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# ROCr's door for models where it is not like the thunk: a fault ends the program, and wrong folders say so.
+# ROCr's interface for models where it is not like the thunk: a fault ends the program, and wrong folders say so.
 #   model.sh fault <wavejit> <target> <hip_program>
 #   model.sh cooperative <wavejit> <target> <hip_workgroups>
 #   model.sh inputs <wavejit> <target> <rocr_agents> <libwavejit_model.so>
@@ -22,17 +22,17 @@ has() { grep -qF -- "$2" "$work/$1" || fail "'$2' is not in what it printed"; }
 case $what in
 fault)
   # Everything else of the program comes before the kernel that writes far away.
-  "$wavejit" sim --target "$target" --door model -- "$program" "$target" model >"$work/out" 2>"$work/err"
+  "$wavejit" sim --target "$target" --front rocr-model -- "$program" "$target" model >"$work/out" 2>"$work/err"
   [[ $? -ne 0 ]] || fail "the program ends well"
   has out passed
-  has err "$target through ROCr's door for models: one GPU"
+  has err "$target through ROCr's interface for models: one GPU"
   has err "kernel write_far(int*)"
   has err "writes 4 bytes at"
   ;;
 cooperative)
-  "$wavejit" sim --target "$target" --door model -- "$program" refused >"$work/out" 2>"$work/err" || fail "exit code $?"
-  has err "a cooperative launch at ROCr's door for models"
-  has err "--door thunk"
+  "$wavejit" sim --target "$target" --front rocr-model -- "$program" refused >"$work/out" 2>"$work/err" || fail "exit code $?"
+  has err "a cooperative launch at ROCr's interface for models"
+  has err "sim --front rocr"
   ;;
 inputs)
   library=$5

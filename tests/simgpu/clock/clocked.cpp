@@ -5,7 +5,7 @@
 #include <format>
 #include <numeric>
 
-#include "simgpu/judges/clock/trace.h"
+#include "simgpu/checkers/clock/trace.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::testing {

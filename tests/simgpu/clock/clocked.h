@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "assembled.h"
-#include "simgpu/judges/clock/compute_unit.h"
+#include "simgpu/checkers/clock/compute_unit.h"
 
 namespace wavejit::simgpu::testing {
 

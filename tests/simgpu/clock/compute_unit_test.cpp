@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The rules of a compute unit one by one, by kernels whose time can be worked out by hand.
-#include "simgpu/judges/clock/compute_unit.h"
+#include "simgpu/checkers/clock/compute_unit.h"
 
 #include <algorithm>
 

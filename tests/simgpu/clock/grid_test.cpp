@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A launch as a whole, from the traces of some of its workgroups.
-#include "simgpu/judges/clock/grid.h"
+#include "simgpu/checkers/clock/grid.h"
 
 #include <cmath>
 

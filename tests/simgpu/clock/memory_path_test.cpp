@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Caches, latencies and rates of vector memory, and a launch as a whole.
-#include "simgpu/judges/clock/memory_path.h"
+#include "simgpu/checkers/clock/memory_path.h"
 
 #include <array>
 
 #include "boards/board.h"
 #include "gtest/gtest.h"
-#include "simgpu/judges/clock/grid.h"
+#include "simgpu/checkers/clock/grid.h"
 #include "targets/targets.h"
 #include "timing/timing.h"
 

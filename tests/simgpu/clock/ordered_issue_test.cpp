@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SIMDs that take vector and matrix instructions in order, by kernels whose time can be worked out by hand.
-#include "simgpu/judges/clock/ordered_issue.h"
+#include "simgpu/checkers/clock/ordered_issue.h"
 
 #include <format>
 

@@ -11,8 +11,8 @@
 
 #include "assembler.h"
 #include "boards/board.h"
-#include "simgpu/judges/clock/compute_unit.h"
-#include "simgpu/judges/clock/step.h"
+#include "simgpu/checkers/clock/compute_unit.h"
+#include "simgpu/checkers/clock/step.h"
 #include "simgpu/machine/decode/disassembler.h"
 #include "simgpu/machine/decode/function.h"
 #include "simgpu/machine/decode/registry.h"

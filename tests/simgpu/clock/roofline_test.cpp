@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Operations of matrix instructions.
-#include "simgpu/judges/clock/roofline.h"
+#include "simgpu/checkers/clock/roofline.h"
 
 #include <gtest/gtest.h>
 

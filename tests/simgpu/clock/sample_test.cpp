@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which workgroups speak for a launch, and what is made of their times.
-#include "simgpu/judges/clock/sample.h"
+#include "simgpu/checkers/clock/sample.h"
 
 #include <algorithm>
 #include <iterator>
@@ -13,8 +13,8 @@
 #include "assembled.h"
 #include "boards/board.h"
 #include "gtest/gtest.h"
-#include "simgpu/judges/clock/launch_clock.h"
-#include "simgpu/judges/clock/survey.h"
+#include "simgpu/checkers/clock/launch_clock.h"
+#include "simgpu/checkers/clock/survey.h"
 #include "simgpu/process/process.h"
 
 namespace wavejit::simgpu::clock {

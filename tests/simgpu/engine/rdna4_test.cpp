@@ -3,7 +3,7 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/judges/clock/launch_clock.h"
+#include "simgpu/checkers/clock/launch_clock.h"
 #include "simgpu/process/process.h"
 
 namespace wavejit::simgpu::testing {

@@ -13,10 +13,10 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/doors/model/memory.h"
-#include "simgpu/doors/model/queues.h"
-#include "simgpu/doors/queues/code_map.h"
-#include "simgpu/doors/queues/packets.h"
+#include "simgpu/front_ends/model/memory.h"
+#include "simgpu/front_ends/model/queues.h"
+#include "simgpu/front_ends/queues/code_map.h"
+#include "simgpu/front_ends/queues/packets.h"
 #include "simgpu/machine/allocations/memory.h"
 #include "support/idle_cost.h"
 
@@ -242,7 +242,7 @@ TEST(ModelMemory, KernelsReachTheHostsMemory) {
     global_store_dword v1, v2, s[6:7])");
   std::vector<std::uint32_t> numbers(64, 37);
   const auto address = reinterpret_cast<std::uint64_t>(numbers.data());
-  EXPECT_FALSE(kernel.run({address}).ok()) << "no allocation, no door for models";
+  EXPECT_FALSE(kernel.run({address}).ok()) << "no allocation, no interface for models";
   DeviceMemory::instance().reach_host(find_host_memory);
   const Status reached = kernel.run({address});
   const Status astray = kernel.run({0x20'0000'0000});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The files that ROCr reads in place of the kernel driver's: read back, against the structures that the thunk hands
 // out.
-#include "simgpu/doors/model/topology_folder.h"
+#include "simgpu/front_ends/model/topology_folder.h"
 
 #include <cstdint>
 #include <fstream>
@@ -14,7 +14,7 @@
 #include "boards/board.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/doors/thunk/topology.h"
+#include "simgpu/front_ends/thunk/topology.h"
 #include "simgpu/machine/device/device.h"
 #include "tests/support/scratch_directory.h"
 

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ring.h"
-#include "simgpu/doors/queues/code_map.h"
+#include "simgpu/front_ends/queues/code_map.h"
 #include "simgpu/machine/loader/code_object.h"
 #include "simgpu/process/check.h"
 #include "simgpu/process/process.h"

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "simgpu/doors/queues/code_map.h"
+#include "simgpu/front_ends/queues/code_map.h"
 #include "simgpu/machine/loader/code_object.h"
 
 namespace wavejit::simgpu::testing {

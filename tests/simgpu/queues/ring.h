@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "assembled.h"
-#include "simgpu/doors/queues/aql_queue.h"
-#include "simgpu/doors/queues/packets.h"
+#include "simgpu/front_ends/queues/aql_queue.h"
+#include "simgpu/front_ends/queues/packets.h"
 #include "simgpu/machine/device/dispatch.h"
 
 namespace wavejit::simgpu::testing {

@@ -6,8 +6,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sdma_words.h"
-#include "simgpu/doors/queues/sdma_packets.h"
-#include "simgpu/doors/queues/signals.h"
+#include "simgpu/front_ends/queues/sdma_packets.h"
+#include "simgpu/front_ends/queues/signals.h"
 #include "support/idle_cost.h"
 
 namespace wavejit::simgpu::testing {

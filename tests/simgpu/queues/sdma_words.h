@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "simgpu/doors/queues/sdma_queue.h"
+#include "simgpu/front_ends/queues/sdma_queue.h"
 #include "simgpu/machine/allocations/memory.h"
 
 namespace wavejit::simgpu::testing {

@@ -5,8 +5,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ring.h"
-#include "simgpu/doors/queues/queue_time.h"
-#include "simgpu/judges/clock/launch_clock.h"
+#include "simgpu/checkers/clock/launch_clock.h"
+#include "simgpu/front_ends/queues/queue_time.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Addresses without memory, memory without addresses, and children of fork, without ROCr (with it: tests/rocr).
-#include "simgpu/doors/thunk/virtual_memory.h"
+#include "simgpu/front_ends/thunk/virtual_memory.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -11,9 +11,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/doors/thunk/address_space.h"
-#include "simgpu/doors/thunk/child.h"
-#include "simgpu/doors/thunk/memory.h"
+#include "simgpu/front_ends/thunk/address_space.h"
+#include "simgpu/front_ends/thunk/child.h"
+#include "simgpu/front_ends/thunk/memory.h"
 #include "simgpu/machine/allocations/memory.h"
 #include "simgpu/machine/device/device.h"
 

@@ -16,7 +16,7 @@ constexpr std::size_t most_reported = 64;
 
 }  // namespace
 
-bool wants_judge(const Settings& settings) { return settings.checks != 0 || settings.arrival != Arrival::early; }
+bool wants_checker(const Settings& settings) { return settings.checks != 0 || settings.arrival != Arrival::early; }
 
 const MemoryView& Launch::memory_now() {
   const DeviceMemory& device = DeviceMemory::instance();

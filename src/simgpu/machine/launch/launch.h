@@ -27,7 +27,7 @@
 
 namespace wavejit::simgpu {
 
-class SharedByJudges;  // seats.h
+class SharedByCheckers;  // seats.h
 
 // What the workgroups of a cooperative launch meet at, by the hidden argument multigrid_sync_arg (ROCm device-libs,
 // ockl/src/cg.cl: struct mg_info). A workgroup counts in the lower half of `arrived`; the last one moves the upper
@@ -73,7 +73,7 @@ struct Launch {
   std::vector<std::shared_ptr<const MemoryView>> later_memory;  // as it became since; guarded by `mutex`
   std::atomic<const MemoryView*> latest_memory{nullptr};        // the last of them
   std::deque<Allocation> host_memory;                           // what find_host found; guarded by `mutex`
-  std::shared_ptr<SharedByJudges> shared_by_judges;  // of its workgroups; null: they need nothing of each other
+  std::shared_ptr<SharedByCheckers> shared_by_checkers;  // of its workgroups; null: they need nothing of each other
 
   std::mutex mutex;
   static constexpr std::uint64_t no_workgroup = ~std::uint64_t{0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two seats beside a launch. A judge sits with one workgroup at a time and steps its waves: it looks for faults, and
+// Two seats beside a launch. A checker sits with one workgroup at a time and steps its waves: it looks for faults, and
 // knows what time it is where waves run abreast. A keeper sits with the whole launch and times it. The machine runs
 // without either; who sits there is decided above it (simgpu/seats.cpp).
 #pragma once
@@ -19,16 +19,16 @@ struct Launch;
 struct Wave;
 struct Workgroup;
 
-// Whether launches with these settings want judges: something is checked, or memory's results arrive late.
-bool wants_judge(const Settings& settings);
+// Whether launches with these settings want checkers: something is checked, or memory's results arrive late.
+bool wants_checker(const Settings& settings);
 
 // Belongs to one host thread, which runs one workgroup after another.
-class Judge {
+class Checker {
  public:
-  Judge() = default;
-  virtual ~Judge() = default;
-  Judge(const Judge&) = delete;
-  Judge& operator=(const Judge&) = delete;
+  Checker() = default;
+  virtual ~Checker() = default;
+  Checker(const Checker&) = delete;
+  Checker& operator=(const Checker&) = delete;
 
   // After the waves have their first registers. `observer`: of this workgroup, or null.
   virtual void prepare(Launch& launch, Workgroup& workgroup, std::uint64_t seed, Observer* observer) = 0;
@@ -40,13 +40,13 @@ class Judge {
   virtual std::size_t next_by_time(std::span<Wave* const> ready) = 0;
 };
 
-// What the judges of a launch's workgroups have in common.
-class SharedByJudges {
+// What the checkers of a launch's workgroups have in common.
+class SharedByCheckers {
  public:
-  SharedByJudges() = default;
-  virtual ~SharedByJudges() = default;
-  SharedByJudges(const SharedByJudges&) = delete;
-  SharedByJudges& operator=(const SharedByJudges&) = delete;
+  SharedByCheckers() = default;
+  virtual ~SharedByCheckers() = default;
+  SharedByCheckers(const SharedByCheckers&) = delete;
+  SharedByCheckers& operator=(const SharedByCheckers&) = delete;
 
   // All workgroups have run. What was put aside until then is found or forgotten.
   virtual void finish(Launch& launch) = 0;
@@ -73,9 +73,9 @@ class Keeper {
   virtual void finish() = 0;
 };
 
-std::unique_ptr<Judge> seat_judge();
+std::unique_ptr<Checker> seat_checker();
 // Null: nothing. `several_threads` run workgroups of the launch.
-std::shared_ptr<SharedByJudges> shared_by_judges(const Launch& launch, bool several_threads);
+std::shared_ptr<SharedByCheckers> shared_by_checkers(const Launch& launch, bool several_threads);
 // Null when nobody asks for time. Workgroups first, first + step, … run, `count` of them.
 std::unique_ptr<Keeper> seat_keeper(Launch& launch, std::uint64_t first, std::uint64_t step, std::uint64_t count);
 

@@ -87,7 +87,7 @@ Status run(Launch& launch) {
   std::uint64_t count = settings.workgroup_first >= all ? 0 : ((all - settings.workgroup_first - 1) / step) + 1;
   if (settings.workgroup_count != 0) count = std::min(count, settings.workgroup_count);
   const unsigned threads = settings.threads != 0 ? settings.threads : std::max(1u, std::thread::hardware_concurrency());
-  launch.shared_by_judges = shared_by_judges(launch, threads > 1 && count > 1);
+  launch.shared_by_checkers = shared_by_checkers(launch, threads > 1 && count > 1);
   const std::unique_ptr<Keeper> keeper = seat_keeper(launch, settings.workgroup_first, step, count);
   if (keeper != nullptr && keeper->recorder() != nullptr) launch.observer = keeper->recorder();
   const unsigned workers = keeper != nullptr && keeper->in_turn() ? 1 : threads;
@@ -120,7 +120,7 @@ Status run(Launch& launch) {
     Process::instance().report(line, json);
     ledger.found(launch.kernel->name, check, line, json);
   };
-  if (launch.shared_by_judges != nullptr) launch.shared_by_judges->finish(launch);
+  if (launch.shared_by_checkers != nullptr) launch.shared_by_checkers->finish(launch);
   std::vector<Finding> findings = launch.chosen_findings();
   if (launch.watches_order && !findings.empty()) {
     say_order_matters(launch, findings);

@@ -119,11 +119,11 @@ void WorkgroupRunner::begin(Launch& launch, std::uint64_t linear_id) {
   prepare(launch, workgroup_);
   random_ = Random(noise_seed(launch, linear_id, 0, noise_schedule));
   observer_ = launch.observer != nullptr && launch.observer->wants(linear_id) ? launch.observer : nullptr;
-  judging_ = nullptr;
-  if (wants_judge(launch.settings)) {
-    if (judge_ == nullptr) judge_ = seat_judge();
-    judging_ = judge_.get();
-    judging_->prepare(launch, workgroup_, noise_seed(launch, linear_id, 0, noise_arrival), observer_);
+  checking_ = nullptr;
+  if (wants_checker(launch.settings)) {
+    if (checker_ == nullptr) checker_ = seat_checker();
+    checking_ = checker_.get();
+    checking_->prepare(launch, workgroup_, noise_seed(launch, linear_id, 0, noise_arrival), observer_);
   }
   began_ = std::chrono::steady_clock::now();
   ran_ = 0;
@@ -272,7 +272,7 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
 
 // Everybody who still runs is at the barrier; waves that ended are not waited for.
 void WorkgroupRunner::pass_barrier() {
-  if (judging_ != nullptr) judging_->barrier();
+  if (checking_ != nullptr) checking_->barrier();
   for (Wave* wave : workgroup_.waves) {
     if (wave->state != WaveState::at_barrier) continue;
     wave->state = WaveState::ready;
@@ -286,7 +286,7 @@ void WorkgroupRunner::pass_barrier() {
 // A barrier in two parts that all have signalled: who stands at it goes on, who has not come so far yet will not stop.
 void WorkgroupRunner::pass_completed_barrier() {
   workgroup_.barrier_was_completed = false;
-  if (judging_ != nullptr) judging_->barrier();
+  if (checking_ != nullptr) checking_->barrier();
   for (Wave* wave : workgroup_.waves) {
     // One that has gone on may stand at the next barrier already.
     if (wave->state != WaveState::at_barrier || !wave->may_pass) continue;
@@ -299,7 +299,7 @@ void WorkgroupRunner::pass_completed_barrier() {
 // Whose turn it is, and for how long.
 std::int64_t WorkgroupRunner::choose_wave() {
   if (launch_->settings.schedule == Schedule::timed) {
-    choice_ = judging_->next_by_time(ready_);
+    choice_ = checking_->next_by_time(ready_);
     return 1;
   }
   choice_ = turn_ % ready_.size();
@@ -311,8 +311,8 @@ std::int64_t WorkgroupRunner::choose_wave() {
 
 void WorkgroupRunner::run_slice_of(Wave& wave, std::int64_t instructions) {
   wave.state = WaveState::ready;
-  if (judging_ != nullptr) {
-    judging_->run_slice(wave, instructions);
+  if (checking_ != nullptr) {
+    checking_->run_slice(wave, instructions);
   } else if (observer_ != nullptr) {
     run_observed_slice(wave, instructions, *observer_);
   } else if (launch_->settings.engine == Engine::compile) {

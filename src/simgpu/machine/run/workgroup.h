@@ -44,7 +44,7 @@ class WorkgroupRunner {
   Launch* launch_ = nullptr;
   Workgroup workgroup_;
   Observer* observer_ = nullptr;
-  Judge* judging_ = nullptr;  // `judge_`, where it is wanted
+  Checker* checking_ = nullptr;  // `checker_`, where it is wanted
   Random random_{0};
   std::vector<Wave*> ready_;
   std::size_t turn_ = 0;
@@ -61,7 +61,7 @@ class WorkgroupRunner {
   std::vector<Wave*> waves_;
   std::vector<std::uint64_t> lds_;
   std::vector<std::uint64_t> scratch_;
-  std::unique_ptr<Judge> judge_;  // made at the first launch that wants one
+  std::unique_ptr<Checker> checker_;  // made at the first launch that wants one
 };
 
 }  // namespace wavejit::simgpu

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "simgpu/checkers/clock/grid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <format>
+#include <limits>
+#include <optional>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "boards/board.h"
+
+namespace wavejit::simgpu::clock {
+namespace {
+
+std::unordered_set<std::uint64_t> lines_of(const WorkgroupTrace& trace) {
+  std::unordered_set<std::uint64_t> lines;
+  for (const WaveTrace& wave : trace.waves) lines.insert(wave.lines.begin(), wave.lines.end());
+  return lines;
+}
+
+// Compute units that share their waves are one.
+std::uint64_t units_of(const boards::Board& target) {
+  return static_cast<std::uint64_t>(target.compute_units / boards::compute_units_of_place(target));
+}
+
+// Workgroups go round the dies by linear id; on a die each goes to the place that is free first.
+struct Dispatch {
+  std::uint64_t cycles = 0;
+  std::uint64_t taken = 0;  // cycles of all places
+  std::uint64_t pipes = 0;  // cycles of all matrix pipes
+};
+// What each workgroup takes of its place, and what of the pipes: both are known of the sample, and follow the same rule
+// to all others.
+template <typename Durations>
+Dispatch dispatch(const boards::Board& target, const GridShape& shape, unsigned resident, const Durations& durations,
+                  const Durations& pipes) {
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  const std::uint64_t places = units_of(target) / dies * resident;
+  Dispatch all;
+  for (std::uint64_t die = 0; die < dies; ++die) {
+    std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> free;
+    for (std::uint64_t i = 0; i < places; ++i) free.push(0);
+    for (std::uint64_t workgroup = die; workgroup < shape.total(); workgroup += dies) {
+      const std::uint64_t cycles = durations.of(workgroup);
+      const std::uint64_t end = free.top() + cycles;
+      free.pop();
+      free.push(end);
+      all.cycles = std::max(all.cycles, end);
+      all.taken += cycles;
+      all.pipes += pipes.of(workgroup);
+    }
+  }
+  return all;
+}
+
+// How many of the workgroups that a die has at a time read a line, by which neighbours read it.
+struct Sharing {
+  unsigned next = 1;  // the next of the die alone: a row's
+  unsigned row = 1;   // the next row alone: those of the same x and z
+  unsigned both = 1;  // those of the same z
+};
+Sharing sharing_of(const boards::Board& target, const GridShape& shape, std::uint64_t of_die) {
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  const std::uint64_t turns = turns_of_row(shape.workgroups, target);
+  const std::uint64_t of_plane = std::uint64_t{shape.workgroups[0]} * shape.workgroups[1] / dies;
+  const auto count = [&](std::uint64_t sharers) {
+    return static_cast<unsigned>(std::clamp<std::uint64_t>(sharers, 1, std::max<std::uint64_t>(of_die, 1)));
+  };
+  // A plane of one workgroup a die: the next one is in another plane.
+  const std::uint64_t of_rows = of_plane <= 1 ? of_die : of_plane;
+  return {.next = count(turns == 1 ? of_rows : turns),
+          .row = count(std::min(of_die, of_plane) / turns),
+          .both = count(of_plane)};
+}
+
+// The lines of a workgroup that others read too.
+std::unordered_map<std::uint64_t, unsigned> shared_lines_of(const std::unordered_set<std::uint64_t>& lines,
+                                                            const WorkgroupTrace* next, const WorkgroupTrace* row,
+                                                            const Sharing& sharing) {
+  const auto of_next = next == nullptr ? std::unordered_set<std::uint64_t>() : lines_of(*next);
+  const auto of_row = row == nullptr ? std::unordered_set<std::uint64_t>() : lines_of(*row);
+  std::unordered_map<std::uint64_t, unsigned> shared;
+  for (const std::uint64_t line : lines) {
+    const bool in_next = of_next.contains(line);
+    const bool in_row = of_row.contains(line);
+    if (in_next || in_row) shared[line] = in_next && in_row ? sharing.both : in_next ? sharing.next : sharing.row;
+  }
+  return shared;
+}
+
+// How many dies read at the same time what neighbours in the first dimension share.
+unsigned dies_that_share(const boards::Board& target, const GridShape& shape) {
+  const auto& grid = shape.workgroups;
+  const std::uint32_t size = grid[0] > 1 ? grid[0] : grid[1] > 1 ? grid[1] : grid[2];
+  return std::min(size, static_cast<std::uint32_t>(target.xcds));
+}
+
+// What a workgroup takes of its place while all places of the compute unit are taken. Workgroups that began together do
+// not end together, and the last ones have units to themselves that the dispatcher would give to others: so what was
+// done until the first one ended decides, by the matrix pipes.
+std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, unsigned waves) {
+  double starts = 0;
+  double ends = 0;
+  std::uint64_t first_end = std::numeric_limits<std::uint64_t>::max();
+  for (unsigned r = 0; r < resident; ++r) {
+    std::uint64_t begin = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t end = 0;
+    for (const WaveResult& wave : std::span(unit.waves).subspan(std::size_t{r} * waves, waves)) {
+      begin = std::min(begin, wave.start);
+      end = std::max(end, wave.end);
+    }
+    starts += static_cast<double>(begin) / resident;
+    ends += static_cast<double>(end) / resident;
+    first_end = std::min(first_end, end);
+  }
+  double all = 0;
+  double done = 0;
+  for (std::size_t i = 0; i < unit.matrix_buckets.size(); ++i) {
+    const auto bucket = static_cast<double>(unit.matrix_buckets[i]);
+    const double begin = static_cast<double>(i) * ComputeUnitResult::bucket_cycles;
+    all += bucket;
+    const double length = std::min<double>(ComputeUnitResult::bucket_cycles, static_cast<double>(unit.cycles) - begin);
+    done += bucket * std::clamp((static_cast<double>(first_end) - begin) / std::max(length, 1.0), 0.0, 1.0);
+  }
+  const double together = static_cast<double>(first_end) - starts;
+  // Without matrix instructions in that time there is nothing to go by but the mean.
+  const double cycles = done > 0 && together > 0 ? together * all / done : ends - starts;
+  const double pipes = std::ceil(all / static_cast<double>(unit.simds.size()));  // no less than they need
+  // Nor than memory needs for what it reads and writes: what the workgroup before left to write back is as much as it
+  // leaves itself.
+  const auto memory = static_cast<double>(unit.memory_cycles);
+  return static_cast<std::uint64_t>(std::max({cycles, pipes, memory, 1.0}));  // none at all, if all it does is to end
+}
+
+}  // namespace
+
+std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
+                                                 std::span<const WorkgroupTrace> traces, std::uint64_t timeline,
+                                                 const Survey* survey, bool warm) {
+  const boards::Board& target = program.target();
+  GridResult grid;
+  grid.workgroups = shape.total();
+  grid.occupancy = occupancy_of(target, shape.vgprs, shape.lds_bytes, shape.waves);
+  if (grid.occupancy.workgroups == 0) {
+    return std::unexpected(std::format("no workgroup of {} waves with {} registers and {} bytes of LDS fits {}",
+                                       shape.waves, shape.vgprs, shape.lds_bytes, target.id));
+  }
+  const std::uint64_t units = units_of(target);
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  grid.resident = static_cast<unsigned>(
+      std::clamp<std::uint64_t>((grid.workgroups + units - 1) / units, 1, grid.occupancy.workgroups));
+  const std::uint64_t active = std::min(grid.workgroups, units);
+  const auto units_of_die = (active + dies - 1) / dies;
+  const Sharing sharing = sharing_of(target, shape, std::min(grid.workgroups, active * grid.resident) / dies);
+  // The dispatcher fills the die's compute units once before it comes round: so far apart are those of one of them.
+  const bool rows_side_by_side = units_of_die % turns_of_row(shape.workgroups, target) == 0;
+  double shared_lines = 0;
+  std::size_t with_neighbours = 0;
+  double steady = 0;
+  std::vector<SampledTime> pipe_cycles;  // of each of the sample
+  double write_back = 0;
+  const auto trace_of = [&](std::optional<std::uint64_t> workgroup) -> const WorkgroupTrace* {
+    if (!workgroup) return nullptr;
+    const auto found = std::ranges::lower_bound(traces, *workgroup, {}, &WorkgroupTrace::workgroup);
+    return found == traces.end() || found->workgroup != *workgroup ? nullptr : &*found;
+  };
+  for (const Seed& seed : seeds) {
+    const WorkgroupTrace* const trace = trace_of(seed.workgroup);
+    const WorkgroupTrace* const next = trace_of(seed.next);
+    const WorkgroupTrace* const row = trace_of(seed.row);
+    if (trace == nullptr) continue;
+    ComputeUnitRequest request;
+    request.resident = grid.resident;
+    request.neighbours.compute_units = static_cast<unsigned>(active);
+    request.neighbours.compute_units_of_die = static_cast<unsigned>(units_of_die);
+    request.neighbours.warm = warm;
+    if (const WorkgroupTrace* const across = trace_of(seed.across); across != nullptr) {
+      const auto there = lines_of(*across);
+      for (const std::uint64_t line : lines_of(*trace))
+        if (there.contains(line)) request.neighbours.dies[line] = dies_that_share(target, shape);
+    }
+    if (next != nullptr || row != nullptr) {
+      const auto here = lines_of(*trace);
+      request.neighbours.sharers = shared_lines_of(here, next, row, sharing);
+      shared_lines += here.empty() ? 0 : static_cast<double>(request.neighbours.sharers.size()) / here.size();
+      ++with_neighbours;
+    }
+    const WorkgroupTrace* beside = seed.next_is_alike ? next : nullptr;
+    if (rows_side_by_side && row != nullptr && seed.row_is_alike) beside = row;
+    if (beside == nullptr) beside = trace;
+    for (unsigned r = 0; r < grid.resident; ++r) request.workgroups.push_back(r % 2 == 1 ? beside : trace);
+    auto unit = run_compute_unit(program, request);
+    if (!unit) return std::unexpected(std::format("workgroup {}: {}", seed.workgroup, unit.error()));
+    if (timeline != 0 && grid.units.empty()) {
+      // Where the middle is shows only now; a second run is the same to the cycle.
+      request.timeline_first = unit->cycles / 2;
+      request.timeline_last = request.timeline_first + timeline;
+      unit = run_compute_unit(program, request);
+      if (!unit) return std::unexpected(unit.error());
+    }
+    const std::uint64_t cycles = place_cycles(*unit, grid.resident, shape.waves);
+    grid.sample.push_back({.workgroup = seed.workgroup, .cycles = cycles});
+    std::uint64_t busy = 0;
+    for (const SimdResult& simd : unit->simds) busy += simd.matrix_busy;
+    pipe_cycles.push_back({.workgroup = seed.workgroup, .cycles = busy / grid.resident});
+    // What is counted above as the next one's burden is none of the end.
+    const std::uint64_t burden = cycles > unit->cycles ? cycles - unit->cycles : 0;
+    write_back += static_cast<double>(unit->write_back_cycles - std::min(unit->write_back_cycles, burden));
+    steady += unit->steady_matrix_busy();
+    grid.units.push_back(std::move(*unit));
+  }
+  if (grid.units.empty()) return std::unexpected("no workgroup was taken down");
+  const auto timed = static_cast<double>(grid.units.size());
+  const bool has_matrix = std::ranges::contains(program.steps(), Kind::matrix, &Step::kind);
+  if (has_matrix &&
+      std::ranges::all_of(grid.units, [](const ComputeUnitResult& unit) { return unit.matrix_busy() == 0; })) {
+    grid.doubt = std::format(
+        "the kernel has matrix instructions, and none of the {} workgroups that were timed of {} ran one: either the "
+        "launch has nothing to do, or those that do its work are not among them",
+        grid.units.size(), grid.workgroups);
+  }
+  grid.shared_lines = with_neighbours == 0 ? 0 : shared_lines / static_cast<double>(with_neighbours);
+  grid.steady_matrix_busy = steady / timed;
+  Dispatch all;
+  if (survey == nullptr) {
+    all = dispatch(target, shape, grid.resident, Durations(grid.sample, shape.workgroups),
+                   Durations(pipe_cycles, shape.workgroups));
+  } else {
+    all = dispatch(target, shape, grid.resident, DurationsByWork(grid.sample, *survey),
+                   DurationsByWork(pipe_cycles, *survey));
+  }
+  const timing::Timing& timing = program.timing();
+  grid.cold_cycles = static_cast<std::uint64_t>(std::max(
+      timing.wave.cold_code.value + timing.memory.cold_arguments.value - timing.memory.scalar_latency.value, 0.0));
+  grid.write_back_cycles = static_cast<std::uint64_t>(write_back / timed);
+  grid.cycles = all.cycles + grid.cold_cycles + grid.write_back_cycles;
+  const double places = static_cast<double>(units) * grid.resident * static_cast<double>(grid.cycles);
+  grid.busy = places == 0 ? 0 : static_cast<double>(all.taken) / places;
+  const auto pipes = static_cast<double>(target.compute_units) * target.simds_per_compute_unit;
+  grid.matrix_busy = static_cast<double>(all.pipes) / (pipes * static_cast<double>(grid.cycles));
+  return grid;
+}
+
+}  // namespace wavejit::simgpu::clock

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A whole launch in time, from a sample of its workgroups: compute units are timed one by one, each with the workgroups
+// that the dispatcher would give it, and what they take is handed out to all workgroups in the order of dispatch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simgpu/checkers/clock/compute_unit.h"
+#include "simgpu/checkers/clock/occupancy.h"
+#include "simgpu/checkers/clock/sample.h"
+#include "simgpu/checkers/clock/survey.h"
+
+namespace wavejit::simgpu::clock {
+
+struct GridShape {
+  std::array<std::uint32_t, 3> workgroups = {1, 1, 1};
+  unsigned waves = 1;  // of a workgroup
+  unsigned vgprs = 0;
+  unsigned lds_bytes = 0;
+  std::uint64_t total() const { return std::uint64_t{workgroups[0]} * workgroups[1] * workgroups[2]; }
+};
+
+struct GridResult {
+  Occupancy occupancy;
+  unsigned resident = 0;  // workgroups a compute unit: occupancy, or fewer when there are not enough
+  std::uint64_t workgroups = 0;
+  std::uint64_t cycles = 0;             // of the whole launch
+  std::uint64_t cold_cycles = 0;        // of those: before the first instruction, and until arguments are there
+  double busy = 0;                      // part of the time that places for workgroups were taken: the rest is tail
+  double matrix_busy = 0;               // all SIMDs, whole launch
+  double steady_matrix_busy = 0;        // middle half of the compute units timed
+  std::uint64_t write_back_cycles = 0;  // of `cycles`: at the end, until memory has all that was written
+  std::string doubt;                    // why the sample may say nothing about the launch; empty: no reason is known
+  double shared_lines = 0;  // of the lines that a workgroup reads, those that neighbours on the die read too
+  std::vector<SampledTime> sample;
+  std::vector<ComputeUnitResult> units;  // one for each of `sample`
+};
+
+// `traces`: of workgroups_of(seeds), ascending. `timeline`: of the first unit, events of so many cycles in the middle
+// of its time are kept. `survey`: where workgroups take what their work takes, else null. `warm`: the last level cache
+// has what the launch reads.
+std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
+                                                 std::span<const WorkgroupTrace> traces, std::uint64_t timeline = 0,
+                                                 const Survey* survey = nullptr, bool warm = false);
+
+}  // namespace wavejit::simgpu::clock

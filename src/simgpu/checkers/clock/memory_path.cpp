@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "simgpu/checkers/clock/memory_path.h"
+
+#include <algorithm>
+
+namespace wavejit::simgpu::clock {
+namespace {
+
+// Associativity is not published for all levels and decides little for streams: 16 everywhere.
+constexpr unsigned ways = 16;
+
+// Workgroups that replay one trace have lines of their own where they would have.
+std::uint64_t of_instance(std::uint64_t line, std::uint64_t instance) {
+  constexpr unsigned above_all_device_addresses = 48;
+  return line ^ (instance << above_all_device_addresses);
+}
+
+std::uint64_t lines_of(const timing::Figure& bytes, const timing::MemoryRules& rules) {
+  return static_cast<std::uint64_t>(bytes.value / rules.line.value);
+}
+
+}  // namespace
+
+Cache::Cache(std::uint64_t lines, unsigned ways) : sets_(std::max<std::uint64_t>(lines / ways, 1)), ways_(ways) {
+  storage_.resize(sets_ * ways_);
+}
+
+bool Cache::touch(std::uint64_t line) {
+  Way* const set = &storage_[(line % sets_) * ways_];
+  Way* oldest = set;
+  ++clock_;
+  for (unsigned i = 0; i < ways_; ++i) {
+    if (set[i].line == line) {
+      set[i].used = clock_;
+      return true;
+    }
+    if (set[i].used < oldest->used) oldest = &set[i];
+  }
+  *oldest = {.line = line, .used = clock_};
+  return false;
+}
+
+void Cache::clear() { std::ranges::fill(storage_, Way{}); }
+
+MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours, std::size_t compute_units)
+    : rules_(&rules),
+      neighbours_(&neighbours),
+      l1_(compute_units, Cache(lines_of(rules.l1_bytes, rules), ways)),
+      l2_(lines_of(rules.l2_bytes, rules), ways),
+      l1_rate_(compute_units) {
+  const double line = rules.line.value;
+  for (Rate& rate : l1_rate_) rate.cycles_a_line = line / rules.l1_rate.value;
+  l2_rate_.cycles_a_line = line * neighbours.compute_units_of_die / rules.l2_rate.value;
+  mall_rate_.cycles_a_line = line * neighbours.compute_units / rules.mall_rate.value;
+  memory_rate_.cycles_a_line = line * neighbours.compute_units / rules.memory_rate.value;
+  release_rate_.cycles_a_line = rules.write_back.value * neighbours.compute_units_of_die;
+  room_for_writes_ = static_cast<double>(lines_of(rules.l2_bytes, rules)) / neighbours.compute_units_of_die;
+}
+
+// Somebody else of the die fetched it, save for this compute unit's part.
+bool MemoryPath::fetched_by_another(std::uint64_t line) {
+  const auto shared = neighbours_->sharers.find(line);
+  return shared != neighbours_->sharers.end() && ++shared_touches_[shared->second] % shared->second != 0;
+}
+
+bool MemoryPath::fetched_by_another_die(std::uint64_t line) {
+  const auto dies = neighbours_->dies.find(line);
+  return dies != neighbours_->dies.end() && ++die_touches_[dies->second] % dies->second != 0;
+}
+
+void MemoryPath::use_idle_memory(double now) {
+  if (to_write_back_ == 0 || memory_rate_.free >= now) return;
+  const double lines = std::min(to_write_back_, (now - memory_rate_.free) / memory_rate_.cycles_a_line);
+  to_write_back_ -= lines;
+  memory_rate_.free += lines * memory_rate_.cycles_a_line;
+}
+
+double MemoryPath::write_back(double now) {
+  ++counts_.written;
+  use_idle_memory(now);
+  to_write_back_ += 1;
+  if (to_write_back_ <= room_for_writes_) return now;
+  to_write_back_ -= 1;
+  return memory_rate_.take(now);
+}
+
+double MemoryPath::write_back_cycles(double end) {
+  use_idle_memory(end);
+  return to_write_back_ * memory_rate_.cycles_a_line;
+}
+
+double MemoryPath::fill(double now, std::uint64_t line) {
+  const double at_l2 = l2_rate_.take(now);
+  if (l2_.touch(line)) {
+    ++counts_.l2_hits;
+    return at_l2 + rules_->l2_latency.value;
+  }
+  if (fetched_by_another(line)) {
+    ++counts_.l2_hits;
+    seen_.insert(line);
+    return at_l2 + rules_->l2_latency.value;
+  }
+  const double at_mall = mall_rate_.take(at_l2);
+  const bool was_read = !seen_.insert(line).second;
+  if (was_read || neighbours_->warm || fetched_by_another_die(line)) {
+    ++counts_.mall_hits;
+    return at_mall + rules_->mall_latency.value;
+  }
+  ++counts_.memory;
+  use_idle_memory(at_mall);
+  return memory_rate_.take(at_mall) + rules_->memory_latency.value;
+}
+
+double MemoryPath::load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit) {
+  double done = start + rules_->l1_latency.value;
+  for (const std::uint64_t line : lines) {
+    ++counts_.lines;
+    const double at_l1 = l1_rate_[unit].take(start);
+    if (l1_[unit].touch(of_instance(line, instance))) {
+      ++counts_.l1_hits;
+      done = std::max(done, at_l1 + rules_->l1_latency.value);
+    } else {
+      done = std::max(done, fill(at_l1, line));
+    }
+  }
+  return done;
+}
+
+double MemoryPath::store(double start, std::span<const std::uint64_t> lines, std::uint64_t instance) {
+  double done = start;
+  for (const std::uint64_t line : lines) {
+    ++counts_.lines;
+    const double at_l2 = l2_rate_.take(start);
+    // What is there already is written back once, however often it was written; a line is written whole, and nothing
+    // is fetched.
+    const bool is_there = l2_.touch(line);
+    const bool is_new = written_.insert(of_instance(line, instance)).second;
+    done = std::max(done, is_there && !is_new ? at_l2 : write_back(at_l2));
+  }
+  return done + rules_->l2_latency.value;
+}
+
+double MemoryPath::atomic(double start, std::span<const std::uint64_t> lines) {
+  double done = start;
+  for (const std::uint64_t line : lines) {
+    ++counts_.lines;
+    ++counts_.memory;
+    seen_.insert(line);
+    use_idle_memory(start);
+    const double there = memory_rate_.take(mall_rate_.take(l2_rate_.take(start)));
+    done = std::max(done, write_back(there));
+  }
+  return done + rules_->memory_latency.value;
+}
+
+double MemoryPath::coherent_load(double start, std::span<const std::uint64_t> lines, std::size_t unit) {
+  double done = start;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    ++counts_.lines;
+    ++counts_.mall_hits;
+    done = mall_rate_.take(l2_rate_.take(l1_rate_[unit].take(start)));
+  }
+  return done + rules_->mall_latency.value;
+}
+
+double MemoryPath::coherent_store(double start, std::span<const std::uint64_t> lines) {
+  double done = start;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    ++counts_.lines;
+    done = std::max(done, write_back(mall_rate_.take(l2_rate_.take(start))));
+  }
+  return done + rules_->mall_latency.value;
+}
+
+double MemoryPath::release(double start) { return release_rate_.take(start); }
+
+double MemoryPath::acquire(double start) {
+  for (Cache& l1 : l1_) l1.clear();
+  l2_.clear();
+  return start + rules_->invalidate.value;
+}
+
+double MemoryPath::memory_cycles() const {
+  return static_cast<double>(counts_.memory + counts_.written) * memory_rate_.cycles_a_line;
+}
+
+}  // namespace wavejit::simgpu::clock

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "simgpu/checkers/clock/trace.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "simgpu/checkers/clock/step.h"
+#include "simgpu/checkers/facts/addresses.h"
+#include "simgpu/checkers/facts/effects.h"
+#include "simgpu/machine/launch/launch.h"
+#include "timing/lds_banks.h"
+
+namespace wavejit::simgpu::clock {
+namespace {
+
+void record_lds(const timing::Timing& timing, const Wave& wave, const Instruction& instruction,
+                const checks::Effects& effects, Record& record) {
+  const timing::LdsAccess* access = nearest_access(timing, instruction, effects);
+  if (access == nullptr) return;
+  checks::LocalAddresses lanes;
+  checks::local_addresses(wave, instruction, effects, lanes);
+  for (unsigned element = 0; element < effects.elements; ++element) {
+    std::array<std::uint32_t, lane_places> addresses{};
+    const std::uint32_t* from = element == 0 ? lanes.first : lanes.second;
+    for_active_lanes(lanes.lanes, [&](unsigned lane) { addresses[lane] = from[lane]; });
+    const timing::BankUse use = timing::bank_use(*access, addresses, lanes.lanes);
+    record.first += static_cast<std::uint32_t>(use.extra);
+    record.count += static_cast<std::uint16_t>(use.phases);
+  }
+}
+
+// Distinct lines of a few lanes.
+class LinesOfGroup {
+ public:
+  void add(std::uint64_t line) {
+    if (std::find(lines_.begin(), lines_.begin() + count_, line) == lines_.begin() + count_) lines_[count_++] = line;
+  }
+  // How many, at least one; none afterwards.
+  unsigned take() { return std::max(static_cast<unsigned>(std::exchange(count_, 0)), 1U); }
+
+ private:
+  std::array<std::uint64_t, std::size_t{2} * lane_places> lines_{};  // a lane's bytes lie in two lines at most
+  std::ptrdiff_t count_ = 0;
+};
+
+void record_memory(const timing::Timing& timing, const Wave& wave, const Instruction& instruction,
+                   const checks::Effects& effects, WaveTrace& trace, Record& record) {
+  checks::LaneAddresses lanes;
+  checks::device_addresses(wave, instruction, effects, lanes);
+  const auto line = static_cast<std::uint64_t>(timing.memory.line.cycles());
+  record.first = static_cast<std::uint32_t>(trace.lines.size());
+  constexpr int narrow = 4;  // bytes a lane
+  const timing::Figure& together = effects.bytes > narrow ? timing.memory.lanes_wide : timing.memory.lanes_narrow;
+  const auto lanes_of_group = static_cast<unsigned>(together.cycles());
+  LinesOfGroup group;
+  unsigned group_number = 0;
+  bool group_open = false;
+  const auto close_group = [&] {
+    if (group_open) record.turns += static_cast<std::uint16_t>(group.take());
+    group_open = false;
+  };
+  for (std::uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (lane / lanes_of_group != group_number) close_group();
+    group_number = lane / lanes_of_group;
+    group_open = true;
+    if (lanes.available[lane] == 0) continue;
+    const std::uint64_t first = lanes.first[lane] / line;
+    const std::uint64_t last = (lanes.first[lane] + lanes.available[lane] - 1) / line;
+    for (std::uint64_t each = first; each <= last; ++each) {
+      group.add(each);
+      const auto begin = trace.lines.begin() + record.first;
+      // Lanes side by side mostly share a line: the last one is looked at first.
+      if (begin != trace.lines.end() && trace.lines.back() == each) continue;
+      if (std::find(begin, trace.lines.end(), each) == trace.lines.end()) trace.lines.push_back(each);
+    }
+  }
+  close_group();
+  record.count = static_cast<std::uint16_t>(trace.lines.size() - record.first);
+}
+
+// Private memory is memory: a wave's bytes lie together, each dword of them as 64 neighbouring lanes. An access is so
+// many of one dword a lane.
+void record_private(const timing::Timing& timing, const Wave& wave, const Instruction& instruction,
+                    const checks::Effects& effects, WaveTrace& trace, Record& record) {
+  constexpr std::uint64_t above_all_device_addresses = std::uint64_t{1} << 47;
+  constexpr std::uint64_t dword = 4;
+  checks::LaneAddresses lanes;
+  checks::device_addresses(wave, instruction, effects, lanes);
+  const auto line = static_cast<std::uint64_t>(timing.memory.line.cycles());
+  const std::uint64_t waves = (wave.workgroup->linear_id * wave.workgroup->waves.size()) + wave.index;
+  const std::uint64_t start = above_all_device_addresses + (waves * wave.scratch_bytes_per_lane * wave.lane_count);
+  const auto lanes_of_group = static_cast<unsigned>(timing.memory.lanes_narrow.cycles());
+  record.first = static_cast<std::uint32_t>(trace.lines.size());
+  const std::uint64_t dwords = (effects.bytes + dword - 1) / dword;
+  for (std::uint64_t each = 0; each < dwords; ++each) {
+    LinesOfGroup group;
+    unsigned group_number = 0;
+    bool group_open = false;
+    for (std::uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      if (group_open && lane / lanes_of_group != group_number) record.turns += static_cast<std::uint16_t>(group.take());
+      group_number = lane / lanes_of_group;
+      group_open = true;
+      const std::uint64_t row = static_cast<std::uint32_t>(lanes.first[lane]) / dword + each;
+      const std::uint64_t at = (start + (row * wave.lane_count + lane) * dword) / line;
+      group.add(at);
+      const auto begin = trace.lines.begin() + record.first;
+      if (std::find(begin, trace.lines.end(), at) == trace.lines.end()) trace.lines.push_back(at);
+    }
+    if (group_open) record.turns += static_cast<std::uint16_t>(group.take());
+  }
+  record.count = static_cast<std::uint16_t>(trace.lines.size() - record.first);
+}
+
+}  // namespace
+
+TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups,
+                             std::span<const std::uint64_t> counted)
+    : timing_(&timing) {
+  trace(workgroups, counted);
+}
+
+void TraceRecorder::trace(std::span<const std::uint64_t> workgroups, std::span<const std::uint64_t> counted) {
+  count(counted);
+  traces_.resize(workgroups.size());
+  for (std::size_t i = 0; i < workgroups.size(); ++i) traces_[i].workgroup = workgroups[i];
+}
+
+void TraceRecorder::count(std::span<const std::uint64_t> workgroups) {
+  traces_.clear();
+  counts_.clear();
+  for (const std::uint64_t workgroup : workgroups) counts_.push_back({.workgroup = workgroup});
+}
+
+std::vector<SampledWork> TraceRecorder::work() const {
+  std::vector<SampledWork> work;
+  for (const WorkgroupTrace& trace : traces_) {
+    work.push_back({.workgroup = trace.workgroup});
+    for (const WaveTrace& wave : trace.waves) work.back().instructions += wave.records.size();
+  }
+  return work;
+}
+
+WorkgroupTrace* TraceRecorder::trace_of(std::uint64_t workgroup) {
+  const auto found = std::ranges::lower_bound(traces_, workgroup, {}, &WorkgroupTrace::workgroup);
+  return found != traces_.end() && found->workgroup == workgroup ? &*found : nullptr;
+}
+
+bool TraceRecorder::wants(std::uint64_t workgroup) const {
+  return std::ranges::binary_search(counts_, workgroup, {}, &SampledWork::workgroup) ||
+         std::ranges::binary_search(traces_, workgroup, {}, &WorkgroupTrace::workgroup);
+}
+
+void TraceRecorder::before(const Wave& wave, const Instruction& instruction) {
+  const std::uint64_t id = wave.workgroup->linear_id;
+  if (!counts_.empty()) {
+    const auto found = std::ranges::lower_bound(counts_, id, {}, &SampledWork::workgroup);
+    if (found != counts_.end() && found->workgroup == id) {
+      ++found->instructions;
+      return;
+    }
+  }
+  WorkgroupTrace* workgroup = trace_of(id);
+  if (workgroup == nullptr) return;
+  if (workgroup->waves.size() <= wave.index) workgroup->waves.resize(wave.workgroup->waves.size());
+  WaveTrace& trace = workgroup->waves[wave.index];
+  Record record{.instruction = &instruction};
+  if (instruction.instruction_class == InstructionClass::memory ||
+      instruction.instruction_class == InstructionClass::lds) {
+    const checks::Effects& effects = checks::effects_of(
+        *instruction.function)[static_cast<std::size_t>(&instruction - instruction.function->instructions.data())];
+    if (effects.space == Space::lds) {
+      record_lds(*timing_, wave, instruction, effects, record);
+    } else if (effects.counts_vector && effects.space == Space::scratch) {
+      record_private(*timing_, wave, instruction, effects, trace, record);
+    } else if (effects.counts_vector && effects.space != Space::none) {
+      record_memory(*timing_, wave, instruction, effects, trace, record);
+    }
+  }
+  trace.records.push_back(record);
+}
+
+}  // namespace wavejit::simgpu::clock
