@@ -402,8 +402,8 @@ struct wavejit_call_report {
  * local chunk) of the sequence's first row, one behind the last row's diagonal and window_right. So pages behind a
  * sliding window may be freed, and their entries may name any page. Exceptions, where such a value may reach rows: block
  * lists and bool masks; keys that a bias hides; packed queries under WAVEJIT_MASK_CAUSAL with WAVEJIT_MASK_PREFIX and
- * no window, for keys behind the last row of a shorter sequence; wavejit_attention_latent with WAVEJIT_MASK_PREFIX. What stands beyond a sequence's keys, in front of them (first_keys) or in other
- * sequences reaches nothing. docs/invariance.md shows it ("hidden").
+ * no window, for keys behind the last row of a shorter sequence. What stands beyond a sequence's keys, in front of them
+ * (first_keys) or in other sequences reaches nothing. docs/invariance.md shows it ("hidden").
  *
  * A length in key_lengths that is larger than the rows of k (in pages: than max_key_length) shows no more keys, and
  * nothing outside is read. Diagonals stand where the length puts them: of four causal rows told 51 keys, of which 48

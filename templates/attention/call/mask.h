@@ -2,6 +2,7 @@
 // The mask of a call: checked, and as kernels know it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "families/call/failure.h"
@@ -23,6 +24,14 @@ MaskChoice choose_local_chunks(std::int64_t keys);
 constexpr MaskChoice as_window(MaskChoice choice) {
   if (choice.mask == Mask::causal) choice.right = 0;
   return choice;
+}
+
+// How many of `keys` lie up to the diagonal of the last of `rows`, under a causal mask whose diagonal begins at key
+// `prefix`. No row sees the keys behind, and kernels that are told this length do not multiply their values: they may be
+// NaN. A diagonal that ends at the last key leaves none.
+constexpr std::uint32_t keys_to_last_diagonal(std::uint32_t keys, std::uint32_t rows, std::int32_t prefix) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(keys, std::uint64_t{rows} + static_cast<std::uint32_t>(prefix)));
 }
 
 // What every call has under these names.

@@ -35,16 +35,14 @@ std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes) {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * bytes);
 }
 
-// Keys behind the diagonal of the last row are seen by none, and their values are not multiplied: they may be NaN.
-// Under a diagonal that begins at key 0 the host knows them. Kernels of windows find them by themselves
-// (emit/workgroup.cpp), and a diagonal that ends at the last key leaves none.
+// The host knows which keys lie behind the last row's diagonal if that begins at a key of its own. Kernels of windows find
+// them by themselves (emit/workgroup.cpp).
 std::uint32_t seen_keys(const AttentionProblem& problem) {
   const AttentionShape& shape = problem.shape;
   const bool shows_more =
       shape.mask != Mask::causal || shape.causal_flags || shape.block_lists || shape.bool_mask || shape.listed;
   if (problem.bottom_right || shows_more) return problem.key_length;
-  const std::uint64_t seen = std::uint64_t{problem.query_length} + static_cast<std::uint32_t>(problem.causal_prefix);
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(problem.key_length, seen));
+  return attention::keys_to_last_diagonal(problem.key_length, problem.query_length, problem.causal_prefix);
 }
 
 }  // namespace

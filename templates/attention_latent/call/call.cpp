@@ -6,6 +6,7 @@
 #include "templates/attention/call/cache_scales.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
+#include "templates/attention/call/mask.h"
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/call/tensors.h"
@@ -36,6 +37,12 @@ TensorArgument argument_of(const wavejit_tensor& tensor, std::uint64_t skip = 0)
 attention::Extent scales_of(const wavejit_tensor& scale) {
   if (scale.data == nullptr) return attention::Extent::none;
   return scale.sizes[0] > 1 ? attention::Extent::batch : attention::Extent::one;
+}
+
+// Lists name no key that the diagonal hides.
+std::uint32_t seen_keys(const LatentProblem& problem) {
+  if (!problem.causal || problem.bottom_right || problem.shape.listed) return problem.key_length;
+  return attention::keys_to_last_diagonal(problem.key_length, problem.query_length, problem.causal_prefix);
 }
 
 }  // namespace
@@ -102,7 +109,7 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
       .pages = {},
       .batch = batch,
       .query_length = problem_.query_length,
-      .key_length = problem_.key_length,
+      .key_length = seen_keys(problem_),
       .causal_offset = problem_.causal_prefix,
       .bottom_right_mask = problem_.bottom_right ? ~std::uint32_t{0} : 0,
       .heads = problem_.heads,
