@@ -52,11 +52,15 @@ endblock()
 install(FILES ${CMAKE_BINARY_DIR}/wavejit.pc DESTINATION ${wavejit_pkg_config_dir} COMPONENT development)
 
 # The examples' sources, to be built as they are: find_package(wavejit) is all they need.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/serving_engine ${PROJECT_SOURCE_DIR}/examples/training
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/first_call ${PROJECT_SOURCE_DIR}/examples/serving_engine ${PROJECT_SOURCE_DIR}/examples/training
         DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libwavejit-dev/examples COMPONENT development PATTERN build EXCLUDE)
 
 include(packaged_kernels)  # an archive of compiled kernels, installed with the libraries
 include(debian_packages)
 
-# What ./dev demo needs: the program and the libraries. The same is what ./dev package packs.
-add_custom_target(wavejit_demo_programs DEPENDS wavejit wavejit_codegen wavejit_remote wavejit_simgpu wavejit_dtif wavejit_driver_files wavejit_hip_name wavejit_model wavejit_model_start wavejit_cli wavejit_compile)
+# What one forward call on a simulated GPU loads, and a program that makes one: ./dev demo.
+if(NOT WAVEJIT_SANITIZER)
+  add_custom_target(wavejit_demo DEPENDS first_call wavejit_codegen wavejit_simgpu)
+endif()
+# What ./dev package and ./dev wheel pack: the program and the libraries.
+add_custom_target(wavejit_packed_programs DEPENDS wavejit wavejit_codegen wavejit_remote wavejit_simgpu wavejit_simgpu_compile wavejit_dtif wavejit_driver_files wavejit_hip_name wavejit_model wavejit_model_start wavejit_cli wavejit_compile)
