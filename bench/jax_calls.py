@@ -41,7 +41,7 @@ def program(target):
 
 
 def microseconds(run, arrays):
-    """Of the whole program, the best of some rounds."""
+    """Microseconds of one run of the whole program, the best of some rounds."""
     best = float("inf")
     for _ in range(ROUNDS):
         begin = time.perf_counter_ns()

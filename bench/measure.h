@@ -15,7 +15,7 @@ inline unsigned long long now_ns(clockid_t clock = CLOCK_MONOTONIC) {
   return 1'000'000'000ULL * static_cast<unsigned long long>(now.tv_sec) + static_cast<unsigned long long>(now.tv_nsec);
 }
 
-// Of all threads of the process.
+// Processor time of all threads of the process.
 inline double processor_seconds() { return 1e-9 * static_cast<double>(now_ns(CLOCK_PROCESS_CPUTIME_ID)); }
 
 struct Percentiles {

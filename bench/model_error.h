@@ -28,7 +28,7 @@ std::string to_json(const ModelErrors& errors);
 
 // What the file says. Ends the program with a line when it cannot be read.
 const ModelErrors& model_errors();
-// Of whole kernels, others' real ones among them: what stands beside a prediction.
+// The error of whole kernels, others' real ones among them: what stands beside a prediction.
 const ModelError& model_error();
 
 }  // namespace wavejit::bench

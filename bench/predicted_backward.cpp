@@ -177,7 +177,7 @@ struct Table {
   std::vector<Task> tasks;
 };
 
-// Of head dims that nobody has published, as far as we know: the columns without those of others.
+// Head dims that nobody has published, as far as we know: the columns without those of others.
 Table wide_heads(const boards::Board& target) {
   Table table = {.heading =
                      "\nWide heads, of which no published figure was found:\n\n| batch | heads | dim | mask | rows "

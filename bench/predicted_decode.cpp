@@ -47,7 +47,7 @@ Made by `./dev bench predicted-decode`. **Cycles, times and shares are predicted
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. One to a few query rows a sequence, every setting as it is by default,
 the workspace the engine's own: all launches of a call, and what each that waits for another loses. Arrays hold zeros.
 
-Memory decides here. "Of memory" sets the bytes of K and V, each counted once, over the predicted time beside what the clock's memory delivers at
+Memory decides here. The column "of memory" sets the bytes of K and V, each counted once, over the predicted time beside what the clock's memory delivers at
 most: 2,500 bytes a cycle on gfx950 (the fastest published decode kernels) and 1,952 on gfx942 (BabelStream). Its compute units share that evenly, and
 it knows no TLBs: a real GPU stays below. Microseconds are cycles at the peak clock.
 **The 2,500 bytes a cycle are one row of this page**: the published 5.99 TB/s of "bf16 32, 32768 keys, 16/2 heads" below. A row near 100 % "of memory" is as fast as
@@ -309,9 +309,9 @@ std::string row_text(const Task& task, const LaunchPrediction& prediction) {
   return text + (task.published == nullptr ? "\n" : fmt::format(" {} |\n", decode.published));
 }
 
-// Of the tasks first, then of the small calls, then of the mixed ones, then of the captured ones, then of goals.
+// First those of the tasks, then of the small calls, of the mixed ones, of the captured ones, and of goals.
 using Predictions = std::vector<LaunchPrediction>;
-// Of calls that stand behind `before` others, some for each row.
+// Predictions of one row, where those of `before` other calls come first and each row has some.
 template <typename Row>
 std::span<const LaunchPrediction> of_row(const Predictions& predictions, std::size_t before, std::size_t index) {
   return std::span(predictions).subspan(before + (index * Row::calls), Row::calls);

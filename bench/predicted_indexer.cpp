@@ -69,7 +69,7 @@ struct Task {
   std::int64_t keys = 1;
 
   bool is_prompt() const { return batch == 1 && rows > 1; }
-  // Of all rows.
+  // Keys that all rows see together.
   double seen_keys() const {
     return static_cast<double>(batch * rows) * (static_cast<double>(keys) - (static_cast<double>(rows - 1) / 2));
   }

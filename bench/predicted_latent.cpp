@@ -126,7 +126,7 @@ const std::vector<Block>& blocks() {
                   {.batch = 1, .heads = 32, .words = " launches=1", .goal = "–"},
                   {.batch = 1, .heads = 32, .words = " launches=2", .goal = "–"},
                   {.words = " launches=1", .goal = "–"}}},
-      // Of sequences as short as memory of the machine that runs this wants them: no key is read twice in any case.
+      // Sequences are as short as memory of the machine that runs this wants them: no key is read twice in any case.
       {.title = "Lists of 2,048 keys a query",
        .shapes = {
            {.batch = 1, .words = " layout=paged:64", .goal = "≤ 9 µs without the wait", .top_k = 2048},
@@ -173,7 +173,7 @@ std::string name_of(const Shape& shape) {
   return fmt::format("B{} × {}, q {}, {} heads{}", shape.batch, shape.keys, shape.queries, shape.heads, shape.words);
 }
 
-// Of what memory delivers in so many cycles, %.
+// The keys' bytes as a part of what memory delivers in so many cycles, %.
 double of_memory(const Task& task, double cycles) {
   return 100 * task.shape->key_bytes() / cycles / timing::find_timing(*task.target)->memory.memory_rate.value;
 }

@@ -29,7 +29,7 @@ using tools::ExitCode;
 using tools::failed;
 using tools::Result;
 
-// Of a worker process: engines and their kernels live as long as it does.
+// A worker process has one engine a target and pipeline: they and their kernels live as long as it does.
 Result<wavejit_engine*> engine_of(const LaunchTask& task) {
   static std::map<std::string, std::unique_ptr<wavejit_engine, tools::DestroyEngine>> engines;
   const std::string device = fmt::format("sim:{}", task.target->id);
@@ -114,7 +114,7 @@ Result<LaunchPrediction> predict_gradients(wavejit_engine* engine, const tools::
   return of_call(timed);
 }
 
-// Of any family whose profiles need no arrays of numbers.
+// A problem of any family whose profiles need no arrays of numbers.
 Result<LaunchPrediction> predict_problem(wavejit_engine* engine, const tools::SimulatedGpu& gpu,
                                          const std::string& descriptor) {
   const auto problem = tools::parse_problem(descriptor);

@@ -37,7 +37,7 @@ struct OneLaunch {
   LaunchLines lines;  // that all workgroups load, if all do as those that were timed
 };
 
-// Of a call of any family.
+// What is predicted of a call of any family.
 struct LaunchPrediction {
   std::string kernel;  // "dualwave 256x64"
   int launches = 0;

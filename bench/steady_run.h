@@ -26,7 +26,7 @@ struct SteadyRun {
   int tiles = 0;
   double port = 0;           // vector issue port: part of the time, 0 to 1
   double beside_matrix = 0;  // of the port's other instructions, what ran beside a matrix instruction
-  // Of the compute unit, for a tile of keys of a resident workgroup.
+  // Cycles of the compute unit for a tile of keys of a resident workgroup.
   double tile_cycles() const;
   double tile_matrix_cycles() const;  // of one SIMD's pipe
   double tile_lds_cycles() const;     // of the banks

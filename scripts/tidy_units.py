@@ -21,8 +21,8 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.M)
 ROOTS = ("src", ".", "include", "tests")
-# Of the last commits, and at the most so many files: a change of every file, such as its licence, is no reason to read
-# them all.
+# So many of the last commits are looked at, and at the most so many files: a change of every file, such as its licence,
+# is no reason to read them all.
 RECENT_COMMITS = 15
 RECENT_FILES = 8
 ROUNDS = 64

@@ -29,7 +29,7 @@ class SimulatedClock {
   SimulatedClock& operator=(const SimulatedClock&) = delete;
   ~SimulatedClock();
 
-  // Of the launches that ended since the last call.
+  // The launches that ended since the last call, with their times.
   std::vector<TimedLaunch> take() const;
 
  private:

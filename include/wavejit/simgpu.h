@@ -77,8 +77,8 @@ enum wavejit_simgpu_rules {
   WAVEJIT_SIMGPU_RULES_STRICT = 1    /* to every wait: what this project's own kernels are held to */
 };
 
-/* Who executes instructions of launches that are neither checked nor timed (those are always interpreted). Results are
- * the same, bit for bit. */
+/* How launches that are neither checked nor timed execute their instructions (those that are, are always interpreted).
+ * Results are the same, bit for bit. */
 enum wavejit_simgpu_engine {
   WAVEJIT_SIMGPU_INTERPRET = 0, /* instruction by instruction */
   WAVEJIT_SIMGPU_COMPILE = 1    /* blocks that run often are translated to host code first */
@@ -171,8 +171,8 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_set_warm(uint32_t warm);
  */
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_cycles(char* text, size_t capacity);
 
-/* Of each launch that is timed, so many cycles in the middle of the first sampled compute unit's time are kept as a
- * timeline; 0 (the default): none. */
+/* How many cycles of each timed launch are kept as a timeline, from the middle of the first sampled compute unit's
+ * time; 0 (the default): none. */
 WAVEJIT_SIMGPU_API void wavejit_simgpu_set_timeline(uint64_t cycles);
 
 /* The timeline of the longest launch that was timed since the last call, as Chrome's trace format (JSON), which
