@@ -152,13 +152,10 @@ int main(int count, char** values) {
       "neighbouring rows is flagged.\n\n";
   text += results(good);
   text +=
-      "\n## Up to which length\n\nOne head, D = 64, 32 rows, no mask. The first number: up to this many keys half of "
-      "the rows "
-      "that have the fault alone are\nflagged, or more. The second: up to this many at least one of the 32 is, so that "
-      "a fault "
-      "in a tile of rows shows. Lengths tried:\npowers of two plus one, 65 to 32,769; \"all\": every one of them. A "
-      "lost key is seen in "
-      "the rows that it weighs in.\n\n";
+      "\n## Up to which length\n\n"
+      "One head, D = 64, 32 rows, no mask. The first number: up to this many keys half of the rows that have the fault alone are\n"
+      "flagged, or more. The second: up to this many at least one of the 32 is, so that a fault in a tile of rows shows. Lengths tried:\n"
+      "powers of two plus one, 65 to 32,769; \"all\": every one of them. A lost key is seen in the rows that it weighs in.\n\n";
   text += lengths();
   if (!good) return 2;
   return wavejit::bench::check_or_print(text, count == 3 ? values[2] : nullptr, "./dev bench faults");

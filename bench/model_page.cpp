@@ -200,8 +200,8 @@ struct Unexplained {
 constexpr std::array unexplained_anchors = {
     Unexplained{"FlyDSL's dual-wave mix, both groups in step",
                 "the GPU hides latencies between the phases that the clock adds up; which is not known"},
-    Unexplained{"a loop of a fixed-maximum attention's mix, head dim 64, four waves a SIMD, softmax between its matrix "
-                "instructions",
+    Unexplained{"a loop of a fixed-maximum attention's mix, head dim 64, four waves a SIMD, "
+                "softmax between its matrix instructions",
                 "four waves hide everything here; what the published kernel loses a fifth of its time to is not known, "
                 "and none of the three deletions below it says"},
     Unexplained{"AITER's attention, head dim 128, causal, 1024 keys, at the power limit",
@@ -311,10 +311,10 @@ std::string consistency() {
 
 std::string judged_tables() {
   std::string text =
-      "\n## The error to quote\n\nPublished figures that no constant was taken from: one frozen list "
-      "([anchors.json](../tests/simgpu/clock/anchors.json)), all of it in the error. Errors are percent of the "
-      "published "
-      "figure, or, where it is itself a change, of all cycles.\n";
+      "\n## The error to quote\n\n"
+      "Published figures that no constant was taken from: one frozen list "
+      "([anchors.json](../tests/simgpu/clock/anchors.json)), all of it in the error. "
+      "Errors are percent of the published figure, or, where it is itself a change, of all cycles.\n";
   text += error_table();
   const ModelErrors all = errors_of(judged_anchors());
   const ModelError& whole = all.at("quoted");
@@ -366,10 +366,10 @@ std::string power_section() {
                         100 * ((busy * power.ghz(busy) / (reference * power.ghz(reference))) - 1));
   }
   return text +
-         "\nThroughput changes by about a third of what cycles change. A published loss of 15 % of throughput "
-         "(FlyDSL's kernel without its stagger) is 38 % more cycles, not 18 %: the GPU repays the rest with its clock. "
-         "The "
-         "densest published loop (AMD's fmha_v4, read from thread traces) is 93.7 to 95.3 % busy.\n";
+         "\nThroughput changes by about a third of what cycles change. "
+         "A published loss of 15 % of throughput (FlyDSL's kernel without its stagger) is 38 % more cycles, not 18 %: "
+         "the GPU repays the rest with its clock. The densest published loop (AMD's fmha_v4, read from thread traces) "
+         "is 93.7 to 95.3 % busy.\n";
 }
 
 }  // namespace wavejit::bench

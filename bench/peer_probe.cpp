@@ -81,8 +81,7 @@ int main(int argc, char** argv) {
   const auto ms = [](unsigned long long ns) { return static_cast<double>(ns) * 1e-6; };
   std::printf(
       "{\"version\": \"%s\", \"ms\": %.6f, \"cpu_ms\": %.6f, \"verified_ms\": %.6f, \"split_ms\": {\"route\": %.6f, "
-      "\"lookup\": %.6f, \"emit\": %.6f, \"lower\": %.6f, \"link\": %.6f, \"inspect\": %.6f, \"publish\": %.6f}, "
-      "\"kernel\": \"%s\"}\n",
+      "\"lookup\": %.6f, \"emit\": %.6f, \"lower\": %.6f, \"link\": %.6f, \"inspect\": %.6f, \"publish\": %.6f}, \"kernel\": \"%s\"}\n",
       wavejit_version(), ms(end - start - report.load_ns - report.launch_ns), ms(end_cpu - start_cpu),
       ms(report.route_ns + report.lookup_ns), ms(report.route_ns), ms(report.lookup_ns), ms(report.emit_ns),
       ms(report.lower_ns), ms(report.link_ns), ms(report.inspect_ns), ms(report.publish_ns), report.kernel_spec);

@@ -62,8 +62,7 @@ int main(int argc, char** argv) {
   const unsigned long long launched = now_ns();
   std::printf(
       "{\"entered\":%llu,\"opened\":%llu,\"launched\":%llu,\"origin\":%d,\"route\":%llu,\"lookup\":%llu,\"emit\":%llu,"
-      "\"lower\":%llu,\"link\":%llu,\"inspect\":%llu,\"publish\":%llu,\"load\":%llu,\"launch\":%llu,\"compiler_"
-      "mapped\":%d}\n",
+      "\"lower\":%llu,\"link\":%llu,\"inspect\":%llu,\"publish\":%llu,\"load\":%llu,\"launch\":%llu,\"compiler_mapped\":%d}\n",
       entered, opened, launched, report.origin, (unsigned long long)report.route_ns,
       (unsigned long long)report.lookup_ns, (unsigned long long)report.emit_ns, (unsigned long long)report.lower_ns,
       (unsigned long long)report.link_ns, (unsigned long long)report.inspect_ns, (unsigned long long)report.publish_ns,

@@ -179,11 +179,12 @@ struct Table {
 
 // Head dims that nobody has published, as far as we know: the columns without those of others.
 Table wide_heads(const boards::Board& target) {
-  Table table = {.heading =
-                     "\nWide heads, of which no published figure was found:\n\n| batch | heads | dim | mask | rows "
-                     "and keys | dQ | dK/dV | call | busy | steady | of peak | GHz to equal "
-                     "|\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
-                 .tasks = {}};
+  Table table = {
+      .heading =
+          "\nWide heads, of which no published figure was found:\n\n"
+          "| batch | heads | dim | mask | rows and keys | dQ | dK/dV | call | busy | steady | of peak | GHz to equal |\n"
+          "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+      .tasks = {}};
   for (const auto& [dims, values] : {std::pair{192, 128}, {256, 0}}) {
     const PublishedShape shape = {.batch = 1,
                                   .query_heads = 32,
@@ -214,10 +215,11 @@ std::vector<Table> all_tables() {
       tables.push_back(
           {.heading =
                heading +
-               fmt::format("\nShapes and TFLOPS of {}:\n\n| batch | heads | dim | mask | rows and keys | dQ | dK/dV "
-                           "| call | busy | steady | of peak | GHz to equal "
-                           "|{}\n|---|---|---|---|---|---|---|---|---|---|---|---|{}\n",
-                           block.source, names, rule),
+               fmt::format(
+                   "\nShapes and TFLOPS of {}:\n\n"
+                   "| batch | heads | dim | mask | rows and keys | dQ | dK/dV | call | busy | steady | of peak | GHz to equal |{}\n"
+                   "|---|---|---|---|---|---|---|---|---|---|---|---|{}\n",
+                   block.source, names, rule),
            .tasks = tasks_of(target, block)});
       heading.clear();
     }

@@ -331,8 +331,7 @@ std::string page(const std::vector<Task>& tasks, const std::vector<SmallTask>& s
       text += task.published == nullptr ? "\n" : fmt::format("\nShapes and figures of {}:\n\n", task.published->source);
       text +=
           "| type, batch | queries | keys | heads | dim | kernel | launches | cycles | bytes a cycle | of memory | µs "
-          "cold "
-          "| µs warm | TB/s cold |";
+          "cold | µs warm | TB/s cold |";
       text += task.published == nullptr ? "\n" : " published, TB/s |\n";
       text += "|---|---|---|---|---|---|---|---|---|---|---|---|---|";
       text += task.published == nullptr ? "\n" : "---|\n";

@@ -192,9 +192,9 @@ std::string page(std::span<const Task> tasks, std::span<const LaunchPrediction> 
     }
     if (target != task.target)
       text += fmt::format(
-          "{}{}, {}:\n\n| call | 8 bits | kernel | bf16 | walk | call | times bf16 | bytes a cycle | of memory | µs | "
-          "goal "
-          "|\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+          "{}{}, {}:\n\n"
+          "| call | 8 bits | kernel | bf16 | walk | call | times bf16 | bytes a cycle | of memory | µs | goal |\n"
+          "|---|---|---|---|---|---|---|---|---|---|---|\n",
           target == nullptr ? "" : "\n", task.target->id, task.target->product);
     text += row_text(task, predictions[2 * i], predictions[(2 * i) + 1]);
     before = task.block;

@@ -266,15 +266,14 @@ std::string page() {
   for (const simgpu::testing::Trace& trace : simgpu::testing::traces()) text += exclusion_row(trace);
   text += not_compared;
   text +=
-      "## Forward attention\n\nNobody's kernel has been measured at such shares: hand-tuned ones have come to about "
-      "four "
-      "fifths of what the sum of their instructions allows, and these stand at 95 % of it. What the clock does not "
-      "know "
-      "(above) makes it quicker, not slower.\n\n`attention_forward b1 h16/16`, no mask. `steady`: share of the cycles "
-      "in which a SIMD "
-      "multiplies, in the middle half of a workgroup's time; `launch`: of all cycles of the launch. `queue`: SIMDs "
-      "that do something at all. TFLOPS at 2.92 GHz, the R9700's boost clock, which a board at its power limit may "
-      "not hold.\n\n"
+      "## Forward attention\n\n"
+      "Nobody's kernel has been measured at such shares: hand-tuned ones have come to about four fifths of what the "
+      "sum of their instructions allows, and these stand at 95 % of it. "
+      "What the clock does not know (above) makes it quicker, not slower.\n\n"
+      "`attention_forward b1 h16/16`, no mask. `steady`: share of the cycles in which a SIMD multiplies, "
+      "in the middle half of a workgroup's time; `launch`: of all cycles of the launch. "
+      "`queue`: SIMDs that do something at all. TFLOPS at 2.92 GHz, the R9700's boost clock, "
+      "which a board at its power limit may not hold.\n\n"
       "| shape | registers | steady, % | goal | launch, % | queue, % | TFLOPS at 2.92 GHz | what waves wait for | what "
       "idle SIMDs wait for |\n|---|---|---|---|---|---|---|---|---|\n";
   for (const Task& task : tasks) text += shape_row(task);

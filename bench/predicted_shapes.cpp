@@ -143,8 +143,7 @@ speaks for AITER's. Triton's source is of this project ([triton_attention.py](tr
 std::string page(const std::vector<Task>& tasks, const std::vector<LaunchPrediction>& predictions) {
   std::string text(introduction);
   text += fmt::format(
-      "\nReal kernels of others come out {:+.1f} % in the mean (geometric) by that law: \"at the cap\" is divided by "
-      "{:.3f}.\n",
+      "\nReal kernels of others come out {:+.1f} % in the mean (geometric) by that law: \"at the cap\" is divided by {:.3f}.\n",
       100 * (bench::bias_at_cap() - 1), bench::bias_at_cap());
   text += on_one_clock(tasks, predictions);
   const Task* before = nullptr;

@@ -90,9 +90,7 @@ bool row(const attention_forward::ForwardKernel& spec, std::string& text) {
   const double steady = unit.steady_matrix_busy();
   const bench::ModelError& error = bench::model_error();
   text += fmt::format(
-      "| {} | {} {}x{} {} d{}{}{}{} | {}, {} | {:.1f} % | {:.0f} to {:.0f} % | {:.1f} % | {:.0f} % | {:.0f} % | {:.0f} "
-      "% | "
-      "{:.0f} | {} |\n",
+      "| {} | {} {}x{} {} d{}{}{}{} | {}, {} | {:.1f} % | {:.0f} to {:.0f} % | {:.1f} % | {:.0f} % | {:.0f} % | {:.0f} % | {:.0f} | {} |\n",
       spec.target, to_text(spec.pipeline), spec.tile_queries, spec.tile_keys, to_text(spec.dtype), spec.head_dim_qk,
       spec.head_dim_v == spec.head_dim_qk ? "" : fmt::format("/{}", spec.head_dim_v),
       spec.stagger ? "" : ", stagger off", spec.raised_priority ? "" : ", setprio off", run->occupancy.workgroups,

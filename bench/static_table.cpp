@@ -63,8 +63,7 @@ std::string heading(std::string_view target) {
   return fmt::format(
       "\n## {}\n\n"
       "| kernel | turn | VGPRs | matrix | pipe | plain | 3-source | packed | exp | swap | port | port/pipe | busy | "
-      "LDS "
-      "r | LDS w | DMA | loads | waits | barriers | scalar | lost |\n"
+      "LDS r | LDS w | DMA | loads | waits | barriers | scalar | lost |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
       target);
 }

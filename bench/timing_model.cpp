@@ -183,8 +183,8 @@ int main(int count, char** values) {
   if (option == "--check" && today != to_json(wavejit::bench::model_errors())) {
     fmt::print(
         stderr,
-        "src/simgpu/checkers/clock/model_error.json is not what it would be today; ./dev bench timing-model writes it "
-        "anew. Today:\n{}",
+        "src/simgpu/checkers/clock/model_error.json is not what it would be today; ./dev bench timing-model writes it anew. Today:\n"
+        "{}",
         today);
     return 1;
   }

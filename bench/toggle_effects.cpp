@@ -63,9 +63,10 @@ std::string row(std::string_view toggle, const ForwardKernel& spec, const Steady
 
 std::string toggle_effects() {
   std::string text = fmt::format(
-      "\n## Toggles\n\nbf16, {} keys, no mask: cycles of a compute unit for a tile of 64 keys, with what is named and "
-      "without it.\n\n| what | kernel | with | without | without it takes | throughput at the power limit | published "
-      "|\n|---|---|---|---|---|---|---|\n",
+      "\n## Toggles\n\n"
+      "bf16, {} keys, no mask: cycles of a compute unit for a tile of 64 keys, with what is named and without it.\n\n"
+      "| what | kernel | with | without | without it takes | throughput at the power limit | published |\n"
+      "|---|---|---|---|---|---|---|\n",
       keys);
   std::string stagger;
   for (const auto& [target, head_dim] : {std::pair("gfx950", 128), std::pair("gfx950", 64), std::pair("gfx942", 128)}) {
@@ -84,8 +85,7 @@ std::string toggle_effects() {
       if (!in_step || !equal) return {};
       text += row("stagger", spec, *plain, *in_step,
                   "FlyDSL's kernel, head dim 128: −15 % of throughput, +38 % of cycles by the law of the power limit; "
-                  "phases of a "
-                  "GEMM's two groups, 256 x 256: 2.5 to 4.8 % (TLX, MI350)");
+                  "phases of a GEMM's two groups, 256 x 256: 2.5 to 4.8 % (TLX, MI350)");
       text += row("setprio around softmax's cluster", spec, *plain, *equal,
                   "helps around softmax; costs 0.5 to 1.9 % around plain matrix runs");
       stagger +=
@@ -99,13 +99,14 @@ std::string toggle_effects() {
                 "2 to 7 % for sharers of K and V on one die; not for causal masks, where it cost 7.4 %");
   }
   text +=
-      "\n### What the stagger is worth\n\nWith both groups in step, every wave of the compute unit reads LDS at once "
-      "and multiplies at once, with a barrier of all between. A tile takes the sum of both times, not the larger one. "
-      "The published loss is 15 % of throughput, at a power limit where idle pipes raise the clock: by the law of that "
-      "limit 38 % of cycles. The clock says more than that for [FlyDSL's own kernel](#flydsls-dual-wave-attention), "
-      "too: between the phases whose times it adds up, the GPU hides something.\n\n| kernel | "
-      "matrix "
-      "pipe | LDS banks | sum | in step, predicted | staggered, predicted |\n|---|---|---|---|---|---|\n" +
+      "\n### What the stagger is worth\n\n"
+      "With both groups in step, every wave of the compute unit reads LDS at once and multiplies at once, "
+      "with a barrier of all between. A tile takes the sum of both times, not the larger one. "
+      "The published loss is 15 % of throughput, at a power limit where idle pipes raise the clock: "
+      "by the law of that limit 38 % of cycles. The clock says more than that for [FlyDSL's own "
+      "kernel](#flydsls-dual-wave-attention), too: between the phases whose times it adds up, the GPU hides something.\n\n"
+      "| kernel | matrix pipe | LDS banks | sum | in step, predicted | staggered, predicted |\n"
+      "|---|---|---|---|---|---|\n" +
       stagger;
   return text;
 }

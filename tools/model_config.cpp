@@ -380,10 +380,10 @@ Result<ModelConfig> parse_model(std::string_view text, const std::string& where)
       return Reader(language, where).read();
     }
     if (std::ranges::find(model_types, text_type, &ModelType::name) != model_types.end())
-      return failed(ExitCode::usage,
-                    fmt::format("{}: text_config is not there; of a {} an object with its language model's fields is "
-                                "accepted",
-                                where, outer->get<std::string>()));
+      return failed(
+          ExitCode::usage,
+          fmt::format("{}: text_config is not there; of a {} an object with its language model's fields is accepted",
+                      where, outer->get<std::string>()));
     return Reader(config, where).read();
   }
   Json language = *part;
@@ -417,11 +417,10 @@ Result<ModelConfig> read_model(const std::string& folder_or_file) {
         ExitCode::file,
         fmt::format("--model {}: cannot read {}; a folder with a model's config.json is accepted, or that file{}",
                     folder_or_file, file.string(),
-                    is_name_of_a_hub(folder_or_file)
-                        ? fmt::format(". A model of Hugging Face is fetched before: hf download {} config.json "
-                                      "--local-dir FOLDER",
-                                      folder_or_file)
-                        : ""));
+                    is_name_of_a_hub(folder_or_file) ? fmt::format(". A model of Hugging Face is fetched before: "
+                                                                   "hf download {} config.json --local-dir FOLDER",
+                                                                   folder_or_file)
+                                                     : ""));
   return parse_model(text.str(), "--model " + file.string());
 }
 

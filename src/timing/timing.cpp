@@ -270,8 +270,8 @@ constexpr LaunchRules stream = {
 
 constexpr PowerRules cdna4_power = {
     .idle = measured(2714,
-                     "clock of 17 builds of two attention kernels by the busy share of their loops, MI355X, within 1.7 "
-                     "%: gfx950-gluon-tutorials"),
+                     "clock of 17 builds of two attention kernels by the busy share of their loops, MI355X, "
+                     "within 1.7 %: gfx950-gluon-tutorials"),
     .slope = measured(12.4,
                       "clock of 17 builds of two attention kernels by the busy share of their loops, MI355X, within "
                       "1.7 %: gfx950-gluon-tutorials"),

@@ -283,8 +283,7 @@ const Refused refusals[] = {
        call.second_top_k = 1 << 20;
      },
      "second_top_k = 1048576; accepted: entries of which, with those of the first list, kernels can merge the parts: "
-     "up "
-     "to 2048 chunks of 256 in all"},
+     "up to 2048 chunks of 256 in all"},
     {true,
      [](auto& call) {
        give_second(call);

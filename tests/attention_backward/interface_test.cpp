@@ -216,9 +216,9 @@ TEST_F(BackwardInterface, DescribesTheCall) {
     call.sums_behind = WAVEJIT_SUMS_OF_DQ | WAVEJIT_SUMS_OF_DK_DV;
     EXPECT_EQ(wavejit_attention_backward_describe(engine_.get(), &call, keep, &line), WAVEJIT_OK);
   });
-  EXPECT_EQ(line,
-            "attention_backward bf16 b1 q40 k40 h2/1 d64 scale=0.125 gradients=fp32 sums_before=dk_dv "
-            "sums_behind=dq,dk_dv");
+  EXPECT_EQ(
+      line,
+      "attention_backward bf16 b1 q40 k40 h2/1 d64 scale=0.125 gradients=fp32 sums_before=dk_dv sums_behind=dq,dk_dv");
   const std::string said = "attention_backward fp16 b2 q40 k40 h2/1 d64 causal d_sink gradients=fp32 o=fp32";
   const auto parsed = attention_backward::program::make_arrays(said, false);
   ASSERT_TRUE(parsed);

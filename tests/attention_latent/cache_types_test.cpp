@@ -106,8 +106,7 @@ TEST_P(LatentCaches, MatchFloat64) {
   matches("bf16 b2 q2 k150 h12 d576/512 causal lse sink cache_scales=b k_lengths=150,67", 5);
   matches("fp16 b1 q1 k1100 h24 d576/512 lse cache_scales=1 splits=2", 7);
   matches(
-      "bf16 b3 q2 k90 h10 d512 causal lse softcap=20 sink cache_scales=b layout=packed q_lengths=2,1,2 "
-      "k_lengths=33,90,0",
+      "bf16 b3 q2 k90 h10 d512 causal lse softcap=20 sink cache_scales=b layout=packed q_lengths=2,1,2 k_lengths=33,90,0",
       3);
   matches("bf16 b2 q1 k300 h16 d576/512 lse cache_scales=b layout=paged:16 top_k=200:mixed", 5);
   matches("bf16 b1 q1 k130 h16 d576/512 lse scale=-0.05 cache_scales=1", 5);

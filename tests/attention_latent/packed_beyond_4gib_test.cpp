@@ -22,8 +22,7 @@ class LatentPackedBeyond4GiB : public ::testing::TestWithParam<const char*> {
 
 TEST_P(LatentPackedBeyond4GiB, HasTheBitsOfRowsThatLieTogether) {
   const LatentArrays arrays = latent_arrays(
-      "bf16 b8 q64 k70 h3 d576/512 causal layout=packed q_lengths=64,1,64,64,0,64,64,64 "
-      "k_lengths=70,9,64,70,3,70,64,70");
+      "bf16 b8 q64 k70 h3 d576/512 causal layout=packed q_lengths=64,1,64,64,0,64,64,64 k_lengths=70,9,64,70,3,70,64,70");
   const LatentOutput together = run_latent(engine_.get(), arrays);
   ASSERT_EQ(together.status, WAVEJIT_OK) << together.detail;
   const std::int64_t rows =

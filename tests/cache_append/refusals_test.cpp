@@ -164,17 +164,17 @@ TEST(CacheAppendRefusals, NamesTheFieldOfScales) {
 }
 
 TEST(CacheAppendDescriptor, IsCanonical) {
-  for (const std::string text :
-       {"cache_append bf16 b1 q37 h8 d128 page=16", "cache_append fp16 b3 q5 h2 d64/128 page=32:hnd holes seed=2",
-        "cache_append bf16 b2 q9 h1 d128 page=64 queries=5 rotary=interleaved:64 angles=bf16",
-        "cache_append bf16 b1 q33 h2 d128/64 page=32:vectorised_keys no_values",
-        "cache_append bf16 b2 q7 h2 d40 page=24 queries=3 rotary=interleaved:16 angles=base "
-        "elements=source,keys,values,queries",
-        "cache_append fp16 b1 q5 h3 d64 page=16:hnd rotary=halves cache=i8 cache_scales=token",
-        "cache_append bf16 b1 q5 h3 d64 page=16 cache=e4m3_fnuz cache_scales=h holes",
-        "cache_append bf16 b1 q5 h3 d64 page=16 no_values cache=e5m2",
-        "cache_append bf16 b1 q5 h1 d64/512 page=64 cache=e4m3 row_scales=128",
-        "cache_append bf16 b1 q5 h1 d64/448 page=64 queries=128 rotary=interleaved cache=e4m3 row_scales=64"}) {
+  for (
+      const std::string text :
+      {"cache_append bf16 b1 q37 h8 d128 page=16", "cache_append fp16 b3 q5 h2 d64/128 page=32:hnd holes seed=2",
+       "cache_append bf16 b2 q9 h1 d128 page=64 queries=5 rotary=interleaved:64 angles=bf16",
+       "cache_append bf16 b1 q33 h2 d128/64 page=32:vectorised_keys no_values",
+       "cache_append bf16 b2 q7 h2 d40 page=24 queries=3 rotary=interleaved:16 angles=base elements=source,keys,values,queries",
+       "cache_append fp16 b1 q5 h3 d64 page=16:hnd rotary=halves cache=i8 cache_scales=token",
+       "cache_append bf16 b1 q5 h3 d64 page=16 cache=e4m3_fnuz cache_scales=h holes",
+       "cache_append bf16 b1 q5 h3 d64 page=16 no_values cache=e5m2",
+       "cache_append bf16 b1 q5 h1 d64/512 page=64 cache=e4m3 row_scales=128",
+       "cache_append bf16 b1 q5 h1 d64/448 page=64 queries=128 rotary=interleaved cache=e4m3 row_scales=64"}) {
     const auto said = parse_descriptor(text);
     ASSERT_TRUE(said.has_value()) << said.error().detail;
     const std::string printed = to_text(*said);

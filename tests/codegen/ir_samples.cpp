@@ -70,8 +70,8 @@ std::string register_pressure(int values) {
   std::string body = "  %l = getelementptr <4 x float>, ptr addrspace(1) %p, i32 %t\n";
   for (int i = 0; i < values; ++i) {
     body += std::format(
-        "  %g{0} = getelementptr i8, ptr addrspace(1) %l, i64 {1}\n  %v{0} = load volatile <4 x float>, ptr "
-        "addrspace(1) %g{0}\n",
+        "  %g{0} = getelementptr i8, ptr addrspace(1) %l, i64 {1}\n"
+        "  %v{0} = load volatile <4 x float>, ptr addrspace(1) %g{0}\n",
         i, i * 4096);
   }
   body += "  call void @llvm.amdgcn.s.barrier()\n";
@@ -146,8 +146,8 @@ exit:
 )";
   for (int k = 0; k < reads; ++k) {
     text += std::format(
-        "  %g{0} = getelementptr i8, ptr addrspace(1) %g, i32 {1}\n  store <4 x float> %sum{0}, ptr addrspace(1) "
-        "%g{0}\n",
+        "  %g{0} = getelementptr i8, ptr addrspace(1) %g, i32 {1}\n"
+        "  store <4 x float> %sum{0}, ptr addrspace(1) %g{0}\n",
         k, k * 4096);
   }
   text += R"(  ret void

@@ -62,11 +62,11 @@ TEST(Table, CompilesEverySupportedSpecWithinTheGates) {
 
 TEST(Table, BadSpecsAreAnsweredInOneLine) {
   const TableService service;
-  for (const char* text :
-       {"", " ", "attention_forward", "attention_forward fp16 d64", "gemm fp16", "attention_forward fp16 d64 d64",
-        "attention_forward fp16 d64 pipeline=generic tile=128x64 o_store=scalar target=gfx942 lowering=llvm extra",
-        "attention_forward fp16 d999999999999999999999 pipeline=generic tile=128x64 o_store=scalar target=gfx942 "
-        "lowering=llvm"}) {
+  for (
+      const char* text :
+      {"", " ", "attention_forward", "attention_forward fp16 d64", "gemm fp16", "attention_forward fp16 d64 d64",
+       "attention_forward fp16 d64 pipeline=generic tile=128x64 o_store=scalar target=gfx942 lowering=llvm extra",
+       "attention_forward fp16 d999999999999999999999 pipeline=generic tile=128x64 o_store=scalar target=gfx942 lowering=llvm"}) {
     const Answer answer = compile(service, text);
     EXPECT_EQ(answer.status, WAVEJIT_CODEGEN_INVALID) << "'" << text << "': " << answer.detail;
     EXPECT_FALSE(answer.detail.empty());

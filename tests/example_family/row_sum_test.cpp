@@ -170,8 +170,8 @@ TEST_P(RowSum, IsPrebuiltWithAllOthers) {
 // The program's half: what `sweep`, `profile` and `compare` do with a line of the family.
 TEST_P(RowSum, IsAProblemOfTheProgram) {
   EXPECT_EQ(tools::family_names(),
-            "attention_forward, softmax_lse, attention_backward, sparse_indexer, attention_latent, cache_append, "
-            "attention_merge, row_sum");
+            "attention_forward, softmax_lse, attention_backward, sparse_indexer, attention_latent, "
+            "cache_append, attention_merge, row_sum");
   const tools::Family* family = tools::find_family("row_sum");
   ASSERT_NE(family, nullptr);
   std::vector<std::string> lines = family->listed();

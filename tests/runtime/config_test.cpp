@@ -444,10 +444,9 @@ TEST(Config, ALayerThatNothingAsksIsRefusedOrTold) {
   const auto refused = make_config(&options, home_only());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().status, WAVEJIT_INVALID_ARGUMENT);
-  EXPECT_EQ(
-      refused.error().detail,
-      "options.cache_mode = off beside cache_layers, which nothing asks then; accepted: ro and rw, or off without "
-      "cache_layers");
+  EXPECT_EQ(refused.error().detail,
+            "options.cache_mode = off beside cache_layers, which nothing asks then; "
+            "accepted: ro and rw, or off without cache_layers");
   options.cache_layers = "";
   EXPECT_TRUE(make_config(&options, home_only())) << "no layer is none";
   options.cache_layers = nullptr;

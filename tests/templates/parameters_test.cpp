@@ -71,9 +71,9 @@ TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
   EXPECT_TRUE(resources_of(spec));
   spec.cache = attention::CacheType::e4m3;
   EXPECT_EQ(resources_of(spec).error(),
-            "head dim 80, which tiles pad, has kernels for dense keys and pages of rows in 16 bits; beside qk=, "
-            "queries=, cache=, vectorised, listed, block_lists, bool_mask and trans_ tensors accepted: 64, 128, "
-            "192/128, 256");
+            "head dim 80, which tiles pad, has kernels for dense keys and pages of rows in 16 bits; "
+            "beside qk=, queries=, cache=, vectorised, listed, block_lists, "
+            "bool_mask and trans_ tensors accepted: 64, 128, 192/128, 256");
   spec = spec_for("gfx950", 128);
   spec.head_dim_v = 260;
   EXPECT_THAT(resources_of(spec).error(), HasSubstr("head dim 128/260 has no kernel"));

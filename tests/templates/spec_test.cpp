@@ -91,9 +91,9 @@ const ForwardKernel plain{{.dtype = DataType::fp16, .mask = Mask::causal, .lse =
                           {.output_store = OutputStore::permlane, .target = "gfx950"}};
 
 TEST(KernelSpecText, IsTheDocumentedLine) {
-  EXPECT_EQ(to_text(plain),
-            "attention_forward fp16 d128 causal lse pipeline=generic tile=128x64 o_store=permlane target=gfx950 "
-            "lowering=llvm");
+  EXPECT_EQ(
+      to_text(plain),
+      "attention_forward fp16 d128 causal lse pipeline=generic tile=128x64 o_store=permlane target=gfx950 lowering=llvm");
 }
 
 TEST(KernelSpecText, ComesBackAsTheSameSpec) {

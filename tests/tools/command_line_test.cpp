@@ -106,11 +106,10 @@ Words run_with(Words more) {
 INSTANTIATE_TEST_SUITE_P(
     All, WrongCommandLineTest,
     ::testing::Values(
-        Wrong{
-            {},
-            "a subcommand is missing",
-            "run, explain, prebuild, sweep, invariance, profile, compare, tune, doctor, sim, cache, variants, choose, "
-            "supported, version"},
+        Wrong{{},
+              "a subcommand is missing",
+              "run, explain, prebuild, sweep, invariance, profile, compare, tune, doctor, sim, cache, variants, "
+              "choose, supported, version"},
         Wrong{{"frobnicate"}, "'frobnicate'", "run, explain, prebuild"},
         Wrong{{"--frobnicate"}, "'--frobnicate'", "run, explain, prebuild"},
         Wrong{{"explian"}, "(did you mean 'explain'?)", "run, explain, prebuild"},

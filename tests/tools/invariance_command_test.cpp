@@ -430,8 +430,8 @@ TEST_P(InvarianceCommand, ValuesThatAreNotFiniteReachRowsThatDoNotSeeThem) {
   EXPECT_THAT(outcome.err,
               ::testing::ContainsRegex("hidden-values: attention_forward .* causal .*O of token [0-9]+, head "
                                        "[0-9]+, dim [0-9]+: .* and -?nan"));
-  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("value [0-9]+ is (NaN|-?infinity), which rows before [0-9]+ do not "
-                                                    "see"));
+  EXPECT_THAT(outcome.err,
+              ::testing::ContainsRegex("value [0-9]+ is (NaN|-?infinity), which rows before [0-9]+ do not see"));
 }
 
 // Rows in pieces of their own, whose dK and dV the caller adds: another order of sums, so other bits.

@@ -170,10 +170,9 @@ TEST(ModelDefaultsTest, FilesWithoutAPartForTheLanguageModel) {
 }
 
 TEST(ModelDefaultsTest, ANameOfAHubIsToldHowToBeHad) {
-  EXPECT_THAT(
-      read_model("Qwen/Qwen3-8B").error().what,
-      HasSubstr("or that file. A model of Hugging Face is fetched before: hf download Qwen/Qwen3-8B config.json "
-                "--local-dir FOLDER"));
+  EXPECT_THAT(read_model("Qwen/Qwen3-8B").error().what,
+              HasSubstr("or that file. A model of Hugging Face is fetched before: "
+                        "hf download Qwen/Qwen3-8B config.json --local-dir FOLDER"));
   for (const char* path : {"/Qwen/Qwen3-8B", "./Qwen3-8B", "Qwen/", "models/config.json", "Qwen3-8B"})
     EXPECT_THAT(read_model(path).error().what, ::testing::EndsWith("or that file")) << path;
 }

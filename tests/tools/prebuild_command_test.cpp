@@ -252,9 +252,9 @@ TEST(PrebuildCommandTest, LinesOfOneReasonAreToldTogether) {
               "no kernel for attention_forward d" + std::to_string(number) + " on gfx942: why");
   lines.add({.list = "--list a", .number = 9}, "gfx950", "no kernel for attention_forward d9 on gfx950: why");
   EXPECT_THAT(lines.texts(),
-              ::testing::ElementsAre("descriptor 1: no word", "--list a: lines 3 to 5, 7, 8: no kernel for gfx942: why",
-                                     "--list a: line 9: no kernel for gfx950: no kernel for attention_forward d9 on "
-                                     "gfx950: why"));
+              ::testing::ElementsAre(
+                  "descriptor 1: no word", "--list a: lines 3 to 5, 7, 8: no kernel for gfx942: why",
+                  "--list a: line 9: no kernel for gfx950: no kernel for attention_forward d9 on gfx950: why"));
 }
 
 TEST(PrebuildCommandTest, PresetsAreListedFoundAndPrinted) {

@@ -373,8 +373,8 @@ TEST(SweepReferenceTest, SinksTakeTheirShare) {
 // Rows asked for one by one, all at once, by many groups of heads and by few are the same.
 TEST(SweepReferenceTest, RowsDoNotDependOnHowTheyAreAskedFor) {
   const Experiment p = problem_of(
-      "attention_forward bf16 b3 q40 k33 h8/4 d64 causal lse layout=packed q_lengths=40,1,7 k_lengths=33,5,0 bias=bh "
-      "alibi=bh softcap=20");
+      "attention_forward bf16 b3 q40 k33 h8/4 d64 causal lse layout=packed q_lengths=40,1,7 k_lengths=33,5,0 "
+      "bias=bh alibi=bh softcap=20");
   const Inputs inputs(p.type, p.inputs, p.seed);
   Reference whole(p, inputs);
   whole.want(all_rows(p));

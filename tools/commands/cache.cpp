@@ -330,8 +330,8 @@ void add_cache(CLI::App& program, Chosen& chosen) {
           "Example\n  wavejit cache stats --cache-layers /image/kernels",
           stats);
   add_one(*command, chosen, "verify", "Check every entry: format, key text against name, target, checksum",
-          "Exit code 0 when every entry is whole, 1 when one is damaged.\n\nExample\n  wavejit cache verify || echo "
-          "damaged",
+          "Exit code 0 when every entry is whole, 1 when one is damaged.\n\nExample\n"
+          "  wavejit cache verify || echo damaged",
           verify);
   add_cache_transfer(*command, chosen);
 }

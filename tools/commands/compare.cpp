@@ -93,12 +93,10 @@ void add_compare(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
   command->footer(fmt::format(
-      "Options that stand outside --set-a and --set-b are for both. Figures are predicted, not measured: "
-      "docs/timing-model.md.\n\n"
+      "Options that stand outside --set-a and --set-b are for both. Figures are predicted, not measured: docs/timing-model.md.\n\n"
       "Examples\n"
       "  wavejit compare \"{0}\" --device sim:{2} --set-b stagger=off\n"
-      "  wavejit compare \"{0}\" --set-a device=sim:{1} --set-b "
-      "device=sim:{2}\n"
+      "  wavejit compare \"{0}\" --set-a device=sim:{1} --set-b device=sim:{2}\n"
       "  wavejit compare mine.co theirs.co --device sim:{1} --set-a grid=64 --set-a arguments=buffer:1MiB,i32:64 "
       "--set-b grid=128 --set-b kernel=theirs --set-b arguments=buffer:1MiB,i32:64",
       all_families().front()->example(), example_targets().first, example_targets().last));

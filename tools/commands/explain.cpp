@@ -65,17 +65,11 @@ Result<ExitCode> explain(const Arguments& arguments) {
 std::string footer() {
   std::string text =
       "Without --ir and --isa nothing is compiled. No device is opened either way.\n\n"
-      "--ir prints what the template emits: LLVM IR, before any pass of the compiler. --isa prints what the compiler "
-      "made of it,\n"
-      "after the pipeline's schedule, if the kernel has one. How to read the two together: each row of the schedule "
-      "ends in a\n"
-      "barrier, and no instruction that touches LDS leaves its row. The code stands in the order of addresses, so "
-      "count "
-      "barriers from\n"
-      "the top: start, prologue, the loop of steady, drain. A loop may hold its rows twice, once for each buffer, and "
-      "the stagger adds\n"
-      "barriers. Behind each barrier a line counts what the code did since the one before, which tells rows apart. The "
-      "compiler may\n"
+      "--ir prints what the template emits: LLVM IR, before any pass of the compiler. --isa prints what the compiler made of it,\n"
+      "after the pipeline's schedule, if the kernel has one. How to read the two together: each row of the schedule ends in a\n"
+      "barrier, and no instruction that touches LDS leaves its row. The code stands in the order of addresses, so count barriers from\n"
+      "the top: start, prologue, the loop of steady, drain. A loop may hold its rows twice, once for each buffer, and the stagger adds\n"
+      "barriers. Behind each barrier a line counts what the code did since the one before, which tells rows apart. The compiler may\n"
       "move arithmetic across a barrier, so nobody can say of one such instruction which row it belongs to.\n\n"
       "A descriptor is a family and words in any order. These are the usual ones; a wrong one is answered with all:\n";
   for (const Family* family : all_families()) text += fmt::format("  {}\n", family->grammar());

@@ -45,8 +45,7 @@ void add_supported(CLI::App& program, Chosen& chosen) {
       command->add_flag("--markdown", arguments->markdown, "one table, families down, targets across");
   command->add_flag("--json", arguments->json, "every fact, for programs")->excludes(markdown);
   command->footer(
-      "The list comes from the tables that the route itself asks. Whether one call has a kernel, and why not: "
-      "wavejit explain.\n\n"
+      "The list comes from the tables that the route itself asks. Whether one call has a kernel, and why not: wavejit explain.\n\n"
       "Examples\n"
       "  wavejit supported\n"
       "  wavejit supported --target mi300x\n"

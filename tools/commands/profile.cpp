@@ -92,13 +92,12 @@ void add_profile(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
   command->footer(fmt::format(
-      "Figures are predicted, not measured: docs/timing-model.md says how far to trust them. Only the workgroups that "
-      "the clock\nlooks at run, so long problems take seconds, and there are no results.\n\n"
+      "Figures are predicted, not measured: docs/timing-model.md says how far to trust them. Only the workgroups that the clock\n"
+      "looks at run, so long problems take seconds, and there are no results.\n\n"
       "Examples\n"
       "  wavejit profile \"{0}\" --device sim:{2} --html profile.html\n"
-      "  wavejit profile kernel.co --set grid=256 --set workgroup=256 --set "
-      "arguments=buffer:1MiB,buffer:1MiB,i32:262144 "
-      "--device sim:{1}",
+      "  wavejit profile kernel.co --set grid=256 --set workgroup=256 --set arguments=buffer:1MiB,buffer:1MiB,"
+      "i32:262144 --device sim:{1}",
       all_families().front()->example(), example_targets().first, example_targets().last));
   command->callback([&chosen, arguments] { chosen = [arguments] { return profile(*arguments); }; });
 }

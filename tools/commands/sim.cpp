@@ -260,8 +260,8 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_flag("--fail-on-findings", arguments->fail_on_findings,
                     "exit code 1 when the program ended well but something was found");
   command->add_flag("--driver-files,!--no-driver-files", arguments->has_driver_files,
-                    "/dev/kfd, /sys/class/kfd and the driver's state, for programs that look before they load ROCr (by "
-                    "LD_PRELOAD)");
+                    "/dev/kfd, /sys/class/kfd and the driver's state, for programs that look before they load "
+                    "ROCr (by LD_PRELOAD)");
   command->footer(
       fmt::format("Examples:\n"
                   "  wavejit sim --target gfx950x2 -- ./my_hip_program --size 4096\n"

@@ -377,16 +377,13 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
   const ExampleTargets targets = example_targets();
   command->footer(
       "Exit code 1: a problem failed; 2: a line of the list is no problem (the others ran); 4: all were set aside.\n"
-      "A problem passes when every element, row and LSE is within its own bound of the exact answer, -inf and NaN "
-      "stand\n"
-      "where they belong, nothing is written outside, the simulated GPU reports nothing, and the bits are the same "
-      "under\n"
+      "A problem passes when every element, row and LSE is within its own bound of the exact answer, -inf and NaN stand\n"
+      "where they belong, nothing is written outside, the simulated GPU reports nothing, and the bits are the same under\n"
       "every schedule and pipeline. docs/sweep.md has the bounds.\n\n"
       "Examples\n" +
       fmt::format(
           "  wavejit sweep --device sim:{1} --up-to-keys 1025 --csv sweep.csv\n"
-          "  wavejit sweep --device sim:{0} --list served.txt --schedule in_order --schedule reverse --schedule "
-          "random\n"
+          "  wavejit sweep --device sim:{0} --list served.txt --schedule in_order --schedule reverse --schedule random\n"
           "  wavejit sweep --device hip \"{2}\"",
           targets.first, targets.last, all_families().front()->example()));
   command->callback([&chosen, arguments] { chosen = [arguments] { return sweep_problems(*arguments); }; });

@@ -235,12 +235,12 @@ Result<void> CodeObjectCall::run(wavejit_engine* engine, const SimulatedGpu& gpu
     const int error = launch(function, grid[0], grid[1], grid[2], workgroup[0], workgroup[1], workgroup[2], lds_bytes,
                              nullptr, nullptr, extra.data());
     if (error != 0) {
-      outcome =
-          failed(ExitCode::device,
-                 fmt::format("{}: {} is refused with grid {},{},{}, workgroup {},{},{}, {} bytes of LDS and {} of "
-                             "arguments ({})",
-                             path, chosen, grid[0], grid[1], grid[2], workgroup[0], workgroup[1], workgroup[2],
-                             lds_bytes, packed_bytes, error_name(error)));
+      outcome = failed(
+          ExitCode::device,
+          fmt::format(
+              "{}: {} is refused with grid {},{},{}, workgroup {},{},{}, {} bytes of LDS and {} of arguments ({})",
+              path, chosen, grid[0], grid[1], grid[2], workgroup[0], workgroup[1], workgroup[2], lds_bytes,
+              packed_bytes, error_name(error)));
     } else {
       outcome = checked(wavejit_device_synchronize(engine));
     }

@@ -153,10 +153,9 @@ std::string model_error_text(std::string_view target) {
         processor);
   }
   return fmt::format(
-      "predicted, not measured: for {} whole kernels that no constant was taken from, {} of them real ones of others "
-      "on "
-      "gfx950, the clock was between {:.1f} % too low and {:.1f} % too high, root mean square {:.1f} % "
-      "(docs/timing-model.md)",
+      "predicted, not measured: for {} whole kernels that no constant was taken from, "
+      "{} of them real ones of others on gfx950, the clock was between {:.1f} % too low and {:.1f} % too high, "
+      "root mean square {:.1f} % (docs/timing-model.md)",
       error_of_kernels.anchors, error_of_real_kernels.anchors, error_of_kernels.too_low, error_of_kernels.too_high,
       error_of_kernels.root_mean_square);
 }

@@ -238,18 +238,14 @@ Result<std::string> variants_page(const Variants& variants) {
   if (!code) return std::unexpected(code.error());
   std::string text =
       "# Variants of attention\n\n"
-      "Made by `wavejit variants --markdown` from the tables that the route itself asks; a test holds this page "
-      "against "
-      "them.\n"
-      "Head dims stand before the pipeline and the tile (query rows × keys) that a call of them takes. Where a kernel "
-      "is "
-      "refused, the reason stands.\n"
-      "Whether something runs well is another question: the pages of predictions in [bench](../bench) say what the "
-      "clock thinks of it. None of it has run on an AMD GPU.\n"
-      "Targets of which some families have no kernels, such as gfx1201, have no column: `wavejit variants --target "
-      "gfx1201` tells theirs.\n\n"
-      "## Which one?\n\nThe first question that is answered with yes decides. `wavejit choose` asks, and writes the "
-      "call.\n\n";
+      "Made by `wavejit variants --markdown` from the tables that the route itself asks; a test holds this page against them.\n"
+      "Head dims stand before the pipeline and the tile (query rows × keys) that a call of them takes. "
+      "Where a kernel is refused, the reason stands.\n"
+      "Whether something runs well is another question: the pages of predictions in [bench](../bench) "
+      "say what the clock thinks of it. None of it has run on an AMD GPU.\n"
+      "Targets of which some families have no kernels, such as gfx1201, have no column: `wavejit variants --target gfx1201` tells theirs.\n\n"
+      "## Which one?\n\n"
+      "The first question that is answered with yes decides. `wavejit choose` asks, and writes the call.\n\n";
   text += tree(variants) + "\n## What there is\n\n";
   text += fmt::format("What {} have was read from their sources and documents, not tried.\n\n",
                       fmt::join(variants.peers(), " and "));

@@ -49,8 +49,8 @@ Result<std::unique_ptr<DescribedProblem>> parse_problem(std::string_view descrip
   auto problem = parse_line(descriptor);
   if (problem && (*problem)->has_range()) {
     return fail(WAVEJIT_INVALID_ARGUMENT,
-                "descriptor: a range of lengths; accepted here: single lengths (ranges are for wavejit_prepare and "
-                "wavejit prebuild)");
+                "descriptor: a range of lengths; accepted here: single lengths (ranges are for wavejit_prepare "
+                "and wavejit prebuild)");
   }
   return problem;
 }

@@ -286,8 +286,8 @@ Result<void> check_layers_are_asked(Config& config) {
   if (!config.cache_layers.value.empty()) {
     if (config.cache_layers.from == Provenance::option && config.cache_mode.from == Provenance::option)
       return fail(WAVEJIT_INVALID_ARGUMENT,
-                  "options.cache_mode = off beside cache_layers, which nothing asks then; accepted: ro and rw, or off "
-                  "without cache_layers");
+                  "options.cache_mode = off beside cache_layers, which nothing asks then; "
+                  "accepted: ro and rw, or off without cache_layers");
     tell("cache_layers");
   }
   if (config.cache_remote.value) tell("cache_remote");

@@ -50,8 +50,7 @@ std::optional<std::string> other_version_of(const std::string& archive, std::str
   });
   if (theirs.empty() || theirs == ours) return std::nullopt;
   return "the packaged kernels " + archive + " are of " + theirs + "; this library is " + std::string(ours) +
-         " and has no use for them; accepted: the package wavejit-kernels of this version, or "
-         "WAVEJIT_CACHE_PACKAGED=off";
+         " and has no use for them; accepted: the package wavejit-kernels of this version, or WAVEJIT_CACHE_PACKAGED=off";
 }
 
 }  // namespace wavejit::runtime

@@ -151,8 +151,8 @@ void read_ignored(Config& config) {
     return;
   }
   refuse("WAVEJIT_SIM_IGNORE", text,
-         std::format("a list of {} or all, each with the kernels meant where not all are (bounds:Cijk_*), with commas "
-                     "between them",
+         std::format("a list of {} or all, each with the kernels meant where not all are (bounds:Cijk_*), "
+                     "with commas between them",
                      names_of_checks()));
 }
 

@@ -115,9 +115,9 @@ Result<void> ModifierOptions::read_flags(std::int64_t batch) {
   const auto flags = tools::read_npy_whole_numbers("causal-flags", causal_flags_file_);
   if (!flags) return std::unexpected(flags.error());
   if (flags->shape.size() != 1 || flags->shape[0] != batch)
-    return failed(ExitCode::file, fmt::format("--causal-flags {}: it has {} numbers; {} are accepted, one for each "
-                                              "sequence",
-                                              causal_flags_file_, flags->values.size(), batch));
+    return failed(ExitCode::file,
+                  fmt::format("--causal-flags {}: it has {} numbers; {} are accepted, one for each sequence",
+                              causal_flags_file_, flags->values.size(), batch));
   for (const std::int64_t flag : flags->values) causal_flags_.push_back(flag != 0 ? 1 : 0);
   return {};
 }

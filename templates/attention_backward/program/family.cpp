@@ -187,10 +187,10 @@ class AttentionBackward : public Family {
   std::string_view name() const override { return "attention_backward"; }
   std::string_view grammar() const override {
     return "attention_backward <fp16|bf16> b<batch> q<rows> k<keys> h<heads>[/<kv heads>] d<64|128|192/128|256> "
-           "[causal[=<prefix>]] "
-           "[window=<left>,<right>] [layout=<bshd|bhsd|packed>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
-           "[bias=<bh|b|h|1>] [bias_type=fp32] [alibi=<h|bh>] [softcap=<x>] [d_lse] [d_sink] [d_bias[=fp32]] [delta] "
-           "[o=fp32] [gradients=fp32] [sums_before=<dq|dk_dv|dq,dk_dv>] [sums_behind=<dq|dk_dv|dq,dk_dv>] [seed=<n>]";
+           "[causal[=<prefix>]] [window=<left>,<right>] [layout=<bshd|bhsd|packed>] [q_lengths=<n,…>] "
+           "[k_lengths=<n,…>] [scale=<x>] [bias=<bh|b|h|1>] [bias_type=fp32] [alibi=<h|bh>] [softcap=<x>] [d_lse] "
+           "[d_sink] [d_bias[=fp32]] [delta] [o=fp32] [gradients=fp32] [sums_before=<dq|dk_dv|dq,dk_dv>] "
+           "[sums_behind=<dq|dk_dv|dq,dk_dv>] [seed=<n>]";
   }
   std::vector<std::string> run_examples() const override {
     return {

@@ -98,9 +98,9 @@ void GradientFiles::add_options(CLI::App& command) {
 
 Result<void> GradientFiles::read(std::vector<std::string>& notes) {
   if (outputs().empty())
-    return failed(ExitCode::usage,
-                  "nothing is asked for; --dq, --dk, --dv, --d-sink and --d-bias FILE.npy are accepted, or some of "
-                  "them");
+    return failed(
+        ExitCode::usage,
+        "nothing is asked for; --dq, --dk, --dv, --d-sink and --d-bias FILE.npy are accepted, or some of them");
   if (!files_.d_sink.empty() && files_.sink.empty())
     return failed(ExitCode::usage, "--d-sink needs --sink FILE.npy, the sinks of the forward call");
   if (!files_.d_bias.empty() && files_.bias.empty())

@@ -79,10 +79,8 @@ class GradientTuning : public tools::Tuning {
   }
 
   std::string table_comment() const override {
-    return "// Made by `wavejit tune`, from what the clock of the simulated GPU predicts (docs/tune.md); a test "
-           "compares. Keys\n"
-           "// of a workgroup of the dK/dV kernel, and rows of one of dQ, by how many workgroups a launch has. Pairs "
-           "that do not\n"
+    return "// Made by `wavejit tune`, from what the clock of the simulated GPU predicts (docs/tune.md); a test compares. Keys\n"
+           "// of a workgroup of the dK/dV kernel, and rows of one of dQ, by how many workgroups a launch has. Pairs that do not\n"
            "// stand here go by the target's abilities.\n";
   }
   std::string table_row(const std::string& target, const std::string& group,

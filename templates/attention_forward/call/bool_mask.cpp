@@ -138,9 +138,8 @@ Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, At
 
 std::string describe_mask_of_few_rows(const AttentionProblem& problem) {
   return "none: up to " + std::to_string(longest_packed_query) +
-         " rows under one mask for all heads are walked as without it; attention_mask_lists leaves a bit for each row "
-         "and "
-         "key, and says of each tile of " +
+         " rows under one mask for all heads are walked as without it; "
+         "attention_mask_lists leaves a bit for each row and key, and says of each tile of " +
          std::to_string(problem.lists.keys) + " keys whether it is hidden, open or mixed: hidden ones are not read";
 }
 

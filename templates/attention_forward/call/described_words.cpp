@@ -257,8 +257,8 @@ Row launches_word() {
         const auto count = whole_number(value);
         if (count != 1 && count != 2)
           return wrong(word,
-                       "is no number of launches; accepted: launches=1 (parts are merged in the launch that leaves "
-                       "them), launches=2");
+                       "is no number of launches; accepted: launches=1 (parts are merged in the launch that "
+                       "leaves them), launches=2");
         said.launches = *count;
         return {};
       },
@@ -407,8 +407,7 @@ Result<void> finish(ProblemDescriptor& said) {
   if (shape.integers && said.cache_scales != attention::Extent::none && !shape.token_scales)
     return fail(WAVEJIT_INVALID_ARGUMENT,
                 "descriptor: qk=i8 with cache_scales of heads or sequences, which are arguments of every such kernel; "
-                "accepted: "
-                "cache_scales=token, or no word");
+                "accepted: cache_scales=token, or no word");
   if (!shape.narrow_queries && !shape.integers)
     if (auto words = attention::check_cache_words(shape.cache, said.cache_scales, ", queries=e4m3, qk=i8"); !words)
       return words;

@@ -262,12 +262,11 @@ class AttentionForward final : public families::Family {
 
   std::vector<std::string> supported_everywhere() const override {
     return {
-        "lengths: queries 1 or more, keys 0 or more, equal or not, dense or packed, key lengths and first keys (left "
-        "padding) in device memory; "
-        "keys in pages of 1 or 16 n keys up to 8192, by a block table or a list (CSR), caches beyond 4 GiB; "
-        "heads MHA, GQA, MQA; strides positive multiples of 8 (BSHD, BHSD and between; 0, too, of what is only read), or any positive ones of which "
-        "that of length or of "
-        "head dim is 1; sequences whose rows span less than 4 GiB"};
+        "lengths: queries 1 or more, keys 0 or more, equal or not, dense or packed, "
+        "key lengths and first keys (left padding) in device memory; keys in pages of 1 or 16 n keys up to 8192, by a "
+        "block table or a list (CSR), caches beyond 4 GiB; heads MHA, GQA, MQA; "
+        "strides positive multiples of 8 (BSHD, BHSD and between; 0, too, of what is only read), "
+        "or any positive ones of which that of length or of head dim is 1; sequences whose rows span less than 4 GiB"};
   }
 };
 

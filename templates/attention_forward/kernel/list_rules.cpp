@@ -53,9 +53,7 @@ constexpr std::array list_rules = {
              [](const Asked&) {
                return std::string(
                    "bool_mask beside pages leaves no registers for a window, softcap and alibi, pages of one key, "
-                   "first_keys "
-                   "and "
-                   "vectorised; accepted: pages of 16 n keys without them, or dense keys");
+                   "first_keys and vectorised; accepted: pages of 16 n keys without them, or dense keys");
              }},
     SpecRule{[](const Asked& asked) {
                return asked.spec.bool_mask && overlaps(asked) &&
@@ -64,8 +62,7 @@ constexpr std::array list_rules = {
              [](const Asked& asked) {
                return asked.pipeline() +
                       " has no registers for the bits of bool_mask beside pages, or a window with softcap and alibi; "
-                      "accepted: "
-                      "auto, generic";
+                      "accepted: auto, generic";
              }},
     SpecRule{[](const Asked& asked) {
                const ForwardKernel& spec = asked.spec;

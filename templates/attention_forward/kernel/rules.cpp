@@ -45,9 +45,9 @@ constexpr std::array rules_of_stores_and_room = {
              [](const Asked& asked) {
                return "head dim " + to_text(asked.head_dims()) + " needs LDS DMA of 16 bytes, which " +
                       asked.target_name() +
-                      " does not have: the tile that waits in registers leaves room for keys in 16 bits, dense or in "
-                      "pages of "
-                      "16 and more, without bias, softcap and alibi; accepted with the rest: up to 192/128";
+                      " does not have: the tile that waits in registers leaves room for keys in 16 bits, "
+                      "dense or in pages of 16 and more, without bias, softcap and alibi; accepted with the rest: "
+                      "up to 192/128";
              }},
     SpecRule{[](const Asked& asked) {
                return lds_plan(asked.spec, asked.target).total_bytes() > asked.target.lds_bytes_per_workgroup;

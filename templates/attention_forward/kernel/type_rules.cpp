@@ -39,9 +39,8 @@ constexpr std::array type_rules = {
         [](const Asked& asked) { return is_padded(asked.head_dims()) && asked.spec.paged && asked.spec.modified(); },
         [](const Asked& asked) {
           return "head dim " + to_text(asked.head_dims()) +
-                 ", which tiles pad, leaves no scalar registers for bias, softcap and alibi beside pages; accepted: "
-                 "dense "
-                 "keys, or head dims " +
+                 ", which tiles pad, leaves no scalar registers for bias, softcap and alibi beside pages; "
+                 "accepted: dense keys, or head dims " +
                  known_head_dims(asked.target);
         }},
     SpecRule{[](const Asked& asked) {
@@ -58,15 +57,13 @@ constexpr std::array type_rules = {
              [](const Asked& asked) {
                return "tiles=paired and chunk_waves= hand rows over in whole pieces, which head dim " +
                       to_text(asked.head_dims()) +
-                      " does not fill; accepted: a query tile a workgroup, and waves with rows of "
-                      "their own";
+                      " does not fill; accepted: a query tile a workgroup, and waves with rows of their own";
              }},
     SpecRule{
         [](const Asked& asked) { return asked.spec.narrow_queries && !asked.target.byte_matrix; },
         [](const Asked& asked) {
           return "queries=e4m3 needs v_mfma_f32_32x32x64_f8f6f4 and ds_read_b64_tr_b8, products of e4m3 whose weights "
-                 "stay "
-                 "in their lanes, which " +
+                 "stay in their lanes, which " +
                  asked.target_name() +
                  " does not have, and its products 16 deep are estimated at 1.1 to 1.4 times bf16 where maxima grow "
                  "(docs/low-precision.md); accepted: Q in bf16 or fp16, with K and V in 8 bits as cache=";
@@ -80,31 +77,28 @@ constexpr std::array type_rules = {
                return asked.pipeline() + " fills LDS by as many waves as a tile of queries=e4m3 with head dim " +
                       to_text(asked.head_dims()) + " has no lines for; accepted: auto, generic";
              }},
-    SpecRule{
-        [](const Asked& asked) {
-          const ForwardKernel& spec = asked.spec;
-          return spec.narrow_queries && (spec.split_keys != 0 || spec.vectorised || spec.listed || spec.block_lists);
-        },
-        [](const Asked&) {
-          return std::string(
-              "queries=e4m3 is for prompts; accepted: no split=, vectorised, listed and block_lists, for which Q is in "
-              "bf16 "
-              "or fp16");
-        }},
+    SpecRule{[](const Asked& asked) {
+               const ForwardKernel& spec = asked.spec;
+               return spec.narrow_queries &&
+                      (spec.split_keys != 0 || spec.vectorised || spec.listed || spec.block_lists);
+             },
+             [](const Asked&) {
+               return std::string(
+                   "queries=e4m3 is for prompts; accepted: no split=, vectorised, listed and block_lists, "
+                   "for which Q is in bf16 or fp16");
+             }},
     SpecRule{[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.modified(); },
              [](const Asked&) {
                return std::string(
-                   "queries=e4m3 has no kernel whose scores are modified; accepted: no bias, softcap and alibi, or Q "
-                   "in bf16 "
-                   "or "
-                   "fp16 with cache=e4m3");
+                   "queries=e4m3 has no kernel whose scores are modified; accepted: no bias, softcap and alibi, "
+                   "or Q in bf16 or fp16 with cache=e4m3");
              }},
-    SpecRule{[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.first_keys; },
-             [](const Asked&) {
-               return std::string(
-                   "queries=e4m3 has no kernel for left padding; accepted: no first_keys, or Q in bf16 or fp16 with "
-                   "cache=e4m3");
-             }},
+    SpecRule{
+        [](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.first_keys; },
+        [](const Asked&) {
+          return std::string(
+              "queries=e4m3 has no kernel for left padding; accepted: no first_keys, or Q in bf16 or fp16 with cache=e4m3");
+        }},
     SpecRule{[](const Asked& asked) { return asked.spec.integers && asked.target.integer_matrix_k == 0; },
              [](const Asked& asked) {
                return "qk=i8 needs matrix instructions of integers, which " + asked.target_name() + " does not have";
@@ -153,15 +147,14 @@ constexpr std::array type_rules = {
                return asked.spec.cache != CacheType::as_queries && !reads(asked.target, asked.spec.key_type());
              },
              [](const Asked& asked) { return attention::other_encoding(asked.spec.cache, asked.target); }},
-    SpecRule{
-        [](const Asked& asked) {
-          return asked.spec.token_scales && asked.spec.cache == CacheType::as_queries && !asked.spec.integers;
-        },
-        [](const Asked&) {
-          return std::string(
-              "cache_scales=token is of keys in 8 bits whose scores are scaled one by one; accepted: beside cache= or "
-              "qk=i8");
-        }},
+    SpecRule{[](const Asked& asked) {
+               return asked.spec.token_scales && asked.spec.cache == CacheType::as_queries && !asked.spec.integers;
+             },
+             [](const Asked&) {
+               return std::string(
+                   "cache_scales=token is of keys in 8 bits whose scores are scaled one by one; "
+                   "accepted: beside cache= or qk=i8");
+             }},
     SpecRule{[](const Asked& asked) {
                const bool wave_has_its_page = asked.spec.pipeline == Pipeline::dualwave && asked.spec.whole_tiles;
                return asked.spec.token_scales && ((overlaps(asked) && asked.spec.paged && !wave_has_its_page) ||
@@ -180,8 +173,8 @@ constexpr std::array type_rules = {
              },
              [](const Asked& asked) {
                return asked.pipeline() +
-                      " has no registers for a bias, or a window and modifiers, beside cache_scales=token; accepted: "
-                      "auto, generic";
+                      " has no registers for a bias, or a window and modifiers, beside cache_scales=token; "
+                      "accepted: auto, generic";
              }},
     SpecRule{[](const Asked& asked) { return asked.spec.cache != CacheType::as_queries && asked.spec.paired_tiles; },
              [](const Asked&) {
@@ -200,25 +193,24 @@ constexpr std::array type_rules = {
              [](const Asked&) {
                return std::string("cache= has no kernel for vectorised pages; accepted: paged without vectorised");
              }},
-    SpecRule{
-        [](const Asked& asked) { return asked.spec.trans_any() && overlaps(asked); },
-        [](const Asked& asked) {
-          return asked.pipeline() +
-                 " moves rows whose dims stand side by side; trans_q, trans_k, trans_v and trans_o need not; accepted: "
-                 "auto, generic";
-        }},
+    SpecRule{[](const Asked& asked) { return asked.spec.trans_any() && overlaps(asked); },
+             [](const Asked& asked) {
+               return asked.pipeline() +
+                      " moves rows whose dims stand side by side; trans_q, trans_k, trans_v and trans_o need not; "
+                      "accepted: auto, generic";
+             }},
     SpecRule{[](const Asked& asked) { return asked.spec.trans_any() && asked.spec.moves_whole_rows(); },
              [](const Asked&) { return std::string(trans_is_dense); }},
-    SpecRule{[](const Asked& asked) {
-               const ForwardKernel& spec = asked.spec;
-               return (spec.trans_k || spec.trans_v) && spec.tile_queries != tiles_of(asked).back();
-             },
-             [](const Asked& asked) {
-               return "tile of " + std::to_string(asked.spec.tile_queries) +
-                      " queries: a few waves have no registers for the elements of a tile of trans_k or trans_v; "
-                      "accepted: " +
-                      std::to_string(tiles_of(asked).back());
-             }},
+    SpecRule{
+        [](const Asked& asked) {
+          const ForwardKernel& spec = asked.spec;
+          return (spec.trans_k || spec.trans_v) && spec.tile_queries != tiles_of(asked).back();
+        },
+        [](const Asked& asked) {
+          return "tile of " + std::to_string(asked.spec.tile_queries) +
+                 " queries: a few waves have no registers for the elements of a tile of trans_k or trans_v; accepted: " +
+                 std::to_string(tiles_of(asked).back());
+        }},
     SpecRule{[](const Asked& asked) { return asked.spec.trans_o && asked.spec.output_store != OutputStore::scalar; },
              [](const Asked&) {
                return std::string(

@@ -77,20 +77,16 @@ constexpr std::array walk_rules = {
         },
         [](const Asked& asked) {
           return "chunk_waves= passes tiles through registers on " + asked.target_name() +
-                 ", which bias, softcap, alibi and masks of whole rows beside pages, a bias or q=fp32 of whole rows, a "
-                 "bias "
-                 "in fp32, "
-                 "keys "
-                 "that are looked up one by one and head dims beyond 192/128 leave no room for; accepted: a wave with "
-                 "rows "
-                 "of its own";
+                 ", which bias, softcap, alibi and masks of whole rows beside pages, a bias or q=fp32 of whole rows, "
+                 "a bias in fp32, keys that are looked up one by one and head dims beyond 192/128 leave no room for; "
+                 "accepted: a wave with rows of its own";
         }},
     SpecRule{[](const Asked& asked) { return asked.spec.chunk_waves != 0 && !shares_by_lines(asked.spec); },
              [](const Asked& asked) {
                return "chunk_waves= with head dim " + to_text(asked.head_dims()) +
-                      " leaves no scalar registers for bias and alibi beside pages, nor for softcap beyond 128 dims or "
-                      "beside "
-                      "causal_flags, nor for chunked; accepted: a wave with rows of its own";
+                      " leaves no scalar registers for bias and alibi beside pages, "
+                      "nor for softcap beyond 128 dims or beside causal_flags, nor for chunked; "
+                      "accepted: a wave with rows of its own";
              }},
     SpecRule{[](const Asked& asked) {
                return asked.spec.chunk_waves != 0 && asked.spec.chunk_waves != shared_waves(asked.head_dims());
@@ -107,9 +103,8 @@ constexpr std::array walk_rules = {
              },
              [](const Asked&) {
                return std::string(
-                   "chunk_waves= has no kernel for K and V in 8 bits, vectorised pages, lists, trans_ tensors and "
-                   "rows=many; "
-                   "accepted: a wave with rows of its own");
+                   "chunk_waves= has no kernel for K and V in 8 bits, vectorised pages, lists, "
+                   "trans_ tensors and rows=many; accepted: a wave with rows of its own");
              }},
     SpecRule{
         [](const Asked& asked) {
@@ -119,10 +114,9 @@ constexpr std::array walk_rules = {
         },
         [](const Asked&) {
           return std::string(
-              "merged is of the parts of packed heads in 16 bits, whose dims are cut into whole runs of 16; accepted: "
-              "split= heads=packed, no cache=, listed, trans_ tensors and rows=, and beside pages no bias, alibi, "
-              "window "
-              "of left padding and local chunks in tiles of 64 rows");
+              "merged is of the parts of packed heads in 16 bits, whose dims are cut into whole runs of 16; "
+              "accepted: split= heads=packed, no cache=, listed, trans_ tensors and rows=, and beside pages no bias, "
+              "alibi, window of left padding and local chunks in tiles of 64 rows");
         }},
     SpecRule{[](const Asked& asked) { return asked.spec.packed_heads && overlaps(asked); },
              [](const Asked&) { return std::string("heads=packed is for few rows; accepted: pipeline=generic"); }},
@@ -167,8 +161,8 @@ constexpr std::array walk_rules = {
              [](const Asked& asked) {
                return asked.pipeline() +
                       " with more than 64 dims is a register short of softcap or alibi under window and chunked in "
-                      "pages that "
-                      "hold no whole tiles (beside a bias scores are modified earlier); accepted: auto, generic";
+                      "pages that hold no whole tiles (beside a bias scores are modified earlier); "
+                      "accepted: auto, generic";
              }},
     SpecRule{
         [](const Asked& asked) {

@@ -258,14 +258,12 @@ std::string pytorch_of(const AttentionChoice& call, const Answers& answers) {
     return "# Packed queries over a paged cache: flash_attn_varlen_func with block_table.\n"
            "from wavejit.torch import flash_attn_varlen_func\n\n" +
            fmt::format(
-               "out = flash_attn_varlen_func(q, k_cache, v_cache, cu_seqlens_q, cu_seqlens_k, {}, {}{}, "
-               "block_table=block_table)\n",
+               "out = flash_attn_varlen_func(q, k_cache, v_cache, cu_seqlens_q, cu_seqlens_k, {}, {}{}, block_table=block_table)\n",
                call.rows, call.keys, words);
   if (call.is_paged)
     return "from wavejit.torch import flash_attn_with_kvcache\n\n" +
            fmt::format(
-               "out = flash_attn_with_kvcache(q, k_cache, v_cache, cache_seqlens=lengths, "
-               "block_table=block_table{})\n",
+               "out = flash_attn_with_kvcache(q, k_cache, v_cache, cache_seqlens=lengths, block_table=block_table{})\n",
                words);
   if (call.is_packed)
     return "from wavejit.torch import flash_attn_varlen_func\n\n" +

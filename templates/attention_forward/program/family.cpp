@@ -26,8 +26,7 @@ class AttentionForward : public tools::Family {
  public:
   std::string_view name() const override { return "attention_forward"; }
   std::string_view grammar() const override {
-    return "attention_forward <fp16|bf16> b<batch> q<query length> k<key length> h<heads>[/<kv heads>] d<head dim> "
-           "[causal] [lse]";
+    return "attention_forward <fp16|bf16> b<batch> q<query length> k<key length> h<heads>[/<kv heads>] d<head dim> [causal] [lse]";
   }
   std::string_view example() const override { return "attention_forward bf16 b1 q1024 k8192 h64/8 d128 causal lse"; }
   std::vector<std::string> run_examples() const override {

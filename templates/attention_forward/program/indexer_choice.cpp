@@ -99,8 +99,7 @@ std::string cpp_of(const IndexerCall& call) {
     line("call.mask = WAVEJIT_MASK_CAUSAL;");
   }
   line("engine.sparse_indexer(call, stream);");
-  return "#include <wavejit/wavejit.hpp>\n\n// Arrays are device memory; `stream` is a hipStream_t.\nvoid "
-         "choose_keys(" +
+  return "#include <wavejit/wavejit.hpp>\n\n// Arrays are device memory; `stream` is a hipStream_t.\nvoid choose_keys(" +
          parameters + "std::int32_t* indices, ihipStream_t* stream) {\n" + body + "}\n";
 }
 

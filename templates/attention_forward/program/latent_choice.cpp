@@ -103,8 +103,8 @@ std::string cpp_of(const LatentCall& call) {
         fmt::format("call.lse = wavejit::dense(lse, WAVEJIT_FP32, {}, {}, {}, 1);", call.batch, call.heads, call.rows));
   }
   line("engine.attention_latent(call, stream);");
-  return "#include <wavejit/wavejit.hpp>\n\n// q, cache, o and the numbers are device memory; `stream` is a "
-         "hipStream_t.\nvoid attend(" +
+  return "#include <wavejit/wavejit.hpp>\n\n"
+         "// q, cache, o and the numbers are device memory; `stream` is a hipStream_t.\nvoid attend(" +
          parameters + ") {\n" + body + "}\n";
 }
 

@@ -122,8 +122,7 @@ std::string rows_text(const ForwardKernel& spec, const Schedule& schedule) {
 
 constexpr std::string_view legend =
     "A row a stretch between two barriers. start and prologue run once, steady once for each key tile t but the last,\n"
-    "drain for the last one. K(t), V(t), S(t), P(t): keys, values, scores and weights of tile t; in the prologue t = "
-    "-1.\n";
+    "drain for the last one. K(t), V(t), S(t), P(t): keys, values, scores and weights of tile t; in the prologue t = -1.\n";
 
 }  // namespace
 

@@ -198,11 +198,8 @@ class AttentionTuning : public tools::Tuning {
   }
 
   std::string table_comment() const override {
-    return "// Made by `wavejit tune`, from what the clock of the simulated GPU predicts (docs/tune.md); a test "
-           "compares. "
-           "Which\n"
-           "// pipeline, query rows of a workgroup and ladder a target prefers for how many query rows. Pairs that do "
-           "not stand here\n"
+    return "// Made by `wavejit tune`, from what the clock of the simulated GPU predicts (docs/tune.md); a test compares. Which\n"
+           "// pipeline, query rows of a workgroup and ladder a target prefers for how many query rows. Pairs that do not stand here\n"
            "// go by the target's abilities.\n";
   }
   std::string table_row(const std::string& target, const std::string& group,

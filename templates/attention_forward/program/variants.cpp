@@ -64,8 +64,7 @@ class AttentionVariants final : public Variants {
         {.name = "packed",
          .title = "Packed sequences",
          .meaning =
-             "Sequences of any lengths one after the other, [total, heads, dim], and where each begins, in device "
-             "memory.",
+             "Sequences of any lengths one after the other, [total, heads, dim], and where each begins, in device memory.",
          .descriptor = attention("b3 q700 k700 h32/8 d{dim} causal layout=packed"),
          .instead = {},
          .peers = {"head dims 64 and 128", "yes"}},
@@ -118,11 +117,9 @@ class AttentionVariants final : public Variants {
          .peers = {"softmax without masks", "softmax without masks"}},
         {.name = "mla",
          .title = "Latent attention (MLA), absorbed",
-         .meaning =
-             "One latent of 576 elements a key, of which 512 are its value (or 512 and 512, 320 and 256), for 1 to 128 "
-             "heads: decode, several rows a sequence, and prompts. Not absorbed, keys of 192 and values of 128, it is "
-             "a "
-             "head dim of attention_forward.",
+         .meaning = "One latent of 576 elements a key, of which 512 are its value (or 512 and 512, 320 and 256), "
+                    "for 1 to 128 heads: decode, several rows a sequence, and prompts. "
+                    "Not absorbed, keys of 192 and values of 128, it is a head dim of attention_forward.",
          .descriptor = "attention_latent {type} b64 q1 k8192 h16 d576/512",
          .instead = {},
          .peers = {"decode, fp8", "decode and prefill"}},
@@ -167,9 +164,8 @@ class AttentionVariants final : public Variants {
          .peers = {"gfx950, head dim 128", "head dims 128 and 256"}},
         {.name = "int8",
          .title = "int8",
-         .meaning = "Q and K in 8-bit integers under values of 16 bits: sums of products are exact. Scales for all, "
-                    "for heads and "
-                    "for tokens; dense and packed.",
+         .meaning = "Q and K in 8-bit integers under values of 16 bits: sums of products are exact. "
+                    "Scales for all, for heads and for tokens; dense and packed.",
          .descriptor = attention("b1 q4096 k4096 h16/4 d{dim} qk=i8 cache_scales=token"),
          .instead = {},
          .peers = {"no", "gfx950, head dim 128; caches"}},

@@ -65,8 +65,8 @@ std::vector<Question> choice_questions() {
        .usual = "prefill",
        .accepted = {"prefill", "decode", "indexer"}},
       {.name = "keys",
-       .text = "Have keys and values tensors of their own, or are values the first columns of keys (latent attention, "
-               "MLA)?",
+       .text =
+           "Have keys and values tensors of their own, or are values the first columns of keys (latent attention, MLA)?",
        .usual = "apart",
        .accepted = {"apart", "latent"}},
       {.name = "cache", .text = "Where do keys and values lie?", .usual = "dense", .accepted = {"dense", "paged"}},

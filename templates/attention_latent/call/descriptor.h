@@ -63,8 +63,7 @@ std::string to_text(const ProblemDescriptor& descriptor);
 inline constexpr std::string_view grammar =
     "attention_latent <bf16|fp16> b<batch> q<query length> k<key length> h<heads> d576/512|d512|d320/256 "
     "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
-    "[sink] "
-    "[cache=e4m3|e5m2|e4m3_fnuz|e5m2_fnuz] [cache_scales=1|b] [row_scales=128|64] "
-    "[softcap=<x>] [splits=<n>] [launches=<1|2>] [top_k=<n>[:slots][:mixed]] [second_top_k=<n>] [seed=<n>]";
+    "[sink] [cache=e4m3|e5m2|e4m3_fnuz|e5m2_fnuz] [cache_scales=1|b] [row_scales=128|64] [softcap=<x>] [splits=<n>] "
+    "[launches=<1|2>] [top_k=<n>[:slots][:mixed]] [second_top_k=<n>] [seed=<n>]";
 
 }  // namespace wavejit::attention_latent

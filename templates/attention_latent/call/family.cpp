@@ -320,10 +320,10 @@ class AttentionLatent final : public families::Family {
     const auto has = [](const WalkKernel& spec) { return !refusal_of(spec); };
     return families::supported_words<WalkKernel>(walk_words, plain, has) +
            " sink; LSE on request; 1 to 128 heads; latent and rope as one tensor or apart; queries dense or packed; "
-           "keys "
-           "dense, packed or in pages of 1 and of 16 n keys; lists of keys for each query, by number or by slot; "
-           "caches of 8 bits with a scale for all keys or for each sequence, and of rows with scales of their own and "
-           "a rope in bf16: of 656 bytes with four in fp32, and of 584 with exponents behind all rows of a page";
+           "keys dense, packed or in pages of 1 and of 16 n keys; lists of keys for each query, by number or by slot; "
+           "caches of 8 bits with a scale for all keys or for each sequence, "
+           "and of rows with scales of their own and a rope in bf16: of 656 bytes with four in fp32, and of 584 with "
+           "exponents behind all rows of a page";
   }
 };
 

@@ -56,8 +56,8 @@ Row launches_word() {
         const auto count = families::whole_number(value);
         if (count != 1 && count != 2)
           return wrong(word,
-                       "is no number of launches; accepted: launches=1 (parts are merged in the launch that leaves "
-                       "them), launches=2");
+                       "is no number of launches; accepted: launches=1 (parts are merged in the launch that "
+                       "leaves them), launches=2");
         said.launches = *count;
         return {};
       },

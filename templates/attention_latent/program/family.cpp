@@ -144,11 +144,8 @@ class AttentionLatent : public Family {
   std::string_view grammar() const override {
     return "attention_latent <bf16|fp16> b<batch> q<query length> k<key length> h<heads> d576/512|d512|d320/256 "
            "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] "
-           "[scale=<x>] "
-           "[cache=e4m3|e5m2|e4m3_fnuz|e5m2_fnuz] [cache_scales=1|b] [row_scales=128|64] [sink] [softcap=<x>] "
-           "[splits=<n>] "
-           "[launches=<1|2>] "
-           "[top_k=<n>[:slots][:mixed]] [second_top_k=<n>] [seed=<n>]";
+           "[scale=<x>] [cache=e4m3|e5m2|e4m3_fnuz|e5m2_fnuz] [cache_scales=1|b] [row_scales=128|64] [sink] "
+           "[softcap=<x>] [splits=<n>] [launches=<1|2>] [top_k=<n>[:slots][:mixed]] [second_top_k=<n>] [seed=<n>]";
   }
   std::string_view example() const override { return "attention_latent bf16 b2 q1 k1500 h16 d576/512 lse"; }
   std::vector<std::string> run_examples() const override {

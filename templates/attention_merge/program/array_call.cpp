@@ -110,8 +110,7 @@ class MergeCall : public ArrayCall {
                                               : fmt::format("{}, that of the first part,", tools::to_text(shape_))));
       if (lse->shape != lse_shape())
         return failed(ExitCode::file,
-                      fmt::format("--lse {}: its shape is not [{}, {}, {}], [batch, heads, tokens] of "
-                                  "--o {}",
+                      fmt::format("--lse {}: its shape is not [{}, {}, {}], [batch, heads, tokens] of --o {}",
                                   lse_files_[number], shape_[0], shape_[2], shape_[1], o_files_[number]));
       Part part{.o_bytes = stored(o->values, type_named(parts_type_)), .o = {}, .lse = std::move(lse->values)};
       part.o = numbers(part.o_bytes, type_named(parts_type_));

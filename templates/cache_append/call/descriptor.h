@@ -39,9 +39,8 @@ std::string to_text(const ProblemDescriptor& descriptor);
 
 inline constexpr std::string_view grammar =
     "cache_append <fp16|bf16> b<batch> q<tokens> h<kv heads> d<dims>[/<dims of V>] "
-    "page=<keys>[:nhd|hnd|vectorised|vectorised_keys] [queries=<heads>] "
-    "[rotary=<halves|interleaved>[:<dims>]] [angles=<bf16|fp16|fp32|base>] [no_values] "
-    "[elements=<source,keys,values,queries>] [cache=<e4m3|e5m2|e4m3_fnuz|e5m2_fnuz|i8>] [cache_scales=<h|token>] "
-    "[row_scales=<128|64>] [holes] [seed=<n>]";
+    "page=<keys>[:nhd|hnd|vectorised|vectorised_keys] [queries=<heads>] [rotary=<halves|interleaved>[:<dims>]] "
+    "[angles=<bf16|fp16|fp32|base>] [no_values] [elements=<source,keys,values,queries>] "
+    "[cache=<e4m3|e5m2|e4m3_fnuz|e5m2_fnuz|i8>] [cache_scales=<h|token>] [row_scales=<128|64>] [holes] [seed=<n>]";
 
 }  // namespace wavejit::cache_append

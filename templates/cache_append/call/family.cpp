@@ -139,9 +139,8 @@ class CacheAppend final : public families::Family {
     };
     return families::supported_words<AppendKernel>(families::texts_of(word_table), plain, has) +
            ", by scales that are given or found" + (has_rows(target) ? ", in rows of 656 and 584 bytes" : "") +
-           "; pages of any size and order, dense caches; rotary none halves interleaved, by tables or a base, of Q "
-           "too; "
-           "head dims that are multiples of 8 up to " +
+           "; pages of any size and order, dense caches; rotary none halves interleaved, by tables or a base, "
+           "of Q too; head dims that are multiples of 8 up to " +
            std::to_string(std::min<std::int64_t>(max_dims, std::int64_t{dims_of_lane} * target.wave_size));
   }
 };

@@ -59,9 +59,9 @@ class AppendCall : public ArrayCall {
     file("--k", source_files_[0], "new keys [batch, tokens, kv heads, dims]")->required();
     file("--v", source_files_[1], "their values, the same but for the dims");
     file("--q", source_files_[2], "queries to be turned, the same but for the heads");
-    file("--slots", slots_file_,
-         "of each token, int32, int64 or whole float32; what is no slot of the cache writes nothing (default: 0, 1, 2 "
-         "…)");
+    file(
+        "--slots", slots_file_,
+        "of each token, int32, int64 or whole float32; what is no slot of the cache writes nothing (default: 0, 1, 2 …)");
     file("--positions", positions_file_, "of each token, the same, for --rotary (default: 0, 1, 2 … in each sequence)");
     file("--k-cache", target_files_[0], "keys behind the call [pages, page size, kv heads, dims], float32");
     file("--v-cache", target_files_[1], "values, the same");
@@ -337,8 +337,8 @@ class AppendCall : public ArrayCall {
       if (slot < 0 || slot >= slot_count_) continue;
       std::int64_t& owner = all_->owners[static_cast<std::size_t>(slot)];
       if (owner >= 0)
-        return failed(ExitCode::file, fmt::format("--slots {}: tokens {} and {} both have slot {}; slots of their own "
-                                                  "are accepted",
+        return failed(ExitCode::file, fmt::format("--slots {}: tokens {} and {} both have slot {}; "
+                                                  "slots of their own are accepted",
                                                   slots_file_, owner, token, slot));
       owner = token;
     }

@@ -63,35 +63,32 @@ class CacheAppend : public Family {
   std::string_view name() const override { return "cache_append"; }
   std::string_view grammar() const override {
     return "cache_append <fp16|bf16> b<batch> q<tokens> h<kv heads> d<dims>[/<dims of V>] "
-           "page=<keys>[:nhd|hnd|vectorised|vectorised_keys] [queries=<heads>] "
-           "[rotary=<halves|interleaved>[:<dims>]] [angles=<bf16|fp16|fp32|base>] [no_values] "
-           "[elements=<source,keys,values,queries>] [cache=<e4m3|e5m2|e4m3_fnuz|e5m2_fnuz|i8>] "
-           "[cache_scales=<h|token>] "
-           "[row_scales=<128|64>] [holes] [seed=<n>]";
+           "page=<keys>[:nhd|hnd|vectorised|vectorised_keys] [queries=<heads>] [rotary=<halves|interleaved>[:<dims>]] "
+           "[angles=<bf16|fp16|fp32|base>] [no_values] [elements=<source,keys,values,queries>] "
+           "[cache=<e4m3|e5m2|e4m3_fnuz|e5m2_fnuz|i8>] [cache_scales=<h|token>] [row_scales=<128|64>] [holes] [seed=<n>]";
   }
   std::string_view example() const override { return "cache_append bf16 b1 q512 h8 d128 page=16 rotary=halves"; }
   std::vector<std::string> listed() const override {
-    return {"cache_append bf16 b1 q37 h8 d128 page=16 holes",
-            "cache_append fp16 b3 q5 h2 d64/128 page=32:hnd holes seed=2",
-            "cache_append bf16 b5 q1 h3 d96 page=1 queries=7 rotary=halves holes seed=3",
-            "cache_append bf16 b2 q9 h1 d128 page=64 queries=5 rotary=interleaved:64 angles=bf16 seed=4",
-            "cache_append fp16 b1 q40 h4 d80 page=16 rotary=halves:32 angles=base holes seed=5",
-            "cache_append bf16 b1 q33 h2 d128 page=16:vectorised rotary=halves holes seed=6",
-            "cache_append bf16 b1 q33 h2 d128/64 page=32:vectorised_keys holes seed=7",
-            ("cache_append bf16 b2 q7 h2 d40 page=24 queries=3 rotary=interleaved:16 angles=fp16 "
-             "elements=source,keys,values,queries holes seed=8"),
-            "cache_append fp16 b1 q19 h1 d64 page=64 no_values holes seed=9",
-            "cache_append bf16 b1 q37 h3 d128/64 page=16 cache=i8 cache_scales=h holes seed=10",
-            ("cache_append fp16 b2 q9 h5 d96 page=16:hnd queries=3 rotary=halves cache=i8 cache_scales=token holes "
-             "seed=11")};
+    return {
+        "cache_append bf16 b1 q37 h8 d128 page=16 holes",
+        "cache_append fp16 b3 q5 h2 d64/128 page=32:hnd holes seed=2",
+        "cache_append bf16 b5 q1 h3 d96 page=1 queries=7 rotary=halves holes seed=3",
+        "cache_append bf16 b2 q9 h1 d128 page=64 queries=5 rotary=interleaved:64 angles=bf16 seed=4",
+        "cache_append fp16 b1 q40 h4 d80 page=16 rotary=halves:32 angles=base holes seed=5",
+        "cache_append bf16 b1 q33 h2 d128 page=16:vectorised rotary=halves holes seed=6",
+        "cache_append bf16 b1 q33 h2 d128/64 page=32:vectorised_keys holes seed=7",
+        ("cache_append bf16 b2 q7 h2 d40 page=24 queries=3 rotary=interleaved:16 angles=fp16 "
+         "elements=source,keys,values,queries holes seed=8"),
+        "cache_append fp16 b1 q19 h1 d64 page=64 no_values holes seed=9",
+        "cache_append bf16 b1 q37 h3 d128/64 page=16 cache=i8 cache_scales=h holes seed=10",
+        ("cache_append fp16 b2 q9 h5 d96 page=16:hnd queries=3 rotary=halves cache=i8 cache_scales=token holes seed=11")};
   }
 
   std::vector<std::string> run_examples() const override {
-    return {
-        "cache_append --k k.npy --v v.npy --q q.npy --rotary halves --k-cache keys.npy --q-out turned.npy --check",
-        "cache_append --k k.npy --slots slots.npy --page 64 --k-cache keys.npy --device sim:gfx950",
-        "cache_append --k k.npy --v v.npy --cache-dtype i8 --token-scales --k-cache keys.npy --k-scale-out scales.npy "
-        "--device sim:gfx950"};
+    return {"cache_append --k k.npy --v v.npy --q q.npy --rotary halves --k-cache keys.npy --q-out turned.npy --check",
+            "cache_append --k k.npy --slots slots.npy --page 64 --k-cache keys.npy --device sim:gfx950",
+            "cache_append --k k.npy --v v.npy --cache-dtype i8 --token-scales --k-cache keys.npy --k-scale-out "
+            "scales.npy --device sim:gfx950"};
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
   const Invariance* invariance() const override { return &append_invariance(); }

@@ -38,9 +38,9 @@ Result<void> wrong(const std::string& text) { return failed(ExitCode::usage, tex
 void NarrowOptions::add_to(CLI::App& command) {
   std::vector<std::string> names = {"none"};
   for (const Format& format : formats) names.emplace_back(format.name);
-  tools::add_choice(command, "--cache-dtype", format_, names,
-                    "the cache has 8 bits; files of keys and values get the numbers that stand there, which count in "
-                    "their scales")
+  tools::add_choice(
+      command, "--cache-dtype", format_, names,
+      "the cache has 8 bits; files of keys and values get the numbers that stand there, which count in their scales")
       ->capture_default_str();
   for (const std::size_t side : {0, 1})
     command

@@ -36,7 +36,6 @@ std::string to_text(const ProblemDescriptor& descriptor);
 
 inline constexpr std::string_view grammar =
     "sparse_indexer <bf16|fp16|e4m3|e4m3_fnuz|fp32> b<batch> q<rows> k<keys> [h<index heads>] [page=<keys>] "
-    "[key_scales] [top=<keys>] "
-    "[scores] [causal[=<prefix>]] [window=<left>,<right>] [k_lengths=<n,…>] [seed=<n>]";
+    "[key_scales] [top=<keys>] [scores] [causal[=<prefix>]] [window=<left>,<right>] [k_lengths=<n,…>] [seed=<n>]";
 
 }  // namespace wavejit::sparse_indexer

@@ -247,8 +247,7 @@ Check check_workspace(const Call& call, const IndexerProblem& problem) {
   if (problem.keeps_scores && call.workspace_bytes < score_row_bytes(problem))
     return refused("workspace_bytes", std::to_string(call.workspace_bytes),
                    std::to_string(score_row_bytes(problem)) +
-                       " and more: the scores of a row "
-                       "(wavejit_sparse_indexer_workspace says what all rows take)");
+                       " and more: the scores of a row (wavejit_sparse_indexer_workspace says what all rows take)");
   const std::uint64_t begin = attention::address(call.workspace);
   const Range workspace = {.begin = begin, .end = begin + call.workspace_bytes, .dense = true};
   for (const Named& tensor :

@@ -247,8 +247,7 @@ class SparseIndexer : public Family {
   std::string_view name() const override { return "sparse_indexer"; }
   std::string_view grammar() const override {
     return "sparse_indexer <bf16|fp16|e4m3|e4m3_fnuz|fp32> b<batch> q<rows> k<keys> [h<index heads>] [page=<keys>] "
-           "[key_scales] "
-           "[top=<keys>] [scores] [causal[=<prefix>]] [window=<left>,<right>] [k_lengths=<n,…>] [seed=<n>]";
+           "[key_scales] [top=<keys>] [scores] [causal[=<prefix>]] [window=<left>,<right>] [k_lengths=<n,…>] [seed=<n>]";
   }
   std::string_view example() const override { return "sparse_indexer bf16 b4 q1 k2000 h64 page=64 top=512"; }
   std::vector<std::string> listed() const override {

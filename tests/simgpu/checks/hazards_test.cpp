@@ -415,8 +415,7 @@ TEST(Hazards, ChainsOfOneInstructionNeedNone) {
   EXPECT_EQ(states(start, start), 0U);
   EXPECT_EQ(states(start, start + " cbsz:1 blgp:1"), 0U);
   EXPECT_EQ(states(start,
-                   "v_mfma_scale_f32_16x16x128_f8f6f4 v[16:19], v[0:7], v[8:15], v[16:19], v30, v31 "
-                   "op_sel_hi:[0,0,0]"),
+                   "v_mfma_scale_f32_16x16x128_f8f6f4 v[16:19], v[0:7], v[8:15], v[16:19], v30, v31 op_sel_hi:[0,0,0]"),
             0U);
   EXPECT_EQ(states(of_floats, shallow), 0U);
   // Formats of other sizes take other passes.

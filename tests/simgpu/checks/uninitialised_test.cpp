@@ -213,8 +213,8 @@ const Case cases[] = {
      "s_nop 4\nv_add_u32_dpp v2, v20, v3 row_ror:1 row_mask:0xf bank_mask:0xf\nglobal_store_dword v1, v2, s[6:7]",
      "what is stored"},
     {"LaneSwap",
-     "v_mov_b32 v2, 1\ns_nop 1\nv_permlane32_swap_b32 v2, v20\ns_mov_b64 exec, 0xffffffff\nglobal_store_dword v1, v2, "
-     "s[6:7]",
+     "v_mov_b32 v2, 1\ns_nop 1\nv_permlane32_swap_b32 v2, v20\ns_mov_b64 exec, 0xffffffff\n"
+     "global_store_dword v1, v2, s[6:7]",
      ""},
     {"LaneSwappedIn", "v_mov_b32 v2, 1\ns_nop 1\nv_permlane32_swap_b32 v2, v20\nglobal_store_dword v1, v2, s[6:7]",
      "what is stored"},

@@ -37,9 +37,8 @@ std::string body(const Steps& steps) {
                      "v_mov_b32 v4, 0xc00\nv_mov_b32 v5, 1\nv_mov_b32 v7, 0\n";
   text += steps.store + "\n" + steps.each_wave + "\ns_barrier\n";
   text +=
-      "v_lshrrev_b32 v20, 6, v0\ns_nop 0\nv_readfirstlane_b32 s10, v20\ns_cmp_lg_u32 s10, 0\ns_cbranch_scc1 "
-      "joined\ns_mov_b64 "
-      "exec, 1\n";
+      "v_lshrrev_b32 v20, 6, v0\ns_nop 0\nv_readfirstlane_b32 s10, v20\ns_cmp_lg_u32 s10, 0\ns_cbranch_scc1 joined\n"
+      "s_mov_b64 exec, 1\n";
   text += steps.release + "\n" + steps.arrive + "\n" + steps.acquire + "\ns_waitcnt vmcnt(0)\nds_write_b32 v7, v6\n";
   text += "s_waitcnt lgkmcnt(0)\ns_mov_b64 exec, -1\njoined:\ns_barrier\n";
   text += "ds_read_b32 v6, v7\ns_waitcnt lgkmcnt(0)\nv_readfirstlane_b32 s11, v6\ns_cmp_lg_u32 s11, " + steps.last +

@@ -289,8 +289,8 @@ TEST(ComputeUnit, CodeThatDoesNotFitTheInstructionCacheIsFetchedAgain) {
     const Clocked clocked = run_clocked(
         {.source = {.body = "s_mov_b32 s40, 4\n.Lloop:\n" + repeated("v_add_f32_e64 v2, v3, v4 clamp", instructions) +
                             "s_sub_u32 s40, s40, 1\ns_cmp_lg_u32 s40, 0\ns_cbranch_scc0 .Lout\ns_getpc_b64 s[10:11]\n"
-                            ".Lhere:\ns_add_u32 s10, s10, .Lloop-.Lhere\ns_addc_u32 s11, s11, -1\ns_setpc_b64 "
-                            "s[10:11]\n.Lout:\n"}});
+                            ".Lhere:\ns_add_u32 s10, s10, .Lloop-.Lhere\ns_addc_u32 s11, s11, -1\n"
+                            "s_setpc_b64 s[10:11]\n.Lout:\n"}});
     EXPECT_EQ(clocked.error, "");
     return waited(clocked.result, Cause::fetch);
   };

@@ -313,8 +313,8 @@ TEST(SampledOnly, LaunchesThatStoreAndMultiplyNothingRunWholeWhereThatIsCheap) {
 TEST(SampledOnly, LaunchesWhoseWorkgroupsWaitForEachOtherRunWhole) {
   const auto counts = [](const std::string& release) {
     return testing::Assembled(
-        "v_mfma_f32_32x32x16_f16 v[8:23], v[2:5], v[4:7], v[8:23]\ns_load_dwordx2 s[6:7], s[0:1], 0x0\nv_mov_b32 v1, "
-        "0\n"
+        "v_mfma_f32_32x32x16_f16 v[8:23], v[2:5], v[4:7], v[8:23]\ns_load_dwordx2 s[6:7], s[0:1], 0x0\n"
+        "v_mov_b32 v1, 0\n"
         "v_mov_b32 v2, 1\ns_mov_b64 exec, 1\n"
         "s_waitcnt lgkmcnt(0)\n" +
         release +

@@ -104,8 +104,7 @@ std::vector<CallProblem> gradients_of_biases(const std::string& type, int keys_o
   std::vector<CallProblem> all;
   for (const char* words :
        {" b1 q70 k129 h2/1 d64 causal bias=h d_bias d_lse",
-        " b3 q140 k190 h2/1 d64 causal layout=packed q_lengths=40,0,140 k_lengths=190,20,5 "
-        "bias=h d_bias",
+        " b3 q140 k190 h2/1 d64 causal layout=packed q_lengths=40,0,140 k_lengths=190,20,5 bias=h d_bias",
         " b3 q33 k300 h2 d64 causal k_lengths=300,33,0 bias=b d_bias", " b2 q260 k40 h4/2 d64 causal bias=1 d_bias",
         " b1 q64 k64 h1 d64 causal scale=0 bias=h d_bias"})
     all.push_back(gradients(type + words));

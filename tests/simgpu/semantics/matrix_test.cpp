@@ -423,12 +423,10 @@ TEST(MatrixInstructions, ScaleBlocksOf32) {
   machine.set(16, 0x7f807f7fu);  // byte 0: 2^0, byte 2: 2^1
   machine.set(17, 0x7e7f7f7fu);  // byte 3: 2^-1
   ASSERT_TRUE(machine.run(
-      "v_mfma_scale_f32_16x16x128_f8f6f4 v[20:23], v[0:3], v[8:11], 0, v16, v17 op_sel:[0,0,0] op_sel_hi:[1,0,0] "
-      "cbsz:4 blgp:4"));
+      "v_mfma_scale_f32_16x16x128_f8f6f4 v[20:23], v[0:3], v[8:11], 0, v16, v17 op_sel:[0,0,0] op_sel_hi:[1,0,0] cbsz:4 blgp:4"));
   EXPECT_EQ(machine.float_at(20), 256.0f);
   ASSERT_TRUE(machine.run(
-      "v_mfma_scale_f32_16x16x128_f8f6f4 v[20:23], v[0:3], v[8:11], 0, v16, v17 op_sel:[0,1,0] op_sel_hi:[0,1,0] "
-      "cbsz:4 blgp:4"));
+      "v_mfma_scale_f32_16x16x128_f8f6f4 v[20:23], v[0:3], v[8:11], 0, v16, v17 op_sel:[0,1,0] op_sel_hi:[0,1,0] cbsz:4 blgp:4"));
   EXPECT_EQ(machine.float_at(20), 64.0f);
 }
 

@@ -21,8 +21,8 @@ constexpr const char* base = "attention_forward bf16 b2 q1024 k8192 h64/8 d128";
 
 TEST(Descriptor, ReadsEveryWordOfThisVersion) {
   const auto parsed = parse_descriptor(
-      "attention_forward fp16 b3 q5 k0 h8/2 d64 causal lse layout=bhsd scale=0.25 invariance=batch seed=7 "
-      "inputs=adversarial:one_hot");
+      "attention_forward fp16 b3 q5 k0 h8/2 d64 causal lse layout=bhsd scale=0.25 invariance=batch "
+      "seed=7 inputs=adversarial:one_hot");
   ASSERT_TRUE(parsed) << parsed.error().detail;
   AttentionShape shape = {{.dtype = attention_forward::DataType::fp16,
                            .head_dim_qk = 64,

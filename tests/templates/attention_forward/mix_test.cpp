@@ -170,9 +170,8 @@ TEST(Mix, TheRouteHasBothKernels) {
       EXPECT_EQ(to_text(*parse_spec(spec)), spec);
     }
   }
-  EXPECT_FALSE(
-      parse_spec("attention_forward bf16 d128 rows=some pipeline=generic tile=32x64 o_store=scalar "
-                 "target=gfx950 lowering=llvm"));
+  EXPECT_FALSE(parse_spec(
+      "attention_forward bf16 d128 rows=some pipeline=generic tile=32x64 o_store=scalar target=gfx950 lowering=llvm"));
 }
 
 // 16 sequences of one kv head have no more workgroups than there are compute units, whole or cut.

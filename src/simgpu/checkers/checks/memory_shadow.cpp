@@ -36,16 +36,13 @@ const char* verb(bool reads, bool writes) {
 const char* words_of(WorkgroupOrder::Missing missing, bool past_caches, bool split) {
   past_caches = past_caches || split;
   if (split && missing == WorkgroupOrder::Missing::acquire) {
-    return "in the same launch: no global_inv of the device's scope lies between the atomic that this wave saw and "
-           "this "
-           "access";
+    return "in the same launch: no global_inv of the device's scope lies between the atomic that this wave saw and this access";
   }
   switch (missing) {
     case WorkgroupOrder::Missing::release:
       return past_caches
                  ? "in the same launch: it was not waited for before the atomic that this wave saw"
-                 : "in the same launch: no buffer_wbl2 sc1 behind it was waited for before the atomic that this "
-                   "wave saw";
+                 : "in the same launch: no buffer_wbl2 sc1 behind it was waited for before the atomic that this wave saw";
     case WorkgroupOrder::Missing::acquire:
       return "in the same launch: no buffer_inv sc1 lies between the atomic that this wave saw and this access";
     default:

@@ -61,12 +61,11 @@ void Rdna4Hazards::report_written(Wave& wave, const Instruction& instruction, un
   if (worth_reporting(wave, instruction, Check::hazards, written.instruction)) {
     const char* field = written.by == Writer::scalar ? "sa_sdst" : is_vcc(index) ? "va_vcc" : "va_sdst";
     const std::string name = is_vcc(index) ? "vcc" : std::format("s{}", index);
-    report(
-        wave, instruction, Check::hazards, -1,
-        std::format("reads {}, which a vector instruction had read before {} wrote it; no s_wait_alu with {} 0 since "
-                    "(LLVM AMDGPUWaitSGPRHazards)",
-                    name, name_instruction(*written.instruction), field),
-        {.instruction = written.instruction, .wave = wave.index});
+    report(wave, instruction, Check::hazards, -1,
+           std::format("reads {}, which a vector instruction had read before {} wrote it; "
+                       "no s_wait_alu with {} 0 since (LLVM AMDGPUWaitSGPRHazards)",
+                       name, name_instruction(*written.instruction), field),
+           {.instruction = written.instruction, .wave = wave.index});
   }
   written = {};
 }
@@ -117,8 +116,8 @@ void Rdna4Hazards::step(Wave& wave, const Instruction& instruction, const Effect
   if (effects.action == Action::permute_row && last_wrote_exec_ &&
       worth_reporting(wave, instruction, Check::hazards, last_vector_)) {
     report(wave, instruction, Check::hazards, -1,
-           std::format("permutes lanes right behind {}, with no vector instruction in between (LLVM "
-                       "fixVcmpxPermlaneHazards)",
+           std::format("permutes lanes right behind {}, with no vector instruction in between "
+                       "(LLVM fixVcmpxPermlaneHazards)",
                        name_instruction(*last_vector_)),
            {.instruction = last_vector_, .wave = wave.index});
   }

@@ -237,8 +237,7 @@ void LaunchClock::finish() {
   if (grid->doubt.empty() && !surveyed_ && seeds_.size() < shape.total() &&
       Survey::needed(recorder_->work(), recorder_->counted(), launch_->workgroups)) {
     grid->doubt = std::format(
-        "the launch ran whole and its workgroups differ: {} of {} were timed, and the work of others is guessed from "
-        "theirs{}",
+        "the launch ran whole and its workgroups differ: {} of {} were timed, and the work of others is guessed from theirs{}",
         grid->units.size(), grid->workgroups,
         orders_workgroups_ ? "" : "; `wavejit profile` and `run --cycles` look for those that differ");
   }

@@ -150,8 +150,8 @@ AqlQueue::Outcome AqlQueue::execute(const RawPacket& packet) {
               .text = "an agent dispatch packet: a GPU runs kernel dispatches, no functions of the host"};
     default:
       return {.error = QueueError::unsupported_packet,
-              .text = std::format("a packet of type {}; known are vendor (0), kernel dispatch (2), barrier-and (3) and "
-                                  "barrier-or (5)",
+              .text = std::format("a packet of type {}; known are vendor (0), kernel dispatch (2), barrier-and (3) "
+                                  "and barrier-or (5)",
                                   static_cast<unsigned>(type))};
   }
   if (outcome.error == QueueError::none && !thread_.stops()) {

@@ -122,8 +122,7 @@ std::string ResidentCode::take_lanes(const KernelDescriptor& descriptor) {
   if (lanes == lanes_) return {};
   if (lanes_ != 0 && !functions_.empty()) {
     return std::format(
-        "kernels of waves of {} lanes and of {} lanes beside each other in the executable memory "
-        "[{:#x}, {:#x})",
+        "kernels of waves of {} lanes and of {} lanes beside each other in the executable memory [{:#x}, {:#x})",
         lanes_, lanes, base_, base_ + bytes_);
   }
   Disassembler* const disassembler = Disassembler::for_processor(target_->id, lanes);
