@@ -30,7 +30,7 @@ constexpr std::string_view introduction = R"(# Which faults the judge sees
 
 Made by `./dev bench faults`; a test compares it. Every result that `wavejit run --check`, `wavejit sweep` and the tests look at goes to one judge
 (tools/judge.h). Here faults are put into results, and the judge says what it sees. Faults that a result need not show, such as a part that is read
-before its workgroup released it, are the simulated GPU's to find ([simulated-gpu.md](simulated-gpu.md#how-strict-is-strict)).
+before its workgroup released it, are the simulated GPU's to find ([simulated-gpu.md](simulated-gpu.md#how-the-checks-are-tested)).
 
 ## What is allowed
 
