@@ -26,7 +26,8 @@ class KernelCode {
   const simgpu::KernelInfo& info() const { return loaded_->object().kernels.front().info; }
   // In address order; the decoder's guard behind the last instruction is left out.
   std::span<const simgpu::Instruction> instructions() const { return instructions_; }
-  // Of the first instruction that runs: what stands before it is for firmware that does not preload arguments.
+  // The offset of the first instruction that runs: what stands before it is for firmware that does not preload
+  // arguments.
   std::uint32_t first_offset() const {
     return loaded_->object().kernels.front().descriptor.preload_dwords() != 0 ? 256 : 0;
   }

@@ -14,7 +14,7 @@
 
 namespace wavejit::analysis {
 
-// Of one LDS instruction, over all waves and visits.
+// What one LDS instruction did, over all waves and visits.
 struct LdsUse {
   std::string name;  // as lds_access_name() says
   int visits = 0;

@@ -22,7 +22,7 @@ namespace wavejit::boards {
 // How the packets of a GPU's copy engines (SDMA) are laid out, where targets differ: widths of fields, in bits.
 struct SdmaPackets {
   int count_bits = 30;  // of linear copies and fills: bytes less one
-  // Of rectangles: places and sizes in elements, the pitch's place in its dword.
+  // Fields of copies of rectangles: places and sizes in elements, the pitch's place in its dword.
   int rectangle_xy_bits = 14;
   int rectangle_z_bits = 11;
   int pitch_shift = 13;
@@ -83,7 +83,7 @@ Board board_of(const Board& product, int xcds, int compute_units);
 // text.
 std::optional<Board> find_board(std::string_view text);
 
-// Of a name that find_product() does not know: "is not known", or that nothing runs on this target.
+// Why find_product() does not know a name: it "is not known", or nothing runs on this target.
 std::string why_no_board(std::string_view id);
 
 // How such a board is written: "gfx942@6x38"; the target alone where the counts are the product's.

@@ -198,8 +198,8 @@ struct CacheOptions {
   bool readable_by_all = false;                          // files and folders that are made to be shipped
   MemoryLayer* memory = nullptr;                         // asked last; null: none
   std::int64_t lock_wait_nanoseconds = 0;                // for another process that compiles the same key
-  // Of entries in the user's folder; 0: no limit. What was used longest ago goes first, in a thread of its own after a
-  // publish, never what was published less than minimum_age ago.
+  // The limit of the entries in the user's folder; 0: no limit. What was used longest ago goes first, in a thread of
+  // its own after a publish, never what was published less than minimum_age ago.
   std::uint64_t limit_bytes = 0;
   std::int64_t minimum_age_nanoseconds = 60 * nanoseconds_per_second;
   RemoteOptions remote = {};  // asked behind memory, given what is published; without a store: none
@@ -270,7 +270,7 @@ class Cache {
   std::atomic<bool> publish_failure_told_{false};
   std::atomic<bool> lock_fault_told_{false};
 
-  // Of the sweeps behind publishes.
+  // What sweeps behind publishes have not counted yet.
   std::atomic<std::uint64_t> unswept_bytes_;
   std::atomic<bool> sweeping_{false};
   std::atomic<std::int64_t> sweep_deadline_;  // monotonic

@@ -11,7 +11,7 @@ namespace wavejit::cache {
 using Checksum = std::array<unsigned char, 16>;
 
 Checksum checksum_of(std::span<const std::byte> bytes);
-// Of the two, one after the other.
+// The checksum of the two, one after the other.
 Checksum checksum_of(std::span<const std::byte> first, std::span<const std::byte> second);
 
 }  // namespace wavejit::cache

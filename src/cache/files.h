@@ -86,7 +86,7 @@ std::expected<FileBytes, ReadFailure> read_entry_file(IoInterface& io, const std
 // Writing. Errors are "cannot <verb> <path>: <errno text>".
 using Outcome = std::expected<void, std::string>;
 
-// Who may look at what is written; nobody else ever writes it.
+// The users who may read what is written; nobody else ever writes it.
 struct Permissions {
   std::uint32_t folder;
   std::uint32_t file;

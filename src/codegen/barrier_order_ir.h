@@ -13,8 +13,8 @@ class Module;
 
 namespace wavejit::codegen {
 
-// Of the module's one kernel, to be called before the code generator changes the module. The error names what the check
-// cannot follow (calls, inline assembly that touches LDS).
+// The graph of the module's one kernel, to be asked for before the code generator changes the module. The error names
+// what the check cannot follow (calls, inline assembly that touches LDS).
 std::expected<LdsFlowGraph, std::string> lds_flow_of_ir(const llvm::Module& module);
 
 }  // namespace wavejit::codegen

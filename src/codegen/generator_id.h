@@ -22,7 +22,7 @@ std::span<const FamilyGenerator> family_generators();
 // Empty for a family that is not registered.
 std::string_view generator_id(std::string_view family);
 
-// Of all of them: whether two programs come from one build.
+// An id over all of them: whether two programs come from one build.
 std::string_view build_id();
 
 // "22.1.8": the LLVM that lowers.

@@ -18,7 +18,7 @@ struct ossl_lib_ctx_st;
 
 namespace wavejit::remote {
 
-// Whose certificates count. Safe from any thread.
+// The certificates that are trusted. Safe from any thread.
 class Trust {
  public:
   // `authorities`: a PEM file; empty: the system's.

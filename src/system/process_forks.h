@@ -18,7 +18,7 @@ namespace detail {
 inline std::atomic<std::uint32_t> forks{0};
 }
 
-// Of the line of processes that ends here, from the first one that watched.
+// Forks in the line of processes that ends here, from the first one that watched.
 inline std::uint32_t forks_seen() noexcept { return detail::forks.load(std::memory_order_relaxed); }
 
 inline void watch_for_forks() noexcept {

@@ -41,7 +41,7 @@ enum class MatrixId : std::uint8_t {
   f32_32x32x8_f16_cdna2,
   f32_16x16x16_bf16_1k,
   f32_16x16x16_f16_cdna2,
-  // Of waves of 32 lanes.
+  // Instructions for waves of 32 lanes.
   wmma_f32_16x16x16_bf16,
   wmma_f32_16x16x16_f16,
 };
@@ -108,7 +108,7 @@ struct Target {
   std::uint32_t elf_machine_flags = 0;  // EF_AMDGPU_MACH value in e_flags (LLVM's AMDGPU usage document)
 };
 
-// Of how many waves a SIMD's registers are enough, if each has `vgprs`.
+// For how many waves a SIMD's registers are enough, if each has `vgprs`.
 constexpr int waves_with(const Target& target, int vgprs) {
   const int handed_out = (vgprs + target.vgprs_handed_out - 1) / target.vgprs_handed_out * target.vgprs_handed_out;
   return target.vgprs_per_simd_lane / handed_out;

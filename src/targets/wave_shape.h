@@ -22,7 +22,7 @@ struct WaveShape {
 
   // Lanes that share a row.
   constexpr int groups() const { return lanes / rows; }
-  // Of an accumulator: results that a lane holds.
+  // Results of an accumulator that a lane holds.
   constexpr int registers() const { return rows * rows / lanes; }
   // Elements that a lane holds of an operand fragment, and how deep the fragment is: dims or keys.
   constexpr int slots() const { return operand_bytes / bytes_of(element); }

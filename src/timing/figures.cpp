@@ -30,7 +30,7 @@ void visit_ordered(const OrderedRules& ordered, const Visit& visit) {
 }  // namespace
 
 void for_each_figure(const Timing& timing, const Visit& visit) {
-  // Of what not every target has.
+  // Figures that not every target has.
   const auto visit_known = [&](std::string_view name, std::string_view unit, const Figure& figure) {
     if (figure.value > 0) visit(name, unit, figure);
   };

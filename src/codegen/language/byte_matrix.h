@@ -31,8 +31,8 @@ class ByteMatrix {
 
   // `first` and `second`: <4 x i32> a lane.
   ByteOperand operand(Value* first, Value* second, KOrder order) const;
-  // Of a lane's f32 in two accumulators, each rounded to the nearest e4m3, of two the even one. Beyond 464 is NaN: who
-  // calls it knows that nothing is.
+  // A lane's f32 in two accumulators, each rounded to the nearest e4m3, of two the even one. Beyond 464 is NaN: the
+  // caller makes sure that nothing is.
   ByteOperand rounded(const Accumulator& first, const Accumulator& second) const;
   // Two f32 into a half of a dword, whose other half stays. `dword` may be poison.
   Value* rounded(Value* first, Value* second, Value* dword, int half) const;

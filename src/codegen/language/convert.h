@@ -32,8 +32,8 @@ Value* float_of_bf16(Kernel& kernel, Value* dword, int half);
 // integers. All of their values are values of bf16 and fp16, infinities and NaN included.
 enum class ByteElement : std::uint8_t { e4m3, e5m2, i8 };
 
-// Of the four in a dword two, in its low (0) or high (1) half: to a dword of `element`.
-// `scale`, f32: times the power of two that its exponent says, where the target has it in the same instruction
+// Widens two of the four bytes in a dword, those of its low (0) or high (1) half, to a dword of `element`. `scale`,
+// f32: times the power of two that its exponent says, where the target has it in the same instruction
 // (Target::byte_convert_16); null: 1.
 Value* widen_bytes(Kernel& kernel, Value* dword, int half, ByteElement type, Element element, Value* scale = nullptr);
 // The same to f32.

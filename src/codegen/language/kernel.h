@@ -47,7 +47,7 @@ struct KernelOptions {
   bool strength_reduction = true;
 };
 
-// Of a function: the lowering leaves that pass out.
+// An attribute of a function: the lowering leaves that pass out.
 inline constexpr const char* no_strength_reduction_attribute = "wavejit-no-strength-reduction";
 
 class Kernel {

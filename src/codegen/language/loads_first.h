@@ -8,9 +8,9 @@
 
 namespace wavejit::language {
 
-// Of what is emitted so far: arguments are read at the entry, all together. In every block what other scalar loads
-// need comes first, and they themselves as early as that: those that wait for no other, then those behind them, then
-// `then`, which are loads by lanes of memory that nobody writes, with what they need; then the rest of the block.
+// Reorders what is emitted so far. Arguments are read at the entry, all together. In every block what other scalar
+// loads need comes first, and they themselves as early as that: those that wait for no other, then those behind them,
+// then `then`, which are loads by lanes of memory that nobody writes, with what they need; then the rest of the block.
 // Nothing leaves its block but arguments; no order changes of what writes or has effects.
 void loads_first(Kernel& kernel, const Values& then = {});
 

@@ -16,8 +16,8 @@ namespace {
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
-// Of weights in 8 bits, in powers of two. The largest is below 8 + 0.5 and what f32 adds to it: 362.1 of 448. A half is
-// a constant that an instruction holds.
+// The offset of weights in 8 bits, in powers of two. The largest is below 8 + 0.5 and what f32 adds to it: 362.1 of
+// 448. A half is a constant that an instruction holds.
 constexpr float byte_offset = 8;
 constexpr float byte_headroom = 0.5F;
 // A score's product with c and the shift are rounded, each by 2⁻²⁴ of it at most; N is so much larger that no weight
@@ -136,7 +136,7 @@ void Softmax::round_up(PowerSteps& steps) const {
   steps.whole = kernel_.ir().CreateUnaryIntrinsic(llvm::Intrinsic::ceil, steps.above);
 }
 
-// Of a tile without a visible key the margin is ∞ − ∞, NaN, which a maximum ignores.
+// The margin of a tile without a visible key is ∞ − ∞, NaN, which a maximum ignores.
 Value* Softmax::power(const PowerSteps& steps, Value* power) const { return larger(least_, steps.whole, power); }
 
 SoftmaxState Softmax::scaled(const SoftmaxState& state, Value* before, std::span<Accumulator> outputs) const {

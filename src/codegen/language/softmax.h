@@ -18,7 +18,7 @@
 
 namespace wavejit::language {
 
-// Of one lane, where the vector unit adds up.
+// Sums that one lane has, where the vector unit adds up.
 inline constexpr std::size_t running_sums = 4;
 
 // What a lane carries of l: [j] has the keys of its half whose bits 4 and 3 (4 and 2) are j. Or one number, the whole
@@ -47,7 +47,7 @@ struct SoftmaxState {
   // two that no weight passes by more than 0.5.
   Value* maximum = nullptr;
   RunningSums sums;
-  // Of weights in 8 bits, else null. O and l are counted in a power of two, and the row's weights stand `distance`
+  // Set for weights in 8 bits, else null. O and l are counted in a power of two, and the row's weights stand `distance`
   // powers above it: a scale of the products that take them, as ByteMatrix::mma takes it (its lowest byte is 127 +
   // distance). So a maximum that grows is no multiplication of O.
   Value* scale = nullptr;
@@ -120,7 +120,7 @@ class Softmax {
   Value* rescale_factor(Value* maximum, Value* raised, Value* grows) const;
   // A running sum or a part of O, scaled to the new maximum.
   Value* rescaled(Value* value, Value* factor) const;
-  // Of weights in 8 bits, in five operations: N with the largest scores of both halves of a tile.
+  // The steps for weights in 8 bits, in five operations: N with the largest scores of both halves of a tile.
   struct PowerSteps {
     Value* product = nullptr;
     Value* above = nullptr;

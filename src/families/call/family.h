@@ -166,8 +166,8 @@ class DescribedProblem {
   virtual std::vector<Note> notes(const boards::Board& /*board*/, const Toggles& /*toggles*/) const { return {}; }
   // For callers of the C ABI; points into this and `text`, which must stay. Fields that a family does not know stay 0.
   virtual wavejit_problem told(const std::string& text) const = 0;
-  // Of a line with ranges, or whose calls go by more than it tells: problems that reach every kernel that one of them
-  // reaches. Empty: the line is one problem.
+  // For a line with ranges, or whose calls depend on more than it says: problems that reach every kernel that one of
+  // them reaches. Empty: the line is one problem.
   virtual std::vector<std::unique_ptr<DescribedProblem>> of_single_lengths() const { return {}; }
   virtual bool has_range() const { return !of_single_lengths().empty(); }
 };
@@ -185,7 +185,7 @@ class Family {
   virtual Result<Route> route(const Shape& shape, const targets::Target& target, const Toggles& toggles) const = 0;
   // Whether launches of such a shape count arrivals (Call::arrivals).
   virtual bool counts_arrivals(const Shape& /*shape*/) const { return false; }
-  // Of a shape that has a route.
+  // The explanation of a shape that has a route.
   virtual Explanation explain(const Shape& shape, const targets::Target& target, const Toggles& toggles) const = 0;
   // The same refusal for a caller of the C ABI: with the field that stands in the way.
   virtual Failure name_field(const Shape& /*shape*/, const targets::Target& /*target*/, Failure failure) const {
@@ -218,7 +218,7 @@ class Family {
 std::span<const Family* const> registered();
 // By the first word. A line with ranges of lengths is refused.
 Result<std::unique_ptr<DescribedProblem>> parse_problem(std::string_view descriptor);
-// Of what a caller pins: a word that no family takes, with what is accepted, or one that says again what another said.
+// Refuses a word among a caller's pins that no family takes, with what is accepted, or one that repeats another.
 Result<void> check_pins(std::string_view pins);
 // For what makes kernels ahead of calls: one problem, or those that a line with ranges stands for.
 Result<std::vector<std::unique_ptr<DescribedProblem>>> parse_problems(std::string_view descriptor);

@@ -25,7 +25,7 @@ namespace wavejit::families {
 
 template <typename Struct>
 struct Versions;
-// Of a struct that has not grown yet.
+// The versions of a struct that has not grown yet.
 struct OneVersion {
   static constexpr std::array<std::size_t, 0> earlier{};
 };

@@ -55,7 +55,7 @@ inline bool elements_overlap(const wavejit_tensor& t, int rows, std::uint64_t in
   return elements_overlap(dimensions, inner);
 }
 
-// Of a tensor of which no dimension need be the innermost.
+// Whether elements of a tensor overlap of which no dimension need be the innermost.
 inline bool elements_overlap(const wavejit_tensor& t) {
   std::array<Dimension, 4> dimensions{};
   for (std::size_t d = 0; d < dimensions.size(); ++d)

@@ -22,7 +22,7 @@ struct KernelEmitter {
   std::string_view kernel;
   EmittedModule (*emit)(const KernelSpec& spec, const targets::Target& target, llvm::LLVMContext& context);
 };
-// Of a spec whose namespace has emit(spec, target, context).
+// The emitter of a spec whose namespace has emit(spec, target, context).
 template <typename Spec>
 inline constexpr KernelEmitter emitter_of = {
     .kernel = Spec::kernel,

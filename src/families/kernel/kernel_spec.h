@@ -82,7 +82,7 @@ class KernelSpec {
   Lowering lowering() const { return operations_->lowering(spec_.get()); }
   // Why the kernel cannot be built, in one sentence, or nothing.
   std::optional<std::string> refusal() const { return operations_->refusal(spec_.get()); }
-  // Of the argument struct that a launch hands over.
+  // The bytes of the argument struct that a launch hands over.
   std::size_t argument_bytes() const { return operations_->argument_bytes(spec_.get()); }
 
   bool operator==(const KernelSpec& other) const {
@@ -114,7 +114,7 @@ inline constexpr KernelKind kind_of = {
     },
 };
 
-// Of all registered families.
+// The kernels of all registered families.
 std::span<const KernelKind> kernel_kinds();
 std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
 

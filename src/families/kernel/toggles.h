@@ -14,12 +14,12 @@
 
 namespace wavejit::families {
 
-// Who turns the IR into machine code: the LLVM inside libwavejit_codegen.so, or the installed ROCm's comgr.
+// What turns the IR into machine code: the LLVM inside libwavejit_codegen.so, or the installed ROCm's comgr.
 enum class Lowering : std::uint8_t { llvm, comgr };
 inline constexpr Names<Lowering, 2> lowerings = {{{Lowering::llvm, "llvm"}, {Lowering::comgr, "comgr"}}};
 inline std::string_view to_text(Lowering lowering) { return name_in(lowerings, lowering); }
 
-// Of keys, that a call or an option may ask for.
+// The most splits of keys that a call or an option may ask for.
 inline constexpr std::int32_t max_splits = 0xFFFF;
 
 struct Toggles {

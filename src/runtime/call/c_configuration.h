@@ -8,8 +8,8 @@
 
 namespace wavejit::runtime {
 
-// Of `options`, null for the defaults. Fails with the option and the value; what is wrong with a variable is a warning
-// of the log, once a process.
+// The configuration that `options` ask for, null for the defaults. Fails with the option and the value; what is wrong
+// with a variable is a warning of the log, once a process.
 Result<Config> configuration(const wavejit_engine_options* options);
 
 }  // namespace wavejit::runtime

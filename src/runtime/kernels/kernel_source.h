@@ -27,7 +27,7 @@ struct KernelBinary {
   std::uint32_t kernarg_bytes = 0;
   std::size_t layer_index = 0;  // of what came from the cache
   bool on_disk = false;         // the next process finds it
-  // Of a cache entry and its code object's notes; empty: none.
+  // What a cache entry and its code object's notes disagree on; empty: nothing.
   std::string contradiction = {};  // NOLINT(readability-redundant-member-init): for initializers
 };
 

@@ -12,7 +12,7 @@ namespace wavejit::runtime {
 // On a hot call's way: two loads, and a store at a kernel's first launch after a rest.
 class LaunchTrail {
  public:
-  // Of one kernel.
+  // A mark of one kernel: when it was launched last.
   class Mark {
     friend class LaunchTrail;
     std::atomic<std::uint64_t> span_{0};

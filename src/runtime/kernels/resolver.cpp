@@ -167,7 +167,7 @@ Resolver::ShapeOutcome Resolver::route_and_load(const families::Shape& shape, Ph
     all.resolution.worked |= one.outcome.worked;
     all.resolution.work += one.phases;
   }
-  // Whose kernels were there, or were made by another thread, has no times to show.
+  // A kernel that was there, or that another thread made, has no times to show.
   if (all.resolution.worked) phases += waited;
   Counted took_most = Counted::memory;
   // In the order in which they were begun: of several that failed the first is told, whichever ended first.
@@ -197,7 +197,7 @@ Resolver::ShapeOutcome Resolver::route_and_load(const families::Shape& shape, Ph
 std::vector<Resolver::Made> Resolver::make_all(const families::Route& route, Helpers& helpers, Phases& waited) {
   const std::size_t count = route.kernels.size();
   std::vector<Made> made(count);
-  // Of the calling thread: until now, and until it had helpers, whose own times follow these.
+  // Times of the calling thread: until now, and until it had helpers, whose own times follow these.
   Phases mine;
   Phases before_help;
   SideBySide crew(count, helpers, [&](std::size_t piece, std::size_t worker) {

@@ -55,14 +55,15 @@ struct LoadedKernels {
 // How a shape came to have its kernels, or why it has none.
 struct Resolution {
   Result<const LoadedKernels*> kernels = fail(WAVEJIT_OUT_OF_MEMORY, {});
-  // Of several kernels, the origin that took most. WAVEJIT_ORIGIN_MEMORY if another thread did the work.
+  // The origin; if there are several kernels, the one that took most. WAVEJIT_ORIGIN_MEMORY if another thread did the
+  // work.
   wavejit_origin origin = WAVEJIT_ORIGIN_NONE;
-  // Of the route; empty where there is none, or nobody asked for it.
+  // The first kernel of the route; empty if there is none, or nobody asked for it.
   families::KernelSpec first = {};  // NOLINT(readability-redundant-member-init): for initializers
   // This thread or a helper of its looked on disk or compiled, whatever came of it: the phases have times, and there is
   // something to tell.
   bool worked = false;
-  // Of all kernels added up, whichever thread worked. resolve()'s own are what the caller waited.
+  // The phases of all kernels added up, whichever thread worked. resolve()'s own are what the caller waited.
   Phases work = {};  // NOLINT(readability-redundant-member-init): for initializers
 };
 

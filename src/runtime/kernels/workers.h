@@ -33,7 +33,7 @@ inline Failure copy_of(const Failure& failure) noexcept {
   }
 }
 
-// Of `jobs` that check_jobs allows; 0: one a core.
+// The number of threads for `jobs`, which check_jobs allows; 0: one a core.
 inline std::size_t threads_of(int jobs) {
   return jobs == 0 ? std::max(1U, std::thread::hardware_concurrency()) : static_cast<std::size_t>(jobs);
 }

@@ -18,7 +18,7 @@ enum class Schedule : std::int32_t { in_order = 0, reverse = 1, random = 2, time
 // when their time has come (of the schedule `timed` alone).
 enum class Arrival : std::int32_t { early = 0, late = 1, random = 2, timed = 3 };
 
-// Who executes instructions where nothing is checked and nobody keeps time: handlers one after the other, or host code
+// What executes instructions where nothing is checked and nobody keeps time: handlers one after the other, or host code
 // made from the blocks that run often.
 enum class Engine : std::int32_t { interpret = 0, compile = 1 };
 
@@ -68,7 +68,7 @@ struct Config {
   std::string device_target;  // empty: no device named by the environment
   int device_count = 0;
   bool device_is_named = false;
-  // Of each launch so many workgroups are timed (WAVEJIT_SIM_CYCLES); 0: none.
+  // So many workgroups of each launch are timed (WAVEJIT_SIM_CYCLES); 0: none.
   std::uint32_t clock_sample = 0;
   // A queue that has waited so long, or a workgroup that has run so long, says so once; 0: never.
   std::chrono::milliseconds patience = std::chrono::seconds(10);

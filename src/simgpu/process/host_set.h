@@ -31,7 +31,7 @@ std::string_view name_of(HostSet set);
   declare(x86_64_v4)
 #endif
 
-// Of three that were compiled for a set each, the one for this host.
+// The one for this host, of three that were compiled for a set each.
 template <typename T>
 T for_this_host(T v2, T v3, T v4) {
   switch (best_host_set()) {

@@ -49,7 +49,7 @@ void Arrivals::wait_scalar(Wave& wave) {
   while (!scalar_queue_.empty()) complete(wave, scalar_queue_, 0);
 }
 
-// Of those that may have gone to LDS, that side is over.
+// Flat operations that may have gone to LDS are over on that side.
 void Arrivals::wait_flat(Wave& wave, Queue& queue) {
   for (std::size_t i = 0; i < queue.size();) {
     Operation& operation = *queue[i];

@@ -120,7 +120,7 @@ void Hazards::check_vector(Wave& wave, const Instruction& instruction, const Reg
   const Mark* last = nullptr;
   for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) {
     if (clock_ >= marks[i].safe) continue;
-    // Of several registers of one result the first speaks for all.
+    // If one result has several registers, the first stands for all.
     if (last != nullptr && last->event == marks[i].event) continue;
     last = &marks[i];
     Use here = use;

@@ -30,7 +30,7 @@ namespace wavejit::simgpu::checks {
 using ReleaseId = std::uint32_t;
 inline constexpr ReleaseId no_release = 0;
 
-// Of one workgroup, a number for each wave: its accesses up to there.
+// How far one workgroup's accesses are over, a number for each wave.
 struct Extents {
   std::vector<AccessId> performed;     // over for everybody: read, or written past the L2
   std::vector<AccessId> written_back;  // plain stores that have left the L2
@@ -54,7 +54,7 @@ class Knowledge {
   };
   explicit Knowledge(std::vector<ReleaseId> roots) : roots_(std::move(roots)) {}
   const std::vector<ReleaseId>& roots() const { return roots_; }
-  // Of the workgroup (+ 1), or null.
+  // The entry of the workgroup (+ 1), or null.
   const Of* of(std::uint32_t workgroup) const;
   static std::uint64_t atomic(unsigned wave, AccessId id) { return (std::uint64_t{wave} << 32) | id; }
 

@@ -312,7 +312,7 @@ AccessId LdsShadow::note(Wave& wave, const Instruction& instruction, const Effec
     if (bytes == 4) lanes = access_plainly<1>(wave, id, kind, addresses);
   }
   if (kind == AccessKind::write) {
-    // Of the lanes for which the above is all.
+    // For these lanes the above is all that there is to do.
     for_active_lanes(addresses.lanes & ~lanes, [&](unsigned lane) {
       const Stored stored(wave, instruction, effects, 0, lane);
       std::memcpy(stored_.data() + addresses.first[lane], stored.bytes, bytes);

@@ -51,7 +51,7 @@ class LdsShadow {
   // All waves passed a barrier. `oldest_local` and `oldest_dma`: per wave, the oldest access not yet waited for.
   void barrier(const std::vector<AccessId>& oldest_local, const std::vector<AccessId>& oldest_dma);
 
-  // Who wrote a byte last; null when nobody did.
+  // The instruction that wrote a byte last; null when none did.
   const Instruction* writer_of(std::uint32_t offset) const;
 
  private:
@@ -103,7 +103,7 @@ class LdsShadow {
   };
   Passed passed_;
   Passed before_;  // as it was in front of the last barrier
-  // Of waves that have signalled a barrier and not passed it: up to where their accesses will be behind it.
+  // Waves that have signalled a barrier and not passed it: up to where their accesses will be behind it.
   struct Arrived {
     bool has_signalled = false;
     AccessId local = 0;

@@ -32,7 +32,7 @@ const char* verb(bool reads, bool writes) {
   return writes ? "writes" : "reads";
 }
 
-// Of two workgroups. `past_caches`: the earlier access left nothing in the L2.
+// What is missing between accesses of two workgroups. `past_caches`: the earlier access left nothing in the L2.
 const char* words_of(WorkgroupOrder::Missing missing, bool past_caches, bool split) {
   past_caches = past_caches || split;
   if (split && missing == WorkgroupOrder::Missing::acquire) {

@@ -62,7 +62,7 @@ class MemoryShadow final : public SharedByCheckers {
     std::atomic<std::uint32_t> written;     // 1: some dword has a writer
     std::atomic<std::uint32_t> parts_read;  // 1: some dword has readers of its own
   };
-  // Of one allocation.
+  // The cells of one allocation.
   struct Cells {
     Line* lines;
     Writer* writers;   // a dword each

@@ -38,7 +38,7 @@ std::uint32_t bits_in_window(const Instruction& next, unsigned depth) {
   const auto constant = static_cast<std::uint32_t>(next.source[1].bits);
   const unsigned width = std::min((constant >> 16) & 0x7f, 32U);  // of a field
   const unsigned shift = constant & 31;
-  // Of a result that others shift or mask in turn.
+  // The bits that count of a result that others shift or mask in turn.
   const auto passed_on = [&] { return depth < deepest ? bits_looked_at(next, depth + 1) : ~0U; };
   switch (next.record->window) {
     case Window::above_shift: {

@@ -64,7 +64,7 @@ class WorkgroupChecks final : public Checker {
   void check_local_bounds(Wave& wave, const Instruction& instruction, const Effects& effects,
                           const LocalAddresses& local) const;
   void check_memory_definedness(WaveChecks& checks, const Effects& effects, const Runs& runs, UndefinedLanes& loaded);
-  // Of what a scalar load is about to get: dwords that hold nothing, a bit each.
+  // Which dwords hold nothing of what a scalar load is about to get, a bit each.
   std::uint32_t undefined_scalars(const Wave& wave, const Instruction& instruction, const Effects& effects) const;
   static void check_uniform(Wave& wave, const WaveChecks& checks, const Instruction& instruction);
 

@@ -86,7 +86,7 @@ class WorkgroupOrder {
   void complete(unsigned wave, OrderTicket& ticket);
   void invalidate(unsigned wave) { waves_[wave].acquired = waves_[wave].observed; }
   void barrier();
-  // Of a wave's accesses: up to there they are over for all waves since a barrier, thanks to somebody's write-back.
+  // Up to which of a wave's accesses all are over for all waves since a barrier, thanks to somebody's write-back.
   AccessId over(unsigned wave) const { return waves_.front().written_back[wave]; }
 
   // What lies between the other one's access and one of this wave's now. Plain reads look into caches.

@@ -17,7 +17,7 @@ void LdsUnit::issue(std::size_t port, const LdsRequest& request) {
 
 void LdsUnit::serve(double now) {
   while (waiting_ != 0) {
-    // Of the ports that can begin, the one that can first; in turns when both can.
+    // The port that can begin first, among those that can; in turns when both can.
     Port* chosen = nullptr;
     double begin = 0;
     for (std::size_t i = 1; i <= ports_.size(); ++i) {

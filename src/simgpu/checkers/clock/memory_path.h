@@ -37,10 +37,9 @@ class Cache {
 struct Neighbours {
   unsigned compute_units = 1;         // that share memory and the last level cache
   unsigned compute_units_of_die = 1;  // that share an L2
-  // Of lines that other workgroups of the die read too: how many read them, which each pay for their part of the
-  // misses.
+  // Lines that other workgroups of the die read too: how many read them, which each pay for their part of the misses.
   std::unordered_map<std::uint64_t, unsigned> sharers;
-  // Of lines that workgroups of other dies read at the same time: how many dies do. One fetches from memory, the others
+  // Lines that workgroups of other dies read at the same time: how many dies do. One fetches from memory, the others
   // find it in the last level cache.
   std::unordered_map<std::uint64_t, unsigned> dies;
   // The last level cache has all that the launch reads: one before it read or wrote the same.
@@ -68,7 +67,7 @@ class MemoryPath {
   double store(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
   // An atomic reads and writes where all dies see it.
   double atomic(double start, std::span<const std::uint64_t> lines);
-  // Of agent scope (sc1): past L1 and L2.
+  // A load of agent scope (sc1): past L1 and L2.
   double coherent_load(double start, std::span<const std::uint64_t> lines, std::size_t unit = 0);
   double coherent_store(double start, std::span<const std::uint64_t> lines);
   // buffer_wbl2. The die's L2 serves its workgroups one after the other, and they come together: with equal work they

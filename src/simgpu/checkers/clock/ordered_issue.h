@@ -18,7 +18,7 @@ namespace wavejit::simgpu::clock {
 
 struct RunningWave;
 
-// Of a SIMD.
+// The queue of a SIMD.
 struct OrderedQueue {
   std::deque<double> ends;         // when its instructions leave it, ascending
   bool last_is_matrix = false;     // of those that wait
@@ -29,7 +29,7 @@ struct OrderedQueue {
   double data_free = 0;  // the way of addresses and data to LDS and memory
 };
 
-// Of a wave.
+// What is known of a wave.
 struct OrderedWave {
   bool last_was_vector = false;
   double internal_from = 0;

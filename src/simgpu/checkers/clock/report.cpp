@@ -99,7 +99,7 @@ Json mix_json(const std::vector<StepCount>& steps, const Program& program) {
   return json;
 }
 
-// Of all functions that ran: what a compiler's own report would say.
+// Registers and kinds of instructions of all functions that ran: what a compiler's own report would say.
 Json static_json(const KernelInfo& kernel, const Program& program) {
   std::set<const Function*> functions;
   std::uint64_t code_bytes = 0;

@@ -20,7 +20,7 @@ std::uint64_t scattering_step(std::uint64_t count, double part) {
   return step;
 }
 
-// Of what varies, the part that a straight line over one dimension explains.
+// The part of what varies that a straight line over one dimension explains.
 double explained(const std::vector<std::array<double, 2>>& points) {
   const auto count = static_cast<double>(points.size());
   std::array<double, 2> mean{};
@@ -39,7 +39,7 @@ double explained(const std::vector<std::array<double, 2>>& points) {
   return xx == 0 || yy == 0 ? 0 : xy * xy / (xx * yy);
 }
 
-// Of what varies, the part that differs between the places of one dimension and not within them. Nothing to say where
+// The part of what varies that differs between the places of one dimension and not within them. It says nothing where
 // every point has a place of its own.
 double explained_by_place(const std::vector<std::array<double, 2>>& points) {
   std::map<double, std::vector<double>> groups;

@@ -20,8 +20,8 @@ struct Board;
 
 namespace wavejit::simgpu::clock {
 
-// Of each a SIMD issues at most one instruction a look; `internal` ones (waits, barriers, no-ops, priority) never
-// leave the instruction buffer.
+// The units. A SIMD issues at most one instruction a look to each; `internal` ones (waits, barriers, no-ops, priority)
+// never leave the instruction buffer.
 enum class Unit : std::uint8_t { vector, memory, scalar, lds, branch, internal, count };
 
 struct Step {

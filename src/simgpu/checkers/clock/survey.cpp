@@ -250,7 +250,8 @@ std::vector<Seed> Survey::seeds(const boards::Board& target) const {
   std::vector<SampledWork> known;
   for (const std::uint64_t id : ids_of(lattice_)) known.push_back({.workgroup = id, .instructions = counted_.at(id)});
   std::ranges::stable_sort(known, {}, &SampledWork::instructions);
-  // Of each amount of work the one in the middle, the least and the most themselves; then some of the amounts, evenly.
+  // For each amount of work the workgroup in the middle, for the least and the most themselves; then some of the
+  // amounts, evenly.
   constexpr double same = 1.05;
   std::vector<std::uint64_t> amounts;
   for (std::size_t begin = 0; begin < known.size();) {

@@ -46,7 +46,7 @@ class TraceRecorder : public Observer {
   const std::vector<WorkgroupTrace>& traces() const { return traces_; }
   // Instructions of those that were taken down.
   std::vector<SampledWork> work() const;
-  // Of those that were only counted.
+  // The work of those that were only counted.
   const std::vector<SampledWork>& counted() const { return counts_; }
 
  private:

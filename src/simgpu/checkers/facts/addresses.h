@@ -45,7 +45,7 @@ struct Run {
 };
 class Runs {
  public:
-  // Of accesses in device memory of so many bytes a lane. Lanes of which nothing exists are left out.
+  // Runs of accesses in device memory of so many bytes a lane. Lanes of which nothing exists are left out.
   Runs(const LaneAddresses& addresses, std::uint32_t bytes);
   const Run* begin() const { return runs_; }
   const Run* end() const { return runs_ + count_; }

@@ -62,7 +62,7 @@ hipDeviceProp_tR0600 device_properties(const Device& device) {
   all.minor = target.isa_minor;
   all.textureAlignment = 256;
   all.texturePitchAlignment = 256;
-  // Of compute units in pairs HIP counts the pairs (ROCclr's WGP mode).
+  // If compute units come in pairs, HIP counts the pairs (ROCclr's WGP mode).
   const int together = target.paired_compute_units ? 2 : 1;
   all.multiProcessorCount = target.compute_units / together;
   all.canMapHostMemory = 1;

@@ -137,7 +137,7 @@ hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attribute, hipF
 
 hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void* host_function) {
   if (attributes == nullptr) return finish(hipErrorInvalidValue);
-  // Of a module's kernel, AMD's HIP 7.2 answers one attribute at a time (hipFuncGetAttribute), and this with:
+  // For a module's kernel, AMD's HIP 7.2 answers one attribute at a time (hipFuncGetAttribute), and this with:
   if (find_function(static_cast<hipFunction_t>(const_cast<void*>(host_function))) != nullptr)
     return finish(hipErrorInvalidSymbol);
   const auto found = find_any_function(host_function);

@@ -201,7 +201,7 @@ hipError_t launch(const std::shared_ptr<Function>& function, const LaunchShape& 
   return events.stop != nullptr ? record_event(events.stop, stream) : hipSuccess;
 }
 
-// Of workgroups that wait for each other all must find room at once.
+// Workgroups that wait for each other must all be resident at once.
 hipError_t launch_cooperatively(const std::shared_ptr<Function>& function, LaunchShape shape, hipStream_t stream,
                                 const LaunchArguments& arguments) {
   const boards::Board& target = function->context->device().target();

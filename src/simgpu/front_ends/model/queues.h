@@ -15,7 +15,7 @@
 
 namespace wavejit::simgpu::model {
 
-// Of one kind or the other.
+// A queue of one kind or the other.
 struct Queue {
   std::unique_ptr<queues::AqlQueue> dispatches;
   queues::QueueFields* fields = nullptr;  // of dispatches

@@ -15,7 +15,7 @@ namespace wavejit::simgpu::model {
 
 using thunk::TopologyFile;
 
-// Of the host and of the process's first device, which `device` names ("gfx950", "gfx942@6x38").
+// The files of the host and of the process's first device, which `device` names ("gfx950", "gfx942@6x38").
 std::vector<TopologyFile> topology_files(std::string_view device);
 
 // Whether this names one GPU. The text says what does.

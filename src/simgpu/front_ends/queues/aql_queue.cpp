@@ -41,8 +41,8 @@ std::uint64_t exception_bit(QueueError error) {
     case QueueError::vendor_packet:
       return bit(23);
     case QueueError::memory_violation:
-      // Of the aperture. The one of memory (5) leaves it to the driver's fault event to end the program, and no such
-      // event comes where interrupts are off.
+      // The error of the aperture. The one of memory (5) leaves it to the driver's fault event to end the program, and
+      // no such event comes where interrupts are off.
       return bit(6);
     case QueueError::illegal_instruction:
       return bit(4);

@@ -44,8 +44,8 @@ class QueueThread {
   // What the thread waits for at this moment; empty: for nothing.
   std::string waits_for() const;
 
-  // Of the thread itself: waits without keeping a core busy, as what a packet waits for is memory, which tells nobody.
-  // False: the queue ends.
+  // Called by the thread itself: waits without keeping a core busy, as what a packet waits for is memory, which tells
+  // nobody. False: the queue ends.
   template <typename Describe, typename IsMet>
   bool wait_until(Describe describe, IsMet is_met);
 

@@ -15,7 +15,7 @@
 
 namespace wavejit::simgpu::queues {
 
-// Of the process: where the queues are in simulated time. All fields are picoseconds since its beginning.
+// Where the process's queues are in simulated time. All fields are picoseconds since its beginning.
 class SimulatedTime {
  public:
   static SimulatedTime& instance();
@@ -45,7 +45,7 @@ struct Stamps {
   std::uint64_t end = 0;
 };
 
-// Of one queue. With `simulated` false everything is the host's clock.
+// The time of one queue. With `simulated` false everything is the host's clock.
 class QueueTime {
  public:
   explicit QueueTime(bool simulated) : simulated_(simulated) {}
@@ -76,7 +76,7 @@ class QueueTime {
   bool stopped_ = false;
   std::uint64_t done_ = 0;      // packets
   std::uint64_t earliest_ = 0;  // of the next packet
-  // Of the queue's thread alone.
+  // Used by the queue's thread alone.
   std::uint64_t start_ = 0;  // of the packet: picoseconds, or the host's ticks
   std::uint64_t now_ = 0;
   bool is_launch_ = false;   // the packet is one

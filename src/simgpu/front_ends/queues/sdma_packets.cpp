@@ -234,7 +234,7 @@ Read read_timestamp(Words words) {
   constexpr std::string_view name = "TIMESTAMP (13)";
   constexpr std::size_t dwords = 3;
   if (auto problem = missing(name, words, dwords)) return std::unexpected(std::move(*problem));
-  // Of the engine's own clock, and of the GPU's. They are one here.
+  // Timestamps of the engine's own clock, and of the GPU's. They are one here.
   constexpr std::uint32_t get_local = 1;
   constexpr std::uint32_t get_global = 2;
   if (kind_bits(words[0]) != get_local && kind_bits(words[0]) != get_global)

@@ -6,7 +6,7 @@
 
 namespace wavejit::simgpu::queues {
 
-// Of a GPU: what packets are stamped with and what the runtime converts to host time.
+// The clock of a GPU: what packets are stamped with and what the runtime converts to host time.
 inline constexpr std::uint64_t clock_hz = 100'000'000;
 std::uint64_t clock_now();
 

@@ -91,7 +91,7 @@ std::FILE* fopen_of(const char* name, const char* path, const char* mode) {
   return own < 0 ? nullptr : ::fdopen(own, mode);
 }
 
-// Of a file that is made when it is not there; the word is absent otherwise.
+// The mode of a file that is made when it is not there; the word is absent otherwise.
 mode_t mode_of(int flags, std::va_list words) {
   return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(words, mode_t) : 0;
 }

@@ -24,7 +24,7 @@ class Memory {
                      void** address);
   KmtStatus free(void* address);
   std::uint64_t available(std::uint32_t node) const;
-  // Who may use it. False when the memory is not known.
+  // Sets which nodes may use it. False when the memory is not known.
   bool map(void* address, std::span<const std::uint32_t> nodes);
   bool unmap(void* address);
 

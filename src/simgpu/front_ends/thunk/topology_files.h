@@ -17,10 +17,11 @@ struct TopologyFile {
   std::string text;
 };
 
-// Who reads them: programs that look for GPUs before they load ROCr, or ROCr at its interface for models, which knows less.
+// The reader of the files: programs that look for GPUs before they load ROCr, or ROCr at its interface for models,
+// which knows less.
 enum class TopologyReader : std::uint8_t { program, model };
 
-// Of the host and of all devices of the process.
+// The files of the host and of all devices of the process.
 std::vector<TopologyFile> topology_files(TopologyReader reader);
 std::expected<void, std::string> write_files(std::span<const TopologyFile> files, const std::filesystem::path& folder);
 

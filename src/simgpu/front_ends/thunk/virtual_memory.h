@@ -28,7 +28,7 @@ class VirtualMemory {
  public:
   static VirtualMemory& instance();
 
-  // Of a GPU's node; null for others.
+  // The device of a GPU's node; null for others.
   DrmDevice* device(std::uint32_t node);
 
   // Memory without an address. The handle is no address; null: no room. Its pages are the file's until it is released

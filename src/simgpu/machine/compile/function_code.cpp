@@ -13,7 +13,7 @@ namespace {
 // LLVM's work grows faster than a block's length, and a slice of a wave must have room for the whole block.
 constexpr std::uint32_t longest_block = 256;
 
-// Of this thread: what it costs, whoever else wants the processor.
+// Processor time of this thread: what it costs, whoever else wants the processor.
 std::uint64_t processor_nanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -104,7 +104,7 @@ enum DppControl : std::uint16_t {
 
 enum class OutputModifier : std::uint8_t { none, multiply2, multiply4, divide2 };
 
-// Of what is no instruction that the registry knows.
+// The record of what is no instruction that the registry knows.
 inline constexpr Record unknown_record{
     .instruction_class = InstructionClass::scalar, .kind = IssueKind::scalar, .ends_block = true, .writes_scc = true};
 

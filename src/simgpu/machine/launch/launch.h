@@ -123,7 +123,8 @@ struct Workgroup {
   std::array<std::uint32_t, 3> size{};
   std::uint64_t linear_id = 0;
   std::span<Wave* const> waves;
-  // Of barriers in two parts: all who still run have signalled, and who waits may go on. The runner takes it back.
+  // Barriers in two parts: all waves that still run have signalled, and those that wait may go on. The runner takes it
+  // back.
   bool barrier_was_completed = false;
   // Lets everybody pass if that is so.
   void complete_barrier();

@@ -52,7 +52,7 @@ class SharedByCheckers {
   virtual void finish(Launch& launch) = 0;
 };
 
-// Of one launch. Made before its workgroups run.
+// The time keeper of one launch. Made before its workgroups run.
 class Keeper {
  public:
   Keeper() = default;

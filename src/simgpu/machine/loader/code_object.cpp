@@ -222,7 +222,7 @@ class CodeObjectReader {
     return file_.read<SectionHeader>(header_.section_headers + (index * sizeof(SectionHeader)));
   }
 
-  // Of code objects that were linked from several objects, as those of rocBLAS' products, one note each.
+  // Code objects that were linked from several objects, as those of rocBLAS' products, have one note each.
   Step metadata() {
     bool found = false;
     for (const Bytes& notes : notes_) {

@@ -77,7 +77,7 @@ struct KernelDescriptor {
   bool property(unsigned bit) const { return ((properties >> bit) & 1) != 0; }
   unsigned preload_dwords() const { return kernarg_preload & 0x7f; }
   unsigned preload_offset() const { return kernarg_preload >> 7; }
-  // Of waves: 64, or 32 where the target has both and the kernel says so.
+  // Lanes of a wave: 64, or 32 where the target has both and the kernel says so.
   unsigned lanes() const { return property(10) ? 32 : 64; }
   unsigned vgpr_unit = 8;  // what the descriptor counts registers in
   bool operator==(const KernelDescriptor&) const = default;

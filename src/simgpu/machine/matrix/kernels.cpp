@@ -161,7 +161,7 @@ bool all_zero(const std::uint32_t* words, unsigned count) {
   for (unsigned i = 0; i < count; i += run) any |= load_run<IntRun>(words + i);
   return is_none(any);
 }
-// Of pairs of 16-bit floats: no exponent of ones alone.
+// Whether pairs of 16-bit floats are all finite: no exponent has ones alone.
 bool all_finite(Element element, const std::uint32_t* words, unsigned count) {
   const IntRun high = IntRun{} + (element == Element::bf16 ? 0x7f800000 : 0x7c000000);
   IntRun any = {};

@@ -23,7 +23,7 @@ using DoubleRun = double __attribute__((vector_size(run * sizeof(double))));
 constexpr int fraction_bits = 24;
 constexpr int sum_bits = 31;
 constexpr int lowest_exponent = -126;
-// Of what is NaN or infinite: larger than any sum of two exponents.
+// The exponent of what is NaN or infinite: larger than any sum of two exponents.
 constexpr int odd_exponent = 4096;
 // Products and sums of this exponent may be 2^128, which is infinite.
 constexpr int large_exponent = 127;

@@ -76,7 +76,7 @@ std::uint32_t addend(const Wave& wave, const Instruction& instruction, Result re
     if (c.is_vector()) half = (wave.vgpr[c.index + (r / 2)][lane] >> (16 * (r % 2))) & 0xffffu;
     bits = is_f16 ? numerics::bits_of(f16_to_f32(half)) : half << 16;
   }
-  // Of C the second negation is the magnitude.
+  // For C the second negation is the magnitude.
   if ((instruction.neg_hi & 4) != 0) bits &= 0x7fffffffu;
   if ((instruction.neg_lo & 4) != 0) bits ^= 0x80000000u;
   return bits;

@@ -69,7 +69,7 @@ class BufferAddress {
             .address = fixed() + span.lowest,
             .bytes = std::uint64_t{span.highest} - span.lowest + bytes};
   }
-  // Of a lane, once all_lanes_of has found all of them inside: `fixed` and its own offset.
+  // The address of a lane, once all_lanes_of has found all of them inside: `fixed` and its own offset.
   std::uint64_t plain_address(unsigned lane) const { return fixed() + offset_[lane]; }
   std::uint64_t fixed() const { return base_ + scalar_offset_ + instruction_offset_; }
   const std::uint32_t* offsets() const { return offset_; }

@@ -32,7 +32,7 @@ struct Kernels {
   void (*read_4)(Row* registers, const std::uint8_t* base, const std::uint32_t* offset);
   // ds_read_b64_tr_b16: in each group of 16 lanes pairs of lanes' 16-bit elements become words.
   void (*read_transposed_halves)(Row* registers, const std::uint8_t* base, const std::uint32_t* offset);
-  // Of lanes that write to the same place the highest wins.
+  // If lanes write to the same place, the highest wins.
   void (*write_1)(const Row* registers, std::uint8_t* base, const std::uint32_t* offset);
   void (*write_2)(const Row* registers, std::uint8_t* base, const std::uint32_t* offset);
   void (*write_4)(const Row* registers, std::uint8_t* base, const std::uint32_t* offset);
@@ -45,7 +45,7 @@ struct Kernels {
   void (*copy_4)(std::uint8_t* to, const std::uint8_t* base, const std::uint32_t* offset);
 };
 
-// Of waves of each size that targets have.
+// The kernels for waves of each size that targets have.
 struct KernelsOfSizes {
   Kernels of_64;
   Kernels of_32;

@@ -36,7 +36,7 @@ WAVEJIT_LANE_FUNCTION bool is_picked(std::uint32_t key, Transcendental function,
   return ((mixed ^ (mixed >> 16)) >> 31) != 0;
 }
 
-// Of the distance that the ISA permits, what remains once 2^-34, the error of `exact`, is taken off.
+// What remains of the distance that the ISA permits once 2^-34, the error of `exact`, is taken off.
 static constexpr double permitted_f32 = 1.0 - 0x1p-9;
 static constexpr double permitted_f16 = 0.51 - 0x1p-10;
 

@@ -296,7 +296,7 @@ void WorkgroupRunner::pass_completed_barrier() {
   }
 }
 
-// Whose turn it is, and for how long.
+// Chooses the wave whose turn it is, and returns for how many instructions.
 std::int64_t WorkgroupRunner::choose_wave() {
   if (launch_->settings.schedule == Schedule::timed) {
     choice_ = checking_->next_by_time(ready_);

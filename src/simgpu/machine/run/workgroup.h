@@ -40,7 +40,7 @@ class WorkgroupRunner {
   void give_up_endless_loop(const Wave& wave);
   void say_when_long(const Wave& wave);
 
-  // Of the workgroup that runs.
+  // The launch of the workgroup that runs.
   Launch* launch_ = nullptr;
   Workgroup workgroup_;
   Observer* observer_ = nullptr;

@@ -325,7 +325,7 @@ Handler choose_handler(Instruction& instruction, const Bound& bound) {
     const Kind kind = operation.source[i];
     wide = wide || kind == Kind::wide;
     if (!instruction.source[i].is_constant() || kind == Kind::mask) continue;
-    // Of v_fma_mix: an inline constant that is read as float16 is one, in the low half (LLVM's code for fpext(a) + b).
+    // v_fma_mix: an inline constant that is read as float16 is one, in the low half (LLVM's code for fpext(a) + b).
     const bool half = kind == Kind::mixed && (instruction.op_sel_hi & (1u << i)) != 0;
     rewrite_constant(instruction.source[i], half ? Kind::f16 : kind);
   }

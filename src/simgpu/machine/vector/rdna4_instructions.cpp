@@ -12,7 +12,7 @@
 namespace wavejit::simgpu::vector {
 namespace {
 
-// Of v_permlane16 and its kind, by op_sel.
+// Bits of op_sel of v_permlane16 and its kind.
 constexpr unsigned fetches_inactive = 1;
 constexpr unsigned bounded = 2;
 

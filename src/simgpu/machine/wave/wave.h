@@ -40,7 +40,7 @@ struct alignas(64) Wave {
   WaveState state = WaveState::ready;
   std::uint8_t priority = 0;
   bool times_matrix = false;
-  // Of barriers in two parts (RDNA4): has arrived, and all have.
+  // Barriers in two parts (RDNA4): the wave has arrived, and all have.
   bool has_signalled = false;
   bool may_pass = false;
   std::uint16_t index = 0;  // in its workgroup
@@ -77,7 +77,7 @@ struct alignas(64) Wave {
   }
   std::uint64_t exec() const { return sgpr64(sgpr_exec) & all_lanes; }
   void set_exec(std::uint64_t mask) { set_sgpr64(sgpr_exec, mask); }
-  // Of waves of 32 lanes VCC_HI is a register like others.
+  // In waves of 32 lanes VCC_HI is a register like others.
   std::uint64_t vcc() const { return sgpr64(sgpr_vcc) & all_lanes; }
   void set_vcc(std::uint64_t mask) { set_sgpr64(sgpr_vcc, mask); }
   std::uint32_t m0() const { return sgpr[sgpr_m0]; }
