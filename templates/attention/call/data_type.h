@@ -32,7 +32,7 @@ constexpr std::optional<DataType> type_of(std::int32_t dtype) {
       return std::nullopt;
   }
 }
-// Of tensors that kernels compute with and write.
+// The types of tensors that kernels compute with and write.
 constexpr std::optional<DataType> wide_type_of(std::int32_t dtype) {
   const std::optional<DataType> type = type_of(dtype);
   return type && !is_narrow(*type) ? type : std::nullopt;
@@ -68,7 +68,7 @@ inline constexpr std::uint64_t bytes_of_types = [] {
   }
   return all;
 }();
-// Of a tensor whose type was checked.
+// Bytes of an element of a tensor whose type was checked.
 constexpr std::uint64_t element_bytes_of(const wavejit_tensor& tensor) {
   return bytes_of_types >> (4 * (static_cast<std::uint32_t>(tensor.dtype) % most_types)) & 15;
 }

@@ -52,7 +52,7 @@ families::Result<NamedKeys> check_named_keys(const KeyListCall& call, std::uint6
 families::Result<void> check_device_counts(families::DeviceMemory& memory, const KeyListCall& call,
                                            std::uint64_t queries);
 
-// Of the queries from `first` on.
+// The arguments for the queries from `first` on.
 KeyListArguments list_arguments(const KeyListCall& call, std::uint32_t slots, bool causal, std::uint64_t first);
 constexpr std::uint32_t parts_of_list(std::uint64_t entries) {
   return static_cast<std::uint32_t>((entries + list_chunk_keys - 1) / list_chunk_keys);

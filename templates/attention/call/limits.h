@@ -17,7 +17,7 @@ inline constexpr std::int64_t max_batch = 0xFFFF;
 inline constexpr std::int64_t max_length = 0x7FFFFFFF - 4096;
 // A buffer descriptor spans less than 4 GiB.
 inline constexpr std::uint64_t slice_limit_bytes = std::uint64_t{1} << 32;
-// Of tensors whose elements are read one by one: where lanes without a row point must stay outside (emit/scattered.h).
+// The limit of tensors whose elements are read one by one: lanes without a row must point outside (emit/scattered.h).
 inline constexpr std::uint64_t scattered_limit_bytes = std::uint64_t{1} << 31;
 // The most rows by which a tile, or a tile fetched ahead, stands beyond the last row.
 inline constexpr std::uint64_t tile_overrun_rows = 256;

@@ -18,7 +18,7 @@ struct MaskChoice {
   std::int32_t right = unlimited_window;
 };
 MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
-// Of causal rows that see the keys of their local chunk.
+// The mask of causal rows that see the keys of their local chunk.
 MaskChoice choose_local_chunks(std::int64_t keys);
 // The same for kernels that know windows only: keys left and right of the diagonal.
 constexpr MaskChoice as_window(MaskChoice choice) {

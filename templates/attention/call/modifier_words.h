@@ -20,7 +20,7 @@ struct DescribedModifier {
 families::TakenWord take_modifier(const families::Word& word, const ModifierRow& row, DescribedModifier& modifier);
 std::string text_of(const DescribedModifier& modifier, const ModifierRow& row);
 
-// Of a described problem with of(Modifier), which finds it, and add(Modifier, Extent, number).
+// The modifiers' words of a described problem with of(Modifier), which finds it, and add(Modifier, Extent, number).
 template <typename Described>
 families::DescriptorWord<Described> modifier_word(Modifier modifier) {
   const ModifierRow& row = row_of(modifier);

@@ -29,7 +29,7 @@ constexpr std::uint32_t division_multiplier(std::uint32_t divisor) {
   return (~std::uint32_t{0} / divisor) + 1;
 }
 
-// Of query heads, whose kv head is a division: a division by their group.
+// The multiplier that makes a kv head of a query head, which is a division by their group.
 constexpr std::uint32_t kv_head_multiplier(std::uint32_t query_heads, std::uint32_t kv_heads) {
   return kv_heads == 0 ? 0 : division_multiplier(query_heads / kv_heads);
 }

@@ -10,7 +10,7 @@
 
 namespace wavejit::attention {
 
-// Of a call, what says so. Every family that has pages names its fields so (paging_of).
+// The fields of a call that describe pages. Every family that has pages names its fields so (paging_of).
 struct PagingCall {
   const wavejit_tensor& k;
   const wavejit_tensor& v;

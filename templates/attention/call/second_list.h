@@ -35,7 +35,8 @@ constexpr KeyListCall second_list_of(const KeyListCall& first, const std::int32_
           .other = other};
 }
 
-// Of a call whose first list's fields are good, before sizes are looked at. `kv_heads`, `dtype`: the first cache's.
+// Checks the second list of a call whose first list's fields are good, before sizes are looked at. `kv_heads`, `dtype`:
+// the first cache's.
 families::Result<void> check_second_list(const KeyListCall& first, const KeyListCall& second,
                                          std::span<const SecondTensor> tensors, std::int64_t kv_heads,
                                          std::int32_t dtype);

@@ -9,7 +9,8 @@
 
 namespace wavejit::attention {
 
-// Of a call, what says so. Arrays are in device memory; those that a family's calls do not have stay null.
+// The fields of a call that describe sequences. Arrays are in device memory; those that a family's calls do not have
+// stay null.
 struct SequenceCall {
   const wavejit_tensor& q;
   const wavejit_tensor& k;

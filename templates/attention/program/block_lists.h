@@ -17,7 +17,7 @@ namespace wavejit::attention::program {
 
 // Whether the list of the row's block names the block of the key.
 bool is_listed(const Experiment& problem, std::int64_t sequence, std::int64_t head, std::int64_t row, std::int64_t key);
-// Of keys that the mask shows, how many the row's list names.
+// How many of the keys that the mask shows the row's list names.
 std::int64_t listed_keys(const Experiment& problem, std::int64_t sequence, std::int64_t head, std::int64_t row,
                          const VisibleKeys& seen);
 

@@ -7,7 +7,7 @@ namespace wavejit::attention::program {
 
 namespace {
 
-// Of which sequence and kv head a row of Q, K or V is: token · heads + head.
+// Rows of Q, K or V with their sequence and kv head: token · heads + head.
 struct ScaledRows {
   std::int64_t heads = 1;
   std::int64_t group = 1;   // heads of a kv head

@@ -19,7 +19,7 @@ std::vector<float> cache_scales_of(const Experiment& problem, Operand operand);
 // Where tokens have them, counted through the batch: the like of their numbers.
 float token_scale_of(const Experiment& problem, Operand operand, std::int64_t token, std::int64_t head);
 
-// Of integers: of Q's or K's rows as the tensor has them, or of their heads. Empty: none.
+// Scales of integers: of Q's or K's rows as the tensor has them, or of their heads. Empty: none.
 std::vector<float> integer_scales_of(const Experiment& problem, Operand operand);
 
 }  // namespace wavejit::attention::program

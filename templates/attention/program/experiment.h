@@ -145,8 +145,8 @@ Placement keys_of(const Experiment& problem);
 Placement values_of(const Experiment& problem);
 Placement outputs_of(const Experiment& problem);
 
-// Of keys in pages: which page of the cache holds which keys. A row of the table for each sequence; a page is used
-// once, in no order, and one is not used at all. Entries past a sequence's keys are garbage.
+// Keys in pages: which page of the cache holds which keys. A row of the table for each sequence; a page is used once,
+// in no order, and one is not used at all. Entries past a sequence's keys are garbage.
 struct PageTable {
   std::int64_t pages = 0;  // of the cache
   std::int64_t columns = 0;

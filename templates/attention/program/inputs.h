@@ -22,7 +22,7 @@ class Inputs {
  public:
   static bool known(const std::string& distribution);
   static std::string accepted();
-  // Of a known distribution.
+  // Inputs of a known distribution.
   Inputs(HalfType type, const std::string& distribution, std::uint64_t seed);
 
   // K and V, and Q with them, stand in memory as 8 bits. From here on their numbers are those of the nearest bytes,
@@ -32,7 +32,7 @@ class Inputs {
   // Q and K stand as integers of 8 bits: from here on their numbers are those of the nearest ones, times what `scale`
   // says of a row. `step`: what one integer stands for of what was drawn; 0: the same.
   void keep_in_integers(float step, RowScale scale);
-  // Of what is kept so: the bytes.
+  // The bytes of what is kept as bytes.
   void fill(Operand operand, std::int64_t row, std::int64_t position, std::span<std::uint8_t> bytes) const;
 
   // Row `row` (token · heads + head) of a tensor; `position` is the token's number in its sequence.
@@ -56,7 +56,7 @@ class Inputs {
   std::uint64_t seed_;
   const std::vector<std::uint16_t>& table_;  // 2^16 values of the distribution, equally likely
   const std::vector<float>& decoded_;        // of every bit pattern of the type
-  // Of 8 bits, else empty: of every bit pattern of the type the nearest byte, and of every byte its value.
+  // For 8 bits, else empty: of every bit pattern of the type the nearest byte, and of every byte its value.
   std::vector<std::uint8_t> nearest_;
   std::vector<float> values_;
   RowScale scale_;

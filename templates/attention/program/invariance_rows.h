@@ -29,14 +29,14 @@ struct RowAnswer {
   std::vector<std::uint16_t> o;
   std::vector<std::uint32_t> lse;
 };
-// Of what an answer is.
+// The shape of an answer.
 struct AnswerShape {
   tools::HalfType type = tools::HalfType::fp16;
   std::int64_t heads = 1;
   std::int64_t dim = 64;  // of O
 };
 
-// Of packed O [row][head][dim] and LSE [head][row]: an answer a piece, whose rows begin at `starts`.
+// Cuts packed O [row][head][dim] and LSE [head][row] into an answer for each piece, whose rows begin at `starts`.
 std::vector<RowAnswer> by_piece(const AnswerShape& shape, std::span<const std::int32_t> starts,
                                 const std::vector<std::uint16_t>& o, const std::vector<std::uint32_t>& lse);
 

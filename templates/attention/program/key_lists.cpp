@@ -63,7 +63,7 @@ ListedRow listed_row(const ListWords& words, std::uint64_t seed, std::int64_t se
   };
   ListedRow row = {.entries = {}, .count = words.top_k};
   if (!words.mixed) {
-    // Of the keys that are left each is taken with the chance that fills the list.
+    // Each of the keys that are left is taken with the chance that fills the list.
     std::int64_t wanted = std::min(words.top_k, seen_keys);
     for (std::int64_t key = 0; key < seen_keys && wanted > 0; ++key)
       if (below(seen_keys - key) < wanted) {

@@ -83,7 +83,7 @@ struct ExactAttention {
 // On all cores.
 ExactAttention exact_attention(const AttentionArrays& problem);
 
-// Of the whole result; `lse` is empty where none was asked for.
+// Judges the whole result; `lse` is empty where none was asked for.
 Judgement judge(const AttentionArrays& problem, const ExactAttention& exact, std::span<const float> output,
                 std::span<const float> lse);
 

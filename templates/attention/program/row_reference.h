@@ -38,7 +38,7 @@ class Reference {
   void want(const Rows& rows);
   const ReferenceRow& at(const HeadOfSequence& head, std::int64_t row) const { return exact_.at(head).at(row); }
 
-  // Of the modifiers that are given a number a head, chosen logits among them.
+  // Values of the modifiers that are given a number a head, chosen logits among them.
   const HeadValues& head_values() const { return head_values_; }
 
  private:

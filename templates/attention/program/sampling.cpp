@@ -11,7 +11,7 @@ namespace wavejit::attention::program {
 
 namespace {
 
-// Of a view: as many as the largest tile has.
+// Rows of a view: as many as the largest tile has.
 constexpr std::int64_t view_rows = 256;
 // Neighbours that are compared together: a lane owns one, and a matrix instruction has 32.
 constexpr std::int64_t run_rows = 8;

@@ -65,7 +65,7 @@ RowNumbersArgument optional_numbers_of(const wavejit_tensor& tensor) {
   return tensor.data != nullptr ? numbers_of(tensor) : RowNumbersArgument{};
 }
 
-// Of the words that a descriptor has, the one that says how the tensors lie; strides are told by none exactly.
+// How the tensors lie, as the nearest word that a descriptor has; strides are told by none exactly.
 Layout layout_of(const wavejit_attention_backward_arguments& call) {
   if (call.query_starts != nullptr || call.key_starts != nullptr) return Layout::packed;
   const bool heads_outside = call.q.sizes[2] > 1 && call.q.sizes[1] > 1 && call.q.strides[2] > call.q.strides[1];

@@ -49,7 +49,7 @@ struct Numbers {
   bool optional;
   bool gradient;
 };
-// Of elements of scores: the bias and its gradient.
+// Tensors of elements of scores: the bias and its gradient.
 constexpr std::array<Numbers, 2> biases = {
     {{"bias", &Call::bias, false, true, false}, {"d_bias", &Call::d_bias, false, true, true}}};
 constexpr std::array<Numbers, 5> numbers = {{{"lse", &Call::lse, true, false, false},

@@ -40,7 +40,7 @@ struct ProblemDescriptor {
   bool d_sink = false;
   bool d_bias = false;       // in the type of q
   bool d_bias_fp32 = false;  // in f32
-  // Of enum wavejit_gradient_sums, bits: what the call goes on with, and what a later call goes on with.
+  // Bits of enum wavejit_gradient_sums: what the call goes on with, and what a later call goes on with.
   std::uint32_t sums_before = 0;
   std::uint32_t sums_behind = 0;
   std::string seed = {};

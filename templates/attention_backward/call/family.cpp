@@ -239,7 +239,7 @@ class AttentionBackward final : public families::Family {
             shape.few_keys = !many && may_share(shape) && has_tile(target, rows_of_workgroup / sharing_waves);
             if (shape.few_keys) shapes.push_back(shape.shape());
           }
-    // Of sinks there is one kernel.
+    // Sinks have one kernel.
     BackwardShape sinks = {{.head_dim_qk = 64, .head_dim_v = 64, .mask = Mask::causal}};
     sinks.d_sink = true;
     shapes.push_back(sinks.shape());

@@ -38,7 +38,7 @@ struct BackwardShape : AskedWords {
   bool many_keys = false;
   // Whether one block a wave leaves half of a device without keys, and two waves may share them; bits are the same.
   bool few_keys = false;
-  // Of the dK/dV kernel's workgroups.
+  // The grid of the dK/dV kernel's workgroups.
   Grid keys_grid() const { return many_keys ? Grid::many : few_keys ? Grid::few : Grid::some; }
 
   bool operator==(const BackwardShape&) const = default;
@@ -67,13 +67,13 @@ struct BackwardProblem {
   std::uint64_t parts_at() const { return (delta_bytes + 255) / 256 * 256; }
   std::uint64_t workspace_bytes() const { return parts_bytes == 0 ? delta_bytes : parts_at() + parts_bytes; }
 };
-// Of a sequence's kv head: whole tiles of keys, of any kernel.
+// Bytes of parts of a sequence's kv head: whole tiles of keys, of any kernel.
 std::uint64_t parts_bytes_of_head(const BackwardProblem& problem);
 
 inline constexpr std::uintptr_t workspace_alignment = 256;
 
 Runs runs_of(std::int64_t query_length, std::int64_t group);
-// Of `sequences` times `heads`, so many rows or keys each.
+// Whether `sequences` times `heads` with so many rows or keys each are many workgroups.
 bool are_many(std::int64_t sequences, std::int64_t heads, std::int64_t length, Mask mask);
 bool are_few(std::int64_t sequences, std::int64_t heads, std::int64_t length);
 

@@ -183,7 +183,7 @@ void for_each_part(const Experiment& of, const Work& work) {
   });
 }
 
-// Of a part's query heads, row by row: number in the part, token, head.
+// Calls `work` for a part's query heads, row by row: number in the part, token, head.
 template <typename Work>
 void for_each_row(const Experiment& of, const Part& part, const Sequence& sequence, const Work& work) {
   for (std::int64_t in_group = 0; in_group < of.group(); ++in_group)
@@ -283,8 +283,8 @@ Gradients exact_gradients(const Arrays& arrays) {
   return exact;
 }
 
-// Of P and dS twice (their own and o's stand in the magnitude), of the gradient once if it is rounded; f32 sums, those
-// of calls before among them, and exponents cost far less than the storage type's last bit.
+// Bounds from rounding P and dS twice (their own and o's stand in the magnitude) and the gradient once if it is
+// rounded; f32 sums, those of calls before among them, and exponents cost far less than the storage type's last bit.
 std::vector<double> bounds_of(const Arrays& arrays, const Gradient& gradient, std::size_t first, std::size_t count) {
   const double unit = arrays.experiment.type == HalfType::bf16 ? 1.0 / 256 : 1.0 / 2048;
   const double smallest = arrays.experiment.type == HalfType::bf16 ? 1e-30 : 1e-7;

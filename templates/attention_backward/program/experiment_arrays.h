@@ -55,7 +55,7 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
 
 // o and LSE as an exact forward call would have left them.
 void compute_outputs(Arrays& arrays);
-// Of o and LSE as they stand in estimated arrays, else of exact ones.
+// Gradients from o and LSE as they stand in estimated arrays, else from exact ones.
 Gradients exact_gradients(const Arrays& arrays);
 // What roundings amount to in `count` elements of a gradient from `first` on.
 std::vector<double> bounds_of(const Arrays& arrays, const Gradient& gradient, std::size_t first, std::size_t count);

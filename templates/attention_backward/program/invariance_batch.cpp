@@ -148,7 +148,7 @@ tools::Result<Batch> draw_batch(const tools::InvarianceRequest& request) {
 
 tools::Result<Batch> draw_batch_of_runs(const tools::InvarianceRequest& request) {
   Draws draws(request.seed, request.batch);
-  // Of hundreds of heads an exact forward call takes longer than all that is compared.
+  // With hundreds of heads an exact forward call takes longer than all that is compared.
   return batch_of(descriptor_of_runs(request, draws), request.batch, MadeOutputs::estimated);
 }
 

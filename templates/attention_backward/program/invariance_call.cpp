@@ -53,7 +53,7 @@ Result<std::vector<std::uint32_t>> fetched_sinks(wavejit_engine* engine, const D
                  sizeof(float));
 }
 
-// Of fp32 gradients those of the batch's type.
+// The bits of fp32 gradients, rounded to the batch's type.
 std::vector<std::uint32_t> rounded(const Batch& batch, std::vector<std::uint32_t> bits) {
   for (std::uint32_t& each : bits) each = bits_of(batch, std::bit_cast<float>(each));
   return bits;

@@ -18,15 +18,15 @@ struct Change {
   std::vector<std::vector<RowsOf>> calls;
   Placing placing = {};
   std::string pipeline = {};
-  // Of the simulated GPU; on another device the same call once more.
+  // The schedule of the simulated GPU; on another device the same call once more.
   std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
-  // Of calls of one sequence each: where pieces of its keys end, each a call that continues the sums of dq.
+  // In calls of one sequence each: where pieces of its keys end, each a call that continues the sums of dq.
   std::vector<std::vector<std::int64_t>> key_ends = {};
   // The same of pieces of its rows, and the sums of dk and dv.
   std::vector<std::vector<std::int64_t>> row_ends = {};
 };
 
-// What of a sequence is compared.
+// Which part of a sequence is compared.
 enum class Compared : std::uint8_t {
   gradients,
   rows_and_keys,  // all but d_sink

@@ -27,7 +27,7 @@ std::vector<int> tiles_of(const std::string& target_name) {
   return tiles;
 }
 
-// Of the dK/dV kernel, which takes longer.
+// The grid of the dK/dV kernel, which takes longer.
 Grid grid_of(const tools::Problem& problem) {
   const auto descriptor = parse_descriptor(problem.text());
   return descriptor ? descriptor->shape().keys_grid() : Grid::some;

@@ -22,8 +22,8 @@ struct CallPlan {
 
 // Null: none. There until the thread's next call.
 const CallPlan* known_plan(const runtime::Engine& engine, const wavejit_attention_forward_arguments& call);
-// Of a checked call. One that hangs on more addresses than KnownCalls looks at is not kept: with a bias, a mask by
-// elements, lists, a report, pages whose rows stand in units.
+// Keeps the plan of a checked call. One that depends on more addresses than KnownCalls looks at is not kept: with a
+// bias, a mask by elements, lists, a report, pages whose rows stand in units.
 void keep_plan(const runtime::Engine& engine, const wavejit_attention_forward_arguments& call, const CallPlan& plan);
 
 }  // namespace wavejit::attention_forward

@@ -17,8 +17,8 @@ using attention::ceil_div;
 using refusal::bad;
 using refusal::refuse;
 
-// Of a bool mask: the bits of all rows and keys, then a list of each kind for each block of rows. It stands in front of
-// walks.
+// The workspace of a bool mask has the bits of all rows and keys, then a list of each kind for each block of rows. It
+// stands in front of walks.
 constexpr std::uint64_t aligned(std::uint64_t bytes) { return ceil_div(bytes, 256) * 256; }
 std::uint64_t blocks_of_mask(const BlockLists& lists) {
   return std::uint64_t{lists.batches} * lists.heads * lists.row_blocks * lists.capacity;
@@ -64,7 +64,7 @@ Result<void> refuse_beside_mask(const char* mask, const char* field, const std::
   return refuse(bad(WAVEJIT_UNSUPPORTED, mask, std::string("beside ") + field, instead));
 }
 
-// Of either kind, whose sizes are good.
+// Takes the lists of a mask of either kind, whose sizes are good.
 Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, AttentionProblem& problem) {
   problem.lists =
       lists_of_mask(problem, problem.packed_queries ? std::int64_t{problem.batch} : mask.sizes[0], mask.sizes[1]);

@@ -26,7 +26,7 @@ BlockLists lists_of_mask(const AttentionProblem& problem, std::int64_t batches, 
 // "none: …" for explain.
 std::string describe_mask_of_few_rows(const AttentionProblem& problem);
 
-// Of the workspace; 0 for lists that are no mask's.
+// Bytes of the workspace; 0 for lists that are no mask's.
 std::uint64_t mask_bytes(const BlockLists& lists);
 
 struct MaskPlan {

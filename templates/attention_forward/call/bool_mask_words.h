@@ -10,7 +10,7 @@ namespace wavejit::attention_forward {
 families::DescriptorWord<ProblemDescriptor> bool_mask_word();
 // What may not stand beside it, as calls are refused.
 Result<void> finish_bool_mask(const ProblemDescriptor& said);
-// Of "bias=1 bias_by_tile".
+// What may not stand beside "bias=1 bias_by_tile".
 Result<void> finish_bias_by_tile(const ProblemDescriptor& said);
 
 }  // namespace wavejit::attention_forward

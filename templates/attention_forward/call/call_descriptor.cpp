@@ -10,7 +10,7 @@ namespace wavejit::attention_forward {
 
 namespace {
 
-// Of the extents that the modifier's word may have, the one of this tensor.
+// The extent of this tensor, among those that the modifier's word may have.
 Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   const bool by_batch = tensor.sizes[0] > 1;
   const bool by_head = tensor.sizes[1] > 1;

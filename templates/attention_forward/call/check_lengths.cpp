@@ -25,7 +25,7 @@ Result<void> check_query_rows(const ProblemDescriptor& descriptor) {
                                             " and more, the rows of its sequences");
 }
 
-// Of dense keys the padding and the keys behind it share the tensor's rows.
+// With dense keys the padding and the keys behind it share the tensor's rows.
 Result<void> check_first_keys(const ProblemDescriptor& descriptor) {
   const auto refuse_list = [](const std::string& value, const std::string& accepted) {
     return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: first_keys: " + value + "; accepted: " + accepted);

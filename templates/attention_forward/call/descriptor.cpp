@@ -81,7 +81,7 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
   const auto take = [&](const ProblemDescriptor& one) {
     if (std::ranges::find(each, one) == each.end()) each.push_back(one);
   };
-  // Who merges goes by lengths and the batch, too.
+  // Lengths and the batch also decide what merges.
   const auto take_merged = [&](ProblemDescriptor one) {
     const bool either = one.launches == 0 && one.splits != 1 && one.key_length > chunk_keys &&
                         may_merge_by_itself(one.shape) && why_two_launches(problem_of(one)).empty();

@@ -39,22 +39,22 @@ struct ProblemDescriptor {
   std::int64_t query_heads = 1;
   std::int64_t kv_heads = 1;
   Layout layout = Layout::bshd;
-  // Of layout=paged: keys of a page, and whether its heads stand outside its keys.
+  // With layout=paged: keys of a page, and whether its heads stand outside its keys.
   std::int64_t page_size = 0;
   bool page_heads_first = false;
-  // Of vectorised pages (shape.vectorised): V is [keys / 8][dim] of 8 keys, not [dim][keys].
+  // In vectorised pages (shape.vectorised): V is [keys / 8][dim] of 8 keys, not [dim][keys].
   bool values_by_keys = false;
   // One length a sequence; empty: all alike. Packed queries (of keys in pages too); packed keys, or how many of
   // dense keys and of keys in pages count.
   std::vector<std::int64_t> query_lengths;
   std::vector<std::int64_t> key_lengths;
-  // Of packed queries: rows of all sequences together, as the tensor has them; nothing: what the lengths add up to.
+  // With packed queries: rows of all sequences together, as the tensor has them; nothing: what the lengths add up to.
   std::optional<std::int64_t> query_rows;
   // The most keys that all sequences have together; nothing: not said. A hint to who cuts keys.
   std::optional<std::int64_t> total_keys;
   // With shape.first_keys: one a sequence; empty: the words give no numbers.
   std::vector<std::int64_t> first_keys;
-  // Of K and V of 8 bits (shape.cache): for whom k_scale and v_scale have numbers of their own; none: no scales.
+  // With K and V of 8 bits (shape.cache): what k_scale and v_scale have numbers for; none: no scales.
   attention::Extent cache_scales = attention::Extent::none;
   DescribedLists lists;
   attention::Extent bool_mask = attention::Extent::none;  // batches and heads with a mask of their own; none: no mask
@@ -92,8 +92,8 @@ Result<ProblemDescriptor> parse_descriptor(std::string_view text);
 // Canonical: words in the grammar's order, defaults left out. parse(to_text(x)) == x.
 std::string to_text(const ProblemDescriptor& descriptor);
 
-// Of a descriptor with ranges: descriptors of single lengths that reach every kernel that a length in the ranges
-// reaches.
+// Replaces a descriptor with ranges by descriptors of single lengths that reach every kernel that a length in the
+// ranges reaches.
 std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descriptor);
 
 // check_slices.cpp. The limit of 4 GiB that a call of these sizes meets, in its words. Tensors lie without gaps.

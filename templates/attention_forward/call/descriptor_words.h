@@ -26,7 +26,7 @@ inline BlockLists lists_of(const DescribedLists& lists) {
           .keys = static_cast<std::uint32_t>(lists.keys),
           .alike = lists.alike};
 }
-// Of its bool mask.
+// Whether heads have bool masks of their own.
 inline bool by_head(const ProblemDescriptor& descriptor) {
   return descriptor.query_heads > 1 &&
          (descriptor.bool_mask == attention::Extent::head || descriptor.bool_mask == attention::Extent::batch_and_head);

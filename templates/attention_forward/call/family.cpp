@@ -29,8 +29,8 @@ namespace {
 
 families::Shape shape_of(const AttentionShape& shape) { return {.family = &family(), .code = shape.code()}; }
 
-// Who makes arrays needs lengths where q_rows says only how many rows there are: one sequence is the longest, the
-// others share what is left. Packed queries over dense keys have no such words.
+// Arrays need lengths. If q_rows says only how many rows there are, one sequence is the longest, and the others share
+// what is left. Packed queries over dense keys have no such words.
 ProblemDescriptor with_lengths(const ProblemDescriptor& descriptor) {
   ProblemDescriptor told = descriptor;
   const bool may_pack = told.layout == Layout::packed || told.layout == Layout::paged;
@@ -116,7 +116,7 @@ std::string list_supported(const targets::Target& target) {
   return line;
 }
 
-// Of whole keys, and of split keys with either who merges.
+// Adds the walks of whole keys, and of split keys with either way to merge.
 void add_walks(std::vector<families::Shape>& shapes, const targets::Target& target, const AttentionShape& whole,
                bool split) {
   shapes.push_back(shape_of(whole));

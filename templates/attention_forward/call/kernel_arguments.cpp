@@ -139,7 +139,7 @@ void begin_at_sequence(PagedArguments& arguments, const AttentionShape& shape, s
   step(all.sequences.key_starts, number);
   step(all.sequences.key_lengths, number);
   if (shape.paged || shape.slots) {
-    // Of k and v the batch stride is that of pages.
+    // The batch stride of k and v is that of pages.
     step(arguments.pages.table_starts, number);
     if (arguments.pages.table_starts == 0) step(arguments.pages.table, arguments.pages.table_row_stride);
     return;
@@ -188,7 +188,7 @@ IntegerScales integer_scales(const wavejit_attention_forward_arguments& call, co
 }
 
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape) {
-  // Of local chunks and flags it is what the split kernel has in place of a window.
+  // With local chunks and flags it is what the split kernel has in place of a window.
   const bool has_window = has_first_key(shape.mask) || shape.causal_flags;
   return {.workspace = split.workspace,
           .o = split.o,

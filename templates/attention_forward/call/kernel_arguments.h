@@ -27,7 +27,7 @@ void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& 
 // The arguments as if the call's sequences began with this one. Packed tensors have no batch stride.
 void begin_at_sequence(PagedArguments& arguments, const AttentionShape& shape, std::uint32_t sequence);
 
-// Of the scales of a cache of 8 bits, from this sequence on.
+// The scales of a cache of 8 bits, from this sequence on.
 CacheScales cache_scales(const wavejit_attention_forward_arguments& call, std::uint32_t first_sequence);
 
 // The same where tokens have scales. Pages are those of all sequences.
@@ -37,7 +37,7 @@ TokenStrides token_strides(const wavejit_attention_forward_arguments& call);
 // How far apart the dims of a row stand.
 DimStrides dim_strides(const wavejit_attention_forward_arguments& call);
 
-// Of integers, from this sequence on.
+// The scales of integers, from this sequence on.
 IntegerScales integer_scales(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
                              std::uint32_t first_sequence);
 

@@ -44,7 +44,7 @@ Result<void> check_beside(const wavejit_attention_forward_arguments& call, const
   return {};
 }
 
-// Of a problem that has all of the first list's.
+// Takes the second list into a problem that has all of the first list's.
 Result<void> take_second_list(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
   const auto named = attention::check_second_keys(second_list_of(call), problem.batch,
                                                   std::uint64_t{problem.batch} * problem.query_length);

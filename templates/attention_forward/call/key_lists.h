@@ -46,7 +46,7 @@ Result<void> check_key_list_fields(const wavejit_attention_forward_arguments& ca
 // A tile of the heads that share a kv head, of one query.
 inline RowPlan rows_of_key_lists(std::uint32_t group) { return {.rows = query_rows(group), .packed_heads = true}; }
 
-// Of a problem in which all else stands.
+// Takes the lists into a problem in which all else stands.
 Result<void> take_key_lists(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
 
 }  // namespace wavejit::attention_forward

@@ -36,7 +36,7 @@ constexpr attention::MergeCosts costs_of_one_wave[] = {
      .chunk = 83,
      .second_bytes_a_cycle = 5000},
 };
-// Of waves that share each chunk, and the rows that they merge.
+// Costs for waves that share each chunk, and the rows that they merge.
 constexpr attention::MergeCosts costs_of_shared_rows[] = {
     {.target = "gfx942",
      .arrival = 2000,
@@ -64,8 +64,8 @@ std::optional<attention::MergeCosts> merge_costs_of(const AttentionProblem& prob
   return costs != nullptr ? std::optional(*costs) : std::nullopt;
 }
 
-// Of tiles of one wave's rows. All sequences count, whatever goes in rounds, and each as the longest: a line of text
-// knows no more, and leads to the same kernel.
+// The parts of tiles of one wave's rows. All sequences count, whatever goes in rounds, and each as the longest: a line
+// of text knows no more, and leads to the same kernel.
 attention::PartsToMerge parts_to_merge(const AttentionProblem& problem, bool shares, const boards::Board& target) {
   const std::uint64_t chunks = ceil_div(std::uint64_t{problem.key_length}, std::uint64_t{problem.keys_of_chunk()});
   const auto dims = static_cast<std::uint64_t>(problem.shape.head_dim_v);
@@ -109,7 +109,7 @@ bool may_merge_by_itself(const AttentionShape& shape) {
 
 bool merges_in_walk(const AttentionProblem& problem, bool shares, const boards::Board& target) {
   if (problem.launches == attention::Launches::two || !why_two_launches(problem).empty()) return false;
-  // Who merges holds its own part and another's (kernel/unbuilt_words.h).
+  // A merging wave holds its own part and another's (kernel/unbuilt_words.h).
   if (target.vgprs_per_wave <= 256) return false;
   if (problem.launches == attention::Launches::one) return true;
   return attention::in_one_launch(problem.launches, merge_costs_of(problem, shares, target),

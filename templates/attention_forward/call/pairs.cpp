@@ -44,8 +44,8 @@ bool pairs_tiles(const AttentionProblem& problem, const boards::Board& target) {
   if (tiles < 2) return false;
   const std::int64_t heads = std::int64_t{problem.batch} * problem.query_heads;
   const std::int64_t units = target.compute_units;
-  // Of a compute unit: whole rounds of pairs, and of the middle tiles of odd numbers, beside single tiles in the best
-  // order there is.
+  // The time of a compute unit: whole rounds of pairs, and of the middle tiles of odd numbers, beside single tiles in
+  // the best order there is.
   const std::int64_t longest = last_limit(problem);
   const std::int64_t mean_keys = (longest + std::max<std::int64_t>(longest - problem.query_length, 0)) / 2;
   const std::int64_t single = tile_cost + (mean_keys / attention::tile_keys);

@@ -15,7 +15,7 @@ namespace wavejit::attention_forward {
 struct Pins {
   std::optional<OutputStore> output_store = std::nullopt;  // nothing: the target's own
   std::optional<Pipeline> pipeline = std::nullopt;         // nothing: by target and query length
-  // Of the dual-wave pipeline; others have neither.
+  // Pins of the dual-wave pipeline; others have neither.
   bool stagger = true;
   bool raised_priority = true;
   // What a developer pins; `wavejit tune` tries it (docs/tune.md). 0, empty: what the family prefers.

@@ -89,7 +89,7 @@ Check check_apart_from_modifiers(const wavejit_attention_forward_arguments& a, b
   return {};
 }
 
-// Of Q in f32.
+// The type of products where Q is f32.
 std::int32_t type_of_products(const wavejit_attention_forward_arguments& call) {
   if (!is_narrow_type(call.k.dtype)) return call.k.dtype;
   return call.o.dtype == WAVEJIT_FP16 ? std::int32_t{WAVEJIT_FP16} : std::int32_t{WAVEJIT_BF16};
@@ -192,7 +192,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const bool wide_output = a.o.dtype == WAVEJIT_FP16 || a.o.dtype == WAVEJIT_BF16;
   const std::int32_t output_type = !narrow_queries ? dtype : wide_output ? a.o.dtype : std::int32_t{WAVEJIT_BF16};
   const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;
-  // Of vectorised pages a head of a page is one row, since nothing stands between its elements.
+  // A head of a vectorised page is one row, since nothing stands between its elements.
   std::array<wavejit_tensor, 2> flat;
   if (vectorised) [[unlikely]] {
     if (auto layout = check_page_layout(paging_of(a)); !layout) return layout;

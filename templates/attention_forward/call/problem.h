@@ -63,7 +63,7 @@ struct AttentionProblem {
   bool uneven_lengths = false;                                  // sequences may have fewer keys than key_length
   bool packed_queries = false;  // each sequence says how many rows it has, of query_rows
   bool close_heads = true;      // those of a kv head lie within what a descriptor bounds
-  // Of the shape's own: nothing: pairs.h decides.
+  // The shape's own choice; nothing: pairs.h decides.
   std::optional<bool> paired_tiles = std::nullopt;
   std::optional<bool> shared_chunks = std::nullopt;  // the same of shared_chunks.h
   // With shape.listed only: entries of a list, lists of a query, slots of the cache where lists name those; and whether

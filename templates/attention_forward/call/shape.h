@@ -11,7 +11,7 @@ namespace wavejit::attention_forward {
 
 // What a route is chosen for: the words of a problem that change code, and what its sizes amount to.
 struct AttentionShape : AskedWords {
-  // Of the query, or of the longest of packed ones; of all heads of a kv head where they are packed.
+  // Rows of the query, or of the longest of packed ones; of all heads of a kv head where they are packed.
   QueryRows query_rows = QueryRows::up_to_255;
   bool packed_heads = false;  // asks for it: pipelines that cannot leave it out
   // Keys are cut into runs (splits.h); LSE and O then are the combine kernel's.

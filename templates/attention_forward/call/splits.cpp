@@ -30,9 +30,9 @@ constexpr std::uint64_t run_cost = 1;
 constexpr std::uint64_t combine_cost = 4;
 constexpr std::uint64_t most_rounds = 8;
 constexpr std::uint64_t rounds_of_uneven_lengths = 16;
-// Of a tile's time where a compute unit has two workgroups, in parts: one whose waves share its chunks, and has the
-// unit to itself, takes half of it where every unit has one; less in proportion where fewer share memory, down to what
-// the waves take by themselves. Figures of the clock.
+// Parts of the time that a tile takes where a compute unit has two workgroups. A workgroup whose waves share its
+// chunks, and has the unit to itself, takes half of it where every unit has one; less in proportion where fewer share
+// memory, down to what the waves take by themselves. Figures of the clock.
 constexpr std::uint64_t parts_of_tile = 20;
 constexpr std::uint64_t shared_parts_of_tile = 10;
 constexpr std::uint64_t least_parts_of_tile = 3;
@@ -95,7 +95,8 @@ SplitPlan fill_device(const AttentionProblem& problem, const boards::Board& targ
   const auto or_shared_runs = [&](std::uint64_t splits) {
     return may_share_chunks ? shared_runs(problem, target, chunks, splits).value_or(splits) : splits;
   };
-  // Who has how many keys only the device knows: many short runs even them out. Those beyond a sequence's end cost.
+  // Only the device knows how many keys each sequence has: many short runs even them out. Those beyond a sequence's end
+  // cost.
   if (problem.uneven_lengths)
     return chosen(or_shared_runs(std::min<std::uint64_t>(rounds_of_uneven_lengths * places / workgroups, chunks)));
   std::uint64_t best = 1;
@@ -136,8 +137,8 @@ std::uint64_t most_listed_splits(const AttentionProblem& problem) {
   return std::min(most_splits(problem.query_heads), most_of_grid / problem.kv_heads);
 }
 
-// Of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after those of
-// the one before.
+// The plan of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after
+// those of the one before.
 SplitPlan plan_all(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits,
                    bool pinned, std::uint64_t rows_of_head) {
   SplitPlan plan = choose(problem, target, kv_splits, pinned);
@@ -176,7 +177,7 @@ SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target
     return {.reason = Reason::beyond_workspace};
   }
   const std::uint64_t of_sequence = plan.workspace_bytes / problem.query_rows * problem.query_length;
-  // Who says how many splits brings what an engine would take, or all, or is told that it does not fit.
+  // A caller that gives a number of splits brings what an engine would take, or all, or is told that it does not fit.
   const bool as_an_engine = !has_workspace || (asked_by_call && reach < of_sequence * problem.batch);
   std::uint64_t fitting = std::min<std::uint64_t>((as_an_engine ? most_workspace : reach) / of_sequence, problem.batch);
   if (fitting == 0 && !as_an_engine) return {.reason = Reason::beyond_workspace};
@@ -192,7 +193,7 @@ SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target
   return of_round;
 }
 
-// Of two lists: chunks a run as one list of all of them would have, and as many runs of each as that makes.
+// The runs of two lists: chunks a run as one list of all of them would have, and as many runs of each as that makes.
 SplitPlan runs_of_lists(const AttentionProblem& problem, const boards::Board& target,
                         std::optional<std::int32_t> kv_splits) {
   const std::uint64_t first = attention::parts_of_list(problem.top_k);
@@ -223,7 +224,7 @@ SplitPlan plan_two_lists(const AttentionProblem& problem, const boards::Board& t
   SplitPlan all = runs_of_lists(problem, target, kv_splits);
   all.workspace_bytes = of_query * problem.query_rows;
   const std::uint64_t of_sequence = of_query * problem.query_length;
-  // Who brings too little for one sequence is told what all of them take.
+  // A caller that brings too little for one sequence is told what all of them take.
   if (all.workspace_bytes <= limit || problem.packed_queries || (has_workspace && reach < of_sequence)) return all;
   const std::uint64_t fitting = std::clamp<std::uint64_t>(limit / of_sequence, 1, problem.batch);
   AttentionProblem round = problem;
@@ -259,7 +260,8 @@ bool has_parts_by_sequence(const AttentionProblem& problem) {
 
 namespace {
 
-// Who pins a kernel has mostly one whose waves do not; or says how many do, or that the number of workgroups decides.
+// A pinned kernel mostly has waves that do not share chunks; else the pin says how many do, or that the number of
+// workgroups decides.
 bool shares_in(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target,
                const families::Toggles& toggles) {
   if (splits != 1 && has_parts_by_sequence(problem)) [[unlikely]]
@@ -271,7 +273,7 @@ bool shares_in(const AttentionProblem& problem, std::uint32_t splits, const boar
   return pins.shares_chunks && shares_chunks(problem, splits, target);
 }
 
-// Of keys that are split, by the kernel that is pinned: one that has packed heads.
+// Whether split keys are merged in one launch by the kernel that is pinned: one that has packed heads.
 bool merges_in(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target,
                const families::Toggles& toggles) {
   if (!merges_in_walk(problem, shares_in(problem, splits, target, toggles), target)) return false;
@@ -285,7 +287,7 @@ bool merges_in(const AttentionProblem& problem, std::uint32_t splits, const boar
 
 namespace {
 
-// Of a bool mask of few rows, whose bits stand in front of the parts.
+// The plan of a bool mask of few rows, whose bits stand in front of the parts.
 SplitPlan plan_masked(const AttentionProblem& problem, const boards::Board& target, const families::Toggles& toggles,
                       std::uint64_t reach) {
   const std::uint64_t of_mask = mask_bytes(problem.lists);
@@ -374,7 +376,7 @@ AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& pl
   shape.short_query_rows = few.shape.query_rows;
   shape.packed_heads = few.shape.packed_heads;
   shape.split = plan.splits != 1;
-  // Who pins a kernel has no mixes. Workgroups of all sequences count: those of long ones end at once.
+  // A pinned kernel has no mixes. Workgroups of all sequences count: those of long ones end at once.
   shape.shared_chunks = shares_chunks(few, plan.splits, target);
   return shape;
 }

@@ -78,7 +78,7 @@ AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& pl
 // kernel_shape says.
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem, const AttentionShape& shape,
                      const boards::Board& target);
-// Of a plan with few_rows: "2: sequences of 1 to 4 query rows by the kernel of few rows, …"
+// A plan with few_rows in words: "2: sequences of 1 to 4 query rows by the kernel of few rows, …"
 std::string describe_walks(const SplitPlan& plan);
 
 }  // namespace wavejit::attention_forward

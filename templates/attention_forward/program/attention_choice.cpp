@@ -108,7 +108,7 @@ std::string descriptor_of(const AttentionChoice& call, const Answers& answers) {
     for (std::int64_t b = 0; b < call.batch; ++b) text += fmt::format("{}{}", b == 0 ? "" : ",", call.keys);
   }
   if (!call.cache.empty()) text += fmt::format(" cache={}", call.cache);
-  // Of integers those of heads and less are arguments of every kernel.
+  // Scales of integers for heads and less are arguments of every kernel.
   if (!call.scales.empty() && (call.queries != integers || call.scales == of_tokens))
     text += fmt::format(" cache_scales={}", call.scales);
   if (!call.blocks.word.empty()) text += fmt::format(" lists={}", call.blocks.word);

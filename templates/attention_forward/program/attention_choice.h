@@ -41,7 +41,7 @@ struct AttentionChoice {
   std::string variant;
   BlockListChoice blocks;
 
-  // Of keys, and of values; empty: the type.
+  // The type of keys and values; empty: the type.
   std::string keys_in() const { return queries.empty() ? cache : queries; }
   std::string values_in() const { return queries == integers ? std::string() : keys_in(); }
 };

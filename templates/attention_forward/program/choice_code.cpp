@@ -61,7 +61,7 @@ std::string simulated_target(const AttentionChoice& call) {
   return targets.front();
 }
 
-// Of functions that have the engine's words.
+// The words of functions that have the engine's words.
 std::string engine_words(const AttentionChoice& call, const Answers& answers) {
   const bool padded = said(answers, "lengths", "padded");
   std::string words = call.causal ? ", causal=True" : "";
@@ -91,7 +91,7 @@ std::string pytorch_of_lists(const AttentionChoice& call, const Answers& answers
                      python_of_tensors(call.blocks), lse, words, call.lse ? ", lse=True" : "");
 }
 
-// Of local chunks and flags, which flash-attn's functions do not have.
+// A call with local chunks and flags, which flash-attn's functions do not have.
 std::string pytorch_of_operator(const AttentionChoice& call, const Answers& answers) {
   std::string words = engine_words(call, answers);
   if (!call.local_chunk.empty()) words += ", local_chunk=" + call.local_chunk;

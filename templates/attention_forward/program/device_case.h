@@ -64,7 +64,7 @@ class DeviceCase {
     DeviceArray memory;
 
     std::size_t bytes() const { return static_cast<std::size_t>(placement.elements()) * element; }
-    // Of a row of a head, in bytes from the beginning of the memory.
+    // The place of a row of a head, in bytes from the beginning of the memory.
     std::size_t at(std::int64_t token, std::int64_t head) const {
       return margin + static_cast<std::size_t>(placement.offset(token, head)) * element;
     }

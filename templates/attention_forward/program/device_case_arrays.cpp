@@ -202,7 +202,7 @@ Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Input
   const bool in_bytes = tensor.element == 1;
   const std::size_t rows_at_once = std::max<std::size_t>(staging_bytes / (dim * 2) / granule, 1) * granule;
   std::vector<std::uint16_t> staging(std::min(rows, rows_at_once) * dim);
-  // Of 8 bits, two an element of the other.
+  // Elements of 8 bits, two in an element of the other.
   const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(staging.data()), in_bytes ? staging.size() : 0);
   for (std::size_t first = 0; first < rows; first += rows_at_once) {
     const std::size_t count = std::min(rows_at_once, rows - first);

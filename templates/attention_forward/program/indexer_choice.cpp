@@ -103,7 +103,7 @@ std::string cpp_of(const IndexerCall& call) {
          parameters + "std::int32_t* indices, ihipStream_t* stream) {\n" + body + "}\n";
 }
 
-// Of masks and lengths, in Python.
+// The words of masks and lengths, in Python.
 std::string words_of(const IndexerCall& call, const std::string& table, const std::string& lengths) {
   std::string words = call.key_scales ? ", key_scales=key_scales" : "";
   if (call.causal) words += ", causal=True";

@@ -35,7 +35,7 @@ struct CacheScales {
   std::vector<int> k;
   std::vector<int> v;
 };
-// Of a batch whose K and V 8 bits hold, or Q, too (invariance_cache.h).
+// A batch whose K and V, and perhaps Q, are in 8 bits (invariance_cache.h).
 struct DrawnCache {
   bool queries = false;
   // In the encoding of no target: both have its values.

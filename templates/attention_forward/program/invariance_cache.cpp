@@ -16,7 +16,7 @@ namespace {
 
 using tools::ByteType;
 
-// Of e4m3 in the encoding that has fewer.
+// The largest number of e4m3 in the encoding that has fewer.
 constexpr float largest = 240;
 
 // A value that both encodings have: those without −0 have 0.
@@ -35,8 +35,8 @@ void scale(const Batch& batch, std::vector<std::uint16_t>& elements, std::span<c
   }
 }
 
-// Of fp16 those of values are 1: a weight times its scale is rounded where 16 bits round the weight, and below 2⁻¹⁴
-// that is another number.
+// With fp16 the scales of values are 1: a weight times its scale is rounded where 16 bits round the weight, and below
+// 2⁻¹⁴ that is another number.
 std::shared_ptr<const Batch> drawn_token_scales(const Batch& batch, Draws& draws) {
   const auto drawn = std::make_shared<Batch>(batch);
   drawn->dim = 1;

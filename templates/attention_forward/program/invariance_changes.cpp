@@ -15,7 +15,7 @@ RowsOf whole(const Batch& batch, std::size_t sequence) {
   return {.sequence = sequence, .begin = 0, .end = batch.sequences[sequence].rows};
 }
 
-// Of `shares` parts that a batch's sequences are dealt into; each batch deals otherwise.
+// Which of `shares` parts a batch's sequence is dealt into; each batch deals otherwise.
 std::size_t share_of(const Batch& batch, std::size_t sequence, std::size_t shares) {
   return (sequence + static_cast<std::size_t>(batch.number % shares)) % shares;
 }

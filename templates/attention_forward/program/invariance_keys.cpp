@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::int32_t, 3> no_pages = {0x7FFFFFFF, -1, 0x40000001};
 // Between K and V: what a tile reads beyond the end of one is not the other.
 constexpr std::int64_t rows_between = 64;
-// Of vectorised pages: elements that stand together.
+// Elements of a vectorised page that stand together.
 constexpr std::int64_t unit_elements = 8;
 
 // What a key's number in its piece becomes: an outer index of the tensors and a row of it.

@@ -33,7 +33,7 @@ struct KeyPlaces {
   // In a dense tensor, with so many rows behind the longest.
   std::optional<std::int64_t> rows_behind = {};
   std::optional<Paging> pages = {};
-  // Of both: what is no key stands in front of the sequence. Dense sequences then end with their rows.
+  // For both: what is no key stands in front of the sequence. Dense sequences then end with their rows.
   bool left_padding = false;
   // Packed, with so many keys of zeros in front of each sequence, which a window hides: chunks then begin elsewhere.
   std::int64_t keys_in_front = 0;

@@ -39,7 +39,7 @@ struct Change {
   std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
 };
 
-// Of all queries.
+// Runs the call and returns what all queries get.
 tools::Result<std::vector<Query>> run(wavejit_engine* engine, const KeyListBatch& batch, const Change& change);
 
 }  // namespace wavejit::attention_forward::program::key_lists

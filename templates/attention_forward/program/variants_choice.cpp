@@ -39,7 +39,7 @@ std::string problem_of_heads(const std::string& text) {
                      text);
 }
 
-// Of the masks that attention_forward alone has, and neither beside lists.
+// What is wrong with a mask that only attention_forward has, and that does not go with lists.
 std::string problem_of_mask(const Answers& answers) {
   const bool chunked = said(answers, "mask", "chunked");
   if (!chunked && !said(answers, "mask", "flags")) return {};

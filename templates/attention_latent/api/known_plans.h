@@ -20,7 +20,7 @@ struct CallPlan {
 
 // Null: none. There until the thread's next call.
 const CallPlan* known_plan(const runtime::Engine& engine, const wavejit_attention_latent_arguments& call);
-// Of a checked call; one that wants a report is not kept.
+// Keeps the plan of a checked call; one that wants a report is not kept.
 void keep_plan(const runtime::Engine& engine, const wavejit_attention_latent_arguments& call, const CallPlan& plan);
 
 }  // namespace wavejit::attention_latent

@@ -85,7 +85,7 @@ TensorArgument LatentCall::behind_keys_argument(const wavejit_tensor& tensor) co
   return exponents;
 }
 
-// Of `batch` sequences from `first` on.
+// Fills in the arguments of `batch` sequences from `first` on.
 void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t batch) {
   const std::uint64_t skip = static_cast<std::uint64_t>(problem_.shape.dims_v()) * attention::element_bytes_of(call_.q);
   const auto numbers = [&](const std::int32_t* array) {
@@ -179,7 +179,7 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
   const std::uint32_t batch = rounds == 1 ? problem_.batch : std::min(problem_.batch - first, runs_.sequences_a_round);
   const std::uint32_t rows = problem_.query_length * problem_.heads;
   const auto tile = static_cast<std::uint32_t>(count_of(spec.rows));
-  // Of a sequence; of a list, whose rows are one query's.
+  // Tiles of a sequence, or of a listed query, whose rows are its heads.
   const std::uint32_t tiles = ((spec.listed ? problem_.heads : rows) + tile - 1) / tile;
   if (tiles > max_grid_yz) [[unlikely]]
     return fail(WAVEJIT_INVALID_ARGUMENT, "q.sizes[1] (length) = " + std::to_string(problem_.query_length) + " needs " +

@@ -50,7 +50,7 @@ struct ProblemDescriptor {
   void add(Modifier one, attention::Extent extent, std::string number = {}) {
     modifiers[static_cast<std::size_t>(one)] = {.there = true, .extent = extent, .number = std::move(number)};
   }
-  // Of all sequences; 0: the words do not say.
+  // Keys of all sequences; 0: the words do not say.
   std::int64_t total_keys() const;
   // With head dims that kernels have.
   LatentProblem problem() const;

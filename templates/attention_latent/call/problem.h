@@ -30,8 +30,8 @@ inline constexpr std::uint64_t most_chunks = 2048;
 struct LatentShape : AskedWords {
   bool operator==(const LatentShape&) const = default;
   families::Shape shape() const;
-  // Of a walk over runs, or over all keys: scalar registers of the latter have no room for pages of whole tiles, so it
-  // looks granules up.
+  // The shape of a walk over runs, or over all keys: scalar registers of the latter have no room for pages of whole
+  // tiles, so it looks granules up.
   LatentShape of_runs(bool several, bool merged) const {
     LatentShape shape = *this;
     shape.parts = several;

@@ -26,7 +26,7 @@ std::uint64_t first_chunks_of(const LatentProblem& problem) {
 std::uint64_t second_chunks_of(const LatentProblem& problem) {
   return ceil_div(problem.second_top_k, problem.chunk_keys());
 }
-// Of both lists.
+// Chunks of both lists.
 std::uint64_t chunks_of(const LatentProblem& problem) { return first_chunks_of(problem) + second_chunks_of(problem); }
 std::uint64_t keys_of(const LatentProblem& problem) {
   return std::uint64_t{problem.walked_keys()} + problem.second_top_k;
@@ -119,7 +119,7 @@ std::optional<attention::MergeCosts> costs_of(const LatentProblem& problem, Rows
   return costs;
 }
 
-// Of workgroups with 32 rows, of so many queries.
+// The parts of workgroups with 32 rows, of so many queries.
 attention::PartsToMerge parts_of(const LatentProblem& problem, std::uint64_t queries) {
   const std::uint64_t of_tiled =
       problem.shape.listed ? problem.heads : std::uint64_t{problem.query_length} * problem.heads;
@@ -181,7 +181,7 @@ Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::ui
   if (!all.parts()) return all;
   const bool has_workspace = reach != any_reach;
   if (all.workspace_bytes <= (has_workspace ? reach : most_workspace)) return all;
-  // Who says how many, and brings too little, is told so.
+  // A caller that says how many, and brings too little, is told so.
   if (has_workspace && asked) return all;
   if (problem.packed_queries) return asked || second ? all : whole;
   const std::uint64_t of_sequence = all.workspace_bytes / problem.batch;

@@ -10,7 +10,7 @@
 
 namespace wavejit::attention_latent {
 
-// Of 656 bytes there are other rows nowhere; of 584 there are, so that a call says which.
+// Rows of 656 bytes have one format; of 584 there are others, so a call says which.
 constexpr HeadDims scaled_dims = head_dims(Dims::d576);
 constexpr std::int64_t scaled_row_bytes =
     scaled_dims.v + (scaled_dims.v / scaled_columns(RowScales::of_128) * std::int64_t{sizeof(float)}) +
@@ -21,7 +21,7 @@ constexpr std::int64_t bare_row_bytes =
 constexpr std::int64_t exponents_row_bytes = bare_row_bytes + exponent_row_bytes;
 static_assert(exponents_row_bytes == 584);
 
-// Of keys whose rows may be such by their bytes, or whose call says that they are.
+// The scales of keys whose rows may be such by their bytes, or whose call says that they are.
 families::Result<RowScales> row_scales_of_bytes(const wavejit_attention_latent_arguments& call);
 // On the hot path.
 inline families::Result<RowScales> row_scales_of(const wavejit_attention_latent_arguments& call) {

@@ -13,7 +13,7 @@ namespace wavejit::attention_latent::program {
 // The last column, which is none of V's, is 2 in queries and 0 in keys: what both walks must have.
 void clear_last_column(LatentArrays& arrays);
 
-// Of one query (`token` among all) of dense keys, columns together and cleared as above.
+// The walk of one query (`token` among all) over dense keys, columns together and cleared as above.
 LatentArrays dense_walk_of(const LatentArrays& listed, std::int64_t token);
 
 }  // namespace wavejit::attention_latent::program

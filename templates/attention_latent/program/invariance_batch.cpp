@@ -11,7 +11,7 @@
 namespace wavejit::attention_latent::program {
 namespace {
 
-// Of models at their tensor-parallel sizes, and few and odd ones. By turns.
+// Numbers of heads of models at their tensor-parallel sizes, and few and odd ones. By turns.
 constexpr std::array<std::int64_t, 16> head_counts = {16, 8, 12, 1, 20, 128, 4, 24, 3, 16, 48, 2, 32, 96, 8, 64};
 
 struct Widths {

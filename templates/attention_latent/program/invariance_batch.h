@@ -19,8 +19,8 @@ struct DrawnSequence {
   std::int64_t keys = 0;
   std::vector<std::uint16_t> q;
   std::vector<std::uint16_t> k;
-  // Of caches of 8 bits, of which k is what they count for: what bytes say without scales [keys][D], and scales of each
-  // key.
+  // For caches of 8 bits, of which k is what they count for: what bytes say without scales [keys][D], and scales of
+  // each key.
   std::vector<float> numbers = {};
   std::vector<float> scales = {};
 };

@@ -22,7 +22,7 @@ struct Way {
   bool queries_apart = false;
   // Queries in a dense tensor: all pieces have as many rows.
   bool dense_queries = false;
-  // Of dense queries: a workspace of so small a part of what the call has use for. 1: the engine's own.
+  // With dense queries: the workspace is so small a part of what the call has use for. 1: the engine's own.
   std::uint64_t rounds = 1;
   // Keys as the bytes that they are made of; with twice their scales.
   bool eight_bits = false;

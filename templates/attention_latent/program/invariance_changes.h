@@ -17,7 +17,7 @@ struct Change {
   std::string text;
   std::vector<RowsOf> pieces;
   Way way = {};
-  // Of the simulated GPU; on another device the same call once more.
+  // The schedule of the simulated GPU; on another device the same call once more.
   std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
 };
 

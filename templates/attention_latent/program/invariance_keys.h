@@ -40,7 +40,7 @@ struct KeyMemory {
   std::int64_t inner = 0;
   std::vector<std::uint16_t> k;
   std::vector<std::uint16_t> k_rope;  // empty: not apart
-  // Of each row the sequence and key that it has; −1: none.
+  // The sequence and key that a row has; −1: none.
   struct Key {
     std::size_t sequence = 0;
     std::int64_t key = -1;

@@ -52,7 +52,7 @@ void fill_queries(LatentArrays& arrays, bool with_exact) {
   const std::int64_t rows = attention::program::queries_of(of).rows();
   const auto latent = static_cast<std::size_t>(arrays.latent());
   const auto rope = static_cast<std::size_t>(arrays.rope());
-  // Of few bits, and so large that a row has keys that count and keys that do not.
+  // Numbers have few bits, and are so large that a row has keys that count and keys that do not.
   constexpr float spread = 6;
   constexpr float step = 0.25F;
   const std::vector<float> before = tools::seeded_values(of.seed, static_cast<std::size_t>(rows * nope_dims));

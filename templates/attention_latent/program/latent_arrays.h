@@ -27,7 +27,7 @@ struct LatentArrays {
   // no sequence names (slots of pages, keys behind key_lengths) is NaN.
   std::vector<std::uint16_t> q, q_rope, k, k_rope;
   std::vector<std::uint16_t> second_k;  // of second lists: k's slots in the opposite order
-  // Of a cache of 8 bits what memory has in place of k, k_rope and second_k, which are then the same values widened;
+  // For a cache of 8 bits what memory has in place of k, k_rope and second_k, which are then the same values widened;
   // and their scales, for all keys or a sequence each; empty: 1.
   std::vector<std::uint8_t> k_bytes, k_rope_bytes, second_k_bytes;
   std::vector<float> k_scales;
@@ -49,7 +49,7 @@ struct LatentArrays {
   std::vector<std::vector<double>> compressed;
   std::vector<std::vector<double>> ropes;
 
-  // Of a row of k in memory.
+  // Columns of a row of k in memory.
   std::int64_t key_columns() const {
     constexpr std::int64_t scaled_row_bytes = 656;
     constexpr std::int64_t exponents_row_bytes = 584;

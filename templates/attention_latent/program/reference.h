@@ -25,7 +25,7 @@ struct Projection {
   std::size_t rows = 0;
   std::vector<Element> elements;
 };
-// Of one head. Rows of up_k: nope dims; of up_v: what O is looked at by.
+// The projections of one head. Rows of up_k: nope dims; of up_v: what O is looked at by.
 struct Projections {
   std::int64_t latent = 0;
   Projection up_k;

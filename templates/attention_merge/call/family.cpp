@@ -90,7 +90,7 @@ class AttentionMerge final : public families::Family {
 
   std::string supported(const Target& target) const override {
     const MergeKernel plain = {{}, std::string(target.id)};
-    // Of each type there is a kernel, with itself.
+    // Each type has a kernel with itself.
     const auto has = [](MergeKernel spec) {
       spec.out = spec.parts;
       return !refusal_of(spec);

@@ -39,7 +39,7 @@ using attention::max_heads;
 
 inline constexpr std::int64_t max_dims = 512;
 inline constexpr std::int64_t max_tokens = 0x7FFFFFFF;
-// Of a stack.
+// The most parts of a stack.
 inline constexpr std::int64_t max_parts = 4096;
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.

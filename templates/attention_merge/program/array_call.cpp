@@ -218,7 +218,7 @@ class MergeCall : public ArrayCall {
   std::size_t out_bytes() const { return rows() * dims() * bytes_of_element(type_named(type_)); }
   const DeviceArray& out_memory() const { return memory_[memory_.size() - 2]; }
   std::vector<std::int64_t> lse_shape() const { return {shape_[0], shape_[2], shape_[1]}; }
-  // Of a row [batch][token][head], in [batch][head][token].
+  // The place of a row [batch][token][head] in [batch][head][token].
   std::size_t lse_place(std::size_t row) const {
     const auto tokens = static_cast<std::size_t>(shape_[1]);
     const auto heads = static_cast<std::size_t>(shape_[2]);

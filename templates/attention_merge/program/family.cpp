@@ -24,7 +24,7 @@ using namespace tools;
 
 // With `empty`: every such row of a part saw no key.
 constexpr std::size_t rows_of_an_empty_one = 5;
-// Of all words that the parts and their sums may have: what a read LSE says of no key.
+// What a read LSE says of no key, for all words that the parts and their sums may have.
 constexpr float no_key = -1e30F;
 
 struct Said {

@@ -131,7 +131,7 @@ class CacheAppend final : public families::Family {
 
   std::string supported(const Target& target) const override {
     const AppendKernel plain = {{}, std::string(target.id)};
-    // Of 16 bits a cache has the type of what is appended.
+    // A cache of 16 bits has the type of what is appended.
     const auto has = [](AppendKernel spec) {
       if (bytes_of(spec.cache) == 2) spec.cache = spec.source;
       if (is_narrow(spec.cache)) spec.scales = Scales::heads;

@@ -86,7 +86,7 @@ Check check_source(const Named& named, const wavejit_cache_append_arguments& cal
   return check_rows(named, false);
 }
 
-// Of a cache in vectorised pages: strides as wavejit_attention_forward has them.
+// Checks a cache in vectorised pages: strides as wavejit_attention_forward has them.
 Check check_vectorised(const Named& named, bool keys, std::int32_t layout) {
   const wavejit_tensor& t = *named.tensor;
   const std::int64_t page = t.sizes[1];

@@ -89,7 +89,7 @@ struct Appended {
   std::int64_t dims(std::size_t side) const { return side == 1 ? said.value_dims : said.key_dims; }
   std::int64_t heads(std::size_t side) const { return side == 2 ? said.query_heads : said.heads; }
 
-  // Of an element of the output.
+  // What an element of the output belongs to.
   struct Owner {
     std::size_t side;
     Index index;

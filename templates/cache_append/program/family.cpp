@@ -106,7 +106,7 @@ class CacheAppend : public Family {
     const std::string format = kind == EightBits::integers ? "i8" : attention::program::e4m3_of(target);
     return format.empty() ? descriptor : descriptor + " cache=" + format + " cache_scales=h";
   }
-  // Of a rope of 64 dims and a latent of 512, in bf16.
+  // The same call for a rope of 64 dims and a latent of 512, in bf16.
   std::string with_8_bit_rows(const std::string& descriptor, std::string_view target) const override {
     const std::string format = attention::program::e4m3_of(target);
     const bool rows =

@@ -17,7 +17,7 @@ class NarrowOptions {
  public:
   void add_to(CLI::App& command);
 
-  // Of keys (0) and values (1): whose scales are written.
+  // The file into which the scales of keys (0) or values (1) are written.
   const std::string& written_scales(std::size_t side) const { return written_files_[side]; }
   void add_inputs(std::vector<tools::NamedFile>& files) const;
   void add_outputs(std::vector<tools::NamedFile>& files) const;

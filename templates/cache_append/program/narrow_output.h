@@ -34,13 +34,14 @@ class NarrowOutput {
   Answer answer(std::int64_t row, std::int64_t column) const;
   // The tensors that are written, and the scales that are read.
   void place(wavejit_cache_append_arguments& call, void* output, void* k_scales, void* v_scales) const;
-  // Of heads; none where they are found, or 1.
+  // The scales of heads; none where they are found, or 1.
   const std::vector<float>& given(std::size_t side) const { return all_->given_scales[side]; }
 
-  // Of all that stands in memory.
+  // Bytes of all that stands in memory.
   std::int64_t bytes() const { return bytes_; }
   tools::Judgement judgement(std::span<const std::byte> bytes) const;
-  // Of keys (0), values (1) or Q (2), in the order of the tensor's axes; of 8 bits as they stand there, without scales.
+  // The numbers of keys (0), values (1) or Q (2), in the order of the tensor's axes; those of 8 bits as they stand
+  // there, without scales.
   std::vector<float> numbers(std::span<const std::byte> bytes, std::size_t side) const;
   // Those that were found, [slot][head or tile].
   std::vector<float> scales(std::span<const std::byte> bytes, std::size_t side) const;
@@ -60,7 +61,7 @@ class NarrowOutput {
     double value = 1;
     double bound = 0;
   };
-  // Of a byte of the output.
+  // The cell of a byte of the output.
   Cell cell(std::int64_t at) const;
   Cell cell_of_row(std::int64_t at) const;
   std::int64_t owner(std::int64_t slot) const { return all_->owners[static_cast<std::size_t>(slot)]; }

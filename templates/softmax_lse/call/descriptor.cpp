@@ -20,7 +20,7 @@ struct Said : ProblemDescriptor {
 using Row = families::DescriptorWord<Said>;
 using WordTable = families::DescriptorWords<Said>;
 
-// Of the scores' type where no word says it.
+// The weights have the scores' type where no word says another.
 Row weights_word() {
   return families::value_word<Said>(
       "weights", "fp32|fp16|bf16|none",

@@ -14,7 +14,7 @@ struct Geometry {
   std::uint32_t wave_tiles = 1;  // of a wave's run of keys
   std::uint32_t runs = 1;        // workgroups along the keys
 };
-// Of a round of so many sequences and rows of each.
+// The geometry of a round of so many sequences and rows of each.
 Geometry geometry_of(const IndexerProblem& problem, std::uint32_t sequences, std::uint32_t rows,
                      const boards::Board& board);
 
@@ -39,7 +39,7 @@ class IndexerCall final : public families::Call {
   const boards::Board& board_;
   Parts parts_;
   Rounds rounds_;
-  // Of the round that is planned: the scores as if they began with batch 0, row 0.
+  // The scores of the round that is planned, as if they began with batch 0, row 0.
   std::uint64_t scores_ = 0;
   std::uint64_t scores_batch_stride_ = 0;
   std::uint64_t scores_row_stride_ = 0;
