@@ -8,7 +8,7 @@
 
 namespace wavejit::attention {
 
-// Of a kv head of a sequence, f32, uniform. `at`: where the kernel's arguments have a CacheScale.
+// The scale of a kv head of a sequence, f32, uniform. `at`: where the kernel's arguments have a CacheScale.
 language::Value* cache_scale(language::Kernel& kernel, std::size_t at, language::Value* batch,
                              language::Value* kv_head);
 

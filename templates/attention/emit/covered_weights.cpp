@@ -62,7 +62,7 @@ class TileInOrder {
   };
 
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
-  // Of all registers in a row: which one comes as which.
+  // Which of all registers in a row comes as which.
   int order(int index) const { return (2 * (index / quad)) + (index % quad / 2) + (index % 2 * half_); }
 
   void exponent(int index) {

@@ -15,14 +15,14 @@ class EntriesAhead {
   static language::Value* of_next(const language::Values& carried) { return carried.front(); }
   static language::Value* named(const language::Values& carried) { return carried[named_at]; }
 
-  // Of a walk whose first tile has `entries`.
+  // The values of a walk whose first tile has `entries`.
   static language::Values at_start(const KeyPages& pages, const TileWalk& walk, const Stops& stops,
                                    language::Value* entries) {
     if (!pages.is_listed()) return {pages.entries(walk.tile_at(stops[1]))};
     return {pages.resolved(pages.listed(walk.tile_at(stops[1]))), pages.named(entries),
             pages.listed(walk.tile_at(stops[2]))};
   }
-  // Of the tile behind stops[0], from what that one had.
+  // The values of the tile behind stops[0], from what that one had.
   static language::Values at(const KeyPages& pages, const TileWalk& walk, const Stops& stops,
                              const language::Values& before) {
     if (!pages.is_listed()) return {pages.entries(walk.tile_at(stops[2]))};

@@ -34,7 +34,7 @@
 
 namespace wavejit::attention {
 
-// Of so many keys from a page's first one.
+// The granules of so many keys from a page's first one.
 language::Value* granules_up_to(language::Kernel& kernel, language::Value* keys);
 
 // A sequence's entries in the block table: where they begin (address), and how many of them are of keys that live.
@@ -74,8 +74,8 @@ class KeyPages {
   // (without a table the entries themselves), and where their keys stand.
   language::Value* looked_up(language::Value* listed) const;
   language::Value* resolved(language::Value* listed, language::Value* looked_up) const;
-  // Of resolved entries: bit l is set where entry l names a key that the row sees (i64, uniform). Entries behind the
-  // list's last do, too: they are the length's to hide.
+  // Which of the resolved entries name a key that the row sees: bit l is set for entry l (i64, uniform). Entries behind
+  // the list's last are set, too: they are the length's to hide.
   language::Value* named(language::Value* resolved) const;
 
   // `number`: 0 … 3, uniform. Rows of `row_bytes`; those past the length are outside the buffer.
@@ -115,7 +115,7 @@ class KeyPages {
   Place place_of(language::Value* tile, language::Value* number) const;
   language::Value* address_of(const Slice& slice, language::Value* entry, language::Value* granule) const;
   language::Value* entry_of_key(language::Value* entries, language::Value* in_tile) const;
-  // Of a key: the slot of its sequence's pages, and the column of the table.
+  // The place of a key: the slot of its sequence's pages, and the column of the table.
   language::Value* slot_of(language::Value* tile, language::Value* in_tile) const;
   language::Value* column_of(language::Value* slot) const;
 

@@ -20,7 +20,7 @@ namespace {
 
 Value* list_address(Kernel& kernel, std::size_t lists, std::size_t field) { return kernel.argument_i64(lists + field); }
 
-// Of a list of `length` entries, whose counts are at `counts` or null.
+// The count of a list of `length` entries, whose counts are at `counts` or null.
 Value* count_of(Kernel& kernel, std::size_t lists, Value* counts, Value* length, Value* query, Value* head) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* number = query;

@@ -39,7 +39,7 @@ language::Value* named_slots_of(language::Kernel& kernel, std::size_t lists);
 // Which parts of a row there are, where several workgroups leave them: those of its list, then those of its second one.
 class ListedParts {
  public:
-  // Of query `query` of all sequences, as list_of.
+  // The lists of query `query` among those of all sequences, as list_of.
   ListedParts(language::Kernel& kernel, std::size_t lists, language::Value* query, language::Value* head = nullptr);
   language::Value* last() const { return last_; }  // −1: none
   // Where part `part` stands among those of the row.

@@ -35,7 +35,7 @@ Value* fused(Kernel& kernel, Value* a, Value* b, Value* c) {
 
 Value* wide(Kernel& kernel, Value* value) { return kernel.ir().CreateZExt(value, kernel.i64()); }
 
-// Of a bias by tile: the wave's rows see the tile, and not without it.
+// Whether a tile takes its bias by tile: the wave's rows see the tile, and not without a bias.
 Value* is_masked(Kernel& kernel, const QueryTile& queries, Value* marked) {
   const Marks marks = marks_of(kernel, queries, marked);
   return kernel.ir().CreateAnd(marks.sees, kernel.ir().CreateNot(marks.whole));
@@ -193,7 +193,7 @@ Value* ScoreModifiers::sloped(Value* distance, int key, Value* x) const {
   return fused(kernel_, ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, keys), minus_slope_, x);
 }
 
-// Of whole tiles a bias is 0, and x + 0 is x.
+// In whole tiles a bias is 0, and x + 0 is x.
 void ScoreModifiers::apply_bias_by_tile(Value* marked, const Values& fetched, std::span<Accumulator> scores,
                                         std::size_t first_part) const {
   llvm::IRBuilder<>& ir = kernel_.ir();

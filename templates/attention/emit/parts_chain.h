@@ -15,7 +15,7 @@ class PartsChain {
   static constexpr int load_dims = load_bytes / static_cast<int>(sizeof(float));
   static constexpr int statistics_bytes = 8;  // m and l of a row
 
-  // Of a slot, which is uniform.
+  // Where the parts of a slot, which is uniform, come from.
   struct Source {
     // Whether the lane's row sees the chunk. Another part is an empty one, which changes nothing.
     std::function<language::Value*(language::Value* slot)> sees;

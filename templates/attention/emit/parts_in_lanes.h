@@ -34,7 +34,7 @@ class PartsInLanes {
   language::Values merged(language::Value* first, language::Value* last);
 
  private:
-  // Of the lanes, a part each.
+  // The weights of the lanes, a part each.
   struct Weights {
     language::MergeWeights of_part;
     language::Value* sum;  // l

@@ -35,8 +35,8 @@ struct QueryTile {
   language::Value* limit_offset;
   language::Value* last_key;
   language::Value* wave_limit;  // last key that every row of the wave sees
-  // Of a window, else null: a row's first key is row + begin_offset; of local chunks it is the first one of that one's
-  // chunk (first_of_chunk).
+  // For a window, else null: a row's first key is row + begin_offset; with local chunks it is the first one of that
+  // one's chunk (first_of_chunk).
   language::Value* begin_offset;
   language::Value* wave_begin;  // the first key of the wave's last row
   // For ALiBi, else null: a row stands at key row + diagonal_offset.
@@ -47,14 +47,14 @@ struct QueryTile {
   language::Value* head_in_group = nullptr;
   language::Value* has_row = nullptr;
   language::Value* group = nullptr;
-  // Of integers, else null: what their sums count for, c aside, of either sign. Per lane, as scale_log2e is then, which
-  // has both. Scores are scaled before the softmax sees them.
+  // For integers, else null: what their sums count for, c aside, of either sign. Per lane, as scale_log2e is then,
+  // which has both. Scores are scaled before the softmax sees them.
   language::Value* row_scale = nullptr;
-  // Of scores that are rounded to fp16, else null: the same as scale_log2e without log2 e.
+  // For scores that are rounded to fp16, else null: the same as scale_log2e without log2 e.
   language::Value* natural_scale = nullptr;
   language::Value* key_scale = nullptr;  // of a cache of 8 bits, else null: c has it already
   bool scales_in_lanes = false;          // where scalar registers are short, what has it is the lanes'
-  // Of a walk of marked tiles (kernel/marked_tile.h), else null: the block of the unit that the wave's rows are,
+  // For a walk of marked tiles (kernel/marked_tile.h), else null: the block of the unit that the wave's rows are,
   // uniform. Marked tiles then stand where numbers of tiles do.
   language::Value* block = nullptr;
   bool unseen_tiles = false;  // of a walk of marked tiles: a wave meets many that its rows do not see
@@ -76,7 +76,7 @@ struct LaneKey {
 };
 LaneKey lane_key(language::Kernel& kernel, language::Value* first_key);
 
-// Of a tensor whose descriptor begins at the tile's (first) head: the byte offset of the lane's row. Rows past the end
+// The byte offset of the lane's row in a tensor whose descriptor begins at the tile's (first) head. Rows past the end
 // of the sequence, which the descriptor alone cannot tell from another head's, point far outside.
 language::Value* lane_row_offset(language::Kernel& kernel, const QueryTile& tile, language::Value* row,
                                  language::Value* row_stride, language::Value* head_stride);

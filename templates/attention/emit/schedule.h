@@ -43,7 +43,7 @@ struct LookUp {
   int ahead = 0;
   Way way = Way::scalar;
 };
-// Of tiles t … t + furthest_look_up a walk keeps the entries.
+// A walk keeps the entries of tiles t … t + furthest_look_up.
 inline constexpr int furthest_look_up = 4;
 // A few items, at most `capacity`; it can be made and changed when it is compiled.
 template <typename Item, std::size_t capacity>

@@ -29,7 +29,7 @@ struct SequenceFields {
 };
 Sequence sequence_of(language::Kernel& kernel, const SequenceFields& fields, language::Value* batch,
                      KeyStarts starts = KeyStarts::packed);
-// Of a kernel whose arguments hold a SequenceArguments.
+// The sequence of a kernel whose arguments hold a SequenceArguments.
 Sequence sequence_of(language::Kernel& kernel, const LengthFields& fields, language::Value* batch,
                      KeyStarts starts = KeyStarts::packed);
 

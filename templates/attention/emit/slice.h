@@ -10,12 +10,12 @@ namespace wavejit::attention {
 struct Slice {
   language::Buffer buffer;
   language::Value* row_stride;  // bytes
-  // Of packed heads, else null: the same; low half, slices are below 4 GiB.
+  // For packed heads, else null: the same; low half, slices are below 4 GiB.
   language::Value* head_stride = nullptr;
-  // Of K and V in pages, or named by lists (key_pages.h), else null; `buffer` is then none.
+  // For K and V in pages, or named by lists (key_pages.h), else null; `buffer` is then none.
   language::Value* base = nullptr;         // i64: the head's first key of page 0
   language::Value* page_stride = nullptr;  // i64, bytes
-  // Of a tensor whose dims need not stand side by side (scattered.h), else null: how far apart they are, in bytes, and
+  // For a tensor whose dims need not stand side by side (scattered.h), else null: how far apart they are, in bytes, and
   // how many rows there are. Beyond them stands memory of other rows, which no descriptor keeps away.
   language::Value* dim_stride = nullptr;
   language::Value* rows = nullptr;
@@ -31,7 +31,7 @@ struct KeyTensors {
   language::Value* first_slot;  // of keys in pages: where key 0 stands, 0 without first keys
   language::Value* last_key;    // of the sequence; −1 or less: none
   std::size_t page_arguments;   // of keys in pages: where the kernel's arguments hold a PageArguments
-  // Of listed keys, else null: the address of the list, whose last entry is last_key, and how many keys an entry may
+  // For listed keys, else null: the address of the list, whose last entry is last_key, and how many keys an entry may
   // name, from 0 on. Both uniform.
   language::Value* list = nullptr;
   language::Value* named_keys = nullptr;

@@ -153,7 +153,7 @@ void LineStream::begin_rows(Value* lane_group, Value* first_row_block) {
   }
   Value* line = ir.CreateAnd(row, constant(lines_of_piece() - 1));
   Value* at = ir.CreateLShr(row, constant(std::countr_zero(static_cast<unsigned>(lines_of_piece()))));
-  // Of bytes a unit is the dims of both lane groups.
+  // In an image of bytes a unit is the dims of both lane groups.
   Value* unit = place_.bytes ? constant(0) : lane_group;
   if (place_.permuted) {
     unit = ir.CreateXor(unit, unit_key_of(line, at));

@@ -33,8 +33,8 @@ class LineStream final : public TileStream {
     bool bytes = false;
     // Rows take whole pieces, also those that are none: of 16 bits, and what threads write (streams_narrow.h).
     bool whole_pieces = false;
-    // Who reads has waited for the transfers by itself (codegen/language/synchronize.h): the backend, which follows
-    // every way through a loop, also those that are never taken, adds no wait in front of reads.
+    // The caller that reads has waited for the transfers by itself (codegen/language/synchronize.h): the backend, which
+    // follows every way through a loop, also those that are never taken, adds no wait in front of reads.
     bool waited_for = false;
     // Each wave fills whole images of its own, of which `fetch` and `transfers_of_line` are told. With `waves` = 1.
     bool own_images = false;
@@ -50,14 +50,15 @@ class LineStream final : public TileStream {
   // begins at block `first_row_block` (uniform).
   void begin_rows(language::Value* lane_group, language::Value* first_row_block = nullptr);
   void begin_transposed(language::Value* lane_group);
-  // Of bytes, in place of it.
+  // The same for bytes, in place of it.
   void begin_transposed_bytes(language::Value* lane_group);
   // The same of a wave whose dims begin with piece `first_piece` (uniform) of a row: dim blocks count from there.
   void begin_transposed(language::Value* lane_group, language::Value* first_piece);
   // The same of a permuted image of bytes, by the first dim.
   void begin_narrow_transposed(language::Value* lane_group, language::Value* first_dim);
 
-  // Of a permuted image: before the reads of a buffer. Their addresses are made here, and live until the last of them.
+  // Called before the reads of a buffer of a permuted image. Their addresses are made here, and live until the last of
+  // them.
   void enter_rows(language::Value* image);
   void enter_transposed(language::Value* image);
 
@@ -87,7 +88,7 @@ class LineStream final : public TileStream {
                                                   language::Value* unseen = nullptr) const;
   void gather(int buffer, const std::vector<KeyPages::KeyPlace>& places);
 
-  // Of a permuted image of bytes: what `rows` and `transposed` have, 8 bytes a lane (<2 x i32>), not widened.
+  // The reads of a permuted image of bytes: what `rows` and `transposed` have, 8 bytes a lane (<2 x i32>), not widened.
   language::Value* narrow_rows(int buffer, int row_block, int dim_block);
   language::Value* narrow_transposed(int buffer, int dim_block, int row_block);
 
@@ -112,7 +113,7 @@ class LineStream final : public TileStream {
   // Row of lane `slot`'s 16 bytes on line `line` of this wave: of the tile, or of its granule.
   language::Value* row_of(language::Value* slot, int line) const;
   language::Value* slot() const;
-  // Of bytes a row may be half a piece, or have an odd number of halves: sixteen of these then stand on each of four
+  // A row of bytes may be half a piece, or have an odd number of halves: sixteen of these then stand on each of four
   // lines. Whole pieces may have a last one that is partly empty.
   int piece_bytes() const {
     const bool whole = place_.whole_pieces ||
@@ -166,16 +167,16 @@ class LineStream final : public TileStream {
   const std::optional<TilePages>& tile_pages_;
   bool few_offsets_ = false;
   std::vector<language::Value*> lane_offsets_;  // of each DMA instruction of this wave, [line group][piece]
-  // Of a row's last piece, if it is no whole one: where the lane's bytes begin in it.
+  // Where the lane's bytes begin in a row's last piece, if it is no whole one.
   language::Value* column_ = nullptr;
   language::Value* lds_line_;              // this wave's first line, bytes
   language::Value* rows_start_ = nullptr;  // per lane: where its fragments start
   language::Value* transposed_start_ = nullptr;
-  // Of neighbouring rows: the same for the blocks of dims in a piece.
+  // For neighbouring rows: the same for the blocks of dims in a piece.
   std::array<language::Value*, 4> neighbour_rows_{};
   language::Value* second_transposed_start_ = nullptr;
-  // Of a permuted image, in the buffer that was entered: for each block of dims in a piece; and for each half of a
-  // piece, block of rows mod 2 and half of the block. Of bytes the latter for each quarter and block mod 2.
+  // For a permuted image, in the buffer that was entered: for each block of dims in a piece; and for each half of a
+  // piece, block of rows mod 2 and half of the block. For bytes the latter are for each quarter and block mod 2.
   std::array<language::Value*, 8> entered_rows_{};
   std::array<language::Value*, 8> entered_transposed_{};
 };

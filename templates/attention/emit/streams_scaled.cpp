@@ -91,7 +91,8 @@ void SwizzledRows::write_kept(Value* dwords, int load) {
 }
 
 language::Strand SwizzledRows::write_raised(const Values& loaded, Value* exponents) {
-  // Of two operations: four conversions, four bytes that may be NaN, an address; and half of what the exponent takes.
+  // Slots for two operations: four conversions, four bytes that may be NaN, an address; and half of what the exponent
+  // takes.
   constexpr int slots = 12;
   constexpr int byte_bits = 8;
   constexpr int dword_bytes = 4;

@@ -49,7 +49,7 @@ class SwizzledStream : public TileStream {
   // about one issue slot. Keys in pages of whole tiles have a `place`, which was looked up. `unseen`: of values
   // (unseen_keys.h), zeros come in place of them.
   language::Values fetch(language::Value* tile, const TilePages::Place& place, language::Value* unseen = nullptr);
-  // Of keys that are looked up, in granules or one by one.
+  // Loads keys that are looked up, in granules or one by one.
   virtual language::Values fetch_from_pages(language::Value* tile, language::Value* entries,
                                             language::Value* unseen = nullptr) = 0;
   virtual language::Strand write(const language::Values& loaded) = 0;
@@ -76,7 +76,7 @@ class SwizzledStream : public TileStream {
   language::Value* scaled_unit(language::Value* loaded, int half, language::Value* scale) const;
   // The same of a power of two, E8M0 in the lane's low 8 bits.
   language::Value* raised_unit(language::Value* loaded, int half, language::Value* exponent) const;
-  // Of a tensor whose dims need not stand side by side a load is so many, one an element.
+  // A load of a tensor whose dims need not stand side by side is so many, one an element.
   int elements_of_load() const { return slice_.scattered() ? width_ / slice_.element_bytes : 1; }
   language::Values fetch_scattered(language::Value* tile, language::Value* unseen);
   // What is in flight as whole loads.
@@ -110,7 +110,7 @@ class SwizzledStream : public TileStream {
   const std::optional<KeyPages>& pages_;
   int width_ = 0;                        // bytes of a lane's load
   std::vector<language::Value*> loads_;  // per lane, where each begins
-  // Of keys that are looked up one by one: which keys of the tile these are; loads_ then are places in a row.
+  // For keys that are looked up one by one: which keys of the tile these are; loads_ then are places in a row.
   std::vector<language::Value*> keys_;
   std::vector<language::Value*> rows_;  // of scattered elements: the row of the tile that a load is of
   language::Value* write_ = nullptr;
@@ -128,8 +128,8 @@ class RowLoads : public SwizzledStream {
  public:
   language::Values fetch_from_pages(language::Value* tile, language::Value* entries,
                                     language::Value* unseen = nullptr) override;
-  // Of a tile that is walked. `place`, `entries`: as fetch and fetch_from_pages have them. Where `exists` (uniform) is
-  // false they read nothing.
+  // The loads of a tile that is walked. `place`, `entries`: as fetch and fetch_from_pages have them. Where `exists`
+  // (uniform) is false they read nothing.
   std::vector<Load> loads_of(language::Value* tile, const TilePages::Place& place, language::Value* entries,
                              language::Value* exists);
 
@@ -138,7 +138,7 @@ class RowLoads : public SwizzledStream {
            int region, int offset, int dims, int threads, const std::optional<KeyPages>& pages,
            const std::optional<TilePages>& tile_pages, CacheType cache, int dims_kept = 0, Runs runs = Runs::long_ones);
 
-  // Of load i, counted from the thread's first: rows, and units in memory.
+  // The place of load i, counted from the thread's first: rows, and units in memory.
   std::pair<int, int> place_of(int i) const;
   // Loads are runs of so many units of a row: all of them, or 8 (4) where a row is no power of two.
   int units() const { return loaded_pitch_ / width_; }
@@ -167,20 +167,20 @@ class SwizzledRows final : public RowLoads {
 
   // A wave that reads other rows than the tile's first: its blocks of rows count from `block` (uniform) on.
   void begin_rows(language::Value* block);
-  // Of images that change places: where the lane's reads begin, and behind those where its writes do.
+  // For images that change places: where the lane's reads begin, and behind those where its writes do.
   language::Values starts() const;
   static constexpr std::size_t start_count = 5;
   void set_starts(const language::Values& starts);
   language::Strand write(const language::Values& loaded) override;
-  // Of loads from `first` on: to where they would go if load `origin`, which begins at a multiple of 8 rows, were the
-  // tile's first.
+  // Writes loads from `first` on to where they would go if load `origin`, which begins at a multiple of 8 rows, were
+  // the tile's first.
   void write_first_rows(std::span<language::Value* const> loaded, int first, int origin);
-  // Of 8 bits that have scales: what stands in LDS is round(byte · scale). `scale_of`: of load i, f32 of the lane's;
+  // For 8 bits that have scales: what stands in LDS is round(byte · scale). `scale_of`: of load i, f32 of the lane's;
   // asked for once each.
   using ScaleOf = std::function<language::Value*(int load)>;
   language::Strand write_scaled(const language::Values& loaded, const ScaleOf& scale_of);
-  // Of 8 bits whose last `dims_kept` are of 16 in memory already: the row of the thread's loads, which is one, and what
-  // goes into LDS of load i in how many operations. `exponents`: of the row, E8M0, two dwords.
+  // For 8 bits whose last `dims_kept` are of 16 in memory already: the row of the thread's loads, which is one, and
+  // what goes into LDS of load i in how many operations. `exponents`: of the row, E8M0, two dwords.
   language::Value* row_of_thread() const { return first_row_; }
   bool has_row_a_thread() const { return rows_apart() == tile_keys; }
   int writes_of(int load) const { return is_kept(load) ? 1 : 2; }

@@ -66,7 +66,7 @@ class TileSoftmax {
   language::Strand finish(TileWeights& weights, const language::ByteMatrix& bytes, language::ByteOperand& packed) const;
 
  private:
-  // Of one score accumulator.
+  // Registers of one score accumulator.
   int registers() const { return matrix_.accumulator_layout().registers(); }
 
   language::Kernel& kernel_;

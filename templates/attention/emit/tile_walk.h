@@ -22,7 +22,7 @@ namespace wavejit::attention {
 
 // A place, and what stands there as far as it is known: where it is not, asking may read it.
 struct Stop {
-  // Of a place alone, which is all that there is of an interval.
+  // A stop with a place alone, which is all that there is of an interval.
   Stop(language::Value* number, language::Value* read = nullptr) : place(number), entry(read) {}
 
   language::Value* place;

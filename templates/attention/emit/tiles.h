@@ -47,11 +47,11 @@ class Tiles {
   // overwrites them, and what was written is complete before anything reads it.
   virtual language::Values advance(int buffer, const Stops& stops, const TileWalk& walk,
                                    const language::Values& in_flight) = 0;
-  // Of tiles whose keys and values come apart (TileShape::apart) `advance` is of keys alone. From here on values may be
+  // If keys and values of tiles come apart (TileShape::apart), `advance` is of keys alone. From here on values may be
   // read, too.
   virtual void advance_values(int /*buffer*/, const Stops& /*stops*/, const TileWalk& /*walk*/) {}
 
-  // Of listed keys, else null: which of the 64 of the tile that advance spoke of are named, a bit each (i64, uniform).
+  // For listed keys, else null: which of the 64 of the tile that advance spoke of are named, a bit each (i64, uniform).
   virtual language::Value* named() const { return nullptr; }
 
   virtual TileStream& keys() = 0;

@@ -77,7 +77,7 @@ void LineTiles::fill_tile(int buffer, Value* tile, Value* entries, Value* unseen
     // Scores of keys that nobody sees do not matter: their rows may be zeros, too.
     const std::vector<KeyPages::KeyPlace> places = k_.places_of_lines(tile, entries, unseen);
     k_.gather(buffer, places);
-    // Of halves of pieces a line has other keys.
+    // A line of halves of pieces has other keys.
     v_.gather(buffer, v_.lines() == k_.lines() ? places : v_.places_of_lines(tile, entries, unseen));
     return;
   }

@@ -26,7 +26,7 @@ class LineTiles final : public Tiles {
                            const language::Values& in_flight) override;
   language::Value* named() const override { return named_; }
   void advance_values(int buffer, const Stops& stops, const TileWalk& walk) override;
-  // Of a cache of 8 bits, else null: what is read of the streams comes through registers, which the pipeline moves.
+  // For a cache of 8 bits, else null: what is read of the streams comes through registers, which the pipeline moves.
   NarrowLines* narrow_keys() const { return narrow_k_.get(); }
   NarrowLines* narrow_values() const { return narrow_v_.get(); }
   LineStream& keys() override { return k_; }

@@ -17,7 +17,7 @@ using language::Values;
 constexpr int padded_k_region = 0;
 constexpr int padded_v_region = 1;
 constexpr int unit_bytes = 16;
-// Of a transposing load: lanes that exchange elements, and elements that a lane has.
+// A transposing load: lanes that exchange elements, and elements that a lane has.
 constexpr int turned_lanes = 8;
 
 int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(power)); }

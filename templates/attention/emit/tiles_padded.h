@@ -52,8 +52,8 @@ class PaddedTransposed final : public TileStream {
                    const std::optional<KeyPages>& pages);
 
   int loads() const { return blocks_; }
-  // Of a tile that has a key. `entries`: of keys that are looked up. `unseen` (unseen_keys.h): the first key that is
-  // seen is read in place of them; there is one.
+  // Loads a tile that has a key. `entries`: for keys that are looked up. `unseen` (unseen_keys.h): the first key that
+  // is seen is read in place of them; there is one.
   language::Values fetch(language::Value* tile, language::Value* entries, language::Value* unseen = nullptr) const;
   void write(const language::Values& loaded) const;
   language::OperandA rows(int buffer, int row_block, int dim_block) override;

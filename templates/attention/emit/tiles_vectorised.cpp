@@ -119,7 +119,7 @@ language::OperandA LineUnits::values_transposed(int buffer, int dim_block, int k
   const int offset = plan_.v_offset(buffer) +
                      (language::wave_shape(kernel_).rows / dims_of_line * dim_block * plan_.v_line_bytes) +
                      (key_block * KeyPages::granule_keys * Units::unit_bytes);
-  // Of each half of the granule the lane group's four keys.
+  // Each half of the granule has the lane group's four keys.
   Value* first = lds_.read(v_region(buffer), Units::unit_bytes / 2, v_read_[0], offset);
   Value* second = lds_.read(v_region(buffer), Units::unit_bytes / 2, v_read_[1], offset);
   return matrix_.operand_a(ir.CreateShuffleVector(first, second, {0, 1, 2, 3}), language::KOrder::accumulator_rows);

@@ -102,7 +102,7 @@ constexpr bool stands_padded(const TileShape& shape, const targets::Target& targ
          !shape.layout.looks_up_each_key() && !shape.apart && !shape.late;
 }
 
-// Of K's and V's tiles alone.
+// The plan of K's and V's tiles alone.
 constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& target) {
   LdsPlan plan;
   plan.layout = lds_layout(target);
@@ -113,7 +113,7 @@ constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& targe
         LdsPlan::padded_turned_dims(shape.dims_v) * LdsPlan::padded_row_bytes(tile_keys * bytes_of(shape.v_type));
     return plan;
   }
-  // Of bytes DMA fills halves of pieces, too.
+  // With bytes DMA fills halves of pieces, too.
   const bool whole = plan.layout != LdsLayout::lines || shape.through_registers();
   const auto row_bytes = [&](int dims, DataType type) {
     const int bytes = dims * bytes_of(type);
@@ -127,7 +127,7 @@ constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& targe
     // What is widened or packed waits in registers, and more workgroups have room.
     plan.buffers = shape.three_buffers ? 3 : !shape.through_registers() || shape.two_buffers ? 2 : 1;
     plan.k_line_bytes = line + (shape.has_neighbours() ? 0 : 16);
-    // Of vectorised pages half a turn of the banks. Of bytes eight rows are read together, four lines of either lane
+    // For vectorised pages half a turn of the banks. For bytes eight rows are read together, four lines of either lane
     // group with two slots each.
     plan.v_line_bytes = line + (shape.has_neighbours()    ? 0
                                 : shape.layout.vectorised ? 128

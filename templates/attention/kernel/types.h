@@ -23,7 +23,7 @@ inline constexpr families::Names<DataType, 8> data_types = {{{DataType::bf16, "b
                                                              {DataType::e4m3_fnuz, "e4m3_fnuz"},
                                                              {DataType::e5m2_fnuz, "e5m2_fnuz"},
                                                              {DataType::i8, "i8"}}};
-// Of 16 bits and more.
+// Types of 16 bits and more.
 inline constexpr families::Names<DataType, 3> wide_types = {
     {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}}};
 // Those that matrix instructions multiply.
@@ -86,7 +86,7 @@ constexpr CacheType cache_type_of(DataType type) {
   }
 }
 
-// Of q and k, of v and o.
+// The head dims of q and k, of v and o.
 struct HeadDims {
   int qk = 0;
   int v = 0;
@@ -146,7 +146,7 @@ struct TileShape {
   constexpr bool has_neighbours() const { return layout.wave_granules && !through_registers(); }
   // Rows take whole pieces of LDS (lds_layout.h), of 128 bytes.
   static constexpr int whole_row_bytes(int bytes) { return (bytes + 127) / 128 * 128; }
-  // Of LDS DMA, in place of two.
+  // Whether LDS DMA fills three buffers, in place of two.
   bool three_buffers = false;
   // K and V of a tile are waited for one after the other, and fetched so: a tile of one or the other is always on its
   // way.

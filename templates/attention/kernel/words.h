@@ -16,7 +16,7 @@
 
 namespace wavejit::attention {
 
-// Of Q, K and V: "bf16".
+// The type of Q, K and V: "bf16".
 template <auto field, typename Spec>
 constexpr auto operand_type_word() {
   return families::named<field, operand_types, Spec, 1>(
@@ -26,7 +26,7 @@ constexpr auto operand_type_word() {
        .name_of = [](const families::SpecWord<Spec>&, const Spec& spec) { return std::string(to_text(spec.*field)); }});
 }
 
-// Of K and V, where it is not that of Q.
+// The type of K and V, where it is not that of Q.
 template <auto field, typename Spec>
 constexpr auto cache_type_word() {
   return families::named<field, cache_types, Spec, 3>(

@@ -94,7 +94,7 @@ class BiasGradient {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const Sequence sequence = attention::sequence_of(kernel_, length_fields, batch);
     const QueryTile queries = queries_of(batch, head, sequence);
-    // Of a tile that no row sees all terms are 0.
+    // In a tile that no row sees all terms are 0.
     Value* last_row = minimum(kernel_, ir.CreateAdd(first_row_, kernel_.constant(tile_queries_of(spec_) - 1)),
                               ir.CreateSub(sequence.query_length, kernel_.constant(1)));
     Value* last_key = queries.last_key;

@@ -33,7 +33,7 @@ KeyPlace find_key_place(language::Kernel& kernel, const KeyKernel& spec);
 // The same of another block of the wave.
 KeyPlace place_of_block(language::Kernel& kernel, const KeyPlace& first, int block);
 
-// Of the lane, made anew: nothing of it lives through the products.
+// The lane's key, made anew: nothing of it lives through the products.
 using attention::LaneKey;
 inline LaneKey lane_key(language::Kernel& kernel, const KeyPlace& place) {
   return attention::lane_key(kernel, place.first_key);

@@ -21,7 +21,7 @@ class KeyTensors {
   struct Operands {
     std::vector<language::OperandB> keys, values;  // a fragment of dims each
   };
-  // Of a block. Scores take K, gradients V.
+  // Operands of a block. Scores take K, gradients V.
   Operands load(const KeyPlace& place, bool takes_keys, bool takes_values) const;
 
   // Whether a call before left something, i1: the first run is added to it.

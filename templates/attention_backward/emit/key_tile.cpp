@@ -23,7 +23,7 @@ using language::Values;
 
 namespace {
 
-// Of the sums: one walk makes both, or each has a walk, or a wave.
+// The walks that make the sums: one walk makes both, or each has a walk, or a wave.
 std::span<const Sums> walks_of_all(const KeyKernel& spec, const targets::Target& target) {
   static constexpr std::array shared = {Sums::values, Sums::keys};
   return spec.shared ? shared : walks_of(spec, target);
@@ -74,7 +74,7 @@ void KeyTile::begin_walk(std::size_t walk) {
   stream_ = &streams_[walk];
 }
 
-// Of all sums of the kernel, and of those of the walk at hand, the number of a gradient's first.
+// The number of a gradient's first sum, among all sums of the kernel and among those of the walk at hand.
 std::size_t KeyTile::first_of(int gradient) const {
   // A wave that shares keys has one of them.
   return gradient == 0 || spec_.shared
@@ -92,7 +92,7 @@ bool KeyTile::sums_apart() const {
   return spec_.blocks == 2 || (plans_.size() == 1 && held_registers(spec_) > vector_registers);
 }
 
-// Of dV (0) or dK (1).
+// The sums of dV (0) or dK (1).
 std::span<Accumulator> KeyTile::sums_of(int gradient, int block) {
   const auto dims = static_cast<std::size_t>(dim_blocks(gradient));
   const std::size_t first = first_of(gradient) - first_of_walk();

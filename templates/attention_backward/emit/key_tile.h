@@ -32,8 +32,8 @@ class KeyTile : protected Weaver {
 
   int dims_of(int gradient) const { return gradient == 0 ? spec_.head_dim_v : spec_.head_dim_qk; }
   int dim_blocks(int gradient) const { return dims_of(gradient) / wave_.rows; }
-  // Of all sums of the kernel, and of those of the walk at hand, the number of a gradient's first: dV's (0) or dK's
-  // (1).
+  // The number of a gradient's first sum, among all sums of the kernel and among those of the walk at hand: dV's (0) or
+  // dK's (1).
   std::size_t first_of(int gradient) const;
   std::size_t first_of_walk() const { return first_of(makes_values(makes_) ? 0 : 1); }
   std::size_t sums_of_walk() const;
@@ -42,7 +42,7 @@ class KeyTile : protected Weaver {
   int row_blocks() const { return stream_->rows() / wave_.rows; }
   int parts_of_tile() const { return tile_rows / stream_->rows(); }
 
-  // Of the first tile, which is on its way into buffer 0, what a tile reads ahead.
+  // Reads from the first tile, which is on its way into buffer 0, what a tile reads ahead.
   Fragments begin_reading(const Step& first, const language::Values& started);
   // The tile at hand, with its first fragments; returns the next one's.
   Fragments attend(const language::Values& before);
@@ -66,10 +66,10 @@ class KeyTile : protected Weaver {
   ScoreGradient score_gradient_;
   std::vector<std::vector<language::OperandB>> keys_;  // of each block of keys, a fragment of dims each
   std::vector<std::vector<language::OperandB>> values_;
-  // Of the walk at hand.
+  // What the walk at hand makes.
   Sums makes_ = Sums::both;
   RowStream* stream_ = nullptr;
-  // Of the tile at hand.
+  // What is known of the tile at hand.
   struct {
     int buffer = 0;
     Step step = {};
@@ -124,7 +124,7 @@ class KeyTile : protected Weaver {
   static bool is_sum(const schedule::Multiply& multiply);
   int block_of_numbers(int block) const;
   language::Value* minus_delta_of(int block);
-  // Of a block's numbers, four rows each.
+  // Quarters of a block's numbers, four rows each.
   std::size_t quarters() const { return static_cast<std::size_t>(wave_.registers()) / 4; }
   static constexpr std::size_t quarters_of_half = 2;
   void read_shifts(int block);

@@ -361,7 +361,7 @@ class QueryGradient : private Weaver {
   ScoreGradient score_gradient_;
   std::vector<attention::ScoreModifiers> modifiers_;  // of each block of rows
   std::vector<RowOperands> rows_;
-  // Of the tile at hand.
+  // What is known of the tile at hand.
   struct {
     int buffer = 0;
     int part = 0;  // of the tile, a step

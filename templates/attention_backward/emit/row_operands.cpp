@@ -93,7 +93,7 @@ Values RowReader::load_outputs(const QueryTile& queries) const {
   return loaded;
 }
 
-// Of the block's 8 dims that the lane has.
+// An element of the block's 8 dims that the lane has.
 Value* RowReader::output_element(const Values& o, std::size_t block, int index) const {
   if (!spec_.output_fp32) return element(o[block], index);
   llvm::IRBuilder<>& ir = kernel_.ir();

@@ -12,7 +12,7 @@
 
 namespace wavejit::attention_backward {
 
-// Of a block of rows.
+// The operands of a block of rows.
 struct RowOperands {
   std::vector<language::OperandB> query, output_gradient;  // a fragment of dims each
   language::Value* shift = nullptr;

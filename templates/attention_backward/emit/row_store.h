@@ -12,7 +12,7 @@
 
 namespace wavejit::attention_backward {
 
-// Of an element of a gradient.
+// Bytes of an element of a gradient.
 constexpr int gradient_bytes(const KernelWords& words) {
   return attention::bytes_of(words.gradients_fp32 ? DataType::fp32 : words.dtype);
 }

@@ -86,7 +86,7 @@ class RowStream {
   void turn() const;
 
   enum class Number : std::uint8_t { shift, minus_delta };
-  // Of the rows of registers 4 · quarter … + 3 of a block, the same in all lanes of a group.
+  // The numbers of the rows of registers 4 · quarter … + 3 of a block, the same in all lanes of a group.
   language::Value* four_numbers(Number number, int buffer, int block, int quarter) const;
 
  private:

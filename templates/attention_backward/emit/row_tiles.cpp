@@ -53,7 +53,7 @@ Value* key_of(Kernel& kernel, Value* row) {
   return ir.CreateOr(high, ir.CreateAnd(ir.CreateLShr(row, kernel.constant(2)), kernel.constant(1)));
 }
 
-// Of the columns' image: the unit of a line of 128 bytes at which unit `unit` of a dim's rows stands. A line is one dim
+// The image of columns: the unit of a line of 128 bytes at which unit `unit` of a dim's rows stands. A line is one dim
 // of 64 rows, or two of 32; then bits 1, 2, 3 and 4 of a dim are k0 … k3, and the key k3, k1, k0 ^ k2. So eight
 // neighbouring dims have the same unit in eight places (a read), and every fourth of 32 dims too (a write). Threads of
 // eight dims write every eighth of 64: there the key's k1 is k1 ^ bit 5.
@@ -206,7 +206,7 @@ void RowTile::prepare_registers() {
   const int dims = dims_of_thread();
   const int groups = plan_.shape.dims / dims;
   Value* thread = filling_thread();
-  // Of 16 neighbouring threads eight have a group of rows, and eight the one that shares its units of columns (two
+  // Among 16 neighbouring threads eight have a group of rows, and eight the one that shares its units of columns (two
   // behind it, or the next), at dims eight groups away: so neither the rows that they write nor the columns meet in a
   // bank.
   const auto bits = [&](int from, int mask) {

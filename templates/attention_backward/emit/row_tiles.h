@@ -76,7 +76,7 @@ class RowTile final : public attention::TileStream {
   // was filled.
   void add_rows(language::Strand& strand, const language::Values& loaded, std::size_t first);
   void add_columns(language::Strand& strand, const language::Values& loaded, std::size_t first, int image = 0);
-  // Of several images of columns, the one that is read from here on.
+  // Chooses which of several images of columns is read from here on.
   void read_columns_from(int image) { column_image_ = image; }
   // How many values they are.
   std::size_t in_flight() const { return plan_.transposes ? 0 : rows_of_thread; }

@@ -15,7 +15,7 @@ namespace {
 constexpr int part_bytes = 16;
 }
 
-// Of this workgroup; nothing, which reads as zeros, unless there `are` any.
+// The parts of this workgroup; nothing, which reads as zeros, unless there `are` any.
 Buffer RunParts::parts(Value* are) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto wide = [&](Value* value) { return ir.CreateZExt(value, kernel_.i64()); };
@@ -39,8 +39,8 @@ Value* RunParts::own_place() const {
   return ir.CreateMul(thread, kernel_.constant(part_bytes));
 }
 
-// Of four registers of a sum. The lane's offset has all of it: constants in scalar registers would be kept there
-// through the run.
+// The place of four registers of a sum. The lane's offset has all of it: constants in scalar registers would be kept
+// there through the run.
 Value* RunParts::place_of(Value* own, std::size_t sum, int r) const {
   const int registers = language::wave_shape(kernel_).registers();
   const int part = ((static_cast<int>(sum) * registers) + r) / 4;

@@ -65,12 +65,12 @@ constexpr bool reads_rows(Product product) { return product == Product::scores |
 
 // Tiles of one or two blocks; by blocks always two. Of one alone of the sums otherwise: one block.
 const Schedule& key_schedule(int blocks, Order order, Sums sums = Sums::both);
-// Of waves that share keys: one of the sums. Two blocks; or where rows come first, one, and the columns are those of
-// the tile before, so that a tile's vector work has its time.
+// The schedule of waves that share keys, for one of the sums. Two blocks; or where rows come first, one, and the
+// columns are those of the tile before, so that a tile's vector work has its time.
 const Schedule& shared_schedule(Order order, Sums sums);
 const Schedule& query_schedule(int blocks, Order order);
 
-// Of a target whose tiles have so many buffers.
+// The order of a target whose tiles have so many buffers.
 inline Order order_of(const targets::Target& target, int buffers) {
   if (buffers > 1) return Order::hiding;
   return has_registers_of_accumulation(target) ? Order::rows_first : Order::rows_by_blocks;

@@ -15,7 +15,7 @@ namespace wavejit::attention_backward::schedule {
 // The dK/dV kernel also with a walk for each of its sums, and with a wave for each of them: then the one gives weights
 // and the other takes them.
 enum class Kernel : std::uint8_t { queries, keys, values_alone, keys_alone, giving, taking };
-// Whose products of columns a tile of waves that share keys has.
+// Which tile's products of columns a tile of waves that share keys has.
 enum class Sum : std::uint8_t { of_tile, of_tile_before };
 
 class Model {

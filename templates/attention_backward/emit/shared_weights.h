@@ -39,7 +39,7 @@ class SharedWeights {
 
   SharedWeights(language::Kernel& kernel, const language::Lds& lds, int row_blocks, int first_byte, int first_region);
 
-  // Of block `block` of rows of the tile in `buffer`, piece by piece.
+  // Gives the weights of block `block` of rows of the tile in `buffer`, piece by piece.
   void add_give(language::Strand& strand, const language::Accumulator& weights, int buffer, int block) const;
   void add_take(language::Strand& strand, language::Accumulator& weights, language::AccumulatorLayout layout,
                 int buffer, int block) const;

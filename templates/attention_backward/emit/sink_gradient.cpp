@@ -122,7 +122,7 @@ class SinkGradient {
     return sum;
   }
 
-  // Of the chains with the lane's number and those multiples of `apart` behind it, from `first` on.
+  // The sum of the chains with the lane's number and those multiples of `apart` behind it, from `first` on.
   Value* sum_from(Value* own, int first, int apart) {
     if (apart == sink_chains) return read(own, first * static_cast<int>(sizeof(float)));
     Value* near = sum_from(own, first, 2 * apart);

@@ -43,7 +43,7 @@ class Walk {
     write(ladder_.opening);
     for (const schedule::Act& act : schedule_.acts) std::visit([&](const auto& each) { perform(each); }, act);
   }
-  // Of the tile in `buffer`, the first that a walk asks for.
+  // The first fragments that a walk asks for of the tile in `buffer`.
   Fragments first_of(int buffer) const {
     Fragments first;
     for (std::size_t i = 0; i < static_cast<std::size_t>(ladder_.read_ahead); ++i)

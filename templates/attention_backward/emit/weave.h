@@ -62,7 +62,7 @@ using Fragments = std::vector<language::OperandA>;
 // A tile. `ahead`: what was read of it; returns what was read of the next one.
 Fragments weave(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder, const Buffers& buffers,
                 const Fragments& ahead);
-// Of the first tile what weave would have read ahead.
+// Reads of the first tile what weave would have read ahead.
 Fragments read_first(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder, int buffer);
 
 }  // namespace wavejit::attention_backward

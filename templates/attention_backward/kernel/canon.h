@@ -18,7 +18,7 @@ constexpr std::uint32_t run_tiles_of(std::uint32_t group) {
   return std::max<std::uint32_t>(run_row_heads / (tile_rows * group), 1);
 }
 
-// Of d_sink: a chain takes every 256th row.
+// The chains of d_sink: each takes every 256th row.
 inline constexpr int sink_chains = 256;
 
 }  // namespace wavejit::attention_backward

@@ -178,18 +178,18 @@ std::optional<std::string> sharing_refusal(const KeyKernel& spec) {
   return std::nullopt;
 }
 
-// Of 192 dims there is room for two while nothing else takes registers.
+// With 192 dims there is room for two blocks while nothing else takes registers.
 int default_query_blocks(const KernelWords& words, const targets::Target& target) {
   const bool is_plain = !words.modifiers.any() && !words.gradients_fp32 && !words.output_fp32;
   const bool fit = words.head_dim_qk <= 128 || (words.head_dim_qk < 256 && is_plain);
   return has_two_blocks(words, target) && fit ? 2 : 1;
 }
-// Of 128 dims two take all 512 registers: what modifies scores does not fit beside them.
+// With 128 dims two blocks take all 512 registers: what modifies scores does not fit beside them.
 int default_key_blocks(const KernelWords& words, const targets::Target& target) {
   return has_two_blocks(words, target) && words.head_dim_qk <= 128 && !words.modifiers.any() ? 2 : 1;
 }
 
-// Of waves with half the registers a SIMD has two of each workgroup: 4, 3 or 2 workgroups.
+// If waves have half the registers, a SIMD has two of each workgroup: 4, 3 or 2 workgroups.
 namespace {
 constexpr int many_waves = 8;
 constexpr int some_waves = 6;

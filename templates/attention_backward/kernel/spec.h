@@ -150,7 +150,7 @@ int rows_at_once(const KernelWords& words, const targets::Target& target);
 int keys_at_once(const KernelWords& words, const targets::Target& target);
 // Half of a row tile, too, where waves share keys and rows have an image beside that of columns.
 int rows_of_step(const KeyKernel& spec, const targets::Target& target);
-// Of LDS that the dK/dV kernel takes with so many rows at once.
+// Bytes of LDS that the dK/dV kernel takes with so many rows at once.
 int row_stream_bytes(const KernelWords& words, const targets::Target& target, int rows);
 // Which sums of the dK/dV kernel a walk over the rows makes: those of both, or first those of dV and then, in another
 // walk that computes scores once more, those of dK.
@@ -171,7 +171,7 @@ constexpr int held_registers(const QueryKernel& spec) {
 constexpr int held_registers(const KeyKernel& spec) {
   return spec.blocks * 3 * (spec.head_dim_qk + spec.head_dim_v) / 4;
 }
-// Of half the registers: modified scores of 128 dims, or their sums in f32, leave none.
+// Whether half the registers are all taken: modified scores of 128 dims, or their sums in f32, leave none.
 bool takes_all_registers(const KernelWords& words, const targets::Target& target);
 int waves_per_simd(const QueryKernel& spec, const targets::Target& target);
 int waves_per_simd(const KeyKernel& spec, const targets::Target& target);

@@ -14,7 +14,7 @@
 
 namespace wavejit::attention_backward {
 
-// Of the dK/dV kernel alone.
+// Words of the dK/dV kernel alone.
 template <typename Spec>
 constexpr auto key_words() {
   if constexpr (std::is_same_v<Spec, KeyKernel>) {
@@ -83,7 +83,7 @@ inline constexpr auto word_table = std::tuple_cat(
 template <typename Spec>
 inline constexpr auto spec_words = families::texts_of(word_table<Spec>);
 
-// Of sinks.
+// Words of the kernel of sinks.
 inline constexpr auto sink_words =
     families::texts_of(std::tuple{families::target_word<SinkKernel>(), families::lowering_word<SinkKernel>()});
 

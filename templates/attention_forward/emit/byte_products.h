@@ -30,7 +30,7 @@ class ByteProducts {
   void multiply_keys(const language::ByteOperand& keys, const std::vector<language::ByteOperand>& query,
                      std::vector<language::Accumulator>& scores, int step) const;
 
-  // Of a V tile: each 32 dims with all 64 keys.
+  // Steps of a V tile: each 32 dims with all 64 keys.
   int value_steps() const { return spec_.head_dim_v / language::ByteMatrix::rows; }
   language::ByteOperand values(TileStream& stream, int buffer, int step) const;
   // From a buffer that is known at run time only (LineStream).

@@ -25,7 +25,7 @@ class ChunkExchange {
   void put_sums(const language::RunningSums& sums) const;
   void put_weights(int operand, language::Value* dwords) const;
 
-  // Of all tiles in turn.
+  // The maxima of all tiles in turn.
   language::Values maxima() const;
   language::RunningSums sums(int tile) const;
   language::Value* weights(int tile, int operand) const;

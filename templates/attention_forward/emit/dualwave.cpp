@@ -41,8 +41,8 @@ using language::Strand;
 using language::Value;
 using language::Values;
 
-// Of four cycles. The first maximum brings two canonicalizations, the swap a copy and two wait states, the choice of a
-// maximum one.
+// Operations in slots of four cycles. The first maximum brings two canonicalizations, the swap a copy and two wait
+// states, the choice of a maximum one.
 constexpr OperationSlots cycle_slots = {.exp2 = 2, .first_maximum = 3, .swap = 8, .grows = 3, .choose = 2, .shift = 2};
 
 // Slots of a softmax before a tile of 8 bits is widened: its loads have had this much longer.
@@ -283,7 +283,7 @@ class Walker {
   // K(t + 3), fetched behind it.
   void fetch_query(Value* tile) {
     second_->fetch(tile);
-    // Of three buffers: the next one is for what was fetched before it, the one after that for what was fetched with
+    // With three buffers the next one is for what was fetched before it, the one after that for what was fetched with
     // it.
     waits_past_query_ = products_.bytes() ? 1 : 2;
   }

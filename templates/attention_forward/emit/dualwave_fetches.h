@@ -21,17 +21,17 @@ class Fetches {
  public:
   Fetches(language::Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan, LineTiles& tiles, TileWalk& walk);
 
-  // Of tile t + `ahead`.
+  // The stop of tile t + `ahead`.
   Stop stop(const State& state, const Place& place, int ahead, bool may_be_past_the_end = false) const;
 
-  // Of keys in pages, as looked up; else none.
+  // The place of keys in pages, as looked up; else none.
   attention::TilePages::Place page(const State& state, int ahead) const;
 
   void perform(const LookUp& look, State& state, const Place& place) const;
   void perform(const ReadWalk& read, State& state, const Place& place) const;
   void perform(const Fetch& fetch, State& state, const Place& place) const;
 
-  // Of three buffers: where they begin. None of two.
+  // Where three buffers begin; none if there are two.
   const language::Values& images() const { return images_; }
 
  private:

@@ -30,14 +30,15 @@ class Products {
   void read(Stream stream, int buffer);
   void read_last_values(language::Value* buffer);
   void read_bytes(Stream stream, const State& state);
-  // Of the next memory cluster where the walk is `ahead` − 1 tiles further then: in it the partner has the vector unit.
+  // Makes the starts of the next memory cluster's reads, where the walk is `ahead` − 1 tiles further then: in it the
+  // partner has the vector unit.
   void make_read_starts(State& state, std::size_t ahead);
 
   // Sᵀ = K · Qᵀ into `scores`, Oᵀ += Vᵀ · Pᵀ.
   language::Strand multiply_keys();
   language::Strand multiply_values(State& state);
 
-  // Of Q, K and V in 8 bits.
+  // The products of Q, K and V in 8 bits.
   const std::optional<ByteProducts>& bytes() const { return bytes_; }
 
   // What a softmax takes and leaves.

@@ -17,7 +17,7 @@ struct State {
   attention::TileWeights weights;                   // of tile t, half done
   std::vector<attention::TilePages::Place> places;  // of tiles t, t + 1, …; empty where nobody needs it any more
   language::Values entries;                         // of a walk that stands in memory: of tiles t, t + 1, …
-  // Of a cache of 8 bits: this thread's part of the tiles that go into LDS next, as loaded or widened.
+  // For a cache of 8 bits: this thread's part of the tiles that go into LDS next, as loaded or widened.
   struct InFlight {
     language::Values loaded;
     language::Values units;
@@ -25,7 +25,7 @@ struct State {
   InFlight keys_in_flight = {};
   InFlight values_in_flight = {};
   language::Value* value_scales = nullptr;  // of tile t, where tokens have them; on their way
-  // Of three buffers: where those of tiles t, t + 1 and t + 2 begin. That of t + 3 is that of t.
+  // With three buffers: where those of tiles t, t + 1 and t + 2 begin. That of t + 3 is that of t.
   language::Values images = {};
   // Where a lane's reads of K(t + 1) and V(t) start.
   language::Values read_starts = {};

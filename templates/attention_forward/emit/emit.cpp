@@ -84,8 +84,8 @@ class GenericPipeline {
   }
 
  private:
-  // Of a walk in memory: of the tile, and of the next. Keys in pages leave no scalar registers for them: there a tile
-  // is read where it is asked for.
+  // A walk in memory carries the entry of the tile, and of the next. Keys in pages leave no scalar registers for them:
+  // there a tile is read where it is asked for.
   static constexpr std::size_t entries_carried = 2;
   bool reads_ahead() const { return (spec_.block_lists || spec_.bool_mask) && !spec_.paged; }
 
@@ -204,7 +204,7 @@ class GenericPipeline {
   State attend_seen(State state, int buffer, const Stops& stops, const Values& scales) {
     const Stop& place = stops.front();
     Value* tile = walk_.tile_at(place);
-    // Of a bias in f32 that a branch adds, 32 registers more would be live beside Q and K.
+    // With a bias in f32 that a branch adds, 32 registers more would be live beside Q and K.
     const bool is_late = spec_.bias_by_tile && spec_.bias_fp32;
     Values fetched;
     if (!is_late) fetched = modifiers_.fetch(walk_.marked_at(place));

@@ -37,7 +37,7 @@ using language::Value;
 using language::Values;
 
 OperationSlots slots_of(const ForwardKernel& spec) {
-  // Of 128 dims the shift stands where nothing else does; the ladder was found without it.
+  // With 128 dims the shift stands where nothing else does; the ladder was found without it.
   return {.exp2 = exp2_slots,
           .convert = spec.dtype == DataType::bf16 ? convert_bf16_slots : convert_fp16_slots,
           .exchange = exchange_slots,
@@ -362,7 +362,7 @@ class Walker {
   std::vector<OperandA> fragments_;
   std::vector<Accumulator> scores_;
   std::vector<OperandB> packed_;
-  // What of the first tile comes next.
+  // Whether the values, and the scales, that come next are the first tile's.
   bool values_begin_ = true;
   bool scales_begin_ = true;
 };

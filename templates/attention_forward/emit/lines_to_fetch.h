@@ -21,7 +21,8 @@ class LinesToFetch {
     // The sequence's first key that a row sees, where values are fetched (attention/emit/unseen_keys.h).
     language::Value* first_seen = nullptr;
   };
-  // Of a tile that is not walked, or that nobody sees, zeros arrive. `entries`: of keys that are looked up, else null.
+  // For a tile that is not walked, or that nobody sees, zeros arrive. `entries`: for keys that are looked up, else
+  // null.
   LinesToFetch(const Place& place, language::Value* tile, language::Value* entries, std::size_t first_line,
                std::size_t lines);
 

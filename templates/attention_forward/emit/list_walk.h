@@ -13,7 +13,7 @@ namespace wavejit::attention_forward {
 language::Value* tile_in_order(language::Kernel& kernel, const ForwardKernel& spec, language::Value* batch,
                                language::Value* query_head, language::Value* y);
 
-// Of a workgroup that begins at `first_row`.
+// The walk of a workgroup that begins at `first_row`.
 WalkPlace walk_of(language::Kernel& kernel, language::Value* batch, language::Value* query_head,
                   language::Value* first_row, language::Value* first_row_of_wave);
 

@@ -33,7 +33,7 @@ Value* tiles_of_lanes(Kernel& kernel, const ForwardKernel& spec, const Buffer& s
   return ir.CreateSelect(ir.CreateICmpSGT(length, few), tiles, kernel.constant(0));
 }
 
-// Of each lane and all below it.
+// The sum of each lane's value and of those of all lanes below it.
 Value* sum_up_to_lanes(Kernel& kernel, Value* value) {
   llvm::IRBuilder<>& ir = kernel.ir();
   for (int lanes = 1; lanes < kernel.target().wave_size; lanes *= 2) {

@@ -204,8 +204,8 @@ class MergeOfRows {
   // What the lanes of a row load of it at once.
   int run_bytes() const { return lanes_of_row() * PartsChain::load_bytes; }
 
-  // Of the rows from one to another, which see ever later keys: as the walk is cut, and as attention_combine finds
-  // them.
+  // The chunks of the rows from one to another, which see ever later keys: as the walk is cut, and as attention_combine
+  // finds them.
   Chunks chunks_of(Value* first_row, Value* last_row) {
     Value* first_key = kernel_.constant(0);
     if (workgroup_.begin_offset != nullptr)
@@ -311,7 +311,7 @@ void merge_if_last(Kernel& kernel, const ForwardKernel& spec, const Workgroup& o
   workgroup.first_of_tile = kernel.uniform(of_walk.first_of_tile);
   workgroup.rows = kernel.uniform(of_walk.rows);
   workgroup.group = kernel.argument_i32(offsetof(Arguments, group));
-  // Of the tile. Waves that share its rows merge some of them in turn, others have their own.
+  // The rows of the tile. Waves that share them merge some of them in turn, others have their own.
   const int rows_of_wave = language::wave_shape(kernel).rows;
   const bool shares = spec.chunk_waves != 0;
   Value* of_tile = attention::minimum(kernel, ir.CreateSub(workgroup.rows, workgroup.first_of_tile),

@@ -25,14 +25,14 @@ using schedule::Half;
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
-// Of what the loop carries where R stands in registers; O follows.
+// Places in what the loop carries where R stands in registers; O follows.
 constexpr std::size_t maximum_place = 0;
 constexpr std::size_t sum_place = 1;
 constexpr std::size_t aside_place = 2;
 constexpr std::size_t output_place = 3;
 
 constexpr int quad = 4;
-// Of a block of O a lane.
+// Dwords of a block of O a lane.
 int block_dwords(const Kernel& kernel) { return language::wave_shape(kernel).registers(); }
 std::size_t quads_of_block(const Kernel& kernel) { return static_cast<std::size_t>(block_dwords(kernel) / quad); }
 
@@ -127,7 +127,7 @@ Values MergedRows::start() const {
   return carried;
 }
 
-// Of dims that nobody stores a reload would be code without use, which the backend drops: dual-wave kernels keep none,
+// A reload of dims that nobody stores would be code without use, which the backend drops: dual-wave kernels keep none,
 // since what they read of LDS between two barriers is checked.
 bool MergedRows::is_kept(std::size_t block, std::size_t which) const {
   if (spec_.pipeline != Pipeline::dualwave) return true;

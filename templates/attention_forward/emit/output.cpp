@@ -129,7 +129,7 @@ void store_output(language::Kernel& kernel, const ForwardKernel& spec, const Wor
   Value* no_offset = kernel.constant(0);
   for_each_piece(kernel, spec, element, outputs, factor, [&](Value* dwords, int dim) {
     Value* offset = ir.CreateAdd(row, kernel.constant(dim * dim_bytes));
-    // Of a last run of eight the other lane group may have none: it points far outside.
+    // The other lane group may have nothing of a last run of eight: it points far outside.
     if (dim + group_dims >= spec.head_dim_v)
       offset = ir.CreateSelect(ir.CreateICmpEQ(place.lane_group, kernel.constant(0)), offset,
                                ir.getInt32(language::far_outside));

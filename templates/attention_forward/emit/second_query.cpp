@@ -19,7 +19,7 @@ SecondQuery::SecondQuery(language::Kernel& kernel, const ForwardKernel& spec, co
   ahead_ = ir.CreateSelect(ir.CreateAnd(follows_, one_chunk), kernel.constant(blocks()), kernel.constant(0));
 }
 
-// Of the lane's row and half. Made anew where it is used: no vector register holds it through the walk.
+// The offset of the lane's row and half. Made anew where it is used: no vector register holds it through the walk.
 Value* SecondQuery::lane_offset() const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* lane = lane_made_anew(kernel_);

@@ -181,7 +181,7 @@ class SharedRegisterWalk {
     const Walked own = walked(own_tile(step), mark);
     return Dealt(keys_.loads_of(own.tile, {}, own_entries(entries), own.exists));
   }
-  // Who has no dims has no values. `first_seen`: of the walk's first step (attention/emit/unseen_keys.h).
+  // A wave without dims has no values to load. `first_seen`: of the walk's first step (attention/emit/unseen_keys.h).
   Dealt loads_of_values(Value* step, int tile, const Values& entries, const Values& marks,
                         Value* first_seen = nullptr) {
     Walked of_step = walked(tile_of(step, tile), marks.empty() ? nullptr : marks[static_cast<std::size_t>(tile)]);
@@ -190,16 +190,16 @@ class SharedRegisterWalk {
                                    attention::unseen_keys(kernel_, first_seen, of_step.tile)));
   }
 
-  // Of all tiles of a step, of a walk that has marks.
+  // The marks of all tiles of a step, of a walk that has marks.
   Values marks_of(Value* step) const {
     Values marks;
     for (int tile = 0; spec_.bool_mask && tile < waves(); ++tile) marks.push_back(walk_.read(tile_of(step, tile)));
     return marks;
   }
 
-  // Of all tiles of a step. Keys that are looked up one by one take a register a tile. Granules of 16 take 4 lanes of
-  // it, and the tiles stand side by side, lane l with tile l mod W: one load reads what is one line of the table most
-  // often, where a load for each tile would fetch as many, each time.
+  // The entries of all tiles of a step. Keys that are looked up one by one take a register a tile. Granules of 16 take
+  // 4 lanes of it, and the tiles stand side by side, lane l with tile l mod W: one load reads what is one line of the
+  // table most often, where a load for each tile would fetch as many, each time.
   Values entries_of(Value* step) const {
     llvm::IRBuilder<>& ir = kernel_.ir();
     if (!pages_) return {};

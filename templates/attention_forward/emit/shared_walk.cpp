@@ -320,7 +320,7 @@ class SharedWalk {
     return state;
   }
 
-  // Of the wave's tile, both blocks of keys of the first dims, then of the next.
+  // Reads the wave's tile, both blocks of keys of the first dims, then of the next.
   std::vector<OperandA> read_keys() {
     std::vector<OperandA> read;
     Value* start = keys_.rows_start(image_);

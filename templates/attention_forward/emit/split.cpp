@@ -150,7 +150,7 @@ void PartRecords::store_output(std::size_t block, const language::Accumulator& o
     const int dim = (static_cast<int>(block) * layout.rows) + layout.row_of_register(r);
     if (dim >= head_dim_) break;  // of what a block pads
     Value* offset = ir.CreateAdd(group, kernel_.constant(dim * 4));
-    // Of a last run of eight the other lane group may have none.
+    // The other lane group may have nothing of a last run of eight.
     if (dim + layout.row_block >= head_dim_)
       offset = ir.CreateSelect(ir.CreateICmpEQ(place_.lane_group, kernel_.constant(0)), offset,
                                ir.getInt32(language::far_outside));

@@ -54,8 +54,8 @@ class PartRecords {
   language::Buffer records_;
 };
 
-// Of who merges them: the parts of all chunks of the tile's rows, and where those of the lane's row begin. Nowhere,
-// where it has none.
+// For those that merge them: the parts of all chunks of the tile's rows, and where those of the lane's row begin.
+// Nowhere, where it has none.
 language::Buffer records_of_tile(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup);
 language::Value* offset_in_tile(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& of_lane);
 

@@ -29,7 +29,7 @@ int accumulators_of_row(const language::AccumulatorLayout& layout) {
   return language::lanes_of_row / layout.registers();
 }
 
-// Of the lane's half: register r of the first accumulator for lane r of each row, then those of the next one.
+// The key of the lane's half: register r of the first accumulator for lane r of each row, then those of the next one.
 Value* key_of_lane(Kernel& kernel, const language::AccumulatorLayout& layout) {
   llvm::IRBuilder<>& ir = kernel.ir();
   if (language::lanes_of_row % layout.registers() != 0)

@@ -69,7 +69,7 @@ class Positions {
   Value* group_;
 };
 
-// Of listed keys: which query of which sequence.
+// For listed keys: which query of which sequence.
 struct ListedQuery {
   Value* batch = nullptr;
   Value* query = nullptr;
@@ -324,7 +324,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   };
   const Slice q = rows_of(q_fields, q_bytes);
   const Slice k = keys_of(k_fields, k_bytes);
-  // Of waves that share a chunk make_later_slices makes V, and O where there are registers for it. Parts are what a
+  // For waves that share a chunk make_later_slices makes V, and O where there are registers for it. Parts are what a
   // workgroup of split keys leaves: arguments that nobody uses would be waited for.
   const bool shares = spec.chunk_waves != 0;
   const Slice v = shares && !spec.paged ? k : keys_of(v_fields, v_bytes);

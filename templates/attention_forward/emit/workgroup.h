@@ -27,7 +27,7 @@ struct WaveShare {
   language::Value* has_dims = nullptr;   // null: every wave has
   language::Value* leads = nullptr;      // it leaves what is the row's, m, l and LSE
 };
-// Of O a wave has so many blocks of dims, and so many waves have one.
+// How many blocks of O's dims a wave has, and how many waves have one.
 int output_blocks_of_wave(const ForwardKernel& spec, int rows_of_block);
 int waves_with_outputs(const ForwardKernel& spec, int rows_of_block);
 
@@ -42,22 +42,22 @@ struct Workgroup : QueryTile {
   // Key tiles from the first to the last one that some row of the workgroup sees, at least one: first_tile ≤ t < tiles.
   language::Value* first_tile;
   language::Value* tiles;
-  // Of block lists; the two above are places of it then.
+  // For block lists; the two above are places of it then.
   std::optional<WalkPlace> walk;
-  // Of listed keys, else null (KeyTensors).
+  // For listed keys, else null (KeyTensors).
   language::Value* list = nullptr;
   language::Value* named_keys = nullptr;
-  // Of a cache of 8 bits, else null: what values are multiplied with, uniform.
+  // For a cache of 8 bits, else null: what values are multiplied with, uniform.
   language::Value* value_scale = nullptr;
   language::Value* kv_head = nullptr;
   language::Value* key_length = nullptr;  // of the sequence, up to the last key that some row sees
   // The sequence's first key that some row sees, where there is a window; null: key 0.
   language::Value* first_seen = nullptr;
   WaveShare share = {};
-  // Of the tile, and of all tiles together: packed heads count the rows of all heads.
+  // The first row of the tile, and of all tiles together: packed heads count the rows of all heads.
   language::Value* first_of_tile = nullptr;
   language::Value* rows = nullptr;
-  // Of parts that are merged by the last to arrive (emit/merge_if_last.h), else null: the tiles that rows see, whoever
+  // For parts that are merged by the last to arrive (emit/merge_if_last.h), else null: the tiles that rows see, whoever
   // walks them, and how many of them are a run. Scalar registers are short through a walk: all three are held by lanes,
   // and so are the two rows above then.
   language::Value* first_tile_of_all = nullptr;
@@ -99,7 +99,7 @@ struct WorkgroupPlace {
   language::Value* last_key;
   language::Value* query_tile;   // its own, of paired tiles the longer one
   language::Value* second_tile;  // of paired tiles, else null; the same as query_tile where a tile has no partner
-  // Of listed keys, else null: the query's first row, its list, and how many keys that may name.
+  // For listed keys, else null: the query's first row, its list, and how many keys that may name.
   language::Value* first_row = nullptr;
   language::Value* list = nullptr;
   language::Value* named_keys = nullptr;

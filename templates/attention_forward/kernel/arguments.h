@@ -37,7 +37,7 @@ struct Arguments {
   std::uint32_t k_row_stride = 0;
   std::uint32_t v_row_stride = 0;
   std::uint32_t o_row_stride = 0;
-  // Of every sequence; with query_starts or key_starts the longest one, and no sequence counts as longer.
+  // The rows of every sequence; with query_starts or key_starts of the longest one, and no sequence counts as longer.
   std::uint32_t query_length = 0;  // ≥ 1
   std::uint32_t key_length = 0;    // ≥ 0
   // The diagonal: row q stands at key q + causal_offset + ((key length − query length) & bottom_right_mask), with the

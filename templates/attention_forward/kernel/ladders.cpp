@@ -21,7 +21,7 @@ constexpr Rungs<1> finish_64 = {{{.matrix = 8, .vector = 11}}};
 constexpr Rungs<1> begin_64 = {{{.matrix = 8, .vector = 12}}};
 constexpr Rungs<2> full_128 = {{{.matrix = 15, .vector = 6}, {.matrix = 1, .vector = 0}}};
 
-// Of 8 bits it takes 64 cycles, and fourteen slots are free. `finish` is 80 slots less two for each weight of `begin`,
+// In 8 bits it takes 64 cycles, and fourteen slots are free. `finish` is 80 slots less two for each weight of `begin`,
 // which has 66 and those: more than fits.
 constexpr Rungs<2> finish_bytes = {{{.matrix = 3, .vector = 16}, {.matrix = 1, .vector = 14}}};
 constexpr Rungs<2> begin_bytes = {{{.matrix = 4, .vector = 16}, {.matrix = 1, .vector = 14}}};

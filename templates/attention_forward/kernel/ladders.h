@@ -55,7 +55,7 @@ struct Ladder {
 };
 
 inline constexpr std::string_view standard_ladder = "standard";
-// Of a pipeline, the standard one first; generic has none.
+// The ladders of a pipeline, the standard one first; generic has none.
 std::span<const Ladder> ladders(Pipeline pipeline);
 // Null for a name that is none. "": standard.
 const Ladder* find_ladder(Pipeline pipeline, std::string_view name);

@@ -36,7 +36,7 @@ constexpr MergedRowsPlan merged_rows_plan(const ForwardKernel& spec, int vgpr_bu
   const bool full = lds.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.has(Modifier::bias);
   if (spec.head_dim_v <= 64 && vgpr_budget >= 256 && spec.pipeline == Pipeline::generic && !full)
     return {.place = MergedRowsPlan::Place::registers};
-  // Of lists a chunk may have a tile or two, and private memory would be waited for with the next tile of keys.
+  // With lists a chunk may have a tile or two, and private memory would be waited for with the next tile of keys.
   const bool spare = lds.layout == LdsLayout::lines && spec.head_dim_v <= 128 && vgpr_budget >= 512;
   if ((spec.block_lists || spec.bool_mask) && !spec.paged && spare) return {.place = MergedRowsPlan::Place::registers};
   const int dims = spec.chunk_waves != 0 ? spec.head_dim_v / spec.chunk_waves : spec.head_dim_v;  // of a wave

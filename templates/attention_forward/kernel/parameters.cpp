@@ -54,7 +54,7 @@ int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan, const targets::T
   if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
   // A wave or two that hold a whole tile of 128 dims. LDS leaves no more than one wave a SIMD anyway.
   if (waits && spec.tile_queries < 128 && spec.head_dim_qk > 64) return 512;
-  // Of lists a chunk may have a tile or two: what is merged stands in registers. LDS leaves workgroups of 64 rows no
+  // With lists a chunk may have a tile or two: what is merged stands in registers. LDS leaves workgroups of 64 rows no
   // more than one wave here, either. Keys in pages have no scalar registers to spare for it.
   if ((spec.block_lists || spec.bool_mask) && !spec.paged && spec.tile_queries < 128 && spec.head_dim_v > 64)
     return 512;

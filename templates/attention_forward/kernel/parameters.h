@@ -91,7 +91,7 @@ std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeli
 // `wavejit tune` may have found another size for the pipeline that it chose. Head dims beyond 128 leave a wave no
 // registers to fetch a whole tile alone: always the largest.
 int default_tile_queries(const targets::Target& target, Pipeline pipeline, QueryRows rows, const HeadDims& dims);
-// Of packed heads: the smallest tile that holds all rows, so that nobody else reads their K and V, or the largest.
+// The tile of packed heads: the smallest that holds all rows, so that nobody else reads their K and V, or the largest.
 int packed_tile_queries(const targets::Target& target, QueryRows rows, const HeadDims& dims);
 
 // ForwardKernel::ladder of a pipeline: what `wavejit tune` found where it chose the pipeline, else standard ("").

@@ -20,13 +20,13 @@ struct RowLimits {
   std::uint32_t nothing = 0;
 };
 
-// Of such kernels, whether keys stand in pages or not.
+// The arguments of such kernels, whether keys stand in pages or not.
 struct LimitedArguments {
   PagedArguments paged;
   RowLimits rows;
 };
 
-// Of a field of RowLimits, where the kernel finds it.
+// Where the kernel finds a field of RowLimits.
 constexpr std::size_t limit_field(std::size_t offset) { return offsetof(LimitedArguments, rows) + offset; }
 
 static_assert(sizeof(LimitedArguments) == 360);

@@ -29,7 +29,7 @@ struct SpecRule {
 // The first that the spec breaks; empty: none.
 std::string first_refusal(const AskedSpec& asked);
 
-// Of AskedWords::moves_whole_rows.
+// Why AskedWords::moves_whole_rows is refused.
 inline constexpr std::string_view trans_is_dense =
     "trans_q, trans_k, trans_v and trans_o are of dense and packed tensors; "
     "accepted: no cache=, queries=e4m3, pages and lists beside them";

@@ -94,10 +94,10 @@ struct AskedWords {
   // heads of one query. pipeline=generic heads=packed only.
   bool listed = false;
   bool slots = false;
-  // Of short and long sequences in one call, only those: two kernels share it.
+  // Which sequences of a call, short or long, this kernel takes: two kernels share it.
   QueriesOf rows = QueriesOf::all;
 
-  // Of products, and of what memory holds.
+  // The type of Q in products, and in memory.
   constexpr DataType query_type() const { return integers ? DataType::i8 : narrow_queries ? DataType::e4m3 : dtype; }
   constexpr DataType stored_query_type() const { return query_fp32 ? DataType::fp32 : query_type(); }
   constexpr DataType key_type() const { return integers || narrow_queries ? query_type() : type_in(cache, dtype); }
@@ -108,10 +108,10 @@ struct AskedWords {
   bool modified() const { return modifiers.any(); }
   // What comes out of products and modifiers are powers of two, not numbers that c still is to be multiplied with.
   bool scores_are_scaled() const { return modified() || integers; }
-  // Of a cache, whose kernels multiply weights, too.
+  // Whether a cache has scales of tokens. Its kernels multiply weights, too.
   bool cache_has_token_scales() const { return token_scales && !integers; }
   constexpr bool trans_any() const { return trans_q || trans_k || trans_v || trans_o; }
-  // Whose rows are moved whole, so that their dims stand side by side.
+  // Whether rows are moved whole, so that their dims stand side by side.
   constexpr bool moves_whole_rows() const {
     return narrow_queries || cache != CacheType::as_queries || paged || listed || block_lists || bool_mask;
   }
@@ -175,8 +175,8 @@ struct ChosenWords {
 struct ForwardKernel : AskedWords, ChosenWords {
   static constexpr std::string_view kernel = "attention_forward";
   static constexpr std::string_view family = "attention_forward";
-  // Of a workgroup; `rows`: of one of them.
-  // Waves that multiply by V where they share a chunk: the matrix unit makes `rows` dims at a time.
+  // Waves that multiply by V where they share a chunk, and all waves of a workgroup; `rows`: of one wave. The matrix
+  // unit makes `rows` dims at a time.
   constexpr int waves_with_dims(int rows) const { return std::min(chunk_waves, head_dim_v / rows); }
   constexpr int waves(int rows) const { return chunk_waves != 0 ? chunk_waves : tile_queries / rows; }
   // Overlapped pipelines look up what a wave moves: a tile, or a granule of pages that need not hold one.
@@ -219,7 +219,7 @@ std::expected<ForwardKernel, std::string> parse_spec(std::string_view text);
 
 // Why there is no such kernel, in one sentence, or nothing (parameters.h says what there is).
 std::optional<std::string> refusal_of(const ForwardKernel& spec);
-// Of the argument struct that a launch hands over (arguments.h).
+// Bytes of the argument struct that a launch hands over (arguments.h).
 std::size_t argument_bytes(const ForwardKernel& spec);
 
 }  // namespace wavejit::attention_forward

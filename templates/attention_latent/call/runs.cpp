@@ -83,7 +83,7 @@ std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequence
   return best;
 }
 
-// Of workgroups with 32 rows: fitted to what `wavejit profile` predicts of 1 to 16 chunks of 16 and 32 heads
+// Costs of workgroups with 32 rows: fitted to what `wavejit profile` predicts of 1 to 16 chunks of 16 and 32 heads
 // (docs/split-keys.md has them). Workgroups with more rows have more to merge than one of them should, two chunks
 // already: 15,391 cycles of 64 heads on gfx950, where a second launch takes 12,788.
 constexpr attention::MergeCosts merge_costs[] = {

@@ -18,7 +18,7 @@ namespace {
 using language::Kernel;
 using language::Value;
 
-// Of the sequence: the tile's first row, and the one behind the last of those that tiles are cut from.
+// Rows of the sequence: the tile's first, and the one behind the last of those that tiles are cut from.
 std::pair<Value*, Value*> rows_of_tile(Kernel& kernel, bool listed, const attention::Sequence& sequence, Value* heads) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* tile = kernel.workgroup_x();

@@ -40,7 +40,7 @@ class KeyRing {
   // The last tile need not be released: what is carried is the same before and behind it.
   virtual bool may_end_unreleased() const { return false; }
 
-  // What of the next tile is fetched while the walk multiplies: operations of one instruction or a few, to be strung
+  // What is fetched of the next tile while the walk multiplies: operations of one instruction or a few, to be strung
   // between products. Not all at once: the queue of memory would hold the wave up. Between whole and release.
   virtual std::vector<std::function<void()>> fetches(int buffer, language::Value* place,
                                                      const attention::TileWalk& walk,
@@ -59,7 +59,7 @@ class KeyRing {
   virtual std::vector<language::Accumulator> all_scores(std::vector<language::Accumulator> own) { return own; }
   // Before the first values of a tile.
   virtual void begin_values(int /*buffer*/) {}
-  // Of listed keys, else null: which of the 64 that `whole` spoke of the rows see, a bit each (i64, uniform).
+  // For listed keys, else null: which of the 64 that `whole` spoke of the rows see, a bit each (i64, uniform).
   virtual language::Value* named() const = 0;
 
   // 32 keys, 16 dims of all of K's.

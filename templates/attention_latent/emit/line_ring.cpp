@@ -27,7 +27,7 @@ using language::Values;
 constexpr int regions = 3;
 constexpr int score_region = 2;
 
-// Of listed keys, what is carried (LineRing::start).
+// What is carried for listed keys (LineRing::start).
 constexpr std::size_t entry_at = 1;
 constexpr std::size_t looked_up_at = 2;
 constexpr std::size_t named_at = 3;
@@ -131,7 +131,7 @@ LineRing::Transfers LineRing::of_line(std::size_t line, Value* image, Value* pla
       tile_pages_ ? TilePages::Place{.entry = found[0], .granule = found[1], .live = found[2]} : TilePages::Place{};
   Value* entries = pages_ ? found[0] : nullptr;
   Transfers all = latent_.transfers_of_line(image, tile, in_page, entries, line, exists);
-  // Of bytes a wave has one line of the rope.
+  // With bytes a wave has one line of the rope.
   if (!rope_ || (rope_->lines() == 1 && line == 0)) return all;
   if (rope_->lines() == 1) line = 0;
   for (auto& one : rope_->transfers_of_line(image, tile, in_page, entries, line, exists)) all.push_back(std::move(one));
@@ -335,7 +335,7 @@ Values LineRing::release(int /*buffer*/, Value* place, const TileWalk& walk, con
     for (const auto& transfer : early(image_, next, walk, of_next)) transfer();
     return {found, entry, looked_up, pages_->named(carried.front()), listed_behind, image_behind(image_, 1)};
   }
-  // Of the tile that comes into this image, and of those behind it.
+  // The values of the tile that comes into this image, and of those behind it.
   const auto of_tile = static_cast<std::ptrdiff_t>(found_values(carried));
   Values found(carried.begin() + of_tile, carried.begin() + (of_tile * static_cast<std::ptrdiff_t>(found_tiles_)));
   // Before the transfers: who waits for what is found here then waits for older ones.

@@ -52,7 +52,7 @@ class LineRing final : public KeyRing {
 
  private:
   using Transfers = std::vector<std::function<void()>>;
-  // Of listed keys, of a walk's first tiles: asked for as early as their addresses are known.
+  // Entries of a walk's first tiles of listed keys: asked for as early as their addresses are known.
   static constexpr int entries_ahead = 4;
   static language::Values first_entries(language::Kernel& kernel, const Workgroup& workgroup,
                                         const std::optional<attention::KeyPages>& pages);
@@ -61,7 +61,7 @@ class LineRing final : public KeyRing {
   void fetch_query();
   language::Values read_query(int younger);
   language::Values look_up(language::Value* place, const attention::TileWalk& walk) const;
-  // Of one of a wave's two lines of a tile.
+  // The transfers of one of a wave's two lines of a tile.
   Transfers of_line(std::size_t line, language::Value* image, language::Value* place, const attention::TileWalk& walk,
                     std::span<language::Value* const> found);
   // Those that are begun as soon as an image is free, and the others, of the tile behind the one at `place`, which
@@ -78,7 +78,7 @@ class LineRing final : public KeyRing {
   std::size_t early_count() const;
   language::Value* listed(language::Value* place, const attention::TileWalk& walk) const;
   std::size_t found_values(const language::Values& carried) const;
-  // Of listed keys, of the tile behind the next one: where they stand, as the table has answered since.
+  // For listed keys: where those of the tile behind the next one stand, as the table has answered since.
   language::Value* resolved(const language::Values& carried) const;
   // Late transfers that are still to be begun, up to so many.
   void begin_late(std::size_t most);

@@ -59,11 +59,11 @@ class PartsMerge {
   PartsTile tile_;
   language::Reach reach_;
   std::optional<attention::ListedParts> listed_;  // of listed keys
-  // Of the tile and the wave, uniform.
+  // For the tile and the wave, uniform.
   language::Value* rows_ = nullptr;
   language::Value* beside_ = nullptr;
   language::Value* last_ = nullptr;  // chunk of which some row sees a key; −1: none
-  // Of the lane.
+  // For the lane.
   language::Value* row_of_tile_ = nullptr;
   language::Value* part_ = nullptr;         // of a row's dims
   language::Value* own_ = nullptr;          // where its dims begin in a record; nowhere: it has none

@@ -105,7 +105,7 @@ std::vector<attention::SwizzledStream::Load> SwizzledRing::rope_loads(Value* til
   if (rope_dims_ == 0) return loads;
   Value* in_tile = ir.CreateAdd(language::row_of_lane(kernel_, kernel_.lane()),
                                 ir.CreateMul(scores_.own_block(), constant(wave.rows)));
-  // Of bytes half as much.
+  // With bytes half as much.
   const int narrower = rope_is_narrow() ? 2 : 1;
   const int lane_bytes = wave.operand_bytes / narrower;
   const int block_bytes = wave.fragment_bytes() / narrower;
@@ -161,7 +161,7 @@ Values SwizzledRing::entries_behind(Value* place, const TileWalk& walk, Value* l
   return {pages_->resolved(listed != nullptr ? listed : listed_at(behind)), listed_at(walk.ahead(behind, 1))};
 }
 
-// Of the tile at the place: V's columns, of looked-up keys its entries and those of the next one, the rope.
+// Values of the tile at the place: V's columns, for looked-up keys its entries and those of the next one, the rope.
 Values SwizzledRing::start(const TileWalk& walk, const TakeQuery& take) {
   // On their way before the keys, which they would wait behind.
   Values query = attention::load_query(kernel_, latent_blocks_ * language::wave_shape(kernel_).fragment_k(),
@@ -337,7 +337,8 @@ OperandA SwizzledRing::keys(int buffer, int key_block, int dim_block) {
   return matrix_.operand_a(rope, language::KOrder::contiguous);
 }
 
-// Of a wave's share of V's columns the first pair, and where two waves have the share, the one in the middle.
+// Whether scores take the place of this pair: the first of a wave's share of V's columns, and where two waves have the
+// share, the one in the middle.
 bool SwizzledRing::stands_in_the_way(int pair, int key_block) const {
   return key_block < score_key_blocks && pair % (pitch_ / waves / score_row_bytes) == 0;
 }

@@ -62,9 +62,9 @@ class SwizzledRing final : public KeyRing {
                                                                const language::Values& carried) const;
   language::Value* entries_of(language::Value* place, const attention::TileWalk& walk) const;
   bool is_listed() const { return pages_ && pages_->is_listed(); }
-  // Of looked-up keys: those of a tile, and of the next one; of listed keys the list's of the one behind, too.
+  // For looked-up keys: those of a tile, and of the next one; for listed keys the list's of the one behind, too.
   int entry_values() const { return is_listed() ? 3 : pages_ ? 2 : 0; }
-  // Of the tile behind the one at `place`, which is the next one.
+  // The entries of the tile behind the one at `place`, which is the next one.
   language::Values entries_behind(language::Value* place, const attention::TileWalk& walk,
                                   language::Value* listed) const;
   attention::SwizzledStream::Load scale_load(language::Value* tile, const attention::TilePages::Place& in_page,
@@ -118,10 +118,10 @@ class SwizzledRing final : public KeyRing {
   attention::CacheType cache_;
   attention::SwizzledRows latent_;
   std::array<language::Value*, 4> value_starts_{};  // per lane: of the keys 4h … 4h + 3 of a block
-  // Of the tile that is worked on.
+  // Values of the tile that is worked on.
   language::Values rope_;
   language::Value* named_ = nullptr;
-  // Of the next one; with two images what goes into the other one, and of the tile behind it.
+  // The next tile's; with two images what goes into the other one, and what is of the tile behind it.
   language::Strand writes_;
   std::vector<attention::SwizzledStream::Load> next_loads_;
   language::Values next_;  // of rows with scales, those first

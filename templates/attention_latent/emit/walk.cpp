@@ -119,7 +119,7 @@ class Walk {
   void take_query(const Values& loaded) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Values query = loaded;
-    // Of a short walk: a scale is seldom negative, and a query has 144 registers whose signs would be changed by 0.
+    // A short walk: a scale is seldom negative, and a query has 144 registers whose signs would be changed by 0.
     if (spec_.listed) {
       Value* changes = ir.CreateICmpNE(workgroup_.query_sign, kernel_.constant(0));
       query = language::if_uniform(kernel_, changes, language::Likelihood::rarely, query, [&](const Values& before) {

@@ -150,7 +150,7 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
   const Slice q = rows_of(offsetof(Arguments, q), v_bytes);
   const Slice k = keys_of(offsetof(Arguments, k), spec.bytes_before_rope());
   const Slice q_rope = rope_bytes != 0 ? rows_of(offsetof(Arguments, q_rope), rope_bytes) : q;
-  // Of rows with exponents those stand in its place.
+  // In rows with exponents those stand in its place.
   const int k_rope_bytes = spec.has_exponents() ? exponent_row_bytes : spec.rope_dims() * bytes_of(spec.rope_type());
   const Slice k_rope = k_rope_bytes != 0 ? keys_of(offsetof(Arguments, k_rope), k_rope_bytes) : k;
   const Slice o = rows_of(offsetof(Arguments, o), v_bytes);

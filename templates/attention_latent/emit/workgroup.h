@@ -27,10 +27,10 @@ struct Workgroup : attention::QueryTile {
   language::Value* row_of_lane;
   // Uniform: which of the waves that share 32 rows this is.
   language::Value* share;
-  // Of listed keys, else null: where the query's list begins (i64), and how many keys it may name, uniform.
+  // For listed keys, else null: where the query's list begins (i64), and how many keys it may name, uniform.
   language::Value* list = nullptr;
   language::Value* named_keys = nullptr;
-  // Of parts that are merged by the last to arrive (emit/merge_if_last.h), held by lanes: the last tile that some row
+  // For parts that are merged by the last to arrive (emit/merge_if_last.h), held by lanes: the last tile that some row
   // of the workgroup sees, of any run, and which counters of arrivals are its own.
   language::Value* last_of_runs = nullptr;
   language::Value* arrivals = nullptr;

@@ -19,7 +19,7 @@ struct TensorArgument {
   std::uint32_t reserved = 0;
 };
 
-// Of a cache of 8 bits, which has one scale: f32 in device memory, for all sequences (a stride of 0) or for each.
+// The scale of a cache of 8 bits, which has one: f32 in device memory, for all sequences (a stride of 0) or for each.
 struct CacheScale {
   std::uint64_t numbers = 0;  // null: 1
   std::uint64_t batch_stride = 0;
@@ -59,7 +59,7 @@ struct Arguments {
   std::uint32_t causal = 0;           // of the combine kernel: whether the diagonal hides keys
   attention::KeyListArguments list;   // kernels without lists have none of it
   CacheScales cache_scales;           // only kernels of caches of 8 bits, and those with `merged`, have them
-  // Of kernels with `merged`: counters of the workgroups that have arrived, one for each wave, [tile of rows][x of the
+  // For kernels with `merged`: counters of the workgroups that have arrived, one for each wave, [tile of rows][x of the
   // grid][wave]. Zeros before a launch and behind it.
   std::uint64_t arrivals = 0;
 };

@@ -39,7 +39,7 @@ using attention::Modifiers;
 
 inline constexpr std::string_view family_name = "attention_latent";
 
-// Of K, and its first columns, which are V.
+// Columns of K, and its first columns, which are V.
 enum class Dims : std::uint8_t { d576, d512, d320 };
 inline constexpr families::Names<Dims, 3> dims_names = {
     {{Dims::d576, "576/512"}, {Dims::d512, "512"}, {Dims::d320, "320/256"}}};
@@ -67,7 +67,7 @@ inline constexpr families::Names<RowScales, 2> row_scales_names = {
     {{RowScales::of_128, "128"}, {RowScales::of_64, "64"}}};
 constexpr int scaled_columns(RowScales scales) { return scales == RowScales::of_128 ? 128 : 64; }
 constexpr Dims dims_of(RowScales scales) { return scales == RowScales::of_64 ? Dims::d512 : Dims::d576; }
-// Of rows of_64.
+// Columns in 16 bits of rows of_64.
 inline constexpr int wide_columns = 64;
 inline constexpr int exponent_row_bytes = 8;
 
@@ -105,12 +105,12 @@ struct AskedWords {
   // V's columns that memory has in 16 bits beside others of 8.
   int columns_kept() const { return has_exponents() ? wide_columns : 0; }
   DataType rope_type() const { return has_row_scales() ? dtype : key_type(); }
-  // Of a row in memory: what stands before the rope where both are one tensor, and where the scales begin.
+  // Bytes of a row in memory: what stands before the rope where both are one tensor, and where the scales begin.
   int bytes_before_rope() const {
     const bool of_floats = row_scales == RowScales::of_128;
     return scales_at() + (of_floats ? dims_v() / scaled_columns(row_scales) * static_cast<int>(sizeof(float)) : 0);
   }
-  // Of rows of_64 this is all of a row.
+  // For rows of_64 this is all of a row.
   int scales_at() const {
     return ((dims_v() - columns_kept()) * bytes_of(key_type())) + (columns_kept() * bytes_of(dtype));
   }
@@ -179,8 +179,8 @@ inline constexpr int combine_threads = 64;
 // list) in a row, sequences as in q.
 constexpr int record_bytes(int head_dim) { return (head_dim + 4) * 4; }
 inline constexpr int record_load_bytes = 16;
-// Of a merge behind a walk, what a lane has of a row's O, in such loads: the more, the fewer turns a wave takes, each
-// of which waits for memory anew. All registers are free by then.
+// Loads of a row's O that a lane has in a merge behind a walk: the more, the fewer turns a wave takes, each of which
+// waits for memory anew. All registers are free by then.
 constexpr int merge_loads(const AskedWords& walk) { return walk.rows == Rows::r32 ? 8 : 16; }
 // Turns of its wave that has most, for a tile of so many rows.
 constexpr int merge_turns(const AskedWords& walk, int rows) {
@@ -188,7 +188,7 @@ constexpr int merge_turns(const AskedWords& walk, int rows) {
   const int of_turn = combine_threads / rows * waves_of_rows(walk);
   return (parts + of_turn - 1) / of_turn;
 }
-// Of the merge of a launch of its own, as much as merge_loads; and how many waves have a tile of so many rows.
+// The same for the merge of a launch of its own; and how many waves have a tile of so many rows.
 constexpr int combine_loads(const CombineKernel& spec) { return spec.few ? 2 : 4; }
 constexpr int combine_waves(const CombineKernel& spec, int rows) {
   const int of_wave = combine_threads / rows * combine_loads(spec);

@@ -28,7 +28,7 @@ using families::to_text;
 using attention::bytes_of;
 using attention::DataType;
 
-// Of O: of parts, and of the result.
+// The types of O: of parts, and of the result.
 inline constexpr families::Names<DataType, 3> output_types = {
     {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}}};
 

@@ -219,7 +219,7 @@ void Narrowing::store_into(const Place& place) const {
   advance(place.page, all.page_stride);
   advance(place.key, all.key_stride);
   const Buffer row(kernel_, address, all.row_bytes);
-  // Of the lanes that have one together the first writes it. Heads and tiles that there are not stand behind the row,
+  // The first of the lanes that have one together writes it. Heads and tiles that there are not stand behind the row,
   // where nothing is written.
   Value* index = lane_.head;
   Value* first = lane_.piece;

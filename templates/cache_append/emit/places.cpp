@@ -99,7 +99,7 @@ Number number_of(Kernel& kernel, const Token& token, std::size_t pointer, std::s
   Value* address = ir.CreateAdd(kernel.argument_i64(pointer), ir.CreateShl(index, wide(kernel, steps)));
   constexpr int shift_of_64_bits = 3;
   Value* is_wide = ir.CreateICmpEQ(steps, kernel.constant(shift_of_64_bits));
-  // Of 64 bits the upper half, which is 0 in numbers that count; of 32 bits the number once more.
+  // The upper half of 64 bits, which is 0 in numbers that count; for 32 bits the number once more.
   Value* upper = ir.CreateAdd(address, ir.CreateSelect(is_wide, ir.getInt64(sizeof(std::uint32_t)), ir.getInt64(0)));
   Value* value = kernel.load_scalar(address, kernel.i32());
   Value* check = kernel.load_scalar(upper, kernel.i32());

@@ -57,7 +57,7 @@ Place place_of(language::Kernel& kernel, const Number& slot);
 // The row that a slot of the cache names; `valid` false: a buffer of no bytes.
 language::Buffer row_of_slot(language::Kernel& kernel, const SideFields& side, const Number& slot, const Place& place,
                              language::Value* inside);
-// Of a tensor whose tokens stand one behind the other: Q's.
+// The row of a token in a tensor whose tokens stand one behind the other: Q's.
 language::Buffer row_of_token(language::Kernel& kernel, const SideFields& side, const Token& token);
 language::Buffer source_row(language::Kernel& kernel, const SideFields& side, const Token& token);
 

@@ -63,7 +63,7 @@ struct Arguments {
 };
 static_assert(sizeof(Arguments) == 384);
 
-// Of keys or values that are written in 8 bits: where their scales stand. A number for each head, which is read; or
+// Where the scales of keys or values that are written in 8 bits stand. A number for each head, which is read; or
 // numbers for each slot, which are written, at scale + page · page_stride + key · key_stride + head · head_stride: one
 // for each head, or for each tile of a row.
 struct ScaleSide {
@@ -75,7 +75,7 @@ struct ScaleSide {
 };
 static_assert(sizeof(ScaleSide) == 32);
 
-// Of a cache of 8 bits.
+// The arguments of a cache of 8 bits.
 struct NarrowArguments {
   Arguments call;
   std::array<ScaleSide, 2> scales = {};  // of K and of V

@@ -29,7 +29,7 @@ using attention::bytes_of;
 using attention::DataType;
 using attention::is_narrow;
 
-// Of what is appended.
+// The types of what is appended.
 using attention::operand_types;
 
 // vectors: eight dims of a head at a time, which stand side by side. elements: dims of any stride, one at a time.
@@ -47,9 +47,9 @@ enum class Angles : std::uint8_t { none, base, fp32, fp16, bf16 };
 inline constexpr families::Names<Angles, 4> angle_names = {
     {{Angles::base, "base"}, {Angles::fp32, "fp32"}, {Angles::fp16, "fp16"}, {Angles::bf16, "bf16"}}};
 
-// Of a cache of 8 bits, what bytes are counted in. heads: in numbers that the caller has, one for each head. tokens: in
-// one for each token of each head, which is found and stored. tiles, exponents: rows of latent attention, of 656 bytes
-// with an fp32 for each 128 dims, of 584 with an exponent for each 64; K is the rope there, and stays in 16 bits.
+// What the bytes of a cache of 8 bits are counted in. heads: in numbers that the caller has, one for each head. tokens:
+// in one for each token of each head, which is found and stored. tiles, exponents: rows of latent attention, of 656
+// bytes with an fp32 for each 128 dims, of 584 with an exponent for each 64; K is the rope there, and stays in 16 bits.
 enum class Scales : std::uint8_t { none, heads, tokens, tiles, exponents };
 inline constexpr families::Names<Scales, 4> scale_names = {
     {{Scales::heads, "heads"}, {Scales::tokens, "tokens"}, {Scales::tiles, "tiles"}, {Scales::exponents, "exponents"}}};

@@ -30,7 +30,7 @@ struct ChunkSumsPlan {
   // Each group of lanes has its own copy.
   constexpr int copies_bytes() const { return wave.groups() * row_bytes(); }
   constexpr int sums_bytes() const { return wave.groups() * static_cast<int>(language::running_sums) * row_bytes(); }
-  // Of each lane a maximum and a sum.
+  // Bytes of each lane's maximum and sum.
   constexpr int parts_bytes() const { return wave.lanes * 2 * static_cast<int>(sizeof(float)); }
   static constexpr int maxima_at() { return 0; }
   constexpr int factors_at() const { return maxima_at() + (waves() * copies_bytes()); }

@@ -28,7 +28,7 @@ using language::Softmax;
 using language::Value;
 using language::Values;
 
-// What of the launch a workgroup does; uniform.
+// The part of the launch that a workgroup does; uniform.
 struct Workgroup {
   Value* first_row;
   Value* rows;        // of it: at least 1
@@ -77,7 +77,7 @@ KeyCount keys_of_sequence(Kernel& kernel) {
   return {.keys = counts[0], .told = counts[1]};
 }
 
-// Of row `row` of the sequence.
+// The keys of row `row` of the sequence.
 attention::KeyRange keys_of(Kernel& kernel, Value* row, Value* diagonal, Value* keys) {
   return attention::visible_keys(kernel, window_fields, kernel.ir().CreateAdd(row, diagonal), keys);
 }
@@ -101,7 +101,7 @@ Workgroup begin_workgroup(Kernel& kernel) {
   Value* tiles =
       ir.CreateUDiv(ir.CreateAdd(maximum(kernel, end, kernel.constant(0)), kernel.constant(attention::tile_keys - 1)),
                     kernel.constant(attention::tile_keys));
-  // Of a negative scale it is the scores that are negated.
+  // If the scale is negative, the scores are negated instead.
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
   Value* magnitude = attention::positive_scale(kernel, scale);
   return {.first_row = first_row,
@@ -210,7 +210,7 @@ class Emission {
     return {kernel_, base, ir().CreateAdd(before_last, row)};
   }
 
-  // Of the tiles that begin with `first`, the lane's own.
+  // The lane's own place among the tiles that begin with `first`.
   TilePlace place_of(Value* first) {
     Value* tile_key = ir().CreateMul(ir().CreateAdd(first, lane_.slot), kernel_.constant(attention::tile_keys));
     Value* own = ir().CreateMul(lane_.half, kernel_.constant(half_keys(key_order(spec_))));

@@ -78,7 +78,7 @@ class WeightWriter {
   WeightWriter(language::Kernel& kernel, const SoftmaxKernel& spec, const language::Buffer& buffer,
                language::Value* stride)
       : kernel_(kernel), spec_(spec), buffer_(buffer), stride_(stride) {}
-  // Of lanes with `valid`; keys from `keys` on are beyond the row, and not written.
+  // Writes for lanes with `valid`; keys from `keys` on are beyond the row, and not written.
   void write(const Scores& weights, const TilePlace& place, language::Value* valid, language::Value* keys) const;
 
  private:

@@ -27,7 +27,7 @@ class Histogram {
 
   Histogram(language::Kernel& kernel, const language::Lds& lds, int region, int base, Digit digit);
 
-  // Of one wave: every lane adds 1 to its digit; with `counts`, those lanes do.
+  // Called by one wave: every lane adds 1 to its digit; with `counts`, those lanes do.
   void add(language::Value* key) const;
   void add(language::Value* key, language::Value* counts) const;
 

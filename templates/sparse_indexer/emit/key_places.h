@@ -12,8 +12,8 @@ namespace wavejit::sparse_indexer {
 
 class KeyPlaces {
  public:
-  // Of sequence `batch`, whose keys `range` are asked for: what lies outside is not read, nor are entries of pages that
-  // hold none of them.
+  // The places of sequence `batch`, whose keys `range` are asked for: what lies outside is not read, nor are entries of
+  // pages that hold none of them.
   KeyPlaces(language::Kernel& kernel, const ScoresKernel& spec, language::Value* batch, const RowKeys& range);
 
   // The key, or the nearest one in the range.

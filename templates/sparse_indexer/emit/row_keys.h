@@ -22,7 +22,7 @@ inline constexpr std::uint32_t minus_infinity_bits = 0xFF800000;
 // An offset beyond every buffer: nothing is read or written there.
 inline constexpr std::uint32_t nowhere = 0xFFFFFF00;
 
-// Of addresses, i64: base + index · stride.
+// An address that is moved, i64: base + index · stride.
 language::Value* moved(language::Kernel& kernel, language::Value* base, language::Value* index,
                        language::Value* stride);
 

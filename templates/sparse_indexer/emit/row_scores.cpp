@@ -15,7 +15,7 @@ using language::Values;
 
 constexpr int magnitude_bits = 31;
 constexpr std::uint32_t nan_number = 0xFFFFFFFF;
-// Of llvm.is.fpclass: both kinds of NaN, and −∞.
+// The bits of llvm.is.fpclass: both kinds of NaN, and −∞.
 constexpr int nan_or_minus_infinity = 7;
 
 }  // namespace

@@ -24,7 +24,7 @@ class RowScores {
   // `count`: of the row's keys, uniform.
   RowScores(language::Kernel& kernel, const language::Buffer& scores, language::Value* count);
 
-  // Of a load: its first key in the row, scores as f32 bits, and numbers.
+  // What a load brings: its first key in the row, scores as f32 bits, and numbers.
   struct Four {
     language::Value* first;
     std::array<language::Value*, quad_keys> bits;
@@ -38,7 +38,7 @@ class RowScores {
   // Over the row. The next step's loads are on their way meanwhile; those behind the row read zeros.
   language::Values walk(const language::Values& initial, const Step& body) const;
 
-  // Of a step's keys, the wave's first.
+  // The wave's first key of a step.
   language::Value* wave_first() const { return wave_first_; }
 
  private:

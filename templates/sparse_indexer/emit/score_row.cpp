@@ -83,7 +83,7 @@ void ScoreRow::load() {
   load_weights(heads);
 }
 
-// Of lane group h and register r: head 32 · block + 8 ⌊r / 4⌋ + 4 h + r mod 4.
+// The head of lane group h and register r: 32 · block + 8 ⌊r / 4⌋ + 4 h + r mod 4.
 void ScoreRow::load_weights(Value* heads) {
   Value* base = moved(kernel_, argument(offsetof(ScoresArguments, weights)), batch_,
                       argument(offsetof(ScoresArguments, weights_batch_stride)));

@@ -100,7 +100,7 @@ class ScoresEmission {
     return loaded;
   }
 
-  // Of 8 bits 16 bytes of a lane are two steps', of which the lane half has one whole: halves of lanes that change
+  // In 8 bits a lane's 16 bytes are two steps', of which the lane half has one whole: halves of lanes that change
   // places make each lane's part of both. Where nothing swaps them, loads are half as long.
   bool in_pairs() const { return spec_.widens() && kernel_.target().permlane32_swap; }
   std::size_t loads() const { return in_pairs() ? steps / 2 : steps; }

@@ -78,7 +78,7 @@ class SelectEmission {
     Value* batch =
         ir().CreateAdd(kernel_.argument_i32(offsetof(SelectArguments, rows.first_batch)), kernel_.workgroup_y());
     seen_ = keys_of_row(kernel_, offsetof(SelectArguments, rows), batch, row);
-    // Of these, a part's.
+    // The keys of a part among these.
     Value* part_keys = kernel_.argument_i32(offsetof(SelectArguments, part_keys));
     Value* part_first = ir().CreateMul(kernel_.workgroup_z(), part_keys);
     seen_.begin = maximum(kernel_, seen_.begin, part_first);
@@ -212,7 +212,7 @@ class SelectEmission {
   Value* write(Value* least, Value* equals) {
     Value* zero = kernel_.constant(0);
     const Values end = row_->walk({zero, zero, zero}, [&](Value* first, const Values& quads, const Values& at) {
-      // Of the wave: those before each load, and all.
+      // Counts of the wave: those before each load, and all.
       std::array<RowScores::Four, loads> fours{};
       std::array<Value*, loads> larger_before{};
       std::array<Value*, loads> equal_before{};
@@ -257,7 +257,7 @@ class SelectEmission {
     return ir().CreateAnd(ir().CreateICmpEQ(number, least), ir().CreateICmpNE(least, kernel_.constant(0)));
   }
 
-  // Of the waves before this one, and of all: sums of both counts.
+  // Sums of both counts over the waves before this one, and over all.
   std::pair<Value*, Value*> over_waves(Value* own, Value* turn) {
     Value* base = ir().CreateMul(turn, kernel_.constant(totals_bytes));
     Value* place = ir().CreateAdd(base, ir().CreateShl(kernel_.wave(), 2));

@@ -138,7 +138,7 @@ struct RowArguments {
   std::uint32_t bottom_right_mask = 0;
   std::int32_t window_left = 0;
   std::int32_t window_right = 0;
-  // Of a round, of each of its sequences: rows first_row … end_row − 1.
+  // The rows of a round, for each of its sequences: first_row … end_row − 1.
   std::uint32_t first_batch = 0;
   std::uint32_t first_row = 0;
   std::uint32_t end_row = 0;

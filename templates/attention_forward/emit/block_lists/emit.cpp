@@ -313,7 +313,7 @@ class Lister {
     Value* all_live = language::lanes_where(kernel_, live);
     Value* below = language::count_below(kernel_, all_live, constant(0));
     Value* lane = kernel_.lane();
-    // Of the lane's chunk.
+    // The bits of the lane's chunk.
     Value* low = ir_.CreateTrunc(all_live, kernel_.i32());
     Value* high = ir_.CreateTrunc(ir_.CreateLShr(all_live, attention::dword_bits), kernel_.i32());
     Value* half = ir_.CreateSelect(ir_.CreateICmpULT(lane, constant(attention::dword_bits)), low, high);

@@ -32,7 +32,7 @@ static_assert(length_classes == threads, "a lane has the count of a class");
 
 Value* wide(Kernel& kernel, Value* value) { return kernel.ir().CreateZExt(value, kernel.i64()); }
 
-// Of a lane, uniform.
+// The value of a lane, uniform.
 Value* of_lane(Kernel& kernel, Value* value, Value* lane) {
   return kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_readlane, {kernel.i32()}, {value, lane});
 }

@@ -180,7 +180,7 @@ class Combine {
   int dims() const { return dims_per_lane(spec_); }
   Value* uniform_smaller(Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
 
-  // Of slots from `first` on, one a lane.
+  // The weights of slots from `first` on, one a lane.
   struct Weights {
     Value* first;
     Value* maximum;    // uniform: of the row after all of them

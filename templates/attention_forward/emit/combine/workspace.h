@@ -27,7 +27,7 @@ language::Value* slots_of(language::Kernel& kernel, language::Value* key_length)
 // Bytes from a row to the next.
 language::Value* row_bytes(language::Kernel& kernel, const WorkspacePlace& place, int head_dim);
 
-// Of the first row, i64.
+// The address of the first row, i64.
 language::Value* row_address(language::Kernel& kernel, const WorkspacePlace& place, int head_dim);
 
 // Where a slot's O stands in its row, and its m, with l behind it. Uniform, or of a lane, as `slot` is.

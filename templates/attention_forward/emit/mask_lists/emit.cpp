@@ -48,7 +48,7 @@ Value* bits_of_bytes(Kernel& kernel, Value* bytes) {
   return ir.CreateLShr(ir.CreateMul(eighths, ir.getInt32(gathers)), first_gathered);
 }
 
-// Of a bias.
+// Keys of a bias that a lane loads at once.
 constexpr int keys_of_bias_lane(attention::DataType type) { return load_bytes / attention::bytes_of(type); }
 // All elements of a dword are −∞; all bits but signs.
 constexpr std::uint32_t hidden_dword(attention::DataType type) {
@@ -96,7 +96,7 @@ class Looker {
     } else {
       look(ir_.CreateAdd(sequence.query_start, first_row));
     }
-    // Of all tiles of all blocks.
+    // The number among all tiles of all blocks.
     number_ = ir_.CreateMul(ir_.CreateAdd(ir_.CreateMul(place, number(offsetof(Arguments, blocks))), block_),
                             number(offsetof(Arguments, tiles)));
     number_ = ir_.CreateAdd(number_, tile_);
@@ -249,7 +249,7 @@ class Looker {
     return bits;
   }
 
-  // Of a mask of fewer keys than a lane has: one after the other, by the first lane of a row.
+  // The bits of a mask with fewer keys than a lane has: one after the other, by the first lane of a row.
   language::Values narrow_bits(const Buffer& bytes, const language::Values& offsets, Value* leads, Value* key_length,
                                const language::Values& before) {
     language::Values state = {kernel_.constant(0)};

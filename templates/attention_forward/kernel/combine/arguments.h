@@ -41,7 +41,7 @@ struct Arguments {
   std::uint32_t few_rows = 0;
   // Read only by kernels whose spec has `listed`.
   attention::KeyListArguments lists;
-  // Of those and of kernels whose spec has `scaled`: query head → kv head, as attention_forward's.
+  // For those and for kernels whose spec has `scaled`: query head → kv head, as attention_forward's.
   std::uint32_t kv_head_multiplier = 0;
   std::uint32_t o_dim_stride = 0;  // read only by kernels whose spec has trans_o
   // Read only by kernels whose spec has `scaled`, and the last. Without k where scores are powers of two.

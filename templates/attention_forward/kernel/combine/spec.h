@@ -52,7 +52,7 @@ std::string kernel_name(const CombineKernel& spec);
 
 // The reason why there is no such kernel, in one sentence, or nothing.
 std::optional<std::string> refusal_of(const CombineKernel& spec);
-// Of the argument struct that a launch hands over (arguments.h).
+// Bytes of the argument struct that a launch hands over (arguments.h).
 std::size_t argument_bytes(const CombineKernel& spec);
 
 // The kernel that merges what a split kernel leaves, to an O of that kernel's data type or of f32, whose dims stand
