@@ -37,7 +37,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Of the process in memory: all of it; what no other process shares; and the compiler that HIP opens when it is
+// Memory of the process: all of it; what no other process shares; and the compiler that HIP opens when it is
 // initialised.
 struct Resident {
   double all_mb = 0;

@@ -56,7 +56,7 @@ tell_of_no_folder() {
   done
 }
 
-# What of the host's variables goes along.
+# Which of the host's variables go along.
 passed_on() {
   case $1 in
     # A user's program is a user's business; a test of ours must not read packages of another Python.

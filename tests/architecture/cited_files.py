@@ -21,7 +21,7 @@ COMMENT = {".h": "//", ".hpp": "//", ".cpp": "//", ".py": "#", ".sh": "#", ".cma
 
 
 def comment_of(name: str, line: str) -> str:
-    """What of a line people read; all of it in a page and in C's comments."""
+    """The part of a line that people read; all of it in a page and in C's comments."""
     mark = "#" if name.endswith("CMakeLists.txt") else COMMENT.get(pathlib.PurePosixPath(name).suffix)
     if mark is None or line.lstrip().startswith(("*", "/*")):
         return line

@@ -78,7 +78,7 @@ PYTHON_TEST = re.compile(r"^\s*def (test_\w+)\(", re.MULTILINE)
 
 
 def defects_without_a_test(document: str, tests: set[str], name: str = "backward.md") -> list[str]:
-    """Of the table below DEFECTS: every row names tests that exist, or says "no test" and why."""
+    """Rows of the table below DEFECTS that name no test, or one that does not exist, and do not say "no test" and why."""
     found, rows, inside = [], 0, False
     for number, line in enumerate(document.splitlines(), 1):
         if line.startswith("## "):

@@ -22,8 +22,8 @@ using ::testing::Not;
 
 constexpr float hidden = -std::numeric_limits<float>::infinity();
 
-// Of blocks of rows and tiles of keys a quarter is hidden, a quarter 0 (of either sign), a quarter has both, the rest
-// any numbers beside them; the last rows see nothing.
+// A quarter of the blocks of rows and tiles of keys is hidden, a quarter 0 (of either sign), a quarter has both, the
+// rest any numbers beside them; the last rows see nothing.
 void add_mask_of_numbers(AttentionCase& which, int batches, int heads, std::uint64_t seed) {
   add_bias(which, batches, heads, 1.0, seed);
   AttentionInputs& in = which.inputs;

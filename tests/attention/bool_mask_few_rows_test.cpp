@@ -181,7 +181,7 @@ TEST_P(BoolMasksOfFewRows, HiddenTilesMayHoldNan) {
       for (std::size_t at = key * row; key / 64 % 3 == 1 && at < (key + 1) * row; ++at)
         in.k[at] = in.v[at] = std::numeric_limits<float>::quiet_NaN();
     expect_same_bits(expect_bits_of_walks(which), wanted);
-    // Of a mixed tile, key 0, which some rows do not see.
+    // Key 0 of a mixed tile, which some rows do not see.
     in.v[5] = std::numeric_limits<float>::quiet_NaN();
     const AttentionOutput reached = expect_bits_of_walks(which);
     EXPECT_FALSE(reached.o == wanted.o);

@@ -27,7 +27,7 @@ inline void set_mask(AttentionCase& which, int batches, int heads, const Shows& 
           in.shown.push_back(shows(b, h, i, j) ? static_cast<std::uint8_t>(1 + ((i + j) % 255)) : std::uint8_t{0});
 }
 
-// Of blocks of rows and tiles of keys a third is hidden, a third open, the rest mixed; the last rows see nothing.
+// A third of the blocks of rows and tiles of keys is hidden, a third open, the rest mixed; the last rows see nothing.
 inline Shows random_blocks(const AttentionCase& which, std::uint64_t seed) {
   const int rows = which.inputs.query_rows();
   return [rows, seed, kinds = KindsOfBlocks(3)](int batch, int head, int row, int key) mutable {

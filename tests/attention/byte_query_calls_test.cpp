@@ -26,7 +26,7 @@ AttentionCase byte_case(Storage storage, int batch, int queries, int keys, int h
   return stored_in_bytes(std::move(which), std::move(bytes));
 }
 
-// Of O against float64.
+// The signal of O to its difference from float64.
 double decibels(const AttentionCase& which, const AttentionOutput& output) {
   const AttentionAnswer exact = attention_reference(which.inputs);
   const std::vector<float> wide = which.output_fp32 ? output_in_fp32(output) : std::vector<float>();

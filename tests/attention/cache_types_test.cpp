@@ -278,7 +278,7 @@ TEST_P(CacheTypes, MixedFormatsAreRefusedByName) {
   const bool fnuz = GetParam() == "gfx942";
   for (const wavejit_dtype other : {WAVEJIT_BF16, WAVEJIT_FP16, WAVEJIT_INT8, formats_.back()}) {
     refused("v.dtype", [&](Call& call) { call.v.dtype = other; });
-    // Of 16 bits keys have the queries' type.
+    // Keys of 16 bits have the queries' type.
     refused(other == WAVEJIT_FP16 ? "k.dtype" : "v.dtype", [&](Call& call) { call.k.dtype = other; });
   }
   // Both of the other target's encoding, whose NaN and whose unit are others.

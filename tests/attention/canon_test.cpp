@@ -35,7 +35,7 @@ float scale_of_one() {
   return scale;
 }
 
-// Of row r and all keys: the largest first, in the middle, last, or where the draw has it; a maximum that grows.
+// Scores of row r and all keys: the largest first, in the middle, last, or where the draw has it; a maximum that grows.
 std::vector<float> scores_of(int r, int keys, std::mt19937& random) {
   std::uniform_int_distribution<int> low(-30, -13);
   std::vector<float> scores(static_cast<std::size_t>(keys));
@@ -119,7 +119,7 @@ TEST_P(Canon, IsWhatTheModelSays) {
   EXPECT_GT(another_arithmetic, 4) << "the rows would not show chunks of another size";
 }
 
-// Who walks which chunks shows in no bit of O or LSE.
+// No bit of O or LSE shows which workgroup walks which chunks.
 TEST_P(Canon, SplitsShowNowhere) {
   std::uint64_t seed = 60;
   std::size_t next_schedule = 0;

@@ -18,7 +18,7 @@ struct FaultCase {
 };
 const std::vector<FaultCase>& fault_cases();
 
-// Of rows that have a fault alone.
+// What is seen of rows that have a fault alone.
 struct Seen {
   int rows = 0;     // that were flagged
   int changed = 0;  // in which the fault changed a bit

@@ -57,7 +57,7 @@ class ListOrder : public ::testing::TestWithParam<const char*> {
     return options;
   }
 
-  // Of a call over `lengths` [heads][units] of 64 rows; `lengths` are counts, or distances of starts.
+  // The orders of a call over `lengths` [heads][units] of 64 rows; `lengths` are counts, or distances of starts.
   std::vector<Numbers> orders_of(const std::vector<Numbers>& lengths, bool ragged, bool causal) {
     const auto heads = std::int64_t(lengths.size());
     const auto units = std::int64_t(lengths.front().size());

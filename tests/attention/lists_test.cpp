@@ -186,7 +186,7 @@ class ListRefusals : public ::testing::Test {
     EXPECT_EQ(output.status, WAVEJIT_INVALID_ARGUMENT);
     EXPECT_THAT(output.detail, HasSubstr(detail));
   }
-  // Of a call with this flag, which looks at what the device has.
+  // The refusal of a call with this flag, which looks at what the device has.
   void expect_of_device(const std::string& detail) {
     which_.flags = WAVEJIT_CHECK_LENGTHS;
     expect(detail);

@@ -196,7 +196,7 @@ TEST_P(MixedBatches, OutputsInFp32) {
   check(which);
 }
 
-// Who asks for splits has them, in one kernel for all.
+// A call that asks for splits has them, in one kernel for all.
 TEST_P(MixedBatches, SplitsThatAreAskedForHaveTheSameBits) {
   AttentionCase which = make(Storage::bf16, {1, 100, 2}, {2100, 1030, 1024}, {4, 1}, {64, 64}, true, 11);
   const AttentionOutput mixed = run(engine_, which, "mixed");

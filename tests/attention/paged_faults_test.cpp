@@ -39,7 +39,7 @@ class PagedFaults : public ::testing::TestWithParam<std::string> {
     return output;
   }
 
-  // Of pages in rows; the same case with vectorised ones has the same fault, or none. In both of V's layouts by turns.
+  // Pages in rows; the same case with vectorised ones has the same fault, or none. In both of V's layouts by turns.
   AttentionOutput expect_bits(const AttentionOutput& same, const AttentionCase& which, Pages pages) {
     AttentionOutput output = expect_bits_once(same, which, pages);
     if (pages.size == 1) return output;

@@ -214,7 +214,7 @@ std::string wrong_gradients(const Arrays& arrays, const BackwardOutput& output) 
   if (output.d_sink.size() != arrays.exact.d_sink.values.size())
     return std::format("d_sink has {} elements", output.d_sink.size());
   for (std::size_t i = 0; i < output.d_sink.size(); ++i) {
-    // Of o's rounding, where it is rounded; all else is f32.
+    // The error of o's rounding, where it is rounded; all else is f32.
     const double of_rounding = arrays.delta.empty() && arrays.o_fp32.empty() ? unit : 0;
     const double exact = arrays.exact.d_sink.values[i];
     const double bound = ((of_rounding + 2e-6) * arrays.exact.d_sink.magnitudes[i]) + smallest;

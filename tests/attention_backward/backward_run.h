@@ -44,7 +44,7 @@ double gradient_of(const Arrays& arrays, std::uint32_t bits);
 
 // "" or the first element that roundings do not explain.
 std::string wrong_gradients(const Arrays& arrays, const BackwardOutput& output);
-// Of one gradient against its exact values, in dB.
+// One gradient against its exact values, in dB.
 double signal_to_noise(const Arrays& arrays, const attention_backward::program::Gradient& exact,
                        const std::vector<std::uint32_t>& bits);
 

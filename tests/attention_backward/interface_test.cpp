@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Of this process, so far.
+// Launches of this process, so far.
 std::uint64_t launches() {
   wavejit_simgpu_counters counters{};
   counters.size = sizeof counters;

@@ -17,7 +17,7 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
-// Of one kind of training step.
+// One kind of training step.
 struct Training {
   const char* model;
   std::int64_t query_heads;

@@ -64,7 +64,7 @@ TEST(BackwardSchedule, OfTheOtherKernelIsSeen) {
   EXPECT_EQ(Model(Kernel::keys_alone, 1).run(right).what, "the kernel has no such sum");
 }
 
-// Of waves that share keys: what the one makes, the other gets.
+// Waves that share keys: what the one makes, the other gets.
 constexpr Schedule giving = {{Multiply{Product::scores, 0}, Modify{0}, Queue{Vector::weigh, 0}, Queue{Vector::give, 0},
                               Multiply{Product::values, 0}}};
 constexpr Schedule taking = {{Queue{Vector::take, 0}, Multiply{Product::gradients, 0}, Queue{Vector::differentiate, 0},
@@ -123,7 +123,7 @@ TEST(BackwardSchedule, OfSumsOfTheTileBeforeIsSeen) {
   EXPECT_EQ(fault_behind(Kernel::taking, taking_behind, 2), "a tile leaves too little to the next");
   EXPECT_EQ(fault_behind(Kernel::taking, taking_behind, 3), "a block is missing in a sum");
 
-  // Of the tile itself what is left to the next.
+  // The tile itself has what is left to the next.
   Schedule early = giving_behind;
   early.acts.begin()[5] = Multiply{Product::values, 0};
   EXPECT_EQ(fault_behind(Kernel::giving, early, none), "multiplies weights that nobody makes, or twice");

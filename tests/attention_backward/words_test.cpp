@@ -46,7 +46,7 @@ TEST(BackwardWords, AFlagOfAProblemIsOneRow) {
   EXPECT_GE(flags, 5);
 }
 
-// Of sums no kernel knows: they are told at launch.
+// No kernel knows of sums of several calls: they are told at launch.
 TEST(BackwardWords, SumsOfSeveralCallsAreWordsBesideFp32) {
   const std::string wide = std::string(line) + " gradients=fp32";
   for (const auto& [key, member] :
@@ -78,7 +78,7 @@ TEST(BackwardWords, AreRefusedWithWhatIsAccepted) {
   EXPECT_THAT(parse_key_kernel(spec + " bf16").error(), HasSubstr("says again"));
   EXPECT_THAT(parse_key_kernel("attention_backward_dkdv bf16").error(), HasSubstr("no word gives the head dim"));
   EXPECT_THAT(parse_key_kernel("attention_backward_dkdv bf16 d192/x").error(), HasSubstr("d<head dim of q and k>/"));
-  // Of two blocks there are more registers than a wave has.
+  // Two blocks take more registers than a wave has.
   for (const auto& [dims, refusal] :
        {std::pair{"d256", "blocks=2 of d256 takes 768 registers for operands and sums and 112 for scores, of 512"},
         {"d192/128", "blocks=2 of d192/128 takes 480 registers for operands and sums and 112 for scores, of 512"}}) {

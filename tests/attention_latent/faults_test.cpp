@@ -138,7 +138,7 @@ TEST_P(LatentFaults, CachesBeyondFourGibibytes) {
       const LatentOutput together = run(arrays);
       const std::int64_t outer = pages ? arrays.pages : 2;
       const auto elements = arrays.k.size() / static_cast<std::size_t>(outer);
-      // Of one key there are more than a thousand: 20 MB apart, which is 24 GB in all.
+      // Pages of one key are more than a thousand: 20 MB apart, which is 24 GB in all.
       const std::int64_t stride = outer > 100 ? std::int64_t{5} << 21U : far / (pages ? 4 : 1) / 64 * 64;
       const FarApart cache(engine_.get(), outer, stride, static_cast<std::int64_t>(elements));
       for (std::int64_t row = 0; row < outer; ++row)

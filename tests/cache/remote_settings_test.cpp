@@ -49,7 +49,7 @@ TEST(RemoteAddressTest, TextsReadBackAndHideThePassword) {
   EXPECT_EQ(to_text(address_of("redis://:hidden@localhost")), "redis://:***@localhost:6379/0");
 }
 
-// Who only listens learns no password, unless its owner says that this is fine.
+// A listener on the wire learns no password, unless its owner says that this is fine.
 TEST(RemoteAddressTest, APasswordDoesNotTravelInClearUnlessAsked) {
   for (const char* host : {"kernels", "10.0.0.1", "127.example.org", "[fe80::1]", "1270.0.0.1"}) {
     const auto refused = parse_remote("redis://reader:word@" + std::string(host) + ":7000/1");

@@ -305,7 +305,7 @@ std::uint8_t byte_of(const ByteFormat& format, float greatest, float quotient) {
   return nearest_byte(format, std::isnan(quotient) ? quotient : std::clamp(quotient, least, greatest));
 }
 
-// Of one side: what its slots hold, and the scales that were found.
+// One side: what its slots hold, and the scales that were found.
 void expect_side(const AppendCase& which, const std::vector<std::uint16_t>& rows, std::int64_t dims,
                  const std::vector<float>& given, std::vector<std::uint16_t>& elements, std::vector<float>& scales) {
   const bool narrow = which.narrow != WAVEJIT_DTYPE_NONE;

@@ -38,7 +38,7 @@ struct AppendCase {
   std::int64_t table_rows = 50;
   std::vector<float> cosines = {};
   std::vector<float> sines = {};
-  // Of a cache of 8 bits: its type, and what bytes are counted in: numbers for each head, or none, or found ones.
+  // A cache of 8 bits: its type, and what bytes are counted in: numbers for each head, or none, or found ones.
   wavejit_dtype narrow = WAVEJIT_DTYPE_NONE;
   bool token_scales = false;
   std::vector<float> k_scales = {};

@@ -22,7 +22,7 @@ using Order = AppendCase::Order;
 
 class CacheAppend : public ::testing::TestWithParam<const char*> {
  protected:
-  // Of a head, which has lanes of one wave.
+  // The dims of a head, which has lanes of one wave.
   static std::int64_t most_dims() {
     return std::int64_t{cache_append::dims_of_lane} * targets::find_target(GetParam())->wave_size;
   }

@@ -25,7 +25,7 @@ using Order = AppendCase::Order;
 class CacheAppendNarrow : public ::testing::TestWithParam<const char*> {
  protected:
   static const targets::Target& row() { return *targets::find_target(GetParam()); }
-  // Of a head, which has lanes of one wave.
+  // The dims of a head, which has lanes of one wave.
   static std::int64_t most_dims() { return std::int64_t{cache_append::dims_of_lane} * row().wave_size; }
   // What the target reads.
   static std::vector<wavejit_dtype> formats() {

@@ -13,7 +13,7 @@ import unittest
 
 PROGRAM, TREE = sys.argv[1], pathlib.Path(sys.argv[2])
 
-# Of engines, and with words for values.
+# Variables of engines that have words for values.
 VARIABLES = ("PIPELINE", "O_STORE", "STAGGER", "SETPRIO", "LAZY_RESCALE", "XCD_SWIZZLE", "KV_SPLITS", "LOWERING", "COMPILE", "CACHE", "CACHE_PACKAGED")
 SETTING = re.compile(rf"\bWAVEJIT_({'|'.join(VARIABLES)})=(\"[^\"]*\"|[a-z0-9]+)")
 IGNORED = " is not known and ignored"

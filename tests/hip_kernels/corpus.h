@@ -73,7 +73,7 @@ class Corpus : public testing::TestWithParam<Build> {
   void TearDown() override;
 
   bool ocp_fp8() const;
-  // Of the build; the device's own may be another.
+  // The wave size of the build; the device's own may be another.
   std::uint32_t wave_size() const;
   bool has_mfma() const;  // else WMMA
 

@@ -150,7 +150,7 @@ TEST_F(FrontGraph, events_carry_a_capture_into_other_streams_and_back) {
   ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
   EXPECT_EQ(read(words_, 3), (std::vector<std::uint32_t>{1, 1, 3}));
   EXPECT_EQ(hipGraphExecDestroy(executable), hipSuccess);
-  // Of a capture that is over, an event has nothing to wait for.
+  // An event of a capture that is over has nothing to wait for.
   EXPECT_EQ(hipStreamWaitEvent(other_, event_, 0), hipSuccess);
   EXPECT_EQ(hipEventQuery(event_), hipSuccess);
 }

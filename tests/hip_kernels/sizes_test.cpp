@@ -16,7 +16,7 @@ struct VectorType {
   unsigned count;
 
   unsigned bytes() const { return element_bytes * count; }
-  // Of an array's element: the next power of two.
+  // The stride of an array's elements: the next power of two.
   unsigned stride() const { return std::bit_ceil(bytes()); }
 };
 constexpr VectorType vectors[] = {{"bytes1", 1, 1},   {"bytes2", 1, 2},   {"bytes3", 1, 3},   {"bytes4", 1, 4},

@@ -38,7 +38,7 @@ std::vector<families::KernelSpec> merge_kernel_specs();
 // Every kernel of sparse_indexer, in golden_sparse_indexer.txt.
 std::vector<families::KernelSpec> indexer_kernel_specs();
 
-// Of a walk over all keys: R.
+// Private bytes of a walk over all keys: R.
 std::uint32_t planned_private_bytes(const attention_latent::WalkKernel& spec);
 
 // Kernels of attention_latent and their combine kernels, in golden_attention_latent.txt.

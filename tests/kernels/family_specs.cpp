@@ -24,7 +24,7 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
         words.head_dim_qk = dims.qk;
         words.head_dim_v = dims.v;
         words.target = target.id;
-        // Of calls with many workgroups, or with few: one block.
+        // Calls with many workgroups, or with few: one block.
         const auto add = [&](attention_backward::Runs runs, bool many = true) {
           attention_backward::QueryKernel queries = {words};
           queries.blocks = many ? default_query_blocks(queries, target) : 1;
@@ -34,7 +34,7 @@ std::vector<families::KernelSpec> backward_kernel_specs() {
           keys.runs = runs;
           if (!refusal_of(keys)) specs.emplace_back(keys);
         };
-        // Of wide heads the plainest, and what takes the most registers.
+        // For wide heads the plainest, and what takes the most registers.
         if (dims.qk > 128) {
           words.mask = attention_backward::Mask::causal;
           add(attention_backward::Runs::one);
@@ -280,7 +280,7 @@ std::vector<families::KernelSpec> append_kernel_specs() {
                                                         .queries = turned ? Access::vectors : Access::none,
                                                         .scales = scales},
                                                        target};
-              // Of those that differ in types alone one is turned.
+              // One of those that differ in types alone is turned.
               if (turned && (type == DataType::fp16 || cache == DataType::e5m2 || cache == DataType::e5m2_fnuz))
                 continue;
               if (attention::is_narrow(cache) && !refusal_of(spec)) specs.emplace_back(spec);

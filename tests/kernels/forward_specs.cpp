@@ -93,7 +93,7 @@ std::vector<ForwardKernel> all_kernel_specs() {
                        .tile_queries = rows,
                        .output_store = store,
                        .target = std::string(target.id)}};
-                  // Of the larger head dims one mask will do: time.
+                  // For the larger head dims one mask will do: time.
                   if (dims.qk > 128 && (mask == Mask::none || !lse)) continue;
                   if (attention_forward::resources_of(spec)) specs.push_back(spec);
                 }
@@ -219,7 +219,7 @@ void add_mask_kernels(std::vector<families::KernelSpec>& specs, const targets::T
              {.pipeline = pipeline, .tile_queries = attention_forward::tile_queries(target, pipeline).back()}});
   add({{.head_dim_qk = 64, .head_dim_v = 64, .modifiers = {Modifier::softcap, Modifier::alibi}}, {}});
   add({{.lse = true}, {.tile_queries = 32}});
-  // Of few rows, in runs and whole.
+  // Few rows, in runs and whole.
   for (const int rows : {32, 64})
     add({{.modifiers = {Modifier::alibi}},
          {.split_keys = attention_forward::chunk_keys, .packed_heads = true, .tile_queries = rows}});

@@ -44,7 +44,7 @@ void expect_facts(const Spec& spec, const std::string& line) {
   EXPECT_THAT(mixed_products(known_kernel(spec).code_object), ::testing::IsEmpty()) << line;
 }
 
-// Of kernels that differ in their type alone, one: bf16 and fp16 by turns, or the one type that there is. All of
+// One of the kernels that differ in their type alone: bf16 and fp16 by turns, or the one type that there is. All of
 // them in ./dev soak. In ./dev test a sixteenth of these, another one each commit, unless this commit or what is not
 // committed touched what makes kernels: between them sixteen commits hold all.
 template <typename Spec, typename Text>

@@ -9,7 +9,7 @@ from attention_test import ENGINE, Case, draw, wide
 import wavejit
 
 QUERIES, KEYS, HEADS = 150, 300, 2
-# Of each head and block of 64 rows: the blocks of 64 keys.
+# The blocks of 64 keys of each head and block of 64 rows.
 MASKED = [[[0, 2], [1], []], [[4], [0, 1, 2, 3, 4], [3]]]
 FULL = [[[4], [], []], [[], [], [0]]]
 

@@ -15,7 +15,7 @@
 
 namespace {
 
-// Of the calling thread: how many allocations go well before one fails.
+// How many allocations of the calling thread go well before one fails.
 thread_local int good_allocations = std::numeric_limits<int>::max();
 thread_local bool is_tests_own = false;
 std::atomic<bool> others_fail{false};

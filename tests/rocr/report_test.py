@@ -94,7 +94,7 @@ def main():
         (process,) = report["processes"]
         assert process["copied_bytes"] == 1024 or (FRONT == "rocr" and process["launches"] == 2), process
 
-        # Who ends `wavejit sim` ends the program, and gets its report.
+        # A signal that ends `wavejit sim` ends the program, too, and leaves its report.
         running = subprocess.Popen([WAVEJIT, "sim", "--front", FRONT, "--json", f"{folder}/report.json", "--",
                                     "sh", "-c", f"{PROGRAM} fine exit; echo ready; exec sleep 60"], stdout=subprocess.PIPE, text=True)
         while "ready" not in running.stdout.readline():

@@ -15,7 +15,7 @@ namespace {
 using runtime::KernelTable;
 using runtime::LoadedKernels;
 
-// Of no family in particular: the table only compares it.
+// A shape of no family in particular: the table only compares it.
 families::Shape shape_of(std::size_t number, const families::Family* family = nullptr) {
   return {.family = family, .code = std::uint64_t{1} << 63U | number << 16U | number};
 }

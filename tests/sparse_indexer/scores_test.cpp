@@ -14,7 +14,7 @@
 namespace wavejit::tests {
 namespace {
 
-// Of rows that read their keys each for itself, and of four that share them.
+// Rows that read their keys each for itself, and four that share them.
 struct Readers {
   const char* target;
   const char* rows;
@@ -115,7 +115,7 @@ TEST_P(SparseScores, BehindMasks) {
   which.window.reset();
   which.key_lengths = {-7, 1000};
   matches(which);
-  // Of each row its own, out of range and in any order.
+  // Each row has its own lengths, out of range and in any order.
   which.key_lengths.clear();
   which.key_begins = {-5, 3, 149, 200, 64, 64, 0, 0, 31, 32, 33, 100};
   which.key_ends = {7, 3, 150, 300, 65, 60, -1, 1, 33, 64, 1 << 30, 99};

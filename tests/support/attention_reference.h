@@ -62,7 +62,7 @@ struct AttentionInputs {
 
   int value_dim() const { return head_dim_v != 0 ? head_dim_v : head_dim; }
 
-  // Of sequence b: its first row among all rows of all batches, and how many.
+  // The first row of sequence b among all rows of all batches, and how many it has.
   int first_query(int b) const { return packed_queries() ? query_starts[b] : b * query_length; }
   int queries(int b) const { return packed_queries() ? query_starts[b + 1] - query_starts[b] : query_length; }
   int first_key(int b) const { return packed_keys() ? key_starts[b] : b * key_length; }
@@ -85,7 +85,7 @@ struct AttentionAnswer {
   std::vector<double> largest;
 };
 
-// Of one row, what the softmax sees of each key: −∞ where it is hidden.
+// What the softmax of one row sees of each key: −∞ where it is hidden.
 std::vector<double> attention_scores(const AttentionInputs& inputs, int sequence, int row, int head);
 
 AttentionAnswer attention_reference(const AttentionInputs& inputs);

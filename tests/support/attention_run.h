@@ -80,12 +80,12 @@ struct AttentionCase {
   std::vector<std::int32_t> first_keys = {};  // NOLINT(readability-redundant-member-init)
   // Keys stand in pages; the inputs have key lengths then.
   std::optional<Pages> pages = {};  // NOLINT(readability-redundant-member-init)
-  // Of calls that split keys: partial results in memory of the engine's, not in fenced memory of ours that holds NaN.
+  // For calls that split keys: partial results in memory of the engine's, not in fenced memory of ours that holds NaN.
   bool engine_workspace = false;
   // Fenced memory also for a call that leaves splits to the engine; it says so many bytes fewer than were asked for.
   bool own_workspace = false;
   std::size_t withheld_workspace = 0;
-  // Of keys in pages: what the call says of the longest sequence. 0: what it has.
+  // For keys in pages: what the call says of the longest sequence. 0: what it has.
   std::int64_t told_longest_keys = 0;
   // How the call gives the inputs' lists, and the flags that it has beside its own.
   ListForm list_form = {};
@@ -153,7 +153,7 @@ class Engine {
 // in tests/attention begin with checks on.
 void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed);
 
-// Of the checks that are on, all but this one from now on.
+// Leaves on all checks that are on, but for this one, from now on.
 void leave_out(wavejit_simgpu_check check);
 
 // What the program's commands ask, over every row of the case.

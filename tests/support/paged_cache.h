@@ -55,7 +55,7 @@ class PagedCache {
     count_pages();
     const std::size_t k_page = page_elements(inputs.head_dim);
     const std::size_t v_page = page_elements(inputs.value_dim());
-    // Of elements of a byte. Pages are as far apart as rows may be.
+    // The distance for elements of a byte. Pages are as far apart as rows may be.
     const std::size_t behind =
         scales[0] == nullptr ? 0 : (std::size_t(pages.size) * inputs.kv_heads * sizeof(float) + 15) / 16 * 16;
     if (pages.in_turn) {
@@ -171,7 +171,7 @@ class PagedCache {
     v_.strides[2] = std::int64_t(pages_.size) * v_.sizes[3];
   }
 
-  // Of dim c of a head's key i in a page of its.
+  // The place of dim c of a head's key i in a page of its.
   std::size_t place(const wavejit_tensor& of, std::int64_t i, std::int64_t h, std::int64_t c) const {
     const std::int64_t head = h * of.strides[2];
     const bool keys = &of == &k_;

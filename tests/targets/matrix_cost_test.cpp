@@ -122,7 +122,7 @@ TEST(MatrixCost, PassesOfFormatsGiveThePublishedRates) {
   EXPECT_EQ(rows, 2);
 }
 
-// Of WMMA what hardware's traces show: bytes take half of 16-bit inputs' clocks, and i4 no less at either depth.
+// Hardware's traces show this of WMMA: bytes take half of 16-bit inputs' clocks, and i4 no less at either depth.
 TEST(MatrixCost, WmmaTakesWhatTracesShow) {
   for (const isa::MatrixInstruction& row : isa::wmma_instructions()) {
     const std::string_view name = row.name;

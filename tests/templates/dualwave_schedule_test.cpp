@@ -86,7 +86,7 @@ const char* name_of_act(const MemoryAct& act) {
   return names[act.index()];
 }
 
-// Of walks within one chunk, and over chunks of two tiles that begin at a chunk's first tile and at its last.
+// Faults of walks within one chunk, and over chunks of two tiles that begin at a chunk's first tile and at its last.
 schedule::Fault fault_in_chunks(const Schedule& schedule) {
   for (const schedule::Chunks& chunks : {schedule::Chunks{}, {.tiles = 2}, {.tiles = 2, .left_out = 1}, {.tiles = 3}})
     if (const schedule::Fault fault = fault_of(schedule, 5, chunks)) return fault;

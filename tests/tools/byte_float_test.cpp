@@ -63,7 +63,7 @@ TEST(ByteFloatTest, NumbersOfEverySizeBecomeTheNearest) {
     std::uint32_t state = 3;
     for (int i = 0; i < 20'000; ++i) {
       state = (state * 1664525U) + 1013904223U;
-      // Of any size; and of the sizes that have codes.
+      // Numbers of any size; and of the sizes that have codes.
       if (const auto any = std::bit_cast<float>(state); std::isfinite(any)) check(any);
       check(std::bit_cast<float>((state & 0x80FFFFFFU) | 0x37000000U) * ((state >> 24 & 1) != 0 ? 0x1p12F : 0x1p24F));
     }

@@ -13,7 +13,7 @@
 namespace wavejit::attention::program {
 namespace {
 
-// Of `sequences` rows of the table: a cache that has room for all their pages, and no page twice.
+// A table of `sequences` rows: a cache that has room for all their pages, and no page twice.
 void expect_no_page_twice(const std::vector<std::int32_t>& entries, std::int64_t pages, std::int64_t sequences,
                           std::int64_t pages_of_each) {
   EXPECT_GE(pages, sequences * pages_of_each);

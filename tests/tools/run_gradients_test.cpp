@@ -115,7 +115,7 @@ TEST_F(RunGradientsTest, OfHeadDimsOfVThatAreOthers) {
   EXPECT_THAT(gradients({"dv"}, {"--causal"}).err, HasSubstr("[1, 20, 4, 128] is accepted"));
 }
 
-// Of 29 keys rows of a bias do not follow one another in memory.
+// With 29 keys rows of a bias do not follow one another in memory.
 TEST_F(RunGradientsTest, OfABiasAndOfSinks) {
   save_inputs(29);
   save("bias.npy", {1, 4, 20, 29}, 9);

@@ -45,7 +45,7 @@ TEST_F(RunLatentTest, IsCheckedAgainstTheDefinition) {
   EXPECT_EQ(floats_of(scratch_ / "lse.npy", "(2, 12, 3)").size(), 2U * 12 * 3);
 }
 
-// Of one key O is its value, which is its first columns.
+// With one key O is its value, which is its first columns.
 TEST_F(RunLatentTest, OfOneKeyIsItsFirstColumns) {
   save("q.npy", {1, 1, 3, 320}, 1);
   save("k.npy", {1, 1, 1, 320}, 2);

@@ -54,7 +54,7 @@ std::vector<std::string> lines(const Json& config, std::int64_t ranks = 1, std::
   for (const std::string& line : all) {
     std::string canonical;
     const auto keep = [](void* to, const wavejit_problem* told) { *static_cast<std::string*>(to) = told->text; };
-    // Of a range its end.
+    // A range counts by its end.
     const std::string one = std::regex_replace(line, std::regex(R"(\d+\.\.)"), "");
     EXPECT_EQ(wavejit_problem_parse(one.c_str(), keep, &canonical), WAVEJIT_OK) << line << wavejit_last_detail();
     EXPECT_EQ(canonical, one);

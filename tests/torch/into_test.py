@@ -33,7 +33,7 @@ class Into(unittest.TestCase):
         out, lse = torch.full_like(wanted, 9), torch.full_like(sums, 9)
         self.assertIsNone(OPERATORS.attention_forward_out(self.q, self.k, self.v, out, lse, torch.empty(4096), causal=True))
         self.assertTrue(torch.equal(out, wanted) and torch.equal(lse, sums))
-        # Of other strides, and in fp32: the same before its rounding.
+        # An output of other strides, and one in fp32: the same before its rounding.
         spread = torch.full((2, 7, 4, 128), 9.0).half()
         OPERATORS.attention_forward_out(self.q, self.k, self.v, spread[..., :64], causal=True)
         self.assertTrue(torch.equal(spread[..., :64], wanted) and bool((spread[..., 64:] == 9).all()))

@@ -18,7 +18,7 @@ class KeyLists(unittest.TestCase):
         self.counts = torch.tensor([[90, 17], [0, 64]], dtype=torch.int32)
 
     def exact(self, k, v, lists):
-        """Of each query, over (keys, values) of `lists[b][row]`."""
+        """What each query gets over (keys, values) of `lists[b][row]`."""
         out, lse = torch.zeros(2, 2, 8, 64).double(), torch.full((2, 8, 2), float("-inf")).double()
         for b in range(2):
             for row in range(2):

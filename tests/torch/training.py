@@ -25,7 +25,7 @@ KINDS = {
 }
 TRAINED = tuple(KINDS) if WHOLE else ("gpt_oss",)
 SEQUENCES, ROWS = 4, 24
-# Of a step's loss, and of its gradients as one vector: what docs/pytorch.md says.
+# Bounds of a step's loss, and of its gradients as one vector, as docs/pytorch.md has them.
 LOSS_BOUND, GRADIENT_BOUND = 0.002, 0.04
 wavejit.transformers.register()
 
@@ -113,7 +113,7 @@ class Splits(unittest.TestCase):
     """
 
     def gradients(self, model, ids, splits):
-        """Of each layer and sequence, in the order of layers."""
+        """What each layer and sequence got, in the order of layers."""
         found, attention = {}, wavejit.transformers.attention_forward
 
         def keep(layer, field, gradient):

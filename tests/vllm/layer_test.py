@@ -13,7 +13,7 @@ from wavejit.vllm._backend import SCALE_BYTES
 from wavejit.vllm._serving import Serving
 
 HEADS, KV_HEADS, DIM, PAGE, PAGES = 4, 2, 64, 16, 12
-# Of its own: that of vLLM's layers is sealed once a model has run.
+# An engine of its own: that of vLLM's layers is sealed once a model has run.
 SERVING = Serving(wavejit.Engine(os.environ["WAVEJIT_DEVICE"]), False)
 SCALES = types.SimpleNamespace(_k_scale=torch.tensor(0.5), _v_scale=torch.tensor(2.0))  # of a layer whose cache has 8 bits
 

@@ -38,7 +38,7 @@ def layer(ranks):
 
 
 def keys_of(batch):
-    """Of each sequence, as its pages have them."""
+    """The keys of each sequence, as its pages have them."""
     return [numpy.concatenate([batch.cache[page] for page in batch.table[sequence]])[:length] for sequence, length in enumerate(batch.lengths)]
 
 

@@ -62,7 +62,7 @@ def in_groups(x, group_size, **_):
 
 
 def scored(indexer, q, weights):
-    """Of each row of a step: its number, and the scores of the keys that it sees, in float64."""
+    """The number of each row of a step, and the scores of the keys that it sees, in float64."""
     step = get_forward_context().attn_metadata[indexer.k_cache.prefix].step
     numbers, scales = _sparse_indexer.parts_of(indexer.k_cache.kv_cache, torch.float8_e4m3fn)
     starts = step.query_start_loc.tolist()

@@ -39,7 +39,7 @@ def layer(buffer, dtype=torch.float16, **words):
 
 
 def lists_of(batch):
-    """Of each row some of the keys that it sees, in no order, −1 behind them; a row of few keys has them all."""
+    """Some of the keys that each row sees, in no order, −1 behind them; a row of few keys has them all."""
     made = numpy.full((batch.rows + 3, ENTRIES), -1, numpy.int32)
     for sequence, length in enumerate(batch.lengths):
         begin, end = batch.starts[sequence : sequence + 2]

@@ -41,7 +41,7 @@ struct Kind<double> {
 
 using Exact = std::complex<long double>;
 
-// Of `length` values, the sums that define it.
+// The sums that define the transform of `length` values.
 std::vector<Exact> transformed(const std::vector<Exact>& values, bool forward) {
   const std::size_t length = values.size();
   std::vector<Exact> roots(length);

@@ -22,7 +22,7 @@ INSTRUCTIONS = {"FROM", "COPY", "RUN", "WORKDIR", "CMD", "ENV", "ARG"}
 
 
 def instructions():
-    """Of the Containerfile: pairs of instruction and its text, lines joined."""
+    """The Containerfile as pairs of instruction and its text, lines joined."""
     text = re.sub(r"\\\n", " ", (EXAMPLE / "Containerfile").read_text())
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return [tuple(line.split(None, 1)) for line in lines]

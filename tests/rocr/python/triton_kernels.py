@@ -42,7 +42,7 @@ def layer_norm_rows(x, y, scale, shift, means, inverses, columns, x_row, epsilon
 
 @triton.jit
 def layer_norm_gradient(x, gradient, scale, means, inverses, x_gradient, scale_gradient, shift_gradient, columns, x_row, BLOCK: tl.constexpr):
-    """Of a row's x; those of scale and shift are sums over rows, by atomic additions."""
+    """The gradient of a row's x; those of scale and shift are sums over rows, by atomic additions."""
     row = tl.program_id(0)
     at = tl.arange(0, BLOCK)
     visible = at < columns

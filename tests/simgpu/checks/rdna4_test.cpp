@@ -372,8 +372,8 @@ TEST(Rdna4Races, WhatStandsBetweenSignalAndWaitIsNotBehindTheBarrier) {
   }
 }
 
-// Who signals last finds that all have, but is not behind the barrier before it waits: the other waves may as well be
-// late. Wave 1 stores, signals and ends; then comes wave 0, which reads what wave 1 stored.
+// The wave that signals last finds that all have, but is not behind the barrier before it waits: the other waves may as
+// well be late. Wave 1 stores, signals and ends; then comes wave 0, which reads what wave 1 stored.
 TEST(Rdna4Races, WhoSignalsLastWaitsAsWell) {
   struct Way {
     const char* store;

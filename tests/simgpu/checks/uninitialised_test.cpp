@@ -281,7 +281,7 @@ TEST(UninitialisedMemory, FromTheDevicesAllocator) {
   memory.free(out);
 }
 
-// Of what a scalar load gets, dword by dword: a compiler widens three to four, and nobody looks at the last.
+// What a scalar load gets counts dword by dword: a compiler widens three to four, and nobody looks at the last.
 TEST(UninitialisedMemory, ThroughScalarLoads) {
   const ScopedSettings scope;
   Settings settings = scope.before();

@@ -95,7 +95,7 @@ TEST(MemoryPath, AWarmLastLevelCacheHasEverything) {
   EXPECT_EQ(path.counts().memory, 0U);
 }
 
-// Of all compute units at once: what L2 has room for is written back later, and more waits for memory.
+// Stores of all compute units at once: what L2 has room for is written back later, and more waits for memory.
 TEST(MemoryPath, StoresCostTheRateOfMemory) {
   const Neighbours neighbours{.compute_units = 304, .compute_units_of_die = 38, .sharers = {}, .dies = {}};
   const double line_cycles = 128 * 304 / 1952.0;

@@ -32,7 +32,7 @@ clock::ComputeUnitResult run(const std::string& body, unsigned copies, unsigned 
   return clocked.result;
 }
 
-// Of one turn of a loop.
+// Cycles of one turn of a loop.
 double cycles_of(const std::string& body, unsigned waves = 1) {
   constexpr unsigned few = 16;
   constexpr unsigned many = 80;

@@ -34,7 +34,7 @@ constexpr const char* start = R"(
   s_mov_b32 s18, 0
 )";
 
-// Of workgroups that meet at nothing: 0 stores, the others load and keep the lanes for which `good` does not hold in
+// Workgroups that meet at nothing: 0 stores, the others load and keep the lanes for which `good` does not hold in
 // s[20:21]. Both do so for as many rounds.
 KernelSource litmus(const std::string& mask, const std::string& publish, const std::string& observe,
                     const std::string& target) {

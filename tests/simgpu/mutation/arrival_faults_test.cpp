@@ -26,8 +26,8 @@ namespace {
 
 using simgpu::Instruction;
 
-// Of gfx9 (CDNA3 ISA): operand 0 of a scalar comparison's second place, −1 of a move's source, and the bit that takes
-// an access past the die's caches.
+// Encodings of gfx9 (CDNA3 ISA): operand 0 of a scalar comparison's second place, −1 of a move's source, and the bit
+// that takes an access past the die's caches.
 constexpr std::uint32_t scalar_zero = 128;
 constexpr std::uint32_t minus_one = 193;
 constexpr std::uint32_t second_source = 0xff00;

@@ -103,8 +103,8 @@ std::vector<ForwardProblem> dense_keys(int head_dim) {
   };
 }
 
-// Of three chunks the largest score is in any. The last tile is the first of a chunk (33 tiles), the second or a later;
-// of many rows some see no key of the third.
+// The largest score is in any of three chunks. The last tile is the first of a chunk (33 tiles), the second or a later;
+// with many rows some see no key of the third.
 AttentionCase level_rows(int head_dim, int queries, int keys, std::uint64_t seed) {
   AttentionCase which = make_case(Storage::bf16, 1, queries, keys, 1, 1, head_dim, true, seed);
   which.splits = 1;

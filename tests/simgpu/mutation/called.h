@@ -49,7 +49,7 @@ using Problems = std::function<std::vector<CallProblem>()>;
 
 class CalledKernel {
  public:
-  // Of the kernels that the problems' calls launch on a target, the one whose spec has all these words. `pipeline`: of
+  // The kernel whose spec has all these words, among those that the problems' calls launch on a target. `pipeline`: of
   // the engine.
   CalledKernel(std::string target, std::string pipeline, const std::vector<std::string>& words,
                std::vector<CallProblem> problems, Journal journal = Journal({}, {}));

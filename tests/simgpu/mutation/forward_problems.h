@@ -28,8 +28,8 @@ AttentionCase padded(int queries, const std::vector<std::int32_t>& keys, const s
 // Its numbers rounded to the type.
 AttentionCase in_storage(AttentionCase which, Storage storage);
 AttentionCase in_pages(AttentionCase which, const Pages& pages);
-// Of one kernel, head dim 64, causal: rows of one tile and of two, a first tile of keys that is the last, no keys, more
-// keys than two chunks; a sink, no scale, entries that are no page.
+// Problems of one kernel, head dim 64, causal: rows of one tile and of two, a first tile of keys that is the last, no
+// keys, more keys than two chunks; a sink, no scale, entries that are no page.
 struct ForwardProblem {
   AttentionCase which;
   bool lies = false;

@@ -48,7 +48,7 @@ CallProblem with_starts(const std::string& words, const std::vector<std::int32_t
   if (!key_starts.empty()) arrays.key_starts = key_starts;
   return gradients_of(arrays, true);
 }
-// Of so few keys that behind them stands no other sequence.
+// So few keys that no other sequence stands behind them.
 CallProblem length_below_zero(const std::string& words) {
   Arrays arrays = backward_arrays(words);
   arrays.key_lengths = {-7};

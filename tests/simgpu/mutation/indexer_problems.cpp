@@ -48,7 +48,7 @@ IndexerCase scaled(IndexerCase which) {
   which.key_scales = some_scales(which);
   return which;
 }
-// Of each row its own, in and out of range, in any order.
+// Each row has its own limit, in and out of range, in any order.
 IndexerCase limited(IndexerCase which) {
   which.key_begins = {-5, 3, 149, 200, 64, 64, 0, 0, 31, 32, 33, 100};
   which.key_ends = {7, 3, 150, 300, 65, 60, -1, 1, 33, 64, 1 << 30, 99};
@@ -223,8 +223,8 @@ IndexerCase larger_behind_equals() {
   return which;
 }
 
-// Of 32 parts of a row, whose lists are of 16 scores each, four have four of the largest each: in places 0, 1, 2 or 3
-// of each four. `last`: the part that has the least of them.
+// A row has 32 parts, whose lists are of 16 scores each. Four of them have four of the largest each: in places 0, 1, 2
+// or 3 of each four. `last`: the part that has the least of them.
 IndexerCase places_of_parts(std::size_t last) {
   constexpr std::size_t keys = 26'000;
   constexpr std::size_t part_keys = 832;

@@ -287,7 +287,7 @@ std::vector<CallProblem> bool_masks(int head_dim, bool lists) {
     which.own_workspace = true;
     return which;
   };
-  // Of blocks of rows and tiles of keys a third is hidden, a third open; 0: all is mixed.
+  // A third of the blocks of rows and tiles of keys is hidden, a third open; 0: all is mixed.
   const auto masked = [](AttentionCase which, int batches, int heads, std::uint64_t kinds, std::uint64_t seed) {
     AttentionInputs& in = which.inputs;
     in.shown_batches = batches;
@@ -352,7 +352,7 @@ std::vector<CallProblem> bool_masks(int head_dim, bool lists) {
   return all;
 }
 
-// Of blocks of rows and tiles of keys a third is hidden, a third is 0, a third has both, and numbers.
+// A third of the blocks of rows and tiles of keys is hidden, a third is 0, a third has both, and numbers.
 AttentionCase with_mask_of_numbers(AttentionCase which, int heads, std::uint64_t seed) {
   AttentionInputs& in = which.inputs;
   which.bias_by_tile = true;

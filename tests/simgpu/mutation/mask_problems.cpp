@@ -15,7 +15,7 @@
 namespace wavejit::tests {
 namespace {
 
-// Of blocks of rows and tiles of keys a third is hidden, a third open; 0: all is mixed.
+// A third of the blocks of rows and tiles of keys is hidden, a third open; 0: all is mixed.
 AttentionCase with_bool_mask(AttentionCase which, std::uint64_t kinds, std::uint64_t seed, int heads = 1) {
   AttentionInputs& in = which.inputs;
   in.shown_batches = 1;
@@ -104,7 +104,7 @@ std::vector<CallProblem> walks_of_masks(int head_dim, int rows, MaskKind kind) {
   if (kind == MaskKind::bias) return all;
   ends(260, 128, all_keys);
   ends(260, 192, all_keys);
-  // Of the first chunk three tiles are seen: the second begins in the other buffer.
+  // Three tiles of the first chunk are seen: the second begins in the other buffer.
   for (const int tiles : {0, 1, 2}) ends(1220, 1024 + (64 * tiles), [](int key) { return key < 192 || key >= 1024; });
   return all;
 }
@@ -160,7 +160,7 @@ std::vector<CallProblem> masks_of_few_rows(int head_dim, int rows) {
   beyond.inputs.key_lengths = {1300, 1130};
   all.push_back(forward(with_bool_mask(beyond, 3, 10), true));
   all.push_back(forward(with_bool_mask(without_scale(make(1, 1130, 4, 1, 8)), 3, 8), false));
-  // Of open tiles the first, the second and the third ends a sequence, at each of its keys.
+  // The first, the second and the third of the open tiles ends a sequence, at each of its keys.
   for (const int tiles : {0, 1, 2}) {
     AttentionCase ends = make(64, 1090, 4, 1, 9);
     for (int key = 1; key <= 64; ++key) ends.inputs.key_lengths.push_back((64 * tiles) + key);

@@ -232,7 +232,7 @@ std::string_view to_text(Change change) {
 }
 
 std::string Mutation::name() const {
-  // Of masks the registers say nothing that lasts.
+  // Where masks were removed, registers say nothing that lasts.
   const std::string_view shown = change == Change::mask_removed
                                      ? std::string_view(instruction).substr(0, instruction.find(' '))
                                      : std::string_view(instruction);

@@ -39,7 +39,7 @@ struct Mutation {
   std::string name() const;
 };
 
-// Of the code object's only kernel, in address order. The error says what cannot be read.
+// The mutations of the code object's only kernel, in address order. The error says what cannot be read.
 std::expected<std::vector<Mutation>, std::string> mutations_of(const std::vector<std::byte>& code_object);
 
 }  // namespace wavejit::tests

@@ -67,8 +67,8 @@ class SharedChunkFaults : public ::testing::TestWithParam<Keys> {
   }
   bool has_images() const { return std::string_view(GetParam().target) == "gfx950"; }
 
-  // Of a step, which alone reads V: the barriers behind which a wave reads maxima, reads V and what all have left of P,
-  // and fetches the next V. Where no other wave reads its V there are the first two, and no others before them.
+  // Barriers of a step, which alone reads V: those behind which a wave reads maxima, reads V and what all have left of
+  // P, and fetches the next V. Where no other wave reads its V there are the first two, and no others before them.
   struct Barriers {
     const Instruction* maxima = nullptr;
     const Instruction* weights = nullptr;
@@ -142,7 +142,7 @@ TEST_P(SharedChunkFaults, AMaximumReadOneTileEarlyIsSeen) {
   EXPECT_TRUE(outcome.differs) << outcome.first;
 }
 
-// Of V in images of all waves a barrier stands behind the one that V is read behind.
+// If images of all waves hold V, a barrier stands behind the one that V is read behind.
 TEST_P(SharedChunkFaults, WeightsReadBeforeTheirBarriersAreSeen) {
   constexpr std::uint32_t nothing = 0xBF800000;  // s_nop 0
   const Barriers all = barriers();

@@ -336,7 +336,7 @@ constexpr const char* copy_as_rocr = R"(
 // Executable memory with a kernel's code 256 bytes behind a descriptor of the same registers, which tells no sizes.
 class KernelOfRuntime {
  public:
-  // Of ROCm 7.2, or with the header of ROCr's kernels for earlier targets.
+  // A kernel of ROCm 7.2, or with the header of ROCr's kernels for earlier targets.
   KernelOfRuntime(const CodeInMemory& code, bool old_header)
       : memory_(DeviceMemory::instance().allocate(bytes, MemoryKind::code, 0)) {
     constexpr std::uint32_t code_offset = 256;

@@ -26,13 +26,13 @@ constexpr Format fnuz_formats[] = {{"gfx942", "fp8", 4, 3, 8, true}, {"gfx942", 
 constexpr Format six_bits[] = {{"gfx950", "fp6", 2, 3, 1, false, true}, {"gfx950", "bf6", 3, 2, 3, false, true}};
 constexpr Format four_bits = {"gfx950", "fp4", 2, 1, 1, false, true};
 
-// Of a scale only the exponent counts.
+// Only the exponent of a scale counts.
 constexpr struct {
   std::uint32_t bits;
   int exponent;
 } scales[] = {{0x3f800000, 0}, {0xc2123456, 5}, {0x3e000001, -3}};
 
-// Of stochastic rounding: nothing, less than half, half, all but nothing.
+// Noises of stochastic rounding: nothing, less than half, half, all but nothing.
 constexpr std::uint32_t noises[] = {0, 0x7fffffff, 0x80000000, 0xffffffff};
 
 constexpr std::uint32_t before = 0xa5c3b4d2;  // what a register holds that is overwritten in part
@@ -246,7 +246,7 @@ TEST(ScaledConversions, ThirtyTwoNarrowToSixBits) {
           for (unsigned i = 0; i < 32; ++i) set_element(machine, wide, 32, lane, i, number(lane, i));
         }
         machine.set(2, scale.bits);
-        // Of float32 the values come in two halves, which interleave.
+        // Values of float32 come in two halves, which interleave.
         const std::string text =
             is_single(wide) ? std::format("v_cvt_scalef32_2xpk16_{}_f32 v[10:15], v[32:47], v[48:63], v2", format.name)
                             : std::format("v_cvt_scalef32_pk32_{}_{} v[10:15], v[32:47], v2", format.name, wide.name);

@@ -212,7 +212,7 @@ TEST(Mix, LinesSayHowManyRowsThereAre) {
     EXPECT_THAT(refused.error().detail, HasSubstr(part)) << words;
   }
   EXPECT_FALSE(parse_descriptor("attention_forward bf16 b2 q1..40 k2000 h2 d64 q_rows=41"));
-  // Who makes arrays of it is told lengths.
+  // A problem that becomes arrays is told lengths.
   const auto problem = families::parse_problem("attention_forward bf16 b4 q40 k2000 h2 d64 layout=packed q_rows=46");
   ASSERT_TRUE(problem);
   const std::string text = (*problem)->text();

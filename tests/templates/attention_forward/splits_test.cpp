@@ -146,7 +146,7 @@ TEST(Splits, GoInRoundsOverALargeWorkspace) {
     const SplitPlan nothing_fits = attention_forward::plan_splits(one, target(), {}, of_sequence(keys) - 1);
     EXPECT_EQ(nothing_fits.splits, 1U);
     EXPECT_EQ(nothing_fits.reason, Reason::beyond_workspace);
-    // Who says how many is told that it does not fit.
+    // A caller that says how many is told that it does not fit.
     one.splits = 4;
     const SplitPlan asked = attention_forward::plan_splits(one, target(), {}, of_sequence(keys) - 1);
     EXPECT_EQ(asked.splits, 4U);
@@ -154,7 +154,7 @@ TEST(Splits, GoInRoundsOverALargeWorkspace) {
   }
 }
 
-// Who says how many splits brings what he was told of, or all.
+// A caller that says how many splits brings what he was told of, or all.
 TEST(Splits, ThatAreAskedForFitWhatTheWorkspaceIsSaidToBe) {
   for (const bool packed : {false, true}) {
     AttentionProblem one = decode(256, 131072);
