@@ -183,8 +183,8 @@ class Reader {
                               given->is_array() ? fmt::format("of {} layers", given->size()) : given->dump());
     return {
         ExitCode::unsupported,
-        fmt::format("{}: model_type {} is not known; {} are. It has {}: `--list` takes lines that are written by hand "
-                    "(docs/problem-descriptors.md), `--preset` those of a model that is alike",
+        fmt::format("{}: model_type {} is not known; {} are. It has {}: `wavejit prebuild --list` takes lines that are "
+                    "written by hand (docs/problem-descriptors.md), `--preset` those of a model that is alike",
                     where_, model_.type, known_model_types(), fields.empty() ? "none of the usual fields" : fields)};
   }
 
@@ -202,13 +202,11 @@ class Reader {
     if (model_.heads % model_.kv_heads != 0)
       refuse("num_key_value_heads", fmt::format("a divisor of num_attention_heads {}", model_.heads));
     read_head_dim();
-    // The head dim of full layers, where others have windows (Gemma 4).
-    const std::pair<const char*, std::int64_t> of_full_layers[] = {{"global_head_dim", model_.head_dim},
-                                                                   {"num_global_key_value_heads", model_.kv_heads}};
-    for (const auto& [name, same] : of_full_layers)
-      if (field(name) != nullptr && number(name) != same)
-        refuse(name, fmt::format("{}, as other layers have; layers whose heads differ are lines of their own (--list)",
-                                 same));
+    // Full layers may have heads of their own, where others have windows (Gemma 4).
+    if (field("global_head_dim") != nullptr) full_head_dim_ = number("global_head_dim");
+    if (field("num_global_key_value_heads") != nullptr) full_kv_heads_ = number("num_global_key_value_heads");
+    if (full_kv_heads_ && model_.heads % *full_kv_heads_ != 0)
+      refuse("num_global_key_value_heads", fmt::format("a divisor of num_attention_heads {}", model_.heads));
     if (in_file("per_layer_config") != nullptr && !in_file("per_layer_config")->is_null())
       refuse("per_layer_config", "none: layers whose heads differ are lines of their own (--list)");
     if (const Json* both = field("use_bidirectional_attention"); both != nullptr && *both == true)
@@ -307,7 +305,9 @@ class Reader {
     for (const char* kind : {"full", "sliding", "chunked"})
       if (given == std::string(kind) + "_attention") return kind;
     if (type_.linear && given == "linear_attention") return "linear";
-    if (model_.latent && model_.latent->top_k != 0 && given == "indexed_attention") return "full";
+    if (model_.latent && model_.latent->top_k != 0 &&
+        (given == "indexed_attention" || given == "deepseek_sparse_attention"))
+      return "full";
     if (!failure_)
       failure_ = failed(ExitCode::usage,
                         fmt::format("{}: layer_types has {} for layer {}; full_attention, sliding_attention and "
@@ -321,16 +321,19 @@ class Reader {
     const std::int64_t layers = number("num_hidden_layers");
     constexpr std::int64_t most = 4096;
     if (layers > most) refuse("num_hidden_layers", fmt::format("up to {}", most));
-    std::int64_t linear = 0;
     for (std::int64_t layer = 0; !failure_ && layer < layers; ++layer) {
       const std::string name = kind_of(layer, layer + 1 == layers);
       if (name == "linear") {
-        ++linear;
+        ++model_.linear_layers;
         continue;
       }
       auto kind = std::ranges::find(model_.layers, name, &LayerKind::name);
       if (kind == model_.layers.end()) {
-        model_.layers.emplace_back().name = name;
+        const bool full = name == "full";
+        model_.layers.push_back({.name = name,
+                                 .window = {},
+                                 .kv_heads = full ? full_kv_heads_.value_or(model_.kv_heads) : model_.kv_heads,
+                                 .head_dim = full ? full_head_dim_.value_or(model_.head_dim) : model_.head_dim});
         kind = std::prev(model_.layers.end());
         if (name == "sliding") kind->window = number("sliding_window");
         if (name == "chunked")
@@ -341,14 +344,17 @@ class Reader {
       }
       ++kind->layers;
     }
-    if (linear > 0)
-      model_.notes.push_back(fmt::format("{} layers of linear attention have no keys: no lines of these", linear));
+    if (model_.linear_layers > 0)
+      model_.notes.push_back(
+          fmt::format("{} layers of linear attention have no keys: no lines of these", model_.linear_layers));
   }
 
   const Json& config_;
   std::string where_;
   ModelType type_;
   ModelConfig model_;
+  std::optional<std::int64_t> full_head_dim_;  // of full layers
+  std::optional<std::int64_t> full_kv_heads_;
   std::optional<Failure> failure_;
 };
 

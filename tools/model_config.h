@@ -17,6 +17,8 @@ struct LayerKind {
   std::string name;  // "full", "sliding", "chunked"
   std::int64_t layers = 0;
   std::optional<std::int64_t> window;  // keys that a row sees, its own included
+  std::int64_t kv_heads = 0;           // the model's, but where full layers have others (Gemma 4)
+  std::int64_t head_dim = 0;           // as above
   bool operator==(const LayerKind&) const = default;
 };
 
@@ -48,6 +50,7 @@ struct ModelConfig {
   bool sinks = false;
   std::optional<LatentDims> latent;
   std::vector<LayerKind> layers;
+  std::int64_t linear_layers = 0;  // layers of linear attention, which have no keys and are in no kind
   std::vector<std::string> notes;  // what somebody should know who reads the lines
   std::vector<DefaultFigure> defaults;
   std::string defaults_of;  // whose they are: "Gemma3TextConfig of transformers 5.23.0"

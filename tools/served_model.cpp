@@ -8,7 +8,9 @@
 
 namespace wavejit::tools {
 
-std::int64_t ServedModel::kv_heads() const { return std::max<std::int64_t>(config.kv_heads / tensor_parallel, 1); }
+std::int64_t ServedModel::share(std::int64_t kv_heads) const {
+  return std::max<std::int64_t>(kv_heads / tensor_parallel, 1);
+}
 
 std::string ServedModel::layout() const {
   constexpr int tile = 64;
@@ -22,9 +24,11 @@ Result<void> check_served(const ServedModel& served, const std::string& where) {
   if (model.heads % ranks != 0)
     return failed(ExitCode::usage,
                   fmt::format("--tp {}: {} has {} heads; divisors of it are accepted", ranks, where, model.heads));
-  if (!model.latent && model.kv_heads % ranks != 0 && ranks % model.kv_heads != 0)
-    return failed(ExitCode::usage, fmt::format("--tp {}: {} has {} kv heads; divisors and multiples of it are accepted",
-                                               ranks, where, model.kv_heads));
+  for (const LayerKind& kind : model.layers)
+    if (!model.latent && kind.kv_heads % ranks != 0 && ranks % kind.kv_heads != 0)
+      return failed(ExitCode::usage,
+                    fmt::format("--tp {}: {} has {} kv heads; divisors and multiples of it are accepted", ranks, where,
+                                kind.kv_heads));
   return {};
 }
 
@@ -65,10 +69,14 @@ std::vector<std::string> told(const ServedModel& served) {
     lines.push_back(fmt::format(
         "an indexer of {} heads of {} dims chooses {} keys", figure(model.latent->index_heads, {"index_n_heads"}),
         figure(model.latent->index_dims, {"index_head_dim"}), figure(model.latent->top_k, {"index_topk"})));
-  for (const LayerKind& kind : model.layers)
-    lines.push_back(
-        fmt::format("{} layers: {}{}", figure(kind.layers, {"num_hidden_layers"}), kind.name,
-                    kind.window ? fmt::format(", windows of {} keys", figure(*kind.window, {"sliding_window"})) : ""));
+  for (const LayerKind& kind : model.layers) {
+    std::string& line =
+        lines.emplace_back(fmt::format("{} layers: {}", figure(kind.layers, {"num_hidden_layers"}), kind.name));
+    if (kind.window) line += fmt::format(", windows of {} keys", figure(*kind.window, {"sliding_window"}));
+    if (kind.kv_heads != model.kv_heads) line += fmt::format(", {} kv heads", kind.kv_heads);
+    if (kind.head_dim != model.head_dim)
+      line += fmt::format(", head dim {}", figure(kind.head_dim, {"global_head_dim"}));
+  }
   if (!model.defaults.empty()) lines.push_back(told_defaults(model));
   lines.insert(lines.end(), model.notes.begin(), model.notes.end());
   lines.push_back(fmt::format("--tp {}: a rank has {} heads{}; pages of {} keys", served.tensor_parallel,

@@ -18,10 +18,14 @@ struct ServedModel {
 
   // The KV heads of a rank. Ranks beyond the kv heads have one each, the same for several.
   std::int64_t heads() const { return config.heads / tensor_parallel; }
-  std::int64_t kv_heads() const;
+  std::int64_t kv_heads() const { return share(config.kv_heads); }
+  std::int64_t kv_heads(const LayerKind& kind) const { return share(kind.kv_heads); }
   // "layout=paged:<n>" as lines have it: pages that hold whole tiles have kernels of their own, and so have the others
   // and those of one key.
   std::string layout() const;
+
+ private:
+  std::int64_t share(std::int64_t kv_heads) const;
 };
 
 // Rows that engines give to one step, and how many sequences: no kernel hangs on the numbers themselves.

@@ -179,6 +179,10 @@ TEST(ServedModelTest, LatentAttentionOfOtherDims) {
   EXPECT_THAT(names(read(config)), ElementsAre("3 full"));
   EXPECT_THAT(lines(config, 8, 64), Contains("attention_forward bf16 b1 q1..8192 k0..8192 h8 d256 causal lse"));
   EXPECT_THAT(lines(config, 8, 64), Contains("sparse_indexer bf16 b64 q4 k163840 h32 page=64 top=2048 causal"));
+  // GLM-5.2 calls them so.
+  Json other = config;
+  other["layer_types"] = {"deepseek_sparse_attention", "deepseek_sparse_attention", "deepseek_sparse_attention"};
+  EXPECT_EQ(lines(other, 8, 64), lines(config, 8, 64));
   config["model_type"] = "deepseek_v3";
   for (const char* field : {"index_topk", "index_n_heads", "index_head_dim"}) config.erase(field);
   EXPECT_THAT(refusal(config), HasSubstr("layer_types has \"indexed_attention\" for layer 0"));
@@ -226,8 +230,22 @@ TEST(ServedModelTest, GemmaOfToday) {
   config["global_head_dim"] = 256;
   EXPECT_THAT(names(read(config)), ElementsAre("4 sliding 512", "1 full"));
   config["global_head_dim"] = 512;
-  EXPECT_THAT(refusal(config), HasSubstr("global_head_dim is 512; 256, as other layers have"));
-  config["global_head_dim"] = 256;
+  config["num_global_key_value_heads"] = 2;
+  EXPECT_EQ(lines(config, 2).size(), 8U) << "each kind of layers has lines of its own";
+  EXPECT_THAT(lines(config, 2), Contains("attention_forward bf16 b64 q1..8192 k0..131072 h16/4 d256 causal "
+                                         "window=511,0 layout=paged:16"));
+  EXPECT_THAT(lines(config, 2),
+              Contains("attention_forward bf16 b64 q1..8192 k0..131072 h16/1 d512 causal layout=paged:16"));
+  EXPECT_THAT(lines(config, 2), Contains("cache_append bf16 b1 q1 h4 d256 page=16"));
+  EXPECT_THAT(lines(config, 2), Contains("cache_append bf16 b1 q1 h1 d512 page=16"));
+  EXPECT_THAT(told({.config = read(config)}), Contains("1 layers: full, 2 kv heads, head dim 512"));
+  config["num_global_key_value_heads"] = 5;
+  EXPECT_THAT(refusal(config), HasSubstr("num_global_key_value_heads is 5; a divisor of num_attention_heads 32"));
+  config["num_global_key_value_heads"] = 8;
+  ServedModel shared = {.config = read(config), .tensor_parallel = 16};
+  EXPECT_TRUE(check_served(shared, "x").has_value());
+  shared.config.layers.back().kv_heads = 6;
+  EXPECT_THAT(check_served(shared, "x").error().what, HasSubstr("x has 6 kv heads"));
   config["use_bidirectional_attention"] = true;
   EXPECT_THAT(refusal(config), HasSubstr("use_bidirectional_attention is true; false"));
 }
@@ -260,7 +278,7 @@ TEST(ServedModelTest, RefusedByItsField) {
   ServedModel served = {.config = read(llama()), .tensor_parallel = 3};
   EXPECT_THAT(check_served(served, "x").error().what, HasSubstr("--tp 3: x has 32 heads"));
   served.config.heads = 36;
-  served.config.kv_heads = 4;
+  served.config.layers.front().kv_heads = 4;
   EXPECT_THAT(check_served(served, "x").error().what, HasSubstr("--tp 3: x has 4 kv heads"));
 }
 

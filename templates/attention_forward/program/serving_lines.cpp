@@ -27,25 +27,25 @@ std::vector<std::string> of_latent_layers(const ServedModel& served) {
 std::vector<std::string> serving_lines(const ServedModel& served) {
   const tools::ModelConfig& model = served.config;
   if (model.latent) return of_latent_layers(served);
-  const std::string of_both = served.heads() == served.kv_heads() ? "" : fmt::format("/{}", served.kv_heads());
-  const std::string heads = fmt::format("h{}{} d{}", served.heads(), of_both, model.head_dim);
   std::string modifiers;
   if (model.sinks) modifiers += " sink";
   if (model.softcap != 0) modifiers += fmt::format(" softcap={}", model.softcap);
   std::vector<std::string> lines;
   std::vector<std::string> seen;
   for (const tools::LayerKind& kind : model.layers) {
-    std::string words = " causal";
+    const std::int64_t kv_heads = served.kv_heads(kind);
+    std::string words = fmt::format("h{}{} d{} causal", served.heads(),
+                                    served.heads() == kv_heads ? "" : fmt::format("/{}", kv_heads), kind.head_dim);
     if (kind.window) words += fmt::format(" window={},0", *kind.window - 1);
     // Kinds of layers that differ in name alone are one.
     if (std::ranges::contains(seen, words)) continue;
     seen.push_back(words);
     // Every mix of prompts, pieces of prompts and tokens; one sequence; a prompt whose keys stand in no cache yet.
     for (const int sequences : {tools::sequences_of_step, 1})
-      lines.push_back(fmt::format("attention_forward {} b{} q1..{} k0..{} {}{} {}{}", model.dtype, sequences,
-                                  rows_of_step, model.longest, heads, words, served.layout(), modifiers));
-    lines.push_back(fmt::format("attention_forward {0} b1 q1..{1} k0..{1} {2}{3}{4}", model.dtype, rows_of_step, heads,
-                                words, modifiers));
+      lines.push_back(fmt::format("attention_forward {} b{} q1..{} k0..{} {} {}{}", model.dtype, sequences,
+                                  rows_of_step, model.longest, words, served.layout(), modifiers));
+    lines.push_back(
+        fmt::format("attention_forward {0} b1 q1..{1} k0..{1} {2}{3}", model.dtype, rows_of_step, words, modifiers));
   }
   return lines;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // cache_append as the program's tools know it (tools/family.h): a descriptor → tokens, slots, the call, float64. The
 // output is K's cache, V's and the turned Q one behind the other, a row of it eight elements of memory.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -96,9 +97,16 @@ class CacheAppend : public Family {
   std::vector<std::string> serving_lines(const ServedModel& served) const override {
     const auto& latent = served.config.latent;
     if (latent && latent->rope == 0) return {};
-    const std::string rows = latent ? "1 d" + std::to_string(latent->rope) + "/" + std::to_string(latent->rank)
-                                    : std::to_string(served.kv_heads()) + " d" + std::to_string(served.config.head_dim);
-    return {"cache_append " + served.config.dtype + " b1 q1 h" + rows + " page=" + std::to_string(served.page)};
+    const auto line = [&](const std::string& rows) {
+      return "cache_append " + served.config.dtype + " b1 q1 h" + rows + " page=" + std::to_string(served.page);
+    };
+    if (latent) return {line("1 d" + std::to_string(latent->rope) + "/" + std::to_string(latent->rank))};
+    std::vector<std::string> lines;
+    for (const tools::LayerKind& kind : served.config.layers) {
+      std::string of_kind = line(std::to_string(served.kv_heads(kind)) + " d" + std::to_string(kind.head_dim));
+      if (!std::ranges::contains(lines, of_kind)) lines.push_back(std::move(of_kind));
+    }
+    return lines;
   }
   // By a number for each head, which the caller has.
   std::string with_8_bit_cache(const std::string& descriptor, std::string_view target, EightBits kind) const override {
