@@ -7,17 +7,11 @@
 
 namespace wavejit::tools {
 
-namespace {
-
-// "no kernel for <the line's words> on gfx942: head dim 256 needs …" without the line's own words; another sentence as
-// it stands.
 std::string common_part(const std::string& why, const std::string& target) {
   const std::string words = fmt::format(" on {}: ", target);
   const std::size_t at = why.starts_with("no kernel for ") && !target.empty() ? why.find(words) : std::string::npos;
   return at == std::string::npos ? why : why.substr(at + words.size());
 }
-
-}  // namespace
 
 std::string ranges_text(const std::string& one, const std::vector<std::size_t>& numbers) {
   std::string text = numbers.size() == 1 ? one + " " : one + "s ";

@@ -35,6 +35,10 @@ class RefusedLines {
   std::vector<Group> groups_;
 };
 
+// "no kernel for <the line's words> on gfx942: head dim 256 needs …" without the line's own words; another sentence as
+// it stands.
+std::string common_part(const std::string& why, const std::string& target);
+
 // "line 3", "lines 3 to 5, 8"
 std::string ranges_text(const std::string& one, const std::vector<std::size_t>& numbers);
 

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cstdlib>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "tools/letters.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tools {
@@ -43,18 +43,18 @@ std::optional<SupportRow> row_of(const std::string& line) {
   return row;
 }
 
-std::string small_letters(std::string_view text) {
-  std::string small(text);
-  std::ranges::transform(small, small.begin(),
-                         [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return small;
-}
-
 // "head dims 64 128 256" → "64 128 256"
 std::optional<std::string> fact_behind(const SupportRow& row, std::string_view name) {
   for (const std::string& fact : row.facts)
     if (fact.starts_with(name)) return fact.substr(name.size());
   return std::nullopt;
+}
+
+// 0: it begins with a word.
+int number_in_front(std::string_view text) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
 }
 
 // A few words: types, the width of a KV cache's elements, the largest head dim.
@@ -70,8 +70,8 @@ std::string cell_of(const SupportRow& row) {
     std::string numbers = dims->substr(0, dims->find(" ("));
     const std::size_t last = numbers.rfind(' ');
     // Ascending ones, and "multiples of 8 up to 512", go up to the last; latent attention lists widths of models.
-    const int first = std::atoi(numbers.c_str());  // 0: a word
-    if (last != std::string::npos && first < std::atoi(numbers.c_str() + last)) {
+    const std::string_view all = numbers;
+    if (last != std::string::npos && number_in_front(all) < number_in_front(all.substr(last + 1))) {
       cell += ", head dims to " + numbers.substr(last + 1);
     } else {
       std::ranges::replace(numbers, ' ', ',');

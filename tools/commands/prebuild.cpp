@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -26,6 +25,7 @@
 #include "tools/progress.h"
 #include "tools/refused_lines.h"
 #include "tools/served_model.h"
+#include "tools/served_options.h"
 #include "tools/targets.h"
 
 namespace wavejit::tools {
@@ -344,13 +344,6 @@ Result<ExitCode> prebuild(const Arguments& arguments) {
   return run_list(arguments, *sources);
 }
 
-// 0: it is none.
-std::int64_t number_of(const std::string& given) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), number);
-  return error == std::errc{} && end == given.data() + given.size() ? number : 0;
-}
-
 void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
   command
       .add_option(
@@ -372,21 +365,7 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
           "the calls of a model, from its config.json: a folder, or that file; several times. Prints what it read")
       ->allow_extra_args(false)
       ->type_name("FOLDER");
-  limit(command.add_option("--tp", arguments.served.tensor_parallel,
-                           "with --model: so many ranks share its heads (default: 1)"),
-        "RANKS", [](const std::string& given) {
-          const std::int64_t ranks = number_of(given);
-          return ranks >= 1 && ranks <= 1024 ? std::string()
-                                             : fmt::format("'{}' is not accepted; 1 to 1024 are", given);
-        });
-  limit(command.add_option("--page", arguments.served.page,
-                           "with --model: keys of a page of the cache, 1 or a multiple of 16 (default: 16)"),
-        "KEYS", [](const std::string& given) {
-          const std::int64_t page = number_of(given);
-          return page == 1 || (page > 0 && page % 16 == 0 && page <= 8192)
-                     ? std::string()
-                     : fmt::format("'{}' is not accepted; 1 and multiples of 16 up to 8192 are", given);
-        });
+  add_served(command, arguments.served);
   command
       .add_option("--list", arguments.lists,
                   "a file with one descriptor a line, # for comments, or a running engine's miss log; - is standard "

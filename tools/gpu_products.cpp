@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/gpu_products.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "tools/letters.h"
+#include "tools/targets.h"
+
+namespace wavejit::tools {
+namespace {
+
+// Sources: the GPU specifications of ROCm's documentation (rocm.docs.amd.com, reference/gpu-specs, column "LLVM target
+// name"), and for Radeon RX 9000 the table of processors of LLVM's AMDGPUUsage.
+constexpr GpuProduct products[] = {
+    {.name = "MI300X", .target = "gfx942"},      {.name = "MI300A", .target = "gfx942"},
+    {.name = "MI325X", .target = "gfx942"},      {.name = "MI350X", .target = "gfx950"},
+    {.name = "MI355X", .target = "gfx950"},      {.name = "Radeon AI PRO R9700", .target = "gfx1201"},
+    {.name = "RX 9070 XT", .target = "gfx1201"}, {.name = "RX 9070", .target = "gfx1201"},
+    {.name = "RX 9060 XT", .target = "gfx1200"}, {.name = "RX 9060", .target = "gfx1200"},
+    {.name = "MI250X", .target = "gfx90a"},      {.name = "MI250", .target = "gfx90a"},
+    {.name = "MI210", .target = "gfx90a"},       {.name = "RX 7900 XTX", .target = "gfx1100"},
+    {.name = "RX 7900 XT", .target = "gfx1100"}, {.name = "Strix Halo (Ryzen AI Max)", .target = "gfx1151"},
+};
+
+// Letters and digits alone, without the words that stand before every Radeon's name and what is in brackets.
+std::string bare(std::string_view name) {
+  std::string letters;
+  for (const char letter : small_letters(name.substr(0, name.find(" ("))))
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) letters += letter;
+  for (const std::string_view word : {"radeon", "aipro"})
+    if (letters.starts_with(word)) letters.erase(0, word.size());
+  return letters;
+}
+
+struct GpuRow {
+  GpuProduct product;
+  std::string kernels;               // "yes", "partly", "no"
+  std::vector<std::string> missing;  // families
+};
+
+std::vector<GpuRow> gpu_rows(const Support& support) {
+  std::vector<GpuRow> rows;
+  for (const GpuProduct& product : products) {
+    GpuRow row = {.product = product, .kernels = "no", .missing = {}};
+    for (const SupportRow& family : support.rows) {
+      if (family.target != product.target) continue;
+      if (family.kernels)
+        row.kernels = "yes";
+      else
+        row.missing.push_back(family.family);
+    }
+    if (row.kernels == "yes" && !row.missing.empty()) row.kernels = "partly";
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string answer_of(const GpuRow& row, std::string_view quote) {
+  if (row.kernels == "yes") return "yes: all families";
+  if (row.kernels == "no") return fmt::format("no: no family has kernels for {}", row.product.target);
+  std::vector<std::string> quoted;
+  for (const std::string& family : row.missing) quoted.push_back(fmt::format("{0}{1}{0}", quote, family));
+  return fmt::format("partly: all families but {}", joined(quoted, ", "));
+}
+
+}  // namespace
+
+std::span<const GpuProduct> gpu_products() { return products; }
+
+const GpuProduct* gpu_product(std::string_view name) {
+  const auto* const found =
+      std::ranges::find_if(products, [&](const GpuProduct& product) { return bare(product.name) == bare(name); });
+  return found == std::end(products) ? nullptr : found;
+}
+
+std::string gpus_markdown(const Support& support) {
+  std::string text = "| GPU | target | kernels |\n|---|---|---|\n";
+  for (const GpuRow& row : gpu_rows(support))
+    text += fmt::format("| {} | {} | {} |\n", row.product.name, row.product.target, answer_of(row, "`"));
+  return text;
+}
+
+std::string gpus_text(const Support& support) {
+  std::string text;
+  for (const GpuRow& row : gpu_rows(support))
+    text += fmt::format("{:<26} {:<8} {}\n", row.product.name, row.product.target, answer_of(row, ""));
+  return text;
+}
+
+std::string gpus_json(const Support& support) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const GpuRow& row : gpu_rows(support))
+    rows.push_back({{"gpu", row.product.name},
+                    {"target", row.product.target},
+                    {"supported", row.kernels},
+                    {"families_without_kernels", row.missing}});
+  return rows.dump(2) + "\n";
+}
+
+}  // namespace wavejit::tools
