@@ -21,7 +21,7 @@ SECTION = re.compile(r"^(?:/\*|//) ---- (.+?) -{3,}")
 
 # The order of the menu. A page that is named nowhere must be a room's: those come last, by their folders.
 MENU = {
-    "Start here": ["docs/README", "docs/glossary", "docs/install", "docs/start/pytorch", "docs/start/serving-a-model", "docs/start/serving-engine", "docs/start/kernel-writers", "docs/start/simulated-gpu-only", "docs/variants", "docs/command-line"],
+    "Start here": ["docs/README", "docs/glossary", "docs/models", "docs/install", "docs/start/pytorch", "docs/start/serving-a-model", "docs/start/serving-engine", "docs/start/kernel-writers", "docs/start/simulated-gpu-only", "docs/variants", "docs/command-line"],
     "Calls": ["docs/promises", "docs/vllm", "docs/sglang", "docs/pytorch", "docs/jax", "docs/backward", "docs/latent-attention", "docs/low-precision", "docs/sparse", "docs/sparse-indexer", "docs/cache-append", "docs/merging-parts", "docs/python", "docs/serving", "docs/problem-descriptors", "docs/prebuild", "docs/environment", "docs/cache-format", "docs/remote-cache",
               "examples/serving_engine/README", "examples/latent_serving/README", "examples/training/README"],
     "Bits": ["docs/invariance", "docs/invariance-cost", "docs/canonical-arithmetic", "docs/split-keys", "docs/sweep", "docs/fault-injection", "docs/reliability"],
