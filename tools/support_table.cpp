@@ -57,25 +57,25 @@ int number_in_front(std::string_view text) {
   return number;
 }
 
-// A few words: types, the width of a KV cache's elements, the largest head dim.
+// A few words: types other than those of every family, the width of a KV cache's elements, the largest head dim D.
 std::string cell_of(const SupportRow& row) {
   if (!row.kernels) return "no";
   std::string cell = "yes";
-  if (const auto types = fact_behind(row, "dtypes ")) {
+  if (const auto types = fact_behind(row, "dtypes "); types && *types != "bf16 fp16") {
     cell = *types;
     std::ranges::replace(cell, ' ', '/');
   }
-  if (fact_behind(row, "K and V of 8 bits ")) cell += ", 8-bit KV cache";
+  if (fact_behind(row, "K and V of 8 bits ")) cell += ", 8-bit cache";
   if (const auto dims = fact_behind(row, "head dims ")) {
     std::string numbers = dims->substr(0, dims->find(" ("));
     const std::size_t last = numbers.rfind(' ');
     // Ascending ones, and "multiples of 8 up to 512", go up to the last; latent attention lists widths of models.
     const std::string_view all = numbers;
     if (last != std::string::npos && number_in_front(all) < number_in_front(all.substr(last + 1))) {
-      cell += ", head dims to " + numbers.substr(last + 1);
+      cell += ", D to " + numbers.substr(last + 1);
     } else {
       std::ranges::replace(numbers, ' ', ',');
-      cell += ", head dims " + numbers;
+      cell += ", D " + numbers;
     }
   }
   return cell;
