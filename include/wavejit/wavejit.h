@@ -401,8 +401,9 @@ struct wavejit_call_report {
  * them. A key that no row of the sequence sees in this call reaches nothing: one in front of the window (or the
  * local chunk) of the sequence's first row, one behind the last row's diagonal and window_right. So pages behind a
  * sliding window may be freed, and their entries may name any page. Exceptions, where such a value may reach rows: block
- * lists and bool masks; keys that a bias hides; packed queries under WAVEJIT_MASK_CAUSAL with WAVEJIT_MASK_PREFIX and
- * no window, for keys behind the last row of a shorter sequence. What stands beyond a sequence's keys, in front of them
+ * lists and bool masks; keys that a bias hides; under WAVEJIT_MASK_CAUSAL with WAVEJIT_MASK_PREFIX and no window, keys
+ * behind the last row of a packed sequence with fewer than max_query_length rows, or of any sequence beside
+ * causal_flags. What stands beyond a sequence's keys, in front of them
  * (first_keys) or in other sequences reaches nothing. docs/invariance.md shows it ("hidden").
  *
  * A length in key_lengths that is larger than the rows of k (in pages: than max_key_length) shows no more keys, and
@@ -417,7 +418,8 @@ struct wavejit_call_report {
  *            nothing but the least number has the mean of V, and a key with the greatest all of its row's weight);
  *            +inf and NaN make their row NaN; what stands at hidden keys and in the padding does not matter
  *   alibi    x ← x − slope · |j − diagonal(i)|: fp32 slopes, [B or 1, Hq, 1, 1], the Hq of one batch side by side;
- *            slopes beyond ±2.353e38, infinite ones too, count as that: the key on the diagonal stays as it is
+ *            slopes beyond ±2^96, infinite ones too, count as that: the nearest key that the row sees has all of its
+ *            weight, or the farthest one below −2^96
  *   sink     one more logit a row, which takes its share of the softmax and has no value: fp32, [1, Hq, 1, 1],
  *            contiguous. LSE includes it: a row that sees no key has LSE = sink and O = 0, and so has every
  *            row beside a sink that is far above its scores, inf too; −inf is none

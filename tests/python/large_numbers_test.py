@@ -153,7 +153,17 @@ class Slopes(Case):
         # key 0 is one in front of the row
         out, lse = engine.attention_forward(q, k, k, "fp32", alibi=HUGE, causal=True, causal_prefix=1, lse=True)
         self.same(out.numpy(), wide(k))
-        self.same(lse.numpy()[0, :, 0], numpy.full(4, -LIMIT))
+        self.near(lse.numpy()[0, :, 0] / 2.0 ** 96, numpy.full(4, -1.0), 1e-6)
+
+    @on(*TARGETS)
+    def test_below_zero_leave_the_farthest_key(self, engine):
+        q, k, v = draw(1, 40, 4, 64), draw(1, 70, 4, 64), draw(1, 70, 4, 64)
+        for slopes in (-HUGE, numpy.array([-1e38, -7e28, -2.0 ** 96, -1e30], numpy.float32)):
+            out, lse = engine.attention_forward(q, k, v, "fp32", alibi=slopes, causal=True, lse=True)
+            self.same(out.numpy()[0], numpy.repeat(wide(v[0, :1]), 40, axis=0))
+            distance = numpy.arange(40)[None, :] + 30.0
+            limit = numpy.minimum(-slopes.astype(float), 2.0 ** 96)[:, None]
+            self.near(lse.numpy()[0] / (limit * distance), numpy.ones((4, 40)), 1e-6)
 
     @on(*TARGETS)
     def test_of_nan_stay_nan(self, engine):

@@ -43,6 +43,10 @@ inline language::Value* with_bias(language::Kernel& kernel, language::Value* bia
   return fused(bias, kernel.constant(std::numbers::log2e_v<float>), x);
 }
 
+// What slopes are held below: times log2 e and a distance below 2^31 it is finite, so that a negative slope of any size
+// leaves the farthest key all of the weight. Scores below 2^28 do not show beside it.
+inline constexpr std::uint32_t largest_slope = std::bit_cast<std::uint32_t>(0x1p96F);
+
 // A slope on its way there: −slope · log2 e, finite for every slope but NaN, since a key on the diagonal is 0 away.
 inline language::Value* minus_slope_log2(language::Kernel& kernel, language::Value* slope) {
   constexpr std::uint32_t sign = 0x80000000;
@@ -50,7 +54,7 @@ inline language::Value* minus_slope_log2(language::Kernel& kernel, language::Val
   llvm::IRBuilder<>& ir = kernel.ir();
   language::Value* bits = ir.CreateBitCast(slope, kernel.i32());
   language::Value* size = ir.CreateAnd(bits, ir.getInt32(~sign));
-  language::Value* limited = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, size, ir.getInt32(largest_natural));
+  language::Value* limited = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, size, ir.getInt32(largest_slope));
   limited = ir.CreateOr(limited, ir.CreateAnd(bits, ir.getInt32(sign)));
   bits = ir.CreateSelect(ir.CreateICmpULE(size, ir.getInt32(infinity)), limited, bits);
   return ir.CreateFMul(ir.CreateBitCast(bits, kernel.f32()), kernel.constant(-std::numbers::log2e_v<float>));

@@ -134,13 +134,16 @@ Values PaddedTransposed::fetch(Value* tile, Value* entries, Value* unseen) const
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto larger = [&](Value* a, Value* b) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, a, b); };
   Value* number = key_block_;
-  if (pages_ && unseen != nullptr) {
-    number = larger(number, ir.CreateUDiv(unseen, kernel_.constant(KeyPages::granule_keys)));
-    unseen = unseen_behind(kernel_, unseen, ir.CreateMul(number, kernel_.constant(KeyPages::granule_keys)));
+  if (pages_) {
+    if (unseen != nullptr)
+      number = larger(number, ir.CreateUDiv(unseen, kernel_.constant(KeyPages::granule_keys)));
+    // Behind the last key there is no granule: the last one is read, whose own first rows nobody may see.
+    number = pages_->living_granule(tile, number);
+    if (unseen != nullptr)
+      unseen = unseen_behind(kernel_, unseen, ir.CreateMul(number, kernel_.constant(KeyPages::granule_keys)));
   }
   const language::Buffer from =
-      pages_ ? pages_->granule(slice_, memory_row_bytes_, tile, entries, pages_->living_granule(tile, number))
-             : slice_.buffer;
+      pages_ ? pages_->granule(slice_, memory_row_bytes_, tile, entries, number) : slice_.buffer;
   Value* row = row_offset_;
   if (unseen != nullptr) row = larger(row, ir.CreateMul(unseen, slice_.row_stride));
   if (!pages_)
