@@ -15,12 +15,11 @@
 namespace wavejit::tools {
 namespace {
 
-// A question alone: nothing is compiled, read from a cache or written, whatever the environment has of caches.
+// A question alone: nothing is compiled, read from a cache or written.
 wavejit_engine_options options_of_a_question() {
   wavejit_engine_options options{};
   options.size = sizeof options;
   options.cache_mode = "off";
-  options.cache_layers = "";
   return options;
 }
 

@@ -133,7 +133,7 @@ constexpr const char* footer =
     "the model's type and in fp8. It says yes (every call has a kernel), partly (some kinds of layers have all their "
     "calls) or no, the\n"
     "route of each call, and what the library refuses. What the file leaves out and the model type's class has is "
-    "marked with *.\n"
+    "marked with *. Settings of the environment that change kernels count, as in explain.\n"
     "Exit code 0: every call in the model's own type has a kernel on every target that was asked for; 4: one has "
     "none, or the\n"
     "model_type is not known; 3: there is no such file, or it is no JSON.\n\n"
