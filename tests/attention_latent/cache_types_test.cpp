@@ -135,8 +135,9 @@ TEST(LatentCacheRows, Of128HaveTheBitsOfWideKeys) {
 }
 
 TEST(LatentCacheFormats, OfTheOtherTargetAreRefusedByName) {
-  for (const auto& [target, format, accepted] : {std::tuple{"gfx942", "e4m3", "accepted: e4m3_fnuz, e5m2_fnuz"},
-                                                 {"gfx950", "e5m2_fnuz", "accepted: e4m3, e5m2"}}) {
+  for (const auto& [target, format, accepted] :
+       {std::tuple{"gfx942", "e4m3", "use a cache in e4m3_fnuz, e5m2_fnuz, i8 or 16 bits"},
+        {"gfx950", "e5m2_fnuz", "use a cache in e4m3, e5m2, i8 or 16 bits"}}) {
     const Engine engine(target);
     const LatentOutput output =
         run_latent(engine.get(), latent_arrays("bf16 b1 q1 k70 h16 d576/512 cache=" + std::string(format)));

@@ -352,8 +352,8 @@ class Refused(Case):
         bad, unsupported = wavejit.InvalidArgument, wavejit.Unsupported
         on_device, other = ENGINE.array(k, "e4m3"), ENGINE.array(k, "e5m2")
         for kind, pattern, engine, given, words in (
-            (unsupported, r"k\.dtype = 6 \(e4m3_fnuz\).* cache=e4m3_fnuz: gfx950 .*accepted: e4m3, e5m2, i8", ENGINE, (q, k, k), {"cache_dtype": "e4m3_fnuz"}),
-            (unsupported, r"k\.dtype = 4 \(e4m3\).* gfx942 .*accepted: e4m3_fnuz, e5m2_fnuz, i8", OTHER, (q, k, k), {"cache_dtype": "e4m3"}),
+            (unsupported, r"k\.dtype = 6 \(e4m3_fnuz\).* gfx950; use a cache in e4m3, e5m2, i8 or 16 bits; reason: cache=e4m3_fnuz: gfx950 ", ENGINE, (q, k, k), {"cache_dtype": "e4m3_fnuz"}),
+            (unsupported, r"k\.dtype = 4 \(e4m3\).* gfx942; use a cache in e4m3_fnuz, e5m2_fnuz, i8 or 16 bits; ", OTHER, (q, k, k), {"cache_dtype": "e4m3"}),
             (bad, "v: dtype e5m2; accepted: e4m3$", ENGINE, (q, on_device, other), {}),
             (bad, "k: dtype e4m3; accepted: e5m2$", ENGINE, (q, on_device, on_device), {"cache_dtype": "e5m2"}),
             (bad, "k: dtype uint8; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, int8$", ENGINE, (q, k, k), {}),

@@ -70,7 +70,7 @@ class Refused(unittest.TestCase):
         """Head dim 512, blocks of quantised numbers, outputs of 8 bits, dropout: by name, with what there is."""
         for target in ("gfx950", "gfx942"):
             with wavejit.Engine(f"sim:{target}") as engine:
-                self.refuses(wavejit.Unsupported, "head dim 512 has no kernel; accepted: 64, 128", engine.attention_forward, *(numpy.ones((1, 8, 2, 512), Q.dtype) for _ in range(3)))
+                self.refuses(wavejit.Unsupported, f"head dim 512 has no kernel on {target}; use head dim 256, 192/128, 128 or 64", engine.attention_forward, *(numpy.ones((1, 8, 2, 512), Q.dtype) for _ in range(3)))
                 self.refuses(wavejit.InvalidArgument, "k: dtype uint8; accepted: fp16, e4m3, e5m2", engine.attention_forward, Q, K.view(numpy.uint8), K)
                 self.refuses(wavejit.InvalidArgument, "out: dtype e4m3; accepted: fp16, fp32$", engine.attention_forward, Q, K, K, "e4m3")
             for word, answer in (("cache=q8_0", "no type of K and V; accepted: cache=e4m3"), ("cache=q4_0", "no type of K and V; accepted: cache=e4m3"),

@@ -123,8 +123,9 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& parameter) { return std::string(parameter.param.target) + "_of_" + parameter.param.rows; });
 
 TEST(ByteScoresRefusals, OfTheOtherTargetByName) {
-  for (const auto& [target, dtype, accepted] : {std::tuple{"gfx942", WAVEJIT_E4M3, "accepted: bf16, fp16, e4m3_fnuz"},
-                                                {"gfx950", WAVEJIT_E4M3_FNUZ, "accepted: bf16, fp16, e4m3"}}) {
+  for (const auto& [target, dtype, accepted] :
+       {std::tuple{"gfx942", WAVEJIT_E4M3, "use queries and keys in e4m3_fnuz, bf16 or fp16"},
+        {"gfx950", WAVEJIT_E4M3_FNUZ, "use queries and keys in e4m3, bf16 or fp16"}}) {
     const Engine engine(target);
     const IndexerOutput output = run_indexer(engine.get(), byte_case(byte_format(dtype), 1, 1, 40, 32, 0, 1));
     EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);

@@ -226,14 +226,14 @@ TEST(PrebuildCommandTest, BadLinesAreNamedAndTheOthersBuilt) {
   EXPECT_EQ(outcome.code, 2) << outcome.err;
   EXPECT_THAT(outcome.err,
               HasSubstr("list.txt: line 3: descriptor: word 8 'slanted' (column 40) is not known; accepted: "));
-  EXPECT_THAT(outcome.err, HasSubstr("list.txt: line 4: no kernel for gfx950: "));
+  EXPECT_THAT(outcome.err, HasSubstr("list.txt: line 4: head dim 264 has no kernel on gfx950; use head dim 256, "));
   EXPECT_THAT(outcome.err, HasSubstr("2 lines of the list have no kernel, the first: "));
   EXPECT_THAT(outcome.out, HasSubstr("2 kernels: 2 compiled, 0 already there, 0 failed, 2 lines without a kernel"));
   // Right, but without a kernel: another code.
   const Outcome unsupported =
       run_program(scratch, {"prebuild", "--target", "gfx950", "attention_forward fp16 b1 q1 k1 h1 d264"});
   EXPECT_EQ(unsupported.code, 4) << unsupported.err;
-  EXPECT_THAT(unsupported.err, HasSubstr("descriptor 1: no kernel for gfx950: "));
+  EXPECT_THAT(unsupported.err, HasSubstr("descriptor 1: head dim 264 has no kernel on gfx950; use head dim 256, "));
 }
 
 // One reason of many lines is one sentence; what differs stays apart.
@@ -243,7 +243,7 @@ TEST(PrebuildCommandTest, LinesOfOneReasonAreToldTogether) {
   expect_one_line_error(preset, 4);
   EXPECT_THAT(preset.err,
               HasSubstr("34 lines of the list have no kernel: --preset gemma-2-9b: lines 14 to 21, 24 to "));
-  EXPECT_THAT(preset.err, HasSubstr(": no kernel for gfx942: head dim 256 needs LDS DMA of 16 bytes"));
+  EXPECT_THAT(preset.err, HasSubstr(": head dim 256 with softcap has no kernel on gfx942; leave softcap out, or use "));
 
   RefusedLines lines;
   lines.add({.list = {}, .number = 1}, "", "no word");

@@ -34,7 +34,7 @@ TEST_F(TargetInPart, PrebuildLeavesOutWhatPresetsAskBeside) {
   const Outcome built = run(training);
   ASSERT_EQ(built.code, 0) << built.err;
   EXPECT_THAT(built.err, HasSubstr("left out --preset training: lines "));
-  EXPECT_THAT(built.err, HasSubstr(": no kernel for gfx1201: d192/128 takes more than the 256 registers of a wave"));
+  EXPECT_THAT(built.err, HasSubstr(": head dim 192/128 has no kernel on gfx1201; use head dim 128 or 64; reason: "));
   EXPECT_THAT(built.out, HasSubstr(" lines without a kernel"));
   EXPECT_THAT(built.out, HasSubstr("written " + (scratch_ / "trained.wavejit-archive")));
   std::vector<std::string> verify = training;
@@ -52,7 +52,7 @@ TEST_F(TargetInPart, PrebuildFailsWhereNothingIsLeftOrTheCallerWroteIt) {
   const Outcome own = run({"prebuild", "--target", "gfx1201", "attention_forward bf16 b1 q16 k64 h1 d64",
                            "attention_backward bf16 b1 q16 k64 h1 d256 causal", "--preset", "training", "--verify"});
   EXPECT_NE(own.code, 0);
-  EXPECT_THAT(own.err, HasSubstr("refused  descriptor 2: no kernel for gfx1201: d256 takes more"));
+  EXPECT_THAT(own.err, HasSubstr("refused  descriptor 2: head dim 256 has no kernel on gfx1201; use "));
 }
 
 // Every preset: kernels, or the reason why there is none.

@@ -26,12 +26,19 @@ std::string shortened(const std::string& route) {
   return text;
 }
 
-// "no kernel for … on gfx942: head dim 256 needs …; accepted: …": what stands between.
+// What a refusal says of the rule behind it, "head dim 256 needs …", without what would do: "… has no kernel on gfx942;
+// use …; reason: head dim 256 needs …", "head dim 256 has no kernel where …; use …", "no kernel for … on gfx942: head dim
+// 256 needs …; accepted: …".
 std::string reason_of(const std::string& what, const std::string& target) {
+  constexpr std::string_view before_reason = "; reason: ";
+  if (const std::size_t at = what.find(before_reason); at != std::string::npos)
+    return what.substr(at + before_reason.size());
   const std::string before = " on " + target + ": ";
   const std::size_t at = what.find(before);
   std::string reason = at == std::string::npos ? what : what.substr(at + before.size());
-  return reason.substr(0, reason.find("; accepted"));
+  for (const std::string_view advice : {"; accepted", "; use ", "; leave "})
+    reason = reason.substr(0, reason.find(advice));
+  return reason;
 }
 
 Result<std::string> explained(const std::string& descriptor, const std::string& target) {

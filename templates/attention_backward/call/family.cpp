@@ -4,6 +4,8 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "families/call/words.h"
 #include "templates/attention/call/described_slices.h"
 #include "templates/attention/call/modifiers.h"
+#include "templates/attention/call/obstacles.h"
 #include "templates/attention/kernel/coverage.h"
 #include "templates/attention_backward/call/descriptor.h"
 #include "templates/attention_backward/kernel/tiles.h"
@@ -143,6 +146,51 @@ BiasKernel bias_kernel_of(const BackwardShape& shape, const Target& target, cons
   return kernel;
 }
 
+Result<families::Route> kernels_of(const BackwardShape& of, const Target& target, const Toggles& toggles) {
+  const QueryKernel queries = query_kernel_of(of, target, toggles);
+  const KeyKernel keys = key_kernel_of(of, target, toggles);
+  if (const auto refusal = refusal_of(queries)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+  if (const auto refusal = refusal_of(keys)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+  families::Route route = {.kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}}};
+  if (of.d_sink)
+    route.kernels.push_back(
+        {.label = "d_sink", .spec = SinkKernel{.target = std::string(target.id), .lowering = toggles.lowering}});
+  if (of.d_bias) {
+    const BiasKernel bias = bias_kernel_of(of, target, toggles);
+    if (const auto refusal = refusal_of(bias)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    route.kernels.push_back({.label = "d_bias", .spec = bias});
+  }
+  return route;
+}
+
+// What stands in the way, in a caller's words.
+[[gnu::cold]] Failure in_words(std::uint64_t code, const Target& target, const Toggles& toggles, Failure failure) {
+  families::ProblemWords<BackwardShape> words(code);
+  const BackwardShape& shape = words.shape;
+  const auto nothing_else = [](BackwardShape&) {};
+  const std::span<const HeadDims> dims = all_head_dims();
+  attention::add_head_dims(words, dims.front(), {dims.begin(), dims.end()}, [](const HeadDims&) { return false; });
+  attention::add_mask(words, masks, nothing_else);
+  attention::add_modifiers(words, [](BackwardShape& other, Modifier modifier) {
+    if (modifier == Modifier::bias) other.bias_fp32 = other.d_bias = other.d_bias_fp32 = false;
+  });
+  words.add_other(shape.bias_fp32, "a bias in fp32", "a bias in", "16 bits",
+                  [](BackwardShape& other) { other.bias_fp32 = false; });
+  words.add_other(shape.gradients_fp32, "gradients in fp32", "gradients in", "16 bits",
+                  [](BackwardShape& other) { other.gradients_fp32 = false; });
+  words.add_other(shape.output_fp32, "o in fp32", "o in", "16 bits",
+                  [](BackwardShape& other) { other.output_fp32 = false; });
+  return families::with_obstacles({.code = code,
+                                   .words = words.all(),
+                                   .refusal = [&](std::uint64_t other) -> std::optional<std::string> {
+                                     const auto route = kernels_of(BackwardShape::of(other), target, toggles);
+                                     if (route) return std::nullopt;
+                                     return route.error().detail;
+                                   },
+                                   .target = target.id},
+                                  std::move(failure));
+}
+
 class AttentionBackward final : public families::Family {
  public:
   std::string_view name() const override { return family_name; }
@@ -155,20 +203,8 @@ class AttentionBackward final : public families::Family {
 
   Result<families::Route> route(const families::Shape& shape, const Target& target,
                                 const Toggles& toggles) const override {
-    const BackwardShape of = BackwardShape::of(shape.code);
-    const QueryKernel queries = query_kernel_of(of, target, toggles);
-    const KeyKernel keys = key_kernel_of(of, target, toggles);
-    if (const auto refusal = refusal_of(queries)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    if (const auto refusal = refusal_of(keys)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    families::Route route = {.kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}}};
-    if (of.d_sink)
-      route.kernels.push_back(
-          {.label = "d_sink", .spec = SinkKernel{.target = std::string(target.id), .lowering = toggles.lowering}});
-    if (of.d_bias) {
-      const BiasKernel bias = bias_kernel_of(of, target, toggles);
-      if (const auto refusal = refusal_of(bias)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-      route.kernels.push_back({.label = "d_bias", .spec = bias});
-    }
+    auto route = kernels_of(BackwardShape::of(shape.code), target, toggles);
+    if (!route) return std::unexpected(in_words(shape.code, target, toggles, std::move(route.error())));
     return route;
   }
 
@@ -270,7 +306,7 @@ class AttentionBackward final : public families::Family {
 
  private:
   bool has_kernels(const BackwardShape& shape, const Target& target) const {
-    return route(shape.shape(), target, {}).has_value();
+    return kernels_of(shape, target, {}).has_value();
   }
 };
 

@@ -12,6 +12,7 @@
 #include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/call/merging.h"
 #include "templates/attention_forward/call/mix.h"
+#include "templates/attention_forward/call/obstacles.h"
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/call/parsed_problem.h"
 #include "templates/attention_forward/call/route.h"
@@ -142,6 +143,23 @@ Result<families::Route> mixed_route(const AttentionShape& shape, const targets::
   return route;
 }
 
+// One kernel that walks keys, and what makes its lists before it and merges its parts behind it.
+Result<families::Route> single_route(const AttentionShape& shape, const targets::Target& target,
+                                     const Toggles& toggles) {
+  auto chosen = choose_kernel(shape, target, toggles);
+  if (!chosen) return std::unexpected(std::move(chosen.error()));
+  families::Route route = {.kernels = {{.label = "spec", .spec = chosen->spec}}};
+  if (shape.block_lists)
+    route.kernels.push_back({.label = "lists", .spec = attention_block_lists::lists_of(chosen->spec)});
+  if (shape.bool_mask || shape.bias_by_tile)
+    route.kernels.push_back({.label = "mask", .spec = attention_mask_lists::mask_of(chosen->spec)});
+  // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
+  if (chosen->spec.split_keys != 0 && !chosen->spec.merged)
+    route.kernels.push_back(
+        {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output_fp32, shape.trans_o)});
+  return route;
+}
+
 class AttentionForward final : public families::Family {
  public:
   std::string_view name() const override { return ForwardKernel::family; }
@@ -156,18 +174,8 @@ class AttentionForward final : public families::Family {
                                 const Toggles& toggles) const override {
     if (auto lacking = lacks(target)) return fail(WAVEJIT_UNSUPPORTED, *std::move(lacking));
     const AttentionShape shape = AttentionShape::of_code(asked.code);
-    if (shape.mixed) return mixed_route(shape, target, toggles);
-    auto chosen = choose_kernel(shape, target, toggles);
-    if (!chosen) return std::unexpected(std::move(chosen.error()));
-    families::Route route = {.kernels = {{.label = "spec", .spec = chosen->spec}}};
-    if (shape.block_lists)
-      route.kernels.push_back({.label = "lists", .spec = attention_block_lists::lists_of(chosen->spec)});
-    if (shape.bool_mask || shape.bias_by_tile)
-      route.kernels.push_back({.label = "mask", .spec = attention_mask_lists::mask_of(chosen->spec)});
-    // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
-    if (chosen->spec.split_keys != 0 && !chosen->spec.merged)
-      route.kernels.push_back(
-          {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output_fp32, shape.trans_o)});
+    auto route = shape.mixed ? mixed_route(shape, target, toggles) : single_route(shape, target, toggles);
+    if (!route) return std::unexpected(tell_obstacles(shape, target, toggles, std::move(route.error())));
     return route;
   }
 
@@ -224,7 +232,8 @@ class AttentionForward final : public families::Family {
       failure.detail = "score_rounding = 1: " + failure.detail;
       return failure;
     }
-    if (!choose_kernel(shape, target, {}))
+    const bool names_other_words = !failure.detail.starts_with("head dim") && !failure.detail.starts_with("no kernel");
+    if (!names_other_words && !choose_kernel(shape, target, {}))
       failure.detail = "q.sizes[3] (head dim) = " + std::to_string(shape.head_dim_qk) + ": " + failure.detail;
     return failure;
   }

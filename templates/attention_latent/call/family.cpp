@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // attention_latent as the runtime and its tools know it.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "families/call/refusal.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/described_slices.h"
+#include "templates/attention/call/obstacles.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention/kernel/coverage.h"
 #include "templates/attention_latent/call/descriptor.h"
@@ -199,6 +202,53 @@ std::vector<families::Refusal> why_not_other_rows(const LatentShape& of, const T
   return refused;
 }
 
+Result<families::Route> kernels_of(const LatentShape& of, const Target& target, const Toggles& toggles) {
+  const WalkKernel walk = kernel_of(of, target, toggles);
+  if (const auto refusal = refusal_of(walk)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+  families::Route route = {.kernels = {{.label = "spec", .spec = walk}}};
+  if (of.parts && !of.merged)
+    route.kernels.push_back({.label = "combine",
+                             .spec = CombineKernel{.dtype = of.dtype,
+                                                   .head_dim = of.dims_v(),
+                                                   .few = of.rows == Rows::r32,
+                                                   .listed = of.listed,
+                                                   .scaled = of.widens(),
+                                                   .target = std::string(target.id),
+                                                   .lowering = toggles.lowering}});
+  return route;
+}
+
+// What stands in the way, in a caller's words.
+[[gnu::cold]] Failure in_words(std::uint64_t code, const Target& target, const Toggles& toggles, Failure failure) {
+  families::ProblemWords<LatentShape> words(code);
+  const LatentShape& shape = words.shape;
+  const std::string dtype(attention::to_text(shape.dtype));
+  words.add_other(shape.dtype != DataType::bf16, dtype, "", "bf16",
+                  [](LatentShape& other) { other.dtype = DataType::bf16; });
+  attention::add_cache(words, [](LatentShape&) {}, !shape.has_row_scales());
+  attention::add_mask(words, masks, [](LatentShape&) {});
+  attention::add_modifiers(words, [](LatentShape&, Modifier) {});
+  words.add(shape.listed, "a list of keys", "the list of keys",
+            [](LatentShape& other) { other.listed = other.slots = false; });
+  words.add_other(shape.pages == Pages::keys, "pages of one key", "pages of", "16 keys",
+                  [](LatentShape& other) { other.pages = Pages::granules; });
+  // Rows of a workgroup follow from the other words.
+  const auto kernels = [&](std::uint64_t other) {
+    LatentShape of = LatentShape::of(other);
+    of.rows = std::min(of.rows, most_rows(of, target));
+    return kernels_of(of, target, toggles);
+  };
+  return families::with_obstacles({.code = code,
+                                   .words = words.all(),
+                                   .refusal = [&](std::uint64_t other) -> std::optional<std::string> {
+                                     const auto route = kernels(other);
+                                     if (route) return std::nullopt;
+                                     return route.error().detail;
+                                   },
+                                   .target = target.id},
+                                  std::move(failure));
+}
+
 class AttentionLatent final : public families::Family {
  public:
   std::string_view name() const override { return family_name; }
@@ -211,19 +261,8 @@ class AttentionLatent final : public families::Family {
 
   Result<families::Route> route(const families::Shape& shape, const Target& target,
                                 const Toggles& toggles) const override {
-    const LatentShape of = LatentShape::of(shape.code);
-    const WalkKernel walk = kernel_of(of, target, toggles);
-    if (const auto refusal = refusal_of(walk)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    families::Route route = {.kernels = {{.label = "spec", .spec = walk}}};
-    if (of.parts && !of.merged)
-      route.kernels.push_back({.label = "combine",
-                               .spec = CombineKernel{.dtype = of.dtype,
-                                                     .head_dim = of.dims_v(),
-                                                     .few = of.rows == Rows::r32,
-                                                     .listed = of.listed,
-                                                     .scaled = of.widens(),
-                                                     .target = std::string(target.id),
-                                                     .lowering = toggles.lowering}});
+    auto route = kernels_of(LatentShape::of(shape.code), target, toggles);
+    if (!route) return std::unexpected(in_words(shape.code, target, toggles, std::move(route.error())));
     return route;
   }
 

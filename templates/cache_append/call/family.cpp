@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "families/call/obstacles.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/cache_append/call/descriptor.h"
 
@@ -59,6 +61,34 @@ AppendKernel kernel_of(const AskedWords& asked, const Target& target, const Togg
   return {asked, std::string(target.id), toggles.lowering};
 }
 
+// What stands in the way, in a caller's words.
+[[gnu::cold]] Failure in_words(std::uint64_t code, const Target& target, Failure failure) {
+  families::ProblemWords<AppendShape> words(code);
+  const DataType own = words.shape.cache;
+  words.add_choice("a cache in " + std::string(attention::to_text(own)), "a cache in", [](AppendShape& other) {
+    other.cache = other.source;
+    other.scales = Scales::none;
+  });
+  // Types of as many bits keep the scales; others have none.
+  for (const auto& [type, name] : attention::data_types)
+    words.add_value(type != own && is_narrow(type) && is_narrow(own), std::string(name),
+                    [type](AppendShape& other) { other.cache = type; });
+  words.add_value(own != words.shape.source && !in_rows(words.shape.scales),
+                  std::string(attention::to_text(words.shape.source)), [](AppendShape& other) {
+                    other.cache = other.source;
+                    other.scales = Scales::none;
+                  });
+  words.add_other(words.shape.source != DataType::bf16,
+                  "k and v in " + std::string(attention::to_text(words.shape.source)), "k and v in", "bf16",
+                  [](AppendShape& other) { other.source = DataType::bf16; });
+  return families::with_obstacles(
+      {.code = code,
+       .words = words.all(),
+       .refusal = [&](std::uint64_t other) { return refusal_of(kernel_of(AppendShape::of(other), target, {})); },
+       .target = target.id},
+      std::move(failure));
+}
+
 class CacheAppend final : public families::Family {
  public:
   std::string_view name() const override { return AppendKernel::family; }
@@ -72,7 +102,8 @@ class CacheAppend final : public families::Family {
   Result<families::Route> route(const families::Shape& shape, const Target& target,
                                 const Toggles& toggles) const override {
     const AppendKernel spec = kernel_of(AppendShape::of(shape.code), target, toggles);
-    if (const auto refusal = refusal_of(spec)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    if (auto refusal = refusal_of(spec))
+      return std::unexpected(in_words(shape.code, target, {WAVEJIT_UNSUPPORTED, *std::move(refusal)}));
     return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
   }
 

@@ -2,8 +2,11 @@
 // sparse_indexer as the runtime and its tools know it.
 #include <charconv>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "families/call/obstacles.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/described_slices.h"
 #include "templates/attention/kernel/coverage.h"
@@ -78,6 +81,44 @@ class Described final : public families::DescribedProblem {
   ProblemDescriptor descriptor_;
 };
 
+Result<families::Route> kernels_of(const IndexerShape& of, const Target& target, const Toggles& toggles) {
+  families::Route route;
+  if (of.scores) {
+    const ScoresKernel scores = scores_of(of, target, toggles);
+    if (const auto refusal = refusal_of(scores)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    route.kernels.push_back({.label = "spec", .spec = scores});
+  }
+  if (of.selects) {
+    const SelectKernel select = {.target = std::string(target.id), .lowering = toggles.lowering};
+    if (const auto refusal = refusal_of(select)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    route.kernels.push_back({.label = of.scores ? "select" : "spec", .spec = select});
+  }
+  return route;
+}
+
+// What stands in the way, in a caller's words.
+[[gnu::cold]] Failure in_words(std::uint64_t code, const Target& target, const Toggles& toggles, Failure failure) {
+  families::ProblemWords<IndexerShape> words(code);
+  const DataType own = words.shape.type;
+  if (words.shape.scores)
+    words.add_choice("queries and keys in " + std::string(attention::to_text(own)), "queries and keys in",
+                     [](IndexerShape& other) { other.type = DataType::bf16; });
+  // Types of as many bits first.
+  for (const bool narrow : {attention::is_narrow(own), !attention::is_narrow(own)})
+    for (const auto& [type, name] : key_types)
+      words.add_value(words.shape.scores && type != own && attention::is_narrow(type) == narrow, std::string(name),
+                      [type](IndexerShape& other) { other.type = type; });
+  return families::with_obstacles({.code = code,
+                                   .words = words.all(),
+                                   .refusal = [&](std::uint64_t other) -> std::optional<std::string> {
+                                     const auto route = kernels_of(IndexerShape::of(other), target, toggles);
+                                     if (route) return std::nullopt;
+                                     return route.error().detail;
+                                   },
+                                   .target = target.id},
+                                  std::move(failure));
+}
+
 class SparseIndexer final : public families::Family {
  public:
   std::string_view name() const override { return family_name; }
@@ -90,18 +131,8 @@ class SparseIndexer final : public families::Family {
 
   Result<families::Route> route(const families::Shape& shape, const Target& target,
                                 const Toggles& toggles) const override {
-    const IndexerShape of = IndexerShape::of(shape.code);
-    families::Route route;
-    if (of.scores) {
-      const ScoresKernel scores = scores_of(of, target, toggles);
-      if (const auto refusal = refusal_of(scores)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-      route.kernels.push_back({.label = "spec", .spec = scores});
-    }
-    if (of.selects) {
-      const SelectKernel select = {.target = std::string(target.id), .lowering = toggles.lowering};
-      if (const auto refusal = refusal_of(select)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-      route.kernels.push_back({.label = of.scores ? "select" : "spec", .spec = select});
-    }
+    auto route = kernels_of(IndexerShape::of(shape.code), target, toggles);
+    if (!route) return std::unexpected(in_words(shape.code, target, toggles, std::move(route.error())));
     return route;
   }
 
