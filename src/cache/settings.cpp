@@ -22,6 +22,19 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return value;
 }
 
+// "512MiB", whatever it is enough for.
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  int shift = 0;
+  for (const auto& [name, bits] : units) {
+    if (!text.ends_with(name)) continue;
+    text.remove_suffix(name.size());
+    shift = bits;
+  }
+  const auto value = parse_number(text);
+  if (!value || *value > UINT64_MAX >> (shift + 1)) return std::nullopt;  // a bit to spare for sums
+  return *value << shift;
+}
+
 }  // namespace
 
 std::optional<std::vector<std::string>> parse_layers(std::string_view text) {
@@ -41,18 +54,11 @@ std::optional<std::vector<std::string>> parse_layers(std::string_view text) {
 
 std::optional<std::uint64_t> parse_limit(std::string_view text) {
   if (text == "none") return 0;
-  int shift = 0;
-  for (const auto& [name, bits] : units) {
-    if (!text.ends_with(name)) continue;
-    text.remove_suffix(name.size());
-    shift = bits;
-  }
-  const auto value = parse_number(text);
-  if (!value || *value > UINT64_MAX >> (shift + 1)) return std::nullopt;  // a bit to spare for sums
-  const std::uint64_t bytes = *value << shift;
-  if (bytes < smallest_limit) return std::nullopt;
-  return bytes;
+  const auto bytes = parse_bytes(text);
+  return bytes && *bytes >= smallest_limit ? bytes : std::nullopt;
 }
+
+bool is_too_small_a_limit(std::string_view text) { return parse_bytes(text).value_or(smallest_limit) < smallest_limit; }
 
 std::string limit_text(std::uint64_t bytes) {
   if (bytes == 0) return "none";

@@ -3,7 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tool_test_support.h"
 
@@ -88,6 +94,24 @@ TEST_F(CacheCommandTest, AFlippedByteIsDamageAndIsHealedByTheNextBuild) {
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("1 compiled, 1 already there"));
   EXPECT_EQ(run_program(scratch_, {"cache", "verify"}).code, 0);
+}
+
+TEST_F(CacheCommandTest, ListSortsByAgeAndSize) {
+  fill();
+  // The older entry is made the larger one: each order has another entry first.
+  const std::string first = one_entry();
+  const auto listed = [&](const char* by) {
+    const auto rows = nlohmann::json::parse(run_program(scratch_, {"cache", "list", "--json", "--sort", by}).out);
+    std::vector<std::pair<std::string, std::int64_t>> order;
+    for (const auto& row : rows) order.emplace_back(row.at("path"), row.at("file_bytes"));
+    return order;
+  };
+  std::filesystem::last_write_time(first, std::filesystem::last_write_time(first) - std::chrono::hours(1));
+  ASSERT_EQ(listed("age").size(), 2U);
+  EXPECT_EQ(listed("age").back().first, first);
+  std::filesystem::resize_file(first, 100'000);  // damaged, and still an entry
+  EXPECT_EQ(listed("size").front().first, first);
+  EXPECT_GT(listed("size").front().second, listed("size").back().second);
 }
 
 TEST_F(CacheCommandTest, AnotherDirectory) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -43,6 +44,7 @@ struct Arguments {
   EngineOptions engine;
   std::string place;  // an archive or a folder to look at; empty: the cache and its layers
   bool json = false;
+  std::string sort;  // of `list`: "age", "size"; empty: as the layers have them
 
   // A place is a layer, and nothing else is looked at: rows of other layers are left out, and the cache's own folder
   // would be where no second one is.
@@ -138,9 +140,16 @@ std::string dumped(const nlohmann::json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// What people look for stands first: what was built last, what is largest.
+void sort(std::vector<Row>& rows, const std::string& by) {
+  if (by == "age") std::ranges::stable_sort(rows, std::ranges::greater(), &Row::modified_unix_seconds);
+  if (by == "size") std::ranges::stable_sort(rows, std::ranges::greater(), &Row::file_bytes);
+}
+
 Result<ExitCode> list(const Arguments& arguments) {
-  const auto rows = visit_cache(arguments);
+  auto rows = visit_cache(arguments);
   if (!rows) return std::unexpected(rows.error());
+  sort(*rows, arguments.sort);
   if (arguments.json) {
     nlohmann::json all = nlohmann::json::array();
     for (const Row& row : *rows) all.push_back(json_of(row));
@@ -305,6 +314,9 @@ void add_one(CLI::App& parent, Chosen& chosen, const char* name, const char* sum
           },
           ""));
   command->add_flag("--json", arguments->json, "for programs instead of people");
+  if (action == &list)
+    add_choice(*command, "--sort", arguments->sort, {"age", "size"},
+               "what was built last, or what is largest, stands first (default: as it is found)");
   arguments->engine.add_cache(*command);
   if (action == &stats) arguments->engine.add_cache_remote(*command);
   arguments->engine.add_log_level(*command);
@@ -321,7 +333,7 @@ void add_cache(CLI::App& program, Chosen& chosen) {
       "One file per kernel; docs/cache-format.md describes them. list, info, stats and verify write nothing.");
   add_one(*command, chosen, "list", "List every entry",
           "Each entry is read and verified as the library would.\n\nExample\n  wavejit cache list --json | jq "
-          "'.[].key_text'\n  wavejit cache list served.wavejit-archive",
+          "'.[].key_text'\n  wavejit cache list served.wavejit-archive --sort size",
           list);
   add_one(*command, chosen, "info", "Count entries and bytes by target",
           "Examples\n  wavejit cache info --cache-dir /srv/kernels\n  wavejit cache info served.wavejit-archive", info);
