@@ -109,11 +109,6 @@ const Board* find_product(std::string_view id) {
   return found == products.end() ? nullptr : &*found;
 }
 
-std::string why_no_board(std::string_view id) {
-  if (targets::find_target(id) == nullptr) return "is not known";
-  return "is compiled and inspected only: there is no board of it to run on";
-}
-
 Board board_of(const Board& product, int xcds, int compute_units) {
   Board board = product;
   if (xcds >= 1) board.xcds = xcds;

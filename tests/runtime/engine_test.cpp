@@ -552,7 +552,7 @@ TEST_F(EngineTest, AnArchitectureOutsideTheTableIsRefused) {
                                           std::make_unique<runtime::Logger>(runtime::LogLevel::off));
   ASSERT_FALSE(engine);
   EXPECT_EQ(engine.error().status, WAVEJIT_UNSUPPORTED);
-  EXPECT_THAT(engine.error().detail, HasSubstr("gfx1100"));
+  EXPECT_THAT(engine.error().detail, HasSubstr("): gfx1100 (Radeon RX 7900 XTX, "));
   EXPECT_THAT(engine.error().detail, HasSubstr(boards::known_products()));
 }
 
@@ -598,10 +598,14 @@ TEST_F(EngineTest, ExplainTellsTheRouteTheKeyAndWhetherItIsOnDisk) {
 TEST_F(EngineTest, ExplainNeedsATargetOrASimulatedDevice) {
   const char* descriptor = "attention_forward fp16 b2 q255 k512 h8/2 d128";
   EXPECT_THAT(runtime::explain(config_, descriptor, "", *codegen_).error().detail, HasSubstr("target is not given"));
-  EXPECT_THAT(runtime::explain(config_, descriptor, "gfx1100", *codegen_).error().detail,
-              HasSubstr("target = \"gfx1100\" is not known; accepted: " + boards::known_products()));
+  EXPECT_THAT(
+      runtime::explain(config_, descriptor, "gfx1100", *codegen_).error().detail,
+      HasSubstr(
+          "target = \"gfx1100\" (Radeon RX 7900 XTX, RX 7900 XT and PRO W7900) has no kernels: it is RDNA 3, and "));
+  EXPECT_THAT(runtime::explain(config_, descriptor, "gfx9999", *codegen_).error().detail,
+              HasSubstr("target = \"gfx9999\" is not known; accepted: " + boards::known_products()));
   EXPECT_THAT(runtime::explain(config_, descriptor, "gfx90a", *codegen_).error().detail,
-              HasSubstr("target = \"gfx90a\" is compiled and inspected only"));
+              HasSubstr("target = \"gfx90a\" (Instinct MI210, MI250 and MI250X) has no kernels: it is CDNA 2"));
   config_.device.value = *runtime::parse_device("sim:gfx942");
   EXPECT_THAT(*runtime::explain(config_, descriptor, "", *codegen_), Contains("target   gfx942 (MI300X)"));
 }

@@ -64,8 +64,9 @@ Result<std::unique_ptr<Engine>> Engine::assemble(const Config& config, const Hip
                                                  std::unique_ptr<Logger> logger) {
   const boards::Board* product = boards::find_product(device.architecture);
   if (product == nullptr) {
-    return fail(WAVEJIT_UNSUPPORTED, "device " + std::to_string(device.ordinal) + " (" + device.name + ") is " +
-                                         device.architecture + "; accepted: " + boards::known_products());
+    return fail(WAVEJIT_UNSUPPORTED, "device " + std::to_string(device.ordinal) + " (" + device.name +
+                                         "): " + device.architecture + " " + boards::why_no_board(device.architecture) +
+                                         "; accepted: " + boards::known_products());
   }
   return std::unique_ptr<Engine>(new Engine(config, device, *product, codegen, std::move(logger)));
 }
@@ -163,7 +164,7 @@ Result<void> Engine::is_ready(families::Call& call) const {
   if (auto supported = supports(call); !supported) return supported;
   if (resolver_.find(call.shape()) != nullptr) return {};
   return fail(WAVEJIT_NOT_READY, "no kernel is loaded for \"" + call.descriptor(families::Call::Line::of_kernels) +
-                                     "\"; accepted: calls that wavejit_prepare was given such a line for before");
+                                     "\"; give wavejit_prepare this line first");
 }
 
 Result<void> Engine::check_room(const families::Call& call) const {

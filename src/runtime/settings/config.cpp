@@ -47,14 +47,23 @@ struct Row {
   Provenance (*from)(const Config&);
 };
 
+// What a refusal says of a text that `read` does not take.
+template <auto read>
+std::string what_is_wrong(std::string_view text) {
+  if constexpr (std::is_same_v<decltype(read), decltype(&cache::parse_limit)>) {
+    if (read == &cache::parse_limit && cache::is_too_small_a_limit(text)) return "too small";
+  }
+  return "not known";
+}
+
 // Picks the text that counts. Both get the same words; who wrote them decides what a wrong one does.
 template <auto setting, auto read>
 Result<void> choose(Config& config, const OptionRow& row, const Texts& texts) {
   if (texts.option != nullptr && *texts.option != '\0') {
     auto value = read(std::string_view(texts.option));
     if (!value) {
-      return fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + row.name + " = \"" + texts.option +
-                                                "\" is not known; accepted: " + row.values);
+      return fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + row.name + " = \"" + texts.option + "\" is " +
+                                                what_is_wrong<read>(texts.option) + "; accepted: " + row.values);
     }
     config.*setting = {*std::move(value), Provenance::option};
     return {};
@@ -64,8 +73,8 @@ Result<void> choose(Config& config, const OptionRow& row, const Texts& texts) {
     if (value) {
       config.*setting = {*std::move(value), Provenance::environment};
     } else {
-      config.warnings.push_back(std::string(row.variable) + "=" + texts.variable +
-                                " is not known and ignored; accepted: " + row.values);
+      config.warnings.push_back(std::string(row.variable) + "=" + texts.variable + " is " +
+                                what_is_wrong<read>(texts.variable) + " and ignored; accepted: " + row.values);
     }
   }
   return {};
@@ -332,6 +341,8 @@ std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
   // A board's own name holds an x: the whole text first, then what stands before the last x.
   const auto known = [](std::string_view name) { return boards::find_board(name).has_value(); };
   if (!known(target)) {
+    if (const std::string why = boards::why_no_board(target); why.starts_with('('))
+      return std::unexpected(std::string(target) + " " + why + "; " + accepted_devices());
     const std::size_t times = target.rfind('x');
     if (times == std::string_view::npos || !known(target.substr(0, times))) return std::unexpected(accepted_devices());
     const auto count = small_number(target.substr(times + 1));
