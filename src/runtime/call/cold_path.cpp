@@ -32,7 +32,7 @@ namespace wavejit::runtime {
   if (is_sealed) {
     return refused(statistics_.refused_sealed, WAVEJIT_SEALED,
                    "the engine is sealed and no kernel is loaded for \"" + line +
-                       "\"; accepted: calls that wavejit_prepare was given such a line for before");
+                       "\"; give wavejit_prepare this line before wavejit_engine_seal");
   }
   if (waits) {
     const bool behind = wants == families::Call::WhenMissing::refuse_and_make_them_behind;
@@ -40,7 +40,7 @@ namespace wavejit::runtime {
     return refused(statistics_.refused_no_compile, WAVEJIT_NOT_READY,
                    "flags have WAVEJIT_NO_COMPILE and no kernel is loaded for \"" + line + "\"" +
                        (behind ? "; it is being made meanwhile" : "") +
-                       "; accepted: calls that wavejit_prepare was given such a line for before");
+                       "; give wavejit_prepare this line first, or call without the flag");
   }
   // What an earlier call had made behind it may be on its way.
   if (background_.wait_for(shape)) {
@@ -49,8 +49,7 @@ namespace wavejit::runtime {
   }
   return refused(statistics_.refused_capturing, WAVEJIT_NOT_READY,
                  "the stream is being captured and no kernel is loaded for \"" + line +
-                     "\"; accepted: calls that wavejit_prepare was given such a line for before, or "
-                     "that were made once outside a capture");
+                     "\"; give wavejit_prepare this line before the capture, or make the call once outside it");
 }
 
 void Engine::prepare_behind(const families::Shape& shape, const std::string& line) noexcept {

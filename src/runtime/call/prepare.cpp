@@ -153,7 +153,7 @@ Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::
       return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};
     if (sealed()) {
       statistics_.refused_sealed.fetch_add(1);
-      return {.kernels = fail(WAVEJIT_SEALED, "the engine is sealed; accepted: wavejit_engine_unseal first")};
+      return {.kernels = fail(WAVEJIT_SEALED, "the engine is sealed; call wavejit_engine_unseal first")};
     }
     Phases phases;
     return resolve_and_tell(one.shape, lines[one.lines.front()], phases, spare);

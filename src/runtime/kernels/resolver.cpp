@@ -335,10 +335,10 @@ Failure Resolver::earlier_kernel_failed(hipError_t error, const LoadedKernel* re
   }
   if (count > enough) names += "; and " + std::to_string(count - enough) + " more";
   // A graph replays what was launched at its capture without asking anybody.
-  return {WAVEJIT_DEVICE_ERROR, "an earlier kernel on " + device_.name + " failed: " + error_text(device_.hip, error) +
-                                    "; since the device last came to rest this engine launched " +
-                                    (count == 0 ? "none" : names) +
-                                    " (replays of graphs not counted); accepted: a new process"};
+  return {WAVEJIT_DEVICE_ERROR,
+          "an earlier kernel on " + device_.name + " failed: " + error_text(device_.hip, error) +
+              "; since the device last came to rest this engine launched " + (count == 0 ? "none" : names) +
+              " (replays of graphs not counted); start a new process: the device takes nothing more in this one"};
 }
 
 const LoadedKernel* Resolver::keep(std::unique_ptr<LoadedKernel> kernel, Counted from) {
