@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import difflib
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -61,6 +62,37 @@ class Prepared(NamedTuple):
 
 Words = ParamSpec("Words")
 Answer = TypeVar("Answer")
+Made = TypeVar("Made", bound=Call)
+
+
+# What other libraries call an argument, and what it is called here where the call has it.
+OTHER_NAMES = {"sm_scale": "scale", "softmax_scale": "scale", "scaling": "scale", "window_size": "window", "sliding_window": "window", "window_left": "window",
+               "is_causal": "causal", "logits_soft_cap": "softcap", "logit_cap": "softcap", "attn_logit_softcapping": "softcap", "alibi_slopes": "alibi",
+               "attn_bias": "bias", "attn_mask": "mask", "attention_mask": "mask", "s_aux": "sinks", "return_lse": "lse", "return_softmax_lse": "lse",
+               "return_attn_probs": "lse", "num_splits": "splits", "cu_seqlens_q": "query_starts", "cu_seqlens_k": "key_starts", "seqused_k": "key_lengths",
+               "cache_seqlens": "key_lengths", "seq_lens": "key_lengths", "max_seqlen_q": "max_query_length", "max_seqlen_k": "max_key_length",
+               "block_tables": "block_table", "page_table": "block_table", "leftpad_k": "first_keys", "cache_leftpad": "first_keys", "q_descale": "q_scale",
+               "k_descale": "k_scale", "v_descale": "v_scale", "slot_mapping": "slots"}  # fmt: skip
+
+
+def _made(kind: type[Made], engine: Engine, given: tuple[Any, ...], words: dict[str, Any]) -> Made:
+    """A call of its own words. A word that is none of them is refused by the family's name, not by a class's."""
+    try:
+        return kind(engine, *given, **words)
+    except TypeError:
+        known = list(inspect.signature(kind).parameters)[1:]
+        for word in words:
+            if word not in known:
+                raise TypeError(_no_argument(word, kind, known)) from None
+        raise
+
+
+def _no_argument(word: str, kind: type[Call], known: list[str]) -> str:
+    family = next(name for name, each in FAMILIES.items() if each is kind)
+    same = OTHER_NAMES.get(word)
+    near = difflib.get_close_matches(word, known, 1)
+    meant = f"; use {same}" if same in known else f" (did you mean {near[0]!r}?)" if near else ""
+    return f"{family}: {word!r} is no argument{meant}; accepted: {', '.join(known)}"
 
 
 def _with_words_of(make: Callable[Concatenate[Engine, Words], Call]) -> Callable[[Callable[..., Answer]], Callable[Concatenate[Engine, Words], Answer]]:
@@ -241,7 +273,7 @@ class Engine:
         """
         if family not in FAMILIES:
             raise InvalidArgument(f"family = {family!r}; accepted: {', '.join(FAMILIES)}")
-        return FAMILIES[family](self, *given, **words)  # each has words of its own
+        return _made(FAMILIES[family], self, given, words)
 
     @_with_words_of(AttentionForwardCall)
     def attention_forward(self, *given: Any, **words: Any) -> Any:
@@ -343,7 +375,7 @@ class Engine:
         >>> call.supported(), call.describe()
         (True, 'attention_forward bf16 b1 q128 k128 h8 d128 causal')
         """
-        return AttentionForwardCall(self, *given, **words)
+        return _made(AttentionForwardCall, self, given, words)
 
     @_with_words_of(AttentionBackwardCall)
     def attention_backward(self, *given: Any, **words: Any) -> tuple[Any, ...]:
@@ -393,7 +425,7 @@ class Engine:
         >>> engine.attention_backward_call(rows, rows, rows, rows, lse, rows).describe()
         'attention_backward fp16 b1 q64 k64 h4 d64'
         """
-        return AttentionBackwardCall(self, *given, **words)
+        return _made(AttentionBackwardCall, self, given, words)
 
     @_with_words_of(AttentionLatentCall)
     def attention_latent(self, *given: Any, **words: Any) -> Any:
@@ -450,7 +482,7 @@ class Engine:
         >>> call.supported(), call.describe()
         (True, 'attention_latent bf16 b1 q1 k100 h16 d576/512 layout=paged:64 scale=0.1')
         """
-        return AttentionLatentCall(self, *given, **words)
+        return _made(AttentionLatentCall, self, given, words)
 
     @_with_words_of(SoftmaxLseCall)
     def softmax_lse(self, *given: Any, **words: Any) -> Any:
@@ -481,7 +513,7 @@ class Engine:
         >>> call.supported(), call.describe()
         (True, 'softmax_lse fp32 b1 h1 q1 k64')
         """
-        return SoftmaxLseCall(self, *given, **words)
+        return _made(SoftmaxLseCall, self, given, words)
 
     @_with_words_of(SparseIndexerCall)
     def sparse_indexer(self, *given: Any, **words: Any) -> Any:
@@ -527,7 +559,7 @@ class Engine:
         >>> engine.sparse_indexer_call(queries, keys, engine.empty((4, 1, 64), "fp32"), 2048).describe()
         'sparse_indexer bf16 b4 q1 k3000 h64 top=2048'
         """
-        return SparseIndexerCall(self, *given, **words)
+        return _made(SparseIndexerCall, self, given, words)
 
     @_with_words_of(CacheAppendCall)
     def cache_append(self, *given: Any, **words: Any) -> Any:
@@ -576,7 +608,7 @@ class Engine:
         >>> engine.cache_append_call(k, k, pages, engine.empty((100, 16, 8, 128), "bf16"), list(range(64))).describe()
         'cache_append bf16 b1 q64 h8 d128 page=16'
         """
-        return CacheAppendCall(self, *given, **words)
+        return _made(CacheAppendCall, self, given, words)
 
     @_with_words_of(AttentionMergeCall)
     def attention_merge(self, *given: Any, **words: Any) -> Any:
@@ -605,7 +637,7 @@ class Engine:
     @_with_words_of(AttentionMergeCall)
     def attention_merge_call(self, *given: Any, **words: Any) -> AttentionMergeCall:
         """The call without its launch, with the words of `attention_merge`, as `attention_forward_call` is."""
-        return AttentionMergeCall(self, *given, **words)
+        return _made(AttentionMergeCall, self, given, words)
 
     # ---- questions about a call: older names. `Engine.call(…)` answers them for every family
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Bad input: an exception of the right class that names the field, and nothing launched."""
+import inspect
 import unittest
 
 import numpy
@@ -178,7 +179,14 @@ class Refused(unittest.TestCase):
         self.refuses(TypeError, "stream: a str", ENGINE.attention_forward, Q, K, K, stream="default")
         self.refuses(wavejit.InvalidArgument, "stream = 1; accepted", ENGINE.attention_forward, Q, K, K, stream=1)
         self.refuses(TypeError, "workspace: a ndarray", ENGINE.attention_forward, Q, K, K, workspace=Q)
-        self.refuses(TypeError, "scal", ENGINE.attention_forward, Q, K, K, scal=1)
+        self.refuses(TypeError, r"^attention_forward: 'scal' is no argument \(did you mean 'scale'\?\); accepted: q, k, v, out, scale, ", ENGINE.attention_forward, Q, K, K, scal=1)
+        for other, own in (("sm_scale", "scale"), ("window_size", "window"), ("is_causal", "causal"), ("cu_seqlens_q", "query_starts")):
+            for ask in (ENGINE.attention_forward, ENGINE.attention_forward_call):
+                self.refuses(TypeError, f"^attention_forward: '{other}' is no argument; use {own}; accepted: q, k, v, ", ask, Q, K, K, **{other: 1})
+        self.refuses(TypeError, "^cache_append: 'colour' is no argument; accepted: k, v, ", ENGINE.cache_append, K, K, K, K, [1], colour="red")
+        known = {name for kind in wavejit._engine.FAMILIES.values() for name in inspect.signature(kind).parameters}
+        self.assertEqual(set(wavejit._engine.OTHER_NAMES.values()) - known, set())
+        self.assertEqual(set(wavejit._engine.OTHER_NAMES) & known, set())
         self.refuses(wavejit.InvalidArgument, "scale = x; accepted: a number", ENGINE.attention_forward, Q, K, K, scale="x")
         self.refuses(wavejit.InvalidArgument, "splits = 1.5; accepted: an integer of 32 bits", ENGINE.attention_forward, Q, K, K, splits=1.5)
         self.refuses(wavejit.InvalidArgument, "splits = ", ENGINE.attention_forward, Q, K, K, splits=1 << 40)
