@@ -87,7 +87,9 @@ TEST_F(SweepCommandTest, BadLinesDoNotStopTheOthers) {
              "attention_forward fp16 b1 q4 k5 h1 d64\n");
   const auto outcome = sweep({"--list", scratch_ / "list"});
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("line 3: descriptor: word 8 'casual' (column 40) is not known; accepted: "));
+  EXPECT_THAT(
+      outcome.err,
+      HasSubstr("line 3: descriptor: word 8 'casual' (column 40) is not known (did you mean 'causal'?); accepted: "));
   EXPECT_THAT(outcome.out, HasSubstr("2 passed, 0 failed, 0 set aside, 1 lines not understood"));
 }
 

@@ -14,6 +14,7 @@
 #include "tools/commands/commands.h"
 #include "tools/engine_options.h"
 #include "tools/families.h"
+#include "tools/nearest_word.h"
 #include "tools/variants/page.h"
 
 namespace wavejit::tools {
@@ -35,7 +36,8 @@ const Variants* variants_of_all() {
 std::string problem_of(const Question& question, const std::string& answer) {
   if (question.problem) return question.problem(answer);
   if (question.accepted.empty() || std::ranges::contains(question.accepted, answer)) return {};
-  return fmt::format("'{}' is not accepted; {} are", answer, fmt::join(question.accepted, ", "));
+  return fmt::format("'{}' is not accepted{}; {} are", answer, did_you_mean(answer, question.accepted),
+                     fmt::join(question.accepted, ", "));
 }
 
 // Asks until the answer is right; an empty line takes the usual one, and so does the end of the input.

@@ -5,9 +5,12 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tools/families.h"
+#include "tools/nearest_word.h"
 
 namespace wavejit::tools {
 
@@ -47,8 +50,11 @@ Result<Subject> parse_subject(const std::string& what, const std::vector<std::st
     if (!known) return failed(known.error().code, fmt::format("--{} {}: {}", field, setting, known.error().what));
     const bool of_engine = !*known && (!subject.code || name == "device");
     if (!*known && !(of_engine && subject.engine.set(name, value))) {
-      return failed(ExitCode::usage,
-                    fmt::format("--{} {}: '{}' is not accepted; {} are", field, setting, name, settings_help()));
+      std::vector<std::string> names;
+      for (const auto& known_names : {EngineOptions::settable_names(), CodeObjectCall::setting_names()})
+        names.insert(names.end(), known_names.begin(), known_names.end());
+      return failed(ExitCode::usage, fmt::format("--{} {}: '{}' is not accepted{}; {} are", field, setting, name,
+                                                 did_you_mean(name, names), settings_help()));
     }
     if (of_engine) subject.asked.push_back(name);
     subject.settings += (subject.settings.empty() ? "" : " ") + setting;

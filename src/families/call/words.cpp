@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "families/call/nearest_word.h"
+
 namespace wavejit::families {
 
 std::vector<Word> words_of(std::string_view text) {
@@ -28,6 +30,12 @@ std::string place(const Word& word) {
 }
 
 std::unexpected<Failure> wrong(const Word& word, std::string_view why) {
+  constexpr std::string_view unknown = "is not known";
+  constexpr std::string_view list = "; accepted: ";
+  if (why.starts_with(unknown) && why.substr(unknown.size()).starts_with(list))
+    return fail(WAVEJIT_INVALID_ARGUMENT, place(word) + " " + std::string(unknown) +
+                                              did_you_mean(word.text, why.substr(unknown.size() + list.size())) +
+                                              std::string(why.substr(unknown.size())));
   return fail(WAVEJIT_INVALID_ARGUMENT, place(word) + " " + std::string(why));
 }
 

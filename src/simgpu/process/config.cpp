@@ -99,6 +99,20 @@ std::optional<std::uint32_t> checks_named(std::string_view list) {
   }
 }
 
+// " (did you mean 'races'?)" of a list with "race": a name that is part of a check's, or the other way round.
+std::string meant_check(std::string_view list) {
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    const std::string_view name = list.substr(at, end - at);
+    at = end + 1;
+    if (name.size() < 3 || std::ranges::contains(named_checks, name, &NamedCheck::name)) continue;
+    for (const NamedCheck& named : named_checks)
+      if (named.name.starts_with(name) || name.starts_with(named.name))
+        return std::format(" (did you mean '{}'?)", named.name);
+  }
+  return {};
+}
+
 std::string names_of_checks() {
   std::string names;
   for (const NamedCheck& named : named_checks) names += std::format("{}{}", names.empty() ? "" : ", ", named.name);
@@ -111,7 +125,7 @@ void read_checks(Settings& settings) {
       settings.checks = *checks;
     } else {
       refuse("WAVEJIT_SIM_CHECK", text,
-             std::format("all, none or a list of {} with commas between them", names_of_checks()));
+             std::format("all, none or a list of {} with commas between them{}", names_of_checks(), meant_check(text)));
     }
   }
   // A missing wait shows best when results come as late as they may.
