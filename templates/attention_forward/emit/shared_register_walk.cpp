@@ -86,6 +86,7 @@ class SharedRegisterWalk {
   void emit() {
     State end = walk_steps();
     const auto finish = [&] {
+      make_last_outputs(kernel_, spec_, workgroup_);
       finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, end.softmax, end.merged, matrix_.element(),
                   end.outputs);
     };

@@ -179,6 +179,13 @@ bool has_scalars_left(const ForwardKernel& spec) {
          !spec.query_fp32 && spec.mask != Mask::chunked;
 }
 
+// Waves whose scalar registers have no room for O during the walk: four that share a chunk of a window over pages, with
+// tiles that pass through registers. O's arguments are then loaded where rows end, which costs a wait.
+bool makes_outputs_last(const Kernel& kernel, const ForwardKernel& spec) {
+  return spec.chunk_waves == 4 && spec.paged && spec.split_keys == 0 && has_first_key(spec.mask) &&
+         spec.head_dim_v <= 64 && lds_layout(kernel.target()) != LdsLayout::lines;
+}
+
 WaveShare share_of_wave(Kernel& kernel, const ForwardKernel& spec) {
   if (spec.chunk_waves == 0) return {};
   llvm::IRBuilder<>& ir = kernel.ir();
@@ -328,7 +335,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   // workgroup of split keys leaves: arguments that nobody uses would be waited for.
   const bool shares = spec.chunk_waves != 0;
   const Slice v = shares && !spec.paged ? k : keys_of(v_fields, v_bytes);
-  const Slice o = shares && (spec.split_keys != 0 || has_scalars_left(spec)) ? q : rows_of(o_fields, o_bytes);
+  const Slice o = shares && (spec.split_keys != 0 || has_scalars_left(spec) || makes_outputs_last(kernel, spec)) ? q : rows_of(o_fields, o_bytes);
   Value* scale_log2e = ir.CreateBitCast(magnitude, kernel.f32());
   Value* rescale_threshold =
       kernel.argument_f32(offsetof(Arguments, scores) + offsetof(ScoreArguments, rescale_threshold));
@@ -454,6 +461,13 @@ void ask_for_first_arguments(Kernel& kernel, const ForwardKernel& spec) {
 }
 
 }  // namespace
+
+void make_last_outputs(Kernel& kernel, const ForwardKernel& spec, Workgroup& workgroup) {
+  if (!makes_outputs_last(kernel, spec)) return;
+  const auto hidden = [&](Value* value) { return language::opaque(kernel, value); };
+  workgroup.o = slice_of(kernel, o_fields, hidden(workgroup.batch), hidden(workgroup.query_head), workgroup.query_start,
+                         workgroup.query_length, spec.head_dim_v * bytes_of(spec.output_type()), workgroup.group);
+}
 
 void make_later_slices(Kernel& kernel, const ForwardKernel& spec, Workgroup& workgroup) {
   Value* batch = language::opaque(kernel, workgroup.batch);
