@@ -64,6 +64,7 @@ std::string answer_of(const GpuRow& row, std::string_view quote) {
   if (row.kernels == "yes") return "yes: all families";
   if (row.kernels == "no") return fmt::format("no: no family has kernels for {}", row.product.target);
   std::vector<std::string> quoted;
+  quoted.reserve(row.missing.size());
   for (const std::string& family : row.missing) quoted.push_back(fmt::format("{0}{1}{0}", quote, family));
   return fmt::format("partly: all families but {}", joined(quoted, ", "));
 }

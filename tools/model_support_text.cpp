@@ -37,7 +37,7 @@ std::string cell_of(const CacheAnswer& cache) {
 std::string cell_of(const TargetAnswer& target) {
   const CacheAnswer& own = target.caches.front();
   const CacheAnswer& bytes = target.caches.back();
-  const std::string cell = cell_of(own);
+  std::string cell = cell_of(own);
   if (own.supported == bytes.supported && own.missing == bytes.missing) return cell;
   return fmt::format("{}; {} KV cache: {}{}", cell, bytes.cache, word_of(bytes.supported),
                      bytes.missing.empty() ? "" : ", " + bytes.missing);
