@@ -75,6 +75,51 @@ class Merge(unittest.TestCase):
         with self.assertRaisesRegex(wavejit.InvalidArgument, "^output_scale: None beside output of torch.float8_e5m2; accepted: a tensor of one element"):
             wavejit.torch.merge_attn_states(output, outs[0], lses[0], outs[1], lses[1])
 
+    def test_vllms_words_are_checked_before_the_first_write(self):
+        outs, lses = self.outs[:2, 0].half(), self.lses[:2, 0].clone()
+        output = torch.zeros(5, 4, 64, dtype=torch.float16)
+        right = {"output": output, "prefix_output": outs[0], "prefix_lse": lses[0], "suffix_output": outs[1], "suffix_lse": lses[1], "output_lse": torch.zeros(4, 5)}
+        with_scale = {"output": torch.zeros(5, 4, 64).to(torch.float8_e4m3fn), "output_scale": torch.tensor([1.0])}
+        wider = torch.randn(4, 8)
+        for pattern, words in (
+            (r"suffix_output: shape \(1, 4, 64\); accepted: \(5, 4, 64\), as output has shape", {"suffix_output": outs[1][:1]}),
+            (r"suffix_output: shape \(4, 4, 64\)", {"suffix_output": outs[1][:4]}),
+            (r"suffix_output: shape \(8, 4, 64\)", {"suffix_output": torch.randn(8, 4, 64).half()}),
+            (r"suffix_output: shape \(5, 1, 64\)", {"suffix_output": outs[1][:, :1]}),
+            (r"suffix_output: shape \(5, 4, 1\)", {"suffix_output": outs[1][..., :1]}),
+            ("suffix_output: torch.float64; accepted: torch.float16, as prefix_output", {"suffix_output": outs[1].double()}),
+            (r"suffix_lse: shape \(1, 5\); accepted: \(4, 5\)", {"suffix_lse": lses[1][:1]}),
+            (r"suffix_lse: shape \(4, 4\)", {"suffix_lse": lses[1][:, :4]}),
+            ("suffix_lse: torch.float16; accepted: torch.float32", {"suffix_lse": lses[1].half()}),
+            (r"prefix_output: shape \(4, 4, 64\)", {"prefix_output": outs[0][:4]}),
+            ("prefix_output: torch.float64", {"prefix_output": outs[0].double()}),
+            (r"prefix_lse: shape \(4, 8\)", {"prefix_lse": wider}),
+            (r"output_lse: shape \(4, 8\)", {"output_lse": wider}),
+            (r"output_lse: shape \(4, 5\), strides \(0, 1\)", {"output_lse": torch.zeros(1, 5).expand(4, 5)}),
+            (r"output: shape \(5, 4, 64\), strides \(0, 64, 1\)", {"output": output[:1].clone().expand(5, 4, 64)}),
+            (r"output: shape \(4, 64\); accepted: \[tokens, heads, head dim\]", {"output": output[0]}),
+            ("output: torch.int8; accepted beside parts of torch.float16", {"output": output.to(torch.int8)}),
+            ("output: torch.bfloat16", {"output": output.bfloat16()}),
+            ("suffix_output: it requires grad", {"suffix_output": outs[1].clone().requires_grad_()}),
+            ("suffix_output: a tensor on meta", {"suffix_output": outs[1].to("meta")}),
+            (r"prefill_tokens_with_context = 2.5; accepted: 0 … 5, the tokens of output, as an integer", {"prefill_tokens_with_context": 2.5}),
+            (r"prefill_tokens_with_context = 5.0", {"prefill_tokens_with_context": 5.0}),
+            ("prefill_tokens_with_context = -1", {"prefill_tokens_with_context": -1}),
+            *((f"output_scale = {value:g}; accepted: a positive number", {**with_scale, "output_scale": torch.tensor([value])}) for value in (0.0, -1.0, torch.nan, torch.inf, 1e-39)),
+        ):  # fmt: skip
+            for tokens in (0, 3, 5):
+                given = {**right, "prefill_tokens_with_context": tokens, **words}
+                before = [given[field].clone().float() for field in ("output", "output_lse")]
+                with self.subTest(pattern=pattern, tokens=tokens), self.assertRaisesRegex(wavejit.Error, f"^{pattern}"):
+                    wavejit.torch.merge_attn_states(**given)
+                self.assertTrue(all(torch.equal(given[field].float(), as_it_was) for field, as_it_was in zip(("output", "output_lse"), before)), pattern)
+
+    def test_what_the_engine_refuses_has_vllms_words(self):
+        outs, lses = self.outs[:2, 0].half(), self.lses[:2, 0].clone()
+        with self.assertRaisesRegex(wavejit.Error, "^prefix_output") as caught:
+            wavejit.torch.merge_attn_states(torch.zeros(5, 4, 3).half(), outs[0][..., :3], lses[0], outs[1][..., :3], lses[1])
+        self.assertNotIn("parts[", str(caught.exception))
+
     def test_pieces_of_attention(self):
         q, k, v = (torch.randn(2, rows, 4, 64).bfloat16() for rows in (7, 300, 300))
         parts = [torch.ops.wavejit.attention_forward_lse(q, k[:, begin:end], v[:, begin:end]) for begin, end in ((0, 100), (100, 101), (101, 300))]

@@ -2,17 +2,22 @@
 """Parts of one query, each over other keys, become one result: `attention_merge`, its operators, and vLLM's `merge_attn_states`."""
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .._errors import InvalidArgument, Unsupported
-from . import _engines, _dispatch
-from ._operators import LIBRARY
+from .._errors import Error, InvalidArgument, Unsupported
+from . import _engines, _gradients, _dispatch
+from ._operators import LIBRARY, tensors_only
+from ._repeats import stand_once
 
 if TYPE_CHECKING:
     Parts = Sequence[torch.Tensor] | torch.Tensor
+
+WIDE = (torch.float32, torch.float16, torch.bfloat16)  # of parts
 
 
 def attention_merge(outs: Parts, lses: Parts, *, out: torch.Tensor | None = None, lse: torch.Tensor | None = None,
@@ -63,7 +68,9 @@ def merge_attn_states(output: torch.Tensor, prefix_output: torch.Tensor, prefix_
     prefill_tokens_with_context
         Tokens from this one on have no prefix: what the suffix gave is copied. None: all have one.
     output_scale
-        fp32 of one element, beside an `output` of float8: what its numbers count. What is beyond the type's range is its greatest number.
+        fp32 of one element, beside an `output` of float8: what its numbers count, more than 0. What is beyond the type's range is its greatest number.
+
+    All of it that the host knows is checked before anything is written.
 
     >>> import torch, wavejit.torch
     >>> _ = wavejit.torch.use("sim:gfx950")
@@ -72,21 +79,21 @@ def merge_attn_states(output: torch.Tensor, prefix_output: torch.Tensor, prefix_
     >>> out[0, 0, 0].item()
     3.0
     """
-    is_narrow = output.dtype in _dispatch.EIGHT_BITS
-    if is_narrow != (output_scale is not None):
-        raise InvalidArgument(f"output_scale: {'None' if output_scale is None else 'given'} beside output of {output.dtype}; accepted: "
-                              f"{'a tensor of one element beside float8' if is_narrow else 'None'}")
-    if output_scale is not None and (output_scale.numel() != 1 or output_scale.dtype is not torch.float32):
-        raise InvalidArgument(f"output_scale: {output_scale.dtype}, shape {tuple(output_scale.shape)}; accepted: torch.float32 of one element")
-    tokens = prefix_output.shape[0]
+    given = {"prefix_output": prefix_output, "prefix_lse": prefix_lse, "suffix_output": suffix_output, "suffix_lse": suffix_lse, "output_lse": output_lse}
+    _check_states(output, {field: tensor for field, tensor in given.items() if tensor is not None})
+    _check_scale(output, output_scale)
+    tokens = output.shape[0]
     merged = tokens if prefill_tokens_with_context is None else prefill_tokens_with_context
-    if not 0 <= merged <= tokens:
-        raise InvalidArgument(f"prefill_tokens_with_context = {merged}; accepted: 0 … {tokens}, the tokens of prefix_output")
+    if not isinstance(merged, (int, torch.SymInt)) or not 0 <= merged <= tokens:
+        raise InvalidArgument(f"prefill_tokens_with_context = {merged}; accepted: 0 … {tokens}, the tokens of output, as an integer")
     result = output if output_scale is None else torch.empty_like(output, dtype=torch.float32)
     lse = None if output_lse is None else output_lse[:, :merged]
     if merged:
-        lses = [given[:, :merged].masked_fill(given[:, :merged] == float("inf"), float("-inf")) for given in (prefix_lse, suffix_lse)]
-        attention_merge([prefix_output[:merged], suffix_output[:merged]], lses, out=result[:merged], lse=lse)
+        lses = [sums[:, :merged].masked_fill(sums[:, :merged] == float("inf"), float("-inf")) for sums in (prefix_lse, suffix_lse)]
+        try:
+            attention_merge([prefix_output[:merged], suffix_output[:merged]], lses, out=result[:merged], lse=lse)
+        except Error as error:
+            raise _in_vllms_words(error) from None
     if merged < tokens:
         result[merged:].copy_(suffix_output[merged:])
         if output_lse is not None:
@@ -94,6 +101,56 @@ def merge_attn_states(output: torch.Tensor, prefix_output: torch.Tensor, prefix_
     if output_scale is not None:
         most = torch.finfo(output.dtype).max
         output.copy_((result * (1.0 / output_scale.reshape(()))).clamp_(-most, most).to(output.dtype))
+
+
+def _check_states(output: torch.Tensor, given: dict[str, torch.Tensor]) -> None:
+    """Checks the tensors of `merge_attn_states`: a part of what it writes is copied, and a copy takes other shapes and types without a word."""
+    tensors_only({"output": output, **given})
+    if output.ndim != 3:
+        raise InvalidArgument(f"output: shape {tuple(output.shape)}; accepted: [tokens, heads, head dim]")
+    tokens, heads, dim = output.shape
+    part = given["prefix_output"].dtype
+    for field, tensor in given.items():
+        sizes = (heads, tokens) if field.endswith("lse") else (tokens, heads, dim)
+        if tuple(tensor.shape) != sizes:
+            raise InvalidArgument(f"{field}: shape {tuple(tensor.shape)}; accepted: {sizes}, as output has shape {tuple(output.shape)}")
+        types = (torch.float32,) if field.endswith("lse") else WIDE if field == "prefix_output" else (part,)
+        if tensor.dtype not in types:
+            raise InvalidArgument(f"{field}: {tensor.dtype}; accepted: {', '.join(map(str, types))}" + (", as prefix_output" if field == "suffix_output" else ""))
+        if tensor.device != output.device:
+            raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: {output.device}, where output is")
+    results = WIDE if part is torch.float32 else (part, torch.float32)
+    if output.dtype not in (*results, *_dispatch.EIGHT_BITS):
+        raise InvalidArgument(f"output: {output.dtype}; accepted beside parts of {part}: {', '.join(map(str, (*results, *_dispatch.EIGHT_BITS)))}")
+    for field, tensor in (("output", output), *given.items()):
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise Unsupported(f"{field}: it requires grad; accepted: torch.no_grad(), or detach(): a merge of parts has no gradient")
+        if field.startswith("output"):
+            stand_once(field, tensor)
+
+
+def _check_scale(output: torch.Tensor, scale: torch.Tensor | None) -> None:
+    is_narrow = output.dtype in _dispatch.EIGHT_BITS
+    if is_narrow != (scale is not None):
+        raise InvalidArgument(f"output_scale: {'None' if scale is None else 'given'} beside output of {output.dtype}; accepted: "
+                              f"{'a tensor of one element beside float8' if is_narrow else 'None'}")
+    if scale is None:
+        return
+    tensors_only({"output_scale": scale})
+    if scale.numel() != 1 or scale.dtype is not torch.float32:
+        raise InvalidArgument(f"output_scale: {scale.dtype}, shape {tuple(scale.shape)}; accepted: torch.float32 of one element")
+    if scale.device != output.device:
+        raise InvalidArgument(f"output_scale: a tensor on {scale.device}; accepted: {output.device}, where output is")
+    if not torch.compiler.is_compiling() and scale.is_cpu and _gradients.nothing_traces(scale):
+        if not (0 < scale.item() < math.inf and bool(torch.isfinite(1.0 / scale).all())):
+            raise InvalidArgument(f"output_scale = {scale.item():g}; accepted: a positive number, finite in fp32 as one over it is")
+
+
+def _in_vllms_words(error: Error) -> Error:
+    """What the engine says of two parts, by the arguments of `merge_attn_states`."""
+    words = {"parts[0].o": "prefix_output", "parts[1].o": "suffix_output", "parts[0].lse": "prefix_lse", "parts[1].lse": "suffix_lse", "lse": "output_lse", "o": "output"}
+    detail = re.sub(r"\bparts\[[01]\]\.(?:o|lse)\b|^(?:o|lse)\b", lambda found: words[found[0]], error.detail)
+    return type(error)(detail, error.status)
 
 
 # ---- The operators

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import torch
 
+from .._errors import InvalidArgument
+
 
 def without_repeats(tensor: torch.Tensor, dimensions: int = 3) -> torch.Tensor:
     """The tensor with sizes of 1 where its strides are 0, among its first `dimensions`."""
@@ -20,3 +22,9 @@ def changed_once(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Te
     """What `change` makes of each element, where it stands as often as the tensor has it."""
     made = change(without_repeats(tensor))
     return made if made.shape == tensor.shape else made.expand(tensor.shape)
+
+
+def stand_once(field: str, tensor: torch.Tensor) -> None:
+    """Refuses to write to a tensor two elements of which are one number in memory, as `expand` makes them: the last of them would win."""
+    if 0 not in tensor.shape and any(stride == 0 and size > 1 for size, stride in zip(tensor.shape, tensor.stride())):
+        raise InvalidArgument(f"{field}: shape {tuple(tensor.shape)}, strides {tensor.stride()}; accepted: a stride of 0 in no dimension, as it is written")
