@@ -106,6 +106,25 @@ class Others(Kept):
         # Pages that no key stands in may be any.
         CALL(q, cache[0], cache[1], k, k, cache_seqlens=int32(3, 15), block_table=int32(0, -1, 2, 99).view(2, 2))
 
+    def test_new_keys_have_a_row_or_a_page_of_their_own(self):
+        q, cache, k = draw(3, 1, 2, 64), draw(2, 3, 16, 2, 64), draw(3, 2, 2, 64)
+        self.keeps(r"cache_batch_idx\[1\] = 0, as cache_batch_idx\[0\] is; accepted beside k: another row of the cache", q, cache, k, cache_seqlens=int32(3, 5, 4), cache_batch_idx=int32(0, 0, 1))
+        self.keeps(r"block_table\[1\]\[0\] = 0, as block_table\[0\]\[0\] is; accepted beside k: another page", q, cache, k, cache_seqlens=int32(3, 5, 4), block_table=int32(0, 0, 1)[:, None])
+        self.keeps(r"block_table\[2\]\[0\] = 2, as block_table\[0\]\[1\] is", q, draw(2, 5, 16, 2, 64), k, cache_seqlens=int32(15, 5, 4), block_table=int32(0, 2, 1, 1, 2, 1).view(3, 2))
+        for dimension, sizes in ((0, (1, 16, 2, 64)), (1, (3, 1, 2, 64)), (2, (3, 16, 1, 64))):
+            whole, once = draw(3, 16, 2, 64), draw(*sizes)
+            before, expanded = once.clone(), once.expand(3, 16, 2, 64)
+            strides = rf"shape \(3, 16, 2, 64\), strides \({', '.join(map(str, expanded.stride()))}\); accepted: a stride of 0 in no dimension"
+            for field, caches in (("k_cache", (expanded, whole)), ("v_cache", (whole, expanded))):
+                self.refuses(f"^{field}: {strides}", CALL, q, *caches, k, k, cache_seqlens=3)
+                self.assertTrue(torch.equal(once, before))
+            CALL(q, expanded, expanded, cache_seqlens=3)  # reading it is no matter
+        # Pages that all read and nobody writes to are shared.
+        pages, table = draw(2, 4, 16, 2, 64), int32(0, 1, 0, 2, 0, 3).view(3, 2)
+        CALL(q, pages[0], pages[1], k, k, cache_seqlens=int32(16, 20, 30), block_table=table)
+        for b, (page, at) in enumerate(((1, 0), (2, 4), (3, 14))):
+            self.assertTrue(torch.equal(pages[0, page, at : at + 2], k[b]))
+
     def test_without_new_keys(self):
         q, cache = draw(2, 1, 2, 64), draw(2, 2, 16, 2, 64)
         for pattern, words in (

@@ -216,7 +216,9 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     k, v [B, Sn, Hkv, D]
         New keys, which are written into the cache behind cache_seqlens[b] others, by one launch, and then attended to. None: the cache is
         read alone. Nothing has a gradient beside them. All of the call that the host knows is checked before the first key is written,
-        numbers in host memory among it. A device's number that names no place of the sequence writes nothing.
+        numbers in host memory among it. A device's number that names no place of the sequence writes nothing. What is written stands
+        in memory once: caches have no stride of 0, and no row and no page gets new keys of two sequences, which is refused where the host
+        knows it.
     rotary_cos, rotary_sin [positions, rotary dims / 2]
         As many positions as a sequence of the cache has room for, or more. k, and q with it, are turned by their positions: row i by that of key cache_seqlens[b] + i (less cache_leftpad); without
         causal and window_size all rows of q by that of the first. rotary_interleaved: dims 2d and 2d + 1 are a pair, else d and

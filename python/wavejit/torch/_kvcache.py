@@ -13,6 +13,7 @@ import torch
 
 from .._errors import Error, InvalidArgument, Unsupported
 from . import _append, _engines, _gradients, _into, _operators, _dispatch
+from ._repeats import stand_once
 
 if TYPE_CHECKING:
     # cache_seqlens, cache_batch_idx, cache_leftpad and block_table; tensors are int32
@@ -69,6 +70,9 @@ def new_keys(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: t
             raise InvalidArgument(f"{field}: a tensor on {given.device}; accepted: {q.device}, where q is")
         if field.startswith("rotary") and given.ndim != 2:
             raise InvalidArgument(f"{field}: shape {tuple(given.shape)}; accepted: [positions, rotary dims / 2]")
+    if 0 not in k.shape[:2]:
+        stand_once("k_cache", k_cache)
+        stand_once("v_cache", v_cache)
     return New(k, v, cos, sin, interleaved, turns_alike)
 
 
@@ -181,6 +185,24 @@ def check_numbers(q: torch.Tensor, k_cache: torch.Tensor, at: Places, count: int
             for column, page in enumerate(entries[: -(-(length + count) // at.page)] if at.page else ()):
                 if not 0 <= page < k_cache.shape[0]:
                     raise InvalidArgument(f"block_table[{b}][{column}] = {page}; accepted: 0 … {k_cache.shape[0] - 1}, the pages of the cache")
+    if count:
+        _check_written_once(at, lengths, count)
+
+
+def _check_written_once(at: Places, lengths: list[int], count: int) -> None:
+    """Rows and pages that two sequences write to: keys of one of them would be lost."""
+    written: dict[int, str] = {}
+    for b, length in enumerate(lengths):
+        if at.table is not None:
+            entries = at.table[b].tolist()
+            places = {f"block_table[{b}][{column}]": entries[column] for column in range(length // at.page, -(-(length + count) // at.page))}
+        else:
+            places = {f"cache_batch_idx[{b}]": int(at.rows[b])} if at.rows is not None else {}
+        for field, place in places.items():
+            if place in written:
+                another = "row of the cache" if at.table is None else "page, as new keys are written to both"
+                raise InvalidArgument(f"{field} = {place}, as {written[place]} is; accepted beside k: another {another}")
+            written[place] = field
 
 
 # ---- The cache as attention reads it
