@@ -170,6 +170,22 @@ class Packed(Case):
         for wrong in (torch.ones(2, dtype=torch.int32), torch.tensor(17.0)):
             self.refuses(r"^max_seqlen_q: .*accepted: a number, or a tensor of one integer", functions.flash_attn_varlen_func, q, q, q, starts, starts, wrong, 17)
 
+    def test_a_longest_length_of_0_says_that_there_is_nothing(self):
+        functions = wavejit.torch
+        q, qkv, kv, pages, none = draw(20, 2, 64), draw(20, 3, 2, 64), draw(20, 2, 2, 64), draw(2, 16, 2, 64), torch.zeros(3, dtype=torch.int32)
+        starts, table, lengths = torch.tensor([0, 0, 8, 20], dtype=torch.int32), torch.tensor([[1], [0]], dtype=torch.int32), torch.tensor([0, 3], dtype=torch.int32)
+        of_q, of_k = (rf"^cu_seqlens_{name}\[2\] = 8; accepted: 0 \(after 0, max_seqlen_{name} = 0\)" for name in "qk")
+        used = r"^seqused_k\[1\] = 3; accepted: 0, as max_seqlen_k = 0"
+        for zero in (0, torch.tensor(0)):
+            self.refuses(of_q, functions.flash_attn_varlen_func, q, q, q, starts, starts, zero, 12)
+            self.refuses(of_k, functions.flash_attn_varlen_func, q, q, q, starts, starts, 12, zero)
+            self.refuses(used, functions.flash_attn_varlen_func, q, q, q, starts[1:], starts[1:], 12, zero, seqused_k=lengths)
+            self.refuses(used, functions.flash_attn_varlen_func, q, pages, pages, starts[1:], None, 12, zero, block_table=table, seqused_k=lengths)
+            self.refuses(of_q, functions.flash_attn_varlen_kvpacked_func, q, kv, starts, starts, zero, 12)
+            self.refuses(of_k, functions.flash_attn_varlen_kvpacked_func, q, kv, starts, starts, 12, zero)
+            self.refuses(r"^cu_seqlens\[2\] = 8; accepted: 0 \(after 0, max_seqlen = 0\)", functions.flash_attn_varlen_qkvpacked_func, qkv, starts, zero)
+            self.assertFalse(bool(functions.flash_attn_varlen_func(q, q[:0], q[:0], starts[1:], none, 12, zero).any()))  # sequences without keys
+
     def test_pages(self):
         q, cache = draw(6, 2, 64), draw(4, 2, 16, 1, 64)
         cache[1, :, 4:] = cache[0, :, :0] = NAN

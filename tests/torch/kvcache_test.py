@@ -125,6 +125,17 @@ class Others(Kept):
         for b, (page, at) in enumerate(((1, 0), (2, 4), (3, 14))):
             self.assertTrue(torch.equal(pages[0, page, at : at + 2], k[b]))
 
+    def test_scales_that_new_keys_are_divided_by(self):
+        q, k = draw(2, 1, 2, 64), draw(2, 4, 2, 64)
+        cache = draw(2, 2, 48, 2, 64).to(torch.float8_e4m3fn)
+        before = cache.view(torch.uint8).clone()
+        for field in ("k_descale", "v_descale"):
+            for value in (0, 0.0, torch.nan, torch.inf):
+                for given in (value, torch.tensor([float(value)]), torch.tensor([1.0, float(value)])):
+                    self.refuses(f"^{field} = {value:g}; accepted beside k: finite numbers other than 0", CALL, q, cache[0], cache[1], k, k, cache_seqlens=3, **{field: given})
+                    self.assertTrue(torch.equal(cache.view(torch.uint8), before))
+        self.assertFalse(bool(CALL(q, cache[0], cache[1], cache_seqlens=3, v_descale=0.0).any()))  # keys that are read are multiplied by it
+
     def test_without_new_keys(self):
         q, cache = draw(2, 1, 2, 64), draw(2, 2, 16, 2, 64)
         for pattern, words in (

@@ -71,6 +71,18 @@ class NoDims(Case):
                 self.close(out[b, 0], of_values[b, :length].double().mean(0).repeat_interleave(2, 0))
                 self.close(lse[b, :, 0], torch.full((4,), math.log(length)), 1e-5)
 
+    def test_a_scale_that_is_no_number_is_refused_though_no_score_has_it(self):
+        q, k, v = draw(2, 5, 4, 0), draw(2, 7, 2, 0), draw(2, 7, 2, 64)
+        for scale, shown in ((math.nan, "nan"), (math.inf, "inf"), (3e38, r"3e\+38")):
+            for call in (wavejit.torch.flash_attn_func, wavejit.torch.flash_attn_with_kvcache):
+                with self.assertRaisesRegex(wavejit.InvalidArgument, f"^softmax_scale = {shown}; accepted: finite values whose product with log2 e is finite"):
+                    call(q, k, v, softmax_scale=scale)
+            with self.assertRaisesRegex(wavejit.InvalidArgument, f"^scale = {shown}"):
+                wavejit.torch.scaled_dot_product_attention(*(each.transpose(1, 2) for each in (q, k, v)), scale=scale, enable_gqa=True)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "^softmax_scale = a; accepted: a number"):
+            wavejit.torch.flash_attn_func(q, k, v, softmax_scale="a")
+        self.assertTrue(torch.equal(wavejit.torch.flash_attn_func(q, k, v, softmax_scale=-2.0), wavejit.torch.flash_attn_func(q, k, v)))
+
     def test_gradients(self):
         q, k, v = (draw(2, rows, 2, dim).requires_grad_() for rows, dim in ((7, 0), (19, 0), (19, 64)))
         d_out, bias = draw(2, 7, 2, 64), torch.randn(1, 2, 7, 19).requires_grad_()

@@ -79,6 +79,7 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     max_seqlen_q, max_seqlen_k
         The longest sequence, which the host sizes the launch by: a number, or a tensor of no dimensions, which the host reads. In a
         compiled graph it does not: the launch is sized by the rows of q and of k then, which costs workgroups that find nothing to do.
+        0 says that no sequence has any, which is checked where the numbers stand in host memory.
     block_table [B, columns] int32
         k and v are pages [pages, page size, Hkv, D]; key n of b is in page block_table[b][n // page size].
     seqused_k [B] int32
@@ -101,6 +102,7 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes) | _descales(q, q_descale, k_descale, v_descale)
     words["query_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1)
     words |= {"max_query_length": _longest("max_seqlen_q", max_seqlen_q, q), "max_key_length": _longest("max_seqlen_k", max_seqlen_k, k, block_table)}
+    _kvcache.check_no_rows("max_seqlen_q", words["max_query_length"], "cu_seqlens_q", words["query_starts"])
     if num_splits:
         words["splits"] = num_splits
     if s_aux is not None:
@@ -112,12 +114,15 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
             beside = "without block_table and without cu_seqlens_k" if block_table is None else "beside block_table and cu_seqlens_k"
             raise InvalidArgument(f"seqused_k: given {beside}; accepted: beside one of them. With block_table it says all of the lengths, and cu_seqlens_k is None")
         words["key_lengths"] = _int32("seqused_k", seqused_k, 1)
+        _kvcache.check_no_rows("max_seqlen_k", words["max_key_length"], "seqused_k", None, words["key_lengths"])
         if block_table is not None:
             words["block_table"] = _int32("block_table", block_table, 2)
             return _packed(USED, _faces.PAGED, q, k, v, softmax_scale, causal, words, with_lse, out, return_softmax_lse)
     if cu_seqlens_k is None:
         raise InvalidArgument("cu_seqlens_k: None; accepted: where each sequence's keys begin, or seqused_k beside block_table")
     starts = _int32("cu_seqlens_k", cu_seqlens_k, 1)
+    if seqused_k is None:
+        _kvcache.check_no_rows("max_seqlen_k", words["max_key_length"], "cu_seqlens_k", starts)
     if block_table is None:
         words["key_starts"] = starts
         names = PACKED if seqused_k is None else USED
@@ -176,6 +181,7 @@ def flash_attn_varlen_qkvpacked_func(qkv: torch.Tensor, cu_seqlens: torch.Tensor
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "qkv", "qkv", "qkv")
     words["query_starts"] = words["key_starts"] = _int32("cu_seqlens", cu_seqlens, 1)
     words["max_query_length"] = words["max_key_length"] = _longest("max_seqlen", max_seqlen, qkv)
+    _kvcache.check_no_rows("max_seqlen", words["max_query_length"], "cu_seqlens", words["query_starts"])
     return _packed(PACKED_QKV, _faces.PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 
@@ -196,6 +202,8 @@ def flash_attn_varlen_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, cu_seqlen
     words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes, "kv", "kv")
     words["query_starts"], words["key_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1), _int32("cu_seqlens_k", cu_seqlens_k, 1)
     words |= {"max_query_length": _longest("max_seqlen_q", max_seqlen_q, q), "max_key_length": _longest("max_seqlen_k", max_seqlen_k, kv)}
+    _kvcache.check_no_rows("max_seqlen_q", words["max_query_length"], "cu_seqlens_q", words["query_starts"])
+    _kvcache.check_no_rows("max_seqlen_k", words["max_key_length"], "cu_seqlens_k", words["key_starts"])
     return _packed(PACKED_KV, _faces.PACKED, q, k, v, softmax_scale, causal, words, return_attn_probs)
 
 

@@ -6,6 +6,7 @@ it returns is where keys are written. In a compiled graph it is an operator, so 
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -377,9 +378,35 @@ def _scale(field: str, given: Any, k_cache: torch.Tensor) -> torch.Tensor:
     if k_cache.dtype not in _dispatch.CACHES:
         raise InvalidArgument(f"{field.replace('scale', 'descale')}: given beside a cache of {k_cache.dtype}; accepted: a cache of 8 bits")
     if isinstance(given, (int, float)):
+        _check_divisors(field, [given])
         return torch.full((1,), given, dtype=torch.float32, device=k_cache.device)
+    if can_be_read(given):
+        _check_divisors(field, given.detach().reshape(-1).tolist())
     if given.numel() == 1 or (given.ndim == 2 and given.shape[0] == 1):
         return given.reshape(-1)  # type: ignore[no-any-return]
     if given.ndim == 1:
         return given  # type: ignore[no-any-return]
     raise InvalidArgument(f"{field.replace('scale', 'descale')}: shape {tuple(given.shape)}; accepted beside k: one number, or one for each kv head")
+
+
+def _check_divisors(field: str, scales: list[float]) -> None:
+    for scale in scales:
+        if scale == 0 or not math.isfinite(scale):
+            raise InvalidArgument(f"{field.replace('scale', 'descale')} = {scale:g}; accepted beside k: finite numbers other than 0, by which new keys and values are divided")
+
+
+# ---- A longest length of 0
+
+
+def check_no_rows(field: str, longest: Any, of: str, starts: torch.Tensor | None, lengths: torch.Tensor | None = None) -> None:
+    """Where the longest sequence is said to have nothing, no sequence may have rows or keys. The operators take a 0 for a length that is not told,
+    and so it counts where the numbers are a device's."""
+    given = starts if lengths is None else lengths
+    if isinstance(longest, bool) or not isinstance(longest, int) or longest != 0 or given is None or not can_be_read(given):
+        return
+    numbers = given.tolist()
+    for index, number in enumerate(numbers):
+        if lengths is not None and number > 0:
+            raise InvalidArgument(f"{of}[{index}] = {number}; accepted: 0, as {field} = 0")
+        if lengths is None and index and number > numbers[index - 1]:
+            raise InvalidArgument(f"{of}[{index}] = {number}; accepted: {numbers[index - 1]} (after {numbers[index - 1]}, {field} = 0)")

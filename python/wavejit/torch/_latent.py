@@ -60,6 +60,11 @@ def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: 
                              "key_starts": _starts("key_starts", key_starts), "key_lengths": _starts("key_lengths", key_lengths), "block_table": table,
                              "table_starts": _starts("table_starts", table_starts), "max_query_length": max_query_length, "max_key_length": max_key_length,
                              "max_total_keys": max_total_keys, "splits": splits or None, "row_scales": row_scales}
+    _kvcache.check_no_rows("max_query_length", max_query_length, "query_starts", words["query_starts"])
+    if key_starts is None:
+        _kvcache.check_no_rows("max_key_length", max_key_length, "key_lengths", None, words["key_lengths"])
+    else:
+        _kvcache.check_no_rows("max_key_length", max_key_length, "key_starts", words["key_starts"])
     words = {name: value for name, value in words.items() if value is not None}
     if k_scale is not None:
         words["k_scale"] = _scale_of_keys(q, k_scale)

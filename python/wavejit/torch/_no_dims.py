@@ -4,6 +4,7 @@ the values that it sees; where v has none, rows still have their log-sum-exp. Ke
 """
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -46,10 +47,21 @@ def with_dims(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Words) -
         width = dims or FEWEST  # as many as v has: those have gradients, and kernels of 8 bits know no others
         q = _zeros(q, 3, width)
         k = _zeros(k, 2, width // unit) if vectorised else _zeros(k, 3, width)
+        _check_scale(words.get("scale"))
         words["scale"] = 1.0  # of zeros
     if dims == 0:
         v = _zeros(v, v.ndim - 2 if vectorised else 3, q.shape[3])
     return Call(q, k, v, words, dims != 0)
+
+
+def _check_scale(scale: Any) -> None:
+    """As the engine checks it, which does not see it."""
+    if scale is None:
+        return
+    if not isinstance(scale, (int, float)):
+        raise InvalidArgument(f"scale = {scale}; accepted: a number")
+    if not abs(scale) * math.log2(math.e) <= torch.finfo(torch.float32).max:
+        raise InvalidArgument(f"scale = {scale:g}; accepted: finite values whose product with log2 e is finite in fp32")
 
 
 def _zeros(like: torch.Tensor, dimension: int, size: int) -> torch.Tensor:
