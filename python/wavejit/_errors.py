@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Exceptions: one class a status of wavejit.h, all of them `wavejit.Error`."""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
 
 
 class Error(RuntimeError):
@@ -115,3 +119,14 @@ _CLASSES: dict[int, type[Error]] = {
 def error_of(status: int, detail: str) -> Error:
     """The exception of a status. One that a later library has and this list has not is an `Error`."""
     return _CLASSES.get(status, Error)(detail, status)
+
+
+# Words of the engine's that a sentence has behind its first one, and that mean nothing else there.
+_UNMISTAKABLE = r"(?:query_starts|key_starts|key_lengths|first_keys|block_table|table_starts|max_query_length|max_key_length|max_total_keys)"
+_WORDS = re.compile(rf"^[a-z_]+|\b{_UNMISTAKABLE}\b|\b[a-z_]+(?=\.sizes\[)")
+
+
+def in_callers_words(error: Error, names: Mapping[str, str]) -> Error:
+    """The same refusal by the names that a function's callers know: `names` has them, by the engine's."""
+    detail = _WORDS.sub(lambda found: names.get(found[0], found[0]), error.detail)
+    return error if detail == error.detail else type(error)(detail, error.status)

@@ -12,10 +12,11 @@
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _dtypes
-from ._errors import InvalidArgument, Unsupported
+from ._errors import Error, InvalidArgument, Unsupported, in_callers_words
 
 if TYPE_CHECKING:
     from ._engine import Engine
@@ -25,6 +26,24 @@ __all__ = ["flash_mla_sparse_fwd", "flash_mla_with_kvcache", "get_mla_metadata",
 
 SCALED_ROW_BYTES = 656  # 512 in e4m3, four scales in fp32, 64 in bf16
 EXPONENTS_ROW_BYTES = 584  # 448 in e4m3 and 64 in bf16; behind all rows of a page 8 bytes of each, 7 of them E8M0
+
+
+# What Engine.attention_latent's words are called there.
+FLASH_MLA = {"k": "k_cache", "key_lengths": "cache_seqlens", "max_key_length": "block_table", "scale": "softmax_scale", "sinks": "attn_sink", "sink": "attn_sink", "counts": "topk_length",
+             "second_k": "extra_k_cache", "second_indices": "extra_indices_in_kvcache", "second_counts": "extra_topk_length", "value_dim": "head_dim_v"}
+FLASH_MLA_SPARSE = {"k": "kv", "scale": "sm_scale", "sinks": "attn_sink", "sink": "attn_sink", "counts": "topk_length", "value_dim": "d_v"}
+AITER = {"k": "kv_buffer", "out": "o", "query_starts": "qo_indptr", "table_starts": "kv_indptr", "block_table": "kv_indices", "key_lengths": "kv_last_page_lens",
+         "max_query_length": "max_seqlen_q", "scale": "sm_scale", "softcap": "logit_cap", "splits": "num_kv_splits"}
+
+
+def _in_words_of(names: Mapping[str, str], engine: Any, words: Mapping[str, Any], call: Callable[[], Any]) -> Any:
+    """What the engine refuses is told by the names that the function's callers know; `words` are those that they gave by the engine's own."""
+    if not hasattr(engine, "attention_latent_call"):  # wavejit.torch, which does so itself
+        return call()
+    try:
+        return call()
+    except Error as error:
+        raise in_callers_words(error, {word: name for word, name in names.items() if word not in words}) from None
 
 
 def _refuse(**words: Any) -> None:
@@ -94,7 +113,7 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
             if value is None:
                 raise InvalidArgument(f"{name} = None; accepted: int32 [B, columns] and [B] of both block_table and cache_seqlens, or indices")
         given |= {"block_table": block_table, "key_lengths": cache_seqlens}
-    out, lse = engine.attention_latent(q, k_cache, sinks=attn_sink, **given)
+    out, lse = _in_words_of(FLASH_MLA, engine, words, lambda: engine.attention_latent(q, k_cache, sinks=attn_sink, **given))
     if attn_sink is None:
         return out, lse
     # O has its share of the sink; the LSE without it is that of a call without one.
@@ -119,7 +138,7 @@ def flash_mla_sparse_fwd(engine: Engine, q: Any, kv: Any, indices: Any, sm_scale
     ((2, 16, 512), True)
     """
     given = {"scale": sm_scale, "value_dim": d_v, "lse": True, "indices": indices, "counts": topk_length, "slots": True, **words}
-    out, lse = engine.attention_latent(q[None], kv[None], sinks=attn_sink, **given)
+    out, lse = _in_words_of(FLASH_MLA_SPARSE, engine, words, lambda: engine.attention_latent(q[None], kv[None], sinks=attn_sink, **given))
     if attn_sink is not None:
         _, lse = engine.attention_latent(q[None], kv[None], **given)
     return out[0], None, lse.permute(0, 2, 1)[0] if hasattr(lse, "permute") else lse[0].T
@@ -152,17 +171,21 @@ def check_aiter_words(kv_buffer: Any, page_size: int, nhead_kv: int, sm_scale: f
         raise InvalidArgument("sm_scale = None; accepted: the model's, such as 192 ** -0.5: the width of q does not say it")
 
 
-def aiter_lengths(page_size: int, starts: list[int], lasts: list[int] | None, max_key_length: int | None) -> list[int]:
-    """How many keys each sequence has, from where its pages begin in `kv_indices` and how many keys its last page has."""
+def aiter_lengths(page_size: int, entries: int, starts: list[int], lasts: list[int] | None, max_key_length: int | None) -> list[int]:
+    """How many keys each sequence has, from where its pages begin in `kv_indices`, which has so many `entries`, and how many keys its last page has."""
     sequences = len(starts) - 1
     if lasts is None and page_size != 1:
         raise InvalidArgument(f"kv_last_page_lens: None beside page_size = {page_size}; accepted: the keys of each sequence's last page")
     if lasts is not None and len(lasts) != sequences:
         raise InvalidArgument(f"kv_last_page_lens: {len(lasts)} numbers; accepted: {sequences}, as kv_indptr has {len(starts)}")
+    if starts and starts[0] < 0:
+        raise InvalidArgument(f"kv_indptr[0] = {starts[0]}; accepted: 0 … {entries}, the entries of kv_indices")
     lengths = []
     for index, (before, after) in enumerate(zip(starts, starts[1:])):
         if after < before:
             raise InvalidArgument(f"kv_indptr[{index + 1}] = {after}; accepted: at least {before}, kv_indptr[{index}]")
+        if after > entries:
+            raise InvalidArgument(f"kv_indptr[{index + 1}] = {after}; accepted: {before} … {entries}, the entries of kv_indices")
         last = 1 if lasts is None else lasts[index]
         if after > before and not 1 <= last <= page_size:
             raise InvalidArgument(f"kv_last_page_lens[{index}] = {last}; accepted: 1" + (f" … {page_size}, the keys of a page" if page_size > 1 else ", as page_size is 1"))
@@ -188,15 +211,21 @@ def mla_decode_fwd(engine: Engine, q: Any, kv_buffer: Any, o: Any, qo_indptr: An
     """
     check_aiter_words(kv_buffer, page_size, nhead_kv, sm_scale, cp_rank, q_scale=q_scale, kv_scale=kv_scale, return_logits=return_logits, g_kv_indptr=g_kv_indptr, cp_world_size=cp_world_size)
     assert sm_scale is not None
+    given = frozenset(words)
     if "key_lengths" not in words:
         lasts = None if kv_last_page_lens is None else [int(last) for last in kv_last_page_lens]
-        words["key_lengths"] = aiter_lengths(page_size, [int(start) for start in kv_indptr], lasts, words.get("max_key_length"))
+        words["key_lengths"] = aiter_lengths(page_size, len(kv_indices), [int(start) for start in kv_indptr], lasts, words.get("max_key_length"))
     elif kv_last_page_lens is not None:
         raise InvalidArgument("kv_last_page_lens: given beside key_lengths; accepted: one of them")
-    call = engine.attention_latent_call(_one_batch(q), kv_buffer, _one_batch(o), scale=sm_scale, causal=causal, softcap=logit_cap or None, lse=return_lse,
-                                        query_starts=qo_indptr, max_query_length=max_seqlen_q, block_table=kv_indices, table_starts=kv_indptr,
-                                        splits=num_kv_splits or 0, **words)
-    call.launch()
+
+    def launched() -> Any:
+        call = engine.attention_latent_call(_one_batch(q), kv_buffer, _one_batch(o), scale=sm_scale, causal=causal, softcap=logit_cap or None, lse=return_lse,
+                                            query_starts=qo_indptr, max_query_length=max_seqlen_q, block_table=kv_indices, table_starts=kv_indptr,
+                                            splits=num_kv_splits or 0, **words)
+        call.launch()
+        return call
+
+    call = _in_words_of(AITER, engine, dict.fromkeys(given), launched)
     if not return_lse:
         return None, None
     lse = call.lse  # [1, H, tokens]

@@ -203,6 +203,35 @@ class OtherArgumentLists(Case):
             with self.subTest(pattern=pattern), self.assertRaisesRegex(wavejit.InvalidArgument, f"^{pattern}"):
                 latent.mla_decode_fwd(ENGINE, self.q[:, 0].copy(), o=out, qo_indptr=[0, 1, 2], kv_indices=numpy.concatenate(listed), max_seqlen_q=1, sm_scale=SCALE, **{**given, **changed})
             self.assertFalse(out.any())
+
+    def test_refusals_have_the_words_of_their_callers(self):
+        pages, table, listed = pages_of(self.caches, 64)
+        entries, starts = numpy.concatenate(listed).astype(numpy.int32), numpy.cumsum([0] + [len(each) for each in listed]).astype(numpy.int32)
+        lasts = [(length - 1) % 64 + 1 for length in self.lengths]
+        aiter = {"q": self.q[:, 0].copy(), "kv_buffer": pages, "qo_indptr": [0, 1, 2], "kv_indptr": starts, "kv_indices": entries, "kv_last_page_lens": lasts, "max_seqlen_q": 1,
+                 "page_size": 64, "sm_scale": SCALE}
+        beyond = numpy.where(numpy.arange(len(entries)) == 1, 99, entries)
+        for changed, pattern in (
+            ({"kv_indices": beyond}, r"kv_indices\[1\] = 99; accepted: 0 … "), ({"kv_indptr": [0, starts[1], starts[2] + 1]}, rf"kv_indptr\[2\] = {starts[2] + 1}; accepted: {starts[1]} … {starts[2]}, the entries"),
+            ({"qo_indptr": [0, 2, 2]}, r"qo_indptr\[1\] = 2; accepted: 0 … 1 \(after 0, max_seqlen_q = 1\)"), ({"max_seqlen_q": 3}, "max_seqlen_q = 3; accepted: 1 to 2"),
+            ({"num_kv_splits": -1}, "num_kv_splits = -1"), ({"logit_cap": -1.0}, "logit_cap = -1"), ({"sm_scale": float("nan")}, "sm_scale = nan"), ({"kv_indptr": [-1, *starts[1:]]}, r"kv_indptr\[0\] = -1"),
+            ({"kv_last_page_lens": None, "key_lengths": [-1, 3], "max_key_length": 128}, r"key_lengths\[0\] = -1"),  # the caller's own word
+        ):  # fmt: skip
+            out = numpy.zeros((2, 12, LATENT), numpy.float16)
+            with self.subTest(pattern=pattern), self.assertRaisesRegex(wavejit.InvalidArgument, f"^{pattern}"):
+                latent.mla_decode_fwd(ENGINE, o=out, **{**aiter, **changed})
+            self.assertFalse(out.any())
+        mla = {"q": self.q, "k_cache": pages, "block_table": table, "cache_seqlens": list(self.lengths), "head_dim_v": 512, "softmax_scale": SCALE}
+        for changed, pattern in (
+            ({"cache_seqlens": [self.lengths[0], -1]}, r"cache_seqlens\[1\] = -1"), ({"softmax_scale": float("inf")}, "softmax_scale = inf"),
+            ({"attn_sink": numpy.zeros(5, numpy.float32)}, "attn_sink"), ({"k_cache": pages.astype(numpy.float64)}, "k_cache: dtype float64"),
+        ):  # fmt: skip
+            with self.subTest(pattern=pattern), self.assertRaisesRegex(wavejit.InvalidArgument, f"^{pattern}"):
+                latent.flash_mla_with_kvcache(ENGINE, **{**mla, **changed})
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "^sm_scale = nan"):
+            latent.flash_mla_sparse_fwd(ENGINE, self.q[:, 0], self.caches[0][:, None], numpy.zeros((2, 1, 4), numpy.int32), float("nan"))
+
+    def test_a_value_dim_beside_out(self):
         with self.assertRaisesRegex(wavejit.InvalidArgument, r"^value_dim = 256 beside out, whose shape is \(2, 1, 12, 512\)"):
             ENGINE.attention_latent(self.q, halves(2, 20, 1, 576), numpy.zeros((2, 1, 12, LATENT), numpy.float16), scale=SCALE, value_dim=256)
 

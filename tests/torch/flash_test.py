@@ -175,6 +175,8 @@ class Packed(Case):
         q, qkv, kv, pages, none = draw(20, 2, 64), draw(20, 3, 2, 64), draw(20, 2, 2, 64), draw(2, 16, 2, 64), torch.zeros(3, dtype=torch.int32)
         starts, table, lengths = torch.tensor([0, 0, 8, 20], dtype=torch.int32), torch.tensor([[1], [0]], dtype=torch.int32), torch.tensor([0, 3], dtype=torch.int32)
         of_q, of_k = (rf"^cu_seqlens_{name}\[2\] = 8; accepted: 0 \(after 0, max_seqlen_{name} = 0\)" for name in "qk")
+        self.refuses(r"^cu_seqlens_q\[3\] = 20; accepted: 8 … 19 \(after 8, max_seqlen_q = 11\)", functions.flash_attn_varlen_func, q, q, q, starts, starts, 11, 12)
+        self.refuses("^max_seqlen_k = -5; accepted: 0 and more", functions.flash_attn_varlen_func, q, q, q, starts, starts, 12, -5)
         used = r"^seqused_k\[1\] = 3; accepted: 0, as max_seqlen_k = 0"
         for zero in (0, torch.tensor(0)):
             self.refuses(of_q, functions.flash_attn_varlen_func, q, q, q, starts, starts, zero, 12)

@@ -153,7 +153,14 @@ class Others(Kept):
         turned = {"cache_seqlens": int32(3, 4), "rotary_cos": cos, "rotary_sin": sin}
         self.keeps("rotary_cos: 47 positions; accepted: at least 48, as many as a sequence of the cache has room for", q, cache, k, **turned)
         cos, sin = tables(48, 16)
-        self.keeps("sin", q, cache, k, cache_seqlens=3, rotary_cos=cos, rotary_sin=sin[:, :8])
+        for pattern, words in (
+            (r"rotary_sin: torch.float32, shape \(48, 8\); accepted: torch.float32, \(48, 16\), as rotary_cos", {"rotary_sin": sin[:, :8]}), (r"rotary_sin: torch.float32, shape \(47, 16\)", {"rotary_sin": sin[:47]}),
+            ("rotary_sin: torch.float16", {"rotary_sin": sin.half()}), ("rotary_cos: torch.float64; accepted: torch.float32, torch.float16, torch.bfloat16", {"rotary_cos": cos.double()}),
+            ("rotary_cos: torch.int32", {"rotary_cos": cos.int()}),
+            (r"rotary_cos: shape \(48, 40\); accepted: \[positions, rotary dims / 2\], where rotary dims are a multiple of 16 up to 64", {"rotary_cos": torch.ones(48, 40), "rotary_sin": torch.ones(48, 40)}),
+            (r"rotary_cos: shape \(48, 3\)", {"rotary_cos": cos[:, :3], "rotary_sin": sin[:, :3]}), (r"rotary_cos: shape \(48, 0\)", {"rotary_cos": cos[:, :0], "rotary_sin": sin[:, :0]}),
+        ):  # fmt: skip
+            self.keeps(pattern, q, cache, k, **{"cache_seqlens": 3, "rotary_cos": cos, "rotary_sin": sin, **words})
         self.keeps(r"rotary_cos: shape \(48,\)", q, cache, k, cache_seqlens=3, rotary_cos=cos[:, 0], rotary_sin=sin)
         # Three rows of q stand at one new key and behind it.
         self.keeps(r"rotary_cos: 48 positions; accepted: at least 50: 3 rows of q begin at position 47 of sequence 1", draw(2, 3, 2, 64), cache, k, causal=True,
@@ -208,6 +215,11 @@ class Others(Kept):
                 with self.assertRaisesRegex(Exception, rf"cache_seqlens\[1\] = {lengths[1]}"):
                     compiled(q, caches[2], k, lengths, **words)
                 self.assertTrue(torch.equal(caches[2], start))
+        for name, given, pattern in (("alibi_slopes", torch.ones(5), r"alibi_slopes.sizes\[1\] = 5; accepted: 2 \(q.sizes\[2\]\)"), ("num_splits", -1, "num_splits = -1"), ("softcap", -1.0, "softcap = -1")):
+            torch._dynamo.reset()
+            with self.assertRaisesRegex(Exception, f"^{pattern}"):
+                torch.compile(step, backend="aot_eager", fullgraph=True)(q, caches[2], k, int32(3, 4), **{name: given})
+            self.assertTrue(torch.equal(caches[2], start))
 
     def test_the_operator_that_checks(self):
         q, cache, lengths = draw(2, 1, 2, 64), draw(2, 3, 16, 2, 64), int32(3, 4)

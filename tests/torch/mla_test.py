@@ -168,7 +168,9 @@ class Aiter(Case):
             (64, {"kv_last_page_lens": int32([-3, 33, 6])}, r"kv_last_page_lens\[0\] = -3; accepted: 1 … 64"), (64, {"kv_last_page_lens": int32([36, 33, 65])}, r"kv_last_page_lens\[2\] = 65"),
             (64, {"kv_last_page_lens": int32([36])}, "kv_last_page_lens: 1 numbers; accepted: 3, as kv_indptr has 4"), (1, {"kv_last_page_lens": int32([1, 2, 1])}, r"kv_last_page_lens\[1\] = 2; accepted: 1, as"),
             (64, {"kv_indptr": int32([0, 2, 1, 5])}, r"kv_indptr\[2\] = 1; accepted: at least 2"), (64, {"max_key_length": 99}, "max_key_length = 99; accepted: at least 100, the keys of sequence 0"),
-            (64, {"cp_rank": 1}, "cp_rank = 1; accepted: 0"),
+            (64, {"cp_rank": 1}, "cp_rank = 1; accepted: 0"), (64, {"kv_indptr": int32([0, 2, 3, 9])}, r"kv_indptr\[3\] = 9; accepted: 3 … 5, the entries of kv_indices"),
+            (64, {"kv_indptr": int32([-1, 2, 3, 5])}, r"kv_indptr\[0\] = -1; accepted: 0 … 5"), (64, {"max_seqlen_q": 0}, r"qo_indptr\[1\] = 1; accepted: 0 \(after 0, max_seqlen_q = 0\)"),
+            (64, {"qo_indptr": int32([0, 1, 3, 3])}, r"qo_indptr\[2\] = 3; accepted: 1 … 2 \(after 1, max_seqlen_q = 1\)"),
         ):  # fmt: skip
             with self.subTest(pattern=pattern), self.assertRaisesRegex(wavejit.InvalidArgument, f"^{pattern}"):
                 self.decode(size, **changed)
@@ -181,7 +183,7 @@ class Aiter(Case):
         from wavejit.torch import _kvcache, _latent
 
         with mock.patch.object(_kvcache, "can_be_read", lambda tensor: False):
-            found = _latent._aiter_lengths(64, int32([0, 2, 3, 3, 5]), int32([36, -3, 0, 99]), None)
+            found = _latent._aiter_lengths(64, 5, int32([0, 2, 3, 3, 5]), int32([36, -3, 0, 99]), None)
         self.assertEqual(found.tolist(), [100, 1, 0, 128])
 
 

@@ -8,19 +8,9 @@ import torch
 
 from .._errors import InvalidArgument
 from . import _faces, _into, _kvcache, _dispatch
+from ._names import CACHE, DENSE, DENSE_KV, DENSE_QKV, PACKED, PACKED_KV, PACKED_QKV, USED
 from ._operators import _compiles, attention_forward_lse, called, called_by_operator, tensors_only
 
-# What the operators' words are called here.
-DENSE = {"scale": "softmax_scale", "q_scale": "q_descale", "k_scale": "k_descale", "v_scale": "v_descale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
-PACKED = {**DENSE, "query_starts": "cu_seqlens_q", "key_starts": "cu_seqlens_k", "key_lengths": "cu_seqlens_k", "max_query_length": "max_seqlen_q",
-          "max_key_length": "max_seqlen_k", "splits": "num_splits", "sinks": "s_aux"}
-USED = {**PACKED, "key_lengths": "seqused_k"}  # cu_seqlens_k is key_starts there, if it is given
-DENSE_QKV = {**DENSE, "q": "qkv", "k": "qkv", "v": "qkv"}
-DENSE_KV = {**DENSE, "k": "kv", "v": "kv"}
-PACKED_QKV = {**PACKED, **DENSE_QKV, "query_starts": "cu_seqlens", "key_starts": "cu_seqlens", "max_query_length": "max_seqlen", "max_key_length": "max_seqlen"}
-PACKED_KV = {**PACKED, **DENSE_KV}
-CACHE = {**DENSE, "k": "k_cache", "v": "v_cache", "key_lengths": "cache_seqlens", "first_keys": "cache_leftpad", "splits": "num_splits",
-         "table_columns": "block_table"}
 INT32 = torch.iinfo(torch.int32)
 
 
@@ -282,7 +272,7 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     words |= _kvcache.words_of_keys(at.lengths, at.firsts, _kvcache.pages(q, k_cache, v_cache, at), at.longest, 0 if new is None else new.k.shape[1])
     if new is not None:
         scales = _kvcache.scales_of(k_cache, k_descale, v_descale)
-        to = _kvcache.slots(CACHE, q, k_cache, v_cache, at, new, out, return_softmax_lse, words)
+        to = _kvcache.slots(q, k_cache, v_cache, at, new, out, return_softmax_lse, words)
         q = _kvcache.appended(new, q, k_cache, v_cache, at, to, scales)
     elif _kvcache.can_be_read(q):
         _kvcache.check_numbers(q, k_cache, at)
@@ -396,12 +386,18 @@ def _descales(q: torch.Tensor, q_descale: Any, k_descale: Any, v_descale: Any) -
 
 def _longest(field: str, given: Any, rows: torch.Tensor, block_table: torch.Tensor | None = None) -> Any:
     """As a number. What a tensor holds is not known where a graph is compiled: as many as there are rows then, packed or in a table's pages."""
-    if not isinstance(given, torch.Tensor):
-        return given
-    if given.numel() != 1 or given.is_floating_point() or given.dtype is torch.bool:
-        raise InvalidArgument(f"{field}: {given.dtype}, shape {tuple(given.shape)}; accepted: a number, or a tensor of one integer")
-    if not torch.compiler.is_compiling():
-        return int(given)
+    if isinstance(given, torch.Tensor):
+        if given.numel() != 1 or given.is_floating_point() or given.dtype is torch.bool:
+            raise InvalidArgument(f"{field}: {given.dtype}, shape {tuple(given.shape)}; accepted: a number, or a tensor of one integer")
+        if torch.compiler.is_compiling():
+            return _most_rows(rows, block_table)
+        given = int(given)
+    if isinstance(given, int) and given < 0:
+        raise InvalidArgument(f"{field} = {given}; accepted: 0 and more")
+    return given
+
+
+def _most_rows(rows: torch.Tensor, block_table: torch.Tensor | None) -> Any:
     if block_table is None:
         return rows.shape[0]
     return _int32("block_table", block_table, 2).shape[1] * (rows.shape[3] if rows.ndim == _dispatch.VECTORISED else rows.shape[1])

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .._errors import Error, InvalidArgument, Unsupported
+from .._errors import Error, InvalidArgument, Unsupported, in_callers_words
 from . import _engines, _no_dims, _operators, _dispatch
 from ._faces import Face
 
@@ -63,7 +63,7 @@ def called_into(names: dict[str, str], face: Face, q: torch.Tensor, k: torch.Ten
     try:
         operator(*inside, face.out.inside(out), lse, **words)
     except Error as error:
-        raise _operators._in_callers_words(error, names) from None
+        raise in_callers_words(error, names) from None
     return lse
 
 

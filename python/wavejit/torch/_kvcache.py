@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from .._errors import Error, InvalidArgument, Unsupported
+from .._errors import Error, InvalidArgument, Unsupported, in_callers_words
 from . import _append, _engines, _gradients, _into, _operators, _dispatch
+from ._names import APPENDED, CACHE
 from ._repeats import stand_once
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Limits of a page (templates/attention/call/limits.h): the most keys, and what they are a multiple of.
 MOST_KEYS_OF_A_PAGE, KEYS_AT_ONCE = 8192, 16
+# Limits of rotary embedding: the most dims that are turned, what they are a multiple of, and types of the tables.
+MOST_DIMS_TURNED, DIMS_AT_ONCE, ANGLES = 256, 16, (torch.float32, torch.float16, torch.bfloat16)
 # A length above every cache's, to which new keys are added.
 MOST_TOLD = 1 << 30
 
@@ -71,10 +74,22 @@ def new_keys(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: t
             raise InvalidArgument(f"{field}: a tensor on {given.device}; accepted: {q.device}, where q is")
         if field.startswith("rotary") and given.ndim != 2:
             raise InvalidArgument(f"{field}: shape {tuple(given.shape)}; accepted: [positions, rotary dims / 2]")
+    if cos is not None and sin is not None:
+        _check_tables(k, cos, sin)
     if 0 not in k.shape[:2]:
         stand_once("k_cache", k_cache)
         stand_once("v_cache", v_cache)
     return New(k, v, cos, sin, interleaved, turns_alike)
+
+
+def _check_tables(k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> None:
+    most = min(MOST_DIMS_TURNED, k.shape[3])
+    if cos.shape[1] == 0 or 2 * cos.shape[1] % DIMS_AT_ONCE or 2 * cos.shape[1] > most:
+        raise InvalidArgument(f"rotary_cos: shape {tuple(cos.shape)}; accepted: [positions, rotary dims / 2], where rotary dims are a multiple of {DIMS_AT_ONCE} up to {most}")
+    if cos.dtype not in ANGLES:
+        raise InvalidArgument(f"rotary_cos: {cos.dtype}; accepted: {', '.join(map(str, ANGLES))}")
+    if sin.shape != cos.shape or sin.dtype is not cos.dtype:
+        raise InvalidArgument(f"rotary_sin: {sin.dtype}, shape {tuple(sin.shape)}; accepted: {cos.dtype}, {tuple(cos.shape)}, as rotary_cos")
 
 
 def check_cache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, paged: bool) -> None:
@@ -279,21 +294,16 @@ ARGUMENTS = (
 _operators.LIBRARY.define(f"kv_cache_slots({ARGUMENTS}, *, {_into.WORDS}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 
 
-def slots(names: dict[str, str], q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, new: New, out: torch.Tensor | None, with_lse: bool,
+def slots(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, new: New, out: torch.Tensor | None, with_lse: bool,
           words: dict[str, Any]) -> torch.Tensor:
     """Checks the call as far as the host can, and returns the slot of each new key, int64 [B · new keys]; −1: none."""
     _refuse_gradients({"q": q, "k_cache": k_cache, "v_cache": v_cache, "k": new.k, "v": new.v, "out": out})
     constants = {name: words.get(name) for name in _operators.NAMES[3:]}
-    _operators.without_derivative(q, k_cache, v_cache, *constants.values(), names=tuple([names.get(name, name) for name in _operators.NAMES]))
+    _operators.without_derivative(q, k_cache, v_cache, *constants.values(), names=tuple([CACHE.get(name, name) for name in _operators.NAMES]))
     count, positions = new.k.shape[1], -1 if new.cos is None else new.cos.shape[0]
     given = (q, k_cache, v_cache, at.lengths, at.rows, at.firsts, at.table, at.page, at.room, count, positions, max(count, 1 if new.turns_alike else q.shape[1]), out, with_lse)
     looked_at = torch.compiler.is_compiling() or not _gradients.nothing_traces(q)
-    if looked_at:
-        return _operator(*given, **words)
-    try:
-        return _run(*given, **words)
-    except Error as error:
-        raise _operators._in_callers_words(error, names) from None
+    return (_operator if looked_at else _run)(*given, **words)
 
 
 def _run(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, lengths: torch.Tensor, rows: torch.Tensor | None, firsts: torch.Tensor | None,
@@ -304,9 +314,12 @@ def _run(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, lengths:
         check_numbers(q, k_cache, at, count, None if positions < 0 else positions, rows_of_positions)
     if 0 not in q.shape:
         k, v = attended(q, k_cache, v_cache, at, contents=False)
-        if out is not None:
-            _into.check_outputs(q, k, v, out, None, None)
-        _dispatch.check(_engines.of_device(q.device, "q"), q, k, v, out, with_lse, words)
+        try:
+            if out is not None:
+                _into.check_outputs(q, k, v, out, None, None)
+            _dispatch.check(_engines.of_device(q.device, "q"), q, k, v, out, with_lse, words)
+        except Error as error:  # here, since behind a compiled graph nobody would
+            raise in_callers_words(error, CACHE) from None
     return slots_of(at, count)
 
 
@@ -348,6 +361,13 @@ _operator: Callable[..., torch.Tensor] = torch.ops.wavejit.kv_cache_slots.defaul
 
 def appended(new: New, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, to: torch.Tensor, scales: dict[str, torch.Tensor]) -> torch.Tensor:
     """Writes new keys and values to their slots; q, turned."""
+    try:
+        return _appended(new, q, k_cache, v_cache, at, to, scales)
+    except Error as error:
+        raise in_callers_words(error, APPENDED) from None
+
+
+def _appended(new: New, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, to: torch.Tensor, scales: dict[str, torch.Tensor]) -> torch.Tensor:
     k, v = new.k, new.v
     if new.cos is None:
         _append.cache_append(k, v, k_cache, v_cache, to, **scales)  # type: ignore[arg-type]

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from .. import latent
-from .._errors import Error, InvalidArgument, Unsupported
+from .._errors import Error, InvalidArgument, Unsupported, in_callers_words
 from . import _engines, _kvcache, _latent_dispatch, _dispatch
 from ._flash import _int32
-from ._operators import LIBRARY, _in_callers_words, tensors_only
+from ._operators import LIBRARY, tensors_only
 
 
 def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: torch.Tensor | None = None, k_rope: torch.Tensor | None = None,
@@ -88,14 +88,6 @@ def _scale_of_keys(q: torch.Tensor, given: torch.Tensor | float) -> torch.Tensor
 
 # ---- The argument lists of others
 
-# What Engine.attention_latent's words are called there.
-FLASH_MLA = {"k": "k_cache", "key_lengths": "cache_seqlens", "max_key_length": "block_table", "scale": "softmax_scale", "sinks": "attn_sink", "counts": "topk_length",
-             "second_k": "extra_k_cache", "second_indices": "extra_indices_in_kvcache", "second_counts": "extra_topk_length", "value_dim": "head_dim_v"}
-FLASH_MLA_SPARSE = {"k": "kv", "scale": "sm_scale", "sinks": "attn_sink", "counts": "topk_length", "value_dim": "d_v"}
-AITER = {"k": "kv_buffer", "out": "o", "query_starts": "qo_indptr", "table_starts": "kv_indptr", "block_table": "kv_indices", "key_lengths": "kv_last_page_lens",
-         "max_query_length": "max_seqlen_q", "scale": "sm_scale", "softcap": "logit_cap", "splits": "num_kv_splits"}
-
-
 class _Tensors:
     """What the functions of wavejit.latent take for an engine."""
 
@@ -110,7 +102,7 @@ def _in_words_of(names: dict[str, str], call: Callable[[], Any]) -> Any:
     try:
         return call()
     except Error as error:
-        raise _in_callers_words(error, names) from None
+        raise in_callers_words(error, names) from None
 
 
 get_mla_metadata = latent.get_mla_metadata
@@ -141,7 +133,7 @@ def flash_mla_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, block_table: 
         raise InvalidArgument(f"k_cache: dtype {k_cache.dtype} beside is_fp8_kvcache; accepted: {', '.join(map(str, _dispatch.CACHES))}, such as "
                               "k_cache.view(torch.float8_e4m3fn)")
     more = {} if k_scale is None else {"k_scale": k_scale}
-    return _in_words_of(FLASH_MLA, lambda: latent.flash_mla_with_kvcache(  # type: ignore[no-any-return]
+    return _in_words_of(latent.FLASH_MLA, lambda: latent.flash_mla_with_kvcache(  # type: ignore[no-any-return]
         _Tensors(), q, k_cache, block_table, cache_seqlens, head_dim_v, tile_scheduler_metadata, num_splits, softmax_scale, causal, is_fp8_kvcache, indices, attn_sink,
         extra_k_cache, extra_indices_in_kvcache, topk_length, extra_topk_length, **more))
 
@@ -158,7 +150,7 @@ def flash_mla_sparse_fwd(q: torch.Tensor, kv: torch.Tensor, indices: torch.Tenso
     (torch.Size([2, 16, 512]), 0.693)
     """
     tensors_only({"q": q, "kv": kv, "indices": indices})
-    return _in_words_of(FLASH_MLA_SPARSE, lambda: latent.flash_mla_sparse_fwd(_Tensors(), q, kv, indices, sm_scale, d_v, attn_sink, topk_length))  # type: ignore[no-any-return]
+    return _in_words_of(latent.FLASH_MLA_SPARSE, lambda: latent.flash_mla_sparse_fwd(_Tensors(), q, kv, indices, sm_scale, d_v, attn_sink, topk_length))  # type: ignore[no-any-return]
 
 
 def mla_decode_fwd(q: torch.Tensor, kv_buffer: torch.Tensor, o: torch.Tensor, qo_indptr: torch.Tensor, kv_indptr: torch.Tensor, kv_indices: torch.Tensor,
@@ -187,23 +179,23 @@ def mla_decode_fwd(q: torch.Tensor, kv_buffer: torch.Tensor, o: torch.Tensor, qo
     tensors_only({"q": q, "kv_buffer": kv_buffer, "o": o, "qo_indptr": qo_indptr, "kv_indptr": kv_indptr, "kv_indices": kv_indices})
     latent.check_aiter_words(kv_buffer, page_size, nhead_kv, sm_scale, cp_rank, q_scale=q_scale, kv_scale=kv_scale, return_logits=return_logits, g_kv_indptr=g_kv_indptr,
                              cp_world_size=cp_world_size)
-    starts = _int32("kv_indptr", kv_indptr, 1)
+    starts, pages = _int32("kv_indptr", kv_indptr, 1), _int32("kv_indices", kv_indices, 1)
     lasts = None if kv_last_page_lens is None else _int32("kv_last_page_lens", kv_last_page_lens, 1)
-    lengths = _aiter_lengths(page_size, starts, lasts, max_key_length)
-    entries = kv_indices.shape[0] * page_size
+    lengths = _aiter_lengths(page_size, pages.shape[0], starts, lasts, max_key_length)
+    entries = pages.shape[0] * page_size
 
     def call() -> Any:
         return attention_latent(q[None], kv_buffer, scale=sm_scale, out=o[None], causal=causal, softcap=logit_cap or None, query_starts=qo_indptr,  # type: ignore[arg-type]
                                 max_query_length=max_seqlen_q, key_lengths=lengths, max_key_length=entries if max_key_length is None else max_key_length,
-                                max_total_keys=entries, block_table=kv_indices, table_starts=starts, splits=num_kv_splits or 0, return_lse=return_lse)
+                                max_total_keys=entries, block_table=pages, table_starts=starts, splits=num_kv_splits or 0, return_lse=return_lse)
 
-    found = _in_words_of(AITER, call)
+    found = _in_words_of(latent.AITER, call)
     return None, found[1].permute(0, 2, 1)[0] if return_lse else None
 
 
-def _aiter_lengths(page_size: int, starts: torch.Tensor, lasts: torch.Tensor | None, max_key_length: int | None) -> torch.Tensor:
+def _aiter_lengths(page_size: int, entries: int, starts: torch.Tensor, lasts: torch.Tensor | None, max_key_length: int | None) -> torch.Tensor:
     if _kvcache.can_be_read(starts) and (lasts is None or lasts.is_cpu):
-        lengths = latent.aiter_lengths(page_size, starts.tolist(), None if lasts is None else lasts.tolist(), max_key_length)
+        lengths = latent.aiter_lengths(page_size, entries, starts.tolist(), None if lasts is None else lasts.tolist(), max_key_length)
         return torch.tensor(lengths, dtype=torch.int32)
     if lasts is not None and (lasts.device != starts.device or lasts.shape[0] != starts.shape[0] - 1):
         raise InvalidArgument(f"kv_last_page_lens: shape {tuple(lasts.shape)} on {lasts.device}; accepted: [{starts.shape[0] - 1}] on {starts.device}, as kv_indptr says")

@@ -10,7 +10,6 @@ Not torch.library.custom_op: what that does around a call costs as much as the r
 """
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from .._errors import Error, Unsupported
+from .._errors import Error, Unsupported, in_callers_words
 from . import _gradients, _plainly, _dispatch
 from ._faces import Face
 from ._repeats import changed_once
@@ -69,7 +68,7 @@ def called(names: dict[str, str], face: Face, q: torch.Tensor, k: torch.Tensor, 
         try:
             out = _attend(face.number, q, k, v, words)
         except Error as error:
-            raise _in_callers_words(error, names) from None
+            raise in_callers_words(error, names) from None
         if out is not None:
             return out
     return face.out.outside(called_by_operator(attention_forward, names, *face.inside(q, k, v), words))  # type: ignore[no-any-return]
@@ -96,12 +95,7 @@ def called_by_operator(operator: Callable[..., Any], names: dict[str, str], q: t
         finally:
             _looked_at.by_a_function = False
     except Error as error:
-        raise _in_callers_words(error, names) from None
-
-
-def _in_callers_words(error: Error, names: dict[str, str]) -> Error:
-    field = re.match("[a-z_]*", error.detail)[0]  # type: ignore[index]
-    return type(error)(names[field] + error.detail[len(field) :], error.status) if field in names else error
+        raise in_callers_words(error, names) from None
 
 
 def _check_derivatives(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Any) -> None:
