@@ -159,6 +159,9 @@ class Refused(Case):
             (lambda: of(q, k[..., :32], v), "k: head dim 32; accepted: 64, that of q"),
             (lambda: of(q, jnp.concatenate([k, k]), jnp.concatenate([v, v])), "k: a batch of 2; accepted: 1, that of q"),
             (lambda: of(q, k, v, window=(-3, 0)), "window = (-3, 0); accepted: (left, right)"),
+            (lambda: of(q, k, v, window=5), "window = 5; accepted: (left, right), each an integer from 0 to 2147483647, or None for no limit"),
+            *((lambda window=window: of(q, k, v, window=window), f"window = {window!r}; accepted: (left, right)")
+              for window in ((1,), (1, 2, 3), (1.5, 0), (None, 2.0), (1 << 40, 0), (0, 1 << 31), "ab")),
             (lambda: of(q, k, v, sinks=jnp.zeros(3)), "sinks: shape (3,); accepted: [4]"),
             (lambda: of(q, k, v, bias=jnp.zeros((1, 1, 8, 15))), "bias: shape (1, 1, 8, 15); accepted:"),
             (lambda: of(q, k, v, key_lengths=jnp.zeros(1)), "key_lengths: dtype float32; accepted: int32"),

@@ -26,6 +26,7 @@ HEAD_DIMS = ((64, 64), (128, 128), (192, 128), (256, 256))  # of q and k, of v: 
 WITHOUT_GRADIENT = {"alibi": "slopes are constants of a model", "k_scale": "scales of a cache have no gradient", "v_scale": "scales of a cache have no gradient"}
 INSTEAD = "jax.lax.stop_gradient of it"
 PADDED_KEYS = 8  # rows of a bias begin at multiples of so many elements
+MOST_KEYS = (1 << 31) - 1  # of a side of a window
 FEWEST_DIMS, MOST_DIMS = 8, 256  # of a head, in multiples of the first
 
 Operands = dict[str, Any]
@@ -191,12 +192,12 @@ def _longest(field: str, given: int | None, allowed: int) -> int:
 
 def _mask(causal: bool, window: Sequence[int | None] | None, prefix: int | None) -> tuple[int, int, int]:
     bits = (CAUSAL if causal else 0) | (PREFIX if prefix is not None else 0)
-    if window is None or tuple(window) == (None, None):
+    if window is None:
         return bits, 0, 0
-    left, right = (-1 if side is None else side for side in window)
-    if left < -1 or right < -1:
-        raise InvalidArgument(f"window = {tuple(window)}; accepted: (left, right), each 0 or more, or None for no limit")
-    return bits | WINDOW, left, right
+    if not isinstance(window, Sequence) or len(window) != 2 or not all(side is None or (isinstance(side, (int, numpy.integer)) and -1 <= side <= MOST_KEYS) for side in window):
+        raise InvalidArgument(f"window = {window!r}; accepted: (left, right), each an integer from 0 to {MOST_KEYS}, or None for no limit")
+    left, right = (-1 if side is None else int(side) for side in window)
+    return (bits, 0, 0) if window[0] is None and window[1] is None else (bits | WINDOW, left, right)
 
 
 def _has_masks_by_tile(operands: Operands, mask: Any, longest_query: int, longest_key: int) -> bool:
