@@ -23,7 +23,7 @@ SECTION = re.compile(r"^(?:/\*|//) ---- (.+?) -{3,}")
 MENU = {
     "Start here": ["docs/README", "docs/glossary", "docs/models", "docs/install", "docs/start/pytorch", "docs/start/serving-a-model", "docs/start/serving-engine", "docs/start/kernel-writers", "docs/start/simulated-gpu-only", "docs/variants", "docs/command-line"],
     "Calls": ["docs/promises", "docs/vllm", "docs/sglang", "docs/pytorch", "docs/jax", "docs/backward", "docs/latent-attention", "docs/low-precision", "docs/sparse", "docs/sparse-indexer", "docs/cache-append", "docs/merging-parts", "docs/python", "docs/serving", "docs/problem-descriptors", "docs/prebuild", "docs/environment", "docs/cache-format", "docs/remote-cache",
-              "examples/serving_engine/README", "examples/latent_serving/README", "examples/training/README"],
+              "examples/first_call/README", "examples/serving_engine/README", "examples/latent_serving/README", "examples/training/README"],
     "Bits": ["docs/invariance", "docs/invariance-cost", "docs/canonical-arithmetic", "docs/split-keys", "docs/sweep", "docs/fault-injection", "docs/reliability"],
     "Speed": ["docs/timing-model", "docs/profile", "docs/tune", "bench/predicted_shapes", "bench/predicted_rdna4", "bench/predicted_backward", "bench/predicted_decode", "bench/predicted_latent", "bench/predicted_indexer", "bench/predicted_sparse", "bench/predicted_low_precision", "bench/predicted_pages", "bench/predicted_table", "bench/static_table", "bench/README"],
     "The simulated GPU": ["docs/simulated-gpu", "docs/rocm-on-any-machine", "examples/rocm_ci/README", "docs/first-day-on-silicon", "docs/isa"],

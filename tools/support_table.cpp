@@ -74,7 +74,10 @@ std::string cell_of(const SupportRow& row) {
     if (last != std::string::npos && number_in_front(all) < number_in_front(all.substr(last + 1))) {
       cell += ", D to " + numbers.substr(last + 1);
     } else {
-      std::ranges::replace(numbers, ' ', ',');
+      // "576/512 512 320/256" → "576/512, 512 or 320/256"
+      if (last != std::string::npos) numbers.replace(last, 1, " or ");
+      for (std::size_t at = numbers.find(' '); at < last && at != std::string::npos; at = numbers.find(' ', at + 2))
+        numbers.replace(at, 1, ", ");
       cell += ", D " + numbers;
     }
   }

@@ -112,7 +112,7 @@ TEST_F(PrebuildListTest, FamiliesWithoutKernelsOnATargetSayWhy) {
   const runtime::PrebuildRequest compiled_only{.descriptors = {}, .everything = true, .targets = "gfx90a", .jobs = 1};
   const auto refused = runtime::prebuild(config_, compiled_only, *codegen_, {});
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().detail, HasSubstr("compiled and inspected only"));
+  EXPECT_THAT(refused.error().detail, HasSubstr("compiled for and inspected only"));
 }
 
 }  // namespace

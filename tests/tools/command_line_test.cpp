@@ -67,7 +67,7 @@ TEST(CommandLineTest, SupportedByTargetAndInOtherForms) {
   EXPECT_THAT(
       table.out,
       HasSubstr(
-          "\n| `attention_latent` | bf16/fp16, 8-bit KV cache, head dims 576/512,512,320/256 | bf16/fp16, 8-bit KV cache, head dims 576/512,512,320/256 | no |"));
+          "\n| `attention_latent` | yes, 8-bit cache, D 576/512, 512 or 320/256 | yes, 8-bit cache, D 576/512, 512 or 320/256 | no |"));
   const auto json = nlohmann::json::parse(run_program(scratch, {"supported", "--json"}).out);
   EXPECT_EQ(json["rows"].size() % 7, 0U);
   for (const auto& row : json["rows"]) {

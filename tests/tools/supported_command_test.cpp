@@ -84,10 +84,10 @@ TEST(SupportedCommandTest, SinksAndSoftCaps) {
   const Outcome refused = ask(scratch, gemma, "gfx942");
   EXPECT_EQ(refused.code, 4);
   EXPECT_EQ(refused.err, "");
-  EXPECT_THAT(refused.out, HasSubstr("bf16 KV cache: no: head dim 256 needs LDS DMA of 16 bytes, which gfx942 does not "
-                                     "have\n"));
-  EXPECT_THAT(refused.out, HasSubstr("softcap=50   (sliding layers)\n      refused  head dim 256 needs LDS DMA"));
-  EXPECT_THAT(refused.out, HasSubstr("accepted with the rest: up to 192/128\n"));
+  EXPECT_THAT(refused.out, HasSubstr("bf16 KV cache: no: head dim 256 with softcap has no kernel on gfx942\n"));
+  EXPECT_THAT(refused.out,
+              HasSubstr("softcap=50   (sliding layers)\n      refused  head dim 256 with softcap has no kernel"));
+  EXPECT_THAT(refused.out, HasSubstr("leave softcap out, or use head dim 192/128, 128 or 64; reason: "));
   EXPECT_EQ(ask(scratch, gemma, "").code, 4) << "one of all targets lacks a call";
 }
 

@@ -75,11 +75,17 @@ std::vector<Way> pair_of_ways(const RefusedProblem& problem) {
   return {};
 }
 
-// Words that are refused by themselves, and would not be without one of them: others are left out one by one. `code`
-// becomes that of the problem that has these words only.
-std::vector<const ProblemWord*> refused_together(const RefusedProblem& problem, std::uint64_t& code) {
+// Words that are refused by themselves, and would not be without one of them: others are left out one by one, but never
+// one whose change helps, because the problem without it is refused for another reason. `code` becomes that of the
+// problem that has these words only.
+std::vector<const ProblemWord*> refused_together(const RefusedProblem& problem, const std::vector<Way>& ways,
+                                                 std::uint64_t& code) {
   std::vector<const ProblemWord*> needed;
   for (std::size_t i = problem.words.size(); i-- > 0;) {
+    if (std::ranges::contains(ways, &problem.words[i], &Way::word)) {
+      needed.push_back(&problem.words[i]);
+      continue;
+    }
     const std::uint64_t without = problem.words[i].without(code);
     if (has_kernel(problem, without)) {
       needed.push_back(&problem.words[i]);
@@ -142,7 +148,7 @@ std::optional<std::string> tell_obstacles(const RefusedProblem& problem) {
   if (both) ways = pair_of_ways(problem);
   if (ways.empty()) return std::nullopt;
   std::uint64_t code = problem.code;
-  const std::vector<const ProblemWord*> needed = refused_together(problem, code);
+  const std::vector<const ProblemWord*> needed = refused_together(problem, ways, code);
   const std::vector<std::string_view> said = words_in_the_way(ways, needed);
   std::string together(said.front());
   if (said.size() > 1) together += " with " + joined(std::vector(said.begin() + 1, said.end()), "and");
