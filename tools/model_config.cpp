@@ -321,6 +321,14 @@ class Reader {
     const std::int64_t layers = number("num_hidden_layers");
     constexpr std::int64_t most = 4096;
     if (layers > most) refuse("num_hidden_layers", fmt::format("up to {}", most));
+    // Layers behind num_hidden_layers may be in the list: those that predict tokens ahead.
+    const Json* types = in_file("layer_types");
+    const bool in_file_by_layer = types != nullptr && types->is_array();
+    if (in_file_by_layer && std::cmp_less(types->size(), layers) && !failure_)
+      failure_ =
+          failed(ExitCode::usage, fmt::format("{}: layer_types has {} layers; the {} of num_hidden_layers are accepted",
+                                              where_, types->size(), layers))
+              .error();
     for (std::int64_t layer = 0; !failure_ && layer < layers; ++layer) {
       const std::string name = kind_of(layer, layer + 1 == layers);
       if (name == "linear") {
@@ -344,6 +352,8 @@ class Reader {
       }
       ++kind->layers;
     }
+    if (model_.layers.size() > 1 && type_.windows == Windows::in_turns && !in_file_by_layer)
+      not_in_file("layer_types", "sliding and full in turns");
     if (model_.linear_layers > 0)
       model_.notes.push_back(
           fmt::format("{} layers of linear attention have no keys: no lines of these", model_.linear_layers));

@@ -70,8 +70,9 @@ std::vector<std::string> told(const ServedModel& served) {
         "an indexer of {} heads of {} dims chooses {} keys", figure(model.latent->index_heads, {"index_n_heads"}),
         figure(model.latent->index_dims, {"index_head_dim"}), figure(model.latent->top_k, {"index_topk"})));
   for (const LayerKind& kind : model.layers) {
-    std::string& line =
-        lines.emplace_back(fmt::format("{} layers: {}", figure(kind.layers, {"num_hidden_layers"}), kind.name));
+    const std::string layers = figure(kind.layers, {"num_hidden_layers", "layer_types", "sliding_window_pattern",
+                                                    "no_rope_layer_interval", "full_attention_interval"});
+    std::string& line = lines.emplace_back(fmt::format("{} layers: {}", layers, kind.name));
     if (kind.window) line += fmt::format(", windows of {} keys", figure(*kind.window, {"sliding_window"}));
     if (kind.kv_heads != model.kv_heads) line += fmt::format(", {} kv heads", kind.kv_heads);
     if (kind.head_dim != model.head_dim)

@@ -183,10 +183,24 @@ TEST(ModelDefaultsTest, WhatIsNotInTheFileIsMarked) {
                      {"torch_dtype", "bfloat16"}};
   EXPECT_THAT(told({.config = parse_model(text.dump(), "config.json").value()}),
               ElementsAre("gemma3_text, bf16: 16 heads, 8 kv heads, head dim 256*, 131072* keys at most",
-                          "40 layers: sliding, windows of 1024 keys", "8 layers: full",
+                          "40* layers: sliding, windows of 1024 keys", "8* layers: full",
                           "* is not in the file and comes from Gemma3TextConfig of transformers 5.23.0: "
                           "head_dim 256, max_position_embeddings 131072, sliding_window_pattern 6",
                           StartsWith("--tp 1: ")));
+  // Which layers have windows is the class's, too.
+  for (const char* type : {"gpt_oss", "gemma2"}) {
+    Json turns = text;
+    turns["model_type"] = type;
+    EXPECT_THAT(told({.config = parse_model(turns.dump(), "config.json").value()}),
+                ::testing::IsSupersetOf(
+                    {::testing::Matcher<std::string>(HasSubstr("24* layers: sliding, windows of 1024 keys")),
+                     ::testing::Matcher<std::string>("24* layers: full"),
+                     ::testing::Matcher<std::string>(HasSubstr("layer_types sliding and full in turns"))}));
+    for (int layer = 0; layer < 48; ++layer)
+      turns["layer_types"].push_back(layer % 2 == 0 ? "sliding_attention" : "full_attention");
+    EXPECT_THAT(told({.config = parse_model(turns.dump(), "config.json").value()}),
+                ::testing::Contains("24 layers: full"));
+  }
   const Json whole = {
       {"model_type", "llama"},  {"num_attention_heads", 32},       {"num_key_value_heads", 8},  {"hidden_size", 4096},
       {"num_hidden_layers", 2}, {"max_position_embeddings", 8192}, {"torch_dtype", "bfloat16"}, {"head_dim", 128}};

@@ -108,6 +108,12 @@ TEST(ServedModelTest, WindowsOfEachType) {
   config["num_hidden_layers"] = 2;
   config["layer_types"] = {"full_attention", "sliding_attention"};
   EXPECT_THAT(names(read(config)), ElementsAre("1 full", "1 sliding 4096"));
+  // Layers behind num_hidden_layers predict tokens ahead; a list that ends before leaves layers untold.
+  config["layer_types"] = {"full_attention", "sliding_attention", "full_attention"};
+  EXPECT_THAT(names(read(config)), ElementsAre("1 full", "1 sliding 4096"));
+  config["num_hidden_layers"] = 28;
+  EXPECT_THAT(refusal(config), HasSubstr("layer_types has 3 layers; the 28 of num_hidden_layers are accepted"));
+  config["num_hidden_layers"] = 2;
   config["layer_types"] = {"full_attention", "linear_attention"};
   EXPECT_THAT(refusal(config), HasSubstr("layer_types"));
 }
@@ -238,7 +244,7 @@ TEST(ServedModelTest, GemmaOfToday) {
               Contains("attention_forward bf16 b64 q1..8192 k0..131072 h16/1 d512 causal layout=paged:16"));
   EXPECT_THAT(lines(config, 2), Contains("cache_append bf16 b1 q1 h4 d256 page=16"));
   EXPECT_THAT(lines(config, 2), Contains("cache_append bf16 b1 q1 h1 d512 page=16"));
-  EXPECT_THAT(told({.config = read(config)}), Contains("1 layers: full, 2 kv heads, head dim 512"));
+  EXPECT_THAT(told({.config = read(config)}), Contains("1* layers: full, 2 kv heads, head dim 512"));
   config["num_global_key_value_heads"] = 5;
   EXPECT_THAT(refusal(config), HasSubstr("num_global_key_value_heads is 5; a divisor of num_attention_heads 32"));
   config["num_global_key_value_heads"] = 8;
