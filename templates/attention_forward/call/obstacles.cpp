@@ -114,7 +114,7 @@ void add_keys(Words& words) {
   words.add(shape.listed, "a list of keys", "the list of keys",
             [](AttentionShape& other) { other.listed = other.slots = false; });
   add_pages(words);
-  words.add(shape.first_keys, "left padding", "left padding", [](AttentionShape& other) { other.first_keys = false; });
+  words.add(shape.first_keys, "first_keys", "first_keys", [](AttentionShape& other) { other.first_keys = false; });
   std::string names;
   for (const auto& [there, name] : {std::pair{shape.trans_q, "trans_q"}, std::pair{shape.trans_k, "trans_k"},
                                     std::pair{shape.trans_v, "trans_v"}, std::pair{shape.trans_o, "trans_o"}})
