@@ -85,7 +85,7 @@ std::string holder_text(std::string_view record) {
     text.push_back(static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f ? '?' : c);
   }
   text.erase(text.find_last_not_of(' ') + 1);
-  return text.empty() ? "somebody who has not said so" : text;
+  return text.empty() ? "an unknown process (the lock file names none)" : text;
 }
 
 LockOutcome acquire(IoInterface& io, const LockRequest& request) {

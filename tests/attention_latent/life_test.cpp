@@ -350,7 +350,7 @@ TEST_F(LatentLife, ExplainTellsTheRouteAndWhyNotOthers) {
         "\nrefused  tiles of 64 rows: it is for more than 32 rows of a query"}},
       {"gfx942",
        "b4 q9 k4096 h16 d576/512 cache=e4m3_fnuz row_scales=128",
-       {"\nrefused  tiles of 64 rows: rows=64 of row_scales, beside which registers have no room"}}};
+       {"\nrefused  tiles of 64 rows: rows=64 with row_scales need more registers than there are"}}};
   for (const Explained& one : explained) {
     const auto lines =
         runtime::explain(config_, "attention_latent bf16 " + std::string(one.words), one.target, *codegen_);

@@ -237,8 +237,8 @@ TEST_F(TurnTest, AStrangeLockFileIsNoLock) {
 }
 
 TEST_F(TurnTest, AnEmptyOrForeignRecordIsShownHarmlessly) {
-  EXPECT_EQ(holder_text(""), "somebody who has not said so");
-  EXPECT_EQ(holder_text("  \n rest"), "somebody who has not said so");
+  EXPECT_EQ(holder_text(""), "an unknown process (the lock file names none)");
+  EXPECT_EQ(holder_text("  \n rest"), "an unknown process (the lock file names none)");
   EXPECT_EQ(holder_text("a\x1b[31mb\xff \n"), "a?[31mb?");
   EXPECT_LE(holder_text(std::string(10'000, 'x')).size(), lock_record_bytes);
 }

@@ -60,7 +60,9 @@ std::string ask(const Question& question) {
 
 Result<ExitCode> choose(const Arguments& arguments) {
   const Variants* variants = variants_of_all();
-  if (variants == nullptr) return failed(ExitCode::unsupported, "no family of this program tells of variants");
+  if (variants == nullptr)
+    return failed(ExitCode::unsupported,
+                  "no family in this build describes its variants, so there is nothing to choose from");
   const bool asks = !arguments.usual && isatty(STDIN_FILENO) == 1;
   Answers answers;
   for (const Question& question : variants->questions()) {

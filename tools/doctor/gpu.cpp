@@ -58,7 +58,8 @@ Result<Gpu> Gpu::open(const wavejit_engine_options& options) {
   wavejit_engine* engine = nullptr;
   if (auto made = checked(wavejit_engine_create(&options, &engine)); !made) return std::unexpected(made.error());
   gpu.engine_.reset(engine);
-  // HIP's library is never there for a simulated device alone; the first engine decides.
+  // A device "sim:…" never loads HIP's library. "hip" is simulated if opening this engine made the simulated GPU
+  // resident.
   const std::string device = options.device != nullptr ? options.device : "";
   gpu.simulated_ = device.starts_with("sim:") || (!had_simulated && SimulatedGpu::resident().has_value());
   if (gpu.simulated_) {

@@ -78,8 +78,8 @@ struct Config {
   // Words of a family, which it reads itself (families/kernel/toggles.h).
   Setting<std::string> output_store{.value = "auto"};
   Setting<std::string> pipeline{.value = "auto"};
-  // What a developer pins beside the pipeline, in options only and behind the pipeline's name: "ladder=early" of
-  // "dualwave ladder=early". `wavejit tune` tries it (docs/tune.md); no variable holds it. Families say what they take.
+  // Words behind the pipeline's name in the option, for developers: "ladder=early" in "dualwave ladder=early". `wavejit
+  // tune` tries them (docs/tune.md). No environment variable sets them, and each family defines which it accepts.
   std::string pinned;
   Setting<std::string> stagger{.value = "on"};
   Setting<std::string> setprio{.value = "on"};

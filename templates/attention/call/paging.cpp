@@ -67,7 +67,9 @@ families::Result<void> check_page_layout(const PagingCall& call) {
   if (call.block_table == nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, value, "0 without block_table: keys are in no pages"));
   if (call.first_keys)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, name, value, "0 beside first_keys: 16 bytes of V would hold padding"));
+    return refuse(
+        bad(WAVEJIT_UNSUPPORTED, name, value,
+            "0 beside first_keys: 16 bytes of a vectorised page may hold several keys, some of them padding"));
   const std::int64_t page_size = call.k.sizes[1];
   if (page_size < page_granule || page_size > max_page_size || page_size % page_granule != 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k.sizes[1] (page size)", std::to_string(page_size),

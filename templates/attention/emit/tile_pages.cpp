@@ -43,7 +43,7 @@ TilePages::TilePages(Kernel& kernel, const KeyLayout& layout, const KeyTensors& 
 std::optional<TilePages> tile_pages_of(Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors, int waves) {
   if (!layout.looks_up_for_a_wave()) return std::nullopt;
   if (layout.wave_granules && KeyPages::granule_keys % (whole_tile_keys / waves) != 0)
-    kernel.refuse("waves that move rows of several granules");
+    kernel.refuse("waves that move rows of more than one granule of 16 keys each");
   return TilePages(kernel, layout, tensors, waves);
 }
 

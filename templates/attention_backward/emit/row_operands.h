@@ -19,7 +19,8 @@ struct RowOperands {
   language::Value* minus_delta = nullptr;
 };
 
-// In every register of an accumulator. Two blocks of wide heads have no registers for it: there it is made anew.
+// Each row's delta is kept in every register of an accumulator. Two blocks of wide heads have no registers for that, and
+// compute it anew.
 constexpr bool deltas_made_anew(const QueryKernel& spec) { return spec.blocks == 2 && spec.head_dim_qk > 128; }
 
 class RowReader {

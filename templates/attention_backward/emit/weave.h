@@ -59,7 +59,7 @@ struct Buffers {
 
 using Fragments = std::vector<language::OperandA>;
 
-// A tile. `ahead`: what was read of it; returns what was read of the next one.
+// Emits one tile. `ahead`: its operands that were read before; returns those of the next tile that are read here.
 Fragments weave(Weaver& weaver, const schedule::Schedule& schedule, const Ladder& ladder, const Buffers& buffers,
                 const Fragments& ahead);
 // Reads of the first tile what weave would have read ahead.

@@ -186,7 +186,8 @@ Result<void> check_lists(const wavejit_attention_forward_arguments& call, Attent
   problem.shape.block_lists = true;
   if (!walk_bytes(problem))
     return refuse_number("list_capacity", call.list_capacity,
-                         "lists whose walks have less than " + std::to_string(most_walk_entries) + " entries");
+                         "lists that expand to fewer than " + std::to_string(most_walk_entries) +
+                             " entries, one list for each tile of rows");
   return {};
 }
 

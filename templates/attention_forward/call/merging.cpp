@@ -86,13 +86,13 @@ attention::PartsToMerge parts_to_merge(const AttentionProblem& problem, bool sha
 
 std::string_view why_two_launches(const AttentionProblem& problem) {
   const AttentionShape& shape = problem.shape;
-  if (!shape.packed_heads) return "the heads of a kv head are no rows of one tile";
-  if (shape.listed || shape.block_lists) return "lists of keys always are";
-  if (shape.bool_mask) return "those of a bool mask always are";
-  if (shape.integers) return "queries of int8 always are";
-  if (shape.cache != CacheType::as_queries || shape.narrow_queries) return "caches of 8 bits always are";
-  if (shape.output_fp32) return "O in fp32 always is";
-  if (shape.trans_any()) return "rows whose dims stand apart always are";
+  if (!shape.packed_heads) return "query heads are not packed into one tile (heads=packed)";
+  if (shape.listed || shape.block_lists) return "calls with lists of keys always take two";
+  if (shape.bool_mask) return "calls with a bool mask always take two";
+  if (shape.integers) return "calls with int8 queries always take two";
+  if (shape.cache != CacheType::as_queries || shape.narrow_queries) return "calls over 8-bit caches always take two";
+  if (shape.output_fp32) return "calls with O in fp32 always take two";
+  if (shape.trans_any()) return "calls whose dims stand apart always take two";
   if (is_padded({shape.head_dim_qk, shape.head_dim_v})) return "head dims that tiles pad always are";
   if (has_parts_by_sequence(problem)) return "packed queries that go in rounds always are";
   if (!merges_in_one_launch(shape))

@@ -13,8 +13,8 @@
 namespace wavejit::attention_forward {
 
 // The query rows up to which a sequence counts as short: as many as fill the smallest tile with all heads of a kv head,
-// or several such tiles where the rows beside one of the longest are more than few tokens. 0: one kernel for all, since
-// queries are not packed, or nothing suggests that many are short.
+// or several such tiles if the sequences beside one of the longest have more than a few tokens. 0: one kernel for all,
+// because queries are not packed, or nothing suggests that many are short.
 std::uint32_t few_rows_of(const AttentionProblem& problem);
 
 // The short sequences as a problem of their own: as if each had `few_rows` rows. The smallest tile, however many rows

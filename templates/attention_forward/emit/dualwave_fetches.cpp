@@ -48,7 +48,7 @@ void Fetches::perform(const Fetch& fetch, State& state, const Place& place) cons
   // Values of tile t are fetched at the start, where t is the first one, and nowhere else.
   Value* unseen = fetch.tile.stream == Stream::values && fetch.tile.ahead == 0 ? tiles_.unseen_of(wanted) : nullptr;
   if (!images_.empty()) {
-    // In the start tile t is 0.
+    // In front of the loop t is 0, so that `ahead` is the tile's number.
     const auto ahead = static_cast<std::size_t>(fetch.tile.ahead) % images_.size();
     LineStream& stream = fetch.tile.stream == Stream::keys ? tiles_.keys() : tiles_.values();
     stream.fetch(state.images.empty() ? images_[ahead] : state.images[ahead], wanted, found, unseen);

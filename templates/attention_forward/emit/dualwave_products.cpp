@@ -92,7 +92,7 @@ Strand Products::multiply_keys() {
   return strand;
 }
 
-// The sum of the weights first: it is there when the last product is.
+// The sum of the weights is issued first, so that it has finished when the last product has.
 Strand Products::multiply_value_bytes(State& state) {
   Strand strand;
   auto sums = std::make_shared<Accumulator>();

@@ -104,12 +104,14 @@ constexpr std::array list_rules = {
              }},
     SpecRule{[](const Asked& asked) { return asked.spec.slots && !asked.spec.listed; },
              [](const Asked&) { return std::string("slots are what lists of keys name; accepted: listed slots"); }},
-    SpecRule{[](const Asked& asked) {
-               return asked.spec.listed && (asked.spec.pipeline != Pipeline::generic || !asked.spec.packed_heads);
-             },
-             [](const Asked&) {
-               return std::string("listed has heads of one query a workgroup; accepted: pipeline=generic heads=packed");
-             }},
+    SpecRule{
+        [](const Asked& asked) {
+          return asked.spec.listed && (asked.spec.pipeline != Pipeline::generic || !asked.spec.packed_heads);
+        },
+        [](const Asked&) {
+          return std::string(
+              "with lists of keys (listed) a workgroup takes the heads of one query; accepted: pipeline=generic heads=packed");
+        }},
     SpecRule{
         [](const Asked& asked) {
           const ForwardKernel& spec = asked.spec;

@@ -111,8 +111,8 @@ constexpr std::array type_rules = {
         },
         [](const Asked&) {
           return std::string(
-              "qk=i8 is of dense and packed Q and K in pipeline=generic; accepted: no cache=, queries=e4m3, pages and "
-              "lists, pipeline auto or generic");
+              "qk=i8 has kernels for dense and packed Q and K in pipeline=generic only; accepted: neither cache= nor "
+              "queries=e4m3, no pages, no lists, and pipeline auto or generic");
         }},
     SpecRule{[](const Asked& asked) { return !asked.spec.integers && asked.spec.half_scores; },
              [](const Asked&) { return std::string("scores=fp16 is of Q and K in int8; accepted: beside qk=i8"); }},

@@ -42,7 +42,7 @@ void store_log_sum_exp(language::Kernel& kernel, const attention::QueryTile& row
 // `query_start`.
 language::Value* records_of(language::Kernel& kernel, int head_dim, bool listed, language::Value* batch,
                             language::Value* query_start, language::Value* row);
-// Bytes that the records of a tile have for each of its rows.
+// Bytes of a tile's records for each of the tile's rows.
 language::Value* record_stride(language::Kernel& kernel, int head_dim, bool listed);
 
 }  // namespace wavejit::attention_latent

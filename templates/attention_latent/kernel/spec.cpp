@@ -86,7 +86,7 @@ std::optional<std::string> refusal_of(const WalkKernel& spec) {
   }
   if (spec.has_row_scales() && spec.rows > most_rows(spec, target))
     return "rows=" + std::string(families::name_in(rows_names, spec.rows)) +
-           " of row_scales, beside which registers have no room for them; accepted: rows=32";
+           " with row_scales need more registers than there are; accepted: rows=32";
   if (spec.rows != Rows::r32 && most_rows(spec, target) == Rows::r32)
     return "rows=" + std::string(families::name_in(rows_names, spec.rows)) +
            " of cache=" + std::string(attention::to_text(spec.key_type())) + " on target=" + spec.target +
@@ -95,7 +95,7 @@ std::optional<std::string> refusal_of(const WalkKernel& spec) {
     return "rows=128 of target=" + spec.target + (spec.modifiers.any() ? " with softcap" : "") +
            ", for which it has not enough registers; accepted: rows=32, rows=64";
   if (spec.pages == Pages::tiles && !spec.parts)
-    return "pages=tiles of a walk over all keys; accepted: pages=granules, or parts beside it";
+    return "pages=tiles needs parts (split keys); accepted: pages=granules, or add parts";
   if (spec.merged && !spec.parts) return "merged without parts; accepted: both, or neither";
   if (spec.slots && !spec.listed) return "slots without listed; accepted: both, or neither";
   if (spec.listed && spec.mask != Mask::none)

@@ -89,7 +89,7 @@ constexpr float limit_of(DataType type) {
       return 57344;
   }
 }
-// The least scale that is found: of a token, of a tile (by exponents a power of two).
+// Lower bounds of the scales that the kernel computes: for a token, and for a tile, whose scale is a power of two.
 inline constexpr float least_token_scale = 1e-6F;
 inline constexpr float least_tile_scale = 0x1p-100F;
 

@@ -141,7 +141,7 @@ TEST(Merging, ExplainsItself) {
   EXPECT_THAT(said_of_merge("b16 q1 k65536 h16/2 d128"), HasSubstr("; merged in a second launch: "));
   EXPECT_THAT(said_of_merge("b1 q8 k2048 h8/1 d128"), HasSubstr("more rows than one of them merges faster"));
   for (const auto& [words, why] : std::vector<std::pair<std::string, std::string>>{
-           {"b1 q1 k8192 h8 d128", "the heads of a kv head are no rows of one tile"},
+           {"b1 q1 k8192 h8 d128", "query heads are not packed into one tile (heads=packed)"},
            {"b1 q1 k8192 h8/1 d128 cache=e4m3", "caches of 8 bits always are"},
            {"b1 q1 k8192 h8/1 d128 o=fp32", "O in fp32 always is"},
            {"b1 q1 k8192 h8/1 d128 alibi=h layout=paged:16",

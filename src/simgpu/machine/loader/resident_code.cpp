@@ -58,8 +58,8 @@ bool is_of_hip(const CodeObject& object) {
   return no_others && has("__amd_rocclr_copyBuffer") && has("__amd_rocclr_fillBufferAligned");
 }
 
-// Those of HIP's that end by themselves. streamOpsWait and batchMemOp wait until somebody has written, scheduler for
-// kernels.
+// Which of HIP's internal kernels end by themselves: streamOpsWait and batchMemOp wait for a write, scheduler waits for
+// other kernels.
 bool ends_by_itself(std::string_view name) {
   constexpr std::array<std::string_view, 4> prefixes = {"__amd_rocclr_copyBuffer", "__amd_rocclr_fillBuffer",
                                                         "__amd_rocclr_streamOpsWrite", "__amd_rocclr_initHeap"};

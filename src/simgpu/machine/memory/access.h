@@ -19,7 +19,7 @@ const Allocation* allocation_of(Wave& wave, std::uint64_t address, std::uint64_t
 std::uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
                              bool write, int lane);
 
-// A range of device memory.
+// Returns the host's address of a range of device memory that one lane accesses.
 inline std::uint8_t* resolve(Wave& wave, const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
                              bool write, int lane) {
   const Allocation* recent = wave.recent_allocation[0];

@@ -286,7 +286,8 @@ void run(Call& call) {
   }
 }
 
-// `Nearest` unless the launch wants other results that the ISA permits, which are said for rounding to nearest alone.
+// Runs `Nearest`, or `Permitted` if the launch asks for other results that the ISA permits: the ISA gives those for
+// rounding to nearest only.
 template <typename Nearest, typename Permitted, typename Result, typename A>
 void run_transcendental(Call& call) {
   if (call.transcendentals_key == 0 || call.rounding != 0) return run<Nearest, Result, A>(call);
