@@ -62,7 +62,7 @@ class Serving(unittest.TestCase):
             prepared = it.prepare([LINE, "attention_forward fp16 b1 q8 k32 h2/1 d7", "nonsense"], strict=False, progress=told.append)
             self.assertEqual([line.status for line in prepared], [0, 2, 1])
             self.assertEqual((prepared[0].failure, prepared[0].descriptor), ("", LINE))
-            self.assertIn("d7", prepared[1].failure)
+            self.assertIn("head dim 7 has no kernel", prepared[1].failure)
             self.assertEqual((told[-1]["done"], told[-1]["total"], told[-1]["failed"]), (3, 3, 2))
             it.seal()
             self.assertTrue((it.attention_forward(Q, K, K).numpy() == 1).all())
@@ -358,7 +358,7 @@ class Prebuild(unittest.TestCase):
             wavejit.prebuild(["attention_forward fp16 b1 q8 k32 h2/1 d7"], "gfx950", progress=told.append)
         (refusal,) = [report for report in told if report["descriptor"]]
         self.assertEqual((refusal["refused"], refusal["target"]), (1, "gfx950"))
-        self.assertIn("d7", refusal["failure"])
+        self.assertIn("head dim 7 has no kernel", refusal["failure"])
         with self.assertRaises(wavejit.InvalidArgument):
             wavejit.prebuild([LINE], "gfx1", progress=False)
 

@@ -135,8 +135,7 @@ Values PaddedTransposed::fetch(Value* tile, Value* entries, Value* unseen) const
   const auto larger = [&](Value* a, Value* b) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, a, b); };
   Value* number = key_block_;
   if (pages_) {
-    if (unseen != nullptr)
-      number = larger(number, ir.CreateUDiv(unseen, kernel_.constant(KeyPages::granule_keys)));
+    if (unseen != nullptr) number = larger(number, ir.CreateUDiv(unseen, kernel_.constant(KeyPages::granule_keys)));
     // Behind the last key there is no granule: the last one is read, whose own first rows nobody may see.
     number = pages_->living_granule(tile, number);
     if (unseen != nullptr)

@@ -335,7 +335,9 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
   // workgroup of split keys leaves: arguments that nobody uses would be waited for.
   const bool shares = spec.chunk_waves != 0;
   const Slice v = shares && !spec.paged ? k : keys_of(v_fields, v_bytes);
-  const Slice o = shares && (spec.split_keys != 0 || has_scalars_left(spec) || makes_outputs_last(kernel, spec)) ? q : rows_of(o_fields, o_bytes);
+  const Slice o = shares && (spec.split_keys != 0 || has_scalars_left(spec) || makes_outputs_last(kernel, spec))
+                      ? q
+                      : rows_of(o_fields, o_bytes);
   Value* scale_log2e = ir.CreateBitCast(magnitude, kernel.f32());
   Value* rescale_threshold =
       kernel.argument_f32(offsetof(Arguments, scores) + offsetof(ScoreArguments, rescale_threshold));
