@@ -27,7 +27,7 @@ first     kernel $(value cold kernel)
 second    a new process: kernel $(value warm kernel), the same bits
 
 Next:
-  ./dev build                      the rest of it: the program wavejit, Python, tests (about 15 minutes on two cores)
+  ./dev build                      the rest of it: the program wavejit, Python, tests (about 10 minutes on two cores)
   ./dev run wavejit supported      which calls have kernels on which GPUs
   ./dev test                       every test but the hours-long ones
 LINES

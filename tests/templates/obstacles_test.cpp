@@ -87,7 +87,7 @@ void leave_out(Line& line, const std::string& what) {
       {"the bool mask", {"bool_mask"}},
       {"the list of key blocks", {"lists="}},
       {"the list of keys", {"top_k", "second_top_k"}},
-      {"left padding", {"first_keys"}},
+      {"first_keys", {"first_keys"}},
   };
   const auto found = words.find(what);
   ASSERT_NE(found, words.end()) << "nobody knows how to leave '" << what << "' out";

@@ -50,9 +50,11 @@ Result<Subject> parse_subject(const std::string& what, const std::vector<std::st
     if (!known) return failed(known.error().code, fmt::format("--{} {}: {}", field, setting, known.error().what));
     const bool of_engine = !*known && (!subject.code || name == "device");
     if (!*known && !(of_engine && subject.engine.set(name, value))) {
+      // A code object has none of an engine's settings.
       std::vector<std::string> names;
-      for (const auto& known_names : {EngineOptions::settable_names(), CodeObjectCall::setting_names()})
-        names.insert(names.end(), known_names.begin(), known_names.end());
+      for (const std::string_view each : CodeObjectCall::setting_names()) names.emplace_back(each);
+      for (const std::string_view each : EngineOptions::settable_names())
+        if (!subject.code) names.emplace_back(each);
       return failed(ExitCode::usage, fmt::format("--{} {}: '{}' is not accepted{}; {} are", field, setting, name,
                                                  did_you_mean(name, names), settings_help()));
     }

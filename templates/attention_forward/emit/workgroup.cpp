@@ -179,8 +179,8 @@ bool has_scalars_left(const ForwardKernel& spec) {
          !spec.query_fp32 && spec.mask != Mask::chunked;
 }
 
-// Waves whose scalar registers have no room for O during the walk: four that share a chunk of a window over pages, with
-// tiles that pass through registers. O's arguments are then loaded where rows end, which costs a wait.
+// Whether O's arguments are loaded where rows end, which costs a wait. Four waves that share a chunk of a window over
+// pages, with tiles that pass through registers, have no scalar registers for O during the walk.
 bool makes_outputs_last(const Kernel& kernel, const ForwardKernel& spec) {
   return spec.chunk_waves == 4 && spec.paged && spec.split_keys == 0 && has_first_key(spec.mask) &&
          spec.head_dim_v <= 64 && lds_layout(kernel.target()) != LdsLayout::lines;

@@ -86,7 +86,8 @@ inline attention::QueryNumbers query_numbers(const ForwardKernel& spec) {
 // V and O of waves that share a chunk, for who has asked memory for K meanwhile: nothing that they take is worked out
 // in front of this.
 void make_later_slices(language::Kernel& kernel, const ForwardKernel& spec, Workgroup& workgroup);
-// O of waves whose scalar registers have no room for it during the walk, where their rows end; nothing of others.
+// Makes O's slice where rows end, for waves that have no scalar registers for it during the walk; does nothing for
+// others, whose O was made before.
 void make_last_outputs(language::Kernel& kernel, const ForwardKernel& spec, Workgroup& workgroup);
 
 // What a workgroup knows before it knows its query tile.

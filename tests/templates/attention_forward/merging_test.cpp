@@ -142,8 +142,8 @@ TEST(Merging, ExplainsItself) {
   EXPECT_THAT(said_of_merge("b1 q8 k2048 h8/1 d128"), HasSubstr("more rows than one of them merges faster"));
   for (const auto& [words, why] : std::vector<std::pair<std::string, std::string>>{
            {"b1 q1 k8192 h8 d128", "query heads are not packed into one tile (heads=packed)"},
-           {"b1 q1 k8192 h8/1 d128 cache=e4m3", "caches of 8 bits always are"},
-           {"b1 q1 k8192 h8/1 d128 o=fp32", "O in fp32 always is"},
+           {"b1 q1 k8192 h8/1 d128 cache=e4m3", "calls over 8-bit caches always take two"},
+           {"b1 q1 k8192 h8/1 d128 o=fp32", "calls with O in fp32 always take two"},
            {"b1 q1 k8192 h8/1 d128 alibi=h layout=paged:16",
             "a bias, slopes or a window of left padding beside pages leave no scalar registers"},
            {"b1 q4 k8192 h16/1 d128 causal chunked=1500 layout=paged:16",
