@@ -447,6 +447,9 @@ static void add_cached_kernels(std::vector<families::KernelSpec>& specs, const t
     add(dims, Pipeline::generic, rows_of_decode, paged);
     paged.token_scales = false;
   }
+  // Nowhere else are registers as short in a wave that passes tiles through them.
+  add({64, 64}, Pipeline::generic, rows_of_decode,
+      {{.mask = Mask::chunked, .token_scales = true, .paged = true}, {.packed_heads = true}});
   for (const bool slots : {false, true})
     add(dims, Pipeline::generic, rows_of_decode,
         {{.paged = !slots, .listed = true, .slots = slots},

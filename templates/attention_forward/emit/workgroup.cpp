@@ -186,6 +186,14 @@ bool makes_outputs_last(const Kernel& kernel, const ForwardKernel& spec) {
          spec.head_dim_v <= 64 && lds_layout(kernel.target()) != LdsLayout::lines;
 }
 
+// Whether a lane's row and group are made where they are used. One wave that passes tiles of 8 bits through registers has
+// none to spare beside scales of two tiles, entries of the block table and a window's first key.
+bool makes_lanes_anew(const Kernel& kernel, const ForwardKernel& spec) {
+  if (registers_are_short(spec)) return true;
+  return spec.pipeline == Pipeline::generic && spec.cache_has_token_scales() && spec.paged &&
+         has_first_key(spec.mask) && lds_layout(kernel.target()) == LdsLayout::swizzled;
+}
+
 WaveShare share_of_wave(Kernel& kernel, const ForwardKernel& spec) {
   if (spec.chunk_waves == 0) return {};
   llvm::IRBuilder<>& ir = kernel.ir();
@@ -356,7 +364,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       .first_row = first_row,
       .row = row,
       .lane_group = language::group_of_lane(kernel, lane),
-      .lanes_made_anew = registers_are_short(spec),
+      .lanes_made_anew = makes_lanes_anew(kernel, spec),
       .first_row_of_wave = first_row_of_wave,
       .limit_offset = to_limit,
       .last_key = last_key,
