@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "tools/nearest_word.h"
 #include "tools/targets.h"
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::tools {
 
@@ -28,7 +28,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string&
   return limit(command.add_option(name, value, help), shown,
                [words = std::move(words)](const std::string& given) -> std::string {
                  if (std::ranges::find(words, given) != words.end()) return {};
-                 return fmt::format("'{}' is not accepted{}; {} are", given, did_you_mean(given, words),
+                 return fmt::format("'{}' is not accepted{}; {} are", given, vocabulary::did_you_mean(given, words),
                                     fmt::join(words, ", "));
                });
 }

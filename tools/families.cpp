@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tools/nearest_word.h"
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::tools {
 
@@ -37,7 +37,7 @@ std::string meant_family(std::string_view descriptor) {
   if (family_of(descriptor) != nullptr) return {};
   std::vector<std::string> names;
   for (const Family* family : all_families()) names.emplace_back(family->name());
-  return did_you_mean(first_word(descriptor), names);
+  return vocabulary::did_you_mean(first_word(descriptor), names);
 }
 
 Result<std::unique_ptr<Problem>> parse_problem(const std::string& descriptor) {

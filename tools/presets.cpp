@@ -9,7 +9,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "tools/nearest_word.h"
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::tools {
 
@@ -55,8 +55,8 @@ Result<Preset> find_preset(const std::string& name) {
   if (found != presets->end()) return *found;
   std::vector<std::string> names;
   for (const Preset& preset : *presets) names.push_back(preset.name);
-  return failed(ExitCode::usage, fmt::format("--preset {}: it is not known{}; {} are", name, did_you_mean(name, names),
-                                             fmt::join(names, ", ")));
+  return failed(ExitCode::usage, fmt::format("--preset {}: it is not known{}; {} are", name,
+                                             vocabulary::did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 }  // namespace wavejit::tools

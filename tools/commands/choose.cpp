@@ -14,8 +14,8 @@
 #include "tools/commands/commands.h"
 #include "tools/engine_options.h"
 #include "tools/families.h"
-#include "tools/nearest_word.h"
 #include "tools/variants/page.h"
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::tools {
 
@@ -36,7 +36,7 @@ const Variants* variants_of_all() {
 std::string problem_of(const Question& question, const std::string& answer) {
   if (question.problem) return question.problem(answer);
   if (question.accepted.empty() || std::ranges::contains(question.accepted, answer)) return {};
-  return fmt::format("'{}' is not accepted{}; {} are", answer, did_you_mean(answer, question.accepted),
+  return fmt::format("'{}' is not accepted{}; {} are", answer, vocabulary::did_you_mean(answer, question.accepted),
                      fmt::join(question.accepted, ", "));
 }
 

@@ -14,7 +14,7 @@
 #include "tools/commands/commands.h"
 #include "tools/exit_code.h"
 #include "tools/families.h"
-#include "tools/nearest_word.h"
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::tools {
 namespace {
@@ -69,8 +69,8 @@ std::string problem_text(const CLI::ParseError& problem, const Named& named) {
   const std::vector<std::string> words = accepted_words(*named.command);
   const std::string accepted = fmt::format("{}", fmt::join(words, ", "));
   if (remaining.empty()) return fmt::format("a subcommand is missing; {} are accepted", accepted);
-  return fmt::format("'{}' is not accepted here{}; {} are", remaining.front(), did_you_mean(remaining.front(), words),
-                     accepted);
+  return fmt::format("'{}' is not accepted here{}; {} are", remaining.front(),
+                     vocabulary::did_you_mean(remaining.front(), words), accepted);
 }
 
 // The words of a descriptor that stand apart, since the shell was not told that they are one: "attention_forward bf16

@@ -20,9 +20,9 @@
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
 #include "tools/families.h"
-#include "tools/nearest_word.h"
 #include "tools/output_file.h"
 #include "tools/simulated_gpu.h"
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::tools {
 
@@ -152,8 +152,8 @@ std::vector<std::string> runnable_families() {
 std::string problem_of_family(const std::string& given) {
   const std::vector<std::string> names = runnable_families();
   if (std::ranges::find(names, given) != names.end()) return {};
-  return fmt::format("family '{}' is not accepted{}; {} {}", given, did_you_mean(given, names), fmt::join(names, ", "),
-                     names.size() == 1 ? "is" : "are");
+  return fmt::format("family '{}' is not accepted{}; {} {}", given, vocabulary::did_you_mean(given, names),
+                     fmt::join(names, ", "), names.size() == 1 ? "is" : "are");
 }
 
 // Ends before its engine, also after a failure.

@@ -14,11 +14,11 @@
 #include "tools/gpu_products.h"
 #include "tools/letters.h"
 #include "tools/model_support.h"
-#include "tools/nearest_word.h"
 #include "tools/published_models.h"
 #include "tools/served_options.h"
 #include "tools/support_table.h"
 #include "tools/targets.h"
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::tools {
 
@@ -55,7 +55,7 @@ Result<std::vector<NamedTarget>> asked_targets(const std::string& given) {
                               given, product->name, product->target, joined(targets, ", ")));
   return failed(ExitCode::usage,
                 fmt::format("--target '{}' is no target{}; accepted: {}, and names of GPUs (wavejit supported --gpus)",
-                            given, did_you_mean(given, targets), joined(targets, ", ")));
+                            given, vocabulary::did_you_mean(given, targets), joined(targets, ", ")));
 }
 
 ExitCode code_of(bool all) { return all ? ExitCode::ok : ExitCode::unsupported; }

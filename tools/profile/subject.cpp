@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tools/families.h"
-#include "tools/nearest_word.h"
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::tools {
 
@@ -56,7 +56,7 @@ Result<Subject> parse_subject(const std::string& what, const std::vector<std::st
       for (const std::string_view each : EngineOptions::settable_names())
         if (!subject.code) names.emplace_back(each);
       return failed(ExitCode::usage, fmt::format("--{} {}: '{}' is not accepted{}; {} are", field, setting, name,
-                                                 did_you_mean(name, names), settings_help()));
+                                                 vocabulary::did_you_mean(name, names), settings_help()));
     }
     if (of_engine) subject.asked.push_back(name);
     subject.settings += (subject.settings.empty() ? "" : " ") + setting;

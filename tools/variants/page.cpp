@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "tools/nearest_word.h"
 #include "tools/targets.h"
 #include "tools/variants/routes.h"
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::tools {
 namespace {
@@ -227,7 +227,7 @@ Result<std::string> variants_text(const Variants& variants, const std::string& n
     names.reserve(all.size());
     for (const Variant& each : all) names.push_back(each.name);
     return failed(ExitCode::usage, fmt::format("variant '{}' is not known{}; {} are accepted", name,
-                                               did_you_mean(name, names), fmt::join(names, ", ")));
+                                               vocabulary::did_you_mean(name, names), fmt::join(names, ", ")));
   }
   std::string text;
   for (const Variant& variant : all) text += (text.empty() ? "" : "\n") + text_of(variants, variant, targets);

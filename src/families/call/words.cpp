@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "families/call/nearest_word.h"
+#include "families/call/meant_word.h"
 
 namespace wavejit::families {
 

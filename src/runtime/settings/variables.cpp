@@ -5,8 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <limits>
-#include <numeric>
-#include <utility>
+
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -28,21 +28,6 @@ constexpr std::array<std::string_view, 12> prefixes_of_the_tree = {
     "WAVEJIT_TEST_", "WAVEJIT_WITHOUT_",   "WAVEJIT_DEBIAN_13", "WAVEJIT_SKIP_INSTALL",
     "WAVEJIT_HIP_",  "WAVEJIT_DEV_",       "WAVEJIT_KEEP_ROOT", "WAVEJIT_MIRROR",
     "WAVEJIT_TREE_", "WAVEJIT_EMPTY_HIP_", "WAVEJIT_PROGRAM",   "WAVEJIT_PASSES"};
-
-// How many letters must be put in, taken out or changed to make one of the other.
-std::size_t letters_between(std::string_view one, std::string_view other) {
-  std::vector<std::size_t> row(other.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < other.size(); ++j) {
-      const std::size_t changed = diagonal + (one[i] == other[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
@@ -69,7 +54,7 @@ std::string warning_of(std::string_view stranger, std::span<const std::string_vi
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const auto& names : {of_runtime, std::span<const std::string_view>(of_simulated_gpu)}) {
     for (const std::string_view name : names) {
-      const std::size_t away = letters_between(stranger, name);
+      const std::size_t away = vocabulary::mistakes_between(stranger, name);
       if (away >= least) continue;
       least = away;
       nearest = name;

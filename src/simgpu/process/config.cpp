@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include "simgpu/process/device_names.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/queue_config.h"
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::simgpu {
 namespace {
@@ -99,16 +101,16 @@ std::optional<std::uint32_t> checks_named(std::string_view list) {
   }
 }
 
-// " (did you mean 'races'?)" of a list with "race": a name that is part of a check's, or the other way round.
+// " (did you mean 'races'?)" of a list with "race", by its first name that is none.
 std::string meant_check(std::string_view list) {
+  std::array<std::string_view, named_checks.size()> names;
+  std::ranges::transform(named_checks, names.begin(), &NamedCheck::name);
   for (std::size_t at = 0; at <= list.size();) {
     const std::size_t end = std::min(list.find(',', at), list.size());
     const std::string_view name = list.substr(at, end - at);
     at = end + 1;
-    if (name.size() < 3 || std::ranges::contains(named_checks, name, &NamedCheck::name)) continue;
-    for (const NamedCheck& named : named_checks)
-      if (named.name.starts_with(name) || name.starts_with(named.name))
-        return std::format(" (did you mean '{}'?)", named.name);
+    if (std::ranges::contains(names, name)) continue;
+    if (std::string meant = vocabulary::did_you_mean(name, names); !meant.empty()) return meant;
   }
   return {};
 }

@@ -235,6 +235,10 @@ TEST_F(Environment, AWrongNameOfACheckEndsTheProgram) {
     EXPECT_EXIT(read_config(), ::testing::ExitedWithCode(2),
                 std::string("WAVEJIT_SIM_CHECK='") + list + "'.*all, none or a list of waits, races, ");
   }
+  setenv("WAVEJIT_SIM_CHECK", "waits,race", 1);
+  EXPECT_EXIT(read_config(), ::testing::ExitedWithCode(2), "with commas between them .did you mean 'races'..");
+  setenv("WAVEJIT_SIM_CHECK", "bonuds", 1);
+  EXPECT_EXIT(read_config(), ::testing::ExitedWithCode(2), "with commas between them .did you mean 'bounds'..");
 }
 
 TEST_F(Environment, RulesAreReadOrEndTheProgram) {

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What somebody meant who misspelt a word.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace wavejit::vocabulary {
+
+// Letters put in, left out, changed, or swapped with their neighbour: the optimal string alignment distance.
+[[gnu::cold]] std::size_t mistakes_between(std::string_view given, std::string_view word);
+
+// "causal" for "causl", or nothing where no word is near: a third of its letters may be wrong. A word that `given` begins
+// is near, however much is left out: "attention_merge" for "attention".
+[[gnu::cold]] std::string_view nearest_word(std::string_view given, std::span<const std::string_view> words);
+
+// " (did you mean 'causal'?)" for "causl", or nothing.
+[[gnu::cold]] std::string did_you_mean(std::string_view given, std::span<const std::string_view> words);
+[[gnu::cold]] std::string did_you_mean(std::string_view given, std::span<const std::string> words);
+
+}  // namespace wavejit::vocabulary
