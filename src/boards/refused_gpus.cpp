@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <algorithm>
-#include <array>
+#include <optional>
+#include <utility>
 
 #include "boards/board.h"
 #include "targets/targets.h"
@@ -34,14 +35,18 @@ constexpr RefusedGpu refused_gpus[] = {
 
 }  // namespace
 
-std::string why_no_board(std::string_view id) {
+std::optional<std::string> why_no_kernels(std::string_view id) {
   const std::string_view processor = id.substr(0, id.find_first_of(":@"));
   const auto* const known = std::ranges::find(refused_gpus, processor, &RefusedGpu::target);
-  if (known == std::end(refused_gpus))
-    return targets::find_target(id) == nullptr ? "is not known" : "is compiled and inspected only";
+  if (known == std::end(refused_gpus)) return std::nullopt;
   return "(" + std::string(known->products) + ") has no kernels: it is " + std::string(known->architecture) +
          ", and they are written for CDNA 3, CDNA 4 and RDNA 4" +
          (targets::find_target(processor) == nullptr ? "" : "; it is compiled for and inspected only");
+}
+
+std::string why_no_board(std::string_view id) {
+  if (auto why = why_no_kernels(id)) return *std::move(why);
+  return targets::find_target(id) == nullptr ? "is not known" : "is compiled and inspected only";
 }
 
 }  // namespace wavejit::boards

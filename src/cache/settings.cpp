@@ -52,13 +52,13 @@ std::optional<std::vector<std::string>> parse_layers(std::string_view text) {
   }
 }
 
-std::optional<std::uint64_t> parse_limit(std::string_view text) {
+std::expected<std::uint64_t, std::string_view> parse_limit(std::string_view text) {
   if (text == "none") return 0;
   const auto bytes = parse_bytes(text);
-  return bytes && *bytes >= smallest_limit ? bytes : std::nullopt;
+  if (!bytes) return std::unexpected("not known");
+  if (*bytes < smallest_limit) return std::unexpected("too small");
+  return *bytes;
 }
-
-bool is_too_small_a_limit(std::string_view text) { return parse_bytes(text).value_or(smallest_limit) < smallest_limit; }
 
 std::string limit_text(std::uint64_t bytes) {
   if (bytes == 0) return "none";

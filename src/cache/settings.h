@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,10 +15,8 @@ namespace wavejit::cache {
 // Paths are absolute, since a relative one would be another place in every process; one with a colon cannot be said.
 std::optional<std::vector<std::string>> parse_layers(std::string_view text);
 
-// "512MiB", "2GiB", "1048576" (bytes), "none" (0: no limit); at least 1 MiB.
-std::optional<std::uint64_t> parse_limit(std::string_view text);
-// Whether a text that is none says a number of bytes, and fewer.
-bool is_too_small_a_limit(std::string_view text);
+// "512MiB", "2GiB", "1048576" (bytes), "none" (0: no limit); at least 1 MiB. The error: "not known" or "too small".
+std::expected<std::uint64_t, std::string_view> parse_limit(std::string_view text);
 std::string limit_text(std::uint64_t bytes);
 inline constexpr std::uint64_t standard_limit_bytes = std::uint64_t{1} << 30;
 

@@ -3,17 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <expected>
 #include <initializer_list>
 #include <type_traits>
 #include <utility>
 
-#include "boards/board.h"
-#include "boards/known_products.h"
 #include "cache/directory.h"
+#include "families/call/words.h"
 #include "runtime/settings/options.h"
 #include "runtime/settings/packaged_kernels.h"
 #include "runtime/settings/struct_versions.h"
@@ -25,20 +24,6 @@ namespace {
 using families::Lowering;
 using families::max_splits;
 
-std::optional<int> small_number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
-
-std::string accepted_devices() {
-  return "accepted: hip, hip:<ordinal>, sim:<target>, sim:<target>x<count up to " +
-         std::to_string(max_simulated_devices) +
-         ">, the latter with :<ordinal below the count>; targets: " + boards::known_products() +
-         ", and boards of them: <target>@<dies>x<compute units of a die>";
-}
-
 // What an option's row fills: how its texts are chosen from, what was chosen in text, and who said it.
 struct Row {
   Option option;
@@ -47,13 +32,14 @@ struct Row {
   Provenance (*from)(const Config&);
 };
 
-// What a refusal says of a text that `read` does not take.
-template <auto read>
-std::string what_is_wrong(std::string_view text) {
-  if constexpr (std::is_same_v<decltype(read), decltype(&cache::parse_limit)>) {
-    if (read == &cache::parse_limit && cache::is_too_small_a_limit(text)) return "too small";
-  }
+// Why a text was not taken: most parsers only know that they do not know it.
+template <typename T>
+std::string_view reason(const std::optional<T>&) {
   return "not known";
+}
+template <typename T>
+std::string_view reason(const std::expected<T, std::string_view>& value) {
+  return value.error();
 }
 
 // Picks the text that counts. Both get the same words; who wrote them decides what a wrong one does.
@@ -63,7 +49,7 @@ Result<void> choose(Config& config, const OptionRow& row, const Texts& texts) {
     auto value = read(std::string_view(texts.option));
     if (!value) {
       return fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + row.name + " = \"" + texts.option + "\" is " +
-                                                what_is_wrong<read>(texts.option) + "; accepted: " + row.values);
+                                                std::string(reason(value)) + "; accepted: " + row.values);
     }
     config.*setting = {*std::move(value), Provenance::option};
     return {};
@@ -73,8 +59,8 @@ Result<void> choose(Config& config, const OptionRow& row, const Texts& texts) {
     if (value) {
       config.*setting = {*std::move(value), Provenance::environment};
     } else {
-      config.warnings.push_back(std::string(row.variable) + "=" + texts.variable + " is " +
-                                what_is_wrong<read>(texts.variable) + " and ignored; accepted: " + row.values);
+      config.warnings.push_back(std::string(row.variable) + "=" + texts.variable + " is " + std::string(reason(value)) +
+                                " and ignored; accepted: " + row.values);
     }
   }
   return {};
@@ -129,9 +115,9 @@ std::optional<std::optional<bool>> parse_automatic_switch(std::string_view text)
 
 std::optional<std::optional<std::int32_t>> parse_splits(std::string_view text) {
   if (text == "auto") return std::optional<std::int32_t>{};
-  const auto count = small_number(text);
+  const auto count = families::whole_number(text);
   if (!count || *count < 1 || *count > max_splits) return std::nullopt;
-  return count;
+  return static_cast<std::int32_t>(*count);
 }
 
 Result<void> choose_device(Config& config, const OptionRow& row, const Texts& texts) {
@@ -321,45 +307,6 @@ const auto& names_of_variables() {
 }
 
 }  // namespace
-
-std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
-  DeviceChoice device;
-  if (text == "hip") return device;
-  if (text.starts_with("hip:")) {
-    device.ordinal = small_number(text.substr(4));
-    if (!device.ordinal) return std::unexpected(accepted_devices());
-    return device;
-  }
-  if (!text.starts_with("sim:")) return std::unexpected(accepted_devices());
-  device.simulated = true;
-  std::string_view target = text.substr(4);
-  if (const std::size_t colon = target.rfind(':'); colon != std::string_view::npos) {
-    device.ordinal = small_number(target.substr(colon + 1));
-    if (!device.ordinal) return std::unexpected(accepted_devices());
-    target = target.substr(0, colon);
-  }
-  // A board's own name holds an x: the whole text first, then what stands before the last x.
-  const auto known = [](std::string_view name) { return boards::find_board(name).has_value(); };
-  if (!known(target)) {
-    if (const std::string why = boards::why_no_board(target); why.starts_with('('))
-      return std::unexpected(std::string(target) + " " + why + "; " + accepted_devices());
-    const std::size_t times = target.rfind('x');
-    if (times == std::string_view::npos || !known(target.substr(0, times))) return std::unexpected(accepted_devices());
-    const auto count = small_number(target.substr(times + 1));
-    if (!count || *count < 1 || *count > max_simulated_devices) return std::unexpected(accepted_devices());
-    device.count = *count;
-    target = target.substr(0, times);
-  }
-  if (device.ordinal.value_or(0) >= device.count) return std::unexpected(accepted_devices());
-  device.target = target;
-  return device;
-}
-
-std::string to_text(const DeviceChoice& device) {
-  if (!device.simulated) return device.ordinal ? "hip:" + std::to_string(*device.ordinal) : "hip";
-  return "sim:" + device.target + (device.count == 1 ? "" : "x" + std::to_string(device.count)) +
-         (device.ordinal ? ":" + std::to_string(*device.ordinal) : "");
-}
 
 std::string_view to_text(CompileMode mode) { return mode == CompileMode::isolated ? "isolated" : "inprocess"; }
 

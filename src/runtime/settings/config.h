@@ -17,6 +17,7 @@
 #include "cache/remote_address.h"
 #include "cache/settings.h"
 #include "families/kernel/toggles.h"
+#include "runtime/settings/device_choice.h"
 #include "runtime/settings/failure.h"
 #include "runtime/settings/logging.h"
 #include "wavejit/wavejit.h"
@@ -30,19 +31,6 @@ struct Setting {
   T value{};
   Provenance from = Provenance::standard;
 };
-
-// "hip", "hip:<ordinal>", "sim:<target>", "sim:<target>x<count>", "sim:<target>x<count>:<ordinal>"
-struct DeviceChoice {
-  bool simulated = false;
-  std::optional<int> ordinal;  // without: hip: the calling thread's current device; sim: the first
-  std::string target;          // sim only: a row of the target table, or a board of one
-  int count = 1;               // sim only: identical devices
-  bool operator==(const DeviceChoice&) const = default;
-};
-inline constexpr int max_simulated_devices = 64;
-// The error says what is accepted.
-std::expected<DeviceChoice, std::string> parse_device(std::string_view text);
-std::string to_text(const DeviceChoice& device);
 
 enum class CompileMode : std::uint8_t { in_process, isolated };
 std::string_view to_text(CompileMode mode);
