@@ -10,22 +10,18 @@
 
 #include "tools/letters.h"
 #include "tools/targets.h"
+#include "vocabulary/gpus.h"
 
 namespace wavejit::tools {
 namespace {
 
-// Sources: the GPU specifications of ROCm's documentation (rocm.docs.amd.com, reference/gpu-specs, column "LLVM target
-// name"), and for Radeon RX 9000 the table of processors of LLVM's AMDGPUUsage.
-constexpr GpuProduct products[] = {
-    {.name = "MI300X", .target = "gfx942"},      {.name = "MI300A", .target = "gfx942"},
-    {.name = "MI325X", .target = "gfx942"},      {.name = "MI350X", .target = "gfx950"},
-    {.name = "MI355X", .target = "gfx950"},      {.name = "Radeon AI PRO R9700", .target = "gfx1201"},
-    {.name = "RX 9070 XT", .target = "gfx1201"}, {.name = "RX 9070", .target = "gfx1201"},
-    {.name = "RX 9060 XT", .target = "gfx1200"}, {.name = "RX 9060", .target = "gfx1200"},
-    {.name = "MI250X", .target = "gfx90a"},      {.name = "MI250", .target = "gfx90a"},
-    {.name = "MI210", .target = "gfx90a"},       {.name = "RX 7900 XTX", .target = "gfx1100"},
-    {.name = "RX 7900 XT", .target = "gfx1100"}, {.name = "Strix Halo (Ryzen AI Max)", .target = "gfx1151"},
-};
+std::vector<GpuProduct> gpu_products() {
+  std::vector<GpuProduct> products;
+  for (const vocabulary::GpusOfTarget& gpus : vocabulary::gpus_by_target())
+    for (const std::string_view name : gpus.listed)
+      if (!name.empty()) products.push_back({.name = name, .target = gpus.target});
+  return products;
+}
 
 // Letters and digits alone, without the words that stand before every Radeon's name and what is in brackets.
 std::string bare(std::string_view name) {
@@ -45,7 +41,7 @@ struct GpuRow {
 
 std::vector<GpuRow> gpu_rows(const Support& support) {
   std::vector<GpuRow> rows;
-  for (const GpuProduct& product : products) {
+  for (const GpuProduct& product : gpu_products()) {
     GpuRow row = {.product = product, .kernels = "no", .missing = {}};
     for (const SupportRow& family : support.rows) {
       if (family.target != product.target) continue;
@@ -71,12 +67,11 @@ std::string answer_of(const GpuRow& row, std::string_view quote) {
 
 }  // namespace
 
-std::span<const GpuProduct> gpu_products() { return products; }
-
-const GpuProduct* gpu_product(std::string_view name) {
-  const auto* const found =
+std::optional<GpuProduct> gpu_product(std::string_view name) {
+  const std::vector<GpuProduct> products = gpu_products();
+  const auto found =
       std::ranges::find_if(products, [&](const GpuProduct& product) { return bare(product.name) == bare(name); });
-  return found == std::end(products) ? nullptr : found;
+  return found == products.end() ? std::nullopt : std::optional(*found);
 }
 
 std::string gpus_markdown(const Support& support) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// GPUs by the names that they are sold under, and which target each is: also those that nothing here runs on, so that
-// a question for one is answered with its target.
+// What the families have for GPUs by the names that they are sold under.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,9 +15,8 @@ struct GpuProduct {
   std::string_view target;  // "gfx942"
 };
 
-std::span<const GpuProduct> gpu_products();
-// By its name in any case, with spaces and hyphens or without: "mi325x", "rx9070", "RX 9070". nullptr: it is none.
-const GpuProduct* gpu_product(std::string_view name);
+// By its name in any case, with spaces and hyphens or without: "mi325x", "rx9070", "RX 9070". Nothing: it is none.
+std::optional<GpuProduct> gpu_product(std::string_view name);
 
 // What the families have for each product, from the rows of `wavejit supported`: a table, or an array of objects.
 std::string gpus_markdown(const Support& support);

@@ -18,6 +18,7 @@
 #include "targets/matrix_mnemonic.h"
 #include "targets/targets.h"
 #include "targets/wave_shape.h"
+#include "vocabulary/gpus.h"
 
 namespace wavejit {
 namespace {
@@ -178,6 +179,17 @@ TEST(Targets, ColumnsSayWhatTheAssemblerTakes) {
 
 TEST(MatrixFacts, PipesAreOfTargets) {
   for (const Target& target : targets::complete_targets()) EXPECT_EQ(isa::matrix_pipe(target).target, target.id);
+}
+
+TEST(Boards, GpusAreRefusedUnlessTheirTargetRuns) {
+  std::set<std::string_view> targets;
+  for (const vocabulary::GpusOfTarget& gpus : vocabulary::gpus_by_target()) {
+    EXPECT_TRUE(targets.insert(gpus.target).second) << gpus.target << " has two rows";
+    EXPECT_EQ(boards::find_product(gpus.target) == nullptr, !gpus.refused.empty()) << gpus.target;
+    EXPECT_EQ(boards::why_no_kernels(gpus.target).has_value(), !gpus.refused.empty()) << gpus.target;
+  }
+  for (const boards::Board& product : boards::all_products())
+    EXPECT_TRUE(targets.contains(product.id)) << product.id << " is sold under no name";
 }
 
 TEST(Boards, EveryTargetThatRunsHasAProductInTheSameOrder) {

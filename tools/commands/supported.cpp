@@ -41,14 +41,13 @@ Result<std::vector<NamedTarget>> asked_targets(const std::string& given) {
     if (!std::ranges::contains(all, row.target, &NamedTarget::id))
       all.push_back({.id = row.target, .product = row.product});
   if (given.empty()) return all;
-  const GpuProduct* product = gpu_product(given);
-  const std::string id = product != nullptr ? std::string(product->target) : small_letters(given);
+  const std::optional<GpuProduct> product = gpu_product(given);
+  const std::string id = product ? std::string(product->target) : small_letters(given);
   const auto found = std::ranges::find(all, id, &NamedTarget::id);
   if (found != all.end())
-    return std::vector<NamedTarget>{
-        {.id = id, .product = product != nullptr ? std::string(product->name) : found->product}};
+    return std::vector<NamedTarget>{{.id = id, .product = product ? std::string(product->name) : found->product}};
   const std::vector<std::string> targets = targets_that_run();
-  if (product != nullptr)
+  if (product)
     return failed(ExitCode::unsupported,
                   fmt::format("--target '{}': {} is {}, for which no family has kernels; accepted: {}. docs/models.md "
                               "says who has some",
