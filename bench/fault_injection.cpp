@@ -28,41 +28,43 @@ using wavejit::tests::Storage;
 
 constexpr std::string_view introduction = R"(# Which faults the judge sees
 
-Made by `./dev bench faults`; a test compares it. Every result that `wavejit run --check`, `wavejit sweep` and the tests look at goes to one judge
-(tools/judge.h). Here faults are put into results, and the judge says what it sees. Faults that a result need not show, such as a part that is read
-before its workgroup released it, are the simulated GPU's to find ([simulated-gpu.md](simulated-gpu.md#how-the-checks-are-tested)).
+Made by `./dev bench faults`; a test compares it. `wavejit run --check`, `wavejit sweep` and the tests give their results to one judge
+(tools/judge.h). This page puts faults into results and shows which of them the judge flags. Some faults need not change a result, such as a part
+that is read before its workgroup released it. The simulated GPU finds those ([simulated-gpu.md](simulated-gpu.md#how-the-checks-are-tested)).
 
 ## What is allowed
 
-Everything is held against its own exact value from float64 on the stored inputs. Nothing depends on another row. u is the unit roundoff of the
-storage type: 2⁻¹¹ for fp16, 2⁻⁸ for bf16. p are softmax weights, v values, s scores.
+Every element of O and every LSE is compared with its exact value, computed in float64 from the stored inputs. What a row may differ by depends on no
+other row. In the table, u is the unit roundoff of the storage type (2⁻¹¹ for fp16, 2⁻⁸ for bf16), p are softmax weights, v values and s scores.
 
 | | may differ by | why |
 |---|---|---|
 | element of O | half an ulp of O there + w · Σ p·\|v\| + 1e-5 | O is rounded once, each weight once; 1e-5 is for float32 |
 | row of O, RMS | 1.7 × what is expected of that row | expected: √((Σ half ulp² + w² · max(Σ p²·\|v\|², \|O\|²)) / 3) over the row, divided by the root of its length |
-| row of O, cosine | an error of that length at right angles | it follows from the RMS; the table of `sweep` prints it because others publish it |
+| row of O, cosine | what an error of that RMS at right angles to the row makes | it follows from the RMS; the table of `sweep` prints it because others publish it |
 | LSE | 1e-5 + half an ulp of float32 there + 2⁻²⁰ · Σ p·\|s\| | a score is a sum of many products in float32 |
 | LSE of a row without keys | nothing: −∞ | |
 
-Two terms are there because true results need them:
+Correct results would be flagged without two of these terms:
 
 * **w = u + 2⁻²⁰ · Σ p·\|s\|**, not u alone, and the same term for LSE: 16 roundings of float32. A score is a sum of as many products as the head has dimensions, and
-  is rounded as often. Scores of a hundred (scale 3, D = 128) were seen off by 3·10⁻⁵, scores of six hundred
-  (q and k 16 times as wide) by 3·10⁻⁴, which is more than half of u in fp16. Of scores of ten the term is a fiftieth of it.
-  Of a weight it is a half at most, whatever the scores: more would admit the zeros of a row that sees nothing.
-* **\|O\|² beside Σ p²·\|v\|²**. Weights of different size round independently: their errors add up as Σ p²·\|v\|² says. Keys whose scores are equal have
-  equal weights with one and the same error: it moves O along with their values.
+  is rounded as often. Scores around 100 (scale 3, D = 128) were off by 3·10⁻⁵, and scores around 600
+  (q and k 16 times as wide) by 3·10⁻⁴, which is more than half of u in fp16. For scores around 10 the term is a fiftieth of u in fp16.
+  It is never more than half of a weight, however large the scores are: more would let zeros pass, which is what a row that sees no keys gives.
+* **\|O\|² beside Σ p²·\|v\|²**. Weights of different sizes round independently, and their errors add up to Σ p²·\|v\|². Keys with equal scores have
+  equal weights, which all have the same rounding error. Such errors do not cancel: they scale O.
 
-What is NaN or infinite must be so on both sides. It is counted, and told beside the verdict. A result in which nothing finite was compared does not pass.
-Rows with a score of 2²⁸ and beyond (|s| · log2 e, without modifiers) are promised nothing: they are counted, told, and not compared.
+A value that is NaN or infinite on one side must be so on the other. The judge counts such values and prints the count beside its verdict. A result
+without any finite value to compare does not pass. Nothing is promised of rows with a score of 2²⁸ or more (|s| · log2 e, where no modifier changes
+scores): the judge counts them, prints the count, and does not compare them.
 
 ## How faults are made
 
-Results come from the simulated GPU. A row of them is replaced by the row that a kernel with the fault would give: computed in float64 with every rounding to the storage type
-that the kernel makes, of the weights of each tile of 64 keys and of O. The same computation without a fault gives what the simulated GPU gave, in four fifths of the elements and more to the bit (of split keys half), and passes in every row below. Faults of a tile are put into
-the tile whose weight is nearest to the average: not the one that shows most. All but the last column are judged by O alone, without LSE: a lost key would show there at once.
-A fault that changes no bit of a row is not counted for that row.
+Results come from the simulated GPU. One row at a time is replaced by the row that a kernel with the fault would give. That row is computed in float64
+and rounded to the storage type wherever the kernel rounds: the weights of each tile of 64 keys, and O. Without a fault, this computation agrees with the
+simulated GPU to the bit in at least four fifths of the elements (in half of them with split keys), and the judge passes it in every row below.
+A fault of a tile is put into the tile whose weight is nearest to the average, not into the tile where it would show most. All columns but the last are
+judged by O alone, without LSE, where a lost key would show at once. A fault that changes no bit of a row is not counted for that row.
 )";
 
 std::string storage_text(Storage storage) { return storage == Storage::fp16 ? "fp16" : "bf16"; }
@@ -148,14 +150,14 @@ int main(int count, char** values) {
   bool good = true;
   std::string text(introduction);
   text +=
-      "\n## Seen\n\nOf rows that have the fault alone, how many are flagged. In every case of the table a fault in 64 "
-      "neighbouring rows is flagged.\n\n";
+      "\n## Seen\n\nHow many rows are flagged if one row has the fault and the others do not. A fault in 64 neighbouring rows is "
+      "flagged in every case of the table.\n\n";
   text += results(good);
   text +=
       "\n## Up to which length\n\n"
-      "One head, D = 64, 32 rows, no mask. The first number: up to this many keys half of the rows that have the fault alone are\n"
-      "flagged, or more. The second: up to this many at least one of the 32 is, so that a fault in a tile of rows shows. Lengths tried:\n"
-      "powers of two plus one, 65 to 32,769; \"all\": every one of them. A lost key is seen in the rows that it weighs in.\n\n";
+      "One head, D = 64, 32 rows, no mask. First number: the most keys with which at least half of the rows are flagged, each of which has\n"
+      "the fault alone. Second number: the most keys with which at least one of the 32 rows is flagged, so that a fault in a tile of rows shows.\n"
+      "Tried were powers of two plus one, from 65 to 32,769 keys; \"all\" means each of them. Rows in which the lost key has weight show it.\n\n";
   text += lengths();
   if (!good) return 2;
   return wavejit::bench::check_or_print(text, count == 3 ? values[2] : nullptr, "./dev bench faults");
