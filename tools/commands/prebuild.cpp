@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "tools/commands/commands.h"
+#include "tools/commands/prebuild_lines.h"
 #include "tools/descriptor_list.h"
 #include "tools/engine_options.h"
 #include "tools/families.h"
 #include "tools/presets.h"
 #include "tools/progress.h"
 #include "tools/refused_lines.h"
-#include "tools/served_model.h"
 #include "tools/served_options.h"
 #include "tools/targets.h"
 
@@ -38,11 +38,7 @@ constexpr std::string_view archive_suffix = ".wavejit-archive";
 struct Arguments {
   EngineOptions engine;
   std::string targets;
-  std::vector<std::string> lists;
-  std::vector<std::string> presets;
-  std::vector<std::string> models;
-  ServedModel served;  // but for its configuration
-  std::vector<std::string> descriptors;
+  PrebuildSources sources;
   std::string shard;
   std::string output;
   std::string kv;
@@ -69,68 +65,10 @@ std::string problem_of_output(const std::string& given) {
                      (path.parent_path() / path.stem()).string(), archive_suffix);
 }
 
-// The words of --kv; the first and the last are vLLM's.
-constexpr std::string_view floats = "fp8";
-constexpr std::string_view integers = "int8";
-constexpr std::string_view rows_with_scales = "fp8_ds_mla";
-
-// A descriptor and where it stands, for messages.
-struct Source {
-  std::string text;
-  Place place;
-  bool of_preset = false;  // of calls that many targets are asked for: what one of them lacks is left out
-};
-
-Result<void> add_file(const std::string& path, const std::string& name, std::vector<Source>& sources) {
-  auto lines = read_list(path);
-  if (!lines) return std::unexpected(lines.error());
-  if (lines->empty()) {
-    return failed(ExitCode::usage,
-                  fmt::format("{}: it has no descriptors; leave it out to build every supported kernel", name));
-  }
-  for (Line& line : *lines)
-    sources.push_back({.text = std::move(line.text), .place = {.list = name, .number = line.number}});
-  return {};
-}
-
-// The lines of a model's config.json. What was read stands before the lines of --print-list, as a list has it.
-Result<void> add_model(const std::string& path, ServedModel served, std::vector<Source>& sources) {
-  auto config = read_model(path);
-  if (!config) return std::unexpected(config.error());
-  served.config = *std::move(config);
-  if (auto good = check_served(served, path); !good) return good;
-  for (const std::string& line : told(served)) fmt::print("# {}\n", line);
-  std::size_t number = 0;
-  for (const Family* family : all_families())
-    for (std::string& line : family->serving_lines(served))
-      sources.push_back({.text = std::move(line), .place = {.list = "--model " + path, .number = ++number}});
-  return {};
-}
-
-Result<std::vector<Source>> gather(const Arguments& arguments) {
-  std::vector<Source> sources;
-  sources.reserve(arguments.descriptors.size());
-  for (std::size_t i = 0; i < arguments.descriptors.size(); ++i)
-    sources.push_back({.text = arguments.descriptors[i], .place = {.list = {}, .number = i + 1}});
-  for (const std::string& name : arguments.presets) {
-    const auto preset = find_preset(name);
-    if (!preset) return std::unexpected(preset.error());
-    const std::size_t before = sources.size();
-    if (auto added = add_file(preset->path, "--preset " + name, sources); !added) return std::unexpected(added.error());
-    for (std::size_t i = before; i < sources.size(); ++i) sources[i].of_preset = true;
-  }
-  for (const std::string& path : arguments.models)
-    if (auto added = add_model(path, arguments.served, sources); !added) return std::unexpected(added.error());
-  for (const std::string& path : arguments.lists) {
-    if (auto added = add_file(path, "--list " + path, sources); !added) return std::unexpected(added.error());
-  }
-  return sources;
-}
-
 struct Run {
-  Run(const std::vector<Source>& list, bool only_verify) : sources(list), verify(only_verify) {}
+  Run(const std::vector<PrebuildLine>& list, bool only_verify) : lines(list), verify(only_verify) {}
 
-  const std::vector<Source>& sources;
+  const std::vector<PrebuildLine>& lines;
   bool verify;
   std::optional<Progress> progress{std::in_place, "kernels"};
   wavejit_prebuild_list_progress last{};
@@ -152,9 +90,9 @@ struct Run {
 
   void take(const wavejit_prebuild_list_progress& now) {
     if (now.descriptor != nullptr) {
-      const Source& source = sources[now.line];
-      refused.add(source.place, now.target == nullptr ? "" : now.target, now.failure + meant_family(source.text));
-      if (source.of_preset && now.target != nullptr) {
+      const PrebuildLine& line = lines[now.line];
+      refused.add(line.place, now.target == nullptr ? "" : now.target, now.failure + meant_family(line.text));
+      if (line.of_preset && now.target != nullptr) {
         left_out.insert(now.line);
       } else {
         only_left_out = false;
@@ -209,16 +147,6 @@ std::vector<std::string> targets_of(const std::string& given) {
   return separated(given);
 }
 
-// Lines with keys and values in 8 bits, where their family has such. Integers are the same on every target.
-std::vector<Source> in_8_bits(std::vector<Source> sources, const std::string& kv, const std::string& target) {
-  const EightBits kind = kv == integers ? EightBits::integers : EightBits::floats;
-  for (Source& source : sources)
-    if (const Family* family = family_of(source.text))
-      source.text = kv == rows_with_scales ? family->with_8_bit_rows(source.text, target)
-                                           : family->with_8_bit_cache(source.text, target, kind);
-  return sources;
-}
-
 Result<ExitCode> print_presets() {
   const auto presets = find_presets();
   if (!presets) return std::unexpected(presets.error());
@@ -228,10 +156,10 @@ Result<ExitCode> print_presets() {
   return ExitCode::ok;
 }
 
-Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>& sources) {
+Result<ExitCode> run_list(const Arguments& arguments, const std::vector<PrebuildLine>& lines) {
   std::vector<const char*> descriptors;
-  descriptors.reserve(sources.size());
-  for (const Source& source : sources) descriptors.push_back(source.text.c_str());
+  descriptors.reserve(lines.size());
+  for (const PrebuildLine& line : lines) descriptors.push_back(line.text.c_str());
   const Shard shard = parse_shard(arguments.shard).value_or(Shard{});
   const wavejit_engine_options options = arguments.engine.options();
   wavejit_prebuild_arguments request{};
@@ -249,7 +177,7 @@ Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>&
   request.archive = arguments.archive() ? 1 : 0;
 
   const auto started = std::chrono::steady_clock::now();
-  Run run(sources, arguments.verify);
+  Run run(lines, arguments.verify);
   const auto take = [](void* context, const wavejit_prebuild_list_progress* progress) {
     static_cast<Run*>(context)->take(*progress);
   };
@@ -271,9 +199,9 @@ Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>&
     if (!arguments.archive() || arguments.verify) return ExitCode::ok;
     // An archive holds the whole of a list: of this one, without them. Of several targets each lacks other lines.
     if (!arguments.targets.contains(',')) {
-      std::vector<Source> rest;
-      for (std::size_t i = 0; i < sources.size(); ++i)
-        if (!run.left_out.contains(i)) rest.push_back(sources[i]);
+      std::vector<PrebuildLine> rest;
+      for (std::size_t i = 0; i < lines.size(); ++i)
+        if (!run.left_out.contains(i)) rest.push_back(lines[i]);
       return run_list(arguments, rest);
     }
   }
@@ -291,7 +219,7 @@ Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>&
 }
 
 // Formats are a target's own, so that each target has a list of its own.
-Result<ExitCode> prebuild_in_8_bits(const Arguments& arguments, const std::vector<Source>& sources) {
+Result<ExitCode> prebuild_in_8_bits(const Arguments& arguments, const std::vector<PrebuildLine>& lines) {
   if (arguments.targets.empty())
     return failed(ExitCode::usage, "--kv: formats of 8 bits are a target's; accepted with --target: all, " +
                                        joined(targets_that_run(), ","));
@@ -304,34 +232,34 @@ Result<ExitCode> prebuild_in_8_bits(const Arguments& arguments, const std::vecto
   for (const std::string& target : targets) {
     Arguments of_target = arguments;
     of_target.targets = target;
-    const std::vector<Source> lines = in_8_bits(sources, arguments.kv, target);
+    const std::vector<PrebuildLine> changed = in_8_bits(lines, arguments.kv, target);
     if (arguments.print_list) {
-      for (const Source& source : lines) fmt::print("{}\n", source.text);
+      for (const PrebuildLine& line : changed) fmt::print("{}\n", line.text);
       continue;
     }
     if (targets.size() > 1) fmt::print("{}: ", target);
-    if (const auto done = run_list(of_target, lines); !done || *done != ExitCode::ok) return done;
+    if (const auto done = run_list(of_target, changed); !done || *done != ExitCode::ok) return done;
   }
   return ExitCode::ok;
 }
 
 Result<ExitCode> prebuild(const Arguments& arguments) {
   if (arguments.list_presets) return print_presets();
-  auto sources = gather(arguments);
-  if (!sources) return std::unexpected(sources.error());
-  if (!arguments.kv.empty() && sources->empty())
+  auto lines = gather_lines(arguments.sources);
+  if (!lines) return std::unexpected(lines.error());
+  if (!arguments.kv.empty() && lines->empty())
     return failed(ExitCode::usage,
                   "--kv: there are no lines to change; accepted with descriptors, --list, --model or --preset");
-  if (arguments.kv == integers)
-    *sources = in_8_bits(std::move(*sources), arguments.kv, {});
+  if (arguments.kv == kv_integers)
+    *lines = in_8_bits(std::move(*lines), arguments.kv, {});
   else if (!arguments.kv.empty())
-    return prebuild_in_8_bits(arguments, *sources);
+    return prebuild_in_8_bits(arguments, *lines);
   if (arguments.print_list) {
-    if (sources->empty())
+    if (lines->empty())
       return failed(
           ExitCode::usage,
           "--print-list: there are no lines to print; accepted with descriptors, --list, --model or --preset");
-    for (const Source& source : *sources) fmt::print("{}\n", source.text);
+    for (const PrebuildLine& line : *lines) fmt::print("{}\n", line.text);
     return ExitCode::ok;
   }
   if (arguments.on_device && !arguments.verify) {
@@ -341,13 +269,13 @@ Result<ExitCode> prebuild(const Arguments& arguments) {
   if (arguments.targets.empty() && !arguments.on_device)
     return failed(ExitCode::usage, "--target is required; all, or targets separated by commas, are accepted: " +
                                        joined(targets_that_run(), ","));
-  return run_list(arguments, *sources);
+  return run_list(arguments, *lines);
 }
 
 void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
   command
       .add_option(
-          "descriptors", arguments.descriptors,
+          "descriptors", arguments.sources.descriptors,
           "problem descriptors, quoted (default: all that calls without windows, modifiers and pages reach, and "
           "gradients with windows)")
       ->type_name("DESCRIPTOR");
@@ -356,18 +284,20 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
                   "all (those that all families have kernels for), or targets separated by commas: " +
                       joined(targets_that_run(), ","))
       ->type_name("TARGET,…");
-  command.add_option("--preset", arguments.presets, "the calls of a model that --list-presets names; several times")
+  command
+      .add_option("--preset", arguments.sources.presets,
+                  "the calls of a model that --list-presets names; several times")
       ->allow_extra_args(false)
       ->type_name("NAME");
   command
       .add_option(
-          "--model", arguments.models,
+          "--model", arguments.sources.models,
           "the calls of a model, from its config.json: a folder, or that file; several times. Prints what it read")
       ->allow_extra_args(false)
       ->type_name("FOLDER");
-  add_served(command, arguments.served);
+  add_served(command, arguments.sources.served);
   command
-      .add_option("--list", arguments.lists,
+      .add_option("--list", arguments.sources.lists,
                   "a file with one descriptor a line, # for comments, or a running engine's miss log; - is standard "
                   "input; several times")
       ->allow_extra_args(false)
@@ -380,10 +310,10 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
             "a call and change no kernel but those of tokens (cache_scales=token). Queries in 8 bits, too, "
             "are words of a line: queries=e4m3, qk=i8"),
         "fp8|int8|fp8_ds_mla", [](const std::string& given) {
-          return given == floats || given == integers || given == rows_with_scales
+          return given == kv_floats || given == kv_integers || given == kv_rows_with_scales
                      ? std::string()
-                     : fmt::format("'{}' is not accepted; {}, {} and {} are", given, floats, integers,
-                                   rows_with_scales);
+                     : fmt::format("'{}' is not accepted; {}, {} and {} are", given, kv_floats, kv_integers,
+                                   kv_rows_with_scales);
         });
   limit(
       command.add_option("--shard", arguments.shard,
