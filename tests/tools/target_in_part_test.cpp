@@ -98,7 +98,8 @@ TEST_F(TargetInPart, ExplainRefusesWithTheReason) {
         {"attention_forward bf16 b1 q40 k256 h2 d128 lists=64x64", "a list of key blocks has no kernel"},
         {"attention_forward bf16 b1 q40 k40 h2 d128 queries=e4m3", "queries=e4m3 has no kernel"},
         {"attention_backward bf16 b1 q40 k40 h2 d256", "takes more than the 256 registers of a wave"},
-        {"attention_latent bf16 b1 q1 k64 h16 d576/512", "attention_latent has no kernels for gfx1201"}}) {
+        {"attention_latent bf16 b1 q1 k64 h16 d576/512", "attention_latent has no kernels for gfx1201"},
+        {"sparse_indexer bf16 b1 q1 k4096 h64 top=2048", "sparse_indexer has no kernels for gfx1201"}}) {
     const Outcome told = run({"explain", words, "--target", "gfx1201"});
     expect_one_line_error(told, 4);
     EXPECT_THAT(told.err, HasSubstr(reason)) << words;

@@ -289,7 +289,7 @@ class AttentionBackward final : public families::Family {
   std::string_view accepted_pins() const override { return "tile_queries=<rows>"; }
 
   std::optional<std::string> lacks(const Target& target) const override {
-    return attention::lacks_kernels(target, attention::Need::row_of_two, QueryKernel::kernel);
+    return attention::lacks_kernels(target, attention::Need::row_of_two, family_name);
   }
 
   std::string supported(const Target& target) const override {

@@ -170,7 +170,7 @@ class SparseIndexer final : public families::Family {
   }
 
   std::optional<std::string> lacks(const Target& target) const override {
-    return attention::lacks_kernels(target, attention::Need::square_of_32, ScoresKernel::kernel);
+    return attention::lacks_kernels(target, attention::Need::square_of_32, family_name);
   }
 
   std::string supported(const Target& target) const override {
