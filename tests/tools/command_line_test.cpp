@@ -62,6 +62,7 @@ TEST(CommandLineTest, SupportedByTargetAndInOtherForms) {
   const Outcome one = run_program(scratch, {"supported", "--target", "mi355x"});
   EXPECT_THAT(one.out, StartsWith("gfx950 (MI355X)\n"));
   EXPECT_THAT(one.out, Not(HasSubstr("gfx942")));
+  EXPECT_EQ(run_program(scratch, {"supported", "mi355x"}).out, one.out) << "as the first word, too";
   const Outcome table = run_program(scratch, {"supported", "--markdown"});
   EXPECT_THAT(table.out, StartsWith("| | gfx942 (MI300X) | gfx950 (MI355X) | gfx1201 ("));
   EXPECT_THAT(
@@ -78,6 +79,12 @@ TEST(CommandLineTest, SupportedByTargetAndInOtherForms) {
   const Outcome wrong = run_program(scratch, {"supported", "--target", "gfx943"});
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--target 'gfx943' is no target (did you mean 'gfx942'?)"));
+  for (const Words& words : {Words{"supported", "gfx1100"}, Words{"supported", "--target", "gfx1100"}}) {
+    const Outcome refused = run_program(scratch, words);
+    expect_one_line_error(refused, 4);
+    EXPECT_THAT(refused.err, HasSubstr("'gfx1100': it is Radeon RX 7900 XTX, RX 7900 XT and PRO W7900 (RDNA 3), for "
+                                       "which no family has kernels; accepted: gfx942, gfx950"));
+  }
 }
 
 struct Wrong {
@@ -113,6 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"frobnicate"}, "'frobnicate'", "run, explain, prebuild"},
         Wrong{{"--frobnicate"}, "'--frobnicate'", "run, explain, prebuild"},
         Wrong{{"explian"}, "(did you mean 'explain'?)", "run, explain, prebuild"},
+        Wrong{{"supported", "--tarrget", "gfx950"}, "(did you mean '--target'?)", "--models"},
         Wrong{{"sweep", "--devcie", "sim:gfx950"}, "(did you mean '--device'?)", "--list"},
         Wrong{{"cache", "lsit"}, "(did you mean 'list'?)", "verify"},
         Wrong{

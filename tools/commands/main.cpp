@@ -56,7 +56,7 @@ std::vector<std::string> accepted_words(const CLI::App& command) {
   for (const CLI::App* subcommand : command.get_subcommands(every)) words.push_back(subcommand->get_name());
   if (!words.empty()) return words;
   for (const CLI::Option* option : command.get_options()) {
-    if (!option->get_positional()) words.push_back(option->get_name());
+    if (option->nonpositional()) words.push_back(option->get_name());
   }
   return words;
 }

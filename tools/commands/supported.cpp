@@ -18,6 +18,7 @@
 #include "tools/served_options.h"
 #include "tools/support_table.h"
 #include "tools/targets.h"
+#include "vocabulary/gpus.h"
 #include "vocabulary/nearest_word.h"
 
 namespace wavejit::tools {
@@ -52,6 +53,12 @@ Result<std::vector<NamedTarget>> asked_targets(const std::string& given) {
                   fmt::format("--target '{}': {} is {}, for which no family has kernels; accepted: {}. docs/models.md "
                               "says who has some",
                               given, product->name, product->target, joined(targets, ", ")));
+  const auto gpus = vocabulary::gpus_by_target();
+  if (const auto row = std::ranges::find(gpus, id, &vocabulary::GpusOfTarget::target); row != gpus.end())
+    return failed(ExitCode::unsupported,
+                  fmt::format("--target '{}': it is {} ({}), for which no family has kernels; accepted: {}. "
+                              "docs/models.md says who has some",
+                              given, row->refused, row->architecture, joined(targets, ", ")));
   return failed(ExitCode::usage,
                 fmt::format("--target '{}' is no target{}; accepted: {}, and names of GPUs (wavejit supported --gpus)",
                             given, vocabulary::did_you_mean(given, targets), joined(targets, ", ")));
@@ -138,7 +145,7 @@ constexpr const char* footer =
     "model_type is not known; 3: there is no such file, or it is no JSON.\n\n"
     "Examples\n"
     "  wavejit supported\n"
-    "  wavejit supported --target mi300x\n"
+    "  wavejit supported mi300x\n"
     "  wavejit supported --markdown\n"
     "  wavejit supported --gpus\n"
     "  wavejit supported --models --target r9700\n"
@@ -153,8 +160,9 @@ void add_supported(CLI::App& program, Chosen& chosen) {
       "supported", "List what this version has kernels for, by target and family, by GPU, by model");
   CLI::Option* target =
       command
-          ->add_option("--target", arguments->target,
-                       "one target, or a GPU by name, only: gfx950, mi325x, \"rx 9070\" (default: all)")
+          ->add_option(
+              "--target,target", arguments->target,
+              "one target, or a GPU by name, only, with or without --target: gfx950, mi325x, \"rx 9070\" (default: all)")
           ->type_name("TARGET");
   CLI::Option* model = command
                            ->add_option("--model", arguments->model,
