@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import difflib
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ from ._errors import Error, InvalidArgument, NoDevice, error_of
 from ._indexer import SparseIndexerCall
 from ._latent import AttentionLatentCall
 from ._merge import AttentionMergeCall
+from ._other_names import refuse_unknown
 from ._progress import Progress
 
 if TYPE_CHECKING:
@@ -65,34 +65,14 @@ Answer = TypeVar("Answer")
 Made = TypeVar("Made", bound=Call)
 
 
-# What other libraries call an argument, and what it is called here where the call has it.
-OTHER_NAMES = {"sm_scale": "scale", "softmax_scale": "scale", "scaling": "scale", "window_size": "window", "sliding_window": "window", "window_left": "window",
-               "is_causal": "causal", "logits_soft_cap": "softcap", "logit_cap": "softcap", "attn_logit_softcapping": "softcap", "alibi_slopes": "alibi",
-               "attn_bias": "bias", "attn_mask": "mask", "attention_mask": "mask", "s_aux": "sinks", "return_lse": "lse", "return_softmax_lse": "lse",
-               "return_attn_probs": "lse", "num_splits": "splits", "cu_seqlens_q": "query_starts", "cu_seqlens_k": "key_starts", "seqused_k": "key_lengths",
-               "cache_seqlens": "key_lengths", "seq_lens": "key_lengths", "max_seqlen_q": "max_query_length", "max_seqlen_k": "max_key_length",
-               "block_tables": "block_table", "page_table": "block_table", "leftpad_k": "first_keys", "cache_leftpad": "first_keys", "q_descale": "q_scale",
-               "k_descale": "k_scale", "v_descale": "v_scale", "slot_mapping": "slots"}  # fmt: skip
-
-
 def _made(kind: type[Made], engine: Engine, given: tuple[Any, ...], words: dict[str, Any]) -> Made:
     """A call of its own words. A word that is none of them is refused by the family's name, not by a class's."""
     try:
         return kind(engine, *given, **words)
     except TypeError:
-        known = list(inspect.signature(kind).parameters)[1:]
-        for word in words:
-            if word not in known:
-                raise TypeError(_no_argument(word, kind, known)) from None
+        family = next(name for name, each in FAMILIES.items() if each is kind)
+        refuse_unknown(family, list(inspect.signature(kind).parameters)[1:], words)
         raise
-
-
-def _no_argument(word: str, kind: type[Call], known: list[str]) -> str:
-    family = next(name for name, each in FAMILIES.items() if each is kind)
-    same = OTHER_NAMES.get(word)
-    near = difflib.get_close_matches(word, known, 1)
-    meant = f"; use {same}" if same in known else f" (did you mean {near[0]!r}?)" if near else ""
-    return f"{family}: {word!r} is no argument{meant}; accepted: {', '.join(known)}"
 
 
 def _with_words_of(make: Callable[Concatenate[Engine, Words], Call]) -> Callable[[Callable[..., Answer]], Callable[Concatenate[Engine, Words], Answer]]:

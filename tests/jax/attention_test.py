@@ -174,6 +174,8 @@ class Refused(Case):
             self.assertIn(text, str(caught.exception))
         with self.assertRaisesRegex(TypeError, "scale: a traced value; accepted: a number"):
             jax.jit(lambda scale: of(q, k, v, scale=scale))(0.5)
+        with self.assertRaisesRegex(TypeError, "^attention: 'sm_scale' is no argument; use scale; accepted: q, k, v, scale, causal, "):
+            of(q, k, v, sm_scale=0.5)
 
     def test_what_the_device_says(self):
         """XLA tells it when the program runs, in the same words."""

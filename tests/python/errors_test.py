@@ -185,8 +185,8 @@ class Refused(unittest.TestCase):
                 self.refuses(TypeError, f"^attention_forward: '{other}' is no argument; use {own}; accepted: q, k, v, ", ask, Q, K, K, **{other: 1})
         self.refuses(TypeError, "^cache_append: 'colour' is no argument; accepted: k, v, ", ENGINE.cache_append, K, K, K, K, [1], colour="red")
         known = {name for kind in wavejit._engine.FAMILIES.values() for name in inspect.signature(kind).parameters}
-        self.assertEqual(set(wavejit._engine.OTHER_NAMES.values()) - known, set())
-        self.assertEqual(set(wavejit._engine.OTHER_NAMES) & known, set())
+        self.assertEqual(set(wavejit._other_names.OTHER_NAMES.values()) - known, set())
+        self.assertEqual(set(wavejit._other_names.OTHER_NAMES) & known, set())
         self.refuses(wavejit.InvalidArgument, "scale = x; accepted: a number", ENGINE.attention_forward, Q, K, K, scale="x")
         self.refuses(wavejit.InvalidArgument, "splits = 1.5; accepted: an integer of 32 bits", ENGINE.attention_forward, Q, K, K, splits=1.5)
         self.refuses(wavejit.InvalidArgument, "splits = ", ENGINE.attention_forward, Q, K, K, splits=1 << 40)

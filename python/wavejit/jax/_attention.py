@@ -14,6 +14,7 @@ from jax.custom_derivatives import SymbolicZero
 
 from .. import _dtypes, _masks
 from .._errors import InvalidArgument, Unsupported
+from .._other_names import refuses_by_name
 from . import _batching, _engines
 from ._ffi import BACKWARD, FORWARD, Words, out_type, varying
 
@@ -32,6 +33,7 @@ FEWEST_DIMS, MOST_DIMS = 8, 256  # of a head, in multiples of the first
 Operands = dict[str, Any]
 
 
+@refuses_by_name
 def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: bool = False, window: Sequence[int | None] | None = None,
               causal_prefix: int | None = None, softcap: float | None = None, bias: Any = None, alibi: Any = None, sinks: Any = None, lse: bool = False,
               query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None, max_query_length: int | None = None,
