@@ -21,8 +21,8 @@ class Page(unittest.TestCase):
     def test_its_lines_do_what_it_says(self):
         source = re.search(r"```cpp\n(.*?)```", self.text, re.DOTALL)
         sessions = re.findall(r"```console\n(.*?)```", self.text, re.DOTALL)
-        self.assertEqual(len(sessions), 2)
-        right, wrong = sessions
+        self.assertEqual(len(sessions), 3)
+        right, wrong, profiled = sessions
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "saxpy.hip").write_text(source.group(1), encoding="utf-8")
 
@@ -42,6 +42,10 @@ class Page(unittest.TestCase):
             for part in re.split(r"\[…\]|0x[0-9a-f…]+|v\[[0-9:]+\]|v[0-9]+", shown):
                 words = part.strip(" ,:;…()'")
                 self.assertIn(words, second.stderr, second.stderr)
+            (pathlib.Path(folder) / "saxpy.hip").write_text(source.group(1), encoding="utf-8")
+            third = typed(profiled)
+            self.assertEqual(third.returncode, 0, third.stderr)
+            self.assertIn(profiled.splitlines()[-1], third.stdout)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,11 @@ class Examples(unittest.TestCase):
             count += result.attempted
         self.assertGreater(count, 25)
 
+    def test_of_the_first_page(self):
+        blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/start/pytorch.md").read_text(), re.S)
+        self.assertEqual(len(blocks), 1)
+        exec(compile(blocks[0], "docs/start/pytorch.md", "exec"), {})
+
     def test_of_the_page(self):
         blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "pytorch.md").read_text(), re.S)
         self.assertGreater(len(blocks), 4)
