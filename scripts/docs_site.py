@@ -121,6 +121,16 @@ def program_as_page(program: pathlib.Path) -> str:
     return "\n".join(page) + "\n"
 
 
+def sentences() -> dict[str, str]:
+    """What docs/README.md says of each page in its tables."""
+    said = {}
+    for line in (TREE / "docs" / "README.md").read_text(encoding="utf-8").splitlines():
+        if row := re.fullmatch(r"\| (\[.*\)) \| (.*) \|", line):
+            for target in re.findall(r"\]\(([^)#]+)\.md\)", row.group(1)):
+                said[str((TREE / "docs" / target).resolve().relative_to(TREE))] = row.group(2)
+    return said
+
+
 def index_of(pages: list[pathlib.Path]) -> str:
     named = {name for names in MENU.values() for name in names}
     there = {str(page.with_suffix("")) for page in pages}
@@ -130,10 +140,12 @@ def index_of(pages: list[pathlib.Path]) -> str:
     others = sorted(name for name in there if name not in named and name != "README")
     if homeless := [name for name in others if not name.startswith(ROOMS)]:
         raise SystemExit(f"{', '.join(homeless)}: no caption of the menu has it; MENU in scripts/docs_site.py names the pages for readers")
+    said = sentences()
     menu = {**MENU, "Rooms of the source": others}
     for caption, names in menu.items():
         present = [name for name in names if name in there or name.startswith("reference/")]
-        text += ["```{toctree}", f":caption: {caption}", ":maxdepth: 1", "", *present, "```", ""]
+        text += ["```{toctree}", f":caption: {caption}", ":hidden:", "", *present, "```", "", f"## {caption}", ""]
+        text += [f"- [](/{name}.md)" + (f": {said[name]}" if name in said else "") for name in present] + [""]
     text += ["```{toctree}", ":hidden:", "", "README", "```", ""]
     return "\n".join(text)
 

@@ -6,6 +6,7 @@
 """
 import html.parser
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -73,6 +74,11 @@ class Site(unittest.TestCase):
         example = text["python"].split("Attention kernels for AMD GPUs", 1)[1]
         self.assertLess(example.index("highlight-python"), example.index("The package carries"))
         self.assertNotIn("<blockquote>", example[:example.index("The package carries")])
+
+    def test_the_index_says_what_pages_are_for(self):
+        text = "".join(_text((HTML / "index.html").read_text(encoding="utf-8")))
+        self.assertIn("Latent attention: multi-head latent attention (DeepSeek, Kimi, GLM)", text)
+        self.assertGreater(len(re.findall(r"\w: \w", text)), 40)
 
     def test_no_link_leads_nowhere(self):
         pages = {path: Page(path) for path in HTML.rglob("*.html")}
