@@ -36,11 +36,12 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/wavejit-config-version.cmak
 install(FILES ${CMAKE_BINARY_DIR}/wavejit-config.cmake ${CMAKE_BINARY_DIR}/wavejit-config-version.cmake
         DESTINATION ${wavejit_package_dir} COMPONENT development)
 
-# pkg-config: folders relative to the file's own, so that a moved prefix is found where it is.
+# pkg-config: folders relative to the file's own, so that a moved prefix is found where it is. In the build they would be wrong, so
+# that it lies where nobody looks.
 set(wavejit_pkg_config_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH wavejit_pkg_config_to_prefix /prefix/${wavejit_pkg_config_dir} /prefix)
 set(wavejit_pkg_config_library wavejit)
-configure_file(${PROJECT_SOURCE_DIR}/cmake/wavejit.pc.in ${CMAKE_BINARY_DIR}/wavejit.pc @ONLY)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/wavejit.pc.in ${CMAKE_BINARY_DIR}/installed/wavejit.pc @ONLY)
 # The Python package's (python/CMakeLists.txt): its folders have names of their own, and there is no libwavejit.so, which is a link.
 block()
   set(wavejit_pkg_config_to_prefix ../..)
@@ -49,7 +50,7 @@ block()
   set(CMAKE_INSTALL_LIBDIR lib)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/wavejit.pc.in ${CMAKE_BINARY_DIR}/wheel/wavejit.pc @ONLY)
 endblock()
-install(FILES ${CMAKE_BINARY_DIR}/wavejit.pc DESTINATION ${wavejit_pkg_config_dir} COMPONENT development)
+install(FILES ${CMAKE_BINARY_DIR}/installed/wavejit.pc DESTINATION ${wavejit_pkg_config_dir} COMPONENT development)
 
 # The examples' sources, to be built as they are: find_package(wavejit) is all they need.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/first_call ${PROJECT_SOURCE_DIR}/examples/serving_engine ${PROJECT_SOURCE_DIR}/examples/training

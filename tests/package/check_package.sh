@@ -32,6 +32,11 @@ build_with_cmake() {
 }
 build_with_cmake "$source/tests/package/consumer" "$work/consumer"
 build_with_cmake "$prefix/share/doc/libwavejit-dev/examples/serving_engine" "$work/example"
+# A build that is not installed says so.
+if cmake -S "$source/tests/package/consumer" -B "$work/not_installed" -G Ninja -Dwavejit_DIR="$build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" >"$work/told.txt" 2>&1; then
+  fail "find_package takes a build that is not installed"
+fi
+tr -s '\n ' ' ' <"$work/told.txt" | grep -F 'is a build of wavejit and no installation' >/dev/null || { cat "$work/told.txt"; fail "find_package does not say what a build lacks"; }
 export PKG_CONFIG_PATH=$lib/pkgconfig
 [[ $(pkg-config --modversion wavejit) == "$("$prefix/bin/wavejit" version | sed -n 's/^wavejit \([0-9.]*\).*/\1/p')" ]] ||
   fail "wavejit.pc says version $(pkg-config --modversion wavejit)"
