@@ -194,7 +194,7 @@ void add_copy(CLI::App& cache, Chosen& chosen, const Command& which) {
   command
       ->add_option("--target", arguments->targets,
                    fmt::format("only entries for these targets: {} (default: all)", joined(targets_that_run(), ",")))
-      ->type_name("TARGET,…");
+      ->type_name("TARGET,...");
 }
 
 }  // namespace

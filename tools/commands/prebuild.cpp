@@ -283,7 +283,7 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
       .add_option("--target", arguments.targets,
                   "all (those that all families have kernels for), or targets separated by commas: " +
                       joined(targets_that_run(), ","))
-      ->type_name("TARGET,…");
+      ->type_name("TARGET,...");
   command
       .add_option("--preset", arguments.sources.presets,
                   "the calls of a model that --list-presets names; several times")

@@ -243,7 +243,9 @@ void add_sim(CLI::App& program, Chosen& chosen) {
       ->check(CLI::IsMember({"rocr", "rocr-model", "hip"}));
   command->add_option("--write-topology", arguments->write_topology, "only write the folder for HSA_MODEL_TOPOLOGY")
       ->type_name("FOLDER");
-  command->add_option("--check", arguments->check, "what is checked while kernels run: all, or a list of checks");
+  command->add_option(
+      "--check", arguments->check,
+      "what is checked while kernels run: all, or a list of checks (default: no more than addresses; races go unsaid)");
   command->add_option("--ignore", arguments->ignore,
                       "findings that are not said: a list of checks, each of some kernels (bounds:Cijk_*) or of all");
   command->add_option("--arrival", arguments->arrival, "when results of memory arrive: early, late, random");

@@ -253,14 +253,15 @@ Result<ExitCode> tune_defaults(const Arguments& arguments) {
 void add_tune(CLI::App& program, Chosen& chosen) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_subcommand(
-      "tune", "Search the templates' parameters with the simulated GPU's clock, and write defaults");
+      "tune",
+      "Search the templates' parameters with the simulated GPU's clock, and write defaults that the next build takes");
   command->add_option("descriptors", arguments->descriptors, "problem descriptors, quoted")->type_name("DESCRIPTOR");
   command
       ->add_option("--list", arguments->list, "a file with one descriptor a line, # for comments; - is standard input")
       ->type_name("FILE");
   command->add_option("--target", arguments->targets, "targets, with commas between")
       ->capture_default_str()
-      ->type_name("T,…");
+      ->type_name("T,...");
   std::string usual;
   for (const Family* family : families_to_tune())
     usual += fmt::format("{}of {} {}", usual.empty() ? "" : "; ", family->name(), family->tuning()->usual_parameters());
@@ -268,7 +269,7 @@ void add_tune(CLI::App& program, Chosen& chosen) {
       ->add_option(
           "--parameters", arguments->parameters,
           fmt::format("what varies, with commas between; --list-parameters says what there is (default: {})", usual))
-      ->type_name("P,…");
+      ->type_name("P,...");
   command->add_flag("--list-parameters", arguments->list_parameters,
                     "say what each family's parameters can be on the targets, and run nothing");
   limit(command

@@ -60,7 +60,7 @@ void add_variants(CLI::App& program, Chosen& chosen) {
       ->add_option("--target", arguments->targets,
                    fmt::format("of {}, with commas between (default: {})", joined(targets_that_run(), ","),
                                joined(known_targets(), ",")))
-      ->type_name("T,…");
+      ->type_name("T,...");
   command->add_flag("--markdown", arguments->markdown, "the page docs/variants.md");
   command->footer(
       "Routes come from the tables that a call itself asks: the pipeline, and query rows by keys of its tile; or the "

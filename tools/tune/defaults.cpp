@@ -118,7 +118,7 @@ std::string table(const Tuning& tuning, const std::vector<Decision>& decisions, 
   text += "\nPredicted, not measured: docs/timing-model.md says how far off the clock was.\n";
   for (const Decision& decision : decisions) {
     text += fmt::format("{}, {}: {}", decision.target, tuning.group_text(decision.group), decision.chosen.text);
-    text += decision.candidate == default_candidate ? ": the default stays"
+    text += decision.candidate == default_candidate ? ": the default stays, for none saves more than --margin"
                                                     : fmt::format(" instead of {}", decision.before.text);
     if (!decision.scores.empty())
       text += fmt::format("; best of {} candidates: {} at {:+.1f}%", decision.scores.size(),
