@@ -316,6 +316,9 @@ def self_test(compiler: str) -> int:
     }
     with tempfile.TemporaryDirectory() as scratch:
         tree = pathlib.Path(scratch)
+        for name in ("bin", "lib", "include"):
+            (tree / name).mkdir()
+        subprocess.run([compiler, "-shared", "-x", "c", "/dev/null", "-o", tree / "lib" / "libwavejit.so"], check=True)
 
         def wrong(page: str, these: tuple[StandIn, ...] = stand_ins) -> list[str]:
             (tree / "p.md").write_text(page, encoding="utf-8")
@@ -329,8 +332,9 @@ def self_test(compiler: str) -> int:
             assert len(found) == 1 and words in found[0], (words, found)
         found = wrong("```cpp\nint main() { return missing; }\n```\n", ())
         assert len(found) == 1 and "missing" in found[0], found
+        assert not wrong("```cpp\nint main() {}\n```\n", ())
         found = wrong("```cpp\nint main() { return 3; }\n```\n", ())
-        assert len(found) == 1, found
+        assert found == ["p.md:1: C++: 3"], found
         found = wrong("\n\n    call.no_such_field = 1;\n", (StandIn("p.md", "    call.", C("int"), ""),))
         assert len(found) == 1, found
         found = wrong("\n\n    run me\n", (StandIn("p.md", "run me", By("p.md", "no such " + "words"), ""),))
