@@ -34,7 +34,7 @@ TEST(CommandLineTest, EachHelpTeaches) {
         Help{{"cache", "list"}, {"--json", "--cache-dir", "Example"}}, Help{{"cache", "info"}, {"--json", "Example"}},
         Help{{"cache", "verify"}, {"Exit code", "Example"}}, Help{{"supported"}, {"List"}},
         Help{{"cache", "pack"}, {"gfx942,gfx950,gfx1201,gfx1200"}},
-        Help{{"variants"}, {"gfx942,gfx950,gfx1201,gfx1200", "default: gfx942,gfx950)"}},
+        Help{{"variants"}, {"gfx942,gfx950,gfx1201,gfx1200", "default: all)"}},
         Help{{"sim"}, {"Targets are gfx942, gfx950, gfx1201, gfx1200."}}, Help{{"version"}, {"version"}}}) {
     Words words = help.words;
     words.emplace_back("--help");
@@ -238,7 +238,12 @@ TEST(CommandLineTest, ExplainTellsRouteKeyAndRefusals) {
   const Outcome outcome = run_program(
       scratch, {"explain", "attention_forward bf16 b1 q1024 k8192 h64/8 d128 causal lse", "--target", "gfx942"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  for (const char* word : {"route", "key", "refused", "not on disk"}) EXPECT_THAT(outcome.out, HasSubstr(word));
+  for (const char* word : {"route", "key", "refused", "not on disk", "more are defaults: --all\n"})
+    EXPECT_THAT(outcome.out, HasSubstr(word));
+  EXPECT_FALSE(outcome.out.contains("stagger=on (default)"));
+  const Outcome all =
+      run_program(scratch, {"explain", "attention_forward bf16 b1 q1 k64 h1 d64", "--target", "gfx942", "--all"});
+  EXPECT_THAT(all.out, HasSubstr("stagger=on (default)"));
   EXPECT_TRUE(scratch.names().empty()) << "explaining writes nothing";
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "tools/commands/commands.h"
 #include "tools/engine_options.h"
@@ -21,9 +22,23 @@ struct Arguments {
   std::string target;
   bool ir = false;
   bool isa = false;
+  bool all = false;
 };
 
-void print_line(void* /*context*/, const char* line) { fmt::print("{}\n", line); }
+// Settings that are as they are by default are counted, unless all are asked for.
+struct Printed {
+  bool all;
+  int defaults = 0;
+};
+
+void print_line(void* context, const char* line) {
+  Printed& printed = *static_cast<Printed*>(context);
+  const std::string_view text = line;
+  if (!printed.all && text.starts_with("setting ") && text.ends_with("(default)"))
+    ++printed.defaults;
+  else
+    fmt::print("{}\n", text);
+}
 
 void print_ir(void* /*context*/, const wavejit_kernel_text* kernel) {
   fmt::print("; {}\n{}\n", kernel->kernel_spec, kernel->text);
@@ -54,8 +69,10 @@ Result<ExitCode> explain(const Arguments& arguments) {
   const wavejit_engine_options options = arguments.engine.options();
   const char* target = arguments.target.empty() ? nullptr : arguments.target.c_str();
   Result<void> done;
+  Printed printed{.all = arguments.all};
   if (!arguments.ir && !arguments.isa)
-    done = checked(wavejit_explain(&options, arguments.descriptor.c_str(), target, print_line, nullptr));
+    done = checked(wavejit_explain(&options, arguments.descriptor.c_str(), target, print_line, &printed));
+  if (done && printed.defaults > 0) fmt::print("setting  {} more are defaults: --all\n", printed.defaults);
   if (done && arguments.ir) done = print_kernels(arguments, options, target, WAVEJIT_KERNEL_IR);
   if (done && arguments.isa) done = print_kernels(arguments, options, target, WAVEJIT_KERNEL_ISA);
   if (!done) return failed(done.error().code, done.error().what + meant_family(arguments.descriptor));
@@ -98,6 +115,7 @@ void add_explain(CLI::App& program, Chosen& chosen) {
   command->add_flag("--ir", arguments->ir, "print the LLVM IR that the template emits, instead of the route");
   command->add_flag("--isa", arguments->isa,
                     "print the schedule and the machine code, with barriers, waits and loops marked");
+  command->add_flag("--all", arguments->all, "print every setting, also those that are as they are by default");
   arguments->engine.add_device(*command);
   arguments->engine.add_cache(*command);
   arguments->engine.add_cache_remote(*command);
