@@ -277,7 +277,8 @@ TEST_F(ProfileCommandTest, CompareShowsWhatAToggleDoes) {
   EXPECT_EQ(rows[0].at("name"), "cycles");
   EXPECT_EQ(rows[0].at("a"), std::to_string(told["a"].at("predicted_cycles").get<int>()));
   const Outcome text = run({"compare", small, "--device", "sim:gfx950", "--set-a", "stagger=off"});
-  EXPECT_THAT(text.out, AllOf(HasSubstr("stagger=off"), HasSubstr("matrix pipes, steady"), HasSubstr("B - A")));
+  EXPECT_THAT(text.out, AllOf(HasSubstr("stagger=off"), HasSubstr("matrix pipes, steady"), HasSubstr("B - A"),
+                              HasSubstr(" more are the same on both sides: --json\n"), Not(HasSubstr("  same\n"))));
 }
 
 // A call of two kernels shows both, and compares like with like, whichever of them takes longer on either side.

@@ -176,8 +176,14 @@ std::string comparison_text(const Prediction& a, const Prediction& b) {
     right = std::max(right, row.b.size());
   }
   text += fmt::format("\n{:<{}}  {:>{}}  {:>{}}  B - A\n", "", name, "A", left, "B", right);
-  for (const ComparisonRow& row : rows)
-    text += fmt::format("{:<{}}  {:>{}}  {:>{}}  {}\n", row.name, name, row.a, left, row.b, right, row.difference);
+  std::ptrdiff_t alike = 0;
+  for (const ComparisonRow& row : rows) {
+    if (row.difference == "same")
+      ++alike;
+    else
+      text += fmt::format("{:<{}}  {:>{}}  {:>{}}  {}\n", row.name, name, row.a, left, row.b, right, row.difference);
+  }
+  if (alike > 0) text += fmt::format("{} more are the same on both sides: --json\n", alike);
   return text + "\n" + model_error_text(b.target) + "\n" + change_error_text() + "\n";
 }
 
