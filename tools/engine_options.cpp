@@ -79,6 +79,9 @@ std::string help_of(const EngineOption& row) {
   return fmt::format("{} (default: ${}, then {})", help, row.variable, row.standard);
 }
 
+// Options that many commands take stand behind a command's own in its help.
+constexpr const char* common_group = "Engine options";
+
 std::vector<std::string> words_of(std::string_view values) {
   std::vector<std::string> words;
   while (!values.empty()) {
@@ -96,10 +99,10 @@ void EngineOptions::add(CLI::App& command, OptionScope scope, std::string_view b
     if (row.scope != scope || row.flag == but || *row.flag == '\0') continue;
     std::string& text = chosen_.*row.text;
     if (*row.shape == '\0') {
-      add_choice(command, row.flag, text, words_of(row.values), help_of(row));
+      add_choice(command, row.flag, text, words_of(row.values), help_of(row))->group(common_group);
       continue;
     }
-    CLI::Option* option = command.add_option(row.flag, text, help_of(row))->type_name(row.shape);
+    CLI::Option* option = command.add_option(row.flag, text, help_of(row))->type_name(row.shape)->group(common_group);
     if (std::string_view(row.name) != "cache_layers") continue;
     option->transform(CLI::Validator(
         [](std::string& layers) {
