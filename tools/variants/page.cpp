@@ -270,7 +270,7 @@ Result<std::string> variants_page(const Variants& variants) {
 std::string chosen_text(const ChosenCall& chosen) {
   std::string text = fmt::format("variant     {}\ndescriptor  {}\n", chosen.variant, chosen.descriptor);
   std::vector<std::string> found;
-  for (const std::string& target : known_targets()) {
+  for (const std::string& target : targets_that_run()) {
     const RouteAnswer route = route_of(chosen.descriptor, target);
     text += fmt::format("{:<11} {}\n", target, route.found ? route.text : "refused: " + route.reason);
     if (route.found) found.push_back(target);

@@ -108,10 +108,16 @@ std::vector<Question> choice_questions() {
        .problem = problem_of_heads,
        .is_asked = not_latent},
       {.name = "head-dim",
-       .text = "Head dim (keys/values where they differ)",
+       .text = "Head dim (a multiple of 8 up to 256, or 192/128: keys/values)",
        .usual = "128",
-       .accepted = {"64", "128", "192/128", "256"},
-       .problem = nullptr,
+       .accepted = {},
+       .problem =
+           [](const std::string& text) {
+             const auto dim = choice::number(text);
+             return text == "192/128" || (dim && *dim != 0 && *dim % 8 == 0 && *dim <= 256)
+                        ? std::string()
+                        : fmt::format("'{}' is not accepted; multiples of 8 up to 256 and 192/128 are", text);
+           },
        .is_asked = not_latent},
       {.name = "dtype", .text = "Data type", .usual = "bf16", .accepted = {"bf16", "fp16"}},
       {.name = "q-dtype",
