@@ -39,6 +39,7 @@ struct Arguments {
   std::string sequences = "64";
   std::string longest = "3000";
   std::string csv;
+  bool list_dimensions = false;
 };
 
 std::optional<std::uint64_t> parse_count(const std::string& text) {
@@ -282,6 +283,18 @@ Result<ExitCode> ask(const Arguments& arguments) {
   return differences == 0 ? ExitCode::ok : ExitCode::check_failed;
 }
 
+Result<ExitCode> list_dimensions(const Arguments& arguments) {
+  const auto families = chosen_families(arguments);
+  if (!families) return std::unexpected(families.error());
+  for (const Asked& asked : *families) {
+    fmt::print("Dimensions of {}\n", asked.name);
+    for (const InvarianceDimension& dimension : asked.family->dimensions())
+      fmt::print("  {:<17}  {}\n", dimension.name,
+                 dimension.not_yet.empty() ? dimension.changes : "not yet: " + dimension.not_yet);
+  }
+  return ExitCode::ok;
+}
+
 CLI::Option* count(CLI::App& command, const std::string& name, std::string& value, const std::string& help,
                    std::uint64_t least = 0, std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   return limit(command.add_option(name, value, help)->capture_default_str(), "N", [=](const std::string& given) {
@@ -314,23 +327,19 @@ void add_invariance(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_cache(*command);
   arguments->engine.add_compiler(*command, false);
   arguments->engine.add_log_level(*command);
-  std::string dimensions;
-  for (const Asked& asked : asked_families()) {
-    dimensions += fmt::format("\nDimensions of {}\n", asked.name);
-    for (const InvarianceDimension& dimension : asked.family->dimensions())
-      dimensions += fmt::format("  {:<17}  {}\n", dimension.name,
-                                dimension.not_yet.empty() ? dimension.changes : "not yet: " + dimension.not_yet);
-  }
+  command->add_flag("--list-dimensions", arguments->list_dimensions,
+                    "say what each dimension changes, and run nothing");
   command->footer(fmt::format(
       "Mixed batches are drawn from the seed and run; then each sequence runs again with one thing changed. A pair is\n"
       "all that one sequence gets in both runs, compared bit by bit. Exit code 1: a pair differs;\n"
-      "5: a kernel did not compile. docs/invariance.md\n"
-      "{}\n"
+      "5: a kernel did not compile. docs/invariance.md\n\n"
       "Examples\n"
       "  wavejit invariance --device sim:{}\n"
       "  wavejit invariance --device sim:{} --dimension splits --pairs 20000 --longest 70000 --csv pairs.csv",
-      dimensions, example_targets().last, example_targets().first));
-  command->callback([&chosen, arguments] { chosen = [arguments] { return ask(*arguments); }; });
+      example_targets().last, example_targets().first));
+  command->callback([&chosen, arguments] {
+    chosen = [arguments] { return arguments->list_dimensions ? list_dimensions(*arguments) : ask(*arguments); };
+  });
 }
 
 }  // namespace wavejit::tools
