@@ -59,9 +59,5 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/first_call ${PROJECT_SOURCE_DIR
 include(packaged_kernels)  # an archive of compiled kernels, installed with the libraries
 include(debian_packages)
 
-# What one forward call on a simulated GPU loads, and a program that makes one: ./dev demo.
-if(NOT WAVEJIT_SANITIZER)
-  add_custom_target(wavejit_demo DEPENDS first_call wavejit_codegen wavejit_simgpu)
-endif()
 # What ./dev package and ./dev wheel pack: the program and the libraries.
 add_custom_target(wavejit_packed_programs DEPENDS wavejit wavejit_codegen wavejit_remote wavejit_simgpu wavejit_simgpu_compile wavejit_dtif wavejit_driver_files wavejit_hip_name wavejit_model wavejit_model_start wavejit_cli wavejit_compile)

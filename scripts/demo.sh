@@ -13,7 +13,7 @@ fail() {
 # The interpreter: the engine that compiles kernels for the host is no part of what the demo builds.
 export WAVEJIT_CACHE_DIR=$work/cache WAVEJIT_SIM_ENGINE=interpret
 for run in cold warm; do
-  "$build/bin/first_call" sim:gfx950 >"$work/$run" || fail "the $run call failed"
+  "$build/bin/wavejit_demo" sim:gfx950 >"$work/$run" || fail "the $run call failed"
 done
 value() { sed -n "s/^$2  *//p" "$work/$1"; }
 [[ $(value cold kernel) == compiled,* ]] || fail "the first process did not compile: $(value cold kernel)"

@@ -38,6 +38,15 @@ TEST(DualWaveSchedule, ReadsWholeTilesAndOverwritesNoneThatIsRead) {
   for (const Order order : orders) EXPECT_EQ(text_of(fault_of(schedule_in(order), 12)), "") << static_cast<int>(order);
 }
 
+// Chunks that begin at a walk's first tile or behind some that are left out.
+TEST(DualWaveSchedule, IsRightOverChunks) {
+  for (const Order order : orders)
+    for (const int tiles : {2, 3})
+      for (int left_out = 0; left_out < tiles; ++left_out)
+        EXPECT_EQ(text_of(fault_of(schedule_in(order), 7, {.tiles = tiles, .left_out = left_out})), "")
+            << static_cast<int>(order) << " over " << tiles << " but for " << left_out;
+}
+
 TEST(DualWaveSchedule, KernelsHaveTheOrderOfTheirLadderAndTheirRegisters) {
   ForwardKernel spec{{.head_dim_qk = 128, .head_dim_v = 128}, {.pipeline = Pipeline::dualwave, .target = "gfx950"}};
   EXPECT_EQ(order_of(spec), Order::usual);

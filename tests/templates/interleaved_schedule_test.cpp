@@ -35,6 +35,16 @@ TEST(InterleavedSchedule, ReadsWholeTilesAndOverwritesNoneThatIsRead) {
   for (const Order order : orders) EXPECT_EQ(text_of(fault_of(schedule_in(order), 12)), "") << static_cast<int>(order);
 }
 
+// Chunks that begin at a walk's first tile or behind some that are left out.
+TEST(InterleavedSchedule, IsRightOverChunks) {
+  for (const Order order : orders)
+    for (const LookUps look_ups : {LookUps::before_keys, LookUps::behind_products})
+      for (const int tiles : {2, 3})
+        for (int left_out = 0; left_out < tiles; ++left_out)
+          EXPECT_EQ(text_of(fault_of(schedule_in(order, look_ups), 7, {.tiles = tiles, .left_out = left_out})), "")
+              << static_cast<int>(order) << " over " << tiles << " but for " << left_out;
+}
+
 TEST(InterleavedSchedule, KernelsHaveTheOrderOfTheirLadderUnlessRegistersAreShort) {
   const ForwardKernel plain{{}, {.pipeline = Pipeline::interleaved, .target = "gfx942"}};
   EXPECT_EQ(order_of(plain), Order::usual);

@@ -16,7 +16,8 @@ bool host_supports(HostSet set);
 HostSet best_host_set();
 std::string_view name_of(HostSet set);
 
-// Declares something in the namespace of each set: WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_LANE_KERNELS). Builds with
+// Declares something in the namespace of each set: WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_LANE_KERNELS). What is
+// declared is weak: a library may be linked with the host's set alone (cmake/demo.cmake). Builds with
 // a sanitizer compile the narrowest set alone, and its names mean it too: the sources are the same
 // (cmake/host_sets.cmake).
 #ifdef WAVEJIT_ONE_HOST_SET

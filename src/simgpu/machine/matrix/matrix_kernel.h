@@ -40,10 +40,10 @@ struct MatrixCall {
   const std::uint8_t* b_scale = nullptr;
 };
 
-#define WAVEJIT_DECLARE_MATRIX_KERNELS(set)        \
-  namespace set {                                  \
-  void multiply(const MatrixCall& call);           \
-  void multiply_in_groups(const MatrixCall& call); \
+#define WAVEJIT_DECLARE_MATRIX_KERNELS(set)                      \
+  namespace set {                                                \
+  [[gnu::weak]] void multiply(const MatrixCall& call);           \
+  [[gnu::weak]] void multiply_in_groups(const MatrixCall& call); \
   }
 WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_MATRIX_KERNELS);
 

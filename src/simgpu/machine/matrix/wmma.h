@@ -71,12 +71,12 @@ struct WmmaRegisters {
 
 // multiply_floats is of finite factors, and false when the sum of a step became infinite: what follows then is not
 // worked out there. Those of registers are false, and have written nothing, where some sum is out of the ordinary.
-#define WAVEJIT_DECLARE_WMMA_KERNELS(set)                         \
-  namespace set {                                                 \
-  bool multiply_floats(WmmaFloats& call, unsigned fraction_bits); \
-  bool multiply_f16(const WmmaRegisters& call);                   \
-  bool multiply_bf16(const WmmaRegisters& call);                  \
-  void multiply_integers(WmmaIntegers& call);                     \
+#define WAVEJIT_DECLARE_WMMA_KERNELS(set)                                       \
+  namespace set {                                                               \
+  [[gnu::weak]] bool multiply_floats(WmmaFloats& call, unsigned fraction_bits); \
+  [[gnu::weak]] bool multiply_f16(const WmmaRegisters& call);                   \
+  [[gnu::weak]] bool multiply_bf16(const WmmaRegisters& call);                  \
+  [[gnu::weak]] void multiply_integers(WmmaIntegers& call);                     \
   }
 WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_WMMA_KERNELS);
 

@@ -51,9 +51,9 @@ struct KernelsOfSizes {
   Kernels of_32;
 };
 
-#define WAVEJIT_DECLARE_LANE_KERNELS(set) \
-  namespace set {                         \
-  extern const KernelsOfSizes kernels;    \
+#define WAVEJIT_DECLARE_LANE_KERNELS(set)            \
+  namespace set {                                    \
+  [[gnu::weak]] extern const KernelsOfSizes kernels; \
   }
 WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_LANE_KERNELS);
 

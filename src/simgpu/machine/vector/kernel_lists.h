@@ -5,18 +5,19 @@
 #include "simgpu/machine/vector/operation.h"
 #include "simgpu/process/host_set.h"
 
-#define WAVEJIT_DECLARE_KERNEL_LISTS(set)                                                                         \
-  namespace set {                                                                                                 \
-  OperationList float32_operations();                                                                             \
-  OperationList float64_operations();                                                                             \
-  OperationList float16_operations();                                                                             \
-  OperationList integer_operations();                                                                             \
-  OperationList packed_operations();                                                                              \
-  OperationList convert_operations();                                                                             \
-  OperationList small_float_operations();                                                                         \
-  OperationList compare_operations();                                                                             \
-  OperationList rdna4_operations();                                                                               \
-  void blend_lanes(std::uint32_t* destination, const std::uint32_t* source, std::uint64_t mask, unsigned dwords); \
+#define WAVEJIT_DECLARE_KERNEL_LISTS(set)                                                                     \
+  namespace set {                                                                                             \
+  [[gnu::weak]] OperationList float32_operations();                                                           \
+  [[gnu::weak]] OperationList float64_operations();                                                           \
+  [[gnu::weak]] OperationList float16_operations();                                                           \
+  [[gnu::weak]] OperationList integer_operations();                                                           \
+  [[gnu::weak]] OperationList packed_operations();                                                            \
+  [[gnu::weak]] OperationList convert_operations();                                                           \
+  [[gnu::weak]] OperationList small_float_operations();                                                       \
+  [[gnu::weak]] OperationList compare_operations();                                                           \
+  [[gnu::weak]] OperationList rdna4_operations();                                                             \
+  [[gnu::weak]] void blend_lanes(std::uint32_t* destination, const std::uint32_t* source, std::uint64_t mask, \
+                                 unsigned dwords);                                                            \
   }
 
 namespace wavejit::simgpu::vector {

@@ -49,9 +49,21 @@ Flavour flavour_of(const Registry& registry) {
 bool is_half(Kind kind) { return kind == Kind::f16 || kind == Kind::b16 || kind == Kind::bf16; }
 
 const Lists& lists_of(HostSet set) {
-  static const std::array<Lists, host_set_count> all = {
-      Lists WAVEJIT_ALL_LISTS(x86_64_v2), Lists WAVEJIT_ALL_LISTS(x86_64_v3), Lists WAVEJIT_ALL_LISTS(x86_64_v4)};
-  return all[static_cast<std::size_t>(set)];
+  // One at a time: a library may have no other than the host's (cmake/demo.cmake).
+  switch (set) {
+    case HostSet::x86_64_v4: {
+      static const Lists v4 = WAVEJIT_ALL_LISTS(x86_64_v4);
+      return v4;
+    }
+    case HostSet::x86_64_v3: {
+      static const Lists v3 = WAVEJIT_ALL_LISTS(x86_64_v3);
+      return v3;
+    }
+    case HostSet::x86_64_v2:
+      break;
+  }
+  static const Lists v2 = WAVEJIT_ALL_LISTS(x86_64_v2);
+  return v2;
 }
 
 // All operations of one flavour of target, bound and findable by mnemonic. Never freed: instructions point into it.
