@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # One attention call on a simulated GPU, from arrays to a checked result: with an empty disk cache, then in a new process.
-# demo.sh <build dir>
+# demo.sh <the program first_call, or that of the target wavejit_demo>
 set -euo pipefail
-build=$1
+program=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() {
@@ -13,7 +13,7 @@ fail() {
 # The interpreter: the engine that compiles kernels for the host is no part of what the demo builds.
 export WAVEJIT_CACHE_DIR=$work/cache WAVEJIT_SIM_ENGINE=interpret
 for run in cold warm; do
-  "$build/bin/wavejit_demo" sim:gfx950 >"$work/$run" || fail "the $run call failed"
+  "$program" sim:gfx950 >"$work/$run" || fail "the $run call failed"
 done
 value() { sed -n "s/^$2  *//p" "$work/$1"; }
 [[ $(value cold kernel) == compiled,* ]] || fail "the first process did not compile: $(value cold kernel)"

@@ -841,6 +841,7 @@ WAVEJIT_API wavejit_status wavejit_softmax_lse_describe(wavejit_engine* engine,
  *
  * A row sees the keys that mask, key_lengths, key_begins and key_ends all let it see. A key that it does not see shows
  * in nothing and is in no list. It is not read, unless it lies between keys that the row and its three neighbours see.
+ * A length beyond the keys that there are shows no more keys; diagonals stand where it puts them.
  * Outputs share memory with no other tensor. An example, one decode step over a cache in pages of 64:
  *
  *   struct wavejit_sparse_indexer_arguments call = {sizeof call};

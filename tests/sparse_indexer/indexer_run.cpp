@@ -130,8 +130,10 @@ void put_ints(Fenced& memory, const std::vector<std::int32_t>& values) {
 
 std::pair<std::int64_t, std::int64_t> IndexerCase::seen(std::size_t row) const {
   const std::size_t of_batch = row / size(rows);
-  const std::int64_t length = key_lengths.empty() ? keys : std::clamp<std::int64_t>(key_lengths[of_batch], 0, keys);
-  const std::int64_t diagonal = static_cast<std::int64_t>(row % size(rows)) + (prefix ? *prefix : length - rows);
+  // A diagonal stands where the told length puts it, also beyond the keys that there are.
+  const std::int64_t told = key_lengths.empty() ? keys : std::max<std::int64_t>(key_lengths[of_batch], 0);
+  const std::int64_t length = std::min(told, keys);
+  const std::int64_t diagonal = static_cast<std::int64_t>(row % size(rows)) + (prefix ? *prefix : told - rows);
   std::int64_t begin = key_begins.empty() ? 0 : std::max(key_begins[row], 0);
   std::int64_t end = key_ends.empty() ? length : std::min<std::int64_t>(length, key_ends[row]);
   if (causal) end = std::min(end, diagonal + 1);

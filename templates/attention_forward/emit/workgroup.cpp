@@ -179,11 +179,13 @@ bool has_scalars_left(const ForwardKernel& spec) {
          !spec.query_fp32 && spec.mask != Mask::chunked;
 }
 
-// Whether O's arguments are loaded where rows end, which costs a wait. Four waves that share a chunk of a window over
-// pages, with tiles that pass through registers, have no scalar registers for O during the walk.
+// Whether O's arguments are loaded where rows end, which costs a wait. Four waves that share a chunk of a window, with
+// tiles that pass through registers, have no scalar registers for O during the walk where they look up pages of 64
+// dims, or what a bool mask hides.
 bool makes_outputs_last(const Kernel& kernel, const ForwardKernel& spec) {
-  return spec.chunk_waves == 4 && spec.paged && spec.split_keys == 0 && has_first_key(spec.mask) &&
-         spec.head_dim_v <= 64 && lds_layout(kernel.target()) != LdsLayout::lines;
+  if (spec.chunk_waves != 4 || spec.split_keys != 0 || !has_first_key(spec.mask)) return false;
+  if (lds_layout(kernel.target()) == LdsLayout::lines) return false;
+  return spec.bool_mask || (spec.paged && spec.head_dim_v <= 64);
 }
 
 // Whether a lane's row and group are made where they are used. One wave that passes tiles of 8 bits through registers has

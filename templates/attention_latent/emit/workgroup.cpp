@@ -126,7 +126,9 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
 
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
   Value* key_scale = nullptr;
-  const bool in_lanes = spec.widens() && spec.listed && spec.has(Modifier::softcap) && spec.rows == Rows::r32;
+  // Beside a soft-cap and a list, what widens a cache or merges parts leaves no scalar register for the scale.
+  const bool in_lanes =
+      (spec.widens() || spec.merged) && spec.listed && spec.has(Modifier::softcap) && spec.rows == Rows::r32;
   if (spec.widens()) {
     key_scale = cache_scale(kernel, score_scale_at, batch);
     scale = attention::with_key_scale(kernel, scale, key_scale);
