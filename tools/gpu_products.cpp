@@ -4,44 +4,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "tools/letters.h"
 #include "tools/targets.h"
 #include "vocabulary/gpus.h"
 
 namespace wavejit::tools {
 namespace {
 
-std::vector<GpuProduct> gpu_products() {
-  std::vector<GpuProduct> products;
-  for (const vocabulary::GpusOfTarget& gpus : vocabulary::gpus_by_target())
-    for (const std::string_view name : gpus.listed)
-      if (!name.empty()) products.push_back({.name = name, .target = gpus.target});
-  return products;
-}
-
-// Letters and digits alone, without the words that stand before every Radeon's name and what is in brackets.
-std::string bare(std::string_view name) {
-  std::string letters;
-  for (const char letter : small_letters(name.substr(0, name.find(" ("))))
-    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) letters += letter;
-  for (const std::string_view word : {"radeon", "aipro"})
-    if (letters.starts_with(word)) letters.erase(0, word.size());
-  return letters;
-}
-
 struct GpuRow {
-  GpuProduct product;
+  vocabulary::Gpu product;
   std::string kernels;               // "yes", "partly", "no"
   std::vector<std::string> missing;  // families
 };
 
 std::vector<GpuRow> gpu_rows(const Support& support) {
   std::vector<GpuRow> rows;
-  for (const GpuProduct& product : gpu_products()) {
+  for (const vocabulary::Gpu& product : vocabulary::listed_gpus()) {
     GpuRow row = {.product = product, .kernels = "no", .missing = {}};
     for (const SupportRow& family : support.rows) {
       if (family.target != product.target) continue;
@@ -66,13 +46,6 @@ std::string answer_of(const GpuRow& row, std::string_view quote) {
 }
 
 }  // namespace
-
-std::optional<GpuProduct> gpu_product(std::string_view name) {
-  const std::vector<GpuProduct> products = gpu_products();
-  const auto found =
-      std::ranges::find_if(products, [&](const GpuProduct& product) { return bare(product.name) == bare(name); });
-  return found == products.end() ? std::nullopt : std::optional(*found);
-}
 
 std::string gpus_markdown(const Support& support) {
   std::string text = "| GPU | target | kernels |\n|---|---|---|\n";

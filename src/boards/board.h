@@ -86,7 +86,7 @@ std::optional<Board> find_board(std::string_view text);
 // "(Radeon 780M) has no kernels: it is RDNA 3, and …" of a GPU that none are written for; nothing of other names.
 std::optional<std::string> why_no_kernels(std::string_view id);
 
-// Why find_product() does not know a name: it "is not known", or nothing runs on this target.
+// Why find_product() does not know a name: it "is not known", is a GPU's, or nothing runs on this target.
 std::string why_no_board(std::string_view id);
 
 // How such a board is written: "gfx942@6x38"; the target alone where the counts are the product's.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "vocabulary/gpus.h"
 
+#include <cctype>
+#include <string>
+
 namespace wavejit::vocabulary {
 namespace {
 
@@ -36,8 +39,34 @@ constexpr GpusOfTarget table[] = {
      .listed = {"Strix Halo (Ryzen AI Max)"}},
 };
 
+// Letters and digits alone, without the words that stand before every Radeon's name and what is in brackets.
+std::string bare(std::string_view name) {
+  std::string letters;
+  for (const char letter : name.substr(0, name.find(" (")))
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0)
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  for (const std::string_view word : {"radeon", "aipro"})
+    if (letters.starts_with(word)) letters.erase(0, word.size());
+  return letters;
+}
+
 }  // namespace
 
 std::span<const GpusOfTarget> gpus_by_target() { return table; }
+
+std::vector<Gpu> listed_gpus() {
+  std::vector<Gpu> gpus;
+  for (const GpusOfTarget& of_target : table)
+    for (const std::string_view name : of_target.listed)
+      if (!name.empty()) gpus.push_back({.name = name, .target = of_target.target});
+  return gpus;
+}
+
+std::optional<Gpu> gpu_of_name(std::string_view name) {
+  const std::string asked = bare(name);
+  for (const Gpu& gpu : listed_gpus())
+    if (bare(gpu.name) == asked) return gpu;
+  return std::nullopt;
+}
 
 }  // namespace wavejit::vocabulary

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace wavejit::vocabulary {
 
@@ -20,5 +22,15 @@ struct GpusOfTarget {
 
 // Targets with kernels first.
 std::span<const GpusOfTarget> gpus_by_target();
+
+struct Gpu {
+  std::string_view name;    // "MI325X"
+  std::string_view target;  // "gfx942"
+};
+
+// Those that are listed, in the table's order.
+std::vector<Gpu> listed_gpus();
+// By its name in any case, with spaces and hyphens or without: "mi325x", "rx9070", "RX 9070". Nothing: it is none.
+std::optional<Gpu> gpu_of_name(std::string_view name);
 
 }  // namespace wavejit::vocabulary

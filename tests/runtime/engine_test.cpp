@@ -604,6 +604,8 @@ TEST_F(EngineTest, ExplainNeedsATargetOrASimulatedDevice) {
           "target = \"gfx1100\" (Radeon RX 7900 XTX, RX 7900 XT and PRO W7900) has no kernels: it is RDNA 3, and "));
   EXPECT_THAT(runtime::explain(config_, descriptor, "gfx9999", *codegen_).error().detail,
               HasSubstr("target = \"gfx9999\" is not known; accepted: " + boards::known_products()));
+  EXPECT_THAT(runtime::explain(config_, descriptor, "mi300x", *codegen_).error().detail,
+              HasSubstr("target = \"mi300x\" is a GPU's name, not a target: MI300X is gfx942; "));
   EXPECT_THAT(runtime::explain(config_, descriptor, "gfx90a", *codegen_).error().detail,
               HasSubstr("target = \"gfx90a\" (Instinct MI210, MI250 and MI250X) has no kernels: it is CDNA 2"));
   config_.device.value = *runtime::parse_device("sim:gfx942");

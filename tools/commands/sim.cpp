@@ -17,6 +17,7 @@
 #include "tools/sim/gpu_files.h"
 #include "tools/sim/reports.h"
 #include "tools/targets.h"
+#include "vocabulary/gpus.h"
 #include "wavejit/simgpu_devices.h"
 #include "wavejit/wavejit.h"
 
@@ -74,7 +75,9 @@ Result<void> check_target(const std::filesystem::path& library, const std::strin
   std::string accepted(problem_of(target.c_str(), nullptr, 0) + 1, '\0');
   accepted.resize(problem_of(target.c_str(), accepted.data(), accepted.size()));
   if (accepted.empty()) return {};
-  return failed(ExitCode::usage, fmt::format("--target: '{}' names no GPUs; it takes {}", target, accepted));
+  const auto gpu = vocabulary::gpu_of_name(target);
+  const std::string is_sold = gpu ? fmt::format("; {} is {}", gpu->name, gpu->target) : "";
+  return failed(ExitCode::usage, fmt::format("--target: '{}' names no GPUs{}; it takes {}", target, is_sold, accepted));
 }
 
 // Where the user's caches lie; without a home, where temporary files do.

@@ -42,7 +42,7 @@ Result<std::vector<NamedTarget>> asked_targets(const std::string& given) {
     if (!std::ranges::contains(all, row.target, &NamedTarget::id))
       all.push_back({.id = row.target, .product = row.product});
   if (given.empty()) return all;
-  const std::optional<GpuProduct> product = gpu_product(given);
+  const std::optional<vocabulary::Gpu> product = vocabulary::gpu_of_name(given);
   const std::string id = product ? std::string(product->target) : small_letters(given);
   const auto found = std::ranges::find(all, id, &NamedTarget::id);
   if (found != all.end())

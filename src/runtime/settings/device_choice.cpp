@@ -7,6 +7,7 @@
 
 #include "boards/board.h"
 #include "boards/known_products.h"
+#include "vocabulary/gpus.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -48,6 +49,9 @@ std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
   if (!known(target)) {
     if (const auto why = boards::why_no_kernels(target))
       return std::unexpected(std::string(target) + " " + *why + "; " + accepted_devices());
+    if (const auto gpu = vocabulary::gpu_of_name(target))
+      return std::unexpected(std::string(gpu->name) + " is sim:" + std::string(gpu->target) + "; " +
+                             accepted_devices());
     const std::size_t times = target.rfind('x');
     if (times == std::string_view::npos || !known(target.substr(0, times))) return std::unexpected(accepted_devices());
     const auto count = small_number(target.substr(times + 1));
