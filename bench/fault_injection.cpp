@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Puts faults into results of attention and prints which of them the judge sees; docs/fault-injection.md is its output.
+// Puts faults into results of attention and prints which of them the checker sees; docs/fault-injection.md is its output.
 //
 //   wavejit_fault_injection                    the page
 //   wavejit_fault_injection --check <file>     exit 1 when the file differs
@@ -26,10 +26,10 @@ using wavejit::tests::faults;
 using wavejit::tests::Seen;
 using wavejit::tests::Storage;
 
-constexpr std::string_view introduction = R"(# Which faults the judge sees
+constexpr std::string_view introduction = R"(# Which faults the checker sees
 
-Made by `./dev bench faults`; a test compares it. `wavejit run --check`, `wavejit sweep` and the tests give their results to one judge
-(tools/judge.h). This page puts faults into results and shows which of them the judge flags. Some faults need not change a result, such as a part
+Made by `./dev bench faults`; a test compares it. `wavejit run --check`, `wavejit sweep` and the tests give their results to one checker
+(tools/judge.h). This page puts faults into results and shows which of them the checker flags. Some faults need not change a result, such as a part
 that is read before its workgroup released it. The simulated GPU finds those ([simulated-gpu.md](simulated-gpu.md#how-the-checks-are-tested)).
 
 ## What is allowed
@@ -54,15 +54,15 @@ Correct results would be flagged without two of these terms:
 * **\|O\|² beside Σ p²·\|v\|²**. Weights of different sizes round independently, and their errors add up to Σ p²·\|v\|². Keys with equal scores have
   equal weights, which all have the same rounding error. Such errors do not cancel: they scale O.
 
-A value that is NaN or infinite on one side must be so on the other. The judge counts such values and prints the count beside its verdict. A result
+A value that is NaN or infinite on one side must be so on the other. The checker counts such values and prints the count beside its verdict. A result
 without any finite value to compare does not pass. Nothing is promised of rows with a score of 2²⁸ or more (|s| · log2 e, where no modifier changes
-scores): the judge counts them, prints the count, and does not compare them.
+scores): the checker counts them, prints the count, and does not compare them.
 
 ## How faults are made
 
 Results come from the simulated GPU. One row at a time is replaced by the row that a kernel with the fault would give. That row is computed in float64
 and rounded to the storage type wherever the kernel rounds: the weights of each tile of 64 keys, and O. Without a fault, this computation agrees with the
-simulated GPU to the bit in at least four fifths of the elements (in half of them with split keys), and the judge passes it in every row below.
+simulated GPU to the bit in at least four fifths of the elements (in half of them with split keys), and the checker passes it in every row below.
 A fault of a tile is put into the tile whose weight is nearest to the average, not into the tile where it would show most. All columns but the last are
 judged by O alone, without LSE, where a lost key would show at once. A fault that changes no bit of a row is not counted for that row.
 )";
