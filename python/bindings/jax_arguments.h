@@ -162,26 +162,26 @@ std::uint64_t read_attributes(const xla::Frame& frame, Arguments& call) {
 }
 
 // Operands behind the first ones, in their order, which forward and backward have alike.
-template <typename Road, typename Arguments>
-void read_others(Road& road, BufferReader& operands, std::uint64_t given, Arguments& call) {
+template <typename Dispatch, typename Arguments>
+void read_others(Dispatch& dispatch, BufferReader& operands, std::uint64_t given, Arguments& call) {
   if ((given & given_bias) != 0) {
     const xla::Buffer& bias = operands.next(tensor_rank);
-    call.bias = whole(bias, road.input(bias));
+    call.bias = whole(bias, dispatch.input(bias));
     // Rows are as long as multiples of 8 keys are; what stands behind the last key is padding.
     call.bias.sizes[3] = call.max_key_length != 0 ? call.max_key_length : call.k.sizes[1];
   }
   if ((given & given_sinks) != 0) {
     const xla::Buffer& sinks = operands.next(1);
-    call.sink = tensor_of(sinks, road.input(sinks), {1, sinks.dims[0], 1, 1});
+    call.sink = tensor_of(sinks, dispatch.input(sinks), {1, sinks.dims[0], 1, 1});
   }
   if ((given & given_alibi) != 0) {
     const xla::Buffer& alibi = operands.next(2);
-    call.alibi = of_heads(alibi, road.input(alibi));
+    call.alibi = of_heads(alibi, dispatch.input(alibi));
   }
   const auto numbers = [&](Given which, const std::int32_t*& place) {
     if ((given & which) == 0) return std::int64_t{0};
     const xla::Buffer& buffer = operands.next(1);
-    place = static_cast<const std::int32_t*>(road.input(buffer));
+    place = static_cast<const std::int32_t*>(dispatch.input(buffer));
     return buffer.dims[0];
   };
   const std::int64_t query_starts = numbers(given_query_starts, call.query_starts);

@@ -75,10 +75,10 @@ std::int32_t ordinal_of(const xla::Frame& frame) {
 // One chunk of keys has no parts to be merged.
 constexpr std::int64_t chunk_keys = 1024;
 
-template <typename Road>
+template <typename Dispatch>
 struct Forward {
   static void call(const xla::Frame& frame, EngineHandle& engine) {
-    Road road(frame, engine);
+    Dispatch dispatch(frame, engine);
     wavejit_attention_forward_arguments call{};
     call.size = sizeof call;
     const std::uint64_t given = read_attributes(frame, call);
@@ -86,12 +86,12 @@ struct Forward {
     BufferReader results(frame.results);
     for (wavejit_tensor* tensor : {&call.q, &call.k, &call.v}) {
       const xla::Buffer& buffer = operands.next(tensor_rank);
-      *tensor = whole(buffer, road.input(buffer));
+      *tensor = whole(buffer, dispatch.input(buffer));
     }
-    read_others(road, operands, given, call);
+    read_others(dispatch, operands, given, call);
     if ((given & given_block_table) != 0) {
       const xla::Buffer& pages = operands.next(2);
-      call.block_table = static_cast<const std::int32_t*>(road.input(pages));
+      call.block_table = static_cast<const std::int32_t*>(dispatch.input(pages));
       call.table_columns = pages.dims[1];
       if (call.query_starts == nullptr) call.sequences = 0;
     }
@@ -99,38 +99,38 @@ struct Forward {
       if ((given & bit) == 0) continue;
       const std::int64_t rank = operands.peek().rank;
       const xla::Buffer& scales = operands.next(rank);
-      *tensor = of_scales(scales, road.input(scales));
+      *tensor = of_scales(scales, dispatch.input(scales));
       if (rank == 3) call.token_scales = 1;
     }
     if ((given & given_mask) != 0) {
       const xla::Buffer& mask = operands.next(tensor_rank);
-      call.bool_mask = whole(mask, road.input(mask));
+      call.bool_mask = whole(mask, dispatch.input(mask));
     }
     const xla::Buffer& out = results.next(tensor_rank);
-    call.o = whole(out, road.output(out));
+    call.o = whole(out, dispatch.output(out));
     if ((given & wanted_lse) != 0) {
       const xla::Buffer& lse = results.next(tensor_rank - 1);
-      call.lse = of_rows(lse, road.output(lse));
+      call.lse = of_rows(lse, dispatch.output(lse));
     }
-    if (Road::checks_lengths) call.flags |= WAVEJIT_CHECK_LENGTHS;
+    if (Dispatch::checks_lengths) call.flags |= WAVEJIT_CHECK_LENGTHS;
     const std::int64_t longest = call.max_key_length != 0 ? call.max_key_length : call.k.sizes[1];
     if (longest > chunk_keys || (given & given_mask) != 0 || (call.flags & WAVEJIT_BIAS_BY_TILE) != 0) {
       std::size_t bytes = 0;
       check(wavejit_attention_forward_workspace(engine.get(), &call, &bytes));
       if (bytes != 0) {
-        call.workspace = road.workspace(bytes);
+        call.workspace = dispatch.workspace(bytes);
         call.workspace_bytes = call.workspace == nullptr ? 0 : bytes;
       }
     }
-    check(wavejit_attention_forward(engine.get(), &call, road.stream()));
-    road.finish();
+    check(wavejit_attention_forward(engine.get(), &call, dispatch.stream()));
+    dispatch.finish();
   }
 };
 
-template <typename Road>
+template <typename Dispatch>
 struct Backward {
   static void call(const xla::Frame& frame, EngineHandle& engine) {
-    Road road(frame, engine);
+    Dispatch dispatch(frame, engine);
     wavejit_attention_backward_arguments call{};
     call.size = sizeof call;
     const std::uint64_t given = read_attributes(frame, call);
@@ -138,34 +138,34 @@ struct Backward {
     BufferReader results(frame.results);
     for (wavejit_tensor* tensor : {&call.q, &call.k, &call.v, &call.o, &call.d_o}) {
       const xla::Buffer& buffer = operands.next(tensor_rank);
-      *tensor = whole(buffer, road.input(buffer));
+      *tensor = whole(buffer, dispatch.input(buffer));
     }
     const xla::Buffer& lse = operands.next(tensor_rank - 1);
-    call.lse = of_rows(lse, road.input(lse));
-    read_others(road, operands, given, call);
+    call.lse = of_rows(lse, dispatch.input(lse));
+    read_others(dispatch, operands, given, call);
     if ((given & given_d_lse) != 0) {
       const xla::Buffer& d_lse = operands.next(tensor_rank - 1);
-      call.d_lse = of_rows(d_lse, road.input(d_lse));
+      call.d_lse = of_rows(d_lse, dispatch.input(d_lse));
     }
     for (wavejit_tensor* tensor : {&call.dq, &call.dk, &call.dv}) {
       const xla::Buffer& buffer = results.next(tensor_rank);
-      *tensor = whole(buffer, road.output(buffer));
+      *tensor = whole(buffer, dispatch.output(buffer));
     }
     if ((given & wanted_d_sinks) != 0) {
       const xla::Buffer& d_sinks = results.next(2);
-      call.d_sink = of_heads(d_sinks, road.output(d_sinks));
+      call.d_sink = of_heads(d_sinks, dispatch.output(d_sinks));
     }
     if ((given & wanted_d_bias) != 0) {
       const xla::Buffer& d_bias = results.next(tensor_rank);
-      call.d_bias = whole(d_bias, road.output(d_bias));
+      call.d_bias = whole(d_bias, dispatch.output(d_bias));
       call.d_bias.sizes[3] = call.bias.sizes[3];
     }
     std::size_t bytes = 0;
     check(wavejit_attention_backward_workspace(engine.get(), &call, &bytes));
-    call.workspace = road.workspace(bytes);
+    call.workspace = dispatch.workspace(bytes);
     call.workspace_bytes = call.workspace == nullptr ? 0 : bytes;
-    check(wavejit_attention_backward(engine.get(), &call, road.stream()));
-    road.finish();
+    check(wavejit_attention_backward(engine.get(), &call, dispatch.stream()));
+    dispatch.finish();
   }
 };
 
