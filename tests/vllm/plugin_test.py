@@ -123,6 +123,14 @@ class Refused(unittest.TestCase):
         with mock.patch.object(_limits, "target", lambda: "gfx1100"):
             self.assertRegex(_limits.without_a_kernel(LLAMA), "gfx1100: wavejit has kernels for .*gfx942.*; CPU_ATTN runs there")
 
+    def test_a_gpu_with_some_of_the_kernels_is_told_which_it_has_not(self):
+        for name in ("gfx1201", "gfx1200"):
+            with mock.patch.object(_limits, "target", lambda name=name: name):
+                told = f"^{name}: wavejit.vllm serves gfx942, gfx950, since sparse_indexer and attention_latent have no kernels for {name}; CPU_ATTN runs there, and so do wavejit.torch's calls$"
+                self.assertRegex(_limits.without_a_kernel(LLAMA), told)
+            self.assertIn(name, " ".join(wavejit.supported()))  # calls of others run there
+            self.assertTrue(wavejit.explain(_lines.line(LLAMA, 2, 1, 64, 16).replace("q1..1", "q1").replace("k0..64", "k64"), target=name))
+
     def test_layers_when_they_are_made(self):
         self.addCleanup(torch.set_default_dtype, torch.get_default_dtype())
         torch.set_default_dtype(torch.bfloat16)

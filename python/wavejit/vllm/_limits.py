@@ -61,7 +61,7 @@ def refusal(asked: str, who: str) -> str | None:
     """None, or why no kernel does this line, and who may."""
     known, here = _offline.targets(), target()
     if here is not None and here not in known:
-        return f"{here}: wavejit has kernels for {', '.join(known)}; {who} runs there"
+        return _refusal_of_target(here, known, who)
     refusals = []
     for name in [here] if here is not None else known:
         try:
@@ -71,6 +71,15 @@ def refusal(asked: str, who: str) -> str | None:
     if len(refusals) < (1 if here is not None else len(known)):
         return None
     return f"{refusals[0]} (asked: {asked}); {who} may have it"
+
+
+def _refusal_of_target(here: str, known: list[str], who: str) -> str:
+    """A target that some operations of wavejit's have kernels for is told apart from one that none has."""
+    told = [line.split("; ") for line in _offline.supported() if line.startswith(f"{here} ")]
+    if not told:
+        return f"{here}: wavejit has kernels for {', '.join(dict.fromkeys(line.split()[0] for line in _offline.supported() if line.startswith('gfx')))}; {who} runs there"
+    missing = [words[0].rpartition(" ")[2] for words in told if len(words) > 1 and "has no kernels for" in words[1]]
+    return f"{here}: wavejit.vllm serves {', '.join(known)}, since {' and '.join(missing)} have no kernels for {here}; {who} runs there, and so do wavejit.torch's calls"
 
 
 def reasons_of_layer(words: dict[str, Any], dtype: torch.dtype) -> list[str]:
