@@ -90,7 +90,7 @@ class CacheAppendCall(Call):
                 self._tensor(field, given, _dtypes.FP32, shape=TOKEN_SCALES, dimensions=(TOKEN_DIMENSIONS,), lead=False, output=True, accepted=(_dtypes.FP32,))
             else:
                 array = _scale_array(self._engine, field, given, self._stream)
-                self._tensor(field, array, _dtypes.FP32, shape=SCALES, dimensions=(0, 1), order=_as_heads, accepted=(_dtypes.FP32,))
+                self._tensor(field, array, _dtypes.FP32, shape=SCALES, dimensions=(0, 1), order=_as_heads, places=(None, None, 0, None), accepted=(_dtypes.FP32,))
 
     def _integers(self, name: str, given: Any, count: int) -> None:
         """Slots or positions. Host numbers of any width are copied to the device, as int32 where that holds all of them: one that is beyond it is no
@@ -133,8 +133,8 @@ class CacheAppendCall(Call):
         if rotary_base is not None:
             self._call.set_number("rotary_base", rotary_base)
         else:
-            table = self._tensor("cos", cos, None, shape=TABLE, dimensions=(2,), order=_as_rows)
-            self._tensor("sin", sin, table._dtype, shape=TABLE, dimensions=(2,), order=_as_rows)
+            table = self._tensor("cos", cos, None, shape=TABLE, dimensions=(2,), order=_as_rows, places=(None, 0, None, 1))
+            self._tensor("sin", sin, table._dtype, shape=TABLE, dimensions=(2,), order=_as_rows, places=(None, 0, None, 1))
             dims = 2 * table.shape[1]
         self._call.set_number("rotary_dim", dims if rotary_dim is None else rotary_dim)
         self._integers("position", positions, tokens)

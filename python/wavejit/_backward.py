@@ -79,7 +79,7 @@ class AttentionBackwardCall(SequencesCall):
 
         sequences = self._starts(inputs["q"], query_starts, key_starts)
         if sinks is not None:
-            self._sinks(sinks)
+            self._sinks(sinks, inputs["q"].shape[2])
         self.d_sinks = None
         if d_sinks is not False:
             self.d_sinks = _arrays.allocate(engine, (sequences, inputs["q"].shape[2]), _dtypes.FP32) if d_sinks is True else d_sinks
@@ -96,7 +96,7 @@ class AttentionBackwardCall(SequencesCall):
             elif longest is not None:
                 self._call.set_number(field, longest)
         if alibi is not None:
-            self._slopes(alibi)
+            self._slopes(alibi, inputs["q"].shape[2])
         self.d_bias = None
         if bias is not None:
             array = self._bias(inputs["q"]._dtype, bias, element)
@@ -116,4 +116,4 @@ class AttentionBackwardCall(SequencesCall):
 
     def workspace_bytes(self) -> int:
         """Device memory that the call uses beside its arrays: one fp32 a row of q and head, and sums of runs where a sequence has several."""
-        return self._call.workspace_bytes()
+        return self._workspace_bytes()

@@ -2,6 +2,8 @@
 """Calls: arguments that were checked and put on the device once, to be asked and launched any number of times."""
 from __future__ import annotations
 
+import operator
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _arrays, _device, _dtypes, _lengths, _offline, _wavejit
 from ._arrays import DeviceArray
 from ._dtypes import DType
-from ._errors import InvalidArgument, error_of
+from ._errors import Error, InvalidArgument, error_of
 from ._lists import BlockLists
 
 if TYPE_CHECKING:
@@ -65,13 +67,18 @@ class Call:
         self._written: list[list[int | None]] = []
         self._borrows = False
         self._copies_back: list[tuple[numpy.ndarray, DeviceArray]] = []
+        # Which dimension of the caller's each of C's four is, where that is another one; None: none of them.
+        self._dimensions: dict[str, tuple[int | None, ...]] = {}
 
     def launch(self) -> None:
         """Launches on the call's stream and returns; the first launch of a kind may compile. What host arrays were given for
         outputs are written when this returns."""
         if self._engine._handle is None or self._borrows:
             self._before()
-        self._launch(self._stream)
+        try:
+            self._launch(self._stream)
+        except Error as error:
+            raise self._in_callers_dimensions(error) from None
         if self._borrows:
             self._engine._kept.add(self)  # once more: another thread may have waited for the device in between
         for written in self._written:
@@ -93,7 +100,10 @@ class Call:
     def launch_with_report(self) -> dict[str, Any]:
         """The same as `launch`, and tells which kernel ran, where it came from ("memory", "disk", "compiled") and nanoseconds by phase."""
         self._before()
-        report = self._call.launch_with_report(self._stream)
+        try:
+            report = self._call.launch_with_report(self._stream)
+        except Error as error:
+            raise self._in_callers_dimensions(error) from None
         if self._borrows:
             self._engine._kept.add(self)
         report["origin"] = ORIGINS.get(report["origin"], report["origin"])
@@ -118,7 +128,7 @@ class Call:
     def why_unsupported(self) -> str | None:
         """None, or why there is no kernel for it."""
         status, detail = self._call.supported()
-        return detail if status == UNSUPPORTED else None
+        return self._in_callers_dimensions(error_of(status, detail)).detail if status == UNSUPPORTED else None
 
     def is_ready(self) -> bool:
         """Whether its kernel is loaded, so that launching it neither reads the disk nor compiles."""
@@ -132,19 +142,29 @@ class Call:
         """The call's route on the engine's target, as `wavejit.explain` tells it: what was chosen, and why nothing else."""
         return _offline.explain(self.describe(), self._engine.target, **options)
 
-    @staticmethod
-    def _answer(answer: tuple[int, str], no: int) -> bool:
+    def _answer(self, answer: tuple[int, str], no: int) -> bool:
         status, detail = answer
         if status not in (0, no):
-            raise error_of(status, detail)
+            raise self._in_callers_dimensions(error_of(status, detail))
         return status == 0
+
+    def _in_callers_dimensions(self, error: Error) -> Error:
+        """C's tensors have four dimensions; the caller's array may have fewer, and is told by its own."""
+
+        def place(found: re.Match[str]) -> str:
+            dimension = self._dimensions.get(found[1], (0, 1, 2, 3))[int(found[3])]
+            return found[0] if dimension is None else f"{found[1]}.{found[2]}[{dimension}]"
+
+        detail = _DIMENSION.sub(place, error.detail) if self._dimensions else error.detail
+        return error if detail == error.detail else type(error)(detail, error.status)
 
     # ---- fields
 
     def _tensor(self, field: str, given: Any, dtype: DType | None, *, shape: str, dimensions: tuple[int, ...], row_multiple: int = 1, output: bool = False,
-                lead: bool = True, order: Callable[[str, DeviceArray], Order] | None = None, accepted: Sequence[DType] = _dtypes.ELEMENTS) -> DeviceArray:
+                lead: bool = True, order: Callable[[str, DeviceArray], Order] | None = None, places: tuple[int | None, ...] | None = None,
+                accepted: Sequence[DType] = _dtypes.ELEMENTS) -> DeviceArray:
         """A tensor of 4 dimensions from one of `dimensions`, which is filled up with ones: in front, or behind. Or what `order`
-        makes of it: sizes and strides."""
+        makes of it: sizes and strides; then `places` says which dimension of the array's each of them is."""
         array, host = _arrays.on_device(self._engine, given, field, self._stream, dtype, row_multiple=row_multiple, accepted=accepted)
         if array.ndim not in dimensions:
             raise InvalidArgument(f"{field}: shape {array.shape}; accepted: {shape}")
@@ -158,6 +178,10 @@ class Call:
         steps = (*ones, *strides) if lead else (*strides, *ones)
         if order is not None:
             wide, steps = order(field, array)
+        elif missing > 0 and lead:
+            places = (*(None,) * missing, *range(array.ndim))
+        if places is not None:
+            self._dimensions[field] = places
         # Without elements there is nothing to point to.
         self._call.set_tensor(_C_NAMES.get(field, field), array._address if array.size else 0, array._dtype.c, wide, steps)
         return array
@@ -184,7 +208,7 @@ class Call:
         if not array._is_dense():
             raise InvalidArgument(f"{field}: strides {array.strides}; accepted: numbers side by side")
         self._take(array)
-        self._call.set_address(field, array._address)
+        self._call.set_address(_C_NAMES.get(field, field), array._address)
         return array
 
     def _flags(self, field: str, given: Any, count: int) -> None:
@@ -201,7 +225,7 @@ class Call:
         if not array._is_dense():
             raise InvalidArgument(f"{field}: strides {array.strides}; accepted: flags side by side")
         self._take(array)
-        self._call.set_address(field, array._address)
+        self._call.set_address(_C_NAMES.get(field, field), array._address)
 
     def _mask(self, causal: bool, window: Sequence[int | None] | None, causal_prefix: int | None, local_chunk: int | None = None) -> None:
         if causal not in (True, False):  # 1 and numpy's are among them
@@ -210,6 +234,8 @@ class Call:
         if window is not None:
             if not isinstance(window, (tuple, list)) or len(window) != 2:
                 raise InvalidArgument(f"window = {window}; accepted: (left, right), each a number of keys, or None for no limit")
+            if not all(side is None or (hasattr(side, "__index__") and -1 <= operator.index(side) < 1 << 31) for side in window):
+                raise InvalidArgument(f"window = {tuple(window)}; accepted: (left, right), each an integer from 0 to {(1 << 31) - 1}, or None for no limit")
             mask |= WINDOW
             for field, side in zip(("window_left", "window_right"), window):
                 self._call.set_number(field, -1 if side is None else side)
@@ -238,10 +264,15 @@ def _as_int8(given: Any) -> Any:
     return given.view(sys.modules["torch"].int8 if type(given).__module__.startswith("torch") else "int8")
 
 
+_DIMENSION = re.compile(r"(?<![\w.])([a-z_]+(?:\[\d\])?)\.(sizes|strides)\[(\d)\]")
 # What Python calls otherwise than C.
-_C_NAMES = {"mask": "bool_mask", "out": "o", "sinks": "sink", "d_out": "d_o", "d_sinks": "d_sink"}
+_C_NAMES = {"mask": "bool_mask", "out": "o", "sinks": "sink", "d_out": "d_o", "d_sinks": "d_sink",
+            "lists.indices": "list_indices", "lists.counts": "list_counts", "lists.starts": "list_starts",
+            "lists.full_indices": "full_indices", "lists.full_counts": "full_counts", "lists.full_starts": "full_starts",
+            "outs": "parts[0].o", "lses": "parts[0].lse", **{f"{of}[{part}]": f"parts[{part}].{field}" for of, field in (("outs", "o"), ("lses", "lse")) for part in range(8)}}  # fmt: skip
 BSHD = "[batch, length, heads, head dim]"
 UNIT_BYTES = 16
+_OF_SCALES: dict[int, tuple[int | None, ...]] = {1: (None, None, 0, None), 2: (0, None, 1, None)}
 
 
 def _vectorised(field: str, unit: int) -> str:
@@ -292,23 +323,28 @@ class SequencesCall(Call):
             raise InvalidArgument(f"{field} is missing, and the lengths are on the device; accepted: the longest sequence's length")
         return max(known, default=0)
 
-    def _slopes(self, alibi: Any) -> None:
+    def _slopes(self, alibi: Any, heads: int) -> None:
         """[heads] or [batch, heads] in front of two ones."""
-        array, _ = _arrays.on_device(self._engine, alibi, "alibi", self._stream, _dtypes.FP32)
-        if array.ndim == 1:
-            array = array[None]
+        array = self._of_heads("alibi", alibi, heads)
         self._tensor("alibi", array, _dtypes.FP32, shape="[heads], [batch, heads] or [batch or 1, heads, 1, 1]", dimensions=(2, 4), lead=False)
 
     def _bias(self, dtype: DType, bias: Any, element: DType | None) -> DeviceArray:
         return self._tensor("bias", bias, _bias_type(bias, element), shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), row_multiple=8,
                             accepted=(dtype, _dtypes.FP32))
 
-    def _sinks(self, sinks: Any) -> None:
+    def _sinks(self, sinks: Any, heads: int) -> None:
         """[heads] between ones."""
-        array, _ = _arrays.on_device(self._engine, sinks, "sinks", self._stream, _dtypes.FP32)
-        if array.ndim == 1:
-            array = array[None]
+        array = self._of_heads("sinks", sinks, heads)
         self._tensor("sinks", array, _dtypes.FP32, shape="[heads]", dimensions=(2, 4), lead=False)
+
+    def _of_heads(self, field: str, given: Any, heads: int) -> DeviceArray:
+        """With a one in front, if it has one dimension: that is checked here, where its place is known."""
+        array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.FP32)
+        if array.ndim != 1:
+            return array
+        if array.shape[0] != heads:
+            raise InvalidArgument(f"{field}: shape {array.shape}; accepted: [{heads}], one for each head of q")
+        return array[None]
 
     def _table(self, block_table: Any, table_starts: Any, sequences: int, keys: _lengths.Keys) -> None:
         if block_table is None:
@@ -331,6 +367,12 @@ class SequencesCall(Call):
         if table.shape[0] > 1:
             self._call.set_number("table_row_stride", table.strides[0])
         _lengths.check_table(keys, block_table, None, table.shape[1])
+
+    def _workspace_bytes(self) -> int:
+        try:
+            return self._call.workspace_bytes()  # type: ignore[union-attr]
+        except Error as error:
+            raise self._in_callers_dimensions(error) from None
 
     def _give_workspace(self, workspace: DeviceArray) -> None:
         if not isinstance(workspace, DeviceArray):
@@ -420,7 +462,7 @@ class AttentionForwardCall(SequencesCall):
             raise InvalidArgument(f"score_rounding = {score_rounding!r}; accepted: {', '.join(SCORE_ROUNDINGS)}")
         if score_rounding != "fp32":
             self._call.set_number("score_rounding", SCORE_ROUNDINGS.index(score_rounding))
-        self._modifiers(written._dtype if written._dtype in alike else usual, bias, alibi, sinks, softcap, element)
+        self._modifiers(queries.shape[2], written._dtype if written._dtype in alike else usual, bias, alibi, sinks, softcap, element)
         self.lse = self._lse(queries, lse, query_starts)
         self._mask(causal, window, causal_prefix, local_chunk)
         self._flags("causal_flags", causal_flags, sequences)
@@ -444,7 +486,7 @@ class AttentionForwardCall(SequencesCall):
 
     def workspace_bytes(self) -> int:
         """Device memory that the call uses beside its arrays: 0 unless it splits keys."""
-        return self._call.workspace_bytes()
+        return self._workspace_bytes()
 
     def _lengths(self, sequences: int, queries: DeviceArray, keys: DeviceArray, query_starts: Any, key_starts: Any, key_lengths: Any, first_keys: Any,
                  paged: bool, max_query_length: int | None, max_key_length: int | None, max_total_keys: int | None) -> _lengths.Keys:
@@ -477,29 +519,29 @@ class AttentionForwardCall(SequencesCall):
         if not isinstance(lists, BlockLists):
             raise TypeError(f"lists: a {type(lists).__name__}; accepted: a wavejit.BlockLists")
         shape = lists.shape
-        for kind, indices, counts, starts in (("list", lists.indices, lists.counts, lists.starts),
-                                              ("full", lists.full_indices, lists.full_counts, lists.full_starts)):
+        for kind, indices, counts, starts in (("", lists.indices, lists.counts, lists.starts),
+                                              ("full_", lists.full_indices, lists.full_counts, lists.full_starts)):
             if indices is None:
                 if counts is not None or starts is not None:
-                    raise InvalidArgument(f"lists: {kind}_counts or {kind}_starts without {kind}_indices; accepted: both, or neither")
+                    raise InvalidArgument(f"lists: {kind}counts or {kind}starts without {kind}indices; accepted: both, or neither")
                 continue
             if counts is not None and starts is not None:
-                raise InvalidArgument(f"lists: {kind}_counts beside {kind}_starts, which say how long each list is; accepted: one of them")
-            entries = self._int32(f"{kind}_indices", indices, 1 if starts is not None else 4, "entries" if starts is not None
+                raise InvalidArgument(f"lists: {kind}counts beside {kind}starts, which say how long each list is; accepted: one of them")
+            entries = self._int32(f"lists.{kind}indices", indices, 1 if starts is not None else 4, "entries" if starts is not None
                                   else "batch or 1, heads or 1, row blocks, room")
-            self._call.set_number(f"{kind}_capacity", entries.shape[-1])
+            self._call.set_number(f"{kind or 'list_'}capacity", entries.shape[-1])
             if starts is not None:
                 if shape is None:
                     raise InvalidArgument("lists: starts without shape; accepted: shape=(batch or 1, heads or 1, row blocks)")
-                self._numbers(f"{kind}_starts", starts, shape[0] * shape[1] * shape[2] + 1, "lists + 1")
+                self._numbers(f"lists.{kind}starts", starts, shape[0] * shape[1] * shape[2] + 1, "lists + 1")
                 continue
             shape = shape or entries.shape[:3]  # type: ignore[assignment]
             if entries.shape[:3] != tuple(shape):  # type: ignore[arg-type]
-                raise InvalidArgument(f"{kind}_indices: shape {entries.shape}; accepted: {[*shape, 'room']}")  # type: ignore[misc]
+                raise InvalidArgument(f"lists.{kind}indices: shape {entries.shape}; accepted: {[*shape, 'room']}")  # type: ignore[misc]
             if counts is not None:
-                numbers = self._int32(f"{kind}_counts", counts, 3, "batch or 1, heads or 1, row blocks")
+                numbers = self._int32(f"lists.{kind}counts", counts, 3, "batch or 1, heads or 1, row blocks")
                 if numbers.shape != tuple(shape):  # type: ignore[arg-type]
-                    raise InvalidArgument(f"{kind}_counts: shape {numbers.shape}; accepted: {[*shape]}")  # type: ignore[misc]
+                    raise InvalidArgument(f"lists.{kind}counts: shape {numbers.shape}; accepted: {[*shape]}")  # type: ignore[misc]
         if lists.indices is None and lists.full_indices is None or shape is None:
             raise InvalidArgument("lists: neither indices nor full_indices; accepted: one of them, or both")
         for field, number in (("list_batches", shape[0]), ("list_heads", shape[1]), ("list_row_blocks", shape[2]), ("list_rows", lists.rows),
@@ -590,7 +632,7 @@ class AttentionForwardCall(SequencesCall):
         if array.ndim != dimensions or not array._is_dense():
             raise InvalidArgument(f"{field}: shape {array.shape}, strides {array.strides}; accepted: [{what}], dense")
         self._take(array)
-        self._call.set_address(field, array._address)
+        self._call.set_address(_C_NAMES.get(field, field), array._address)
         return array
 
     def _cache_scale(self, field: str, given: Any, of_rows: bool = False) -> None:
@@ -599,6 +641,7 @@ class AttentionForwardCall(SequencesCall):
         if given is None:
             return
         array = _scale_array(self._engine, field, given, self._stream)
+        places = _OF_SCALES.get(array.ndim)
         if array.ndim == 3 and not of_rows and isinstance(self, AttentionForwardCall):
             array = array[:, :, :, None]
             self._call.set_number("token_scales", 1)
@@ -613,15 +656,15 @@ class AttentionForwardCall(SequencesCall):
         if of_rows and field == "k_scale" and array.ndim == 4 and array.shape[1] > 1:
             self._call.set_number("token_scales", 1)
         accepted = "[batch or 1, rows or 1, heads or 1]" if of_rows else "[batch or 1, 1, heads or 1, 1], or of tokens [batch, length, heads]"
-        self._tensor(field, array, _dtypes.FP32, shape=f"[heads], [batch, heads], {accepted}", dimensions=(4,))
+        self._tensor(field, array, _dtypes.FP32, shape=f"[heads], [batch, heads], {accepted}", dimensions=(4,), places=places)
 
-    def _modifiers(self, dtype: DType, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
+    def _modifiers(self, heads: int, dtype: DType, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
         if bias is not None:
             self._bias(dtype, bias, element)
         if alibi is not None:
-            self._slopes(alibi)
+            self._slopes(alibi, heads)
         if sinks is not None:
-            self._sinks(sinks)
+            self._sinks(sinks, heads)
         if softcap is not None:
             self._call.set_number("softcap", softcap)
 

@@ -13,7 +13,7 @@ from ._append import CacheAppendCall
 from ._arrays import DeviceArray
 from ._backward import AttentionBackwardCall
 from ._calls import ORIGINS, AttentionForwardCall, Call, SoftmaxLseCall
-from ._errors import Error, InvalidArgument, NoDevice, error_of
+from ._errors import Error, InvalidArgument, NoDevice, error_of_lines
 from ._indexer import SparseIndexerCall
 from ._latent import AttentionLatentCall
 from ._merge import AttentionMergeCall
@@ -721,7 +721,7 @@ class Engine:
         failed = [line for line in prepared if line.status != 0]
         if strict and failed:
             told_lines = "".join(f"\n'{line.descriptor}': {line.failure}" for line in failed)
-            raise error_of(failed[0].status, f"prepare: {len(failed)} of {len(prepared)} lines could not be prepared:{told_lines}")
+            raise error_of_lines(failed[0].status, f"prepare: {len(failed)} of {len(prepared)} lines could not be prepared:{told_lines}")
         return prepared
 
     def seal(self) -> None:

@@ -69,7 +69,7 @@ class SparseIndexerCall(SequencesCall):
 
     def workspace_bytes(self) -> int:
         """Device memory for scores that no array takes, with which the call takes its fewest rounds."""
-        return self._call.workspace_bytes()
+        return self._workspace_bytes()
 
     def _given(self, keys: Any, weights: Any, key_scales: Any, block_table: Any, scores: Any) -> tuple[tuple[int, int], int]:
         """Sizes where scores are given: [batch, queries], and the number of keys."""
@@ -78,14 +78,14 @@ class SparseIndexerCall(SequencesCall):
                 raise InvalidArgument(f"{field} without queries; accepted: both, or neither")
         if scores is None or scores is True:
             raise InvalidArgument("queries and scores are missing; accepted: one of them")
-        array = self._tensor("scores", scores, _dtypes.FP32, shape="[batch, queries, keys]", dimensions=(3,), order=_with_one_at(2))
+        array = self._tensor("scores", scores, _dtypes.FP32, shape="[batch, queries, keys]", dimensions=(3,), order=_with_one_at(2), places=(0, 1, None, 2))
         return (array.shape[0], array.shape[1]), array.shape[2]
 
     def _inputs(self, queries: Any, keys: Any, weights: Any, key_scales: Any, element: DType | None, key_lengths: Any, block_table: Any, table_starts: Any,
                 max_key_length: int | None) -> tuple[tuple[int, int], int]:
         unit = 16 if element in _dtypes.EIGHT_BITS else 8
         rows = self._tensor("queries", queries, element, shape=QUERIES, dimensions=(4,), row_multiple=unit, accepted=_dtypes.INDEXED)
-        vectors = self._tensor("keys", keys, rows._dtype, shape=KEYS, dimensions=(3,), row_multiple=unit, order=_with_one_at(2), accepted=(rows._dtype,))
+        vectors = self._tensor("keys", keys, rows._dtype, shape=KEYS, dimensions=(3,), row_multiple=unit, order=_with_one_at(2), places=(0, 1, None, 2), accepted=(rows._dtype,))
         self._tensor("weights", weights, _dtypes.FP32, shape="[batch, queries, heads]", dimensions=(3,), lead=False)
         if key_scales is not None:
             self._tensor("key_scales", key_scales, _dtypes.FP32, shape="[batch, keys], or of pages [pages, page size]", dimensions=(2,), lead=False)
@@ -119,7 +119,7 @@ class SparseIndexerCall(SequencesCall):
         if given is True:
             given = _arrays.allocate(self._engine, shape, dtype)
         if field == "scores":
-            self._tensor(field, given, dtype, shape="[batch, queries, keys]", dimensions=(3,), output=True, order=_with_one_at(2))
+            self._tensor(field, given, dtype, shape="[batch, queries, keys]", dimensions=(3,), output=True, order=_with_one_at(2), places=(0, 1, None, 2))
             return given
         array, host = _arrays.on_device(self._engine, given, field, self._stream, None, accepted=(dtype,))  # never a copy, which integers of any width may get
         if array.shape != shape or not array._is_dense():

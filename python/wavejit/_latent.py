@@ -81,7 +81,7 @@ class AttentionLatentCall(AttentionForwardCall):
             if row_scales not in ROW_SCALES:
                 raise InvalidArgument(f"row_scales = {row_scales!r}; accepted: {', '.join(ROW_SCALES)}, or none")
             self._call.set_number("row_scales", ROW_SCALES.index(row_scales) + 1)
-        self._modifiers(queries._dtype, None, None, sinks, softcap, element)
+        self._modifiers(queries.shape[2], queries._dtype, None, None, sinks, softcap, element)
         self.lse = self._lse(queries, lse, query_starts)
         self._mask(causal, None, causal_prefix)
         self._call.set_number("splits", splits)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 OUTPUTS = "[tokens, heads, head dim], or [batch, tokens, heads, head dim]"
 SUMS = "[heads, tokens], or [batch, heads, tokens]"
 MOST_TENSORS = 8
+OF_TWO = (None, 0, 1, None)  # which dimension of [heads, tokens] each of the C call's four is
 
 
 class AttentionMergeCall(Call):
@@ -51,7 +52,7 @@ class AttentionMergeCall(Call):
         if lse is not None and lse is not False:
             of_rows = (*sizes[:-3], sizes[-2], sizes[-3])
             self.lse = _arrays.allocate(engine, of_rows, _dtypes.FP32) if lse is True else lse
-            self._tensor("lse", self.lse, _dtypes.FP32, shape=SUMS, dimensions=(2, 3), order=_as_rows, output=True, accepted=(_dtypes.FP32,))
+            self._tensor("lse", self.lse, _dtypes.FP32, shape=SUMS, dimensions=(2, 3), order=_as_rows, places=_places_of_sums(self.lse), output=True, accepted=(_dtypes.FP32,))
         if compile not in COMPILE:
             raise InvalidArgument(f"compile = {compile!r}; accepted: {', '.join(map(repr, COMPILE))}")
         self._call.set_number("flags", COMPILE[compile])
@@ -63,17 +64,20 @@ class AttentionMergeCall(Call):
         arrays = []
         for index, (o, lse) in enumerate(zip(outs, lses)):
             kind = arrays[0]._dtype if arrays else element
-            arrays.append(self._tensor(f"parts[{index}].o", o, kind, shape=OUTPUTS, dimensions=(3, 4), accepted=_dtypes.ELEMENTS if kind is None else (kind,)))
-            self._tensor(f"parts[{index}].lse", lse, _dtypes.FP32, shape=SUMS, dimensions=(2, 3), order=_as_rows, accepted=(_dtypes.FP32,))
+            arrays.append(self._tensor(f"outs[{index}]", o, kind, shape=OUTPUTS, dimensions=(3, 4), accepted=_dtypes.ELEMENTS if kind is None else (kind,)))
+            self._tensor(f"lses[{index}]", lse, _dtypes.FP32, shape=SUMS, dimensions=(2, 3), order=_as_rows, places=_places_of_sums(lse), accepted=(_dtypes.FP32,))
         return arrays[0]
 
     def _stack(self, outs: Any, lses: Any, element: Any) -> DeviceArray:
         if not _is_one(lses):
             raise InvalidArgument("lses: a sequence; accepted: one array beside outs, the first dimension of which counts the parts")
         self._call.set_number("part_count", 1)
-        parts = self._tensor("parts[0].o", outs, element, shape=f"parts of {OUTPUTS}", dimensions=(4, 5), order=_behind_parts)
-        sums = self._tensor("parts[0].lse", lses, _dtypes.FP32, shape=f"parts of {SUMS}", dimensions=(3, 4), order=lambda field, array: _as_rows(field, array, 1),
+        parts = self._tensor("outs", outs, element, shape=f"parts of {OUTPUTS}", dimensions=(4, 5), order=_behind_parts)
+        sums = self._tensor("lses", lses, _dtypes.FP32, shape=f"parts of {SUMS}", dimensions=(3, 4), order=lambda field, array: _as_rows(field, array, 1),
                             accepted=(_dtypes.FP32,))
+        # What is told of a stack is told of its first part.
+        self._dimensions["outs[0]"] = (*(None,) * (5 - parts.ndim), *range(parts.ndim - 1))
+        self._dimensions["lses[0]"] = (0, 1, 2, None) if sums.ndim == 4 else OF_TWO
         if parts.shape[0] != sums.shape[0] or parts.shape[0] < 1:
             raise InvalidArgument(f"outs and lses: {parts.shape[0]} and {sums.shape[0]} parts; accepted: as many of each, 1 and more")
         for field, count in (("count", parts.shape[0]), ("o_stride", parts.strides[0]), ("lse_stride", sums.strides[0])):
@@ -84,6 +88,10 @@ class AttentionMergeCall(Call):
 def _is_one(given: Any) -> bool:
     """An array, not a sequence of them."""
     return hasattr(given, "shape")
+
+
+def _places_of_sums(given: Any) -> tuple[int | None, ...] | None:
+    return OF_TWO if len(getattr(given, "shape", ())) == 2 else None
 
 
 def _behind_parts(_field: str, array: DeviceArray) -> tuple[tuple[int, ...], tuple[int, ...]]:

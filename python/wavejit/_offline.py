@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _progress, _wavejit
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, speaking_of_lines
 from ._progress import Progress
 
 
@@ -96,7 +96,8 @@ def explain(descriptor: str, target: str | None = None, **options: Any) -> list[
     """
     (line,) = texts_of("descriptor", [descriptor], "a line of text")
     (name,) = texts_of("target", [target or ""], "the name of a target")
-    return _wavejit.explain(line, name, option_texts(options))
+    with speaking_of_lines():
+        return _wavejit.explain(line, name, option_texts(options))
 
 
 def prebuild(descriptors: Iterable[str] | str | None, targets: str | Iterable[str], *, output: str | os.PathLike[str] | None = None, archive: bool = False,
@@ -121,7 +122,7 @@ def prebuild(descriptors: Iterable[str] | str | None, targets: str | Iterable[st
     """
     names = ",".join(texts_of("targets", targets, "names of targets"))
     lines = None if descriptors is None else lines_of(descriptors)
-    with _progress.told(progress, "prebuild") as told:
+    with _progress.told(progress, "prebuild") as told, speaking_of_lines():
         return _wavejit.prebuild(lines, names, bool(verify), jobs_of(jobs), None if output is None else os.fspath(output), bool(archive), told, option_texts(options))
 
 
@@ -140,4 +141,5 @@ def kernel_texts(descriptor: str, target: str | None = None, form: str = "isa", 
         raise InvalidArgument(f"form = {form!r}; accepted: {', '.join(map(repr, KERNEL_FORMS))}")
     (line,) = texts_of("descriptor", [descriptor], "a line of text")
     (name,) = texts_of("target", [target or ""], "the name of a target")
-    return _wavejit.kernel_texts(line, KERNEL_FORMS[form], name, option_texts(options))
+    with speaking_of_lines():
+        return _wavejit.kernel_texts(line, KERNEL_FORMS[form], name, option_texts(options))

@@ -127,9 +127,9 @@ class Dense(Case):
                     self.assertTrue(numpy.array_equal(out[b], expected[b]), b)
         with self.assertRaisesRegex(wavejit.InvalidArgument, r"causal_flags: shape \(2,\); accepted: \[sequences\], which is \[3\]"):
             ENGINE.attention_forward(q, k, v, causal=True, causal_flags=[True, False])
-        with self.assertRaisesRegex(wavejit.Unsupported, "mask = 0; accepted: 1"):
+        with self.assertRaisesRegex(wavejit.Unsupported, "^causal = False; accepted: causal, alone or with causal_prefix, beside causal_flags"):
             ENGINE.attention_forward(q, k, v, causal_flags=[True, False, True])
-        with self.assertRaisesRegex(wavejit.InvalidArgument, "mask = 8"):
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "^local_chunk: given; accepted: local_chunk with causal and without window"):
             ENGINE.attention_forward(q, k, v, local_chunk=8)
 
     def test_masks(self):
@@ -144,9 +144,9 @@ class Dense(Case):
         out, lse = call.run()
         self.assertFalse(out.numpy().any())
         self.assertTrue((lse.numpy() == -numpy.inf).all())
-        with self.assertRaisesRegex(wavejit.InvalidArgument, r"bool_mask.sizes\[3\] = 129; accepted: 130"):
+        with self.assertRaisesRegex(wavejit.InvalidArgument, r"^mask.sizes\[1\] = 129; accepted: 130"):
             ENGINE.attention_forward(q, k, v, mask=shown[:, :129])
-        with self.assertRaisesRegex(wavejit.Unsupported, "bool_mask = beside local_chunk"):
+        with self.assertRaisesRegex(wavejit.Unsupported, "^mask = beside local_chunk"):
             ENGINE.attention_forward(q, k, v, causal=True, local_chunk=7, mask=shown)
 
     def test_biases_by_tile(self):

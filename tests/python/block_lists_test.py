@@ -74,16 +74,16 @@ class Lists(Case):
                 ENGINE.attention_forward(self.q, self.k, self.v, **words)
 
         indices = padded(MASKED)
-        refuses("list_indices: .*int64", lists=wavejit.BlockLists(indices=indices.astype(numpy.int64)))
-        refuses("list_indices: shape .*room", lists=wavejit.BlockLists(indices=indices[0]))
-        refuses("list_counts: shape", lists=wavejit.BlockLists(indices=indices, counts=counts(MASKED)[:, :1]))
+        refuses("^lists.indices: .*int64", lists=wavejit.BlockLists(indices=indices.astype(numpy.int64)))
+        refuses("^lists.indices: shape .*room", lists=wavejit.BlockLists(indices=indices[0]))
+        refuses("^lists.counts: shape", lists=wavejit.BlockLists(indices=indices, counts=counts(MASKED)[:, :1]))
         refuses("starts without shape", lists=wavejit.BlockLists(indices=flat(MASKED)[0], starts=flat(MASKED)[1]))
         refuses("neither indices nor full_indices", lists=wavejit.BlockLists())
-        refuses("list_rows = 96; accepted: 64, 128", lists=wavejit.BlockLists(indices=indices, rows=96))
+        refuses("^lists.rows = 96; accepted: 64, 128", lists=wavejit.BlockLists(indices=indices, rows=96))
         starts = numpy.zeros(11, numpy.int32)
-        refuses("lists: list_counts beside list_starts", lists=wavejit.BlockLists(indices=indices.reshape(-1), counts=counts(MASKED), starts=starts, shape=(1, 1, 10)))
+        refuses("lists: counts beside starts", lists=wavejit.BlockLists(indices=indices.reshape(-1), counts=counts(MASKED), starts=starts, shape=(1, 1, 10)))
         too_many = counts(MASKED) + 9
-        refuses(r"list_counts\[0\] = 11; accepted: 0 to 5", lists=wavejit.BlockLists(indices=indices, counts=too_many), check_lengths=True)
+        refuses(r"^lists.counts\[0\] = 11; accepted: 0 to 5", lists=wavejit.BlockLists(indices=indices, counts=too_many), check_lengths=True)
 
     def test_describe(self):
         call = ENGINE.attention_forward_call(self.q, self.k, self.v, lists=wavejit.BlockLists(indices=padded(MASKED)))

@@ -83,7 +83,7 @@ class Refused(unittest.TestCase):
         self.refuses(bad, r"q: shape \(8, 2, 64\); accepted: \[batch, length, heads, head dim\]", ENGINE.attention_forward, Q[0], K, K)
         self.refuses(bad, "k.sizes", ENGINE.attention_forward, Q, numpy.ones((2, 32, 1, 64), numpy.float16), K)
         self.refuses(bad, "out: shape", ENGINE.attention_forward, Q, K, K, numpy.zeros(3, numpy.float16))
-        self.refuses(bad, "o.sizes", ENGINE.attention_forward, Q, K, K, numpy.zeros_like(K))
+        self.refuses(bad, "^out.sizes", ENGINE.attention_forward, Q, K, K, numpy.zeros_like(K))
         self.refuses(bad, "lse: shape", ENGINE.attention_forward, Q, K, K, lse=numpy.zeros(16, numpy.float32))
         self.refuses(bad, "bias: shape", ENGINE.attention_forward, Q, K, K, bias=numpy.zeros(8, numpy.float16))
         self.refuses(bad, r"key_lengths: shape \(2,\); accepted: \[sequences\], which is \[1\]", ENGINE.attention_forward, Q, K, K, key_lengths=[3, 4])
@@ -97,6 +97,61 @@ class Refused(unittest.TestCase):
         self.refuses(bad, "window = 5", ENGINE.attention_forward, Q, K, K, window=5)
         self.refuses(bad, "shape = ", ENGINE.empty, (-1, 2), "fp16")
         self.refuses(wavejit.Unsupported, "head dim", ENGINE.attention_forward, *(numpy.ones((1, 8, 4, 264), Q.dtype) for _ in range(3)))
+
+    def test_names_are_those_of_the_call(self):
+        """Where C has another name, more dimensions, or an address."""
+        q, k, fp32 = numpy.ones((1, 5, 4, 64), numpy.float16), numpy.ones((1, 6, 2, 64), numpy.float16), numpy.float32
+        latent, rows = numpy.ones((1, 5, 16, 576), numpy.float16), numpy.ones((1, 6, 1, 576), numpy.float16)
+        entries = numpy.zeros((1, 5, 3), numpy.int32)
+
+        def ones(*shape):
+            return numpy.ones(shape, fp32)
+
+        def forward(**words):
+            return ENGINE.attention_forward(q, k, k, **words)
+
+        def latently(**words):
+            return ENGINE.attention_latent(latent, rows, scale=0.1, **words)
+
+        def backward(**words):
+            return ENGINE.attention_backward(**{"q": q, "k": k, "v": k, "out": q, "lse": ones(1, 4, 5), "d_out": q, **words})
+
+        lists = wavejit.BlockLists(indices=numpy.zeros((1, 3, 1, 3), numpy.int32))
+        for call, words, told in (
+            (forward, {"sinks": ones(3)}, r"sinks: shape \(3,\); accepted: \[4\], one for each head of q$"),
+            (forward, {"sinks": ones(1, 3)}, r"sinks\.sizes\[1\] = 3; accepted: 4 "),
+            (forward, {"alibi": ones(3)}, r"alibi: shape \(3,\); accepted: \[4\], one for each head of q$"),
+            (forward, {"out": numpy.ones((1, 7, 4, 64), numpy.float16)}, r"out\.sizes\[1\] \(length\) = 7; accepted: 5 "),
+            (forward, {"bias": ones(5, 7)}, r"bias\.sizes\[1\] = 7; accepted: 6 "),
+            (forward, {"mask": numpy.ones((3, 5, 6), bool)}, r"mask\.sizes\[0\] = 3; accepted: 1 or 4 "),
+            (forward, {"k_scale": 2.0}, r"k_scale: given; accepted: None beside k of fp16: scales are of caches of 8 bits$"),
+            (forward, {"window": (3.5, 1)}, r"window = \(3\.5, 1\); accepted: \(left, right\), each an integer from 0 to 2147483647, or None for no limit$"),
+            (forward, {"window": (1 << 40, None)}, r"window = \(1099511627776, None\); accepted"),
+            (forward, {"local_chunk": 4}, "local_chunk: given; accepted: local_chunk with causal and without window$"),
+            (forward, {"indices": entries, "second_k": k, "second_v": k, "second_indices": entries}, "second_indices: given; accepted: None, or slots beside indices with slots = True$"),
+            (forward, {"lists": lists}, r"lists\.shape\[1\] = 3; accepted: 1, 2"),
+            (latently, {"sinks": ones(3)}, r"sinks: shape \(3,\); accepted: \[16\], one for each head of q$"),
+            (latently, {"out": numpy.ones((1, 7, 16, 512), numpy.float16)}, r"out\.sizes\[1\] = 7; accepted: 5 "),
+            (latently, {"row_scales": "in_rows"}, "row_scales: given; accepted: none beside k of fp16"),
+            (backward, {"d_out": numpy.ones((1, 7, 4, 64), numpy.float16)}, r"d_out\.sizes\[1\] = 7; accepted: 5 "),
+            (backward, {"sinks": ones(4), "d_sinks": ones(1, 3)}, r"d_sinks\.sizes\[1\] = 3; accepted: 4 "),
+            (backward, {"d_sinks": True}, "sinks: None; accepted: the sinks of the forward call, beside d_sinks$"),
+            (backward, {"delta": ones(1, 4, 5)}, "out: given; accepted: None beside a delta"),
+        ):
+            with self.subTest(told), self.assertRaisesRegex((wavejit.InvalidArgument, wavejit.Unsupported), f"^{told}") as caught:
+                call(**words)
+            self.assertNotIn("0x", str(caught.exception))
+
+    def test_each_name_of_c_has_one_of_python(self):
+        for ours, theirs in wavejit._calls._C_NAMES.items():
+            told = wavejit._errors.error_of(1, f"{theirs}.sizes[1] = 3; accepted: 4 ({theirs}.sizes[2])").detail
+            ours = ours if "[" in ours or ours not in ("outs", "lses") else f"{ours}[0]"
+            self.assertEqual(told, f"{ours}.sizes[1] = 3; accepted: 4 ({ours}.sizes[2])")
+        # Lines have words of their own, which are those of C.
+        self.refuses(wavejit.Unsupported, "^descriptor: bool_mask beside chunked", wavejit.explain, "attention_forward bf16 b1 q64 k64 h2 d64 causal chunked=64 bool_mask=1", target="gfx950")
+        # A library's path, a line's words and another status stay as they are.
+        for status, text in ((1, "'sink=x' in 'attention_forward o=y' is no word"), (8, "o.sizes[1] = 3"), (13, "attention_forward bf16 b1 q1 k64 h2 d64 sink")):
+            self.assertEqual(wavejit._errors.error_of(status, text).detail, text)
 
     def test_numbers_that_the_host_knows(self):
         """Lists and numpy arrays: checked without check_lengths, and the field that was given is the one that is named."""
@@ -142,7 +197,7 @@ class Refused(unittest.TestCase):
         self.refuses(bad, "query_starts: strides", ENGINE.attention_forward, Q, K, K, query_starts=numbers, key_lengths=[4], max_query_length=8)
         self.refuses(bad, "negative|strides", ENGINE.attention_forward, Tensor(strides=(1024, -128, 64, 1)), K, K)
         array = ENGINE.array(Q)
-        self.refuses(bad, "o.data = .*memory that q does not use", ENGINE.attention_forward, array, K, K, array)
+        self.refuses(bad, "^out.data = .*memory that q does not use", ENGINE.attention_forward, array, K, K, array)
 
     def test_devices(self):
         bad = wavejit.InvalidArgument

@@ -98,9 +98,9 @@ class KeyLists(Case):
         refused("indices: dtype int64; accepted: int32", indices=self.indices.astype(numpy.int64))
         refused(r"indices: shape \(2, 40\)", indices=self.indices[0])
         refused(r"counts: shape \(3,\)", counts=numpy.array([1, 2, 3], numpy.int32))
-        refused("mask = 1", causal=True)
+        refused("^causal: given; accepted: no mask beside slots = True", causal=True)
         refused("counts without indices", indices=None, slots=False, counts=numpy.array([1, 2, 3, 4], numpy.int32))
-        refused(r"key_counts\[3\] = 41; accepted: 0 to 40", counts=numpy.array([1, 2, 3, 41], numpy.int32), check_lengths=True)
+        refused(r"^counts\[3\] = 41; accepted: 0 to 40", counts=numpy.array([1, 2, 3, 41], numpy.int32), check_lengths=True)
         with self.assertRaisesRegex(wavejit.InvalidArgument, "topk_length without indices"):
             latent.flash_mla_with_kvcache(ENGINE, self.q, self.cache, [[0], [1]], [3, 4], 512, softmax_scale=SCALE, topk_length=[1, 2])
         for pattern, words in (("extra_k_cache and extra_indices_in_kvcache: one of the two", {"extra_k_cache": self.cache}),
@@ -111,7 +111,7 @@ class KeyLists(Case):
         second = {"second_k": self.cache, "second_indices": self.indices}
         refused("second_k without second_indices", second_k=self.cache)
         refused("second_indices without second_k", second_indices=self.indices)
-        refused("second_indices = ", slots=False, **second)
+        refused("^second_indices: given; accepted: None, or slots", slots=False, **second)
         refused(r"second_indices: shape \(2, 40\)", **{**second, "second_indices": self.indices[0]})
         refused(r"second_k.sizes\[1\] = 16", **{**second, "second_k": self.cache[:, :16]})
         refused(r"second_counts\[3\] = 41; accepted: 0 to 40", second_counts=numpy.array([1, 2, 3, 41], numpy.int32), check_lengths=True, **second)

@@ -90,15 +90,15 @@ class EightBits(Case):
         q, k = draw(1, 3, 4, 64), narrow(draw(1, 40, 2, 64))
         unsupported = wavejit.Unsupported
         other = narrow(draw(1, 40, 2, 64), torch.float8_e4m3fnuz)
-        self.refuses(r"^k_cache\.dtype = 6 \(e4m3_fnuz\).* accepted: e4m3, e5m2", FLASH.flash_attn_with_kvcache, q, other, other, error=unsupported)
-        self.refuses("^v_cache: dtype torch.float16; accepted: torch.float8_e4m3fn, k's", FLASH.flash_attn_with_kvcache, q, k, k.half())
+        self.refuses(r"^k_cache\.dtype = e4m3_fnuz: .* use a cache in e4m3, e5m2", FLASH.flash_attn_with_kvcache, q, other, other, error=unsupported)
+        self.refuses("^v_cache: dtype torch.float16; accepted: torch.float8_e4m3fn, k_cache's", FLASH.flash_attn_with_kvcache, q, k, k.half())
         self.refuses("^k: dtype torch.float32; accepted: torch.float16, q's, torch.float8_e4m3fn", FLASH.flash_attn_func, q, k.float(), k.float())
         self.refuses("^q: dtype torch.float8_e5m2; accepted: .*torch.float8_e4m3fn", FLASH.flash_attn_func, narrow(q, torch.float8_e5m2), k, k)
         self.refuses("^k: dtype torch.float16; accepted: torch.float8_e4m3fn, q's", FLASH.flash_attn_func, narrow(q), k.half(), k.half())
         self.refuses("^q_descale: given; accepted: None", FLASH.flash_attn_func, q, k, k, q_descale=torch.ones(1))
         self.refuses("^v_descale: a builtins.list; accepted: a torch tensor", FLASH.flash_attn_func, q, k, k, v_descale=[1.0], error=TypeError)
         self.refuses("^k_descale: dtype torch.float64; accepted: torch.float32", FLASH.flash_attn_func, q, k, k, k_descale=torch.ones(1).double())
-        self.refuses(r"^k_descale\.data.* scales are of caches of 8 bits", FLASH.flash_attn_func, q, k.half(), k.half(), k_descale=0.5)
+        self.refuses(r"^k_descale: given; accepted: None beside k of fp16: scales are of caches of 8 bits", FLASH.flash_attn_func, q, k.half(), k.half(), k_descale=0.5)
         self.refuses("^k_descale: it requires grad", FLASH.flash_attn_func, q, k, k, k_descale=torch.ones(1).requires_grad_(), error=unsupported)
         for words in ({}, {"return_attn_probs": True}, {"k_descale": 1.0}):
             self.refuses("^k: dtype torch.float8_e4m3fn, and q, k or v requires grad", FLASH.flash_attn_func, q.clone().requires_grad_(), k, k, **words, error=unsupported)

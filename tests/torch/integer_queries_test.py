@@ -78,7 +78,7 @@ class Integers(Case):
         self.refuses("^v: dtype torch.int8; accepted: torch.float16, torch.bfloat16 beside q of torch.int8", FLASH.flash_attn_func, q, k, k)
         self.refuses("^v: dtype torch.float16; accepted: torch.int8, k's", FLASH.flash_attn_func, draw(1, 3, 4, 64), k, v)
         self.refuses("^v_descale: given; accepted: None, v has 16 bits", FLASH.flash_attn_func, q, k, v, v_descale=1.0)
-        self.refuses(r"^q_descale\.sizes\[2\] = 3; accepted: 1 or 4", FLASH.flash_attn_func, q, k, v, q_descale=torch.ones(3))
+        self.refuses(r"^q_descale\.sizes\[0\] = 3; accepted: 1 or 4", FLASH.flash_attn_func, q, k, v, q_descale=torch.ones(3))
         self.refuses("^q_descale: it requires grad", FLASH.flash_attn_func, q, k, v, q_descale=torch.ones(1).requires_grad_(), error=wavejit.Unsupported)
         for words in ({}, {"return_attn_probs": True}, {"q_descale": 1.0}):
             self.refuses("^q: dtype torch.int8, and v requires grad", FLASH.flash_attn_func, q, k, v.clone().requires_grad_(), error=wavejit.Unsupported, **words)

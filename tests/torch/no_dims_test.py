@@ -52,7 +52,7 @@ class NoDims(Case):
             told = {name: value.double() if name == "attn_mask" and value.is_floating_point() else value for name, value in words.items()}
             exact = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double(), **told)
             self.close(wavejit.torch.scaled_dot_product_attention(q, k, v, **words), exact.nan_to_num(0))
-        with self.assertRaisesRegex(wavejit.Error, "^value: head dim 1, beside q and k of 0; accepted: multiples of 8 up to 256"):
+        with self.assertRaisesRegex(wavejit.Error, "^value: head dim 1, beside query and key of 0; accepted: multiples of 8 up to 256"):
             wavejit.torch.scaled_dot_product_attention(q, k, v[..., :1])
         with self.assertRaisesRegex(wavejit.InvalidArgument, "^key: head dim 8; accepted: 0, that of q"):
             wavejit.torch.scaled_dot_product_attention(q, v, v)

@@ -238,9 +238,9 @@ class Refused(Case):
             each = q.to(other)
             self.refuses(rf"^query: dtype {other}; accepted: torch\.float16, torch\.bfloat16, torch\.float8_e4m3fn, torch\.int8$", each, each, each)
             if other is not torch.float8_e5m2:
-                self.refuses(rf"^key: dtype {other}; accepted: torch\.float16, q's, torch\.float8_e4m3fn, ", q, each, q)
+                self.refuses(rf"^key: dtype {other}; accepted: torch\.float16, query's, torch\.float8_e4m3fn, ", q, each, q)
         for key, other in ((q, torch.bfloat16), (q, torch.float8_e4m3fn), (q.to(torch.float8_e4m3fn), torch.float16)):
-            self.refuses(rf"^value: dtype {other}; accepted: {key.dtype}, k's$", q, key, q.to(other))
+            self.refuses(rf"^value: dtype {other}; accepted: {key.dtype}, key's$", q, key, q.to(other))
         for others in ((q.numpy(), q, q), (q, q.numpy(), q), (q, q, [1.0])):
             self.refuses("^(query|key|value): a (numpy.ndarray|builtins.list); accepted: a torch tensor", *others, error=TypeError)
         self.refuses("^attn_mask: a numpy.ndarray; accepted: a torch tensor", q, q, q, attn_mask=q.numpy(), error=TypeError)

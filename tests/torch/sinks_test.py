@@ -73,6 +73,16 @@ class Sinks(Case):
         for call in (sums, torch.compile(sums, backend="aot_eager", fullgraph=True)):
             self.assertEqual(torch.autograd.grad(call(sinks), sinks)[0].tolist(), [7.0, 7.0])
 
+    def test_of_another_number_of_heads_by_the_callers_names(self):
+        import wavejit.transformers
+
+        q, k, starts = draw(5, 4, 64), draw(5, 2, 64), torch.tensor([0, 5], dtype=torch.int32)
+        heads_first = draw(1, 4, 5, 64)
+        for call in (lambda sinks: wavejit.torch.flash_attn_varlen_func(q, k, k, starts, starts, 5, 5, s_aux=sinks),
+                     lambda sinks: wavejit.transformers.attention_forward(torch.nn.Module(), heads_first, heads_first, heads_first, None, s_aux=sinks)):  # fmt: skip
+            with self.assertRaisesRegex(wavejit.InvalidArgument, r"^s_aux: shape \(3,\); accepted: \[4\], one for each head of q(uery)?$"):
+                call(torch.zeros(3))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -113,6 +113,8 @@ def planned(engine: Engine, shapes: Any, given: dict[str, torch.Tensor | None], 
     arrays = {field: _array(engine, field, tensor.detach()) for field, tensor in given.items() if tensor is not None}
     call = _append.CacheAppendCall(engine, arrays.pop("k"), arrays.pop("v", None), arrays.pop("k_cache"), arrays.pop("v_cache", None), arrays.pop("slots"),
                                    **_words(rotary, rotary_base, rotary_dim), **arrays)
+    if not call.supported():  # told by the call, which knows the tensors' dimensions
+        raise Unsupported(call.why_unsupported() or "")
     # Only the checked fields are kept of it: no memory.
     found: Callable[..., None] = call._call.launch_over
     if len(engine._plans) >= _dispatch.SHAPES:

@@ -148,8 +148,8 @@ def _check_scale(output: torch.Tensor, scale: torch.Tensor | None) -> None:
 
 def _in_vllms_words(error: Error) -> Error:
     """What the engine says of two parts, by the arguments of `merge_attn_states`."""
-    words = {"parts[0].o": "prefix_output", "parts[1].o": "suffix_output", "parts[0].lse": "prefix_lse", "parts[1].lse": "suffix_lse", "lse": "output_lse", "o": "output"}
-    detail = re.sub(r"\bparts\[[01]\]\.(?:o|lse)\b|^(?:o|lse)\b", lambda found: words[found[0]], error.detail)
+    words = {"outs[0]": "prefix_output", "outs[1]": "suffix_output", "lses[0]": "prefix_lse", "lses[1]": "suffix_lse", "lse": "output_lse", "out": "output"}
+    detail = re.sub(r"\b(?:outs|lses)\[[01]\]|^(?:out|lse)\b", lambda found: words[found[0]], error.detail)
     return type(error)(detail, error.status)
 
 

@@ -14,7 +14,7 @@ import torch
 
 from .. import _device
 from .._engine import Engine
-from .._errors import Error, InvalidArgument, error_of
+from .._errors import Error, InvalidArgument, error_of_lines
 
 logger = logging.getLogger("vllm.wavejit")
 _of: dict[torch.device, Serving] = {}
@@ -46,7 +46,7 @@ class Serving:
         try:
             self.engine.prepare(missing, progress=kernels.update)
         except Error as error:
-            raise error_of(error.status, f"{self.who}: {error.detail}") from None
+            raise error_of_lines(error.status, f"{self.who}: {error.detail}") from None
         self.prepared.update(missing)
         self.told.info("%s: %d kinds of calls prepared on %s in %.1f s: %d kernels, %d of them compiled", self.who, len(missing), self.engine.device,
                        time.perf_counter() - begun, kernels.get("total", 0), kernels.get("compiled", 0))
