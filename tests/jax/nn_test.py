@@ -79,6 +79,21 @@ class BesideJax(Case):
         with self.assertRaisesRegex(wavejit.InvalidArgument, "mask: dtype int32; accepted: bool"):
             wavejit.jax.dot_product_attention(q, q, q, mask=numpy.zeros((1, 1, 8, 8), numpy.int32))
 
+    def test_refused_in_the_words_of_this_function(self):
+        q = draw(1, 1, 8, 4, 64)
+        for words, told in (
+            ({"local_window_size": (3.5, 1)}, r"local_window_size = \(3\.5, 1\); accepted: \(left, right\)"),
+            ({"key": q[:, :, :3], "value": q[:, :, :3]}, "query: 4 heads, and 3 of key; accepted: a multiple of them$"),
+            ({"key": q[..., :32]}, "key: head dim 32; accepted: 64, that of query$"),
+            ({"value": q[:, :5]}, r"value: shape \(1, 5, 4, 64\); accepted: \(1, 8, 4, 'head dim'\), as key$"),
+            ({"key": q.astype(jnp.float16), "value": q.astype(jnp.float16), "query": q.astype(jnp.bfloat16)}, "key: dtype float16; accepted: bfloat16, query's, "),
+            ({"mask": numpy.ones((1, 3, 8, 8), bool)}, r"mask: shape \(1, 3, 8, 8\); accepted: "),
+            ({"bias": numpy.ones((1, 3, 8, 8), numpy.float32)}, r"bias: shape \(1, 3, 8, 8\); accepted: "),
+            ({"key_value_seq_lengths": numpy.ones(1, numpy.float32)}, "key_value_seq_lengths: dtype float32; accepted: int32$"),
+        ):
+            with self.subTest(told), self.assertRaisesRegex(wavejit.InvalidArgument, f"^{told}"):
+                wavejit.jax.dot_product_attention(**{"query": q, "key": q, "value": q, **words})
+
 
 if __name__ == "__main__":
     unittest.main()

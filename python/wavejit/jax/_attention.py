@@ -103,6 +103,8 @@ def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: boo
             raise InvalidArgument(f"sinks: shape {operands['sinks'].shape}; accepted: [{q.shape[2]}], one for each head of q")
     if alibi is not None:
         slopes = _typed("alibi", alibi, (1, 2), jnp.float32)
+        if slopes.shape[-1] != q.shape[2]:
+            raise InvalidArgument(f"alibi: shape {slopes.shape}; accepted: [{q.shape[2]}] or [batch, {q.shape[2]}], one for each head of q")
         operands["alibi"] = slopes if slopes.ndim == 2 else slopes[None]
     for name, given in (("k_scale", k_scale), ("v_scale", v_scale)):
         if given is not None:

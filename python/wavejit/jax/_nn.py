@@ -7,8 +7,11 @@ from typing import Any
 import jax
 from jax import numpy as jnp
 
-from .._errors import InvalidArgument, Unsupported
+from .._errors import Error, InvalidArgument, Unsupported, in_callers_words
 from ._attention import attention
+
+# What the words of `attention` are called here.
+NAMES = {"q": "query", "k": "key", "v": "value", "causal": "is_causal", "window": "local_window_size", "key_lengths": "key_value_seq_lengths", "lse": "return_residual"}
 
 
 def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None, *, scale: float | None = None, is_causal: bool = False,
@@ -52,8 +55,13 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     window = (local_window_size, local_window_size) if isinstance(local_window_size, int) else local_window_size
     # Diagonals begin at key 0; lengths would move them otherwise.
     aligned = (is_causal or window is not None) and (rows != keys or key_value_seq_lengths is not None)
-    out = attention(q, k, v, scale=scale, causal=is_causal, window=window, causal_prefix=0 if aligned else None, bias=_added(bias, mask, q.dtype),
-                    key_lengths=key_value_seq_lengths, lse=return_residual)
+    added = _added(bias, mask, q.dtype)
+    names = NAMES if bias is not None or mask is None else {**NAMES, "bias": "mask"}
+    try:
+        out = attention(q, k, v, scale=scale, causal=is_causal, window=window, causal_prefix=0 if aligned else None, bias=added, key_lengths=key_value_seq_lengths,
+                        lse=return_residual)
+    except Error as error:
+        raise in_callers_words(error, names) from None
     lse: Any = None
     if return_residual:
         out, lse = out
