@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# wavejit_demo: what one forward call on a simulated GPU needs, and a program that makes one. The three libraries have their usual names
-# and lie in lib/demo: libwavejit with its compiler, but for one family, and the simulated GPU with one host instruction set. They are
-# linked of the objects that the whole libraries are linked of, so nothing is compiled that a build of everything compiles again, but
-# the list of families and the program.
+# wavejit_demo: what one forward call on a simulated GPU needs, and a program that makes one. Its three libraries have their usual names
+# and lie in lib/demo: libwavejit and its compiler have one family, the simulated GPU has one host instruction set. They are linked from
+# the objects of the whole libraries. Only the list of families and the program are compiled for the demo alone.
 if(WAVEJIT_SANITIZER)
   return()
 endif()

@@ -36,8 +36,8 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/wavejit-config-version.cmak
 install(FILES ${CMAKE_BINARY_DIR}/wavejit-config.cmake ${CMAKE_BINARY_DIR}/wavejit-config-version.cmake
         DESTINATION ${wavejit_package_dir} COMPONENT development)
 
-# pkg-config: folders relative to the file's own, so that a moved prefix is found where it is. In the build they would be wrong, so
-# that it lies where nobody looks.
+# pkg-config: folders relative to the file's own, so that a moved prefix is found where it is. In the build tree they would be
+# wrong, so the file lies where pkg-config does not look.
 set(wavejit_pkg_config_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH wavejit_pkg_config_to_prefix /prefix/${wavejit_pkg_config_dir} /prefix)
 set(wavejit_pkg_config_library wavejit)

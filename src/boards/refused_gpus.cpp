@@ -37,8 +37,7 @@ std::optional<std::string> why_no_kernels(std::string_view id) {
 
 std::string why_no_board(std::string_view id) {
   if (auto why = why_no_kernels(id)) return *std::move(why);
-  if (const auto gpu = vocabulary::gpu_of_name(id))
-    return "is a GPU's name, not a target: " + std::string(gpu->name) + " is " + std::string(gpu->target);
+  if (const auto told = vocabulary::target_of_named_gpu(id)) return "is a GPU's name, not a target: " + *told;
   return targets::find_target(id) == nullptr ? "is not known" : "is compiled and inspected only";
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "vocabulary/gpus.h"
 
+#include <algorithm>
 #include <cctype>
-#include <string>
 
 namespace wavejit::vocabulary {
 namespace {
@@ -67,6 +67,14 @@ std::optional<Gpu> gpu_of_name(std::string_view name) {
   for (const Gpu& gpu : listed_gpus())
     if (bare(gpu.name) == asked) return gpu;
   return std::nullopt;
+}
+
+std::optional<std::string> target_of_named_gpu(std::string_view name) {
+  const auto gpu = gpu_of_name(name);
+  if (!gpu) return std::nullopt;
+  const auto* const of_target = std::ranges::find(table, gpu->target, &GpusOfTarget::target);
+  return std::string(gpu->name) + " is " + std::string(gpu->target) +
+         (of_target->refused.empty() ? "" : ", which has no kernels");
 }
 
 }  // namespace wavejit::vocabulary

@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,5 +33,8 @@ struct Gpu {
 std::vector<Gpu> listed_gpus();
 // By its name in any case, with spaces and hyphens or without: "mi325x", "rx9070", "RX 9070". Nothing: it is none.
 std::optional<Gpu> gpu_of_name(std::string_view name);
+// What a refusal says to somebody who named a GPU in the place of a target: "MI300X is gfx942", or "MI250 is gfx90a, which
+// has no kernels". Nothing of other names.
+std::optional<std::string> target_of_named_gpu(std::string_view name);
 
 }  // namespace wavejit::vocabulary

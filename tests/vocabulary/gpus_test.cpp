@@ -23,5 +23,12 @@ TEST(GpusTest, AreFoundByTheNamesThatPeopleType) {
   EXPECT_EQ(target_of(""), "");
 }
 
+// Nobody is sent to a target that is refused as well.
+TEST(GpusTest, SayWhetherTheirTargetHasKernels) {
+  EXPECT_EQ(target_of_named_gpu("mi300x"), "MI300X is gfx942");
+  EXPECT_EQ(target_of_named_gpu("mi250"), "MI250 is gfx90a, which has no kernels");
+  EXPECT_EQ(target_of_named_gpu("gfx942"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace wavejit::vocabulary

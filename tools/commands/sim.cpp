@@ -75,9 +75,9 @@ Result<void> check_target(const std::filesystem::path& library, const std::strin
   std::string accepted(problem_of(target.c_str(), nullptr, 0) + 1, '\0');
   accepted.resize(problem_of(target.c_str(), accepted.data(), accepted.size()));
   if (accepted.empty()) return {};
-  const auto gpu = vocabulary::gpu_of_name(target);
-  const std::string is_sold = gpu ? fmt::format("; {} is {}", gpu->name, gpu->target) : "";
-  return failed(ExitCode::usage, fmt::format("--target: '{}' names no GPUs{}; it takes {}", target, is_sold, accepted));
+  const auto told = vocabulary::target_of_named_gpu(target);
+  return failed(ExitCode::usage,
+                fmt::format("--target: '{}' names no GPUs{}; it takes {}", target, told ? "; " + *told : "", accepted));
 }
 
 // Where the user's caches lie; without a home, where temporary files do.

@@ -49,9 +49,8 @@ std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
   if (!known(target)) {
     if (const auto why = boards::why_no_kernels(target))
       return std::unexpected(std::string(target) + " " + *why + "; " + accepted_devices());
-    if (const auto gpu = vocabulary::gpu_of_name(target))
-      return std::unexpected(std::string(gpu->name) + " is sim:" + std::string(gpu->target) + "; " +
-                             accepted_devices());
+    if (const auto told = vocabulary::target_of_named_gpu(target))
+      return std::unexpected(*told + "; " + accepted_devices());
     const std::size_t times = target.rfind('x');
     if (times == std::string_view::npos || !known(target.substr(0, times))) return std::unexpected(accepted_devices());
     const auto count = small_number(target.substr(times + 1));
