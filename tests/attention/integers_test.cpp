@@ -203,7 +203,7 @@ TEST_P(Integers, WhatCannotBeIsRefusedByName) {
     EXPECT_NE(output.status, WAVEJIT_OK);
     return output.detail;
   };
-  const auto has = [](const char* text) { return ::testing::HasSubstr(text); };
+  const auto has = [](const std::string& text) { return ::testing::HasSubstr(text); };
   EXPECT_THAT(refused([](auto& call) { call.v.dtype = WAVEJIT_INT8; }), has("v.dtype = 8 (int8); accepted: 1 (fp16)"));
   EXPECT_THAT(refused([](auto& call) { call.k.dtype = WAVEJIT_BF16; }), has("k.dtype = 2 (bf16); accepted: 8 (int8)"));
   EXPECT_THAT(refused([](auto& call) { call.q_scale.sizes[1] = 4; }), has("q_scale.sizes[1] = 4; accepted: 1 or 5"));
@@ -220,7 +220,7 @@ TEST_P(Integers, WhatCannotBeIsRefusedByName) {
                 call.score_rounding = 1;
                 call.softcap = 3;
               }),
-              has("score_rounding = 1: no kernel"));
+              has("score_rounding = 1: qk=i8 with scores=fp16 and softcap has no kernel on " + std::string(GetParam())));
   which.integers.reset();
   EXPECT_THAT(refused([](auto& call) { call.score_rounding = 1; }), has("score_rounding = 1; accepted: 0 beside q"));
 }
