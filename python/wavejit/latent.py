@@ -107,7 +107,7 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
     elif topk_length is not None:
         raise InvalidArgument("topk_length without indices; accepted: both, or neither")
     elif extra_k_cache is not None or extra_indices_in_kvcache is not None or extra_topk_length is not None:
-        raise InvalidArgument("extra_k_cache, extra_indices_in_kvcache or extra_topk_length without indices; accepted: beside them")
+        raise InvalidArgument("extra_k_cache, extra_indices_in_kvcache or extra_topk_length without indices; accepted: together with indices")
     else:
         for name, value in (("block_table", block_table), ("cache_seqlens", cache_seqlens)):
             if value is None:

@@ -111,7 +111,7 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     """
     for field, given in (("dropout", dropout), ("position_bias", position_bias), ("cache", cache), ("output_attentions", words.get("output_attentions"))):
         if given is not None and given is not False and not (isinstance(given, float) and given == 0.0):
-            raise InvalidArgument(f"{field}: given; accepted: none of it with this attention implementation (eager has it)")
+            raise InvalidArgument(f"{field}: given; accepted: a call without it, or another attention implementation (eager has it)")
     rows = query.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = rows > 1 and attention_mask is None and causal

@@ -301,7 +301,7 @@ TEST_F(ProfileCommandTest, CompareShowsEveryKernelOfACall) {
 
 // What a kernel does not have makes no difference, which would look like a result.
 TEST_F(ProfileCommandTest, SettingsThatAKernelDoesNotHaveAreRefused) {
-  const char* generic = "it is of pipeline=dualwave, and this is pipeline=generic";
+  const char* generic = "only pipeline=dualwave has it, and this kernel has pipeline=generic";
   const std::string page = out_ + "/p.html";
   refused({"profile", small, "--device", "sim:gfx950", "--set", "pipeline=generic", "--set", "stagger=off"}, 2,
           generic);

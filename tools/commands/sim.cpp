@@ -271,7 +271,7 @@ void add_sim(CLI::App& program, Chosen& chosen) {
       fmt::format("Examples:\n"
                   "  wavejit sim --target gfx950x2 -- ./my_hip_program --size 4096\n"
                   "  wavejit sim --check all --json findings.json --fail-on-findings -- ctest\n\n"
-                  "Targets are {}. A board is one with fewer dies or compute units: --target\n"
+                  "Targets are {}. A board can have fewer dies or compute units: --target\n"
                   "gfx942@6x38 is an MI300A, gfx1201@1x56 an RX 9070.\n"
                   "AMD's ROCm 7.2 must be installed for --front rocr; a GPU is not needed.",
                   joined(targets_that_run(), ", ")));

@@ -256,10 +256,10 @@ Result<std::string> variants_page(const Variants& variants) {
     text += variant.descriptor.empty() ? fmt::format(" {}: {}\n\n", "Not there yet", variant.instead)
                                        : fmt::format("\n\n    {}\n\n", example_of(variants, variant));
   }
-  text += fmt::format(
-      "## Layouts and modifiers\n\nWhich pipeline a call takes, of `{}`. All of these words go together.\n\n",
-      with(with(with(variants.grid_descriptor(), "layout", "[layout]"), "modifier", "[modifier]"), "type",
-           variants.types().front()));
+  text +=
+      fmt::format("## Layouts and modifiers\n\nThe pipeline that `{}` takes. All of these words can be combined.\n\n",
+                  with(with(with(variants.grid_descriptor(), "layout", "[layout]"), "modifier", "[modifier]"), "type",
+                       variants.types().front()));
   for (const std::string& target : known_targets()) text += grid(variants, target);
   return text +
          "## Two calls\n\n`wavejit choose` writes them: the first with every usual answer, the second with `--use "

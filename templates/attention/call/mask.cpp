@@ -75,7 +75,8 @@ Result<MaskChoice> check_mask(const MaskFields& fields, std::int64_t keys, const
   const bool chunked = (fields.mask & WAVEJIT_MASK_CHUNKED) != 0;
   if (chunked && !fields.may_be_chunked) {
     return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(fields.mask),
-                      "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix): local chunks are of forward calls"));
+                      "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix); "
+                      "only forward calls have local chunks"));
   }
   if (auto chunks = check_local_chunk(fields, chunked); !chunks) return std::unexpected(chunks.error());
   const bool causal = (fields.mask & WAVEJIT_MASK_CAUSAL) != 0;

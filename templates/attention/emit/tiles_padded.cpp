@@ -101,14 +101,15 @@ PaddedTransposed::PaddedTransposed(language::Kernel& kernel, language::Lds& lds,
   const int waves_of_keys = waves / key_blocks;
   if (kernel.target().row_block != turned_lanes || waves % key_blocks != 0 ||
       LdsPlan::padded_turned_dims(dims) % (waves_of_keys * rows) != 0)
-    kernel.refuse("blocks of V that waves do not share out evenly, or that are not turned as accumulators stand");
+    kernel.refuse(
+        "blocks of V that do not divide evenly among the waves, or are not transposed in the order of the accumulators");
   blocks_ = LdsPlan::padded_turned_dims(dims) / rows / std::max(waves_of_keys, 1);
 
-  // Wave w has the keys of block w mod 4, and of their dims an equal part.
+  // Wave w loads keys of block w mod 4, and an equal part of their dims.
   key_block_ = ir.CreateAnd(kernel.wave(), constant(key_blocks - 1));
   Value* part = ir.CreateLShr(kernel.wave(), constant(log2_of(key_blocks)));
-  // Lane l asks for key 8 (l / 16) + l mod 8 of the block, dims 8 (l / 8 mod 2) and on, and gets dim l mod 16 of eight
-  // keys from 8 (l / 16) on: what an operand holds of it.
+  // Lane l loads key 8 (l / 16) + l mod 8 of the block, from dim 8 (l / 8 mod 2) on. The transposing load gives it dim
+  // l mod 16 of the eight keys from 8 (l / 16) on: the lane's part of an operand.
   Value* lane = kernel.lane();
   Value* eighth = ir.CreateLShr(lane, constant(log2_of(turned_lanes)));
   Value* row = ir.CreateAdd(times(lane_group, turned_lanes), ir.CreateAnd(lane, constant(turned_lanes - 1)));

@@ -76,7 +76,8 @@ Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, At
                       std::to_string(of_head) + " bytes",
                       "less than 2147483648 (2 GiB), of up to 65535 batches and heads together"));
   problem.shape.block_lists = true;
-  if (!walk_bytes(problem)) return refuse_keys(problem.key_length, "masks whose walks kernels can count");
+  if (!walk_bytes(problem))
+    return refuse_keys(problem.key_length, "fewer keys: the walks of this mask are longer than kernels can count");
   return {};
 }
 

@@ -44,8 +44,8 @@ class AttentionForward : public tools::Family {
     const auto spec = parse_spec(kernel_spec);
     if (!spec) return {};
     if ((name == "stagger" || name == "setprio") && spec->pipeline != Pipeline::dualwave)
-      return fmt::format("it is of pipeline=dualwave, and this is pipeline={}", to_text(spec->pipeline));
-    if (name == "o-store" && spec->split_keys != 0) return "kernels of split keys leave O to another one";
+      return fmt::format("only pipeline=dualwave has it, and this kernel has pipeline={}", to_text(spec->pipeline));
+    if (name == "o-store" && spec->split_keys != 0) return "a kernel of split keys stores no O; another kernel does";
     return {};
   }
 

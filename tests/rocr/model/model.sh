@@ -48,7 +48,7 @@ inputs)
   mkdir "$work/empty"
   wrong "none of this library's" HSA_MODEL_TOPOLOGY="$work/empty"
   wrong "none of this library's" HSA_MODEL_TOPOLOGY="$work/nowhere"
-  wrong "is of one $target, and the environment names" HSA_MODEL_TOPOLOGY="$work/topology" WAVEJIT_SIM_TARGET="${target}x2"
+  wrong "describes one $target, and the environment names" HSA_MODEL_TOPOLOGY="$work/topology" WAVEJIT_SIM_TARGET="${target}x2"
   # ROCr itself finds nothing wrong with more GPUs, and ends at the second.
   echo "${target}x2" >"$work/topology/wavejit_device"
   wrong "one GPU" HSA_MODEL_TOPOLOGY="$work/topology"

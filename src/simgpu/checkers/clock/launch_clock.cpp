@@ -103,7 +103,7 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(Launch& launch, std::uint64_t fi
     clock->refusal_ = "nothing is known about the timing of " + std::string(launch.target->id);
   } else if (launch.target->wave_size < static_cast<int>(lane_places) && launch.entry != nullptr &&
              !launch.entry->function->has_narrow_masks) {
-    clock->refusal_ = "waves of 64 lanes are not timed where others have 32";
+    clock->refusal_ = "waves of 64 lanes are not timed on a target whose waves have 32";
   } else if (wants_checker(launch.settings) && !is_abreast) {
     clock->refusal_ = "checks and late arrivals are on: a launch is checked or timed";
   } else if (launch.observer != nullptr) {

@@ -99,8 +99,8 @@ std::expected<void, std::string> open_device() {
   const Config& config = Process::instance().config();
   const bool is_other = config.device_is_named && (config.device_target != *device || config.device_count != 1);
   if (is_other) {
-    return std::unexpected(std::format("HSA_MODEL_TOPOLOGY={} is of one {}, and the environment names {}x{}", folder,
-                                       *device, config.device_target, config.device_count));
+    return std::unexpected(std::format("HSA_MODEL_TOPOLOGY={} describes one {}, and the environment names {}x{}",
+                                       folder, *device, config.device_target, config.device_count));
   }
   if (const auto opened = Device::open(*device, 1); !opened) return std::unexpected(opened.error().text);
   say(std::format(

@@ -62,7 +62,7 @@ std::string refusal(const Settings& settings, const targets::Target& target) {
 
 namespace {
 
-// Once a kernel: what a result hung on that no barrier and no wait makes sure of.
+// Tells once for each kernel that its result depended on an order that no barrier and no wait enforces.
 void say_order_matters(const Launch& launch, const std::vector<Finding>& findings) {
   static std::mutex mutex;
   static std::set<std::string> said;
@@ -70,9 +70,9 @@ void say_order_matters(const Launch& launch, const std::vector<Finding>& finding
   constexpr std::size_t most_kernels = 1000;
   if (said.size() >= most_kernels || !said.insert(launch.kernel->name).second) return;
   const std::string line = std::format(
-      "wavejit simulated GPU: kernel {}: {} pairs of LDS accesses have nothing that orders them; "
-      "it ran as the clock has its waves (WAVEJIT_SIM_SCHEDULE=timed), and its result hung on that. First: {}: {}. "
-      "--check races,waits says all\n",
+      "wavejit simulated GPU: kernel {}: {} pairs of LDS accesses are not ordered by anything; "
+      "its waves ran in the order of the clock (WAVEJIT_SIM_SCHEDULE=timed), and its result depended on it. "
+      "First: {}: {}. --check races,waits reports all\n",
       demangled(launch.kernel->name), findings.size(), findings.front().instruction, findings.front().text);
   static_cast<void>(std::fputs(line.c_str(), stderr));
 }
