@@ -22,7 +22,7 @@
 
 namespace wavejit::python {
 
-// Shapes that are remembered; then they are forgotten all at once. Decoding makes one for each length.
+// The most shapes that are remembered. Beyond it all of them are forgotten: decode makes a new shape for each length.
 inline constexpr std::size_t most_shapes = 4096;
 inline constexpr std::uintptr_t aligned = 16;
 inline constexpr std::uintptr_t workspace_alignment = 256;

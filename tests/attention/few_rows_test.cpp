@@ -29,7 +29,7 @@ class FewRows : public ::testing::TestWithParam<Combination> {
   bool causal() const { return std::get<2>(GetParam()); }
 };
 
-constexpr int longer = 260;  // rows of the query that the short one is the end of
+constexpr int longer = 260;  // rows of the long query; the short query is its last rows
 
 // The last `rows` query rows of one batch.
 AttentionCase end_of(const AttentionCase& whole, int rows) {

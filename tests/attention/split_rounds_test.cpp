@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls whose workspace has no room for the parts of all sequences at once: they go in rounds over what there is, and
-// every round begins where the one before ended, in whatever form keys, lengths and modifiers come.
+// Calls whose workspace cannot hold the parts of all sequences at once. They run in rounds that reuse it. Every round
+// must begin with the sequence after the last one of the round before, for every form of keys, lengths and modifiers.
 #include <gtest/gtest.h>
 
 #include <format>

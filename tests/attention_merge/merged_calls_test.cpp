@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Attention over pieces of the keys, merged: a prefix that sequences share, keys that stand on several devices. Against
-// float64 over all keys at once.
+// Attention over pieces of the keys, merged: a prefix that sequences share, keys that lie on several devices. The
+// result is compared with float64 attention over all keys at once.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -263,7 +263,7 @@ TEST_F(TurnTest, ReadOnlyAndOffTakeNoLocks) {
   }
 }
 
-// The storm of a service that starts: many processes, one cold key, a barrier. `compile` is a wait and a publish.
+// The cold start of a service: many processes need one key at the same moment. `compile` is a wait and a publish.
 struct Storm {
   int compiles = 0;
   int different = 0;

@@ -50,7 +50,7 @@ class OnGpu {
 
 constexpr std::size_t guard = 256;  // bytes around what is copied
 
-// To the GPU, on the GPU and back, at offsets that are no multiples of anything; what lies around stays.
+// Copies to the GPU, on the GPU and back, at unaligned offsets. The bytes around each copy must keep their values.
 void there_and_back(std::size_t bytes, std::size_t offset) {
   const std::string what = std::to_string(bytes) + " bytes at offset " + std::to_string(offset);
   const std::size_t all = bytes + (2 * guard);

@@ -111,8 +111,9 @@ TEST(Targets, CompleteOnesComeFirstAndNamesAreOfOneRow) {
   }
 }
 
-// What a column says is there the assembler takes (of MFMA the registers beside it: its names differ), and what it says
-// is not it refuses.
+// For each column, an instruction that the assembler must accept where the row has the feature and refuse where it does
+// not. MFMA is tested by an instruction for the accumulation registers, because the names of MFMA instructions differ
+// by target.
 struct Promised {
   const char* column;
   bool (*of)(const Target&);

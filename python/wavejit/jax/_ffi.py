@@ -18,7 +18,7 @@ from .. import _wavejit
 TRIED = ("0.9.1", "0.12.0")
 OLDEST = (0, 5)
 FORWARD, BACKWARD = "wavejit_attention_forward", "wavejit_attention_backward"
-# Behind q, k, v (backward: out, d_out, LSE), in the handler's order; a bit of `given` for each.
+# The arguments after q, k, v (backward: and out, d_out, LSE), in the order of the handler. Each has a bit of `given`.
 OTHERS = ("bias", "sinks", "alibi", "query_starts", "key_starts", "key_lengths", "block_table", "k_scale", "v_scale", "d_lse", "mask")
 WANTED = ("lse", "d_sinks", "d_bias")
 BITS = {name: 1 << place for place, name in enumerate((*OTHERS, *WANTED))}

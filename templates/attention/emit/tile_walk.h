@@ -28,7 +28,7 @@ struct Stop {
   language::Value* place;
   language::Value* entry;  // TileWalk::read
 };
-// A tile, the next one, and the one behind it.
+// A tile and the two tiles after it.
 using Stops = std::array<Stop, 3>;
 
 class TileWalk {

@@ -148,8 +148,8 @@ struct TileShape {
   static constexpr int whole_row_bytes(int bytes) { return (bytes + 127) / 128 * 128; }
   // Whether LDS DMA fills three buffers, in place of two.
   bool three_buffers = false;
-  // K and V of a tile are waited for one after the other, and fetched so: a tile of one or the other is always on its
-  // way.
+  // K and V of a tile are fetched one after the other, and the kernel waits for each separately, so that the fetch of
+  // one of them is always in flight.
   bool apart = false;
   // No tile waits in registers: it is loaded when nobody reads the one before any more. Swizzled tiles.
   bool late = false;

@@ -269,7 +269,7 @@ class RowBlock {
     squares_[r] += sum;
   }
 
-  // 0 · NaN is NaN, and a key that is not seen gives nothing.
+  // Adds the values of seen keys only: 0 · NaN is NaN, so a weight of 0 would not hide the value of an unseen key.
   void add_seen_only(std::size_t block, std::size_t keys) {
     measure_values(keys);
     for (std::size_t r = 0; r < count_; ++r) {

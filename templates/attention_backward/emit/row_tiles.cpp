@@ -144,7 +144,7 @@ void RowTile::prepare_reads_of_images() {
   const int units = units_of_column();
   Value* swizzled = unit_in_line(kernel_, row, group, units, false);
   Value* dim_place = read_from(line_of(kernel_, row, units));
-  // Blocks of 16 dims differ in a bit of a line of two dims, too.
+  // Where a block has 16 dims, the next block changes one more bit of the unit in a line of two dims.
   const int changes = language::wave_shape(kernel_).row_bits() < key_bits ? units_of_line : units;
   for (int bits = 0; bits < changes; bits += 2)
     read_columns_.push_back(

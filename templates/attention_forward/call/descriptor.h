@@ -17,7 +17,7 @@
 
 namespace wavejit::attention_forward {
 
-// "lists=64x64:alike:10": blocks of rows and keys; the rest is for who makes lists.
+// "lists=64x64:alike:10": rows and keys of a block; the other words are read by tools that generate lists.
 struct DescribedLists {
   std::int32_t rows = 0;  // 0: none
   std::int32_t keys = 0;

@@ -61,9 +61,9 @@ struct Arguments {
 
   std::uint64_t sink = 0;  // f32 [query heads], natural units; null: none
 
-  // XCD swizzle: of x in the grid, head (x mod dies) · heads_per_die + x / dies, for any number of dies that divides
-  // the heads: x · heads_per_die − (x / dies) · (query_heads − 1), where x / dies = floor(x · die_multiplier / 2³²) as
-  // of kv_head_multiplier. 1 and 0 leave heads as the grid counts them.
+  // XCD swizzle. Workgroup x of the grid computes head (x mod dies) · heads_per_die + x / dies; the number of dies must
+  // divide the number of heads. The kernel computes it as x · heads_per_die − (x / dies) · (query_heads − 1), where x /
+  // dies = floor(x · die_multiplier / 2³²), as for kv_head_multiplier. With 1 and 0 the head is x.
   std::uint32_t heads_per_die = 1;
   std::uint32_t die_multiplier = 0;
 

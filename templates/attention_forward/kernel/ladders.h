@@ -28,24 +28,24 @@ struct Rung {
   int vector = 0;
 };
 
-// A softmax in the shadow of one product of a tile.
+// The operations of a softmax that are issued in the shadow of one product of a tile.
 struct Shadow {
-  int lead = 0;                    // slots of it before the first matrix instruction
+  int lead = 0;                    // slots of operations before the first matrix instruction
   std::span<const Rung> rungs_64;  // head dim 64
   std::span<const Rung> rungs_128;
-  std::span<const Rung> rungs_bytes;  // dualwave: of Q, K and V in 8 bits, head dim 128
-  // Interleaved: slots of it before the writes of a tile into LDS begin, which it carries, too.
+  std::span<const Rung> rungs_bytes;  // dualwave, Q, K and V in 8 bits, head dim 128
+  // Interleaved: slots of operations before the writes of a tile into LDS begin, which this product also covers.
   int write_after = 0;
 };
 
 struct Ladder {
   Pipeline pipeline = Pipeline::generic;
   std::string_view name;
-  std::string_view idea;  // what it changes of the standard one, for people
+  std::string_view idea;  // how it differs from the standard ladder, for people
   Shadow finish;          // under K·Qᵀ: the end of the softmax of the tile before
-  Shadow begin;           // under Vᵀ·Pᵀ: the beginning of the next tile's
-  int weighed_bytes = 0;  // as `weighed`, of weights in 8 bits
-  int weighed = 0;        // of a lane's 32 weights, those that `begin` makes; `finish` makes the others
+  Shadow begin;           // under Vᵀ·Pᵀ: the beginning of the next tile's softmax
+  int weighed_bytes = 0;  // as `weighed`, for weights in 8 bits
+  int weighed = 0;        // how many of a lane's 32 weights `begin` computes; `finish` computes the others
   int read_ahead = 0;     // interleaved: fragments read from LDS ahead of the matrix instructions that take them
   // Dualwave: a slot is four cycles. Six fit beside a matrix instruction of 32 cycles, and exp2 takes two. Else a slot
   // is an operation.

@@ -351,7 +351,7 @@ Result<Rows> DeviceCase::written() const {
 
 Result<WrittenRows> DeviceCase::read(const Rows& rows) const {
   const auto dim = static_cast<std::size_t>(problem_.head_dim_v);
-  // One copy where most of it is wanted, or where rows do not lie in one piece.
+  // One copy of all of O if many of its rows are read, or if its rows are not contiguous.
   std::vector<std::uint16_t> whole;
   const std::size_t words = o_.element / sizeof whole.front();
   if (4 * count_of(rows) >= o_.placement.rows() || o_.placement.transposed) {

@@ -30,17 +30,18 @@ struct Paging {
 
 // How a call holds its pieces' keys; one of them, or packed.
 struct KeyPlaces {
-  // In a dense tensor, with so many rows behind the longest.
+  // Keys in a dense tensor that has this many more rows than the longest sequence.
   std::optional<std::int64_t> rows_behind = {};
   std::optional<Paging> pages = {};
-  // For both: what is no key stands in front of the sequence. Dense sequences then end with their rows.
+  // With either of these: padding rows lie before the sequence. Dense sequences then end where their rows end.
   bool left_padding = false;
-  // Packed, with so many keys of zeros in front of each sequence, which a window hides: chunks then begin elsewhere.
+  // Packed keys with this many keys of zeros before each sequence, which a window hides, so that chunks begin
+  // elsewhere.
   std::int64_t keys_in_front = 0;
-  // Packed, with garbage that no row may see: so many rows between the sequences, and the keys that a window hides from
-  // all rows of a piece. Their values are garbage, too: no row sees them, so kernels do not use them.
+  // Packed keys with garbage that no row may see: this many rows between the sequences, and the keys that a window
+  // hides from all rows of a piece. Their values are garbage, too: no row sees them, so kernels do not use them.
   std::int64_t rows_between = 0;
-  // The value of a sequence's last key, too, which reaches rows that do not see it.
+  // The value of a sequence's last key is garbage, too, and reaches rows that do not see the key.
   bool last_value = false;
   Garbage garbage = Garbage::nan;
 };

@@ -80,7 +80,7 @@ Projections projections_of(const LatentArrays& arrays, std::int64_t head, bool t
 ExactRow exact_row_of(const LatentArrays& arrays, std::int64_t sequence, std::int64_t head, std::int64_t row,
                       bool through_up_v = false);
 
-// What roundings amount to at most: of O, element by element, and of LSE.
+// The largest errors that roundings can cause: in each element of O, and in LSE.
 std::vector<double> bounds_of(const LatentArrays& arrays, const ExactRow& exact);
 inline constexpr double lse_bound = 2e-4;
 

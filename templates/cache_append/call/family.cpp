@@ -61,7 +61,7 @@ AppendKernel kernel_of(const AskedWords& asked, const Target& target, const Togg
   return {asked, std::string(target.id), toggles.lowering};
 }
 
-// What stands in the way, in a caller's words.
+// Adds to a refusal what the caller can change, in the words of a call.
 [[gnu::cold]] Failure in_words(std::uint64_t code, const Target& target, Failure failure) {
   families::ProblemWords<AppendShape> words(code);
   const DataType own = words.shape.cache;

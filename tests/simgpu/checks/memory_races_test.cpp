@@ -304,7 +304,7 @@ TEST(MemoryRaces, OneDwordOfWhatAWaveReadsTogether) {
     }
   }
 }
-// The same dwords are read in lines by one wave and one by one by another, and either wave may be the last.
+// One wave reads the dwords as whole lines, another reads them one by one; each order of the two waves is tested.
 TEST(MemoryRaces, ReadersOfLinesAndOfDwords) {
   for (const int reader : {0, 1}) {
     const std::string first =

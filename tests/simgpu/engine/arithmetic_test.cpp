@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Launches under WAVEJIT_SIM_MATRIX and WAVEJIT_SIM_TRANSCENDENTALS. What each instruction then gives:
-// tests/simgpu/semantics.
+// Launches under WAVEJIT_SIM_MATRIX and WAVEJIT_SIM_TRANSCENDENTALS. The tests of tests/simgpu/semantics check the
+// result of each instruction under them.
 #include <cmath>
 #include <string>
 #include <utility>

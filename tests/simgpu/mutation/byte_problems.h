@@ -28,10 +28,10 @@ std::vector<CallProblem> few_byte_queries();
 // Rows that walk several pairs of tiles, of which one is left over or none: e4m3, head dim 128.
 std::vector<CallProblem> byte_queries_of_many_tiles();
 
-// attention_latent over rows of this format: "cache=e4m3 cache_scales=1", "cache=e4m3 row_scales=128". `dims`: of the
-// descriptor, "d576/512".
+// attention_latent over rows of this format: "cache=e4m3 cache_scales=1", "cache=e4m3 row_scales=128". `dims` is the
+// descriptor's word: "d576/512".
 std::vector<CallProblem> latent_bytes(const std::string& dims, const std::string& format);
-// Under a causal mask, by few workgroups: a diagonal has each number of keys of a tile.
+// Causal calls with few workgroups. Their diagonals leave every possible number of keys in a tile.
 std::vector<CallProblem> few_latent_bytes(const std::string& dims, const std::string& format);
 
 // sparse_indexer over queries and keys of 8 bits.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What earlier runs found about changed kernels, in a file: a run that was cut off goes on where it was, a list is held
-// against what was found without a second run, and a new problem is run on those alone that nobody noticed.
+// A file that keeps what earlier runs found about mutated kernels. A run that was cut off continues where it stopped;
+// the list of redundant mutations is compared with the file without a second run; a new problem runs only on the
+// mutations that no problem noticed.
 //
 //   simgpu_called_mutation_tests --all --print --journal=/tmp/journal --gtest_filter=*/latent_gfx950
 #pragma once
@@ -23,7 +24,8 @@ class Journal {
   // Without a folder nothing is kept. The file is the kernel's; a line that was cut off is left out.
   Journal(const std::string& folder, const std::string& kernel);
 
-  // By the digest of the changed code object: what was found about another kernel never counts. Null: not run yet.
+  // Looks up a changed code object by its digest, so an entry of another kernel is never used. Null: it has not run
+  // yet.
   const Entry* find(std::uint64_t code) const;
   void add(std::uint64_t code, Entry entry);
 

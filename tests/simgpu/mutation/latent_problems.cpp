@@ -18,7 +18,7 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-// `lies`: lengths or starts that no answer is defined for.
+// `lies`: the call has wrong lengths or starts, for which no result is defined, so none is compared.
 CallProblem latent_of(const LatentArrays& arrays, bool lies = false, const ChangeLatentCall& change = {}) {
   return {[arrays, lies, change](wavejit_engine* engine, bool judges) {
     const LatentOutput output = run_latent(engine, arrays, change);
@@ -31,7 +31,7 @@ CallProblem latent_of(const LatentArrays& arrays, bool lies = false, const Chang
   }};
 }
 CallProblem latent(const std::string& words) { return latent_of(latent_arrays(words)); }
-// Cut to what there is of keys and of rows.
+// Wrong lengths and starts, which the kernel must clamp to the keys and rows that there are.
 CallProblem latent_that_lies(const std::string& words, const Numbers& lengths, const Numbers& query_starts = {},
                              const Numbers& key_starts = {}) {
   LatentArrays arrays = latent_arrays(words);

@@ -85,7 +85,7 @@ struct KernelDescriptor {
 
 // The 64 bytes of one.
 inline constexpr std::size_t descriptor_bytes = 64;
-// `target`: whose kernel it is; null where that is not known.
+// `target`: the target of the kernel; null where it is not known.
 KernelDescriptor read_descriptor(std::span<const std::byte, descriptor_bytes> bytes, const targets::Target* target);
 
 enum KernelProperty : std::uint8_t {
